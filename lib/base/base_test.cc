@@ -1,0 +1,53 @@
+#include <gtest/gtest.h>
+
+#include "lib/base/check.h"
+#include "lib/base/ids.h"
+#include "lib/base/status.h"
+#include "lib/base/time.h"
+#include "lib/base/version.h"
+
+namespace paceline {
+namespace {
+
+TEST(Ids, WriteTheirKindAndNumber) {
+  EXPECT_EQ(fmt::format("{} {} {} {}", WorkerId{3}, ShardId{1}, Version{7}, Generation{1, 2}),
+            "w3 s1 v7 g1.2");
+  EXPECT_LT(Version{7}, Version{7}.Next());
+}
+
+TEST(Generations, OrderByStartThenCounter) {
+  EXPECT_LT((Generation{1, 9}), (Generation{2, 0}));
+  EXPECT_LT((Generation{2, 0}), (Generation{2, 1}));
+}
+
+TEST(Durations, ConvertBothWays) {
+  EXPECT_EQ(Seconds(1.5), std::chrono::milliseconds(1500));
+  EXPECT_DOUBLE_EQ(ToSeconds(std::chrono::milliseconds(250)), 0.25);
+}
+
+StatusOr<int> Half(int number) {
+  if (number % 2 != 0) return InvalidArgument("number is odd: {}", number);
+  return number / 2;
+}
+
+StatusOr<int> Quarter(int number) {
+  PACELINE_ASSIGN_OR_RETURN(const int half, Half(number));
+  PACELINE_ASSIGN_OR_RETURN(const int quarter, Half(half));
+  return quarter;
+}
+
+TEST(Statuses, TravelUpWithTheirMessage) {
+  EXPECT_EQ(*Quarter(12), 3);
+  const Status status = Annotate(Quarter(6).status(), "quarter");
+  EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(Message(status), "quarter: number is odd: 3");
+  EXPECT_TRUE(Annotate(OkStatus(), "quarter").ok());
+}
+
+TEST(CheckDeathTest, NamesTheConditionAndTheValues) {
+  EXPECT_DEATH(PACELINE_CHECK(1 > 2, "index {} beyond size {}", 1, 2),
+               "check failed: 1 > 2: index 1 beyond size 2");
+}
+
+}  // namespace
+}  // namespace paceline

@@ -1,0 +1,26 @@
+// Defines PACELINE_CHECK: stops the program where the program itself is wrong.
+//
+// Not for bad input, which gets a Status, nor for refusals, which get a reason.
+//
+// Example:
+//   PACELINE_CHECK(index < size, "index {} beyond size {}", index, size);
+#pragma once
+
+#include <string>
+
+#include <fmt/format.h>
+
+namespace paceline::internal {
+
+// Prints the place, the condition and `values` to stderr and aborts.
+[[noreturn]] void CheckFailed(const char* file, int line, const char* condition,
+                              const std::string& values);
+
+}  // namespace paceline::internal
+
+#define PACELINE_CHECK(condition, ...)                                                        \
+  do {                                                                                        \
+    if (!(condition)) [[unlikely]] {                                                          \
+      ::paceline::internal::CheckFailed(__FILE__, __LINE__, #condition, fmt::format(__VA_ARGS__)); \
+    }                                                                                         \
+  } while (false)
