@@ -1,0 +1,108 @@
+// Defines Coordinator: the pure core of the coordinating process. Who is a member, which pushes are staged where,
+// which samples are whose, how far a commit has got, when the job is over.
+//
+// It is a composition of four ledgers (membership.h, push_ledger.h, lease_ledger.h, commit_progress.h) and of the
+// phases of a job: Birth -> Training -> Finishing -> Over.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lib/base/time.h"
+#include "lib/coordination/effect.h"
+#include "lib/coordination/fact.h"
+#include "lib/optim/schedule.h"
+
+namespace paceline::coordination {
+
+enum class OnDrop { kReturn, kDiscard };
+enum class TargetMetric { kAccuracy, kLoss };
+struct Target { TargetMetric metric = TargetMetric::kAccuracy; double value = 0; };  // Accuracy: at least; Loss: at most.
+
+struct CoordinatorOptions {
+  Generation generation{1, 0};
+  uint32_t shards = 1;
+  uint32_t workers_wanted = 1;               // replicas
+  uint32_t workers_min = 1;                  // minReplicas
+  uint32_t workers_max = 1024;               // Indices are below this.
+  Duration shards_timeout = Seconds(120);    // For all shards to register; then the job fails and says who is missing.
+  Duration schedule_timeout = Seconds(600);  // For `wanted` workers; then training opens with at least `min`. Failure without.
+  Duration heartbeat_period = Seconds(1);
+  Duration silent_after = Seconds(6);        // Without a word from a member: it is lost.
+  Duration quiesce_timeout = Seconds(10);
+  Duration evaluation_timeout = Seconds(120);
+  bool is_deterministic = false;             // Training opens only when all wanted workers are there; leases in worker order.
+  OnDrop on_drop = OnDrop::kReturn;
+  uint32_t global_batch_size = 1;
+  uint64_t epochs_max = 0;                   // 0: no bound.
+  uint64_t steps_max = 0;                    // Versions to publish; 0: no bound.
+  std::optional<Target> target;
+  bool has_evaluator = false;
+  Duration evaluation_period = Seconds(10);
+  std::optional<double> gradient_clip_norm;
+  optim::ScheduleOptions schedule;
+  uint64_t seed = 0;
+  uint32_t slots_per_worker = 1;
+};
+
+enum class Phase { kBirth, kTraining, kFinishing, kOver };
+
+struct WorkerStatus {
+  WorkerId worker;
+  Incarnation incarnation;
+  bool is_member = false;
+  uint64_t steps = 0;          // Pushes, over all incarnations.
+  uint64_t samples_committed = 0;
+  uint64_t accepted = 0;
+  uint64_t dropped = 0;
+  uint64_t staleness = 0;      // Of its latest accumulated push: versions published since it was based.
+  sync::Timing total;          // Sum over its pushes.
+  uint32_t batch_size = 0;     // Of its latest assignment.
+  double loss = 0;             // Of its latest push.
+};
+
+struct Status {
+  Phase phase = Phase::kBirth;
+  Version version;
+  uint64_t committed_samples = 0;
+  uint64_t train_samples = 0;
+  uint64_t epoch = 0;                    // Oldest that is not complete.
+  double loss = 0;                       // Sample-weighted mean of the latest commit.
+  double train_accuracy = 0;             // Likewise; 0 where it is not defined.
+  std::optional<protocol::Evaluated> evaluation;  // The newest.
+  uint32_t waiting_for = 0;              // Members that owe a push.
+  uint64_t nonfinite_pushes = 0;
+  std::vector<WorkerStatus> workers;     // By index, those that ever joined.
+  std::string birth_waits_for;           // In kBirth: who is missing, in words.
+  std::string outcome;                   // In kOver.
+  bool is_success = false;
+};
+
+// One owner at a time, a value: a copy is an independent world. `now` never decreases. Facts that make no sense are
+// answered with an effect or ignored with a reason, never a crash; each Step ends with a consistent state, whatever is
+// lost after it.
+class Coordinator {
+ public:
+  explicit Coordinator(CoordinatorOptions options);
+  Coordinator(const Coordinator& other);
+  Coordinator& operator=(const Coordinator& other);
+  ~Coordinator();
+
+  void Step(const Fact& fact, Time now, std::vector<Effect>& effects);  // Appends.
+  std::optional<Time> Deadline() const;
+  Status status() const;
+
+  // The lease ledger in words, for tests and the status page: per epoch how many samples are free, leased, accumulated,
+  // committed, discarded.
+  struct EpochCount { uint64_t epoch, free, leased, accumulated, committed, discarded; };
+  std::vector<EpochCount> epochs() const;  // Open ones and all that are complete, oldest first.
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace paceline::coordination

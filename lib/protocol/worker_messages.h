@@ -1,0 +1,137 @@
+// Defines what a worker (or evaluator) and the coordinator say to each other, as values.
+//
+// lib/rpc carries them over gRPC; nothing here knows how they travel.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "lib/base/ids.h"
+#include "lib/base/status.h"
+#include "lib/base/version.h"
+#include "lib/store/layout.h"
+#include "lib/sync/decision.h"
+#include "lib/sync/event.h"
+
+namespace paceline::protocol {
+
+// Positions [begin, end) of an epoch's shuffled order.
+struct SampleRange {
+  uint64_t epoch = 0;
+  uint64_t begin = 0;
+  uint64_t end = 0;
+  uint64_t size() const { return end - begin; }
+  friend bool operator==(const SampleRange&, const SampleRange&) = default;
+};
+
+struct LeaseTag { static constexpr const char* kPrefix = "l"; };
+using LeaseId = Id<LeaseTag>;  // Unique within a generation.
+
+// Samples that one worker may use, and nobody else until it hands them back or is lost.
+struct Lease {
+  LeaseId id;
+  std::vector<SampleRange> ranges;
+  friend bool operator==(const Lease&, const Lease&) = default;
+};
+
+// --- Worker to coordinator.
+
+enum class Role { kWorker, kEvaluator };
+
+// First message of a session.
+struct Join {
+  Role role = Role::kWorker;
+  WorkerId worker;               // Its index; ignored for an evaluator.
+  store::Layout layout;
+  uint64_t train_samples = 0;    // Size of the training set as this worker reads it.
+};
+
+struct Heartbeat {};             // At least every HeartbeatPeriod of Admitted.
+
+// All shards have acknowledged the push.
+struct PushDone {
+  Generation generation;
+  Sequence sequence;
+  Version based_on;
+  uint32_t steps = 1;
+  uint32_t samples = 0;
+  uint64_t correct = 0;              // Of the samples, for the training accuracy on display.
+  std::vector<LeaseId> leases;       // Leases that it used up, all of their samples.
+  sync::Timing timing;
+  sync::GradientFacts gradient;
+  sync::Signals signals;
+  Duration shard_time{};             // Of communication, spent waiting for shards' receipts.
+};
+
+// The step was given up; its leases go back.
+struct Abandoned {
+  Sequence sequence;
+  sync::AbandonReason reason = sync::AbandonReason::kInterrupted;
+  uint32_t samples_fit = 0;
+  std::vector<LeaseId> leases;
+};
+
+// An evaluator's answer to Evaluate.
+struct Evaluated {
+  Version version;
+  double loss = 0;
+  double accuracy = 0;
+  uint64_t samples = 0;
+};
+
+struct Leaving {};               // Drained: nothing outstanding, leases handed back; the session ends.
+struct Failing { std::string reason; };  // Cannot go on (wrong data, out of memory at one sample); the session ends.
+
+using WorkerMessage =
+    std::variant<Join, Heartbeat, PushDone, Abandoned, Evaluated, Leaving, Failing>;
+
+// --- Coordinator to worker.
+
+struct ShardAddress {
+  ShardId shard;
+  std::string address;           // As gRPC names it: unix:/path or host:port.
+  store::Slice slice;
+};
+
+struct Admitted {
+  Incarnation incarnation;
+  Generation generation;
+  Duration heartbeat_period{};
+  uint64_t seed = 0;
+};
+
+// The shards are configured; sent after Admitted, before anything that needs them.
+struct Shards { std::vector<ShardAddress> shards; };
+
+enum class RefuseReason {
+  kLayoutDiffers,     // From the first worker's, by tensor name in the detail.
+  kDataDiffers,       // The training set has another size.
+  kUnknownWorker,     // An index beyond maxReplicas.
+  kAlreadyJoined,     // Another live process has this index.
+  kExpelled,
+  kFinished,          // The job is over.
+};
+struct Refused { RefuseReason reason; std::string detail; };
+
+struct Fill {};                                       // Stream the initial values to all shards.
+struct Released {
+  Version version;
+  sync::Exactness exactness = sync::Exactness::kExact;
+  std::optional<Sequence> includes;
+  sync::Assignment assignment;
+  Lease lease;
+};
+struct Offered { Version version; };
+struct Continued { sync::Assignment assignment; Lease lease; };
+struct Interrupted {};
+struct Expelled { std::string reason; };              // The session ends; the process should exit.
+struct Evaluate { Version version; };                 // Exact; pinned until the answer.
+struct Finish { std::string reason; };                // The job is over or the worker is drained: leave.
+
+using WorkerOrder = std::variant<Admitted, Shards, Refused, Fill, Released, Offered, Continued, Interrupted,
+                                 Expelled, Evaluate, Finish>;
+
+}  // namespace paceline::protocol
