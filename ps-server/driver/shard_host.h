@@ -1,0 +1,66 @@
+// Defines ShardHost: one shard of this process, from Configure to StopShard.
+//
+// Orders are carried out on its own thread, in the order given; transfers come in on transport threads.
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <thread>
+#include <vector>
+
+#include "lib/base/ids.h"
+#include "lib/base/status.h"
+#include "lib/base/version.h"
+#include "lib/protocol/shard_messages.h"
+#include "lib/store/shard.h"
+
+namespace paceline::ps {
+
+// Thread-safe.
+class ShardHost {
+ public:
+  // `report` gets this shard's messages to the coordinator, on the host's thread or a transfer's; it must not block.
+  explicit ShardHost(std::function<void(protocol::ShardMessage)> report);
+  ~ShardHost();  // Stops the thread; orders not yet carried out are dropped.
+
+  void Order(protocol::ShardOrder order);  // Never blocks.
+
+  // --- Transfers.
+  // The shard that serves `generation`. Unavailable before Configure, FailedPrecondition for another generation; both
+  // messages name what is here and what was asked.
+  StatusOr<std::shared_ptr<store::Shard>> Serving(const Generation& generation) const;
+  // Where `worker` streams the initial values of this slice; a newer Fill takes over. Unavailable before Configure,
+  // FailedPrecondition after Open.
+  StatusOr<std::span<std::byte>> BeginFill(const Generation& generation, WorkerId worker, Incarnation incarnation);
+  // All of it was written: reports Filled. Aborted if another worker took over.
+  Status EndFill(WorkerId worker, Incarnation incarnation);
+  // Whether a push of that life of the worker is refused (Fence).
+  bool IsFenced(WorkerId worker, Incarnation incarnation) const;
+
+ private:
+  void Run();
+  Status CarryOut(const protocol::ShardOrder& order);
+  Status Accumulate(const protocol::AccumulateOrder& order);
+
+  struct FillTurn { WorkerId worker; Incarnation incarnation; };
+
+  const std::function<void(protocol::ShardMessage)> report_;
+  mutable std::mutex mutex_;
+  std::condition_variable wake_;
+  std::deque<protocol::ShardOrder> orders_;
+  bool is_stopping_ = false;
+  std::optional<Generation> generation_;
+  std::shared_ptr<store::Shard> shard_;
+  std::optional<FillTurn> fill_;
+  bool is_open_ = false;
+  std::map<WorkerId, Incarnation> fences_;
+  std::thread thread_;  // Last: it uses the rest.
+};
+
+}  // namespace paceline::ps
