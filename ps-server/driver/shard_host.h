@@ -7,10 +7,10 @@
 #include <cstddef>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <span>
 #include <thread>
 #include <vector>
 
@@ -35,20 +35,29 @@ class ShardHost {
   // The shard that serves `generation`. Unavailable before Configure, FailedPrecondition for another generation; both
   // messages name what is here and what was asked.
   StatusOr<std::shared_ptr<store::Shard>> Serving(const Generation& generation) const;
-  // Where `worker` streams the initial values of this slice; a newer Fill takes over. Unavailable before Configure,
-  // FailedPrecondition after Open.
-  StatusOr<std::span<std::byte>> BeginFill(const Generation& generation, WorkerId worker, Incarnation incarnation);
-  // All of it was written: reports Filled. Aborted if another worker took over.
-  Status EndFill(WorkerId worker, Incarnation incarnation);
+  // Where `worker` streams the initial values of this slice: memory of this fill alone, so that one that was taken over
+  // may go on writing and harms nobody. A newer Fill takes over. Unavailable before Configure, FailedPrecondition after
+  // Open.
+  using FillBuffer = std::shared_ptr<std::vector<std::byte>>;
+  StatusOr<FillBuffer> BeginFill(const Generation& generation, WorkerId worker, Incarnation incarnation);
+  // All of it was written: reports Filled. Aborted if another fill took over.
+  Status EndFill(const FillBuffer& buffer);
   // Whether a push of that life of the worker is refused (Fence).
   bool IsFenced(WorkerId worker, Incarnation incarnation) const;
 
  private:
   void Run();
   Status CarryOut(const protocol::ShardOrder& order);
-  Status Accumulate(const protocol::AccumulateOrder& order);
+  Status Configure(const protocol::Configure& order);
+  Status Open(const protocol::Open& order);
+  Status CommitAll(const protocol::CommitAll& order);
 
-  struct FillTurn { WorkerId worker; Incarnation incarnation; };
+  struct FillTurn {
+    WorkerId worker;
+    Incarnation incarnation;
+    FillBuffer buffer;
+    bool is_complete = false;
+  };
 
   const std::function<void(protocol::ShardMessage)> report_;
   mutable std::mutex mutex_;

@@ -1,0 +1,189 @@
+#include "ps-server/driver/shard_host.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace paceline::ps {
+namespace {
+
+template <class... Ts>
+struct Overloaded : Ts... {
+  using Ts::operator()...;
+};
+template <class... Ts>
+Overloaded(Ts...) -> Overloaded<Ts...>;
+
+}  // namespace
+
+ShardHost::ShardHost(std::function<void(protocol::ShardMessage)> report)
+    : report_(std::move(report)), thread_([this] { Run(); }) {}
+
+ShardHost::~ShardHost() {
+  {
+    std::lock_guard lock(mutex_);
+    is_stopping_ = true;
+  }
+  wake_.notify_all();
+  thread_.join();
+}
+
+void ShardHost::Order(protocol::ShardOrder order) {
+  {
+    std::lock_guard lock(mutex_);
+    orders_.push_back(std::move(order));
+  }
+  wake_.notify_one();
+}
+
+void ShardHost::Run() {
+  bool has_failed = false;
+  std::unique_lock lock(mutex_);
+  while (true) {
+    wake_.wait(lock, [this] { return is_stopping_ || !orders_.empty(); });
+    if (is_stopping_) return;
+    const protocol::ShardOrder order = std::move(orders_.front());
+    orders_.pop_front();
+    lock.unlock();
+    // After one failure the slice is of no more use: going on could commit another set than the other shards.
+    if (!has_failed) {
+      if (const Status status = CarryOut(order); !status.ok()) {
+        has_failed = true;
+        report_(protocol::ShardFailed{Message(status)});
+      }
+    }
+    lock.lock();
+  }
+}
+
+Status ShardHost::CarryOut(const protocol::ShardOrder& order) {
+  if (const auto* configure = std::get_if<protocol::Configure>(&order)) return Configure(*configure);
+  if (std::holds_alternative<protocol::StopShard>(order)) return OkStatus();
+  std::shared_ptr<store::Shard> shard;
+  {
+    std::lock_guard lock(mutex_);
+    shard = shard_;
+  }
+  if (shard == nullptr) return FailedPrecondition("order came before configure: order {}", order.index());
+  return std::visit(
+      Overloaded{
+          [&](const protocol::Open& open) { return Open(open); },
+          [&](const protocol::AccumulateOrder& one) { return shard->Accumulate(one.push, one.weight); },
+          [&](const protocol::DropOrder& drop) {
+            shard->Drop(drop.push);
+            return OkStatus();
+          },
+          [&](const protocol::Fence& fence) {
+            {
+              std::lock_guard lock(mutex_);
+              Incarnation& newest = fences_[fence.worker];
+              newest = std::max(newest, fence.incarnation);
+            }
+            shard->Forget(fence.worker);
+            return OkStatus();
+          },
+          [&](const protocol::Sum& sum) {
+            report_(protocol::Summed{sum.version, shard->SumBlockNorms()});
+            return OkStatus();
+          },
+          [&](const protocol::CommitAll& commit) { return CommitAll(commit); },
+          [&](const protocol::Unpin& unpin) {
+            shard->Unpin(unpin.version);
+            return OkStatus();
+          },
+          [](const auto&) { return OkStatus(); },
+      },
+      order);
+}
+
+Status ShardHost::Configure(const protocol::Configure& order) {
+  PACELINE_ASSIGN_OR_RETURN(std::unique_ptr<store::Shard> shard,
+                            store::Shard::Create({.layout = order.layout,
+                                                  .slice = order.slice,
+                                                  .optimizer = order.optimizer,
+                                                  .slots_per_worker = order.slots_per_worker,
+                                                  .workers_max = order.workers_max}));
+  {
+    std::lock_guard lock(mutex_);
+    generation_ = order.generation;
+    shard_ = std::move(shard);
+    fill_.reset();
+    is_open_ = false;
+    fences_.clear();
+  }
+  report_(protocol::Configured{});
+  return OkStatus();
+}
+
+Status ShardHost::Open(const protocol::Open& order) {
+  std::shared_ptr<store::Shard> shard;
+  FillBuffer buffer;
+  {
+    std::lock_guard lock(mutex_);
+    if (!fill_ || !fill_->is_complete || fill_->worker != order.worker ||
+        fill_->incarnation != order.incarnation) {
+      return FailedPrecondition("initial values are not complete: from {} {}", order.worker,
+                                order.incarnation);
+    }
+    shard = shard_;
+    buffer = fill_->buffer;
+  }
+  std::ranges::copy(*buffer, shard->initial_values().begin());
+  PACELINE_RETURN_IF_ERROR(shard->Open());
+  {
+    std::lock_guard lock(mutex_);
+    is_open_ = true;
+    fill_.reset();
+  }
+  report_(protocol::Opened{});
+  return OkStatus();
+}
+
+Status ShardHost::CommitAll(const protocol::CommitAll& order) {
+  for (const protocol::AccumulateOrder& one : order.pushes) {
+    PACELINE_RETURN_IF_ERROR(shard_->Accumulate(one.push, one.weight));
+  }
+  PACELINE_ASSIGN_OR_RETURN(std::vector<double> norms, shard_->Commit(order.commit));
+  report_(protocol::Committed{order.commit.version, std::move(norms)});
+  return OkStatus();
+}
+
+StatusOr<std::shared_ptr<store::Shard>> ShardHost::Serving(const Generation& generation) const {
+  std::lock_guard lock(mutex_);
+  if (!generation_) return Unavailable("shard is not configured yet");
+  if (*generation_ != generation) {
+    return FailedPrecondition("generation differs: got {}, want {}", generation, *generation_);
+  }
+  return shard_;
+}
+
+StatusOr<ShardHost::FillBuffer> ShardHost::BeginFill(const Generation& generation, WorkerId worker,
+                                                     Incarnation incarnation) {
+  PACELINE_ASSIGN_OR_RETURN(const std::shared_ptr<store::Shard> shard, Serving(generation));
+  auto buffer = std::make_shared<std::vector<std::byte>>(shard->slice().size_bytes());
+  std::lock_guard lock(mutex_);
+  if (is_open_) return FailedPrecondition("initial values are published already");
+  fill_ = FillTurn{worker, incarnation, buffer};
+  return buffer;
+}
+
+Status ShardHost::EndFill(const FillBuffer& buffer) {
+  protocol::Filled filled;
+  {
+    std::lock_guard lock(mutex_);
+    if (!fill_ || fill_->buffer != buffer) return Aborted("another worker fills in the initial values");
+    fill_->is_complete = true;
+    filled = {fill_->worker, fill_->incarnation};
+  }
+  report_(filled);
+  return OkStatus();
+}
+
+bool ShardHost::IsFenced(WorkerId worker, Incarnation incarnation) const {
+  std::lock_guard lock(mutex_);
+  const auto fence = fences_.find(worker);
+  return fence != fences_.end() && incarnation <= fence->second;
+}
+
+}  // namespace paceline::ps
