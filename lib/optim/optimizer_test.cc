@@ -1,0 +1,248 @@
+#include "lib/optim/optimizer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <fstream>
+#include <limits>
+#include <map>
+#include <sstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace paceline::optim {
+namespace {
+
+struct RecordedStep {
+  double rate = 0;
+  std::vector<float> gradient;
+  std::vector<float> parameters;
+};
+
+// What PyTorch computed: tests/golden/optim/record.py says how.
+struct Recording {
+  std::string name;
+  std::string kind;
+  std::map<std::string, double> options;
+  std::vector<float> initial;
+  std::vector<RecordedStep> steps;
+  std::map<std::string, std::vector<float>> state;
+};
+
+std::vector<float> ReadValues(std::istream& line) {
+  std::vector<float> values;
+  for (std::string word; line >> word;) values.push_back(std::strtof(word.c_str(), nullptr));
+  return values;
+}
+
+void ReadLine(std::istream& line, std::vector<Recording>& recordings) {
+  std::string keyword, word;
+  line >> keyword;
+  if (keyword == "case") {
+    line >> recordings.emplace_back().name;
+    return;
+  }
+  Recording& recording = recordings.back();
+  if (keyword == "optimizer") line >> recording.kind;
+  if (keyword == "option") line >> word >> recording.options[word];
+  if (keyword == "step") line >> recording.steps.emplace_back().rate;
+  if (keyword == "gradient") recording.steps.back().gradient = ReadValues(line);
+  if (keyword == "state") {
+    line >> word;
+    recording.state[word] = ReadValues(line);
+  }
+  if (keyword == "parameters") {
+    (recording.steps.empty() ? recording.initial : recording.steps.back().parameters) =
+        ReadValues(line);
+  }
+}
+
+std::vector<Recording> ReadRecordings() {
+  std::ifstream file(PACELINE_SOURCE_DIR "/tests/golden/optim/vectors.txt");
+  std::vector<Recording> recordings;
+  for (std::string text; std::getline(file, text);) {
+    if (text.empty() || text[0] == '#') continue;
+    std::istringstream line(text);
+    ReadLine(line, recordings);
+  }
+  return recordings;
+}
+
+double Option(const Recording& recording, const std::string& key, double fallback) {
+  const auto found = recording.options.find(key);
+  return found == recording.options.end() ? fallback : found->second;
+}
+
+OptimizerOptions OptionsOf(const Recording& recording) {
+  if (recording.kind == "AdamW") {
+    AdamWOptions options;
+    options.beta1 = Option(recording, "beta1", options.beta1);
+    options.beta2 = Option(recording, "beta2", options.beta2);
+    options.epsilon = Option(recording, "eps", options.epsilon);
+    options.weight_decay = Option(recording, "weight_decay", options.weight_decay);
+    return options;
+  }
+  SgdOptions options;
+  options.momentum = Option(recording, "momentum", 0);
+  options.dampening = Option(recording, "dampening", 0);
+  options.weight_decay = Option(recording, "weight_decay", 0);
+  options.is_nesterov = Option(recording, "nesterov", 0) != 0;
+  return options;
+}
+
+// So often after one another that vector loops run as well as their remainders.
+constexpr size_t kCopies = 13;
+
+std::vector<float> Tile(const std::vector<float>& values) {
+  std::vector<float> tiled;
+  for (size_t i = 0; i < kCopies; ++i) tiled.insert(tiled.end(), values.begin(), values.end());
+  return tiled;
+}
+
+// Of the larger of 1 and the wanted value.
+void ExpectClose(std::span<const float> got, const std::vector<float>& want_once,
+                 const std::string& what) {
+  const std::vector<float> want = Tile(want_once);
+  ASSERT_EQ(got.size(), want.size()) << what;
+  for (size_t i = 0; i < want.size(); ++i) {
+    ASSERT_NEAR(got[i], want[i], 1e-6 * std::max(1.0f, std::abs(want[i]))) << what << " at " << i;
+  }
+}
+
+class RecordedTest : public testing::TestWithParam<Recording> {};
+
+TEST_P(RecordedTest, AgreesWithPyTorch) {
+  const Recording& recording = GetParam();
+  auto optimizer = MakeOptimizer(OptionsOf(recording), recording.initial.size() * kCopies);
+  ASSERT_TRUE(optimizer.ok()) << optimizer.status();
+  std::vector<float> parameters = Tile(recording.initial);
+  for (size_t i = 0; i < recording.steps.size(); ++i) {
+    const RecordedStep& step = recording.steps[i];
+    std::vector<float> sum = Tile(step.gradient);
+    for (float& value : sum) value *= 4;
+    std::vector<float> next(parameters.size());
+    (*optimizer)->Step(parameters, sum, {.gradient_scale = 0.25, .learning_rate = step.rate}, next);
+    ExpectClose(next, step.parameters, "parameters after step " + std::to_string(i + 1));
+    parameters = next;
+  }
+  for (const auto& [name, values] : recording.state) {
+    const auto state = (*optimizer)->State();
+    const auto found =
+        std::find_if(state.begin(), state.end(), [&](const auto& s) { return s.name == name; });
+    ASSERT_NE(found, state.end()) << name;
+    ExpectClose(found->values, values, name);
+  }
+  EXPECT_EQ((*optimizer)->steps(), recording.steps.size());
+}
+
+INSTANTIATE_TEST_SUITE_P(Optimizer, RecordedTest, testing::ValuesIn(ReadRecordings()),
+                         [](const auto& info) {
+                           std::string name = info.param.name;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+TEST(RecordingsTest, AreAllThere) { EXPECT_EQ(ReadRecordings().size(), 10u); }
+
+std::vector<float> Wave(size_t size, double frequency) {
+  std::vector<float> values(size);
+  for (size_t i = 0; i < size; ++i)
+    values[i] = static_cast<float>(std::sin(frequency * static_cast<double>(i)));
+  return values;
+}
+
+std::vector<OptimizerOptions> AllKinds() {
+  return {SgdOptions{}, SgdOptions{.momentum = 0.9, .weight_decay = 0.01, .is_nesterov = true},
+          AdamWOptions{}};
+}
+
+TEST(OptimizerTest, PartsAndInPlaceGiveTheSameBitsAsOneStep) {
+  constexpr size_t kSize = 1003;
+  for (const OptimizerOptions& options : AllKinds()) {
+    auto whole = MakeOptimizer(options, kSize).value();
+    auto parts = MakeOptimizer(options, kSize).value();
+    std::vector<float> a = Wave(kSize, 0.1), b = a;
+    for (int step = 0; step < 3; ++step) {
+      const std::vector<float> sum = Wave(kSize, 0.3 + step);
+      const StepOptions step_options{.gradient_scale = 0.5, .learning_rate = 0.01};
+      std::vector<float> next(kSize);
+      whole->Step(a, sum, step_options, next);
+      a = next;
+      for (size_t begin = 0; begin < kSize; begin += 250) {
+        const size_t size = std::min<size_t>(250, kSize - begin);
+        const std::span<float> part(b.data() + begin, size);
+        parts->StepPart(begin, part, std::span<const float>(sum).subspan(begin, size), step_options,
+                        part);
+      }
+      parts->FinishStep();
+    }
+    EXPECT_EQ(a, b);
+  }
+}
+
+TEST(OptimizerTest, StateWrittenBackGoesOnAsBefore) {
+  constexpr size_t kSize = 37;
+  for (const OptimizerOptions& options : AllKinds()) {
+    auto first = MakeOptimizer(options, kSize).value();
+    std::vector<float> a = Wave(kSize, 0.1);
+    first->Step(a, Wave(kSize, 1), {.learning_rate = 0.1}, a);
+    auto second = MakeOptimizer(options, kSize).value();
+    const auto from = first->State();
+    const auto to = second->State();
+    ASSERT_EQ(from.size(), to.size());
+    for (size_t i = 0; i < from.size(); ++i) {
+      EXPECT_EQ(from[i].name, to[i].name);
+      std::copy(from[i].values.begin(), from[i].values.end(), to[i].values.begin());
+    }
+    second->set_steps(first->steps());
+    std::vector<float> b = a;
+    first->Step(a, Wave(kSize, 2), {.learning_rate = 0.1}, a);
+    second->Step(b, Wave(kSize, 2), {.learning_rate = 0.1}, b);
+    EXPECT_EQ(a, b);
+  }
+}
+
+TEST(OptimizerTest, PlainSgdWithRateMinusOneAddsExactly) {
+  auto optimizer = MakeOptimizer(SgdOptions{}, 3).value();
+  std::vector<float> values = {1, 0.1f, -3};
+  const std::vector<float> delta = {0.5f, 0.7f, 3};
+  optimizer->Step(values, delta, {.learning_rate = -1}, values);
+  EXPECT_EQ(values, (std::vector<float>{1.5f, 0.1f + 0.7f, 0}));
+}
+
+TEST(OptimizerTest, NoElementsAreFine) {
+  for (const OptimizerOptions& options : AllKinds()) {
+    auto optimizer = MakeOptimizer(options, 0).value();
+    optimizer->Step({}, {}, {.learning_rate = 1}, {});
+    EXPECT_EQ(optimizer->steps(), 1u);
+  }
+}
+
+TEST(OptimizerTest, BadOptionsAreRefusedByName) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const struct {
+    OptimizerOptions options;
+    std::string want;
+  } cases[] = {
+      {SgdOptions{.momentum = 1}, "momentum must be at least 0 and below 1: got 1"},
+      {SgdOptions{.momentum = nan}, "momentum must be"},
+      {SgdOptions{.dampening = -0.5}, "dampening must be between 0 and 1: got -0.5"},
+      {SgdOptions{.weight_decay = -1}, "weight decay must be finite and at least 0: got -1"},
+      {SgdOptions{.is_nesterov = true}, "nesterov needs momentum above 0 and dampening 0"},
+      {SgdOptions{.momentum = 0.9, .dampening = 0.1, .is_nesterov = true}, "nesterov needs"},
+      {AdamWOptions{.beta1 = -0.1}, "beta1 must be"},
+      {AdamWOptions{.beta2 = 1}, "beta2 must be"},
+      {AdamWOptions{.epsilon = 0}, "epsilon must be a positive float32: got 0"},
+      {AdamWOptions{.epsilon = 1e-60}, "epsilon must be"},
+      {AdamWOptions{.weight_decay = nan}, "weight decay must be"},
+  };
+  for (const auto& test : cases) {
+    const Status status = MakeOptimizer(test.options, 1).status();
+    EXPECT_EQ(status.code(), StatusCode::kInvalidArgument) << test.want;
+    EXPECT_THAT(Message(status), testing::HasSubstr(test.want));
+  }
+}
+
+}  // namespace
+}  // namespace paceline::optim
