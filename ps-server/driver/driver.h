@@ -1,0 +1,114 @@
+// Defines Driver: the one thread that owns the policy and coordination of a job, and does what they decide.
+//
+// Facts come in from transports, the policy's deadline, and the thread that saves the model; effects go out to
+// connections. Between a fact and its effects nothing else happens, so a trace of the policy replays exactly.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "lib/base/time.h"
+#include "lib/coordination/coordinator.h"
+#include "lib/protocol/worker_messages.h"
+#include "lib/sync/policy.h"
+#include "ps-server/driver/driver_metrics.h"
+#include "ps-server/driver/progress.h"
+#include "ps-server/driver/sessions.h"
+
+namespace paceline::ps {
+
+struct DriverOptions {
+  coordination::CoordinatorOptions coordination;
+  optim::OptimizerOptions optimizer;
+  // Pulls one published version from all shards, arranged as the layout. Called on a thread of its own.
+  std::function<StatusOr<std::vector<std::byte>>(const std::vector<protocol::ShardAddress>&, Version)> fetch;
+  // Writes the final model. Called on the same thread.
+  std::function<Status(const store::Layout&, const std::vector<std::byte>&)> save;
+};
+
+// Thread-safe from outside.
+class Driver : public Sessions {
+ public:
+  // `policy` is driven by this thread alone. `metrics` outlives the driver.
+  Driver(DriverOptions options, std::unique_ptr<sync::Policy> policy, DriverMetrics* metrics);
+  ~Driver() override;  // Stops the threads; what is not done by then is not done.
+
+  coordination::ConnectionId WorkerConnected(std::shared_ptr<WorkerConnection> connection) override;
+  void WorkerSaid(coordination::ConnectionId connection, protocol::WorkerMessage message) override;
+  void WorkerGone(coordination::ConnectionId connection) override;
+  void ShardConnected(const protocol::Register& shard, std::shared_ptr<ShardConnection> connection) override;
+  void ShardSaid(ShardId shard, protocol::ShardMessage message) override;
+  void ShardGone(ShardId shard, std::string reason) override;
+
+  // Ends the job: with the model so far, or as a failure.
+  void AskToStop(std::string reason, bool is_failure);
+
+  Progress progress() const;
+  // What the job came to; nothing if `timeout` passes first.
+  std::optional<coordination::Finished> WaitFinished(Duration timeout);
+
+ private:
+  struct Input {
+    coordination::Fact fact;
+    Time arrived;
+  };
+
+  void Post(coordination::Fact fact);
+  void Run();
+  void Process(const coordination::Fact& fact, Time arrived);
+  void TellPolicy(const sync::Event& event);
+  void Enqueue(std::vector<coordination::Effect> effects);
+  void DoAll();
+  std::optional<Time> NextDeadline() const;
+
+  // One for each effect.
+  void Do(const coordination::Observe& effect);
+  void Do(const coordination::SendWorker& effect);
+  void Do(const coordination::CloseWorker& effect);
+  void Do(const coordination::SendShard& effect);
+  void Do(const coordination::ConfigureShards& effect);
+  void Do(const coordination::VersionPublished& effect);
+  void Do(const coordination::EpochCompleted& effect);
+  void Do(const coordination::EvaluationDone& effect);
+  void Do(const coordination::WorkerEvent& effect);
+  void Do(const coordination::TrainingOpened& effect);
+  void Do(const coordination::SaveModel& effect);
+  void Do(const coordination::Finished& effect);
+
+  const DriverOptions options_;
+  DriverMetrics* const metrics_;
+
+  // The driver thread's own.
+  std::unique_ptr<sync::Policy> policy_;
+  coordination::Coordinator coordinator_;
+  std::vector<protocol::ShardAddress> addresses_;  // Slices are empty until ConfigureShards.
+  store::Layout layout_;
+  ProgressMeter meter_;
+  Time arrived_{};                                 // When the fact in work came in...
+  Time now_{};                                     // ...and when work on it began.
+  std::deque<coordination::Effect> effects_;       // Still to do; empty between facts.
+  std::thread saver_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable wake_;
+  std::condition_variable finished_wake_;
+  std::deque<Input> inputs_;
+  std::map<coordination::ConnectionId, std::shared_ptr<WorkerConnection>> workers_;
+  std::map<ShardId, std::shared_ptr<ShardConnection>> shards_;
+  std::map<ShardId, std::string> shard_addresses_;
+  coordination::ConnectionId next_connection_{1};
+  bool is_stopping_ = false;
+  Progress progress_;
+  std::optional<coordination::Finished> finished_;
+  std::thread thread_;  // Last: it uses the rest.
+};
+
+}  // namespace paceline::ps

@@ -1,0 +1,43 @@
+// Defines DriverMetrics: what the coordinator counts and measures, under the names of docs/metrics.md.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "lib/base/time.h"
+#include "lib/coordination/effect.h"
+#include "lib/protocol/worker_messages.h"
+#include "lib/sync/decision.h"
+#include "lib/sync/event.h"
+#include "lib/telemetry/metrics.h"
+
+namespace paceline::ps {
+
+// Called on the driver thread; the registry may be read by any.
+class DriverMetrics {
+ public:
+  explicit DriverMetrics(telemetry::Registry* registry);
+  ~DriverMetrics();
+
+  void PushArrived(const protocol::PushDone& push);
+  void Decided(const sync::Event& event, const std::vector<sync::Decision>& decisions);
+  void CommitSent(Version version, Time push_arrived, Time now);
+  void Published(const coordination::VersionPublished& published, Time now);
+  void Released(Version version, Duration since_fact_arrived);
+  void EpochCompleted();
+  void Evaluated(const protocol::Evaluated& result);
+  void WorkerHad(const coordination::WorkerEvent& event);
+  void PolicyBrokeContract();
+
+ private:
+  struct Families;
+  std::unique_ptr<Families> families_;
+  struct InFlight {
+    Time push_arrived;
+    Time sent;
+  };
+  std::map<Version, InFlight> commits_;  // Sent to shards, not yet published everywhere.
+};
+
+}  // namespace paceline::ps

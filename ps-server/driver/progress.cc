@@ -1,0 +1,54 @@
+#include "ps-server/driver/progress.h"
+
+#include <algorithm>
+
+namespace paceline::ps {
+namespace {
+
+constexpr Duration kWindow = std::chrono::seconds(10);
+
+}  // namespace
+
+ProgressMeter::ProgressMeter(uint64_t epochs_max, uint64_t steps_max)
+    : epochs_max_(epochs_max), steps_max_(steps_max) {}
+
+void ProgressMeter::Opened(Time now) {
+  opened_ = now;
+  window_.push_back({now, 0, 0});
+}
+
+void ProgressMeter::Published(Version version, uint64_t committed_samples, Time now) {
+  window_.push_back({now, version.value(), committed_samples});
+  // One point older than the window stays, so that the rate spans all of it.
+  while (window_.size() > 2 && now - window_[1].at > kWindow) window_.pop_front();
+}
+
+void ProgressMeter::Ended(Time now) { ended_ = now; }
+
+Progress ProgressMeter::Measure(const coordination::Coordinator& coordinator, Time now) const {
+  Progress progress;
+  progress.status = coordinator.status();
+  progress.epochs = coordinator.epochs();
+  if (!opened_) return progress;
+  const Time until = ended_.value_or(now);
+  progress.seconds = ToSeconds(until - *opened_);
+  if (const double span = ToSeconds(until - window_.front().at); span > 0) {
+    const Point& newest = window_.back();
+    progress.samples_per_second = static_cast<double>(newest.samples - window_.front().samples) / span;
+    progress.steps_per_second = static_cast<double>(newest.version - window_.front().version) / span;
+  }
+  double done = 0;
+  if (epochs_max_ > 0 && progress.status.train_samples > 0) {
+    const double all = static_cast<double>(epochs_max_) * static_cast<double>(progress.status.train_samples);
+    done = static_cast<double>(progress.status.committed_samples) / all;
+  }
+  if (steps_max_ > 0) {
+    done = std::max(done, static_cast<double>(progress.status.version.value()) / static_cast<double>(steps_max_));
+  }
+  done = std::min(done, 1.0);
+  progress.percent = 100 * done;
+  if (done > 0 && !ended_) progress.eta_seconds = progress.seconds * (1 - done) / done;
+  return progress;
+}
+
+}  // namespace paceline::ps

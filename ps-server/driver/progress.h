@@ -1,0 +1,48 @@
+// Defines Progress, what people are shown of a running job, and ProgressMeter, which works its rates out.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+
+#include "lib/base/time.h"
+#include "lib/coordination/coordinator.h"
+
+namespace paceline::ps {
+
+struct Progress {
+  coordination::Status status;
+  double seconds = 0;               // Since training opened.
+  double samples_per_second = 0;    // Over the last ten seconds.
+  double steps_per_second = 0;
+  double percent = 0;               // Of the samples or steps that the stop rule allows; 0 without one.
+  std::optional<double> eta_seconds;
+  std::vector<coordination::Coordinator::EpochCount> epochs;
+};
+
+// A value: told of each published version, asked for the rates. One owner at a time.
+class ProgressMeter {
+ public:
+  ProgressMeter(uint64_t epochs_max, uint64_t steps_max);
+
+  void Opened(Time now);
+  void Published(Version version, uint64_t committed_samples, Time now);
+  void Ended(Time now);  // Rates and seconds stand still from here.
+
+  Progress Measure(const coordination::Coordinator& coordinator, Time now) const;
+
+ private:
+  struct Point {
+    Time at;
+    uint64_t version;
+    uint64_t samples;
+  };
+
+  uint64_t epochs_max_;
+  uint64_t steps_max_;
+  std::optional<Time> opened_;
+  std::optional<Time> ended_;
+  std::deque<Point> window_;  // The last kWindow, oldest first; never empty once opened.
+};
+
+}  // namespace paceline::ps

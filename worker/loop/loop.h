@@ -1,0 +1,70 @@
+// Defines Loop: a worker's life. Join, fill in the initial values if asked, then pull, step, push until told to finish;
+// after a lost session, join anew.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "lib/base/time.h"
+#include "worker/loop/heartbeat.h"
+#include "worker/loop/session.h"
+#include "worker/loop/stopwatch.h"
+#include "worker/loop/trainer.h"
+
+namespace paceline::worker {
+
+struct LoopOptions {
+  protocol::Role role = protocol::Role::kWorker;
+  WorkerId worker;
+  Duration order_timeout = Seconds(900);  // The coordinator's longest silence that is not a failure.
+  int sessions_max = 100;                 // Joins in all; the first is one of them.
+  std::function<Time()> now;              // The steady clock.
+};
+
+// One owner, but for Drain.
+class Loop {
+ public:
+  // `trainer` outlives the loop.
+  Loop(LoopOptions options, Connector connector, Trainer* trainer);
+  ~Loop();
+
+  // Until the job is over or the worker has drained: why, in words. Errors: PermissionDenied (refused or expelled),
+  // those of the trainer (wrong shapes, out of memory at one sample), Unavailable (the coordinator is gone for good).
+  StatusOr<std::string> Run();
+
+  // Finish the push in work, then leave. Thread-safe, never blocks for long.
+  void Drain();
+
+ private:
+  // One session, from Join to its end. Aborted: join anew.
+  StatusOr<std::string> RunSession();
+  StatusOr<std::optional<std::string>> Obey(const protocol::WorkerOrder& order);
+  Status Train(const protocol::Released& released);
+  Status Evaluate(const protocol::Evaluate& order);
+  Status FillShards();
+  StatusOr<Version> Pull(Version version, sync::Exactness exactness);
+  Status GiveUp(const protocol::Released& released, const Status& why);
+  Status LeaveIfDraining();
+
+  const LoopOptions options_;
+  const Connector connector_;
+  Trainer* const trainer_;
+
+  std::shared_ptr<Session> session_;
+  std::unique_ptr<rpc::ParameterClient> shards_;
+  protocol::Admitted admitted_;
+  std::optional<Heartbeat> heartbeat_;
+  Sequence next_sequence_{1};
+  Version announced_;          // The newest version that the coordinator spoke of.
+  Stopwatch stopwatch_;
+
+  std::mutex mutex_;           // Guards the two below, for Drain.
+  bool is_draining_ = false;
+  bool is_busy_ = false;       // Between a release and its PushDone.
+  std::weak_ptr<Session> live_session_;
+};
+
+}  // namespace paceline::worker
