@@ -20,8 +20,8 @@ namespace paceline::sync {
 // accumulated push is covered by the next Commit. A worker *waits* when it owes no push, has an
 // unanswered one, or has just joined; only waiting workers are released.
 //
-// Versions: Commit makes version v+1 of v. The policy may release v+1 in the same list: the driver
-// holds releases back until all shards have published it, then says StepCommitted.
+// Versions: Commit makes version v+1 of v. The policy may release or offer v+1 in the same list, or in
+// a later one: the driver holds those back until all shards have published it, then says StepCommitted.
 //
 // Membership: a loss takes effect at once (a barrier that it was blocking opens in the same call); what
 // the lost worker has staged and not yet accumulated is answered with Drop{kWorkerLeft}. A join takes
@@ -30,6 +30,9 @@ namespace paceline::sync {
 // Out of data: after OutOfData the worker waits again and counts nowhere. The policy releases it again
 // at the next commit, and whenever samples may have come back: a worker left, a step was abandoned, a
 // push was dropped. When nobody who has data owes a push, it commits what it accumulated.
+//
+// Roll back: after RollBack, as after Quiesce, it releases nobody and drops every push; what it
+// accumulated since the last Commit is lost with the generation. The driver makes a new policy.
 class Policy {
  public:
   virtual ~Policy() = default;

@@ -1,0 +1,227 @@
+#include "lib/sync/first_k.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "lib/sync/equal_share.h"
+
+namespace paceline::sync {
+namespace {
+
+constexpr uint32_t kNonFiniteInARowMax = 3;  // Then the worker is expelled.
+
+}  // namespace
+
+FirstK::FirstK(const Options& options) : options_(options), version_(options.first_version) {}
+
+void FirstK::Observe(const Event& event, Time, Decisions& decisions) {
+  std::visit([&](const auto& e) { On(e, decisions); }, event);
+  if (phase_ == Phase::kOpening && joins_ >= options_.workers_expected) phase_ = Phase::kRunning;
+  if (phase_ == Phase::kRunning) Settle(decisions);
+}
+
+void FirstK::On(const WorkerJoined& event, Decisions& decisions) {
+  if (members_.count(event.worker) > 0) Remove(event.worker, decisions);
+  members_[event.worker] = Member{};
+  if (phase_ == Phase::kOpening) ++joins_;
+}
+
+void FirstK::On(const WorkerLeft& event, Decisions& decisions) {
+  if (members_.count(event.worker) == 0) return;
+  Remove(event.worker, decisions);
+}
+
+void FirstK::On(const PushArrived& push, Decisions& decisions) {
+  const auto found = members_.find(push.worker);
+  if (found == members_.end()) return DropPush(push, DropReason::kWorkerLeft, decisions);
+  Member& member = found->second;
+  if (phase_ == Phase::kOver) {
+    if (member.place == Place::kComputing) member.place = Place::kJoined;
+    return DropPush(push, DropReason::kQuiescing, decisions);
+  }
+  if (member.place != Place::kComputing) return DropPush(push, DropReason::kSuperseded, decisions);
+  if (!push.gradient.is_finite) return OnNonFinite(push, member, decisions);
+  member.non_finite_in_a_row = 0;
+  if (push.based_on < version_) {
+    DropPush(push, DropReason::kSuperseded, decisions);
+    return ReleaseOnNewest(push.worker, member, decisions);
+  }
+  Contribute(push, member, decisions);
+}
+
+// A late push that is not finite says nothing about the running step, but counts against its
+// worker.
+void FirstK::OnNonFinite(const PushArrived& push, Member& member, Decisions& decisions) {
+  const bool is_late = push.based_on < version_;
+  DropPush(push, DropReason::kNonFinite, decisions);
+  ++member.non_finite_in_a_row;
+  if (!is_late) {
+    member.place = Place::kRoundOver;
+    if (2 * size_t{Count(Place::kRoundOver)} > members_.size()) {
+      decisions.push_back(RollBack{.reason = RollBackReason::kNonFinite});
+      phase_ = Phase::kOver;
+      return;
+    }
+  }
+  if (member.non_finite_in_a_row >= kNonFiniteInARowMax) {
+    decisions.push_back(Expel{push.worker, ExpelReason::kNonFiniteRepeatedly});
+    Remove(push.worker, decisions);
+  } else if (is_late) {
+    ReleaseOnNewest(push.worker, member, decisions);
+  }
+}
+
+void FirstK::Contribute(const PushArrived& push, Member& member, Decisions& decisions) {
+  member.place = Place::kContributed;
+  round_.push_back({push.worker, push.sequence, push.samples, !options_.is_deterministic});
+  if (!options_.is_deterministic) {
+    decisions.push_back(Accumulate{push.worker, push.sequence, double(push.samples)});
+  }
+}
+
+void FirstK::On(const StepAbandoned& event, Decisions& decisions) {
+  const auto found = members_.find(event.worker);
+  if (found == members_.end() || found->second.place != Place::kComputing) return;
+  Member& member = found->second;
+  if (event.reason == AbandonReason::kOutOfMemory) {
+    member.samples_max = std::max<uint32_t>(1, event.samples_fit);
+  }
+  SamplesCameBack();
+  if (phase_ == Phase::kOver) {
+    member.place = Place::kJoined;
+  } else {
+    ReleaseOnNewest(event.worker, member, decisions);
+  }
+}
+
+void FirstK::On(const OutOfData& event, Decisions&) {
+  const auto found = members_.find(event.worker);
+  if (found == members_.end() || found->second.place != Place::kComputing) return;
+  found->second.place = Place::kOutOfData;
+  found->second.may_find_data = false;
+}
+
+// What is accumulated cannot be taken back, so it is published; what is only staged is given back.
+void FirstK::On(const Quiesce&, Decisions& decisions) {
+  if (phase_ == Phase::kOver) return;
+  for (const Contribution& push : round_) {
+    if (push.is_accumulated) continue;
+    decisions.push_back(Drop{push.worker, push.sequence, DropReason::kQuiescing});
+  }
+  std::erase_if(round_, [](const Contribution& push) { return !push.is_accumulated; });
+  if (!round_.empty()) CommitRound(decisions);
+  phase_ = Phase::kOver;
+}
+
+void FirstK::Remove(WorkerId worker, Decisions& decisions) {
+  std::erase_if(round_, [&](const Contribution& push) {
+    if (push.worker != worker || push.is_accumulated) return false;
+    decisions.push_back(Drop{push.worker, push.sequence, DropReason::kWorkerLeft});
+    return true;
+  });
+  members_.erase(worker);
+  SamplesCameBack();
+}
+
+void FirstK::DropPush(const PushArrived& push, DropReason reason, Decisions& decisions) {
+  decisions.push_back(Drop{push.worker, push.sequence, reason});
+  SamplesCameBack();
+}
+
+void FirstK::Settle(Decisions& decisions) {
+  if (!round_.empty() && round_.size() >= PushesNeeded()) {
+    std::vector<WorkerId> busy;
+    for (const auto& [worker, member] : members_) {
+      if (member.place == Place::kComputing) busy.push_back(worker);
+    }
+    CommitRound(decisions);
+    BeginRound(decisions);
+    for (const WorkerId worker : busy) decisions.push_back(Offer{worker, version_});
+  } else if (round_.empty() && Count(Place::kComputing) == 0) {
+    // Nothing to wait for and nothing to commit: the step begins anew on the same version.
+    BeginRound(decisions);
+  }
+  for (auto& [worker, member] : members_) {
+    if (member.place == Place::kOutOfData && member.may_find_data) {
+      ReleaseOnNewest(worker, member, decisions);
+    }
+  }
+}
+
+size_t FirstK::PushesNeeded() const {
+  // Busy on an older version counts too: that worker takes part once its late push is dropped.
+  const size_t may_arrive = Count(Place::kComputing) + round_.size();
+  const size_t taking_part = may_arrive + Count(Place::kRoundOver);
+  const size_t backup = options_.backup_workers;
+  const size_t k = taking_part > backup ? taking_part - backup : 1;
+  return std::min(std::max<size_t>(k, 1), may_arrive);
+}
+
+uint32_t FirstK::Count(Place place) const {
+  return static_cast<uint32_t>(
+      std::count_if(members_.begin(), members_.end(),
+                    [&](const auto& entry) { return entry.second.place == place; }));
+}
+
+void FirstK::CommitRound(Decisions& decisions) {
+  if (options_.is_deterministic) {
+    std::sort(round_.begin(), round_.end(),
+              [](const Contribution& a, const Contribution& b) { return a.worker < b.worker; });
+    for (const Contribution& push : round_) {
+      decisions.push_back(Accumulate{push.worker, push.sequence, double(push.samples)});
+    }
+  }
+  double samples = 0;
+  for (const Contribution& push : round_) samples += push.samples;
+  decisions.push_back(Commit{.gradient_scale = 1 / samples});
+  version_ = version_.Next();
+  round_.clear();
+  SamplesCameBack();
+}
+
+void FirstK::ShareOut() {
+  const auto count = static_cast<uint32_t>(members_.size());
+  uint32_t index = 0;
+  for (auto& [worker, member] : members_) {
+    member.share = EqualShare(options_.global_batch_size, count, index++);
+  }
+}
+
+void FirstK::BeginRound(Decisions& decisions) {
+  ShareOut();
+  for (auto& [worker, member] : members_) {
+    const bool has_no_data = member.place == Place::kOutOfData && !member.may_find_data;
+    if (member.place == Place::kComputing || has_no_data) continue;
+    ReleaseOnNewest(worker, member, decisions);
+  }
+}
+
+void FirstK::ReleaseOnNewest(WorkerId worker, Member& member, Decisions& decisions) {
+  member.place = Place::kComputing;
+  Release release{.worker = worker, .version = version_};
+  release.assignment.samples = std::min(member.share, member.samples_max);
+  decisions.push_back(release);
+}
+
+void FirstK::SamplesCameBack() {
+  for (auto& [worker, member] : members_) {
+    if (member.place == Place::kOutOfData) member.may_find_data = true;
+  }
+}
+
+std::string FirstK::DebugString() const {
+  std::string text = fmt::format("{} phase={} joins={}", version_, int(phase_), joins_);
+  for (const auto& [worker, member] : members_) {
+    text += fmt::format(" {}:{},{},{},{},{}", worker, int(member.place), member.may_find_data,
+                        member.share, member.samples_max, member.non_finite_in_a_row);
+  }
+  for (const Contribution& push : round_) {
+    text += fmt::format(" {}{}*{}{}", push.worker, push.sequence, push.samples,
+                        push.is_accumulated ? "+" : "");
+  }
+  return text;
+}
+
+}  // namespace paceline::sync

@@ -1,0 +1,81 @@
+#include "lib/sync/policy_spec.h"
+
+#include <algorithm>
+
+#include "lib/sync/fields.h"
+
+namespace paceline::sync {
+namespace {
+
+char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+bool EqualIgnoringCase(std::string_view a, std::string_view b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](char x, char y) { return Lower(x) == Lower(y); });
+}
+
+std::optional<Scheme> FindScheme(std::string_view name) {
+  for (const Word<Scheme>& word : WordsOf(Scheme{})) {
+    if (EqualIgnoringCase(word.text, name)) return word.value;
+  }
+  return std::nullopt;
+}
+
+constexpr std::string_view kUnbounded = "unbounded";
+
+}  // namespace
+
+std::string FormatPolicySpec(const PolicySpec& spec) {
+  const PolicySpec defaults;
+  FieldWriter line{std::string(ToString(spec.scheme))};
+  line.Add("batch", spec.global_batch_size)
+      .Add("workers", spec.workers_expected)
+      .AddUnless(defaults.backup_workers, "backup", spec.backup_workers);
+  if (!spec.staleness) {
+    line.Add("staleness", kUnbounded);
+  } else {
+    line.AddUnless(*defaults.staleness, "staleness", *spec.staleness);
+  }
+  line.AddUnless(defaults.update_scale, "update-scale", spec.update_scale)
+      .AddUnless(defaults.first_version, "first-version", spec.first_version);
+  if (spec.is_deterministic) line.AddWord("deterministic");
+  return line.Take();
+}
+
+StatusOr<PolicySpec> ParsePolicySpec(std::string_view text) {
+  Fields fields(text);
+  PolicySpec spec;
+  const auto name = fields.Next<std::string>("scheme");
+  if (const std::optional<Scheme> scheme = FindScheme(name)) {
+    spec.scheme = *scheme;
+  } else {
+    fields.Fail(
+        fmt::format("scheme is unknown: got {}, want BSP, SSP, ASP or BackupWorkers", name));
+  }
+  fields.Take("batch", spec.global_batch_size);
+  fields.Take("workers", spec.workers_expected);
+  fields.Take("backup", spec.backup_workers);
+  if (fields.Flag("staleness=unbounded")) {
+    spec.staleness.reset();
+  } else {
+    fields.Take("staleness", spec.staleness);
+  }
+  fields.Take("update-scale", spec.update_scale);
+  fields.Take("first-version", spec.first_version);
+  spec.is_deterministic = fields.Flag("deterministic");
+  PACELINE_RETURN_IF_ERROR(fields.Finish());
+  PACELINE_RETURN_IF_ERROR(Validate(spec));
+  return spec;
+}
+
+Status Validate(const PolicySpec& spec) {
+  if (spec.global_batch_size == 0) {
+    return InvalidArgument("global batch size is 0, want at least 1 sample");
+  }
+  if (spec.workers_expected == 0) {
+    return InvalidArgument("number of workers expected is 0, want at least 1");
+  }
+  return OkStatus();
+}
+
+}  // namespace paceline::sync

@@ -1,0 +1,181 @@
+#include "lib/sync/ssp.h"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "lib/sync/equal_share.h"
+
+namespace paceline::sync {
+namespace {
+
+constexpr uint32_t kNonFiniteInARowMax = 3;  // Then the worker is expelled.
+
+}  // namespace
+
+Ssp::Ssp(const Options& options) : options_(options), version_(options.first_version) {}
+
+void Ssp::Observe(const Event& event, Time, Decisions& decisions) {
+  std::visit([&](const auto& e) { On(e, decisions); }, event);
+  if (phase_ == Phase::kOpening && joins_ >= options_.workers_expected) phase_ = Phase::kRunning;
+  if (phase_ == Phase::kRunning) Settle(decisions);
+}
+
+void Ssp::On(const WorkerJoined& event, Decisions&) {
+  Remove(event.worker);
+  Member member;
+  member.clock = Slowest();
+  members_[event.worker] = member;
+  if (phase_ == Phase::kOpening) ++joins_;
+}
+
+void Ssp::On(const WorkerLeft& event, Decisions&) { Remove(event.worker); }
+
+void Ssp::On(const PushArrived& push, Decisions& decisions) {
+  const auto found = members_.find(push.worker);
+  if (found == members_.end()) return DropPush(push, DropReason::kWorkerLeft, decisions);
+  Member& member = found->second;
+  if (phase_ == Phase::kOver) {
+    if (member.place == Place::kComputing) member.place = Place::kParked;
+    return DropPush(push, DropReason::kQuiescing, decisions);
+  }
+  if (member.place != Place::kComputing) return DropPush(push, DropReason::kSuperseded, decisions);
+  member.place = Place::kParked;
+  if (!push.gradient.is_finite) return OnNonFinite(push, member, decisions);
+  member.non_finite_in_a_row = 0;
+  ++member.clock;
+  CommitAlone(push, decisions);
+}
+
+// The clock stands still, so the window still admits the worker: it tries again at once.
+void Ssp::OnNonFinite(const PushArrived& push, Member& member, Decisions& decisions) {
+  DropPush(push, DropReason::kNonFinite, decisions);
+  ++member.non_finite_in_a_row;
+  const auto non_finite = std::count_if(members_.begin(), members_.end(), [](const auto& entry) {
+    return entry.second.non_finite_in_a_row > 0;
+  });
+  if (2 * static_cast<size_t>(non_finite) > members_.size()) {
+    decisions.push_back(RollBack{.reason = RollBackReason::kNonFinite});
+    phase_ = Phase::kOver;
+  } else if (member.non_finite_in_a_row >= kNonFiniteInARowMax) {
+    decisions.push_back(Expel{push.worker, ExpelReason::kNonFiniteRepeatedly});
+    Remove(push.worker);
+  }
+}
+
+void Ssp::CommitAlone(const PushArrived& push, Decisions& decisions) {
+  const double samples = push.samples;
+  decisions.push_back(Accumulate{push.worker, push.sequence, samples});
+  Commit commit{.gradient_scale = 1 / samples};
+  if (options_.update_scale == UpdateScale::kPerWorker) {
+    commit.learning_rate_scale = samples / options_.global_batch_size;
+  }
+  decisions.push_back(commit);
+  version_ = version_.Next();
+  SamplesCameBack();
+}
+
+void Ssp::On(const StepAbandoned& event, Decisions&) {
+  const auto found = members_.find(event.worker);
+  if (found == members_.end() || found->second.place != Place::kComputing) return;
+  if (event.reason == AbandonReason::kOutOfMemory) {
+    found->second.samples_max = std::max<uint32_t>(1, event.samples_fit);
+  }
+  found->second.place = Place::kParked;
+  SamplesCameBack();
+}
+
+void Ssp::On(const OutOfData& event, Decisions&) {
+  const auto found = members_.find(event.worker);
+  if (found == members_.end() || found->second.place != Place::kComputing) return;
+  found->second.place = Place::kOutOfData;
+  found->second.may_find_data = false;
+}
+
+// Nothing is ever staged or accumulated between two calls.
+void Ssp::On(const Quiesce&, Decisions&) { phase_ = Phase::kOver; }
+
+void Ssp::DropPush(const PushArrived& push, DropReason reason, Decisions& decisions) {
+  decisions.push_back(Drop{push.worker, push.sequence, reason});
+  SamplesCameBack();
+}
+
+void Ssp::Remove(WorkerId worker) {
+  if (members_.erase(worker) > 0) SamplesCameBack();
+}
+
+bool Ssp::HasActive() const {
+  return std::any_of(members_.begin(), members_.end(),
+                     [](const auto& entry) { return entry.second.place != Place::kOutOfData; });
+}
+
+uint64_t Ssp::Slowest() const {
+  std::optional<uint64_t> slowest;
+  for (const auto& [worker, member] : members_) {
+    if (member.place == Place::kOutOfData) continue;
+    slowest = slowest ? std::min(*slowest, member.clock) : member.clock;
+  }
+  return slowest.value_or(floor_);
+}
+
+void Ssp::Settle(Decisions& decisions) {
+  // Slowest first: who was out of data longest must not find itself behind one let in before it.
+  std::vector<std::tuple<uint64_t, WorkerId>> waiting;
+  for (const auto& [worker, member] : members_) {
+    if (member.place == Place::kParked) waiting.emplace_back(member.clock, worker);
+    if (member.place == Place::kOutOfData && member.may_find_data) {
+      waiting.emplace_back(member.clock, worker);
+    }
+  }
+  std::sort(waiting.begin(), waiting.end());
+  std::vector<WorkerId> admitted;
+  for (const auto& [clock, worker] : waiting) {
+    if (Admit(members_[worker])) admitted.push_back(worker);
+  }
+  std::sort(admitted.begin(), admitted.end());
+  for (const WorkerId worker : admitted) ReleaseOnNewest(worker, members_[worker], decisions);
+  floor_ = Slowest();
+}
+
+// Whoever returns from being out of data may not pull the minimum down under the others' feet.
+bool Ssp::Admit(Member& member) {
+  if (member.place == Place::kOutOfData) {
+    const bool is_alone = !HasActive();
+    const uint64_t clock = std::max(member.clock, Slowest());
+    if (!is_alone && !options_.window.Admits(clock, Slowest())) return false;
+    member.clock = clock;
+  } else if (!options_.window.Admits(member.clock, Slowest())) {
+    return false;
+  }
+  member.place = Place::kComputing;
+  return true;
+}
+
+void Ssp::ReleaseOnNewest(WorkerId worker, Member& member, Decisions& decisions) {
+  const auto index = static_cast<uint32_t>(std::distance(members_.begin(), members_.find(worker)));
+  const auto count = static_cast<uint32_t>(members_.size());
+  Release release{.worker = worker, .version = version_, .exactness = Exactness::kAtLeast};
+  release.assignment.samples =
+      std::min(EqualShare(options_.global_batch_size, count, index), member.samples_max);
+  decisions.push_back(release);
+}
+
+void Ssp::SamplesCameBack() {
+  for (auto& [worker, member] : members_) {
+    if (member.place == Place::kOutOfData) member.may_find_data = true;
+  }
+}
+
+std::string Ssp::DebugString() const {
+  std::string text =
+      fmt::format("{} phase={} joins={} floor={}", version_, int(phase_), joins_, floor_);
+  for (const auto& [worker, member] : members_) {
+    text += fmt::format(" {}:{},{},{},{},{}", worker, int(member.place), member.may_find_data,
+                        member.clock, member.samples_max, member.non_finite_in_a_row);
+  }
+  return text;
+}
+
+}  // namespace paceline::sync

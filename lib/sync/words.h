@@ -1,0 +1,96 @@
+// Defines the words for sync's enums: one vocabulary for traces, metrics, logs and tests.
+//
+// Example:
+//   ToString(DropReason::kSuperseded)          // "superseded"
+//   FromString<DropReason>("superseded")       // DropReason::kSuperseded
+//   for (const auto& [reason, word] : WordsOf(DropReason{})) ...   // all of them, in order
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "lib/sync/decision.h"
+#include "lib/sync/event.h"
+
+namespace paceline::sync {
+
+template <class E>
+struct Word {
+  E value;
+  std::string_view text;
+};
+
+template <class E>
+using Words = std::span<const Word<E>>;
+
+inline constexpr Word<DropReason> kDropReasonWords[] = {
+    {DropReason::kSuperseded, "superseded"}, {DropReason::kTooStale, "too-stale"},
+    {DropReason::kNonFinite, "non-finite"},  {DropReason::kWorkerLeft, "worker-left"},
+    {DropReason::kQuiescing, "quiescing"},
+};
+constexpr Words<DropReason> WordsOf(DropReason) { return kDropReasonWords; }
+
+inline constexpr Word<ExpelReason> kExpelReasonWords[] = {
+    {ExpelReason::kNonFiniteRepeatedly, "non-finite-repeatedly"},
+    {ExpelReason::kTooSlow, "too-slow"},
+};
+constexpr Words<ExpelReason> WordsOf(ExpelReason) { return kExpelReasonWords; }
+
+inline constexpr Word<RollBackReason> kRollBackReasonWords[] = {
+    {RollBackReason::kNonFinite, "non-finite"},
+};
+constexpr Words<RollBackReason> WordsOf(RollBackReason) { return kRollBackReasonWords; }
+
+inline constexpr Word<Pacing> kPacingWords[] = {
+    {Pacing::kWait, "wait"},
+    {Pacing::kKeepGoing, "keep-going"},
+    {Pacing::kOverlapped, "overlapped"},
+    {Pacing::kEagerPull, "eager-pull"},
+};
+constexpr Words<Pacing> WordsOf(Pacing) { return kPacingWords; }
+
+inline constexpr Word<LeaveReason> kLeaveReasonWords[] = {
+    {LeaveReason::kDrained, "drained"},
+    {LeaveReason::kDisconnected, "disconnected"},
+    {LeaveReason::kSilent, "silent"},
+    {LeaveReason::kExpelled, "expelled"},
+};
+constexpr Words<LeaveReason> WordsOf(LeaveReason) { return kLeaveReasonWords; }
+
+inline constexpr Word<AbandonReason> kAbandonReasonWords[] = {
+    {AbandonReason::kInterrupted, "interrupted"},
+    {AbandonReason::kOutOfMemory, "out-of-memory"},
+};
+constexpr Words<AbandonReason> WordsOf(AbandonReason) { return kAbandonReasonWords; }
+
+inline constexpr Word<QuiesceReason> kQuiesceReasonWords[] = {
+    {QuiesceReason::kStop, "stop"},
+    {QuiesceReason::kSuspend, "suspend"},
+    {QuiesceReason::kSchemeChange, "scheme-change"},
+};
+constexpr Words<QuiesceReason> WordsOf(QuiesceReason) { return kQuiesceReasonWords; }
+
+// An enum with an overload of WordsOf in its own namespace.
+template <class E>
+concept HasWords = requires(E value) {
+  WordsOf(value);
+};
+
+template <HasWords E>
+constexpr std::string_view ToString(E value) {
+  for (const Word<E>& word : WordsOf(value)) {
+    if (word.value == value) return word.text;
+  }
+  return "unknown";
+}
+
+template <HasWords E>
+constexpr std::optional<E> FromString(std::string_view text) {
+  for (const Word<E>& word : WordsOf(E{})) {
+    if (word.text == text) return word.value;
+  }
+  return std::nullopt;
+}
+
+}  // namespace paceline::sync
