@@ -136,9 +136,6 @@ void Driver::Run() {
 
 void Driver::Process(const coordination::Fact& fact, Time arrived) {
   arrived_ = arrived;
-  if (const auto* said = std::get_if<coordination::WorkerSaid>(&fact)) {
-    if (const auto* push = std::get_if<protocol::PushDone>(&said->message)) metrics_->PushArrived(*push);
-  }
   now_ = SteadyNow();
   std::vector<coordination::Effect> stepped;
   coordinator_.Step(fact, now_, stepped);
@@ -155,10 +152,11 @@ void Driver::DoAll() {
 }
 
 void Driver::TellPolicy(const sync::Event& event) {
+  metrics_->Observed(event);
   coordination::Decided decided;
   policy_->Observe(event, now_, decided.decisions);
   if (decided.decisions.empty()) return;
-  metrics_->Decided(event, decided.decisions);
+  metrics_->Decided(decided.decisions);
   std::vector<coordination::Effect> stepped;
   coordinator_.Step(decided, now_, stepped);
   Enqueue(std::move(stepped));

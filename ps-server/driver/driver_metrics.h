@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "lib/base/time.h"
@@ -17,14 +18,14 @@ namespace paceline::ps {
 // Called on the driver thread; the registry may be read by any.
 class DriverMetrics {
  public:
-  explicit DriverMetrics(telemetry::Registry* registry);
+  explicit DriverMetrics(telemetry::Metrics* metrics);
   ~DriverMetrics();
 
-  void PushArrived(const protocol::PushDone& push);
-  void Decided(const sync::Event& event, const std::vector<sync::Decision>& decisions);
+  void Observed(const sync::Event& event);  // Pushes that coordination let through; others are none of ours.
+  void Decided(const std::vector<sync::Decision>& decisions);
   void CommitSent(Version version, Time push_arrived, Time now);
   void Published(const coordination::VersionPublished& published, Time now);
-  void Released(Version version, Duration since_fact_arrived);
+  void Released(Version version, Time now);
   void EpochCompleted();
   void Evaluated(const protocol::Evaluated& result);
   void WorkerHad(const coordination::WorkerEvent& event);
@@ -37,7 +38,9 @@ class DriverMetrics {
     Time push_arrived;
     Time sent;
   };
-  std::map<Version, InFlight> commits_;  // Sent to shards, not yet published everywhere.
+  std::map<Version, InFlight> commits_;  // Sent to shards, no release of it sent yet.
+  Version committing_;                   // The newest that was sent.
+  std::map<std::pair<WorkerId, Sequence>, Version> based_on_;  // Of pushes not yet answered.
 };
 
 }  // namespace paceline::ps

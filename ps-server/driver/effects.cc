@@ -3,14 +3,14 @@
 
 #include <fmt/format.h>
 
+#include "lib/coordination/words.h"
 #include "lib/telemetry/clock.h"
 #include "lib/telemetry/log.h"
 #include "ps-server/driver/driver.h"
-#include "ps-server/driver/words.h"
 
 namespace paceline::ps {
 
-using telemetry::Level;
+using telemetry::LogLevel;
 using telemetry::Log;
 using telemetry::SteadyNow;
 
@@ -30,7 +30,7 @@ void Driver::Do(const coordination::SendWorker& effect) {
   }
   connection->Send(effect.order);
   if (const auto* released = std::get_if<protocol::Released>(&effect.order)) {
-    metrics_->Released(released->version, SteadyNow() - arrived_);
+    metrics_->Released(released->version, SteadyNow());
   }
 }
 
@@ -74,7 +74,7 @@ void Driver::Do(const coordination::ConfigureShards& effect) {
                                          .slots_per_worker = job.slots_per_worker,
                                          .workers_max = job.workers_max});
   }
-  Log(Level::kInfo, "shards configured",
+  Log(LogLevel::kInfo, "shards configured",
       {{"shards", std::to_string(job.shards)}, {"bytes", std::to_string(layout_.total_bytes())}});
 }
 
@@ -86,12 +86,12 @@ void Driver::Do(const coordination::VersionPublished& effect) {
 
 void Driver::Do(const coordination::EpochCompleted& effect) {
   metrics_->EpochCompleted();
-  Log(Level::kInfo, "epoch completed", {{"epoch", std::to_string(effect.epoch)}});
+  Log(LogLevel::kInfo, "epoch completed", {{"epoch", std::to_string(effect.epoch)}});
 }
 
 void Driver::Do(const coordination::EvaluationDone& effect) {
   metrics_->Evaluated(effect.result);
-  Log(Level::kInfo, "evaluated",
+  Log(LogLevel::kInfo, "evaluated",
       {{"version", fmt::format("{}", effect.result.version)},
        {"loss", fmt::format("{:.6g}", effect.result.loss)},
        {"accuracy", fmt::format("{:.6g}", effect.result.accuracy)}});
@@ -100,15 +100,16 @@ void Driver::Do(const coordination::EvaluationDone& effect) {
 void Driver::Do(const coordination::WorkerEvent& effect) {
   metrics_->WorkerHad(effect);
   const bool is_routine = effect.kind == coordination::WorkerEventKind::kJoined;
-  Log(is_routine ? Level::kInfo : Level::kWarning, std::string("worker ") + std::string(ToString(effect.kind)),
-      {{"worker", fmt::format("{}", effect.worker)},
+  Log(is_routine ? LogLevel::kInfo : LogLevel::kWarning, "worker event",
+      {{"kind", ToString(effect.kind)},
+       {"worker", fmt::format("{}", effect.worker)},
        {"incarnation", fmt::format("{}", effect.incarnation)},
        {"detail", effect.detail}});
 }
 
 void Driver::Do(const coordination::TrainingOpened& effect) {
   meter_.Opened(SteadyNow());
-  Log(effect.workers < effect.wanted ? Level::kWarning : Level::kInfo, "training opened",
+  Log(effect.workers < effect.wanted ? LogLevel::kWarning : LogLevel::kInfo, "training opened",
       {{"workers", std::to_string(effect.workers)}, {"wanted", std::to_string(effect.wanted)}});
 }
 
@@ -126,7 +127,7 @@ void Driver::Do(const coordination::SaveModel& effect) {
 
 void Driver::Do(const coordination::Finished& effect) {
   meter_.Ended(SteadyNow());
-  Log(effect.is_success ? Level::kInfo : Level::kError, "job finished",
+  Log(effect.is_success ? LogLevel::kInfo : LogLevel::kError, "job finished",
       {{"success", effect.is_success ? "true" : "false"}, {"reason", effect.reason}});
   Progress progress = meter_.Measure(coordinator_, SteadyNow());
   {

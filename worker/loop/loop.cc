@@ -11,7 +11,7 @@
 
 namespace paceline::worker {
 
-using telemetry::Level;
+using telemetry::LogLevel;
 using telemetry::Log;
 
 namespace {
@@ -52,7 +52,7 @@ StatusOr<std::string> Loop::Run() {
       if (is_draining_) return std::string("drained");
     }
     last = end.status();
-    Log(Level::kWarning, "session lost, joining anew", {{"reason", Message(last)}});
+    Log(LogLevel::kWarning, "session lost, joining anew", {{"reason", Message(last)}});
   }
   return Annotate(last, fmt::format("gave up after {} sessions", options_.sessions_max));
 }
@@ -174,8 +174,13 @@ Status Loop::Train(const protocol::Released& released) {
   stopwatch_.Switch(Activity::kCommunication);
   const Sequence sequence = next_sequence_;
   const Time push_began = options_.now();
-  PACELINE_ASSIGN_OR_RETURN(const rpc::PushReport report,
-                            shards_->Push({options_.worker, admitted_.incarnation, sequence}, trainer_->push(), nullptr));
+  const StatusOr<rpc::PushReport> report =
+      shards_->Push({options_.worker, admitted_.incarnation, sequence}, trainer_->push(), nullptr);
+  if (!report.ok()) {
+    // Fenced: this incarnation was declared lost while it was computing, and the worker may have a new one.
+    if (report.status().code() != StatusCode::kPermissionDenied) return report.status();
+    return Aborted("push refused: {}", Message(report.status()));
+  }
   next_sequence_ = next_sequence_.Next();
   protocol::PushDone done{.generation = admitted_.generation,
                           .sequence = sequence,
@@ -186,8 +191,8 @@ Status Loop::Train(const protocol::Released& released) {
                           .leases = {released.lease.id},
                           .timing = stopwatch_.Take(),
                           .gradient = {.loss = step->loss,
-                                       .squared_norm = report.squared_norm,
-                                       .is_finite = report.is_finite && std::isfinite(step->loss)},
+                                       .squared_norm = report->squared_norm,
+                                       .is_finite = report->is_finite && std::isfinite(step->loss)},
                           .shard_time = options_.now() - push_began};
   PACELINE_RETURN_IF_ERROR(session_->Send(done));
   return LeaveIfDraining();

@@ -1,0 +1,123 @@
+#include "cli/local/child.h"
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace paceline::local {
+namespace {
+
+// Between fork and exec only async-signal-safe calls are allowed, so everything is prepared before.
+struct Prepared {
+  std::vector<char*> arguments;
+  std::vector<std::string> environment_text;
+  std::vector<char*> environment;
+};
+
+Prepared Prepare(const Command& command) {
+  Prepared prepared;
+  for (const std::string& argument : command.arguments) {
+    prepared.arguments.push_back(const_cast<char*>(argument.c_str()));
+  }
+  prepared.arguments.push_back(nullptr);
+  const auto is_overridden = [&](std::string_view entry) {
+    for (const auto& [name, value] : command.environment) {
+      if (entry.size() > name.size() && entry.starts_with(name) && entry[name.size()] == '=') return true;
+    }
+    return false;
+  };
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    if (!is_overridden(*entry)) prepared.environment_text.emplace_back(*entry);
+  }
+  for (const auto& [name, value] : command.environment) prepared.environment_text.push_back(name + "=" + value);
+  for (std::string& text : prepared.environment_text) prepared.environment.push_back(text.data());
+  prepared.environment.push_back(nullptr);
+  return prepared;
+}
+
+[[noreturn]] void BecomeChild(const Prepared& prepared, int log, int failure_pipe, pid_t parent) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) _exit(127);  // The parent died before the line above.
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+  setpgid(0, 0);  // Ctrl-C at the terminal is the parent's to pass on.
+  const int null = open("/dev/null", O_RDONLY);
+  dup2(null, STDIN_FILENO);
+  dup2(log, STDOUT_FILENO);
+  dup2(log, STDERR_FILENO);
+  execve(prepared.arguments[0], prepared.arguments.data(), prepared.environment.data());
+  const int error = errno;
+  (void)!write(failure_pipe, &error, sizeof error);
+  _exit(127);
+}
+
+}  // namespace
+
+StatusOr<Child> Child::Start(const Command& command) {
+  const int log = open(command.log_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+  if (log < 0) return Internal("cannot open log {}: {}", command.log_path, std::strerror(errno));
+  int failure_pipe[2];
+  if (pipe2(failure_pipe, O_CLOEXEC) != 0) {
+    close(log);
+    return Internal("cannot make a pipe: {}", std::strerror(errno));
+  }
+  const Prepared prepared = Prepare(command);
+  const pid_t parent = getpid();
+  const pid_t pid = fork();
+  if (pid == 0) BecomeChild(prepared, log, failure_pipe[1], parent);
+  const int fork_error = errno;
+  close(log);
+  close(failure_pipe[1]);
+  int exec_error = 0;
+  const ssize_t got = pid > 0 ? read(failure_pipe[0], &exec_error, sizeof exec_error) : 0;
+  close(failure_pipe[0]);
+  if (pid < 0) return Internal("cannot fork: {}", std::strerror(fork_error));
+  Child child(pid);
+  if (got == static_cast<ssize_t>(sizeof exec_error)) {
+    return Internal("cannot start {}: {}", command.arguments[0], std::strerror(exec_error));
+  }
+  return child;
+}
+
+Child::Child(Child&& other) noexcept : pid_(std::exchange(other.pid_, -1)), exit_(other.exit_) {}
+
+Child& Child::operator=(Child&& other) noexcept {
+  if (this != &other) {
+    KillAndReap();
+    pid_ = std::exchange(other.pid_, -1);
+    exit_ = other.exit_;
+  }
+  return *this;
+}
+
+Child::~Child() { KillAndReap(); }
+
+std::optional<Exit> Child::Poll() {
+  if (exit_ || pid_ < 0) return exit_;
+  int status = 0;
+  if (waitpid(pid_, &status, WNOHANG) == pid_) {
+    exit_ = WIFSIGNALED(status) ? Exit{0, WTERMSIG(status)} : Exit{WEXITSTATUS(status), 0};
+  }
+  return exit_;
+}
+
+void Child::Signal(int number) {
+  if (pid_ > 0 && !Poll()) kill(pid_, number);
+}
+
+void Child::KillAndReap() {
+  if (pid_ < 0 || exit_) return;
+  kill(pid_, SIGKILL);
+  int status = 0;
+  while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+  }
+}
+
+}  // namespace paceline::local

@@ -1,0 +1,141 @@
+#include "ps-server/driver/driver_metrics.h"
+
+#include <string>
+
+#include <fmt/format.h>
+
+#include "lib/coordination/words.h"
+#include "lib/sync/words.h"
+
+namespace paceline::ps {
+namespace {
+
+// 20 us to 40 s.
+std::vector<double> ControlBuckets() { return telemetry::ExponentialBuckets(20e-6, 2, 22); }
+
+std::string Label(WorkerId worker) { return fmt::format("{}", worker); }
+
+}  // namespace
+
+struct DriverMetrics::Families {
+  explicit Families(telemetry::Metrics* metrics)
+      : steps(metrics->Counters("paceline_worker_steps_total", "Local steps that a worker has pushed.", {"worker"})),
+        samples(metrics->Counters("paceline_worker_samples_total", "Samples that a worker has pushed.", {"worker"})),
+        compute(metrics->Counters("paceline_worker_compute_seconds_total",
+                                  "Time a worker spent in forward and backward passes.", {"worker"})),
+        wait(metrics->Counters("paceline_worker_wait_seconds_total",
+                               "Time a worker had nothing to do but wait for a release.", {"worker"})),
+        communication(metrics->Counters("paceline_worker_communication_seconds_total",
+                                        "Time a worker spent pulling and pushing, not overlapped by computation.",
+                                        {"worker"})),
+        step_seconds(metrics->Histograms("paceline_worker_compute_seconds", "Compute time of one push.",
+                                         telemetry::ExponentialBuckets(1e-3, 2, 18), {"worker"})),
+        staleness(metrics->Histograms("paceline_push_staleness",
+                                      "Versions published between the one a push was computed on and its accumulation.",
+                                      {0, 1, 2, 3, 4, 6, 8, 12, 16, 32, 64, 128}, {"worker"})),
+        accepted(metrics->Counters("paceline_pushes_accepted_total", "Pushes that counted.", {"worker"})),
+        dropped(metrics->Counters("paceline_pushes_dropped_total", "Pushes that did not count, by reason.",
+                                  {"worker", "reason"})),
+        nonfinite(metrics->Counters("paceline_pushes_nonfinite_total", "Pushes with a NaN or an infinity.",
+                                    {"worker"})),
+        worker_events(metrics->Counters("paceline_worker_events_total",
+                                        "Joins, losses, refusals and expulsions of workers.", {"kind"})),
+        versions(metrics->OneCounter("paceline_versions_published_total", "Commits that all shards have published.")),
+        version(metrics->OneGauge("paceline_version", "The newest version that all shards have published.")),
+        committed_samples(metrics->OneGauge("paceline_committed_samples", "Samples in the published version.")),
+        epochs(metrics->OneCounter("paceline_epochs_completed_total", "Epochs of which every sample is committed.")),
+        loss(metrics->OneGauge("paceline_training_loss", "Mean loss of the latest commit's samples.")),
+        learning_rate(metrics->OneGauge("paceline_learning_rate", "Rate applied by the latest commit.")),
+        evaluation_loss(metrics->OneGauge("paceline_evaluation_loss", "Held-out loss of the latest evaluation.")),
+        evaluation_accuracy(
+            metrics->OneGauge("paceline_evaluation_accuracy", "Held-out accuracy of the latest evaluation, 0..1.")),
+        release_seconds(metrics->OneHistogram(
+            "paceline_release_seconds",
+            "From the arrival of the push that closed a step to the first release of its version.", ControlBuckets())),
+        commit_seconds(metrics->OneHistogram("paceline_commit_seconds",
+                                             "From sending a commit to the shards to the last acknowledgement.",
+                                             ControlBuckets())),
+        contract(metrics->OneCounter("paceline_policy_contract_violations_total",
+                                     "Decisions of the policy that broke its contract; always 0 unless there is a bug.")) {}
+
+  telemetry::CounterFamily steps, samples, compute, wait, communication;
+  telemetry::HistogramFamily step_seconds, staleness;
+  telemetry::CounterFamily accepted, dropped, nonfinite, worker_events;
+  telemetry::Counter versions;
+  telemetry::Gauge version, committed_samples;
+  telemetry::Counter epochs;
+  telemetry::Gauge loss, learning_rate, evaluation_loss, evaluation_accuracy;
+  telemetry::Histogram release_seconds, commit_seconds;
+  telemetry::Counter contract;
+};
+
+DriverMetrics::DriverMetrics(telemetry::Metrics* metrics) : families_(std::make_unique<Families>(metrics)) {}
+DriverMetrics::~DriverMetrics() = default;
+
+void DriverMetrics::Observed(const sync::Event& event) {
+  const auto* arrived = std::get_if<sync::PushArrived>(&event);
+  if (arrived == nullptr) return;
+  const sync::PushArrived& push = *arrived;
+  const std::vector<std::string> labels = {Label(push.worker)};
+  families_->steps.With(labels).Increment(push.steps);
+  families_->samples.With(labels).Increment(push.samples);
+  families_->compute.With(labels).Increment(ToSeconds(push.timing.compute));
+  families_->wait.With(labels).Increment(ToSeconds(push.timing.wait));
+  families_->communication.With(labels).Increment(ToSeconds(push.timing.communication));
+  families_->step_seconds.With(labels).Observe(ToSeconds(push.timing.compute));
+  if (!push.gradient.is_finite) families_->nonfinite.With(labels).Increment();
+  based_on_[{push.worker, push.sequence}] = push.based_on;
+}
+
+void DriverMetrics::Decided(const std::vector<sync::Decision>& decisions) {
+  for (const sync::Decision& decision : decisions) {
+    if (const auto* accumulate = std::get_if<sync::Accumulate>(&decision)) {
+      families_->accepted.With({Label(accumulate->worker)}).Increment();
+      if (const auto based_on = based_on_.extract({accumulate->worker, accumulate->sequence})) {
+        families_->staleness.With({Label(accumulate->worker)})
+            .Observe(static_cast<double>(committing_.value() - based_on.mapped().value()));
+      }
+    } else if (const auto* drop = std::get_if<sync::Drop>(&decision)) {
+      families_->dropped.With({Label(drop->worker), std::string(ToString(drop->reason))}).Increment();
+      based_on_.erase({drop->worker, drop->sequence});
+    }
+  }
+}
+
+void DriverMetrics::CommitSent(Version version, Time push_arrived, Time now) {
+  commits_.try_emplace(version, InFlight{push_arrived, now});  // Sent once a shard; the first counts.
+  committing_ = version;
+}
+
+void DriverMetrics::Published(const coordination::VersionPublished& published, Time now) {
+  families_->versions.Increment();
+  families_->version.Set(static_cast<double>(published.version.value()));
+  families_->committed_samples.Set(static_cast<double>(published.committed_samples));
+  families_->loss.Set(published.loss);
+  families_->learning_rate.Set(published.learning_rate);
+  if (const auto commit = commits_.find(published.version); commit != commits_.end()) {
+    families_->commit_seconds.Observe(ToSeconds(now - commit->second.sent));
+  }
+}
+
+void DriverMetrics::Released(Version version, Time now) {
+  const auto commit = commits_.find(version);
+  if (commit == commits_.end()) return;  // Not the first release of its version, or version 0.
+  families_->release_seconds.Observe(ToSeconds(now - commit->second.push_arrived));
+  commits_.erase(commits_.begin(), std::next(commit));
+}
+
+void DriverMetrics::EpochCompleted() { families_->epochs.Increment(); }
+
+void DriverMetrics::Evaluated(const protocol::Evaluated& result) {
+  families_->evaluation_loss.Set(result.loss);
+  families_->evaluation_accuracy.Set(result.accuracy);
+}
+
+void DriverMetrics::WorkerHad(const coordination::WorkerEvent& event) {
+  families_->worker_events.With({std::string(ToString(event.kind))}).Increment();
+}
+
+void DriverMetrics::PolicyBrokeContract() { families_->contract.Increment(); }
+
+}  // namespace paceline::ps
