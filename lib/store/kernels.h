@@ -1,0 +1,27 @@
+// Declares the loops over a slice. Arrays do not overlap; results are the same bits on every
+// instruction set.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace paceline::store {
+
+// sum += weight x values. Spans are of equal size.
+void AddWeighted(std::span<const float> values, float weight, std::span<float> sum);
+// sum = 0 + weight x values: the bits of AddWeighted onto zeros, without reading `sum`.
+void SetWeighted(std::span<const float> values, float weight, std::span<float> sum);
+// quotient = values / divisor.
+void Divide(std::span<const float> values, float divisor, std::span<float> quotient);
+// largest = max(largest, values).
+void KeepLargest(std::span<const int64_t> values, std::span<int64_t> largest);
+
+// Sum of squares in float64. Not finite exactly if one of `values` is not: no sum of 2^60 squares
+// of float32 overflows.
+//
+// Order: element i is added to lane i mod 16, then lane l to lane l - 8, l - 4, l - 2, l - 1 (a
+// tree over halves).
+double SquaredNorm(std::span<const float> values);
+
+}  // namespace paceline::store

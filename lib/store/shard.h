@@ -1,0 +1,105 @@
+// Defines Shard: one slice of the parameters, its staged pushes and its published versions.
+//
+// It knows no policy, no network and no clock: what counts is decided elsewhere and arrives as
+// orders. Life: Create, fill initial_values(), Open (publishes the first version), then any number
+// of Stage/Seal by transfer threads beside Accumulate/Drop/Commit by the one order thread.
+//
+// Memory, in slices: slots_per_worker for each worker that pushed, two published versions and one
+// in the making, what is pinned or still being read beyond these, one sum, and the optimizer's
+// state (0 to 2).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "lib/base/ids.h"
+#include "lib/base/status.h"
+#include "lib/base/version.h"
+#include "lib/optim/optimizer.h"
+#include "lib/store/layout.h"
+#include "lib/store/published.h"
+#include "lib/store/push.h"
+
+namespace paceline::store {
+
+struct CommitOrder {
+  Version version;            // The version to publish; the current one's successor.
+  double gradient_scale = 1;  // Times the open sum gives the mean gradient.
+  double clip_scale = 1;      // From gradientClipNorm; times the mean gradient.
+  double learning_rate = 0;  // All scales and the schedule included; -1 with plain SGD adds deltas.
+  bool is_pinned = false;    // Keep the version until Unpin.
+};
+
+class Shard {
+ public:
+  struct Options {
+    Layout layout;  // Of the whole model.
+    Slice slice;    // What this shard holds, one of SliceOverShards; may be empty.
+    optim::OptimizerOptions optimizer;
+    uint32_t slots_per_worker = 1;  // Two for keep-going pacings.
+    uint32_t workers_max =
+        1024;  // Staging slots are made on first use and refused beyond this many workers.
+  };
+  // InvalidArgument, naming the option.
+  static StatusOr<std::unique_ptr<Shard>> Create(Options options);
+  ~Shard();
+
+  // --- Birth: one thread at a time.
+  std::span<std::byte> initial_values();  // To be filled before Open; empty afterwards.
+  // Publishes the first version: 0, or a checkpoint's. InvalidArgument, naming the tensor, if a
+  // parameter is not finite: nothing is published then. FailedPrecondition if it is open already.
+  Status Open(Version first = Version(0));
+
+  // --- Transfer threads. Thread-safe, never blocks on an order that runs.
+  // A place to copy a push into, this slice's part only. The same id again while it is being
+  // filled: the newer transfer takes over and the older one's Seal fails with Aborted; so does a
+  // later sequence that finds no other slot. ResourceExhausted if all slots of the worker hold
+  // unanswered pushes, or there are too many workers; FailedPrecondition before Open, and for a
+  // push that was answered several pushes ago. An id of an older incarnation than the worker's
+  // newest: PermissionDenied. A newer incarnation frees the worker's slots that are not
+  // accumulated.
+  using Staging = store::Staging;
+  StatusOr<Staging> Stage(const PushId& id);
+  // The push is whole. Aborted if it was dropped or another transfer took the slot over.
+  StatusOr<std::shared_ptr<const Receipt>> Seal(const PushId& id, uint64_t ticket);
+
+  // --- Orders: one thread at a time.
+  // Adds weight x the push to the open sum and frees its slot. NotFound if the push is not staged
+  // and sealed here. Again with the same id, in its own round or the next: nothing happens, OK.
+  // InvalidArgument if `weight` is not finite and positive. Weights are rounded to float32 (samples
+  // are exact up to 2^24).
+  Status Accumulate(const PushId& id, double weight);
+  void Drop(
+      const PushId& id);  // Frees the slot; nothing if there is none. Never an accumulated one.
+  void Forget(WorkerId worker);  // Frees the memory of all its slots; its incarnation stays known.
+  std::vector<double> SumBlockNorms()
+      const;  // Squared norms of the open sum, a block each, as in Receipt.
+  // Applies the optimizer to the open sum, averages the buffers by weight, publishes. Returns the
+  // squared norms of the mean gradient (before clipping), a block each. The same version again:
+  // nothing happens, the first answer. FailedPrecondition for any other version than the successor,
+  // an empty sum, or before Open; InvalidArgument for a scale that is not finite. Nothing is
+  // changed then.
+  StatusOr<std::vector<double>> Commit(const CommitOrder& order);
+  void Unpin(Version version);
+  // For checkpoints, of this slice's parameters only; to be restored before Open.
+  optim::Optimizer& optimizer();
+
+  // --- Readers. Thread-safe; never waits for a commit.
+  // The version, if it is among the newest two, pinned, or held by anybody. NotFound otherwise
+  // ("superseded") or if it is not published yet.
+  StatusOr<std::shared_ptr<const Published>> Get(Version version) const;
+  std::shared_ptr<const Published> Newest() const;  // Null before Open.
+
+  const Layout& layout() const;
+  Slice slice() const;
+
+ private:
+  struct State;
+  explicit Shard(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace paceline::store
