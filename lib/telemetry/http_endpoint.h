@@ -1,0 +1,88 @@
+// Defines HttpEndpoint, the small HTTP server on which a program shows metrics and its state.
+//
+// Example:
+//   PACELINE_ASSIGN_OR_RETURN(
+//       auto endpoint,
+//       HttpEndpoint::Start({.host = "127.0.0.1",
+//                            .port = 0,
+//                            .routes = {MetricsRoute(metrics), HealthRoute(),
+//                                       ReadinessRoute([&] { return driver.Ready(); }),
+//                                       {"/v1/job", [&](const HttpRequest&) { return Job(); }}}}));
+//   endpoint->port();
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "lib/base/status.h"
+#include "lib/telemetry/metrics.h"
+
+namespace paceline::telemetry {
+
+struct HttpRequest {
+  std::string method;                        // "GET", "PUT", "POST" or "DELETE".
+  std::string path;                          // Decoded, without the query.
+  std::map<std::string, std::string> query;  // Decoded; of a repeated name the first value.
+  std::string body;
+};
+
+struct HttpAnswer {
+  int status = 200;
+  std::string content_type = "text/plain; charset=utf-8";
+  std::string body;
+};
+
+// Called on one of the endpoint's own threads, several at a time.
+using HttpAnswerer = std::function<HttpAnswer(const HttpRequest&)>;
+
+struct HttpRoute {
+  std::string path;  // Matched whole: "/v1/job".
+  HttpAnswerer answerer;
+  std::string method = "GET";
+};
+
+// "/metrics" in Prometheus' text format. `metrics` outlives the endpoint.
+HttpRoute MetricsRoute(const Metrics& metrics);
+
+// "/healthz": 200 as long as the process answers at all.
+HttpRoute HealthRoute();
+
+// "/readyz": 200 where `ready` gives OK, else 503 with its message as the reason.
+HttpRoute ReadinessRoute(std::function<Status()> ready);
+
+struct HttpEndpointOptions {
+  std::string host = "127.0.0.1";
+  int port = 0;  // 0 takes a free one.
+  std::vector<HttpRoute> routes;
+  size_t body_bytes_max = 1 << 20;  // Longer requests are answered 413.
+};
+
+// Listens until it is destroyed. One owner at a time; the answerers run on other threads.
+class HttpEndpoint {
+ public:
+  // Serves as soon as it returns. Unavailable, naming the address and why, if it cannot listen
+  // there: the port is taken, the address is not of this machine.
+  static StatusOr<std::unique_ptr<HttpEndpoint>> Start(HttpEndpointOptions options);
+
+  // Stops as Stop does.
+  ~HttpEndpoint();
+  HttpEndpoint(const HttpEndpoint&) = delete;
+  HttpEndpoint& operator=(const HttpEndpoint&) = delete;
+
+  // The port that it listens on.
+  int port() const;
+
+  // Answers what is being answered and closes. Milliseconds, unless a client holds a connection on
+  // which it sends nothing: then up to about a second. No answerer runs after it. Idempotent.
+  void Stop();
+
+ private:
+  struct Listening;
+  explicit HttpEndpoint(std::unique_ptr<Listening> listening);
+  std::unique_ptr<Listening> listening_;
+};
+
+}  // namespace paceline::telemetry
