@@ -1,0 +1,50 @@
+#include "cli/local/job_folder.h"
+
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+namespace paceline::local {
+namespace {
+
+std::string TimeText() {
+  const std::time_t now = std::time(nullptr);
+  std::tm local{};
+  localtime_r(&now, &local);
+  char text[32];
+  (void)std::strftime(text, sizeof text, "%Y%m%d-%H%M%S", &local);
+  return text;
+}
+
+}  // namespace
+
+StatusOr<JobFolder> JobFolder::Create(const std::string& parent, const std::string& job) {
+  std::error_code error;
+  const std::string path =
+      std::filesystem::absolute(parent, error).string() + fmt::format("/{}-{}-{}", job, TimeText(), getpid());
+  std::filesystem::create_directories(path + "/logs", error);
+  if (error) return Unavailable("cannot make the run's folder {}: {}", path, error.message());
+  // Short, since a socket's path may have 107 characters at most.
+  std::string private_path = std::filesystem::temp_directory_path(error).string() + "/paceline-XXXXXX";
+  if (error || mkdtemp(private_path.data()) == nullptr) {
+    return Unavailable("cannot make a private folder {}: {}", private_path, std::strerror(errno));
+  }
+  return JobFolder(path, private_path);
+}
+
+JobFolder::JobFolder(JobFolder&& other) noexcept
+    : path_(std::move(other.path_)), private_path_(std::exchange(other.private_path_, "")) {}
+
+JobFolder::~JobFolder() {
+  if (private_path_.empty()) return;
+  std::error_code ignored;
+  std::filesystem::remove_all(private_path_, ignored);
+}
+
+}  // namespace paceline::local

@@ -1,0 +1,60 @@
+#include "cli/local/live_state.h"
+
+#include <nlohmann/json.hpp>
+
+namespace paceline::local {
+namespace {
+
+using nlohmann::json;
+
+std::optional<double> Number(const json& object, const char* key) {
+  const auto found = object.find(key);
+  if (found == object.end() || !found->is_number()) return std::nullopt;
+  return found->get<double>();
+}
+
+LiveWorker ParseWorker(const json& object) {
+  return {.index = object.at("index").get<uint64_t>(),
+          .is_member = object.at("isMember").get<bool>(),
+          .steps = object.at("steps").get<uint64_t>(),
+          .samples = object.at("samples").get<uint64_t>(),
+          .compute_share = object.at("computeShare").get<double>(),
+          .wait_share = object.at("waitShare").get<double>(),
+          .communication_share = object.at("communicationShare").get<double>()};
+}
+
+LiveState Parse(const json& object) {
+  LiveState state;
+  state.phase = object.at("phase").get<std::string>();
+  state.birth_waits_for = object.value("birthWaitsFor", "");
+  state.step = object.at("step").get<uint64_t>();
+  state.epochs = object.at("epochProgress").get<double>();
+  state.percent = object.at("percent").get<double>();
+  state.eta_seconds = Number(object, "etaSeconds");
+  state.loss = Number(object, "loss");
+  state.seconds = object.at("seconds").get<double>();
+  state.samples_per_second = object.at("samplesPerSecond").get<double>();
+  state.committed_samples = object.at("committedSamples").get<uint64_t>();
+  state.nonfinite_pushes = object.at("nonFinitePushes").get<uint64_t>();
+  if (const auto evaluation = object.find("evaluation"); evaluation != object.end()) {
+    state.accuracy = Number(*evaluation, "accuracy");
+    state.evaluation_loss = Number(*evaluation, "loss");
+  }
+  for (const json& worker : object.at("workers")) state.workers.push_back(ParseWorker(worker));
+  if (const auto finished = object.find("finished"); finished != object.end()) {
+    state.finished = LiveFinish{finished->at("success").get<bool>(), finished->at("reason").get<std::string>()};
+  }
+  return state;
+}
+
+}  // namespace
+
+StatusOr<LiveState> ParseLiveState(std::string_view text) {
+  try {
+    return Parse(json::parse(text));
+  } catch (const json::exception& error) {
+    return InvalidArgument("not a job's state: {}", error.what());
+  }
+}
+
+}  // namespace paceline::local

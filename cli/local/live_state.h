@@ -1,0 +1,50 @@
+// Defines LiveState: what the coordinator says of the running job, as the CLI shows it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/base/status.h"
+
+namespace paceline::local {
+
+struct LiveWorker {
+  uint64_t index = 0;
+  bool is_member = false;
+  uint64_t steps = 0;
+  uint64_t samples = 0;
+  double compute_share = 0;  // 0..1, of its time so far; the three add up to 1.
+  double wait_share = 0;
+  double communication_share = 0;
+};
+
+struct LiveFinish {
+  bool is_success = false;
+  std::string reason;
+};
+
+struct LiveState {
+  std::string phase;
+  std::string birth_waits_for;
+  uint64_t step = 0;
+  double epochs = 0;                  // Whole and part.
+  double percent = 0;
+  std::optional<double> eta_seconds;
+  std::optional<double> loss;         // Of the latest commit.
+  std::optional<double> accuracy;     // Held-out, of the latest evaluation.
+  std::optional<double> evaluation_loss;
+  double seconds = 0;
+  double samples_per_second = 0;
+  uint64_t committed_samples = 0;
+  uint64_t nonfinite_pushes = 0;
+  std::vector<LiveWorker> workers;
+  std::optional<LiveFinish> finished;
+};
+
+// From the body of GET /v1/job. InvalidArgument if it is not such an object.
+StatusOr<LiveState> ParseLiveState(std::string_view json);
+
+}  // namespace paceline::local

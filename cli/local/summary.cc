@@ -1,0 +1,92 @@
+#include "cli/local/summary.h"
+
+#include <cmath>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/local/progress_view.h"
+
+namespace paceline::local {
+namespace {
+
+using nlohmann::json;
+
+json OrNull(const std::optional<double>& value) { return value ? json(*value) : json(nullptr); }
+
+// Held-out where there is an evaluation, else of the latest commit.
+std::optional<double> ShownLoss(const LiveState& state) {
+  return state.evaluation_loss ? state.evaluation_loss : state.loss;
+}
+
+double MeanSamplesPerSecond(const LiveState& state) {
+  return state.seconds > 0 ? static_cast<double>(state.committed_samples) / state.seconds : 0;
+}
+
+std::string WorkerName(const RunSummary& summary, const LiveWorker& worker) {
+  return fmt::format("{}-worker-{}", summary.job, worker.index);
+}
+
+}  // namespace
+
+std::string SummaryText(const RunSummary& summary) {
+  const std::string verdict = summary.is_success ? "succeeded" : "failed";
+  std::string text = fmt::format("{} {}: {}\n", summary.job, verdict, summary.reason);
+  if (summary.state) {
+    const LiveState& state = *summary.state;
+    if (state.accuracy) text += fmt::format("  accuracy   {:.2f} % on held-out data\n", 100 * *state.accuracy);
+    if (const auto loss = ShownLoss(state)) text += fmt::format("  loss       {:.4f}\n", *loss);
+    text += fmt::format("  time       {:.1f} s of training, {} samples/s\n", state.seconds,
+                        Thousands(static_cast<uint64_t>(MeanSamplesPerSecond(state))));
+    text += fmt::format("  steps      {} in {:.2f} epochs\n", Thousands(state.step), state.epochs);
+    if (state.nonfinite_pushes > 0) text += fmt::format("  not finite {} pushes left out\n", state.nonfinite_pushes);
+    if (!state.workers.empty()) {
+      text += fmt::format("  {:<24} {:>8} {:>10} {:>8} {:>8} {:>14}\n", "worker", "steps", "samples", "compute", "wait",
+                          "communication");
+    }
+    for (const LiveWorker& worker : state.workers) {
+      text += fmt::format("  {:<24} {:>8} {:>10} {:>6.1f} % {:>6.1f} % {:>12.1f} %\n", WorkerName(summary, worker),
+                          Thousands(worker.steps), Thousands(worker.samples), 100 * worker.compute_share,
+                          100 * worker.wait_share, 100 * worker.communication_share);
+    }
+  }
+  if (!summary.model_path.empty()) text += fmt::format("  model      {}\n", summary.model_path);
+  text += fmt::format("  logs       {}/logs\n", summary.folder);
+  return text;
+}
+
+std::string SummaryJson(const RunSummary& summary) {
+  json object = {{"job", summary.job},
+                 {"succeeded", summary.is_success},
+                 {"reason", summary.reason},
+                 {"accuracy", nullptr},
+                 {"loss", nullptr},
+                 {"steps", nullptr},
+                 {"epochs", nullptr},
+                 {"seconds", nullptr},
+                 {"samplesPerSecond", nullptr},
+                 {"workers", json::array()},
+                 {"model", summary.model_path.empty() ? json(nullptr) : json(summary.model_path)},
+                 {"folder", summary.folder}};
+  if (summary.state) {
+    const LiveState& state = *summary.state;
+    object["accuracy"] = OrNull(state.accuracy);
+    object["loss"] = OrNull(ShownLoss(state));
+    object["steps"] = state.step;
+    object["epochs"] = state.epochs;
+    object["seconds"] = state.seconds;
+    object["samplesPerSecond"] = MeanSamplesPerSecond(state);
+    object["nonFinitePushes"] = state.nonfinite_pushes;
+    for (const LiveWorker& worker : state.workers) {
+      object["workers"].push_back({{"name", WorkerName(summary, worker)},
+                                   {"steps", worker.steps},
+                                   {"samples", worker.samples},
+                                   {"computeShare", worker.compute_share},
+                                   {"waitShare", worker.wait_share},
+                                   {"communicationShare", worker.communication_share}});
+    }
+  }
+  return object.dump() + "\n";
+}
+
+}  // namespace paceline::local

@@ -1,0 +1,29 @@
+// Defines RunSummary: what a run came to, for people and for programs.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/local/live_state.h"
+
+namespace paceline::local {
+
+struct RunSummary {
+  std::string job;
+  bool is_success = false;
+  std::string reason;               // Why it ended.
+  std::optional<LiveState> state;   // The coordinator's last word; absent if it never gave one.
+  std::string model_path;           // Empty if no model was written.
+  std::string folder;               // Logs, trace and model.
+};
+
+// Several lines, ending in a line end.
+std::string SummaryText(const RunSummary& summary);
+
+// One object on one line: succeeded, reason, accuracy, loss, steps, epochs, seconds, samplesPerSecond, workers (each
+// name, steps, samples, computeShare, waitShare, communicationShare), model, folder. What is not known is null.
+std::string SummaryJson(const RunSummary& summary);
+
+}  // namespace paceline::local

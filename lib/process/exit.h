@@ -1,0 +1,22 @@
+// Defines how our processes end: exit codes, and a last word where whoever started them looks for it.
+#pragma once
+
+#include <string>
+
+#include "lib/base/status.h"
+
+namespace paceline::process {
+
+inline constexpr int kExitDone = 0;
+inline constexpr int kExitFailed = 1;      // Starting again may help.
+inline constexpr int kExitUsage = 2;       // The command line or the manifest is wrong.
+inline constexpr int kExitPermanent = 3;   // The model, the data or the job is wrong: starting again gives the same.
+
+// kExitDone for OK, kExitPermanent for InvalidArgument, PermissionDenied, OutOfRange and Unimplemented, else kExitFailed.
+int ExitCodeFor(const Status& status);
+
+// Logs why the process ends, writes it to `path` (Kubernetes' terminationMessagePath; empty: nowhere) and returns the
+// exit code. Nothing is written for OK.
+int EndProcess(const Status& status, const std::string& program, const std::string& path);
+
+}  // namespace paceline::process

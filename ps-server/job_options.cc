@@ -1,0 +1,106 @@
+#include "ps-server/job_options.h"
+
+#include "lib/job/enums.h"
+
+namespace paceline::ps {
+namespace {
+
+optim::ScheduleKind ScheduleKindFrom(job::Schedule schedule) {
+  switch (schedule) {
+    case job::Schedule::kConstant: return optim::ScheduleKind::kConstant;
+    case job::Schedule::kCosine: return optim::ScheduleKind::kCosine;
+    case job::Schedule::kStep: return optim::ScheduleKind::kStep;
+    case job::Schedule::kLinear: return optim::ScheduleKind::kLinear;
+  }
+  return optim::ScheduleKind::kConstant;
+}
+
+// What depends on the size of the training set is filled in by coordination, when the first worker has told it.
+optim::ScheduleOptions ScheduleFrom(const job::Training& training) {
+  const job::LearningRate& rate = training.learning_rate;
+  optim::ScheduleOptions schedule;
+  schedule.base = rate.base;
+  schedule.warmup_steps = static_cast<uint64_t>(rate.warmup_steps);
+  schedule.global_batch = static_cast<uint64_t>(training.global_batch_size);
+  schedule.kind = ScheduleKindFrom(rate.schedule);
+  schedule.step_factor = rate.factor;
+  schedule.final_factor = rate.base > 0 ? rate.final / rate.base : 0;
+  return schedule;
+}
+
+}  // namespace
+
+coordination::CoordinatorOptions CoordinatorOptionsFrom(const job::TrainingJob& job, uint64_t generation_start) {
+  const job::JobSpec& spec = job.spec;
+  coordination::CoordinatorOptions options;
+  options.generation = {generation_start, 0};
+  options.shards = static_cast<uint32_t>(spec.parameter_server.shards);
+  options.workers_wanted = static_cast<uint32_t>(spec.workers.replicas);
+  options.workers_min = static_cast<uint32_t>(spec.workers.min_replicas);
+  options.workers_max = static_cast<uint32_t>(spec.workers.max_replicas.value_or(spec.workers.replicas));
+  options.schedule_timeout = std::chrono::seconds(spec.run_policy.scheduling_policy.schedule_timeout_seconds);
+  options.is_deterministic = spec.training.deterministic;
+  options.on_drop = spec.data.on_drop == job::OnDrop::kReturn ? coordination::OnDrop::kReturn
+                                                              : coordination::OnDrop::kDiscard;
+  options.global_batch_size = static_cast<uint32_t>(spec.training.global_batch_size);
+  options.epochs_max = static_cast<uint64_t>(spec.training.stop.max_epochs.value_or(0));
+  options.steps_max = static_cast<uint64_t>(spec.training.stop.max_steps.value_or(0));
+  if (const auto& target = spec.training.stop.target) {
+    options.target = coordination::Target{.metric = target->metric == job::Metric::kAccuracy
+                                                        ? coordination::TargetMetric::kAccuracy
+                                                        : coordination::TargetMetric::kLoss,
+                                          .value = target->value};
+  }
+  options.has_evaluator = spec.evaluator.has_value();
+  if (spec.evaluator) options.evaluation_period = Seconds(spec.evaluator->period_seconds);
+  options.gradient_clip_norm = spec.training.gradient_clip_norm;
+  options.schedule = ScheduleFrom(spec.training);
+  options.schedule_step_epochs = static_cast<uint64_t>(spec.training.learning_rate.step_epochs);
+  options.seed = static_cast<uint64_t>(spec.training.seed);
+  return options;
+}
+
+optim::OptimizerOptions OptimizerOptionsFrom(const job::TrainingJob& job) {
+  const job::Optimizer& optimizer = job.spec.training.optimizer;
+  if (optimizer.type == job::OptimizerType::kAdamW) {
+    return optim::AdamWOptions{.beta1 = optimizer.adam_w.beta1,
+                               .beta2 = optimizer.adam_w.beta2,
+                               .epsilon = optimizer.adam_w.epsilon,
+                               .weight_decay = optimizer.adam_w.weight_decay};
+  }
+  return optim::SgdOptions{.momentum = optimizer.sgd.momentum,
+                           .dampening = optimizer.sgd.dampening,
+                           .weight_decay = optimizer.sgd.weight_decay,
+                           .is_nesterov = optimizer.sgd.nesterov};
+}
+
+StatusOr<sync::PolicySpec> PolicySpecFrom(const job::TrainingJob& job) {
+  const job::Sync& from = job.spec.sync;
+  sync::PolicySpec spec;
+  spec.global_batch_size = static_cast<uint32_t>(job.spec.training.global_batch_size);
+  spec.workers_expected = static_cast<uint32_t>(job.spec.workers.replicas);
+  spec.is_deterministic = job.spec.training.deterministic;
+  const auto scale = [](job::UpdateScale update_scale) {
+    return update_scale == job::UpdateScale::kFull ? sync::UpdateScale::kFull : sync::UpdateScale::kPerWorker;
+  };
+  switch (from.scheme) {
+    case job::Scheme::kBsp: spec.scheme = sync::Scheme::kBsp; return spec;
+    case job::Scheme::kBackupWorkers:
+      spec.scheme = sync::Scheme::kBackupWorkers;
+      spec.backup_workers = static_cast<uint32_t>(from.backup_workers.count);
+      return spec;
+    case job::Scheme::kSsp:
+      spec.scheme = sync::Scheme::kSsp;
+      spec.staleness = static_cast<uint64_t>(from.ssp.staleness);
+      spec.update_scale = scale(from.ssp.update_scale);
+      return spec;
+    case job::Scheme::kAsp:
+      spec.scheme = sync::Scheme::kAsp;
+      spec.update_scale = scale(from.asp.update_scale);
+      return spec;
+    default: break;
+  }
+  return Unimplemented("spec.sync.scheme is not available in this program: {}", job::ToString(from.scheme));
+}
+
+}  // namespace paceline::ps

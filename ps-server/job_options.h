@@ -1,0 +1,18 @@
+// Turns a resolved TrainingJob into the options of the parts that carry it out.
+#pragma once
+
+#include "lib/base/status.h"
+#include "lib/coordination/coordinator.h"
+#include "lib/job/training_job.h"
+#include "lib/optim/optimizer.h"
+#include "lib/sync/policy_spec.h"
+
+namespace paceline::ps {
+
+// `job` is valid (lib/job/validate): what it asks for beyond this program was refused there.
+coordination::CoordinatorOptions CoordinatorOptionsFrom(const job::TrainingJob& job, uint64_t generation_start);
+optim::OptimizerOptions OptimizerOptionsFrom(const job::TrainingJob& job);
+// Unimplemented, naming the scheme, for one that this program does not have.
+StatusOr<sync::PolicySpec> PolicySpecFrom(const job::TrainingJob& job);
+
+}  // namespace paceline::ps

@@ -1,0 +1,66 @@
+#include <cstdio>
+#include <fstream>
+#include <sstream>
+
+#include <CLI/CLI.hpp>
+
+#include "lib/job/encode.h"
+#include "lib/process/exit.h"
+#include "lib/process/termination.h"
+#include "lib/rpc/allocator.h"
+#include "lib/telemetry/log.h"
+#include "ps-server/processes.h"
+
+namespace paceline::ps {
+namespace {
+
+StatusOr<job::TrainingJob> ReadJob(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) return NotFound("cannot read the job: {}", path);
+  std::stringstream text;
+  text << file.rdbuf();
+  job::Decoded decoded = job::FromJsonText(text.str());
+  if (!decoded.errors.empty()) return InvalidArgument("{}: {}", path, job::ToString(decoded.errors.front()));
+  return std::move(decoded.job);
+}
+
+Status Run(const Options& options) {
+  PACELINE_ASSIGN_OR_RETURN(const job::TrainingJob job, ReadJob(options.job_file));
+  return options.rank == 0 ? RunCoordinator(options, job) : RunShard(options, job);
+}
+
+}  // namespace
+}  // namespace paceline::ps
+
+int main(int argc, char** argv) {
+  paceline::rpc::TuneAllocator();
+  paceline::ps::Options options;
+  std::string log_format = "text";
+  CLI::App app("Holds parameters of a training job; rank 0 decides whose gradients count.", "paceline-ps");
+  app.add_option("--job", options.job_file, "Resolved TrainingJob, JSON")->required();
+  app.add_option("--rank", options.rank, "Index of this shard; 0 is the coordinator too");
+  app.add_option("--listen", options.listen, "unix:/path or host:port for workers and shards")->required();
+  app.add_option("--coordinator", options.coordinator, "Address of rank 0 (ranks above 0)");
+  app.add_option("--http-host", options.http_host, "Host of /metrics, /healthz, /readyz, /v1/job");
+  app.add_option("--http-port", options.http_port, "Port of the same; 0 takes a free one");
+  app.add_option("--http-port-file", options.http_port_file, "File that gets the port number");
+  app.add_option("--generation-start", options.generation_start, "Given by who created this coordinator");
+  app.add_option("--output", options.output, "Path of the final model (rank 0)");
+  app.add_option("--summary", options.summary, "File that gets the job's last state (rank 0)");
+  app.add_option("--trace", options.trace, "File that gets the policy's trace (rank 0)");
+  app.add_option("--termination-message", options.termination_message, "File that gets why the process failed");
+  app.add_option("--log-format", log_format, "text or json");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  const auto format = paceline::telemetry::ParseLogFormat(log_format);
+  if (!format.ok()) {
+    std::fprintf(stderr, "paceline-ps: %s\n", paceline::Message(format.status()).c_str());
+    return 2;
+  }
+  paceline::telemetry::ConfigureLog({.program = "paceline-ps", .format = *format});
+  paceline::process::BlockTerminationSignals();
+  return paceline::process::EndProcess(paceline::ps::Run(options), "paceline-ps", options.termination_message);
+}

@@ -1,0 +1,84 @@
+#include "ps-server/service/status_json.h"
+
+#include <cmath>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "lib/coordination/words.h"
+
+namespace paceline::ps {
+namespace {
+
+using nlohmann::json;
+
+// JSON has no NaN and no infinity.
+json Number(double value) { return std::isfinite(value) ? json(value) : json(nullptr); }
+
+json WorkerJson(const coordination::WorkerStatus& worker) {
+  const double compute = ToSeconds(worker.total.compute);
+  const double wait = ToSeconds(worker.total.wait);
+  const double communication = ToSeconds(worker.total.communication);
+  const double all = compute + wait + communication;
+  const auto share = [all](double part) { return all > 0 ? part / all : 0.0; };
+  return {{"index", worker.worker.value()},
+          {"incarnation", worker.incarnation.value()},
+          {"isMember", worker.is_member},
+          {"steps", worker.steps},
+          {"samples", worker.samples_committed},
+          {"accepted", worker.accepted},
+          {"dropped", worker.dropped},
+          {"staleness", worker.staleness},
+          {"batchSize", worker.batch_size},
+          {"loss", Number(worker.loss)},
+          {"computeShare", share(compute)},
+          {"waitShare", share(wait)},
+          {"communicationShare", share(communication)}};
+}
+
+}  // namespace
+
+std::string ProgressJson(const Progress& progress, const std::optional<coordination::Finished>& finished) {
+  const coordination::Status& status = progress.status;
+  json job = {{"phase", ToString(status.phase)},
+              {"step", status.version.value()},
+              {"epoch", status.epoch},
+              {"epochProgress", status.train_samples > 0 ? static_cast<double>(status.committed_samples) /
+                                                               static_cast<double>(status.train_samples)
+                                                         : 0.0},
+              {"committedSamples", status.committed_samples},
+              {"trainSamples", status.train_samples},
+              {"percent", progress.percent},
+              {"etaSeconds", progress.eta_seconds ? Number(*progress.eta_seconds) : json(nullptr)},
+              {"loss", Number(status.loss)},
+              {"trainAccuracy", Number(status.train_accuracy)},
+              {"seconds", progress.seconds},
+              {"samplesPerSecond", progress.samples_per_second},
+              {"stepsPerSecond", progress.steps_per_second},
+              {"waitingFor", status.waiting_for},
+              {"nonFinitePushes", status.nonfinite_pushes},
+              {"birthWaitsFor", status.birth_waits_for}};
+  if (status.evaluation) {
+    job["evaluation"] = {{"version", status.evaluation->version.value()},
+                         {"loss", Number(status.evaluation->loss)},
+                         {"accuracy", Number(status.evaluation->accuracy)},
+                         {"samples", status.evaluation->samples}};
+  }
+  job["workers"] = json::array();
+  for (const coordination::WorkerStatus& worker : status.workers) job["workers"].push_back(WorkerJson(worker));
+  job["epochs"] = json::array();
+  for (const auto& epoch : progress.epochs) {
+    job["epochs"].push_back({{"epoch", epoch.epoch},
+                             {"free", epoch.free},
+                             {"leased", epoch.leased},
+                             {"accumulated", epoch.accumulated},
+                             {"committed", epoch.committed},
+                             {"discarded", epoch.discarded}});
+  }
+  if (finished) {
+    job["finished"] = {{"success", finished->is_success}, {"reason", finished->reason}};
+  }
+  return job.dump();
+}
+
+}  // namespace paceline::ps

@@ -1,0 +1,16 @@
+// Writes a job's progress as JSON: what GET /v1/job answers and what the summary file holds. docs/wire.md lists the
+// fields.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "lib/coordination/effect.h"
+#include "ps-server/driver/progress.h"
+
+namespace paceline::ps {
+
+// One object, compact. `finished` is given once the job is over.
+std::string ProgressJson(const Progress& progress, const std::optional<coordination::Finished>& finished);
+
+}  // namespace paceline::ps
