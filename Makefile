@@ -1,0 +1,76 @@
+# A menu: every entry is one or two commands that can as well be typed by hand. `make` shows it.
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+# Debian's own cmake, python3 and compilers, whatever else is installed.
+export PATH := /usr/bin:$(PATH)
+
+BUILD := build/release
+JOBS ?= $(shell nproc)
+TEST_JOBS ?= 2
+ARGS ?=
+JSON ?=
+export JSON
+# What clang-format and clang-tidy look at; ONLY=lib/sync narrows it.
+ONLY ?= lib ps-server worker cli tests
+SOURCES = git ls-files --cached --others --exclude-standard -- \
+            $(foreach folder,$(ONLY),'$(folder)/*.h' '$(folder)/*.cc')
+
+.PHONY: help setup run test build bench-data-plane bench-store bench-control lint format verify \
+        test-asan test-tsan clean
+
+help: ## Show this menu
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' Makefile
+
+run: $(BUILD)/build.ninja ## Train the sample job on this machine (ARGS='--set spec.sync.scheme=SSP -o json' is handed on)
+	@cmake --build $(BUILD) -j $(JOBS) --target paceline paceline-ps paceline-worker >&2
+	@$(BUILD)/bin/paceline run deploy/samples/digits.yaml $(ARGS)
+
+test: build ## Build everything and run every test
+	@ctest --test-dir $(BUILD) --output-on-failure -j $(TEST_JOBS)
+
+build: $(BUILD)/build.ninja ## Build everything
+	@cmake --build $(BUILD) -j $(JOBS) >&2
+
+bench-data-plane bench-store bench-control: bench-%: $(BUILD)/build.ninja
+	@cmake --build $(BUILD) -j $(JOBS) --target bench_$(subst -,_,$*) >&2
+	@$(BUILD)/bin/bench_$(subst -,_,$*) $(ARGS)
+
+bench-data-plane: ## Push and pull, GB/s and CPU-seconds per GB, beside raw loopback (JSON=FILE writes rows)
+bench-store: ## Accumulate and optimizer, GB/s beside memcpy and a triad (JSON=FILE writes rows)
+bench-control: ## Last push arrived to release sent, microseconds (JSON=FILE writes rows)
+
+lint: verify $(BUILD)/build.ninja ## Everything of verify, and clang-tidy, which is slow (ONLY=lib/sync narrows it)
+	@cmake --build $(BUILD) -j $(JOBS) >&2
+	@$(SOURCES) | grep '\.cc$$' | xargs -r -P $(JOBS) -n 4 clang-tidy-14 -p $(BUILD) --quiet
+
+format: ## Rewrite the sources with clang-format (ONLY=lib/sync narrows it)
+	@tools/setup --lint >&2
+	@$(SOURCES) | xargs -r clang-format-14 -i
+
+verify: ## Check format, floors and documents
+	@tools/setup --lint >&2
+	@/usr/bin/python3 tools/lint_layers.py
+	@/usr/bin/python3 tools/check_docs.py
+	@$(SOURCES) | xargs -r clang-format-14 --dry-run -Werror
+
+test-asan: setup ## Build and run the tests with the address and undefined-behaviour sanitizers
+	@cmake --preset asan >&2
+	@cmake --build build/asan -j $(JOBS) >&2
+	@ctest --test-dir build/asan --output-on-failure -j $(TEST_JOBS)
+
+test-tsan: setup ## The same with the thread sanitizer, for the targets without gRPC and LibTorch
+	@cmake --preset tsan >&2
+	@cmake --build build/tsan -j $(JOBS) >&2
+	@ctest --test-dir build/tsan --output-on-failure -j $(TEST_JOBS)
+
+clean: ## Remove what was built (the caches of setup and ccache stay)
+	rm -rf $(BUILD) build/asan build/tsan build/dev build/ci
+
+setup: ## Install what is missing: Debian packages and LibTorch
+	@tools/setup >&2
+
+# Later changes of the CMake files are ninja's own business.
+$(BUILD)/build.ninja: CMakePresets.json | setup
+	@cmake --preset release >&2
+	@touch $@

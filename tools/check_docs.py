@@ -1,0 +1,130 @@
+#!/usr/bin/env python3
+"""Asks whether the documents still tell the truth about the tree.
+
+    tools/check_docs.py [ROOT]      prints what is wrong; exit 1 if anything is
+
+- The folder table of docs/architecture.md has one row for each folder there is, and no other.
+- Its dependency table names every find_package and pkg_check_modules of the CMake files, and no other.
+- No source file is longer than 500 lines.
+- No text names a path of somebody's machine.
+- Relative links in documents lead somewhere.
+- Every ADR has its four headings and a number of its own.
+"""
+import re
+import sys
+from pathlib import Path
+
+LINES_MAX = 500
+SOURCES = {".h", ".cc", ".py", ".proto", ".cmake"}
+TEXTS = SOURCES | {".md", ".txt", ".json", ".yaml", ".yml", ""}
+IGNORED = {"build", "paceline-runs", "paceline-volumes", "__pycache__"}
+SHELVES = ("lib", "ps-server", "worker", "cli", "simulator", "operator", "tests")
+ADR_HEADINGS = ("Status", "Context", "Decision", "Consequences")
+
+MACHINE_PATH = re.compile(r"(?<![\w.$}/-])/(?:work|home|farm|root|Users)/[\w.]")
+PACKAGE = re.compile(r"^\s*find_package\(\s*([\w+-]+)", re.MULTILINE)
+MODULES = re.compile(r"^\s*pkg_check_modules\(\s*\w+((?:\s+[^\s)]+)+)", re.MULTILINE)
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+
+
+def files(root):
+    for path in sorted(root.iterdir()):
+        if path.name in IGNORED or path.name == ".git" or path.is_symlink():
+            continue
+        if path.is_dir():
+            yield from files(path)
+        else:
+            yield path
+
+
+def folders(root):
+    """Top-level folders and those one below a shelf, where they hold a file."""
+    found = set()
+    for file in files(root):
+        parts = file.relative_to(root).parts[:-1]
+        if not parts or parts[0].startswith("."):
+            continue
+        found.add(parts[0])
+        if parts[0] in SHELVES and len(parts) > 1:
+            found.add("/".join(parts[:2]))
+    return found
+
+
+def table(text, heading):
+    """What stands in backticks in the first cells of the table below `heading`, in order."""
+    section = re.search(rf"^## {re.escape(heading)}\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
+    rows = re.findall(r"^\|\s*`([^`]+)`[^|]*\|", section.group(1), re.MULTILINE) if section else []
+    return [row.rstrip("/") for row in rows]
+
+
+def packages(root):
+    found = set()
+    for file in files(root):
+        if file.name != "CMakeLists.txt" and file.suffix != ".cmake":
+            continue
+        text = re.sub(r"#[^\n]*", "", file.read_text())
+        found |= set(PACKAGE.findall(text))
+        for modules in MODULES.findall(text):
+            found |= {word for word in modules.split() if word not in ("REQUIRED", "IMPORTED_TARGET", "QUIET")}
+    return found
+
+
+def compare(what, listed, existing):
+    for name in sorted({name for name in listed if listed.count(name) > 1}):
+        yield f"docs/architecture.md: {what} {name} has more than one row"
+    for name in sorted(existing - set(listed)):
+        yield f"docs/architecture.md: {what} {name} has no row"
+    for name in sorted(set(listed) - existing):
+        yield f"docs/architecture.md: {what} {name} has a row but does not exist"
+
+
+def check_text(root, file):
+    path = file.relative_to(root).as_posix()
+    text = file.read_text(errors="replace")
+    lines = text.count("\n")
+    if file.suffix in SOURCES and lines > LINES_MAX:
+        yield f"{path}: {lines} lines, at most {LINES_MAX}; split it by reason to change"
+    for match in MACHINE_PATH.finditer(text):
+        line = text.count("\n", 0, match.start()) + 1
+        yield f"{path}:{line}: a path of one machine: {match.group(0)}"
+    if file.suffix == ".md":
+        for target in LINK.findall(re.sub(r"```.*?```", "", text, flags=re.DOTALL)):
+            if ":" in target or target.startswith("#"):
+                continue
+            if not (file.parent / target.split("#")[0]).exists():
+                yield f"{path}: a link leads nowhere: {target}"
+
+
+def check_adrs(root):
+    numbers = {}
+    for file in sorted((root / "docs/adr").glob("*.md")):
+        path = file.relative_to(root).as_posix()
+        text = file.read_text()
+        for heading in ADR_HEADINGS:
+            if f"\n## {heading}\n" not in text:
+                yield f"{path}: no heading '## {heading}'"
+        number = file.name[:4]
+        if not number.isdigit() or numbers.setdefault(number, path) != path:
+            yield f"{path}: wants a number of its own, as in 0001-title.md"
+
+
+def check_tree(root):
+    architecture = (root / "docs/architecture.md").read_text()
+    yield from compare("folder", table(architecture, "The tree"), folders(root))
+    yield from compare("dependency", table(architecture, "Dependencies"), packages(root))
+    yield from check_adrs(root)
+    for file in files(root):
+        if file.suffix in TEXTS and file.stat().st_size < 1 << 20:
+            yield from check_text(root, file)
+
+
+def main():
+    root = Path(sys.argv[1] if len(sys.argv) > 1 else Path(__file__).parent.parent)
+    findings = list(check_tree(root))
+    for finding in findings:
+        print(finding)
+    sys.exit(1 if findings else 0)
+
+
+if __name__ == "__main__":
+    main()

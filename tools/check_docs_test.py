@@ -1,0 +1,78 @@
+#!/usr/bin/env python3
+"""Plants untruths in a small tree and asks whether tools/check_docs.py finds each of them, and nothing else."""
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+import check_docs  # noqa: E402
+
+TREE = {
+    "docs/architecture.md": "# A\n\n## The tree\n\n| folder | for |\n|---|---|\n| `docs` | d |\n| `lib/` | l |\n"
+                            "| `lib/base` | b |\n\n## Dependencies\n\n| name | for |\n|---|---|\n| `fmt` | text |\n"
+                            "| `cpp-httplib` | HTTP |\n",
+    "docs/adr/0001-a.md": "# A\n\n## Status\n\n## Context\n\n## Decision\n\n## Consequences\n",
+    "lib/base/CMakeLists.txt": "find_package(fmt REQUIRED)  # not find_package(boost)\n"
+                               "pkg_check_modules(httplib REQUIRED IMPORTED_TARGET cpp-httplib)\n",
+    "README.md": "[tree](docs/architecture.md#the-tree) [away](https://example.org/x)\n",
+    "build/release/a.cc": "x\n" * 600,
+    ".ci/run": "make test\n",
+}
+
+
+class Planted(unittest.TestCase):
+    def findings(self, planted):
+        with tempfile.TemporaryDirectory() as folder:
+            root = Path(folder)
+            for path, text in {**TREE, **planted}.items():
+                (root / path).parent.mkdir(parents=True, exist_ok=True)
+                (root / path).write_text(text)
+            return list(check_docs.check_tree(root))
+
+    def check(self, planted, *wanted):
+        found = self.findings(planted)
+        self.assertEqual(len(found), len(wanted), found)
+        for finding, want in zip(found, wanted):
+            self.assertIn(want, finding)
+
+    def test_a_true_tree_passes(self):
+        self.check({})
+
+    def test_a_folder_without_a_row(self):
+        self.check({"lib/sync/a.h": ""}, "folder lib/sync has no row")
+        self.check({"tools/a": ""}, "folder tools has no row")
+
+    def test_a_row_without_a_folder(self):
+        text = TREE["docs/architecture.md"].replace("| `lib/base` | b |", "| `lib/base` | b |\n| `lib/gone` | g |")
+        self.check({"docs/architecture.md": text}, "lib/gone has a row but does not exist")
+
+    def test_a_row_twice(self):
+        text = TREE["docs/architecture.md"].replace("| `docs` | d |", "| `docs` | d |\n| `docs` | d |")
+        self.check({"docs/architecture.md": text}, "docs has more than one row")
+
+    def test_an_unnamed_dependency(self):
+        self.check({"lib/base/x.cmake": "  find_package(yaml-cpp REQUIRED)\n"}, "dependency yaml-cpp has no row")
+
+    def test_a_stale_dependency(self):
+        self.check({"lib/base/CMakeLists.txt": "find_package(fmt)\n"}, "cpp-httplib has a row but does not exist")
+
+    def test_a_long_source(self):
+        self.check({"lib/base/a.cc": "x\n" * 501}, "lib/base/a.cc: 501 lines")
+        self.check({"lib/base/a.cc": "x\n" * 500})
+
+    def test_a_path_of_one_machine(self):
+        self.check({"lib/base/a.h": "\n// see /ho" + "me/ada/paceline\n"}, "lib/base/a.h:2: a path of one machine")
+        self.check({"lib/base/a.h": "// $HOME/home/x and a/root/b\n"})
+
+    def test_a_dead_link(self):
+        self.check({"README.md": "[x](docs/gone.md)\n"}, "a link leads nowhere: docs/gone.md")
+        self.check({"README.md": "```\n[x](docs/gone.md)\n```\n"})
+
+    def test_an_adr_without_a_heading_or_number(self):
+        self.check({"docs/adr/0002-b.md": "# B\n\n## Status\n\n## Context\n\n## Decision\n"}, "'## Consequences'")
+        self.check({"docs/adr/0001-b.md": TREE["docs/adr/0001-a.md"]}, "a number of its own")
+
+
+if __name__ == "__main__":
+    unittest.main()
