@@ -1,11 +1,8 @@
-#include <cstdio>
-#include <fstream>
-#include <sstream>
-
 #include <CLI/CLI.hpp>
 
 #include "lib/job/encode.h"
 #include "lib/process/exit.h"
+#include "lib/process/read_file.h"
 #include "lib/process/termination.h"
 #include "lib/rpc/allocator.h"
 #include "lib/telemetry/log.h"
@@ -15,11 +12,8 @@ namespace paceline::ps {
 namespace {
 
 StatusOr<job::TrainingJob> ReadJob(const std::string& path) {
-  std::ifstream file(path);
-  if (!file) return NotFound("cannot read the job: {}", path);
-  std::stringstream text;
-  text << file.rdbuf();
-  job::Decoded decoded = job::FromJsonText(text.str());
+  PACELINE_ASSIGN_OR_RETURN(const std::string text, process::ReadFile(path));
+  job::Decoded decoded = job::FromJsonText(text);
   if (!decoded.errors.empty()) return InvalidArgument("{}: {}", path, job::ToString(decoded.errors.front()));
   return std::move(decoded.job);
 }
@@ -49,18 +43,14 @@ int main(int argc, char** argv) {
   app.add_option("--summary", options.summary, "File that gets the job's last state (rank 0)");
   app.add_option("--trace", options.trace, "File that gets the policy's trace (rank 0)");
   app.add_option("--termination-message", options.termination_message, "File that gets why the process failed");
-  app.add_option("--log-format", log_format, "text or json");
+  app.add_option("--log-format", log_format, "text or json")->check(CLI::IsMember({"text", "json"}));
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
+    return app.exit(error) == 0 ? paceline::process::kExitDone : paceline::process::kExitUsage;
   }
-  const auto format = paceline::telemetry::ParseLogFormat(log_format);
-  if (!format.ok()) {
-    std::fprintf(stderr, "paceline-ps: %s\n", paceline::Message(format.status()).c_str());
-    return 2;
-  }
-  paceline::telemetry::ConfigureLog({.program = "paceline-ps", .format = *format});
+  paceline::telemetry::ConfigureLog(
+      {.program = "paceline-ps", .format = *paceline::telemetry::ParseLogFormat(log_format)});
   paceline::process::BlockTerminationSignals();
   return paceline::process::EndProcess(paceline::ps::Run(options), "paceline-ps", options.termination_message);
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "lib/process/exit.h"
+#include "lib/process/read_file.h"
 #include "lib/process/termination.h"
 
 namespace paceline::process {
@@ -31,6 +32,11 @@ TEST(EndProcess, LeavesItsLastWordInTheFile) {
   std::filesystem::remove(path);
   EXPECT_EQ(EndProcess(OkStatus(), "test", path), 0);
   EXPECT_FALSE(std::filesystem::exists(path));
+}
+
+TEST(ReadFile, NamesWhatCannotBeRead) {
+  EXPECT_EQ(Message(ReadFile("/no/such/file").status()), "cannot read /no/such/file: No such file or directory");
+  EXPECT_EQ(ReadFile("/").status().code(), StatusCode::kInvalidArgument);
 }
 
 TEST(TerminationSignals, BecomeOneCall) {

@@ -1,0 +1,15 @@
+// Reads a manifest for a command and says on stderr all that is wrong with it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lib/job/training_job.h"
+
+namespace paceline::commands {
+
+// `path` may be "-" for standard input. Nothing if the manifest is no good; then every error has been printed.
+std::optional<job::TrainingJob> ReadManifest(const std::string& path, const std::vector<std::string>& overrides);
+
+}  // namespace paceline::commands

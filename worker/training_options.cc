@@ -1,0 +1,52 @@
+#include "worker/training_options.h"
+
+#include <filesystem>
+
+namespace paceline::worker {
+namespace {
+
+std::string Resolve(const std::string& folder, const std::string& path) {
+  return path.empty() ? path : (std::filesystem::path(folder) / path).string();  // An absolute path stays.
+}
+
+learn::BuiltIn BuiltInFrom(const job::Model& model) {
+  learn::BuiltIn built_in;
+  switch (*model.built_in) {
+    case job::BuiltInModel::kSoftmax: built_in.kind = learn::BuiltInKind::kSoftmax; break;
+    case job::BuiltInModel::kMlp: built_in.kind = learn::BuiltInKind::kMlp; break;
+    case job::BuiltInModel::kCnn: built_in.kind = learn::BuiltInKind::kCnn; break;
+  }
+  built_in.input_shape = model.input_shape;
+  built_in.outputs = model.classes.value_or(0);
+  if (model.hidden) built_in.hidden = {*model.hidden};
+  return built_in;
+}
+
+// A name of lib/learn/loss.h; empty for the model's own method.
+std::string LossName(job::Loss loss) {
+  return loss == job::Loss::kModel ? std::string() : std::string(job::ToString(loss));
+}
+
+}  // namespace
+
+learn::TrainingOptions TrainingOptionsFrom(const job::TrainingJob& job, const std::string& folder) {
+  const job::JobSpec& spec = job.spec;
+  const auto dataset = [&](const std::string& path, const std::optional<std::string>& targets) {
+    learn::DatasetOptions options;
+    options.path = Resolve(folder, path);
+    options.targets_path = Resolve(folder, targets.value_or(""));
+    if (spec.data.sequence_length) options.window_tokens = static_cast<uint64_t>(*spec.data.sequence_length);
+    return options;
+  };
+  learn::TrainingOptions options;
+  if (spec.model.torch_script) options.model_path = Resolve(folder, *spec.model.torch_script);
+  if (spec.model.built_in) options.built_in = BuiltInFrom(spec.model);
+  options.loss = LossName(spec.model.loss);
+  options.train = dataset(spec.data.train, spec.data.train_targets);
+  if (spec.data.eval) options.eval = dataset(*spec.data.eval, spec.data.eval_targets);
+  options.seed = static_cast<uint64_t>(spec.training.seed);
+  options.micro_batch_size = static_cast<uint64_t>(spec.training.micro_batch_size.value_or(0));
+  return options;
+}
+
+}  // namespace paceline::worker
