@@ -1,0 +1,75 @@
+#include <string>
+
+#include <fmt/format.h>
+
+#include "lib/job/checks/checks.h"
+#include "lib/job/fields.h"
+#include "lib/job/shape.h"
+
+namespace paceline::job {
+namespace {
+
+class BoundsChecker {
+ public:
+  BoundsChecker(std::string path, Findings& findings)
+      : path_(std::move(path)), findings_(findings) {}
+
+  template <class T>
+  void operator()(std::string_view name, T& value, const Note& note) {
+    Check(Join(path_, name), value, note);
+  }
+
+ private:
+  template <class T>
+  void Check(const std::string& path, T& value, const Note& note) {
+    if constexpr (kIsOptional<T>) {
+      if (value) Check(path, *value, note);
+    } else if constexpr (kIsList<T>) {
+      for (size_t i = 0; i < value.size(); ++i)
+        Check(fmt::format("{}[{}]", path, i), value[i], note);
+    } else if constexpr (kIsNumber<T>) {
+      CheckNumber(path, value, note);
+    } else if constexpr (std::is_same_v<T, std::string>) {
+      CheckText(path, value, note);
+    } else if constexpr (!kIsLeaf<T>) {
+      BoundsChecker below(path, findings_);
+      Fields(below, value);
+    }
+  }
+
+  template <class T>
+  void CheckNumber(const std::string& path, T value, const Note& note) {
+    const auto number = static_cast<double>(value);
+    if (note.min && number < *note.min) {
+      findings_.Add(path, fmt::format("must be at least {}: got {}", *note.min, value));
+    } else if (note.max && number > *note.max) {
+      findings_.Add(path, fmt::format("must be at most {}: got {}", *note.max, value));
+    } else if (note.above && number <= *note.above) {
+      findings_.Add(path, fmt::format("must be more than {}: got {}", *note.above, value));
+    } else if (note.below && number >= *note.below) {
+      findings_.Add(path, fmt::format("must be less than {}: got {}", *note.below, value));
+    }
+  }
+
+  void CheckText(const std::string& path, const std::string& text, const Note& note) {
+    if (note.min && text.empty()) {
+      findings_.Add(path, "must not be empty");
+    } else if (note.max && static_cast<double>(text.size()) > *note.max) {
+      findings_.Add(
+          path, fmt::format("must be at most {} characters long: got {}", *note.max, text.size()));
+    }
+  }
+
+  std::string path_;
+  Findings& findings_;
+};
+
+}  // namespace
+
+void CheckBounds(const TrainingJob& job, Findings& findings) {
+  TrainingJob copy = job;  // Fields takes its value by non-const reference.
+  BoundsChecker checker("", findings);
+  Fields(checker, copy);
+}
+
+}  // namespace paceline::job

@@ -1,0 +1,77 @@
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "lib/job/checks/checks.h"
+
+namespace paceline::job {
+namespace {
+
+// One knob of a delay: whose it is, and whether it is there.
+struct Knob {
+  std::string_view name;
+  DelayKind kind;
+  bool is_there;
+};
+
+std::vector<Knob> Knobs(const Delay& delay) {
+  return {{"seconds", DelayKind::kConstant, delay.seconds.has_value()},
+          {"perWorker", DelayKind::kPerWorker, !delay.per_worker.empty()},
+          {"scale", DelayKind::kShiftedExponential, delay.scale.has_value()},
+          {"alpha", DelayKind::kShiftedExponential, delay.alpha.has_value()},
+          {"ratio", DelayKind::kRatio, delay.ratio.has_value()},
+          {"atStep", DelayKind::kStepChange, delay.at_step.has_value()},
+          {"factor", DelayKind::kStepChange, delay.factor.has_value()},
+          {"fraction", DelayKind::kStepChange, delay.fraction.has_value()},
+          {"trace", DelayKind::kTrace, delay.trace.has_value()}};
+}
+
+void CheckIndices(const std::string& path, const std::vector<int64_t>& workers, int64_t count,
+                  Findings& findings) {
+  for (size_t i = 0; i < workers.size(); ++i) {
+    if (workers[i] < count) continue;
+    findings.Add(
+        fmt::format("{}[{}]", path, i),
+        fmt::format("must be less than workers.maxReplicas, {}, since indices count from 0: got {}",
+                    count, workers[i]),
+        {"spec.workers.replicas", "spec.workers.maxReplicas"});
+  }
+}
+
+void CheckDelay(const std::string& path, const Delay& delay, Findings& findings) {
+  for (const Knob& knob : Knobs(delay)) {
+    const std::string field = fmt::format("{}.{}", path, knob.name);
+    if (knob.kind == delay.kind && !knob.is_there) {
+      findings.Add(field, fmt::format("is required with kind {}", ToWord(delay.kind)),
+                   {path + ".kind"});
+    } else if (knob.kind != delay.kind && knob.is_there) {
+      findings.Add(
+          field,
+          fmt::format("is for kind {} only: got kind {}", ToWord(knob.kind), ToWord(delay.kind)),
+          {path + ".kind"});
+    }
+  }
+}
+
+}  // namespace
+
+void CheckChaos(const TrainingJob& job, Findings& findings) {
+  const Chaos& chaos = job.spec.chaos;
+  const int64_t workers = job.spec.workers.max_replicas.value_or(job.spec.workers.replicas);
+  for (size_t i = 0; i < chaos.delays.size(); ++i) {
+    const std::string path = fmt::format("spec.chaos.delays[{}]", i);
+    CheckDelay(path, chaos.delays[i], findings);
+    CheckIndices(path + ".workers", chaos.delays[i].workers, workers, findings);
+  }
+  for (size_t i = 0; i < chaos.links.size(); ++i) {
+    CheckIndices(fmt::format("spec.chaos.links[{}].workers", i), chaos.links[i].workers, workers,
+                 findings);
+  }
+  if (chaos.enabled && chaos.delays.empty() && chaos.links.empty()) {
+    findings.Add("spec.chaos.enabled", "needs delays or links to inject: got none");
+  }
+}
+
+}  // namespace paceline::job

@@ -1,0 +1,21 @@
+// The checks of a job, one subject each; validate.cc calls them in order.
+#pragma once
+
+#include "lib/job/capabilities.h"
+#include "lib/job/checks/findings.h"
+#include "lib/job/training_job.h"
+
+namespace paceline::job {
+
+void CheckBounds(const TrainingJob& job, Findings& findings);  // Each field's own note (note.h).
+void CheckNames(const TrainingJob& job,
+                Findings& findings);  // Kubernetes' rules, for derived names too.
+void CheckModel(const TrainingJob& job, Findings& findings);  // spec.model and spec.data.
+void CheckTraining(const TrainingJob& job, Findings& findings);
+void CheckSync(const TrainingJob& job, Findings& findings);
+void CheckProcesses(const TrainingJob& job,
+                    Findings& findings);  // Counts, templates, volumes, run policy.
+void CheckChaos(const TrainingJob& job, Findings& findings);
+void CheckAvailable(const TrainingJob& job, const Capabilities& capabilities, Findings& findings);
+
+}  // namespace paceline::job

@@ -1,0 +1,59 @@
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "lib/job/checks/checks.h"
+#include "lib/job/process_name.h"
+
+namespace paceline::job {
+namespace {
+
+constexpr size_t kLabelMax = 63;  // RFC 1123; a pod's name is its host name.
+
+bool IsDnsLabel(std::string_view name) {
+  const auto is_alphanumeric = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+  };
+  return !name.empty() && is_alphanumeric(name.front()) && is_alphanumeric(name.back()) &&
+         std::all_of(name.begin(), name.end(),
+                     [&](char c) { return is_alphanumeric(c) || c == '-'; });
+}
+
+constexpr std::string_view kLabelRule =
+    "must be lower case letters, digits and '-', beginning and ending with a letter or digit";
+
+}  // namespace
+
+void CheckNames(const TrainingJob& job, Findings& findings) {
+  const Metadata& metadata = job.metadata;
+  if (!IsDnsLabel(metadata.name)) {
+    findings.Add("metadata.name", fmt::format("{}: got \"{}\"", kLabelRule, metadata.name));
+  }
+  if (!IsDnsLabel(metadata.name_space)) {
+    findings.Add("metadata.namespace",
+                 fmt::format("{}: got \"{}\"", kLabelRule, metadata.name_space));
+  } else if (metadata.name_space.size() > kLabelMax) {
+    findings.Add("metadata.namespace", fmt::format("must be at most {} characters long: got {}",
+                                                   kLabelMax, metadata.name_space.size()));
+  }
+  const int64_t workers = job.spec.workers.max_replicas.value_or(job.spec.workers.replicas);
+  std::string longest = ProcessName(metadata.name, Role::kEvaluator, 0);
+  for (const std::string& name :
+       {ProcessName(metadata.name, Role::kParameterServer, job.spec.parameter_server.shards - 1),
+        ProcessName(metadata.name, Role::kWorker, workers - 1)}) {
+    if (name.size() > longest.size()) longest = name;
+  }
+  if (longest.size() > kLabelMax) {
+    findings.Add(
+        "metadata.name",
+        fmt::format("must be at most {} characters long, since names of pods add \"{}\" and may "
+                    "have {}: got {}",
+                    kLabelMax - (longest.size() - metadata.name.size()),
+                    longest.substr(metadata.name.size()), kLabelMax, metadata.name.size()),
+        {"spec.workers.replicas", "spec.workers.maxReplicas", "spec.parameterServer.shards"});
+  }
+}
+
+}  // namespace paceline::job

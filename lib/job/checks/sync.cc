@@ -1,0 +1,70 @@
+#include <fmt/format.h>
+
+#include "lib/job/checks/checks.h"
+
+namespace paceline::job {
+namespace {
+
+bool HasBarrier(Scheme scheme) {
+  return scheme == Scheme::kBsp || scheme == Scheme::kBackupWorkers || scheme == Scheme::kDbw;
+}
+
+void CheckBatchSizing(const JobSpec& spec, Findings& findings) {
+  const BatchSizing& sizing = spec.sync.batch_sizing;
+  if (sizing.max_batch_size && *sizing.max_batch_size < sizing.min_batch_size) {
+    findings.Add("spec.sync.batchSizing.maxBatchSize",
+                 fmt::format("must be at least batchSizing.minBatchSize, {}: got {}",
+                             sizing.min_batch_size, *sizing.max_batch_size));
+  }
+  if (sizing.rapid_percent <= sizing.dead_band_percent) {
+    findings.Add("spec.sync.batchSizing.rapidPercent",
+                 fmt::format("must be more than batchSizing.deadBandPercent, {}: got {}",
+                             sizing.dead_band_percent, sizing.rapid_percent));
+  }
+  if (sizing.strategy == BatchStrategy::kEqual) return;
+  if (!HasBarrier(spec.sync.scheme)) {
+    findings.Add(
+        "spec.sync.batchSizing.strategy",
+        fmt::format(
+            "must be Equal with sync.scheme {}, which has no barrier to arrive at together: got {}",
+            ToWord(spec.sync.scheme), ToWord(sizing.strategy)),
+        {"spec.sync.scheme"});
+  }
+  const int64_t workers = spec.workers.replicas, batch = spec.training.global_batch_size;
+  if (sizing.min_batch_size * workers > batch) {
+    findings.Add("spec.sync.batchSizing.minBatchSize",
+                 fmt::format("must leave workers.replicas x minBatchSize within "
+                             "training.globalBatchSize, {}: got {} x {}",
+                             batch, workers, sizing.min_batch_size),
+                 {"spec.workers.replicas", "spec.training.globalBatchSize"});
+  }
+  if (sizing.max_batch_size && *sizing.max_batch_size * workers < batch) {
+    findings.Add("spec.sync.batchSizing.maxBatchSize",
+                 fmt::format("must let workers.replicas x maxBatchSize reach "
+                             "training.globalBatchSize, {}: got {} x {}",
+                             batch, workers, *sizing.max_batch_size),
+                 {"spec.workers.replicas", "spec.training.globalBatchSize"});
+  }
+}
+
+}  // namespace
+
+void CheckSync(const TrainingJob& job, Findings& findings) {
+  const Sync& sync = job.spec.sync;
+  const int64_t workers = job.spec.workers.replicas;
+  if (sync.scheme == Scheme::kBackupWorkers && sync.backup_workers.count >= workers) {
+    findings.Add("spec.sync.backupWorkers.count",
+                 fmt::format("must be less than workers.replicas, {}: got {}", workers,
+                             sync.backup_workers.count),
+                 {"spec.workers.replicas", "spec.sync.scheme"});
+  }
+  if (sync.scheme == Scheme::kDbw && sync.dbw.min_workers > workers) {
+    findings.Add(
+        "spec.sync.dbw.minWorkers",
+        fmt::format("must be at most workers.replicas, {}: got {}", workers, sync.dbw.min_workers),
+        {"spec.workers.replicas", "spec.sync.scheme"});
+  }
+  CheckBatchSizing(job.spec, findings);
+}
+
+}  // namespace paceline::job

@@ -1,0 +1,125 @@
+#include <string>
+
+#include <fmt/format.h>
+
+#include "lib/job/checks/checks.h"
+
+namespace paceline::job {
+namespace {
+
+void CheckBatch(const JobSpec& spec, Findings& findings) {
+  const Training& training = spec.training;
+  const int64_t batch = training.global_batch_size;
+  if (training.micro_batch_size && *training.micro_batch_size > batch) {
+    findings.Add("spec.training.microBatchSize",
+                 fmt::format("must be at most training.globalBatchSize, {}: got {}", batch,
+                             *training.micro_batch_size),
+                 {"spec.training.globalBatchSize"});
+  }
+  const int64_t most = spec.workers.max_replicas.value_or(spec.workers.replicas);
+  if (batch < spec.workers.replicas) {
+    findings.Add(
+        "spec.training.globalBatchSize",
+        fmt::format(
+            "must be at least workers.replicas, {}, so that each worker has a sample: got {}",
+            spec.workers.replicas, batch),
+        {"spec.workers.replicas"});
+  } else if (batch < most) {
+    findings.Add("spec.workers.maxReplicas",
+                 fmt::format("must be at most training.globalBatchSize, {}, so that each worker "
+                             "has a sample: got {}",
+                             batch, most),
+                 {"spec.training.globalBatchSize"});
+  }
+}
+
+void CheckOptimizer(const Optimizer& optimizer, Findings& findings) {
+  const Sgd& sgd = optimizer.sgd;
+  if (optimizer.type != OptimizerType::kSgd || !sgd.nesterov) return;
+  const std::string path = "spec.training.optimizer.sgd.nesterov";
+  if (sgd.momentum == 0) {
+    findings.Add(path, "needs sgd.momentum more than 0: got 0",
+                 {"spec.training.optimizer.sgd.momentum"});
+  } else if (sgd.dampening != 0) {
+    findings.Add(path, fmt::format("needs sgd.dampening 0: got {}", sgd.dampening),
+                 {"spec.training.optimizer.sgd.dampening"});
+  }
+}
+
+void CheckLearningRate(const Training& training, Findings& findings) {
+  const LearningRate& rate = training.learning_rate;
+  const Stop& stop = training.stop;
+  if (rate.schedule == Schedule::kCosine || rate.schedule == Schedule::kLinear) {
+    if (!stop.max_epochs && !stop.max_steps) {
+      findings.Add("spec.training.learningRate.schedule",
+                   fmt::format("{} needs stop.maxEpochs or stop.maxSteps, where it ends",
+                               ToWord(rate.schedule)),
+                   {"spec.training.stop"});
+    }
+    if (rate.final > rate.base) {
+      findings.Add(
+          "spec.training.learningRate.final",
+          fmt::format("must be at most learningRate.base, {}: got {}", rate.base, rate.final),
+          {"spec.training.learningRate.base"});
+    }
+  }
+  if (stop.max_steps && rate.warmup_steps >= *stop.max_steps) {
+    findings.Add("spec.training.learningRate.warmupSteps",
+                 fmt::format("must be less than stop.maxSteps, {}: got {}", *stop.max_steps,
+                             rate.warmup_steps),
+                 {"spec.training.stop.maxSteps"});
+  }
+}
+
+void CheckStop(const JobSpec& spec, Findings& findings) {
+  const Stop& stop = spec.training.stop;
+  if (!stop.max_epochs && !stop.max_steps && !stop.target) {
+    findings.Add("spec.training.stop", "must have maxEpochs, maxSteps or target: got none of them");
+  }
+  if (!stop.target) return;
+  if (!spec.data.eval) {
+    findings.Add("spec.training.stop.target",
+                 "needs data.eval, the held-out samples that it is measured on",
+                 {"spec.data.eval"});
+  }
+  if (stop.target->metric != Metric::kAccuracy) return;
+  if (stop.target->value > 1) {
+    findings.Add(
+        "spec.training.stop.target.value",
+        fmt::format("must be at most 1, a share of the samples, with metric Accuracy: got {}",
+                    stop.target->value),
+        {"spec.training.stop.target.metric"});
+  }
+  if (spec.model.loss == Loss::kMeanSquaredError) {
+    findings.Add(
+        "spec.training.stop.target.metric",
+        "must be Loss with model.loss MeanSquaredError, which has no classes: got Accuracy",
+        {"spec.model.loss"});
+  }
+}
+
+void CheckDeterministic(const JobSpec& spec, Findings& findings) {
+  if (!spec.training.deterministic) return;
+  if (spec.sync.scheme != Scheme::kBsp) {
+    findings.Add("spec.training.deterministic",
+                 fmt::format("needs sync.scheme BSP: got {}", ToWord(spec.sync.scheme)),
+                 {"spec.sync.scheme"});
+  } else if (spec.sync.batch_sizing.strategy != BatchStrategy::kEqual) {
+    findings.Add("spec.training.deterministic",
+                 fmt::format("needs sync.batchSizing.strategy Equal: got {}",
+                             ToWord(spec.sync.batch_sizing.strategy)),
+                 {"spec.sync.batchSizing"});
+  }
+}
+
+}  // namespace
+
+void CheckTraining(const TrainingJob& job, Findings& findings) {
+  CheckBatch(job.spec, findings);
+  CheckOptimizer(job.spec.training.optimizer, findings);
+  CheckLearningRate(job.spec.training, findings);
+  CheckStop(job.spec, findings);
+  CheckDeterministic(job.spec, findings);
+}
+
+}  // namespace paceline::job

@@ -1,0 +1,23 @@
+// Turns a Node into a TrainingJob, reporting all that does not fit.
+#pragma once
+
+#include <vector>
+
+#include "lib/job/field_error.h"
+#include "lib/job/node.h"
+#include "lib/job/training_job.h"
+
+namespace paceline::job {
+
+// `job` holds defaults where nothing was said and where an error stands.
+struct Decoded {
+  TrainingJob job;
+  std::vector<FieldError> errors;
+};
+
+// Checks apiVersion and kind, types, enum words, required and unknown fields; not bounds
+// (validate.h). A null counts as absent. A float without a fraction is a whole number; a string
+// never is a number.
+Decoded Decode(const Node& root);
+
+}  // namespace paceline::job

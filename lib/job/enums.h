@@ -1,0 +1,95 @@
+// Defines the enums of the TrainingJob manifest, each with its words.
+#pragma once
+
+#include "lib/job/words.h"
+
+namespace paceline::job {
+
+enum class BuiltInModel { kSoftmax, kMlp, kCnn };
+PACELINE_WORDS(BuiltInModel, "Softmax", "Mlp", "Cnn")
+
+enum class Loss {
+  kCrossEntropy,
+  kMeanSquaredError,
+  kModel
+};  // kModel: the module's own `loss` method.
+PACELINE_WORDS(Loss, "CrossEntropy", "MeanSquaredError", "Model")
+
+enum class OnDrop { kReturn, kDiscard };
+PACELINE_WORDS(OnDrop, "Return", "Discard")
+
+enum class OptimizerType { kSgd, kAdamW };
+PACELINE_WORDS(OptimizerType, "SGD", "AdamW")
+
+enum class Schedule { kConstant, kCosine, kStep, kLinear };
+PACELINE_WORDS(Schedule, "Constant", "Cosine", "Step", "Linear")
+
+enum class Metric { kAccuracy, kLoss };
+PACELINE_WORDS(Metric, "Accuracy", "Loss")
+
+enum class Scheme { kBsp, kSsp, kAsp, kBackupWorkers, kDbw, kWbsp, kPsPlus };
+PACELINE_WORDS(Scheme, "BSP", "SSP", "ASP", "BackupWorkers", "DBW", "WBSP", "PSPlus")
+
+// Of schemes without a barrier: whether a worker's push moves the parameters by 1/n of its gradient
+// or by all of it.
+enum class UpdateScale { kPerWorker, kFull };
+PACELINE_WORDS(UpdateScale, "PerWorker", "Full")
+
+enum class BatchStrategy { kEqual, kEma, kNarx, kStepwise };
+PACELINE_WORDS(BatchStrategy, "Equal", "EMA", "NARX", "Stepwise")
+
+// What a worker does whose gradient comes too late: finishes it (PsW), or gives it up (PsI).
+enum class LateWorker { kFinish, kInterrupt };
+PACELINE_WORDS(LateWorker, "Finish", "Interrupt")
+
+// k when no k promises a gain: all workers, or the last k.
+enum class DbwFallback { kAll, kHold };
+PACELINE_WORDS(DbwFallback, "All", "Hold")
+
+enum class RoundTrigger { kAllPushed, kDesignated };
+PACELINE_WORDS(RoundTrigger, "AllPushed", "Designated")
+
+enum class LatePush { kFold, kDrop };
+PACELINE_WORDS(LatePush, "Fold", "Drop")
+
+// What becomes of local steps that were not pushed when a new version arrives.
+enum class OnPull { kRebase, kOverwrite };
+PACELINE_WORDS(OnPull, "Rebase", "Overwrite")
+
+enum class MomentumOnPull { kKeep, kReset };
+PACELINE_WORDS(MomentumOnPull, "Keep", "Reset")
+
+enum class Modulation { kStaleness, kInverse, kExponential, kNone };
+PACELINE_WORDS(Modulation, "Staleness", "Inverse", "Exponential", "None")
+
+enum class StragglerAction { kReport, kReplace };
+PACELINE_WORDS(StragglerAction, "Report", "Replace")
+
+enum class Toggle { kEnabled, kDisabled };
+PACELINE_WORDS(Toggle, "Enabled", "Disabled")
+
+enum class CleanPodPolicy { kRunning, kAll, kNone };
+PACELINE_WORDS(CleanPodPolicy, "Running", "All", "None")
+
+enum class DelayKind { kConstant, kPerWorker, kShiftedExponential, kRatio, kStepChange, kTrace };
+PACELINE_WORDS(DelayKind, "Constant", "PerWorker", "ShiftedExponential", "Ratio", "StepChange",
+               "Trace")
+
+enum class ConditionType {
+  kCreated,
+  kRunning,
+  kRestarting,
+  kSuspended,
+  kSucceeded,
+  kFailed,
+  kResourcesReady,
+  kDegraded,
+  kStraggling
+};
+PACELINE_WORDS(ConditionType, "Created", "Running", "Restarting", "Suspended", "Succeeded",
+               "Failed", "ResourcesReady", "Degraded", "Straggling")
+
+enum class ConditionStatus { kUnknown, kTrue, kFalse };
+PACELINE_WORDS(ConditionStatus, "Unknown", "True", "False")
+
+}  // namespace paceline::job

@@ -1,0 +1,71 @@
+// Gives each struct of the manifest its Fields (note.h); this file has those of the top and
+// includes all others.
+#pragma once
+
+#include "lib/job/fields/processes.h"
+#include "lib/job/fields/run_policy.h"
+#include "lib/job/fields/status.h"
+#include "lib/job/fields/sync.h"
+#include "lib/job/fields/training.h"
+#include "lib/job/note.h"
+#include "lib/job/training_job.h"
+
+namespace paceline::job {
+
+// Fields of Kubernetes' own that are accepted under metadata and dropped.
+inline constexpr std::string_view kIgnoredMetadata[] = {
+    "managedFields", "ownerReferences", "finalizers", "selfLink", "deletionGracePeriodSeconds"};
+
+template <class V>
+void Fields(V& visit, Metadata& metadata) {
+  visit("name", metadata.name,
+        Note{.text = "lower case letters, digits and -; names of pods begin with it",
+             .presence = kRequired,
+             .mutability = kImmutable,
+             .min = 1});
+  visit("namespace", metadata.name_space,
+        Note{.text = "as in Kubernetes", .mutability = kImmutable, .min = 1});
+  visit("labels", metadata.labels, Note{.text = "as in Kubernetes"});
+  visit("annotations", metadata.annotations, Note{.text = "as in Kubernetes"});
+  visit("uid", metadata.uid, Note{.text = "given by Kubernetes"});
+  visit("resourceVersion", metadata.resource_version, Note{.text = "given by Kubernetes"});
+  visit("generation", metadata.generation, Note{.text = "given by Kubernetes", .min = 0});
+  visit("creationTimestamp", metadata.creation_timestamp, Note{.text = "given by Kubernetes"});
+  visit("deletionTimestamp", metadata.deletion_timestamp, Note{.text = "given by Kubernetes"});
+}
+
+template <class V>
+void Fields(V& visit, JobSpec& spec) {
+  visit("model", spec.model,
+        Note{.text = "what is trained", .presence = kRequired, .mutability = kImmutable});
+  visit("data", spec.data,
+        Note{.text =
+                 "on what; relative paths start at the manifest's folder, in pods at /paceline/job",
+             .presence = kRequired,
+             .mutability = kImmutable});
+  visit("training", spec.training,
+        Note{.text = "how", .presence = kRequired, .mutability = kImmutable});
+  visit("sync", spec.sync,
+        Note{.text = "the synchronisation scheme; may change while the job runs"});
+  visit("parameterServer", spec.parameter_server,
+        Note{.text = "processes that hold the parameters"});
+  visit("workers", spec.workers, Note{.text = "processes that compute gradients"});
+  visit("evaluator", spec.evaluator,
+        Note{.text = "evaluates published versions off the training path; there by default with "
+                     "data.eval"});
+  visit("checkpoint", spec.checkpoint,
+        Note{.text = "absent: none, and a lost parameter server loses the progress"});
+  visit("output", spec.output, Note{.text = "where results go"});
+  visit("security", spec.security, Note{.text = "of the links between processes"});
+  visit("runPolicy", spec.run_policy, Note{.text = "when the job stops, restarts and goes away"});
+  visit("chaos", spec.chaos, Note{.text = "injected delays, for experiments"});
+}
+
+template <class V>
+void Fields(V& visit, TrainingJob& job) {
+  visit("metadata", job.metadata, Note{.text = "as in Kubernetes", .presence = kRequired});
+  visit("spec", job.spec, Note{.text = "what is wanted", .presence = kRequired});
+  visit("status", job.status, Note{.text = "what is; written by Paceline alone"});
+}
+
+}  // namespace paceline::job

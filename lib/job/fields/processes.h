@@ -1,0 +1,108 @@
+// Fields of spec.parameterServer, workers, evaluator, checkpoint, output and security.
+#pragma once
+
+#include "lib/job/note.h"
+#include "lib/job/spec/processes.h"
+
+namespace paceline::job {
+
+inline constexpr std::string_view kTemplateText =
+    "pod template, as Kubernetes knows it; without restartPolicy, restarts are Paceline's";
+
+template <class V>
+void Fields(V& visit, ParameterServer& server) {
+  visit("shards", server.shards,
+        Note{.text = "processes that share the parameters",
+             .mutability = kImmutable,
+             .min = 1,
+             .max = 1000});
+  visit("template", server.pod_template, Note{.text = kTemplateText});
+}
+
+template <class V>
+void Fields(V& visit, StragglerPolicy& policy) {
+  visit("slowdownPercent", policy.slowdown_percent,
+        Note{.text = "time for a sample, in percent of the median worker's, that makes a straggler",
+             .max = 100000,
+             .above = 100});
+  visit("forSeconds", policy.for_seconds,
+        Note{.text = "for at least this long", .max = kSecondsMax, .above = 0});
+  visit("action", policy.action, Note{.text = "say so, or also start the worker anew elsewhere"});
+}
+
+template <class V>
+void Fields(V& visit, Workers& workers) {
+  visit("replicas", workers.replicas,
+        Note{.text = "workers wanted", .min = 1, .max = kProcessesMax});
+  visit("minReplicas", workers.min_replicas,
+        Note{.text = "enough to start after runPolicy.schedulingPolicy.scheduleTimeoutSeconds",
+             .min = 1,
+             .max = kProcessesMax});
+  visit("maxReplicas", workers.max_replicas,
+        Note{.text = "most that replicas may be raised to; default replicas",
+             .min = 1,
+             .max = kProcessesMax});
+  visit("template", workers.pod_template, Note{.text = kTemplateText});
+  visit("stragglerPolicy", workers.straggler_policy,
+        Note{.text = "who counts as a straggler, and what then"});
+}
+
+template <class V>
+void Fields(V& visit, Evaluator& evaluator) {
+  visit(
+      "periodSeconds", evaluator.period_seconds,
+      Note{
+          .text = "between two evaluations of published versions", .max = kSecondsMax, .above = 0});
+  visit("template", evaluator.pod_template, Note{.text = kTemplateText});
+}
+
+template <class V>
+void Fields(V& visit, Claim& claim) {
+  visit("claimName", claim.claim_name,
+        Note{.text = "a PersistentVolumeClaim of the job's namespace",
+             .presence = kRequired,
+             .min = 1,
+             .max = 253});
+  visit("readOnly", claim.read_only, Note{.text = "mounted read-only"});
+}
+
+template <class V>
+void Fields(V& visit, HostPath& host_path) {
+  visit("path", host_path.path,
+        Note{.text = "a folder of the host", .presence = kRequired, .min = 1});
+  visit("type", host_path.type, Note{.text = "as in Kubernetes"});
+}
+
+template <class V>
+void Fields(V& visit, Volume& volume) {
+  visit("persistentVolumeClaim", volume.persistent_volume_claim,
+        Note{.text = "a claim that exists"});
+  visit("hostPath", volume.host_path, Note{.text = "a folder of the host"});
+  visit("emptyDir", volume.empty_dir, Note{.text = "lives as long as the pod; as in Kubernetes"});
+}
+
+template <class V>
+void Fields(V& visit, Checkpoint& checkpoint) {
+  visit("periodSeconds", checkpoint.period_seconds,
+        Note{.text = "between two checkpoints", .max = kSecondsMax, .above = 0});
+  visit("keep", checkpoint.keep,
+        Note{.text = "checkpoints kept, the newest ones", .min = 1, .max = 1000});
+  visit("volume", checkpoint.volume,
+        Note{.text = "shared by all shards; this or volumeClaimTemplate"});
+  visit("volumeClaimTemplate", checkpoint.volume_claim_template,
+        Note{.text = "a claim for each shard, as in a StatefulSet; this or volume"});
+}
+
+template <class V>
+void Fields(V& visit, Output& output) {
+  visit("volume", output.volume,
+        Note{.text = "where the final model goes; absent: on a laptop the run's folder"});
+}
+
+template <class V>
+void Fields(V& visit, Security& security) {
+  visit("mtls", security.mtls,
+        Note{.text = "encryption and mutual authentication between pods; a laptop needs none"});
+}
+
+}  // namespace paceline::job

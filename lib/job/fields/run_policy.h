@@ -1,0 +1,95 @@
+// Fields of spec.runPolicy and spec.chaos.
+#pragma once
+
+#include "lib/job/note.h"
+#include "lib/job/spec/run_policy.h"
+
+namespace paceline::job {
+
+template <class V>
+void Fields(V& visit, SchedulingPolicy& policy) {
+  visit("minAvailable", policy.min_available,
+        Note{.text = "pods that must be schedulable together", .min = 1, .max = 2 * kProcessesMax});
+  visit("queue", policy.queue,
+        Note{.text = "of the cluster's batch scheduler", .min = 1, .max = 253});
+  visit("priorityClass", policy.priority_class, Note{.text = "of the pods", .min = 1, .max = 253});
+  visit("scheduleTimeoutSeconds", policy.schedule_timeout_seconds,
+        Note{.text = "after which workers.minReplicas are enough to start",
+             .min = 1,
+             .max = kSecondsMax});
+}
+
+template <class V>
+void Fields(V& visit, RunPolicy& policy) {
+  visit("suspend", policy.suspend,
+        Note{.text = "stop all processes, and start them again when false"});
+  visit("activeDeadlineSeconds", policy.active_deadline_seconds,
+        Note{.text = "the job fails when it runs longer; counts anew at each resume",
+             .min = 1,
+             .max = kSecondsMax});
+  visit("backoffLimit", policy.backoff_limit,
+        Note{.text = "failures of processes before the job fails; disruptions do not count",
+             .min = 0,
+             .max = 1e6});
+  visit(
+      "ttlSecondsAfterFinished", policy.ttl_seconds_after_finished,
+      Note{.text = "when a finished job is deleted; absent: never", .min = 0, .max = kSecondsMax});
+  visit("cleanPodPolicy", policy.clean_pod_policy,
+        Note{.text = "which pods are deleted when the job is finished"});
+  visit("nodeLostSeconds", policy.node_lost_seconds,
+        Note{.text = "after which the pods of a dead node are replaced",
+             .min = 1,
+             .max = kSecondsMax});
+  visit("managedBy", policy.managed_by,
+        Note{.text = "the controller that runs the job",
+             .mutability = kImmutable,
+             .min = 1,
+             .max = 63});
+  visit("schedulingPolicy", policy.scheduling_policy,
+        Note{.text = "how pods come onto the cluster"});
+}
+
+template <class V>
+void Fields(V& visit, Delay& delay) {
+  visit("kind", delay.kind, Note{.text = "what the delay is like", .presence = kRequired});
+  visit("workers", delay.workers,
+        Note{.text = "indices of the workers that it hits; absent: all",
+             .min = 0,
+             .max = kProcessesMax});
+  visit("seconds", delay.seconds,
+        Note{.text = "Constant: added to each step", .max = 3600, .above = 0});
+  visit("perWorker", delay.per_worker,
+        Note{.text = "PerWorker: seconds added to each step, by index", .min = 0, .max = 3600});
+  visit(
+      "scale", delay.scale,
+      Note{.text = "ShiftedExponential: mean length of a step, seconds", .max = 3600, .above = 0});
+  visit("alpha", delay.alpha,
+        Note{.text = "ShiftedExponential: share of a step that is random", .min = 0, .max = 1});
+  visit("ratio", delay.ratio, Note{.text = "Ratio: capacity that is left", .max = 1, .above = 0});
+  visit("atStep", delay.at_step,
+        Note{.text = "StepChange: first slow step", .min = 0, .max = kCountMax});
+  visit("factor", delay.factor,
+        Note{.text = "StepChange: how much slower", .max = 1000, .above = 1});
+  visit("fraction", delay.fraction,
+        Note{.text = "StepChange: share of the workers that it hits", .max = 1, .above = 0});
+  visit("trace", delay.trace,
+        Note{.text = "Trace: CSV file of seconds, one row a step, one column a worker", .min = 1});
+}
+
+template <class V>
+void Fields(V& visit, LinkLimit& limit) {
+  visit("workers", limit.workers,
+        Note{.text = "indices of the workers; absent: all", .min = 0, .max = kProcessesMax});
+  visit("bytesPerSecond", limit.bytes_per_second,
+        Note{.text = "each way", .presence = kRequired, .min = 1, .max = 1e15});
+}
+
+template <class V>
+void Fields(V& visit, Chaos& chaos) {
+  visit("enabled", chaos.enabled, Note{.text = "inject what follows; never for production"});
+  visit("seed", chaos.seed, Note{.text = "equal seeds give equal delays", .min = 0});
+  visit("delays", chaos.delays, Note{.text = "in the compute phase; several add up"});
+  visit("links", chaos.links, Note{.text = "slower links"});
+}
+
+}  // namespace paceline::job

@@ -1,0 +1,96 @@
+// Fields of status.
+#pragma once
+
+#include "lib/job/note.h"
+#include "lib/job/status.h"
+
+namespace paceline::job {
+
+template <class V>
+void Fields(V& visit, Condition& condition) {
+  visit("type", condition.type, Note{.text = "what the condition is about", .presence = kRequired});
+  visit("status", condition.status, Note{.text = "whether it holds", .presence = kRequired});
+  visit("reason", condition.reason, Note{.text = "one word for programs"});
+  visit("message", condition.message, Note{.text = "one sentence for people"});
+  visit("observedGeneration", condition.observed_generation,
+        Note{.text = "metadata.generation it was judged on"});
+  visit("lastTransitionTime", condition.last_transition_time,
+        Note{.text = "when status last changed"});
+}
+
+template <class V>
+void Fields(V& visit, ReplicaStatus& status) {
+  visit("active", status.active, Note{.text = "pending or running"});
+  visit("ready", status.ready, Note{.text = "running"});
+  visit("succeeded", status.succeeded, Note{.text = "exited well"});
+  visit("failed", status.failed, Note{.text = "exited otherwise"});
+}
+
+template <class V>
+void Fields(V& visit, ReplicaStatuses& statuses) {
+  visit("parameterServer", statuses.parameter_server, Note{.text = "parameter servers"});
+  visit("worker", statuses.worker, Note{.text = "workers"});
+  visit("evaluator", statuses.evaluator, Note{.text = "the evaluator"});
+}
+
+template <class V>
+void Fields(V& visit, Progress& progress) {
+  visit("step", progress.step, Note{.text = "commits so far"});
+  visit("epoch", progress.epoch, Note{.text = "passes over the data so far"});
+  visit("percent", progress.percent, Note{.text = "of maxEpochs or maxSteps"});
+  visit("etaSeconds", progress.eta_seconds, Note{.text = "left at the present pace"});
+  visit("loss", progress.loss, Note{.text = "of training, smoothed"});
+  visit("metric", progress.metric, Note{.text = "newest held-out metric"});
+  visit("samplesPerSecond", progress.samples_per_second, Note{.text = "committed, smoothed"});
+  visit("lastUpdateTime", progress.last_update_time, Note{.text = "when the coordinator said so"});
+}
+
+template <class V>
+void Fields(V& visit, SyncStatus& sync) {
+  visit("scheme", sync.scheme, Note{.text = "in force"});
+  visit("waitingFor", sync.waiting_for, Note{.text = "workers whose pushes the next commit takes"});
+  visit("backupWorkers", sync.backup_workers, Note{.text = "workers it does not wait for"});
+}
+
+template <class V>
+void Fields(V& visit, WorkerStatus& worker) {
+  visit("name", worker.name, Note{.text = "of the worker", .presence = kRequired});
+  visit("pod", worker.pod, Note{.text = "it runs in"});
+  visit("node", worker.node, Note{.text = "it runs on"});
+  visit("state", worker.state, Note{.text = "one word"});
+  visit("batchSize", worker.batch_size, Note{.text = "samples of its share"});
+  visit("computeSecondsP50", worker.compute_seconds_p50,
+        Note{.text = "median time to compute a step"});
+  visit("slowdownPercent", worker.slowdown_percent,
+        Note{.text = "of the median worker's time for a sample"});
+}
+
+template <class V>
+void Fields(V& visit, CheckpointStatus& checkpoint) {
+  visit("version", checkpoint.version, Note{.text = "of the newest complete checkpoint"});
+  visit("completionTime", checkpoint.completion_time, Note{.text = "when it was complete"});
+}
+
+template <class V>
+void Fields(V& visit, JobStatus& status) {
+  visit("conditions", status.conditions, Note{.text = "what holds, by type"});
+  visit("observedGeneration", status.observed_generation,
+        Note{.text = "metadata.generation of this status"});
+  visit("startTime", status.start_time, Note{.text = "first start, or the newest resume"});
+  visit("completionTime", status.completion_time, Note{.text = "when it succeeded or failed"});
+  visit("state", status.state, Note{.text = "the conditions as one word"});
+  visit("replicas", status.replicas, Note{.text = "workers that there are"});
+  visit("selector", status.selector, Note{.text = "labels of the workers' pods"});
+  visit("replicaStatuses", status.replica_statuses, Note{.text = "processes by role"});
+  visit("progress", status.progress, Note{.text = "how far training is"});
+  visit("sync", status.sync, Note{.text = "what the policy does now"});
+  visit("workers", status.workers, Note{.text = "the slowest 20 at most, by name"});
+  visit("checkpoint", status.checkpoint, Note{.text = "newest complete one"});
+  visit("restarts", status.restarts, Note{.text = "processes started again, all told"});
+  visit("failures", status.failures,
+        Note{.text = "of those, the ones that count against backoffLimit"});
+  visit("coordinatorStarts", status.coordinator_starts,
+        Note{.text = "coordinators started, which fences older ones"});
+}
+
+}  // namespace paceline::job

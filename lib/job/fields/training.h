@@ -1,0 +1,138 @@
+// Fields of spec.model, spec.data and spec.training.
+#pragma once
+
+#include "lib/job/note.h"
+#include "lib/job/spec/training.h"
+
+namespace paceline::job {
+
+template <class V>
+void Fields(V& visit, Model& model) {
+  visit("torchScript", model.torch_script,
+        Note{.text = "TorchScript file with forward(inputs); this or builtIn", .min = 1});
+  visit("builtIn", model.built_in,
+        Note{.text = "small model for tests and first steps; this or torchScript"});
+  visit("inputShape", model.input_shape,
+        Note{.text = "built-in models: shape of one sample, [channels, height, width] for Cnn",
+             .min = 1,
+             .max = 1e6});
+  visit("classes", model.classes,
+        Note{.text = "built-in models: length of the output", .min = 1, .max = 1e6});
+  visit(
+      "hidden", model.hidden,
+      Note{.text = "built-in models: hidden units (Mlp) or channels (Cnn)", .min = 1, .max = 1e6});
+  visit("loss", model.loss,
+        Note{.text = "what is minimised; Model is the module's own method loss(inputs, targets)"});
+}
+
+template <class V>
+void Fields(V& visit, Data& data) {
+  visit("train", data.train,
+        Note{.text = "samples to train on: .safetensors with inputs and targets, .npy, IDX, or "
+                     "tokens in .bin",
+             .presence = kRequired,
+             .min = 1});
+  visit("trainTargets", data.train_targets,
+        Note{.text = "targets of train, if train is .npy or IDX", .min = 1});
+  visit("eval", data.eval, Note{.text = "held-out samples, as train", .min = 1});
+  visit("evalTargets", data.eval_targets,
+        Note{.text = "targets of eval, if eval is .npy or IDX", .min = 1});
+  visit("sequenceLength", data.sequence_length,
+        Note{.text = "tokens of one sample of a .bin file", .min = 1, .max = kCountMax});
+  visit("onDrop", data.on_drop,
+        Note{.text = "what becomes of the samples of a push that was not used: trained on later in "
+                     "the epoch, or not"});
+}
+
+template <class V>
+void Fields(V& visit, Sgd& sgd) {
+  visit("momentum", sgd.momentum,
+        Note{.text = "share of the last update that is kept", .min = 0, .below = 1});
+  visit("dampening", sgd.dampening,
+        Note{.text = "share of the gradient kept out of the momentum", .min = 0, .max = 1});
+  visit("weightDecay", sgd.weight_decay,
+        Note{.text = "L2 penalty, added to the gradient", .min = 0, .max = 1});
+  visit("nesterov", sgd.nesterov,
+        Note{.text = "Nesterov's momentum; needs momentum and no dampening"});
+}
+
+template <class V>
+void Fields(V& visit, AdamW& adam_w) {
+  visit("beta1", adam_w.beta1, Note{.text = "decay of the mean gradient", .min = 0, .below = 1});
+  visit("beta2", adam_w.beta2,
+        Note{.text = "decay of the mean squared gradient", .min = 0, .below = 1});
+  visit("epsilon", adam_w.epsilon,
+        Note{.text = "keeps the denominator from zero", .max = 1, .above = 0});
+  visit("weightDecay", adam_w.weight_decay,
+        Note{.text = "decoupled weight decay", .min = 0, .max = 1});
+}
+
+template <class V>
+void Fields(V& visit, Optimizer& optimizer) {
+  visit("type", optimizer.type,
+        Note{.text = "the rule; the block of the other one is kept and ignored"});
+  visit("sgd", optimizer.sgd, Note{.text = "knobs of SGD"});
+  visit("adamW", optimizer.adam_w, Note{.text = "knobs of AdamW"});
+}
+
+template <class V>
+void Fields(V& visit, LearningRate& rate) {
+  visit("base", rate.base,
+        Note{.text = "the rate after warm-up", .presence = kRequired, .max = 1000, .above = 0});
+  visit("warmupSteps", rate.warmup_steps,
+        Note{.text = "steps that raise the rate from 0 to base", .min = 0, .max = kCountMax});
+  visit("schedule", rate.schedule,
+        Note{.text = "how the rate changes after warm-up, by committed samples"});
+  visit("final", rate.final,
+        Note{.text = "Cosine, Linear: the rate at the end of training", .min = 0, .max = 1000});
+  visit("stepEpochs", rate.step_epochs,
+        Note{.text = "Step: epochs between two cuts", .min = 1, .max = kCountMax});
+  visit("factor", rate.factor,
+        Note{.text = "Step: what each cut leaves of the rate", .max = 1, .above = 0});
+}
+
+template <class V>
+void Fields(V& visit, Target& target) {
+  visit("metric", target.metric, Note{.text = "held-out accuracy (to reach) or loss (to fall to)"});
+  visit("value", target.value,
+        Note{.text = "accuracy as a share of 1, or loss",
+             .presence = kRequired,
+             .min = 0,
+             .max = 1e9});
+}
+
+template <class V>
+void Fields(V& visit, Stop& stop) {
+  visit("maxEpochs", stop.max_epochs,
+        Note{.text = "passes over the training data", .min = 1, .max = kCountMax});
+  visit("maxSteps", stop.max_steps, Note{.text = "commits", .min = 1, .max = kCountMax});
+  visit("target", stop.target,
+        Note{.text = "stop when the held-out data says so; needs data.eval"});
+}
+
+template <class V>
+void Fields(V& visit, Training& training) {
+  visit("globalBatchSize", training.global_batch_size,
+        Note{.text = "samples of one step, all workers together",
+             .presence = kRequired,
+             .min = 1,
+             .max = kCountMax});
+  visit("microBatchSize", training.micro_batch_size,
+        Note{.text = "samples that a worker computes at once; absent: all of its share",
+             .min = 1,
+             .max = kCountMax});
+  visit("optimizer", training.optimizer,
+        Note{.text = "how a gradient becomes a change of the parameters"});
+  visit("learningRate", training.learning_rate, Note{.text = "its size", .presence = kRequired});
+  visit(
+      "gradientClipNorm", training.gradient_clip_norm,
+      Note{.text = "largest norm of the mean gradient; absent: no limit", .max = 1e9, .above = 0});
+  visit("stop", training.stop,
+        Note{.text = "when training is done: whatever comes first", .presence = kRequired});
+  visit("seed", training.seed,
+        Note{.text = "of initial values of built-in models and of the order of samples", .min = 0});
+  visit("deterministic", training.deterministic,
+        Note{.text = "equal runs give equal bits; only with BSP and equal batches"});
+}
+
+}  // namespace paceline::job

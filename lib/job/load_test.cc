@@ -1,0 +1,108 @@
+#include "lib/job/load.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace paceline::job {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+constexpr const char* kSmall = R"(apiVersion: paceline.dev/v1alpha1
+kind: TrainingJob
+metadata: {name: digits}
+spec:
+  model: {torchScript: cnn.pt}
+  data: {train: train.safetensors, eval: test.safetensors}
+  training:
+    globalBatchSize: 64
+    learningRate: {base: 0.05}
+    stop: {maxEpochs: 15}
+  workers: {replicas: 4}
+)";
+
+std::vector<std::string> Lines(const Decoded& decoded) {
+  std::vector<std::string> lines;
+  for (const FieldError& error : decoded.errors) lines.push_back(ToString(error));
+  return lines;
+}
+
+TEST(LoadJob, FillsDefaultsIn) {
+  const Decoded loaded = LoadJob(kSmall, {}, Capabilities());
+  ASSERT_THAT(Lines(loaded), IsEmpty());
+  const JobSpec& spec = loaded.job.spec;
+  EXPECT_EQ(loaded.job.metadata.name_space, "default");
+  EXPECT_EQ(spec.workers.max_replicas, 4);
+  EXPECT_EQ(spec.workers.min_replicas, 1);
+  EXPECT_EQ(spec.parameter_server.shards, 1);
+  EXPECT_EQ(spec.sync.scheme, Scheme::kBsp);
+  EXPECT_EQ(spec.run_policy.backoff_limit, 6);
+  ASSERT_TRUE(spec.evaluator.has_value());
+  EXPECT_EQ(spec.evaluator->period_seconds, 10);
+}
+
+TEST(LoadJob, TakesOverridesAsIfTheyWereWritten) {
+  const Decoded loaded = LoadJob(
+      kSmall, {"spec.sync.scheme=SSP", "spec.sync.ssp.staleness=5", "spec.workers.replicas=2"},
+      Capabilities());
+  ASSERT_THAT(Lines(loaded), IsEmpty());
+  EXPECT_EQ(loaded.job.spec.sync.scheme, Scheme::kSsp);
+  EXPECT_EQ(loaded.job.spec.sync.ssp.staleness, 5);
+  EXPECT_EQ(loaded.job.spec.workers.max_replicas, 2);
+}
+
+TEST(LoadJob, ReportsAllErrorsAtOnceInTheOrderOfTheText) {
+  const Decoded loaded = LoadJob(R"(apiVersion: paceline.dev/v1alpha1
+kind: TrainingJob
+metadata: {name: Digits}
+spec:
+  model: {torchScript: cnn.pt, loss: CrossEntrpy}
+  data: {train: train.safetensors}
+  training:
+    globalBatchSize: "64"
+    learningRate: {base: 0}
+    stop: {maxEpochs: 15}
+  sync: {shceme: SSP}
+  workers: {replicas: 4, minReplicas: 5}
+  replicas: 3
+)",
+                                 {"spec.workers.repilcas=1", "nonsense"}, Capabilities());
+  EXPECT_THAT(
+      Lines(loaded),
+      ElementsAre(
+          "line 3: metadata.name: must be lower case letters, digits and '-', beginning and ending "
+          "with a letter or "
+          "digit: got \"Digits\"",
+          "line 5: spec.model.loss: must be one of CrossEntropy, MeanSquaredError, Model: got "
+          "\"CrossEntrpy\"; did you "
+          "mean CrossEntropy?",
+          "line 8: spec.training.globalBatchSize: must be a whole number: got \"64\"",
+          "line 9: spec.training.learningRate.base: must be more than 0: got 0",
+          "line 11: spec.sync.shceme: is not known; did you mean spec.sync.scheme?",
+          "line 12: spec.workers.minReplicas: must be at most workers.replicas, 4: got 5",
+          "line 13: spec.replicas: is not known; did you mean spec.workers.replicas?",
+          "--set: an override must be PATH=VALUE, such as spec.sync.scheme=SSP: got \"nonsense\"",
+          "spec.workers.repilcas: is not known; did you mean spec.workers.replicas?"));
+}
+
+TEST(LoadJob, RefusesWhatTheRunningProgramLacks) {
+  const std::vector<std::string> dbw = {"spec.sync.scheme=DBW"};
+  EXPECT_THAT(Lines(LoadJob(kSmall, dbw, Capabilities())),
+              ElementsAre("spec.sync.scheme: DBW is not available in this version; available: BSP, "
+                          "SSP, ASP, BackupWorkers"));
+  EXPECT_THAT(Lines(LoadJob(kSmall, dbw, Capabilities::All())), IsEmpty());
+}
+
+TEST(LoadJob, AcceptsAWholeNumberWrittenAsAFloatAndKubernetesMetadata) {
+  const Decoded loaded = LoadJob(kSmall,
+                                 {"spec.workers.replicas=2.0",
+                                  "metadata.managedFields=[{manager: x}]", "metadata.generation=7"},
+                                 Capabilities());
+  ASSERT_THAT(Lines(loaded), IsEmpty());
+  EXPECT_EQ(loaded.job.spec.workers.replicas, 2);
+  EXPECT_EQ(loaded.job.metadata.generation, 7);
+}
+
+}  // namespace
+}  // namespace paceline::job

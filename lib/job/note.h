@@ -1,0 +1,37 @@
+// Defines Note: what is said about a field of the manifest, once, for everybody who needs to know.
+//
+// Every struct of the manifest has, in its namespace,
+//   template <class V> void Fields(V& visit, T& value)
+// which calls visit(name, member, Note) for each field in the order of the docs. Decoder, encoder,
+// bounds check, docs table and CRD skeleton are visitors. A field's default is not in its note: it
+// is the member's value in a T{}.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+namespace paceline::job {
+
+enum class Presence { kOptional, kRequired };
+enum class Mutability { kMutable, kImmutable };
+
+struct Note {
+  std::string_view text;  // What the field means; no full stop at its end.
+  Presence presence = Presence::kOptional;
+  Mutability mutability = Mutability::kMutable;  // After creation. Holds for all below the field.
+  std::optional<double>
+      min;  // The smallest number; the shortest string or list; of lists of numbers, each.
+  std::optional<double> max;    // The same, largest.
+  std::optional<double> above;  // A bound that is itself too small.
+  std::optional<double> below;  // A bound that is itself too large.
+};
+
+inline constexpr Presence kRequired = Presence::kRequired;
+inline constexpr Mutability kImmutable = Mutability::kImmutable;
+
+// Bounds that keep arithmetic on a job's numbers far from overflow.
+inline constexpr double kCountMax = 1e9;
+inline constexpr double kSecondsMax = 1e9;  // About 31 years.
+inline constexpr double kProcessesMax = 10000;
+
+}  // namespace paceline::job

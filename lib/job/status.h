@@ -1,0 +1,97 @@
+// Defines a job's status: what the planner and the coordinator report, and facts that must outlive
+// the processes they are about.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lib/base/time.h"
+#include "lib/job/enums.h"
+
+namespace paceline::job {
+
+// Times here count from the Unix epoch (rfc3339.h writes them).
+
+struct Condition {
+  ConditionType type = ConditionType::kCreated;
+  ConditionStatus status = ConditionStatus::kUnknown;
+  std::string reason;  // A word of PlanReason (plan/reason.h).
+  std::string message;
+  int64_t observed_generation = 0;
+  std::optional<Time> last_transition_time;
+  friend bool operator==(const Condition&, const Condition&) = default;
+};
+
+struct ReplicaStatus {
+  int64_t active = 0;
+  int64_t ready = 0;
+  int64_t succeeded = 0;
+  int64_t failed = 0;
+  friend bool operator==(const ReplicaStatus&, const ReplicaStatus&) = default;
+};
+
+struct ReplicaStatuses {
+  ReplicaStatus parameter_server;
+  ReplicaStatus worker;
+  ReplicaStatus evaluator;
+  friend bool operator==(const ReplicaStatuses&, const ReplicaStatuses&) = default;
+};
+
+struct Progress {
+  int64_t step = 0;
+  double epoch = 0;
+  double percent = 0;
+  std::optional<double> eta_seconds;
+  std::optional<double> loss;
+  std::optional<double> metric;
+  std::optional<double> samples_per_second;
+  std::optional<Time> last_update_time;
+  friend bool operator==(const Progress&, const Progress&) = default;
+};
+
+struct SyncStatus {
+  Scheme scheme = Scheme::kBsp;
+  int64_t waiting_for = 0;     // k: workers whose pushes the next commit takes.
+  int64_t backup_workers = 0;  // n - k.
+  friend bool operator==(const SyncStatus&, const SyncStatus&) = default;
+};
+
+struct WorkerStatus {
+  std::string name;
+  std::string pod;
+  std::string node;
+  std::string state;
+  int64_t batch_size = 0;
+  double compute_seconds_p50 = 0;
+  double slowdown_percent = 0;
+  friend bool operator==(const WorkerStatus&, const WorkerStatus&) = default;
+};
+
+struct CheckpointStatus {
+  int64_t version = 0;
+  std::optional<Time> completion_time;
+  friend bool operator==(const CheckpointStatus&, const CheckpointStatus&) = default;
+};
+
+struct JobStatus {
+  std::vector<Condition> conditions;  // One of each type at most.
+  int64_t observed_generation = 0;
+  std::optional<Time> start_time;  // Of the first plan that was not suspended; anew at each resume.
+  std::optional<Time> completion_time;  // Set once, with Succeeded or Failed.
+  std::string state;                    // One word for the printer column.
+  int64_t replicas = 0;
+  std::string selector;
+  ReplicaStatuses replica_statuses;
+  std::optional<Progress> progress;
+  std::optional<SyncStatus> sync;
+  std::vector<WorkerStatus> workers;
+  std::optional<CheckpointStatus> checkpoint;
+  int64_t restarts = 0;            // Of processes, all told.
+  int64_t failures = 0;            // Of those, the ones that count against backoffLimit.
+  int64_t coordinator_starts = 0;  // The `start` of the newest coordinator's generation.
+  friend bool operator==(const JobStatus&, const JobStatus&) = default;
+};
+
+}  // namespace paceline::job
