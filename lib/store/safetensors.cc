@@ -1,0 +1,145 @@
+#include "lib/store/safetensors.h"
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <set>
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/store/atomic_file.h"
+#include "lib/store/safetensors_header.h"
+
+namespace paceline::store {
+namespace {
+
+static_assert(std::endian::native == std::endian::little,
+              "files are read and written as they lie in memory");
+
+constexpr uint64_t kLengthBytes = 8;
+constexpr uint64_t kHeaderBytesMax = 100'000'000;  // As Python's `safetensors` wants.
+
+// Empty for an empty file, which cannot be mapped.
+StatusOr<std::span<const std::byte>> Map(const std::string& path) {
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) return FileError("open", path, errno);
+  struct stat stat = {};
+  void* mapping = nullptr;
+  int error_number = 0;
+  if (::fstat(descriptor, &stat) != 0) {
+    error_number = errno;
+  } else if (!S_ISREG(stat.st_mode)) {
+    error_number = EISDIR;
+  } else if (stat.st_size > 0) {
+    mapping =
+        ::mmap(nullptr, static_cast<size_t>(stat.st_size), PROT_READ, MAP_PRIVATE, descriptor, 0);
+    if (mapping == MAP_FAILED) error_number = errno;
+  }
+  ::close(descriptor);
+  if (error_number != 0) return FileError("read", path, error_number);
+  return std::span<const std::byte>(static_cast<const std::byte*>(mapping),
+                                    static_cast<size_t>(stat.st_size));
+}
+
+void Unmap(std::span<const std::byte> mapping) {
+  if (mapping.data() != nullptr) ::munmap(const_cast<std::byte*>(mapping.data()), mapping.size());
+}
+
+Status CheckForWriting(const std::vector<SafetensorsTensor>& tensors) {
+  std::set<std::string_view> names;
+  for (const SafetensorsTensor& tensor : tensors) {
+    if (tensor.name == "__metadata__")
+      return InvalidArgument("tensor must not be named __metadata__");
+    if (!names.insert(tensor.name).second)
+      return InvalidArgument("tensor {} is named twice", tensor.name);
+    const std::optional<uint64_t> size = SizeBytes(tensor.shape, tensor.type);
+    if (!size || *size != tensor.bytes.size()) {
+      return InvalidArgument("tensor {} has {} bytes, which does not fit its shape", tensor.name,
+                             tensor.bytes.size());
+    }
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+StatusOr<SafetensorsFile> SafetensorsFile::Open(const std::string& path) {
+  SafetensorsFile file;
+  PACELINE_ASSIGN_OR_RETURN(file.mapping_, Map(path));
+  PACELINE_RETURN_IF_ERROR(Annotate(file.Parse(), path));
+  return file;
+}
+
+Status SafetensorsFile::Parse() {
+  if (mapping_.size() < kLengthBytes)
+    return InvalidArgument("file is too short: got {} bytes", mapping_.size());
+  uint64_t header_bytes = 0;
+  std::memcpy(&header_bytes, mapping_.data(), kLengthBytes);
+  const uint64_t room = mapping_.size() - kLengthBytes;
+  if (header_bytes > room || header_bytes > kHeaderBytesMax) {
+    return InvalidArgument("header length must be at most {}: got {}",
+                           std::min(room, kHeaderBytesMax), header_bytes);
+  }
+  const std::string_view json(reinterpret_cast<const char*>(mapping_.data()) + kLengthBytes,
+                              header_bytes);
+  const std::span<const std::byte> data = mapping_.subspan(kLengthBytes + header_bytes);
+  PACELINE_ASSIGN_OR_RETURN(SafetensorsHeader header, ParseHeader(json, data.size()));
+  metadata_ = std::move(header.metadata);
+  for (SafetensorsEntry& entry : header.entries) {
+    tensors_.push_back({std::move(entry.name), entry.type, std::move(entry.shape),
+                        data.subspan(entry.begin, entry.end - entry.begin)});
+  }
+  return OkStatus();
+}
+
+SafetensorsFile::SafetensorsFile(SafetensorsFile&& other) noexcept
+    : mapping_(std::exchange(other.mapping_, {})),
+      tensors_(std::move(other.tensors_)),
+      metadata_(std::move(other.metadata_)) {}
+
+SafetensorsFile& SafetensorsFile::operator=(SafetensorsFile&& other) noexcept {
+  std::swap(mapping_, other.mapping_);
+  std::swap(tensors_, other.tensors_);
+  std::swap(metadata_, other.metadata_);
+  return *this;
+}
+
+SafetensorsFile::~SafetensorsFile() { Unmap(mapping_); }
+
+const SafetensorsTensor* SafetensorsFile::Find(std::string_view name) const {
+  const auto found =
+      std::find_if(tensors_.begin(), tensors_.end(),
+                   [&](const SafetensorsTensor& tensor) { return tensor.name == name; });
+  return found == tensors_.end() ? nullptr : &*found;
+}
+
+Status WriteSafetensors(const std::string& path, std::vector<SafetensorsTensor> tensors,
+                        const std::map<std::string, std::string>& metadata) {
+  PACELINE_RETURN_IF_ERROR(Annotate(CheckForWriting(tensors), path));
+  std::sort(tensors.begin(), tensors.end(),
+            [](const SafetensorsTensor& a, const SafetensorsTensor& b) {
+              return std::tie(b.type, a.name) < std::tie(a.type, b.name);
+            });
+  SafetensorsHeader header{.entries = {}, .metadata = metadata};
+  uint64_t at = 0;
+  for (const SafetensorsTensor& tensor : tensors) {
+    header.entries.push_back(
+        {tensor.name, tensor.type, tensor.shape, at, at + tensor.bytes.size()});
+    at += tensor.bytes.size();
+  }
+  const std::string json = FormatHeader(header);
+  const uint64_t header_bytes = json.size();
+  PACELINE_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(path));
+  PACELINE_RETURN_IF_ERROR(file.Write(std::as_bytes(std::span(&header_bytes, 1))));
+  PACELINE_RETURN_IF_ERROR(file.Write(std::as_bytes(std::span(json))));
+  for (const SafetensorsTensor& tensor : tensors)
+    PACELINE_RETURN_IF_ERROR(file.Write(tensor.bytes));
+  return file.Commit();
+}
+
+}  // namespace paceline::store

@@ -1,0 +1,224 @@
+#include "lib/store/shard.h"
+
+#include <cmath>
+#include <limits>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "lib/store/shard_testing.h"
+
+namespace paceline::store {
+namespace {
+
+using testing::Deliver;
+using testing::Filled;
+using testing::FloatAt;
+using ::testing::HasSubstr;
+using testing::IntegerAt;
+using testing::OpenShard;
+using testing::Push;
+using testing::SmallLayout;
+using testing::WholeOf;
+
+CommitOrder Order(uint64_t version, double scale, double rate) {
+  return {.version = Version(version), .gradient_scale = scale, .learning_rate = rate};
+}
+
+TEST(ShardTest, ACommitAppliesTheMeanGradientAndAveragesBuffers) {
+  const Layout layout = SmallLayout();
+  auto shard = OpenShard(WholeOf(layout), Filled(layout, 1, 3));
+  ASSERT_TRUE(Deliver(*shard, Push(0, 1), Filled(layout, 2, 10)).ok());
+  ASSERT_TRUE(Deliver(*shard, Push(1, 1), Filled(layout, 6, 7)).ok());
+  ASSERT_EQ(shard->Accumulate(Push(0, 1), 30), OkStatus());
+  ASSERT_EQ(shard->Accumulate(Push(1, 1), 10), OkStatus());
+  EXPECT_EQ(shard->SumBlockNorms(), (std::vector<double>{5 * 120.0 * 120.0}));
+  const auto norms = shard->Commit(Order(1, 1.0 / 40, 0.5));
+  ASSERT_TRUE(norms.ok()) << norms.status();
+  EXPECT_DOUBLE_EQ(norms->at(0), 5 * 9.0);
+  const auto published = shard->Newest();
+  EXPECT_EQ(published->version, Version(1));
+  EXPECT_FLOAT_EQ(FloatAt(published->bytes, 0), 1 - 0.5 * 3);
+  EXPECT_FLOAT_EQ(FloatAt(published->bytes, layout.parameter_bytes()), 3);
+  EXPECT_EQ(IntegerAt(published->bytes, layout.integer_begin_bytes()), 10);
+}
+
+TEST(ShardTest, ClippingScalesTheStepButNotTheReportedNorm) {
+  const Layout layout = SmallLayout();
+  auto shard = OpenShard(WholeOf(layout), Filled(layout, 1, 0));
+  ASSERT_TRUE(Deliver(*shard, Push(0, 1), Filled(layout, 2, 0)).ok());
+  ASSERT_EQ(shard->Accumulate(Push(0, 1), 1), OkStatus());
+  CommitOrder order = Order(1, 1, 1);
+  order.clip_scale = 0.25;
+  EXPECT_EQ(*shard->Commit(order), (std::vector<double>{5 * 4.0}));
+  EXPECT_EQ(FloatAt(shard->Newest()->bytes, 0), 0.5f);
+}
+
+TEST(ShardTest, DeltasAreAddedPlainlyWithRateMinusOne) {
+  const Layout layout = SmallLayout();
+  auto shard = OpenShard(WholeOf(layout), Filled(layout, 1, 0));
+  for (uint64_t worker : {0, 1}) {
+    ASSERT_TRUE(Deliver(*shard, Push(worker, 1), Filled(layout, 0.5f, 0)).ok());
+    ASSERT_EQ(shard->Accumulate(Push(worker, 1), 0.5), OkStatus());
+  }
+  ASSERT_TRUE(shard->Commit(Order(1, 1, -1)).ok());
+  EXPECT_EQ(FloatAt(shard->Newest()->bytes, 0), 1.5f);
+  EXPECT_EQ(FloatAt(shard->Newest()->bytes, layout.parameter_bytes()), 0.5f);
+}
+
+TEST(ShardTest, ASecondRoundStartsFromZero) {
+  const Layout layout = SmallLayout();
+  auto shard = OpenShard(WholeOf(layout), Filled(layout, 0, 0));
+  for (uint64_t round = 1; round <= 3; ++round) {
+    ASSERT_TRUE(
+        Deliver(*shard, Push(0, round), Filled(layout, -1, 5 - static_cast<int64_t>(round))).ok());
+    ASSERT_EQ(shard->Accumulate(Push(0, round), 1), OkStatus());
+    ASSERT_TRUE(shard->Commit(Order(round, 1, 1)).ok());
+    EXPECT_EQ(FloatAt(shard->Newest()->bytes, 0), static_cast<float>(round));
+    EXPECT_EQ(IntegerAt(shard->Newest()->bytes, layout.integer_begin_bytes()),
+              5 - static_cast<int64_t>(round));
+    EXPECT_EQ(shard->SumBlockNorms(), std::vector<double>{0});
+  }
+}
+
+TEST(ShardTest, RepeatedOrdersChangeNothing) {
+  const Layout layout = SmallLayout();
+  auto shard = OpenShard(WholeOf(layout, 2), Filled(layout, 0, 0));
+  ASSERT_TRUE(Deliver(*shard, Push(0, 1), Filled(layout, 1, 0)).ok());
+  EXPECT_EQ(shard->Accumulate(Push(0, 1), 2), OkStatus());
+  EXPECT_EQ(shard->Accumulate(Push(0, 1), 2), OkStatus());
+  EXPECT_EQ(shard->SumBlockNorms(), std::vector<double>{5 * 4.0});
+  const auto first = shard->Commit(Order(1, 1, 1));
+  ASSERT_TRUE(first.ok());
+  // The next round has begun when the whole order comes again.
+  ASSERT_TRUE(Deliver(*shard, Push(0, 2), Filled(layout, 4, 0)).ok());
+  ASSERT_EQ(shard->Accumulate(Push(0, 2), 1), OkStatus());
+  EXPECT_EQ(shard->Accumulate(Push(0, 1), 2), OkStatus());
+  EXPECT_EQ(*shard->Commit(Order(1, 1, 1)), *first);
+  EXPECT_EQ(shard->Newest()->version, Version(1));
+  EXPECT_EQ(FloatAt(shard->Newest()->bytes, 0), -2);
+  EXPECT_EQ(shard->SumBlockNorms(), std::vector<double>{5 * 16.0});
+}
+
+TEST(ShardTest, BadOrdersAreRefusedAndChangeNothing) {
+  const Layout layout = SmallLayout();
+  auto shard = OpenShard(WholeOf(layout), Filled(layout, 1, 0));
+  EXPECT_EQ(shard->Commit(Order(1, 1, 1)).status().code(), StatusCode::kFailedPrecondition)
+      << "empty sum";
+  EXPECT_EQ(shard->Accumulate(Push(0, 1), 1).code(), StatusCode::kNotFound);
+  const Staging staging = shard->Stage(Push(0, 1)).value();
+  EXPECT_EQ(shard->Accumulate(Push(0, 1), 1).code(), StatusCode::kNotFound) << "not sealed";
+  ASSERT_TRUE(shard->Seal(Push(0, 1), staging.ticket).ok());
+  for (const double weight :
+       {0.0, -1.0, std::nan(""), std::numeric_limits<double>::infinity(), 1e300}) {
+    EXPECT_EQ(shard->Accumulate(Push(0, 1), weight).code(), StatusCode::kInvalidArgument) << weight;
+  }
+  ASSERT_EQ(shard->Accumulate(Push(0, 1), 1), OkStatus());
+  for (const uint64_t version : {0, 2, 7}) {
+    const Status status = shard->Commit(Order(version, 1, 1)).status();
+    EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition);
+    EXPECT_THAT(Message(status), HasSubstr("must publish v1"));
+  }
+  EXPECT_EQ(shard->Commit(Order(1, std::nan(""), 1)).status().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(shard->Newest()->version, Version(0));
+  EXPECT_TRUE(shard->Commit(Order(1, 1, 1)).ok());
+}
+
+TEST(ShardTest, NothingWorksBeforeOpen) {
+  const Layout layout = SmallLayout();
+  auto shard = Shard::Create(WholeOf(layout)).value();
+  EXPECT_EQ(shard->Stage(Push(0, 1)).status().code(), StatusCode::kFailedPrecondition);
+  EXPECT_EQ(shard->Commit(Order(1, 1, 1)).status().code(), StatusCode::kFailedPrecondition);
+  EXPECT_EQ(shard->Get(Version(0)).status().code(), StatusCode::kNotFound);
+  EXPECT_EQ(shard->Newest(), nullptr);
+}
+
+TEST(ShardTest, OpenRefusesParametersThatAreNotFinite) {
+  const Layout layout = Layout::Create({{"a", {3}}, {"b", {4}}, {"c", {1}}}).value();
+  auto shard = Shard::Create(WholeOf(layout)).value();
+  const float bad = std::nanf("");
+  std::memcpy(shard->initial_values().data() + 24, &bad, 4);
+  const Status status = shard->Open();
+  EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(Message(status), HasSubstr("tensor b is not"));
+  std::memset(shard->initial_values().data(), 0, 32);
+  EXPECT_EQ(shard->Open(Version(40)), OkStatus());
+  EXPECT_EQ(shard->Newest()->version, Version(40));
+  EXPECT_TRUE(shard->initial_values().empty());
+  EXPECT_EQ(shard->Open().code(), StatusCode::kFailedPrecondition);
+}
+
+TEST(ShardTest, BadOptionsAreRefusedByName) {
+  const Layout layout = SmallLayout(40000);
+  const struct {
+    void (*spoil)(Shard::Options&);
+    const char* want;
+  } cases[] = {
+      {[](auto& o) { o.layout = Layout(); }, "no tensors"},
+      {[](auto& o) {
+         o.slice = {0, 65537};
+       },
+       "cut at a multiple of 65536 bytes: got 65537"},
+      {[](auto& o) { o.slice.begin_bytes = 4; }, "cut at a multiple"},
+      {[](auto& o) { o.slice.end_bytes += 65536; }, "within the layout's"},
+      {[](auto& o) {
+         o.slice = {131072, 65536};
+       },
+       "within the layout's"},
+      {[](auto& o) { o.slots_per_worker = 0; }, "slots per worker"},
+      {[](auto& o) { o.workers_max = 0; }, "workers at most"},
+      {[](auto& o) { o.optimizer = optim::SgdOptions{.momentum = 2}; }, "momentum"},
+  };
+  for (const auto& test : cases) {
+    Shard::Options options = WholeOf(layout);
+    test.spoil(options);
+    const Status status = Shard::Create(options).status();
+    EXPECT_EQ(status.code(), StatusCode::kInvalidArgument) << test.want;
+    EXPECT_THAT(Message(status), HasSubstr(test.want));
+  }
+}
+
+TEST(ShardTest, ReceiptsTellFinitenessOfParametersAndBuffers) {
+  const Layout layout = SmallLayout();
+  auto shard = OpenShard(WholeOf(layout), Filled(layout, 0, 0));
+  std::vector<std::byte> push = Filled(layout, 2, INT64_MIN);
+  const auto good = Deliver(*shard, Push(0, 1), push).value();
+  EXPECT_TRUE(good->is_finite);
+  EXPECT_EQ(good->block_squared_norms, std::vector<double>{5 * 4.0});
+  shard->Drop(Push(0, 1));
+  const float infinity = std::numeric_limits<float>::infinity();
+  std::memcpy(&push[layout.parameter_bytes()], &infinity, 4);
+  EXPECT_FALSE(Deliver(*shard, Push(0, 2), push).value()->is_finite) << "buffer";
+  shard->Drop(Push(0, 2));
+  std::memcpy(&push[0], &infinity, 4);
+  EXPECT_FALSE(Deliver(*shard, Push(0, 3), push).value()->is_finite) << "parameter";
+}
+
+TEST(ShardTest, AnAccumulatedSlotIsFreeForTheNextPushOfTheSameRound) {
+  const Layout layout = SmallLayout();
+  auto shard = OpenShard(WholeOf(layout), Filled(layout, 0, 0));
+  for (uint64_t sequence = 1; sequence <= 3; ++sequence) {
+    ASSERT_TRUE(Deliver(*shard, Push(0, sequence), Filled(layout, 1, 0)).ok()) << sequence;
+    ASSERT_EQ(shard->Accumulate(Push(0, sequence), 1), OkStatus());
+    shard->Drop(Push(0, sequence));
+  }
+  EXPECT_EQ(shard->SumBlockNorms(), std::vector<double>{5 * 9.0});
+}
+
+TEST(ShardTest, WhatAnOldIncarnationAccumulatedStaysInTheSum) {
+  const Layout layout = SmallLayout();
+  auto shard = OpenShard(WholeOf(layout, 2), Filled(layout, 0, 0));
+  ASSERT_TRUE(Deliver(*shard, Push(0, 1, 1), Filled(layout, 1, 0)).ok());
+  ASSERT_TRUE(Deliver(*shard, Push(0, 2, 1), Filled(layout, 1, 0)).ok());
+  ASSERT_EQ(shard->Accumulate(Push(0, 1, 1), 1), OkStatus());
+  ASSERT_TRUE(Deliver(*shard, Push(0, 1, 2), Filled(layout, 3, 0)).ok());
+  EXPECT_EQ(Deliver(*shard, Push(0, 3, 1), Filled(layout, 1, 0)).status().code(),
+            StatusCode::kPermissionDenied);
+  EXPECT_EQ(shard->Accumulate(Push(0, 2, 1), 1).code(), StatusCode::kNotFound);
+  EXPECT_EQ(shard->Accumulate(Push(0, 1, 1), 1), OkStatus());
+  ASSERT_EQ(shard->Accumulate(Push(0, 1, 2), 1), OkStatus());
+  EXPECT_EQ(shard->SumBlockNorms(), std::vector<double>{5 * 16.0});
+}
+
+}  // namespace
+}  // namespace paceline::store
