@@ -5,6 +5,7 @@
 
 - The folder table of docs/architecture.md has one row for each folder there is, and no other.
 - Its dependency table names every find_package and pkg_check_modules of the CMake files, and no other.
+- docs/metrics.md has a row for each metric that the programs register, and no other.
 - No source file is longer than 500 lines.
 - No text names a path of somebody's machine.
 - Relative links in documents lead somewhere.
@@ -24,6 +25,8 @@ ADR_HEADINGS = ("Status", "Context", "Decision", "Consequences")
 MACHINE_PATH = re.compile(r"(?<![\w.$}/-])/(?:work|home|farm|root|Users)/[\w.]")
 PACKAGE = re.compile(r"^\s*find_package\(\s*([\w+-]+)", re.MULTILINE)
 MODULES = re.compile(r"^\s*pkg_check_modules\(\s*\w+((?:\s+[^\s)]+)+)", re.MULTILINE)
+METRIC = re.compile(r'"(paceline_[a-z0-9_]+)"')
+METRIC_ROW = re.compile(r"^\|\s*`(paceline_\w+)`", re.MULTILINE)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 
 
@@ -69,13 +72,23 @@ def packages(root):
     return found
 
 
-def compare(what, listed, existing):
+def metrics(root):
+    found = set()
+    for file in files(root):
+        path = file.relative_to(root)
+        if file.suffix in (".h", ".cc") and path.parts[0] != "tests" and not file.name.endswith("_test.cc") and (
+                path.parts[:2] != ("lib", "telemetry")):
+            found |= set(METRIC.findall(file.read_text()))
+    return found
+
+
+def compare(page, what, listed, existing):
     for name in sorted({name for name in listed if listed.count(name) > 1}):
-        yield f"docs/architecture.md: {what} {name} has more than one row"
+        yield f"{page}: {what} {name} has more than one row"
     for name in sorted(existing - set(listed)):
-        yield f"docs/architecture.md: {what} {name} has no row"
+        yield f"{page}: {what} {name} has no row"
     for name in sorted(set(listed) - existing):
-        yield f"docs/architecture.md: {what} {name} has a row but does not exist"
+        yield f"{page}: {what} {name} has a row but does not exist"
 
 
 def check_text(root, file):
@@ -110,8 +123,11 @@ def check_adrs(root):
 
 def check_tree(root):
     architecture = (root / "docs/architecture.md").read_text()
-    yield from compare("folder", table(architecture, "The tree"), folders(root))
-    yield from compare("dependency", table(architecture, "Dependencies"), packages(root))
+    page = "docs/architecture.md"
+    yield from compare(page, "folder", table(architecture, "The tree"), folders(root))
+    yield from compare(page, "dependency", table(architecture, "Dependencies"), packages(root))
+    page = "docs/metrics.md"
+    yield from compare(page, "metric", METRIC_ROW.findall((root / page).read_text()), metrics(root))
     yield from check_adrs(root)
     for file in files(root):
         if file.suffix in TEXTS and file.stat().st_size < 1 << 20:

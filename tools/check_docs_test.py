@@ -12,6 +12,8 @@ TREE = {
     "docs/architecture.md": "# A\n\n## The tree\n\n| folder | for |\n|---|---|\n| `docs` | d |\n| `lib/` | l |\n"
                             "| `lib/base` | b |\n\n## Dependencies\n\n| name | for |\n|---|---|\n| `fmt` | text |\n"
                             "| `cpp-httplib` | HTTP |\n",
+    "docs/metrics.md": "# M\n\n| name |\n|---|\n| `paceline_version` |\n",
+    "lib/base/m.cc": 'Gauge("paceline_version")\n',
     "docs/adr/0001-a.md": "# A\n\n## Status\n\n## Context\n\n## Decision\n\n## Consequences\n",
     "lib/base/CMakeLists.txt": "find_package(fmt REQUIRED)  # not find_package(boost)\n"
                                "pkg_check_modules(httplib REQUIRED IMPORTED_TARGET cpp-httplib)\n",
@@ -56,6 +58,13 @@ class Planted(unittest.TestCase):
 
     def test_a_stale_dependency(self):
         self.check({"lib/base/CMakeLists.txt": "find_package(fmt)\n"}, "cpp-httplib has a row but does not exist")
+
+    def test_a_metric_without_a_row(self):
+        self.check({"lib/base/n.cc": 'Counter("paceline_steps_total")\n'}, "metric paceline_steps_total has no row")
+        self.check({"lib/base/n_test.cc": 'Counter("paceline_steps_total")\n'})
+
+    def test_a_row_without_a_metric(self):
+        self.check({"lib/base/m.cc": ""}, "metric paceline_version has a row but does not exist")
 
     def test_a_long_source(self):
         self.check({"lib/base/a.cc": "x\n" * 501}, "lib/base/a.cc: 501 lines")
