@@ -100,7 +100,7 @@ StatusOr<sync::PolicySpec> PolicySpecFrom(const job::TrainingJob& job) {
       return spec;
     default: break;
   }
-  return Unimplemented("spec.sync.scheme is not available in this program: {}", job::ToString(from.scheme));
+  return Unimplemented("spec.sync.scheme is not available in this program: {}", job::ToWord(from.scheme));
 }
 
 }  // namespace paceline::ps

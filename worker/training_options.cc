@@ -24,7 +24,7 @@ learn::BuiltIn BuiltInFrom(const job::Model& model) {
 
 // A name of lib/learn/loss.h; empty for the model's own method.
 std::string LossName(job::Loss loss) {
-  return loss == job::Loss::kModel ? std::string() : std::string(job::ToString(loss));
+  return loss == job::Loss::kModel ? std::string() : std::string(job::ToWord(loss));
 }
 
 }  // namespace

@@ -3,17 +3,16 @@
 #include <algorithm>
 #include <utility>
 
+#include "lib/base/check.h"
 #include "lib/telemetry/clock.h"
-#include "lib/telemetry/log.h"
 
 namespace paceline::ps {
 
 using telemetry::SteadyNow;
 
-Driver::Driver(DriverOptions options, std::unique_ptr<sync::Policy> policy, DriverMetrics* metrics)
+Driver::Driver(DriverOptions options, DriverMetrics* metrics)
     : options_(std::move(options)),
       metrics_(metrics),
-      policy_(std::move(policy)),
       coordinator_(options_.coordination),
       meter_(options_.coordination.epochs_max, options_.coordination.steps_max),
       thread_([this] { Run(); }) {}
@@ -82,6 +81,11 @@ Progress Driver::progress() const {
   return progress_;
 }
 
+std::optional<coordination::Finished> Driver::finished() const {
+  std::lock_guard lock(mutex_);
+  return finished_;
+}
+
 std::optional<coordination::Finished> Driver::WaitFinished(Duration timeout) {
   std::unique_lock lock(mutex_);
   finished_wake_.wait_for(lock, timeout, [this] { return finished_.has_value(); });
@@ -99,9 +103,8 @@ void Driver::Post(coordination::Fact fact) {
 
 std::optional<Time> Driver::NextDeadline() const {
   std::optional<Time> next = coordinator_.Deadline();
-  if (const std::optional<Time> policy = policy_->Deadline(); policy && (!next || *policy < *next)) {
-    next = policy;
-  }
+  if (policy_ == nullptr) return next;
+  if (const std::optional<Time> policy = policy_->Deadline(); policy && (!next || *policy < *next)) next = policy;
   return next;
 }
 
@@ -120,7 +123,7 @@ void Driver::Run() {
     std::deque<Input> inputs = std::exchange(inputs_, {});
     lock.unlock();
     for (const Input& input : inputs) Process(input.fact, input.arrived);
-    if (const auto due = policy_->Deadline(); due && *due <= SteadyNow()) {
+    if (const auto due = policy_ ? policy_->Deadline() : std::nullopt; due && *due <= SteadyNow()) {
       now_ = arrived_ = SteadyNow();
       TellPolicy(sync::DeadlineReached{});
       DoAll();
@@ -152,10 +155,10 @@ void Driver::DoAll() {
 }
 
 void Driver::TellPolicy(const sync::Event& event) {
+  PACELINE_CHECK(policy_ != nullptr, "an event came before training opened: {}", event.index());
   metrics_->Observed(event);
   coordination::Decided decided;
   policy_->Observe(event, now_, decided.decisions);
-  if (decided.decisions.empty()) return;
   metrics_->Decided(decided.decisions);
   std::vector<coordination::Effect> stepped;
   coordinator_.Step(decided, now_, stepped);

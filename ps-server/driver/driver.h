@@ -32,13 +32,15 @@ struct DriverOptions {
   std::function<StatusOr<std::vector<std::byte>>(const std::vector<protocol::ShardAddress>&, Version)> fetch;
   // Writes the final model. Called on the same thread.
   std::function<Status(const store::Layout&, const std::vector<std::byte>&)> save;
+  // Makes the policy when training opens with so many workers. Called on the driver thread.
+  std::function<std::unique_ptr<sync::Policy>(uint32_t workers)> make_policy;
 };
 
 // Thread-safe from outside.
 class Driver : public Sessions {
  public:
-  // `policy` is driven by this thread alone. `metrics` outlives the driver.
-  Driver(DriverOptions options, std::unique_ptr<sync::Policy> policy, DriverMetrics* metrics);
+  // `metrics` outlives the driver.
+  Driver(DriverOptions options, DriverMetrics* metrics);
   ~Driver() override;  // Stops the threads; what is not done by then is not done.
 
   coordination::ConnectionId WorkerConnected(std::shared_ptr<WorkerConnection> connection) override;
@@ -52,6 +54,7 @@ class Driver : public Sessions {
   void AskToStop(std::string reason, bool is_failure);
 
   Progress progress() const;
+  std::optional<coordination::Finished> finished() const;
   // What the job came to; nothing if `timeout` passes first.
   std::optional<coordination::Finished> WaitFinished(Duration timeout);
 
@@ -87,7 +90,7 @@ class Driver : public Sessions {
   DriverMetrics* const metrics_;
 
   // The driver thread's own.
-  std::unique_ptr<sync::Policy> policy_;
+  std::unique_ptr<sync::Policy> policy_;           // Null until training opens.
   coordination::Coordinator coordinator_;
   std::vector<protocol::ShardAddress> addresses_;  // Slices are empty until ConfigureShards.
   store::Layout layout_;

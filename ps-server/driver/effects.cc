@@ -108,6 +108,7 @@ void Driver::Do(const coordination::WorkerEvent& effect) {
 }
 
 void Driver::Do(const coordination::TrainingOpened& effect) {
+  policy_ = options_.make_policy(effect.workers);
   meter_.Opened(SteadyNow());
   Log(effect.workers < effect.wanted ? LogLevel::kWarning : LogLevel::kInfo, "training opened",
       {{"workers", std::to_string(effect.workers)}, {"wanted", std::to_string(effect.wanted)}});

@@ -1,0 +1,157 @@
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "cli/local/child.h"
+#include "cli/local/job_folder.h"
+#include "cli/local/live_state.h"
+#include "cli/local/progress_view.h"
+#include "cli/local/signals.h"
+#include "cli/local/summary.h"
+
+namespace paceline::local {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string Temporary(const std::string& name) {
+  return std::filesystem::temp_directory_path() / fmt::format("paceline-local-test-{}-{}", getpid(), name);
+}
+
+std::string ReadAll(const std::string& path) {
+  std::stringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+Exit WaitFor(Child& child, Signals& signals) {
+  for (int i = 0; i < 600 && !child.Poll(); ++i) signals.Wait(Seconds(0.1));
+  return child.Poll().value_or(Exit{-1, -1});
+}
+
+TEST(Child, TellsItsExitCodeAndLogs) {
+  Signals signals;
+  const std::string log = Temporary("exit.log");
+  auto child = Child::Start({.arguments = {"/bin/sh", "-c", "echo out; echo $WORD >&2; exit 7"},
+                             .environment = {{"WORD", "set"}},
+                             .log_path = log});
+  ASSERT_TRUE(child.ok()) << Message(child.status());
+  EXPECT_EQ(WaitFor(*child, signals).code, 7);
+  EXPECT_EQ(ReadAll(log), "out\nset\n");
+  std::filesystem::remove(log);
+}
+
+TEST(Child, TellsTheSignalThatEndedIt) {
+  Signals signals;
+  auto child = Child::Start({.arguments = {"/bin/sleep", "1000"}, .environment = {}, .log_path = "/dev/null"});
+  ASSERT_TRUE(child.ok());
+  EXPECT_FALSE(child->Poll());
+  child->Signal(SIGTERM);
+  EXPECT_EQ(WaitFor(*child, signals).signal, SIGTERM);
+}
+
+TEST(Child, IsKilledWhenItsOwnerGoes) {
+  pid_t pid = 0;
+  {
+    auto child = Child::Start({.arguments = {"/bin/sleep", "1000"}, .environment = {}, .log_path = "/dev/null"});
+    ASSERT_TRUE(child.ok());
+    pid = child->pid();
+    EXPECT_EQ(kill(pid, 0), 0);
+  }
+  EXPECT_NE(kill(pid, 0), 0);
+}
+
+TEST(Child, ThatCannotStartIsAnErrorWithTheProgramsName) {
+  const Status status =
+      Child::Start({.arguments = {"/no/such/program"}, .environment = {}, .log_path = "/dev/null"}).status();
+  EXPECT_EQ(Message(status), "cannot start /no/such/program: No such file or directory");
+}
+
+TEST(Signals, CountInterruptions) {
+  Signals signals;
+  kill(getpid(), SIGINT);
+  signals.Wait(Seconds(30));
+  EXPECT_EQ(signals.interruptions(), 1);
+}
+
+TEST(JobFolder, KeepsTheRunAndRemovesThePrivatePart) {
+  const std::string parent = Temporary("runs");
+  std::string private_folder;
+  std::string kept;
+  {
+    auto folder = JobFolder::Create(parent, "digits");
+    ASSERT_TRUE(folder.ok()) << Message(folder.status());
+    kept = folder->path();
+    const std::string address = folder->Address("digits-ps-0");
+    private_folder = std::filesystem::path(address.substr(5)).parent_path();
+    EXPECT_LT(address.size(), 107u);
+    EXPECT_EQ(std::filesystem::status(private_folder).permissions(), std::filesystem::perms::owner_all);
+    EXPECT_TRUE(std::filesystem::is_directory(kept + "/logs"));
+  }
+  EXPECT_FALSE(std::filesystem::exists(private_folder));
+  EXPECT_TRUE(std::filesystem::exists(kept));
+  std::filesystem::remove_all(parent);
+}
+
+constexpr char kState[] = R"({"phase":"training","step":1234,"epoch":3,"epochProgress":3.5,"committedSamples":5000,
+  "trainSamples":1437,"percent":35.0,"etaSeconds":65.2,"loss":0.25,"trainAccuracy":0.9,"seconds":2.5,
+  "samplesPerSecond":2000.4,"stepsPerSecond":31.0,"waitingFor":3,"nonFinitePushes":0,"birthWaitsFor":"",
+  "evaluation":{"version":1200,"loss":0.2,"accuracy":0.975,"samples":360},
+  "workers":[{"index":0,"incarnation":1,"isMember":true,"steps":600,"samples":2500,"accepted":600,"dropped":0,
+  "staleness":0,"batchSize":16,"loss":0.2,"computeShare":0.5,"waitShare":0.25,"communicationShare":0.25}],
+  "epochs":[],"finished":{"success":true,"reason":"3 epochs done"}})";
+
+TEST(LiveState, IsReadFromTheCoordinatorsAnswer) {
+  const StatusOr<LiveState> state = ParseLiveState(kState);
+  ASSERT_TRUE(state.ok()) << Message(state.status());
+  EXPECT_EQ(state->step, 1234u);
+  EXPECT_DOUBLE_EQ(*state->accuracy, 0.975);
+  EXPECT_DOUBLE_EQ(state->workers[0].wait_share, 0.25);
+  EXPECT_EQ(state->finished->reason, "3 epochs done");
+  EXPECT_EQ(ParseLiveState("[]").status().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(ParseLiveState("{\"phase\":1}").status().code(), StatusCode::kInvalidArgument);
+}
+
+TEST(ProgressLine, ShowsWhatIsKnown) {
+  EXPECT_EQ(ProgressLine(*ParseLiveState(kState)),
+            "step 1,234  epoch 3.5  loss 0.2500  accuracy 97.5 %  2,000 samples/s  ETA 1:05");
+  EXPECT_EQ(ProgressLine({.phase = "birth", .birth_waits_for = "w2, w3"}), "starting: waiting for w2, w3");
+}
+
+TEST(Texts, OfNumbersAndTimes) {
+  EXPECT_EQ(Thousands(0), "0");
+  EXPECT_EQ(Thousands(999), "999");
+  EXPECT_EQ(Thousands(1234567), "1,234,567");
+  EXPECT_EQ(ClockText(7.4), "0:07");
+  EXPECT_EQ(ClockText(3723), "1:02:03");
+}
+
+TEST(Summary, TellsPeopleAndPrograms) {
+  RunSummary summary{.job = "digits", .is_success = true, .reason = "3 epochs done", .state = *ParseLiveState(kState),
+                     .model_path = "/runs/model.safetensors", .folder = "/runs"};
+  const std::string text = SummaryText(summary);
+  EXPECT_THAT(text, HasSubstr("digits succeeded: 3 epochs done\n"));
+  EXPECT_THAT(text, HasSubstr("97.50 % on held-out data"));
+  EXPECT_THAT(text, HasSubstr("digits-worker-0"));
+  EXPECT_THAT(text, HasSubstr("/runs/model.safetensors"));
+  const std::string json = SummaryJson(summary);
+  EXPECT_THAT(json, HasSubstr("\"succeeded\":true"));
+  EXPECT_THAT(json, HasSubstr("\"accuracy\":0.975"));
+  EXPECT_THAT(json, HasSubstr("\"samplesPerSecond\":2000.0"));
+  EXPECT_EQ(json.find('\n'), json.size() - 1);
+}
+
+TEST(Summary, OfAJobThatNeverBeganHasNulls) {
+  const std::string json = SummaryJson({.job = "digits", .reason = "no data", .folder = "/runs"});
+  EXPECT_THAT(json, HasSubstr("\"accuracy\":null"));
+  EXPECT_THAT(json, HasSubstr("\"model\":null"));
+  EXPECT_THAT(json, HasSubstr("\"succeeded\":false"));
+}
+
+}  // namespace
+}  // namespace paceline::local

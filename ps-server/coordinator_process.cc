@@ -1,0 +1,149 @@
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <utility>
+
+#include "lib/process/termination.h"
+#include "lib/rpc/grpc_parameter_client.h"
+#include "lib/sync/checked_policy.h"
+#include "lib/sync/policy_factory.h"
+#include "lib/sync/trace_recorder.h"
+#include "lib/telemetry/http_endpoint.h"
+#include "lib/telemetry/log.h"
+#include "lib/telemetry/trace_file.h"
+#include "ps-server/driver/driver.h"
+#include "ps-server/driver/shard_host.h"
+#include "ps-server/final_model.h"
+#include "ps-server/http_port_file.h"
+#include "ps-server/job_options.h"
+#include "ps-server/processes.h"
+#include "ps-server/service/coordinator_service.h"
+#include "ps-server/service/grpc_server.h"
+#include "ps-server/service/shard_service.h"
+#include "ps-server/service/status_json.h"
+
+namespace paceline::ps {
+namespace {
+
+using telemetry::Log;
+using telemetry::LogLevel;
+
+constexpr Duration kLookPeriod = std::chrono::seconds(1);
+
+// Shard 0 gets its orders without a network.
+class OwnShard : public ShardConnection {
+ public:
+  explicit OwnShard(ShardHost* host) : host_(host) {}
+  void Send(const protocol::ShardOrder& order) override { host_->Order(order); }
+  void Close() override {}
+
+ private:
+  ShardHost* host_;
+};
+
+StatusOr<std::vector<std::byte>> Fetch(const Generation& generation, const std::vector<protocol::ShardAddress>& shards,
+                                       Version version) {
+  PACELINE_ASSIGN_OR_RETURN(const auto client, rpc::OpenParameterClient({.generation = generation, .shards = shards}));
+  std::vector<std::byte> bytes(shards.empty() ? 0 : shards.back().slice.end_bytes);
+  PACELINE_ASSIGN_OR_RETURN(const rpc::PullReport report, client->Pull(version, sync::Exactness::kExact, bytes));
+  if (report.is_superseded) return FailedPrecondition("version is gone from a shard: {}", version);
+  return bytes;
+}
+
+// The policy as the server runs it: checked, and traced where a file was named.
+std::unique_ptr<sync::Policy> MakeServerPolicy(sync::PolicySpec spec, uint32_t workers, telemetry::TraceFile* trace,
+                                               DriverMetrics* metrics) {
+  spec.workers_expected = workers;
+  auto policy = sync::MakePolicy(spec);
+  PACELINE_CHECK(policy.ok(), "the spec was valid at the start: {}", Message(policy.status()));
+  std::unique_ptr<sync::Policy> made = std::make_unique<sync::CheckedPolicy>(
+      *std::move(policy), spec, [metrics](const std::string& violation) {
+        metrics->PolicyBrokeContract();
+        Log(LogLevel::kError, "policy broke its contract", {{"violation", violation}});
+      });
+  if (trace == nullptr) return made;
+  return std::make_unique<sync::TraceRecorder>(std::move(made), spec, "",
+                                               [trace](std::string_view line) { trace->Append(line); });
+}
+
+Status WriteSummary(const std::string& path, const std::string& text) {
+  if (path.empty()) return OkStatus();
+  const std::string partial = path + ".partial";
+  {
+    std::ofstream file(partial);
+    file << text << '\n';
+    if (!file.flush()) return ResourceExhausted("cannot write the summary: {}", partial);
+  }
+  std::error_code error;
+  std::filesystem::rename(partial, path, error);
+  if (error) return Unavailable("cannot write the summary {}: {}", path, error.message());
+  return OkStatus();
+}
+
+telemetry::HttpEndpointOptions Endpoint(const Options& options, const telemetry::Metrics& metrics,
+                                        const Driver& driver) {
+  const auto ready = [&driver]() -> Status {
+    const Progress progress = driver.progress();
+    if (progress.status.phase != coordination::Phase::kBirth) return OkStatus();
+    return Unavailable("waiting for {}", progress.status.birth_waits_for);
+  };
+  const auto job = [&driver](const telemetry::HttpRequest&) {
+    return telemetry::HttpAnswer{.content_type = "application/json",
+                                 .body = ProgressJson(driver.progress(), driver.finished())};
+  };
+  return {.host = options.http_host,
+          .port = options.http_port,
+          .routes = {telemetry::MetricsRoute(metrics), telemetry::HealthRoute(), telemetry::ReadinessRoute(ready),
+                     {"/v1/job", job}}};
+}
+
+}  // namespace
+
+Status RunCoordinator(const Options& options, const job::TrainingJob& job) {
+  PACELINE_ASSIGN_OR_RETURN(const sync::PolicySpec spec, PolicySpecFrom(job));
+  std::unique_ptr<telemetry::TraceFile> trace;
+  if (!options.trace.empty()) {
+    PACELINE_ASSIGN_OR_RETURN(trace, telemetry::TraceFile::Open(options.trace));
+  }
+  telemetry::Metrics metrics;
+  DriverMetrics driver_metrics(&metrics);
+  const coordination::CoordinatorOptions coordination = CoordinatorOptionsFrom(job, options.generation_start);
+  Driver driver(
+      {.coordination = coordination,
+       .optimizer = OptimizerOptionsFrom(job),
+       .fetch = [generation = coordination.generation](
+                    const auto& shards, Version version) { return Fetch(generation, shards, version); },
+       .save = [path = options.output](const store::Layout& layout, const std::vector<std::byte>& bytes) {
+         return WriteFinalModel(path, layout, bytes);
+       },
+       .make_policy = [&](uint32_t workers) {
+         return MakeServerPolicy(spec, workers, trace.get(), &driver_metrics);
+       }},
+      &driver_metrics);
+  ShardHost host([&driver](protocol::ShardMessage message) { driver.ShardSaid(ShardId(0), std::move(message)); });
+
+  CoordinatorService coordinator_service(&driver);
+  ShardService shard_service(&host);
+  PACELINE_ASSIGN_OR_RETURN(
+      const std::unique_ptr<GrpcServer> server,
+      GrpcServer::Start({.address = options.listen,
+                         .services = {coordinator_service.grpc_service(), shard_service.grpc_service()}}));
+  PACELINE_ASSIGN_OR_RETURN(const auto endpoint,
+                            telemetry::HttpEndpoint::Start(Endpoint(options, metrics, driver)));
+  PACELINE_RETURN_IF_ERROR(WriteHttpPort(options.http_port_file, endpoint->port()));
+  Log(LogLevel::kInfo, "coordinating", {{"address", server->address()}, {"http_port", endpoint->port()}});
+  driver.ShardConnected({ShardId(0), server->address()}, std::make_shared<OwnShard>(&host));
+
+  const process::TerminationSignals signals([&driver] { driver.AskToStop("asked to stop", true); });
+  std::optional<coordination::Finished> finished;
+  while (!finished) finished = driver.WaitFinished(kLookPeriod);
+  const Status summary = WriteSummary(options.summary, ProgressJson(driver.progress(), finished));
+  if (!summary.ok()) Log(LogLevel::kWarning, "no summary", {{"reason", Message(summary)}});
+  endpoint->Stop();
+  server->Stop(std::chrono::seconds(2));
+  if (!finished->is_success) return Aborted("{}", finished->reason);
+  return OkStatus();
+}
+
+}  // namespace paceline::ps

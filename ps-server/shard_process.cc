@@ -1,0 +1,74 @@
+#include <atomic>
+#include <memory>
+#include <utility>
+
+#include "lib/process/termination.h"
+#include "lib/rpc/shard_session.h"
+#include "lib/telemetry/http_endpoint.h"
+#include "lib/telemetry/log.h"
+#include "ps-server/driver/shard_host.h"
+#include "ps-server/http_port_file.h"
+#include "ps-server/processes.h"
+#include "ps-server/service/grpc_server.h"
+#include "ps-server/service/shard_service.h"
+
+namespace paceline::ps {
+namespace {
+
+using telemetry::Log;
+using telemetry::LogLevel;
+
+constexpr Duration kConnectTimeout = std::chrono::seconds(60);
+constexpr Duration kHeartbeatPeriod = std::chrono::seconds(1);
+
+// Hands orders to the host until the coordinator says stop.
+Status Obey(rpc::ShardSession& session, ShardHost& host, const std::atomic<bool>& is_asked_to_stop) {
+  while (!is_asked_to_stop) {
+    StatusOr<protocol::ShardOrder> order = session.Receive(kHeartbeatPeriod);
+    if (!order.ok() && order.status().code() == StatusCode::kDeadlineExceeded) {
+      PACELINE_RETURN_IF_ERROR(session.Send(protocol::ShardHeartbeat{}));
+      continue;
+    }
+    if (!order.ok()) return Unavailable("coordinator lost: {}", Message(order.status()));
+    if (std::holds_alternative<protocol::StopShard>(*order)) return OkStatus();
+    host.Order(*std::move(order));
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+Status RunShard(const Options& options, const job::TrainingJob&) {
+  PACELINE_ASSIGN_OR_RETURN(const std::unique_ptr<rpc::ShardSession> session,
+                            rpc::ShardSession::Connect(options.coordinator, kConnectTimeout));
+  ShardHost host([&session](protocol::ShardMessage message) {
+    // An ended session shows in Receive.
+    (void)session->Send(std::move(message));
+  });
+  ShardService service(&host);
+  PACELINE_ASSIGN_OR_RETURN(const std::unique_ptr<GrpcServer> server,
+                            GrpcServer::Start({.address = options.listen, .services = {service.grpc_service()}}));
+  telemetry::Metrics metrics;
+  PACELINE_ASSIGN_OR_RETURN(
+      const auto endpoint,
+      telemetry::HttpEndpoint::Start(
+          {.host = options.http_host,
+           .port = options.http_port,
+           .routes = {telemetry::MetricsRoute(metrics), telemetry::HealthRoute(),
+                      telemetry::ReadinessRoute([] { return OkStatus(); })}}));
+  PACELINE_RETURN_IF_ERROR(WriteHttpPort(options.http_port_file, endpoint->port()));
+  PACELINE_RETURN_IF_ERROR(session->Send(protocol::Register{ShardId(options.rank), server->address()}));
+  Log(LogLevel::kInfo, "serving a shard", {{"rank", options.rank}, {"address", server->address()}});
+
+  std::atomic<bool> is_asked_to_stop = false;
+  const process::TerminationSignals signals([&] {
+    is_asked_to_stop = true;
+    session->Close();
+  });
+  const Status end = Obey(*session, host, is_asked_to_stop);
+  endpoint->Stop();
+  server->Stop(std::chrono::seconds(2));
+  return is_asked_to_stop ? OkStatus() : end;
+}
+
+}  // namespace paceline::ps
