@@ -1,0 +1,132 @@
+// Defines BidiSession: the client's end of one long stream of small messages.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include <grpcpp/client_context.h>
+#include <grpcpp/support/client_callback.h>
+
+#include "lib/base/status.h"
+#include "lib/base/time.h"
+#include "lib/rpc/grpc_status.h"
+
+namespace paceline::rpc {
+
+// Thread-safe. Held by shared_ptr: it keeps itself alive until gRPC is done with it. Whoever made
+// it calls Close before letting go.
+template <class Out, class In>
+class BidiSession final : public grpc::ClientBidiReactor<Out, In> {
+ public:
+  // `start(context, reactor)` begins the call on a stub.
+  template <class StartCall>
+  static std::shared_ptr<BidiSession> Start(StartCall start) {
+    auto session = std::shared_ptr<BidiSession>(new BidiSession);
+    session->self_ = session;
+    start(&session->context_, session.get());
+    session->AddHold();  // Send starts writes from threads that are not gRPC's.
+    session->StartRead(&session->incoming_);
+    session->StartCall();
+    return session;
+  }
+
+  // Queues; never blocks. Unavailable or Cancelled when the session has ended.
+  Status Send(Out message) {
+    std::lock_guard lock(mutex_);
+    if (is_closing_ || !is_reading_) return EndStatus();
+    outgoing_.push_back(std::move(message));
+    if (outgoing_.size() == 1) this->StartWrite(&outgoing_.front());
+    return OkStatus();
+  }
+
+  // Everything received before the end is handed out first.
+  StatusOr<In> Receive(Duration timeout) {
+    std::unique_lock lock(mutex_);
+    const bool is_due =
+        changed_.wait_for(lock, timeout, [this] { return !received_.empty() || end_.has_value(); });
+    if (!is_due) return DeadlineExceeded("nothing received within {:.3f} s", ToSeconds(timeout));
+    if (received_.empty()) return EndStatus();
+    In message = std::move(received_.front());
+    received_.pop_front();
+    return message;
+  }
+
+  // Lets what was sent go out, ends the stream and waits for the peer to agree, at most `patience`;
+  // then cancels.
+  void Close(Duration patience) {
+    std::unique_lock lock(mutex_);
+    if (!is_closing_) {
+      is_closing_ = true;
+      if (is_reading_ && outgoing_.empty()) this->StartWritesDone();
+    }
+    if (!changed_.wait_for(lock, patience, [this] { return end_.has_value(); })) {
+      context_.TryCancel();
+      changed_.wait(lock, [this] { return end_.has_value(); });
+    }
+  }
+
+  void OnReadDone(bool ok) override {
+    {
+      std::lock_guard lock(mutex_);
+      if (ok) {
+        received_.push_back(std::move(incoming_));
+        incoming_ = In();
+        this->StartRead(&incoming_);
+      } else {
+        is_reading_ = false;
+      }
+    }
+    if (ok) {
+      changed_.notify_all();
+    } else {
+      this->RemoveHold();
+    }
+  }
+
+  void OnWriteDone(bool ok) override {
+    std::lock_guard lock(mutex_);
+    outgoing_.pop_front();
+    if (!is_reading_ || !ok) {
+      outgoing_.clear();
+    } else if (!outgoing_.empty()) {
+      this->StartWrite(&outgoing_.front());
+    } else if (is_closing_) {
+      this->StartWritesDone();
+    }
+  }
+
+  void OnDone(const grpc::Status& status) override {
+    std::shared_ptr<BidiSession> self;  // Let go of after the lock.
+    std::lock_guard lock(mutex_);
+    end_ = ToStatus(status);
+    self = std::move(self_);
+    changed_.notify_all();
+  }
+
+ private:
+  BidiSession() = default;
+
+  Status EndStatus() const {
+    if (is_closing_) return Cancelled("session is closed");
+    if (!end_ || end_->ok()) return Unavailable("session was ended by the peer");
+    return *end_;
+  }
+
+  grpc::ClientContext context_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  In incoming_;
+  std::deque<Out> outgoing_;  // The first one is being written.
+  std::deque<In> received_;
+  bool is_closing_ = false;
+  bool is_reading_ = true;     // False: the stream is over, no operation may be started.
+  std::optional<Status> end_;  // gRPC is done.
+  std::shared_ptr<BidiSession> self_;
+};
+
+}  // namespace paceline::rpc

@@ -1,0 +1,37 @@
+// Defines MakeChannel: a connection to one coordinator or shard.
+//
+// Example:
+//   auto channel = MakeChannel("unix:/run/job/s0.sock");
+//   PACELINE_RETURN_IF_ERROR(WaitForPeer(*channel, "unix:/run/job/s0.sock", Seconds(10)));
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "lib/base/status.h"
+#include "lib/base/time.h"
+
+namespace grpc {
+class Channel;
+class ChannelCredentials;
+}  // namespace grpc
+
+namespace paceline::rpc {
+
+struct ChannelOptions {
+  std::shared_ptr<grpc::ChannelCredentials> credentials =
+      nullptr;                               // Null: neither encrypted nor authenticated.
+  Duration keepalive_period = Seconds(20);   // A silent peer is asked this often...
+  Duration keepalive_timeout = Seconds(20);  // ...and given up after this.
+};
+
+// `address` as gRPC names it: unix:/path or host:port. Never blocks: it connects when first used.
+// Each channel is a connection of its own, never shared with another channel to the same address.
+std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address,
+                                           const ChannelOptions& options = {});
+
+// Blocks until the peer accepts connections, trying again with a backoff of 50 ms to 1 s.
+// Unavailable, naming `address`, after `timeout`.
+Status WaitForPeer(grpc::Channel& channel, const std::string& address, Duration timeout);
+
+}  // namespace paceline::rpc

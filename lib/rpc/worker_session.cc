@@ -1,0 +1,44 @@
+#include "lib/rpc/worker_session.h"
+
+#include <utility>
+
+#include "paceline/v1/coordinator.grpc.pb.h"
+#include <grpcpp/channel.h>
+
+#include "lib/rpc/bidi_session.h"
+#include "lib/rpc/codec_worker.h"
+
+namespace paceline::rpc {
+
+struct CoordinatorSession::State {
+  std::unique_ptr<v1::Coordinator::Stub> stub;
+  std::shared_ptr<BidiSession<v1::WorkerMessage, v1::WorkerOrder>> session;
+};
+
+StatusOr<std::unique_ptr<CoordinatorSession>> CoordinatorSession::Connect(
+    const std::string& address, Duration timeout, const ChannelOptions& options) {
+  const std::shared_ptr<grpc::Channel> channel = MakeChannel(address, options);
+  PACELINE_RETURN_IF_ERROR(WaitForPeer(*channel, address, timeout));
+  auto state = std::make_unique<State>();
+  state->stub = v1::Coordinator::NewStub(channel);
+  state->session = decltype(state->session)::element_type::Start(
+      [&](auto* context, auto* reactor) { state->stub->async()->WorkerSession(context, reactor); });
+  return std::unique_ptr<CoordinatorSession>(new CoordinatorSession(std::move(state)));
+}
+
+CoordinatorSession::CoordinatorSession(std::unique_ptr<State> state) : state_(std::move(state)) {}
+
+CoordinatorSession::~CoordinatorSession() { Close(); }
+
+Status CoordinatorSession::Send(const protocol::WorkerMessage& message) {
+  return state_->session->Send(Encode(message));
+}
+
+StatusOr<protocol::WorkerOrder> CoordinatorSession::Receive(Duration timeout) {
+  PACELINE_ASSIGN_OR_RETURN(const v1::WorkerOrder order, state_->session->Receive(timeout));
+  return Decode(order);
+}
+
+void CoordinatorSession::Close() { state_->session->Close(Seconds(2)); }
+
+}  // namespace paceline::rpc

@@ -1,0 +1,40 @@
+// Defines CoordinatorSession: a worker's (or evaluator's) end of its conversation with the
+// coordinator.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "lib/base/status.h"
+#include "lib/base/time.h"
+#include "lib/protocol/worker_messages.h"
+#include "lib/rpc/channel.h"
+
+namespace paceline::rpc {
+
+// Send is thread-safe; Receive has one caller.
+class CoordinatorSession {
+ public:
+  // Tries again with a backoff until `timeout`; then Unavailable, naming the address. Blocks.
+  static StatusOr<std::unique_ptr<CoordinatorSession>> Connect(const std::string& address,
+                                                               Duration timeout,
+                                                               const ChannelOptions& options = {});
+  ~CoordinatorSession();  // Closes.
+
+  // Queues in order of the calls; never blocks. Unavailable or Cancelled when the session has
+  // ended.
+  Status Send(const protocol::WorkerMessage& message);
+  // The next order. DeadlineExceeded after `timeout`; when the session has ended and all that was
+  // received is handed out: Cancelled after Close, the coordinator's reason if it gave one,
+  // otherwise Unavailable.
+  StatusOr<protocol::WorkerOrder> Receive(Duration timeout);
+  // Sends what is queued and ends the session. Blocks at most two seconds. Again: nothing happens.
+  void Close();
+
+ private:
+  struct State;
+  explicit CoordinatorSession(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace paceline::rpc
