@@ -37,9 +37,6 @@ int main(int argc, char** argv) {
   run_command->add_option("-o,--output", run.output, "What the run ends with: text or json")
       ->check(CLI::IsMember({"text", "json"}));
   run_command->add_option("--runs", run.runs_folder, "Folder that gets a folder for this run")->capture_default_str();
-  run_command->add_option("--volume", run.volumes, "Folder that stands for a claim, CLAIM=DIR; may be repeated")
-      ->type_name("CLAIM=DIR")
-      ->allow_extra_args(false);
   run_command->add_option("--http-port", run.http_port, "Port of the coordinator's metrics and state; 0 takes a free one")
       ->check(CLI::Range(0, 65535));
   run_command->footer(kFooter);
@@ -53,8 +50,8 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? paceline::process::kExitDone : paceline::process::kExitUsage;
+    return app.exit(error) == 0 ? paceline::process::kExitDone : paceline::process::kExitCannotWork;
   }
-  if (run_command->parsed()) return paceline::commands::Run(run, argv[0]);
+  if (run_command->parsed()) return paceline::commands::Run(run);
   return paceline::commands::Validate(validate);
 }

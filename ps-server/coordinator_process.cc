@@ -1,9 +1,9 @@
-#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <memory>
 #include <utility>
 
+#include "lib/base/check.h"
 #include "lib/process/termination.h"
 #include "lib/rpc/grpc_parameter_client.h"
 #include "lib/sync/checked_policy.h"
@@ -123,12 +123,12 @@ Status RunCoordinator(const Options& options, const job::TrainingJob& job) {
       &driver_metrics);
   ShardHost host([&driver](protocol::ShardMessage message) { driver.ShardSaid(ShardId(0), std::move(message)); });
 
-  CoordinatorService coordinator_service(&driver);
-  ShardService shard_service(&host);
+  CoordinatorService coordinator_service(driver);
+  ShardService shard_service(host);
   PACELINE_ASSIGN_OR_RETURN(
       const std::unique_ptr<GrpcServer> server,
       GrpcServer::Start({.address = options.listen,
-                         .services = {coordinator_service.grpc_service(), shard_service.grpc_service()}}));
+                         .services = {&coordinator_service, &shard_service}}));
   PACELINE_ASSIGN_OR_RETURN(const auto endpoint,
                             telemetry::HttpEndpoint::Start(Endpoint(options, metrics, driver)));
   PACELINE_RETURN_IF_ERROR(WriteHttpPort(options.http_port_file, endpoint->port()));

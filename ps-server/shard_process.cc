@@ -45,9 +45,9 @@ Status RunShard(const Options& options, const job::TrainingJob&) {
     // An ended session shows in Receive.
     (void)session->Send(std::move(message));
   });
-  ShardService service(&host);
+  ShardService service(host);
   PACELINE_ASSIGN_OR_RETURN(const std::unique_ptr<GrpcServer> server,
-                            GrpcServer::Start({.address = options.listen, .services = {service.grpc_service()}}));
+                            GrpcServer::Start({.address = options.listen, .services = {&service}}));
   telemetry::Metrics metrics;
   PACELINE_ASSIGN_OR_RETURN(
       const auto endpoint,

@@ -11,12 +11,11 @@ struct RunOptions {
   std::vector<std::string> overrides;
   std::string output = "text";                // Or "json".
   std::string runs_folder = "paceline-runs";
-  std::vector<std::string> volumes;           // CLAIM=DIR
   int http_port = 0;
 };
 
-// The exit code: 0 done, 1 the job failed, 2 bad manifest or options, 130 interrupted. `program` is argv[0]: the other
-// programs lie beside it.
-int Run(const RunOptions& options, const std::string& program);
+// The exit code: 0 done, 1 the job failed, 2 bad manifest or options, 130 interrupted. The other programs lie beside
+// this one.
+int Run(const RunOptions& options);
 
 }  // namespace paceline::commands

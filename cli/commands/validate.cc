@@ -9,7 +9,7 @@ namespace paceline::commands {
 
 int Validate(const ValidateOptions& options) {
   const std::optional<job::TrainingJob> job = ReadManifest(options.manifest, options.overrides);
-  if (!job) return process::kExitUsage;
+  if (!job) return process::kExitCannotWork;
   fmt::print("{}: TrainingJob {} is valid\n", options.manifest, job->metadata.name);
   return process::kExitDone;
 }

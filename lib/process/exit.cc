@@ -10,9 +10,10 @@ int ExitCodeFor(const Status& status) {
   switch (status.code()) {
     case StatusCode::kOk: return kExitDone;
     case StatusCode::kInvalidArgument:
+    case StatusCode::kNotFound:
     case StatusCode::kPermissionDenied:
     case StatusCode::kOutOfRange:
-    case StatusCode::kUnimplemented: return kExitPermanent;
+    case StatusCode::kUnimplemented: return kExitCannotWork;
     default: return kExitFailed;
   }
 }

@@ -9,10 +9,10 @@ namespace paceline::process {
 
 inline constexpr int kExitDone = 0;
 inline constexpr int kExitFailed = 1;      // Starting again may help.
-inline constexpr int kExitUsage = 2;       // The command line or the manifest is wrong.
-inline constexpr int kExitPermanent = 3;   // The model, the data or the job is wrong: starting again gives the same.
+inline constexpr int kExitCannotWork = 2;  // Command line, manifest, model or data are wrong: starting again is of no use.
 
-// kExitDone for OK, kExitPermanent for InvalidArgument, PermissionDenied, OutOfRange and Unimplemented, else kExitFailed.
+// kExitDone for OK, kExitCannotWork for InvalidArgument, NotFound, PermissionDenied, OutOfRange and Unimplemented, else
+// kExitFailed.
 int ExitCodeFor(const Status& status);
 
 // Logs why the process ends, writes it to `path` (Kubernetes' terminationMessagePath; empty: nowhere) and returns the

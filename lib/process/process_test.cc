@@ -19,13 +19,13 @@ TEST(ExitCodes, SayWhetherStartingAgainMayHelp) {
   EXPECT_EQ(ExitCodeFor(OkStatus()), 0);
   EXPECT_EQ(ExitCodeFor(Unavailable("gone")), 1);
   EXPECT_EQ(ExitCodeFor(Internal("odd")), 1);
-  EXPECT_EQ(ExitCodeFor(InvalidArgument("shape")), 3);
-  EXPECT_EQ(ExitCodeFor(PermissionDenied("refused")), 3);
+  EXPECT_EQ(ExitCodeFor(InvalidArgument("shape")), 2);
+  EXPECT_EQ(ExitCodeFor(PermissionDenied("refused")), 2);
 }
 
 TEST(EndProcess, LeavesItsLastWordInTheFile) {
   const std::string path = std::filesystem::temp_directory_path() / ("last-word-" + std::to_string(getpid()));
-  EXPECT_EQ(EndProcess(InvalidArgument("shape differs: got {}, want {}", 1, 2), "test", path), 3);
+  EXPECT_EQ(EndProcess(InvalidArgument("shape differs: got {}, want {}", 1, 2), "test", path), 2);
   std::stringstream text;
   text << std::ifstream(path).rdbuf();
   EXPECT_EQ(text.str(), "shape differs: got 1, want 2\n");

@@ -38,26 +38,28 @@ json WorkerJson(const coordination::WorkerStatus& worker) {
 
 }  // namespace
 
-std::string ProgressJson(const Progress& progress, const std::optional<coordination::Finished>& finished) {
+std::string ProgressJson(const Progress& progress,
+                         const std::optional<coordination::Finished>& finished) {
   const coordination::Status& status = progress.status;
-  json job = {{"phase", ToString(status.phase)},
-              {"step", status.version.value()},
-              {"epoch", status.epoch},
-              {"epochProgress", status.train_samples > 0 ? static_cast<double>(status.committed_samples) /
-                                                               static_cast<double>(status.train_samples)
-                                                         : 0.0},
-              {"committedSamples", status.committed_samples},
-              {"trainSamples", status.train_samples},
-              {"percent", progress.percent},
-              {"etaSeconds", progress.eta_seconds ? Number(*progress.eta_seconds) : json(nullptr)},
-              {"loss", Number(status.loss)},
-              {"trainAccuracy", Number(status.train_accuracy)},
-              {"seconds", progress.seconds},
-              {"samplesPerSecond", progress.samples_per_second},
-              {"stepsPerSecond", progress.steps_per_second},
-              {"waitingFor", status.waiting_for},
-              {"nonFinitePushes", status.nonfinite_pushes},
-              {"birthWaitsFor", status.birth_waits_for}};
+  json job = {
+      {"phase", ToString(status.phase)},
+      {"step", status.version.value()},
+      {"epoch", status.epoch},
+      {"epochProgress", status.train_samples > 0 ? static_cast<double>(status.committed_samples) /
+                                                       static_cast<double>(status.train_samples)
+                                                 : 0.0},
+      {"committedSamples", status.committed_samples},
+      {"trainSamples", status.train_samples},
+      {"percent", progress.percent},
+      {"etaSeconds", progress.eta_seconds ? Number(*progress.eta_seconds) : json(nullptr)},
+      {"loss", Number(status.loss)},
+      {"trainAccuracy", Number(status.train_accuracy)},
+      {"seconds", progress.seconds},
+      {"samplesPerSecond", progress.samples_per_second},
+      {"stepsPerSecond", progress.steps_per_second},
+      {"waitingFor", status.waiting_for},
+      {"nonFinitePushes", status.nonfinite_pushes},
+      {"birthWaitsFor", status.birth_waits_for}};
   if (status.evaluation) {
     job["evaluation"] = {{"version", status.evaluation->version.value()},
                          {"loss", Number(status.evaluation->loss)},
@@ -65,7 +67,8 @@ std::string ProgressJson(const Progress& progress, const std::optional<coordinat
                          {"samples", status.evaluation->samples}};
   }
   job["workers"] = json::array();
-  for (const coordination::WorkerStatus& worker : status.workers) job["workers"].push_back(WorkerJson(worker));
+  for (const coordination::WorkerStatus& worker : status.workers)
+    job["workers"].push_back(WorkerJson(worker));
   job["epochs"] = json::array();
   for (const auto& epoch : progress.epochs) {
     job["epochs"].push_back({{"epoch", epoch.epoch},

@@ -1,5 +1,5 @@
-// Writes a job's progress as JSON: what GET /v1/job answers and what the summary file holds. docs/wire.md lists the
-// fields.
+// Writes a job's progress as JSON: what GET /v1/job answers and what the summary file holds.
+// docs/wire.md lists the fields.
 #pragma once
 
 #include <optional>
@@ -11,6 +11,7 @@
 namespace paceline::ps {
 
 // One object, compact. `finished` is given once the job is over.
-std::string ProgressJson(const Progress& progress, const std::optional<coordination::Finished>& finished);
+std::string ProgressJson(const Progress& progress,
+                         const std::optional<coordination::Finished>& finished);
 
 }  // namespace paceline::ps

@@ -1,0 +1,124 @@
+#include "cli/local/process_table.h"
+
+#include <algorithm>
+#include <csignal>
+#include <filesystem>
+#include <utility>
+
+#include "lib/process/exit.h"
+#include "lib/process/read_file.h"
+
+namespace paceline::local {
+namespace {
+
+std::string LastWord(const std::string& path) {
+  std::string text = process::ReadFile(path).value_or("");
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  return text;
+}
+
+}  // namespace
+
+void ProcessTable::Start(const job::Start& start, const Command& command, const std::string& last_word_path, Time now) {
+  std::error_code ignored;
+  std::filesystem::remove(last_word_path, ignored);  // An earlier life's word is not this one's.
+  Entry entry;
+  entry.seen = {.name = start.name,
+                .role = start.role,
+                .index = start.index,
+                .state = job::ProcessState::kRunning,
+                .started_at = now,
+                .attempt = start.attempt,
+                .failures = start.failures};
+  entry.last_word_path = last_word_path;
+  if (StatusOr<Child> child = Child::Start(command); child.ok()) {
+    entry.child = *std::move(child);
+  } else {
+    entry.seen.state = job::ProcessState::kExited;
+    entry.seen.ended_at = now;
+    entry.seen.exit_code = process::kExitCannotWork;
+    entry.seen.last_word = Message(child.status());
+  }
+  entries_.insert_or_assign(start.name, std::move(entry));
+}
+
+void ProcessTable::Stop(const std::string& name, Duration grace, Time now) {
+  const auto found = entries_.find(name);
+  if (found == entries_.end()) return;
+  Entry& entry = found->second;
+  if (entry.seen.state == job::ProcessState::kExited) {
+    entries_.erase(found);
+    return;
+  }
+  if (entry.seen.is_stopping) return;
+  entry.seen.is_stopping = true;
+  entry.kill_at = now + grace;
+  entry.child->Signal(SIGTERM);
+}
+
+void ProcessTable::StopAll(Duration grace, Time now) {
+  for (auto& [name, entry] : entries_) {
+    if (entry.seen.state == job::ProcessState::kExited || entry.seen.is_stopping) continue;
+    entry.seen.is_stopping = true;
+    entry.kill_at = now + grace;
+    entry.child->Signal(SIGTERM);
+  }
+}
+
+void ProcessTable::KillAll() {
+  for (auto& [name, entry] : entries_) {
+    if (entry.child) entry.child->Signal(SIGKILL);
+  }
+}
+
+void ProcessTable::Update(Time now) {
+  for (auto at = entries_.begin(); at != entries_.end();) {
+    Entry& entry = at->second;
+    if (entry.seen.state == job::ProcessState::kExited) {
+      ++at;
+      continue;
+    }
+    const std::optional<Exit> exit = entry.child->Poll();
+    if (!exit) {
+      if (entry.kill_at && now >= *entry.kill_at) entry.child->Signal(SIGKILL);
+      ++at;
+      continue;
+    }
+    if (entry.seen.is_stopping) {
+      at = entries_.erase(at);
+      continue;
+    }
+    entry.seen.state = job::ProcessState::kExited;
+    entry.seen.ended_at = now;
+    entry.seen.exit_code = exit->code;
+    entry.seen.signal = exit->signal;
+    entry.seen.last_word = LastWord(entry.last_word_path);
+    ++at;
+  }
+}
+
+std::vector<job::SeenProcess> ProcessTable::Seen() const {
+  std::vector<job::SeenProcess> seen;
+  for (const auto& [name, entry] : entries_) seen.push_back(entry.seen);
+  return seen;
+}
+
+const job::SeenProcess* ProcessTable::Find(const std::string& name) const {
+  const auto found = entries_.find(name);
+  return found == entries_.end() ? nullptr : &found->second.seen;
+}
+
+bool ProcessTable::IsAnyRunning() const {
+  return std::ranges::any_of(
+      entries_, [](const auto& named) { return named.second.seen.state != job::ProcessState::kExited; });
+}
+
+std::optional<Time> ProcessTable::NextKill() const {
+  std::optional<Time> next;
+  for (const auto& [name, entry] : entries_) {
+    if (entry.kill_at && (!next || *entry.kill_at < *next)) next = entry.kill_at;
+  }
+  return next;
+}
+
+}  // namespace paceline::local

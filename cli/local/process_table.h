@@ -1,0 +1,46 @@
+// Defines ProcessTable: the processes of one local run, as the planner sees them.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/local/child.h"
+#include "lib/base/time.h"
+#include "lib/job/observation.h"
+#include "lib/job/plan.h"
+
+namespace paceline::local {
+
+// One owner at a time. What still runs when it goes away is killed.
+class ProcessTable {
+ public:
+  // Starts the process, in the place of an exited one of that name. One that cannot be started shows as exited with
+  // kExitCannotWork and the reason as its last word.
+  void Start(const job::Start& start, const Command& command, const std::string& last_word_path, Time now);
+  // Asks it to end; after `grace` it is killed. What has exited is taken away.
+  void Stop(const std::string& name, Duration grace, Time now);
+  void StopAll(Duration grace, Time now);
+  void KillAll();
+
+  // Notes who has ended and kills those whose grace is over.
+  void Update(Time now);
+
+  std::vector<job::SeenProcess> Seen() const;
+  const job::SeenProcess* Find(const std::string& name) const;
+  bool IsAnyRunning() const;
+  std::optional<Time> NextKill() const;
+
+ private:
+  struct Entry {
+    job::SeenProcess seen;
+    std::optional<Child> child;
+    std::string last_word_path;
+    std::optional<Time> kill_at;
+  };
+
+  std::map<std::string, Entry> entries_;
+};
+
+}  // namespace paceline::local

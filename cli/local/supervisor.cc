@@ -1,0 +1,192 @@
+#include "cli/local/supervisor.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "lib/process/read_file.h"
+#include "lib/telemetry/http_get.h"
+
+namespace paceline::local {
+namespace {
+
+constexpr Duration kAskPeriod = std::chrono::milliseconds(200);
+constexpr Duration kAskTimeout = std::chrono::seconds(2);
+constexpr Duration kStopGrace = std::chrono::seconds(5);
+
+// Conditions carry times of day, so the planner is told the wall clock.
+Time WallNow() {
+  return Time(std::chrono::duration_cast<Duration>(std::chrono::system_clock::now().time_since_epoch()));
+}
+
+job::TrainingPhase PhaseOf(const LiveState& state) {
+  if (state.finished) return state.finished->is_success ? job::TrainingPhase::kSucceeded : job::TrainingPhase::kFailed;
+  return state.phase == "birth" ? job::TrainingPhase::kBirth : job::TrainingPhase::kTraining;
+}
+
+job::Progress ProgressOf(const LiveState& state) {
+  job::Progress progress;
+  progress.step = static_cast<int64_t>(state.step);
+  progress.epoch = state.epochs;
+  progress.percent = state.percent;
+  progress.eta_seconds = state.eta_seconds;
+  progress.loss = state.loss;
+  progress.metric = state.accuracy;
+  progress.samples_per_second = state.samples_per_second;
+  return progress;
+}
+
+// The words of the condition that ended the job.
+std::string ReasonFor(const job::JobStatus& status) {
+  for (const job::ConditionType type : {job::ConditionType::kFailed, job::ConditionType::kSucceeded}) {
+    if (job::Holds(status, type)) return job::FindCondition(status, type)->message;
+  }
+  return "stopped";
+}
+
+}  // namespace
+
+Supervisor::Supervisor(SupervisorOptions options, const JobFolder* folder, Signals* signals, ProgressView* view)
+    : options_(std::move(options)),
+      plan_options_({.stop_grace = kStopGrace}),
+      folder_(folder),
+      signals_(signals),
+      view_(view) {}
+
+Outcome Supervisor::Run() {
+  while (true) {
+    const Time now = WallNow();
+    processes_.Update(now);
+    AskCoordinator(now);
+    if (signals_->interruptions() > 0) {
+      StopForInterruption(now);
+      if (!processes_.IsAnyRunning()) return {.is_interrupted = true, .reason = "interrupted", .state = state_};
+      Wait({}, now);
+      continue;
+    }
+    const job::Plan plan = job::PlanJob(options_.job, Observe(), now, plan_options_);
+    status_ = plan.status;
+    Apply(plan, now);
+    if (job::IsFinished(status_) && !processes_.IsAnyRunning()) break;
+    Wait(plan, now);
+  }
+  view_->Clear();
+  const bool is_success = job::Holds(status_, job::ConditionType::kSucceeded);
+  const bool has_reason = is_success && state_ && state_->finished;
+  return {.is_success = is_success,
+          .reason = has_reason ? state_->finished->reason : ReasonFor(status_),
+          .state = state_};
+}
+
+// While it runs, over HTTP; after it ended, from the file that it left.
+void Supervisor::AskCoordinator(Time now) {
+  if (state_ && state_->finished) return;
+  const job::SeenProcess* coordinator =
+      processes_.Find(job::ProcessName(options_.job.metadata.name, job::Role::kParameterServer, 0));
+  if (coordinator == nullptr) return;
+  StatusOr<std::string> text = Unavailable("not asked");
+  if (coordinator->state == job::ProcessState::kExited) {
+    text = process::ReadFile(folder_->SummaryFile());
+  } else {
+    if (now - asked_at_ < kAskPeriod) return;
+    asked_at_ = now;
+    if (!http_port_) {
+      const StatusOr<std::string> port = process::ReadFile(folder_->PortFile(coordinator->name));
+      if (!port.ok()) return;
+      http_port_ = std::atoi(port->c_str());
+      view_->Note(fmt::format("metrics and state: http://127.0.0.1:{}/metrics and /v1/job", *http_port_));
+    }
+    text = telemetry::HttpGet("127.0.0.1", *http_port_, "/v1/job", kAskTimeout);
+  }
+  if (!text.ok()) return;
+  StatusOr<LiveState> state = ParseLiveState(*text);
+  if (!state.ok()) return;
+  state_ = *std::move(state);
+  view_->Show(*state_, now);
+}
+
+job::Observation Supervisor::Observe() const {
+  job::Observation seen;
+  seen.processes = processes_.Seen();
+  seen.status = status_;
+  if (state_) {
+    job::CoordinatorReport report;
+    report.generation_start = static_cast<uint64_t>(status_.coordinator_starts);
+    report.phase = PhaseOf(*state_);
+    if (state_->finished) report.message = state_->finished->reason;
+    report.progress = ProgressOf(*state_);
+    seen.coordinator = std::move(report);
+  }
+  return seen;
+}
+
+void Supervisor::Apply(const job::Plan& plan, Time now) {
+  for (const job::PlanEvent& event : plan.events) {
+    if (event.type == job::EventType::kWarning) view_->Note(event.message);
+  }
+  for (const job::Action& action : plan.actions) {
+    if (const auto* start = std::get_if<job::Start>(&action)) {
+      processes_.Start(*start, CommandFor(*start), LastWordFile(start->name), now);
+    } else {
+      const auto& stop = std::get<job::Stop>(action);
+      processes_.Stop(stop.name, stop.grace, now);
+    }
+  }
+}
+
+Command Supervisor::CommandFor(const job::Start& start) const {
+  const std::string& job = options_.job.metadata.name;
+  const std::string coordinator = folder_->Address(job::ProcessName(job, job::Role::kParameterServer, 0));
+  Command command{.arguments = {}, .environment = {}, .log_path = folder_->LogFile(start.name)};
+  if (start.role == job::Role::kParameterServer) {
+    command.arguments = {options_.programs_folder + "/paceline-ps",
+                         "--job", folder_->JobFile(),
+                         "--rank", std::to_string(start.index),
+                         "--listen", folder_->Address(start.name),
+                         "--http-port-file", folder_->PortFile(start.name)};
+    const std::vector<std::string> own =
+        start.index == 0
+            ? std::vector<std::string>{"--http-port", std::to_string(options_.http_port),
+                                       "--generation-start", std::to_string(start.generation_start),
+                                       "--output", options_.model_path,
+                                       "--summary", folder_->SummaryFile(),
+                                       "--trace", folder_->TraceFile()}
+            : std::vector<std::string>{"--coordinator", coordinator};
+    command.arguments.insert(command.arguments.end(), own.begin(), own.end());
+  } else {
+    const bool is_worker = start.role == job::Role::kWorker;
+    command.arguments = {options_.programs_folder + "/paceline-worker",
+                         "--job", folder_->JobFile(),
+                         "--role", is_worker ? "worker" : "evaluator",
+                         "--index", std::to_string(start.index),
+                         "--folder", options_.manifest_folder,
+                         "--coordinator", coordinator};
+    command.environment = {{"OMP_NUM_THREADS", "1"}};
+  }
+  command.arguments.insert(command.arguments.end(), {"--termination-message", LastWordFile(start.name)});
+  return command;
+}
+
+// The first interruption asks everybody to end, a second one does not ask.
+void Supervisor::StopForInterruption(Time now) {
+  const int interruptions = signals_->interruptions();
+  if (interruptions == interruptions_seen_) return;
+  if (interruptions_seen_ == 0) {
+    view_->Note("interrupted: stopping");
+    processes_.StopAll(kStopGrace, now);
+  }
+  if (interruptions > 1) processes_.KillAll();
+  interruptions_seen_ = interruptions;
+}
+
+void Supervisor::Wait(const job::Plan& plan, Time now) {
+  Duration wait = kAskPeriod;
+  if (plan.look_again) wait = std::min(wait, *plan.look_again - now);
+  if (const auto kill = processes_.NextKill()) wait = std::min(wait, *kill - now);
+  signals_->Wait(std::max(wait, Duration(std::chrono::milliseconds(1))));
+}
+
+}  // namespace paceline::local

@@ -1,0 +1,65 @@
+// Defines Supervisor: makes this machine's processes agree with a TrainingJob. The second shell of lib/job's planner.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "cli/local/job_folder.h"
+#include "cli/local/live_state.h"
+#include "cli/local/process_table.h"
+#include "cli/local/progress_view.h"
+#include "cli/local/signals.h"
+#include "lib/job/plan.h"
+#include "lib/job/training_job.h"
+
+namespace paceline::local {
+
+struct SupervisorOptions {
+  job::TrainingJob job;            // Valid, with its defaults.
+  std::string programs_folder;     // Where paceline-ps and paceline-worker lie.
+  std::string manifest_folder;     // Where the job's relative paths start.
+  std::string model_path;          // Where the final model goes.
+  int http_port = 0;               // The coordinator's; 0 takes a free one.
+};
+
+struct Outcome {
+  bool is_success = false;
+  bool is_interrupted = false;
+  std::string reason;
+  std::optional<LiveState> state;  // The coordinator's last word.
+};
+
+// One owner at a time.
+class Supervisor {
+ public:
+  // `folder`, `signals` and `view` outlive this.
+  Supervisor(SupervisorOptions options, const JobFolder* folder, Signals* signals, ProgressView* view);
+
+  // Until the job is over and no process of it is left. Blocks.
+  Outcome Run();
+
+ private:
+  void AskCoordinator(Time now);
+  job::Observation Observe() const;
+  void Apply(const job::Plan& plan, Time now);
+  Command CommandFor(const job::Start& start) const;
+  void StopForInterruption(Time now);
+  void Wait(const job::Plan& plan, Time now);
+  std::string LastWordFile(const std::string& process) const { return folder_->LogFile(process) + ".last-word"; }
+
+  const SupervisorOptions options_;
+  const job::PlanOptions plan_options_;
+  const JobFolder* const folder_;
+  Signals* const signals_;
+  ProgressView* const view_;
+
+  ProcessTable processes_;
+  job::JobStatus status_;
+  std::optional<LiveState> state_;
+  std::optional<int> http_port_;
+  Time asked_at_{};
+  int interruptions_seen_ = 0;
+};
+
+}  // namespace paceline::local

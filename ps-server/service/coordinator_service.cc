@@ -1,0 +1,89 @@
+#include "ps-server/service/coordinator_service.h"
+
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "lib/rpc/codec_shard.h"
+#include "lib/rpc/codec_worker.h"
+#include "lib/rpc/grpc_status.h"
+#include "ps-server/service/queueing_reactor.h"
+
+namespace paceline::ps {
+namespace {
+
+class WorkerStream final : public QueueingReactor<v1::WorkerMessage, v1::WorkerOrder>,
+                           public WorkerConnection {
+ public:
+  explicit WorkerStream(Sessions& sessions) : sessions_(sessions) {}
+
+  // Before Begin: nothing is received yet.
+  void Connect(std::shared_ptr<WorkerConnection> self) {
+    id_ = sessions_.WorkerConnected(std::move(self));
+  }
+
+  void Send(const protocol::WorkerOrder& order) override { Queue(rpc::Encode(order)); }
+  void Close() override { FinishSoon(grpc::Status::OK); }
+
+ private:
+  void Received(const v1::WorkerMessage& wire) override {
+    StatusOr<protocol::WorkerMessage> message = rpc::Decode(wire);
+    if (!message.ok()) return FinishSoon(rpc::ToGrpcStatus(message.status()));
+    sessions_.WorkerSaid(id_, *std::move(message));
+  }
+
+  void Ended() override { sessions_.WorkerGone(id_); }
+
+  Sessions& sessions_;
+  coordination::ConnectionId id_;
+};
+
+class ShardStream final : public QueueingReactor<v1::ShardMessage, v1::ShardOrder>,
+                          public ShardConnection {
+ public:
+  explicit ShardStream(Sessions& sessions) : sessions_(sessions) {}
+
+  void Send(const protocol::ShardOrder& order) override { Queue(rpc::Encode(order)); }
+  void Close() override { FinishSoon(grpc::Status::OK); }
+
+ private:
+  void Received(const v1::ShardMessage& wire) override {
+    StatusOr<protocol::ShardMessage> message = rpc::Decode(wire);
+    if (!message.ok()) {
+      end_ = Message(message.status());
+      return FinishSoon(rpc::ToGrpcStatus(message.status()));
+    }
+    if (shard_) return sessions_.ShardSaid(*shard_, *std::move(message));
+    const auto* const first = std::get_if<protocol::Register>(&*message);
+    if (first == nullptr) {
+      return FinishSoon(
+          {grpc::StatusCode::INVALID_ARGUMENT, "first message of a shard is not register"});
+    }
+    shard_ = first->shard;
+    sessions_.ShardConnected(*first, std::static_pointer_cast<ShardStream>(shared_from_this()));
+  }
+
+  void Ended() override {
+    if (shard_) sessions_.ShardGone(*shard_, end_);
+  }
+
+  Sessions& sessions_;
+  std::optional<ShardId> shard_;  // Known from Register on.
+  std::string end_ = "session ended";
+};
+
+}  // namespace
+
+grpc::ServerBidiReactor<v1::WorkerMessage, v1::WorkerOrder>* CoordinatorService::WorkerSession(
+    grpc::CallbackServerContext*) {
+  const auto stream = std::make_shared<WorkerStream>(sessions_);
+  stream->Connect(stream);
+  return stream->Begin();
+}
+
+grpc::ServerBidiReactor<v1::ShardMessage, v1::ShardOrder>* CoordinatorService::ShardSession(
+    grpc::CallbackServerContext*) {
+  return std::make_shared<ShardStream>(sessions_)->Begin();
+}
+
+}  // namespace paceline::ps

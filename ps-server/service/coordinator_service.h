@@ -1,0 +1,25 @@
+// Defines CoordinatorService: carries the sessions of workers and shards over gRPC to the driver.
+#pragma once
+
+#include "paceline/v1/coordinator.grpc.pb.h"
+
+#include "ps-server/driver/sessions.h"
+
+namespace paceline::ps {
+
+// Tells `sessions` of each stream as its contract says, on gRPC's threads. A stream that sends what
+// cannot be decoded ends with InvalidArgument. `sessions` must outlive the server.
+class CoordinatorService final : public v1::Coordinator::CallbackService {
+ public:
+  explicit CoordinatorService(Sessions& sessions) : sessions_(sessions) {}
+
+  grpc::ServerBidiReactor<v1::WorkerMessage, v1::WorkerOrder>* WorkerSession(
+      grpc::CallbackServerContext* context) override;
+  grpc::ServerBidiReactor<v1::ShardMessage, v1::ShardOrder>* ShardSession(
+      grpc::CallbackServerContext* context) override;
+
+ private:
+  Sessions& sessions_;
+};
+
+}  // namespace paceline::ps

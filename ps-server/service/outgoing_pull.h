@@ -1,0 +1,34 @@
+// Defines OutgoingPull: one pull as a shard answers it, chunk by chunk.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "paceline/v1/chunk.pb.h"
+#include <grpcpp/support/byte_buffer.h>
+
+#include "lib/rpc/bulk_chunk.h"
+#include "ps-server/driver/shard_host.h"
+
+namespace paceline::ps {
+
+// One owner at a time.
+class OutgoingPull {
+ public:
+  // Finds the version, or the refusal to answer with.
+  OutgoingPull(const ShardHost& host, const v1::PullRequest& request);
+
+  // Nothing after the last chunk. The bytes are lent: they live as long as gRPC needs them.
+  std::optional<grpc::ByteBuffer> NextChunk();
+
+ private:
+  Status Find(const ShardHost& host, const v1::PullRequest& request);
+
+  rpc::ChunkHeader header_;
+  std::shared_ptr<const store::Published> published_;  // Null: refused or superseded.
+  uint64_t sent_bytes_ = 0;
+  bool is_sent_ = false;
+};
+
+}  // namespace paceline::ps

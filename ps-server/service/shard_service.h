@@ -1,0 +1,37 @@
+// Defines ShardService: bulk pushes, fills and pulls of workers over gRPC, to and from one
+// ShardHost.
+#pragma once
+
+#include <memory>
+
+#include "paceline/v1/chunk.grpc.pb.h"
+#include <grpcpp/support/byte_buffer.h>
+
+#include "ps-server/driver/shard_host.h"
+
+namespace paceline::ps {
+
+class FillMemory;
+
+// Bytes do not pass through protobuf's classes: a chunk is copied from gRPC's slices to where the
+// store wants it, and a published version is lent to gRPC until it is sent. No lock is held while
+// bytes travel. What the shard refuses is answered by a receipt or chunk with its code and message,
+// and the stream goes on; chunks that break the protocol end it with InvalidArgument. `host` must
+// outlive the server.
+class ShardService final : public v1::Shard::WithRawCallbackMethod_Push<
+                               v1::Shard::WithRawCallbackMethod_Pull<v1::Shard::Service>> {
+ public:
+  explicit ShardService(ShardHost& host);
+  ~ShardService() override;
+
+  grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Push(
+      grpc::CallbackServerContext* context) override;
+  grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Pull(
+      grpc::CallbackServerContext* context) override;
+
+ private:
+  ShardHost& host_;
+  std::shared_ptr<FillMemory> fills_;
+};
+
+}  // namespace paceline::ps
