@@ -6,6 +6,14 @@
 
 namespace paceline::job {
 
+Node::Node() = default;
+Node::Node(Kind k) : kind(k) {}
+Node::Node(const Node&) = default;
+Node::Node(Node&&) noexcept = default;
+Node& Node::operator=(const Node&) = default;
+Node& Node::operator=(Node&&) noexcept = default;
+Node::~Node() = default;
+
 Node Node::Bool(bool value) {
   Node node(Kind::kBool);
   node.boolean = value;

@@ -15,8 +15,15 @@ struct Node {
   enum class Kind { kNull, kBool, kInteger, kFloat, kString, kList, kMap };
   struct Member;
 
-  Node() = default;
-  explicit Node(Kind k) : kind(k) {}
+  // Defined where Member is complete.
+  Node();
+  explicit Node(Kind k);
+  Node(const Node&);
+  Node(Node&&) noexcept;
+  Node& operator=(const Node&);
+  Node& operator=(Node&&) noexcept;
+  ~Node();
+
   static Node Bool(bool value);
   static Node Integer(int64_t value);
   static Node Float(double value);

@@ -1,0 +1,66 @@
+// Defines Observation: what a shell of the planner sees of a job's processes and has recorded about it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lib/base/time.h"
+#include "lib/job/process_name.h"
+#include "lib/job/status.h"
+
+namespace paceline::job {
+
+enum class ProcessState { kPending, kRunning, kExited };
+PACELINE_WORDS(ProcessState, "Pending", "Running", "Exited")
+
+// A process exits with this when starting it again is of no use: its arguments, model or data are wrong.
+inline constexpr int kExitCannotWork = 2;
+
+// One process or pod. A process that was stopped by a plan is reported with `is_stopping` until it is gone, and
+// then no more; one that ended by itself is reported as kExited until it is started again or the job is over.
+struct SeenProcess {
+  std::string name;  // As in its Start.
+  Role role = Role::kWorker;
+  int64_t index = 0;
+  ProcessState state = ProcessState::kPending;
+  bool is_stopping = false;
+
+  Time started_at;         // Of this start.
+  Time ended_at;           // kExited only.
+  int exit_code = 0;       // kExited only. The coordinator exits with 0 only when training succeeded.
+  int signal = 0;          // kExited only: what killed it, or 0.
+  bool is_disruption = false;  // kExited only: evicted, preempted, its node lost.
+
+  int64_t attempt = 0;   // As in its Start.
+  int64_t failures = 0;  // As in its Start.
+};
+
+enum class TrainingPhase { kBirth, kTraining, kSucceeded, kFailed };
+PACELINE_WORDS(TrainingPhase, "Birth", "Training", "Succeeded", "Failed")
+
+struct SeenStraggler {
+  int64_t worker = 0;
+  double slowdown_percent = 0;
+};
+
+// What the coordinator said when last asked.
+struct CoordinatorReport {
+  uint64_t generation_start = 0;  // A report of another than the recorded one is not listened to.
+  TrainingPhase phase = TrainingPhase::kBirth;
+  std::string message;  // kFailed: why, for people.
+  std::optional<Progress> progress;
+  std::optional<SyncStatus> sync;
+  std::vector<WorkerStatus> workers;
+  std::vector<SeenStraggler> stragglers;  // By stragglerPolicy's percent and seconds.
+  std::optional<CheckpointStatus> checkpoint;
+};
+
+struct Observation {
+  std::vector<SeenProcess> processes;  // In any order.
+  JobStatus status;                    // The last plan's, as recorded.
+  std::optional<CoordinatorReport> coordinator;
+};
+
+}  // namespace paceline::job

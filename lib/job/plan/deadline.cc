@@ -1,0 +1,18 @@
+#include <chrono>
+
+#include <fmt/format.h>
+
+#include "lib/job/plan/judgements.h"
+
+namespace paceline::job {
+
+void JudgeDeadline(Draft& draft) {
+  const auto& seconds = draft.job.spec.run_policy.active_deadline_seconds;
+  if (!seconds || !draft.plan.status.start_time || draft.CoordinatorSucceeded()) return;
+  const Time deadline = *draft.plan.status.start_time + std::chrono::seconds(*seconds);
+  if (draft.now < deadline) return draft.LookAgain(deadline);
+  draft.Conclude(Verdict::kFailed, PlanReason::kDeadlineExceeded,
+                 fmt::format("not done within activeDeadlineSeconds, {}", *seconds));
+}
+
+}  // namespace paceline::job

@@ -1,0 +1,118 @@
+#include "lib/job/plan/draft.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace paceline::job {
+namespace {
+
+std::vector<WantedProcess> Wanted(const TrainingJob& job) {
+  std::vector<WantedProcess> wanted;
+  const auto want = [&](Role role, int64_t count) {
+    for (int64_t i = 0; i < count; ++i) wanted.push_back({ProcessName(job.metadata.name, role, i), role, i});
+  };
+  want(Role::kParameterServer, job.spec.parameter_server.shards);
+  want(Role::kWorker, job.spec.workers.replicas);
+  want(Role::kEvaluator, job.spec.evaluator ? 1 : 0);
+  return wanted;
+}
+
+const CoordinatorReport* CurrentReport(const Observation& seen) {
+  if (!seen.coordinator) return nullptr;
+  const bool is_current =
+      seen.coordinator->generation_start == static_cast<uint64_t>(seen.status.coordinator_starts);
+  return is_current ? &*seen.coordinator : nullptr;
+}
+
+}  // namespace
+
+Draft::Draft(const TrainingJob& the_job, const Observation& observation, Time at, const PlanOptions& chosen)
+    : job(the_job),
+      seen(observation),
+      now(at),
+      options(chosen),
+      wanted(Wanted(the_job)),
+      report(CurrentReport(observation)) {
+  plan.status = observation.status;
+  for (const SeenProcess& process : seen.processes) by_name_[process.name] = &process;
+}
+
+const SeenProcess* Draft::Find(const std::string& name) const {
+  const auto found = by_name_.find(name);
+  return found == by_name_.end() ? nullptr : found->second;
+}
+
+bool Draft::CoordinatorSucceeded() const {
+  if (report != nullptr && report->phase == TrainingPhase::kSucceeded) return true;
+  const SeenProcess* coordinator = Find(wanted.front().name);
+  return coordinator != nullptr && coordinator->state == ProcessState::kExited && !coordinator->is_stopping &&
+         !coordinator->is_disruption && coordinator->exit_code == 0 && coordinator->signal == 0;
+}
+
+std::string Draft::DescribeExit(const SeenProcess& process) const {
+  if (process.is_disruption) return fmt::format("{} was disrupted", process.name);
+  if (process.signal != 0) return fmt::format("{} was killed by signal {}", process.name, process.signal);
+  return fmt::format("{} exited with code {}", process.name, process.exit_code);
+}
+
+void Draft::Begin(const WantedProcess& process, int64_t attempt, int64_t failures) {
+  const bool is_coordinator = process.role == Role::kParameterServer && process.index == 0;
+  if (is_coordinator) ++plan.status.coordinator_starts;
+  plan.actions.emplace_back(Start{process.name, process.role, process.index,
+                                  static_cast<uint64_t>(plan.status.coordinator_starts), attempt, failures});
+}
+
+void Draft::End(const SeenProcess& process, PlanReason reason) {
+  plan.actions.emplace_back(Stop{process.name, options.stop_grace, reason});
+}
+
+void Draft::Conclude(Verdict how, PlanReason reason, std::string message) {
+  verdict = how;
+  const bool is_success = how == Verdict::kSucceeded;
+  plan.status.completion_time = now;
+  Report(is_success ? EventType::kNormal : EventType::kWarning, reason, message);
+  SetCondition(is_success ? ConditionType::kSucceeded : ConditionType::kFailed, ConditionStatus::kTrue, reason,
+               std::move(message));
+}
+
+void Draft::SetCondition(ConditionType type, ConditionStatus status, PlanReason reason, std::string message) {
+  std::vector<Condition>& conditions = plan.status.conditions;
+  auto place = std::find_if(conditions.begin(), conditions.end(), [&](const Condition& c) { return c.type == type; });
+  if (place == conditions.end()) {
+    Condition fresh;
+    fresh.type = type;
+    // In the order of the enum, so that a status reads the same every time.
+    place = std::find_if(conditions.begin(), conditions.end(), [&](const Condition& c) { return c.type > type; });
+    place = conditions.insert(place, fresh);
+  }
+  if (place->status != status || !place->last_transition_time) place->last_transition_time = now;
+  place->status = status;
+  place->reason = ToWord(reason);
+  place->message = std::move(message);
+  place->observed_generation = job.metadata.generation;
+}
+
+void Draft::Report(EventType type, PlanReason reason, std::string message) {
+  plan.events.push_back({type, reason, std::move(message)});
+}
+
+void Draft::LookAgain(Time at) {
+  plan.look_again = plan.look_again ? std::min(*plan.look_again, at) : at;
+}
+
+bool IsFailure(const SeenProcess& process) {
+  return process.state == ProcessState::kExited && !process.is_stopping && !process.is_disruption &&
+         (process.exit_code != 0 || process.signal != 0);
+}
+
+int64_t CountFailures(const SeenProcess& process, Time now, Duration healthy_after) {
+  const bool has_exited = process.state == ProcessState::kExited;
+  const Time until = has_exited ? process.ended_at : now;
+  const bool is_forgiven =
+      process.state != ProcessState::kPending && until - process.started_at >= healthy_after;
+  return (is_forgiven ? 0 : process.failures) + (IsFailure(process) ? 1 : 0);
+}
+
+}  // namespace paceline::job

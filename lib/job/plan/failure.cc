@@ -1,0 +1,64 @@
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "lib/job/plan/judgements.h"
+
+namespace paceline::job {
+namespace {
+
+// A parameter server that ended other than well, or that training went on with and that is gone.
+bool JudgeParameterServers(Draft& draft) {
+  if (draft.options.can_recover_shards) return false;
+  for (const WantedProcess& wanted : draft.wanted) {
+    if (wanted.role != Role::kParameterServer) continue;
+    const SeenProcess* process = draft.Find(wanted.name);
+    const bool is_gone = process == nullptr && Holds(draft.seen.status, ConditionType::kRunning);
+    const bool has_failed = process != nullptr && process->state == ProcessState::kExited &&
+                            (process->is_disruption || IsFailure(*process));
+    if (!is_gone && !has_failed) continue;
+    draft.Conclude(Verdict::kFailed, PlanReason::kParameterServerLost,
+                   fmt::format("{}, and this version cannot bring a parameter server back",
+                               is_gone ? wanted.name + " is gone" : draft.DescribeExit(*process)));
+    return true;
+  }
+  return false;
+}
+
+bool JudgeHopeless(Draft& draft) {
+  for (const SeenProcess& process : draft.seen.processes) {
+    if (!IsFailure(process) || process.signal != 0 || process.exit_code != kExitCannotWork) continue;
+    draft.Conclude(Verdict::kFailed, PlanReason::kCannotWork,
+                   fmt::format("{}: starting it again is of no use; its log says why", draft.DescribeExit(process)));
+    return true;
+  }
+  return false;
+}
+
+void JudgeBackoffLimit(Draft& draft) {
+  int64_t failures = 0;
+  const SeenProcess* last = nullptr;
+  for (const SeenProcess& process : draft.seen.processes) {
+    failures += CountFailures(process, draft.now, draft.options.healthy_after);
+    if (IsFailure(process) && (last == nullptr || process.ended_at > last->ended_at)) last = &process;
+  }
+  draft.plan.status.failures = failures;
+  const int64_t limit = draft.job.spec.run_policy.backoff_limit;
+  if (failures <= limit || last == nullptr) return;
+  draft.Conclude(Verdict::kFailed, PlanReason::kBackoffLimitExceeded,
+                 fmt::format("{}: failure {}, backoffLimit allows {}", draft.DescribeExit(*last), failures, limit));
+}
+
+}  // namespace
+
+void JudgeFailure(Draft& draft) {
+  if (draft.CoordinatorSucceeded()) return;
+  if (draft.report != nullptr && draft.report->phase == TrainingPhase::kFailed) {
+    return draft.Conclude(Verdict::kFailed, PlanReason::kTrainingFailed,
+                          draft.report->message.empty() ? "the coordinator gave up" : draft.report->message);
+  }
+  if (JudgeHopeless(draft) || JudgeParameterServers(draft)) return;
+  JudgeBackoffLimit(draft);
+}
+
+}  // namespace paceline::job

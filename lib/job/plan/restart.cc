@@ -1,0 +1,48 @@
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "lib/job/plan/judgements.h"
+
+namespace paceline::job {
+namespace {
+
+Duration Backoff(int64_t failures, const PlanOptions& options) {
+  Duration backoff = options.backoff_min;
+  for (int64_t i = 1; i < failures && backoff < options.backoff_max; ++i) backoff *= 2;
+  return std::min(backoff, options.backoff_max);
+}
+
+PlanReason ReasonOf(const SeenProcess& process) {
+  if (process.is_disruption) return PlanReason::kProcessDisrupted;
+  return IsFailure(process) ? PlanReason::kProcessFailed : PlanReason::kProcessFinished;
+}
+
+// Whether a process that ended well is needed again. Around the end of training everybody ends well, so only the
+// word of the coordinator that training goes on counts.
+bool IsNeeded(const Draft& draft, const SeenProcess& process) {
+  if (ReasonOf(process) != PlanReason::kProcessFinished) return true;
+  return process.role != Role::kParameterServer && draft.report != nullptr;
+}
+
+}  // namespace
+
+void JudgeRestart(Draft& draft) {
+  for (const WantedProcess& wanted : draft.wanted) {
+    const SeenProcess* process = draft.Find(wanted.name);
+    if (process == nullptr || process->state != ProcessState::kExited || process->is_stopping) continue;
+    if (!IsNeeded(draft, *process)) continue;
+    const int64_t failures = CountFailures(*process, draft.now, draft.options.healthy_after);
+    const Time ready = process->ended_at + Backoff(failures, draft.options);
+    if (draft.now < ready) {
+      draft.LookAgain(ready);
+      continue;
+    }
+    draft.Begin(wanted, process->attempt + 1, failures);
+    const PlanReason reason = ReasonOf(*process);
+    draft.Report(reason == PlanReason::kProcessFinished ? EventType::kNormal : EventType::kWarning, reason,
+                 fmt::format("{}; it is started again", draft.DescribeExit(*process)));
+  }
+}
+
+}  // namespace paceline::job
