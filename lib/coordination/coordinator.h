@@ -1,8 +1,8 @@
-// Defines Coordinator: the pure core of the coordinating process. Who is a member, which pushes are staged where,
-// which samples are whose, how far a commit has got, when the job is over.
+// Defines Coordinator: the pure core of the coordinating process. Who is a member, which pushes are
+// staged where, which samples are whose, how far a commit has got, when the job is over.
 //
-// It is a composition of four ledgers (membership.h, push_ledger.h, lease_ledger.h, commit_progress.h) and of the
-// phases of a job: Birth -> Training -> Finishing -> Over.
+// It is a composition of four ledgers (membership.h, push_ledger.h, lease_ledger.h,
+// commit_progress.h) and of the phases of a job: Birth -> Training -> Finishing -> Over.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "lib/base/status.h"
 #include "lib/base/time.h"
 #include "lib/coordination/effect.h"
 #include "lib/coordination/fact.h"
@@ -20,25 +21,31 @@ namespace paceline::coordination {
 
 enum class OnDrop { kReturn, kDiscard };
 enum class TargetMetric { kAccuracy, kLoss };
-struct Target { TargetMetric metric = TargetMetric::kAccuracy; double value = 0; };  // Accuracy: at least; Loss: at most.
+struct Target {
+  TargetMetric metric = TargetMetric::kAccuracy;
+  double value = 0;
+};  // Accuracy: at least; Loss: at most.
 
 struct CoordinatorOptions {
   Generation generation{1, 0};
   uint32_t shards = 1;
-  uint32_t workers_wanted = 1;               // replicas
-  uint32_t workers_min = 1;                  // minReplicas
-  uint32_t workers_max = 1024;               // Indices are below this.
-  Duration shards_timeout = Seconds(120);    // For all shards to register; then the job fails and says who is missing.
-  Duration schedule_timeout = Seconds(600);  // For `wanted` workers; then training opens with at least `min`. Failure without.
+  uint32_t workers_wanted = 1;  // replicas
+  uint32_t workers_min = 1;     // minReplicas
+  uint32_t workers_max = 1024;  // Indices are below this.
+  Duration shards_timeout =
+      Seconds(120);  // For all shards to register; then the job fails and says who is missing.
+  Duration schedule_timeout = Seconds(
+      600);  // For `wanted` workers; then training opens with at least `min`. Failure without.
   Duration heartbeat_period = Seconds(1);
-  Duration silent_after = Seconds(6);        // Without a word from a member: it is lost.
+  Duration silent_after = Seconds(6);  // Without a word from a member: it is lost.
   Duration quiesce_timeout = Seconds(10);
   Duration evaluation_timeout = Seconds(120);
-  bool is_deterministic = false;             // Training opens only when all wanted workers are there; leases in worker order.
+  bool is_deterministic =
+      false;  // Training opens only when all wanted workers are there; leases in worker order.
   OnDrop on_drop = OnDrop::kReturn;
   uint32_t global_batch_size = 1;
-  uint64_t epochs_max = 0;                   // 0: no bound.
-  uint64_t steps_max = 0;                    // Versions to publish; 0: no bound.
+  uint64_t epochs_max = 0;  // 0: no bound.
+  uint64_t steps_max = 0;   // Versions to publish; 0: no bound.
   std::optional<Target> target;
   bool has_evaluator = false;
   Duration evaluation_period = Seconds(10);
@@ -54,14 +61,14 @@ struct WorkerStatus {
   WorkerId worker;
   Incarnation incarnation;
   bool is_member = false;
-  uint64_t steps = 0;          // Pushes, over all incarnations.
+  uint64_t steps = 0;  // Pushes, over all incarnations.
   uint64_t samples_committed = 0;
   uint64_t accepted = 0;
   uint64_t dropped = 0;
-  uint64_t staleness = 0;      // Of its latest accumulated push: versions published since it was based.
-  sync::Timing total;          // Sum over its pushes.
-  uint32_t batch_size = 0;     // Of its latest assignment.
-  double loss = 0;             // Of its latest push.
+  uint64_t staleness = 0;  // Of its latest accumulated push: versions published since it was based.
+  sync::Timing total;      // Sum over its pushes.
+  uint32_t batch_size = 0;  // Of its latest assignment.
+  double loss = 0;          // Of its latest push.
 };
 
 struct Status {
@@ -69,21 +76,21 @@ struct Status {
   Version version;
   uint64_t committed_samples = 0;
   uint64_t train_samples = 0;
-  uint64_t epoch = 0;                    // Oldest that is not complete.
-  double loss = 0;                       // Sample-weighted mean of the latest commit.
-  double train_accuracy = 0;             // Likewise; 0 where it is not defined.
+  uint64_t epoch = 0;                             // Oldest that is not complete.
+  double loss = 0;                                // Sample-weighted mean of the latest commit.
+  double train_accuracy = 0;                      // Likewise; 0 where it is not defined.
   std::optional<protocol::Evaluated> evaluation;  // The newest.
-  uint32_t waiting_for = 0;              // Members that owe a push.
+  uint32_t waiting_for = 0;                       // Members that owe a push.
   uint64_t nonfinite_pushes = 0;
-  std::vector<WorkerStatus> workers;     // By index, those that ever joined.
-  std::string birth_waits_for;           // In kBirth: who is missing, in words.
-  std::string outcome;                   // In kOver.
+  std::vector<WorkerStatus> workers;  // By index, those that ever joined.
+  std::string birth_waits_for;        // In kBirth: who is missing, in words.
+  std::string outcome;                // In kOver.
   bool is_success = false;
 };
 
-// One owner at a time, a value: a copy is an independent world. `now` never decreases. Facts that make no sense are
-// answered with an effect or ignored with a reason, never a crash; each Step ends with a consistent state, whatever is
-// lost after it.
+// One owner at a time, a value: a copy is an independent world. `now` never decreases. Facts that
+// make no sense are answered with an effect or ignored with a reason, never a crash; each Step ends
+// with a consistent state, whatever is lost after it.
 class Coordinator {
  public:
   explicit Coordinator(CoordinatorOptions options);
@@ -91,14 +98,27 @@ class Coordinator {
   Coordinator& operator=(const Coordinator& other);
   ~Coordinator();
 
-  void Step(const Fact& fact, Time now, std::vector<Effect>& effects);  // Appends.
+  // Appends; carry effects out in order. At most one is Observe: its Decided is the next fact, and
+  // the effects of that come after those of this call. A policy's own DeadlineReached is the
+  // shell's to report; what it decides then is handed in as Decided too, while no Observe is out.
+  void Step(const Fact& fact, Time now, std::vector<Effect>& effects);
+  // When to Step with DeadlineReached if nothing else happens first. Before the first Step: at once
+  // (Time::min()), since that Step starts the clock of birth.
   std::optional<Time> Deadline() const;
   Status status() const;
 
-  // The lease ledger in words, for tests and the status page: per epoch how many samples are free, leased, accumulated,
-  // committed, discarded.
-  struct EpochCount { uint64_t epoch, free, leased, accumulated, committed, discarded; };
+  // The lease ledger in words, for tests and the status page: per epoch how many samples are free,
+  // leased, accumulated, committed, discarded.
+  struct EpochCount {
+    uint64_t epoch, free, leased, accumulated, committed, discarded;
+  };
   std::vector<EpochCount> epochs() const;  // Open ones and all that are complete, oldest first.
+
+  // Internal if the lease ledger has a sample in no state or in two. Slow: for tests and walks.
+  paceline::Status Check() const;
+  // All that decides what comes next, without times: equal texts, equal futures but for the clock.
+  // For walks.
+  std::string Describe() const;
 
  private:
   struct State;

@@ -15,29 +15,67 @@
 namespace paceline::coordination {
 
 // Ask the policy, then hand its decisions back as Decided before the next fact of any other kind.
-struct Observe { sync::Event event; };
+struct Observe {
+  sync::Event event;
+};
 
-struct SendWorker { ConnectionId connection; protocol::WorkerOrder order; };
-struct CloseWorker { ConnectionId connection; };            // After what was sent before.
-struct SendShard { ShardId shard; protocol::ShardOrder order; };
+// A Shards order comes with an empty list: the shell, which knows addresses and slices, fills it
+// in.
+struct SendWorker {
+  ConnectionId connection;
+  protocol::WorkerOrder order;
+};
+struct CloseWorker {
+  ConnectionId connection;
+};  // After what was sent before.
+struct SendShard {
+  ShardId shard;
+  protocol::ShardOrder order;
+};
 
-// The first worker's layout is the job's: cut it into slices, send Configure to every shard. Coordination goes on
-// when all have said Configured.
-struct ConfigureShards { store::Layout layout; };
+// The first worker's layout is the job's: cut it into slices, send Configure to every shard.
+// Coordination goes on when all have said Configured.
+struct ConfigureShards {
+  store::Layout layout;
+};
 
 // All shards have published the version: telemetry and status.
-struct VersionPublished { Version version; uint64_t committed_samples = 0; double loss = 0; double learning_rate = 0; };
-struct EpochCompleted { uint64_t epoch = 0; };              // Counted from 0.
-struct EvaluationDone { protocol::Evaluated result; };
+struct VersionPublished {
+  Version version;
+  uint64_t committed_samples = 0;
+  double loss = 0;
+  double learning_rate = 0;
+};
+struct EpochCompleted {
+  uint64_t epoch = 0;
+};  // Counted from 0.
+struct EvaluationDone {
+  protocol::Evaluated result;
+};
 
 enum class WorkerEventKind { kJoined, kLeft, kSilent, kRefused, kExpelled, kNonFinite };
-struct WorkerEvent { WorkerEventKind kind; WorkerId worker; Incarnation incarnation; std::string detail; };  // For log and events.
+struct WorkerEvent {
+  WorkerEventKind kind;
+  WorkerId worker;
+  Incarnation incarnation;
+  std::string detail;
+};  // For log and events.
 
-struct TrainingOpened { uint32_t workers = 0; uint32_t wanted = 0; };
-struct SaveModel { Version version; };                      // Assemble from all shards and write; answer ModelSaved.
-struct Finished { bool is_success = false; std::string reason; };  // Nothing follows it but StopShard orders before.
+// Before the first Observe: make the policy now, to expect `workers` joins.
+struct TrainingOpened {
+  uint32_t workers = 0;
+  uint32_t wanted = 0;
+};
+struct SaveModel {
+  Version version;
+};  // Assemble from all shards and write; answer ModelSaved.
+struct Finished {
+  bool is_success = false;
+  std::string reason;
+};  // Nothing follows it but StopShard orders before.
 
-using Effect = std::variant<Observe, SendWorker, CloseWorker, SendShard, ConfigureShards, VersionPublished,
-                            EpochCompleted, EvaluationDone, WorkerEvent, TrainingOpened, SaveModel, Finished>;
+using Effect =
+    std::variant<Observe, SendWorker, CloseWorker, SendShard, ConfigureShards, VersionPublished,
+                 EpochCompleted, EvaluationDone, WorkerEvent, TrainingOpened, SaveModel, Finished>;
 
 }  // namespace paceline::coordination

@@ -1,4 +1,5 @@
-// Defines Fact: what coordination is told about workers, shards, the evaluator, the policy and the final model.
+// Defines Fact: what coordination is told about workers, shards, the evaluator, the policy and the
+// final model.
 #pragma once
 
 #include <string>
@@ -13,25 +14,48 @@
 
 namespace paceline::coordination {
 
-struct ConnectionTag { static constexpr const char* kPrefix = "c"; };
-// One session of one process with the coordinator, never used twice; what the shell knows a sender by.
+struct ConnectionTag {
+  static constexpr const char* kPrefix = "c";
+};
+// One session of one process with the coordinator, never used twice; what the shell knows a sender
+// by.
 using ConnectionId = Id<ConnectionTag>;
 
 // A worker or evaluator said something; the first message of a connection is a Join.
-struct WorkerSaid { ConnectionId connection; protocol::WorkerMessage message; };
+struct WorkerSaid {
+  ConnectionId connection;
+  protocol::WorkerMessage message;
+};
 // The connection ended, whoever closed it. Said once; nothing of that connection follows.
-struct WorkerGone { ConnectionId connection; };
+struct WorkerGone {
+  ConnectionId connection;
+};
 
-struct ShardSaid { ShardId shard; protocol::ShardMessage message; };
-struct ShardGone { ShardId shard; std::string reason; };
+struct ShardSaid {
+  ShardId shard;
+  protocol::ShardMessage message;
+};
+struct ShardGone {
+  ShardId shard;
+  std::string reason;
+};
 
 // What the policy decided on the event of one Observe effect, in order.
-struct Decided { std::vector<sync::Decision> decisions; };
+struct Decided {
+  std::vector<sync::Decision> decisions;
+};
 
-struct DeadlineReached {};                                  // `now` is at or past Coordinator::Deadline().
-struct StopAsked { std::string reason; bool is_failure = false; };  // From the planner or the user.
-struct ModelSaved { Version version; std::string problem; };        // Answer to SaveModel; empty problem: it is on disk.
+struct DeadlineReached {};  // `now` is at or past Coordinator::Deadline().
+struct StopAsked {
+  std::string reason;
+  bool is_failure = false;
+};  // From the planner or the user.
+struct ModelSaved {
+  Version version;
+  std::string problem;
+};  // Answer to SaveModel; empty problem: it is on disk.
 
-using Fact = std::variant<WorkerSaid, WorkerGone, ShardSaid, ShardGone, Decided, DeadlineReached, StopAsked, ModelSaved>;
+using Fact = std::variant<WorkerSaid, WorkerGone, ShardSaid, ShardGone, Decided, DeadlineReached,
+                          StopAsked, ModelSaved>;
 
 }  // namespace paceline::coordination

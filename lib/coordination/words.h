@@ -10,22 +10,32 @@ namespace paceline::coordination {
 
 constexpr std::string_view ToString(Phase phase) {
   switch (phase) {
-    case Phase::kBirth: return "birth";
-    case Phase::kTraining: return "training";
-    case Phase::kFinishing: return "finishing";
-    case Phase::kOver: return "over";
+    case Phase::kBirth:
+      return "birth";
+    case Phase::kTraining:
+      return "training";
+    case Phase::kFinishing:
+      return "finishing";
+    case Phase::kOver:
+      return "over";
   }
   return "unknown";
 }
 
 constexpr std::string_view ToString(WorkerEventKind kind) {
   switch (kind) {
-    case WorkerEventKind::kJoined: return "joined";
-    case WorkerEventKind::kLeft: return "left";
-    case WorkerEventKind::kSilent: return "silent";
-    case WorkerEventKind::kRefused: return "refused";
-    case WorkerEventKind::kExpelled: return "expelled";
-    case WorkerEventKind::kNonFinite: return "non-finite";
+    case WorkerEventKind::kJoined:
+      return "joined";
+    case WorkerEventKind::kLeft:
+      return "left";
+    case WorkerEventKind::kSilent:
+      return "silent";
+    case WorkerEventKind::kRefused:
+      return "refused";
+    case WorkerEventKind::kExpelled:
+      return "expelled";
+    case WorkerEventKind::kNonFinite:
+      return "non-finite";
   }
   return "unknown";
 }

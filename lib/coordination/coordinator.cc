@@ -1,0 +1,149 @@
+#include "lib/coordination/coordinator.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "lib/coordination/asking.h"
+#include "lib/coordination/birth.h"
+#include "lib/coordination/evaluating.h"
+#include "lib/coordination/finishing.h"
+#include "lib/coordination/joining.h"
+#include "lib/coordination/publishing.h"
+#include "lib/coordination/reporting.h"
+#include "lib/coordination/state.h"
+#include "lib/coordination/training.h"
+
+namespace paceline::coordination {
+
+struct Coordinator::State : JobState {
+  using JobState::JobState;
+};
+
+namespace {
+
+void OnLeaving(Turn turn, ConnectionId connection) {
+  Lose(turn, Loss{connection, sync::LeaveReason::kDrained, WorkerEventKind::kLeft, "drained",
+                  protocol::Finish{"drained"}, true});
+}
+
+void OnFailing(Turn turn, ConnectionId connection, const std::string& reason) {
+  Lose(turn, Loss{connection, sync::LeaveReason::kDisconnected, WorkerEventKind::kLeft, reason,
+                  std::nullopt, true});
+}
+
+void On(Turn turn, const WorkerSaid& said) {
+  if (const auto* join = std::get_if<protocol::Join>(&said.message))
+    return OnJoin(turn, said.connection, *join);
+  // Of a session that is over, or was refused: its messages were on their way.
+  if (!turn.job.membership.Heard(said.connection, turn.now)) return;
+  if (const auto* done = std::get_if<protocol::PushDone>(&said.message)) {
+    OnPushDone(turn, said.connection, *done);
+  } else if (const auto* abandoned = std::get_if<protocol::Abandoned>(&said.message)) {
+    OnAbandoned(turn, said.connection, *abandoned);
+  } else if (const auto* evaluated = std::get_if<protocol::Evaluated>(&said.message)) {
+    OnEvaluated(turn, said.connection, *evaluated);
+  } else if (std::holds_alternative<protocol::Leaving>(said.message)) {
+    OnLeaving(turn, said.connection);
+  } else if (const auto* failing = std::get_if<protocol::Failing>(&said.message)) {
+    OnFailing(turn, said.connection, failing->reason);
+  }
+}
+
+void On(Turn turn, const WorkerGone& gone) {
+  Lose(turn, Loss{gone.connection, sync::LeaveReason::kDisconnected, WorkerEventKind::kLeft,
+                  "its connection ended", std::nullopt, false});
+}
+
+void On(Turn turn, const ShardSaid& said) {
+  if (said.shard.value() >= turn.job.options.shards) return;
+  if (std::holds_alternative<protocol::Register>(said.message)) {
+    OnRegister(turn, said.shard);
+  } else if (const auto* summed = std::get_if<protocol::Summed>(&said.message)) {
+    OnSummed(turn, said.shard, *summed);
+  } else if (const auto* committed = std::get_if<protocol::Committed>(&said.message)) {
+    OnCommitted(turn, said.shard, *committed);
+  } else if (const auto* failed = std::get_if<protocol::ShardFailed>(&said.message)) {
+    Fail(turn, fmt::format("shard {} lost: {}", said.shard, failed->reason));
+  } else {
+    OnBirthWord(turn, said.shard, said.message);
+  }
+}
+
+void On(Turn turn, const ShardGone& gone) {
+  if (gone.shard.value() >= turn.job.options.shards) return;
+  turn.job.birth.shards[gone.shard.value()].is_registered =
+      false;  // There is nobody to be told StopShard.
+  Fail(turn, fmt::format("shard {} lost: {}", gone.shard, gone.reason));
+}
+
+void On(Turn turn, const Decided& decided) {
+  turn.job.is_asking = false;
+  Carry(turn, decided.decisions);
+}
+
+void On(Turn turn, const DeadlineReached&) { LoseSilent(turn); }
+
+void On(Turn turn, const StopAsked& asked) {
+  if (asked.is_failure) return Fail(turn, asked.reason);
+  if (turn.job.phase == Phase::kBirth)
+    return Fail(turn, "stopped before training opened: " + asked.reason);
+  BeginFinishing(turn, asked.reason);
+}
+
+void On(Turn turn, const ModelSaved& saved) { OnModelSaved(turn, saved); }
+
+}  // namespace
+
+Coordinator::Coordinator(CoordinatorOptions options)
+    : state_(std::make_unique<State>(std::move(options))) {}
+Coordinator::Coordinator(const Coordinator& other)
+    : state_(std::make_unique<State>(*other.state_)) {}
+Coordinator& Coordinator::operator=(const Coordinator& other) {
+  *state_ = *other.state_;
+  return *this;
+}
+Coordinator::~Coordinator() = default;
+
+void Coordinator::Step(const Fact& fact, Time now, std::vector<Effect>& effects) {
+  JobState& job = *state_;
+  if (job.phase == Phase::kOver) return;
+  if (!job.birth.started.has_value()) job.birth.started = now;
+  const Turn turn{job, now, effects};
+  std::visit([&](const auto& f) { On(turn, f); }, fact);
+  GoOnAsking(turn);
+  if (job.phase == Phase::kBirth) AdvanceBirth(turn);
+  if (job.phase == Phase::kFinishing) AdvanceFinishing(turn);
+}
+
+std::optional<Time> Coordinator::Deadline() const {
+  const JobState& job = *state_;
+  if (job.phase == Phase::kOver) return std::nullopt;
+  std::optional<Time> first = job.membership.Deadline();
+  const auto take = [&](std::optional<Time> other) {
+    if (other.has_value()) first = first.has_value() ? std::min(*first, *other) : *other;
+  };
+  if (job.phase == Phase::kBirth) take(BirthDeadline(job));
+  if (job.phase == Phase::kFinishing) take(FinishingDeadline(job));
+  return first;
+}
+
+Status Coordinator::status() const { return Report(*state_); }
+
+std::vector<Coordinator::EpochCount> Coordinator::epochs() const {
+  std::vector<EpochCount> counts;
+  if (!state_->leases.has_value()) return counts;
+  for (const LeaseLedger::Count& count : state_->leases->counts()) {
+    counts.push_back({count.epoch, count.free, count.leased, count.accumulated, count.committed,
+                      count.discarded});
+  }
+  return counts;
+}
+
+paceline::Status Coordinator::Check() const {
+  if (!state_->leases.has_value()) return paceline::OkStatus();
+  return state_->leases->Check();
+}
+
+std::string Coordinator::Describe() const { return DescribeJob(*state_); }
+
+}  // namespace paceline::coordination

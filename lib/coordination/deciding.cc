@@ -1,0 +1,140 @@
+// The policy's decisions, carried out.
+#include "lib/coordination/asking.h"
+#include "lib/coordination/evaluating.h"
+#include "lib/coordination/finishing.h"
+#include "lib/coordination/training.h"
+#include "lib/optim/schedule.h"
+
+namespace paceline::coordination {
+
+namespace {
+
+void Carry(Turn turn, const sync::Accumulate& decision) {
+  JobState& job = turn.job;
+  const Push* push = job.pushes.Accumulate(decision.worker, decision.sequence, decision.weight);
+  if (push == nullptr) return;
+  for (const protocol::LeaseId lease : push->leases) job.leases->Accumulate(lease);
+  WorkerStatus& status = job.workers[decision.worker];
+  ++status.accepted;
+  status.staleness = job.commits.published().value() - push->based_on.value();
+  turn.Order(protocol::AccumulateOrder{push->id, push->weight});
+}
+
+void Carry(Turn turn, const sync::Drop& decision) {
+  JobState& job = turn.job;
+  const std::optional<Push> push = job.pushes.Drop(decision.worker, decision.sequence);
+  if (!push.has_value()) return;
+  // The policy's choice to do without a push is what onDrop is about; what is lost by accident
+  // always goes back.
+  const bool is_choice = decision.reason == sync::DropReason::kSuperseded ||
+                         decision.reason == sync::DropReason::kTooStale ||
+                         decision.reason == sync::DropReason::kNonFinite;
+  const bool is_left_out = is_choice && job.options.on_drop == OnDrop::kDiscard;
+  for (const protocol::LeaseId lease : push->leases) {
+    is_left_out ? job.leases->Discard(lease) : job.leases->Return(lease);
+  }
+  ++job.workers[decision.worker].dropped;
+  if (decision.reason == sync::DropReason::kNonFinite) {
+    ++job.nonfinite_pushes;
+    job.nonfinite_workers.insert(decision.worker);
+    turn.effects.push_back(WorkerEvent{WorkerEventKind::kNonFinite, decision.worker,
+                                       push->id.incarnation,
+                                       fmt::format("push {} on {} is not finite, loss {:g}",
+                                                   decision.sequence, push->based_on, push->loss)});
+  }
+  turn.Order(protocol::DropOrder{push->id});
+}
+
+void Carry(Turn turn, const sync::Commit& decision) {
+  JobState& job = turn.job;
+  if (job.pushes.open_sum().empty()) return;
+  const Version version = job.commits.decided().Next();
+  protocol::CommitAll order;
+  uint64_t samples = 0;
+  for (const Push& push : job.pushes.Close(version)) {
+    order.pushes.push_back({push.id, push.weight});
+    samples += push.samples;
+  }
+  order.commit.version = version;
+  order.commit.gradient_scale = decision.gradient_scale;
+  order.commit.learning_rate =
+      optim::LearningRate(job.options.schedule, job.decided_samples) * decision.learning_rate_scale;
+  order.commit.is_pinned = TakePin(turn, version);
+  job.decided_samples += samples;
+  job.nonfinite_workers.clear();
+  CommitProgress::Orders out;
+  job.commits.Commit(std::move(order), out);
+  turn.SendShards(out);
+}
+
+void Carry(Turn turn, const sync::Release& decision) {
+  JobState& job = turn.job;
+  if (job.phase != Phase::kTraining || !job.told.contains(decision.worker)) return;
+  if (decision.version > job.commits.published()) return job.commits.Hold(decision);
+  if (!Send(turn, decision)) Ask(turn, sync::OutOfData{decision.worker});
+}
+
+void Carry(Turn turn, const sync::Offer& decision) {
+  const Session* session = turn.job.membership.FindWorker(decision.worker);
+  // An offer is a hint: one that comes too early is of no use, and none is lost.
+  if (session == nullptr || decision.version > turn.job.commits.published()) return;
+  turn.Send(session->connection, protocol::Offered{decision.version});
+}
+
+void Carry(Turn turn, const sync::Continue& decision) {
+  JobState& job = turn.job;
+  const Session* session = job.membership.FindWorker(decision.worker);
+  if (session == nullptr || job.phase != Phase::kTraining || !job.told.contains(decision.worker))
+    return;
+  const auto lease = job.leases->Grant(decision.worker, decision.assignment.samples);
+  if (!lease.has_value()) return Ask(turn, sync::OutOfData{decision.worker});
+  job.workers[decision.worker].batch_size = decision.assignment.samples;
+  turn.Send(session->connection, protocol::Continued{decision.assignment, *lease});
+}
+
+void Carry(Turn turn, const sync::Interrupt& decision) {
+  const Session* session = turn.job.membership.FindWorker(decision.worker);
+  if (session != nullptr) turn.Send(session->connection, protocol::Interrupted{});
+}
+
+void Carry(Turn turn, const sync::Expel& decision) {
+  const Session* session = turn.job.membership.FindWorker(decision.worker);
+  if (session == nullptr) return;
+  turn.job.membership.Ban(decision.worker);
+  Expel(turn, session->connection,
+        decision.reason == sync::ExpelReason::kTooSlow
+            ? "too slow"
+            : "its gradients are not finite again and again");
+}
+
+// Nothing to roll back to: a checkpoint would be.
+void Carry(Turn turn, const sync::RollBack&) {
+  std::string names;
+  for (const WorkerId worker : turn.job.nonfinite_workers)
+    names += (names.empty() ? "" : ", ") + ToString(worker);
+  Fail(turn, fmt::format("gradients are not finite{}{} at version {}", names.empty() ? "" : ": ",
+                         names, turn.job.commits.decided()));
+}
+
+}  // namespace
+
+bool Send(Turn turn, const sync::Release& release) {
+  JobState& job = turn.job;
+  const Session* session = job.membership.FindWorker(release.worker);
+  if (session == nullptr) return true;
+  const auto lease = job.leases->Grant(release.worker, release.assignment.samples);
+  if (!lease.has_value()) return false;
+  job.workers[release.worker].batch_size = release.assignment.samples;
+  turn.Send(session->connection, protocol::Released{release.version, release.exactness,
+                                                    release.includes, release.assignment, *lease});
+  return true;
+}
+
+void Carry(Turn turn, const std::vector<sync::Decision>& decisions) {
+  for (const sync::Decision& decision : decisions) {
+    if (turn.job.phase == Phase::kOver) return;
+    std::visit([&](const auto& d) { Carry(turn, d); }, decision);
+  }
+}
+
+}  // namespace paceline::coordination

@@ -1,0 +1,152 @@
+#include "lib/coordination/finishing.h"
+
+#include <utility>
+
+#include "lib/coordination/asking.h"
+#include "lib/coordination/evaluating.h"
+
+namespace paceline::coordination {
+
+using protocol::Role;
+using Stage = FinishingState::Stage;
+
+namespace {
+
+void SendHome(Turn turn, const Session& session, const std::string& reason) {
+  turn.Send(session.connection, protocol::Finish{reason});
+  turn.effects.push_back(CloseWorker{session.connection});
+  turn.job.membership.Remove(session.connection);
+}
+
+void Conclude(Turn turn, bool is_success, const std::string& reason) {
+  JobState& job = turn.job;
+  job.phase = Phase::kOver;
+  job.outcome = reason;
+  job.is_success = is_success;
+  job.is_asking = false;
+  job.later.clear();
+  for (const Session& session : job.membership.all()) SendHome(turn, session, reason);
+  for (uint64_t rank = 0; rank < job.options.shards; ++rank) {
+    if (job.birth.shards[rank].is_registered)
+      turn.effects.push_back(SendShard{ShardId(rank), protocol::StopShard{}});
+  }
+  turn.effects.push_back(Finished{is_success, reason});
+}
+
+Version FinalVersion(const JobState& job) {
+  return job.finishing.target_met.value_or(job.commits.published());
+}
+
+std::string OutcomeInWords(const JobState& job) {
+  const FinishingState& finishing = job.finishing;
+  const auto& target = job.options.target;
+  const auto& newest = job.evaluation.newest;
+  if (finishing.target_met.has_value()) {
+    return fmt::format("target {} reached: {:.6g} at {}", TargetInWords(*target),
+                       TargetValue(*target, *newest), *finishing.target_met);
+  }
+  std::string words = finishing.reason;
+  const bool is_final_evaluated = newest.has_value() && newest->version == FinalVersion(job);
+  if (target.has_value() && is_final_evaluated) {
+    words += fmt::format("; target {} not reached: {:.6g}", TargetInWords(*target),
+                         TargetValue(*target, *newest));
+  }
+  if (finishing.is_without_evaluation) {
+    words += fmt::format("; {} is not evaluated: no evaluator within {:g} s", FinalVersion(job),
+                         ToSeconds(job.options.evaluation_timeout));
+  }
+  return words;
+}
+
+// True when nothing that could still change a version is left.
+bool IsQuiet(Turn turn) {
+  JobState& job = turn.job;
+  if (job.is_asking || !job.later.empty()) return false;
+  if (!job.commits.is_idle()) return false;  // Shards answer, or are lost.
+  if (job.pushes.is_idle()) return true;
+  if (turn.now < job.finishing.quiesced) return false;
+  for (const Push& push : job.pushes.staged()) turn.Order(protocol::DropOrder{push.id});
+  job.pushes.ForgetUnpublished();
+  return true;
+}
+
+// True when the final version has been evaluated, or nobody is there to do it.
+bool IsEvaluated(Turn turn) {
+  JobState& job = turn.job;
+  FinishingState& finishing = job.finishing;
+  if (finishing.target_met.has_value()) return true;
+  if (job.evaluation.newest.has_value() && job.evaluation.newest->version == FinalVersion(job))
+    return true;
+  if (job.membership.evaluator() != nullptr) {
+    finishing.evaluator_awaited.reset();
+    AskEvaluator(turn, FinalVersion(job));
+    return false;
+  }
+  if (!job.options.has_evaluator) return true;
+  if (!finishing.evaluator_awaited.has_value()) {
+    finishing.evaluator_awaited = turn.now + job.options.evaluation_timeout;
+  }
+  finishing.is_without_evaluation = turn.now >= *finishing.evaluator_awaited;
+  return finishing.is_without_evaluation;
+}
+
+}  // namespace
+
+std::optional<std::string> StopReason(const JobState& job) {
+  if (job.leases->is_complete())
+    return fmt::format("stopped after {} epochs", job.options.epochs_max);
+  const uint64_t steps = job.commits.published().value();
+  if (job.options.steps_max > 0 && steps >= job.options.steps_max)
+    return fmt::format("stopped after {} steps", steps);
+  return std::nullopt;
+}
+
+void BeginFinishing(Turn turn, const std::string& reason) {
+  JobState& job = turn.job;
+  if (job.phase != Phase::kTraining) return;
+  job.phase = Phase::kFinishing;
+  job.finishing.reason = reason;
+  // The policy is given a little less than we wait, so that its own deadline comes first.
+  const Time deadline = turn.now + job.options.quiesce_timeout;
+  job.finishing.quiesced = deadline + job.options.heartbeat_period;
+  Ask(turn, sync::Quiesce{sync::QuiesceReason::kStop, deadline});
+}
+
+void AdvanceFinishing(Turn turn) {
+  JobState& job = turn.job;
+  FinishingState& finishing = job.finishing;
+  if (finishing.stage == Stage::kQuiescing) {
+    if (!IsQuiet(turn)) return;
+    finishing.stage = Stage::kEvaluating;
+    job.told.clear();
+    for (const Session& session : job.membership.workers())
+      SendHome(turn, session, OutcomeInWords(job));
+  }
+  if (finishing.stage == Stage::kEvaluating) {
+    if (!IsEvaluated(turn)) return;
+    finishing.stage = Stage::kSaving;
+    turn.effects.push_back(SaveModel{FinalVersion(job)});
+  }
+}
+
+void OnModelSaved(Turn turn, const ModelSaved& saved) {
+  JobState& job = turn.job;
+  if (job.phase != Phase::kFinishing || job.finishing.stage != Stage::kSaving) return;
+  if (!saved.problem.empty()) {
+    return Fail(turn, fmt::format("the final model cannot be saved: {}", saved.problem));
+  }
+  Conclude(turn, true, OutcomeInWords(job));
+}
+
+std::optional<Time> FinishingDeadline(const JobState& job) {
+  const FinishingState& finishing = job.finishing;
+  if (finishing.stage == Stage::kQuiescing && !job.pushes.is_idle()) return finishing.quiesced;
+  if (finishing.stage == Stage::kEvaluating) return finishing.evaluator_awaited;
+  return std::nullopt;
+}
+
+void Fail(Turn turn, const std::string& reason) {
+  if (turn.job.phase != Phase::kOver) Conclude(turn, false, reason);
+}
+
+}  // namespace paceline::coordination

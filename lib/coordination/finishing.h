@@ -1,0 +1,26 @@
+// Defines how a job ends: quiesce, evaluate the final version, save it, stop the shards; or fail at
+// once.
+#pragma once
+
+#include <string>
+
+#include "lib/coordination/state.h"
+
+namespace paceline::coordination {
+
+// In words, once all epochs are complete or all steps published.
+std::optional<std::string> StopReason(const JobState& job);
+
+// Training is over, in success. Nothing if it is already. `reason` may be empty where a target was
+// met.
+void BeginFinishing(Turn turn, const std::string& reason);
+
+// Takes every step that the state allows; after each fact in kFinishing.
+void AdvanceFinishing(Turn turn);
+void OnModelSaved(Turn turn, const ModelSaved& saved);
+std::optional<Time> FinishingDeadline(const JobState& job);
+
+// The job is over at once, unsaved: everybody is told. Nothing if it is over.
+void Fail(Turn turn, const std::string& reason);
+
+}  // namespace paceline::coordination

@@ -1,0 +1,139 @@
+#include "lib/coordination/joining.h"
+
+#include "lib/coordination/asking.h"
+#include "lib/coordination/evaluating.h"
+
+namespace paceline::coordination {
+
+using protocol::Join;
+using protocol::Refused;
+using protocol::RefuseReason;
+using protocol::Role;
+
+namespace {
+
+void Refuse(Turn turn, ConnectionId connection, const Join& join, RefuseReason reason,
+            const std::string& detail) {
+  turn.Send(connection, Refused{reason, detail});
+  turn.effects.push_back(CloseWorker{connection});
+  if (join.role == Role::kWorker) {
+    turn.effects.push_back(
+        WorkerEvent{WorkerEventKind::kRefused, join.worker, Incarnation(), detail});
+  }
+}
+
+// What is wrong with the newcomer itself, whoever sits on its seat.
+std::optional<Refused> Judge(const JobState& job, const Join& join) {
+  const bool is_worker = join.role == Role::kWorker;
+  const bool is_over = is_worker ? job.phase >= Phase::kFinishing : job.phase == Phase::kOver;
+  if (is_over) return Refused{RefuseReason::kFinished, "the job is finishing"};
+  if (is_worker && join.worker.value() >= job.options.workers_max) {
+    return Refused{RefuseReason::kUnknownWorker,
+                   fmt::format("worker index is {}, want less than maxReplicas {}",
+                               join.worker.value(), job.options.workers_max)};
+  }
+  if (is_worker && job.membership.IsBanned(join.worker)) {
+    return Refused{RefuseReason::kExpelled,
+                   fmt::format("{} was expelled from the job", join.worker)};
+  }
+  if (is_worker && join.layout.parameter_bytes() == 0) {
+    return Refused{RefuseReason::kLayoutDiffers, "the model has no parameters"};
+  }
+  if (job.layout.has_value() && join.layout.hash() != job.layout->hash()) {
+    return Refused{RefuseReason::kLayoutDiffers, join.layout.Difference(*job.layout)};
+  }
+  if (is_worker && join.train_samples == 0) {
+    return Refused{RefuseReason::kDataDiffers, "the training set has no samples"};
+  }
+  if (is_worker && job.layout.has_value() && join.train_samples != job.train_samples) {
+    return Refused{RefuseReason::kDataDiffers,
+                   fmt::format("the training set has {} samples, want {}", join.train_samples,
+                               job.train_samples)};
+  }
+  return std::nullopt;
+}
+
+// The first worker's layout and data are the job's.
+void Adopt(Turn turn, const Join& join) {
+  JobState& job = turn.job;
+  job.layout = join.layout;
+  job.train_samples = join.train_samples;
+  job.leases.emplace(LeaseLedger::Options{join.train_samples, job.options.epochs_max});
+  const Session* evaluator = job.membership.evaluator();
+  if (evaluator == nullptr || !job.evaluation.evaluator_layout.has_value()) return;
+  const std::string difference = job.evaluation.evaluator_layout->Difference(join.layout);
+  if (difference.empty()) return;
+  Lose(turn, Loss{evaluator->connection, sync::LeaveReason::kExpelled, WorkerEventKind::kRefused,
+                  difference, Refused{RefuseReason::kLayoutDiffers, difference}, true});
+}
+
+}  // namespace
+
+void OnJoin(Turn turn, ConnectionId connection, const Join& join) {
+  JobState& job = turn.job;
+  if (job.membership.Find(connection) != nullptr) {
+    return Expel(turn, connection, "a second Join in one session");
+  }
+  if (const std::optional<Refused> refused = Judge(job, join)) {
+    return Refuse(turn, connection, join, refused->reason, refused->detail);
+  }
+  const bool is_worker = join.role == Role::kWorker;
+  if (const Session* old =
+          is_worker ? job.membership.FindWorker(join.worker) : job.membership.evaluator()) {
+    const std::string who = is_worker ? ToString(join.worker) : "an evaluator";
+    if (!job.membership.IsQuiet(*old, turn.now)) {
+      return Refuse(turn, connection, join, RefuseReason::kAlreadyJoined,
+                    who + " has joined already and is alive");
+    }
+    Lose(turn, Loss{old->connection, sync::LeaveReason::kSilent, WorkerEventKind::kSilent,
+                    "silent, and a new process took its place", std::nullopt, true});
+  }
+  const Session session = job.membership.Admit(connection, join.role, join.worker, turn.now);
+  turn.Send(connection, protocol::Admitted{session.incarnation, job.options.generation,
+                                           job.options.heartbeat_period, job.options.seed});
+  if (job.birth.has_announced) turn.Send(connection, protocol::Shards{});
+  if (!is_worker) {
+    job.evaluation.evaluator_layout = join.layout;
+    return;
+  }
+  turn.effects.push_back(
+      WorkerEvent{WorkerEventKind::kJoined, join.worker, session.incarnation, ""});
+  job.pushes.Begin(join.worker, session.incarnation);
+  WorkerStatus& status = job.workers[join.worker];
+  status.worker = join.worker;
+  status.incarnation = session.incarnation;
+  if (!job.layout.has_value()) Adopt(turn, join);
+  if (job.phase == Phase::kTraining) {
+    job.told.insert(join.worker);
+    Ask(turn, sync::WorkerJoined{join.worker});
+  }
+}
+
+void Remove(Turn turn, const Loss& loss) {
+  JobState& job = turn.job;
+  const std::optional<Session> session = job.membership.Remove(loss.connection);
+  if (!session.has_value()) return;
+  if (loss.is_open) {
+    if (loss.farewell.has_value()) turn.Send(loss.connection, *loss.farewell);
+    turn.effects.push_back(CloseWorker{loss.connection});
+  }
+  if (session->role == Role::kEvaluator) return OnEvaluatorLost(turn);
+  const WorkerId worker = session->worker;
+  turn.effects.push_back(WorkerEvent{loss.kind, worker, session->incarnation, loss.detail});
+  job.workers[worker].dropped += job.pushes.Fence(worker).size();
+  if (job.leases.has_value()) job.leases->ReturnAllOf(worker);
+  job.commits.ForgetReleases(worker);
+  if (job.birth.filler == loss.connection) job.birth.filler.reset();
+  if (job.birth.has_announced) turn.Order(protocol::Fence{worker, session->incarnation});
+  if (job.told.erase(worker) > 0) Ask(turn, sync::WorkerLeft{worker, loss.reason});
+}
+
+void LoseSilent(Turn turn) {
+  for (const Session& session : turn.job.membership.Silent(turn.now)) {
+    Lose(turn, Loss{session.connection, sync::LeaveReason::kSilent, WorkerEventKind::kSilent,
+                    fmt::format("no word for {:g} s", ToSeconds(turn.now - session.heard)),
+                    std::nullopt, true});
+  }
+}
+
+}  // namespace paceline::coordination

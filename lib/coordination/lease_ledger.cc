@@ -1,0 +1,196 @@
+#include "lib/coordination/lease_ledger.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "lib/base/check.h"
+
+namespace paceline::coordination {
+
+using protocol::Lease;
+using protocol::LeaseId;
+using protocol::SampleRange;
+
+namespace {
+
+constexpr uint64_t kEpochsOpenMax = 2;
+
+}  // namespace
+
+LeaseLedger::LeaseLedger(const Options& options) : options_(options) {
+  PACELINE_CHECK(options.train_samples > 0, "a training set has no samples");
+}
+
+bool LeaseLedger::OpenNext() {
+  const uint64_t next = open_.empty() ? completed_.size() : open_.rbegin()->first + 1;
+  if (next >= completed_.size() + kEpochsOpenMax) return false;
+  if (options_.epochs_max > 0 && next >= options_.epochs_max) return false;
+  open_[next].free.Add(0, options_.train_samples);
+  return true;
+}
+
+std::optional<Lease> LeaseLedger::Grant(WorkerId worker, uint64_t samples) {
+  Lease lease{LeaseId(next_lease_), {}};
+  uint64_t wanted = samples;
+  auto take_from_open = [&] {
+    for (auto& [number, epoch] : open_) {
+      while (wanted > 0 && !epoch.free.empty()) {
+        const auto [begin, end] = epoch.free.TakeFront(wanted);
+        lease.ranges.push_back(SampleRange{number, begin, end});
+        epoch.leased += end - begin;
+        wanted -= end - begin;
+      }
+    }
+  };
+  take_from_open();
+  while (wanted > 0 && OpenNext()) take_from_open();
+  if (lease.ranges.empty()) return std::nullopt;
+  ++next_lease_;
+  leases_[lease.id] = Grantee{worker, false, lease.ranges};
+  return lease;
+}
+
+bool LeaseLedger::IsHeld(WorkerId worker, LeaseId lease) const {
+  const auto found = leases_.find(lease);
+  return found != leases_.end() && found->second.worker == worker && !found->second.is_accumulated;
+}
+
+bool LeaseLedger::HoldsAny(WorkerId worker) const {
+  return std::any_of(leases_.begin(), leases_.end(), [&](const auto& entry) {
+    return entry.second.worker == worker && !entry.second.is_accumulated;
+  });
+}
+
+uint64_t LeaseLedger::size(LeaseId lease) const {
+  const auto found = leases_.find(lease);
+  if (found == leases_.end()) return 0;
+  uint64_t samples = 0;
+  for (const SampleRange& range : found->second.ranges) samples += range.size();
+  return samples;
+}
+
+void LeaseLedger::End(Leases::iterator lease, IntervalSet Epoch::*to) {
+  for (const SampleRange& range : lease->second.ranges) {
+    Epoch& epoch = open_.at(range.epoch);
+    (lease->second.is_accumulated ? epoch.accumulated : epoch.leased) -= range.size();
+    (epoch.*to).Add(range.begin, range.end);
+  }
+  leases_.erase(lease);
+  CompleteOldest();
+}
+
+void LeaseLedger::Return(LeaseId lease) {
+  const auto found = leases_.find(lease);
+  if (found != leases_.end() && !found->second.is_accumulated) End(found, &Epoch::free);
+}
+
+void LeaseLedger::Discard(LeaseId lease) {
+  const auto found = leases_.find(lease);
+  if (found != leases_.end() && !found->second.is_accumulated) End(found, &Epoch::discarded);
+}
+
+void LeaseLedger::ReturnAllOf(WorkerId worker) {
+  for (auto lease = leases_.begin(); lease != leases_.end();) {
+    const auto next = std::next(lease);
+    if (lease->second.worker == worker && !lease->second.is_accumulated) End(lease, &Epoch::free);
+    lease = next;
+  }
+}
+
+void LeaseLedger::Accumulate(LeaseId lease) {
+  const auto found = leases_.find(lease);
+  if (found == leases_.end() || found->second.is_accumulated) return;
+  found->second.is_accumulated = true;
+  for (const SampleRange& range : found->second.ranges) {
+    Epoch& epoch = open_.at(range.epoch);
+    epoch.leased -= range.size();
+    epoch.accumulated += range.size();
+  }
+}
+
+void LeaseLedger::Commit(LeaseId lease) {
+  const auto found = leases_.find(lease);
+  if (found != leases_.end() && found->second.is_accumulated) End(found, &Epoch::committed);
+}
+
+void LeaseLedger::CompleteOldest() {
+  while (!open_.empty()) {
+    const auto& [number, epoch] = *open_.begin();
+    if (epoch.committed.size() + epoch.discarded.size() < options_.train_samples) return;
+    completed_.push_back({number, 0, 0, 0, epoch.committed.size(), epoch.discarded.size()});
+    open_.erase(open_.begin());
+  }
+}
+
+std::vector<uint64_t> LeaseLedger::TakeCompleted() {
+  std::vector<uint64_t> epochs;
+  for (; reported_ < completed_.size(); ++reported_) epochs.push_back(reported_);
+  return epochs;
+}
+
+bool LeaseLedger::is_complete() const {
+  return options_.epochs_max > 0 && completed_.size() >= options_.epochs_max;
+}
+
+std::vector<LeaseLedger::Count> LeaseLedger::counts() const {
+  std::vector<Count> counts = completed_;
+  for (const auto& [number, epoch] : open_) {
+    counts.push_back({number, epoch.free.size(), epoch.leased, epoch.accumulated,
+                      epoch.committed.size(), epoch.discarded.size()});
+  }
+  return counts;
+}
+
+paceline::Status LeaseLedger::Check() const {
+  for (const auto& [number, epoch] : open_) {
+    std::vector<std::pair<uint64_t, uint64_t>> ranges;
+    for (const IntervalSet* set : {&epoch.free, &epoch.committed, &epoch.discarded}) {
+      ranges.insert(ranges.end(), set->intervals().begin(), set->intervals().end());
+    }
+    uint64_t leased = 0, accumulated = 0;
+    for (const auto& [id, lease] : leases_) {
+      for (const SampleRange& range : lease.ranges) {
+        if (range.epoch != number) continue;
+        ranges.emplace_back(range.begin, range.end);
+        (lease.is_accumulated ? accumulated : leased) += range.size();
+      }
+    }
+    if (leased != epoch.leased || accumulated != epoch.accumulated) {
+      return Internal("epoch {} counts differ from its leases: {} leased, {} accumulated", number,
+                      epoch.leased, epoch.accumulated);
+    }
+    std::sort(ranges.begin(), ranges.end());
+    uint64_t at = 0;
+    for (const auto& [begin, end] : ranges) {
+      if (begin < at)
+        return Internal("epoch {} has positions [{}, {}) in two states", number, begin, at);
+      if (begin > at)
+        return Internal("epoch {} has positions [{}, {}) in no state", number, at, begin);
+      at = end;
+    }
+    if (at != options_.train_samples) {
+      return Internal("epoch {} ends at position {}, want {}", number, at, options_.train_samples);
+    }
+  }
+  return OkStatus();
+}
+
+std::string LeaseLedger::Describe() const {
+  std::string text = fmt::format("epochs {}", completed_.size());
+  for (const auto& [number, epoch] : open_) {
+    text += fmt::format("|e{}", number);
+    for (const auto& [begin, end] : epoch.free.intervals())
+      text += fmt::format(" f{}-{}", begin, end);
+    for (const auto& [begin, end] : epoch.discarded.intervals())
+      text += fmt::format(" d{}-{}", begin, end);
+  }
+  for (const auto& [id, lease] : leases_) {
+    text += fmt::format("|{}{}", lease.worker, lease.is_accumulated ? "a" : "l");
+    for (const SampleRange& range : lease.ranges) {
+      text += fmt::format(" {}:{}-{}", range.epoch, range.begin, range.end);
+    }
+  }
+  return text;
+}
+
+}  // namespace paceline::coordination

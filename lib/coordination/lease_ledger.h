@@ -1,0 +1,95 @@
+// Defines LeaseLedger: which samples of which epoch are free, leased, accumulated, committed or
+// discarded.
+//
+// Every epoch is `train_samples` positions of a shuffled order, and every position of an open epoch
+// is in exactly one of those states. Two epochs are open at most, the oldest that is not complete
+// and the next, so that only the last epoch of a job can run dry.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lib/base/ids.h"
+#include "lib/base/status.h"
+#include "lib/coordination/interval_set.h"
+#include "lib/protocol/worker_messages.h"
+
+namespace paceline::coordination {
+
+// A value. Time and memory grow with the number of leases that are out, not with the number of
+// samples.
+class LeaseLedger {
+ public:
+  struct Options {
+    uint64_t train_samples = 1;  // At least 1.
+    uint64_t epochs_max = 0;     // 0: no bound.
+  };
+  struct Count {
+    uint64_t epoch, free, leased, accumulated, committed, discarded;
+  };
+
+  explicit LeaseLedger(const Options& options);
+
+  // At most `samples` positions: what was handed back first, then the oldest open epoch, then the
+  // next. A lease may reach over the border of two epochs. Nothing if no position is free and none
+  // may be opened yet.
+  std::optional<protocol::Lease> Grant(WorkerId worker, uint64_t samples);
+
+  // Whether `worker` holds the lease and it is not accumulated.
+  bool IsHeld(WorkerId worker, protocol::LeaseId lease) const;
+  bool HoldsAny(WorkerId worker) const;
+  uint64_t size(protocol::LeaseId lease) const;  // 0 for an unknown one.
+
+  // The lease is over. Its positions are free again, or left out for good. Not for accumulated
+  // ones: nothing happens.
+  void Return(protocol::LeaseId lease);
+  void Discard(protocol::LeaseId lease);
+  void ReturnAllOf(WorkerId worker);  // What it holds and is not accumulated.
+
+  // The lease's push is in the open sum, whatever becomes of its worker.
+  void Accumulate(protocol::LeaseId lease);
+
+  // The accumulated lease's push is in a published version.
+  void Commit(protocol::LeaseId lease);
+
+  // Epochs that became complete since the last call, oldest first. An epoch counts as complete only
+  // after all before.
+  std::vector<uint64_t> TakeCompleted();
+
+  uint64_t oldest_open() const { return completed_.size(); }
+  bool is_complete() const;           // epochs_max epochs are complete.
+  std::vector<Count> counts() const;  // Complete and open ones, oldest first.
+
+  // Internal, naming the epoch and the positions, if a position of an open epoch is in no state or
+  // in two. Walks over all intervals: for tests.
+  paceline::Status Check() const;
+  std::string Describe() const;  // Equal for equal ledgers; the lease ids' counter is left out.
+
+ private:
+  struct Epoch {
+    IntervalSet free, committed, discarded;
+    uint64_t leased = 0, accumulated = 0;
+  };
+  struct Grantee {
+    WorkerId worker;
+    bool is_accumulated = false;
+    std::vector<protocol::SampleRange> ranges;
+  };
+  using Leases = std::map<protocol::LeaseId, Grantee>;
+
+  bool OpenNext();
+  void End(Leases::iterator lease, IntervalSet Epoch::*to);
+  void CompleteOldest();
+
+  Options options_;
+  std::map<uint64_t, Epoch> open_;
+  std::vector<Count> completed_;
+  size_t reported_ = 0;
+  Leases leases_;
+  uint64_t next_lease_ = 1;
+};
+
+}  // namespace paceline::coordination

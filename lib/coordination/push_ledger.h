@@ -1,0 +1,90 @@
+// Defines PushLedger: what became of each push, by its identity (worker, incarnation, sequence).
+//
+// A push arrives once, lies staged until the policy answers it, and is then in the open sum or
+// gone; the open sum closes into a version, which is taken out when the shards have published it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lib/base/ids.h"
+#include "lib/base/version.h"
+#include "lib/protocol/worker_messages.h"
+#include "lib/store/shard.h"
+
+namespace paceline::coordination {
+
+struct Push {
+  store::PushId id;
+  Version based_on;
+  uint32_t samples = 0;
+  uint64_t correct = 0;
+  double loss = 0;
+  std::vector<protocol::LeaseId> leases;
+  double weight = 0;  // Once accumulated.
+};
+
+// A value.
+class PushLedger {
+ public:
+  enum class Arrival {
+    kNew,
+    kDuplicate,   // Of the newest push of this life: the first answer stands.
+    kFenced,      // Of another life than the worker's present one.
+    kOutOfOrder,  // Neither the newest sequence nor the next.
+  };
+
+  // A life of the worker begins; its sequences count from 1. What its earlier lives left staged is
+  // forgotten.
+  void Begin(WorkerId worker, Incarnation incarnation);
+
+  Arrival Judge(const store::PushId& id) const;
+  void Arrive(Push push);  // Judged kNew.
+
+  // The step that would have been that push gave up. The next push may carry its sequence or the
+  // one after. False if that sequence is not one that may come next.
+  bool Abandon(const store::PushId& id);
+
+  // Its life is over: refuses what may still come of it. Returns what lay staged.
+  std::vector<Push> Fence(WorkerId worker);
+
+  // Null if that worker's present life has no such push staged. The pointer is good until the next
+  // call.
+  const Push* Accumulate(WorkerId worker, Sequence sequence, double weight);
+  std::optional<Push> Drop(WorkerId worker, Sequence sequence);
+
+  // The open sum becomes that version; returns it in order of accumulation.
+  const std::vector<Push>& Close(Version version);
+  // The version is published; returns its pushes and forgets them.
+  std::vector<Push> Publish(Version version);
+
+  const std::vector<Push>& open_sum() const { return open_sum_; }
+  std::vector<Push> staged() const;
+  bool is_idle() const { return staged_.empty() && open_sum_.empty() && closed_.empty(); }
+  bool HasStaged(WorkerId worker) const;
+  bool Uses(WorkerId worker, protocol::LeaseId lease) const;  // A staged push of that worker does.
+  void ForgetUnpublished();  // Staged pushes and the open sum will never be used.
+  std::string Describe() const;
+
+ private:
+  struct Life {
+    Incarnation incarnation;
+    bool is_fenced = false;
+    Sequence arrived;  // Newest that arrived; 0: none.
+    Sequence spent;    // Newest that arrived or was abandoned.
+  };
+  struct Key {
+    WorkerId worker;
+    Sequence sequence;
+    friend auto operator<=>(const Key&, const Key&) = default;
+  };
+  std::map<WorkerId, Life> lives_;
+  std::map<Key, Push> staged_;  // Of present lives only.
+  std::vector<Push> open_sum_;
+  std::map<Version, std::vector<Push>> closed_;
+};
+
+}  // namespace paceline::coordination

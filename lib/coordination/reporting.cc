@@ -1,0 +1,55 @@
+#include "lib/coordination/reporting.h"
+
+#include "lib/coordination/birth.h"
+
+namespace paceline::coordination {
+
+Status Report(const JobState& job) {
+  Status status;
+  status.phase = job.phase;
+  status.version = job.commits.published();
+  status.committed_samples = job.committed_samples;
+  status.train_samples = job.train_samples;
+  status.epoch = job.leases.has_value() ? job.leases->oldest_open() : 0;
+  status.loss = job.figures.loss;
+  status.train_accuracy = job.figures.train_accuracy;
+  status.evaluation = job.evaluation.newest;
+  status.nonfinite_pushes = job.nonfinite_pushes;
+  for (const auto& [worker, known] : job.workers) {
+    WorkerStatus& one = status.workers.emplace_back(known);
+    one.is_member = job.membership.FindWorker(worker) != nullptr;
+    if (job.leases.has_value() && job.leases->HoldsAny(worker) && !job.pushes.HasStaged(worker))
+      ++status.waiting_for;
+  }
+  if (job.phase == Phase::kBirth) status.birth_waits_for = BirthWaitsFor(job);
+  status.outcome = job.outcome;
+  status.is_success = job.is_success;
+  return status;
+}
+
+std::string DescribeJob(const JobState& job) {
+  std::string text = fmt::format("phase {} asking {} {}|", static_cast<int>(job.phase),
+                                 job.is_asking, job.later.size());
+  text += job.membership.Describe() + "|" + job.pushes.Describe() + "|" + job.commits.Describe();
+  if (job.leases.has_value()) text += "|" + job.leases->Describe();
+  const BirthState& birth = job.birth;
+  text +=
+      fmt::format("|birth {}{}{}{} {}", birth.is_configuring, birth.has_announced, birth.is_opening,
+                  birth.is_schedule_over, birth.filler.value_or(ConnectionId()));
+  for (const ShardState& shard : birth.shards) {
+    text += fmt::format(" {}{}{}", shard.is_registered, shard.is_configured, shard.is_opened);
+    if (shard.filled.has_value())
+      text += fmt::format("{}{}", shard.filled->first, shard.filled->second);
+  }
+  const EvaluationState& evaluation = job.evaluation;
+  text += fmt::format("|evaluation {} {} {}", evaluation.pinned.value_or(Version()),
+                      evaluation.asked.value_or(Version()),
+                      evaluation.newest.has_value() ? evaluation.newest->version : Version());
+  const FinishingState& finishing = job.finishing;
+  text += fmt::format("|finishing {} {} {}|told", static_cast<int>(finishing.stage),
+                      finishing.target_met.has_value(), finishing.is_without_evaluation);
+  for (const WorkerId worker : job.told) text += fmt::format(" {}", worker);
+  return text + "|" + job.outcome;
+}
+
+}  // namespace paceline::coordination

@@ -1,0 +1,140 @@
+// Defines JobState, everything that the coordinator remembers, and Turn, one Step's view of it.
+//
+// Inside lib/coordination only. The phases of a job are free functions over a Turn, one file for
+// each reason to change: asking.h, joining.h, birth.h, training.h, publishing.h, evaluating.h,
+// finishing.h.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "lib/base/time.h"
+#include "lib/coordination/commit_progress.h"
+#include "lib/coordination/coordinator.h"
+#include "lib/coordination/effect.h"
+#include "lib/coordination/fact.h"
+#include "lib/coordination/lease_ledger.h"
+#include "lib/coordination/membership.h"
+#include "lib/coordination/push_ledger.h"
+#include "lib/store/layout.h"
+
+namespace paceline::coordination {
+
+// What a shard has said of its own birth.
+struct ShardState {
+  bool is_registered = false;
+  bool is_configured = false;
+  bool is_opened = false;
+  std::optional<std::pair<WorkerId, Incarnation>> filled;
+};
+
+struct BirthState {
+  std::optional<Time> started;         // `now` of the first Step.
+  std::vector<ShardState> shards;      // By rank.
+  bool is_configuring = false;         // ConfigureShards went out.
+  bool has_announced = false;          // Every member was told Shards.
+  bool is_opening = false;             // Open went out.
+  bool is_schedule_over = false;       // schedule_timeout passed: `min` is enough.
+  std::optional<ConnectionId> filler;  // Told Fill, and still a member.
+};
+
+struct EvaluationState {
+  std::optional<Version> pinned;  // A commit was flagged, and not unpinned since.
+  std::optional<Version> asked;   // Evaluate went to the evaluator; it owes the answer.
+  Time started;                   // Of the last flagged commit; training's opening before.
+  std::optional<protocol::Evaluated> newest;
+  std::optional<store::Layout>
+      evaluator_layout;  // Of one that joined before the job's layout was known.
+};
+
+struct FinishingState {
+  enum class Stage { kQuiescing, kEvaluating, kSaving };
+  Stage stage = Stage::kQuiescing;
+  std::string reason;
+  Time quiesced;                          // What is outstanding then is given up.
+  std::optional<Time> evaluator_awaited;  // Until then one may join.
+  std::optional<Version> target_met;      // The pinned version that met the target: the final one.
+  bool is_without_evaluation = false;     // Nobody came to evaluate the final version.
+};
+
+// A member that is to be lost, once the policy has answered what it was asked before.
+struct Loss {
+  ConnectionId connection;
+  sync::LeaveReason reason = sync::LeaveReason::kDisconnected;
+  WorkerEventKind kind = WorkerEventKind::kLeft;
+  std::string detail;
+  std::optional<protocol::WorkerOrder> farewell;
+  bool is_open = true;  // The connection is still there, to be closed.
+};
+
+// Of the latest publication.
+struct CommitFigures {
+  double loss = 0;
+  double train_accuracy = 0;
+};
+
+struct JobState {
+  explicit JobState(CoordinatorOptions o)
+      : options(std::move(o)),
+        membership({options.heartbeat_period, options.silent_after}),
+        commits({options.shards, options.gradient_clip_norm}) {
+    birth.shards.resize(options.shards);
+  }
+
+  CoordinatorOptions options;
+  Phase phase = Phase::kBirth;
+  Membership membership;
+  PushLedger pushes;
+  CommitProgress commits;
+  std::optional<store::Layout> layout;  // The first worker's, as are the leases' sizes.
+  uint64_t train_samples = 0;
+  std::optional<LeaseLedger> leases;
+  BirthState birth;
+  EvaluationState evaluation;
+  FinishingState finishing;
+
+  bool is_asking = false;                             // An Observe is out, its Decided not yet in.
+  std::deque<std::variant<sync::Event, Loss>> later;  // In order, for when it is.
+  std::set<WorkerId> told;                            // Whom the policy believes to be members.
+
+  uint64_t committed_samples = 0;  // Of published versions.
+  uint64_t decided_samples = 0;    // Of all commits asked for.
+  CommitFigures figures;
+  uint64_t nonfinite_pushes = 0;
+  std::set<WorkerId> nonfinite_workers;  // Since the last commit.
+  std::map<WorkerId, WorkerStatus> workers;
+  std::string outcome;
+  bool is_success = false;
+};
+
+// One owner, for the length of one Step.
+struct Turn {
+  JobState& job;
+  Time now;
+  std::vector<Effect>& effects;
+
+  void Send(ConnectionId to, protocol::WorkerOrder order) const {
+    effects.push_back(SendWorker{to, std::move(order)});
+  }
+  // Each order to every shard in rank order.
+  void SendShards(const CommitProgress::Orders& orders) const {
+    for (const protocol::ShardOrder& order : orders) {
+      for (uint64_t rank = 0; rank < job.options.shards; ++rank)
+        effects.push_back(SendShard{ShardId(rank), order});
+    }
+  }
+  void Order(protocol::ShardOrder order) const {
+    CommitProgress::Orders out;
+    job.commits.Give(std::move(order), out);
+    SendShards(out);
+  }
+};
+
+}  // namespace paceline::coordination

@@ -1,0 +1,189 @@
+// Defines Job, for tests: a Coordinator with a real policy and the memory of all its effects.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lib/coordination/coordinator.h"
+#include "lib/sync/policy_factory.h"
+
+namespace paceline::coordination::testing {
+
+// A model of one parameter with so many numbers.
+inline store::Layout Model(int64_t numbers = 4) {
+  return *store::Layout::Create(
+      {{"w", {numbers}, store::DataType::kFloat32, store::TensorKind::kParameter}});
+}
+
+class Job {
+ public:
+  explicit Job(CoordinatorOptions options, sync::Scheme scheme = sync::Scheme::kBsp)
+      : coordinator(options), options_(options), scheme_(scheme) {}
+
+  Coordinator coordinator;
+  Time now{Seconds(100)};
+  std::vector<Effect> effects;  // All there ever were, Observe included.
+  std::unique_ptr<sync::Policy> policy;
+  uint64_t samples = 16;  // Of the training set.
+
+  void Step(const Fact& fact) {
+    size_t at = effects.size();
+    coordinator.Step(fact, now, effects);
+    for (; at < effects.size(); ++at) {
+      if (const auto* opened = std::get_if<TrainingOpened>(&effects[at]))
+        MakePolicy(opened->workers);
+      if (const auto* observe = std::get_if<Observe>(&effects[at])) {
+        Decided decided;
+        policy->Observe(observe->event, now, decided.decisions);
+        coordinator.Step(decided, now, effects);
+      }
+    }
+  }
+
+  void Say(uint64_t shard, protocol::ShardMessage message) {
+    Step(ShardSaid{ShardId(shard), std::move(message)});
+  }
+  void Hear(uint64_t connection, protocol::WorkerMessage message) {
+    Step(WorkerSaid{ConnectionId(connection), std::move(message)});
+  }
+  void Register(uint64_t shard) { Say(shard, protocol::Register{ShardId(shard), "unix:/s"}); }
+  void Join(uint64_t connection, uint64_t worker) {
+    Hear(connection, protocol::Join{protocol::Role::kWorker, WorkerId(worker), Model(), samples});
+  }
+  void JoinEvaluator(uint64_t connection) {
+    Hear(connection, protocol::Join{protocol::Role::kEvaluator, WorkerId(), Model(), 0});
+  }
+
+  // Joins (connection, worker) and brings the shards to Configured, or on to the opening of version
+  // 0.
+  void Configured(const std::vector<std::pair<uint64_t, uint64_t>>& joins) {
+    for (uint64_t s = 0; s < options_.shards; ++s) Register(s);
+    for (const auto& [connection, worker] : joins) Join(connection, worker);
+    for (uint64_t s = 0; s < options_.shards; ++s) Say(s, protocol::Configured{});
+  }
+  void Opened(const std::vector<std::pair<uint64_t, uint64_t>>& joins) {
+    Configured(joins);
+    for (uint64_t s = 0; s < options_.shards; ++s) {
+      Say(s, protocol::Filled{WorkerId(joins.front().second), Incarnation(1)});
+    }
+    for (uint64_t s = 0; s < options_.shards; ++s) Say(s, protocol::Opened{});
+  }
+
+  void Committed(uint64_t shard, uint64_t version) {
+    Say(shard, protocol::Committed{Version(version), {1.0, double(shard)}});
+  }
+  void CommittedEverywhere(uint64_t version) {
+    for (uint64_t s = 0; s < options_.shards; ++s) Committed(s, version);
+  }
+
+  // What the connection was last released to, done.
+  protocol::PushDone Answer(uint64_t connection) {
+    const auto released = Sent<protocol::Released>(connection);
+    protocol::PushDone done;
+    done.generation = options_.generation;
+    done.sequence = Sequence(static_cast<uint64_t>(SentCount<protocol::Released>(connection)));
+    done.based_on = released.version;
+    done.leases = {released.lease.id};
+    for (const auto& range : released.lease.ranges)
+      done.samples += static_cast<uint32_t>(range.size());
+    done.gradient.loss = 0.5;
+    return done;
+  }
+  void PushFor(uint64_t connection) { Hear(connection, Answer(connection)); }
+
+  // Time passes in one leap, or beat by beat for those that live.
+  void Pass(Duration duration) {
+    now += duration;
+    Step(DeadlineReached{});
+  }
+  void PassBeating(Duration duration, const std::vector<uint64_t>& connections) {
+    for (const Time end = now + duration; now < end;) {
+      now += Seconds(1);
+      for (const uint64_t connection : connections) Hear(connection, protocol::Heartbeat{});
+      Step(DeadlineReached{});
+    }
+  }
+
+  template <class E>
+  std::optional<E> Find() const {
+    for (auto effect = effects.rbegin(); effect != effects.rend(); ++effect) {
+      if (const E* found = std::get_if<E>(&*effect)) return *found;
+    }
+    return std::nullopt;
+  }
+  template <class E>
+  bool Has() const {
+    return Find<E>().has_value();
+  }
+  template <class E>
+  E Last() const {
+    return Find<E>().value();
+  }
+
+  // Orders of kind M to that connection, oldest first.
+  template <class M>
+  std::vector<M> AllSent(uint64_t connection) const {
+    std::vector<M> all;
+    for (const Effect& effect : effects) {
+      const auto* send = std::get_if<SendWorker>(&effect);
+      if (send == nullptr || send->connection != ConnectionId(connection)) continue;
+      if (const M* order = std::get_if<M>(&send->order)) all.push_back(*order);
+    }
+    return all;
+  }
+  template <class M>
+  int SentCount(uint64_t connection) const {
+    return static_cast<int>(AllSent<M>(connection).size());
+  }
+  template <class M>
+  bool WasSent(uint64_t connection) const {
+    return SentCount<M>(connection) > 0;
+  }
+  template <class M>
+  M Sent(uint64_t connection) const {
+    return AllSent<M>(connection).at(AllSent<M>(connection).size() - 1);
+  }
+
+  // Orders of kind M to shard 0, oldest first.
+  template <class M>
+  std::vector<M> AllOrdered(uint64_t shard = 0) const {
+    std::vector<M> all;
+    for (const Effect& effect : effects) {
+      const auto* send = std::get_if<SendShard>(&effect);
+      if (send == nullptr || send->shard != ShardId(shard)) continue;
+      if (const M* order = std::get_if<M>(&send->order)) all.push_back(*order);
+    }
+    return all;
+  }
+  template <class M>
+  bool Ordered() const {
+    return !AllOrdered<M>().empty();
+  }
+
+  bool WasClosed(uint64_t connection) const {
+    for (const Effect& effect : effects) {
+      const auto* close = std::get_if<CloseWorker>(&effect);
+      if (close != nullptr && close->connection == ConnectionId(connection)) return true;
+    }
+    return false;
+  }
+  std::string outcome() const { return coordinator.status().outcome; }
+
+ private:
+  void MakePolicy(uint32_t workers) {
+    sync::PolicySpec spec;
+    spec.scheme = scheme_;
+    spec.global_batch_size = options_.global_batch_size;
+    spec.workers_expected = workers;
+    spec.is_deterministic = options_.is_deterministic;
+    policy = *sync::MakePolicy(spec);
+  }
+
+  CoordinatorOptions options_;
+  sync::Scheme scheme_;
+};
+
+}  // namespace paceline::coordination::testing
