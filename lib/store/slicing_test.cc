@@ -107,18 +107,13 @@ Result Train(uint64_t seed, uint32_t shards) {
 }
 
 TEST(SlicingTest, AnyNumberOfShardsGivesTheSameBits) {
-  for (uint64_t seed = 1; seed <= 12; ++seed) {
+  for (uint64_t seed = 1; seed <= 8; ++seed) {
     const Result one = Train(seed, 1);
+    ASSERT_FALSE(one.norms.empty());
     for (const uint32_t shards : {2, 3, 4, 13}) {
       EXPECT_TRUE(Train(seed, shards) == one) << "seed " << seed << ", " << shards << " shards";
     }
   }
-}
-
-TEST(SlicingTest, BlockNormsOfThePartsAreThoseOfTheWhole) {
-  const Result one = Train(3, 1), four = Train(3, 4);
-  ASSERT_FALSE(one.norms.empty());
-  EXPECT_EQ(one.norms, four.norms);
 }
 
 }  // namespace
