@@ -1,4 +1,5 @@
-// Defines Observation: what a shell of the planner sees of a job's processes and has recorded about it.
+// Defines Observation: what a shell of the planner sees of a job's processes and has recorded about
+// it.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +16,13 @@ namespace paceline::job {
 enum class ProcessState { kPending, kRunning, kExited };
 PACELINE_WORDS(ProcessState, "Pending", "Running", "Exited")
 
-// A process exits with this when starting it again is of no use: its arguments, model or data are wrong.
+// A process exits with this when starting it again is of no use: its arguments, model or data are
+// wrong.
 inline constexpr int kExitCannotWork = 2;
 
-// One process or pod. A process that was stopped by a plan is reported with `is_stopping` until it is gone, and
-// then no more; one that ended by itself is reported as kExited until it is started again or the job is over.
+// One process or pod. A process that was stopped by a plan is reported with `is_stopping` until it
+// is gone, and then no more; one that ended by itself is reported as kExited until it is started
+// again or the job is over.
 struct SeenProcess {
   std::string name;  // As in its Start.
   Role role = Role::kWorker;
@@ -27,10 +30,10 @@ struct SeenProcess {
   ProcessState state = ProcessState::kPending;
   bool is_stopping = false;
 
-  Time started_at;         // Of this start.
-  Time ended_at;           // kExited only.
-  int exit_code = 0;       // kExited only. The coordinator exits with 0 only when training succeeded.
-  int signal = 0;          // kExited only: what killed it, or 0.
+  Time started_at;    // Of this start.
+  Time ended_at;      // kExited only.
+  int exit_code = 0;  // kExited only. The coordinator exits with 0 only when training succeeded.
+  int signal = 0;     // kExited only: what killed it, or 0.
   bool is_disruption = false;  // kExited only: evicted, preempted, its node lost.
 
   int64_t attempt = 0;   // As in its Start.

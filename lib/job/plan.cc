@@ -8,23 +8,26 @@
 
 namespace paceline::job {
 
-Plan PlanJob(const TrainingJob& job, const Observation& seen, Time now, const PlanOptions& options) {
+Plan PlanJob(const TrainingJob& job, const Observation& seen, Time now,
+             const PlanOptions& options) {
   Draft draft(job, seen, now, options);
   if (Holds(seen.status, ConditionType::kSucceeded)) draft.verdict = Verdict::kSucceeded;
   if (Holds(seen.status, ConditionType::kFailed)) draft.verdict = Verdict::kFailed;
   // Each is asked only while those before it let the job go on; cleanup, only when they do not.
-  for (const auto judge : {JudgeSuspend, JudgeDeadline, JudgeFailure, JudgeSuccess, JudgeScale, JudgeRestart,
-                           JudgeStragglers}) {
+  for (const auto judge : {JudgeSuspend, JudgeDeadline, JudgeFailure, JudgeSuccess, JudgeScale,
+                           JudgeRestart, JudgeStragglers}) {
     if (draft.verdict == Verdict::kGoesOn) judge(draft);
   }
-  if (draft.verdict == Verdict::kSucceeded || draft.verdict == Verdict::kFailed) JudgeCleanup(draft);
+  if (draft.verdict == Verdict::kSucceeded || draft.verdict == Verdict::kFailed)
+    JudgeCleanup(draft);
   WriteStatus(draft);
   return std::move(draft.plan);
 }
 
 const Condition* FindCondition(const JobStatus& status, ConditionType type) {
-  const auto found = std::find_if(status.conditions.begin(), status.conditions.end(),
-                                  [&](const Condition& condition) { return condition.type == type; });
+  const auto found =
+      std::find_if(status.conditions.begin(), status.conditions.end(),
+                   [&](const Condition& condition) { return condition.type == type; });
   return found == status.conditions.end() ? nullptr : &*found;
 }
 
@@ -39,8 +42,8 @@ bool IsFinished(const JobStatus& status) {
 
 std::string ToString(const Action& action) {
   if (const Start* start = std::get_if<Start>(&action)) {
-    return fmt::format("start {} generation={} attempt={} failures={}", start->name, start->generation_start,
-                       start->attempt, start->failures);
+    return fmt::format("start {} generation={} attempt={} failures={}", start->name,
+                       start->generation_start, start->attempt, start->failures);
   }
   const Stop& stop = std::get<Stop>(action);
   return fmt::format("stop {} {}", stop.name, ToWord(stop.reason));

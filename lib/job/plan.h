@@ -1,10 +1,10 @@
-// Decides which processes of a job should exist and what its status is: one pure function for the operator and
-// for a laptop.
+// Decides which processes of a job should exist and what its status is: one pure function for the
+// operator and for a laptop.
 //
 // A shell observes, plans, applies, and does so again when something changed or at `look_again`:
 //   const Plan plan = PlanJob(job, Observe(), now);
-//   Record(plan.status);             // Before the actions: it holds the number of the coordinator's life.
-//   for (const Action& action : plan.actions) Apply(action);
+//   Record(plan.status);             // Before the actions: it holds the number of the
+//   coordinator's life. for (const Action& action : plan.actions) Apply(action);
 #pragma once
 
 #include <optional>
@@ -25,12 +25,13 @@ struct Start {
   Role role = Role::kWorker;
   int64_t index = 0;
   uint64_t generation_start = 0;  // The coordinator's life that it belongs to.
-  int64_t attempt = 0;            // Starts of this name before; the shell hands it back in SeenProcess.
-  int64_t failures = 0;           // Failures that still count against it; handed back too.
+  int64_t attempt = 0;   // Starts of this name before; the shell hands it back in SeenProcess.
+  int64_t failures = 0;  // Failures that still count against it; handed back too.
   friend bool operator==(const Start&, const Start&) = default;
 };
 
-// Asks a process to end, and ends it after `grace`. Of an exited one: takes away what is left of it.
+// Asks a process to end, and ends it after `grace`. Of an exited one: takes away what is left of
+// it.
 struct Stop {
   std::string name;
   Duration grace{};
@@ -59,17 +60,19 @@ struct Plan {
 };
 
 struct PlanOptions {
-  bool can_recover_shards = false;             // Otherwise a lost parameter server fails the job.
-  Duration backoff_min = std::chrono::seconds(1);     // Before the first restart; doubles with each failure...
+  bool can_recover_shards = false;  // Otherwise a lost parameter server fails the job.
+  Duration backoff_min =
+      std::chrono::seconds(1);  // Before the first restart; doubles with each failure...
   Duration backoff_max = std::chrono::minutes(5);     // ...up to this.
   Duration healthy_after = std::chrono::minutes(10);  // Running this long forgets past failures.
   Duration stop_grace = std::chrono::seconds(30);
 };
 
-// Complete: the whole plan every time, from what is seen alone. Level-based: a lost or doubled call changes
-// nothing but the time. Facts that make no sense are answered by a plan with a reason. The job is a valid one
-// with its defaults.
-Plan PlanJob(const TrainingJob& job, const Observation& seen, Time now, const PlanOptions& options = {});
+// Complete: the whole plan every time, from what is seen alone. Level-based: a lost or doubled call
+// changes nothing but the time. Facts that make no sense are answered by a plan with a reason. The
+// job is a valid one with its defaults.
+Plan PlanJob(const TrainingJob& job, const Observation& seen, Time now,
+             const PlanOptions& options = {});
 
 // True once Succeeded or Failed holds; it then holds for ever.
 bool IsFinished(const JobStatus& status);

@@ -48,7 +48,7 @@ void CheckOptimizer(const Optimizer& optimizer, Findings& findings) {
 
 void CheckLearningRate(const Training& training, Findings& findings) {
   const LearningRate& rate = training.learning_rate;
-  const Stop& stop = training.stop;
+  const StopRule& stop = training.stop;
   if (rate.schedule == Schedule::kCosine || rate.schedule == Schedule::kLinear) {
     if (!stop.max_epochs && !stop.max_steps) {
       findings.Add("spec.training.learningRate.schedule",
@@ -72,7 +72,7 @@ void CheckLearningRate(const Training& training, Findings& findings) {
 }
 
 void CheckStop(const JobSpec& spec, Findings& findings) {
-  const Stop& stop = spec.training.stop;
+  const StopRule& stop = spec.training.stop;
   if (!stop.max_epochs && !stop.max_steps && !stop.target) {
     findings.Add("spec.training.stop", "must have maxEpochs, maxSteps or target: got none of them");
   }

@@ -102,7 +102,7 @@ void Fields(V& visit, Target& target) {
 }
 
 template <class V>
-void Fields(V& visit, Stop& stop) {
+void Fields(V& visit, StopRule& stop) {
   visit("maxEpochs", stop.max_epochs,
         Note{.text = "passes over the training data", .min = 1, .max = kCountMax});
   visit("maxSteps", stop.max_steps, Note{.text = "commits", .min = 1, .max = kCountMax});

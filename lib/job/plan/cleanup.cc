@@ -13,7 +13,8 @@ void JudgeCleanup(Draft& draft) {
     draft.End(process, PlanReason::kJobFinished);
   }
   if (!policy.ttl_seconds_after_finished || !draft.plan.status.completion_time) return;
-  const Time expiry = *draft.plan.status.completion_time + std::chrono::seconds(*policy.ttl_seconds_after_finished);
+  const Time expiry =
+      *draft.plan.status.completion_time + std::chrono::seconds(*policy.ttl_seconds_after_finished);
   draft.plan.is_expired = draft.now >= expiry;
   if (!draft.plan.is_expired) draft.LookAgain(expiry);
 }

@@ -11,7 +11,8 @@ namespace {
 std::vector<WantedProcess> Wanted(const TrainingJob& job) {
   std::vector<WantedProcess> wanted;
   const auto want = [&](Role role, int64_t count) {
-    for (int64_t i = 0; i < count; ++i) wanted.push_back({ProcessName(job.metadata.name, role, i), role, i});
+    for (int64_t i = 0; i < count; ++i)
+      wanted.push_back({ProcessName(job.metadata.name, role, i), role, i});
   };
   want(Role::kParameterServer, job.spec.parameter_server.shards);
   want(Role::kWorker, job.spec.workers.replicas);
@@ -28,7 +29,8 @@ const CoordinatorReport* CurrentReport(const Observation& seen) {
 
 }  // namespace
 
-Draft::Draft(const TrainingJob& the_job, const Observation& observation, Time at, const PlanOptions& chosen)
+Draft::Draft(const TrainingJob& the_job, const Observation& observation, Time at,
+             const PlanOptions& chosen)
     : job(the_job),
       seen(observation),
       now(at),
@@ -47,13 +49,15 @@ const SeenProcess* Draft::Find(const std::string& name) const {
 bool Draft::CoordinatorSucceeded() const {
   if (report != nullptr && report->phase == TrainingPhase::kSucceeded) return true;
   const SeenProcess* coordinator = Find(wanted.front().name);
-  return coordinator != nullptr && coordinator->state == ProcessState::kExited && !coordinator->is_stopping &&
-         !coordinator->is_disruption && coordinator->exit_code == 0 && coordinator->signal == 0;
+  return coordinator != nullptr && coordinator->state == ProcessState::kExited &&
+         !coordinator->is_stopping && !coordinator->is_disruption && coordinator->exit_code == 0 &&
+         coordinator->signal == 0;
 }
 
 std::string Draft::DescribeExit(const SeenProcess& process) const {
   if (process.is_disruption) return fmt::format("{} was disrupted", process.name);
-  if (process.signal != 0) return fmt::format("{} was killed by signal {}", process.name, process.signal);
+  if (process.signal != 0)
+    return fmt::format("{} was killed by signal {}", process.name, process.signal);
   return fmt::format("{} exited with code {}", process.name, process.exit_code);
 }
 
@@ -61,7 +65,8 @@ void Draft::Begin(const WantedProcess& process, int64_t attempt, int64_t failure
   const bool is_coordinator = process.role == Role::kParameterServer && process.index == 0;
   if (is_coordinator) ++plan.status.coordinator_starts;
   plan.actions.emplace_back(Start{process.name, process.role, process.index,
-                                  static_cast<uint64_t>(plan.status.coordinator_starts), attempt, failures});
+                                  static_cast<uint64_t>(plan.status.coordinator_starts), attempt,
+                                  failures});
 }
 
 void Draft::End(const SeenProcess& process, PlanReason reason) {
@@ -73,18 +78,21 @@ void Draft::Conclude(Verdict how, PlanReason reason, std::string message) {
   const bool is_success = how == Verdict::kSucceeded;
   plan.status.completion_time = now;
   Report(is_success ? EventType::kNormal : EventType::kWarning, reason, message);
-  SetCondition(is_success ? ConditionType::kSucceeded : ConditionType::kFailed, ConditionStatus::kTrue, reason,
-               std::move(message));
+  SetCondition(is_success ? ConditionType::kSucceeded : ConditionType::kFailed,
+               ConditionStatus::kTrue, reason, std::move(message));
 }
 
-void Draft::SetCondition(ConditionType type, ConditionStatus status, PlanReason reason, std::string message) {
+void Draft::SetCondition(ConditionType type, ConditionStatus status, PlanReason reason,
+                         std::string message) {
   std::vector<Condition>& conditions = plan.status.conditions;
-  auto place = std::find_if(conditions.begin(), conditions.end(), [&](const Condition& c) { return c.type == type; });
+  auto place = std::find_if(conditions.begin(), conditions.end(),
+                            [&](const Condition& c) { return c.type == type; });
   if (place == conditions.end()) {
     Condition fresh;
     fresh.type = type;
     // In the order of the enum, so that a status reads the same every time.
-    place = std::find_if(conditions.begin(), conditions.end(), [&](const Condition& c) { return c.type > type; });
+    place = std::find_if(conditions.begin(), conditions.end(),
+                         [&](const Condition& c) { return c.type > type; });
     place = conditions.insert(place, fresh);
   }
   if (place->status != status || !place->last_transition_time) place->last_transition_time = now;

@@ -21,7 +21,8 @@ enum class Verdict { kGoesOn, kSuspended, kSucceeded, kFailed };
 // One owner at a time. Keeps references to what it is made from.
 class Draft {
  public:
-  Draft(const TrainingJob& the_job, const Observation& observation, Time at, const PlanOptions& chosen);
+  Draft(const TrainingJob& the_job, const Observation& observation, Time at,
+        const PlanOptions& chosen);
 
   const TrainingJob& job;
   const Observation& seen;
@@ -43,7 +44,8 @@ class Draft {
   void End(const SeenProcess& process, PlanReason reason);
   // Ends the job; later judgements add nothing but clean up.
   void Conclude(Verdict how, PlanReason reason, std::string message);
-  void SetCondition(ConditionType type, ConditionStatus status, PlanReason reason, std::string message);
+  void SetCondition(ConditionType type, ConditionStatus status, PlanReason reason,
+                    std::string message);
   void Report(EventType type, PlanReason reason, std::string message);
   void LookAgain(Time at);
 
@@ -54,8 +56,8 @@ class Draft {
 // Whether a process ended by its own fault.
 bool IsFailure(const SeenProcess& process);
 
-// Failures of `process` that count: those before its present start, unless it has run long enough to be forgiven,
-// and its present end.
+// Failures of `process` that count: those before its present start, unless it has run long enough
+// to be forgiven, and its present end.
 int64_t CountFailures(const SeenProcess& process, Time now, Duration healthy_after);
 
 }  // namespace paceline::job

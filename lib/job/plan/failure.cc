@@ -27,9 +27,11 @@ bool JudgeParameterServers(Draft& draft) {
 
 bool JudgeHopeless(Draft& draft) {
   for (const SeenProcess& process : draft.seen.processes) {
-    if (!IsFailure(process) || process.signal != 0 || process.exit_code != kExitCannotWork) continue;
+    if (!IsFailure(process) || process.signal != 0 || process.exit_code != kExitCannotWork)
+      continue;
     draft.Conclude(Verdict::kFailed, PlanReason::kCannotWork,
-                   fmt::format("{}: starting it again is of no use; its log says why", draft.DescribeExit(process)));
+                   fmt::format("{}: starting it again is of no use; its log says why",
+                               draft.DescribeExit(process)));
     return true;
   }
   return false;
@@ -40,13 +42,15 @@ void JudgeBackoffLimit(Draft& draft) {
   const SeenProcess* last = nullptr;
   for (const SeenProcess& process : draft.seen.processes) {
     failures += CountFailures(process, draft.now, draft.options.healthy_after);
-    if (IsFailure(process) && (last == nullptr || process.ended_at > last->ended_at)) last = &process;
+    if (IsFailure(process) && (last == nullptr || process.ended_at > last->ended_at))
+      last = &process;
   }
   draft.plan.status.failures = failures;
   const int64_t limit = draft.job.spec.run_policy.backoff_limit;
   if (failures <= limit || last == nullptr) return;
   draft.Conclude(Verdict::kFailed, PlanReason::kBackoffLimitExceeded,
-                 fmt::format("{}: failure {}, backoffLimit allows {}", draft.DescribeExit(*last), failures, limit));
+                 fmt::format("{}: failure {}, backoffLimit allows {}", draft.DescribeExit(*last),
+                             failures, limit));
 }
 
 }  // namespace
@@ -54,8 +58,9 @@ void JudgeBackoffLimit(Draft& draft) {
 void JudgeFailure(Draft& draft) {
   if (draft.CoordinatorSucceeded()) return;
   if (draft.report != nullptr && draft.report->phase == TrainingPhase::kFailed) {
-    return draft.Conclude(Verdict::kFailed, PlanReason::kTrainingFailed,
-                          draft.report->message.empty() ? "the coordinator gave up" : draft.report->message);
+    return draft.Conclude(
+        Verdict::kFailed, PlanReason::kTrainingFailed,
+        draft.report->message.empty() ? "the coordinator gave up" : draft.report->message);
   }
   if (JudgeHopeless(draft) || JudgeParameterServers(draft)) return;
   JudgeBackoffLimit(draft);

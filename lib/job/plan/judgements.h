@@ -5,15 +5,17 @@
 
 namespace paceline::job {
 
-void JudgeSuspend(Draft& draft);     // runPolicy.suspend: stop all; the start time counts anew afterwards.
-void JudgeDeadline(Draft& draft);    // activeDeadlineSeconds.
-void JudgeFailure(Draft& draft);     // backoffLimit, a lost parameter server, a coordinator that gave up.
+void JudgeSuspend(
+    Draft& draft);  // runPolicy.suspend: stop all; the start time counts anew afterwards.
+void JudgeDeadline(Draft& draft);  // activeDeadlineSeconds.
+void JudgeFailure(
+    Draft& draft);  // backoffLimit, a lost parameter server, a coordinator that gave up.
 void JudgeSuccess(Draft& draft);     // The coordinator says that it is done.
 void JudgeScale(Draft& draft);       // Start what is missing, stop what is too many.
 void JudgeRestart(Draft& draft);     // Start again what ended, after a backoff.
 void JudgeStragglers(Draft& draft);  // stragglerPolicy.action Replace.
 void JudgeCleanup(Draft& draft);     // A finished job: cleanPodPolicy, ttlSecondsAfterFinished.
 
-void WriteStatus(Draft& draft);      // Counts, conditions and the one word for it all.
+void WriteStatus(Draft& draft);  // Counts, conditions and the one word for it all.
 
 }  // namespace paceline::job

@@ -1,4 +1,5 @@
-// Defines PlanReason: one vocabulary for why a plan says what it says, in conditions, events, actions and logs.
+// Defines PlanReason: one vocabulary for why a plan says what it says, in conditions, events,
+// actions and logs.
 #pragma once
 
 #include "lib/job/words.h"
@@ -6,20 +7,20 @@
 namespace paceline::job {
 
 enum class PlanReason {
-  kJobSeen,               // Created: the first plan was made.
-  kNotYet,                // A condition that nothing speaks for so far.
-  kStarting,              // Processes are wanted that do not run yet.
-  kTraining,              // The coordinator says that steps are made.
-  kAllRunning,            // Every wanted process runs.
-  kProcessesMissing,      // Some wanted processes do not run.
-  kWorkersMissing,        // Training goes on with fewer workers than wanted.
-  kProcessFailed,         // A process ended by its own fault, and is started again.
-  kProcessDisrupted,      // A process ended by no fault of its own, and is started again.
-  kProcessFinished,       // A process ended well though the job goes on, and is started again.
-  kSuspended,             // spec.runPolicy.suspend is true.
-  kResumed,               // It no longer is.
-  kScaledDown,            // More workers run than wanted.
-  kStraggler,             // A worker is slower than stragglerPolicy allows.
+  kJobSeen,           // Created: the first plan was made.
+  kNotYet,            // A condition that nothing speaks for so far.
+  kStarting,          // Processes are wanted that do not run yet.
+  kTraining,          // The coordinator says that steps are made.
+  kAllRunning,        // Every wanted process runs.
+  kProcessesMissing,  // Some wanted processes do not run.
+  kWorkersMissing,    // Training goes on with fewer workers than wanted.
+  kProcessFailed,     // A process ended by its own fault, and is started again.
+  kProcessDisrupted,  // A process ended by no fault of its own, and is started again.
+  kProcessFinished,   // A process ended well though the job goes on, and is started again.
+  kSuspended,         // spec.runPolicy.suspend is true.
+  kResumed,           // It no longer is.
+  kScaledDown,        // More workers run than wanted.
+  kStraggler,         // A worker is slower than stragglerPolicy allows.
   kNoStraggler,
   kDeadlineExceeded,      // activeDeadlineSeconds.
   kBackoffLimitExceeded,  // backoffLimit.
@@ -27,7 +28,7 @@ enum class PlanReason {
   kParameterServerLost,   // And this program cannot bring one back.
   kTrainingFailed,        // The coordinator gave up.
   kTrainingSucceeded,
-  kJobFinished,           // Processes are stopped because the job is over.
+  kJobFinished,  // Processes are stopped because the job is over.
 };
 PACELINE_WORDS(PlanReason, "JobSeen", "NotYet", "Starting", "Training", "AllRunning",
                "ProcessesMissing", "WorkersMissing", "ProcessFailed", "ProcessDisrupted",

@@ -18,8 +18,8 @@ PlanReason ReasonOf(const SeenProcess& process) {
   return IsFailure(process) ? PlanReason::kProcessFailed : PlanReason::kProcessFinished;
 }
 
-// Whether a process that ended well is needed again. Around the end of training everybody ends well, so only the
-// word of the coordinator that training goes on counts.
+// Whether a process that ended well is needed again. Around the end of training everybody ends
+// well, so only the word of the coordinator that training goes on counts.
 bool IsNeeded(const Draft& draft, const SeenProcess& process) {
   if (ReasonOf(process) != PlanReason::kProcessFinished) return true;
   return process.role != Role::kParameterServer && draft.report != nullptr;
@@ -30,7 +30,8 @@ bool IsNeeded(const Draft& draft, const SeenProcess& process) {
 void JudgeRestart(Draft& draft) {
   for (const WantedProcess& wanted : draft.wanted) {
     const SeenProcess* process = draft.Find(wanted.name);
-    if (process == nullptr || process->state != ProcessState::kExited || process->is_stopping) continue;
+    if (process == nullptr || process->state != ProcessState::kExited || process->is_stopping)
+      continue;
     if (!IsNeeded(draft, *process)) continue;
     const int64_t failures = CountFailures(*process, draft.now, draft.options.healthy_after);
     const Time ready = process->ended_at + Backoff(failures, draft.options);
@@ -40,8 +41,8 @@ void JudgeRestart(Draft& draft) {
     }
     draft.Begin(wanted, process->attempt + 1, failures);
     const PlanReason reason = ReasonOf(*process);
-    draft.Report(reason == PlanReason::kProcessFinished ? EventType::kNormal : EventType::kWarning, reason,
-                 fmt::format("{}; it is started again", draft.DescribeExit(*process)));
+    draft.Report(reason == PlanReason::kProcessFinished ? EventType::kNormal : EventType::kWarning,
+                 reason, fmt::format("{}; it is started again", draft.DescribeExit(*process)));
   }
 }
 

@@ -9,9 +9,9 @@ void JudgeScale(Draft& draft) {
     if (draft.Find(wanted.name) == nullptr) draft.Begin(wanted, 0, 0);
   }
   for (const SeenProcess& process : draft.seen.processes) {
-    const bool is_wanted = std::any_of(draft.wanted.begin(), draft.wanted.end(), [&](const WantedProcess& wanted) {
-      return wanted.name == process.name;
-    });
+    const bool is_wanted =
+        std::any_of(draft.wanted.begin(), draft.wanted.end(),
+                    [&](const WantedProcess& wanted) { return wanted.name == process.name; });
     if (!is_wanted && !process.is_stopping) draft.End(process, PlanReason::kScaledDown);
   }
 }

@@ -4,7 +4,8 @@ namespace paceline::job {
 
 void JudgeSuccess(Draft& draft) {
   if (!draft.CoordinatorSucceeded()) return;
-  draft.Conclude(Verdict::kSucceeded, PlanReason::kTrainingSucceeded, "the model is trained and saved");
+  draft.Conclude(Verdict::kSucceeded, PlanReason::kTrainingSucceeded,
+                 "the model is trained and saved");
 }
 
 }  // namespace paceline::job

@@ -72,11 +72,11 @@ struct Target {
   friend bool operator==(const Target&, const Target&) = default;
 };
 
-struct Stop {  // Whatever comes first. At least one is there in a valid job.
+struct StopRule {  // Whatever comes first. At least one is there in a valid job.
   std::optional<int64_t> max_epochs;
   std::optional<int64_t> max_steps;
   std::optional<Target> target;
-  friend bool operator==(const Stop&, const Stop&) = default;
+  friend bool operator==(const StopRule&, const StopRule&) = default;
 };
 
 struct Training {
@@ -85,7 +85,7 @@ struct Training {
   Optimizer optimizer;
   LearningRate learning_rate;
   std::optional<double> gradient_clip_norm;
-  Stop stop;
+  StopRule stop;
   int64_t seed = 0;
   bool deterministic = false;
   friend bool operator==(const Training&, const Training&) = default;

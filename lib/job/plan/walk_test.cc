@@ -1,0 +1,165 @@
+// Walks random lives of small jobs through the planner and a shell that keeps the contract of
+// plan.h.
+#include <algorithm>
+#include <map>
+#include <random>
+
+#include <gtest/gtest.h>
+
+#include "lib/job/plan.h"
+#include "lib/job/plan/scenes.h"
+
+namespace paceline::job {
+namespace {
+
+using namespace paceline::job::testing;  // NOLINT: scenes are this test's language.
+
+class World {
+ public:
+  explicit World(uint64_t seed) : random_(seed) {
+    job_ = SmallJob();
+    job_.spec.parameter_server.shards = 1 + Below(2);
+    job_.spec.workers.replicas = 1 + Below(3);
+    job_.spec.run_policy.backoff_limit = Below(6);
+    if (Below(3) == 0) job_.spec.run_policy.active_deadline_seconds = 1 + Below(300);
+    if (Below(2) == 0) job_.spec.workers.straggler_policy.action = StragglerAction::kReplace;
+    job_.spec.run_policy.clean_pod_policy = static_cast<CleanPodPolicy>(Below(2));
+    options_.can_recover_shards = Below(2) == 0;
+  }
+
+  std::string Run() {
+    for (int round = 0; round < 400 && !::testing::Test::HasFatalFailure(); ++round) {
+      const bool is_calm =
+          round > 200;  // From here on nothing bad happens, and training comes to its end.
+      Plan();
+      const bool leaves_rest = job_.spec.run_policy.clean_pod_policy == CleanPodPolicy::kRunning;
+      const bool is_clean =
+          std::all_of(seen_.processes.begin(), seen_.processes.end(), [&](const SeenProcess& p) {
+            return leaves_rest && p.state == ProcessState::kExited && !p.is_stopping;
+          });
+      if (IsFinished(seen_.status) && is_clean) return seen_.status.state;
+      for (int i = Below(4); i > 0; --i) Happen(is_calm);
+      now_ += Seconds(is_calm ? 10 : 0.1 * static_cast<double>(Below(100)));
+    }
+    ADD_FAILURE() << "not over and clean: " << seen_.status.state;
+    return seen_.status.state;
+  }
+
+ private:
+  int64_t Below(int64_t limit) {
+    return static_cast<int64_t>(random_() % static_cast<uint64_t>(limit));
+  }
+
+  void Plan() {
+    if (seen_.coordinator)
+      seen_.coordinator->generation_start = static_cast<uint64_t>(seen_.status.coordinator_starts);
+    const bool was_finished = IsFinished(seen_.status);
+    const JobStatus before = seen_.status;
+    const paceline::job::Plan plan = PlanJob(job_, seen_, now_, options_);
+    const paceline::job::Plan same = PlanJob(job_, seen_, now_, options_);
+    ASSERT_TRUE(plan.actions == same.actions && plan.status == same.status &&
+                plan.events == same.events);
+    ASSERT_GT(plan.look_again.value_or(now_ + Seconds(1)), now_);
+    for (ConditionType type : {ConditionType::kSucceeded, ConditionType::kFailed}) {
+      ASSERT_TRUE(!Holds(before, type) || Holds(plan.status, type));
+    }
+    ASSERT_FALSE(Holds(plan.status, ConditionType::kSucceeded) &&
+                 Holds(plan.status, ConditionType::kFailed));
+    ASSERT_GE(plan.status.coordinator_starts, before.coordinator_starts);
+    seen_.status = plan.status;
+    for (const Action& action : plan.actions) {
+      ASSERT_TRUE(!IsFinished(plan.status) || std::holds_alternative<Stop>(action))
+          << ToString(action);
+      // Now and then the shell fails, and the next plan must say so again.
+      if (Below(10) != 0) Apply(action, was_finished);
+    }
+  }
+
+  void Apply(const Action& action, bool was_finished) {
+    if (const Start* start = std::get_if<Start>(&action)) {
+      ASSERT_FALSE(was_finished);
+      for (const SeenProcess& process : seen_.processes) {
+        if (process.name != start->name) continue;
+        ASSERT_EQ(process.state, ProcessState::kExited) << ToString(action);
+        ASSERT_FALSE(process.is_stopping) << ToString(action);
+      }
+      Remove(seen_, start->name);
+      SeenProcess process = Running(start->role, start->index);
+      process.state = ProcessState::kPending;
+      process.started_at = now_;
+      process.attempt = start->attempt;
+      process.failures = start->failures;
+      seen_.processes.push_back(process);
+      if (start->role == Role::kParameterServer && start->index == 0) seen_.coordinator.reset();
+      return;
+    }
+    const Stop& stop = std::get<Stop>(action);
+    bool is_there = false;
+    for (SeenProcess& process : seen_.processes) {
+      if (process.name != stop.name) continue;
+      ASSERT_FALSE(process.is_stopping) << "stopped twice: " << stop.name;
+      process.is_stopping = true;
+      is_there = true;
+    }
+    ASSERT_TRUE(is_there) << "stopped what is not there: " << stop.name;
+  }
+
+  void Happen(bool is_calm) {
+    std::erase_if(seen_.processes,
+                  [&](const SeenProcess& process) { return process.is_stopping && Below(2) == 0; });
+    if (is_calm) job_.spec.run_policy.suspend = false;
+    if (!is_calm && Below(40) == 0) job_.spec.run_policy.suspend = !job_.spec.run_policy.suspend;
+    if (!is_calm && Below(40) == 0) job_.spec.workers.replicas = 1 + Below(4);
+    if (seen_.processes.empty()) return;
+    SeenProcess& process =
+        seen_.processes[static_cast<size_t>(Below(static_cast<int64_t>(seen_.processes.size())))];
+    if (process.is_stopping) return;
+    if (process.state == ProcessState::kPending) process.state = ProcessState::kRunning;
+    if (!is_calm && process.state == ProcessState::kRunning && Below(25) == 0) {
+      process.state = ProcessState::kExited;
+      process.ended_at = now_;
+      process.is_disruption = Below(3) == 0;
+      const bool is_server = process.role == Role::kParameterServer;
+      process.exit_code = Below(20) == 0 ? kExitCannotWork : (Below(4) == 0 && !is_server) ? 0 : 1;
+      if (Below(8) == 0)
+        seen_.processes.erase(seen_.processes.begin() + (&process - seen_.processes.data()));
+    }
+    Progress(is_calm);
+  }
+
+  void Progress(bool is_calm) {
+    const bool is_alive =
+        std::any_of(seen_.processes.begin(), seen_.processes.end(), [](const SeenProcess& process) {
+          return process.role == Role::kParameterServer && process.index == 0 &&
+                 process.state == ProcessState::kRunning && !process.is_stopping;
+        });
+    if (!is_alive) return seen_.coordinator.reset();
+    if (!seen_.coordinator) seen_.coordinator.emplace();
+    CoordinatorReport& report = *seen_.coordinator;
+    report.stragglers.clear();
+    if (Below(10) == 0) report.stragglers.push_back({Below(job_.spec.workers.replicas), 300});
+    if (report.phase == TrainingPhase::kBirth) report.phase = TrainingPhase::kTraining;
+    if (Below(is_calm ? 5 : 300) == 0) report.phase = TrainingPhase::kSucceeded;
+    if (!is_calm && Below(500) == 0) report.phase = TrainingPhase::kFailed;
+  }
+
+  std::mt19937_64 random_;
+  TrainingJob job_;
+  PlanOptions options_;
+  Observation seen_;
+  Time now_ = At(1000);
+};
+
+TEST(PlannerWalk, EveryLifeKeepsTheRulesAndComesToItsEnd) {
+  std::map<std::string, int> ends;
+  for (uint64_t seed = 0; seed < 2000; ++seed) {
+    SCOPED_TRACE(seed);
+    ++ends[World(seed).Run()];
+    if (::testing::Test::HasFailure()) return;
+  }
+  EXPECT_GT(ends["Succeeded"], 200);
+  EXPECT_GT(ends["Failed"], 200);
+}
+
+}  // namespace
+}  // namespace paceline::job
