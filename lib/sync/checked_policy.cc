@@ -84,7 +84,6 @@ void CheckedPolicy::Note(const OutOfData& event) {
   if (member == nullptr) return;
   member->owes_push = false;
   member->is_out_of_data = true;
-  member->may_find_data = false;
 }
 
 void CheckedPolicy::Note(const Quiesce& event) {
@@ -213,9 +212,7 @@ void CheckedPolicy::CheckSilence() {
 }
 
 void CheckedPolicy::SamplesCameBack() {
-  for (auto& [worker, member] : members_) {
-    if (member.is_out_of_data) member.may_find_data = true;
-  }
+  for (auto& [worker, member] : members_) member.may_find_data = true;
 }
 
 CheckedPolicy::Member* CheckedPolicy::Find(WorkerId worker) {

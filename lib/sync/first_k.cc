@@ -60,6 +60,7 @@ void FirstK::OnNonFinite(const PushArrived& push, Member& member, Decisions& dec
   if (!is_late) {
     member.place = Place::kRoundOver;
     if (2 * size_t{Count(Place::kRoundOver)} > members_.size()) {
+      DropStaged(decisions);
       decisions.push_back(RollBack{.reason = RollBackReason::kNonFinite});
       phase_ = Phase::kOver;
       return;
@@ -100,19 +101,22 @@ void FirstK::On(const OutOfData& event, Decisions&) {
   const auto found = members_.find(event.worker);
   if (found == members_.end() || found->second.place != Place::kComputing) return;
   found->second.place = Place::kOutOfData;
-  found->second.may_find_data = false;
 }
 
 // What is accumulated cannot be taken back, so it is published; what is only staged is given back.
 void FirstK::On(const Quiesce&, Decisions& decisions) {
   if (phase_ == Phase::kOver) return;
-  for (const Contribution& push : round_) {
-    if (push.is_accumulated) continue;
-    decisions.push_back(Drop{push.worker, push.sequence, DropReason::kQuiescing});
-  }
-  std::erase_if(round_, [](const Contribution& push) { return !push.is_accumulated; });
+  DropStaged(decisions);
   if (!round_.empty()) CommitRound(decisions);
   phase_ = Phase::kOver;
+}
+
+void FirstK::DropStaged(Decisions& decisions) {
+  std::erase_if(round_, [&](const Contribution& push) {
+    if (push.is_accumulated) return false;
+    decisions.push_back(Drop{push.worker, push.sequence, DropReason::kQuiescing});
+    return true;
+  });
 }
 
 void FirstK::Remove(WorkerId worker, Decisions& decisions) {
@@ -200,15 +204,14 @@ void FirstK::BeginRound(Decisions& decisions) {
 
 void FirstK::ReleaseOnNewest(WorkerId worker, Member& member, Decisions& decisions) {
   member.place = Place::kComputing;
+  member.may_find_data = false;
   Release release{.worker = worker, .version = version_};
   release.assignment.samples = std::min(member.share, member.samples_max);
   decisions.push_back(release);
 }
 
 void FirstK::SamplesCameBack() {
-  for (auto& [worker, member] : members_) {
-    if (member.place == Place::kOutOfData) member.may_find_data = true;
-  }
+  for (auto& [worker, member] : members_) member.may_find_data = true;
 }
 
 std::string FirstK::DebugString() const {

@@ -46,7 +46,7 @@ class FirstK : public Policy {
   };
   struct Member {
     Place place = Place::kJoined;
-    bool may_find_data = false;         // kOutOfData: samples may have come back since.
+    bool may_find_data = false;         // Samples may have come back since its last release.
     uint32_t share = 1;                 // Samples of its part of the step.
     uint32_t samples_max = UINT32_MAX;  // What fits its memory, as far as known.
     uint32_t non_finite_in_a_row = 0;
@@ -72,6 +72,7 @@ class FirstK : public Policy {
   void OnNonFinite(const PushArrived& push, Member& member, Decisions& decisions);
   void Contribute(const PushArrived& push, Member& member, Decisions& decisions);
   void Remove(WorkerId worker, Decisions& decisions);
+  void DropStaged(Decisions& decisions);
   void DropPush(const PushArrived& push, DropReason reason, Decisions& decisions);
   void Settle(Decisions& decisions);
   size_t PushesNeeded() const;

@@ -28,8 +28,8 @@ namespace paceline::sync {
 // effect at the next commit for barrier schemes, at once for barrier-free ones.
 //
 // Out of data: after OutOfData the worker waits again and counts nowhere. The policy releases it again
-// at the next commit, and whenever samples may have come back: a worker left, a step was abandoned, a
-// push was dropped. When nobody who has data owes a push, it commits what it accumulated.
+// at the next commit, and whenever samples may have come back since its release, be it before OutOfData
+// was told: a worker left, a step was abandoned, a push was dropped. When nobody who has data owes a push, it commits what it accumulated.
 //
 // Roll back: after RollBack, as after Quiesce, it releases nobody and drops every push; what it
 // accumulated since the last Commit is lost with the generation. The driver makes a new policy.

@@ -91,7 +91,6 @@ void Ssp::On(const OutOfData& event, Decisions&) {
   const auto found = members_.find(event.worker);
   if (found == members_.end() || found->second.place != Place::kComputing) return;
   found->second.place = Place::kOutOfData;
-  found->second.may_find_data = false;
 }
 
 // Nothing is ever staged or accumulated between two calls.
@@ -104,11 +103,6 @@ void Ssp::DropPush(const PushArrived& push, DropReason reason, Decisions& decisi
 
 void Ssp::Remove(WorkerId worker) {
   if (members_.erase(worker) > 0) SamplesCameBack();
-}
-
-bool Ssp::HasActive() const {
-  return std::any_of(members_.begin(), members_.end(),
-                     [](const auto& entry) { return entry.second.place != Place::kOutOfData; });
 }
 
 uint64_t Ssp::Slowest() const {
@@ -141,19 +135,14 @@ void Ssp::Settle(Decisions& decisions) {
 
 // Whoever returns from being out of data may not pull the minimum down under the others' feet.
 bool Ssp::Admit(Member& member) {
-  if (member.place == Place::kOutOfData) {
-    const bool is_alone = !HasActive();
-    const uint64_t clock = std::max(member.clock, Slowest());
-    if (!is_alone && !options_.window.Admits(clock, Slowest())) return false;
-    member.clock = clock;
-  } else if (!options_.window.Admits(member.clock, Slowest())) {
-    return false;
-  }
+  if (member.place == Place::kOutOfData) member.clock = std::max(member.clock, Slowest());
+  if (!options_.window.Admits(member.clock, Slowest())) return false;
   member.place = Place::kComputing;
   return true;
 }
 
 void Ssp::ReleaseOnNewest(WorkerId worker, Member& member, Decisions& decisions) {
+  member.may_find_data = false;
   const auto index = static_cast<uint32_t>(std::distance(members_.begin(), members_.find(worker)));
   const auto count = static_cast<uint32_t>(members_.size());
   Release release{.worker = worker, .version = version_, .exactness = Exactness::kAtLeast};
@@ -163,17 +152,16 @@ void Ssp::ReleaseOnNewest(WorkerId worker, Member& member, Decisions& decisions)
 }
 
 void Ssp::SamplesCameBack() {
-  for (auto& [worker, member] : members_) {
-    if (member.place == Place::kOutOfData) member.may_find_data = true;
-  }
+  for (auto& [worker, member] : members_) member.may_find_data = true;
 }
 
 std::string Ssp::DebugString() const {
-  std::string text =
-      fmt::format("{} phase={} joins={} floor={}", version_, int(phase_), joins_, floor_);
+  std::string text = fmt::format("{} phase={} joins={}", version_, int(phase_), joins_);
   for (const auto& [worker, member] : members_) {
+    const bool is_ahead = member.clock > floor_ && !options_.window.is_unbounded();
     text += fmt::format(" {}:{},{},{},{},{}", worker, int(member.place), member.may_find_data,
-                        member.clock, member.samples_max, member.non_finite_in_a_row);
+                        is_ahead ? member.clock - floor_ : 0, member.samples_max,
+                        member.non_finite_in_a_row);
   }
   return text;
 }

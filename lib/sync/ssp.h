@@ -33,7 +33,7 @@ class Ssp : public Policy {
   std::string Save() const override { return ""; }  // It learns nothing.
   std::unique_ptr<Policy> Clone() const override { return std::make_unique<Ssp>(*this); }
 
-  // The whole state on one line: equal lines, equal futures.
+  // The whole state on one line, clocks as leads over the slowest: equal lines, equal futures.
   std::string DebugString() const;
 
  private:
@@ -44,7 +44,7 @@ class Ssp : public Policy {
   };
   struct Member {
     Place place = Place::kParked;
-    bool may_find_data = false;  // kOutOfData: samples may have come back since.
+    bool may_find_data = false;  // Samples may have come back since its last release.
     uint64_t clock = 0;
     uint32_t samples_max = UINT32_MAX;  // What fits its memory, as far as known.
     uint32_t non_finite_in_a_row = 0;
@@ -65,7 +65,6 @@ class Ssp : public Policy {
   void CommitAlone(const PushArrived& push, Decisions& decisions);
   void DropPush(const PushArrived& push, DropReason reason, Decisions& decisions);
   void Remove(WorkerId worker);
-  bool HasActive() const;
   uint64_t Slowest() const;
   void Settle(Decisions& decisions);
   bool Admit(Member& member);

@@ -11,6 +11,8 @@ class StalenessWindow {
   explicit constexpr StalenessWindow(uint64_t width) : width_(width) {}
   static constexpr StalenessWindow Unbounded() { return StalenessWindow(); }
 
+  constexpr bool is_unbounded() const { return !width_; }
+
   // Whether a worker that has finished `clock` steps may begin the next one while the slowest has
   // finished `slowest`.
   constexpr bool Admits(uint64_t clock, uint64_t slowest) const {

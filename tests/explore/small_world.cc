@@ -1,0 +1,222 @@
+#include "tests/explore/small_world.h"
+
+#include <algorithm>
+#include <sstream>
+
+#include "lib/base/check.h"
+#include "lib/sync/fields.h"
+
+namespace paceline::sync::explore {
+
+using State = SeenWorker::State;
+
+SmallWorld::SmallWorld(const WorldOptions& options, std::unique_ptr<Policy> policy,
+                       CheckedPolicy::Report report)
+    : left_(options),
+      policy_(std::make_unique<CheckedPolicy>(std::move(policy), options.spec, std::move(report))),
+      pool_(options.samples_total),
+      version_(options.spec.first_version) {
+  for (uint32_t i = 0; i < options.spec.workers_expected; ++i) {
+    workers_[WorkerId(i)] = SeenWorker{};
+    Tell(WorkerJoined{WorkerId(i)});
+  }
+}
+
+SmallWorld::SmallWorld(const SmallWorld& other)
+    : left_(other.left_),
+      // Clone of a CheckedPolicy gives a CheckedPolicy.
+      policy_(static_cast<CheckedPolicy*>(other.policy_->Clone().release())),
+      workers_(other.workers_),
+      sequences_(other.sequences_),
+      staged_(other.staged_),
+      crashed_(other.crashed_),
+      is_stopping_(other.is_stopping_),
+      is_rolled_back_(other.is_rolled_back_),
+      pool_(other.pool_),
+      accumulated_(other.accumulated_),
+      committed_(other.committed_),
+      version_(other.version_),
+      floor_(other.floor_),
+      now_(other.now_) {}
+
+std::vector<std::string> SmallWorld::Choices() const {
+  std::vector<std::string> must;
+  std::vector<std::string> may;
+  for (const auto& [worker, seen] : workers_) {
+    if (seen.state == State::kComputing) {
+      must.push_back(fmt::format("push {}", worker));
+      if (left_.non_finite > 0) may.push_back(fmt::format("spoil {}", worker));
+      if (left_.abandons > 0) may.push_back(fmt::format("abandon {}", worker));
+    }
+    if (seen.state == State::kFoundNothing) must.push_back(fmt::format("empty {}", worker));
+    if (left_.crashes > 0) may.push_back(fmt::format("crash {}", worker));
+  }
+  if (left_.joins > 0) may.push_back("join");
+  if (left_.quiesces > 0) may.push_back("quiesce");
+  must.insert(must.end(), may.begin(), may.end());
+  if (is_rolled_back_) must.clear();
+  return must;
+}
+
+void SmallWorld::Take(const std::string& choice) {
+  Fields fields(choice);
+  const auto kind = fields.Next<std::string>("choice");
+  if (kind == "join") return Join();
+  if (kind == "quiesce") {
+    --left_.quiesces;
+    is_stopping_ = true;
+    // Due at once: whatever is left for later is reported.
+    return Tell(Quiesce{.reason = QuiesceReason::kStop, .deadline = now_});
+  }
+  const auto worker = fields.Next<WorkerId>("worker");
+  SeenWorker& seen = workers_.at(worker);
+  if (kind == "push") {
+    PushFrom(worker, true);
+  } else if (kind == "spoil") {
+    --left_.non_finite;
+    PushFrom(worker, false);
+  } else if (kind == "empty") {
+    seen.state = State::kOutOfData;
+    Tell(OutOfData{worker});
+  } else if (kind == "abandon") {
+    --left_.abandons;
+    pool_ += std::exchange(seen.leased, 0);
+    seen.state = State::kWaiting;
+    Tell(StepAbandoned{.worker = worker, .sequence = Sequence(++sequences_[worker])});
+  } else {
+    PACELINE_CHECK(kind == "crash", "{}", choice);
+    --left_.crashes;
+    if (!crashed_) crashed_ = worker;
+    Lose(worker);
+    Tell(WorkerLeft{.worker = worker, .reason = LeaveReason::kSilent});
+  }
+}
+
+void SmallWorld::Join() {
+  --left_.joins;
+  const WorkerId worker =
+      crashed_ ? *std::exchange(crashed_, std::nullopt) : WorkerId(left_.spec.workers_expected);
+  workers_[worker] = SeenWorker{};
+  Tell(WorkerJoined{worker});
+}
+
+void SmallWorld::PushFrom(WorkerId worker, bool is_finite) {
+  SeenWorker& seen = workers_.at(worker);
+  const Sequence sequence(++sequences_[worker]);
+  const uint32_t samples = std::exchange(seen.leased, 0);
+  staged_[{worker, sequence}] = {samples, seen.based_on};
+  seen.state = State::kWaiting;
+  PushArrived push{.worker = worker, .sequence = sequence, .based_on = seen.based_on};
+  push.samples = samples;
+  push.gradient.is_finite = is_finite;
+  Tell(push);
+}
+
+void SmallWorld::Lose(WorkerId worker) {
+  pool_ += workers_.at(worker).leased;
+  workers_.erase(worker);
+}
+
+void SmallWorld::Tell(const Event& event) {
+  std::vector<Decision> decisions;
+  std::vector<Event> consequences;
+  accumulated_on_.clear();
+  policy_->Observe(event, now_, decisions);
+  for (const Decision& decision : decisions) Apply(decision, consequences);
+  floor_ = Slowest().value_or(floor_);
+  const auto accumulated_on = accumulated_on_;
+  for (const Event& consequence : consequences) Tell(consequence);
+  accumulated_on_ = accumulated_on;
+}
+
+void SmallWorld::Apply(const Decision& decision, std::vector<Event>& consequences) {
+  if (const auto* accumulate = std::get_if<Accumulate>(&decision)) {
+    const Push push = staged_[{accumulate->worker, accumulate->sequence}];
+    staged_.erase({accumulate->worker, accumulate->sequence});
+    accumulated_ += push.samples;
+    accumulated_on_.emplace_back(push.based_on, version_);
+    const auto worker = workers_.find(accumulate->worker);
+    if (worker != workers_.end()) ++worker->second.clock;
+  } else if (const auto* drop = std::get_if<Drop>(&decision)) {
+    pool_ += staged_[{drop->worker, drop->sequence}].samples;
+    staged_.erase({drop->worker, drop->sequence});
+  } else if (std::holds_alternative<Commit>(decision)) {
+    committed_ += std::exchange(accumulated_, 0);
+    version_ = version_.Next();
+    consequences.push_back(StepCommitted{.version = version_});
+  } else if (const auto* release = std::get_if<sync::Release>(&decision)) {
+    Release(*release);
+  } else if (const auto* expel = std::get_if<Expel>(&decision)) {
+    if (workers_.count(expel->worker) > 0) Lose(expel->worker);
+    consequences.push_back(WorkerLeft{.worker = expel->worker, .reason = LeaveReason::kExpelled});
+  } else if (std::holds_alternative<RollBack>(decision)) {
+    is_rolled_back_ = true;
+  }
+}
+
+void SmallWorld::Release(const sync::Release& release) {
+  const auto found = workers_.find(release.worker);
+  if (found == workers_.end()) return;
+  SeenWorker& seen = found->second;
+  const bool counted = seen.was_released && seen.state != State::kOutOfData;
+  if (!counted) seen.clock = std::max(seen.clock, Slowest().value_or(floor_));
+  seen.was_released = true;
+  seen.based_on = release.version;
+  seen.leased = std::min(release.assignment.samples, pool_);
+  pool_ -= seen.leased;
+  seen.state = seen.leased > 0 ? State::kComputing : State::kFoundNothing;
+}
+
+std::optional<uint64_t> SmallWorld::Slowest() const {
+  std::optional<uint64_t> slowest;
+  for (const auto& [worker, seen] : workers_) {
+    if (!seen.was_released || seen.state == State::kOutOfData) continue;
+    slowest = std::min(slowest.value_or(seen.clock), seen.clock);
+  }
+  return slowest;
+}
+
+bool SmallWorld::IsAtRest() const {
+  return is_rolled_back_ || std::none_of(workers_.begin(), workers_.end(), [](const auto& entry) {
+           return entry.second.state == State::kComputing ||
+                  entry.second.state == State::kFoundNothing;
+         });
+}
+
+std::optional<std::string> SmallWorld::Disorder() const {
+  if (is_rolled_back_) return std::nullopt;
+  if (!staged_.empty()) return fmt::format("{} pushes are unanswered", staged_.size());
+  if (accumulated_ > 0) return fmt::format("{} samples are unpublished", accumulated_);
+  const bool may_stop_early = is_stopping_ || workers_.empty();
+  if (may_stop_early) return std::nullopt;
+  if (pool_ > 0) return fmt::format("{} samples are left, and nobody takes them", pool_);
+  if (committed_ != left_.samples_total) {
+    return fmt::format("{} samples are committed, not {}", committed_, left_.samples_total);
+  }
+  return std::nullopt;
+}
+
+std::string SmallWorld::Fingerprint(const std::string& policy_state) const {
+  std::ostringstream text;
+  text << policy_state << '|' << left_.crashes << left_.joins << left_.non_finite << left_.abandons
+       << left_.quiesces << is_stopping_ << is_rolled_back_ << '|' << pool_ << ' ' << accumulated_
+       << ' ' << committed_ << '|';
+  if (crashed_) text << crashed_->value();
+  // Versions in relation to the newest, clocks to the slowest's, where the scheme looks, so that
+  // ways that differ in nothing else meet again. Sequences are left out for the same reason.
+  const bool has_clocks = left_.spec.scheme == Scheme::kSsp;
+  const bool has_barrier = !has_clocks && left_.spec.scheme != Scheme::kAsp;
+  const auto lag = [this](Version version) { return version_.value() - version.value(); };
+  for (const auto& [worker, seen] : workers_) {
+    text << '|' << worker.value() << ' ' << static_cast<int>(seen.state) << ' ' << seen.leased
+         << seen.was_released;
+    if (seen.state == State::kComputing && has_barrier) text << ' ' << lag(seen.based_on);
+    if (has_clocks) text << ' ' << seen.clock - std::min(seen.clock, floor_);
+  }
+  for (const auto& [push, staged] : staged_) {
+    text << '|' << push.first.value() << '*' << staged.samples << ' ' << lag(staged.based_on);
+  }
+  return text.str();
+}
+
+}  // namespace paceline::sync::explore

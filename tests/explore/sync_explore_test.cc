@@ -1,0 +1,229 @@
+// Walks every way through small worlds: three workers, a few steps, a crash, a join and more at any
+// moment. Each way must end with every sample committed, under CheckedPolicy and the scheme's rule.
+
+#include <gmock/gmock.h>
+
+#include "lib/sync/policy_factory.h"
+#include "lib/sync/words.h"
+#include "tests/explore/mutant.h"
+#include "tests/explore/walk.h"
+
+namespace paceline::sync::explore {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr uint32_t kWorkers = 3;
+
+PolicySpec Spec(Scheme scheme) {
+  PolicySpec spec{.scheme = scheme};
+  spec.global_batch_size = kWorkers;
+  spec.workers_expected = kWorkers;
+  return spec;
+}
+
+PolicySpec SspSpec(uint64_t staleness) {
+  PolicySpec spec = Spec(Scheme::kSsp);
+  spec.staleness = staleness;
+  return spec;
+}
+
+PolicySpec DeterministicSpec(Scheme scheme) {
+  PolicySpec spec = Spec(scheme);
+  spec.is_deterministic = true;
+  return spec;
+}
+
+// Barrier schemes: only gradients of the newest version are used.
+std::optional<std::string> NothingStale(const SmallWorld& world) {
+  for (const auto& [based_on, newest] : world.accumulated_on()) {
+    if (based_on != newest) return fmt::format("push on {} is used at {}", based_on, newest);
+  }
+  return std::nullopt;
+}
+
+// BSP: all who compute do so on the newest version.
+std::optional<std::string> AllOnOneVersion(const SmallWorld& world) {
+  for (const auto& [worker, seen] : world.workers()) {
+    const bool is_computing = seen.state == SeenWorker::State::kComputing;
+    if (is_computing && seen.based_on != world.version() && !world.is_stopping()) {
+      return fmt::format("{} computes on {} at {}", worker, seen.based_on, world.version());
+    }
+  }
+  return NothingStale(world);
+}
+
+// SSP: nobody computes who is more than `staleness` clocks ahead of the slowest.
+Rule Within(uint64_t staleness) {
+  return [staleness](const SmallWorld& world) -> std::optional<std::string> {
+    for (const auto& [worker, seen] : world.workers()) {
+      if (seen.state != SeenWorker::State::kComputing) continue;
+      if (seen.clock > *world.Slowest() + staleness) {
+        return fmt::format("{} is at clock {}, the slowest at {}", worker, seen.clock,
+                           *world.Slowest());
+      }
+    }
+    return std::nullopt;
+  };
+}
+
+std::optional<std::string> Anything(const SmallWorld&) { return std::nullopt; }
+
+struct Case {
+  const char* name;
+  PolicySpec spec;
+  Rule rule;
+};
+
+std::vector<Case> AllSchemes() {
+  return {
+      {"Bsp", Spec(Scheme::kBsp), AllOnOneVersion},
+      {"BspDeterministic", DeterministicSpec(Scheme::kBsp), AllOnOneVersion},
+      {"OneBackup", Spec(Scheme::kBackupWorkers), NothingStale},
+      {"OneBackupDeterministic", DeterministicSpec(Scheme::kBackupWorkers), NothingStale},
+      {"SspZero", SspSpec(0), Within(0)},
+      {"SspOne", SspSpec(1), Within(1)},
+      {"SspTwo", SspSpec(2), Within(2)},
+      {"Asp", Spec(Scheme::kAsp), Anything},
+  };
+}
+
+std::string Told(const Finding& finding) {
+  std::string text = finding.problem + "\n  after:";
+  for (const std::string& choice : finding.way) text += " " + choice + ";";
+  return text;
+}
+
+void ExpectClean(const WorldOptions& options, const Rule& rule) {
+  const WalkResult result = Walk(options, *MakePolicy(options.spec), rule);
+  EXPECT_FALSE(result.finding) << Told(*result.finding);
+  EXPECT_GT(result.ends, 0u);
+  ::testing::Test::RecordProperty("states", static_cast<int>(result.states));
+}
+
+class EveryWay : public ::testing::TestWithParam<Case> {};
+
+TEST_P(EveryWay, FourStepsWithOneCrashAndOneJoin) {
+  ExpectClean({.spec = GetParam().spec, .samples_total = 12, .crashes = 1, .joins = 1},
+              GetParam().rule);
+}
+
+TEST_P(EveryWay, EverybodyCrashes) {
+  ExpectClean({.spec = GetParam().spec, .samples_total = 6, .crashes = kWorkers, .joins = 1},
+              GetParam().rule);
+}
+
+TEST_P(EveryWay, UnevenDataWithOneCrashAndOneStepAbandoned) {
+  ExpectClean({.spec = GetParam().spec, .samples_total = 7, .crashes = 1, .abandons = 1},
+              GetParam().rule);
+}
+
+TEST_P(EveryWay, FourPushesNotFiniteAndOneCrash) {
+  ExpectClean({.spec = GetParam().spec, .samples_total = 7, .crashes = 1, .non_finite = 4},
+              GetParam().rule);
+}
+
+TEST_P(EveryWay, QuiesceAtAnyMomentWithOneCrashAndOneJoin) {
+  ExpectClean(
+      {.spec = GetParam().spec, .samples_total = 7, .crashes = 1, .joins = 1, .quiesces = 1},
+      GetParam().rule);
+}
+
+INSTANTIATE_TEST_SUITE_P(Schemes, EveryWay, ::testing::ValuesIn(AllSchemes()),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+TEST(EveryWayCount, TheWalkGoesMoreThanOneWay) {
+  const PolicySpec spec = Spec(Scheme::kAsp);
+  const WalkResult result = Walk({.spec = spec, .samples_total = 12, .crashes = 1, .joins = 1},
+                                 *MakePolicy(spec), Anything);
+  EXPECT_GT(result.states, 1000u);
+}
+
+struct Planted {
+  const char* name;
+  Bug bug;
+  PolicySpec spec;
+  WorldOptions world;  // But for its spec.
+  Rule rule;
+  const char* problem;
+};
+
+std::vector<Planted> AllPlanted() {
+  const PolicySpec bsp = Spec(Scheme::kBsp);
+  const PolicySpec backup = Spec(Scheme::kBackupWorkers);
+  const PolicySpec asp = Spec(Scheme::kAsp);
+  const WorldOptions plain;
+  WorldOptions crash, join, spoil, quiesce;
+  crash.crashes = join.joins = spoil.non_finite = quiesce.quiesces = 1;
+  WorldOptions uneven = crash;
+  uneven.samples_total = 7;
+  return {
+      {"BspForgetsLossAtBarrier", Bug::kForgetsLossAtBarrier, bsp, crash, AllOnOneVersion,
+       "silence"},
+      {"SspForgetsLossAtWindow", Bug::kForgetsLossAtBarrier, SspSpec(0), crash, Within(0),
+       "silence"},
+      {"BspCountsDeadWorker", Bug::kCountsDeadWorker, bsp, crash, AllOnOneVersion, "silence"},
+      {"SspCountsDeadWorker", Bug::kCountsDeadWorker, SspSpec(1), crash, Within(1), "silence"},
+      {"BspForgetsJoiner", Bug::kForgetsJoiner, bsp, join, AllOnOneVersion, "silence"},
+      {"BspReleasesBusyWorker", Bug::kReleasesBusyWorker, bsp, plain, AllOnOneVersion,
+       "worker does not wait"},
+      {"AspReleasesBusyWorker", Bug::kReleasesBusyWorker, asp, plain, Anything,
+       "worker does not wait"},
+      {"BspAnswersTwice", Bug::kAnswersTwice, bsp, plain, AllOnOneVersion, "or twice"},
+      {"BackupAnswersNever", Bug::kAnswersNever, backup, plain, NothingStale, "unanswered"},
+      {"BspCommitsEmpty", Bug::kCommitsEmpty, bsp, plain, AllOnOneVersion, "commit is empty"},
+      {"SspForgetsCommit", Bug::kForgetsCommit, SspSpec(1), plain, Within(1),
+       "version does not exist"},
+      {"BspReleasesUncommitted", Bug::kReleasesUncommitted, bsp, plain, AllOnOneVersion,
+       "version does not exist"},
+      {"BackupUsesLatePush", Bug::kUsesLatePush, backup, plain, NothingStale, "is used at"},
+      {"BspUsesNonFinite", Bug::kUsesNonFinite, bsp, spoil, AllOnOneVersion, "not finite"},
+      {"BspIgnoresOutOfData", Bug::kIgnoresOutOfData, bsp, uneven, AllOnOneVersion, "unpublished"},
+      {"SspForgetsWhoIsOutOfData", Bug::kForgetsWhoIsOutOfData, SspSpec(1), uneven, Within(1),
+       "silence"},
+      {"BspIgnoresQuiesce", Bug::kIgnoresQuiesce, bsp, quiesce, AllOnOneVersion, "stopp"},
+  };
+}
+
+class PlantedBug : public ::testing::TestWithParam<Planted> {};
+
+WalkResult WalkWith(const Planted& planted, std::unique_ptr<Policy> policy,
+                    const Describe& describe) {
+  WorldOptions world = planted.world;
+  world.spec = planted.spec;
+  return Walk(world, std::move(policy), planted.rule, describe);
+}
+
+TEST_P(PlantedBug, IsFound) {
+  const WalkResult result = WalkWith(
+      GetParam(), std::make_unique<Mutant>(GetParam().bug, *MakePolicy(GetParam().spec)),
+      [](const Policy& policy) { return dynamic_cast<const Mutant&>(policy).DebugString(); });
+  ASSERT_TRUE(result.finding) << result.states << " states and nothing found";
+  EXPECT_THAT(result.finding->problem, HasSubstr(GetParam().problem)) << Told(*result.finding);
+}
+
+TEST_P(PlantedBug, AndWithoutItTheSameWorldIsClean) {
+  const WalkResult result = WalkWith(GetParam(), *MakePolicy(GetParam().spec), DescribePolicy);
+  EXPECT_FALSE(result.finding) << Told(*result.finding);
+}
+
+INSTANTIATE_TEST_SUITE_P(Bugs, PlantedBug, ::testing::ValuesIn(AllPlanted()),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+TEST(PlantedBugInWindow, AGateThatIsOffByOneIsFound) {
+  for (const uint64_t staleness : {0, 1, 2}) {
+    const WorldOptions world{.spec = SspSpec(staleness + 1), .samples_total = 12};
+    const WalkResult result = Walk(world, *MakePolicy(world.spec), Within(staleness));
+    ASSERT_TRUE(result.finding) << staleness;
+    EXPECT_THAT(result.finding->problem, HasSubstr("the slowest at"));
+  }
+}
+
+TEST(PlantedBugInWindow, AGateThatIsTooTightStillEndsWell) {
+  const WorldOptions world{.spec = SspSpec(0), .samples_total = 12};
+  const WalkResult result = Walk(world, *MakePolicy(world.spec), Within(1));
+  EXPECT_FALSE(result.finding) << Told(*result.finding);
+}
+
+}  // namespace
+}  // namespace paceline::sync::explore
