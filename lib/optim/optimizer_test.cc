@@ -128,8 +128,8 @@ TEST_P(RecordedTest, AgreesWithPyTorch) {
   }
   for (const auto& [name, values] : recording.state) {
     const auto state = (*optimizer)->State();
-    const auto found =
-        std::find_if(state.begin(), state.end(), [&](const auto& s) { return s.name == name; });
+    const auto found = std::find_if(state.begin(), state.end(),
+                                    [&wanted = name](const auto& s) { return s.name == wanted; });
     ASSERT_NE(found, state.end()) << name;
     ExpectClose(found->values, values, name);
   }
