@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -151,7 +152,10 @@ class ObjectReader {
     if (const std::string_view near = NearestName(key, names_); !near.empty()) {
       return fmt::format("did you mean {}?", Join(path_, near));
     }
-    const std::vector<std::string> elsewhere = PathsEndingIn(key);
+    std::vector<std::string> elsewhere = PathsEndingIn(key);
+    const auto is_below = [&](const std::string& path) { return path.starts_with(path_ + "."); };
+    if (std::any_of(elsewhere.begin(), elsewhere.end(), is_below))
+      std::erase_if(elsewhere, std::not_fn(is_below));
     if (!elsewhere.empty() && elsewhere.size() <= 3) {
       return fmt::format("did you mean {}?", fmt::join(elsewhere, " or "));
     }
@@ -189,6 +193,11 @@ void CheckHeader(const Node& root, std::string_view name, std::string_view wante
   }
 }
 
+std::string DescribeMember(const Node& root, std::string_view name) {
+  const Node* found = root.Find(name);
+  return found == nullptr ? "nothing" : Describe(*found);
+}
+
 }  // namespace
 
 Decoded Decode(const Node& root) {
@@ -204,8 +213,13 @@ Decoded Decode(const Node& root) {
   }
   CheckHeader(root, "apiVersion", kApiVersion, decoded.errors);
   CheckHeader(root, "kind", kKind, decoded.errors);
-  // Of another kind, every field would be unknown.
-  if (decoded.errors.size() == 2) return decoded;
+  if (decoded.errors.size() == 2) {  // Another kind of object, whose fields would all be unknown.
+    const std::string message = fmt::format(
+        "not a TrainingJob: apiVersion must be {} and kind {}: got {} and {}", kApiVersion, kKind,
+        DescribeMember(root, "apiVersion"), DescribeMember(root, "kind"));
+    decoded.errors = {{"", message, root.line}};
+    return decoded;
+  }
   ReadObject(root, "", decoded.job, decoded.errors);
   return decoded;
 }

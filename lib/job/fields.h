@@ -39,12 +39,12 @@ void Fields(V& visit, JobSpec& spec) {
   visit("model", spec.model,
         Note{.text = "what is trained", .presence = kRequired, .mutability = kImmutable});
   visit("data", spec.data,
-        Note{.text =
-                 "on what; relative paths start at the manifest's folder, in pods at /paceline/job",
+        Note{.text = "files of samples; relative paths start at the manifest's folder, in pods at "
+                     "/paceline/job",
              .presence = kRequired,
              .mutability = kImmutable});
   visit("training", spec.training,
-        Note{.text = "how", .presence = kRequired, .mutability = kImmutable});
+        Note{.text = "how it is trained", .presence = kRequired, .mutability = kImmutable});
   visit("sync", spec.sync,
         Note{.text = "the synchronisation scheme; may change while the job runs"});
   visit("parameterServer", spec.parameter_server,

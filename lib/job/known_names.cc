@@ -71,7 +71,9 @@ std::string_view NearestName(std::string_view word, std::span<const std::string_
   std::string_view nearest;
   size_t best = std::max<size_t>(2, wanted.size() / 3) + 1;
   for (std::string_view name : names) {
-    const size_t distance = Distance(wanted, Lower(name));
+    const std::string lower = Lower(name);
+    const bool is_shortened = wanted.size() >= 3 && lower.starts_with(wanted);
+    const size_t distance = is_shortened ? 1 : Distance(wanted, lower);
     if (distance < best && distance < name.size()) {
       best = distance;
       nearest = name;

@@ -70,7 +70,8 @@ void CheckChaos(const TrainingJob& job, Findings& findings) {
                  findings);
   }
   if (chaos.enabled && chaos.delays.empty() && chaos.links.empty()) {
-    findings.Add("spec.chaos.enabled", "needs delays or links to inject: got none");
+    findings.Add("spec.chaos.enabled", "needs delays or links to inject: got none",
+                 {"spec.chaos.delays", "spec.chaos.links"});
   }
 }
 

@@ -36,7 +36,8 @@ class Findings {
 
   bool IsKnownWrong(std::string_view field) const {
     const auto overlaps = [&](const FieldError& error) {
-      return IsWithin(error.path, field) || IsWithin(field, error.path);
+      // Of the text as a whole: nothing was read that could be judged.
+      return error.path.empty() || IsWithin(error.path, field) || IsWithin(field, error.path);
     };
     return std::any_of(known_.begin(), known_.end(), overlaps) ||
            std::any_of(found_.begin(), found_.end(), overlaps);

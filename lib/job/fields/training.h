@@ -122,8 +122,9 @@ void Fields(V& visit, Training& training) {
              .min = 1,
              .max = kCountMax});
   visit("optimizer", training.optimizer,
-        Note{.text = "how a gradient becomes a change of the parameters"});
-  visit("learningRate", training.learning_rate, Note{.text = "its size", .presence = kRequired});
+        Note{.text = "the rule by which a gradient changes the parameters"});
+  visit("learningRate", training.learning_rate,
+        Note{.text = "how far a step goes", .presence = kRequired});
   visit(
       "gradientClipNorm", training.gradient_clip_norm,
       Note{.text = "largest norm of the mean gradient; absent: no limit", .max = 1e9, .above = 0});
