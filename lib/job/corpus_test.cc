@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "nlohmann/json.hpp"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "lib/job/defaults.h"
 #include "lib/job/docs_table.h"

@@ -2,8 +2,8 @@
 
 #include <random>
 
-#include "nlohmann/json.hpp"
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "lib/job/fields.h"
 #include "lib/job/shape.h"

@@ -1,8 +1,8 @@
 #include "lib/job/overrides.h"
 
-#include "nlohmann/json.hpp"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "lib/job/encode.h"
 #include "lib/job/yaml.h"
