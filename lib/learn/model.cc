@@ -1,0 +1,257 @@
+#include "lib/learn/model.h"
+
+#include <cstring>
+#include <utility>
+
+#include <ATen/Context.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/zeros.h>
+#include <dlfcn.h>
+
+#include "lib/base/check.h"
+#include "lib/learn/catch_torch.h"
+#include "lib/learn/columns.h"
+#include "lib/learn/model_state.h"
+
+namespace paceline::learn {
+namespace {
+
+constexpr uint64_t kAlignmentBytes = 64;
+
+// LibTorch's CUDA half is loaded on request only: without it a program needs no CUDA package, and
+// with it one program serves both devices. It must come before LibTorch is first asked about CUDA,
+// which it answers once and for all.
+Status LoadCuda() {
+  static const Status loaded = []() -> Status {
+    if (dlopen("libtorch_cuda.so", RTLD_NOW | RTLD_GLOBAL) == nullptr) {
+      return FailedPrecondition(
+          "device cuda: {} (install torch with its nvidia packages, or use device cpu)", dlerror());
+    }
+    return OkStatus();
+  }();
+  PACELINE_RETURN_IF_ERROR(loaded);
+  return CatchTorch([]() -> Status {
+    if (!at::hasCUDA()) return FailedPrecondition("device cuda: this machine has no usable GPU");
+    at::globalContext().lazyInitDevice(at::kCUDA);
+    return OkStatus();
+  });
+}
+
+StatusOr<at::Device> Prepare(Device device) {
+  if (device == Device::kCpu) return at::Device(at::kCPU);
+  PACELINE_RETURN_IF_ERROR(LoadCuda());
+  return at::Device(at::kCUDA, 0);
+}
+
+struct Found {
+  store::TensorSpec spec;
+  at::Tensor tensor;
+};
+
+StatusOr<store::TensorSpec> Describe(const NamedTensor& named, store::TensorKind kind) {
+  store::TensorSpec spec;
+  spec.name = named.name;
+  spec.shape.assign(named.tensor.sizes().begin(), named.tensor.sizes().end());
+  spec.kind = kind;
+  const bool is_parameter = kind == store::TensorKind::kParameter;
+  if (named.tensor.scalar_type() == at::kFloat) {
+    spec.type = store::DataType::kFloat32;
+  } else if (named.tensor.scalar_type() == at::kLong && !is_parameter) {
+    spec.type = store::DataType::kInt64;
+  } else {
+    return InvalidArgument(
+        "{} {} of the model is of type {}, want float32{}", is_parameter ? "parameter" : "buffer",
+        named.name, c10::toString(named.tensor.scalar_type()), is_parameter ? "" : " or int64");
+  }
+  return spec;
+}
+
+bool IsConstant(const at::Tensor& buffer) {
+  return !buffer.is_floating_point() && !buffer.is_complex() && buffer.scalar_type() != at::kLong;
+}
+
+StatusOr<std::vector<Found>> FindTensors(Net& net) {
+  std::vector<Found> found;
+  for (const NamedTensor& named : net.Parameters()) {
+    const auto kind =
+        named.tensor.requires_grad() ? store::TensorKind::kParameter : store::TensorKind::kBuffer;
+    PACELINE_ASSIGN_OR_RETURN(store::TensorSpec spec, Describe(named, kind));
+    for (const Found& other : found) {
+      if (named.tensor.numel() > 0 && other.tensor.data_ptr() == named.tensor.data_ptr()) {
+        return InvalidArgument(
+            "parameters {} and {} of the model share memory without being one tensor",
+            other.spec.name, named.name);
+      }
+    }
+    found.push_back({std::move(spec), named.tensor});
+  }
+  for (const NamedTensor& named : net.Buffers()) {
+    if (IsConstant(named.tensor)) continue;
+    PACELINE_ASSIGN_OR_RETURN(store::TensorSpec spec, Describe(named, store::TensorKind::kBuffer));
+    found.push_back({std::move(spec), named.tensor});
+  }
+  return found;
+}
+
+at::Tensor View(const at::Tensor& arena, const store::TensorPlace& place) {
+  const auto type = place.spec.type == store::DataType::kFloat32 ? at::kFloat : at::kLong;
+  return arena
+      .narrow(0, static_cast<int64_t>(place.offset_bytes), static_cast<int64_t>(place.size_bytes))
+      .view(type)
+      .view(place.spec.shape);
+}
+
+at::Tensor HostBytes(uint64_t size, const at::Device& device) {
+  const auto options = at::TensorOptions(at::kByte).pinned_memory(device.is_cuda());
+  at::Tensor bytes = at::zeros({static_cast<int64_t>(size)}, options);
+  PACELINE_CHECK(reinterpret_cast<uintptr_t>(bytes.data_ptr()) % kAlignmentBytes == 0,
+                 "arena of {} bytes is not aligned", size);
+  return bytes;
+}
+
+at::Tensor BufferPart(const at::Tensor& arena, const store::Layout& layout) {
+  const auto begin = static_cast<int64_t>(layout.parameter_bytes());
+  return arena.narrow(0, begin, static_cast<int64_t>(layout.total_bytes()) - begin);
+}
+
+void Allocate(Model::State& state) {
+  state.values = HostBytes(state.layout.total_bytes(), state.device);
+  state.push = HostBytes(state.layout.total_bytes(), state.device);
+  state.device_values = state.device.is_cuda() ? state.values.to(state.device) : state.values;
+  state.device_push = state.device.is_cuda() ? state.push.to(state.device) : state.push;
+  state.saved_buffers = at::empty_like(BufferPart(state.values, state.layout));
+}
+
+// Moves the network's tensors into the arenas.
+void Bind(Model::State& state, const std::vector<Found>& found) {
+  std::vector<bool> is_bound(found.size(), false);
+  for (const store::TensorPlace& place : state.layout.tensors()) {
+    for (size_t i = 0; i < found.size(); ++i) {
+      if (is_bound[i] || found[i].spec.name != place.spec.name) continue;
+      at::Tensor tensor = found[i].tensor;
+      at::Tensor home = View(state.device_values, place);
+      home.copy_(tensor.detach());
+      tensor.set_data(home);
+      if (place.spec.kind == store::TensorKind::kParameter) {
+        state.parameters.push_back(tensor);
+        state.gradients.push_back(View(state.device_push, place));
+        tensor.mutable_grad() = state.gradients.back();
+      }
+      is_bound[i] = true;
+    }
+  }
+  for (const NamedTensor& buffer : state.net->Buffers()) {
+    state.buffers.push_back(IsConstant(buffer.tensor) ? at::Tensor() : buffer.tensor);
+  }
+  if (state.device.is_cuda()) state.values.copy_(state.device_values);
+}
+
+StatusOr<std::unique_ptr<Model::State>> Assemble(std::unique_ptr<Net> net,
+                                                 const at::Device& device) {
+  return CatchTorch([&]() -> StatusOr<std::unique_ptr<Model::State>> {
+    const at::NoGradGuard no_grad;
+    auto state = std::make_unique<Model::State>();
+    state->net = std::move(net);
+    state->device = device;
+    PACELINE_ASSIGN_OR_RETURN(const std::vector<Found> found, FindTensors(*state->net));
+    std::vector<store::TensorSpec> specs;
+    for (const Found& each : found) specs.push_back(each.spec);
+    PACELINE_ASSIGN_OR_RETURN(state->layout, store::Layout::Create(specs));
+    Allocate(*state);
+    Bind(*state, found);
+    return state;
+  });
+}
+
+}  // namespace
+
+StatusOr<Device> ParseDevice(std::string_view name) {
+  if (name == "cpu") return Device::kCpu;
+  if (name == "cuda") return Device::kCuda;
+  return InvalidArgument("no device is called \"{}\": want cpu or cuda", name);
+}
+
+StatusOr<std::unique_ptr<Model>> Model::Load(const std::string& path, Device device) {
+  PACELINE_ASSIGN_OR_RETURN(const at::Device prepared, Prepare(device));
+  if (std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"),
+                                                           &std::fclose);
+      file == nullptr) {
+    return NotFound("cannot read model {}: {}", path, std::strerror(errno));
+  }
+  PACELINE_ASSIGN_OR_RETURN(std::unique_ptr<Net> net, LoadScriptNet(path, prepared));
+  StatusOr<std::unique_ptr<State>> state = Assemble(std::move(net), prepared);
+  if (!state.ok()) return Annotate(state.status(), "model " + path);
+  return std::unique_ptr<Model>(new Model(*std::move(state)));
+}
+
+StatusOr<std::unique_ptr<Model>> Model::Make(const BuiltIn& options, uint64_t seed, Device device) {
+  PACELINE_ASSIGN_OR_RETURN(const at::Device prepared, Prepare(device));
+  StatusOr<std::unique_ptr<Net>> net =
+      CatchTorch([&] { return MakeBuiltInNet(options, seed, prepared); });
+  if (!net.ok()) return Annotate(net.status(), "built-in model");
+  PACELINE_ASSIGN_OR_RETURN(std::unique_ptr<State> state, Assemble(*std::move(net), prepared));
+  return std::unique_ptr<Model>(new Model(std::move(state)));
+}
+
+Model::Model(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Model::~Model() = default;
+
+const store::Layout& Model::layout() const { return state_->layout; }
+
+std::span<std::byte> Model::values() {
+  return {static_cast<std::byte*>(state_->values.data_ptr()), state_->layout.total_bytes()};
+}
+
+std::span<const std::byte> Model::push() const {
+  return {static_cast<const std::byte*>(state_->push.data_ptr()), state_->layout.total_bytes()};
+}
+
+bool Model::has_loss() const { return state_->net->HasLoss(); }
+
+void Model::State::Upload() {
+  if (device.is_cuda()) device_values.copy_(values, /*non_blocking=*/true);
+}
+
+void Model::State::BeginStep() {
+  const at::NoGradGuard no_grad;
+  saved_buffers.copy_(BufferPart(values, layout));
+  Upload();
+  device_push.zero_();
+}
+
+// Gradients accumulate in place, unless an operator replaced a gradient tensor (a sparse one, say).
+void Model::State::CollectGradients() {
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    at::Tensor& gradient = parameters[i].mutable_grad();
+    if (gradient.is_same(gradients[i])) continue;
+    if (gradient.defined()) {
+      gradients[i].copy_(gradient.is_sparse() ? gradient.to_dense() : gradient.detach());
+    }
+    gradient = gradients[i];
+  }
+}
+
+void Model::State::EndStep() {
+  const at::NoGradGuard no_grad;
+  CollectGradients();
+  net->KeepBuffers(buffers);
+  BufferPart(device_push, layout).copy_(BufferPart(device_values, layout));
+  if (!device.is_cuda()) return;
+  push.copy_(device_push);
+  BufferPart(values, layout).copy_(BufferPart(push, layout));
+}
+
+void Model::State::AbandonStep() noexcept {
+  if (saved_buffers.numel() == 0) return;
+  (void)CatchTorch([&]() -> Status {
+    const at::NoGradGuard no_grad;
+    net->KeepBuffers(buffers);
+    return OkStatus();
+  });
+  std::memcpy(static_cast<std::byte*>(values.data_ptr()) + layout.parameter_bytes(),
+              saved_buffers.data_ptr(), static_cast<size_t>(saved_buffers.numel()));
+}
+
+}  // namespace paceline::learn

@@ -1,0 +1,169 @@
+#include "lib/learn/training.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include <ATen/Context.h>
+#include <ATen/core/Tensor.h>
+
+#include "lib/learn/catch_torch.h"
+#include "lib/learn/epoch_order.h"
+#include "lib/learn/execution.h"
+
+namespace paceline::learn {
+
+struct Training::State {
+  State(const TrainingOptions& options_in, std::unique_ptr<Model> model_in, Dataset train_in)
+      : options(options_in),
+        model(std::move(model_in)),
+        train(std::move(train_in)),
+        order(train.samples(), options.seed) {}
+
+  TrainingOptions options;
+  std::unique_ptr<Model> model;
+  std::optional<Loss> loss;  // Without it the model's own counts.
+  Dataset train;
+  std::optional<Dataset> eval;
+  EpochOrder order;
+  std::vector<uint32_t> samples;  // Of the step that runs.
+};
+
+namespace {
+
+StatusOr<std::unique_ptr<Model>> OpenModel(const TrainingOptions& options, const Dataset& train) {
+  PACELINE_ASSIGN_OR_RETURN(const Device device, ParseDevice(options.device));
+  if (options.model_path.empty() == !options.built_in) {
+    return InvalidArgument("want either model_path or built_in, {}",
+                           options.built_in ? "got both" : "got none");
+  }
+  if (!options.built_in) return Model::Load(options.model_path, device);
+  BuiltIn built_in = *options.built_in;
+  if (built_in.input_shape.empty()) built_in.input_shape = train.inputs().shape;
+  if (built_in.outputs == 0 && train.targets().type() == ElementType::kInt64) {
+    built_in.outputs = train.targets().IntegerExtent().largest + 1;
+  } else if (built_in.outputs == 0) {
+    built_in.outputs = static_cast<int64_t>(train.targets().row_elements());
+  }
+  return Model::Make(built_in, options.seed, device);
+}
+
+StatusOr<std::optional<Loss>> ChooseLoss(const std::string& name, const Model& model) {
+  if (name.empty() && model.has_loss()) return std::optional<Loss>();
+  if (name.empty()) {
+    return InvalidArgument("the model has no method loss(inputs, targets): name a loss, {}",
+                           "CrossEntropy or MeanSquaredError");
+  }
+  PACELINE_ASSIGN_OR_RETURN(const Loss loss, ParseLoss(name));
+  return std::optional<Loss>(loss);
+}
+
+// The part of `samples` that micro-batch `index` of `count` holds. Sizes differ by one at most, so
+// that no last one is too small for statistics over a batch.
+std::span<const uint32_t> MicroBatch(std::span<const uint32_t> samples, uint64_t index,
+                                     uint64_t count) {
+  const uint64_t begin = samples.size() * index / count;
+  return samples.subspan(begin, samples.size() * (index + 1) / count - begin);
+}
+
+Status CollectSamples(std::span<const SampleRange> ranges, EpochOrder& order,
+                      std::vector<uint32_t>& samples) {
+  samples.clear();
+  for (const SampleRange& range : ranges) {
+    if (range.end < range.begin) {
+      return InvalidArgument("range ends before it begins: [{}, {})", range.begin, range.end);
+    }
+    if (range.end > order.samples()) {
+      return OutOfRange("range [{}, {}) passes the training set: it has {} samples", range.begin,
+                        range.end, order.samples());
+    }
+    const auto part = order.Epoch(range.epoch).subspan(range.begin, range.end - range.begin);
+    samples.insert(samples.end(), part.begin(), part.end());
+  }
+  if (samples.empty()) return InvalidArgument("a step has no sample");
+  return OkStatus();
+}
+
+}  // namespace
+
+StatusOr<std::unique_ptr<Training>> Training::Create(const TrainingOptions& options) {
+  if (options.threads < 1)
+    return InvalidArgument("threads is {}, want at least 1", options.threads);
+  if (options.eval_batch_size < 1) return InvalidArgument("eval_batch_size is 0, want at least 1");
+  PACELINE_ASSIGN_OR_RETURN(Dataset train, Dataset::Open(options.train));
+  const ExecutionScope scope(options.threads);
+  PACELINE_ASSIGN_OR_RETURN(std::unique_ptr<Model> model, OpenModel(options, train));
+  PACELINE_ASSIGN_OR_RETURN(const std::optional<Loss> loss, ChooseLoss(options.loss, *model));
+
+  auto state = std::make_unique<State>(options, std::move(model), std::move(train));
+  state->loss = loss;
+  PACELINE_RETURN_IF_ERROR(TryOut(state->model->state(), loss, state->train));
+  if (options.eval) {
+    PACELINE_ASSIGN_OR_RETURN(state->eval, Dataset::Open(*options.eval));
+    PACELINE_RETURN_IF_ERROR(TryOut(state->model->state(), loss, *state->eval));
+  }
+  at::manual_seed(options.seed);
+  return std::unique_ptr<Training>(new Training(std::move(state)));
+}
+
+Training::Training(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Training::~Training() = default;
+
+const store::Layout& Training::layout() const { return state_->model->layout(); }
+uint64_t Training::train_samples() const { return state_->train.samples(); }
+std::span<std::byte> Training::parameters() { return state_->model->values(); }
+std::span<const std::byte> Training::push() const { return std::as_const(*state_->model).push(); }
+
+StatusOr<StepResult> Training::Step(std::span<const SampleRange> ranges) {
+  State& state = *state_;
+  PACELINE_RETURN_IF_ERROR(CollectSamples(ranges, state.order, state.samples));
+  const ExecutionScope scope(state.options.threads);
+  Model::State& model = state.model->state();
+  const uint64_t total = state.samples.size();
+  const uint64_t size_max = state.options.micro_batch_size;
+  const uint64_t count = size_max == 0 ? 1 : (total + size_max - 1) / size_max;
+
+  StatusOr<StepResult> result = CatchTorch([&]() -> StatusOr<StepResult> {
+    model.net->SetMode(NetMode::kTraining);
+    model.BeginStep();
+    StepResult sum{.samples = total};
+    for (uint64_t i = 0; i < count; ++i) {
+      if (i > 0 && state.options.keep_going && !state.options.keep_going()) {
+        return Cancelled("step interrupted after {} of {} micro-batches", i, count);
+      }
+      const auto samples = MicroBatch(state.samples, i, count);
+      const Batch batch = GatherBatch(state.train, samples, model.device);
+      const Computed computed = Compute(*model.net, state.loss, batch);
+      const double share = static_cast<double>(samples.size()) / static_cast<double>(total);
+      (count == 1 ? computed.loss : computed.loss.mul(share)).backward();
+      sum.loss += share * computed.loss.item<double>();
+      const Judged judged = CountCorrect(computed.outputs, batch.targets);
+      sum.correct += judged.correct;
+      sum.judged += judged.judged;
+    }
+    model.EndStep();
+    return sum;
+  });
+  if (!result.ok()) model.AbandonStep();
+  return result;
+}
+
+StatusOr<Evaluation> Training::Evaluate() {
+  State& state = *state_;
+  if (!state.eval) return FailedPrecondition("there is no held-out set to evaluate on");
+  const ExecutionScope scope(state.options.threads);
+  return CatchTorch([&]() -> StatusOr<Evaluation> {
+    const Totals totals =
+        EvaluateAll(state.model->state(), state.loss, *state.eval, state.options.eval_batch_size);
+    Evaluation evaluation;
+    evaluation.samples = state.eval->samples();
+    evaluation.loss = totals.loss_sum / static_cast<double>(evaluation.samples);
+    if (totals.judged.judged > 0) {
+      evaluation.accuracy =
+          static_cast<double>(totals.judged.correct) / static_cast<double>(totals.judged.judged);
+    }
+    return evaluation;
+  });
+}
+
+}  // namespace paceline::learn

@@ -1,0 +1,104 @@
+// Defines Training: a model, its training set and its held-out set, computing mean gradients over
+// ranges of an epoch's shuffled order.
+//
+// Example:
+//   PACELINE_ASSIGN_OR_RETURN(auto training, Training::Create({.model_path = "cnn.pt", .loss =
+//   "CrossEntropy",
+//                                                              .train = {.path =
+//                                                              "train.safetensors"}}));
+//   PACELINE_ASSIGN_OR_RETURN(StepResult result, training->Step(std::vector<SampleRange>{{0, 0,
+//   64}})); training->push();   // The mean gradient over the 64 samples.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "lib/base/status.h"
+#include "lib/learn/builtin.h"
+#include "lib/learn/dataset.h"
+#include "lib/learn/model.h"
+#include "lib/store/layout.h"
+
+namespace paceline::learn {
+
+// Positions [begin, end) of an epoch's order (epoch_order.h).
+struct SampleRange {
+  uint64_t epoch = 0;
+  uint64_t begin = 0;
+  uint64_t end = 0;
+};
+
+struct StepResult {
+  double loss = 0;  // Mean over the samples. Not finite where the model's is not.
+  uint64_t samples = 0;
+  uint64_t correct = 0;  // Of `judged` predictions.
+  uint64_t judged = 0;   // Samples, or tokens; 0 where accuracy is not defined.
+};
+
+struct Evaluation {
+  double loss = 0;      // Mean over the samples.
+  double accuracy = 0;  // correct / judged, 0..1; 0 where it is not defined.
+  uint64_t samples = 0;
+};
+
+struct TrainingOptions {
+  std::string model_path;  // A TorchScript file; or:
+  std::optional<BuiltIn>
+      built_in;      // An empty input_shape and 0 outputs are taken from the training set.
+  std::string loss;  // A name of loss.h. Empty: the model's own method loss(inputs, targets).
+  DatasetOptions train;
+  std::optional<DatasetOptions> eval;
+  uint64_t seed = 0;              // Of the epochs' orders, a built-in model's weights, and dropout.
+  uint64_t micro_batch_size = 0;  // Samples held in memory at once, at most; 0: the whole step's.
+  uint64_t eval_batch_size = 256;
+  int threads = 1;             // Of LibTorch's kernels. One value for the whole process.
+  std::string device = "cpu";  // Or "cuda".
+  std::function<bool()>
+      keep_going;  // Asked between micro-batches; false ends the step with Cancelled.
+};
+
+// One owner at a time; may move between threads from call to call.
+class Training {
+ public:
+  // Runs the model on a sample or two, so that what does not fit together is found here.
+  // InvalidArgument: options, a model or data that are no good (model.h, dataset.h), or do not fit:
+  // inputs that the model does not accept, outputs that do not fit the targets, a class beyond the
+  // outputs; the message names file, shape and type.
+  static StatusOr<std::unique_ptr<Training>> Create(const TrainingOptions& options);
+  ~Training();
+
+  const store::Layout& layout() const;
+  uint64_t train_samples() const;
+
+  // The model's own memory, arranged as the layout. What is written here is what the next Step
+  // computes on.
+  std::span<std::byte> parameters();
+
+  // What the last Step left to push: mean gradients in the place of the parameters, then the
+  // buffers' new values. Valid until the next Step.
+  std::span<const std::byte> push() const;
+
+  // Forward and backward over the ranges, in their order. The gradient is the mean over all their
+  // samples, however they are cut into micro-batches. Values that are not finite are no error.
+  //
+  // InvalidArgument: no sample, or a range that ends before it begins. OutOfRange: positions beyond
+  // the training set. ResourceExhausted: out of memory. Cancelled: keep_going said no. Internal:
+  // LibTorch. After an error push() is undefined, parameters() as before the call.
+  StatusOr<StepResult> Step(std::span<const SampleRange> ranges);
+
+  // Loss and accuracy over the whole held-out set, in evaluation mode. FailedPrecondition without
+  // such a set.
+  StatusOr<Evaluation> Evaluate();
+
+ private:
+  struct State;
+  explicit Training(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace paceline::learn

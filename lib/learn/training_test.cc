@@ -1,0 +1,403 @@
+#include "lib/learn/training.h"
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "lib/learn/epoch_order.h"
+#include "lib/learn/test_files.h"
+#include "lib/learn/test_scripts.h"
+
+namespace paceline::learn {
+namespace {
+
+using testing::Bytes;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::Safetensors;
+using testing::Samples;
+using testing::SaveScript;
+using testing::ScriptKind;
+using testing::TestFolder;
+
+std::vector<float> Floats(std::span<const std::byte> bytes) {
+  std::vector<float> values(bytes.size() / sizeof(float));
+  std::memcpy(values.data(), bytes.data(), values.size() * sizeof(float));
+  return values;
+}
+
+// Seven samples of three features in two classes.
+std::string Small(const TestFolder& folder) {
+  std::vector<float> inputs(21);
+  for (size_t i = 0; i < inputs.size(); ++i) inputs[i] = std::sin(static_cast<float>(i));
+  return folder.Write("small.safetensors", Samples({7, 3}, inputs, {0, 1, 0, 1, 1, 0, 1}));
+}
+
+TrainingOptions Softmax(const TestFolder& folder) {
+  return {.built_in = BuiltIn{.kind = BuiltInKind::kMlp, .hidden = {4}},
+          .loss = "CrossEntropy",
+          .train = {.path = Small(folder)},
+          .seed = 3};
+}
+
+std::unique_ptr<Training> Make(const TrainingOptions& options) {
+  auto training = Training::Create(options);
+  EXPECT_TRUE(training.ok()) << training.status();
+  return training.ok() ? *std::move(training) : nullptr;
+}
+
+// A model y = weight * x with a mean squared error of its own, and a buffer that each step in
+// training adds 1 to, bound anew ("rebound") or in place.
+constexpr char kScaled[] = R"(
+def forward(self, x):
+    if self.training:
+        self.rebound = self.rebound + 1
+        self.in_place.add_(2)
+    return self.weight * x
+)";
+
+std::unique_ptr<Training> Scaled(const TestFolder& folder, uint64_t micro_batch_size = 0,
+                                 std::function<bool()> keep_going = nullptr) {
+  SaveScript(folder.Path("scaled.pt"),
+             {{.name = "weight", .shape = {1}, .value = 3},
+              {.name = "rebound", .kind = ScriptKind::kBuffer, .shape = {2}, .value = 10},
+              {.name = "in_place", .kind = ScriptKind::kBuffer, .type = "long", .value = 20}},
+             kScaled);
+  const std::string data = folder.Write(
+      "scaled.safetensors", Safetensors({{"inputs", "F32", {4, 1}, Bytes<float>({1, 2, 3, 4})},
+                                         {"targets", "F32", {4, 1}, Bytes<float>({0, 0, 0, 0})}}));
+  return Make({.model_path = folder.Path("scaled.pt"),
+               .loss = "MeanSquaredError",
+               .train = {.path = data},
+               .eval = DatasetOptions{.path = data},
+               .micro_batch_size = micro_batch_size,
+               .keep_going = std::move(keep_going)});
+}
+
+const std::vector<SampleRange> kAllFour{{0, 0, 4}};
+
+TEST(TrainingTest, GradientIsTheMeanOverTheSamples) {
+  const TestFolder folder;
+  const auto training = Scaled(folder);
+  const auto result = training->Step(kAllFour);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->samples, 4u);
+  EXPECT_EQ(result->judged, 0u);
+  EXPECT_DOUBLE_EQ(result->loss, 9 * 7.5);  // 9 times the mean of x^2
+  EXPECT_FLOAT_EQ(Floats(training->push())[0], 2 * 3 * 7.5f);
+}
+
+TEST(TrainingTest, WritingParametersMovesTheModel) {
+  const TestFolder folder;
+  const auto training = Scaled(folder);
+  const float weight = -1;
+  std::memcpy(training->parameters().data(), &weight, sizeof(weight));
+  const auto result = training->Step(kAllFour);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_DOUBLE_EQ(result->loss, 7.5);
+  EXPECT_FLOAT_EQ(Floats(training->push())[0], -2 * 7.5f);
+}
+
+TEST(TrainingTest, BuffersMoveInPlaceAndArePushed) {
+  const TestFolder folder;
+  const auto training = Scaled(folder);
+  const auto* home = training->parameters().data();
+  const auto& tensors = training->layout().tensors();
+  ASSERT_EQ(tensors.size(), 3u);
+  ASSERT_EQ(tensors[1].spec.name, "rebound");
+  for (int step = 1; step <= 3; ++step) {
+    ASSERT_TRUE(training->Step(kAllFour).ok());
+    EXPECT_EQ(training->parameters().data(), home);
+    for (const std::span<const std::byte> arena :
+         {std::span<const std::byte>(training->parameters()), training->push()}) {
+      EXPECT_THAT(Floats(arena.subspan(tensors[1].offset_bytes, 8)),
+                  ElementsAre(10 + step, 10 + step));
+      int64_t in_place = 0;
+      std::memcpy(&in_place, arena.data() + tensors[2].offset_bytes, sizeof(in_place));
+      EXPECT_EQ(in_place, 20 + 2 * step);
+    }
+  }
+}
+
+TEST(TrainingTest, BuffersThatArePulledAreWhatTheModelGoesOnFrom) {
+  const TestFolder folder;
+  const auto training = Scaled(folder);
+  ASSERT_TRUE(training->Step(kAllFour).ok());
+  const auto& place = training->layout().tensors()[1];
+  const float pulled[] = {100, 200};
+  std::memcpy(training->parameters().data() + place.offset_bytes, pulled, sizeof(pulled));
+  ASSERT_TRUE(training->Step(kAllFour).ok());
+  EXPECT_THAT(Floats(training->push().subspan(place.offset_bytes, 8)), ElementsAre(101, 201));
+}
+
+TEST(TrainingTest, EvaluationLeavesEverythingAsItIs) {
+  const TestFolder folder;
+  const auto training = Scaled(folder);
+  const std::vector<float> before = Floats(training->parameters());
+  const auto evaluation = training->Evaluate();
+  ASSERT_TRUE(evaluation.ok()) << evaluation.status();
+  EXPECT_DOUBLE_EQ(evaluation->loss, 9 * 7.5);
+  EXPECT_EQ(evaluation->samples, 4u);
+  EXPECT_EQ(Floats(training->parameters()), before);
+}
+
+TEST(TrainingTest, MicroBatchesGiveTheSameMean) {
+  const TestFolder folder;
+  TrainingOptions options = Softmax(folder);
+  const auto whole = Make(options);
+  const std::vector<SampleRange> ranges{{0, 0, 5}, {1, 2, 4}};
+  const auto want = whole->Step(ranges);
+  ASSERT_TRUE(want.ok()) << want.status();
+  const std::vector<float> want_push = Floats(whole->push());
+  for (const uint64_t size : {1, 2, 3, 6, 7, 100}) {
+    options.micro_batch_size = size;
+    const auto training = Make(options);
+    const auto got = training->Step(ranges);
+    ASSERT_TRUE(got.ok()) << got.status();
+    EXPECT_NEAR(got->loss, want->loss, 1e-6) << size;
+    EXPECT_EQ(got->correct, want->correct) << size;
+    EXPECT_EQ(got->judged, 7u);
+    EXPECT_THAT(Floats(training->push()),
+                ::testing::Pointwise(::testing::FloatNear(1e-6f), want_push))
+        << size;
+  }
+}
+
+TEST(TrainingTest, RangesNameTheSamplesOfTheEpochsOrder) {
+  const TestFolder folder;
+  TrainingOptions options = Softmax(folder);
+  const auto training = Make(options);
+  double sum = 0;
+  for (uint64_t i = 0; i < 7; ++i) {
+    const auto one = training->Step(std::vector<SampleRange>{{5, i, i + 1}});
+    ASSERT_TRUE(one.ok());
+    sum += one->loss;
+  }
+  const auto all = training->Step(std::vector<SampleRange>{{0, 0, 7}});
+  ASSERT_TRUE(all.ok());
+  EXPECT_NEAR(sum / 7, all->loss, 1e-5);
+
+  // Position 0 of epoch 5 is the sample that EpochOrder says: found again at its position in
+  // epoch 6.
+  EpochOrder order(7, options.seed);
+  const uint32_t sample = order.Epoch(5)[0];
+  const auto other = order.Epoch(6);
+  const auto at =
+      static_cast<uint64_t>(std::find(other.begin(), other.end(), sample) - other.begin());
+  const auto first = training->Step(std::vector<SampleRange>{{5, 0, 1}});
+  const auto again = training->Step(std::vector<SampleRange>{{6, at, at + 1}});
+  EXPECT_EQ(first->loss, again->loss);
+}
+
+TEST(TrainingTest, InterruptedStepLeavesParametersAndBuffers) {
+  const TestFolder folder;
+  int asked = 0;
+  const auto training = Scaled(folder, /*micro_batch_size=*/1, [&] { return ++asked < 3; });
+  const auto before =
+      std::vector<std::byte>(training->parameters().begin(), training->parameters().end());
+  const auto result = training->Step(kAllFour);
+  EXPECT_EQ(result.status().code(), StatusCode::kCancelled);
+  EXPECT_EQ(asked, 3);
+  EXPECT_THAT(Message(result.status()), HasSubstr("3 of 4"));
+  EXPECT_TRUE(std::equal(before.begin(), before.end(), training->parameters().begin()));
+
+  asked = -100;
+  const auto next = training->Step(kAllFour);
+  ASSERT_TRUE(next.ok());
+  EXPECT_FLOAT_EQ(Floats(training->push())[0], 2 * 3 * 7.5f);
+  EXPECT_FLOAT_EQ(Floats(training->push())[1], 14);  // Four micro-batches, each one more.
+}
+
+TEST(TrainingTest, ReportsWhatIsNotFinite) {
+  const TestFolder folder;
+  const auto training = Scaled(folder);
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  std::memcpy(training->parameters().data(), &nan, sizeof(nan));
+  const auto result = training->Step(kAllFour);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_TRUE(std::isnan(result->loss));
+  EXPECT_TRUE(std::isnan(Floats(training->push())[0]));
+  const auto evaluation = training->Evaluate();
+  ASSERT_TRUE(evaluation.ok());
+  EXPECT_TRUE(std::isnan(evaluation->loss));
+}
+
+TEST(TrainingTest, RefusesRangesThatAreNone) {
+  const TestFolder folder;
+  const auto training = Scaled(folder);
+  EXPECT_EQ(training->Step({}).status().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(training->Step(std::vector<SampleRange>{{0, 2, 2}}).status().code(),
+            StatusCode::kInvalidArgument);
+  EXPECT_EQ(training->Step(std::vector<SampleRange>{{0, 3, 2}}).status().code(),
+            StatusCode::kInvalidArgument);
+  const auto beyond = training->Step(std::vector<SampleRange>{{0, 2, 5}});
+  EXPECT_EQ(beyond.status().code(), StatusCode::kOutOfRange);
+  EXPECT_THAT(Message(beyond.status()), HasSubstr("[2, 5)"));
+  EXPECT_TRUE(training->Step(kAllFour).ok());
+}
+
+TEST(TrainingTest, LackOfMemoryIsResourceExhausted) {
+  const TestFolder folder;
+  SaveScript(folder.Path("greedy.pt"), {{.name = "weight", .shape = {1}, .value = 1}},
+             "def forward(self, x):\n"
+             "    if self.training:\n"
+             "        return self.weight * torch.zeros([1000000, 1000000, 1000])\n"
+             "    return self.weight * x\n");
+  const auto training =
+      Make({.model_path = folder.Path("greedy.pt"),
+            .loss = "MeanSquaredError",
+            .train = {.path = folder.Write(
+                          "data.safetensors",
+                          Safetensors({{"inputs", "F32", {1, 1}, Bytes<float>({1})},
+                                       {"targets", "F32", {1, 1}, Bytes<float>({1})}}))}});
+  ASSERT_NE(training, nullptr);
+  const auto result = training->Step(std::vector<SampleRange>{{0, 0, 1}});
+  EXPECT_EQ(result.status().code(), StatusCode::kResourceExhausted) << result.status();
+}
+
+TEST(TrainingTest, EvaluationNeedsAHeldOutSet) {
+  const TestFolder folder;
+  EXPECT_EQ(Make(Softmax(folder))->Evaluate().status().code(), StatusCode::kFailedPrecondition);
+}
+
+TEST(TrainingTest, EvaluationIsTheSameForEveryBatchSize) {
+  const TestFolder folder;
+  TrainingOptions options = Softmax(folder);
+  options.eval = options.train;
+  const auto want = Make(options)->Evaluate();
+  ASSERT_TRUE(want.ok());
+  options.eval_batch_size = 2;
+  const auto got = Make(options)->Evaluate();
+  EXPECT_NEAR(got->loss, want->loss, 1e-6);
+  EXPECT_EQ(got->accuracy, want->accuracy);
+  EXPECT_GT(want->accuracy, 0);
+}
+
+TEST(TrainingTest, CudaIsRefusedOrWorks) {
+  const TestFolder folder;
+  TrainingOptions options = Softmax(folder);
+  const auto on_cpu = Make(options);
+  options.device = "cuda";
+  const auto training = Training::Create(options);
+  if (!training.ok()) {
+    EXPECT_EQ(training.status().code(), StatusCode::kFailedPrecondition) << training.status();
+    EXPECT_THAT(Message(training.status()), HasSubstr("device cuda"));
+    return;
+  }
+  const std::vector<SampleRange> all{{0, 0, 7}};
+  ASSERT_TRUE(on_cpu->Step(all).ok());
+  ASSERT_TRUE((*training)->Step(all).ok());
+  EXPECT_THAT(Floats((*training)->push()),
+              ::testing::Pointwise(::testing::FloatNear(1e-4f), Floats(on_cpu->push())));
+}
+
+struct Mismatch {
+  std::string name;
+  std::string data;
+  std::string loss;
+  std::vector<std::string> says;
+};
+
+TEST(TrainingTest, SaysWhatDoesNotFitTogether) {
+  // Accepts [N, 3] and gives [N, 2].
+  constexpr char kSource[] = "def forward(self, x):\n    return torch.matmul(x, self.weight)\n";
+  const std::string three = Bytes<float>(std::vector<float>(3));
+  const std::string label = Bytes<int64_t>({1});
+  const Mismatch cases[] = {
+      {"inputs of another shape",
+       Samples({2, 5}, std::vector<float>(10), {0, 1}),
+       "CrossEntropy",
+       {"does not accept inputs of shape [2, 5] of float32", "data.safetensors: tensor inputs"}},
+      {"inputs of another type",
+       Safetensors(
+           {{"inputs", "I64", {1, 3}, Bytes<int64_t>({1, 2, 3})}, {"targets", "I64", {1}, label}}),
+       "CrossEntropy",
+       {"does not accept inputs of shape [1, 3] of int64"}},
+      {"class beyond the outputs",
+       Samples({3, 3}, std::vector<float>(9), {0, 1, 7}),
+       "CrossEntropy",
+       {"data.safetensors: tensor targets has class 7", "classes 0 to 1"}},
+      {"negative class",
+       Samples({3, 3}, std::vector<float>(9), {0, -1, 1}),
+       "CrossEntropy",
+       {"has class -1"}},
+      {"targets of two dimensions",
+       Safetensors({{"inputs", "F32", {1, 3}, three}, {"targets", "I64", {1, 1}, label}}),
+       "CrossEntropy",
+       {"outputs of shape [1, 2]", "targets of shape [1, 1]"}},
+      {"classes for a float loss",
+       Samples({1, 3}, std::vector<float>(3), {1}),
+       "MeanSquaredError",
+       {"loss MeanSquaredError wants targets of float32", "int64"}},
+      {"floats for a class loss",
+       Safetensors({{"inputs", "F32", {1, 3}, three}, {"targets", "F32", {1}, Bytes<float>({1})}}),
+       "CrossEntropy",
+       {"loss CrossEntropy wants targets of int64", "float32"}},
+      {"targets of another width",
+       Safetensors({{"inputs", "F32", {1, 3}, three}, {"targets", "F32", {1, 3}, three}}),
+       "MeanSquaredError",
+       {"outputs of shape [1, 2]", "targets of shape [1, 3]"}},
+      {"no loss at all",
+       Samples({1, 3}, std::vector<float>(3), {1}),
+       "",
+       {"no method loss", "CrossEntropy"}},
+      {"unknown loss",
+       Samples({1, 3}, std::vector<float>(3), {1}),
+       "Hinge",
+       {"\"Hinge\"", "MeanSquaredError"}},
+  };
+  const TestFolder folder;
+  SaveScript(folder.Path("linear.pt"), {{.name = "weight", .shape = {3, 2}, .value = 1}}, kSource);
+  for (const Mismatch& mismatch : cases) {
+    const auto training =
+        Training::Create({.model_path = folder.Path("linear.pt"),
+                          .loss = mismatch.loss,
+                          .train = {.path = folder.Write("data.safetensors", mismatch.data)}});
+    ASSERT_FALSE(training.ok()) << mismatch.name;
+    EXPECT_EQ(training.status().code(), StatusCode::kInvalidArgument) << mismatch.name;
+    for (const std::string& part : mismatch.says) {
+      EXPECT_THAT(Message(training.status()), HasSubstr(part)) << mismatch.name;
+    }
+  }
+}
+
+TEST(TrainingTest, SaysWhatIsWrongWithOptions) {
+  const TestFolder folder;
+  const TrainingOptions good = Softmax(folder);
+  const struct {
+    std::string says;
+    std::function<void(TrainingOptions&)> spoil;
+  } cases[] = {
+      {"threads is 0", [](TrainingOptions& o) { o.threads = 0; }},
+      {"eval_batch_size is 0", [](TrainingOptions& o) { o.eval_batch_size = 0; }},
+      {"got none", [](TrainingOptions& o) { o.built_in.reset(); }},
+      {"got both", [](TrainingOptions& o) { o.model_path = "x.pt"; }},
+      {"\"tpu\"", [](TrainingOptions& o) { o.device = "tpu"; }},
+  };
+  for (const auto& each : cases) {
+    TrainingOptions options = good;
+    each.spoil(options);
+    const auto training = Training::Create(options);
+    EXPECT_EQ(training.status().code(), StatusCode::kInvalidArgument) << each.says;
+    EXPECT_THAT(Message(training.status()), HasSubstr(each.says));
+  }
+}
+
+TEST(TrainingTest, ModelThatReturnsATupleIsRefused) {
+  const TestFolder folder;
+  SaveScript(folder.Path("tuple.pt"), {{.name = "weight", .shape = {1}}},
+             "def forward(self, x):\n    return (x, self.weight)\n");
+  const auto training = Training::Create({.model_path = folder.Path("tuple.pt"),
+                                          .loss = "CrossEntropy",
+                                          .train = {.path = Small(folder)}});
+  EXPECT_EQ(training.status().code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(Message(training.status()), HasSubstr("Tuple"));
+}
+
+}  // namespace
+}  // namespace paceline::learn

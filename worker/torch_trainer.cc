@@ -1,0 +1,43 @@
+#include "worker/torch_trainer.h"
+
+#include <utility>
+#include <vector>
+
+namespace paceline::worker {
+namespace {
+
+// Of the samples, where several predictions belong to one (tokens), the share that is right.
+uint64_t CorrectSamples(const learn::StepResult& result) {
+  if (result.judged == 0 || result.judged == result.samples) return result.correct;
+  return result.correct * result.samples / result.judged;
+}
+
+}  // namespace
+
+StatusOr<std::unique_ptr<TorchTrainer>> TorchTrainer::Create(
+    const learn::TrainingOptions& options) {
+  PACELINE_ASSIGN_OR_RETURN(std::unique_ptr<learn::Training> training,
+                            learn::Training::Create(options));
+  return std::unique_ptr<TorchTrainer>(new TorchTrainer(std::move(training)));
+}
+
+TorchTrainer::TorchTrainer(std::unique_ptr<learn::Training> training)
+    : training_(std::move(training)) {}
+
+StatusOr<StepResult> TorchTrainer::Step(std::span<const SampleRange> ranges) {
+  std::vector<learn::SampleRange> translated;
+  for (const SampleRange& range : ranges) {
+    translated.push_back({range.epoch, range.begin, range.end});
+  }
+  PACELINE_ASSIGN_OR_RETURN(const learn::StepResult result, training_->Step(translated));
+  return StepResult{
+      .loss = result.loss, .samples = result.samples, .correct = CorrectSamples(result)};
+}
+
+StatusOr<Evaluation> TorchTrainer::Evaluate() {
+  PACELINE_ASSIGN_OR_RETURN(const learn::Evaluation evaluation, training_->Evaluate());
+  return Evaluation{
+      .loss = evaluation.loss, .accuracy = evaluation.accuracy, .samples = evaluation.samples};
+}
+
+}  // namespace paceline::worker

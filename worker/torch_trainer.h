@@ -1,0 +1,29 @@
+// Defines TorchTrainer, the Trainer on top of LibTorch. It adds no behaviour: it translates values.
+#pragma once
+
+#include <memory>
+
+#include "lib/learn/training.h"
+#include "worker/loop/trainer.h"
+
+namespace paceline::worker {
+
+class TorchTrainer : public Trainer {
+ public:
+  // Errors as learn::Training::Create.
+  static StatusOr<std::unique_ptr<TorchTrainer>> Create(const learn::TrainingOptions& options);
+
+  const store::Layout& layout() const override { return training_->layout(); }
+  uint64_t train_samples() const override { return training_->train_samples(); }
+  std::span<std::byte> parameters() override { return training_->parameters(); }
+  std::span<const std::byte> push() const override { return training_->push(); }
+  StatusOr<StepResult> Step(std::span<const SampleRange> ranges) override;
+  StatusOr<Evaluation> Evaluate() override;
+
+ private:
+  explicit TorchTrainer(std::unique_ptr<learn::Training> training);
+
+  std::unique_ptr<learn::Training> training_;
+};
+
+}  // namespace paceline::worker
