@@ -21,7 +21,7 @@
 #include "ps-server/service/coordinator_service.h"
 #include "ps-server/service/grpc_server.h"
 #include "ps-server/service/shard_service.h"
-#include "ps-server/service/status_json.h"
+#include "ps-server/status_json.h"
 
 namespace paceline::ps {
 namespace {

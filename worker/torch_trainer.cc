@@ -24,9 +24,9 @@ StatusOr<std::unique_ptr<TorchTrainer>> TorchTrainer::Create(
 TorchTrainer::TorchTrainer(std::unique_ptr<learn::Training> training)
     : training_(std::move(training)) {}
 
-StatusOr<StepResult> TorchTrainer::Step(std::span<const SampleRange> ranges) {
+StatusOr<StepResult> TorchTrainer::Step(std::span<const protocol::SampleRange> ranges) {
   std::vector<learn::SampleRange> translated;
-  for (const SampleRange& range : ranges) {
+  for (const protocol::SampleRange& range : ranges) {
     translated.push_back({range.epoch, range.begin, range.end});
   }
   PACELINE_ASSIGN_OR_RETURN(const learn::StepResult result, training_->Step(translated));

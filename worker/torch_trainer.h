@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "lib/learn/training.h"
+#include "lib/protocol/worker_messages.h"
 #include "worker/loop/trainer.h"
 
 namespace paceline::worker {
@@ -17,7 +18,7 @@ class TorchTrainer : public Trainer {
   uint64_t train_samples() const override { return training_->train_samples(); }
   std::span<std::byte> parameters() override { return training_->parameters(); }
   std::span<const std::byte> push() const override { return training_->push(); }
-  StatusOr<StepResult> Step(std::span<const SampleRange> ranges) override;
+  StatusOr<StepResult> Step(std::span<const protocol::SampleRange> ranges) override;
   StatusOr<Evaluation> Evaluate() override;
 
  private:

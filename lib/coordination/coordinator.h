@@ -50,7 +50,9 @@ struct CoordinatorOptions {
   bool has_evaluator = false;
   Duration evaluation_period = Seconds(10);
   std::optional<double> gradient_clip_norm;
-  optim::ScheduleOptions schedule;
+  optim::ScheduleOptions
+      schedule;  // total_samples and step_samples at 0 are worked out from the training set.
+  uint64_t schedule_step_epochs = 0;  // kStep: epochs between two cuts, where step_samples is 0.
   uint64_t seed = 0;
   uint32_t slots_per_worker = 1;
 };

@@ -12,6 +12,19 @@ using protocol::Role;
 
 namespace {
 
+// Schedules advance by samples, and only now it is known how many an epoch has.
+void CompleteSchedule(CoordinatorOptions& options, uint64_t train_samples) {
+  optim::ScheduleOptions& schedule = options.schedule;
+  if (schedule.total_samples == 0) {
+    const uint64_t by_epochs = options.epochs_max * train_samples;
+    const uint64_t by_steps = options.steps_max * options.global_batch_size;
+    schedule.total_samples =
+        by_epochs == 0 || (by_steps > 0 && by_steps < by_epochs) ? by_steps : by_epochs;
+  }
+  if (schedule.step_samples == 0)
+    schedule.step_samples = options.schedule_step_epochs * train_samples;
+}
+
 void Refuse(Turn turn, ConnectionId connection, const Join& join, RefuseReason reason,
             const std::string& detail) {
   turn.Send(connection, Refused{reason, detail});
@@ -58,6 +71,7 @@ void Adopt(Turn turn, const Join& join) {
   JobState& job = turn.job;
   job.layout = join.layout;
   job.train_samples = join.train_samples;
+  CompleteSchedule(job.options, join.train_samples);
   job.leases.emplace(LeaseLedger::Options{join.train_samples, job.options.epochs_max});
   const Session* evaluator = job.membership.evaluator();
   if (evaluator == nullptr || !job.evaluation.evaluator_layout.has_value()) return;

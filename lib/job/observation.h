@@ -36,6 +36,8 @@ struct SeenProcess {
   int signal = 0;     // kExited only: what killed it, or 0.
   bool is_disruption = false;  // kExited only: evicted, preempted, its node lost.
 
+  std::string last_word;  // kExited only: why, in the process's own words; may be empty.
+
   int64_t attempt = 0;   // As in its Start.
   int64_t failures = 0;  // As in its Start.
 };

@@ -58,6 +58,7 @@ std::string Draft::DescribeExit(const SeenProcess& process) const {
   if (process.is_disruption) return fmt::format("{} was disrupted", process.name);
   if (process.signal != 0)
     return fmt::format("{} was killed by signal {}", process.name, process.signal);
+  if (!process.last_word.empty()) return fmt::format("{}: {}", process.name, process.last_word);
   return fmt::format("{} exited with code {}", process.name, process.exit_code);
 }
 

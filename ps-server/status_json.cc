@@ -1,4 +1,4 @@
-#include "ps-server/service/status_json.h"
+#include "ps-server/status_json.h"
 
 #include <cmath>
 

@@ -1,0 +1,211 @@
+#include "lib/coordination/finishing.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "lib/coordination/testing.h"
+
+namespace paceline::coordination {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::Job;
+
+CoordinatorOptions OneWorker() {
+  CoordinatorOptions options;
+  options.workers_max = 4;
+  options.global_batch_size = 8;
+  options.epochs_max = 1;
+  return options;
+}
+
+CoordinatorOptions Evaluated(double target) {
+  CoordinatorOptions options = OneWorker();
+  options.has_evaluator = true;
+  options.evaluation_period = Seconds(0);
+  options.target = Target{TargetMetric::kAccuracy, target};
+  return options;
+}
+
+void Step(Job& job, uint64_t version) {
+  job.PushFor(1);
+  job.CommittedEverywhere(version);
+}
+
+TEST(FinishingTest, StepsMaxSendsNobodyOn) {
+  CoordinatorOptions options = OneWorker();
+  options.epochs_max = 0;
+  options.steps_max = 3;
+  Job job(options);
+  job.Opened({{1, 0}});
+  for (uint64_t version = 1; version <= 3; ++version) Step(job, version);
+  EXPECT_EQ(job.SentCount<protocol::Released>(1), 3);
+  EXPECT_TRUE(job.WasSent<protocol::Finish>(1));
+  job.Step(ModelSaved{Version(3), ""});
+  EXPECT_EQ(job.outcome(), "stopped after 3 steps");
+}
+
+TEST(FinishingTest, AModelThatCannotBeSavedIsAFailure) {
+  Job job(OneWorker());
+  job.Opened({{1, 0}});
+  Step(job, 1);
+  Step(job, 2);
+  job.Step(ModelSaved{Version(2), "disk full"});
+  EXPECT_FALSE(job.Last<Finished>().is_success);
+  EXPECT_THAT(job.outcome(), HasSubstr("disk full"));
+}
+
+TEST(FinishingTest, TargetMetInTrainingMakesThePinnedVersionTheFinalOne) {
+  CoordinatorOptions options = Evaluated(0.9);
+  options.epochs_max = 10;
+  Job job(options);
+  job.Opened({{1, 0}});
+  job.JoinEvaluator(9);
+  EXPECT_TRUE(job.WasSent<protocol::Shards>(9));
+  Step(job, 1);
+  EXPECT_TRUE(job.AllOrdered<protocol::CommitAll>()[0].commit.is_pinned);
+  EXPECT_EQ(job.Sent<protocol::Evaluate>(9).version, Version(1));
+  Step(job, 2);
+  EXPECT_FALSE(job.AllOrdered<protocol::CommitAll>()[1].commit.is_pinned);
+  job.Hear(9, protocol::Evaluated{Version(1), 0.1, 0.95, 100});
+  EXPECT_FALSE(job.Ordered<protocol::Unpin>());
+  EXPECT_EQ(job.Last<SaveModel>().version, Version(1));
+  job.Step(ModelSaved{Version(1), ""});
+  EXPECT_TRUE(job.Last<Finished>().is_success);
+  EXPECT_EQ(job.outcome(), "target Accuracy >= 0.9 reached: 0.95 at v1");
+  EXPECT_TRUE(job.WasSent<protocol::Finish>(9));
+}
+
+TEST(FinishingTest, FinalVersionIsEvaluatedAfterTheWorkersWentHome) {
+  Job job(Evaluated(0.98));
+  job.Opened({{1, 0}});
+  job.JoinEvaluator(9);
+  Step(job, 1);
+  Step(job, 2);  // The last; the evaluator is still busy with the first.
+  EXPECT_TRUE(job.WasClosed(1));
+  EXPECT_FALSE(job.Has<SaveModel>());
+  job.Hear(9, protocol::Evaluated{Version(1), 0.1, 0.5, 100});
+  EXPECT_EQ(job.AllOrdered<protocol::Unpin>().size(), 1u);
+  EXPECT_EQ(job.Sent<protocol::Evaluate>(9).version, Version(2));
+  job.Hear(9, protocol::Evaluated{Version(2), 0.1, 0.97, 100});
+  job.Step(ModelSaved{Version(2), ""});
+  EXPECT_TRUE(job.Last<Finished>().is_success);
+  EXPECT_EQ(job.outcome(), "stopped after 1 epochs; target Accuracy >= 0.98 not reached: 0.97");
+}
+
+TEST(FinishingTest, WithoutAnEvaluatorTheJobGoesOnAndSaysSo) {
+  Job job(Evaluated(0.98));
+  job.Opened({{1, 0}});
+  Step(job, 1);
+  Step(job, 2);
+  EXPECT_FALSE(job.Has<SaveModel>());
+  EXPECT_EQ(job.coordinator.Deadline(), job.now + Seconds(120));
+  job.Pass(Seconds(120));
+  EXPECT_TRUE(job.Has<SaveModel>());
+  job.Step(ModelSaved{Version(2), ""});
+  EXPECT_EQ(job.outcome(),
+            "stopped after 1 epochs; v2 is not evaluated: no evaluator within 120 s");
+}
+
+TEST(FinishingTest, AnEvaluatorMayComeForTheFinalVersion) {
+  Job job(Evaluated(0.98));
+  job.Opened({{1, 0}});
+  Step(job, 1);
+  Step(job, 2);
+  job.now += Seconds(100);
+  job.JoinEvaluator(9);
+  EXPECT_EQ(job.Sent<protocol::Evaluate>(9).version, Version(2));
+  job.Step(WorkerGone{ConnectionId(9)});
+  EXPECT_EQ(job.coordinator.Deadline(), job.now + Seconds(120));
+}
+
+TEST(FinishingTest, LateWorkersAreRefused) {
+  Job job(OneWorker());
+  job.Opened({{1, 0}});
+  Step(job, 1);
+  Step(job, 2);
+  job.Join(2, 1);
+  EXPECT_EQ(job.Sent<protocol::Refused>(2).reason, protocol::RefuseReason::kFinished);
+}
+
+TEST(FinishingTest, LossOfAnEvaluatorUnpins) {
+  CoordinatorOptions options = Evaluated(0.98);
+  options.epochs_max = 10;
+  Job job(options);
+  job.Opened({{1, 0}});
+  job.JoinEvaluator(9);
+  Step(job, 1);
+  job.Step(WorkerGone{ConnectionId(9)});
+  EXPECT_EQ(job.AllOrdered<protocol::Unpin>().at(0).version, Version(1));
+  EXPECT_EQ(job.coordinator.status().phase, Phase::kTraining);
+}
+
+TEST(FinishingTest, EvaluatorOfAnotherModelIsRefusedWhenTheModelIsKnown) {
+  Job job(OneWorker());
+  job.Hear(9, protocol::Join{protocol::Role::kEvaluator, WorkerId(), testing::Model(7), 0});
+  EXPECT_TRUE(job.WasSent<protocol::Admitted>(9));
+  job.Join(1, 0);
+  EXPECT_EQ(job.Sent<protocol::Refused>(9).reason, protocol::RefuseReason::kLayoutDiffers);
+  EXPECT_TRUE(job.WasClosed(9));
+}
+
+TEST(FinishingTest, StopCommitsWhatIsAccumulatedAndDropsWhatComesLater) {
+  CoordinatorOptions options = OneWorker();
+  options.workers_wanted = 2;
+  options.epochs_max = 10;
+  Job job(options);
+  job.Opened({{1, 0}, {2, 1}});
+  job.PushFor(1);
+  job.Step(StopAsked{"interrupted", false});
+  EXPECT_EQ(job.AllOrdered<protocol::CommitAll>().size(), 1u);
+  EXPECT_FALSE(job.Has<SaveModel>());
+  job.PushFor(2);
+  EXPECT_EQ(job.AllOrdered<protocol::DropOrder>().size(), 1u);
+  job.CommittedEverywhere(1);
+  EXPECT_EQ(job.Last<SaveModel>().version, Version(1));
+  job.Step(ModelSaved{Version(1), ""});
+  EXPECT_TRUE(job.Last<Finished>().is_success);
+  EXPECT_EQ(job.outcome(), "interrupted");
+}
+
+TEST(FinishingTest, FailuresEndAtOnceUnsaved) {
+  struct Case {
+    const char* name;
+    Fact fact;
+    const char* outcome;
+  };
+  for (const Case& c :
+       std::vector<Case>{{"stop", StopAsked{"deadline exceeded", true}, "deadline exceeded"},
+                         {"shard gone", ShardGone{ShardId(0), "killed"}, "shard s0 lost: killed"},
+                         {"shard failed", ShardSaid{ShardId(0), protocol::ShardFailed{"no memory"}},
+                          "shard s0 lost: no memory"},
+                         {"shard restarted", ShardSaid{ShardId(0), protocol::Register{}},
+                          "shard s0 lost: it registered again"}}) {
+    SCOPED_TRACE(c.name);
+    Job job(OneWorker());
+    job.Opened({{1, 0}});
+    job.PushFor(1);
+    job.Step(c.fact);
+    EXPECT_FALSE(job.Last<Finished>().is_success);
+    EXPECT_TRUE(std::holds_alternative<Finished>(job.effects.back()));
+    EXPECT_EQ(job.outcome(), c.outcome);
+    EXPECT_FALSE(job.Has<SaveModel>());
+    EXPECT_TRUE(job.WasSent<protocol::Finish>(1));
+    EXPECT_EQ(job.coordinator.Deadline(), std::nullopt);
+    const size_t effects = job.effects.size();
+    job.PushFor(1);
+    job.CommittedEverywhere(1);
+    EXPECT_EQ(job.effects.size(), effects);
+  }
+}
+
+TEST(FinishingTest, StopBeforeTrainingLeavesNoModel) {
+  Job job(OneWorker());
+  job.Join(1, 0);
+  job.Step(StopAsked{"interrupted", false});
+  EXPECT_FALSE(job.Last<Finished>().is_success);
+  EXPECT_EQ(job.outcome(), "stopped before training opened: interrupted");
+}
+
+}  // namespace
+}  // namespace paceline::coordination

@@ -1,0 +1,159 @@
+// Defines SmallWorld, for exhaustive walks: a coordinator with its policy, and models of shards,
+// workers and an evaluator that act one message at a time, die, freeze and come back.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "lib/coordination/coordinator.h"
+#include "lib/sync/policy.h"
+#include "lib/sync/policy_spec.h"
+
+namespace paceline::coordination::testing {
+
+// What is planted between the coordinator and its world, for walks that must find it.
+enum class Bug {
+  kNone,
+  kFenceLost,            // Shards are not told of lost lives.
+  kReleasedEarly,        // The first shard's Committed counts for all.
+  kAccumulatedReturned,  // A lost worker's accumulated samples are leased again.
+  kDuplicateCounted,     // A repeated PushDone reaches the policy.
+  kListsDiffer,          // The last shard lacks a push of a commit.
+  kReleaseLost,          // A worker is never told to go on.
+  kShardLossUnheard,     // The coordinator is not told that a shard is gone.
+  kLossUnheard,          // The policy is not told that a worker left.
+};
+
+struct WorldOptions {
+  sync::Scheme scheme = sync::Scheme::kBsp;
+  uint32_t workers = 3;
+  uint32_t shards = 2;
+  uint64_t train_samples = 9;
+  uint32_t global_batch_size = 3;
+  uint64_t epochs = 1;
+  std::optional<double> clip_norm;
+  bool has_evaluator = false;
+  bool starts_at_birth = false;   // Else with training just opened.
+  bool sends_duplicates = false;  // Worker 0 says PushDone twice.
+  uint32_t worker_crashes = 0;    // Budgets: how often the walk may choose it.
+  uint32_t shard_crashes = 0;
+  uint32_t freezes = 0;
+  Bug bug = Bug::kNone;
+};
+
+struct Action {
+  enum class Kind {
+    kHearWorker,
+    kWorkerActs,
+    kShardActs,
+    kHearShard,
+    kSaved,
+    kTime,
+    kRestart,
+    kCrash,
+    kCrashHalfway,
+    kCrashShard,
+    kFreeze,
+    kThaw
+  };
+  Kind kind;
+  uint64_t index = 0;  // Of the connection, process or shard.
+};
+std::string ToString(const Action& action);
+
+// A value: a copy is an independent world.
+class SmallWorld {
+ public:
+  explicit SmallWorld(const WorldOptions& options);
+  SmallWorld(const SmallWorld& other);
+  SmallWorld& operator=(const SmallWorld&) = delete;
+
+  std::vector<Action> Enabled() const;
+  void Do(const Action& action);
+  // To be asked where nothing is enabled any more.
+  void CheckEnd();
+
+  bool is_over() const { return finished_.has_value(); }
+  const std::optional<Finished>& finished() const { return finished_; }
+  const std::string& violation() const { return violation_; }  // The first; empty: none.
+  std::string Fingerprint() const;
+
+ private:
+  struct ShardModel {
+    bool is_alive = true;
+    bool has_stopped = false;
+    std::deque<protocol::ShardOrder> orders;     // Sent, not carried out.
+    std::deque<protocol::ShardMessage> answers;  // Said, not heard.
+    bool is_loss_heard = false;
+    std::map<WorkerId, Incarnation> fenced;
+    std::set<store::PushId> staged;
+    std::vector<store::PushId> sum;
+    std::vector<std::vector<store::PushId>> versions;
+    std::set<Version> pinned;
+  };
+  struct Process {  // The last one is the evaluator, if there is one.
+    bool is_evaluator = false;
+    bool is_up = false;
+    bool is_frozen = false;
+    bool is_done = false;    // Told Finish: not started again.
+    bool is_closed = false;  // Once the inbox is empty.
+    ConnectionId connection;
+    Incarnation incarnation;
+    std::deque<protocol::WorkerOrder> inbox;
+    Sequence sequence;
+  };
+
+  void Tell(const Fact& fact);  // One Step and all that comes of it.
+  void Ask(const sync::Event& event, std::vector<Effect>& effects);
+  void Carry(const Effect& effect);
+  void SendToShard(const SendShard& send);
+  void SendToWorker(SendWorker send);
+
+  void Start(uint64_t process);
+  void GoDown(Process& process);
+  void ActWorker(uint64_t process);
+  void Push(uint64_t process, const protocol::Released& released, bool is_halfway);
+  void ActShard(uint64_t shard);
+  void Obey(ShardModel& shard, const protocol::ShardOrder& order);
+  void Accumulate(ShardModel& shard, const store::PushId& push);
+  void Commit(ShardModel& shard, const protocol::CommitAll& order);
+  void HearWorker(uint64_t connection);
+  void HearShard(uint64_t shard);
+  void PassTime();
+  // Moves that commute with all others and that nobody can see are made at once, which loses no
+  // world and saves many: a shard's orders that only it can tell, and the acknowledgements of a
+  // version before the last one.
+  void Settle();
+
+  bool IsIdle(uint64_t process) const;
+  void CheckNow();
+  void Violate(const std::string& what);
+
+  WorldOptions options_;
+  Coordinator coordinator_;
+  std::unique_ptr<sync::Policy> policy_;
+  std::shared_ptr<std::vector<std::string>> policy_violations_;
+  Time now_{};
+  std::vector<ShardModel> shards_;
+  std::vector<Process> processes_;
+  std::map<ConnectionId, std::deque<Fact>> incoming_;  // Said by workers, not heard.
+  uint64_t connections_ = 0;
+  std::optional<Version> saving_;
+  std::optional<Finished> finished_;
+  std::map<store::PushId, std::vector<protocol::SampleRange>>
+      samples_;                                     // Of every push ever staged.
+  std::map<uint64_t, std::vector<int>> committed_;  // Epoch, position: how often.
+  size_t versions_counted_ = 0;
+  std::map<Version, size_t> acknowledged_;  // Heard: by so many shards.
+  std::set<std::pair<WorkerId, Incarnation>> lost_;
+  std::vector<protocol::SampleRange> returned_;  // By a planted bug: to be leased again.
+  std::string violation_;
+};
+
+}  // namespace paceline::coordination::testing

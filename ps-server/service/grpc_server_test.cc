@@ -1,0 +1,91 @@
+#include "ps-server/service/grpc_server.h"
+
+#include <fstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include "ps-server/service/data_plane_testing.h"
+#include "ps-server/service/listen_probe.h"
+
+namespace paceline::ps {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
+
+TEST(GrpcServerTest, PortZeroTakesAFreeOneAndSaysWhich) {
+  const auto server = GrpcServer::Start({.address = "127.0.0.1:0"});
+  ASSERT_TRUE(server.ok()) << server.status();
+  EXPECT_THAT((*server)->address(), MatchesRegex("127\\.0\\.0\\.1:[1-9][0-9]*"));
+}
+
+TEST(GrpcServerTest, PortInUseIsSaid) {
+  const auto first = *GrpcServer::Start({.address = "127.0.0.1:0"});
+  const auto second = GrpcServer::Start({.address = first->address()});
+  EXPECT_EQ(second.status().code(), StatusCode::kUnavailable);
+  EXPECT_EQ(Message(second.status()),
+            "cannot listen on " + first->address() + ": address already in use");
+}
+
+TEST(GrpcServerTest, PortIsFreeAfterStop) {
+  auto first = *GrpcServer::Start({.address = "127.0.0.1:0"});
+  const std::string address = first->address();
+  first->Stop(Duration::zero());
+  first->Stop(Duration::zero());
+  EXPECT_TRUE(GrpcServer::Start({.address = address}).ok());
+}
+
+TEST(GrpcServerTest, SocketInUseIsSaidAndLeftAlone) {
+  const testing::SocketFolder folder;
+  const auto first = *GrpcServer::Start({.address = folder.Address("s")});
+  EXPECT_THAT(Message(GrpcServer::Start({.address = folder.Address("s")}).status()),
+              HasSubstr("/s: address already in use"));
+  EXPECT_THAT(Message(GrpcServer::Start({.address = folder.Address("s")}).status()),
+              HasSubstr("/s: address already in use"));
+}
+
+TEST(GrpcServerTest, SocketThatNobodyListensOnIsReplaced) {
+  const testing::SocketFolder folder;
+  const std::string path = folder.Address("s").substr(5);
+  const int left_over = ::socket(AF_UNIX, SOCK_STREAM, 0);
+  sockaddr_un name{.sun_family = AF_UNIX};
+  std::memcpy(name.sun_path, path.data(), path.size());
+  ASSERT_EQ(::bind(left_over, reinterpret_cast<sockaddr*>(&name), sizeof(name)), 0);
+  ::close(left_over);
+  EXPECT_TRUE(GrpcServer::Start({.address = folder.Address("s")}).ok());
+}
+
+TEST(GrpcServerTest, AddressesThatCannotBeHadSayWhy) {
+  const testing::SocketFolder folder;
+  const std::string file = folder.Address("file");
+  std::ofstream(file.substr(5)) << "precious";
+  for (const auto& [address, words] : std::vector<std::pair<std::string, std::string>>{
+           {"127.0.0.1", "neither unix:/path nor host:port: 127.0.0.1"},
+           {"127.0.0.1:", "neither"},
+           {"127.0.0.1:http", "neither"},
+           {"127.0.0.1:65536", "neither"},
+           {":7000", "neither"},
+           {"", "neither"},
+           {"192.0.2.1:7000", "cannot listen on 192.0.2.1:7000: cannot assign requested address"},
+           {folder.Address("none/s"), "no such file or directory"},
+           {file, "file exists"},
+           {"unix:", "wrong length"},
+           {"unix:/" + std::string(200, 'x'), "has 201 bytes, want 1 to 107"}}) {
+    const auto server = GrpcServer::Start({.address = address});
+    EXPECT_FALSE(server.ok()) << address;
+    EXPECT_THAT(Message(server.status()), HasSubstr(words));
+  }
+  EXPECT_TRUE(std::filesystem::exists(file.substr(5)));
+}
+
+TEST(ListenProbeTest, PortGoesWhereItBelongs) {
+  EXPECT_EQ(WithPort("127.0.0.1:0", 81), "127.0.0.1:81");
+  EXPECT_EQ(WithPort("[::1]:0", 81), "[::1]:81");
+  EXPECT_EQ(WithPort("unix:/tmp/a:0", 1), "unix:/tmp/a:0");
+}
+
+}  // namespace
+}  // namespace paceline::ps
