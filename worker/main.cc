@@ -33,8 +33,8 @@ StatusOr<job::TrainingJob> ReadJob(const std::string& path) {
 
 Status Run(const Options& options) {
   PACELINE_ASSIGN_OR_RETURN(const job::TrainingJob job, ReadJob(options.job_file));
-  PACELINE_ASSIGN_OR_RETURN(const std::unique_ptr<Trainer> trainer,
-                            MakeTorchTrainer(TrainingOptionsFrom(job, options.folder)));
+  PACELINE_ASSIGN_OR_RETURN(const std::unique_ptr<TorchTrainer> trainer,
+                            TorchTrainer::Create(TrainingOptionsFrom(job, options.folder)));
   Loop loop({.role = options.role == "evaluator" ? protocol::Role::kEvaluator : protocol::Role::kWorker,
              .worker = WorkerId(options.index),
              .now = telemetry::SteadyNow},
