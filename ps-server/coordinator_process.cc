@@ -42,17 +42,21 @@ class OwnShard : public ShardConnection {
   ShardHost* host_;
 };
 
-StatusOr<std::vector<std::byte>> Fetch(const Generation& generation, const std::vector<protocol::ShardAddress>& shards,
+StatusOr<std::vector<std::byte>> Fetch(const Generation& generation,
+                                       const std::vector<protocol::ShardAddress>& shards,
                                        Version version) {
-  PACELINE_ASSIGN_OR_RETURN(const auto client, rpc::OpenParameterClient({.generation = generation, .shards = shards}));
+  PACELINE_ASSIGN_OR_RETURN(const auto client,
+                            rpc::OpenParameterClient({.generation = generation, .shards = shards}));
   std::vector<std::byte> bytes(shards.empty() ? 0 : shards.back().slice.end_bytes);
-  PACELINE_ASSIGN_OR_RETURN(const rpc::PullReport report, client->Pull(version, sync::Exactness::kExact, bytes));
+  PACELINE_ASSIGN_OR_RETURN(const rpc::PullReport report,
+                            client->Pull(version, sync::Exactness::kExact, bytes));
   if (report.is_superseded) return FailedPrecondition("version is gone from a shard: {}", version);
   return bytes;
 }
 
 // The policy as the server runs it: checked, and traced where a file was named.
-std::unique_ptr<sync::Policy> MakeServerPolicy(sync::PolicySpec spec, uint32_t workers, telemetry::TraceFile* trace,
+std::unique_ptr<sync::Policy> MakeServerPolicy(sync::PolicySpec spec, uint32_t workers,
+                                               telemetry::TraceFile* trace,
                                                DriverMetrics* metrics) {
   spec.workers_expected = workers;
   auto policy = sync::MakePolicy(spec);
@@ -63,8 +67,8 @@ std::unique_ptr<sync::Policy> MakeServerPolicy(sync::PolicySpec spec, uint32_t w
         Log(LogLevel::kError, "policy broke its contract", {{"violation", violation}});
       });
   if (trace == nullptr) return made;
-  return std::make_unique<sync::TraceRecorder>(std::move(made), spec, "",
-                                               [trace](std::string_view line) { trace->Append(line); });
+  return std::make_unique<sync::TraceRecorder>(
+      std::move(made), spec, "", [trace](std::string_view line) { trace->Append(line); });
 }
 
 Status WriteSummary(const std::string& path, const std::string& text) {
@@ -94,7 +98,9 @@ telemetry::HttpEndpointOptions Endpoint(const Options& options, const telemetry:
   };
   return {.host = options.http_host,
           .port = options.http_port,
-          .routes = {telemetry::MetricsRoute(metrics), telemetry::HealthRoute(), telemetry::ReadinessRoute(ready),
+          .routes = {telemetry::MetricsRoute(metrics),
+                     telemetry::HealthRoute(),
+                     telemetry::ReadinessRoute(ready),
                      {"/v1/job", job}}};
 }
 
@@ -108,31 +114,38 @@ Status RunCoordinator(const Options& options, const job::TrainingJob& job) {
   }
   telemetry::Metrics metrics;
   DriverMetrics driver_metrics(&metrics);
-  const coordination::CoordinatorOptions coordination = CoordinatorOptionsFrom(job, options.generation_start);
-  Driver driver(
-      {.coordination = coordination,
-       .optimizer = OptimizerOptionsFrom(job),
-       .fetch = [generation = coordination.generation](
-                    const auto& shards, Version version) { return Fetch(generation, shards, version); },
-       .save = [path = options.output](const store::Layout& layout, const std::vector<std::byte>& bytes) {
-         return WriteFinalModel(path, layout, bytes);
-       },
-       .make_policy = [&](uint32_t workers) {
-         return MakeServerPolicy(spec, workers, trace.get(), &driver_metrics);
-       }},
-      &driver_metrics);
-  ShardHost host([&driver](protocol::ShardMessage message) { driver.ShardSaid(ShardId(0), std::move(message)); });
+  const coordination::CoordinatorOptions coordination =
+      CoordinatorOptionsFrom(job, options.generation_start);
+  Driver driver({.coordination = coordination,
+                 .optimizer = OptimizerOptionsFrom(job),
+                 .fetch = [generation = coordination.generation](
+                              const auto& shards,
+                              Version version) { return Fetch(generation, shards, version); },
+                 .save =
+                     [path = options.output](const store::Layout& layout,
+                                             const std::vector<std::byte>& bytes) {
+                       return WriteFinalModel(path, layout, bytes);
+                     },
+                 .make_policy =
+                     [&](uint32_t workers) {
+                       return MakeServerPolicy(spec, workers, trace.get(), &driver_metrics);
+                     }},
+                &driver_metrics);
+  ShardHost host([&driver](protocol::ShardMessage message) {
+    driver.ShardSaid(ShardId(0), std::move(message));
+  });
 
   CoordinatorService coordinator_service(driver);
   ShardService shard_service(host);
   PACELINE_ASSIGN_OR_RETURN(
       const std::unique_ptr<GrpcServer> server,
-      GrpcServer::Start({.address = options.listen,
-                         .services = {&coordinator_service, &shard_service}}));
+      GrpcServer::Start(
+          {.address = options.listen, .services = {&coordinator_service, &shard_service}}));
   PACELINE_ASSIGN_OR_RETURN(const auto endpoint,
                             telemetry::HttpEndpoint::Start(Endpoint(options, metrics, driver)));
   PACELINE_RETURN_IF_ERROR(WriteHttpPort(options.http_port_file, endpoint->port()));
-  Log(LogLevel::kInfo, "coordinating", {{"address", server->address()}, {"http_port", endpoint->port()}});
+  Log(LogLevel::kInfo, "coordinating",
+      {{"address", server->address()}, {"http_port", endpoint->port()}});
   driver.ShardConnected({ShardId(0), server->address()}, std::make_shared<OwnShard>(&host));
 
   const process::TerminationSignals signals([&driver] { driver.AskToStop("asked to stop", true); });

@@ -7,15 +7,20 @@ namespace {
 
 optim::ScheduleKind ScheduleKindFrom(job::Schedule schedule) {
   switch (schedule) {
-    case job::Schedule::kConstant: return optim::ScheduleKind::kConstant;
-    case job::Schedule::kCosine: return optim::ScheduleKind::kCosine;
-    case job::Schedule::kStep: return optim::ScheduleKind::kStep;
-    case job::Schedule::kLinear: return optim::ScheduleKind::kLinear;
+    case job::Schedule::kConstant:
+      return optim::ScheduleKind::kConstant;
+    case job::Schedule::kCosine:
+      return optim::ScheduleKind::kCosine;
+    case job::Schedule::kStep:
+      return optim::ScheduleKind::kStep;
+    case job::Schedule::kLinear:
+      return optim::ScheduleKind::kLinear;
   }
   return optim::ScheduleKind::kConstant;
 }
 
-// What depends on the size of the training set is filled in by coordination, when the first worker has told it.
+// What depends on the size of the training set is filled in by coordination, when the first worker
+// has told it.
 optim::ScheduleOptions ScheduleFrom(const job::Training& training) {
   const job::LearningRate& rate = training.learning_rate;
   optim::ScheduleOptions schedule;
@@ -30,15 +35,18 @@ optim::ScheduleOptions ScheduleFrom(const job::Training& training) {
 
 }  // namespace
 
-coordination::CoordinatorOptions CoordinatorOptionsFrom(const job::TrainingJob& job, uint64_t generation_start) {
+coordination::CoordinatorOptions CoordinatorOptionsFrom(const job::TrainingJob& job,
+                                                        uint64_t generation_start) {
   const job::JobSpec& spec = job.spec;
   coordination::CoordinatorOptions options;
   options.generation = {generation_start, 0};
   options.shards = static_cast<uint32_t>(spec.parameter_server.shards);
   options.workers_wanted = static_cast<uint32_t>(spec.workers.replicas);
   options.workers_min = static_cast<uint32_t>(spec.workers.min_replicas);
-  options.workers_max = static_cast<uint32_t>(spec.workers.max_replicas.value_or(spec.workers.replicas));
-  options.schedule_timeout = std::chrono::seconds(spec.run_policy.scheduling_policy.schedule_timeout_seconds);
+  options.workers_max =
+      static_cast<uint32_t>(spec.workers.max_replicas.value_or(spec.workers.replicas));
+  options.schedule_timeout =
+      std::chrono::seconds(spec.run_policy.scheduling_policy.schedule_timeout_seconds);
   options.is_deterministic = spec.training.deterministic;
   options.on_drop = spec.data.on_drop == job::OnDrop::kReturn ? coordination::OnDrop::kReturn
                                                               : coordination::OnDrop::kDiscard;
@@ -81,10 +89,13 @@ StatusOr<sync::PolicySpec> PolicySpecFrom(const job::TrainingJob& job) {
   spec.workers_expected = static_cast<uint32_t>(job.spec.workers.replicas);
   spec.is_deterministic = job.spec.training.deterministic;
   const auto scale = [](job::UpdateScale update_scale) {
-    return update_scale == job::UpdateScale::kFull ? sync::UpdateScale::kFull : sync::UpdateScale::kPerWorker;
+    return update_scale == job::UpdateScale::kFull ? sync::UpdateScale::kFull
+                                                   : sync::UpdateScale::kPerWorker;
   };
   switch (from.scheme) {
-    case job::Scheme::kBsp: spec.scheme = sync::Scheme::kBsp; return spec;
+    case job::Scheme::kBsp:
+      spec.scheme = sync::Scheme::kBsp;
+      return spec;
     case job::Scheme::kBackupWorkers:
       spec.scheme = sync::Scheme::kBackupWorkers;
       spec.backup_workers = static_cast<uint32_t>(from.backup_workers.count);
@@ -98,9 +109,11 @@ StatusOr<sync::PolicySpec> PolicySpecFrom(const job::TrainingJob& job) {
       spec.scheme = sync::Scheme::kAsp;
       spec.update_scale = scale(from.asp.update_scale);
       return spec;
-    default: break;
+    default:
+      break;
   }
-  return Unimplemented("spec.sync.scheme is not available in this program: {}", job::ToWord(from.scheme));
+  return Unimplemented("spec.sync.scheme is not available in this program: {}",
+                       job::ToWord(from.scheme));
 }
 
 }  // namespace paceline::ps

@@ -10,7 +10,8 @@
 namespace paceline::ps {
 
 // `job` is valid (lib/job/validate): what it asks for beyond this program was refused there.
-coordination::CoordinatorOptions CoordinatorOptionsFrom(const job::TrainingJob& job, uint64_t generation_start);
+coordination::CoordinatorOptions CoordinatorOptionsFrom(const job::TrainingJob& job,
+                                                        uint64_t generation_start);
 optim::OptimizerOptions OptimizerOptionsFrom(const job::TrainingJob& job);
 // Unimplemented, naming the scheme, for one that this program does not have.
 StatusOr<sync::PolicySpec> PolicySpecFrom(const job::TrainingJob& job);

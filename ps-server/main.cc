@@ -14,7 +14,8 @@ namespace {
 StatusOr<job::TrainingJob> ReadJob(const std::string& path) {
   PACELINE_ASSIGN_OR_RETURN(const std::string text, process::ReadFile(path));
   job::Decoded decoded = job::FromJsonText(text);
-  if (!decoded.errors.empty()) return InvalidArgument("{}: {}", path, job::ToString(decoded.errors.front()));
+  if (!decoded.errors.empty())
+    return InvalidArgument("{}: {}", path, job::ToString(decoded.errors.front()));
   return std::move(decoded.job);
 }
 
@@ -30,20 +31,25 @@ int main(int argc, char** argv) {
   paceline::rpc::TuneAllocator();
   paceline::ps::Options options;
   std::string log_format = "text";
-  CLI::App app("Holds parameters of a training job; rank 0 decides whose gradients count.", "paceline-ps");
+  CLI::App app("Holds parameters of a training job; rank 0 decides whose gradients count.",
+               "paceline-ps");
   app.add_option("--job", options.job_file, "Resolved TrainingJob, JSON")->required();
   app.add_option("--rank", options.rank, "Index of this shard; 0 is the coordinator too");
-  app.add_option("--listen", options.listen, "unix:/path or host:port for workers and shards")->required();
+  app.add_option("--listen", options.listen, "unix:/path or host:port for workers and shards")
+      ->required();
   app.add_option("--coordinator", options.coordinator, "Address of rank 0 (ranks above 0)");
   app.add_option("--http-host", options.http_host, "Host of /metrics, /healthz, /readyz, /v1/job");
   app.add_option("--http-port", options.http_port, "Port of the same; 0 takes a free one");
   app.add_option("--http-port-file", options.http_port_file, "File that gets the port number");
-  app.add_option("--generation-start", options.generation_start, "Given by who created this coordinator");
+  app.add_option("--generation-start", options.generation_start,
+                 "Given by who created this coordinator");
   app.add_option("--output", options.output, "Path of the final model (rank 0)");
   app.add_option("--summary", options.summary, "File that gets the job's last state (rank 0)");
   app.add_option("--trace", options.trace, "File that gets the policy's trace (rank 0)");
-  app.add_option("--termination-message", options.termination_message, "File that gets why the process failed");
-  app.add_option("--log-format", log_format, "text or json")->check(CLI::IsMember({"text", "json"}));
+  app.add_option("--termination-message", options.termination_message,
+                 "File that gets why the process failed");
+  app.add_option("--log-format", log_format, "text or json")
+      ->check(CLI::IsMember({"text", "json"}));
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -52,5 +58,6 @@ int main(int argc, char** argv) {
   paceline::telemetry::ConfigureLog(
       {.program = "paceline-ps", .format = *paceline::telemetry::ParseLogFormat(log_format)});
   paceline::process::BlockTerminationSignals();
-  return paceline::process::EndProcess(paceline::ps::Run(options), "paceline-ps", options.termination_message);
+  return paceline::process::EndProcess(paceline::ps::Run(options), "paceline-ps",
+                                       options.termination_message);
 }

@@ -7,7 +7,8 @@
 
 namespace paceline::ps {
 
-// Until the job is over, or SIGTERM. OK if the job succeeded; an error with the reason if it failed.
+// Until the job is over, or SIGTERM. OK if the job succeeded; an error with the reason if it
+// failed.
 Status RunCoordinator(const Options& options, const job::TrainingJob& job);
 
 // Until the coordinator says stop, or SIGTERM. Unavailable if the coordinator is lost.

@@ -22,7 +22,8 @@ constexpr Duration kConnectTimeout = std::chrono::seconds(60);
 constexpr Duration kHeartbeatPeriod = std::chrono::seconds(1);
 
 // Hands orders to the host until the coordinator says stop.
-Status Obey(rpc::ShardSession& session, ShardHost& host, const std::atomic<bool>& is_asked_to_stop) {
+Status Obey(rpc::ShardSession& session, ShardHost& host,
+            const std::atomic<bool>& is_asked_to_stop) {
   while (!is_asked_to_stop) {
     StatusOr<protocol::ShardOrder> order = session.Receive(kHeartbeatPeriod);
     if (!order.ok() && order.status().code() == StatusCode::kDeadlineExceeded) {
@@ -57,7 +58,8 @@ Status RunShard(const Options& options, const job::TrainingJob&) {
            .routes = {telemetry::MetricsRoute(metrics), telemetry::HealthRoute(),
                       telemetry::ReadinessRoute([] { return OkStatus(); })}}));
   PACELINE_RETURN_IF_ERROR(WriteHttpPort(options.http_port_file, endpoint->port()));
-  PACELINE_RETURN_IF_ERROR(session->Send(protocol::Register{ShardId(options.rank), server->address()}));
+  PACELINE_RETURN_IF_ERROR(
+      session->Send(protocol::Register{ShardId(options.rank), server->address()}));
   Log(LogLevel::kInfo, "serving a shard", {{"rank", options.rank}, {"address", server->address()}});
 
   std::atomic<bool> is_asked_to_stop = false;

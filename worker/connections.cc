@@ -13,9 +13,12 @@ constexpr Duration kConnectTimeout = std::chrono::seconds(60);
 
 class GrpcSession : public Session {
  public:
-  explicit GrpcSession(std::unique_ptr<rpc::CoordinatorSession> session) : session_(std::move(session)) {}
+  explicit GrpcSession(std::unique_ptr<rpc::CoordinatorSession> session)
+      : session_(std::move(session)) {}
   Status Send(const protocol::WorkerMessage& message) override { return session_->Send(message); }
-  StatusOr<protocol::WorkerOrder> Receive(Duration timeout) override { return session_->Receive(timeout); }
+  StatusOr<protocol::WorkerOrder> Receive(Duration timeout) override {
+    return session_->Receive(timeout);
+  }
   void Close() override { session_->Close(); }
 
  private:
@@ -30,9 +33,10 @@ Connector GrpcConnector(const std::string& address) {
                                       rpc::CoordinatorSession::Connect(address, kConnectTimeout));
             return std::make_unique<GrpcSession>(std::move(session));
           },
-          .open_shards = [](const Generation& generation, const std::vector<protocol::ShardAddress>& shards) {
-            return rpc::OpenParameterClient({.generation = generation, .shards = shards});
-          }};
+          .open_shards =
+              [](const Generation& generation, const std::vector<protocol::ShardAddress>& shards) {
+                return rpc::OpenParameterClient({.generation = generation, .shards = shards});
+              }};
 }
 
 }  // namespace paceline::worker

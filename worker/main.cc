@@ -27,7 +27,8 @@ struct Options {
 StatusOr<job::TrainingJob> ReadJob(const std::string& path) {
   PACELINE_ASSIGN_OR_RETURN(const std::string text, process::ReadFile(path));
   job::Decoded decoded = job::FromJsonText(text);
-  if (!decoded.errors.empty()) return InvalidArgument("{}: {}", path, job::ToString(decoded.errors.front()));
+  if (!decoded.errors.empty())
+    return InvalidArgument("{}: {}", path, job::ToString(decoded.errors.front()));
   return std::move(decoded.job);
 }
 
@@ -35,10 +36,11 @@ Status Run(const Options& options) {
   PACELINE_ASSIGN_OR_RETURN(const job::TrainingJob job, ReadJob(options.job_file));
   PACELINE_ASSIGN_OR_RETURN(const std::unique_ptr<TorchTrainer> trainer,
                             TorchTrainer::Create(TrainingOptionsFrom(job, options.folder)));
-  Loop loop({.role = options.role == "evaluator" ? protocol::Role::kEvaluator : protocol::Role::kWorker,
-             .worker = WorkerId(options.index),
-             .now = telemetry::SteadyNow},
-            GrpcConnector(options.coordinator), trainer.get());
+  Loop loop(
+      {.role = options.role == "evaluator" ? protocol::Role::kEvaluator : protocol::Role::kWorker,
+       .worker = WorkerId(options.index),
+       .now = telemetry::SteadyNow},
+      GrpcConnector(options.coordinator), trainer.get());
   const process::TerminationSignals signals([&loop] { loop.Drain(); });
   PACELINE_ASSIGN_OR_RETURN(const std::string end, loop.Run());
   telemetry::Log(telemetry::LogLevel::kInfo, "leaving", {{"reason", end}});
@@ -50,21 +52,26 @@ Status Run(const Options& options) {
 
 int main(int argc, char** argv) {
   paceline::worker::Options options;
-  CLI::App app("Computes gradients of a training job; as evaluator, evaluates published versions.", "paceline-worker");
+  CLI::App app("Computes gradients of a training job; as evaluator, evaluates published versions.",
+               "paceline-worker");
   app.add_option("--job", options.job_file, "Resolved TrainingJob, JSON")->required();
   app.add_option("--folder", options.folder, "Where the job's relative paths start");
   app.add_option("--coordinator", options.coordinator, "Address of the coordinator")->required();
-  app.add_option("--role", options.role, "worker or evaluator")->check(CLI::IsMember({"worker", "evaluator"}));
+  app.add_option("--role", options.role, "worker or evaluator")
+      ->check(CLI::IsMember({"worker", "evaluator"}));
   app.add_option("--index", options.index, "The worker's index in its job");
-  app.add_option("--termination-message", options.termination_message, "File that gets why the process failed");
-  app.add_option("--log-format", options.log_format, "text or json")->check(CLI::IsMember({"text", "json"}));
+  app.add_option("--termination-message", options.termination_message,
+                 "File that gets why the process failed");
+  app.add_option("--log-format", options.log_format, "text or json")
+      ->check(CLI::IsMember({"text", "json"}));
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? paceline::process::kExitDone : paceline::process::kExitCannotWork;
   }
   paceline::telemetry::ConfigureLog(
-      {.program = "paceline-worker", .format = *paceline::telemetry::ParseLogFormat(options.log_format)});
+      {.program = "paceline-worker",
+       .format = *paceline::telemetry::ParseLogFormat(options.log_format)});
   paceline::process::BlockTerminationSignals();
   return paceline::process::EndProcess(paceline::worker::Run(options), "paceline-worker",
                                        options.termination_message);

@@ -6,15 +6,22 @@ namespace paceline::worker {
 namespace {
 
 std::string Resolve(const std::string& folder, const std::string& path) {
-  return path.empty() ? path : (std::filesystem::path(folder) / path).string();  // An absolute path stays.
+  return path.empty() ? path
+                      : (std::filesystem::path(folder) / path).string();  // An absolute path stays.
 }
 
 learn::BuiltIn BuiltInFrom(const job::Model& model) {
   learn::BuiltIn built_in;
   switch (*model.built_in) {
-    case job::BuiltInModel::kSoftmax: built_in.kind = learn::BuiltInKind::kSoftmax; break;
-    case job::BuiltInModel::kMlp: built_in.kind = learn::BuiltInKind::kMlp; break;
-    case job::BuiltInModel::kCnn: built_in.kind = learn::BuiltInKind::kCnn; break;
+    case job::BuiltInModel::kSoftmax:
+      built_in.kind = learn::BuiltInKind::kSoftmax;
+      break;
+    case job::BuiltInModel::kMlp:
+      built_in.kind = learn::BuiltInKind::kMlp;
+      break;
+    case job::BuiltInModel::kCnn:
+      built_in.kind = learn::BuiltInKind::kCnn;
+      break;
   }
   built_in.input_shape = model.input_shape;
   built_in.outputs = model.classes.value_or(0);
@@ -35,7 +42,8 @@ learn::TrainingOptions TrainingOptionsFrom(const job::TrainingJob& job, const st
     learn::DatasetOptions options;
     options.path = Resolve(folder, path);
     options.targets_path = Resolve(folder, targets.value_or(""));
-    if (spec.data.sequence_length) options.window_tokens = static_cast<uint64_t>(*spec.data.sequence_length);
+    if (spec.data.sequence_length)
+      options.window_tokens = static_cast<uint64_t>(*spec.data.sequence_length);
     return options;
   };
   learn::TrainingOptions options;

@@ -9,7 +9,9 @@
 
 namespace paceline::commands {
 
-// `path` may be "-" for standard input. Nothing if the manifest is no good; then every error has been printed.
-std::optional<job::TrainingJob> ReadManifest(const std::string& path, const std::vector<std::string>& overrides);
+// `path` may be "-" for standard input. Nothing if the manifest is no good; then every error has
+// been printed.
+std::optional<job::TrainingJob> ReadManifest(const std::string& path,
+                                             const std::vector<std::string>& overrides);
 
 }  // namespace paceline::commands

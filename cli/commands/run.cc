@@ -53,7 +53,8 @@ int Refuse(const Status& status) {
 int Run(const RunOptions& options) {
   const std::optional<job::TrainingJob> job = ReadManifest(options.manifest, options.overrides);
   if (!job) return process::kExitCannotWork;
-  const StatusOr<local::JobFolder> folder = local::JobFolder::Create(options.runs_folder, job->metadata.name);
+  const StatusOr<local::JobFolder> folder =
+      local::JobFolder::Create(options.runs_folder, job->metadata.name);
   if (!folder.ok()) return Refuse(folder.status());
   if (const Status status = WriteJob(folder->JobFile(), *job); !status.ok()) return Refuse(status);
 
@@ -70,13 +71,15 @@ int Run(const RunOptions& options) {
   view.Clear();
 
   std::error_code ignored;
-  const local::RunSummary summary{.job = job->metadata.name,
-                                  .is_success = outcome.is_success,
-                                  .reason = outcome.reason,
-                                  .state = outcome.state,
-                                  .model_path = fs::exists(folder->ModelFile(), ignored) ? folder->ModelFile() : "",
-                                  .folder = folder->path()};
-  fmt::print("{}", options.output == "json" ? local::SummaryJson(summary) : local::SummaryText(summary));
+  const local::RunSummary summary{
+      .job = job->metadata.name,
+      .is_success = outcome.is_success,
+      .reason = outcome.reason,
+      .state = outcome.state,
+      .model_path = fs::exists(folder->ModelFile(), ignored) ? folder->ModelFile() : "",
+      .folder = folder->path()};
+  fmt::print("{}",
+             options.output == "json" ? local::SummaryJson(summary) : local::SummaryText(summary));
   std::fflush(stdout);
   if (outcome.is_interrupted) return kExitInterrupted;
   return outcome.is_success ? process::kExitDone : process::kExitFailed;

@@ -9,13 +9,13 @@ namespace paceline::commands {
 struct RunOptions {
   std::string manifest;
   std::vector<std::string> overrides;
-  std::string output = "text";                // Or "json".
+  std::string output = "text";  // Or "json".
   std::string runs_folder = "paceline-runs";
   int http_port = 0;
 };
 
-// The exit code: 0 done, 1 the job failed, 2 bad manifest or options, 130 interrupted. The other programs lie beside
-// this one.
+// The exit code: 0 done, 1 the job failed, 2 bad manifest or options, 130 interrupted. The other
+// programs lie beside this one.
 int Run(const RunOptions& options);
 
 }  // namespace paceline::commands

@@ -28,14 +28,16 @@ Prepared Prepare(const Command& command) {
   prepared.arguments.push_back(nullptr);
   const auto is_overridden = [&](std::string_view entry) {
     for (const auto& [name, value] : command.environment) {
-      if (entry.size() > name.size() && entry.starts_with(name) && entry[name.size()] == '=') return true;
+      if (entry.size() > name.size() && entry.starts_with(name) && entry[name.size()] == '=')
+        return true;
     }
     return false;
   };
   for (char** entry = environ; *entry != nullptr; ++entry) {
     if (!is_overridden(*entry)) prepared.environment_text.emplace_back(*entry);
   }
-  for (const auto& [name, value] : command.environment) prepared.environment_text.push_back(name + "=" + value);
+  for (const auto& [name, value] : command.environment)
+    prepared.environment_text.push_back(name + "=" + value);
   for (std::string& text : prepared.environment_text) prepared.environment.push_back(text.data());
   prepared.environment.push_back(nullptr);
   return prepared;

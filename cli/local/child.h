@@ -12,9 +12,10 @@
 namespace paceline::local {
 
 struct Command {
-  std::vector<std::string> arguments;                            // The program's path first.
-  std::vector<std::pair<std::string, std::string>> environment;  // Beside what this process has; wins.
-  std::string log_path;                                          // stdout and stderr are appended here.
+  std::vector<std::string> arguments;  // The program's path first.
+  std::vector<std::pair<std::string, std::string>>
+      environment;       // Beside what this process has; wins.
+  std::string log_path;  // stdout and stderr are appended here.
 };
 
 // How a process ended.
@@ -23,8 +24,8 @@ struct Exit {
   int signal = 0;  // 0 if it exited by itself.
 };
 
-// Owns the process: what still runs when this goes away is killed and reaped. Not thread-safe. The child dies with the
-// thread that started it, so that not even a killed parent leaves it behind.
+// Owns the process: what still runs when this goes away is killed and reaped. Not thread-safe. The
+// child dies with the thread that started it, so that not even a killed parent leaves it behind.
 class Child {
  public:
   // Internal, with the system's words, if the program cannot be started.

@@ -26,12 +26,13 @@ std::string TimeText() {
 
 StatusOr<JobFolder> JobFolder::Create(const std::string& parent, const std::string& job) {
   std::error_code error;
-  const std::string path =
-      std::filesystem::absolute(parent, error).string() + fmt::format("/{}-{}-{}", job, TimeText(), getpid());
+  const std::string path = std::filesystem::absolute(parent, error).string() +
+                           fmt::format("/{}-{}-{}", job, TimeText(), getpid());
   std::filesystem::create_directories(path + "/logs", error);
   if (error) return Unavailable("cannot make the run's folder {}: {}", path, error.message());
   // Short, since a socket's path may have 107 characters at most.
-  std::string private_path = std::filesystem::temp_directory_path(error).string() + "/paceline-XXXXXX";
+  std::string private_path =
+      std::filesystem::temp_directory_path(error).string() + "/paceline-XXXXXX";
   if (error || mkdtemp(private_path.data()) == nullptr) {
     return Unavailable("cannot make a private folder {}: {}", private_path, std::strerror(errno));
   }

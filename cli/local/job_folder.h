@@ -1,7 +1,8 @@
 // Defines JobFolder: where one local run keeps its files.
 //
-//   paceline-runs/<job>-<time>-<pid>/   job.json  logs/<process>.log  policy.trace  summary.json  model.safetensors
-//   a private folder under the system's temporary one (0700): sockets and port files, gone after the run
+//   paceline-runs/<job>-<time>-<pid>/   job.json  logs/<process>.log  policy.trace  summary.json
+//   model.safetensors a private folder under the system's temporary one (0700): sockets and port
+//   files, gone after the run
 #pragma once
 
 #include <string>
@@ -13,7 +14,8 @@ namespace paceline::local {
 // Removes the private folder when it goes away; the other stays.
 class JobFolder {
  public:
-  // Makes both. `parent` is made if it is missing. Unavailable with the system's words if that cannot be done.
+  // Makes both. `parent` is made if it is missing. Unavailable with the system's words if that
+  // cannot be done.
   static StatusOr<JobFolder> Create(const std::string& parent, const std::string& job);
   JobFolder(JobFolder&& other) noexcept;
   JobFolder& operator=(JobFolder&&) = delete;
@@ -21,12 +23,18 @@ class JobFolder {
 
   const std::string& path() const { return path_; }
   std::string JobFile() const { return path_ + "/job.json"; }
-  std::string LogFile(const std::string& process) const { return path_ + "/logs/" + process + ".log"; }
+  std::string LogFile(const std::string& process) const {
+    return path_ + "/logs/" + process + ".log";
+  }
   std::string TraceFile() const { return path_ + "/policy.trace"; }
   std::string SummaryFile() const { return path_ + "/summary.json"; }
   std::string ModelFile() const { return path_ + "/model.safetensors"; }
-  std::string Address(const std::string& process) const { return "unix:" + private_path_ + "/" + process + ".sock"; }
-  std::string PortFile(const std::string& process) const { return private_path_ + "/" + process + ".port"; }
+  std::string Address(const std::string& process) const {
+    return "unix:" + private_path_ + "/" + process + ".sock";
+  }
+  std::string PortFile(const std::string& process) const {
+    return private_path_ + "/" + process + ".port";
+  }
 
  private:
   JobFolder(std::string path, std::string private_path)

@@ -42,7 +42,8 @@ LiveState Parse(const json& object) {
   }
   for (const json& worker : object.at("workers")) state.workers.push_back(ParseWorker(worker));
   if (const auto finished = object.find("finished"); finished != object.end()) {
-    state.finished = LiveFinish{finished->at("success").get<bool>(), finished->at("reason").get<std::string>()};
+    state.finished =
+        LiveFinish{finished->at("success").get<bool>(), finished->at("reason").get<std::string>()};
   }
   return state;
 }

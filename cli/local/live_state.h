@@ -30,11 +30,11 @@ struct LiveState {
   std::string phase;
   std::string birth_waits_for;
   uint64_t step = 0;
-  double epochs = 0;                  // Whole and part.
+  double epochs = 0;  // Whole and part.
   double percent = 0;
   std::optional<double> eta_seconds;
-  std::optional<double> loss;         // Of the latest commit.
-  std::optional<double> accuracy;     // Held-out, of the latest evaluation.
+  std::optional<double> loss;      // Of the latest commit.
+  std::optional<double> accuracy;  // Held-out, of the latest evaluation.
   std::optional<double> evaluation_loss;
   double seconds = 0;
   double samples_per_second = 0;

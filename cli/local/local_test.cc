@@ -20,7 +20,8 @@ namespace {
 using ::testing::HasSubstr;
 
 std::string Temporary(const std::string& name) {
-  return std::filesystem::temp_directory_path() / fmt::format("paceline-local-test-{}-{}", getpid(), name);
+  return std::filesystem::temp_directory_path() /
+         fmt::format("paceline-local-test-{}-{}", getpid(), name);
 }
 
 std::string ReadAll(const std::string& path) {
@@ -48,7 +49,8 @@ TEST(Child, TellsItsExitCodeAndLogs) {
 
 TEST(Child, TellsTheSignalThatEndedIt) {
   Signals signals;
-  auto child = Child::Start({.arguments = {"/bin/sleep", "1000"}, .environment = {}, .log_path = "/dev/null"});
+  auto child = Child::Start(
+      {.arguments = {"/bin/sleep", "1000"}, .environment = {}, .log_path = "/dev/null"});
   ASSERT_TRUE(child.ok());
   EXPECT_FALSE(child->Poll());
   child->Signal(SIGTERM);
@@ -58,7 +60,8 @@ TEST(Child, TellsTheSignalThatEndedIt) {
 TEST(Child, IsKilledWhenItsOwnerGoes) {
   pid_t pid = 0;
   {
-    auto child = Child::Start({.arguments = {"/bin/sleep", "1000"}, .environment = {}, .log_path = "/dev/null"});
+    auto child = Child::Start(
+        {.arguments = {"/bin/sleep", "1000"}, .environment = {}, .log_path = "/dev/null"});
     ASSERT_TRUE(child.ok());
     pid = child->pid();
     EXPECT_EQ(kill(pid, 0), 0);
@@ -68,7 +71,8 @@ TEST(Child, IsKilledWhenItsOwnerGoes) {
 
 TEST(Child, ThatCannotStartIsAnErrorWithTheProgramsName) {
   const Status status =
-      Child::Start({.arguments = {"/no/such/program"}, .environment = {}, .log_path = "/dev/null"}).status();
+      Child::Start({.arguments = {"/no/such/program"}, .environment = {}, .log_path = "/dev/null"})
+          .status();
   EXPECT_EQ(Message(status), "cannot start /no/such/program: No such file or directory");
 }
 
@@ -90,7 +94,8 @@ TEST(JobFolder, KeepsTheRunAndRemovesThePrivatePart) {
     const std::string address = folder->Address("digits-ps-0");
     private_folder = std::filesystem::path(address.substr(5)).parent_path();
     EXPECT_LT(address.size(), 107u);
-    EXPECT_EQ(std::filesystem::status(private_folder).permissions(), std::filesystem::perms::owner_all);
+    EXPECT_EQ(std::filesystem::status(private_folder).permissions(),
+              std::filesystem::perms::owner_all);
     EXPECT_TRUE(std::filesystem::is_directory(kept + "/logs"));
   }
   EXPECT_FALSE(std::filesystem::exists(private_folder));
@@ -98,7 +103,8 @@ TEST(JobFolder, KeepsTheRunAndRemovesThePrivatePart) {
   std::filesystem::remove_all(parent);
 }
 
-constexpr char kState[] = R"({"phase":"training","step":1234,"epoch":3,"epochProgress":3.5,"committedSamples":5000,
+constexpr char kState[] =
+    R"({"phase":"training","step":1234,"epoch":3,"epochProgress":3.5,"committedSamples":5000,
   "trainSamples":1437,"percent":35.0,"etaSeconds":65.2,"loss":0.25,"trainAccuracy":0.9,"seconds":2.5,
   "samplesPerSecond":2000.4,"stepsPerSecond":31.0,"waitingFor":3,"nonFinitePushes":0,"birthWaitsFor":"",
   "evaluation":{"version":1200,"loss":0.2,"accuracy":0.975,"samples":360},
@@ -120,7 +126,8 @@ TEST(LiveState, IsReadFromTheCoordinatorsAnswer) {
 TEST(ProgressLine, ShowsWhatIsKnown) {
   EXPECT_EQ(ProgressLine(*ParseLiveState(kState)),
             "step 1,234  epoch 3.5  loss 0.2500  accuracy 97.5 %  2,000 samples/s  ETA 1:05");
-  EXPECT_EQ(ProgressLine({.phase = "birth", .birth_waits_for = "w2, w3"}), "starting: waiting for w2, w3");
+  EXPECT_EQ(ProgressLine({.phase = "birth", .birth_waits_for = "w2, w3"}),
+            "starting: waiting for w2, w3");
 }
 
 TEST(Texts, OfNumbersAndTimes) {
@@ -132,8 +139,12 @@ TEST(Texts, OfNumbersAndTimes) {
 }
 
 TEST(Summary, TellsPeopleAndPrograms) {
-  RunSummary summary{.job = "digits", .is_success = true, .reason = "3 epochs done", .state = *ParseLiveState(kState),
-                     .model_path = "/runs/model.safetensors", .folder = "/runs"};
+  RunSummary summary{.job = "digits",
+                     .is_success = true,
+                     .reason = "3 epochs done",
+                     .state = *ParseLiveState(kState),
+                     .model_path = "/runs/model.safetensors",
+                     .folder = "/runs"};
   const std::string text = SummaryText(summary);
   EXPECT_THAT(text, HasSubstr("digits succeeded: 3 epochs done\n"));
   EXPECT_THAT(text, HasSubstr("97.50 % on held-out data"));

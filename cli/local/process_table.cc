@@ -19,7 +19,8 @@ std::string LastWord(const std::string& path) {
 
 }  // namespace
 
-void ProcessTable::Start(const job::Start& start, const Command& command, const std::string& last_word_path, Time now) {
+void ProcessTable::Start(const job::Start& start, const Command& command,
+                         const std::string& last_word_path, Time now) {
   std::error_code ignored;
   std::filesystem::remove(last_word_path, ignored);  // An earlier life's word is not this one's.
   Entry entry;
@@ -109,8 +110,9 @@ const job::SeenProcess* ProcessTable::Find(const std::string& name) const {
 }
 
 bool ProcessTable::IsAnyRunning() const {
-  return std::ranges::any_of(
-      entries_, [](const auto& named) { return named.second.seen.state != job::ProcessState::kExited; });
+  return std::ranges::any_of(entries_, [](const auto& named) {
+    return named.second.seen.state != job::ProcessState::kExited;
+  });
 }
 
 std::optional<Time> ProcessTable::NextKill() const {

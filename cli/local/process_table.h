@@ -16,9 +16,10 @@ namespace paceline::local {
 // One owner at a time. What still runs when it goes away is killed.
 class ProcessTable {
  public:
-  // Starts the process, in the place of an exited one of that name. One that cannot be started shows as exited with
-  // kExitCannotWork and the reason as its last word.
-  void Start(const job::Start& start, const Command& command, const std::string& last_word_path, Time now);
+  // Starts the process, in the place of an exited one of that name. One that cannot be started
+  // shows as exited with kExitCannotWork and the reason as its last word.
+  void Start(const job::Start& start, const Command& command, const std::string& last_word_path,
+             Time now);
   // Asks it to end; after `grace` it is killed. What has exited is taken away.
   void Stop(const std::string& name, Duration grace, Time now);
   void StopAll(Duration grace, Time now);

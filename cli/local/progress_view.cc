@@ -19,7 +19,8 @@ std::string Bar(double percent) {
 
 std::string PhaseWords(const LiveState& state) {
   if (state.phase == "birth") {
-    return state.birth_waits_for.empty() ? "starting" : "starting: waiting for " + state.birth_waits_for;
+    return state.birth_waits_for.empty() ? "starting"
+                                         : "starting: waiting for " + state.birth_waits_for;
   }
   return state.phase == "training" ? "" : "finishing  ";
 }
@@ -35,13 +36,15 @@ std::string ClockText(double seconds) {
 
 std::string Thousands(uint64_t number) {
   std::string text = std::to_string(number);
-  for (auto at = static_cast<int>(text.size()) - 3; at > 0; at -= 3) text.insert(static_cast<size_t>(at), ",");
+  for (auto at = static_cast<int>(text.size()) - 3; at > 0; at -= 3)
+    text.insert(static_cast<size_t>(at), ",");
   return text;
 }
 
 std::string ProgressLine(const LiveState& state) {
   if (state.phase == "birth") return PhaseWords(state);
-  std::string line = PhaseWords(state) + fmt::format("step {}  epoch {:.1f}", Thousands(state.step), state.epochs);
+  std::string line =
+      PhaseWords(state) + fmt::format("step {}  epoch {:.1f}", Thousands(state.step), state.epochs);
   if (state.loss && state.step > 0) line += fmt::format("  loss {:.4f}", *state.loss);
   if (state.accuracy) line += fmt::format("  accuracy {:.1f} %", 100 * *state.accuracy);
   line += fmt::format("  {} samples/s", Thousands(static_cast<uint64_t>(state.samples_per_second)));
@@ -51,7 +54,9 @@ std::string ProgressLine(const LiveState& state) {
 
 void ProgressView::Show(const LiveState& state, Time now) {
   if (is_terminal_) {
-    const std::string bar = state.phase == "birth" ? "" : fmt::format("{} {:3.0f} %  ", Bar(state.percent), state.percent);
+    const std::string bar = state.phase == "birth"
+                                ? ""
+                                : fmt::format("{} {:3.0f} %  ", Bar(state.percent), state.percent);
     fmt::print(out_, "\r\x1b[K{}{}", bar, ProgressLine(state));
     is_drawn_ = true;
   } else if (state.phase != last_phase_ || !last_line_ || now - *last_line_ >= kPlainPeriod) {

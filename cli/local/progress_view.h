@@ -1,4 +1,5 @@
-// Defines ProgressView: the live progress line of a run; plain lines where nobody watches a terminal.
+// Defines ProgressView: the live progress line of a run; plain lines where nobody watches a
+// terminal.
 #pragma once
 
 #include <cstdio>
@@ -10,7 +11,8 @@
 
 namespace paceline::local {
 
-// "step 120  epoch 5.2  loss 0.2145  accuracy 96.4 %  2,913 samples/s  ETA 0:07"; what is not known yet is left out.
+// "step 120  epoch 5.2  loss 0.2145  accuracy 96.4 %  2,913 samples/s  ETA 0:07"; what is not known
+// yet is left out.
 std::string ProgressLine(const LiveState& state);
 // "0:07", "12:05", "3:02:01"
 std::string ClockText(double seconds);
@@ -19,8 +21,8 @@ std::string Thousands(uint64_t number);
 
 class ProgressView {
  public:
-  // `out` outlives this. On a terminal the line is redrawn in place; otherwise a line comes every two seconds and
-  // when the phase changes.
+  // `out` outlives this. On a terminal the line is redrawn in place; otherwise a line comes every
+  // two seconds and when the phase changes.
   ProgressView(std::FILE* out, bool is_terminal) : out_(out), is_terminal_(is_terminal) {}
   ~ProgressView() { Clear(); }
 

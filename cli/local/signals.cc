@@ -40,7 +40,8 @@ Signals::~Signals() {
 
 void Signals::Wait(Duration timeout) {
   pollfd descriptor{.fd = descriptor_, .events = POLLIN, .revents = 0};
-  const auto milliseconds = std::chrono::ceil<std::chrono::milliseconds>(std::max(timeout, Duration::zero()));
+  const auto milliseconds =
+      std::chrono::ceil<std::chrono::milliseconds>(std::max(timeout, Duration::zero()));
   (void)poll(&descriptor, 1, static_cast<int>(std::min<int64_t>(milliseconds.count(), 60'000)));
   signalfd_siginfo arrived;
   while (read(descriptor_, &arrived, sizeof arrived) == static_cast<ssize_t>(sizeof arrived)) {

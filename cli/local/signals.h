@@ -6,8 +6,8 @@
 
 namespace paceline::local {
 
-// Takes SIGCHLD, SIGINT and SIGTERM away from their default actions for the whole process, as long as it lives. Make it
-// before any other thread. One at a time.
+// Takes SIGCHLD, SIGINT and SIGTERM away from their default actions for the whole process, as long
+// as it lives. Make it before any other thread. One at a time.
 class Signals {
  public:
   Signals();

@@ -34,19 +34,22 @@ std::string SummaryText(const RunSummary& summary) {
   std::string text = fmt::format("{} {}: {}\n", summary.job, verdict, summary.reason);
   if (summary.state) {
     const LiveState& state = *summary.state;
-    if (state.accuracy) text += fmt::format("  accuracy   {:.2f} % on held-out data\n", 100 * *state.accuracy);
+    if (state.accuracy)
+      text += fmt::format("  accuracy   {:.2f} % on held-out data\n", 100 * *state.accuracy);
     if (const auto loss = ShownLoss(state)) text += fmt::format("  loss       {:.4f}\n", *loss);
     text += fmt::format("  time       {:.1f} s of training, {} samples/s\n", state.seconds,
                         Thousands(static_cast<uint64_t>(MeanSamplesPerSecond(state))));
     text += fmt::format("  steps      {} in {:.2f} epochs\n", Thousands(state.step), state.epochs);
-    if (state.nonfinite_pushes > 0) text += fmt::format("  not finite {} pushes left out\n", state.nonfinite_pushes);
+    if (state.nonfinite_pushes > 0)
+      text += fmt::format("  not finite {} pushes left out\n", state.nonfinite_pushes);
     if (!state.workers.empty()) {
-      text += fmt::format("  {:<24} {:>8} {:>10} {:>8} {:>8} {:>14}\n", "worker", "steps", "samples", "compute", "wait",
-                          "communication");
+      text += fmt::format("  {:<24} {:>8} {:>10} {:>8} {:>8} {:>14}\n", "worker", "steps",
+                          "samples", "compute", "wait", "communication");
     }
     for (const LiveWorker& worker : state.workers) {
-      text += fmt::format("  {:<24} {:>8} {:>10} {:>6.1f} % {:>6.1f} % {:>12.1f} %\n", WorkerName(summary, worker),
-                          Thousands(worker.steps), Thousands(worker.samples), 100 * worker.compute_share,
+      text += fmt::format("  {:<24} {:>8} {:>10} {:>6.1f} % {:>6.1f} % {:>12.1f} %\n",
+                          WorkerName(summary, worker), Thousands(worker.steps),
+                          Thousands(worker.samples), 100 * worker.compute_share,
                           100 * worker.wait_share, 100 * worker.communication_share);
     }
   }

@@ -13,17 +13,18 @@ namespace paceline::local {
 struct RunSummary {
   std::string job;
   bool is_success = false;
-  std::string reason;               // Why it ended.
-  std::optional<LiveState> state;   // The coordinator's last word; absent if it never gave one.
-  std::string model_path;           // Empty if no model was written.
-  std::string folder;               // Logs, trace and model.
+  std::string reason;              // Why it ended.
+  std::optional<LiveState> state;  // The coordinator's last word; absent if it never gave one.
+  std::string model_path;          // Empty if no model was written.
+  std::string folder;              // Logs, trace and model.
 };
 
 // Several lines, ending in a line end.
 std::string SummaryText(const RunSummary& summary);
 
-// One object on one line: succeeded, reason, accuracy, loss, steps, epochs, seconds, samplesPerSecond, workers (each
-// name, steps, samples, computeShare, waitShare, communicationShare), model, folder. What is not known is null.
+// One object on one line: succeeded, reason, accuracy, loss, steps, epochs, seconds,
+// samplesPerSecond, workers (each name, steps, samples, computeShare, waitShare,
+// communicationShare), model, folder. What is not known is null.
 std::string SummaryJson(const RunSummary& summary);
 
 }  // namespace paceline::local

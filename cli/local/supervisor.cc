@@ -19,11 +19,14 @@ constexpr Duration kStopGrace = std::chrono::seconds(5);
 
 // Conditions carry times of day, so the planner is told the wall clock.
 Time WallNow() {
-  return Time(std::chrono::duration_cast<Duration>(std::chrono::system_clock::now().time_since_epoch()));
+  return Time(
+      std::chrono::duration_cast<Duration>(std::chrono::system_clock::now().time_since_epoch()));
 }
 
 job::TrainingPhase PhaseOf(const LiveState& state) {
-  if (state.finished) return state.finished->is_success ? job::TrainingPhase::kSucceeded : job::TrainingPhase::kFailed;
+  if (state.finished)
+    return state.finished->is_success ? job::TrainingPhase::kSucceeded
+                                      : job::TrainingPhase::kFailed;
   return state.phase == "birth" ? job::TrainingPhase::kBirth : job::TrainingPhase::kTraining;
 }
 
@@ -41,7 +44,8 @@ job::Progress ProgressOf(const LiveState& state) {
 
 // The words of the condition that ended the job.
 std::string ReasonFor(const job::JobStatus& status) {
-  for (const job::ConditionType type : {job::ConditionType::kFailed, job::ConditionType::kSucceeded}) {
+  for (const job::ConditionType type :
+       {job::ConditionType::kFailed, job::ConditionType::kSucceeded}) {
     if (job::Holds(status, type)) return job::FindCondition(status, type)->message;
   }
   return "stopped";
@@ -49,7 +53,8 @@ std::string ReasonFor(const job::JobStatus& status) {
 
 }  // namespace
 
-Supervisor::Supervisor(SupervisorOptions options, const JobFolder* folder, Signals* signals, ProgressView* view)
+Supervisor::Supervisor(SupervisorOptions options, const JobFolder* folder, Signals* signals,
+                       ProgressView* view)
     : options_(std::move(options)),
       plan_options_({.stop_grace = kStopGrace}),
       folder_(folder),
@@ -63,7 +68,8 @@ Outcome Supervisor::Run() {
     AskCoordinator(now);
     if (signals_->interruptions() > 0) {
       StopForInterruption(now);
-      if (!processes_.IsAnyRunning()) return {.is_interrupted = true, .reason = "interrupted", .state = state_};
+      if (!processes_.IsAnyRunning())
+        return {.is_interrupted = true, .reason = "interrupted", .state = state_};
       Wait({}, now);
       continue;
     }
@@ -97,7 +103,8 @@ void Supervisor::AskCoordinator(Time now) {
       const StatusOr<std::string> port = process::ReadFile(folder_->PortFile(coordinator->name));
       if (!port.ok()) return;
       http_port_ = std::atoi(port->c_str());
-      view_->Note(fmt::format("metrics and state: http://127.0.0.1:{}/metrics and /v1/job", *http_port_));
+      view_->Note(
+          fmt::format("metrics and state: http://127.0.0.1:{}/metrics and /v1/job", *http_port_));
     }
     text = telemetry::HttpGet("127.0.0.1", *http_port_, "/v1/job", kAskTimeout);
   }
@@ -139,34 +146,49 @@ void Supervisor::Apply(const job::Plan& plan, Time now) {
 
 Command Supervisor::CommandFor(const job::Start& start) const {
   const std::string& job = options_.job.metadata.name;
-  const std::string coordinator = folder_->Address(job::ProcessName(job, job::Role::kParameterServer, 0));
+  const std::string coordinator =
+      folder_->Address(job::ProcessName(job, job::Role::kParameterServer, 0));
   Command command{.arguments = {}, .environment = {}, .log_path = folder_->LogFile(start.name)};
   if (start.role == job::Role::kParameterServer) {
     command.arguments = {options_.programs_folder + "/paceline-ps",
-                         "--job", folder_->JobFile(),
-                         "--rank", std::to_string(start.index),
-                         "--listen", folder_->Address(start.name),
-                         "--http-port-file", folder_->PortFile(start.name)};
+                         "--job",
+                         folder_->JobFile(),
+                         "--rank",
+                         std::to_string(start.index),
+                         "--listen",
+                         folder_->Address(start.name),
+                         "--http-port-file",
+                         folder_->PortFile(start.name)};
     const std::vector<std::string> own =
-        start.index == 0
-            ? std::vector<std::string>{"--http-port", std::to_string(options_.http_port),
-                                       "--generation-start", std::to_string(start.generation_start),
-                                       "--output", options_.model_path,
-                                       "--summary", folder_->SummaryFile(),
-                                       "--trace", folder_->TraceFile()}
-            : std::vector<std::string>{"--coordinator", coordinator};
+        start.index == 0 ? std::vector<std::string>{"--http-port",
+                                                    std::to_string(options_.http_port),
+                                                    "--generation-start",
+                                                    std::to_string(start.generation_start),
+                                                    "--output",
+                                                    options_.model_path,
+                                                    "--summary",
+                                                    folder_->SummaryFile(),
+                                                    "--trace",
+                                                    folder_->TraceFile()}
+                         : std::vector<std::string>{"--coordinator", coordinator};
     command.arguments.insert(command.arguments.end(), own.begin(), own.end());
   } else {
     const bool is_worker = start.role == job::Role::kWorker;
     command.arguments = {options_.programs_folder + "/paceline-worker",
-                         "--job", folder_->JobFile(),
-                         "--role", is_worker ? "worker" : "evaluator",
-                         "--index", std::to_string(start.index),
-                         "--folder", options_.manifest_folder,
-                         "--coordinator", coordinator};
+                         "--job",
+                         folder_->JobFile(),
+                         "--role",
+                         is_worker ? "worker" : "evaluator",
+                         "--index",
+                         std::to_string(start.index),
+                         "--folder",
+                         options_.manifest_folder,
+                         "--coordinator",
+                         coordinator};
     command.environment = {{"OMP_NUM_THREADS", "1"}};
   }
-  command.arguments.insert(command.arguments.end(), {"--termination-message", LastWordFile(start.name)});
+  command.arguments.insert(command.arguments.end(),
+                           {"--termination-message", LastWordFile(start.name)});
   return command;
 }
 

@@ -1,4 +1,5 @@
-// Defines Supervisor: makes this machine's processes agree with a TrainingJob. The second shell of lib/job's planner.
+// Defines Supervisor: makes this machine's processes agree with a TrainingJob. The second shell of
+// lib/job's planner.
 #pragma once
 
 #include <map>
@@ -16,11 +17,11 @@
 namespace paceline::local {
 
 struct SupervisorOptions {
-  job::TrainingJob job;            // Valid, with its defaults.
-  std::string programs_folder;     // Where paceline-ps and paceline-worker lie.
-  std::string manifest_folder;     // Where the job's relative paths start.
-  std::string model_path;          // Where the final model goes.
-  int http_port = 0;               // The coordinator's; 0 takes a free one.
+  job::TrainingJob job;         // Valid, with its defaults.
+  std::string programs_folder;  // Where paceline-ps and paceline-worker lie.
+  std::string manifest_folder;  // Where the job's relative paths start.
+  std::string model_path;       // Where the final model goes.
+  int http_port = 0;            // The coordinator's; 0 takes a free one.
 };
 
 struct Outcome {
@@ -34,7 +35,8 @@ struct Outcome {
 class Supervisor {
  public:
   // `folder`, `signals` and `view` outlive this.
-  Supervisor(SupervisorOptions options, const JobFolder* folder, Signals* signals, ProgressView* view);
+  Supervisor(SupervisorOptions options, const JobFolder* folder, Signals* signals,
+             ProgressView* view);
 
   // Until the job is over and no process of it is left. Blocks.
   Outcome Run();
@@ -46,7 +48,9 @@ class Supervisor {
   Command CommandFor(const job::Start& start) const;
   void StopForInterruption(Time now);
   void Wait(const job::Plan& plan, Time now);
-  std::string LastWordFile(const std::string& process) const { return folder_->LogFile(process) + ".last-word"; }
+  std::string LastWordFile(const std::string& process) const {
+    return folder_->LogFile(process) + ".last-word";
+  }
 
   const SupervisorOptions options_;
   const job::PlanOptions plan_options_;

@@ -18,9 +18,9 @@ namespace paceline::internal {
 
 }  // namespace paceline::internal
 
-#define PACELINE_CHECK(condition, ...)                                                        \
-  do {                                                                                        \
-    if (!(condition)) [[unlikely]] {                                                          \
+#define PACELINE_CHECK(condition, ...)                                                             \
+  do {                                                                                             \
+    if (!(condition)) [[unlikely]] {                                                               \
       ::paceline::internal::CheckFailed(__FILE__, __LINE__, #condition, fmt::format(__VA_ARGS__)); \
-    }                                                                                         \
+    }                                                                                              \
   } while (false)

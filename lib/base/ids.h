@@ -31,25 +31,39 @@ class Id {
   uint64_t value_ = 0;
 };
 
-struct WorkerTag { static constexpr const char* kPrefix = "w"; };
-struct ShardTag { static constexpr const char* kPrefix = "s"; };
-struct SequenceTag { static constexpr const char* kPrefix = "#"; };
-struct IncarnationTag { static constexpr const char* kPrefix = "i"; };
-struct VersionTag { static constexpr const char* kPrefix = "v"; };
+struct WorkerTag {
+  static constexpr const char* kPrefix = "w";
+};
+struct ShardTag {
+  static constexpr const char* kPrefix = "s";
+};
+struct SequenceTag {
+  static constexpr const char* kPrefix = "#";
+};
+struct IncarnationTag {
+  static constexpr const char* kPrefix = "i";
+};
+struct VersionTag {
+  static constexpr const char* kPrefix = "v";
+};
 
-using WorkerId = Id<WorkerTag>;            // A worker's index in its job; survives restarts.
-using ShardId = Id<ShardTag>;              // A parameter server's rank; rank 0 is the coordinator too.
-using Sequence = Id<SequenceTag>;          // Counts a worker's pushes within one incarnation, from 1.
-using Incarnation = Id<IncarnationTag>;    // Issued at each join, monotone per worker, from 1.
+using WorkerId = Id<WorkerTag>;    // A worker's index in its job; survives restarts.
+using ShardId = Id<ShardTag>;      // A parameter server's rank; rank 0 is the coordinator too.
+using Sequence = Id<SequenceTag>;  // Counts a worker's pushes within one incarnation, from 1.
+using Incarnation = Id<IncarnationTag>;  // Issued at each join, monotone per worker, from 1.
 
 template <class Tag>
-std::string ToString(Id<Tag> id) { return Tag::kPrefix + std::to_string(id.value()); }
+std::string ToString(Id<Tag> id) {
+  return Tag::kPrefix + std::to_string(id.value());
+}
 
 }  // namespace paceline
 
 template <class Tag>
 struct std::hash<paceline::Id<Tag>> {
-  size_t operator()(paceline::Id<Tag> id) const noexcept { return std::hash<uint64_t>{}(id.value()); }
+  size_t operator()(paceline::Id<Tag> id) const noexcept {
+    return std::hash<uint64_t>{}(id.value());
+  }
 };
 
 template <class Tag>

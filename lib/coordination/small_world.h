@@ -66,6 +66,7 @@ struct Action {
   uint64_t index = 0;  // Of the connection, process or shard.
 };
 std::string ToString(const Action& action);
+std::string Describe(const store::PushId& id);
 
 // A value: a copy is an independent world.
 class SmallWorld {

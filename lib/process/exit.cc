@@ -8,13 +8,16 @@ namespace paceline::process {
 
 int ExitCodeFor(const Status& status) {
   switch (status.code()) {
-    case StatusCode::kOk: return kExitDone;
+    case StatusCode::kOk:
+      return kExitDone;
     case StatusCode::kInvalidArgument:
     case StatusCode::kNotFound:
     case StatusCode::kPermissionDenied:
     case StatusCode::kOutOfRange:
-    case StatusCode::kUnimplemented: return kExitCannotWork;
-    default: return kExitFailed;
+    case StatusCode::kUnimplemented:
+      return kExitCannotWork;
+    default:
+      return kExitFailed;
   }
 }
 

@@ -1,4 +1,5 @@
-// Defines how our processes end: exit codes, and a last word where whoever started them looks for it.
+// Defines how our processes end: exit codes, and a last word where whoever started them looks for
+// it.
 #pragma once
 
 #include <string>
@@ -8,15 +9,16 @@
 namespace paceline::process {
 
 inline constexpr int kExitDone = 0;
-inline constexpr int kExitFailed = 1;      // Starting again may help.
-inline constexpr int kExitCannotWork = 2;  // Command line, manifest, model or data are wrong: starting again is of no use.
+inline constexpr int kExitFailed = 1;  // Starting again may help.
+inline constexpr int kExitCannotWork =
+    2;  // Command line, manifest, model or data are wrong: starting again is of no use.
 
-// kExitDone for OK, kExitCannotWork for InvalidArgument, NotFound, PermissionDenied, OutOfRange and Unimplemented, else
-// kExitFailed.
+// kExitDone for OK, kExitCannotWork for InvalidArgument, NotFound, PermissionDenied, OutOfRange and
+// Unimplemented, else kExitFailed.
 int ExitCodeFor(const Status& status);
 
-// Logs why the process ends, writes it to `path` (Kubernetes' terminationMessagePath; empty: nowhere) and returns the
-// exit code. Nothing is written for OK.
+// Logs why the process ends, writes it to `path` (Kubernetes' terminationMessagePath; empty:
+// nowhere) and returns the exit code. Nothing is written for OK.
 int EndProcess(const Status& status, const std::string& program, const std::string& path);
 
 }  // namespace paceline::process

@@ -24,7 +24,8 @@ TEST(ExitCodes, SayWhetherStartingAgainMayHelp) {
 }
 
 TEST(EndProcess, LeavesItsLastWordInTheFile) {
-  const std::string path = std::filesystem::temp_directory_path() / ("last-word-" + std::to_string(getpid()));
+  const std::string path =
+      std::filesystem::temp_directory_path() / ("last-word-" + std::to_string(getpid()));
   EXPECT_EQ(EndProcess(InvalidArgument("shape differs: got {}, want {}", 1, 2), "test", path), 2);
   std::stringstream text;
   text << std::ifstream(path).rdbuf();
@@ -35,7 +36,8 @@ TEST(EndProcess, LeavesItsLastWordInTheFile) {
 }
 
 TEST(ReadFile, NamesWhatCannotBeRead) {
-  EXPECT_EQ(Message(ReadFile("/no/such/file").status()), "cannot read /no/such/file: No such file or directory");
+  EXPECT_EQ(Message(ReadFile("/no/such/file").status()),
+            "cannot read /no/such/file: No such file or directory");
   EXPECT_EQ(ReadFile("/").status().code(), StatusCode::kInvalidArgument);
 }
 

@@ -10,7 +10,8 @@ namespace paceline::process {
 
 StatusOr<std::string> ReadFile(const std::string& path) {
   std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored)) return InvalidArgument("is a folder, not a file: {}", path);
+  if (std::filesystem::is_directory(path, ignored))
+    return InvalidArgument("is a folder, not a file: {}", path);
   errno = 0;
   std::ifstream file(path, std::ios::binary);
   if (!file) {

@@ -32,7 +32,9 @@ void BlockTerminationSignals() {
 }
 
 TerminationSignals::TerminationSignals(std::function<void()> asked)
-    : asked_(std::move(asked)), stop_descriptor_(eventfd(0, EFD_CLOEXEC)), thread_([this] { Run(); }) {}
+    : asked_(std::move(asked)),
+      stop_descriptor_(eventfd(0, EFD_CLOEXEC)),
+      thread_([this] { Run(); }) {}
 
 TerminationSignals::~TerminationSignals() {
   const uint64_t one = 1;

@@ -6,7 +6,8 @@
 
 namespace paceline::process {
 
-// Keeps the two signals from the process's threads: call before any thread is started, once, in main.
+// Keeps the two signals from the process's threads: call before any thread is started, once, in
+// main.
 void BlockTerminationSignals();
 
 // Calls `asked` at the first signal; a second one ends the process at once with 128 + its number.

@@ -27,7 +27,9 @@ struct SampleRange {
   friend bool operator==(const SampleRange&, const SampleRange&) = default;
 };
 
-struct LeaseTag { static constexpr const char* kPrefix = "l"; };
+struct LeaseTag {
+  static constexpr const char* kPrefix = "l";
+};
 using LeaseId = Id<LeaseTag>;  // Unique within a generation.
 
 // Samples that one worker may use, and nobody else until it hands them back or is lost.
@@ -44,12 +46,12 @@ enum class Role { kWorker, kEvaluator };
 // First message of a session.
 struct Join {
   Role role = Role::kWorker;
-  WorkerId worker;               // Its index; ignored for an evaluator.
+  WorkerId worker;  // Its index; ignored for an evaluator.
   store::Layout layout;
-  uint64_t train_samples = 0;    // Size of the training set as this worker reads it.
+  uint64_t train_samples = 0;  // Size of the training set as this worker reads it.
 };
 
-struct Heartbeat {};             // At least every HeartbeatPeriod of Admitted.
+struct Heartbeat {};  // At least every HeartbeatPeriod of Admitted.
 
 // All shards have acknowledged the push.
 struct PushDone {
@@ -58,12 +60,12 @@ struct PushDone {
   Version based_on;
   uint32_t steps = 1;
   uint32_t samples = 0;
-  uint64_t correct = 0;              // Of the samples, for the training accuracy on display.
-  std::vector<LeaseId> leases;       // Leases that it used up, all of their samples.
+  uint64_t correct = 0;         // Of the samples, for the training accuracy on display.
+  std::vector<LeaseId> leases;  // Leases that it used up, all of their samples.
   sync::Timing timing;
   sync::GradientFacts gradient;
   sync::Signals signals;
-  Duration shard_time{};             // Of communication, spent waiting for shards' receipts.
+  Duration shard_time{};  // Of communication, spent waiting for shards' receipts.
 };
 
 // The step was given up; its leases go back.
@@ -82,8 +84,10 @@ struct Evaluated {
   uint64_t samples = 0;
 };
 
-struct Leaving {};               // Drained: nothing outstanding, leases handed back; the session ends.
-struct Failing { std::string reason; };  // Cannot go on (wrong data, out of memory at one sample); the session ends.
+struct Leaving {};  // Drained: nothing outstanding, leases handed back; the session ends.
+struct Failing {
+  std::string reason;
+};  // Cannot go on (wrong data, out of memory at one sample); the session ends.
 
 using WorkerMessage =
     std::variant<Join, Heartbeat, PushDone, Abandoned, Evaluated, Leaving, Failing>;
@@ -92,7 +96,7 @@ using WorkerMessage =
 
 struct ShardAddress {
   ShardId shard;
-  std::string address;           // As gRPC names it: unix:/path or host:port.
+  std::string address;  // As gRPC names it: unix:/path or host:port.
   store::Slice slice;
 };
 
@@ -104,19 +108,24 @@ struct Admitted {
 };
 
 // The shards are configured; sent after Admitted, before anything that needs them.
-struct Shards { std::vector<ShardAddress> shards; };
+struct Shards {
+  std::vector<ShardAddress> shards;
+};
 
 enum class RefuseReason {
-  kLayoutDiffers,     // From the first worker's, by tensor name in the detail.
-  kDataDiffers,       // The training set has another size.
-  kUnknownWorker,     // An index beyond maxReplicas.
-  kAlreadyJoined,     // Another live process has this index.
+  kLayoutDiffers,  // From the first worker's, by tensor name in the detail.
+  kDataDiffers,    // The training set has another size.
+  kUnknownWorker,  // An index beyond maxReplicas.
+  kAlreadyJoined,  // Another live process has this index.
   kExpelled,
-  kFinished,          // The job is over.
+  kFinished,  // The job is over.
 };
-struct Refused { RefuseReason reason; std::string detail; };
+struct Refused {
+  RefuseReason reason;
+  std::string detail;
+};
 
-struct Fill {};                                       // Stream the initial values to all shards.
+struct Fill {};  // Stream the initial values to all shards.
 struct Released {
   Version version;
   sync::Exactness exactness = sync::Exactness::kExact;
@@ -124,14 +133,25 @@ struct Released {
   sync::Assignment assignment;
   Lease lease;
 };
-struct Offered { Version version; };
-struct Continued { sync::Assignment assignment; Lease lease; };
+struct Offered {
+  Version version;
+};
+struct Continued {
+  sync::Assignment assignment;
+  Lease lease;
+};
 struct Interrupted {};
-struct Expelled { std::string reason; };              // The session ends; the process should exit.
-struct Evaluate { Version version; };                 // Exact; pinned until the answer.
-struct Finish { std::string reason; };                // The job is over or the worker is drained: leave.
+struct Expelled {
+  std::string reason;
+};  // The session ends; the process should exit.
+struct Evaluate {
+  Version version;
+};  // Exact; pinned until the answer.
+struct Finish {
+  std::string reason;
+};  // The job is over or the worker is drained: leave.
 
-using WorkerOrder = std::variant<Admitted, Shards, Refused, Fill, Released, Offered, Continued, Interrupted,
-                                 Expelled, Evaluate, Finish>;
+using WorkerOrder = std::variant<Admitted, Shards, Refused, Fill, Released, Offered, Continued,
+                                 Interrupted, Expelled, Evaluate, Finish>;
 
 }  // namespace paceline::protocol

@@ -12,10 +12,10 @@ namespace paceline::sync {
 
 // How a worker goes on after a push.
 enum class Pacing {
-  kWait,         // Push, then wait for the release.
-  kKeepGoing,    // Go on from the local copy until released (WBSP).
-  kOverlapped,   // The same, with pushes and pulls travelling meanwhile.
-  kEagerPull,    // Pull the next version while computing (PS+).
+  kWait,        // Push, then wait for the release.
+  kKeepGoing,   // Go on from the local copy until released (WBSP).
+  kOverlapped,  // The same, with pushes and pulls travelling meanwhile.
+  kEagerPull,   // Pull the next version while computing (PS+).
 };
 
 // How much the next step may be. `samples` is a wish: the lease may hold fewer, never more.
@@ -28,25 +28,37 @@ struct Assignment {
 };
 
 enum class DropReason {
-  kSuperseded,     // The step it belongs to was committed without it.
-  kTooStale,       // Beyond the staleness that the policy allows.
-  kNonFinite,      // NaN or infinity; never applied.
-  kWorkerLeft,     // Its worker is gone, and what is left of it with it.
-  kQuiescing,      // The policy is being stopped.
+  kSuperseded,  // The step it belongs to was committed without it.
+  kTooStale,    // Beyond the staleness that the policy allows.
+  kNonFinite,   // NaN or infinity; never applied.
+  kWorkerLeft,  // Its worker is gone, and what is left of it with it.
+  kQuiescing,   // The policy is being stopped.
 };
 enum class Exactness { kExact, kAtLeast };
 enum class ExpelReason { kNonFiniteRepeatedly, kTooSlow };
 enum class RollBackReason { kNonFinite };
 
-// Adds `weight` x the staged push to the open sum. Weight: its samples, for gradients; 1/n for deltas.
-struct Accumulate { WorkerId worker; Sequence sequence; double weight = 0; };
+// Adds `weight` x the staged push to the open sum. Weight: its samples, for gradients; 1/n for
+// deltas.
+struct Accumulate {
+  WorkerId worker;
+  Sequence sequence;
+  double weight = 0;
+};
 
 // Answers a push without using it; its samples go back to their epoch.
-struct Drop { WorkerId worker; Sequence sequence; DropReason reason; };
+struct Drop {
+  WorkerId worker;
+  Sequence sequence;
+  DropReason reason;
+};
 
 // Applies `gradient_scale` x the open sum with `learning_rate_scale` x the schedule's rate, and
 // publishes the next version. Never decided with an empty sum.
-struct Commit { double gradient_scale = 1; double learning_rate_scale = 1; };
+struct Commit {
+  double gradient_scale = 1;
+  double learning_rate_scale = 1;
+};
 
 // Sends a waiting worker on. kExact: compute on `version`; kAtLeast: on that or any later one.
 // `includes`: the last of the worker's own pushes that the version holds, where it matters.
@@ -58,12 +70,27 @@ struct Release {
   Assignment assignment;
 };
 
-struct Offer { WorkerId worker; Version version; };               // A busy worker may fetch it meanwhile.
-struct Continue { WorkerId worker; Assignment assignment; };      // Go on from your own copy.
-struct Interrupt { WorkerId worker; };                            // Give the running step up.
-struct Expel { WorkerId worker; ExpelReason reason; };            // It is no member from now on.
-struct RollBack { RollBackReason reason; double learning_rate_scale = 0.5; };
+struct Offer {
+  WorkerId worker;
+  Version version;
+};  // A busy worker may fetch it meanwhile.
+struct Continue {
+  WorkerId worker;
+  Assignment assignment;
+};  // Go on from your own copy.
+struct Interrupt {
+  WorkerId worker;
+};  // Give the running step up.
+struct Expel {
+  WorkerId worker;
+  ExpelReason reason;
+};  // It is no member from now on.
+struct RollBack {
+  RollBackReason reason;
+  double learning_rate_scale = 0.5;
+};
 
-using Decision = std::variant<Accumulate, Drop, Commit, Release, Offer, Continue, Interrupt, Expel, RollBack>;
+using Decision =
+    std::variant<Accumulate, Drop, Commit, Release, Offer, Continue, Interrupt, Expel, RollBack>;
 
 }  // namespace paceline::sync

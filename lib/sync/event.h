@@ -38,16 +38,21 @@ enum class LeaveReason { kDrained, kDisconnected, kSilent, kExpelled };
 enum class AbandonReason { kInterrupted, kOutOfMemory };
 enum class QuiesceReason { kStop, kSuspend, kSchemeChange };
 
-struct WorkerJoined { WorkerId worker; };
-struct WorkerLeft { WorkerId worker; LeaveReason reason = LeaveReason::kDisconnected; };
+struct WorkerJoined {
+  WorkerId worker;
+};
+struct WorkerLeft {
+  WorkerId worker;
+  LeaveReason reason = LeaveReason::kDisconnected;
+};
 
 // The push lies staged on every shard, unaccumulated.
 struct PushArrived {
   WorkerId worker;
   Sequence sequence;
-  Version based_on;       // The version that the push was computed on.
-  uint32_t steps = 1;     // Local steps it carries; more than one only for keep-going pacings.
-  uint32_t samples = 0;   // Samples it carries, at least 1.
+  Version based_on;      // The version that the push was computed on.
+  uint32_t steps = 1;    // Local steps it carries; more than one only for keep-going pacings.
+  uint32_t samples = 0;  // Samples it carries, at least 1.
   Timing timing;
   GradientFacts gradient;
   Signals signals;
@@ -68,11 +73,18 @@ struct StepCommitted {
   double squared_norm = 0;   // Of the mean gradient that was applied, before clipping.
 };
 
-struct DeadlineReached {};                  // `now` is at or past Policy::Deadline().
-struct OutOfData { WorkerId worker; };      // Its release found no samples to lease: it waits, and counts in no barrier,
-                                            // trigger or staleness minimum until it is released again.
-struct Quiesce { QuiesceReason reason; Time deadline; };  // Release and continue nobody; answer every push.
-struct Spare { uint32_t budget = 0; };      // Maintenance: at most `budget` units of counted work.
+struct DeadlineReached {};  // `now` is at or past Policy::Deadline().
+struct OutOfData {
+  WorkerId worker;
+};  // Its release found no samples to lease: it waits, and counts in no barrier,
+    // trigger or staleness minimum until it is released again.
+struct Quiesce {
+  QuiesceReason reason;
+  Time deadline;
+};  // Release and continue nobody; answer every push.
+struct Spare {
+  uint32_t budget = 0;
+};  // Maintenance: at most `budget` units of counted work.
 
 using Event = std::variant<WorkerJoined, WorkerLeft, PushArrived, StepAbandoned, StepCommitted,
                            DeadlineReached, OutOfData, Quiesce, Spare>;

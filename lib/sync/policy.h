@@ -1,5 +1,5 @@
-// Defines Policy: the pure state machine that decides whose gradients count, who may go on, and with
-// how much work. Live in the parameter server, on a virtual clock in the simulator.
+// Defines Policy: the pure state machine that decides whose gradients count, who may go on, and
+// with how much work. Live in the parameter server, on a virtual clock in the simulator.
 #pragma once
 
 #include <memory>
@@ -13,23 +13,25 @@
 
 namespace paceline::sync {
 
-// One owner at a time. No I/O, no clock, no thread, no randomness of its own: equal calls give equal
-// decisions. `now` never decreases.
+// One owner at a time. No I/O, no clock, no thread, no randomness of its own: equal calls give
+// equal decisions. `now` never decreases.
 //
 // Answers: every PushArrived is answered exactly once by Accumulate or Drop, at once or later. An
 // accumulated push is covered by the next Commit. A worker *waits* when it owes no push, has an
 // unanswered one, or has just joined; only waiting workers are released.
 //
-// Versions: Commit makes version v+1 of v. The policy may release or offer v+1 in the same list, or in
-// a later one: the driver holds those back until all shards have published it, then says StepCommitted.
+// Versions: Commit makes version v+1 of v. The policy may release or offer v+1 in the same list, or
+// in a later one: the driver holds those back until all shards have published it, then says
+// StepCommitted.
 //
-// Membership: a loss takes effect at once (a barrier that it was blocking opens in the same call); what
-// the lost worker has staged and not yet accumulated is answered with Drop{kWorkerLeft}. A join takes
-// effect at the next commit for barrier schemes, at once for barrier-free ones.
+// Membership: a loss takes effect at once (a barrier that it was blocking opens in the same call);
+// what the lost worker has staged and not yet accumulated is answered with Drop{kWorkerLeft}. A
+// join takes effect at the next commit for barrier schemes, at once for barrier-free ones.
 //
-// Out of data: after OutOfData the worker waits again and counts nowhere. The policy releases it again
-// at the next commit, and whenever samples may have come back since its release, be it before OutOfData
-// was told: a worker left, a step was abandoned, a push was dropped. When nobody who has data owes a push, it commits what it accumulated.
+// Out of data: after OutOfData the worker waits again and counts nowhere. The policy releases it
+// again at the next commit, and whenever samples may have come back since its release, be it before
+// OutOfData was told: a worker left, a step was abandoned, a push was dropped. When nobody who has
+// data owes a push, it commits what it accumulated.
 //
 // Roll back: after RollBack, as after Quiesce, it releases nobody and drops every push; what it
 // accumulated since the last Commit is lost with the generation. The driver makes a new policy.
@@ -37,15 +39,15 @@ class Policy {
  public:
   virtual ~Policy() = default;
 
-  // Appends decisions, never clears. Facts that make no sense (a push of an unknown worker) are answered
-  // by a decision with a reason, never by a crash.
+  // Appends decisions, never clears. Facts that make no sense (a push of an unknown worker) are
+  // answered by a decision with a reason, never by a crash.
   virtual void Observe(const Event& event, Time now, std::vector<Decision>& decisions) = 0;
 
   // When to report DeadlineReached if nothing else happens first.
   virtual std::optional<Time> Deadline() const = 0;
 
-  // What was learnt, as text for a checkpoint; never membership or outstanding pushes. The factory of
-  // the same scheme takes it back.
+  // What was learnt, as text for a checkpoint; never membership or outstanding pushes. The factory
+  // of the same scheme takes it back.
   virtual std::string Save() const = 0;
 
   // An independent copy in the same state, for what-if questions and exhaustive walks.

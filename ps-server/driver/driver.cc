@@ -47,7 +47,8 @@ void Driver::WorkerGone(coordination::ConnectionId connection) {
   Post(coordination::WorkerGone{connection});
 }
 
-void Driver::ShardConnected(const protocol::Register& shard, std::shared_ptr<ShardConnection> connection) {
+void Driver::ShardConnected(const protocol::Register& shard,
+                            std::shared_ptr<ShardConnection> connection) {
   {
     std::lock_guard lock(mutex_);
     if (shards_.contains(shard.shard) || shard.shard.value() >= options_.coordination.shards) {
@@ -104,14 +105,16 @@ void Driver::Post(coordination::Fact fact) {
 std::optional<Time> Driver::NextDeadline() const {
   std::optional<Time> next = coordinator_.Deadline();
   if (policy_ == nullptr) return next;
-  if (const std::optional<Time> policy = policy_->Deadline(); policy && (!next || *policy < *next)) next = policy;
+  if (const std::optional<Time> policy = policy_->Deadline(); policy && (!next || *policy < *next))
+    next = policy;
   return next;
 }
 
 void Driver::Run() {
   std::unique_lock lock(mutex_);
   while (true) {
-    // A Time counts from the steady clock's own epoch, so a wait for a duration from now is exact enough.
+    // A Time counts from the steady clock's own epoch, so a wait for a duration from now is exact
+    // enough.
     const std::optional<Time> deadline = NextDeadline();
     const auto has_work = [this] { return is_stopping_ || !inputs_.empty(); };
     if (deadline) {
@@ -165,8 +168,8 @@ void Driver::TellPolicy(const sync::Event& event) {
   Enqueue(std::move(stepped));
 }
 
-// New effects go before those that are still queued: an Observe is a call, and the rest of its list was written for the
-// time after it.
+// New effects go before those that are still queued: an Observe is a call, and the rest of its list
+// was written for the time after it.
 void Driver::Enqueue(std::vector<coordination::Effect> effects) {
   effects_.insert(effects_.begin(), std::make_move_iterator(effects.begin()),
                   std::make_move_iterator(effects.end()));

@@ -1,7 +1,9 @@
-// Defines Driver: the one thread that owns the policy and coordination of a job, and does what they decide.
+// Defines Driver: the one thread that owns the policy and coordination of a job, and does what they
+// decide.
 //
-// Facts come in from transports, the policy's deadline, and the thread that saves the model; effects go out to
-// connections. Between a fact and its effects nothing else happens, so a trace of the policy replays exactly.
+// Facts come in from transports, the policy's deadline, and the thread that saves the model;
+// effects go out to connections. Between a fact and its effects nothing else happens, so a trace of
+// the policy replays exactly.
 #pragma once
 
 #include <condition_variable>
@@ -28,8 +30,11 @@ namespace paceline::ps {
 struct DriverOptions {
   coordination::CoordinatorOptions coordination;
   optim::OptimizerOptions optimizer;
-  // Pulls one published version from all shards, arranged as the layout. Called on a thread of its own.
-  std::function<StatusOr<std::vector<std::byte>>(const std::vector<protocol::ShardAddress>&, Version)> fetch;
+  // Pulls one published version from all shards, arranged as the layout. Called on a thread of its
+  // own.
+  std::function<StatusOr<std::vector<std::byte>>(const std::vector<protocol::ShardAddress>&,
+                                                 Version)>
+      fetch;
   // Writes the final model. Called on the same thread.
   std::function<Status(const store::Layout&, const std::vector<std::byte>&)> save;
   // Makes the policy when training opens with so many workers. Called on the driver thread.
@@ -46,7 +51,8 @@ class Driver : public Sessions {
   coordination::ConnectionId WorkerConnected(std::shared_ptr<WorkerConnection> connection) override;
   void WorkerSaid(coordination::ConnectionId connection, protocol::WorkerMessage message) override;
   void WorkerGone(coordination::ConnectionId connection) override;
-  void ShardConnected(const protocol::Register& shard, std::shared_ptr<ShardConnection> connection) override;
+  void ShardConnected(const protocol::Register& shard,
+                      std::shared_ptr<ShardConnection> connection) override;
   void ShardSaid(ShardId shard, protocol::ShardMessage message) override;
   void ShardGone(ShardId shard, std::string reason) override;
 
@@ -90,14 +96,14 @@ class Driver : public Sessions {
   DriverMetrics* const metrics_;
 
   // The driver thread's own.
-  std::unique_ptr<sync::Policy> policy_;           // Null until training opens.
+  std::unique_ptr<sync::Policy> policy_;  // Null until training opens.
   coordination::Coordinator coordinator_;
   std::vector<protocol::ShardAddress> addresses_;  // Slices are empty until ConfigureShards.
   store::Layout layout_;
   ProgressMeter meter_;
-  Time arrived_{};                                 // When the fact in work came in...
-  Time now_{};                                     // ...and when work on it began.
-  std::deque<coordination::Effect> effects_;       // Still to do; empty between facts.
+  Time arrived_{};                            // When the fact in work came in...
+  Time now_{};                                // ...and when work on it began.
+  std::deque<coordination::Effect> effects_;  // Still to do; empty between facts.
   std::thread saver_;
 
   mutable std::mutex mutex_;

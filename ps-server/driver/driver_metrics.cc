@@ -19,44 +19,61 @@ std::string Label(WorkerId worker) { return fmt::format("{}", worker); }
 
 struct DriverMetrics::Families {
   explicit Families(telemetry::Metrics* metrics)
-      : steps(metrics->Counters("paceline_worker_steps_total", "Local steps that a worker has pushed.", {"worker"})),
-        samples(metrics->Counters("paceline_worker_samples_total", "Samples that a worker has pushed.", {"worker"})),
+      : steps(metrics->Counters("paceline_worker_steps_total",
+                                "Local steps that a worker has pushed.", {"worker"})),
+        samples(metrics->Counters("paceline_worker_samples_total",
+                                  "Samples that a worker has pushed.", {"worker"})),
         compute(metrics->Counters("paceline_worker_compute_seconds_total",
-                                  "Time a worker spent in forward and backward passes.", {"worker"})),
+                                  "Time a worker spent in forward and backward passes.",
+                                  {"worker"})),
         wait(metrics->Counters("paceline_worker_wait_seconds_total",
-                               "Time a worker had nothing to do but wait for a release.", {"worker"})),
-        communication(metrics->Counters("paceline_worker_communication_seconds_total",
-                                        "Time a worker spent pulling and pushing, not overlapped by computation.",
-                                        {"worker"})),
-        step_seconds(metrics->Histograms("paceline_worker_compute_seconds", "Compute time of one push.",
+                               "Time a worker had nothing to do but wait for a release.",
+                               {"worker"})),
+        communication(metrics->Counters(
+            "paceline_worker_communication_seconds_total",
+            "Time a worker spent pulling and pushing, not overlapped by computation.", {"worker"})),
+        step_seconds(metrics->Histograms("paceline_worker_compute_seconds",
+                                         "Compute time of one push.",
                                          telemetry::ExponentialBuckets(1e-3, 2, 18), {"worker"})),
-        staleness(metrics->Histograms("paceline_push_staleness",
-                                      "Versions published between the one a push was computed on and its accumulation.",
-                                      {0, 1, 2, 3, 4, 6, 8, 12, 16, 32, 64, 128}, {"worker"})),
-        accepted(metrics->Counters("paceline_pushes_accepted_total", "Pushes that counted.", {"worker"})),
-        dropped(metrics->Counters("paceline_pushes_dropped_total", "Pushes that did not count, by reason.",
-                                  {"worker", "reason"})),
-        nonfinite(metrics->Counters("paceline_pushes_nonfinite_total", "Pushes with a NaN or an infinity.",
-                                    {"worker"})),
+        staleness(metrics->Histograms(
+            "paceline_push_staleness",
+            "Versions published between the one a push was computed on and its accumulation.",
+            {0, 1, 2, 3, 4, 6, 8, 12, 16, 32, 64, 128}, {"worker"})),
+        accepted(metrics->Counters("paceline_pushes_accepted_total", "Pushes that counted.",
+                                   {"worker"})),
+        dropped(metrics->Counters("paceline_pushes_dropped_total",
+                                  "Pushes that did not count, by reason.", {"worker", "reason"})),
+        nonfinite(metrics->Counters("paceline_pushes_nonfinite_total",
+                                    "Pushes with a NaN or an infinity.", {"worker"})),
         worker_events(metrics->Counters("paceline_worker_events_total",
-                                        "Joins, losses, refusals and expulsions of workers.", {"kind"})),
-        versions(metrics->OneCounter("paceline_versions_published_total", "Commits that all shards have published.")),
-        version(metrics->OneGauge("paceline_version", "The newest version that all shards have published.")),
-        committed_samples(metrics->OneGauge("paceline_committed_samples", "Samples in the published version.")),
-        epochs(metrics->OneCounter("paceline_epochs_completed_total", "Epochs of which every sample is committed.")),
-        loss(metrics->OneGauge("paceline_training_loss", "Mean loss of the latest commit's samples.")),
-        learning_rate(metrics->OneGauge("paceline_learning_rate", "Rate applied by the latest commit.")),
-        evaluation_loss(metrics->OneGauge("paceline_evaluation_loss", "Held-out loss of the latest evaluation.")),
-        evaluation_accuracy(
-            metrics->OneGauge("paceline_evaluation_accuracy", "Held-out accuracy of the latest evaluation, 0..1.")),
+                                        "Joins, losses, refusals and expulsions of workers.",
+                                        {"kind"})),
+        versions(metrics->OneCounter("paceline_versions_published_total",
+                                     "Commits that all shards have published.")),
+        version(metrics->OneGauge("paceline_version",
+                                  "The newest version that all shards have published.")),
+        committed_samples(
+            metrics->OneGauge("paceline_committed_samples", "Samples in the published version.")),
+        epochs(metrics->OneCounter("paceline_epochs_completed_total",
+                                   "Epochs of which every sample is committed.")),
+        loss(metrics->OneGauge("paceline_training_loss",
+                               "Mean loss of the latest commit's samples.")),
+        learning_rate(
+            metrics->OneGauge("paceline_learning_rate", "Rate applied by the latest commit.")),
+        evaluation_loss(metrics->OneGauge("paceline_evaluation_loss",
+                                          "Held-out loss of the latest evaluation.")),
+        evaluation_accuracy(metrics->OneGauge("paceline_evaluation_accuracy",
+                                              "Held-out accuracy of the latest evaluation, 0..1.")),
         release_seconds(metrics->OneHistogram(
             "paceline_release_seconds",
-            "From the arrival of the push that closed a step to the first release of its version.", ControlBuckets())),
-        commit_seconds(metrics->OneHistogram("paceline_commit_seconds",
-                                             "From sending a commit to the shards to the last acknowledgement.",
-                                             ControlBuckets())),
-        contract(metrics->OneCounter("paceline_policy_contract_violations_total",
-                                     "Decisions of the policy that broke its contract; always 0 unless there is a bug.")) {}
+            "From the arrival of the push that closed a step to the first release of its version.",
+            ControlBuckets())),
+        commit_seconds(metrics->OneHistogram(
+            "paceline_commit_seconds",
+            "From sending a commit to the shards to the last acknowledgement.", ControlBuckets())),
+        contract(metrics->OneCounter(
+            "paceline_policy_contract_violations_total",
+            "Decisions of the policy that broke its contract; always 0 unless there is a bug.")) {}
 
   telemetry::CounterFamily steps, samples, compute, wait, communication;
   telemetry::HistogramFamily step_seconds, staleness;
@@ -69,7 +86,8 @@ struct DriverMetrics::Families {
   telemetry::Counter contract;
 };
 
-DriverMetrics::DriverMetrics(telemetry::Metrics* metrics) : families_(std::make_unique<Families>(metrics)) {}
+DriverMetrics::DriverMetrics(telemetry::Metrics* metrics)
+    : families_(std::make_unique<Families>(metrics)) {}
 DriverMetrics::~DriverMetrics() = default;
 
 void DriverMetrics::Observed(const sync::Event& event) {
@@ -96,14 +114,16 @@ void DriverMetrics::Decided(const std::vector<sync::Decision>& decisions) {
             .Observe(static_cast<double>(committing_.value() - based_on.mapped().value()));
       }
     } else if (const auto* drop = std::get_if<sync::Drop>(&decision)) {
-      families_->dropped.With({Label(drop->worker), std::string(ToString(drop->reason))}).Increment();
+      families_->dropped.With({Label(drop->worker), std::string(ToString(drop->reason))})
+          .Increment();
       based_on_.erase({drop->worker, drop->sequence});
     }
   }
 }
 
 void DriverMetrics::CommitSent(Version version, Time push_arrived, Time now) {
-  commits_.try_emplace(version, InFlight{push_arrived, now});  // Sent once a shard; the first counts.
+  commits_.try_emplace(version,
+                       InFlight{push_arrived, now});  // Sent once a shard; the first counts.
   committing_ = version;
 }
 

@@ -1,4 +1,5 @@
-// Defines DriverMetrics: what the coordinator counts and measures, under the names of docs/metrics.md.
+// Defines DriverMetrics: what the coordinator counts and measures, under the names of
+// docs/metrics.md.
 #pragma once
 
 #include <map>
@@ -21,7 +22,8 @@ class DriverMetrics {
   explicit DriverMetrics(telemetry::Metrics* metrics);
   ~DriverMetrics();
 
-  void Observed(const sync::Event& event);  // Pushes that coordination let through; others are none of ours.
+  void Observed(
+      const sync::Event& event);  // Pushes that coordination let through; others are none of ours.
   void Decided(const std::vector<sync::Decision>& decisions);
   void CommitSent(Version version, Time push_arrived, Time now);
   void Published(const coordination::VersionPublished& published, Time now);

@@ -10,8 +10,8 @@
 
 namespace paceline::ps {
 
-using telemetry::LogLevel;
 using telemetry::Log;
+using telemetry::LogLevel;
 using telemetry::SteadyNow;
 
 void Driver::Do(const coordination::Observe& effect) { TellPolicy(effect.event); }
@@ -36,7 +36,8 @@ void Driver::Do(const coordination::SendWorker& effect) {
 
 void Driver::Do(const coordination::CloseWorker& effect) {
   std::lock_guard lock(mutex_);
-  if (const auto found = workers_.find(effect.connection); found != workers_.end()) found->second->Close();
+  if (const auto found = workers_.find(effect.connection); found != workers_.end())
+    found->second->Close();
 }
 
 void Driver::Do(const coordination::SendShard& effect) {
@@ -119,7 +120,8 @@ void Driver::Do(const coordination::SaveModel& effect) {
   if (saver_.joinable()) saver_.join();  // An earlier attempt; it has posted its answer.
   saver_ = std::thread([this, version = effect.version, addresses = addresses_, layout = layout_] {
     const auto save = [&]() -> Status {
-      PACELINE_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, options_.fetch(addresses, version));
+      PACELINE_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes,
+                                options_.fetch(addresses, version));
       return options_.save(layout, bytes);
     };
     Post(coordination::ModelSaved{version, Message(save())});

@@ -34,16 +34,20 @@ Progress ProgressMeter::Measure(const coordination::Coordinator& coordinator, Ti
   progress.seconds = ToSeconds(until - *opened_);
   if (const double span = ToSeconds(until - window_.front().at); span > 0) {
     const Point& newest = window_.back();
-    progress.samples_per_second = static_cast<double>(newest.samples - window_.front().samples) / span;
-    progress.steps_per_second = static_cast<double>(newest.version - window_.front().version) / span;
+    progress.samples_per_second =
+        static_cast<double>(newest.samples - window_.front().samples) / span;
+    progress.steps_per_second =
+        static_cast<double>(newest.version - window_.front().version) / span;
   }
   double done = 0;
   if (epochs_max_ > 0 && progress.status.train_samples > 0) {
-    const double all = static_cast<double>(epochs_max_) * static_cast<double>(progress.status.train_samples);
+    const double all =
+        static_cast<double>(epochs_max_) * static_cast<double>(progress.status.train_samples);
     done = static_cast<double>(progress.status.committed_samples) / all;
   }
   if (steps_max_ > 0) {
-    done = std::max(done, static_cast<double>(progress.status.version.value()) / static_cast<double>(steps_max_));
+    done = std::max(done, static_cast<double>(progress.status.version.value()) /
+                              static_cast<double>(steps_max_));
   }
   done = std::min(done, 1.0);
   progress.percent = 100 * done;

@@ -1,4 +1,5 @@
-// Defines Progress, what people are shown of a running job, and ProgressMeter, which works its rates out.
+// Defines Progress, what people are shown of a running job, and ProgressMeter, which works its
+// rates out.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +13,10 @@ namespace paceline::ps {
 
 struct Progress {
   coordination::Status status;
-  double seconds = 0;               // Since training opened.
-  double samples_per_second = 0;    // Over the last ten seconds.
+  double seconds = 0;             // Since training opened.
+  double samples_per_second = 0;  // Over the last ten seconds.
   double steps_per_second = 0;
-  double percent = 0;               // Of the samples or steps that the stop rule allows; 0 without one.
+  double percent = 0;  // Of the samples or steps that the stop rule allows; 0 without one.
   std::optional<double> eta_seconds;
   std::vector<coordination::Coordinator::EpochCount> epochs;
 };

@@ -1,4 +1,5 @@
-// Defines what a transport and the coordinator's driver know of each other: sessions, as interfaces.
+// Defines what a transport and the coordinator's driver know of each other: sessions, as
+// interfaces.
 #pragma once
 
 #include <memory>
@@ -10,8 +11,8 @@
 
 namespace paceline::ps {
 
-// The coordinator's end of one worker's session. Thread-safe, never blocks: orders queue, and one that can no longer
-// be delivered is dropped (WorkerGone tells).
+// The coordinator's end of one worker's session. Thread-safe, never blocks: orders queue, and one
+// that can no longer be delivered is dropped (WorkerGone tells).
 class WorkerConnection {
  public:
   virtual ~WorkerConnection() = default;
@@ -32,12 +33,17 @@ class Sessions {
  public:
   virtual ~Sessions() = default;
 
-  virtual coordination::ConnectionId WorkerConnected(std::shared_ptr<WorkerConnection> connection) = 0;
-  virtual void WorkerSaid(coordination::ConnectionId connection, protocol::WorkerMessage message) = 0;
-  virtual void WorkerGone(coordination::ConnectionId connection) = 0;  // Once, the last call for it.
+  virtual coordination::ConnectionId WorkerConnected(
+      std::shared_ptr<WorkerConnection> connection) = 0;
+  virtual void WorkerSaid(coordination::ConnectionId connection,
+                          protocol::WorkerMessage message) = 0;
+  virtual void WorkerGone(
+      coordination::ConnectionId connection) = 0;  // Once, the last call for it.
 
-  // A shard's session begins with its Register message; a second live session of the same rank is closed at once.
-  virtual void ShardConnected(const protocol::Register& shard, std::shared_ptr<ShardConnection> connection) = 0;
+  // A shard's session begins with its Register message; a second live session of the same rank is
+  // closed at once.
+  virtual void ShardConnected(const protocol::Register& shard,
+                              std::shared_ptr<ShardConnection> connection) = 0;
   virtual void ShardSaid(ShardId shard, protocol::ShardMessage message) = 0;
   virtual void ShardGone(ShardId shard, std::string reason) = 0;
 };

@@ -46,7 +46,8 @@ void ShardHost::Run() {
     const protocol::ShardOrder order = std::move(orders_.front());
     orders_.pop_front();
     lock.unlock();
-    // After one failure the slice is of no more use: going on could commit another set than the other shards.
+    // After one failure the slice is of no more use: going on could commit another set than the
+    // other shards.
     if (!has_failed) {
       if (const Status status = CarryOut(order); !status.ok()) {
         has_failed = true;
@@ -58,43 +59,46 @@ void ShardHost::Run() {
 }
 
 Status ShardHost::CarryOut(const protocol::ShardOrder& order) {
-  if (const auto* configure = std::get_if<protocol::Configure>(&order)) return Configure(*configure);
+  if (const auto* configure = std::get_if<protocol::Configure>(&order))
+    return Configure(*configure);
   if (std::holds_alternative<protocol::StopShard>(order)) return OkStatus();
   std::shared_ptr<store::Shard> shard;
   {
     std::lock_guard lock(mutex_);
     shard = shard_;
   }
-  if (shard == nullptr) return FailedPrecondition("order came before configure: order {}", order.index());
-  return std::visit(
-      Overloaded{
-          [&](const protocol::Open& open) { return Open(open); },
-          [&](const protocol::AccumulateOrder& one) { return shard->Accumulate(one.push, one.weight); },
-          [&](const protocol::DropOrder& drop) {
-            shard->Drop(drop.push);
-            return OkStatus();
-          },
-          [&](const protocol::Fence& fence) {
-            {
-              std::lock_guard lock(mutex_);
-              Incarnation& newest = fences_[fence.worker];
-              newest = std::max(newest, fence.incarnation);
-            }
-            shard->Forget(fence.worker);
-            return OkStatus();
-          },
-          [&](const protocol::Sum& sum) {
-            report_(protocol::Summed{sum.version, shard->SumBlockNorms()});
-            return OkStatus();
-          },
-          [&](const protocol::CommitAll& commit) { return CommitAll(commit); },
-          [&](const protocol::Unpin& unpin) {
-            shard->Unpin(unpin.version);
-            return OkStatus();
-          },
-          [](const auto&) { return OkStatus(); },
-      },
-      order);
+  if (shard == nullptr)
+    return FailedPrecondition("order came before configure: order {}", order.index());
+  return std::visit(Overloaded{
+                        [&](const protocol::Open& open) { return Open(open); },
+                        [&](const protocol::AccumulateOrder& one) {
+                          return shard->Accumulate(one.push, one.weight);
+                        },
+                        [&](const protocol::DropOrder& drop) {
+                          shard->Drop(drop.push);
+                          return OkStatus();
+                        },
+                        [&](const protocol::Fence& fence) {
+                          {
+                            std::lock_guard lock(mutex_);
+                            Incarnation& newest = fences_[fence.worker];
+                            newest = std::max(newest, fence.incarnation);
+                          }
+                          shard->Forget(fence.worker);
+                          return OkStatus();
+                        },
+                        [&](const protocol::Sum& sum) {
+                          report_(protocol::Summed{sum.version, shard->SumBlockNorms()});
+                          return OkStatus();
+                        },
+                        [&](const protocol::CommitAll& commit) { return CommitAll(commit); },
+                        [&](const protocol::Unpin& unpin) {
+                          shard->Unpin(unpin.version);
+                          return OkStatus();
+                        },
+                        [](const auto&) { return OkStatus(); },
+                    },
+                    order);
 }
 
 Status ShardHost::Configure(const protocol::Configure& order) {
@@ -172,7 +176,8 @@ Status ShardHost::EndFill(const FillBuffer& buffer) {
   protocol::Filled filled;
   {
     std::lock_guard lock(mutex_);
-    if (!fill_ || fill_->buffer != buffer) return Aborted("another worker fills in the initial values");
+    if (!fill_ || fill_->buffer != buffer)
+      return Aborted("another worker fills in the initial values");
     fill_->is_complete = true;
     filled = {fill_->worker, fill_->incarnation};
   }

@@ -1,6 +1,7 @@
 // Defines ShardHost: one shard of this process, from Configure to StopShard.
 //
-// Orders are carried out on its own thread, in the order given; transfers come in on transport threads.
+// Orders are carried out on its own thread, in the order given; transfers come in on transport
+// threads.
 #pragma once
 
 #include <condition_variable>
@@ -25,21 +26,23 @@ namespace paceline::ps {
 // Thread-safe.
 class ShardHost {
  public:
-  // `report` gets this shard's messages to the coordinator, on the host's thread or a transfer's; it must not block.
+  // `report` gets this shard's messages to the coordinator, on the host's thread or a transfer's;
+  // it must not block.
   explicit ShardHost(std::function<void(protocol::ShardMessage)> report);
   ~ShardHost();  // Stops the thread; orders not yet carried out are dropped.
 
   void Order(protocol::ShardOrder order);  // Never blocks.
 
   // --- Transfers.
-  // The shard that serves `generation`. Unavailable before Configure, FailedPrecondition for another generation; both
-  // messages name what is here and what was asked.
+  // The shard that serves `generation`. Unavailable before Configure, FailedPrecondition for
+  // another generation; both messages name what is here and what was asked.
   StatusOr<std::shared_ptr<store::Shard>> Serving(const Generation& generation) const;
-  // Where `worker` streams the initial values of this slice: memory of this fill alone, so that one that was taken over
-  // may go on writing and harms nobody. A newer Fill takes over. Unavailable before Configure, FailedPrecondition after
-  // Open.
+  // Where `worker` streams the initial values of this slice: memory of this fill alone, so that one
+  // that was taken over may go on writing and harms nobody. A newer Fill takes over. Unavailable
+  // before Configure, FailedPrecondition after Open.
   using FillBuffer = std::shared_ptr<std::vector<std::byte>>;
-  StatusOr<FillBuffer> BeginFill(const Generation& generation, WorkerId worker, Incarnation incarnation);
+  StatusOr<FillBuffer> BeginFill(const Generation& generation, WorkerId worker,
+                                 Incarnation incarnation);
   // All of it was written: reports Filled. Aborted if another fill took over.
   Status EndFill(const FillBuffer& buffer);
   // Whether a push of that life of the worker is refused (Fence).

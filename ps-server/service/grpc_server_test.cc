@@ -2,6 +2,7 @@
 
 #include <fstream>
 
+#include "paceline/v1/coordinator.grpc.pb.h"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -16,34 +17,40 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
 
+// gRPC starts no server that has no service; any will do.
+StatusOr<std::unique_ptr<GrpcServer>> Start(const std::string& address) {
+  static v1::Coordinator::Service service;
+  return GrpcServer::Start({.address = address, .services = {&service}});
+}
+
 TEST(GrpcServerTest, PortZeroTakesAFreeOneAndSaysWhich) {
-  const auto server = GrpcServer::Start({.address = "127.0.0.1:0"});
+  const auto server = Start("127.0.0.1:0");
   ASSERT_TRUE(server.ok()) << server.status();
   EXPECT_THAT((*server)->address(), MatchesRegex("127\\.0\\.0\\.1:[1-9][0-9]*"));
 }
 
 TEST(GrpcServerTest, PortInUseIsSaid) {
-  const auto first = *GrpcServer::Start({.address = "127.0.0.1:0"});
-  const auto second = GrpcServer::Start({.address = first->address()});
+  const auto first = *Start("127.0.0.1:0");
+  const auto second = Start(first->address());
   EXPECT_EQ(second.status().code(), StatusCode::kUnavailable);
   EXPECT_EQ(Message(second.status()),
             "cannot listen on " + first->address() + ": address already in use");
 }
 
 TEST(GrpcServerTest, PortIsFreeAfterStop) {
-  auto first = *GrpcServer::Start({.address = "127.0.0.1:0"});
+  auto first = *Start("127.0.0.1:0");
   const std::string address = first->address();
   first->Stop(Duration::zero());
   first->Stop(Duration::zero());
-  EXPECT_TRUE(GrpcServer::Start({.address = address}).ok());
+  EXPECT_TRUE(Start(address).ok());
 }
 
 TEST(GrpcServerTest, SocketInUseIsSaidAndLeftAlone) {
   const testing::SocketFolder folder;
-  const auto first = *GrpcServer::Start({.address = folder.Address("s")});
-  EXPECT_THAT(Message(GrpcServer::Start({.address = folder.Address("s")}).status()),
+  const auto first = *Start(folder.Address("s"));
+  EXPECT_THAT(Message(Start(folder.Address("s")).status()),
               HasSubstr("/s: address already in use"));
-  EXPECT_THAT(Message(GrpcServer::Start({.address = folder.Address("s")}).status()),
+  EXPECT_THAT(Message(Start(folder.Address("s")).status()),
               HasSubstr("/s: address already in use"));
 }
 
@@ -55,7 +62,7 @@ TEST(GrpcServerTest, SocketThatNobodyListensOnIsReplaced) {
   std::memcpy(name.sun_path, path.data(), path.size());
   ASSERT_EQ(::bind(left_over, reinterpret_cast<sockaddr*>(&name), sizeof(name)), 0);
   ::close(left_over);
-  EXPECT_TRUE(GrpcServer::Start({.address = folder.Address("s")}).ok());
+  EXPECT_TRUE(Start(folder.Address("s")).ok());
 }
 
 TEST(GrpcServerTest, AddressesThatCannotBeHadSayWhy) {
@@ -74,7 +81,7 @@ TEST(GrpcServerTest, AddressesThatCannotBeHadSayWhy) {
            {file, "file exists"},
            {"unix:", "wrong length"},
            {"unix:/" + std::string(200, 'x'), "has 201 bytes, want 1 to 107"}}) {
-    const auto server = GrpcServer::Start({.address = address});
+    const auto server = Start(address);
     EXPECT_FALSE(server.ok()) << address;
     EXPECT_THAT(Message(server.status()), HasSubstr(words));
   }

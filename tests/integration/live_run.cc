@@ -26,9 +26,12 @@ using Clock = std::chrono::steady_clock;
 
 constexpr auto kPollPeriod = std::chrono::milliseconds(10);
 
-std::string Binary(const std::string& name) { return std::string(PACELINE_BINARY_DIR) + "/bin/" + name; }
+std::string Binary(const std::string& name) {
+  return std::string(PACELINE_BINARY_DIR) + "/bin/" + name;
+}
 
-pid_t Spawn(const std::vector<std::string>& arguments, const std::string& out, const std::string& err) {
+pid_t Spawn(const std::vector<std::string>& arguments, const std::string& out,
+            const std::string& err) {
   std::vector<char*> raw;
   for (const std::string& argument : arguments) raw.push_back(const_cast<char*>(argument.c_str()));
   raw.push_back(nullptr);
@@ -124,11 +127,15 @@ spec:
                      data);
 }
 
-std::string SampleManifest() { return std::string(PACELINE_SOURCE_DIR) + "/deploy/samples/digits.yaml"; }
+std::string SampleManifest() {
+  return std::string(PACELINE_SOURCE_DIR) + "/deploy/samples/digits.yaml";
+}
 
-LiveRun::LiveRun(const TestFolder& folder, const std::string& manifest_path, const std::vector<std::string>& arguments)
+LiveRun::LiveRun(const TestFolder& folder, const std::string& manifest_path,
+                 const std::vector<std::string>& arguments)
     : folder_(folder.path()) {
-  std::vector<std::string> all = {Binary("paceline"), "run", manifest_path, "-o", "json", "--runs", folder_ + "/runs"};
+  std::vector<std::string> all = {Binary("paceline"), "run", manifest_path, "-o", "json", "--runs",
+                                  folder_ + "/runs"};
   all.insert(all.end(), arguments.begin(), arguments.end());
   pid_ = Spawn(all, folder_ + "/out", folder_ + "/err");
 }
@@ -139,7 +146,8 @@ LiveRun::~LiveRun() {
   waitpid(pid_, nullptr, 0);
 }
 
-nlohmann::json LiveRun::WaitFor(const std::function<bool(const nlohmann::json&)>& is_reached, double timeout_seconds) {
+nlohmann::json LiveRun::WaitFor(const std::function<bool(const nlohmann::json&)>& is_reached,
+                                double timeout_seconds) {
   const auto deadline = Clock::now() + std::chrono::duration<double>(timeout_seconds);
   while (Clock::now() < deadline) {
     const nlohmann::json state = ParseOrNull(Get("/v1/job"));
@@ -166,7 +174,8 @@ std::vector<pid_t> LiveRun::AllPids() const {
   for (const fs::directory_entry& entry : fs::directory_iterator("/proc")) {
     const std::string name = entry.path().filename();
     if (name.find_first_not_of("0123456789") != std::string::npos) continue;
-    if (CommandLine(entry.path()).find(marker) != std::string::npos) pids.push_back(std::stoi(name));
+    if (CommandLine(entry.path()).find(marker) != std::string::npos)
+      pids.push_back(std::stoi(name));
   }
   return pids;
 }
@@ -178,8 +187,9 @@ pid_t LiveRun::PidOf(const std::string& process) const {
   pid_t newest = 0;
   for (const pid_t pid : AllPids()) {
     const std::string command = CommandLine(fmt::format("/proc/{}", pid));
-    const bool is_it = role == "ps"       ? command.find("--rank " + number + " ") != std::string::npos
-                       : role == "worker" ? command.find("--role worker --index " + number + " ") != std::string::npos
+    const bool is_it = role == "ps" ? command.find("--rank " + number + " ") != std::string::npos
+                       : role == "worker" ? command.find("--role worker --index " + number + " ") !=
+                                                std::string::npos
                                           : command.find("--role " + process) != std::string::npos;
     if (is_it) newest = std::max(newest, pid);
   }
@@ -204,7 +214,8 @@ std::string LiveRun::Get(const std::string& path) const {
 
 std::string LiveRun::RunFolder() const {
   std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder_ + "/runs", error)) return entry.path();
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder_ + "/runs", error))
+    return entry.path();
   return "";
 }
 
@@ -220,8 +231,8 @@ Ended LiveRun::Wait(double timeout_seconds) {
   return ended;
 }
 
-Ended RunToEnd(const TestFolder& folder, const std::string& manifest_path, const std::vector<std::string>& arguments,
-               double timeout_seconds) {
+Ended RunToEnd(const TestFolder& folder, const std::string& manifest_path,
+               const std::vector<std::string>& arguments, double timeout_seconds) {
   return LiveRun(folder, manifest_path, arguments).Wait(timeout_seconds);
 }
 

@@ -25,36 +25,41 @@ class TestFolder {
 
 std::string ReadText(const std::string& path);
 
-// The handwritten digits and a small built-in network, 4 workers, 1 shard, BSP, 2 epochs; overridden by --set.
+// The handwritten digits and a small built-in network, 4 workers, 1 shard, BSP, 2 epochs;
+// overridden by --set.
 std::string DigitsManifest();
 std::string SampleManifest();  // deploy/samples/digits.yaml, as it lies there.
 
 struct Ended {
-  int code = -1;                // Of the command; 128 + number if a signal ended it.
+  int code = -1;  // Of the command; 128 + number if a signal ended it.
   std::string out;
   std::string err;
-  nlohmann::json summary;       // What -o json printed; null if it is no JSON.
-  nlohmann::json last_state;    // The run's summary.json; null if there is none.
+  nlohmann::json summary;     // What -o json printed; null if it is no JSON.
+  nlohmann::json last_state;  // The run's summary.json; null if there is none.
 };
 
 class LiveRun {
  public:
   // Starts `paceline run MANIFEST -o json --runs FOLDER/runs ARGUMENTS...`.
-  LiveRun(const TestFolder& folder, const std::string& manifest_path, const std::vector<std::string>& arguments);
+  LiveRun(const TestFolder& folder, const std::string& manifest_path,
+          const std::vector<std::string>& arguments);
   ~LiveRun();  // Kills what is left.
 
-  // Asks the coordinator for its state until `is_reached` says yes: the state then. Null if the run ends or
-  // `timeout_seconds` pass before.
-  nlohmann::json WaitFor(const std::function<bool(const nlohmann::json&)>& is_reached, double timeout_seconds = 60);
+  // Asks the coordinator for its state until `is_reached` says yes: the state then. Null if the run
+  // ends or `timeout_seconds` pass before.
+  nlohmann::json WaitFor(const std::function<bool(const nlohmann::json&)>& is_reached,
+                         double timeout_seconds = 60);
   // Until the command's stderr contains `text`.
   bool WaitForText(const std::string& text, double timeout_seconds = 60);
 
-  // The newest process of this run with that name, such as "worker-2" or "ps-1"; 0 if there is none.
+  // The newest process of this run with that name, such as "worker-2" or "ps-1"; 0 if there is
+  // none.
   pid_t PidOf(const std::string& process) const;
   std::vector<pid_t> AllPids() const;  // The command's own left out.
   void Signal(int number) const;       // To the command.
-  std::string Get(const std::string& path) const;  // From the coordinator's endpoint; empty if it does not answer.
-  std::string RunFolder() const;       // The one folder under runs; empty before there is one.
+  std::string Get(const std::string& path)
+      const;                      // From the coordinator's endpoint; empty if it does not answer.
+  std::string RunFolder() const;  // The one folder under runs; empty before there is one.
   std::string LogOf(const std::string& process) const;
 
   // Waits for the command; kills it after `timeout_seconds` and then says code -1.
@@ -69,8 +74,8 @@ class LiveRun {
 };
 
 // Starts, waits.
-Ended RunToEnd(const TestFolder& folder, const std::string& manifest_path, const std::vector<std::string>& arguments,
-               double timeout_seconds = 120);
+Ended RunToEnd(const TestFolder& folder, const std::string& manifest_path,
+               const std::vector<std::string>& arguments, double timeout_seconds = 120);
 
 // Any of our programs by name: exit code and output.
 Ended RunProgram(const std::vector<std::string>& arguments, double timeout_seconds = 30);

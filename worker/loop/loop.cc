@@ -11,8 +11,8 @@
 
 namespace paceline::worker {
 
-using telemetry::LogLevel;
 using telemetry::Log;
+using telemetry::LogLevel;
 
 namespace {
 
@@ -73,7 +73,8 @@ StatusOr<std::string> Loop::RunSession() {
   announced_ = Version{};
   // A coordinator that cannot be reached within the connector's own deadline is gone for good.
   StatusOr<std::unique_ptr<Session>> connected = connector_.connect();
-  if (!connected.ok()) return DeadlineExceeded("coordinator cannot be reached: {}", Message(connected.status()));
+  if (!connected.ok())
+    return DeadlineExceeded("coordinator cannot be reached: {}", Message(connected.status()));
   session_ = *std::move(connected);
   {
     std::lock_guard lock(mutex_);
@@ -81,10 +82,11 @@ StatusOr<std::string> Loop::RunSession() {
     live_session_ = session_;
     if (is_draining_) return std::string("drained");
   }
-  PACELINE_RETURN_IF_ERROR(session_->Send(protocol::Join{.role = options_.role,
-                                                         .worker = options_.worker,
-                                                         .layout = trainer_->layout(),
-                                                         .train_samples = trainer_->train_samples()}));
+  PACELINE_RETURN_IF_ERROR(
+      session_->Send(protocol::Join{.role = options_.role,
+                                    .worker = options_.worker,
+                                    .layout = trainer_->layout(),
+                                    .train_samples = trainer_->train_samples()}));
   while (true) {
     stopwatch_.Switch(Activity::kWait);
     StatusOr<protocol::WorkerOrder> order = session_->Receive(options_.order_timeout);
@@ -113,13 +115,17 @@ StatusOr<std::optional<std::string>> Loop::Obey(const protocol::WorkerOrder& ord
             return std::optional<std::string>();
           },
           [&](const protocol::Shards& shards) -> End {
-            PACELINE_ASSIGN_OR_RETURN(shards_, connector_.open_shards(admitted_.generation, shards.shards));
+            PACELINE_ASSIGN_OR_RETURN(shards_,
+                                      connector_.open_shards(admitted_.generation, shards.shards));
             return std::optional<std::string>();
           },
           [&](const protocol::Refused& refused) -> End {
-            if (refused.reason == protocol::RefuseReason::kFinished) return std::optional<std::string>("the job is over");
-            const std::string words = fmt::format("refused: {}: {}", ToString(refused.reason), refused.detail);
-            if (refused.reason == protocol::RefuseReason::kAlreadyJoined) return Unavailable("{}", words);
+            if (refused.reason == protocol::RefuseReason::kFinished)
+              return std::optional<std::string>("the job is over");
+            const std::string words =
+                fmt::format("refused: {}: {}", ToString(refused.reason), refused.detail);
+            if (refused.reason == protocol::RefuseReason::kAlreadyJoined)
+              return Unavailable("{}", words);
             return PermissionDenied("{}", words);
           },
           [&](const protocol::Fill&) -> End { return go_on(FillShards()); },
@@ -132,9 +138,13 @@ StatusOr<std::optional<std::string>> Loop::Obey(const protocol::WorkerOrder& ord
             return Unimplemented("pacings other than wait need a newer worker");
           },
           [&](const protocol::Interrupted&) -> End { return std::optional<std::string>(); },
-          [&](const protocol::Expelled& expelled) -> End { return PermissionDenied("expelled: {}", expelled.reason); },
+          [&](const protocol::Expelled& expelled) -> End {
+            return PermissionDenied("expelled: {}", expelled.reason);
+          },
           [&](const protocol::Evaluate& evaluate) -> End { return go_on(Evaluate(evaluate)); },
-          [&](const protocol::Finish& finish) -> End { return std::optional<std::string>(finish.reason); },
+          [&](const protocol::Finish& finish) -> End {
+            return std::optional<std::string>(finish.reason);
+          },
       },
       order);
 }
@@ -152,8 +162,8 @@ StatusOr<Version> Loop::Pull(Version version, sync::Exactness exactness) {
     PACELINE_ASSIGN_OR_RETURN(const rpc::PullReport report,
                               shards_->Pull(version, exactness, trainer_->parameters()));
     if (!report.is_superseded) return report.oldest;
-    // Only what the coordinator announced is known to be on all shards; if it spoke of nothing newer yet, the
-    // session is stale.
+    // Only what the coordinator announced is known to be on all shards; if it spoke of nothing
+    // newer yet, the session is stale.
     if (announced_ <= version) break;
     version = announced_;
   }
@@ -177,7 +187,8 @@ Status Loop::Train(const protocol::Released& released) {
   const StatusOr<rpc::PushReport> report =
       shards_->Push({options_.worker, admitted_.incarnation, sequence}, trainer_->push(), nullptr);
   if (!report.ok()) {
-    // Fenced: this incarnation was declared lost while it was computing, and the worker may have a new one.
+    // Fenced: this incarnation was declared lost while it was computing, and the worker may have a
+    // new one.
     if (report.status().code() != StatusCode::kPermissionDenied) return report.status();
     return Aborted("push refused: {}", Message(report.status()));
   }
@@ -207,16 +218,18 @@ Status Loop::LeaveIfDraining() {
   return session_->Send(protocol::Leaving{});
 }
 
-// A batch that does not fit is handed back and said so; anything else ends the worker, with words for the user.
+// A batch that does not fit is handed back and said so; anything else ends the worker, with words
+// for the user.
 Status Loop::GiveUp(const protocol::Released& released, const Status& why) {
   uint64_t samples = 0;
   for (const protocol::SampleRange& range : released.lease.ranges) samples += range.size();
   if (why.code() == StatusCode::kResourceExhausted && samples > 1) {
     const Sequence sequence = std::exchange(next_sequence_, next_sequence_.Next());
-    PACELINE_RETURN_IF_ERROR(session_->Send(protocol::Abandoned{.sequence = sequence,
-                                                                .reason = sync::AbandonReason::kOutOfMemory,
-                                                                .samples_fit = static_cast<uint32_t>(samples / 2),
-                                                                .leases = {released.lease.id}}));
+    PACELINE_RETURN_IF_ERROR(
+        session_->Send(protocol::Abandoned{.sequence = sequence,
+                                           .reason = sync::AbandonReason::kOutOfMemory,
+                                           .samples_fit = static_cast<uint32_t>(samples / 2),
+                                           .leases = {released.lease.id}}));
     return LeaveIfDraining();
   }
   (void)session_->Send(protocol::Failing{Message(why)});

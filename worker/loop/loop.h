@@ -1,5 +1,5 @@
-// Defines Loop: a worker's life. Join, fill in the initial values if asked, then pull, step, push until told to finish;
-// after a lost session, join anew.
+// Defines Loop: a worker's life. Join, fill in the initial values if asked, then pull, step, push
+// until told to finish; after a lost session, join anew.
 #pragma once
 
 #include <functional>
@@ -19,9 +19,10 @@ namespace paceline::worker {
 struct LoopOptions {
   protocol::Role role = protocol::Role::kWorker;
   WorkerId worker;
-  Duration order_timeout = Seconds(900);  // The coordinator's longest silence that is not a failure.
-  int sessions_max = 100;                 // Joins in all; the first is one of them.
-  std::function<Time()> now;              // The steady clock.
+  Duration order_timeout =
+      Seconds(900);           // The coordinator's longest silence that is not a failure.
+  int sessions_max = 100;     // Joins in all; the first is one of them.
+  std::function<Time()> now;  // The steady clock.
 };
 
 // One owner, but for Drain.
@@ -31,8 +32,9 @@ class Loop {
   Loop(LoopOptions options, Connector connector, Trainer* trainer);
   ~Loop();
 
-  // Until the job is over or the worker has drained: why, in words. Errors: PermissionDenied (refused or expelled),
-  // those of the trainer (wrong shapes, out of memory at one sample), Unavailable (the coordinator is gone for good).
+  // Until the job is over or the worker has drained: why, in words. Errors: PermissionDenied
+  // (refused or expelled), those of the trainer (wrong shapes, out of memory at one sample),
+  // Unavailable (the coordinator is gone for good).
   StatusOr<std::string> Run();
 
   // Finish the push in work, then leave. Thread-safe, never blocks for long.
@@ -58,12 +60,12 @@ class Loop {
   protocol::Admitted admitted_;
   std::optional<Heartbeat> heartbeat_;
   Sequence next_sequence_{1};
-  Version announced_;          // The newest version that the coordinator spoke of.
+  Version announced_;  // The newest version that the coordinator spoke of.
   Stopwatch stopwatch_;
 
-  std::mutex mutex_;           // Guards the two below, for Drain.
+  std::mutex mutex_;  // Guards the two below, for Drain.
   bool is_draining_ = false;
-  bool is_busy_ = false;       // Between a release and its PushDone.
+  bool is_busy_ = false;  // Between a release and its PushDone.
   std::weak_ptr<Session> live_session_;
 };
 

@@ -17,31 +17,32 @@ namespace {
 using protocol::WorkerMessage;
 using protocol::WorkerOrder;
 
-store::Layout SmallLayout() {
-  return *store::Layout::Create({{.name = "weight", .shape = {4}}});
-}
+store::Layout SmallLayout() { return *store::Layout::Create({{.name = "weight", .shape = {4}}}); }
 
 // What happened, shared by the fakes of one test.
 struct World {
   std::mutex mutex;
-  std::vector<WorkerMessage> sent;             // Heartbeats left out.
-  std::deque<std::deque<WorkerOrder>> sessions;  // The orders of each session, in turn; its end follows them.
-  std::vector<std::string> calls;              // Of the parameter client.
-  std::deque<Status> push_statuses;            // Of the next pushes; OK when empty.
-  std::deque<rpc::PullReport> pull_reports;    // Of the next pulls; what was asked for when empty.
+  std::vector<WorkerMessage> sent;  // Heartbeats left out.
+  std::deque<std::deque<WorkerOrder>>
+      sessions;                      // The orders of each session, in turn; its end follows them.
+  std::vector<std::string> calls;    // Of the parameter client.
+  std::deque<Status> push_statuses;  // Of the next pushes; OK when empty.
+  std::deque<rpc::PullReport> pull_reports;  // Of the next pulls; what was asked for when empty.
   std::deque<Status> step_statuses;
   std::function<void()> during_step = [] {};
 };
 
 class ScriptedSession : public Session {
  public:
-  ScriptedSession(World* world, std::deque<WorkerOrder> orders) : world_(world), orders_(std::move(orders)) {}
+  ScriptedSession(World* world, std::deque<WorkerOrder> orders)
+      : world_(world), orders_(std::move(orders)) {}
 
   Status Send(const WorkerMessage& message) override {
     if (std::holds_alternative<protocol::Heartbeat>(message)) return OkStatus();
     std::lock_guard lock(world_->mutex);
     world_->sent.push_back(message);
-    if (std::holds_alternative<protocol::Leaving>(message)) orders_.push_back(protocol::Finish{"drained"});
+    if (std::holds_alternative<protocol::Leaving>(message))
+      orders_.push_back(protocol::Finish{"drained"});
     return OkStatus();
   }
   StatusOr<WorkerOrder> Receive(Duration) override {
@@ -76,9 +77,10 @@ class FakeShards : public rpc::ParameterClient {
     }
     return rpc::PushReport{.squared_norm = 2.5};
   }
-  StatusOr<rpc::PullReport> Pull(Version version, sync::Exactness exactness, std::span<std::byte> into) override {
-    world_->calls.push_back(
-        fmt::format("pull {}{}", version, exactness == sync::Exactness::kAtLeast ? " or later" : ""));
+  StatusOr<rpc::PullReport> Pull(Version version, sync::Exactness exactness,
+                                 std::span<std::byte> into) override {
+    world_->calls.push_back(fmt::format("pull {}{}", version,
+                                        exactness == sync::Exactness::kAtLeast ? " or later" : ""));
     if (world_->pull_reports.empty()) return rpc::PullReport{.oldest = version, .newest = version};
     const rpc::PullReport report = world_->pull_reports.front();
     world_->pull_reports.pop_front();
@@ -107,7 +109,9 @@ class FakeTrainer : public Trainer {
     for (const protocol::SampleRange& range : ranges) samples += range.size();
     return StepResult{.loss = 0.5, .samples = samples, .correct = 1};
   }
-  StatusOr<Evaluation> Evaluate() override { return Evaluation{.loss = 0.25, .accuracy = 0.75, .samples = 8}; }
+  StatusOr<Evaluation> Evaluate() override {
+    return Evaluation{.loss = 0.25, .accuracy = 0.75, .samples = 8};
+  }
 
  private:
   World* world_;
@@ -125,7 +129,8 @@ struct Fixture {
              .now = [this] { return now += Seconds(1); }},
             {.connect = [this]() -> StatusOr<std::unique_ptr<Session>> {
                if (world.sessions.empty()) return Unavailable("connection refused");
-               auto session = std::make_unique<ScriptedSession>(&world, std::move(world.sessions.front()));
+               auto session =
+                   std::make_unique<ScriptedSession>(&world, std::move(world.sessions.front()));
                world.sessions.pop_front();
                return session;
              },
@@ -137,12 +142,15 @@ struct Fixture {
 };
 
 protocol::Admitted Admit(uint64_t incarnation) {
-  return {.incarnation = Incarnation(incarnation), .generation = {1, 0}, .heartbeat_period = Seconds(3600)};
+  return {.incarnation = Incarnation(incarnation),
+          .generation = {1, 0},
+          .heartbeat_period = Seconds(3600)};
 }
 
 protocol::Released Release(uint64_t version, uint64_t lease, uint64_t samples = 10) {
   return {.version = Version(version),
-          .lease = {.id = protocol::LeaseId(lease), .ranges = {{.epoch = 0, .begin = 0, .end = samples}}}};
+          .lease = {.id = protocol::LeaseId(lease),
+                    .ranges = {{.epoch = 0, .begin = 0, .end = samples}}}};
 }
 
 template <class T>
@@ -156,12 +164,13 @@ std::vector<T> Sent(const World& world) {
 
 TEST(Loop, JoinsFillsStepsAndPushes) {
   Fixture f;
-  f.world.sessions = {{Admit(1), protocol::Shards{}, protocol::Fill{}, Release(0, 7), Release(1, 8), protocol::Finish{"done"}}};
+  f.world.sessions = {{Admit(1), protocol::Shards{}, protocol::Fill{}, Release(0, 7), Release(1, 8),
+                       protocol::Finish{"done"}}};
   const StatusOr<std::string> end = f.loop.Run();
   ASSERT_TRUE(end.ok()) << Message(end.status());
   EXPECT_EQ(*end, "done");
-  EXPECT_EQ(f.world.calls, (std::vector<std::string>{"fill w2 i1 16", "pull v0", "push w2 i1 #1 16", "pull v1",
-                                                     "push w2 i1 #2 16"}));
+  EXPECT_EQ(f.world.calls, (std::vector<std::string>{"fill w2 i1 16", "pull v0", "push w2 i1 #1 16",
+                                                     "pull v1", "push w2 i1 #2 16"}));
   ASSERT_EQ(Sent<protocol::Join>(f.world).size(), 1u);
   EXPECT_EQ(Sent<protocol::Join>(f.world)[0].train_samples, 100u);
   const auto pushes = Sent<protocol::PushDone>(f.world);
@@ -178,7 +187,8 @@ TEST(Loop, JoinsFillsStepsAndPushes) {
 
 TEST(Loop, TakesTheNewestAnnouncedVersionWhenItsOwnIsSuperseded) {
   Fixture f;
-  f.world.sessions = {{Admit(1), protocol::Shards{}, protocol::Offered{Version(9)}, Release(3, 1), protocol::Finish{"done"}}};
+  f.world.sessions = {{Admit(1), protocol::Shards{}, protocol::Offered{Version(9)}, Release(3, 1),
+                       protocol::Finish{"done"}}};
   f.world.pull_reports = {{.is_superseded = true, .newest = Version(10)}};
   ASSERT_TRUE(f.loop.Run().ok());
   EXPECT_EQ(f.world.calls[0], "pull v3");
@@ -199,7 +209,8 @@ TEST(Loop, SaysWhichVersionItGotOfAtLeast) {
 
 TEST(Loop, HandsBackABatchThatDoesNotFit) {
   Fixture f;
-  f.world.sessions = {{Admit(1), protocol::Shards{}, Release(0, 5, 32), Release(0, 6, 16), protocol::Finish{"done"}}};
+  f.world.sessions = {{Admit(1), protocol::Shards{}, Release(0, 5, 32), Release(0, 6, 16),
+                       protocol::Finish{"done"}}};
   f.world.step_statuses = {ResourceExhausted("out of memory")};
   ASSERT_TRUE(f.loop.Run().ok());
   const auto abandoned = Sent<protocol::Abandoned>(f.world);
@@ -220,7 +231,8 @@ TEST(Loop, EndsWithWordsWhenAStepCannotWork) {
 
 TEST(Loop, GivesUpWhenRefused) {
   Fixture f;
-  f.world.sessions = {{protocol::Refused{protocol::RefuseReason::kLayoutDiffers, "tensor weight has shape [3], want [4]"}}};
+  f.world.sessions = {{protocol::Refused{protocol::RefuseReason::kLayoutDiffers,
+                                         "tensor weight has shape [3], want [4]"}}};
   const Status status = f.loop.Run().status();
   EXPECT_EQ(status.code(), StatusCode::kPermissionDenied);
   EXPECT_EQ(Message(status), "refused: layout-differs: tensor weight has shape [3], want [4]");
@@ -265,7 +277,8 @@ TEST(Loop, DrainsAfterThePushInWork) {
 
 TEST(Loop, EvaluatesAVersion) {
   Fixture f;
-  f.world.sessions = {{Admit(1), protocol::Shards{}, protocol::Evaluate{Version(6)}, protocol::Finish{"done"}}};
+  f.world.sessions = {
+      {Admit(1), protocol::Shards{}, protocol::Evaluate{Version(6)}, protocol::Finish{"done"}}};
   ASSERT_TRUE(f.loop.Run().ok());
   const auto evaluated = Sent<protocol::Evaluated>(f.world);
   ASSERT_EQ(evaluated.size(), 1u);

@@ -16,7 +16,8 @@ class Session {
  public:
   virtual ~Session() = default;
   virtual Status Send(const protocol::WorkerMessage& message) = 0;
-  // The next order. DeadlineExceeded after `timeout`; Unavailable or Cancelled when the session has ended.
+  // The next order. DeadlineExceeded after `timeout`; Unavailable or Cancelled when the session has
+  // ended.
   virtual StatusOr<protocol::WorkerOrder> Receive(Duration timeout) = 0;
   virtual void Close() = 0;
 };
@@ -24,8 +25,8 @@ class Session {
 // How the loop reaches the rest of the job; the transports behind it are the caller's.
 struct Connector {
   std::function<StatusOr<std::unique_ptr<Session>>()> connect;  // Bounded by its own deadline.
-  std::function<StatusOr<std::unique_ptr<rpc::ParameterClient>>(const Generation&,
-                                                                const std::vector<protocol::ShardAddress>&)>
+  std::function<StatusOr<std::unique_ptr<rpc::ParameterClient>>(
+      const Generation&, const std::vector<protocol::ShardAddress>&)>
       open_shards;
 };
 

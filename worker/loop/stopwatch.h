@@ -1,4 +1,5 @@
-// Defines Stopwatch: splits a worker's time between two pushes into compute, wait and communication.
+// Defines Stopwatch: splits a worker's time between two pushes into compute, wait and
+// communication.
 #pragma once
 
 #include <functional>
@@ -33,9 +34,12 @@ class Stopwatch {
  private:
   Duration& Part(Activity activity) {
     switch (activity) {
-      case Activity::kCompute: return timing_.compute;
-      case Activity::kWait: return timing_.wait;
-      case Activity::kCommunication: break;
+      case Activity::kCompute:
+        return timing_.compute;
+      case Activity::kWait:
+        return timing_.wait;
+      case Activity::kCommunication:
+        break;
     }
     return timing_.communication;
   }

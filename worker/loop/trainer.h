@@ -14,14 +14,14 @@
 namespace paceline::worker {
 
 struct StepResult {
-  double loss = 0;       // Mean over the samples.
+  double loss = 0;  // Mean over the samples.
   uint64_t samples = 0;
   uint64_t correct = 0;  // Of the samples, where accuracy is defined.
 };
 
 struct Evaluation {
   double loss = 0;
-  double accuracy = 0;   // 0..1
+  double accuracy = 0;  // 0..1
   uint64_t samples = 0;
 };
 
@@ -32,17 +32,20 @@ class Trainer {
   virtual const store::Layout& layout() const = 0;
   virtual uint64_t train_samples() const = 0;
 
-  // The model's own memory, arranged as the layout. What is written here is what the next Step computes on.
+  // The model's own memory, arranged as the layout. What is written here is what the next Step
+  // computes on.
   virtual std::span<std::byte> parameters() = 0;
-  // What the last Step left to push: mean gradients in the place of the parameters, then the buffers' new values. Valid
-  // until the next Step.
+  // What the last Step left to push: mean gradients in the place of the parameters, then the
+  // buffers' new values. Valid until the next Step.
   virtual std::span<const std::byte> push() const = 0;
 
-  // Forward and backward over the ranges, in their order. Errors: OutOfRange (positions beyond the data set),
-  // ResourceExhausted (out of memory; parameters untouched), Internal (LibTorch). push() is then undefined.
+  // Forward and backward over the ranges, in their order. Errors: OutOfRange (positions beyond the
+  // data set), ResourceExhausted (out of memory; parameters untouched), Internal (LibTorch). push()
+  // is then undefined.
   virtual StatusOr<StepResult> Step(std::span<const protocol::SampleRange> ranges) = 0;
 
-  // Loss and accuracy over the whole held-out set, in evaluation mode. FailedPrecondition without such a set.
+  // Loss and accuracy over the whole held-out set, in evaluation mode. FailedPrecondition without
+  // such a set.
   virtual StatusOr<Evaluation> Evaluate() = 0;
 };
 
