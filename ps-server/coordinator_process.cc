@@ -131,9 +131,12 @@ Status RunCoordinator(const Options& options, const job::TrainingJob& job) {
                        return MakeServerPolicy(spec, workers, trace.get(), &driver_metrics);
                      }},
                 &driver_metrics);
-  ShardHost host([&driver](protocol::ShardMessage message) {
-    driver.ShardSaid(ShardId(0), std::move(message));
-  });
+  ShardMetrics shard_metrics(&metrics);
+  ShardHost host(
+      [&driver](protocol::ShardMessage message) {
+        driver.ShardSaid(ShardId(0), std::move(message));
+      },
+      &shard_metrics);
 
   CoordinatorService coordinator_service(driver);
   ShardService shard_service(host);
@@ -146,7 +149,7 @@ Status RunCoordinator(const Options& options, const job::TrainingJob& job) {
   PACELINE_RETURN_IF_ERROR(WriteHttpPort(options.http_port_file, endpoint->port()));
   Log(LogLevel::kInfo, "coordinating",
       {{"address", server->address()}, {"http_port", endpoint->port()}});
-  driver.ShardConnected({ShardId(0), server->address()}, std::make_shared<OwnShard>(&host));
+  (void)driver.ShardConnected({ShardId(0), server->address()}, std::make_shared<OwnShard>(&host));
 
   const process::TerminationSignals signals([&driver] { driver.AskToStop("asked to stop", true); });
   std::optional<coordination::Finished> finished;

@@ -42,14 +42,17 @@ Status Obey(rpc::ShardSession& session, ShardHost& host,
 Status RunShard(const Options& options, const job::TrainingJob&) {
   PACELINE_ASSIGN_OR_RETURN(const std::unique_ptr<rpc::ShardSession> session,
                             rpc::ShardSession::Connect(options.coordinator, kConnectTimeout));
-  ShardHost host([&session](protocol::ShardMessage message) {
-    // An ended session shows in Receive.
-    (void)session->Send(std::move(message));
-  });
+  telemetry::Metrics metrics;
+  ShardMetrics shard_metrics(&metrics);
+  ShardHost host(
+      [&session](protocol::ShardMessage message) {
+        // An ended session shows in Receive.
+        (void)session->Send(std::move(message));
+      },
+      &shard_metrics);
   ShardService service(host);
   PACELINE_ASSIGN_OR_RETURN(const std::unique_ptr<GrpcServer> server,
                             GrpcServer::Start({.address = options.listen, .services = {&service}}));
-  telemetry::Metrics metrics;
   PACELINE_ASSIGN_OR_RETURN(
       const auto endpoint,
       telemetry::HttpEndpoint::Start(

@@ -24,11 +24,11 @@ TEST(RetryTest, OnlyPassingReasonsAreRetried) {
                                                {StatusCode::kInvalidArgument, 1},
                                                {StatusCode::kFailedPrecondition, 1},
                                                {StatusCode::kPermissionDenied, 1},
-                                               {StatusCode::kResourceExhausted, 1},
+                                               {StatusCode::kResourceExhausted, 5},
                                                {StatusCode::kInternal, 1}}) {
     int calls = 0;
     const Status status = Retry(
-        {.attempts_max = 3}, [](Duration) {},
+        {.attempts_max = 3, .busy_attempts_max = 5}, [](Duration) {},
         [&, code = code] {
           ++calls;
           return MakeStatus(code, "why");
@@ -45,6 +45,25 @@ TEST(RetryTest, BackoffDoublesUpToItsEnd) {
       [&](Duration duration) { slept.push_back(ToSeconds(duration)); },
       [] { return Unavailable("down"); });
   EXPECT_THAT(slept, ElementsAre(1, 2, 4, 5, 5));
+}
+
+TEST(RetryTest, BusyOnesAreAskedSoonAndCountApart) {
+  std::vector<double> slept;
+  int calls = 0;
+  const Status status = Retry(
+      {.attempts_max = 2,
+       .backoff_min = Seconds(1),
+       .busy_attempts_max = 9,
+       .busy_backoff_min = Seconds(0.25),
+       .busy_backoff_max = Seconds(0.5)},
+      [&](Duration duration) { slept.push_back(ToSeconds(duration)); },
+      [&] {
+        ++calls;
+        if (calls == 2) return Unavailable("down");
+        return calls < 5 ? ResourceExhausted("slot is taken") : OkStatus();
+      });
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_THAT(slept, ElementsAre(0.25, 1, 0.5, 0.5));
 }
 
 std::shared_ptr<store::Shard> OpenShard(const store::Layout& layout) {

@@ -202,7 +202,7 @@ Status Shard::Accumulate(const PushId& id, double weight) {
 }
 
 void Shard::Drop(const PushId& id) { state_->staging.Drop(id); }
-void Shard::Forget(WorkerId worker) { state_->staging.Forget(worker); }
+void Shard::Forget(WorkerId worker, Incarnation last) { state_->staging.Forget(worker, last); }
 
 std::vector<double> Shard::SumBlockNorms() const {
   if (state_->accumulated.empty()) {

@@ -57,7 +57,7 @@ class Shard {
   // A place to copy a push into, this slice's part only. The same id again while it is being
   // filled: the newer transfer takes over and the older one's Seal fails with Aborted; so does a
   // later sequence that finds no other slot. ResourceExhausted if all slots of the worker hold
-  // unanswered pushes, or there are too many workers; FailedPrecondition before Open, and for a
+  // unanswered pushes: soon they will not. OutOfRange for too many workers; FailedPrecondition before Open, and for a
   // push that was answered several pushes ago. An id of an older incarnation than the worker's
   // newest: PermissionDenied. A newer incarnation frees the worker's slots that are not
   // accumulated.
@@ -74,7 +74,9 @@ class Shard {
   Status Accumulate(const PushId& id, double weight);
   void Drop(
       const PushId& id);  // Frees the slot; nothing if there is none. Never an accumulated one.
-  void Forget(WorkerId worker);  // Frees the memory of all its slots; its incarnation stays known.
+  // Frees the memory of all its slots; its incarnation stays known. Nothing if a life after `last`
+  // has staged a push already.
+  void Forget(WorkerId worker, Incarnation last);
   std::vector<double> SumBlockNorms()
       const;  // Squared norms of the open sum, a block each, as in Receipt.
   // Applies the optimizer to the open sum, averages the buffers by weight, publishes. Returns the

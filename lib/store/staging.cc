@@ -80,11 +80,11 @@ void StagingArea::Drop(const PushId& id) {
     Free(*slot);
 }
 
-void StagingArea::Forget(WorkerId worker) {
+void StagingArea::Forget(WorkerId worker, Incarnation last) {
   std::vector<Slot> freed;  // Destroyed after the lock is released.
   std::lock_guard lock(mutex_);
   const auto found = workers_.find(worker);
-  if (found == workers_.end()) return;
+  if (found == workers_.end() || found->second.incarnation > last) return;
   auto& slots = found->second.slots;
   const auto first_freed = std::partition(
       slots.begin(), slots.end(), [](const Slot& slot) { return slot.state == SlotState::kInUse; });
@@ -122,7 +122,7 @@ StatusOr<StagingArea::Slot*> StagingArea::ChooseSlot(Worker& worker, const PushI
   }
   if (worker.slots.size() < options_.slots_per_worker) {
     if (worker.slots.empty() && WorkersWithSlots() >= options_.workers_max) {
-      return ResourceExhausted(
+      return OutOfRange(
           "workers with staged pushes: {} are the most allowed, {} is one more",
           options_.workers_max, id.worker);
     }

@@ -42,7 +42,7 @@ class StagingArea {
   std::shared_ptr<const std::vector<std::byte>> Begin(const PushId& id);
   void Finish(const PushId& id);  // Frees the slot.
   void Drop(const PushId& id);
-  void Forget(WorkerId worker);
+  void Forget(WorkerId worker, Incarnation last);
 
  private:
   using Bytes = std::vector<std::byte>;

@@ -152,13 +152,23 @@ TEST(StagingTest, DropEndsATransferThatRuns) {
 TEST(StagingTest, WorkersBeyondTheMostAreRefusedUntilOneIsForgotten) {
   StagingArea area(AreaOptions(1));
   for (uint64_t worker : {0, 1, 2}) StageWhole(area, Push(worker, 1), 1);
-  EXPECT_EQ(StageCode(area, Push(3, 1)), StatusCode::kResourceExhausted);
-  area.Forget(WorkerId(1));
+  EXPECT_EQ(StageCode(area, Push(3, 1)), StatusCode::kOutOfRange);
+  area.Forget(WorkerId(1), Incarnation(1));
   EXPECT_EQ(StageCode(area, Push(3, 1)), StatusCode::kOk);
   EXPECT_EQ(area.Begin(Push(1, 1)), nullptr);
   EXPECT_EQ(StageCode(area, Push(1, 1, 0)), StatusCode::kPermissionDenied)
       << "fencing outlives Forget";
-  area.Forget(WorkerId(99));
+  area.Forget(WorkerId(99), Incarnation(1));
+}
+
+TEST(StagingTest, ForgettingALifeLeavesTheNextOneAlone) {
+  StagingArea area(AreaOptions(1));
+  StageWhole(area, Push(0, 1, 1), 1);
+  StageWhole(area, Push(0, 1, 2), 5);
+  area.Forget(WorkerId(0), Incarnation(1));
+  EXPECT_EQ(Staged(area, Push(0, 1, 2)), 5);
+  area.Forget(WorkerId(0), Incarnation(2));
+  EXPECT_EQ(area.Begin(Push(0, 1, 2)), nullptr);
 }
 
 TEST(StagingTest, SlotsAreReusedAndNotAllocatedAnew) {

@@ -47,18 +47,19 @@ void Driver::WorkerGone(coordination::ConnectionId connection) {
   Post(coordination::WorkerGone{connection});
 }
 
-void Driver::ShardConnected(const protocol::Register& shard,
+bool Driver::ShardConnected(const protocol::Register& shard,
                             std::shared_ptr<ShardConnection> connection) {
   {
     std::lock_guard lock(mutex_);
     if (shards_.contains(shard.shard) || shard.shard.value() >= options_.coordination.shards) {
       connection->Close();
-      return;
+      return false;
     }
     shards_[shard.shard] = std::move(connection);
     shard_addresses_[shard.shard] = shard.address;
   }
   Post(coordination::ShardSaid{shard.shard, shard});
+  return true;
 }
 
 void Driver::ShardSaid(ShardId shard, protocol::ShardMessage message) {

@@ -51,7 +51,7 @@ class Driver : public Sessions {
   coordination::ConnectionId WorkerConnected(std::shared_ptr<WorkerConnection> connection) override;
   void WorkerSaid(coordination::ConnectionId connection, protocol::WorkerMessage message) override;
   void WorkerGone(coordination::ConnectionId connection) override;
-  void ShardConnected(const protocol::Register& shard,
+  bool ShardConnected(const protocol::Register& shard,
                       std::shared_ptr<ShardConnection> connection) override;
   void ShardSaid(ShardId shard, protocol::ShardMessage message) override;
   void ShardGone(ShardId shard, std::string reason) override;

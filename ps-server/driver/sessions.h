@@ -40,9 +40,10 @@ class Sessions {
   virtual void WorkerGone(
       coordination::ConnectionId connection) = 0;  // Once, the last call for it.
 
-  // A shard's session begins with its Register message; a second live session of the same rank is
-  // closed at once.
-  virtual void ShardConnected(const protocol::Register& shard,
+  // A shard's session begins with its Register message. False: this rank has a live session
+  // already, or does not exist; the connection is closed then, and neither ShardSaid nor ShardGone
+  // may be called for it.
+  virtual bool ShardConnected(const protocol::Register& shard,
                               std::shared_ptr<ShardConnection> connection) = 0;
   virtual void ShardSaid(ShardId shard, protocol::ShardMessage message) = 0;
   virtual void ShardGone(ShardId shard, std::string reason) = 0;

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "lib/telemetry/clock.h"
+
 namespace paceline::ps {
 namespace {
 
@@ -17,8 +19,8 @@ Overloaded(Ts...) -> Overloaded<Ts...>;
 
 }  // namespace
 
-ShardHost::ShardHost(std::function<void(protocol::ShardMessage)> report)
-    : report_(std::move(report)), thread_([this] { Run(); }) {}
+ShardHost::ShardHost(std::function<void(protocol::ShardMessage)> report, ShardMetrics* metrics)
+    : report_(std::move(report)), metrics_(metrics), thread_([this] { Run(); }) {}
 
 ShardHost::~ShardHost() {
   {
@@ -76,6 +78,7 @@ Status ShardHost::CarryOut(const protocol::ShardOrder& order) {
                         },
                         [&](const protocol::DropOrder& drop) {
                           shard->Drop(drop.push);
+                          if (metrics_ != nullptr) metrics_->Dropped();
                           return OkStatus();
                         },
                         [&](const protocol::Fence& fence) {
@@ -84,7 +87,7 @@ Status ShardHost::CarryOut(const protocol::ShardOrder& order) {
                             Incarnation& newest = fences_[fence.worker];
                             newest = std::max(newest, fence.incarnation);
                           }
-                          shard->Forget(fence.worker);
+                          shard->Forget(fence.worker, fence.incarnation);
                           return OkStatus();
                         },
                         [&](const protocol::Sum& sum) {
@@ -116,6 +119,7 @@ Status ShardHost::Configure(const protocol::Configure& order) {
     is_open_ = false;
     fences_.clear();
   }
+  if (metrics_ != nullptr) metrics_->Configured(order.slice.size_bytes());
   report_(protocol::Configured{});
   return OkStatus();
 }
@@ -145,10 +149,14 @@ Status ShardHost::Open(const protocol::Open& order) {
 }
 
 Status ShardHost::CommitAll(const protocol::CommitAll& order) {
+  const Time began = telemetry::SteadyNow();
   for (const protocol::AccumulateOrder& one : order.pushes) {
     PACELINE_RETURN_IF_ERROR(shard_->Accumulate(one.push, one.weight));
   }
   PACELINE_ASSIGN_OR_RETURN(std::vector<double> norms, shard_->Commit(order.commit));
+  if (metrics_ != nullptr) {
+    metrics_->Committed(order.commit.version, order.pushes.size(), telemetry::SteadyNow() - began);
+  }
   report_(protocol::Committed{order.commit.version, std::move(norms)});
   return OkStatus();
 }

@@ -20,6 +20,7 @@
 #include "lib/base/version.h"
 #include "lib/protocol/shard_messages.h"
 #include "lib/store/shard.h"
+#include "ps-server/driver/shard_metrics.h"
 
 namespace paceline::ps {
 
@@ -27,8 +28,9 @@ namespace paceline::ps {
 class ShardHost {
  public:
   // `report` gets this shard's messages to the coordinator, on the host's thread or a transfer's;
-  // it must not block.
-  explicit ShardHost(std::function<void(protocol::ShardMessage)> report);
+  // it must not block. `metrics` may be null, and outlives the host.
+  explicit ShardHost(std::function<void(protocol::ShardMessage)> report,
+                     ShardMetrics* metrics = nullptr);
   ~ShardHost();  // Stops the thread; orders not yet carried out are dropped.
 
   void Order(protocol::ShardOrder order);  // Never blocks.
@@ -63,6 +65,7 @@ class ShardHost {
   };
 
   const std::function<void(protocol::ShardMessage)> report_;
+  ShardMetrics* const metrics_;
   mutable std::mutex mutex_;
   std::condition_variable wake_;
   std::deque<protocol::ShardOrder> orders_;

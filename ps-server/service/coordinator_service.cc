@@ -59,8 +59,10 @@ class ShardStream final : public QueueingReactor<v1::ShardMessage, v1::ShardOrde
       return FinishSoon(
           {grpc::StatusCode::INVALID_ARGUMENT, "first message of a shard is not register"});
     }
-    shard_ = first->shard;
-    sessions_.ShardConnected(*first, std::static_pointer_cast<ShardStream>(shared_from_this()));
+    if (is_refused_) return;
+    is_refused_ = !sessions_.ShardConnected(
+        *first, std::static_pointer_cast<ShardStream>(shared_from_this()));
+    if (!is_refused_) shard_ = first->shard;
   }
 
   void Ended() override {
@@ -68,7 +70,8 @@ class ShardStream final : public QueueingReactor<v1::ShardMessage, v1::ShardOrde
   }
 
   Sessions& sessions_;
-  std::optional<ShardId> shard_;  // Known from Register on.
+  std::optional<ShardId> shard_;  // Known once Register was accepted.
+  bool is_refused_ = false;
   std::string end_ = "session ended";
 };
 

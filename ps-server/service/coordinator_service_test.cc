@@ -40,13 +40,18 @@ class RecordingSessions final : public Sessions {
     changed_.notify_all();
   }
   void WorkerGone(ConnectionId connection) override { Note(fmt::format("{} gone", connection)); }
-  void ShardConnected(const protocol::Register& shard,
+  bool ShardConnected(const protocol::Register& shard,
                       std::shared_ptr<ShardConnection> connection) override {
     {
       std::lock_guard lock(mutex_);
+      if (is_refusing_shards) {
+        connection->Close();
+        return false;
+      }
       shards.push_back(std::move(connection));
     }
     Note(fmt::format("{} at {}", shard.shard, shard.address));
+    return true;
   }
   void ShardSaid(ShardId shard, protocol::ShardMessage message) override {
     Note(fmt::format("{} said {}", shard, message.index()));
@@ -64,6 +69,7 @@ class RecordingSessions final : public Sessions {
 
   std::vector<std::shared_ptr<WorkerConnection>> workers;
   std::vector<std::shared_ptr<ShardConnection>> shards;
+  bool is_refusing_shards = false;
   std::vector<std::string> notes;
   std::vector<uint64_t> sequences;
 
@@ -207,6 +213,16 @@ TEST_F(CoordinatorServiceTest, ShardThatDoesNotRegisterIsRefused) {
   const Status status = session->Receive(Seconds(60)).status();
   EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
   EXPECT_THAT(Message(status), HasSubstr("first message of a shard is not register"));
+  EXPECT_TRUE(sessions_.notes.empty());
+}
+
+TEST_F(CoordinatorServiceTest, RefusedShardIsNotHeardOfAgain) {
+  sessions_.is_refusing_shards = true;
+  const auto second = *rpc::ShardSession::Connect(server_->address(), Seconds(30));
+  ASSERT_TRUE(second->Send(protocol::Register{ShardId(1), "unix:/s1"}).ok());
+  (void)second->Send(protocol::Opened{});
+  EXPECT_EQ(second->Receive(Seconds(60)).status().code(), StatusCode::kUnavailable);
+  server_->Stop(Duration::zero());  // All calls have ended then.
   EXPECT_TRUE(sessions_.notes.empty());
 }
 
