@@ -11,17 +11,32 @@ constexpr const char* kAbout =
     "one.";
 
 constexpr const char* kFooter =
-    "Exit codes: 0 done; 1 the job failed; 2 the command line or the manifest is wrong; 130 "
+    "Exit codes: 0 done, 1 the job failed, 2 the command line or the manifest is wrong, 130 "
+    "interrupted.\n"
+    "`paceline COMMAND --help` shows what a command takes.";
+
+constexpr const char* kRunFooter =
+    "Progress goes to stderr and the summary to stdout, so that -o json can be piped.\n"
+    "Exit codes: 0 done, 1 the job failed, 2 the command line or the manifest is wrong, 130 "
     "interrupted.\n"
     "Examples:\n"
     "  paceline run deploy/samples/digits.yaml\n"
     "  paceline run job.yaml --set spec.sync.scheme=SSP --set spec.sync.ssp.staleness=3\n"
-    "  paceline validate job.yaml";
+    "  paceline run job.yaml --volume digits-out=/data/out -o json > summary.json";
+
+constexpr const char* kValidateFooter =
+    "Exit codes: 0 valid, 2 the command line or the manifest is wrong.\n"
+    "Example:\n"
+    "  paceline validate job.yaml --set spec.workers.replicas=8";
+
+void AddManifest(CLI::App* command, std::string* manifest) {
+  command->add_option("MANIFEST", *manifest, "A TrainingJob, YAML or JSON; - reads standard input")
+      ->required()
+      ->type_name("");
+}
 
 void AddOverrides(CLI::App* command, std::vector<std::string>* overrides) {
-  command
-      ->add_option("--set", *overrides,
-                   "Field of the manifest to replace, PATH=VALUE; may be repeated")
+  command->add_option("--set", *overrides, "Replaces a field of the manifest; may be repeated")
       ->type_name("PATH=VALUE")
       ->allow_extra_args(false);
 }
@@ -36,28 +51,34 @@ int main(int argc, char** argv) {
 
   paceline::commands::RunOptions run;
   CLI::App* run_command = app.add_subcommand("run", "Train a job on this machine");
-  run_command
-      ->add_option("MANIFEST", run.manifest, "A TrainingJob, YAML or JSON; - reads standard input")
-      ->required();
+  AddManifest(run_command, &run.manifest);
   AddOverrides(run_command, &run.overrides);
-  run_command->add_option("-o,--output", run.output, "What the run ends with: text or json")
-      ->check(CLI::IsMember({"text", "json"}));
-  run_command->add_option("--runs", run.runs_folder, "Folder that gets a folder for this run")
-      ->capture_default_str();
+  run_command->add_option("-o,--output", run.output, "What stdout ends with; text by default")
+      ->check(CLI::IsMember({"text", "json"}).description(""))
+      ->type_name("text|json");
+  run_command
+      ->add_option("--runs", run.runs_folder,
+                   "Where this run gets a folder of its own; paceline-runs by default")
+      ->type_name("DIR");
+  run_command
+      ->add_option("--volume", run.volumes,
+                   "Folder for a claim of the job, paceline-volumes/CLAIM by default; may be "
+                   "repeated")
+      ->type_name("CLAIM=DIR")
+      ->allow_extra_args(false);
   run_command
       ->add_option("--http-port", run.http_port,
-                   "Port of the coordinator's metrics and state; 0 takes a free one")
-      ->check(CLI::Range(0, 65535));
-  run_command->footer(kFooter);
+                   "Serves the coordinator's metrics and state; a free one by default")
+      ->check(CLI::Range(0, 65535).description(""))
+      ->type_name("PORT");
+  run_command->footer(kRunFooter);
 
   paceline::commands::ValidateOptions validate;
   CLI::App* validate_command =
       app.add_subcommand("validate", "Check a manifest and name everything that is wrong");
-  validate_command
-      ->add_option("MANIFEST", validate.manifest,
-                   "A TrainingJob, YAML or JSON; - reads standard input")
-      ->required();
+  AddManifest(validate_command, &validate.manifest);
   AddOverrides(validate_command, &validate.overrides);
+  validate_command->footer(kValidateFooter);
 
   try {
     app.parse(argc, argv);

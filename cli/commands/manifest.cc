@@ -26,12 +26,16 @@ std::optional<job::TrainingJob> ReadManifest(const std::string& path,
     return std::nullopt;
   }
   job::Decoded decoded = job::LoadJob(*text, overrides, job::Capabilities());
-  for (const job::FieldError& error : decoded.errors)
-    fmt::print(stderr, "{}: {}\n", path, job::ToString(error));
   if (decoded.errors.empty()) return std::move(decoded.job);
-  fmt::print(stderr, "paceline: {} {} in {}\n", decoded.errors.size(),
-             decoded.errors.size() == 1 ? "error" : "errors", path);
+  PrintErrors(path, decoded.errors);
   return std::nullopt;
+}
+
+void PrintErrors(const std::string& path, const std::vector<job::FieldError>& errors) {
+  for (const job::FieldError& error : errors)
+    fmt::print(stderr, "{}: {}\n", path, job::ToString(error));
+  fmt::print(stderr, "paceline: {} {} in {}\n", errors.size(),
+             errors.size() == 1 ? "error" : "errors", path);
 }
 
 }  // namespace paceline::commands

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "lib/job/field_error.h"
 #include "lib/job/training_job.h"
 
 namespace paceline::commands {
@@ -13,5 +14,8 @@ namespace paceline::commands {
 // been printed.
 std::optional<job::TrainingJob> ReadManifest(const std::string& path,
                                              const std::vector<std::string>& overrides);
+
+// One line an error on stderr, then how many there are.
+void PrintErrors(const std::string& path, const std::vector<job::FieldError>& errors);
 
 }  // namespace paceline::commands

@@ -11,6 +11,7 @@ struct RunOptions {
   std::vector<std::string> overrides;
   std::string output = "text";  // Or "json".
   std::string runs_folder = "paceline-runs";
+  std::vector<std::string> volumes;  // CLAIM=DIR each.
   int http_port = 0;
 };
 

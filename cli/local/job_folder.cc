@@ -24,10 +24,13 @@ std::string TimeText() {
 
 }  // namespace
 
-StatusOr<JobFolder> JobFolder::Create(const std::string& parent, const std::string& job) {
+std::string JobFolder::NewPath(const std::string& parent, const std::string& job) {
+  return fmt::format("{}/{}-{}-{}", std::filesystem::absolute(parent).lexically_normal().string(),
+                     job, TimeText(), getpid());
+}
+
+StatusOr<JobFolder> JobFolder::Create(const std::string& path) {
   std::error_code error;
-  const std::string path = std::filesystem::absolute(parent, error).string() +
-                           fmt::format("/{}-{}-{}", job, TimeText(), getpid());
   std::filesystem::create_directories(path + "/logs", error);
   if (error) return Unavailable("cannot make the run's folder {}: {}", path, error.message());
   // Short, since a socket's path may have 107 characters at most.

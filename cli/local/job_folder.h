@@ -1,8 +1,9 @@
 // Defines JobFolder: where one local run keeps its files.
 //
-//   paceline-runs/<job>-<time>-<pid>/   job.json  logs/<process>.log  policy.trace  summary.json
-//   model.safetensors a private folder under the system's temporary one (0700): sockets and port
-//   files, gone after the run
+// - paceline-runs/<job>-<time>-<pid>: job.json, logs/<process>.log, policy.trace, summary.json,
+//   model.safetensors;
+// - a private folder (0700) under the system's temporary one: sockets and port files, gone after
+//   the run.
 #pragma once
 
 #include <string>
@@ -14,9 +15,11 @@ namespace paceline::local {
 // Removes the private folder when it goes away; the other stays.
 class JobFolder {
  public:
-  // Makes both. `parent` is made if it is missing. Unavailable with the system's words if that
+  // An absolute path of a folder that there is not yet.
+  static std::string NewPath(const std::string& parent, const std::string& job);
+  // Makes both, and what is missing above `path`. Unavailable with the system's words if that
   // cannot be done.
-  static StatusOr<JobFolder> Create(const std::string& parent, const std::string& job);
+  static StatusOr<JobFolder> Create(const std::string& path);
   JobFolder(JobFolder&& other) noexcept;
   JobFolder& operator=(JobFolder&&) = delete;
   ~JobFolder();
@@ -25,6 +28,9 @@ class JobFolder {
   std::string JobFile() const { return path_ + "/job.json"; }
   std::string LogFile(const std::string& process) const {
     return path_ + "/logs/" + process + ".log";
+  }
+  std::string LastWordFile(const std::string& process) const {
+    return LogFile(process) + ".last-word";
   }
   std::string TraceFile() const { return path_ + "/policy.trace"; }
   std::string SummaryFile() const { return path_ + "/summary.json"; }

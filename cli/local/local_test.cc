@@ -5,6 +5,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 #include <unistd.h>
 
 #include "cli/local/child.h"
@@ -18,6 +19,7 @@ namespace paceline::local {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::UnorderedElementsAre;
 
 std::string Temporary(const std::string& name) {
   return std::filesystem::temp_directory_path() /
@@ -88,7 +90,7 @@ TEST(JobFolder, KeepsTheRunAndRemovesThePrivatePart) {
   std::string private_folder;
   std::string kept;
   {
-    auto folder = JobFolder::Create(parent, "digits");
+    auto folder = JobFolder::Create(JobFolder::NewPath(parent, "digits"));
     ASSERT_TRUE(folder.ok()) << Message(folder.status());
     kept = folder->path();
     const std::string address = folder->Address("digits-ps-0");
@@ -130,6 +132,18 @@ TEST(ProgressLine, ShowsWhatIsKnown) {
             "starting: waiting for w2, w3");
 }
 
+TEST(TerminalLine, FitsTheTerminal) {
+  const LiveState state = *ParseLiveState(kState);
+  EXPECT_EQ(
+      TerminalLine(state, 200),
+      "[========>               ]  35 %  step 1,234  epoch 3.5  loss 0.2500  accuracy 97.5 %  "
+      "2,000 samples/s  ETA 1:05");
+  EXPECT_EQ(
+      TerminalLine(state, 100),
+      " 35 %  step 1,234  epoch 3.5  loss 0.2500  accuracy 97.5 %  2,000 samples/s  ETA 1:05");
+  EXPECT_EQ(TerminalLine(state, 20), " 35 %  step 1,234  e");
+}
+
 TEST(Texts, OfNumbersAndTimes) {
   EXPECT_EQ(Thousands(0), "0");
   EXPECT_EQ(Thousands(999), "999");
@@ -155,6 +169,21 @@ TEST(Summary, TellsPeopleAndPrograms) {
   EXPECT_THAT(json, HasSubstr("\"accuracy\":0.975"));
   EXPECT_THAT(json, HasSubstr("\"samplesPerSecond\":2000.0"));
   EXPECT_EQ(json.find('\n'), json.size() - 1);
+}
+
+TEST(Summary, HasExactlyTheFieldsThatProgramsAreTold) {
+  const auto keys = [](const nlohmann::json& object) {
+    std::vector<std::string> names;
+    for (const auto& [name, value] : object.items()) names.push_back(name);
+    return names;
+  };
+  const auto json =
+      nlohmann::json::parse(SummaryJson({.job = "digits", .state = *ParseLiveState(kState)}));
+  EXPECT_THAT(keys(json), UnorderedElementsAre("succeeded", "accuracy", "loss", "steps", "epochs",
+                                               "seconds", "samplesPerSecond", "workers", "model"));
+  EXPECT_THAT(keys(json["workers"][0]),
+              UnorderedElementsAre("name", "steps", "samples", "computeShare", "waitShare",
+                                   "communicationShare"));
 }
 
 TEST(Summary, OfAJobThatNeverBeganHasNulls) {

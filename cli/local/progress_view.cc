@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 
 namespace paceline::local {
 namespace {
@@ -15,6 +16,13 @@ std::string Bar(double percent) {
   const int full = static_cast<int>(std::clamp(percent, 0.0, 100.0) / 100 * kBarWidth);
   return "[" + std::string(full, '=') + std::string(full < kBarWidth ? 1 : 0, '>') +
          std::string(std::max(kBarWidth - full - 1, 0), ' ') + "]";
+}
+
+size_t Columns(std::FILE* out) {
+  constexpr size_t kUsual = 80;
+  winsize size{};
+  if (ioctl(fileno(out), TIOCGWINSZ, &size) != 0 || size.ws_col < 2) return kUsual;
+  return size.ws_col;
 }
 
 std::string PhaseWords(const LiveState& state) {
@@ -52,12 +60,20 @@ std::string ProgressLine(const LiveState& state) {
   return line;
 }
 
+std::string TerminalLine(const LiveState& state, size_t columns) {
+  std::string line = ProgressLine(state);
+  if (state.phase != "birth") {
+    line = fmt::format("{:3.0f} %  {}", state.percent, line);
+    const std::string bar = Bar(state.percent) + " ";
+    if (bar.size() + line.size() <= columns) line = bar + line;
+  }
+  return line.substr(0, columns);
+}
+
 void ProgressView::Show(const LiveState& state, Time now) {
   if (is_terminal_) {
-    const std::string bar = state.phase == "birth"
-                                ? ""
-                                : fmt::format("{} {:3.0f} %  ", Bar(state.percent), state.percent);
-    fmt::print(out_, "\r\x1b[K{}{}", bar, ProgressLine(state));
+    // One column is left free: some terminals wrap at the last one.
+    fmt::print(out_, "\r\x1b[K{}", TerminalLine(state, Columns(out_) - 1));
     is_drawn_ = true;
   } else if (state.phase != last_phase_ || !last_line_ || now - *last_line_ >= kPlainPeriod) {
     fmt::print(out_, "{:3.0f} %  {}\n", state.percent, ProgressLine(state));

@@ -14,6 +14,8 @@ namespace paceline::local {
 // "step 120  epoch 5.2  loss 0.2145  accuracy 96.4 %  2,913 samples/s  ETA 0:07"; what is not known
 // yet is left out.
 std::string ProgressLine(const LiveState& state);
+// With a bar before it where there is room, and never longer than `columns`.
+std::string TerminalLine(const LiveState& state, size_t columns);
 // "0:07", "12:05", "3:02:01"
 std::string ClockText(double seconds);
 // "12,345"

@@ -10,13 +10,15 @@
 namespace paceline::local {
 namespace {
 
-using nlohmann::json;
+// Members stay in the order in which they are put in.
+using json = nlohmann::ordered_json;
 
 json OrNull(const std::optional<double>& value) { return value ? json(*value) : json(nullptr); }
 
 // Held-out where there is an evaluation, else of the latest commit.
 std::optional<double> ShownLoss(const LiveState& state) {
-  return state.evaluation_loss ? state.evaluation_loss : state.loss;
+  if (state.evaluation_loss) return state.evaluation_loss;
+  return state.step > 0 ? state.loss : std::nullopt;
 }
 
 double MeanSamplesPerSecond(const LiveState& state) {
@@ -59,9 +61,7 @@ std::string SummaryText(const RunSummary& summary) {
 }
 
 std::string SummaryJson(const RunSummary& summary) {
-  json object = {{"job", summary.job},
-                 {"succeeded", summary.is_success},
-                 {"reason", summary.reason},
+  json object = {{"succeeded", summary.is_success},
                  {"accuracy", nullptr},
                  {"loss", nullptr},
                  {"steps", nullptr},
@@ -69,8 +69,7 @@ std::string SummaryJson(const RunSummary& summary) {
                  {"seconds", nullptr},
                  {"samplesPerSecond", nullptr},
                  {"workers", json::array()},
-                 {"model", summary.model_path.empty() ? json(nullptr) : json(summary.model_path)},
-                 {"folder", summary.folder}};
+                 {"model", summary.model_path.empty() ? json(nullptr) : json(summary.model_path)}};
   if (summary.state) {
     const LiveState& state = *summary.state;
     object["accuracy"] = OrNull(state.accuracy);
@@ -79,7 +78,6 @@ std::string SummaryJson(const RunSummary& summary) {
     object["epochs"] = state.epochs;
     object["seconds"] = state.seconds;
     object["samplesPerSecond"] = MeanSamplesPerSecond(state);
-    object["nonFinitePushes"] = state.nonfinite_pushes;
     for (const LiveWorker& worker : state.workers) {
       object["workers"].push_back({{"name", WorkerName(summary, worker)},
                                    {"steps", worker.steps},

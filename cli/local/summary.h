@@ -22,9 +22,9 @@ struct RunSummary {
 // Several lines, ending in a line end.
 std::string SummaryText(const RunSummary& summary);
 
-// One object on one line: succeeded, reason, accuracy, loss, steps, epochs, seconds,
-// samplesPerSecond, workers (each name, steps, samples, computeShare, waitShare,
-// communicationShare), model, folder. What is not known is null.
+// One object on one line: succeeded, accuracy, loss, steps, epochs, seconds, samplesPerSecond,
+// workers (each name, steps, samples, computeShare, waitShare, communicationShare), model. What is
+// not known is null.
 std::string SummaryJson(const RunSummary& summary);
 
 }  // namespace paceline::local

@@ -136,60 +136,13 @@ void Supervisor::Apply(const job::Plan& plan, Time now) {
   }
   for (const job::Action& action : plan.actions) {
     if (const auto* start = std::get_if<job::Start>(&action)) {
-      processes_.Start(*start, CommandFor(*start), LastWordFile(start->name), now);
+      processes_.Start(*start, LaunchCommand(options_.launch, *folder_, *start),
+                       folder_->LastWordFile(start->name), now);
     } else {
       const auto& stop = std::get<job::Stop>(action);
       processes_.Stop(stop.name, stop.grace, now);
     }
   }
-}
-
-Command Supervisor::CommandFor(const job::Start& start) const {
-  const std::string& job = options_.job.metadata.name;
-  const std::string coordinator =
-      folder_->Address(job::ProcessName(job, job::Role::kParameterServer, 0));
-  Command command{.arguments = {}, .environment = {}, .log_path = folder_->LogFile(start.name)};
-  if (start.role == job::Role::kParameterServer) {
-    command.arguments = {options_.programs_folder + "/paceline-ps",
-                         "--job",
-                         folder_->JobFile(),
-                         "--rank",
-                         std::to_string(start.index),
-                         "--listen",
-                         folder_->Address(start.name),
-                         "--http-port-file",
-                         folder_->PortFile(start.name)};
-    const std::vector<std::string> own =
-        start.index == 0 ? std::vector<std::string>{"--http-port",
-                                                    std::to_string(options_.http_port),
-                                                    "--generation-start",
-                                                    std::to_string(start.generation_start),
-                                                    "--output",
-                                                    options_.model_path,
-                                                    "--summary",
-                                                    folder_->SummaryFile(),
-                                                    "--trace",
-                                                    folder_->TraceFile()}
-                         : std::vector<std::string>{"--coordinator", coordinator};
-    command.arguments.insert(command.arguments.end(), own.begin(), own.end());
-  } else {
-    const bool is_worker = start.role == job::Role::kWorker;
-    command.arguments = {options_.programs_folder + "/paceline-worker",
-                         "--job",
-                         folder_->JobFile(),
-                         "--role",
-                         is_worker ? "worker" : "evaluator",
-                         "--index",
-                         std::to_string(start.index),
-                         "--folder",
-                         options_.manifest_folder,
-                         "--coordinator",
-                         coordinator};
-    command.environment = {{"OMP_NUM_THREADS", "1"}};
-  }
-  command.arguments.insert(command.arguments.end(),
-                           {"--termination-message", LastWordFile(start.name)});
-  return command;
 }
 
 // The first interruption asks everybody to end, a second one does not ask.

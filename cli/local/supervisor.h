@@ -2,11 +2,11 @@
 // lib/job's planner.
 #pragma once
 
-#include <map>
 #include <optional>
 #include <string>
 
 #include "cli/local/job_folder.h"
+#include "cli/local/launch.h"
 #include "cli/local/live_state.h"
 #include "cli/local/process_table.h"
 #include "cli/local/progress_view.h"
@@ -17,11 +17,8 @@
 namespace paceline::local {
 
 struct SupervisorOptions {
-  job::TrainingJob job;         // Valid, with its defaults.
-  std::string programs_folder;  // Where paceline-ps and paceline-worker lie.
-  std::string manifest_folder;  // Where the job's relative paths start.
-  std::string model_path;       // Where the final model goes.
-  int http_port = 0;            // The coordinator's; 0 takes a free one.
+  job::TrainingJob job;  // Valid, with its defaults.
+  LaunchOptions launch;
 };
 
 struct Outcome {
@@ -45,12 +42,8 @@ class Supervisor {
   void AskCoordinator(Time now);
   job::Observation Observe() const;
   void Apply(const job::Plan& plan, Time now);
-  Command CommandFor(const job::Start& start) const;
   void StopForInterruption(Time now);
   void Wait(const job::Plan& plan, Time now);
-  std::string LastWordFile(const std::string& process) const {
-    return folder_->LogFile(process) + ".last-word";
-  }
 
   const SupervisorOptions options_;
   const job::PlanOptions plan_options_;

@@ -20,7 +20,7 @@ enum class Feature {
 struct Capabilities {
   std::set<Scheme> schemes = {Scheme::kBsp, Scheme::kSsp, Scheme::kAsp, Scheme::kBackupWorkers};
   std::set<BatchStrategy> batch_strategies = {BatchStrategy::kEqual};
-  std::set<Feature> features = {Feature::kDeterministic};
+  std::set<Feature> features = {Feature::kDeterministic, Feature::kOutputVolume};
 
   bool Has(Feature feature) const { return features.contains(feature); }
   // All that the manifest can say: for checks that no program stands behind.

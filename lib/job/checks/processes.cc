@@ -113,7 +113,14 @@ void CheckProcesses(const TrainingJob& job, Findings& findings) {
     }
     if (has_volume) CheckVolume("spec.checkpoint.volume", *spec.checkpoint->volume, findings);
   }
-  if (spec.output.volume) CheckVolume("spec.output.volume", *spec.output.volume, findings);
+  if (spec.output.volume) {
+    CheckVolume("spec.output.volume", *spec.output.volume, findings);
+    const auto& claim = spec.output.volume->persistent_volume_claim;
+    if (claim && claim->read_only) {
+      findings.Add("spec.output.volume.persistentVolumeClaim.readOnly",
+                   "must be false, the model is written there: got true");
+    }
+  }
   CheckRunPolicy(spec, findings);
 }
 

@@ -30,8 +30,8 @@ bool JudgeHopeless(Draft& draft) {
     if (!IsFailure(process) || process.signal != 0 || process.exit_code != kExitCannotWork)
       continue;
     draft.Conclude(Verdict::kFailed, PlanReason::kCannotWork,
-                   fmt::format("{}: starting it again is of no use; its log says why",
-                               draft.DescribeExit(process)));
+                   fmt::format("{}; starting it again is of no use{}", draft.DescribeExit(process),
+                               process.last_word.empty() ? ", and its log may say why" : ""));
     return true;
   }
   return false;

@@ -158,6 +158,8 @@ TEST(JudgeFailure, TellsWhatFailedTheJob) {
   often.failures = 6;
   SeenProcess evicted = exited(Role::kParameterServer, 0, 0);
   evicted.is_disruption = true;
+  SeenProcess speaking = exited(Role::kWorker, 2, 0);
+  speaking.last_word = "cannot open train.safetensors";
   const struct {
     SeenProcess process;
     const char* outcome;
@@ -166,8 +168,11 @@ TEST(JudgeFailure, TellsWhatFailedTheJob) {
        "Failed BackoffLimitExceeded: digits-worker-1 exited with code 1: failure 7, backoffLimit "
        "allows 6"},
       {exited(Role::kWorker, 2, 0),
-       "Failed CannotWork: digits-worker-1 exited with code 2: starting it again is of no use; its "
-       "log says why"},
+       "Failed CannotWork: digits-worker-1 exited with code 2; starting it again is of no use, and "
+       "its log may say why"},
+      {speaking,
+       "Failed CannotWork: digits-worker-1: cannot open train.safetensors; starting it again is of "
+       "no use"},
       {exited(Role::kParameterServer, 0, 9),
        "Failed ParameterServerLost: digits-ps-1 was killed by signal 9, and this version cannot "
        "bring a parameter server back"},

@@ -1,0 +1,70 @@
+#include "cli/local/launch.h"
+
+namespace paceline::local {
+namespace {
+
+using Arguments = std::vector<std::string>;
+
+void Append(Arguments& to, const Arguments& more) { to.insert(to.end(), more.begin(), more.end()); }
+
+Arguments ServerArguments(const LaunchOptions& options, const JobFolder& folder,
+                          const job::Start& start, const std::string& coordinator) {
+  Arguments arguments = {options.programs_folder + "/paceline-ps",
+                         "--job",
+                         folder.JobFile(),
+                         "--rank",
+                         std::to_string(start.index),
+                         "--listen",
+                         folder.Address(start.name),
+                         "--http-port-file",
+                         folder.PortFile(start.name)};
+  if (start.index > 0) {
+    Append(arguments, {"--coordinator", coordinator});
+  } else {
+    Append(arguments, {"--http-port", std::to_string(options.http_port), "--generation-start",
+                       std::to_string(start.generation_start), "--output", options.model_path,
+                       "--summary", folder.SummaryFile(), "--trace", folder.TraceFile()});
+  }
+  return arguments;
+}
+
+Arguments WorkerArguments(const LaunchOptions& options, const JobFolder& folder,
+                          const job::Start& start, const std::string& coordinator) {
+  return {options.programs_folder + "/paceline-worker",
+          "--job",
+          folder.JobFile(),
+          "--role",
+          start.role == job::Role::kWorker ? "worker" : "evaluator",
+          "--index",
+          std::to_string(start.index),
+          "--folder",
+          options.manifest_folder,
+          "--coordinator",
+          coordinator};
+}
+
+}  // namespace
+
+Command LaunchCommand(const LaunchOptions& options, const JobFolder& folder,
+                      const job::Start& start) {
+  const std::string coordinator =
+      folder.Address(job::ProcessName(options.job_name, job::Role::kParameterServer, 0));
+  const bool is_server = start.role == job::Role::kParameterServer;
+  Command command{.arguments = is_server ? ServerArguments(options, folder, start, coordinator)
+                                         : WorkerArguments(options, folder, start, coordinator),
+                  .environment = {},
+                  .log_path = folder.LogFile(start.name)};
+  Append(command.arguments, {"--termination-message", folder.LastWordFile(start.name)});
+  // Workers of one machine share its cores.
+  if (!is_server) command.environment = {{"OMP_NUM_THREADS", "1"}};
+  if (const auto extras = options.extras.find(start.role); extras != options.extras.end()) {
+    for (const auto& [name, value] : extras->second.environment) {
+      std::erase_if(command.environment, [&](const auto& own) { return own.first == name; });
+      command.environment.emplace_back(name, value);
+    }
+    Append(command.arguments, extras->second.arguments);
+  }
+  return command;
+}
+
+}  // namespace paceline::local

@@ -1,0 +1,27 @@
+// Declares LaunchCommand: the command line and environment of one process of a local run.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "cli/local/child.h"
+#include "cli/local/job_folder.h"
+#include "cli/local/local_job.h"
+#include "lib/job/plan.h"
+
+namespace paceline::local {
+
+struct LaunchOptions {
+  std::string job_name;
+  std::string programs_folder;  // Where paceline-ps and paceline-worker lie.
+  std::string manifest_folder;  // Where the job's relative paths start.
+  std::string model_path;       // Where the final model goes.
+  int http_port = 0;            // The coordinator's; 0 takes a free one.
+  std::map<job::Role, ProcessExtras> extras;
+};
+
+// What a template says comes last and wins.
+Command LaunchCommand(const LaunchOptions& options, const JobFolder& folder,
+                      const job::Start& start);
+
+}  // namespace paceline::local

@@ -1,0 +1,139 @@
+#include "cli/local/local_job.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "cli/local/pod_template.h"
+
+namespace paceline::local {
+namespace {
+
+// Only what was set: what holds its default was not asked for.
+void IgnoreSetFields(const job::JobSpec& spec, std::vector<std::string>& ignored) {
+  const job::RunPolicy usual;
+  const job::RunPolicy& policy = spec.run_policy;
+  const auto note = [&](bool is_set, const char* path) {
+    if (is_set) ignored.emplace_back(path);
+  };
+  const auto& scheduling = policy.scheduling_policy;
+  note(spec.workers.straggler_policy != job::StragglerPolicy(), "spec.workers.stragglerPolicy");
+  note(policy.ttl_seconds_after_finished.has_value(), "spec.runPolicy.ttlSecondsAfterFinished");
+  note(policy.clean_pod_policy != usual.clean_pod_policy, "spec.runPolicy.cleanPodPolicy");
+  note(policy.node_lost_seconds != usual.node_lost_seconds, "spec.runPolicy.nodeLostSeconds");
+  note(policy.managed_by != usual.managed_by, "spec.runPolicy.managedBy");
+  note(scheduling.min_available.has_value(), "spec.runPolicy.schedulingPolicy.minAvailable");
+  note(scheduling.queue.has_value(), "spec.runPolicy.schedulingPolicy.queue");
+  note(scheduling.priority_class.has_value(), "spec.runPolicy.schedulingPolicy.priorityClass");
+}
+
+void AdaptOutput(const job::Output& output, VolumeFolders& volumes, LocalJob& local) {
+  if (!output.volume) return;
+  const std::string path = "spec.output.volume.";
+  const auto refuse = [&](const std::string& field, std::string message) {
+    local.errors.push_back({path + field, std::move(message), 0});
+  };
+  if (const auto& claim = output.volume->persistent_volume_claim) {
+    local.output_folder = volumes.FolderOf(claim->claim_name);
+  } else if (const auto& host = output.volume->host_path) {
+    const std::string type = host->type.value_or("");
+    if (!host->path.starts_with('/'))
+      refuse("hostPath.path", fmt::format("must be an absolute path: got \"{}\"", host->path));
+    if (!type.empty() && type != "Directory" && type != "DirectoryOrCreate") {
+      refuse("hostPath.type",
+             fmt::format("must be Directory or DirectoryOrCreate: got \"{}\"", type));
+    }
+    local.output_folder = host->path;
+    local.may_make_output_folder = type != "Directory";
+  }
+}
+
+// The workers' mounts and the evaluator's: both read the job's files.
+class FileMounts {
+ public:
+  void Add(const std::vector<Mount>& mounts, std::vector<job::FieldError>& errors) {
+    for (const Mount& mount : mounts) {
+      const auto same = std::ranges::find(mounts_, mount.mount_path, &Mount::mount_path);
+      if (same == mounts_.end()) {
+        mounts_.push_back(mount);
+      } else if (same->folder != mount.folder) {
+        errors.push_back({mount.field,
+                          fmt::format("must lead to the same folder as {}, {}, on one machine: got "
+                                      "{}",
+                                      same->field, same->folder, mount.folder),
+                          mount.line});
+      }
+    }
+  }
+
+  void Apply(job::JobSpec& spec) const {
+    const auto map = [&](std::optional<std::string>& path) {
+      if (path) path = Mapped(*path, mounts_);
+    };
+    map(spec.model.torch_script);
+    spec.data.train = Mapped(spec.data.train, mounts_);
+    map(spec.data.train_targets);
+    map(spec.data.eval);
+    map(spec.data.eval_targets);
+  }
+
+ private:
+  std::vector<Mount> mounts_;
+};
+
+}  // namespace
+
+LocalJob AdaptJob(const job::TrainingJob& job, const std::string& empty_dirs,
+                  VolumeFolders& volumes) {
+  LocalJob local;
+  local.job = job;
+  job::JobSpec& spec = local.job.spec;
+  FileMounts files;
+  const auto adapt = [&](job::Role role, const char* field, const job::PodTemplate& pod_template) {
+    if (!pod_template) return;
+    TemplateReading reading = ReadTemplate(field, *pod_template, role, empty_dirs, volumes);
+    if (role != job::Role::kParameterServer) files.Add(reading.mounts, local.errors);
+    local.extras[role] = {std::move(reading.environment), std::move(reading.arguments)};
+    local.ignored.insert(local.ignored.end(), reading.ignored.begin(), reading.ignored.end());
+    local.errors.insert(local.errors.end(), reading.errors.begin(), reading.errors.end());
+  };
+  adapt(job::Role::kParameterServer, "spec.parameterServer.template",
+        spec.parameter_server.pod_template);
+  adapt(job::Role::kWorker, "spec.workers.template", spec.workers.pod_template);
+  if (spec.evaluator) {
+    adapt(job::Role::kEvaluator, "spec.evaluator.template", spec.evaluator->pod_template);
+  }
+  files.Apply(spec);
+  AdaptOutput(spec.output, volumes, local);
+  IgnoreSetFields(spec, local.ignored);
+  if (spec.run_policy.suspend) {
+    local.errors.push_back(
+        {"spec.runPolicy.suspend", "must be false on one machine: nothing would run", 0});
+  }
+  return local;
+}
+
+Status PrepareOutputFolder(const LocalJob& job) {
+  if (!job.output_folder) return OkStatus();
+  namespace fs = std::filesystem;
+  const std::string& folder = *job.output_folder;
+  std::error_code error;
+  if (job.may_make_output_folder) fs::create_directories(folder, error);
+  if (error) {
+    return InvalidArgument("spec.output.volume: cannot make folder {}: {}", folder,
+                           error.message());
+  }
+  if (!fs::is_directory(folder, error))
+    return InvalidArgument("spec.output.volume: there is no folder {}", folder);
+  if (access(folder.c_str(), W_OK | X_OK) != 0) {
+    return InvalidArgument("spec.output.volume: cannot write into folder {}: {}", folder,
+                           std::strerror(errno));
+  }
+  return OkStatus();
+}
+
+}  // namespace paceline::local

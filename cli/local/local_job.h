@@ -1,0 +1,41 @@
+// Defines LocalJob: a TrainingJob as it is run on one machine.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cli/local/volumes.h"
+#include "lib/base/status.h"
+#include "lib/job/field_error.h"
+#include "lib/job/process_name.h"
+#include "lib/job/training_job.h"
+
+namespace paceline::local {
+
+// What a template adds to the processes of its role.
+struct ProcessExtras {
+  std::vector<std::pair<std::string, std::string>> environment;
+  std::vector<std::string> arguments;
+};
+
+struct LocalJob {
+  job::TrainingJob job;  // Its files' paths are those of this machine.
+  std::map<job::Role, ProcessExtras> extras;
+  std::optional<std::string> output_folder;  // Absolute. Absent: the run's own folder.
+  bool may_make_output_folder = true;
+  std::vector<std::string> ignored;     // Paths of fields that mean nothing on one machine.
+  std::vector<job::FieldError> errors;  // What cannot be done on one machine.
+};
+
+// `job` is valid, with its defaults. emptyDirs become folders below `empty_dirs`. Touches no file.
+LocalJob AdaptJob(const job::TrainingJob& job, const std::string& empty_dirs,
+                  VolumeFolders& volumes);
+
+// Makes the output's folder if it is missing. InvalidArgument, with the system's words, if there is
+// none then or nothing can be written into it.
+Status PrepareOutputFolder(const LocalJob& job);
+
+}  // namespace paceline::local
