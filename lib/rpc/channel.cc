@@ -7,6 +7,8 @@
 #include <grpcpp/security/credentials.h>
 #include <grpcpp/support/channel_arguments.h>
 
+#include "lib/rpc/library.h"
+
 namespace paceline::rpc {
 namespace {
 
@@ -18,6 +20,7 @@ int Milliseconds(Duration duration) {
 
 std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address,
                                            const ChannelOptions& options) {
+  KeepLibraryStarted();
   grpc::ChannelArguments arguments;
   // Otherwise all channels of a process to one address share one connection, and its one socket
   // buffer.

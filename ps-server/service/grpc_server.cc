@@ -7,6 +7,7 @@
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
 
+#include "lib/rpc/library.h"
 #include "ps-server/service/listen_probe.h"
 
 namespace paceline::ps {
@@ -20,6 +21,7 @@ int Milliseconds(Duration duration) {
 
 StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(const GrpcServerOptions& options) {
   PACELINE_RETURN_IF_ERROR(ProbeAddress(options.address));
+  rpc::KeepLibraryStarted();
   grpc::ServerBuilder builder;
   // Two servers on one port would each get some of the workers.
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
