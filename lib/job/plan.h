@@ -3,8 +3,10 @@
 //
 // A shell observes, plans, applies, and does so again when something changed or at `look_again`:
 //   const Plan plan = PlanJob(job, Observe(), now);
-//   Record(plan.status);             // Before the actions: it holds the number of the
-//   coordinator's life. for (const Action& action : plan.actions) Apply(action);
+//
+//   Record(plan.status);  // Before the actions: it holds the number of the coordinator's life.
+//
+//   for (const Action& action : plan.actions) Apply(action);
 #pragma once
 
 #include <optional>

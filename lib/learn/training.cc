@@ -31,6 +31,14 @@ struct Training::State {
 
 namespace {
 
+// All but the Cnn flatten their inputs.
+bool Fits(const BuiltIn& built_in, const Column& inputs) {
+  if (built_in.kind == BuiltInKind::kCnn) return inputs.shape == built_in.input_shape;
+  uint64_t elements = 1;
+  for (const int64_t size : built_in.input_shape) elements *= static_cast<uint64_t>(size);
+  return inputs.row_elements() == elements;
+}
+
 StatusOr<std::unique_ptr<Model>> OpenModel(const TrainingOptions& options, const Dataset& train) {
   PACELINE_ASSIGN_OR_RETURN(const Device device, ParseDevice(options.device));
   if (options.model_path.empty() == !options.built_in) {
@@ -39,7 +47,12 @@ StatusOr<std::unique_ptr<Model>> OpenModel(const TrainingOptions& options, const
   }
   if (!options.built_in) return Model::Load(options.model_path, device);
   BuiltIn built_in = *options.built_in;
-  if (built_in.input_shape.empty()) built_in.input_shape = train.inputs().shape;
+  const Column& inputs = train.inputs();
+  if (built_in.input_shape.empty()) built_in.input_shape = inputs.shape;
+  if (!Fits(built_in, inputs)) {
+    return InvalidArgument("{}: a sample has shape {}, the model's input shape is {}", inputs.name,
+                           ShapeText(inputs.shape), ShapeText(built_in.input_shape));
+  }
   if (built_in.outputs == 0 && train.targets().type() == ElementType::kInt64) {
     built_in.outputs = train.targets().IntegerExtent().largest + 1;
   } else if (built_in.outputs == 0) {

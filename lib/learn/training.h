@@ -2,12 +2,12 @@
 // ranges of an epoch's shuffled order.
 //
 // Example:
-//   PACELINE_ASSIGN_OR_RETURN(auto training, Training::Create({.model_path = "cnn.pt", .loss =
-//   "CrossEntropy",
-//                                                              .train = {.path =
-//                                                              "train.safetensors"}}));
-//   PACELINE_ASSIGN_OR_RETURN(StepResult result, training->Step(std::vector<SampleRange>{{0, 0,
-//   64}})); training->push();   // The mean gradient over the 64 samples.
+//   auto training = Training::Create({.model_path = "cnn.pt", .loss = "CrossEntropy",
+//                                     .train = {.path = "train.safetensors"}});
+//
+//   auto result = (*training)->Step(std::vector<SampleRange>{{0, 0, 64}});
+//
+//   (*training)->push();  // The mean gradient over the 64 samples.
 #pragma once
 
 #include <cstddef>

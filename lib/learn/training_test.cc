@@ -366,6 +366,21 @@ TEST(TrainingTest, SaysWhatDoesNotFitTogether) {
   }
 }
 
+TEST(TrainingTest, BuiltInModelSaysWhichInputsItWants) {
+  const TestFolder folder;
+  const std::string data =
+      folder.Write("data.safetensors", Samples({2, 5}, std::vector<float>(10), {0, 1}));
+  const auto training =
+      Training::Create({.built_in = BuiltIn{.kind = BuiltInKind::kMlp, .input_shape = {2, 3}},
+                        .loss = "CrossEntropy",
+                        .train = {.path = data}});
+  EXPECT_EQ(training.status().code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(
+      Message(training.status()),
+      HasSubstr("data.safetensors: tensor inputs: a sample has shape [5], the model's input "
+                "shape is [2, 3]"));
+}
+
 TEST(TrainingTest, SaysWhatIsWrongWithOptions) {
   const TestFolder folder;
   const TrainingOptions good = Softmax(folder);
