@@ -1,3 +1,6 @@
+#include <cstdio>
+#include <string_view>
+
 #include <CLI/CLI.hpp>
 
 #include "cli/commands/run.h"
@@ -80,6 +83,12 @@ int main(int argc, char** argv) {
   AddOverrides(validate_command, &validate.overrides);
   validate_command->footer(kValidateFooter);
 
+  // The library would only say that a subcommand is missing.
+  if (const std::string_view word = argc > 1 ? argv[1] : "";
+      !word.empty() && word[0] != '-' && word != "run" && word != "validate") {
+    std::fprintf(stderr, "paceline: no such command: %s; want run or validate\n", argv[1]);
+    return paceline::process::kExitCannotWork;
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -196,6 +196,20 @@ pid_t LiveRun::PidOf(const std::string& process) const {
   return newest;
 }
 
+bool LiveRun::MovesOn(const nlohmann::json& state, uint64_t steps) {
+  const uint64_t goal = state["step"].get<uint64_t>() + steps;
+  return !WaitFor([&](const auto& now) { return now["step"] >= goal; }).is_null();
+}
+
+bool LiveRun::WaitForNoProcess(double timeout_seconds) const {
+  const auto deadline = Clock::now() + std::chrono::duration<double>(timeout_seconds);
+  while (Clock::now() < deadline) {
+    if (AllPids().empty()) return true;
+    std::this_thread::sleep_for(kPollPeriod);
+  }
+  return false;
+}
+
 void LiveRun::Signal(int number) const { kill(pid_, number); }
 
 std::optional<int> LiveRun::Port() const {
@@ -234,6 +248,31 @@ Ended LiveRun::Wait(double timeout_seconds) {
 Ended RunToEnd(const TestFolder& folder, const std::string& manifest_path,
                const std::vector<std::string>& arguments, double timeout_seconds) {
   return LiveRun(folder, manifest_path, arguments).Wait(timeout_seconds);
+}
+
+uint64_t SamplesOf(const nlohmann::json& state) {
+  uint64_t samples = 0;
+  for (const nlohmann::json& worker : state["workers"])
+    samples += worker["samples"].get<uint64_t>();
+  return samples;
+}
+
+void ExpectEverySampleOnce(const nlohmann::json& state, uint64_t epochs) {
+  ASSERT_TRUE(state.is_object());
+  const nlohmann::json& samples = state["trainSamples"];
+  ASSERT_EQ(state["epochs"].size(), epochs);
+  for (const nlohmann::json& epoch : state["epochs"]) {
+    EXPECT_EQ(epoch["committed"], samples) << epoch;
+    for (const char* place : {"free", "leased", "accumulated", "discarded"})
+      EXPECT_EQ(epoch[place], 0) << epoch;
+  }
+  EXPECT_EQ(state["committedSamples"], epochs * samples.get<uint64_t>());
+  EXPECT_EQ(SamplesOf(state), epochs * samples.get<uint64_t>());
+}
+
+int RunCommand(const std::string& shell_line) {
+  const int status = std::system(("(" + shell_line + ") >/dev/null 2>&1").c_str());
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
 Ended RunProgram(const std::vector<std::string>& arguments, double timeout_seconds) {

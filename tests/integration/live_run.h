@@ -56,11 +56,15 @@ class LiveRun {
   // none.
   pid_t PidOf(const std::string& process) const;
   std::vector<pid_t> AllPids() const;  // The command's own left out.
-  void Signal(int number) const;       // To the command.
+  bool WaitForNoProcess(double timeout_seconds = 30) const;
+  void Signal(int number) const;  // To the command.
   std::string Get(const std::string& path)
       const;                      // From the coordinator's endpoint; empty if it does not answer.
   std::string RunFolder() const;  // The one folder under runs; empty before there is one.
   std::string LogOf(const std::string& process) const;
+
+  // Whether the sum of the state's steps moves on behind that state.
+  bool MovesOn(const nlohmann::json& state, uint64_t steps);
 
   // Waits for the command; kills it after `timeout_seconds` and then says code -1.
   Ended Wait(double timeout_seconds = 120);
@@ -76,6 +80,15 @@ class LiveRun {
 // Starts, waits.
 Ended RunToEnd(const TestFolder& folder, const std::string& manifest_path,
                const std::vector<std::string>& arguments, double timeout_seconds = 120);
+
+// The sum over the workers of a state.
+uint64_t SamplesOf(const nlohmann::json& state);
+
+// Fails the test unless the lease ledger in `state` says that every sample of `epochs` epochs was
+// committed exactly once.
+void ExpectEverySampleOnce(const nlohmann::json& state, uint64_t epochs);
+
+int RunCommand(const std::string& shell_line);  // Its exit code; its output is thrown away.
 
 // Any of our programs by name: exit code and output.
 Ended RunProgram(const std::vector<std::string>& arguments, double timeout_seconds = 30);

@@ -1,0 +1,153 @@
+// Processes that die, stop or come back in the middle of a run.
+#include <csignal>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/integration/live_run.h"
+
+namespace paceline::integration {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using Json = nlohmann::json;
+
+// Every step computes for some tens of milliseconds, so that a worker is nearly always found in the
+// middle of one.
+std::vector<std::string> SlowSteps(uint64_t epochs) {
+  return {"--set", "spec.training.microBatchSize=1",
+          "--set", "spec.training.globalBatchSize=256",
+          "--set", "spec.training.stop.maxEpochs=" + std::to_string(epochs)};
+}
+
+const Json* WorkerOf(const Json& state, uint64_t index) {
+  for (const Json& worker : state["workers"]) {
+    if (worker["index"] == index) return &worker;
+  }
+  return nullptr;
+}
+
+uint64_t IncarnationOf(const Json& state, uint64_t index) {
+  const Json* const worker = WorkerOf(state, index);
+  return worker == nullptr ? 0 : (*worker)["incarnation"].get<uint64_t>();
+}
+
+bool IsMember(const Json& state, uint64_t index) {
+  const Json* const worker = WorkerOf(state, index);
+  return worker != nullptr && (*worker)["isMember"].get<bool>();
+}
+
+class FaultsTest : public ::testing::Test {
+ protected:
+  LiveRun Start(const std::vector<std::string>& arguments) {
+    return LiveRun(folder_, folder_.Write("job.yaml", DigitsManifest()), arguments);
+  }
+
+  TestFolder folder_;
+};
+
+// Stopped first, until the step waits for it alone: it holds a lease when it dies.
+TEST_F(FaultsTest, KilledWorkerComesBackAndNoSampleIsLostOrDoubled) {
+  LiveRun run = Start(SlowSteps(30));
+  ASSERT_FALSE(run.WaitFor([](const Json& now) { return now["step"] >= 3; }).is_null());
+  const pid_t victim = run.PidOf("worker-1");
+  ASSERT_GT(victim, 0);
+  ASSERT_EQ(kill(victim, SIGSTOP), 0);
+  const Json stuck = run.WaitFor([](const Json& now) { return now["waitingFor"] == 1; });
+  ASSERT_FALSE(stuck.is_null());
+  ASSERT_EQ(kill(victim, SIGKILL), 0);
+  const Json back =
+      run.WaitFor([](const Json& now) { return IsMember(now, 1) && IncarnationOf(now, 1) == 2; });
+  EXPECT_FALSE(back.is_null()) << "it did not join again";
+  const Ended ended = run.Wait();
+  ASSERT_EQ(ended.code, 0) << ended.err;
+  ExpectEverySampleOnce(ended.last_state, 30);
+  EXPECT_EQ(IncarnationOf(ended.last_state, 0), 1);
+}
+
+TEST_F(FaultsTest, AllWorkersButOneAreKilledAndTheJobGoesOn) {
+  LiveRun run = Start(SlowSteps(30));
+  ASSERT_FALSE(run.WaitFor([](const Json& now) { return now["step"] >= 3; }).is_null());
+  for (const char* worker : {"worker-1", "worker-2", "worker-3"}) {
+    const pid_t victim = run.PidOf(worker);
+    ASSERT_GT(victim, 0) << worker;
+    ASSERT_EQ(kill(victim, SIGKILL), 0);
+  }
+  const Ended ended = run.Wait();
+  ASSERT_EQ(ended.code, 0) << ended.err;
+  ExpectEverySampleOnce(ended.last_state, 30);
+  EXPECT_EQ(IncarnationOf(ended.last_state, 0), 1);
+}
+
+// Silence is noticed after six seconds, hence this test's length. A worker may be stopped while it
+// has nothing to push; then the test stops it once more.
+TEST_F(FaultsTest, StoppedWorkerIsLostAndItsLatePushRefusedAndItJoinsAgain) {
+  LiveRun run = Start(SlowSteps(1000));
+  bool was_refused = false;
+  for (uint64_t life = 1; life <= 5 && !was_refused; ++life) {
+    const Json before = run.WaitFor(
+        [&](const Json& now) { return IsMember(now, 2) && IncarnationOf(now, 2) == life; });
+    ASSERT_FALSE(before.is_null());
+    ASSERT_TRUE(run.MovesOn(before, 2));
+    const pid_t victim = run.PidOf("worker-2");
+    ASSERT_GT(victim, 0);
+    ASSERT_EQ(kill(victim, SIGSTOP), 0);
+    const Json lost = run.WaitFor([](const Json& now) { return !IsMember(now, 2); });
+    ASSERT_FALSE(lost.is_null()) << "it was not declared lost";
+    ASSERT_TRUE(run.MovesOn(lost, 3)) << "the others did not go on";
+    ASSERT_EQ(kill(victim, SIGCONT), 0);
+    const Json back = run.WaitFor(
+        [&](const Json& now) { return IsMember(now, 2) && IncarnationOf(now, 2) == life + 1; });
+    ASSERT_FALSE(back.is_null()) << "it did not join again: " << run.LogOf("worker-2");
+    EXPECT_TRUE(run.MovesOn(back, 3));
+    EXPECT_EQ(run.PidOf("worker-2"), victim) << "the same process, not a new one";
+    was_refused = run.LogOf("worker-2").find("push refused") != std::string::npos;
+  }
+  EXPECT_TRUE(was_refused) << run.LogOf("worker-2");
+  EXPECT_THAT(run.Get("/metrics"), HasSubstr("paceline_worker_events_total{kind=\"silent\"}"));
+  run.Signal(SIGINT);
+  const Ended ended = run.Wait();
+  EXPECT_EQ(ended.code, 130) << ended.err;
+  // What was committed was committed once, and of finished epochs all of it.
+  const Json& epochs = ended.last_state["epochs"];
+  for (size_t i = 0; i + 2 < epochs.size(); ++i)
+    EXPECT_EQ(epochs[i]["committed"], ended.last_state["trainSamples"]) << epochs[i];
+}
+
+TEST_F(FaultsTest, KilledShardFailsTheJobByName) {
+  std::vector<std::string> arguments = SlowSteps(1000);
+  arguments.insert(arguments.end(), {"--set", "spec.parameterServer.shards=2"});
+  LiveRun run = Start(arguments);
+  ASSERT_FALSE(run.WaitFor([](const Json& now) { return now["step"] >= 3; }).is_null());
+  const pid_t victim = run.PidOf("ps-1");
+  ASSERT_GT(victim, 0);
+  ASSERT_EQ(kill(victim, SIGKILL), 0);
+  const Ended ended = run.Wait(60);
+  EXPECT_EQ(ended.code, 1);
+  EXPECT_THAT(ended.err, HasSubstr("ps-1"));
+  EXPECT_EQ(ended.summary["succeeded"], false);
+  EXPECT_EQ(ended.summary["model"], nullptr);
+  EXPECT_THAT(run.AllPids(), IsEmpty());
+}
+
+TEST_F(FaultsTest, CtrlCStopsEverything) {
+  LiveRun run = Start(SlowSteps(1000));
+  ASSERT_FALSE(run.WaitFor([](const Json& now) { return now["step"] >= 3; }).is_null());
+  ASSERT_EQ(run.AllPids().size(), 6) << "coordinator, four workers, evaluator";
+  run.Signal(SIGINT);
+  const Ended ended = run.Wait(60);
+  EXPECT_EQ(ended.code, 130) << ended.err;
+  EXPECT_THAT(run.AllPids(), IsEmpty());
+}
+
+TEST_F(FaultsTest, KilledCommandLeavesNoProcessBehind) {
+  LiveRun run = Start(SlowSteps(1000));
+  ASSERT_FALSE(run.WaitFor([](const Json& now) { return now["step"] >= 3; }).is_null());
+  run.Signal(SIGKILL);
+  EXPECT_EQ(run.Wait(60).code, 128 + SIGKILL);
+  EXPECT_TRUE(run.WaitForNoProcess());
+}
+
+}  // namespace
+}  // namespace paceline::integration

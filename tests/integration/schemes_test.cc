@@ -1,0 +1,101 @@
+// Every scheme trains the sample job to its accuracy, and its trace can be replayed.
+#include <set>
+
+#include <gtest/gtest.h>
+
+#include "lib/sync/replay.h"
+#include "tests/integration/live_run.h"
+#include "tests/integration/run_files.h"
+
+namespace paceline::integration {
+namespace {
+
+constexpr double kWanted = 0.97;
+constexpr uint64_t kEpochs = 15;
+
+struct SchemeCase {
+  std::string name;
+  std::vector<std::string> overrides;
+};
+
+class SchemeTest : public ::testing::TestWithParam<SchemeCase> {};
+
+TEST_P(SchemeTest, SampleReachesItsAccuracyAndReplays) {
+  const TestFolder folder;
+  std::vector<std::string> arguments;
+  for (const std::string& one : GetParam().overrides) {
+    arguments.push_back("--set");
+    arguments.push_back(one);
+  }
+  LiveRun run(folder, SampleManifest(), arguments);
+  const Ended ended = run.Wait(280);
+  ASSERT_EQ(ended.code, 0) << ended.err;
+  EXPECT_GE(ended.summary["accuracy"].get<double>(), kWanted);
+  ExpectEverySampleOnce(ended.last_state, kEpochs);
+
+  const std::string trace = ReadText(run.RunFolder() + "/policy.trace");
+  const auto replay = sync::Replay(trace);
+  ASSERT_TRUE(replay.ok()) << replay.status();
+  EXPECT_EQ(replay->policies, 1);
+  EXPECT_GT(replay->events, 300);
+  EXPECT_GT(replay->decisions, replay->events);
+  EXPECT_FALSE(replay->difference.has_value())
+      << "line " << replay->difference->line << ": recorded " << replay->difference->recorded
+      << ", replayed " << replay->difference->replayed;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, SchemeTest,
+    ::testing::Values(SchemeCase{"Bsp", {}},
+                      SchemeCase{
+                          "BackupWorkers",
+                          {"spec.sync.scheme=BackupWorkers", "spec.sync.backupWorkers.count=1"}},
+                      SchemeCase{"Ssp", {"spec.sync.scheme=SSP", "spec.sync.ssp.staleness=3"}},
+                      SchemeCase{"Asp", {"spec.sync.scheme=ASP"}}),
+    [](const auto& info) { return info.param.name; });
+
+TEST(SummaryTest, JsonIsOneObjectAndTheModelOpensByName) {
+  const TestFolder folder;
+  const std::string manifest = folder.Write("job.yaml", DigitsManifest());
+  const Ended ended = RunToEnd(folder, manifest, {});
+  ASSERT_EQ(ended.code, 0) << ended.err;
+  ASSERT_TRUE(ended.summary.is_object()) << ended.out;
+  std::set<std::string> fields;
+  for (const auto& [name, value] : ended.summary.items()) fields.insert(name);
+  EXPECT_EQ(fields, (std::set<std::string>{"succeeded", "accuracy", "loss", "steps", "epochs",
+                                           "seconds", "samplesPerSecond", "workers", "model"}));
+  EXPECT_EQ(ended.summary["succeeded"], true);
+  EXPECT_EQ(ended.summary["epochs"], 2.0);
+  EXPECT_EQ(ended.summary["steps"], ended.last_state["step"]);
+  ASSERT_EQ(ended.summary["workers"].size(), 4);
+  for (const nlohmann::json& worker : ended.summary["workers"]) {
+    EXPECT_GT(worker["steps"], 0);
+    EXPECT_NEAR(worker["computeShare"].get<double>() + worker["waitShare"].get<double>() +
+                    worker["communicationShare"].get<double>(),
+                1, 1e-9);
+  }
+
+  const std::string model = ended.summary["model"];
+  const auto tensors = ReadModel(model);
+  uint64_t bytes = 0;
+  for (const auto& [name, values] : tensors) bytes += values.size();
+  EXPECT_EQ(bytes, 4 * (64 * 64 + 64 + 64 * 10 + 10));
+}
+
+TEST(ModelTest, PythonOpensItByName) {
+  if (RunCommand("python3 -c 'import safetensors.numpy'") != 0)
+    GTEST_SKIP() << "needs Python's safetensors and numpy, which are not installed";
+  const TestFolder folder;
+  const Ended ended = RunToEnd(folder, folder.Write("job.yaml", DigitsManifest()),
+                               {"--set", "spec.training.stop.maxSteps=3"});
+  ASSERT_EQ(ended.code, 0) << ended.err;
+  EXPECT_EQ(RunCommand("python3 -c 'from safetensors.numpy import load_file; import sys; "
+                       "model = load_file(sys.argv[1]); "
+                       "assert model[\"fc1.weight\"].shape == (64, 64); "
+                       "assert model[\"fc2.bias\"].shape == (10,)' '" +
+                       ended.summary["model"].get<std::string>() + "'"),
+            0);
+}
+
+}  // namespace
+}  // namespace paceline::integration
