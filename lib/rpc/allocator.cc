@@ -1,5 +1,7 @@
 #include "lib/rpc/allocator.h"
 
+#include <cstdlib>  // Says whether this is the GNU C library.
+
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif

@@ -256,7 +256,7 @@ TEST(DataPlane, FullSlotsAreRefusedUntilAnswered) {
   const Payload payload = RandomPayload(shards.layout(), 1);
   const auto client = shards.Born(payload);
   ASSERT_TRUE(client->Push(Push(0, 1), *payload, payload).ok());
-  EXPECT_EQ(client->Push(Push(0, 2), *payload, payload).status().code(),
+  EXPECT_EQ(shards.BareClient()->Push(Push(0, 2), *payload, payload).status().code(),
             StatusCode::kResourceExhausted);
   shards.Commit(Version(1), {Push(0, 1)});
   EXPECT_TRUE(client->Push(Push(0, 2), *payload, payload).ok());
