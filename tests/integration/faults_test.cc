@@ -115,20 +115,62 @@ TEST_F(FaultsTest, StoppedWorkerIsLostAndItsLatePushRefusedAndItJoinsAgain) {
     EXPECT_EQ(epochs[i]["committed"], ended.last_state["trainSamples"]) << epochs[i];
 }
 
+// ps-0 is the coordinator as well.
 TEST_F(FaultsTest, KilledShardFailsTheJobByName) {
+  for (const char* shard : {"ps-0", "ps-1"}) {
+    const TestFolder folder;
+    std::vector<std::string> arguments = SlowSteps(1000);
+    arguments.insert(arguments.end(), {"--set", "spec.parameterServer.shards=2"});
+    LiveRun run(folder, folder.Write("job.yaml", DigitsManifest()), arguments);
+    ASSERT_FALSE(run.WaitFor([](const Json& now) { return now["step"] >= 3; }).is_null());
+    const pid_t victim = run.PidOf(shard);
+    ASSERT_GT(victim, 0);
+    ASSERT_EQ(kill(victim, SIGKILL), 0);
+    const Ended ended = run.Wait(60);
+    EXPECT_EQ(ended.code, 1);
+    EXPECT_THAT(ended.err, HasSubstr(shard));
+    EXPECT_EQ(ended.summary["succeeded"], false);
+    EXPECT_EQ(ended.summary["model"], nullptr);
+    EXPECT_THAT(run.AllPids(), IsEmpty());
+  }
+}
+
+TEST_F(FaultsTest, WorkerThatIsAskedToGoHandsItsSamplesBack) {
+  LiveRun run = Start(SlowSteps(30));
+  const Json before = run.WaitFor([](const Json& now) { return now["step"] >= 3; });
+  ASSERT_FALSE(before.is_null());
+  const pid_t leaver = run.PidOf("worker-3");
+  ASSERT_GT(leaver, 0);
+  ASSERT_EQ(kill(leaver, SIGTERM), 0);
+  EXPECT_FALSE(run.WaitFor([](const Json& now) { return !IsMember(now, 3); }).is_null());
+  const Ended ended = run.Wait();
+  ASSERT_EQ(ended.code, 0) << ended.err;
+  ExpectEverySampleOnce(ended.last_state, 30);
+}
+
+TEST_F(FaultsTest, EndpointsTellOfHealthAndOfEveryWorker) {
   std::vector<std::string> arguments = SlowSteps(1000);
   arguments.insert(arguments.end(), {"--set", "spec.parameterServer.shards=2"});
   LiveRun run = Start(arguments);
   ASSERT_FALSE(run.WaitFor([](const Json& now) { return now["step"] >= 3; }).is_null());
-  const pid_t victim = run.PidOf("ps-1");
-  ASSERT_GT(victim, 0);
-  ASSERT_EQ(kill(victim, SIGKILL), 0);
-  const Ended ended = run.Wait(60);
-  EXPECT_EQ(ended.code, 1);
-  EXPECT_THAT(ended.err, HasSubstr("ps-1"));
-  EXPECT_EQ(ended.summary["succeeded"], false);
-  EXPECT_EQ(ended.summary["model"], nullptr);
-  EXPECT_THAT(run.AllPids(), IsEmpty());
+  EXPECT_EQ(run.Get("/healthz"), "ok\n");
+  EXPECT_EQ(run.Get("/readyz"), "ok\n");
+  const std::string metrics = run.Get("/metrics");
+  for (const std::string worker : {"w0", "w1", "w2", "w3"}) {
+    for (const std::string name :
+         {"paceline_worker_compute_seconds_total", "paceline_worker_wait_seconds_total",
+          "paceline_worker_communication_seconds_total", "paceline_pushes_accepted_total",
+          "paceline_push_staleness_count"}) {
+      EXPECT_THAT(metrics, HasSubstr(name + "{worker=\"" + worker + "\"} "));
+    }
+  }
+  const int port = run.PortOf("ps-1");
+  ASSERT_GT(port, 0);
+  EXPECT_EQ(run.GetAt(port, "/healthz"), "ok\n");
+  EXPECT_EQ(run.GetAt(port, "/readyz"), "ok\n");
+  EXPECT_THAT(run.GetAt(port, "/metrics"), HasSubstr("paceline_shard_commit_seconds_count "));
+  run.Signal(SIGTERM);
+  EXPECT_NE(run.Wait(60).code, 0);
 }
 
 TEST_F(FaultsTest, CtrlCStopsEverything) {

@@ -220,10 +220,22 @@ std::optional<int> LiveRun::Port() const {
   return std::atoi(err.c_str() + at + marker.size());
 }
 
+int LiveRun::PortOf(const std::string& process) const {
+  const std::string command = CommandLine(fmt::format("/proc/{}", PidOf(process)));
+  const std::string flag = "--http-port-file ";
+  const size_t at = command.find(flag);
+  if (at == std::string::npos) return 0;
+  const size_t begin = at + flag.size();
+  return std::atoi(ReadText(command.substr(begin, command.find(' ', begin) - begin)).c_str());
+}
+
+std::string LiveRun::GetAt(int port, const std::string& path) const {
+  return telemetry::HttpGet("127.0.0.1", port, path, std::chrono::seconds(2)).value_or("");
+}
+
 std::string LiveRun::Get(const std::string& path) const {
   const auto port = Port();
-  if (!port) return "";
-  return telemetry::HttpGet("127.0.0.1", *port, path, std::chrono::seconds(2)).value_or("");
+  return port ? GetAt(*port, path) : "";
 }
 
 std::string LiveRun::RunFolder() const {

@@ -57,7 +57,9 @@ class LiveRun {
   pid_t PidOf(const std::string& process) const;
   std::vector<pid_t> AllPids() const;  // The command's own left out.
   bool WaitForNoProcess(double timeout_seconds = 30) const;
-  void Signal(int number) const;  // To the command.
+  void Signal(int number) const;                 // To the command.
+  int PortOf(const std::string& process) const;  // Of its HTTP endpoint; 0 if it is not known.
+  std::string GetAt(int port, const std::string& path) const;
   std::string Get(const std::string& path)
       const;                      // From the coordinator's endpoint; empty if it does not answer.
   std::string RunFolder() const;  // The one folder under runs; empty before there is one.
