@@ -129,10 +129,10 @@ std::optional<Time> Coordinator::Deadline() const {
 
 Status Coordinator::status() const { return Report(*state_); }
 
-std::vector<Coordinator::EpochCount> Coordinator::epochs() const {
+std::vector<Coordinator::EpochCount> Coordinator::epochs(size_t complete_max) const {
   std::vector<EpochCount> counts;
   if (!state_->leases.has_value()) return counts;
-  for (const LeaseLedger::Count& count : state_->leases->counts()) {
+  for (const LeaseLedger::Count& count : state_->leases->counts(complete_max)) {
     counts.push_back({count.epoch, count.free, count.leased, count.accumulated, count.committed,
                       count.discarded});
   }

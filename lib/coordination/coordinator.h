@@ -5,6 +5,7 @@
 // commit_progress.h) and of the phases of a job: Birth -> Training -> Finishing -> Over.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -114,7 +115,8 @@ class Coordinator {
   struct EpochCount {
     uint64_t epoch, free, leased, accumulated, committed, discarded;
   };
-  std::vector<EpochCount> epochs() const;  // Open ones and all that are complete, oldest first.
+  // Oldest first: the last `complete_max` that are complete, and the open ones.
+  std::vector<EpochCount> epochs(size_t complete_max = SIZE_MAX) const;
 
   // Internal if the lease ledger has a sample in no state or in two. Slow: for tests and walks.
   paceline::Status Check() const;

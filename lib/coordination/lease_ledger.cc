@@ -132,8 +132,9 @@ bool LeaseLedger::is_complete() const {
   return options_.epochs_max > 0 && completed_.size() >= options_.epochs_max;
 }
 
-std::vector<LeaseLedger::Count> LeaseLedger::counts() const {
-  std::vector<Count> counts = completed_;
+std::vector<LeaseLedger::Count> LeaseLedger::counts(size_t complete_max) const {
+  const auto shown = static_cast<ptrdiff_t>(std::min(complete_max, completed_.size()));
+  std::vector<Count> counts(completed_.end() - shown, completed_.end());
   for (const auto& [number, epoch] : open_) {
     counts.push_back({number, epoch.free.size(), epoch.leased, epoch.accumulated,
                       epoch.committed.size(), epoch.discarded.size()});

@@ -6,6 +6,7 @@
 // and the next, so that only the last epoch of a job can run dry.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -60,8 +61,9 @@ class LeaseLedger {
   std::vector<uint64_t> TakeCompleted();
 
   uint64_t oldest_open() const { return completed_.size(); }
-  bool is_complete() const;           // epochs_max epochs are complete.
-  std::vector<Count> counts() const;  // Complete and open ones, oldest first.
+  bool is_complete() const;  // epochs_max epochs are complete.
+  // Oldest first: the last `complete_max` that are complete, and the open ones.
+  std::vector<Count> counts(size_t complete_max = SIZE_MAX) const;
 
   // Internal, naming the epoch and the positions, if a position of an open epoch is in no state or
   // in two. Walks over all intervals: for tests.

@@ -10,6 +10,13 @@ namespace paceline::ps {
 
 using telemetry::SteadyNow;
 
+namespace {
+
+// Working progress out costs more than a step's decisions.
+constexpr Duration kMeasurePeriod = std::chrono::milliseconds(50);
+
+}  // namespace
+
 Driver::Driver(DriverOptions options, DriverMetrics* metrics)
     : options_(std::move(options)),
       metrics_(metrics),
@@ -105,9 +112,11 @@ void Driver::Post(coordination::Fact fact) {
 
 std::optional<Time> Driver::NextDeadline() const {
   std::optional<Time> next = coordinator_.Deadline();
-  if (policy_ == nullptr) return next;
-  if (const std::optional<Time> policy = policy_->Deadline(); policy && (!next || *policy < *next))
-    next = policy;
+  const auto consider = [&next](std::optional<Time> other) {
+    if (other && (!next || *other < *next)) next = other;
+  };
+  if (policy_ != nullptr) consider(policy_->Deadline());
+  if (has_moved_) consider(measured_ + kMeasurePeriod);
   return next;
 }
 
@@ -119,7 +128,8 @@ void Driver::Run() {
     const std::optional<Time> deadline = NextDeadline();
     const auto has_work = [this] { return is_stopping_ || !inputs_.empty(); };
     if (deadline) {
-      wake_.wait_for(lock, std::max(*deadline - SteadyNow(), Duration::zero()), has_work);
+      const Time now = SteadyNow();  // The deadline may be as early as Time can say.
+      wake_.wait_for(lock, *deadline <= now ? Duration::zero() : *deadline - now, has_work);
     } else {
       wake_.wait(lock, has_work);
     }
@@ -135,10 +145,18 @@ void Driver::Run() {
     if (const auto due = coordinator_.Deadline(); due && *due <= SteadyNow()) {
       Process(coordination::DeadlineReached{}, SteadyNow());
     }
-    Progress progress = meter_.Measure(coordinator_, SteadyNow());
+    has_moved_ = true;
+    if (SteadyNow() >= measured_ + kMeasurePeriod) Measure();
     lock.lock();
-    progress_ = std::move(progress);
   }
+}
+
+void Driver::Measure() {
+  measured_ = SteadyNow();
+  has_moved_ = false;
+  Progress progress = meter_.Measure(coordinator_, measured_);
+  std::lock_guard lock(mutex_);
+  progress_ = std::move(progress);
 }
 
 void Driver::Process(const coordination::Fact& fact, Time arrived) {

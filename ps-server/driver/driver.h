@@ -59,7 +59,7 @@ class Driver : public Sessions {
   // Ends the job: with the model so far, or as a failure.
   void AskToStop(std::string reason, bool is_failure);
 
-  Progress progress() const;
+  Progress progress() const;  // As it was at most a twentieth of a second ago.
   std::optional<coordination::Finished> finished() const;
   // What the job came to; nothing if `timeout` passes first.
   std::optional<coordination::Finished> WaitFinished(Duration timeout);
@@ -76,6 +76,7 @@ class Driver : public Sessions {
   void TellPolicy(const sync::Event& event);
   void Enqueue(std::vector<coordination::Effect> effects);
   void DoAll();
+  void Measure();
   std::optional<Time> NextDeadline() const;
 
   // One for each effect.
@@ -101,6 +102,8 @@ class Driver : public Sessions {
   std::vector<protocol::ShardAddress> addresses_;  // Slices are empty until ConfigureShards.
   store::Layout layout_;
   ProgressMeter meter_;
+  Time measured_{};                           // When progress_ was worked out last...
+  bool has_moved_ = true;                     // ...and whether something happened since.
   Time arrived_{};                            // When the fact in work came in...
   Time now_{};                                // ...and when work on it began.
   std::deque<coordination::Effect> effects_;  // Still to do; empty between facts.

@@ -132,10 +132,9 @@ void Driver::Do(const coordination::Finished& effect) {
   meter_.Ended(SteadyNow());
   Log(effect.is_success ? LogLevel::kInfo : LogLevel::kError, "job finished",
       {{"success", effect.is_success ? "true" : "false"}, {"reason", effect.reason}});
-  Progress progress = meter_.Measure(coordinator_, SteadyNow());
+  Measure();
   {
     std::lock_guard lock(mutex_);
-    progress_ = std::move(progress);
     finished_ = effect;
   }
   finished_wake_.notify_all();

@@ -5,6 +5,7 @@
 namespace paceline::ps {
 namespace {
 
+constexpr size_t kEpochsShown = 100;
 constexpr Duration kWindow = std::chrono::seconds(10);
 
 }  // namespace
@@ -28,7 +29,7 @@ void ProgressMeter::Ended(Time now) { ended_ = now; }
 Progress ProgressMeter::Measure(const coordination::Coordinator& coordinator, Time now) const {
   Progress progress;
   progress.status = coordinator.status();
-  progress.epochs = coordinator.epochs();
+  progress.epochs = coordinator.epochs(kEpochsShown);
   if (!opened_) return progress;
   const Time until = ended_.value_or(now);
   progress.seconds = ToSeconds(until - *opened_);

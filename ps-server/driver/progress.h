@@ -18,6 +18,7 @@ struct Progress {
   double steps_per_second = 0;
   double percent = 0;  // Of the samples or steps that the stop rule allows; 0 without one.
   std::optional<double> eta_seconds;
+  // The last hundred that are complete, and the open ones.
   std::vector<coordination::Coordinator::EpochCount> epochs;
 };
 
