@@ -1,6 +1,7 @@
 // Measures push and pull between real processes, beside a raw stream of the same bytes.
 //
-//   bench_data_plane [--json FILE] [--rounds N] [--transport tcp|unix] [--bytes N]
+//   bench_data_plane [--json FILE] [--rounds N] [--transport tcp|unix] [--bytes N] [--workers 1|2]
+//                    [--window 1|4]
 //
 // (JSON=FILE in the environment names the file too.) One shard, one or two workers, each a process
 // of its own. Each round runs the raw stream, pushes and pulls one after the other, so that a
@@ -44,6 +45,8 @@ struct Options {
   int rounds = 7;
   std::optional<std::string> transport;
   std::optional<uint64_t> bytes;
+  std::optional<uint32_t> workers;
+  std::optional<uint32_t> window;
 };
 
 struct Row {
@@ -206,6 +209,10 @@ std::optional<Options> Parse(int argc, char** argv) {
       options.transport = value;
     } else if (flag == "--bytes" && std::atoll(value.c_str()) >= 4) {
       options.bytes = static_cast<uint64_t>(std::atoll(value.c_str())) / 4 * 4;
+    } else if (flag == "--workers" && (value == "1" || value == "2")) {
+      options.workers = std::atoi(value.c_str());
+    } else if (flag == "--window" && (value == "1" || value == "4")) {
+      options.window = std::atoi(value.c_str());
     } else {
       return std::nullopt;
     }
@@ -223,6 +230,8 @@ std::vector<Row> MeasureAll(const Options& options, const std::string& folder) {
       Bench bench(bytes, transport, folder);
       for (const uint32_t workers : {1u, 2u}) {
         for (const uint32_t window : {1u, kWindowMax}) {
+          if (options.workers.value_or(workers) != workers) continue;
+          if (options.window.value_or(window) != window) continue;
           const std::vector<Row> rows = Measure(
               bench, {.bytes = bytes, .workers = workers, .window = window, .transport = transport},
               options.rounds);
@@ -239,7 +248,7 @@ int Run(int argc, char** argv) {
   const std::optional<Options> options = Parse(argc, argv);
   if (!options) {
     std::cerr << "usage: bench_data_plane [--json FILE] [--rounds N] [--transport tcp|unix] "
-                 "[--bytes N]\n";
+                 "[--bytes N] [--workers 1|2] [--window 1|4]\n";
     return 2;
   }
   char folder[] = "/tmp/paceline-bench-XXXXXX";

@@ -1,0 +1,132 @@
+// Measures the control path of a step: last push arrived to release sent.
+//
+//   bench_control [--json FILE] [--steps N] [--parameters N]      (or JSON=FILE in the environment)
+//
+// Coordinator (with a shard), one more shard and each worker are processes of their own that speak
+// the real protocol over Unix sockets, as `paceline run` starts them; BSP, SGD with momentum. A
+// worker's step is a millisecond of busy waiting.
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+#include <optional>
+#include <vector>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "lib/telemetry/log.h"
+#include "tests/bench/control_processes.h"
+#include "tests/bench/report.h"
+
+namespace paceline::bench {
+namespace {
+
+constexpr const char* kRule =
+    "Microseconds in the coordinator, from the arrival of a step's last push (decoded, before the "
+    "driver has it) until the last\nworker's release is handed to the transport; `first`: the "
+    "first worker's. `shards`: from sending the commit to the first\nshard until the last one has "
+    "acknowledged. All of a step's steps in between belong to it: policy, ledgers, hand-overs.";
+
+struct Options {
+  std::string json_path = JsonPathFromEnvironment();
+  uint64_t steps = 2000;
+  uint64_t parameters = 100'000;
+};
+
+struct Row {
+  uint32_t workers = 0;
+  size_t steps = 0;
+  double release_p50 = 0, release_p99 = 0, first_p50 = 0, shards_p50 = 0, shards_share = 0;
+};
+
+Row Measure(uint32_t workers, const Options& options) {
+  constexpr size_t kWarmUp = 100;
+  char folder[] = "/tmp/paceline-bench-XXXXXX";
+  if (::mkdtemp(folder) == nullptr) Fail("no folder for sockets");
+  const ControlSetup setup{.workers = workers,
+                           .parameters = options.parameters,
+                           .steps = options.steps + kWarmUp,
+                           .folder = folder};
+  ChildProcess coordinator([&](Line& line) { RunControlCoordinator(setup, line); });
+  ChildProcess shard([&](Line& line) { RunControlShard(setup, line); });
+  std::vector<ChildProcess> peers;
+  for (uint32_t i = 0; i < workers; ++i)
+    peers.emplace_back([&, i](Line& line) { RunControlWorker(setup, i, line); });
+
+  const auto count = coordinator.line().Receive<StepCount>();
+  std::vector<double> release, first, shards;
+  double release_sum = 0, shards_sum = 0;
+  for (uint64_t i = 0; i < count.steps; ++i) {
+    const auto step = coordinator.line().Receive<StepTimes>();
+    if (i < kWarmUp) continue;
+    release.push_back(step.release);
+    first.push_back(step.first_release);
+    shards.push_back(step.shards);
+    release_sum += step.release;
+    shards_sum += step.shards;
+  }
+  std::filesystem::remove_all(folder);
+  if (release.empty()) Fail("no step was measured");
+  return {.workers = workers,
+          .steps = release.size(),
+          .release_p50 = Median(release),
+          .release_p99 = Quantile(release, 0.99),
+          .first_p50 = Median(first),
+          .shards_p50 = Median(shards),
+          .shards_share = shards_sum / release_sum};
+}
+
+std::optional<Options> Parse(int argc, char** argv) {
+  Options options;
+  for (int i = 1; i < argc; i += 2) {
+    const std::string flag = argv[i];
+    const std::string value = i + 1 < argc ? argv[i + 1] : "";
+    if (flag == "--json" && !value.empty()) {
+      options.json_path = value;
+    } else if (flag == "--steps" && std::atoll(value.c_str()) > 0) {
+      options.steps = static_cast<uint64_t>(std::atoll(value.c_str()));
+    } else if (flag == "--parameters" && std::atoll(value.c_str()) > 0) {
+      options.parameters = static_cast<uint64_t>(std::atoll(value.c_str()));
+    } else {
+      return std::nullopt;
+    }
+  }
+  return options;
+}
+
+int Run(int argc, char** argv) {
+  const std::optional<Options> options = Parse(argc, argv);
+  if (!options) {
+    std::cerr << "usage: bench_control [--json FILE] [--steps N] [--parameters N]\n";
+    return 2;
+  }
+  telemetry::ConfigureLog({.program = "bench_control", .level = telemetry::LogLevel::kWarning});
+  std::cout << kRule
+            << fmt::format("\n{} parameters, {} shards.\n\n", options->parameters, kControlShards)
+            << fmt::format("{:>8}{:>8}{:>13}{:>13}{:>11}{:>12}{:>14}\n", "workers", "steps",
+                           "release p50", "release p99", "first p50", "shards p50", "shards' share")
+            << std::flush;
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  for (const uint32_t workers : {1u, 2u, 4u}) {
+    const Row row = Measure(workers, *options);
+    std::cout << fmt::format("{:>8}{:>8}{:>13.0f}{:>13.0f}{:>11.0f}{:>12.0f}{:>13.0f}%\n",
+                             row.workers, row.steps, row.release_p50, row.release_p99,
+                             row.first_p50, row.shards_p50, 100 * row.shards_share)
+              << std::flush;
+    rows.push_back({{"name", "release"},
+                    {"workers", row.workers},
+                    {"release_us_p50", row.release_p50},
+                    {"release_us_p99", row.release_p99},
+                    {"first_release_us_p50", row.first_p50},
+                    {"shards_us_p50", row.shards_p50},
+                    {"shards_share", row.shards_share},
+                    {"parameters", options->parameters},
+                    {"steps", row.steps}});
+  }
+  return WriteRows(rows, options->json_path);
+}
+
+}  // namespace
+}  // namespace paceline::bench
+
+int main(int argc, char** argv) { return paceline::bench::Run(argc, argv); }

@@ -1,0 +1,115 @@
+// The shard and the workers of bench_control.
+#include <chrono>
+#include <utility>
+#include <vector>
+
+#include "lib/rpc/allocator.h"
+#include "lib/rpc/grpc_parameter_client.h"
+#include "lib/rpc/shard_session.h"
+#include "lib/rpc/worker_session.h"
+#include "lib/telemetry/clock.h"
+#include "ps-server/driver/shard_host.h"
+#include "ps-server/service/grpc_server.h"
+#include "ps-server/service/shard_service.h"
+#include "tests/bench/control_processes.h"
+#include "worker/loop/loop.h"
+
+namespace paceline::bench {
+namespace {
+
+constexpr Duration kConnectTimeout = std::chrono::seconds(30);
+constexpr Duration kCompute = std::chrono::milliseconds(1);
+
+void FailIfNot(const Status& status) {
+  if (!status.ok()) Fail(Message(status).c_str());
+}
+
+// Keeps a processor busy for as long as a step of a small model.
+class BusyTrainer final : public worker::Trainer {
+ public:
+  explicit BusyTrainer(uint64_t parameters)
+      : layout_(store::Layout::Create({{"w", {static_cast<int64_t>(parameters)}}}).value()),
+        parameters_(layout_.total_bytes()),
+        push_(layout_.total_bytes()) {}
+
+  const store::Layout& layout() const override { return layout_; }
+  uint64_t train_samples() const override { return 1 << 20; }
+  std::span<std::byte> parameters() override { return parameters_; }
+  std::span<const std::byte> push() const override { return push_; }
+  StatusOr<worker::StepResult> Step(std::span<const protocol::SampleRange> ranges) override {
+    const Time end = telemetry::SteadyNow() + kCompute;
+    while (telemetry::SteadyNow() < end) {
+    }
+    worker::StepResult result{.loss = 1};
+    for (const protocol::SampleRange& range : ranges) result.samples += range.size();
+    return result;
+  }
+  StatusOr<worker::Evaluation> Evaluate() override { return FailedPrecondition("no such set"); }
+
+ private:
+  const store::Layout layout_;
+  std::vector<std::byte> parameters_;
+  std::vector<std::byte> push_;
+};
+
+class GrpcSession final : public worker::Session {
+ public:
+  explicit GrpcSession(std::unique_ptr<rpc::CoordinatorSession> session)
+      : session_(std::move(session)) {}
+  Status Send(const protocol::WorkerMessage& message) override { return session_->Send(message); }
+  StatusOr<protocol::WorkerOrder> Receive(Duration timeout) override {
+    return session_->Receive(timeout);
+  }
+  void Close() override { session_->Close(); }
+
+ private:
+  const std::unique_ptr<rpc::CoordinatorSession> session_;
+};
+
+worker::Connector ConnectorTo(const std::string& address) {
+  return {.connect = [address]() -> StatusOr<std::unique_ptr<worker::Session>> {
+            PACELINE_ASSIGN_OR_RETURN(auto session,
+                                      rpc::CoordinatorSession::Connect(address, kConnectTimeout));
+            return std::make_unique<GrpcSession>(std::move(session));
+          },
+          .open_shards =
+              [](const Generation& generation, const std::vector<protocol::ShardAddress>& shards) {
+                return rpc::OpenParameterClient({.generation = generation, .shards = shards});
+              }};
+}
+
+}  // namespace
+
+void RunControlShard(const ControlSetup& setup, Line&) {
+  rpc::TuneAllocator();
+  auto session = rpc::ShardSession::Connect(setup.Address("coordinator"), kConnectTimeout);
+  FailIfNot(session.status());
+  ps::ShardHost host(
+      [&](const protocol::ShardMessage& message) { (void)(*session)->Send(message); });
+  ps::ShardService service(host);
+  const auto server =
+      ps::GrpcServer::Start({.address = setup.Address("shard"), .services = {&service}});
+  FailIfNot(server.status());
+  FailIfNot((*session)->Send(protocol::Register{ShardId(1), (*server)->address()}));
+  while (true) {
+    StatusOr<protocol::ShardOrder> order = (*session)->Receive(Seconds(1));
+    if (order.ok() && std::holds_alternative<protocol::StopShard>(*order)) return;
+    if (order.ok()) {
+      host.Order(*std::move(order));
+    } else if (order.status().code() == StatusCode::kDeadlineExceeded) {
+      (void)(*session)->Send(protocol::ShardHeartbeat{});
+    } else {
+      return;
+    }
+  }
+}
+
+void RunControlWorker(const ControlSetup& setup, uint32_t index, Line&) {
+  rpc::TuneAllocator();
+  BusyTrainer trainer(setup.parameters);
+  worker::Loop loop({.worker = WorkerId(index), .now = telemetry::SteadyNow},
+                    ConnectorTo(setup.Address("coordinator")), &trainer);
+  FailIfNot(loop.Run().status());
+}
+
+}  // namespace paceline::bench
