@@ -23,7 +23,7 @@ namespace paceline::rpc {
 
 // A chunk of this size keeps slices in the processor's cache, and is large enough to hide the cost
 // of a message.
-inline constexpr uint64_t kChunkBytes = 1 << 20;
+inline constexpr uint64_t kChunkBytes = 1 << 19;
 
 enum class ChunkKind { kPush = 1, kFill = 2, kPullAnswer = 3 };
 

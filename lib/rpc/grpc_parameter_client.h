@@ -17,7 +17,7 @@ struct GrpcParameterClientOptions {
   Generation generation;
   std::vector<protocol::ShardAddress> shards;  // All, in rank order.
   Duration timeout = Seconds(60);  // Of one attempt, on all shards together; then DeadlineExceeded.
-  uint64_t chunk_bytes = 1 << 20;  // At least 1.
+  uint64_t chunk_bytes = 1 << 19;  // At least 1.
   ChannelOptions channel;
 };
 
