@@ -1,8 +1,7 @@
-#include "lib/coordination/small_world.h"
-
 #include <algorithm>
 #include <utility>
 
+#include "lib/coordination/small_world.h"
 #include "lib/coordination/testing.h"
 #include "lib/sync/checked_policy.h"
 #include "lib/sync/policy_factory.h"
@@ -169,7 +168,14 @@ void SmallWorld::Push(uint64_t index, const protocol::Released& released, bool i
   protocol::PushDone done;
   done.generation = CoordinatorOptions().generation;
   done.sequence = process.sequence;
+  // What all shards have published already may not have come to the coordinator's ears.
   done.based_on = released.version;
+  if (released.exactness == sync::Exactness::kAtLeast) {
+    Version newest = Version(UINT64_MAX);
+    for (const ShardModel& shard : shards_)
+      newest = std::min(newest, Version(shard.versions.size() - 1));
+    done.based_on = std::max(done.based_on, newest);
+  }
   done.leases = {released.lease.id};
   done.samples = Samples(released.lease.ranges);
   const int times = options_.sends_duplicates && index == 0 ? 2 : 1;

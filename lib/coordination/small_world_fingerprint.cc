@@ -1,7 +1,6 @@
-#include "lib/coordination/small_world.h"
-
 #include <algorithm>
 
+#include "lib/coordination/small_world.h"
 #include "lib/sync/checked_policy.h"
 #include "lib/sync/first_k.h"
 #include "lib/sync/ssp.h"
@@ -77,6 +76,9 @@ std::string SmallWorld::Fingerprint() const {
     for (const Fact& fact : queue) {
       const auto* said = std::get_if<WorkerSaid>(&fact);
       text += fmt::format(" {}", said == nullptr ? 99 : said->message.index());
+      const auto* push =
+          said == nullptr ? nullptr : std::get_if<protocol::PushDone>(&said->message);
+      if (push != nullptr) text += fmt::format("{}", push->based_on);
     }
   }
   return text + fmt::format("|{} {} {} {} {}", options_.worker_crashes, options_.shard_crashes,

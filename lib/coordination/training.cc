@@ -1,5 +1,7 @@
 #include "lib/coordination/training.h"
 
+#include <algorithm>
+
 #include "lib/coordination/asking.h"
 
 namespace paceline::coordination {
@@ -31,7 +33,7 @@ std::string JudgePush(const JobState& job, WorkerId worker, const PushDone& done
   if (done.samples == 0 || done.samples != leased) {
     return fmt::format("push has {} samples, want the {} of its leases", done.samples, leased);
   }
-  if (done.based_on > job.commits.published())
+  if (done.based_on > job.commits.decided())
     return fmt::format("push is based on unpublished {}", done.based_on);
   return "";
 }
@@ -79,10 +81,13 @@ void OnPushDone(Turn turn, ConnectionId connection, const PushDone& done) {
     return Expel(turn, connection, wrong);
   }
   Remember(job.workers[session->worker], done);
+  // A worker can have pulled a version before the last shard's word of it is here. For the policy
+  // there are only versions that it was told of.
+  const Version based_on = std::min(done.based_on, job.commits.published());
   job.pushes.Arrive(
-      Push{id, done.based_on, done.samples, done.correct, done.gradient.loss, done.leases, 0});
-  Ask(turn, sync::PushArrived{session->worker, done.sequence, done.based_on, done.steps,
-                              done.samples, done.timing, done.gradient, done.signals});
+      Push{id, based_on, done.samples, done.correct, done.gradient.loss, done.leases, 0});
+  Ask(turn, sync::PushArrived{session->worker, done.sequence, based_on, done.steps, done.samples,
+                              done.timing, done.gradient, done.signals});
 }
 
 void OnAbandoned(Turn turn, ConnectionId connection, const protocol::Abandoned& abandoned) {
