@@ -4,6 +4,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -44,6 +45,14 @@ class BidiSession final : public grpc::ClientBidiReactor<Out, In> {
     return OkStatus();
   }
 
+  // From now on `take` is asked first, on gRPC's thread, in order; what it refuses is kept for
+  // Receive. It must not block. Call before anything can come in. Once Close has returned, it is
+  // not called any more.
+  void HandTo(std::function<bool(const In&)> take) {
+    std::lock_guard lock(mutex_);
+    take_ = std::move(take);
+  }
+
   // Everything received before the end is handed out first.
   StatusOr<In> Receive(Duration timeout) {
     std::unique_lock lock(mutex_);
@@ -71,20 +80,21 @@ class BidiSession final : public grpc::ClientBidiReactor<Out, In> {
   }
 
   void OnReadDone(bool ok) override {
+    const bool is_taken = ok && Take();
     {
       std::lock_guard lock(mutex_);
       if (ok) {
-        received_.push_back(std::move(incoming_));
+        if (!is_taken) received_.push_back(std::move(incoming_));
         incoming_ = In();
         this->StartRead(&incoming_);
       } else {
         is_reading_ = false;
       }
     }
-    if (ok) {
-      changed_.notify_all();
-    } else {
+    if (!ok) {
       this->RemoveHold();
+    } else if (!is_taken) {
+      changed_.notify_all();
     }
   }
 
@@ -111,6 +121,16 @@ class BidiSession final : public grpc::ClientBidiReactor<Out, In> {
  private:
   BidiSession() = default;
 
+  // Without the lock: what takes a message may send one.
+  bool Take() {
+    std::function<bool(const In&)> take;
+    {
+      std::lock_guard lock(mutex_);
+      take = take_;
+    }
+    return take && take(incoming_);
+  }
+
   Status EndStatus() const {
     if (is_closing_) return Cancelled("session is closed");
     if (!end_ || end_->ok()) return Unavailable("session was ended by the peer");
@@ -120,7 +140,8 @@ class BidiSession final : public grpc::ClientBidiReactor<Out, In> {
   grpc::ClientContext context_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  In incoming_;
+  std::function<bool(const In&)> take_;
+  In incoming_;               // A read's, or of what handles it.
   std::deque<Out> outgoing_;  // The first one is being written.
   std::deque<In> received_;
   bool is_closing_ = false;

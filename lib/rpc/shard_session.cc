@@ -35,6 +35,13 @@ Status ShardSession::Send(const protocol::ShardMessage& message) {
   return state_->session->Send(Encode(message));
 }
 
+void ShardSession::HandTo(std::function<bool(const protocol::ShardOrder&)> take) {
+  state_->session->HandTo([take = std::move(take)](const v1::ShardOrder& order) {
+    const StatusOr<protocol::ShardOrder> decoded = Decode(order);
+    return decoded.ok() && take(*decoded);  // Receive tells what is wrong with it.
+  });
+}
+
 StatusOr<protocol::ShardOrder> ShardSession::Receive(Duration timeout) {
   PACELINE_ASSIGN_OR_RETURN(const v1::ShardOrder order, state_->session->Receive(timeout));
   return Decode(order);

@@ -2,6 +2,7 @@
 // > 0.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -24,6 +25,10 @@ class ShardSession {
   // Queues in order of the calls; never blocks. Unavailable or Cancelled when the session has
   // ended.
   Status Send(const protocol::ShardMessage& message);
+  // From now on each order is offered to `take` first, in order, on a thread of the transport,
+  // which it must not block; those it refuses (false) come out of Receive. Call before Register is
+  // sent. Once Close has returned, it is not called any more.
+  void HandTo(std::function<bool(const protocol::ShardOrder&)> take);
   // The next order. DeadlineExceeded after `timeout`; when the session has ended and all that was
   // received is handed out: Cancelled after Close, the coordinator's reason if it gave one,
   // otherwise Unavailable.

@@ -207,6 +207,28 @@ TEST_F(CoordinatorServiceTest, ShardRegistersObeysAndLeaves) {
   sessions_.AwaitNote("s1 gone");
 }
 
+TEST_F(CoordinatorServiceTest, OrdersGoToWhoTakesThemAndTheRestToReceive) {
+  const auto session = *rpc::ShardSession::Connect(server_->address(), Seconds(30));
+  std::vector<WorkerId> taken;
+  session->HandTo([&](const protocol::ShardOrder& order) {
+    const auto* open = std::get_if<protocol::Open>(&order);
+    if (open != nullptr) taken.push_back(open->worker);
+    return open != nullptr;
+  });
+  ASSERT_TRUE(session->Send(protocol::Register{ShardId(1), "unix:/tmp/s1"}).ok());
+  sessions_.AwaitNote("s1 at unix:/tmp/s1");
+  sessions_.shards[0]->Send(protocol::Open{WorkerId(2), Incarnation(3)});
+  sessions_.shards[0]->Send(protocol::StopShard{});
+  sessions_.shards[0]->Send(protocol::Open{WorkerId(4), Incarnation(1)});
+  sessions_.shards[0]->Close();
+  const auto order = session->Receive(Seconds(60));
+  ASSERT_TRUE(order.ok());
+  EXPECT_TRUE(std::holds_alternative<protocol::StopShard>(*order));
+  EXPECT_FALSE(session->Receive(Seconds(60)).ok());
+  session->Close();
+  EXPECT_EQ(taken, (std::vector<WorkerId>{WorkerId(2), WorkerId(4)}));
+}
+
 TEST_F(CoordinatorServiceTest, ShardThatDoesNotRegisterIsRefused) {
   const auto session = *rpc::ShardSession::Connect(server_->address(), Seconds(30));
   ASSERT_TRUE(session->Send(protocol::Opened{}).ok());

@@ -90,18 +90,18 @@ void RunControlShard(const ControlSetup& setup, Line&) {
   const auto server =
       ps::GrpcServer::Start({.address = setup.Address("shard"), .services = {&service}});
   FailIfNot(server.status());
+  (*session)->HandTo([&host](const protocol::ShardOrder& order) {
+    if (std::holds_alternative<protocol::StopShard>(order)) return false;
+    host.Order(order);
+    return true;
+  });
   FailIfNot((*session)->Send(protocol::Register{ShardId(1), (*server)->address()}));
   while (true) {
-    StatusOr<protocol::ShardOrder> order = (*session)->Receive(Seconds(1));
-    if (order.ok() && std::holds_alternative<protocol::StopShard>(*order)) return;
-    if (order.ok()) {
-      host.Order(*std::move(order));
-    } else if (order.status().code() == StatusCode::kDeadlineExceeded) {
-      (void)(*session)->Send(protocol::ShardHeartbeat{});
-    } else {
-      return;
-    }
+    const StatusOr<protocol::ShardOrder> order = (*session)->Receive(Seconds(1));
+    if (order.ok() || order.status().code() != StatusCode::kDeadlineExceeded) break;
+    (void)(*session)->Send(protocol::ShardHeartbeat{});
   }
+  (*session)->Close();
 }
 
 void RunControlWorker(const ControlSetup& setup, uint32_t index, Line&) {
