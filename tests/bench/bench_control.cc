@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
+#include <numeric>
 #include <optional>
 #include <vector>
 
@@ -39,41 +40,45 @@ struct Row {
   double release_p50 = 0, release_p99 = 0, first_p50 = 0, shards_p50 = 0, shards_share = 0;
 };
 
+// One job from birth to end; its processes are gone when this returns.
+std::vector<StepTimes> RunJob(const ControlSetup& setup) {
+  ChildProcess coordinator([&](Line& line) { RunControlCoordinator(setup, line); });
+  ChildProcess shard([&](Line& line) { RunControlShard(setup, line); });
+  std::vector<ChildProcess> workers;
+  for (uint32_t i = 0; i < setup.workers; ++i)
+    workers.emplace_back([&, i](Line& line) { RunControlWorker(setup, i, line); });
+  std::vector<StepTimes> steps(coordinator.line().Receive<StepCount>().steps);
+  for (StepTimes& step : steps) step = coordinator.line().Receive<StepTimes>();
+  return steps;
+}
+
 Row Measure(uint32_t workers, const Options& options) {
   constexpr size_t kWarmUp = 100;
   char folder[] = "/tmp/paceline-bench-XXXXXX";
   if (::mkdtemp(folder) == nullptr) Fail("no folder for sockets");
-  const ControlSetup setup{.workers = workers,
-                           .parameters = options.parameters,
-                           .steps = options.steps + kWarmUp,
-                           .folder = folder};
-  ChildProcess coordinator([&](Line& line) { RunControlCoordinator(setup, line); });
-  ChildProcess shard([&](Line& line) { RunControlShard(setup, line); });
-  std::vector<ChildProcess> peers;
-  for (uint32_t i = 0; i < workers; ++i)
-    peers.emplace_back([&, i](Line& line) { RunControlWorker(setup, i, line); });
-
-  const auto count = coordinator.line().Receive<StepCount>();
+  std::vector<StepTimes> steps = RunJob({.workers = workers,
+                                         .parameters = options.parameters,
+                                         .steps = options.steps + kWarmUp,
+                                         .folder = folder});
+  std::filesystem::remove_all(folder);
+  if (steps.size() <= kWarmUp) Fail("no step was measured");
+  steps.erase(steps.begin(), steps.begin() + kWarmUp);
   std::vector<double> release, first, shards;
-  double release_sum = 0, shards_sum = 0;
-  for (uint64_t i = 0; i < count.steps; ++i) {
-    const auto step = coordinator.line().Receive<StepTimes>();
-    if (i < kWarmUp) continue;
+  for (const StepTimes& step : steps) {
     release.push_back(step.release);
     first.push_back(step.first_release);
     shards.push_back(step.shards);
-    release_sum += step.release;
-    shards_sum += step.shards;
   }
-  std::filesystem::remove_all(folder);
-  if (release.empty()) Fail("no step was measured");
+  const auto sum = [](const std::vector<double>& all) {
+    return std::accumulate(all.begin(), all.end(), 0.0);
+  };
   return {.workers = workers,
-          .steps = release.size(),
+          .steps = steps.size(),
           .release_p50 = Median(release),
           .release_p99 = Quantile(release, 0.99),
           .first_p50 = Median(first),
           .shards_p50 = Median(shards),
-          .shards_share = shards_sum / release_sum};
+          .shards_share = sum(shards) / sum(release)};
 }
 
 std::optional<Options> Parse(int argc, char** argv) {
