@@ -19,7 +19,8 @@ struct RetryPolicy {
   Duration backoff_min = Seconds(0.05);  // Before the second attempt; doubles with each one more...
   Duration backoff_max = Seconds(2);     // ...up to this.
   // The other side is well and asks to wait a moment (ResourceExhausted): a staging slot whose push
-  // is answered already, by an order still on its way. A count and a pace of their own: 12 s in all.
+  // is answered already, by an order still on its way. A count and a pace of their own: 12 s in
+  // all.
   uint32_t busy_attempts_max = 60;
   Duration busy_backoff_min = Seconds(0.001);
   Duration busy_backoff_max = Seconds(0.25);
@@ -28,16 +29,14 @@ struct RetryPolicy {
 using Sleeper = std::function<void(Duration)>;
 Sleeper ThreadSleeper();  // Blocks the calling thread.
 
-// Unavailable, DeadlineExceeded and Aborted; everything else but IsBusy stays as it is, however often it is
-// asked.
+// Unavailable, DeadlineExceeded and Aborted; everything else but IsBusy stays as it is, however
+// often it is asked.
 inline bool IsRetryable(const Status& status) {
   return status.code() == StatusCode::kUnavailable ||
          status.code() == StatusCode::kDeadlineExceeded || status.code() == StatusCode::kAborted;
 }
 
-inline bool IsBusy(const Status& status) {
-  return status.code() == StatusCode::kResourceExhausted;
-}
+inline bool IsBusy(const Status& status) { return status.code() == StatusCode::kResourceExhausted; }
 
 inline const Status& StatusOf(const Status& status) { return status; }
 template <class T>
