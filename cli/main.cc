@@ -1,4 +1,5 @@
 #include <cstdio>
+#include <exception>
 #include <string_view>
 
 #include <CLI/CLI.hpp>
@@ -44,9 +45,7 @@ void AddOverrides(CLI::App* command, std::vector<std::string>* overrides) {
       ->allow_extra_args(false);
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int Main(int argc, char** argv) {
   CLI::App app(kAbout, "paceline");
   app.footer(kFooter);
   app.require_subcommand(1);
@@ -96,4 +95,15 @@ int main(int argc, char** argv) {
   }
   if (run_command->parsed()) return paceline::commands::Run(run);
   return paceline::commands::Validate(validate);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return Main(argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "paceline: %s\n", error.what());
+    return paceline::process::kExitFailed;
+  }
 }

@@ -58,9 +58,10 @@ Command LaunchCommand(const LaunchOptions& options, const JobFolder& folder,
   // Workers of one machine share its cores.
   if (!is_server) command.environment = {{"OMP_NUM_THREADS", "1"}};
   if (const auto extras = options.extras.find(start.role); extras != options.extras.end()) {
-    for (const auto& [name, value] : extras->second.environment) {
-      std::erase_if(command.environment, [&](const auto& own) { return own.first == name; });
-      command.environment.emplace_back(name, value);
+    for (const auto& variable : extras->second.environment) {
+      std::erase_if(command.environment,
+                    [&](const auto& own) { return own.first == variable.first; });
+      command.environment.push_back(variable);
     }
     Append(command.arguments, extras->second.arguments);
   }
