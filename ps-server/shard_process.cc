@@ -21,9 +21,9 @@ using telemetry::LogLevel;
 constexpr Duration kConnectTimeout = std::chrono::seconds(60);
 constexpr Duration kHeartbeatPeriod = std::chrono::seconds(1);
 
-// Hands orders to the host until the coordinator says stop.
-Status Obey(rpc::ShardSession& session, ShardHost& host,
-            const std::atomic<bool>& is_asked_to_stop) {
+// Says that this shard lives until the coordinator says stop, which is the only order that comes
+// out of the session.
+Status WaitForStop(rpc::ShardSession& session, const std::atomic<bool>& is_asked_to_stop) {
   while (!is_asked_to_stop) {
     StatusOr<protocol::ShardOrder> order = session.Receive(kHeartbeatPeriod);
     if (!order.ok() && order.status().code() == StatusCode::kDeadlineExceeded) {
@@ -31,8 +31,7 @@ Status Obey(rpc::ShardSession& session, ShardHost& host,
       continue;
     }
     if (!order.ok()) return Unavailable("coordinator lost: {}", Message(order.status()));
-    if (std::holds_alternative<protocol::StopShard>(*order)) return OkStatus();
-    host.Order(*std::move(order));
+    return OkStatus();
   }
   return OkStatus();
 }
@@ -61,6 +60,11 @@ Status RunShard(const Options& options, const job::TrainingJob&) {
            .routes = {telemetry::MetricsRoute(metrics), telemetry::HealthRoute(),
                       telemetry::ReadinessRoute([] { return OkStatus(); })}}));
   PACELINE_RETURN_IF_ERROR(WriteHttpPort(options.http_port_file, endpoint->port()));
+  session->HandTo([&host](const protocol::ShardOrder& order) {
+    if (std::holds_alternative<protocol::StopShard>(order)) return false;
+    host.Order(order);
+    return true;
+  });
   PACELINE_RETURN_IF_ERROR(
       session->Send(protocol::Register{ShardId(options.rank), server->address()}));
   Log(LogLevel::kInfo, "serving a shard", {{"rank", options.rank}, {"address", server->address()}});
@@ -70,7 +74,8 @@ Status RunShard(const Options& options, const job::TrainingJob&) {
     is_asked_to_stop = true;
     session->Close();
   });
-  const Status end = Obey(*session, host, is_asked_to_stop);
+  const Status end = WaitForStop(*session, is_asked_to_stop);
+  session->Close();  // Nothing is handed to the host any more.
   endpoint->Stop();
   server->Stop(std::chrono::seconds(2));
   return is_asked_to_stop ? OkStatus() : end;

@@ -4,6 +4,7 @@
 #include "lib/process/exit.h"
 #include "lib/process/read_file.h"
 #include "lib/process/termination.h"
+#include "lib/rpc/allocator.h"
 #include "lib/telemetry/clock.h"
 #include "lib/telemetry/log.h"
 #include "worker/connections.h"
@@ -51,6 +52,7 @@ Status Run(const Options& options) {
 }  // namespace paceline::worker
 
 int main(int argc, char** argv) {
+  paceline::rpc::TuneAllocator();
   paceline::worker::Options options;
   CLI::App app("Computes gradients of a training job; as evaluator, evaluates published versions.",
                "paceline-worker");
