@@ -43,7 +43,8 @@ Prepared Prepare(const Command& command) {
   return prepared;
 }
 
-[[noreturn]] void BecomeChild(const Prepared& prepared, int log, int failure_pipe, pid_t parent) {
+[[noreturn]] void BecomeChild(const Prepared& prepared, int log, int failure_pipe, pid_t parent,
+                              int niceness) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(127);  // The parent died before the line above.
   sigset_t none;
@@ -54,6 +55,7 @@ Prepared Prepare(const Command& command) {
   dup2(null, STDIN_FILENO);
   dup2(log, STDOUT_FILENO);
   dup2(log, STDERR_FILENO);
+  if (niceness > 0) (void)!nice(niceness);
   execve(prepared.arguments[0], prepared.arguments.data(), prepared.environment.data());
   const int error = errno;
   (void)!write(failure_pipe, &error, sizeof error);
@@ -73,7 +75,7 @@ StatusOr<Child> Child::Start(const Command& command) {
   const Prepared prepared = Prepare(command);
   const pid_t parent = getpid();
   const pid_t pid = fork();
-  if (pid == 0) BecomeChild(prepared, log, failure_pipe[1], parent);
+  if (pid == 0) BecomeChild(prepared, log, failure_pipe[1], parent, command.niceness);
   const int fork_error = errno;
   close(log);
   close(failure_pipe[1]);

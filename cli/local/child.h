@@ -16,6 +16,7 @@ struct Command {
   std::vector<std::pair<std::string, std::string>>
       environment;       // Beside what this process has; wins.
   std::string log_path;  // stdout and stderr are appended here.
+  int niceness = 0;      // Added to this process's own; at least 0.
 };
 
 // How a process ended.

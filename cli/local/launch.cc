@@ -3,6 +3,8 @@
 namespace paceline::local {
 namespace {
 
+constexpr int kWorkerNiceness = 5;
+
 using Arguments = std::vector<std::string>;
 
 void Append(Arguments& to, const Arguments& more) { to.insert(to.end(), more.begin(), more.end()); }
@@ -55,8 +57,12 @@ Command LaunchCommand(const LaunchOptions& options, const JobFolder& folder,
                   .environment = {},
                   .log_path = folder.LogFile(start.name)};
   Append(command.arguments, {"--termination-message", folder.LastWordFile(start.name)});
-  // Workers of one machine share its cores.
-  if (!is_server) command.environment = {{"OMP_NUM_THREADS", "1"}};
+  if (!is_server) {
+    // Workers of one machine share its cores, and give way to the parameter server: while it has
+    // work, most of them wait for it.
+    command.environment = {{"OMP_NUM_THREADS", "1"}};
+    command.niceness = kWorkerNiceness;
+  }
   if (const auto extras = options.extras.find(start.role); extras != options.extras.end()) {
     for (const auto& variable : extras->second.environment) {
       std::erase_if(command.environment,

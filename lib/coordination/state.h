@@ -123,10 +123,11 @@ struct Turn {
   void Send(ConnectionId to, protocol::WorkerOrder order) const {
     effects.push_back(SendWorker{to, std::move(order)});
   }
-  // Each order to every shard in rank order.
+  // Each order to every shard. The coordinator's own, rank 0, comes last: it may act on it at once,
+  // and the others need not wait for that.
   void SendShards(const CommitProgress::Orders& orders) const {
     for (const protocol::ShardOrder& order : orders) {
-      for (uint64_t rank = 0; rank < job.options.shards; ++rank)
+      for (uint64_t rank = job.options.shards; rank-- > 0;)
         effects.push_back(SendShard{ShardId(rank), order});
     }
   }

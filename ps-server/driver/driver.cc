@@ -22,15 +22,16 @@ Driver::Driver(DriverOptions options, DriverMetrics* metrics)
       metrics_(metrics),
       coordinator_(options_.coordination),
       meter_(options_.coordination.epochs_max, options_.coordination.steps_max),
-      thread_([this] { Run(); }) {}
+      timer_([this] { RunTimer(); }) {}
 
 Driver::~Driver() {
   {
-    std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
     is_stopping_ = true;
+    wake_.notify_all();
+    wake_.wait(lock, [this] { return !is_at_work_; });
   }
-  wake_.notify_all();
-  thread_.join();
+  timer_.join();
   if (saver_.joinable()) saver_.join();
 }
 
@@ -101,13 +102,14 @@ std::optional<coordination::Finished> Driver::WaitFinished(Duration timeout) {
   return finished_;
 }
 
-void Driver::Post(coordination::Fact fact) {
+void Driver::Post(coordination::Fact fact, By by) {
   const Time now = SteadyNow();
-  {
-    std::lock_guard lock(mutex_);
-    inputs_.push_back({std::move(fact), now});
-  }
-  wake_.notify_one();
+  std::unique_lock lock(mutex_);
+  if (is_stopping_) return;
+  inputs_.push_back({std::move(fact), now});
+  if (is_at_work_) return;  // Whoever it is takes this one along.
+  if (by == By::kCaller) return Work(lock);
+  wake_.notify_all();
 }
 
 std::optional<Time> Driver::NextDeadline() const {
@@ -120,34 +122,50 @@ std::optional<Time> Driver::NextDeadline() const {
   return next;
 }
 
-void Driver::Run() {
+void Driver::Work(std::unique_lock<std::mutex>& lock) {
+  is_at_work_ = true;
+  do {
+    WorkOnce(lock);
+  } while (!inputs_.empty() && !is_stopping_);
+  is_at_work_ = false;
+  deadline_ = NextDeadline();
+  if (is_stopping_ || (deadline_ && *deadline_ < timer_until_)) wake_.notify_all();
+}
+
+void Driver::WorkOnce(std::unique_lock<std::mutex>& lock) {
+  std::deque<Input> inputs = std::exchange(inputs_, {});
+  lock.unlock();
+  for (const Input& input : inputs) Process(input.fact, input.arrived);
+  if (const auto due = policy_ ? policy_->Deadline() : std::nullopt; due && *due <= SteadyNow()) {
+    now_ = arrived_ = SteadyNow();
+    TellPolicy(sync::DeadlineReached{});
+    DoAll();
+  }
+  if (const auto due = coordinator_.Deadline(); due && *due <= SteadyNow()) {
+    Process(coordination::DeadlineReached{}, SteadyNow());
+  }
+  has_moved_ = true;
+  if (SteadyNow() >= measured_ + kMeasurePeriod) Measure();
+  lock.lock();
+}
+
+void Driver::RunTimer() {
   std::unique_lock lock(mutex_);
-  while (true) {
-    // A Time counts from the steady clock's own epoch, so a wait for a duration from now is exact
-    // enough.
-    const std::optional<Time> deadline = NextDeadline();
-    const auto has_work = [this] { return is_stopping_ || !inputs_.empty(); };
-    if (deadline) {
-      const Time now = SteadyNow();  // The deadline may be as early as Time can say.
-      wake_.wait_for(lock, *deadline <= now ? Duration::zero() : *deadline - now, has_work);
+  if (!is_at_work_) deadline_ = NextDeadline();
+  while (!is_stopping_) {
+    const bool is_due = deadline_ && *deadline_ <= SteadyNow();
+    if (!is_at_work_ && (is_due || !inputs_.empty())) {
+      Work(lock);
+      continue;
+    }
+    // Whoever is at work tells of an earlier deadline.
+    timer_until_ = deadline_ && !is_due ? *deadline_ : Time::max();
+    if (timer_until_ == Time::max()) {
+      wake_.wait(lock);
     } else {
-      wake_.wait(lock, has_work);
+      wake_.wait_for(lock, timer_until_ - SteadyNow());
     }
-    if (is_stopping_) return;
-    std::deque<Input> inputs = std::exchange(inputs_, {});
-    lock.unlock();
-    for (const Input& input : inputs) Process(input.fact, input.arrived);
-    if (const auto due = policy_ ? policy_->Deadline() : std::nullopt; due && *due <= SteadyNow()) {
-      now_ = arrived_ = SteadyNow();
-      TellPolicy(sync::DeadlineReached{});
-      DoAll();
-    }
-    if (const auto due = coordinator_.Deadline(); due && *due <= SteadyNow()) {
-      Process(coordination::DeadlineReached{}, SteadyNow());
-    }
-    has_moved_ = true;
-    if (SteadyNow() >= measured_ + kMeasurePeriod) Measure();
-    lock.lock();
+    timer_until_ = Time::max();
   }
 }
 

@@ -1,9 +1,9 @@
-// Defines Driver: the one thread that owns the policy and coordination of a job, and does what they
-// decide.
+// Defines Driver: the one owner of a job's policy and coordination, who does what they decide.
 //
 // Facts come in from transports, the policy's deadline, and the thread that saves the model;
-// effects go out to connections. Between a fact and its effects nothing else happens, so a trace of
-// the policy replays exactly.
+// effects go out to connections. One fact is worked on at a time, by the thread that brings it, or
+// by the one that is at work already: no thread has to be woken between a push and its release.
+// Between a fact and its effects nothing else happens, so a trace of the policy replays exactly.
 #pragma once
 
 #include <condition_variable>
@@ -37,7 +37,7 @@ struct DriverOptions {
       fetch;
   // Writes the final model. Called on the same thread.
   std::function<Status(const store::Layout&, const std::vector<std::byte>&)> save;
-  // Makes the policy when training opens with so many workers. Called on the driver thread.
+  // Makes the policy when training opens with so many workers. Called at work on a fact.
   std::function<std::unique_ptr<sync::Policy>(uint32_t workers)> make_policy;
 };
 
@@ -70,8 +70,12 @@ class Driver : public Sessions {
     Time arrived;
   };
 
-  void Post(coordination::Fact fact);
-  void Run();
+  enum class By { kCaller, kTimer };  // Who works on a fact if nobody is at work.
+  void Post(coordination::Fact fact, By by = By::kCaller);
+  // Until there is nothing left to do. Both with the lock held, which is given up meanwhile.
+  void Work(std::unique_lock<std::mutex>& lock);
+  void WorkOnce(std::unique_lock<std::mutex>& lock);
+  void RunTimer();
   void Process(const coordination::Fact& fact, Time arrived);
   void TellPolicy(const sync::Event& event);
   void Enqueue(std::vector<coordination::Effect> effects);
@@ -96,7 +100,7 @@ class Driver : public Sessions {
   const DriverOptions options_;
   DriverMetrics* const metrics_;
 
-  // The driver thread's own.
+  // Of whoever is at work.
   std::unique_ptr<sync::Policy> policy_;  // Null until training opens.
   coordination::Coordinator coordinator_;
   std::vector<protocol::ShardAddress> addresses_;  // Slices are empty until ConfigureShards.
@@ -110,17 +114,20 @@ class Driver : public Sessions {
   std::thread saver_;
 
   mutable std::mutex mutex_;
-  std::condition_variable wake_;
+  std::condition_variable wake_;  // The timer's, and the destructor's.
   std::condition_variable finished_wake_;
   std::deque<Input> inputs_;
   std::map<coordination::ConnectionId, std::shared_ptr<WorkerConnection>> workers_;
   std::map<ShardId, std::shared_ptr<ShardConnection>> shards_;
   std::map<ShardId, std::string> shard_addresses_;
   coordination::ConnectionId next_connection_{1};
+  bool is_at_work_ = false;  // Some thread is in Work.
   bool is_stopping_ = false;
+  std::optional<Time> deadline_;    // As of the last work: when there is some without a fact.
+  Time timer_until_ = Time::max();  // What the timer waits for.
   Progress progress_;
   std::optional<coordination::Finished> finished_;
-  std::thread thread_;  // Last: it uses the rest.
+  std::thread timer_;  // Last: it uses the rest.
 };
 
 }  // namespace paceline::ps

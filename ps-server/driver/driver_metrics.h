@@ -16,7 +16,7 @@
 
 namespace paceline::ps {
 
-// Called on the driver thread; the registry may be read by any.
+// One owner at a time; the registry may be read by any.
 class DriverMetrics {
  public:
   explicit DriverMetrics(telemetry::Metrics* metrics);

@@ -124,7 +124,8 @@ void Driver::Do(const coordination::SaveModel& effect) {
                                 options_.fetch(addresses, version));
       return options_.save(layout, bytes);
     };
-    Post(coordination::ModelSaved{version, Message(save())});
+    // Not by this thread itself: what comes next may have to wait for its end.
+    Post(coordination::ModelSaved{version, Message(save())}, By::kTimer);
   });
 }
 

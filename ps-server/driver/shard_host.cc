@@ -17,6 +17,9 @@ struct Overloaded : Ts... {
 template <class... Ts>
 Overloaded(Ts...) -> Overloaded<Ts...>;
 
+// A slice of this size is committed in less time than it takes to wake a thread up for it.
+constexpr uint64_t kSmallBytes = 512 * 1024;
+
 }  // namespace
 
 ShardHost::ShardHost(std::function<void(protocol::ShardMessage)> report, ShardMetrics* metrics)
@@ -24,40 +27,48 @@ ShardHost::ShardHost(std::function<void(protocol::ShardMessage)> report, ShardMe
 
 ShardHost::~ShardHost() {
   {
-    std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
     is_stopping_ = true;
+    wake_.notify_all();
+    wake_.wait(lock, [this] { return !is_at_work_; });
   }
-  wake_.notify_all();
   thread_.join();
 }
 
 void ShardHost::Order(protocol::ShardOrder order) {
-  {
-    std::lock_guard lock(mutex_);
-    orders_.push_back(std::move(order));
-  }
+  std::unique_lock lock(mutex_);
+  orders_.push_back(std::move(order));
+  if (is_at_work_) return;  // Whoever it is takes this one along.
+  if (is_small_) return Work(lock);
   wake_.notify_one();
 }
 
 void ShardHost::Run() {
-  bool has_failed = false;
   std::unique_lock lock(mutex_);
-  while (true) {
-    wake_.wait(lock, [this] { return is_stopping_ || !orders_.empty(); });
-    if (is_stopping_) return;
+  while (!is_stopping_) {
+    wake_.wait(lock, [this] { return is_stopping_ || (!orders_.empty() && !is_at_work_); });
+    Work(lock);
+  }
+}
+
+void ShardHost::Work(std::unique_lock<std::mutex>& lock) {
+  is_at_work_ = true;
+  while (!orders_.empty() && !is_stopping_) {
     const protocol::ShardOrder order = std::move(orders_.front());
     orders_.pop_front();
     lock.unlock();
     // After one failure the slice is of no more use: going on could commit another set than the
     // other shards.
-    if (!has_failed) {
+    if (!has_failed_) {
       if (const Status status = CarryOut(order); !status.ok()) {
-        has_failed = true;
+        has_failed_ = true;
         report_(protocol::ShardFailed{Message(status)});
       }
     }
     lock.lock();
   }
+  is_at_work_ = false;
+  if (is_stopping_) wake_.notify_all();
 }
 
 Status ShardHost::CarryOut(const protocol::ShardOrder& order) {
@@ -115,6 +126,7 @@ Status ShardHost::Configure(const protocol::Configure& order) {
     std::lock_guard lock(mutex_);
     generation_ = order.generation;
     shard_ = std::move(shard);
+    is_small_ = order.slice.size_bytes() <= kSmallBytes;
     fill_.reset();
     is_open_ = false;
     fences_.clear();

@@ -1,7 +1,7 @@
 // Defines ShardHost: one shard of this process, from Configure to StopShard.
 //
-// Orders are carried out on its own thread, in the order given; transfers come in on transport
-// threads.
+// Orders are carried out one at a time in the order given, on its own thread or, where that is
+// quicker, on the one that brings them; transfers come in on transport threads.
 #pragma once
 
 #include <condition_variable>
@@ -27,13 +27,15 @@ namespace paceline::ps {
 // Thread-safe.
 class ShardHost {
  public:
-  // `report` gets this shard's messages to the coordinator, on the host's thread or a transfer's;
-  // it must not block. `metrics` may be null, and outlives the host.
+  // `report` gets this shard's messages to the coordinator, on the host's thread, a caller's of
+  // Order or a transfer's; it must not block. `metrics` may be null, and outlives the host.
   explicit ShardHost(std::function<void(protocol::ShardMessage)> report,
                      ShardMetrics* metrics = nullptr);
   ~ShardHost();  // Stops the thread; orders not yet carried out are dropped.
 
-  void Order(protocol::ShardOrder order);  // Never blocks.
+  // Carried out in the order given. Blocks for no longer than a small slice takes, if it is one:
+  // the caller then carries the order out.
+  void Order(protocol::ShardOrder order);
 
   // --- Transfers.
   // The shard that serves `generation`. Unavailable before Configure, FailedPrecondition for
@@ -52,6 +54,8 @@ class ShardHost {
 
  private:
   void Run();
+  void Work(
+      std::unique_lock<std::mutex>& lock);  // With the lock held, which is given up meanwhile.
   Status CarryOut(const protocol::ShardOrder& order);
   Status Configure(const protocol::Configure& order);
   Status Open(const protocol::Open& order);
@@ -70,6 +74,9 @@ class ShardHost {
   std::condition_variable wake_;
   std::deque<protocol::ShardOrder> orders_;
   bool is_stopping_ = false;
+  bool is_at_work_ = false;  // Some thread is in Work.
+  bool is_small_ = false;
+  bool has_failed_ = false;  // Of whoever is at work.
   std::optional<Generation> generation_;
   std::shared_ptr<store::Shard> shard_;
   std::optional<FillTurn> fill_;

@@ -105,6 +105,7 @@ void RunControlShard(const ControlSetup& setup, Line&) {
 }
 
 void RunControlWorker(const ControlSetup& setup, uint32_t index, Line&) {
+  (void)!::nice(5);  // As `paceline run` starts them.
   rpc::TuneAllocator();
   BusyTrainer trainer(setup.parameters);
   worker::Loop loop({.worker = WorkerId(index), .now = telemetry::SteadyNow},
