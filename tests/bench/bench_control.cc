@@ -26,7 +26,8 @@ constexpr const char* kRule =
     "Microseconds in the coordinator, from the arrival of a step's last push (decoded, before the "
     "driver has it) until the last\nworker's release is handed to the transport; `first`: the "
     "first worker's. `shards`: from sending the commit to the first\nshard until the last one has "
-    "acknowledged. All of a step's steps in between belong to it: policy, ledgers, hand-overs.";
+    "acknowledged. Policy, ledgers and hand-overs all belong to it. `raw round trip`: a byte to "
+    "another process and back, bare, in turns with\nthe rows.";
 
 struct Options {
   std::string json_path = JsonPathFromEnvironment();
@@ -34,10 +35,29 @@ struct Options {
   uint64_t parameters = 100'000;
 };
 
+// A message to another process and one back, on a machine that has rested a moment: what two
+// wake-ups cost here and now. Every step waits for at least one such round trip, to the shard.
+double RoundTripMicroseconds() {
+  constexpr int kRounds = 300;
+  ChildProcess echo([](Line& line) {
+    for (int i = 0; i < kRounds; ++i) line.Send(line.Receive<int>());
+  });
+  std::vector<double> times;
+  for (int i = 0; i < kRounds; ++i) {
+    ::usleep(2000);
+    const double begin = SteadySeconds();
+    echo.line().Send(i);
+    (void)echo.line().Receive<int>();
+    times.push_back(1e6 * (SteadySeconds() - begin));
+  }
+  return Median(times);
+}
+
 struct Row {
   uint32_t workers = 0;
   size_t steps = 0;
-  double release_p50 = 0, release_p99 = 0, first_p50 = 0, shards_p50 = 0, shards_share = 0;
+  double release_p50 = 0, release_p99 = 0, first_p50 = 0, shards_p50 = 0, shards_share = 0,
+         round_trip_p50 = 0;
 };
 
 // One job from birth to end; its processes are gone when this returns.
@@ -54,6 +74,7 @@ std::vector<StepTimes> RunJob(const ControlSetup& setup) {
 
 Row Measure(uint32_t workers, const Options& options) {
   constexpr size_t kWarmUp = 100;
+  const double round_trip = RoundTripMicroseconds();
   char folder[] = "/tmp/paceline-bench-XXXXXX";
   if (::mkdtemp(folder) == nullptr) Fail("no folder for sockets");
   std::vector<StepTimes> steps = RunJob({.workers = workers,
@@ -78,7 +99,8 @@ Row Measure(uint32_t workers, const Options& options) {
           .release_p99 = Quantile(release, 0.99),
           .first_p50 = Median(first),
           .shards_p50 = Median(shards),
-          .shards_share = sum(shards) / sum(release)};
+          .shards_share = sum(shards) / sum(release),
+          .round_trip_p50 = round_trip};
 }
 
 std::optional<Options> Parse(int argc, char** argv) {
@@ -108,15 +130,17 @@ int Run(int argc, char** argv) {
   telemetry::ConfigureLog({.program = "bench_control", .level = telemetry::LogLevel::kWarning});
   std::cout << kRule
             << fmt::format("\n{} parameters, {} shards.\n\n", options->parameters, kControlShards)
-            << fmt::format("{:>8}{:>8}{:>13}{:>13}{:>11}{:>12}{:>14}\n", "workers", "steps",
-                           "release p50", "release p99", "first p50", "shards p50", "shards' share")
+            << fmt::format("{:>8}{:>8}{:>13}{:>13}{:>11}{:>12}{:>15}{:>16}\n", "workers", "steps",
+                           "release p50", "release p99", "first p50", "shards p50", "shards' share",
+                           "raw round trip")
             << std::flush;
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   for (const uint32_t workers : {1u, 2u, 4u}) {
     const Row row = Measure(workers, *options);
-    std::cout << fmt::format("{:>8}{:>8}{:>13.0f}{:>13.0f}{:>11.0f}{:>12.0f}{:>13.0f}%\n",
+    std::cout << fmt::format("{:>8}{:>8}{:>13.0f}{:>13.0f}{:>11.0f}{:>12.0f}{:>14.0f}%{:>16.0f}\n",
                              row.workers, row.steps, row.release_p50, row.release_p99,
-                             row.first_p50, row.shards_p50, 100 * row.shards_share)
+                             row.first_p50, row.shards_p50, 100 * row.shards_share,
+                             row.round_trip_p50)
               << std::flush;
     rows.push_back({{"name", "release"},
                     {"workers", row.workers},
@@ -125,6 +149,7 @@ int Run(int argc, char** argv) {
                     {"first_release_us_p50", row.first_p50},
                     {"shards_us_p50", row.shards_p50},
                     {"shards_share", row.shards_share},
+                    {"round_trip_us_p50", row.round_trip_p50},
                     {"parameters", options->parameters},
                     {"steps", row.steps}});
   }
