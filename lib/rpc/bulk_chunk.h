@@ -82,6 +82,7 @@ class ChunkSequence {
   // unchanged.
   Status Add(const ReceivedChunk& chunk);
   bool is_complete() const { return is_complete_; }
+  uint64_t received_bytes() const { return received_bytes_; }
 
  private:
   uint64_t total_bytes_ = 0;

@@ -167,9 +167,12 @@ StatusOr<Staging> Shard::Stage(const PushId& id) {
   return state_->staging.Stage(id);
 }
 
-StatusOr<std::shared_ptr<const Receipt>> Shard::Seal(const PushId& id, uint64_t ticket) {
-  return state_->staging.Seal(id, ticket);
+StatusOr<std::shared_ptr<const Receipt>> Shard::Seal(const PushId& id, uint64_t ticket,
+                                                     std::optional<Receipt> judged) {
+  return state_->staging.Seal(id, ticket, std::move(judged));
 }
+
+PushJudge Shard::NewJudge() const { return PushJudge(state_->parts); }
 
 Status Shard::Accumulate(const PushId& id, double weight) {
   State& state = *state_;

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -22,6 +23,7 @@
 #include "lib/store/layout.h"
 #include "lib/store/published.h"
 #include "lib/store/push.h"
+#include "lib/store/slice_parts.h"
 
 namespace paceline::store {
 
@@ -57,14 +59,17 @@ class Shard {
   // A place to copy a push into, this slice's part only. The same id again while it is being
   // filled: the newer transfer takes over and the older one's Seal fails with Aborted; so does a
   // later sequence that finds no other slot. ResourceExhausted if all slots of the worker hold
-  // unanswered pushes: soon they will not. OutOfRange for too many workers; FailedPrecondition before Open, and for a
-  // push that was answered several pushes ago. An id of an older incarnation than the worker's
-  // newest: PermissionDenied. A newer incarnation frees the worker's slots that are not
-  // accumulated.
+  // unanswered pushes: soon they will not. OutOfRange for too many workers; FailedPrecondition
+  // before Open, and for a push that was answered several pushes ago. An id of an older incarnation
+  // than the worker's newest: PermissionDenied. A newer incarnation frees the worker's slots that
+  // are not accumulated.
   using Staging = store::Staging;
   StatusOr<Staging> Stage(const PushId& id);
-  // The push is whole. Aborted if it was dropped or another transfer took the slot over.
-  StatusOr<std::shared_ptr<const Receipt>> Seal(const PushId& id, uint64_t ticket);
+  // The push is whole. Aborted if it was dropped or another transfer took the slot over. `judged`
+  // is what a judge of this shard said of exactly these bytes; without it they are all judged here.
+  StatusOr<std::shared_ptr<const Receipt>> Seal(const PushId& id, uint64_t ticket,
+                                                std::optional<Receipt> judged = std::nullopt);
+  PushJudge NewJudge() const;
 
   // --- Orders: one thread at a time.
   // Adds weight x the push to the open sum and frees its slot. NotFound if the push is not staged

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "lib/store/kernels.h"
 
@@ -24,13 +25,27 @@ std::vector<double> BlockSquaredNorms(std::span<const std::byte> bytes, const Sl
   return norms;
 }
 
-Receipt Judge(std::span<const std::byte> push, const SliceParts& parts) {
-  Receipt receipt{BlockSquaredNorms(push, parts), true};
+void PushJudge::See(std::span<const std::byte> push, uint64_t filled_bytes) {
+  for (uint64_t begin = norms_.size() * kBlockBytes; begin < parts_.parameters_end;
+       begin += kBlockBytes) {
+    const uint64_t end = std::min(begin + kBlockBytes, parts_.parameters_end);
+    if (end > filled_bytes) return;
+    norms_.push_back(SquaredNorm(View<float>(push, begin, end)));
+  }
+}
+
+Receipt PushJudge::Finish(std::span<const std::byte> push) {
+  See(push, push.size());
+  Receipt receipt{std::move(norms_), true};
   receipt.is_finite =
       std::all_of(receipt.block_squared_norms.begin(), receipt.block_squared_norms.end(),
                   [](double norm) { return std::isfinite(norm); }) &&
-      std::isfinite(SquaredNorm(View<float>(push, parts.parameters_end, parts.floats_end)));
+      std::isfinite(SquaredNorm(View<float>(push, parts_.parameters_end, parts_.floats_end)));
   return receipt;
+}
+
+Receipt Judge(std::span<const std::byte> push, const SliceParts& parts) {
+  return PushJudge(parts).Finish(push);
 }
 
 }  // namespace paceline::store

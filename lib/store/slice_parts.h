@@ -37,4 +37,17 @@ std::span<T> View(std::span<std::byte> bytes, uint64_t begin, uint64_t end) {
 std::vector<double> BlockSquaredNorms(std::span<const std::byte> bytes, const SliceParts& parts);
 Receipt Judge(std::span<const std::byte> push, const SliceParts& parts);
 
+// Judge in pieces, while a push is coming in: its bytes are still in the cache then. One owner at a
+// time; the same push in every call.
+class PushJudge {
+ public:
+  explicit PushJudge(const SliceParts& parts) : parts_(parts) {}
+  void See(std::span<const std::byte> push, uint64_t filled_bytes);  // So many from the start.
+  Receipt Finish(std::span<const std::byte> push);                   // All are there.
+
+ private:
+  const SliceParts parts_;
+  std::vector<double> norms_;  // Of the blocks seen so far.
+};
+
 }  // namespace paceline::store

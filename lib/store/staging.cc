@@ -37,9 +37,11 @@ StatusOr<Staging> StagingArea::Stage(const PushId& id) {
   }
 }
 
-StatusOr<std::shared_ptr<const Receipt>> StagingArea::Seal(const PushId& id, uint64_t ticket) {
+StatusOr<std::shared_ptr<const Receipt>> StagingArea::Seal(const PushId& id, uint64_t ticket,
+                                                           std::optional<Receipt> judged) {
   std::shared_ptr<const Bytes> bytes;
   std::shared_ptr<const Receipt> receipt;
+  if (judged) receipt = std::make_shared<const Receipt>(*std::move(judged));
   while (true) {
     {
       std::lock_guard lock(mutex_);
@@ -122,9 +124,8 @@ StatusOr<StagingArea::Slot*> StagingArea::ChooseSlot(Worker& worker, const PushI
   }
   if (worker.slots.size() < options_.slots_per_worker) {
     if (worker.slots.empty() && WorkersWithSlots() >= options_.workers_max) {
-      return OutOfRange(
-          "workers with staged pushes: {} are the most allowed, {} is one more",
-          options_.workers_max, id.worker);
+      return OutOfRange("workers with staged pushes: {} are the most allowed, {} is one more",
+                        options_.workers_max, id.worker);
     }
     return &worker.slots.emplace_back();
   }

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -35,7 +36,8 @@ class StagingArea {
 
   // For transfers: as Shard::Stage and Shard::Seal say.
   StatusOr<Staging> Stage(const PushId& id);
-  StatusOr<std::shared_ptr<const Receipt>> Seal(const PushId& id, uint64_t ticket);
+  StatusOr<std::shared_ptr<const Receipt>> Seal(const PushId& id, uint64_t ticket,
+                                                std::optional<Receipt> judged = std::nullopt);
 
   // For orders. A sealed push, which nobody else gets or frees until Finish; null if there is none
   // of this id.

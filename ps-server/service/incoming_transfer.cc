@@ -34,7 +34,9 @@ void IncomingTransfer::Place(std::span<std::byte> bytes) {
 
 Status IncomingTransfer::Add(const rpc::ReceivedChunk& chunk) {
   PACELINE_RETURN_IF_ERROR(sequence_.Add(chunk));
-  return chunk.CopyInto(bytes_);
+  PACELINE_RETURN_IF_ERROR(chunk.CopyInto(bytes_));
+  Arrived(sequence_.received_bytes());
+  return OkStatus();
 }
 
 namespace {
@@ -54,13 +56,21 @@ class IncomingPush final : public IncomingTransfer {
 
   StatusOr<ReceiptPointer> Seal() override {
     PACELINE_RETURN_IF_ERROR(CheckFence(host_, first_));
-    return shard_->Seal({first_.worker, first_.incarnation, first_.sequence}, staging_.ticket);
+    return shard_->Seal({first_.worker, first_.incarnation, first_.sequence}, staging_.ticket,
+                        judge_.Finish(staging_.bytes));
   }
+
+ protected:
+  void Arrived(uint64_t bytes) override { judge_.See(staging_.bytes, bytes); }
 
  private:
   IncomingPush(ShardHost& host, const rpc::ChunkHeader& first, std::shared_ptr<store::Shard> shard,
                store::Staging staging)
-      : host_(host), first_(first), shard_(std::move(shard)), staging_(std::move(staging)) {
+      : host_(host),
+        first_(first),
+        shard_(std::move(shard)),
+        judge_(shard_->NewJudge()),
+        staging_(std::move(staging)) {
     answered_ = staging_.sealed;
     Place(staging_.bytes);
   }
@@ -74,6 +84,7 @@ class IncomingPush final : public IncomingTransfer {
   ShardHost& host_;
   const rpc::ChunkHeader first_;
   const std::shared_ptr<store::Shard> shard_;
+  store::PushJudge judge_;
   const store::Staging staging_;
 };
 

@@ -55,6 +55,7 @@ class IncomingTransfer {
  protected:
   IncomingTransfer() = default;
   void Place(std::span<std::byte> bytes);
+  virtual void Arrived(uint64_t) {}  // So many bytes from the start are in their place.
 
   ReceiptPointer answered_;
 
