@@ -82,6 +82,17 @@ TEST(SummaryTest, JsonIsOneObjectAndTheModelOpensByName) {
   EXPECT_EQ(bytes, 4 * (64 * 64 + 64 + 64 * 10 + 10));
 }
 
+TEST(ModelTest, LiesWhereTheJobsVolumeIsMapped) {
+  const TestFolder folder;
+  const Ended ended = RunToEnd(folder, folder.Write("job.yaml", DigitsManifest()),
+                               {"--set", "spec.training.stop.maxSteps=3", "--set",
+                                "spec.output.volume.persistentVolumeClaim.claimName=trained",
+                                "--volume", "trained=" + folder.path() + "/models"});
+  ASSERT_EQ(ended.code, 0) << ended.err;
+  EXPECT_EQ(ended.summary["model"], folder.path() + "/models/model.safetensors");
+  EXPECT_EQ(ReadModel(folder.path() + "/models/model.safetensors").size(), 4);
+}
+
 TEST(ModelTest, PythonOpensItByName) {
   if (RunCommand("python3 -c 'import safetensors.numpy'") != 0)
     GTEST_SKIP() << "needs Python's safetensors and numpy, which are not installed";
