@@ -1,4 +1,7 @@
 // The policy's decisions, carried out.
+#include <algorithm>
+#include <span>
+
 #include "lib/coordination/asking.h"
 #include "lib/coordination/evaluating.h"
 #include "lib/coordination/finishing.h"
@@ -9,7 +12,19 @@ namespace paceline::coordination {
 
 namespace {
 
-void Carry(Turn turn, const sync::Accumulate& decision) {
+using Later = std::span<const sync::Decision>;  // What the policy decided with this one, after it.
+
+// A commit that follows at once names the push too, and a shard then adds what it lacks: one
+// message less on the way to the release. Not with clipping, where the sum is asked for before the
+// commit.
+bool IsCommittedAtOnce(const JobState& job, Later later) {
+  return !job.options.gradient_clip_norm.has_value() &&
+         std::any_of(later.begin(), later.end(), [](const sync::Decision& decision) {
+           return std::holds_alternative<sync::Commit>(decision);
+         });
+}
+
+void Carry(Turn turn, const sync::Accumulate& decision, Later later) {
   JobState& job = turn.job;
   const Push* push = job.pushes.Accumulate(decision.worker, decision.sequence, decision.weight);
   if (push == nullptr) return;
@@ -17,10 +32,10 @@ void Carry(Turn turn, const sync::Accumulate& decision) {
   WorkerStatus& status = job.workers[decision.worker];
   ++status.accepted;
   status.staleness = job.commits.published().value() - push->based_on.value();
-  turn.Order(protocol::AccumulateOrder{push->id, push->weight});
+  if (!IsCommittedAtOnce(job, later)) turn.Order(protocol::AccumulateOrder{push->id, push->weight});
 }
 
-void Carry(Turn turn, const sync::Drop& decision) {
+void Carry(Turn turn, const sync::Drop& decision, Later) {
   JobState& job = turn.job;
   const std::optional<Push> push = job.pushes.Drop(decision.worker, decision.sequence);
   if (!push.has_value()) return;
@@ -45,7 +60,7 @@ void Carry(Turn turn, const sync::Drop& decision) {
   turn.Order(protocol::DropOrder{push->id});
 }
 
-void Carry(Turn turn, const sync::Commit& decision) {
+void Carry(Turn turn, const sync::Commit& decision, Later) {
   JobState& job = turn.job;
   if (job.pushes.open_sum().empty()) return;
   const Version version = job.commits.decided().Next();
@@ -67,21 +82,21 @@ void Carry(Turn turn, const sync::Commit& decision) {
   turn.SendShards(out);
 }
 
-void Carry(Turn turn, const sync::Release& decision) {
+void Carry(Turn turn, const sync::Release& decision, Later) {
   JobState& job = turn.job;
   if (job.phase != Phase::kTraining || !job.told.contains(decision.worker)) return;
   if (decision.version > job.commits.published()) return job.commits.Hold(decision);
   if (!Send(turn, decision)) Ask(turn, sync::OutOfData{decision.worker});
 }
 
-void Carry(Turn turn, const sync::Offer& decision) {
+void Carry(Turn turn, const sync::Offer& decision, Later) {
   const Session* session = turn.job.membership.FindWorker(decision.worker);
   // An offer is a hint: one that comes too early is of no use, and none is lost.
   if (session == nullptr || decision.version > turn.job.commits.published()) return;
   turn.Send(session->connection, protocol::Offered{decision.version});
 }
 
-void Carry(Turn turn, const sync::Continue& decision) {
+void Carry(Turn turn, const sync::Continue& decision, Later) {
   JobState& job = turn.job;
   const Session* session = job.membership.FindWorker(decision.worker);
   if (session == nullptr || job.phase != Phase::kTraining || !job.told.contains(decision.worker))
@@ -92,12 +107,12 @@ void Carry(Turn turn, const sync::Continue& decision) {
   turn.Send(session->connection, protocol::Continued{decision.assignment, *lease});
 }
 
-void Carry(Turn turn, const sync::Interrupt& decision) {
+void Carry(Turn turn, const sync::Interrupt& decision, Later) {
   const Session* session = turn.job.membership.FindWorker(decision.worker);
   if (session != nullptr) turn.Send(session->connection, protocol::Interrupted{});
 }
 
-void Carry(Turn turn, const sync::Expel& decision) {
+void Carry(Turn turn, const sync::Expel& decision, Later) {
   const Session* session = turn.job.membership.FindWorker(decision.worker);
   if (session == nullptr) return;
   turn.job.membership.Ban(decision.worker);
@@ -108,7 +123,7 @@ void Carry(Turn turn, const sync::Expel& decision) {
 }
 
 // Nothing to roll back to: a checkpoint would be.
-void Carry(Turn turn, const sync::RollBack&) {
+void Carry(Turn turn, const sync::RollBack&, Later) {
   std::string names;
   for (const WorkerId worker : turn.job.nonfinite_workers)
     names += (names.empty() ? "" : ", ") + ToString(worker);
@@ -131,9 +146,10 @@ bool Send(Turn turn, const sync::Release& release) {
 }
 
 void Carry(Turn turn, const std::vector<sync::Decision>& decisions) {
-  for (const sync::Decision& decision : decisions) {
+  const Later all(decisions);
+  for (size_t i = 0; i < all.size(); ++i) {
     if (turn.job.phase == Phase::kOver) return;
-    std::visit([&](const auto& d) { Carry(turn, d); }, decision);
+    std::visit([&](const auto& d) { Carry(turn, d, all.subspan(i + 1)); }, all[i]);
   }
 }
 
