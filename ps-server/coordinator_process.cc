@@ -13,6 +13,7 @@
 #include "lib/telemetry/log.h"
 #include "lib/telemetry/trace_file.h"
 #include "ps-server/driver/driver.h"
+#include "ps-server/driver/own_shard.h"
 #include "ps-server/driver/shard_host.h"
 #include "ps-server/final_model.h"
 #include "ps-server/http_port_file.h"
@@ -30,17 +31,6 @@ using telemetry::Log;
 using telemetry::LogLevel;
 
 constexpr Duration kLookPeriod = std::chrono::seconds(1);
-
-// Shard 0 gets its orders without a network.
-class OwnShard : public ShardConnection {
- public:
-  explicit OwnShard(ShardHost* host) : host_(host) {}
-  void Send(const protocol::ShardOrder& order) override { host_->Order(order); }
-  void Close() override {}
-
- private:
-  ShardHost* host_;
-};
 
 StatusOr<std::vector<std::byte>> Fetch(const Generation& generation,
                                        const std::vector<protocol::ShardAddress>& shards,

@@ -68,7 +68,7 @@ struct Shard::State {
   std::atomic<bool> is_open = false;
   std::shared_ptr<Published> initial;  // Null once open.
 
-  // Of the order thread.
+  // Of orders, which come one at a time.
   struct Answer {
     Version version;
     std::vector<double> block_squared_norms;

@@ -2,7 +2,7 @@
 //
 // It knows no policy, no network and no clock: what counts is decided elsewhere and arrives as
 // orders. Life: Create, fill initial_values(), Open (publishes the first version), then any number
-// of Stage/Seal by transfer threads beside Accumulate/Drop/Commit by the one order thread.
+// of Stage/Seal by transfer threads beside Accumulate/Drop/Commit by whoever carries out orders.
 //
 // Memory, in slices: slots_per_worker for each worker that pushed, two published versions and one
 // in the making, what is pinned or still being read beyond these, one sum, and the optimizer's

@@ -15,7 +15,7 @@
 
 #include "lib/sync/checked_policy.h"
 #include "lib/sync/policy_factory.h"
-#include "ps-server/driver/shard_host.h"
+#include "ps-server/driver/own_shard.h"
 
 namespace paceline::ps {
 namespace {
@@ -52,16 +52,6 @@ class Inbox final : public WorkerConnection {
   std::deque<protocol::WorkerOrder> orders_;
 };
 
-class HostConnection final : public ShardConnection {
- public:
-  explicit HostConnection(ShardHost& host) : host_(host) {}
-  void Send(const protocol::ShardOrder& order) override { host_.Order(order); }
-  void Close() override {}
-
- private:
-  ShardHost& host_;
-};
-
 struct World {
   World(sync::Scheme scheme, int64_t parameters) : layout(LayoutOf(parameters)) {
     coordination::CoordinatorOptions coordination;
@@ -95,7 +85,7 @@ struct World {
     }
     for (uint64_t rank = 0; rank < 2; ++rank) {
       EXPECT_TRUE(driver->ShardConnected({ShardId(rank), "unix:"},
-                                         std::make_shared<HostConnection>(*hosts[rank])));
+                                         std::make_shared<OwnShard>(hosts[rank].get())));
     }
   }
 

@@ -28,7 +28,8 @@ class ShardConnection {
   virtual void Close() = 0;
 };
 
-// The driver's end, called by transports. Thread-safe, never blocks.
+// The driver's end, called by transports. Thread-safe. What follows from a call may be done within
+// it, on the caller's thread, sends to connections included: no lock may be held that these take.
 class Sessions {
  public:
   virtual ~Sessions() = default;

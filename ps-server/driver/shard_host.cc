@@ -5,17 +5,11 @@
 
 #include <fmt/format.h>
 
+#include "lib/base/overloaded.h"
 #include "lib/telemetry/clock.h"
 
 namespace paceline::ps {
 namespace {
-
-template <class... Ts>
-struct Overloaded : Ts... {
-  using Ts::operator()...;
-};
-template <class... Ts>
-Overloaded(Ts...) -> Overloaded<Ts...>;
 
 // A slice of this size is committed in less time than it takes to wake a thread up for it.
 constexpr uint64_t kSmallBytes = 512 * 1024;

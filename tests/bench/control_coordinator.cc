@@ -6,7 +6,7 @@
 #include "lib/sync/policy_factory.h"
 #include "lib/telemetry/metrics.h"
 #include "ps-server/driver/driver.h"
-#include "ps-server/driver/shard_host.h"
+#include "ps-server/driver/own_shard.h"
 #include "ps-server/service/coordinator_service.h"
 #include "ps-server/service/grpc_server.h"
 #include "ps-server/service/shard_service.h"
@@ -17,16 +17,6 @@ namespace paceline::bench {
 namespace {
 
 constexpr uint32_t kSamplesPerWorker = 16;
-
-class OwnShard final : public ps::ShardConnection {
- public:
-  explicit OwnShard(ps::ShardHost& host) : host_(host) {}
-  void Send(const protocol::ShardOrder& order) override { host_.Order(order); }
-  void Close() override {}
-
- private:
-  ps::ShardHost& host_;
-};
 
 // As the server runs it.
 std::unique_ptr<sync::Policy> MakeCheckedBsp(uint32_t workers) {
@@ -72,7 +62,7 @@ void RunControlCoordinator(const ControlSetup& setup, Line& line) {
                                              .services = {&coordinator_service, &shard_service}});
   if (!server.ok()) Fail(Message(server.status()).c_str());
   (void)sessions.ShardConnected({ShardId(0), (*server)->address()},
-                                std::make_shared<OwnShard>(host));
+                                std::make_shared<ps::OwnShard>(&host));
   std::optional<coordination::Finished> finished;
   while (!finished) finished = driver.WaitFinished(Seconds(1));
   if (!finished->is_success) Fail(finished->reason.c_str());

@@ -4,14 +4,13 @@
 #include <vector>
 
 #include "lib/rpc/allocator.h"
-#include "lib/rpc/grpc_parameter_client.h"
 #include "lib/rpc/shard_session.h"
-#include "lib/rpc/worker_session.h"
 #include "lib/telemetry/clock.h"
 #include "ps-server/driver/shard_host.h"
 #include "ps-server/service/grpc_server.h"
 #include "ps-server/service/shard_service.h"
 #include "tests/bench/control_processes.h"
+#include "worker/connections.h"
 #include "worker/loop/loop.h"
 
 namespace paceline::bench {
@@ -52,32 +51,6 @@ class BusyTrainer final : public worker::Trainer {
   std::vector<std::byte> push_;
 };
 
-class GrpcSession final : public worker::Session {
- public:
-  explicit GrpcSession(std::unique_ptr<rpc::CoordinatorSession> session)
-      : session_(std::move(session)) {}
-  Status Send(const protocol::WorkerMessage& message) override { return session_->Send(message); }
-  StatusOr<protocol::WorkerOrder> Receive(Duration timeout) override {
-    return session_->Receive(timeout);
-  }
-  void Close() override { session_->Close(); }
-
- private:
-  const std::unique_ptr<rpc::CoordinatorSession> session_;
-};
-
-worker::Connector ConnectorTo(const std::string& address) {
-  return {.connect = [address]() -> StatusOr<std::unique_ptr<worker::Session>> {
-            PACELINE_ASSIGN_OR_RETURN(auto session,
-                                      rpc::CoordinatorSession::Connect(address, kConnectTimeout));
-            return std::make_unique<GrpcSession>(std::move(session));
-          },
-          .open_shards =
-              [](const Generation& generation, const std::vector<protocol::ShardAddress>& shards) {
-                return rpc::OpenParameterClient({.generation = generation, .shards = shards});
-              }};
-}
-
 }  // namespace
 
 void RunControlShard(const ControlSetup& setup, Line&) {
@@ -109,7 +82,7 @@ void RunControlWorker(const ControlSetup& setup, uint32_t index, Line&) {
   rpc::TuneAllocator();
   BusyTrainer trainer(setup.parameters);
   worker::Loop loop({.worker = WorkerId(index), .now = telemetry::SteadyNow},
-                    ConnectorTo(setup.Address("coordinator")), &trainer);
+                    worker::GrpcConnector(setup.Address("coordinator")), &trainer);
   FailIfNot(loop.Run().status());
 }
 

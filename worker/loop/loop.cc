@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "lib/base/overloaded.h"
 #include "lib/protocol/words.h"
 #include "lib/telemetry/log.h"
 
@@ -15,13 +16,6 @@ using telemetry::Log;
 using telemetry::LogLevel;
 
 namespace {
-
-template <class... Ts>
-struct Overloaded : Ts... {
-  using Ts::operator()...;
-};
-template <class... Ts>
-Overloaded(Ts...) -> Overloaded<Ts...>;
 
 constexpr int kPullAttemptsMax = 10;
 
