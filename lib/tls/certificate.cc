@@ -1,0 +1,54 @@
+#include "lib/tls/certificate.h"
+
+#include <openssl/asn1.h>
+
+#include "lib/tls/openssl.h"
+
+namespace paceline::tls {
+namespace {
+
+using GeneralNames = std::unique_ptr<GENERAL_NAMES, Freed<GENERAL_NAMES_free>>;
+
+std::string ToText(const X509_NAME* name) {
+  const Bio bio(BIO_new(BIO_s_mem()));
+  X509_NAME_print_ex(bio.get(), name, 0, XN_FLAG_RFC2253);
+  char* text = nullptr;
+  const long size = BIO_get_mem_data(bio.get(), &text);
+  return std::string(text, static_cast<size_t>(size));
+}
+
+std::vector<std::string> DnsNames(const X509* certificate) {
+  std::vector<std::string> found;
+  const GeneralNames names(static_cast<GENERAL_NAMES*>(
+      X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr)));
+  for (int at = 0; names != nullptr && at < sk_GENERAL_NAME_num(names.get()); ++at) {
+    const GENERAL_NAME* const name = sk_GENERAL_NAME_value(names.get(), at);
+    if (name->type != GEN_DNS) continue;
+    found.emplace_back(reinterpret_cast<const char*>(ASN1_STRING_get0_data(name->d.dNSName)),
+                       static_cast<size_t>(ASN1_STRING_length(name->d.dNSName)));
+  }
+  return found;
+}
+
+}  // namespace
+
+StatusOr<Certificate> ReadCertificate(const std::string& pem) {
+  PACELINE_ASSIGN_OR_RETURN(const std::vector<X509Certificate> all, ParseCertificates(pem));
+  X509* const first = all.front().get();
+  return Certificate{
+      .subject = ToText(X509_get_subject_name(first)),
+      .issuer = ToText(X509_get_issuer_name(first)),
+      .dns_names = DnsNames(first),
+      .validity = {ToCalendarTime(X509_get0_notBefore(first)),
+                   ToCalendarTime(X509_get0_notAfter(first))},
+      .is_authority = X509_check_ca(first) == 1,
+  };
+}
+
+bool NeedsRenewal(const Validity& validity, CalendarTime now, double fraction) {
+  if (now < validity.not_before) return true;
+  const double whole = static_cast<double>((validity.not_after - validity.not_before).count());
+  return static_cast<double>((now - validity.not_before).count()) >= fraction * whole;
+}
+
+}  // namespace paceline::tls

@@ -1,0 +1,175 @@
+#include "lib/tls/issue.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/ranges.h>
+#include <openssl/ec.h>
+#include <openssl/pem.h>
+
+#include "lib/tls/openssl.h"
+
+namespace paceline::tls {
+namespace {
+
+constexpr size_t kCommonNameBytesMax = 64;  // X.520's bound for a common name.
+constexpr size_t kDnsNameBytesMax = 253;
+constexpr size_t kDnsLabelBytesMax = 63;
+constexpr int kSerialBits = 127;  // Never repeats, and fits the 20 bytes a serial number may have.
+
+Status CheckValidity(const Validity& validity) {
+  if (validity.not_before < validity.not_after) return OkStatus();
+  return InvalidArgument("validity ends before it begins: from {} to {}",
+                         ToText(validity.not_before), ToText(validity.not_after));
+}
+
+bool IsDnsName(const std::string& name) {
+  if (name.empty() || name.size() > kDnsNameBytesMax) return false;
+  size_t label = 0;
+  for (size_t at = 0; at <= name.size(); ++at) {
+    if (at == name.size() || name[at] == '.') {
+      if (label == 0 || label > kDnsLabelBytesMax || name[at - 1] == '-') return false;
+      label = 0;
+      continue;
+    }
+    const char letter = name[at];
+    const bool is_word = (letter >= 'a' && letter <= 'z') || (letter >= '0' && letter <= '9');
+    if (!is_word && (letter != '-' || label == 0)) return false;
+    ++label;
+  }
+  return true;
+}
+
+StatusOr<std::string> ToPem(X509* certificate) {
+  const Bio bio(BIO_new(BIO_s_mem()));
+  if (PEM_write_bio_X509(bio.get(), certificate) != 1) return OpenSslError("cannot write PEM");
+  char* text = nullptr;
+  const long size = BIO_get_mem_data(bio.get(), &text);
+  return std::string(text, static_cast<size_t>(size));
+}
+
+StatusOr<std::string> ToPem(EVP_PKEY* key) {
+  const Bio bio(BIO_new(BIO_s_mem()));
+  if (PEM_write_bio_PKCS8PrivateKey(bio.get(), key, nullptr, nullptr, 0, nullptr, nullptr) != 1)
+    return OpenSslError("cannot write PEM");
+  char* text = nullptr;
+  const long size = BIO_get_mem_data(bio.get(), &text);
+  return std::string(text, static_cast<size_t>(size));
+}
+
+Status SetSerial(X509* certificate) {
+  const BigNumber serial(BN_new());
+  if (BN_rand(serial.get(), kSerialBits, BN_RAND_TOP_ONE, BN_RAND_BOTTOM_ANY) != 1 ||
+      BN_to_ASN1_INTEGER(serial.get(), X509_get_serialNumber(certificate)) == nullptr) {
+    return OpenSslError("cannot draw a serial number");
+  }
+  return OkStatus();
+}
+
+// What both kinds of certificates have in common.
+StatusOr<X509Certificate> Begin(EVP_PKEY* key, const std::string& common_name,
+                                const Validity& validity) {
+  X509Certificate certificate(X509_new());
+  PACELINE_RETURN_IF_ERROR(SetSerial(certificate.get()));
+  X509_NAME* const subject = X509_get_subject_name(certificate.get());
+  const auto* const text = reinterpret_cast<const unsigned char*>(common_name.data());
+  const bool is_set =
+      X509_set_version(certificate.get(), X509_VERSION_3) == 1 &&
+      X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_UTF8, text,
+                                 static_cast<int>(common_name.size()), -1, 0) == 1 &&
+      ASN1_TIME_set(X509_getm_notBefore(certificate.get()),
+                    validity.not_before.time_since_epoch().count()) != nullptr &&
+      ASN1_TIME_set(X509_getm_notAfter(certificate.get()),
+                    validity.not_after.time_since_epoch().count()) != nullptr &&
+      X509_set_pubkey(certificate.get(), key) == 1;
+  if (!is_set) return OpenSslError("cannot fill in a certificate");
+  return certificate;
+}
+
+struct Extension {
+  int nid;
+  std::string value;
+};
+
+Status Extend(X509* certificate, X509* issuer, const std::vector<Extension>& extensions) {
+  X509V3_CTX context;
+  X509V3_set_ctx_nodb(&context);
+  X509V3_set_ctx(&context, issuer, certificate, nullptr, nullptr, 0);
+  for (const Extension& extension : extensions) {
+    const X509Extension made(
+        X509V3_EXT_conf_nid(nullptr, &context, extension.nid, extension.value.c_str()));
+    if (made == nullptr || X509_add_ext(certificate, made.get(), -1) != 1)
+      return OpenSslError("cannot extend a certificate");
+  }
+  return OkStatus();
+}
+
+StatusOr<Credential> SignAndWrite(X509* certificate, EVP_PKEY* signer, EVP_PKEY* key) {
+  if (X509_sign(certificate, signer, EVP_sha256()) == 0)
+    return OpenSslError("cannot sign a certificate");
+  PACELINE_ASSIGN_OR_RETURN(std::string certificate_pem, ToPem(certificate));
+  PACELINE_ASSIGN_OR_RETURN(std::string key_pem, ToPem(key));
+  return Credential{.certificate = std::move(certificate_pem), .key = std::move(key_pem)};
+}
+
+}  // namespace
+
+StatusOr<Credential> MakeAuthority(const std::string& common_name, const Validity& validity) {
+  PACELINE_RETURN_IF_ERROR(CheckValidity(validity));
+  if (common_name.empty() || common_name.size() > kCommonNameBytesMax) {
+    return InvalidArgument("common name has a wrong length: {} has {} bytes, want 1 to {}",
+                           common_name, common_name.size(), kCommonNameBytesMax);
+  }
+  const Key key(EVP_EC_gen("P-256"));
+  if (key == nullptr) return OpenSslError("cannot make a key");
+  PACELINE_ASSIGN_OR_RETURN(const X509Certificate certificate,
+                            Begin(key.get(), common_name, validity));
+  if (X509_set_issuer_name(certificate.get(), X509_get_subject_name(certificate.get())) != 1)
+    return OpenSslError("cannot fill in a certificate");
+  PACELINE_RETURN_IF_ERROR(Extend(certificate.get(), certificate.get(),
+                                  {{NID_basic_constraints, "critical,CA:TRUE,pathlen:0"},
+                                   {NID_key_usage, "critical,keyCertSign,cRLSign"},
+                                   {NID_subject_key_identifier, "hash"}}));
+  return SignAndWrite(certificate.get(), key.get(), key.get());
+}
+
+StatusOr<Credential> IssueCertificate(const Credential& authority,
+                                      const std::vector<std::string>& dns_names,
+                                      const Validity& validity) {
+  PACELINE_RETURN_IF_ERROR(CheckValidity(validity));
+  if (dns_names.empty()) return InvalidArgument("certificate needs at least one name");
+  for (const std::string& name : dns_names) {
+    if (!IsDnsName(name)) return InvalidArgument("not a DNS name in lower case: \"{}\"", name);
+  }
+  PACELINE_ASSIGN_OR_RETURN(const std::vector<X509Certificate> issuers,
+                            ParseCertificates(authority.certificate));
+  X509* const issuer = issuers.front().get();
+  PACELINE_ASSIGN_OR_RETURN(const Key signer, ParseKey(authority.key));
+  if (X509_check_private_key(issuer, signer.get()) != 1) {
+    return InvalidArgument("{}",
+                           Message(OpenSslError("authority's key and certificate are no pair")));
+  }
+  if (const CalendarTime end = ToCalendarTime(X509_get0_notAfter(issuer));
+      validity.not_after > end) {
+    return InvalidArgument("certificate would outlive its authority: until {}, want at most {}",
+                           ToText(validity.not_after), ToText(end));
+  }
+  const Key key(EVP_EC_gen("P-256"));
+  if (key == nullptr) return OpenSslError("cannot make a key");
+  // Names are in the extension alone: what reads common names as hosts must find nothing here.
+  PACELINE_ASSIGN_OR_RETURN(const X509Certificate certificate,
+                            Begin(key.get(), "paceline", validity));
+  if (X509_set_issuer_name(certificate.get(), X509_get_subject_name(issuer)) != 1)
+    return OpenSslError("cannot fill in a certificate");
+  PACELINE_RETURN_IF_ERROR(
+      Extend(certificate.get(), issuer,
+             {{NID_basic_constraints, "critical,CA:FALSE"},
+              {NID_key_usage, "critical,digitalSignature"},
+              {NID_ext_key_usage, "serverAuth,clientAuth"},
+              {NID_subject_key_identifier, "hash"},
+              {NID_authority_key_identifier, "keyid:always"},
+              {NID_subject_alt_name, fmt::format("DNS:{}", fmt::join(dns_names, ",DNS:"))}}));
+  return SignAndWrite(certificate.get(), signer.get(), key.get());
+}
+
+}  // namespace paceline::tls
