@@ -1,0 +1,68 @@
+#include "operator/objects/arguments.h"
+
+#include <fmt/format.h>
+
+#include "operator/objects/names.h"
+
+namespace paceline::controller {
+namespace {
+
+using Arguments = std::vector<std::string>;
+
+constexpr std::string_view kTerminationLog = "/dev/termination-log";  // Kubernetes' default.
+constexpr std::string_view kScratchFolder = "/tmp";
+
+void Append(Arguments& to, Arguments more) {
+  to.insert(to.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+}
+
+std::string BulkAddress(const std::string& host) { return fmt::format("{}:{}", host, kBulkPort); }
+
+std::string CoordinatorAddress(const job::TrainingJob& job) {
+  return BulkAddress(PodHost(job, job::Role::kParameterServer, 0));
+}
+
+Arguments ServerArguments(const job::TrainingJob& job, const job::Start& start) {
+  Arguments arguments = {"--rank",      std::to_string(start.index),
+                         "--listen",    BulkAddress("0.0.0.0"),
+                         "--advertise", BulkAddress(PodHost(job, start.role, start.index)),
+                         "--http-host", "0.0.0.0",
+                         "--http-port", std::to_string(kMetricsPort)};
+  if (job.spec.checkpoint) Append(arguments, {"--checkpoint", std::string(kCheckpointFolder)});
+  if (start.index > 0) {
+    Append(arguments, {"--coordinator", CoordinatorAddress(job)});
+    return arguments;
+  }
+  const std::string_view output = job.spec.output.volume ? kOutputFolder : kScratchFolder;
+  Append(arguments, {"--generation-start", std::to_string(start.generation_start), "--output",
+                     fmt::format("{}/model.safetensors", output)});
+  if (job.spec.security.mtls == job::Toggle::kEnabled)
+    Append(arguments, {"--api-host", "0.0.0.0", "--api-port", std::to_string(kApiPort)});
+  return arguments;
+}
+
+Arguments WorkerArguments(const job::TrainingJob& job, const job::Start& start) {
+  return {"--role",        std::string(ContainerName(start.role)),
+          "--index",       std::to_string(start.index),
+          "--folder",      std::string(kJobFolder),
+          "--coordinator", CoordinatorAddress(job)};
+}
+
+}  // namespace
+
+std::string ProgramOf(job::Role role) {
+  return role == job::Role::kParameterServer ? "paceline-ps" : "paceline-worker";
+}
+
+Arguments ProgramArguments(const job::TrainingJob& job, const job::Start& start) {
+  Arguments arguments = {"--job", fmt::format("{}/{}", kConfigFolder, kConfigKey)};
+  Append(arguments, start.role == job::Role::kParameterServer ? ServerArguments(job, start)
+                                                              : WorkerArguments(job, start));
+  if (job.spec.security.mtls == job::Toggle::kEnabled)
+    Append(arguments, {"--tls-folder", std::string(kTlsFolder)});
+  Append(arguments,
+         {"--log-format", "json", "--termination-message", std::string(kTerminationLog)});
+  return arguments;
+}
+
+}  // namespace paceline::controller

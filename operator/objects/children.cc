@@ -1,0 +1,111 @@
+#include "operator/objects/children.h"
+
+#include "lib/job/encode.h"
+#include "operator/objects/names.h"
+
+namespace paceline::controller {
+namespace {
+
+Json JobSelector(const job::TrainingJob& job) {
+  return {{std::string(kJobLabel), job.metadata.name}};
+}
+
+Json ServerSelector(const job::TrainingJob& job) {
+  Json selector = JobSelector(job);
+  selector[std::string(kRoleLabel)] = ContainerName(job::Role::kParameterServer);
+  return selector;
+}
+
+Json Ports(std::initializer_list<int> ports) {
+  Json list = Json::array();
+  for (const int port : ports) list.push_back({{"protocol", "TCP"}, {"port", port}});
+  return list;
+}
+
+}  // namespace
+
+Json BuildService(const job::TrainingJob& job) {
+  Json service = {{"apiVersion", "v1"},
+                  {"kind", "Service"},
+                  {"metadata", ChildMetadata(job, ServiceName(job), JobLabels(job))},
+                  {"spec",
+                   {{"clusterIP", "None"},
+                    {"publishNotReadyAddresses", true},
+                    {"selector", JobSelector(job)},
+                    {"ports", Json::array({{{"name", "bulk"}, {"port", kBulkPort}},
+                                           {{"name", "api"}, {"port", kApiPort}},
+                                           {{"name", "metrics"}, {"port", kMetricsPort}}})}}}};
+  MarkWanted(service);
+  return service;
+}
+
+Json BuildConfigMap(const job::TrainingJob& job) {
+  // Of the job, what its programs have a use for: a new status is no reason to write this again.
+  job::TrainingJob told = job;
+  told.status = {};
+  told.metadata.resource_version.reset();
+  told.metadata.generation = 0;
+  told.metadata.annotations.clear();
+  told.metadata.labels.clear();
+  told.spec.parameter_server.pod_template.reset();
+  told.spec.workers.pod_template.reset();
+  if (told.spec.evaluator) told.spec.evaluator->pod_template.reset();
+  Json map = {{"apiVersion", "v1"},
+              {"kind", "ConfigMap"},
+              {"metadata", ChildMetadata(job, ConfigMapName(job), JobLabels(job))},
+              {"data", {{std::string(kConfigKey), job::ToJson(told).dump()}}}};
+  MarkWanted(map);
+  return map;
+}
+
+Json BuildNetworkPolicy(const job::TrainingJob& job, const ObjectOptions& options) {
+  const Json own_pods = {{"podSelector", {{"matchLabels", JobSelector(job)}}}};
+  const Json operators = {
+      {"namespaceSelector",
+       {{"matchLabels", {{"kubernetes.io/metadata.name", options.operator_namespace}}}}}};
+  Json policy = {
+      {"apiVersion", "networking.k8s.io/v1"},
+      {"kind", "NetworkPolicy"},
+      {"metadata", ChildMetadata(job, job.metadata.name, JobLabels(job))},
+      {"spec",
+       {{"podSelector", {{"matchLabels", ServerSelector(job)}}},
+        {"policyTypes", Json::array({"Ingress"})},
+        {"ingress", Json::array({{{"from", Json::array({own_pods})}, {"ports", Ports({kBulkPort})}},
+                                 {{"from", Json::array({operators})}, {"ports", Ports({kApiPort})}},
+                                 {{"ports", Ports({kMetricsPort})}}})}}}};
+  MarkWanted(policy);
+  return policy;
+}
+
+std::optional<Json> BuildDisruptionBudget(const job::TrainingJob& job) {
+  const job::Workers& workers = job.spec.workers;
+  if (workers.min_replicas <= 1 || workers.min_replicas >= workers.replicas) return std::nullopt;
+  Json selector = JobSelector(job);
+  selector[std::string(kRoleLabel)] = ContainerName(job::Role::kWorker);
+  Json budget = {{"apiVersion", "policy/v1"},
+                 {"kind", "PodDisruptionBudget"},
+                 {"metadata", ChildMetadata(job, job.metadata.name + "-workers", JobLabels(job))},
+                 {"spec",
+                  {{"minAvailable", workers.min_replicas},
+                   {"selector", {{"matchLabels", std::move(selector)}}}}}};
+  MarkWanted(budget);
+  return budget;
+}
+
+std::vector<Json> BuildCheckpointClaims(const job::TrainingJob& job) {
+  if (!job.spec.checkpoint || !job.spec.checkpoint->volume_claim_template) return {};
+  const Json pattern = job::ToJson(*job.spec.checkpoint->volume_claim_template);
+  std::vector<Json> claims;
+  for (int64_t shard = 0; shard < job.spec.parameter_server.shards; ++shard) {
+    Json claim = {
+        {"apiVersion", "v1"},
+        {"kind", "PersistentVolumeClaim"},
+        {"metadata", ChildMetadata(job, CheckpointClaimName(job, shard), JobLabels(job))}};
+    if (pattern.contains("spec")) claim["spec"] = pattern["spec"];
+    MarkWanted(claim);
+    claims.push_back(std::move(claim));
+  }
+  return claims;
+}
+
+}  // namespace paceline::controller

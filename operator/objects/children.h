@@ -1,0 +1,33 @@
+// Builds what stands around a job's pods: one function an object.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "lib/job/training_job.h"
+#include "operator/objects/metadata.h"
+#include "operator/objects/options.h"
+
+namespace paceline::controller {
+
+// Of each: the job is valid, with its defaults and its uid; equal input gives an equal object.
+
+// One headless Service gives every pod of the job its name, before it is ready too: who starts
+// first finds the others as soon as they are there.
+Json BuildService(const job::TrainingJob& job);
+
+// The resolved job, as its programs read it.
+Json BuildConfigMap(const job::TrainingJob& job);
+
+// Lets in: the job's own pods to the parameter servers, the operator to the coordinator's API,
+// anybody to the metrics. Nobody to workers.
+Json BuildNetworkPolicy(const job::TrainingJob& job, const ObjectOptions& options);
+
+// Keeps minReplicas workers where a node is drained. None if that would forbid every eviction or
+// if one worker is enough.
+std::optional<Json> BuildDisruptionBudget(const job::TrainingJob& job);
+
+// spec.checkpoint.volumeClaimTemplate: one claim for each shard. They go with the job.
+std::vector<Json> BuildCheckpointClaims(const job::TrainingJob& job);
+
+}  // namespace paceline::controller

@@ -1,0 +1,275 @@
+#include <algorithm>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "lib/job/defaults.h"
+#include "lib/job/encode.h"
+#include "lib/job/yaml.h"
+#include "operator/objects/children.h"
+#include "operator/objects/names.h"
+#include "operator/objects/pod.h"
+#include "operator/objects/pod_group.h"
+
+namespace paceline::controller {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::Not;
+
+job::TrainingJob Digits() {
+  job::TrainingJob job;
+  job.metadata.name = "digits";
+  job.metadata.name_space = "research";
+  job.metadata.uid = "uid-1";
+  job.spec.data.eval = "test.safetensors";
+  job.spec.parameter_server.shards = 2;
+  job.spec.workers.replicas = 4;
+  job.spec.workers.min_replicas = 2;
+  job::ApplyDefaults(job);
+  return job;
+}
+
+job::Start StartOf(job::Role role, int64_t index) {
+  return {.name = job::ProcessName("digits", role, index),
+          .role = role,
+          .index = index,
+          .generation_start = 3,
+          .attempt = 2,
+          .failures = 1};
+}
+
+const ObjectOptions kOptions = {.server_image = "ps:1", .worker_image = "worker:1"};
+
+Json Pod(const job::TrainingJob& job, job::Role role, int64_t index = 0) {
+  return BuildPod(job, StartOf(role, index), kOptions);
+}
+
+job::Node Yaml(const std::string& text) {
+  auto parsed = job::ParseYaml(text);
+  EXPECT_TRUE(parsed.errors.empty());
+  return parsed.root;
+}
+
+std::vector<std::string> Arguments(const Json& pod, size_t container = 0) {
+  return pod["spec"]["containers"][container]["args"].get<std::vector<std::string>>();
+}
+
+std::string After(const std::vector<std::string>& arguments, const std::string& flag) {
+  const auto found = std::find(arguments.begin(), arguments.end(), flag);
+  return found == arguments.end() || found + 1 == arguments.end() ? "" : *(found + 1);
+}
+
+const Json* Named(const Json& list, const std::string& name) {
+  for (const Json& element : list) {
+    if (element.value("name", "") == name) return &element;
+  }
+  return nullptr;
+}
+
+TEST(PodTest, IsTheJobsChildAndCarriesItsStart) {
+  const Json pod = Pod(Digits(), job::Role::kWorker, 3);
+  EXPECT_EQ(pod["metadata"]["name"], "digits-worker-3");
+  EXPECT_EQ(pod["metadata"]["namespace"], "research");
+  EXPECT_TRUE(IsControlledBy(pod, "uid-1"));
+  EXPECT_FALSE(IsControlledBy(pod, "uid-2"));
+  EXPECT_FALSE(IsControlledBy(pod, ""));
+  EXPECT_EQ(pod["metadata"]["ownerReferences"][0]["blockOwnerDeletion"], true);
+  EXPECT_EQ(pod["metadata"]["labels"]["paceline.dev/role"], "worker");
+  EXPECT_EQ(pod["metadata"]["labels"]["paceline.dev/index"], "3");
+  EXPECT_EQ(pod["metadata"]["annotations"]["paceline.dev/generation-start"], "3");
+  EXPECT_EQ(pod["metadata"]["annotations"]["paceline.dev/attempt"], "2");
+  EXPECT_EQ(pod["metadata"]["annotations"]["paceline.dev/failures"], "1");
+  EXPECT_EQ(pod["spec"]["hostname"], "digits-worker-3");
+  EXPECT_EQ(pod["spec"]["subdomain"], "digits");
+  EXPECT_EQ(pod["spec"]["restartPolicy"], "Never");
+}
+
+TEST(PodTest, IsRestrictedAndWithoutCredentialsByDefault) {
+  for (const job::Role role :
+       {job::Role::kParameterServer, job::Role::kWorker, job::Role::kEvaluator}) {
+    const Json pod = Pod(Digits(), role);
+    const Json& security = pod["spec"]["containers"][0]["securityContext"];
+    EXPECT_EQ(pod["spec"]["automountServiceAccountToken"], false);
+    EXPECT_EQ(pod["spec"]["securityContext"]["runAsNonRoot"], true);
+    EXPECT_EQ(pod["spec"]["securityContext"]["seccompProfile"]["type"], "RuntimeDefault");
+    EXPECT_EQ(security["allowPrivilegeEscalation"], false);
+    EXPECT_EQ(security["readOnlyRootFilesystem"], true);
+    EXPECT_EQ(security["capabilities"]["drop"], Json::array({"ALL"}));
+  }
+}
+
+TEST(PodTest, ServersAreToldWhoTheyAre) {
+  const std::vector<std::string> first = Arguments(Pod(Digits(), job::Role::kParameterServer, 0));
+  EXPECT_EQ(After(first, "--rank"), "0");
+  EXPECT_EQ(After(first, "--generation-start"), "3");
+  EXPECT_EQ(After(first, "--advertise"), "digits-ps-0.digits.research.svc:7600");
+  EXPECT_EQ(After(first, "--api-port"), "7601");
+  EXPECT_EQ(After(first, "--tls-folder"), "/paceline/tls");
+  EXPECT_THAT(first, Not(Contains("--coordinator")));
+  EXPECT_THAT(first, Not(Contains("--checkpoint")));
+  const std::vector<std::string> second = Arguments(Pod(Digits(), job::Role::kParameterServer, 1));
+  EXPECT_EQ(After(second, "--rank"), "1");
+  EXPECT_EQ(After(second, "--coordinator"), "digits-ps-0.digits.research.svc:7600");
+  EXPECT_THAT(second, Not(Contains("--output")));
+}
+
+TEST(PodTest, WithoutMtlsThereIsNoSecretAndNoApiPort) {
+  job::TrainingJob job = Digits();
+  job.spec.security.mtls = job::Toggle::kDisabled;
+  const Json pod = Pod(job, job::Role::kParameterServer);
+  EXPECT_THAT(Arguments(pod), Not(Contains("--tls-folder")));
+  EXPECT_THAT(Arguments(pod), Not(Contains("--api-port")));
+  EXPECT_EQ(Named(pod["spec"]["volumes"], "paceline-tls"), nullptr);
+}
+
+TEST(PodTest, AuthorityIsMountedNowhere) {
+  for (const job::Role role :
+       {job::Role::kParameterServer, job::Role::kWorker, job::Role::kEvaluator}) {
+    EXPECT_EQ(Pod(Digits(), role).dump().find(AuthoritySecretName(Digits())), std::string::npos);
+  }
+}
+
+TEST(PodTest, TemplateIsKeptAndLaidOver) {
+  job::TrainingJob job = Digits();
+  job.spec.workers.pod_template = Yaml(R"(
+metadata:
+  labels: {team: vision, paceline.dev/role: mine, kueue.x-k8s.io/queue-name: q}
+  annotations: {note: hello}
+spec:
+  runtimeClassName: nvidia
+  nodeSelector: {gpu: a100}
+  imagePullSecrets: [{name: pull}]
+  tolerations: [{key: nvidia.com/gpu, operator: Exists}]
+  volumes: [{name: data, emptyDir: {}}]
+  containers:
+  - name: sidecar
+    image: sidecar:1
+  - name: worker
+    image: mine:2
+    args: [--log-format, text]
+    env: [{name: OMP_NUM_THREADS, value: "3"}]
+    resources: {limits: {nvidia.com/gpu: 1}}
+    volumeMounts: [{name: data, mountPath: /data}]
+    securityContext: {readOnlyRootFilesystem: false}
+)");
+  const Json pod = Pod(job, job::Role::kWorker, 1);
+  EXPECT_EQ(pod["metadata"]["labels"]["team"], "vision");
+  EXPECT_EQ(pod["metadata"]["labels"]["kueue.x-k8s.io/queue-name"], "q");
+  EXPECT_EQ(pod["metadata"]["labels"]["paceline.dev/role"], "worker");
+  EXPECT_EQ(pod["metadata"]["annotations"]["note"], "hello");
+  EXPECT_EQ(pod["spec"]["runtimeClassName"], "nvidia");
+  EXPECT_EQ(pod["spec"]["nodeSelector"]["gpu"], "a100");
+  EXPECT_EQ(pod["spec"]["tolerations"].size(), 3u);
+  ASSERT_EQ(pod["spec"]["containers"].size(), 2u);
+  EXPECT_EQ(pod["spec"]["containers"][0], (Json{{"name", "sidecar"}, {"image", "sidecar:1"}}));
+  const Json& worker = pod["spec"]["containers"][1];
+  EXPECT_EQ(worker["image"], "mine:2");
+  EXPECT_EQ(worker["resources"]["limits"]["nvidia.com/gpu"], 1);
+  EXPECT_EQ(worker["securityContext"]["readOnlyRootFilesystem"], false);
+  EXPECT_EQ(worker["securityContext"]["allowPrivilegeEscalation"], false);
+  EXPECT_EQ((*Named(worker["env"], "OMP_NUM_THREADS"))["value"], "3");
+  EXPECT_EQ(std::count_if(worker["env"].begin(), worker["env"].end(),
+                          [](const Json& v) { return v["name"] == "OMP_NUM_THREADS"; }),
+            1);
+  EXPECT_NE(Named(worker["volumeMounts"], "data"), nullptr);
+  EXPECT_NE(Named(worker["volumeMounts"], "paceline-config"), nullptr);
+  const std::vector<std::string> arguments = Arguments(pod, 1);
+  EXPECT_EQ(arguments[arguments.size() - 1], "text");
+}
+
+TEST(PodTest, NodeLostSecondsBecomeTolerations) {
+  job::TrainingJob job = Digits();
+  job.spec.run_policy.node_lost_seconds = 17;
+  for (const Json& toleration : Pod(job, job::Role::kWorker)["spec"]["tolerations"])
+    EXPECT_EQ(toleration["tolerationSeconds"], 17);
+}
+
+TEST(PodTest, OutputGoesToTheCoordinatorAndCheckpointsToAllServers) {
+  job::TrainingJob job = Digits();
+  job.spec.output.volume.emplace().persistent_volume_claim = job::Claim{.claim_name = "out"};
+  job.spec.checkpoint.emplace().volume_claim_template =
+      Yaml("spec: {accessModes: [ReadWriteOnce]}");
+  const Json first = Pod(job, job::Role::kParameterServer, 0);
+  const Json second = Pod(job, job::Role::kParameterServer, 1);
+  const Json worker = Pod(job, job::Role::kWorker, 0);
+  EXPECT_EQ(
+      (*Named(first["spec"]["volumes"], "paceline-output"))["persistentVolumeClaim"]["claimName"],
+      "out");
+  EXPECT_EQ(Named(second["spec"]["volumes"], "paceline-output"), nullptr);
+  EXPECT_EQ((*Named(second["spec"]["volumes"],
+                    "paceline-checkpoint"))["persistentVolumeClaim"]["claimName"],
+            "digits-checkpoint-1");
+  EXPECT_EQ(Named(worker["spec"]["volumes"], "paceline-checkpoint"), nullptr);
+  EXPECT_EQ(After(Arguments(first), "--output"), "/paceline/output/model.safetensors");
+  EXPECT_EQ(BuildCheckpointClaims(job).size(), 2u);
+}
+
+TEST(PodTest, IsEqualForEqualInput) {
+  EXPECT_EQ(Pod(Digits(), job::Role::kWorker).dump(), Pod(Digits(), job::Role::kWorker).dump());
+}
+
+TEST(ChildrenTest, ServicePublishesPodsThatAreNotReady) {
+  const Json service = BuildService(Digits());
+  EXPECT_EQ(service["spec"]["clusterIP"], "None");
+  EXPECT_EQ(service["spec"]["publishNotReadyAddresses"], true);
+}
+
+TEST(ChildrenTest, ConfigMapHoldsAJobThatReadsBack) {
+  job::TrainingJob job = Digits();
+  job.status.restarts = 7;
+  const Json map = BuildConfigMap(job);
+  const job::Decoded decoded = job::FromJsonText(map["data"]["job.json"].get<std::string>());
+  EXPECT_TRUE(decoded.errors.empty());
+  EXPECT_EQ(decoded.job.spec, job.spec);
+  EXPECT_EQ(decoded.job.status.restarts, 0);
+}
+
+TEST(ChildrenTest, StatusIsNoReasonToWriteTheConfigMapAgainAndSpecIs) {
+  job::TrainingJob job = Digits(), later = Digits(), other = Digits();
+  later.status.restarts = 7;
+  later.metadata.resource_version = "12";
+  other.spec.workers.replicas = 6;
+  EXPECT_TRUE(IsAsWanted(BuildConfigMap(job), BuildConfigMap(later)));
+  EXPECT_FALSE(IsAsWanted(BuildConfigMap(job), BuildConfigMap(other)));
+  EXPECT_FALSE(IsAsWanted(Json{{"metadata", Json::object()}}, BuildConfigMap(job)));
+}
+
+TEST(ChildrenTest, MarkingTwiceChangesNothing) {
+  Json service = BuildService(Digits());
+  const Json once = service;
+  MarkWanted(service);
+  EXPECT_EQ(service, once);
+}
+
+TEST(ChildrenTest, BudgetOnlyWhereItLeavesRoom) {
+  job::TrainingJob job = Digits();
+  const auto budget = BuildDisruptionBudget(job);
+  ASSERT_TRUE(budget.has_value());
+  EXPECT_EQ((*budget)["spec"]["minAvailable"], 2);
+  job.spec.workers.min_replicas = 4;
+  EXPECT_FALSE(BuildDisruptionBudget(job).has_value());
+  job.spec.workers.min_replicas = 1;
+  EXPECT_FALSE(BuildDisruptionBudget(job).has_value());
+}
+
+TEST(PodGroupTest, HasTheMembersThatTrainingNeedsToStart) {
+  job::TrainingJob job = Digits();
+  ObjectOptions options = kOptions;
+  options.gang_scheduler = GangScheduler::kVolcano;
+  EXPECT_FALSE(BuildPodGroup(job, options).has_value());  // Not asked for.
+  job.spec.run_policy.scheduling_policy.queue = "research";
+  EXPECT_FALSE(BuildPodGroup(job, kOptions).has_value());  // No such scheduler.
+  const auto group = BuildPodGroup(job, options);
+  ASSERT_TRUE(group.has_value());
+  EXPECT_EQ((*group)["spec"]["minMember"], 4);  // 2 shards, 2 of 4 workers.
+  EXPECT_EQ((*group)["spec"]["queue"], "research");
+  EXPECT_TRUE(IsControlledBy(*group, "uid-1"));
+  const Json pod = BuildPod(job, StartOf(job::Role::kWorker, 0), options);
+  EXPECT_EQ(pod["spec"]["schedulerName"], "volcano");
+  EXPECT_EQ(pod["metadata"]["annotations"]["scheduling.k8s.io/group-name"], "digits");
+}
+
+}  // namespace
+}  // namespace paceline::controller

@@ -1,0 +1,22 @@
+// Defines ObjectOptions: what a job's objects depend on beside the job.
+#pragma once
+
+#include <string>
+
+namespace paceline::controller {
+
+// Who places the pods of a job together or not at all.
+enum class GangScheduler {
+  kNone,
+  kVolcano,       // PodGroup of scheduling.volcano.sh.
+  kCoscheduling,  // PodGroup of scheduling.x-k8s.io, the scheduler-plugins' one.
+};
+
+struct ObjectOptions {
+  std::string server_image;  // Of parameter servers, where the template names none.
+  std::string worker_image;  // Of workers and the evaluator, likewise.
+  std::string operator_namespace = "paceline-system";
+  GangScheduler gang_scheduler = GangScheduler::kNone;
+};
+
+}  // namespace paceline::controller

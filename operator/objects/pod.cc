@@ -1,0 +1,245 @@
+#include "operator/objects/pod.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "lib/job/encode.h"
+#include "operator/objects/arguments.h"
+#include "operator/objects/names.h"
+#include "operator/objects/pod_group.h"
+#include "operator/objects/volume_source.h"
+
+namespace paceline::controller {
+namespace {
+
+constexpr int kUser = 65532;  // As in Paceline's images; no account of a host has it.
+constexpr int kWorkerGraceSeconds = 30;
+// A parameter server stays until the last checkpoint is written.
+constexpr int kServerGraceSeconds = 60;
+
+// `key` of `object`, set if nobody has said anything.
+void Default(Json& object, const char* key, Json value) {
+  if (!object.contains(key) || object[key].is_null()) object[key] = std::move(value);
+}
+
+Json& ObjectAt(Json& object, const char* key) {
+  if (!object[key].is_object()) object[key] = Json::object();
+  return object[key];
+}
+
+Json& ListAt(Json& object, const char* key) {
+  if (!object[key].is_array()) object[key] = Json::array();
+  return object[key];
+}
+
+// The element of `list` whose `key` is `value`; appended if there is none.
+Json& Named(Json& list, const char* key, std::string_view value) {
+  for (Json& element : list) {
+    if (element.is_object() && element.contains(key) && element[key] == value) return element;
+  }
+  list.push_back({{key, value}});
+  return list.back();
+}
+
+const job::PodTemplate& TemplateOf(const job::JobSpec& spec, job::Role role) {
+  static const job::PodTemplate none;
+  switch (role) {
+    case job::Role::kParameterServer:
+      return spec.parameter_server.pod_template;
+    case job::Role::kWorker:
+      return spec.workers.pod_template;
+    case job::Role::kEvaluator:
+      return spec.evaluator ? spec.evaluator->pod_template : none;
+  }
+  return none;
+}
+
+// A volume of ours and where it is mounted. It replaces one of the template with the same name.
+struct Mounted {
+  std::string name;
+  Json source;
+  std::string path;
+  bool read_only = false;
+};
+
+std::vector<Mounted> OurVolumes(const job::TrainingJob& job, const job::Start& start) {
+  std::vector<Mounted> volumes = {{"paceline-config",
+                                   {{"configMap", {{"name", ConfigMapName(job)}}}},
+                                   std::string(kConfigFolder),
+                                   true},
+                                  {"paceline-tmp", {{"emptyDir", Json::object()}}, "/tmp"}};
+  if (job.spec.security.mtls == job::Toggle::kEnabled) {
+    volumes.push_back(
+        {"paceline-tls",
+         {{"secret",
+           {{"secretName", TlsSecretName(job, TlsRoleOf(start.role))}, {"defaultMode", 0440}}}},
+         std::string(kTlsFolder),
+         true});
+  }
+  if (start.role != job::Role::kParameterServer) return volumes;
+  const auto add = [&](const char* name, Json source, std::string_view path) {
+    volumes.push_back({name, std::move(source), std::string(path)});
+  };
+  if (job.spec.output.volume && start.index == 0) {
+    add("paceline-output", OutputVolumeSource(job), kOutputFolder);
+  }
+  if (job.spec.checkpoint && job.spec.checkpoint->volume) {
+    add("paceline-checkpoint", CheckpointVolumeSource(job), kCheckpointFolder);
+  } else if (job.spec.checkpoint) {
+    add("paceline-checkpoint",
+        {{"persistentVolumeClaim", {{"claimName", CheckpointClaimName(job, start.index)}}}},
+        kCheckpointFolder);
+  }
+  return volumes;
+}
+
+void LayVolumes(const job::TrainingJob& job, const job::Start& start, Json& spec, Json& container) {
+  for (const Mounted& mounted : OurVolumes(job, start)) {
+    Json& mounts = ListAt(container, "volumeMounts");
+    const bool is_taken = std::any_of(mounts.begin(), mounts.end(), [&](const Json& mount) {
+      return mount.is_object() && mount.value("mountPath", "") == mounted.path;
+    });
+    if (is_taken) continue;  // The template mounts something of its own there, a larger /tmp say.
+    Json volume = mounted.source;
+    volume["name"] = mounted.name;
+    Named(ListAt(spec, "volumes"), "name", mounted.name) = std::move(volume);
+    Json mount = {{"name", mounted.name}, {"mountPath", mounted.path}};
+    if (mounted.read_only) mount["readOnly"] = true;
+    mounts.push_back(std::move(mount));
+  }
+}
+
+void LayEnvironment(job::Role role, Json& container) {
+  Json& environment = ListAt(container, "env");
+  Json ours = Json::array();
+  const auto add = [&](const char* name, Json value) {
+    const bool is_theirs =
+        std::any_of(environment.begin(), environment.end(), [&](const Json& variable) {
+          return variable.is_object() && variable.value("name", "") == name;
+        });
+    if (is_theirs) return;
+    value["name"] = name;
+    ours.push_back(std::move(value));
+  };
+  add("PACELINE_NODE_NAME", {{"valueFrom", {{"fieldRef", {{"fieldPath", "spec.nodeName"}}}}}});
+  if (role != job::Role::kParameterServer) {
+    // Otherwise as many threads as the node has cores, whatever the container may use of them.
+    add("OMP_NUM_THREADS",
+        {{"valueFrom",
+          {{"resourceFieldRef",
+            {{"containerName", ContainerName(role)}, {"resource", "limits.cpu"}}}}}});
+  }
+  ours.insert(ours.end(), environment.begin(), environment.end());
+  environment = std::move(ours);
+}
+
+void LayProbes(Json& container) {
+  const auto probe = [](const char* path, int period_seconds, int failures) {
+    return Json{{"httpGet", {{"path", path}, {"port", kMetricsPort}}},
+                {"periodSeconds", period_seconds},
+                {"timeoutSeconds", 5},
+                {"failureThreshold", failures}};
+  };
+  Default(container, "startupProbe", probe("/healthz", 2, 60));
+  Default(container, "livenessProbe", probe("/healthz", 10, 6));
+  Default(container, "readinessProbe", probe("/readyz", 5, 3));
+}
+
+void LayContainer(const job::TrainingJob& job, const job::Start& start,
+                  const ObjectOptions& options, Json& spec) {
+  const bool is_server = start.role == job::Role::kParameterServer;
+  Json& container = Named(ListAt(spec, "containers"), "name", ContainerName(start.role));
+  Default(container, "image", is_server ? options.server_image : options.worker_image);
+  Default(container, "command", Json::array({ProgramOf(start.role)}));
+  Json arguments = ProgramArguments(job, start);
+  if (container.contains("args") && container["args"].is_array())
+    arguments.insert(arguments.end(), container["args"].begin(), container["args"].end());
+  container["args"] = std::move(arguments);
+  LayEnvironment(start.role, container);
+  LayVolumes(job, start, spec, container);
+  if (is_server) {
+    Json& ports = ListAt(container, "ports");
+    Named(ports, "name", "bulk")["containerPort"] = kBulkPort;
+    if (start.index == 0 && job.spec.security.mtls == job::Toggle::kEnabled)
+      Named(ports, "name", "api")["containerPort"] = kApiPort;
+    Named(ports, "name", "metrics")["containerPort"] = kMetricsPort;
+    LayProbes(container);
+  }
+  Default(container, "terminationMessagePolicy", "FallbackToLogsOnError");
+  Json& security = ObjectAt(container, "securityContext");
+  Default(security, "allowPrivilegeEscalation", false);
+  Default(security, "readOnlyRootFilesystem", true);
+  Default(security, "capabilities", {{"drop", Json::array({"ALL"})}});
+}
+
+void LayTolerations(const job::TrainingJob& job, Json& spec) {
+  Json& tolerations = ListAt(spec, "tolerations");
+  for (const char* key : {"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"}) {
+    const bool is_theirs =
+        std::any_of(tolerations.begin(), tolerations.end(), [&](const Json& toleration) {
+          return toleration.is_object() && toleration.value("key", "") == key;
+        });
+    if (is_theirs) continue;
+    tolerations.push_back({{"key", key},
+                           {"operator", "Exists"},
+                           {"effect", "NoExecute"},
+                           {"tolerationSeconds", job.spec.run_policy.node_lost_seconds}});
+  }
+}
+
+void LayGang(const job::TrainingJob& job, const ObjectOptions& options, Json& pod) {
+  const job::SchedulingPolicy& policy = job.spec.run_policy.scheduling_policy;
+  if (policy.priority_class) Default(pod["spec"], "priorityClassName", *policy.priority_class);
+  if (!WantsPodGroup(job, options)) return;
+  if (options.gang_scheduler == GangScheduler::kVolcano) {
+    Default(pod["spec"], "schedulerName", "volcano");
+    ObjectAt(pod["metadata"], "annotations")["scheduling.k8s.io/group-name"] = PodGroupName(job);
+  } else {
+    ObjectAt(pod["metadata"], "labels")["scheduling.x-k8s.io/pod-group"] = PodGroupName(job);
+  }
+}
+
+// The template's labels and annotations, with ours over them.
+void LayMetadata(const job::TrainingJob& job, const job::Start& start, Json& pod) {
+  Json& metadata = ObjectAt(pod, "metadata");
+  Json labels = ObjectAt(metadata, "labels"), annotations = ObjectAt(metadata, "annotations");
+  metadata = ChildMetadata(job, start.name, {});
+  labels.update(Json(PodLabels(job, start.role, start.index)));
+  annotations[std::string(kGenerationAnnotation)] = std::to_string(start.generation_start);
+  annotations[std::string(kAttemptAnnotation)] = std::to_string(start.attempt);
+  annotations[std::string(kFailuresAnnotation)] = std::to_string(start.failures);
+  metadata["labels"] = std::move(labels);
+  metadata["annotations"] = std::move(annotations);
+}
+
+}  // namespace
+
+Json BuildPod(const job::TrainingJob& job, const job::Start& start, const ObjectOptions& options) {
+  const job::PodTemplate& pod_template = TemplateOf(job.spec, start.role);
+  Json pod = pod_template ? job::ToJson(*pod_template) : Json::object();
+  if (!pod.is_object()) pod = Json::object();
+  pod["apiVersion"] = "v1";
+  pod["kind"] = "Pod";
+  LayMetadata(job, start, pod);
+  Json& spec = ObjectAt(pod, "spec");
+  spec["restartPolicy"] = "Never";  // Every restart is the planner's.
+  spec["hostname"] = start.name;
+  spec["subdomain"] = ServiceName(job);
+  Default(spec, "automountServiceAccountToken", false);
+  Default(spec, "enableServiceLinks", false);
+  Default(spec, "terminationGracePeriodSeconds",
+          start.role == job::Role::kParameterServer ? kServerGraceSeconds : kWorkerGraceSeconds);
+  Json& security = ObjectAt(spec, "securityContext");
+  Default(security, "runAsNonRoot", true);
+  Default(security, "runAsUser", kUser);
+  Default(security, "runAsGroup", kUser);
+  Default(security, "fsGroup", kUser);
+  Default(security, "seccompProfile", {{"type", "RuntimeDefault"}});
+  LayTolerations(job, spec);
+  LayContainer(job, start, options, spec);
+  LayGang(job, options, pod);
+  return pod;
+}
+
+}  // namespace paceline::controller
