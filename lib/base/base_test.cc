@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "lib/base/base64.h"
 #include "lib/base/check.h"
 #include "lib/base/ids.h"
 #include "lib/base/status.h"
@@ -47,6 +48,16 @@ TEST(Statuses, TravelUpWithTheirMessage) {
 TEST(CheckDeathTest, NamesTheConditionAndTheValues) {
   EXPECT_DEATH(PACELINE_CHECK(1 > 2, "index {} beyond size {}", 1, 2),
                "check failed: 1 > 2: index 1 beyond size 2");
+}
+
+TEST(Base64Test, EncodesAsTheStandardSaysAndBack) {
+  // RFC 4648, section 10.
+  EXPECT_EQ(EncodeBase64("foobar"), "Zm9vYmFy");
+  EXPECT_EQ(EncodeBase64("fooba"), "Zm9vYmE=");
+  EXPECT_EQ(EncodeBase64("foob"), "Zm9vYg==");
+  EXPECT_EQ(DecodeBase64("Zm9vYg=="), "foob");
+  EXPECT_EQ(DecodeBase64(""), "");
+  EXPECT_EQ(DecodeBase64("no base64!"), std::nullopt);
 }
 
 }  // namespace

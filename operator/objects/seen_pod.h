@@ -1,0 +1,26 @@
+// Reads a pod as the planner sees it.
+#pragma once
+
+#include <optional>
+
+#include "lib/job/observation.h"
+#include "lib/job/training_job.h"
+#include "operator/objects/metadata.h"
+
+namespace paceline::controller {
+
+// None if the pod is not the job's child (by its owner's uid; labels alone make nothing a child) or
+// not one of its processes.
+//
+// The process is Paceline's own container: a sidecar's end is not its end. It counts as disrupted
+// where Kubernetes took it away (eviction, preemption, a lost node, a deletion's signal), not where
+// it used more memory than it was given.
+std::optional<job::SeenProcess> SeenPod(const job::TrainingJob& job, const Json& pod);
+
+// The address at which the pod can be reached, and none while it has none.
+std::optional<std::string> PodAddress(const Json& pod);
+
+// When a pod that is being deleted should have been gone; none for others.
+std::optional<Time> DeletionTime(const Json& pod);
+
+}  // namespace paceline::controller

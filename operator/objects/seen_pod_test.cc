@@ -1,0 +1,159 @@
+#include "operator/objects/seen_pod.h"
+
+#include <gtest/gtest.h>
+
+#include "lib/job/defaults.h"
+#include "lib/job/rfc3339.h"
+#include "operator/objects/pod.h"
+
+namespace paceline::controller {
+namespace {
+
+using job::ProcessState;
+using job::SeenProcess;
+
+job::TrainingJob Digits() {
+  job::TrainingJob job;
+  job.metadata.name = "digits";
+  job.metadata.uid = "uid-1";
+  job::ApplyDefaults(job);
+  return job;
+}
+
+// Worker 3 of the job as the API server gives it back.
+Json Worker(const Json& status) {
+  Json pod = BuildPod(Digits(),
+                      {.name = "digits-worker-3",
+                       .role = job::Role::kWorker,
+                       .index = 3,
+                       .generation_start = 1,
+                       .attempt = 2,
+                       .failures = 1},
+                      {});
+  pod["metadata"]["creationTimestamp"] = "2026-01-31T09:30:00Z";
+  pod["status"] = status;
+  return pod;
+}
+
+Json Ended(int code, const std::string& reason, const std::string& message = "") {
+  return {{"phase", code == 0 ? "Succeeded" : "Failed"},
+          {"containerStatuses", Json::array({{{"name", "worker"},
+                                              {"state",
+                                               {{"terminated",
+                                                 {{"exitCode", code},
+                                                  {"reason", reason},
+                                                  {"message", message},
+                                                  {"startedAt", "2026-01-31T09:30:05Z"},
+                                                  {"finishedAt", "2026-01-31T09:31:00Z"}}}}}}})}};
+}
+
+SeenProcess Seen(const Json& status) {
+  const auto seen = SeenPod(Digits(), Worker(status));
+  EXPECT_TRUE(seen.has_value());
+  return seen.value_or(SeenProcess{});
+}
+
+TEST(SeenPodTest, ReadsBackWhatItWasStartedWith) {
+  const SeenProcess seen = Seen({{"phase", "Pending"}});
+  EXPECT_EQ(seen.name, "digits-worker-3");
+  EXPECT_EQ(seen.role, job::Role::kWorker);
+  EXPECT_EQ(seen.index, 3);
+  EXPECT_EQ(seen.attempt, 2);
+  EXPECT_EQ(seen.failures, 1);
+  EXPECT_EQ(seen.state, ProcessState::kPending);
+  EXPECT_FALSE(seen.is_stopping);
+  EXPECT_EQ(seen.started_at, job::ParseTime("2026-01-31T09:30:00Z"));
+}
+
+TEST(SeenPodTest, ForeignPodsAreNotTheJobs) {
+  Json other_owner = Worker({}), no_owner = Worker({}), other_name = Worker({});
+  other_owner["metadata"]["ownerReferences"][0]["uid"] = "uid-2";
+  no_owner["metadata"].erase("ownerReferences");
+  other_name["metadata"]["name"] = "digits-worker-4";
+  EXPECT_FALSE(SeenPod(Digits(), other_owner).has_value());
+  EXPECT_FALSE(SeenPod(Digits(), no_owner).has_value());
+  EXPECT_FALSE(SeenPod(Digits(), other_name).has_value());
+  EXPECT_FALSE(SeenPod(Digits(), Json::object()).has_value());
+}
+
+TEST(SeenPodTest, RunsWhenItsOwnContainerRuns) {
+  const Json running = {{"running", {{"startedAt", "2026-01-31T09:30:07Z"}}}};
+  const SeenProcess seen =
+      Seen({{"phase", "Running"},
+            {"containerStatuses", Json::array({{{"name", "worker"}, {"state", running}}})}});
+  EXPECT_EQ(seen.state, ProcessState::kRunning);
+  EXPECT_EQ(seen.started_at, job::ParseTime("2026-01-31T09:30:07Z"));
+}
+
+TEST(SeenPodTest, ASidecarsEndIsNotTheProcessesEnd) {
+  const SeenProcess seen =
+      Seen({{"phase", "Running"},
+            {"containerStatuses",
+             Json::array({{{"name", "side"}, {"state", {{"terminated", {{"exitCode", 1}}}}}},
+                          {{"name", "worker"}, {"state", {{"running", Json::object()}}}}})}});
+  EXPECT_EQ(seen.state, ProcessState::kRunning);
+}
+
+TEST(SeenPodTest, OwnEndCountsThoughASidecarStillRuns) {
+  const SeenProcess seen =
+      Seen({{"phase", "Running"},
+            {"containerStatuses",
+             Json::array({{{"name", "side"}, {"state", {{"running", Json::object()}}}},
+                          {{"name", "worker"}, {"state", {{"terminated", {{"exitCode", 0}}}}}}})}});
+  EXPECT_EQ(seen.state, ProcessState::kExited);
+  EXPECT_EQ(seen.exit_code, 0);
+}
+
+TEST(SeenPodTest, FailureHasItsCodeTimeAndLastWord) {
+  const SeenProcess seen = Seen(Ended(3, "Error", "cannot open cnn.pt\n"));
+  EXPECT_EQ(seen.state, ProcessState::kExited);
+  EXPECT_EQ(seen.exit_code, 3);
+  EXPECT_EQ(seen.signal, 0);
+  EXPECT_FALSE(seen.is_disruption);
+  EXPECT_EQ(seen.last_word, "cannot open cnn.pt");
+  EXPECT_EQ(seen.ended_at, job::ParseTime("2026-01-31T09:31:00Z"));
+}
+
+TEST(SeenPodTest, OutOfMemoryIsTheProcessesOwnFault) {
+  const SeenProcess seen = Seen(Ended(137, "OOMKilled"));
+  EXPECT_EQ(seen.signal, 9);
+  EXPECT_FALSE(seen.is_disruption);
+  EXPECT_NE(seen.last_word.find("OOMKilled"), std::string::npos);
+}
+
+TEST(SeenPodTest, BeingTakenAwayIsADisruption) {
+  EXPECT_TRUE(Seen(Ended(137, "Error")).is_disruption);
+  EXPECT_TRUE(Seen(Ended(143, "Error")).is_disruption);
+  EXPECT_FALSE(Seen(Ended(139, "Error")).is_disruption);  // A segmentation fault is nobody else's.
+  Json evicted = {{"phase", "Failed"}, {"reason", "Evicted"}, {"message", "low on memory"}};
+  EXPECT_TRUE(Seen(evicted).is_disruption);
+  EXPECT_EQ(Seen(evicted).last_word, "low on memory");
+  Json preempted = Ended(1, "Error");
+  preempted["conditions"] = Json::array({{{"type", "DisruptionTarget"}, {"status", "True"}}});
+  EXPECT_TRUE(Seen(preempted).is_disruption);
+  Json finished_anyway = Ended(0, "Completed");
+  finished_anyway["conditions"] = preempted["conditions"];
+  EXPECT_FALSE(Seen(finished_anyway).is_disruption);
+}
+
+TEST(SeenPodTest, AFailedInitContainerSpeaksForThePod) {
+  const SeenProcess seen = Seen(
+      {{"phase", "Failed"},
+       {"initContainerStatuses",
+        Json::array({{{"name", "fetch"},
+                      {"state", {{"terminated", {{"exitCode", 4}, {"message", "no data"}}}}}}})},
+       {"containerStatuses",
+        Json::array({{{"name", "worker"}, {"state", {{"waiting", Json::object()}}}}})}});
+  EXPECT_EQ(seen.state, ProcessState::kExited);
+  EXPECT_EQ(seen.exit_code, 4);
+  EXPECT_EQ(seen.last_word, "no data");
+}
+
+TEST(SeenPodTest, OddStatusNeverThrows) {
+  for (const Json& status : {Json("text"), Json(3), Json{{"phase", 7}, {"containerStatuses", "x"}},
+                             Json{{"containerStatuses", Json::array({1, nullptr})}}})
+    EXPECT_TRUE(SeenPod(Digits(), Worker(status)).has_value()) << status;
+}
+
+}  // namespace
+}  // namespace paceline::controller
