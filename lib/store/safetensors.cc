@@ -119,7 +119,7 @@ const SafetensorsTensor* SafetensorsFile::Find(std::string_view name) const {
 }
 
 Status WriteSafetensors(const std::string& path, std::vector<SafetensorsTensor> tensors,
-                        const std::map<std::string, std::string>& metadata) {
+                        const std::map<std::string, std::string>& metadata, Sha256* digest) {
   PACELINE_RETURN_IF_ERROR(Annotate(CheckForWriting(tensors), path));
   std::sort(tensors.begin(), tensors.end(),
             [](const SafetensorsTensor& a, const SafetensorsTensor& b) {
@@ -135,10 +135,13 @@ Status WriteSafetensors(const std::string& path, std::vector<SafetensorsTensor> 
   const std::string json = FormatHeader(header);
   const uint64_t header_bytes = json.size();
   PACELINE_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(path));
-  PACELINE_RETURN_IF_ERROR(file.Write(std::as_bytes(std::span(&header_bytes, 1))));
-  PACELINE_RETURN_IF_ERROR(file.Write(std::as_bytes(std::span(json))));
-  for (const SafetensorsTensor& tensor : tensors)
-    PACELINE_RETURN_IF_ERROR(file.Write(tensor.bytes));
+  const auto write = [&](std::span<const std::byte> bytes) {
+    if (digest != nullptr) digest->Add(bytes);
+    return file.Write(bytes);
+  };
+  PACELINE_RETURN_IF_ERROR(write(std::as_bytes(std::span(&header_bytes, 1))));
+  PACELINE_RETURN_IF_ERROR(write(std::as_bytes(std::span(json))));
+  for (const SafetensorsTensor& tensor : tensors) PACELINE_RETURN_IF_ERROR(write(tensor.bytes));
   return file.Commit();
 }
 

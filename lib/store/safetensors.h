@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "lib/base/status.h"
+#include "lib/store/sha256.h"
 
 namespace paceline::store {
 
@@ -82,8 +83,10 @@ class SafetensorsFile {
 // so that equal tensors give equal files.
 //
 // InvalidArgument if a name comes twice or is "__metadata__", or a size does not fit its shape.
-// ResourceExhausted if the disk is full. On failure nothing is left behind.
+// ResourceExhausted if the disk is full. On failure nothing is left behind. `digest`, where given,
+// is fed all bytes of the file.
 Status WriteSafetensors(const std::string& path, std::vector<SafetensorsTensor> tensors,
-                        const std::map<std::string, std::string>& metadata = {});
+                        const std::map<std::string, std::string>& metadata = {},
+                        Sha256* digest = nullptr);
 
 }  // namespace paceline::store

@@ -1,0 +1,106 @@
+// Checkpoints whose writer is killed, whose disk is full, whose files are torn: what is there
+// afterwards is whole or counts for nothing.
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <random>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/store/checkpoint_testing.h"
+
+namespace paceline::store {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+using testing::SliceUnderTest;
+using testing::TemporaryFolder;
+using testing::WriteWholeCheckpoint;
+
+// The newest that is complete; fails the test if it cannot be read to the last bit.
+uint64_t ReadNewest(const std::string& folder) {
+  const auto scan = ScanCheckpoints(folder);
+  EXPECT_TRUE(scan.ok()) << scan.status();
+  EXPECT_TRUE(scan->problems.empty()) << scan->problems.front();
+  if (scan->complete.empty()) return 0;
+  const CheckpointManifest& manifest = scan->complete.front().manifest;
+  const uint64_t version = manifest.version.value();
+  SliceUnderTest read(0, 1, optim::SgdOptions{.momentum = 0.9});
+  const Status status =
+      read.Read(SlicePath(folder, manifest.name, ShardId(0)), manifest.shards.at(0), version);
+  EXPECT_TRUE(status.ok()) << status;
+  const SliceUnderTest want(0, 1, optim::SgdOptions{.momentum = 0.9},
+                            static_cast<float>(version + 1));
+  EXPECT_EQ(read.bytes, want.bytes);
+  return manifest.serial;
+}
+
+// Forty lives of a writer, each killed at another moment of its work.
+TEST(CheckpointFaultsTest, WriterKilledAnywhereLeavesTheNewestWhole) {
+  const TemporaryFolder folder;
+  std::mt19937 random(1);
+  uint64_t newest = 0;
+  for (int life = 0; life < 40; ++life) {
+    const pid_t writer = fork();
+    if (writer == 0) {
+      uint64_t serial = newest;
+      while (true) {
+        ++serial;
+        if (!WriteWholeCheckpoint(folder.path(), serial, serial).ok()) _exit(1);
+        std::vector<std::string> kept;
+        const auto scan = ScanCheckpoints(folder.path());
+        for (size_t i = 0; i < std::min<size_t>(2, scan->complete.size()); ++i)
+          kept.push_back(scan->complete[i].manifest.name);
+        if (!KeepCheckpoints(folder.path(), kept).ok()) _exit(1);
+      }
+    }
+    usleep(random() % 60000);
+    kill(writer, SIGKILL);
+    int status = 0;
+    waitpid(writer, &status, 0);
+    ASSERT_TRUE(WIFSIGNALED(status)) << "the writer gave up";
+    const uint64_t found = ReadNewest(folder.path());
+    EXPECT_GE(found, newest) << "a complete checkpoint was lost";
+    newest = found;
+  }
+  EXPECT_GT(newest, 5u) << "the writers were killed before they wrote anything";
+}
+
+TEST(CheckpointFaultsTest, FileTornByALostDiskIsNotRead) {
+  const TemporaryFolder folder;
+  ASSERT_TRUE(WriteWholeCheckpoint(folder.path(), 1, 1).ok());
+  const std::string path = SlicePath(folder.path(), "000001-g1.0-v1", ShardId(0));
+  const auto manifest = ScanCheckpoints(folder.path())->complete.at(0).manifest;
+  const uint64_t size = fs::file_size(path);
+  for (const uint64_t left : {size - 1, size / 2, uint64_t{9}, uint64_t{0}}) {
+    fs::resize_file(path, left);
+    SliceUnderTest slice(0, 1, optim::SgdOptions{.momentum = 0.9});
+    EXPECT_EQ(slice.Read(path, manifest.shards[0], 1).code(), StatusCode::kDataLoss) << left;
+  }
+}
+
+TEST(CheckpointFaultsTest, FullVolumeIsToldAndLeavesNothingBehind) {
+  const TemporaryFolder folder;
+  if (mount("none", folder.path().c_str(), "tmpfs", 0, "size=400k") != 0)
+    GTEST_SKIP() << "mounting a small tmpfs needs the right to mount";
+  ASSERT_TRUE(WriteWholeCheckpoint(folder.path(), 1, 1).ok()) << "the first fits";
+  const Status full = WriteWholeCheckpoint(folder.path(), 2, 2);
+  EXPECT_EQ(full.code(), StatusCode::kResourceExhausted) << full;
+  EXPECT_THAT(Message(full), HasSubstr("000002-g1.0-v2/shard-0.safetensors"));
+  EXPECT_TRUE(fs::is_empty(folder.path() + "/000002-g1.0-v2"));
+  EXPECT_EQ(ReadNewest(folder.path()), 1u);
+  // Room again: the next one is whole.
+  EXPECT_TRUE(KeepCheckpoints(folder.path(), {}).ok());
+  EXPECT_TRUE(WriteWholeCheckpoint(folder.path(), 3, 3).ok());
+  EXPECT_EQ(ReadNewest(folder.path()), 3u);
+  umount(folder.path().c_str());
+}
+
+}  // namespace
+}  // namespace paceline::store

@@ -1,0 +1,163 @@
+#include "lib/store/checkpoint_slice.h"
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <utility>
+
+#include "lib/store/safetensors.h"
+
+namespace paceline::store {
+namespace {
+
+// The part of a tensor that lies in a slice.
+struct Part {
+  const TensorPlace* place = nullptr;
+  uint64_t begin_bytes = 0;  // Of the layout.
+  uint64_t end_bytes = 0;
+  bool is_whole() const { return end_bytes - begin_bytes == place->size_bytes; }
+  uint64_t element_bytes() const { return place->spec.type == DataType::kInt64 ? 8 : 4; }
+  uint64_t elements() const { return (end_bytes - begin_bytes) / element_bytes(); }
+  std::vector<int64_t> shape() const {
+    return is_whole() ? place->spec.shape : std::vector<int64_t>{static_cast<int64_t>(elements())};
+  }
+  std::string range() const {
+    const uint64_t first = (begin_bytes - place->offset_bytes) / element_bytes();
+    return fmt::format("{} {}", first, first + elements());
+  }
+};
+
+std::vector<Part> PartsIn(const Layout& layout, const Slice& slice) {
+  std::vector<Part> parts;
+  for (const TensorPlace& place : layout.tensors()) {
+    const uint64_t begin = std::max(place.offset_bytes, slice.begin_bytes);
+    const uint64_t end = std::min(place.offset_bytes + place.size_bytes, slice.end_bytes);
+    // A tensor without elements belongs to no slice: there is nothing of it to be kept.
+    if (begin < end) parts.push_back({&place, begin, end});
+  }
+  return parts;
+}
+
+// Calls `visit(name, type, shape, bytes)` for all that the file of this slice holds. Optimizer
+// state is one float32 for each parameter, in the order of the slice.
+template <class Bytes, class State, class Visit>
+Status ForEachTensor(const std::vector<Part>& parts, const Slice& slice, std::span<Bytes> bytes,
+                     const std::vector<State>& states, Visit visit) {
+  for (const Part& part : parts) {
+    const TensorSpec& spec = part.place->spec;
+    const bool is_parameter = spec.kind == TensorKind::kParameter;
+    const uint64_t begin = part.begin_bytes - slice.begin_bytes;
+    const uint64_t size = part.end_bytes - part.begin_bytes;
+    PACELINE_RETURN_IF_ERROR(
+        visit((is_parameter ? "parameter:" : "buffer:") + spec.name,
+              spec.type == DataType::kInt64 ? SafetensorsType::kI64 : SafetensorsType::kF32,
+              part.shape(), bytes.subspan(begin, size)));
+    if (!is_parameter) continue;
+    for (const State& state : states) {
+      auto values = std::span(state.values).subspan(begin / sizeof(float), part.elements());
+      PACELINE_RETURN_IF_ERROR(
+          visit(state.name + ":" + spec.name, SafetensorsType::kF32, part.shape(),
+                std::span<Bytes>(reinterpret_cast<Bytes*>(values.data()), values.size_bytes())));
+    }
+  }
+  return OkStatus();
+}
+
+std::map<std::string, std::string> Metadata(const std::vector<Part>& parts, Version version,
+                                            uint64_t steps) {
+  std::map<std::string, std::string> metadata = {{"format", "pt"},
+                                                 {"version", std::to_string(version.value())},
+                                                 {"optimizer_steps", std::to_string(steps)}};
+  for (const Part& part : parts) {
+    if (!part.is_whole()) metadata["range:" + part.place->spec.name] = part.range();
+  }
+  return metadata;
+}
+
+std::string Entry(const std::map<std::string, std::string>& metadata, const std::string& key) {
+  const auto found = metadata.find(key);
+  return found == metadata.end() ? "" : found->second;
+}
+
+Status CheckMetadata(const SafetensorsFile& file, const std::vector<Part>& parts, Version version) {
+  const std::string got = Entry(file.metadata(), "version");
+  if (got != std::to_string(version.value()))
+    return FailedPrecondition("version is {}, want {}", got, version.value());
+  for (const Part& part : parts) {
+    const std::string range = Entry(file.metadata(), "range:" + part.place->spec.name);
+    const std::string want = part.is_whole() ? "" : part.range();
+    if (range == want) continue;
+    return FailedPrecondition("tensor {} is there in the range \"{}\", want \"{}\"",
+                              part.place->spec.name, range, want);
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+OptimizerSnapshot SnapshotOf(optim::Optimizer& optimizer) {
+  OptimizerSnapshot snapshot{.steps = optimizer.steps(), .tensors = {}};
+  for (const optim::Optimizer::StateTensor& state : optimizer.State()) {
+    snapshot.tensors.push_back({state.name, {state.values.begin(), state.values.end()}});
+  }
+  return snapshot;
+}
+
+StatusOr<FileDigest> WriteCheckpointSlice(const std::string& path, const Layout& layout,
+                                          const Slice& slice, Version version,
+                                          std::span<const std::byte> bytes,
+                                          const OptimizerSnapshot& snapshot) {
+  const std::vector<Part> parts = PartsIn(layout, slice);
+  std::vector<SafetensorsTensor> tensors;
+  PACELINE_RETURN_IF_ERROR(
+      ForEachTensor(parts, slice, bytes, snapshot.tensors,
+                    [&](std::string name, SafetensorsType type, std::vector<int64_t> shape,
+                        std::span<const std::byte> part) {
+                      tensors.push_back({std::move(name), type, std::move(shape), part});
+                      return OkStatus();
+                    }));
+  Sha256 sum;
+  PACELINE_RETURN_IF_ERROR(
+      WriteSafetensors(path, std::move(tensors), Metadata(parts, version, snapshot.steps), &sum));
+  const uint64_t size = sum.bytes();
+  return FileDigest{size, sum.Finish()};
+}
+
+Status ReadCheckpointSlice(const std::string& path, const FileDigest& digest, const Layout& layout,
+                           const Slice& slice, Version version, std::span<std::byte> bytes,
+                           optim::Optimizer& optimizer) {
+  const StatusOr<FileDigest> found = DigestFile(path);
+  if (!found.ok()) return DataLoss("{}", Message(found.status()));
+  if (*found != digest) {
+    return DataLoss("checkpoint file {} is damaged: {} bytes of SHA-256 {}, want {} of {}", path,
+                    found->bytes, found->sha256, digest.bytes, digest.sha256);
+  }
+  PACELINE_ASSIGN_OR_RETURN(const SafetensorsFile file, SafetensorsFile::Open(path));
+  const std::vector<Part> parts = PartsIn(layout, slice);
+  PACELINE_RETURN_IF_ERROR(Annotate(CheckMetadata(file, parts, version), path));
+  const std::vector<optim::Optimizer::StateTensor> states = optimizer.State();
+  size_t wanted = 0;
+  PACELINE_RETURN_IF_ERROR(ForEachTensor(
+      parts, slice, bytes, states,
+      [&](const std::string& name, SafetensorsType type, const std::vector<int64_t>& shape,
+          std::span<std::byte> part) -> Status {
+        ++wanted;
+        const SafetensorsTensor* const tensor = file.Find(name);
+        if (tensor == nullptr) return FailedPrecondition("{}: tensor {} is missing", path, name);
+        if (tensor->type != type || tensor->shape != shape) {
+          return FailedPrecondition("{}: tensor {} has another type or shape", path, name);
+        }
+        std::memcpy(part.data(), tensor->bytes.data(), part.size());
+        return OkStatus();
+      }));
+  if (file.tensors().size() != wanted) {
+    return FailedPrecondition("{}: {} tensors are there, want {}: another optimizer's state", path,
+                              file.tensors().size(), wanted);
+  }
+  optimizer.set_steps(
+      std::strtoull(Entry(file.metadata(), "optimizer_steps").c_str(), nullptr, 10));
+  return OkStatus();
+}
+
+}  // namespace paceline::store

@@ -1,0 +1,94 @@
+#include "lib/store/checkpoint_slice.h"
+
+#include <cstring>
+#include <fstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "lib/store/checkpoint_testing.h"
+#include "lib/store/safetensors.h"
+
+namespace paceline::store {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::SliceUnderTest;
+using testing::TemporaryFolder;
+
+TEST(Sha256Test, IsWhatSha256sumPrints) {
+  const TemporaryFolder folder;
+  std::ofstream(folder.path() + "/f") << "abc";
+  const auto digest = DigestFile(folder.path() + "/f");
+  ASSERT_TRUE(digest.ok()) << digest.status();
+  EXPECT_EQ(digest->bytes, 3u);
+  EXPECT_EQ(digest->sha256, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+}
+
+TEST(CheckpointSliceTest, GivesEveryBitBackForAnyCut) {
+  const TemporaryFolder folder;
+  for (const optim::OptimizerOptions& optimizer :
+       {optim::OptimizerOptions(optim::SgdOptions{}),
+        optim::OptimizerOptions(optim::SgdOptions{.momentum = 0.9}),
+        optim::OptimizerOptions(optim::AdamWOptions{})}) {
+    for (const uint32_t shards : {1u, 2u, 3u, 5u}) {
+      for (uint32_t rank = 0; rank < shards; ++rank) {
+        SliceUnderTest written(rank, shards, optimizer, 7);
+        SliceUnderTest read(rank, shards, optimizer);
+        const std::string path = folder.path() + "/slice";
+        const auto digest = written.Write(path, 12);
+        ASSERT_TRUE(digest.ok()) << digest.status();
+        EXPECT_EQ(*digest, *DigestFile(path));
+        const Status status = read.Read(path, *digest, 12);
+        ASSERT_TRUE(status.ok()) << status;
+        EXPECT_EQ(read.bytes, written.bytes);
+        EXPECT_EQ(read.States(), written.States());
+        EXPECT_EQ(read.optimizer->steps(), 7u);
+      }
+    }
+  }
+}
+
+TEST(CheckpointSliceTest, NamesTensorsAndRanges) {
+  const TemporaryFolder folder;
+  SliceUnderTest first(0, 2, optim::SgdOptions{.momentum = 0.9}, 1);
+  ASSERT_TRUE(first.Write(folder.path() + "/s0", 3).ok());
+  const auto file = SafetensorsFile::Open(folder.path() + "/s0");
+  ASSERT_TRUE(file.ok()) << file.status();
+  ASSERT_NE(file->Find("parameter:a"), nullptr);
+  EXPECT_EQ(file->Find("parameter:a")->shape, (std::vector<int64_t>{100, 100}));
+  ASSERT_NE(file->Find("momentum_buffer:b"), nullptr);
+  const int64_t held = file->Find("parameter:b")->shape[0];
+  EXPECT_EQ(file->metadata().at("range:b"), fmt::format("0 {}", held));
+  EXPECT_EQ(file->metadata().count("range:a"), 0u);
+  EXPECT_EQ(file->Find("buffer:mean"), nullptr) << "the other slice's";
+}
+
+TEST(CheckpointSliceTest, RefusesWhatIsNotTheFileThatWasWritten) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path() + "/slice";
+  SliceUnderTest slice(0, 1, optim::SgdOptions{.momentum = 0.9}, 1);
+  const FileDigest digest = slice.Write(path, 3).value();
+
+  EXPECT_EQ(slice.Read(folder.path() + "/none", digest, 3).code(), StatusCode::kDataLoss);
+  SliceUnderTest other_version(0, 1, optim::SgdOptions{.momentum = 0.9});
+  EXPECT_THAT(Message(other_version.Read(path, digest, 4)), HasSubstr("version is 3, want 4"));
+  SliceUnderTest other_cut(0, 2, optim::SgdOptions{.momentum = 0.9});
+  EXPECT_THAT(Message(other_cut.Read(path, digest, 3)),
+              HasSubstr("tensor b is there in the range"));
+  SliceUnderTest plain(0, 1, optim::SgdOptions{});
+  EXPECT_THAT(Message(plain.Read(path, digest, 3)), HasSubstr("another optimizer's state"));
+  SliceUnderTest adam(0, 1, optim::AdamWOptions{});
+  EXPECT_THAT(Message(adam.Read(path, digest, 3)), HasSubstr("exp_avg:a is missing"));
+
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(5000);
+  file.put('!');
+  file.close();
+  EXPECT_THAT(Message(slice.Read(path, digest, 3)), HasSubstr("is damaged"));
+  std::filesystem::resize_file(path, 5000);
+  EXPECT_EQ(slice.Read(path, digest, 3).code(), StatusCode::kDataLoss);
+}
+
+}  // namespace
+}  // namespace paceline::store
