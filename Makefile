@@ -16,7 +16,7 @@ ONLY ?= lib ps-server worker cli tests
 SOURCES = git ls-files --cached --others --exclude-standard -- \
             $(foreach folder,$(ONLY),'$(folder)/*.h' '$(folder)/*.cc')
 
-.PHONY: help setup run test build bench-data-plane bench-store bench-control lint format verify \
+.PHONY: help setup run test build bench-data-plane bench-store bench-control lint format verify crd \
         test-asan test-tsan clean
 
 help: ## Show this menu
@@ -63,6 +63,10 @@ test-tsan: setup ## The same with the thread sanitizer, for the targets without 
 	@cmake --preset tsan >&2
 	@cmake --build build/tsan -j $(JOBS) >&2
 	@ctest --test-dir build/tsan --output-on-failure -j $(TEST_JOBS)
+
+crd: $(BUILD)/build.ninja ## Rewrite deploy/crd and docs/trainingjob.md from the fields of lib/job
+	@cmake --build $(BUILD) -j $(JOBS) --target job_test >&2
+	@PACELINE_REWRITE=1 $(BUILD)/tests/job_test --gtest_brief=1 --gtest_filter='Crd.File*:Docs.*'
 
 clean: ## Remove what was built (the caches of setup and ccache stay)
 	rm -rf $(BUILD) build/asan build/tsan build/dev build/ci

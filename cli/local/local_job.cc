@@ -39,6 +39,9 @@ void AdaptOutput(const job::Output& output, VolumeFolders& volumes, LocalJob& lo
   };
   if (const auto& claim = output.volume->persistent_volume_claim) {
     local.output_folder = volumes.FolderOf(claim->claim_name);
+  } else if (!output.volume->others.empty()) {
+    refuse(output.volume->others.begin()->first,
+           "must be persistentVolumeClaim, hostPath or emptyDir on one machine");
   } else if (const auto& host = output.volume->host_path) {
     const std::string type = host->type.value_or("");
     if (!host->path.starts_with('/'))

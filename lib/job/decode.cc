@@ -137,6 +137,15 @@ class ObjectReader {
     }
   }
 
+  // Reads what is none of the fields as objects that are opaque to us.
+  void TakeUnknown(std::map<std::string, Node>& others) {
+    for (const Node::Member& member : node_.members) {
+      const bool is_field = std::find(names_.begin(), names_.end(), member.key) != names_.end();
+      if (is_field || member.value.kind == Node::Kind::kNull) continue;
+      Read(member.value, Join(path_, member.key), others[member.key], errors_);
+    }
+  }
+
   void RefuseUnknown(std::span<const std::string_view> ignored) {
     for (const Node::Member& member : node_.members) {
       const auto is_it = [&](std::string_view name) { return name == member.key; };
@@ -179,6 +188,8 @@ void ReadObject(const Node& node, const std::string& path, T& value, Errors& err
   } else if constexpr (std::is_same_v<T, TrainingJob>) {
     constexpr std::string_view kHeader[] = {"apiVersion", "kind"};
     reader.RefuseUnknown(kHeader);
+  } else if constexpr (std::is_same_v<T, Volume>) {
+    reader.TakeUnknown(value.others);
   } else {
     reader.RefuseUnknown({});
   }

@@ -76,6 +76,7 @@ std::string BoundsOf(const Note& note, bool is_text) {
     if (note.max) bounds.push_back(fmt::format("<= {} characters", *note.max));
     return fmt::format("{}", fmt::join(bounds, ", "));
   }
+  if (note.items_max) bounds.push_back(fmt::format("at most {}", *note.items_max));
   if (note.min) bounds.push_back(fmt::format(">= {}", *note.min));
   if (note.above) bounds.push_back(fmt::format("> {}", *note.above));
   if (note.max) bounds.push_back(fmt::format("<= {}", *note.max));

@@ -40,6 +40,9 @@ class ObjectWriter {
       Node map(Node::Kind::kMap);
       ObjectWriter writer(map);
       Fields(writer, value);
+      if constexpr (std::is_same_v<T, Volume>) {
+        for (const auto& [name, source] : value.others) map.members.push_back({name, source, 0});
+      }
       return map;
     }
   }

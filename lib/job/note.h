@@ -19,11 +19,11 @@ struct Note {
   std::string_view text;  // What the field means; no full stop at its end.
   Presence presence = Presence::kOptional;
   Mutability mutability = Mutability::kMutable;  // After creation. Holds for all below the field.
-  std::optional<double>
-      min;  // The smallest number; the shortest string or list; of lists of numbers, each.
+  std::optional<double> min;    // The smallest number; the shortest string; of lists, each element.
   std::optional<double> max;    // The same, largest.
   std::optional<double> above;  // A bound that is itself too small.
   std::optional<double> below;  // A bound that is itself too large.
+  std::optional<size_t> items_max;  // The longest list.
 };
 
 inline constexpr Presence kRequired = Presence::kRequired;
@@ -33,5 +33,6 @@ inline constexpr Mutability kImmutable = Mutability::kImmutable;
 inline constexpr double kCountMax = 1e9;
 inline constexpr double kSecondsMax = 1e9;  // About 31 years.
 inline constexpr double kProcessesMax = 10000;
+inline constexpr double kPathMax = 4096;  // Linux' PATH_MAX.
 
 }  // namespace paceline::job

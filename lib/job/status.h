@@ -44,6 +44,7 @@ struct Progress {
   double epoch = 0;
   double percent = 0;
   std::optional<double> eta_seconds;
+  std::string eta;  // The same for people: "1h20m".
   std::optional<double> loss;
   std::optional<double> metric;
   std::optional<double> samples_per_second;
@@ -82,6 +83,7 @@ struct JobStatus {
   std::optional<Time> completion_time;  // Set once, with Succeeded or Failed.
   std::string state;                    // One word for the printer column.
   int64_t replicas = 0;
+  std::string ready_workers;  // "3/4": workers that run, of those wanted.
   std::string selector;
   ReplicaStatuses replica_statuses;
   std::optional<Progress> progress;

@@ -25,6 +25,10 @@ class BoundsChecker {
     if constexpr (kIsOptional<T>) {
       if (value) Check(path, *value, note);
     } else if constexpr (kIsList<T>) {
+      if (note.items_max && value.size() > *note.items_max) {
+        findings_.Add(path, fmt::format("must have at most {} elements: got {}", *note.items_max,
+                                        value.size()));
+      }
       for (size_t i = 0; i < value.size(); ++i)
         Check(fmt::format("{}[{}]", path, i), value[i], note);
     } else if constexpr (kIsNumber<T>) {

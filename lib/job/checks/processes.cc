@@ -62,11 +62,12 @@ void CheckTemplate(const std::string& path, const PodTemplate& pod_template, Fin
 
 void CheckVolume(const std::string& path, const Volume& volume, Findings& findings) {
   const int sources = int{volume.persistent_volume_claim.has_value()} +
-                      int{volume.host_path.has_value()} + int{volume.empty_dir.has_value()};
+                      int{volume.host_path.has_value()} + int{volume.empty_dir.has_value()} +
+                      static_cast<int>(volume.others.size());
   if (sources == 1) return;
-  findings.Add(path,
-               fmt::format("must have one of persistentVolumeClaim, hostPath and emptyDir: got {}",
-                           sources));
+  findings.Add(path, fmt::format("must have one volume source, such as persistentVolumeClaim, "
+                                 "hostPath or emptyDir: got {}",
+                                 sources));
 }
 
 void CheckRunPolicy(const JobSpec& spec, Findings& findings) {

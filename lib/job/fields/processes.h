@@ -69,8 +69,8 @@ void Fields(V& visit, Claim& claim) {
 template <class V>
 void Fields(V& visit, HostPath& host_path) {
   visit("path", host_path.path,
-        Note{.text = "a folder of the host", .presence = kRequired, .min = 1});
-  visit("type", host_path.type, Note{.text = "as in Kubernetes"});
+        Note{.text = "a folder of the host", .presence = kRequired, .min = 1, .max = kPathMax});
+  visit("type", host_path.type, Note{.text = "as in Kubernetes", .max = 63});
 }
 
 template <class V>
@@ -78,7 +78,9 @@ void Fields(V& visit, Volume& volume) {
   visit("persistentVolumeClaim", volume.persistent_volume_claim,
         Note{.text = "a claim that exists"});
   visit("hostPath", volume.host_path, Note{.text = "a folder of the host"});
-  visit("emptyDir", volume.empty_dir, Note{.text = "lives as long as the pod; as in Kubernetes"});
+  visit("emptyDir", volume.empty_dir,
+        Note{.text = "lives as long as the pod; as in Kubernetes, whose other sources may stand "
+                     "here too"});
 }
 
 template <class V>
@@ -102,7 +104,8 @@ void Fields(V& visit, Output& output) {
 template <class V>
 void Fields(V& visit, Security& security) {
   visit("mtls", security.mtls,
-        Note{.text = "encryption and mutual authentication between pods; a laptop needs none"});
+        Note{.text = "encryption and mutual authentication between pods; a laptop needs none",
+             .mutability = kImmutable});
 }
 
 }  // namespace paceline::job

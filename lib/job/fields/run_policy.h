@@ -6,6 +6,9 @@
 
 namespace paceline::job {
 
+// Workers that one delay or link can list: what the API server's rules can afford to look through.
+inline constexpr size_t kListedWorkersMax = 1000;
+
 template <class V>
 void Fields(V& visit, SchedulingPolicy& policy) {
   visit("minAvailable", policy.min_available,
@@ -55,11 +58,15 @@ void Fields(V& visit, Delay& delay) {
   visit("workers", delay.workers,
         Note{.text = "indices of the workers that it hits; absent: all",
              .min = 0,
-             .max = kProcessesMax});
+             .max = kProcessesMax,
+             .items_max = kListedWorkersMax});
   visit("seconds", delay.seconds,
         Note{.text = "Constant: added to each step", .max = 3600, .above = 0});
   visit("perWorker", delay.per_worker,
-        Note{.text = "PerWorker: seconds added to each step, by index", .min = 0, .max = 3600});
+        Note{.text = "PerWorker: seconds added to each step, by index",
+             .min = 0,
+             .max = 3600,
+             .items_max = kListedWorkersMax});
   visit(
       "scale", delay.scale,
       Note{.text = "ShiftedExponential: mean length of a step, seconds", .max = 3600, .above = 0});
@@ -73,13 +80,18 @@ void Fields(V& visit, Delay& delay) {
   visit("fraction", delay.fraction,
         Note{.text = "StepChange: share of the workers that it hits", .max = 1, .above = 0});
   visit("trace", delay.trace,
-        Note{.text = "Trace: CSV file of seconds, one row a step, one column a worker", .min = 1});
+        Note{.text = "Trace: CSV file of seconds, one row a step, one column a worker",
+             .min = 1,
+             .max = kPathMax});
 }
 
 template <class V>
 void Fields(V& visit, LinkLimit& limit) {
   visit("workers", limit.workers,
-        Note{.text = "indices of the workers; absent: all", .min = 0, .max = kProcessesMax});
+        Note{.text = "indices of the workers; absent: all",
+             .min = 0,
+             .max = kProcessesMax,
+             .items_max = kListedWorkersMax});
   visit("bytesPerSecond", limit.bytes_per_second,
         Note{.text = "each way", .presence = kRequired, .min = 1, .max = 1e15});
 }
@@ -88,8 +100,9 @@ template <class V>
 void Fields(V& visit, Chaos& chaos) {
   visit("enabled", chaos.enabled, Note{.text = "inject what follows; never for production"});
   visit("seed", chaos.seed, Note{.text = "equal seeds give equal delays", .min = 0});
-  visit("delays", chaos.delays, Note{.text = "in the compute phase; several add up"});
-  visit("links", chaos.links, Note{.text = "slower links"});
+  visit("delays", chaos.delays,
+        Note{.text = "in the compute phase; several add up", .items_max = 32});
+  visit("links", chaos.links, Note{.text = "slower links", .items_max = 32});
 }
 
 }  // namespace paceline::job

@@ -39,6 +39,7 @@ void Fields(V& visit, Progress& progress) {
   visit("epoch", progress.epoch, Note{.text = "passes over the data so far"});
   visit("percent", progress.percent, Note{.text = "of maxEpochs or maxSteps"});
   visit("etaSeconds", progress.eta_seconds, Note{.text = "left at the present pace"});
+  visit("eta", progress.eta, Note{.text = "the same for people"});
   visit("loss", progress.loss, Note{.text = "of training, smoothed"});
   visit("metric", progress.metric, Note{.text = "newest held-out metric"});
   visit("samplesPerSecond", progress.samples_per_second, Note{.text = "committed, smoothed"});
@@ -73,18 +74,21 @@ void Fields(V& visit, CheckpointStatus& checkpoint) {
 
 template <class V>
 void Fields(V& visit, JobStatus& status) {
-  visit("conditions", status.conditions, Note{.text = "what holds, by type"});
+  visit("conditions", status.conditions, Note{.text = "what holds, by type", .items_max = 16});
   visit("observedGeneration", status.observed_generation,
         Note{.text = "metadata.generation of this status"});
   visit("startTime", status.start_time, Note{.text = "first start, or the newest resume"});
   visit("completionTime", status.completion_time, Note{.text = "when it succeeded or failed"});
   visit("state", status.state, Note{.text = "the conditions as one word"});
   visit("replicas", status.replicas, Note{.text = "workers that there are"});
+  visit("readyWorkers", status.ready_workers,
+        Note{.text = "workers that run, of those wanted, as 3/4"});
   visit("selector", status.selector, Note{.text = "labels of the workers' pods"});
   visit("replicaStatuses", status.replica_statuses, Note{.text = "processes by role"});
   visit("progress", status.progress, Note{.text = "how far training is"});
   visit("sync", status.sync, Note{.text = "what the policy does now"});
-  visit("workers", status.workers, Note{.text = "the slowest 20 at most, by name"});
+  visit("workers", status.workers,
+        Note{.text = "the slowest 20 at most, by name", .items_max = 20});
   visit("checkpoint", status.checkpoint, Note{.text = "newest complete one"});
   visit("restarts", status.restarts, Note{.text = "processes started again, all told"});
   visit("failures", status.failures,

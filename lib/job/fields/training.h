@@ -9,13 +9,16 @@ namespace paceline::job {
 template <class V>
 void Fields(V& visit, Model& model) {
   visit("torchScript", model.torch_script,
-        Note{.text = "TorchScript file with forward(inputs); this or builtIn", .min = 1});
+        Note{.text = "TorchScript file with forward(inputs); this or builtIn",
+             .min = 1,
+             .max = kPathMax});
   visit("builtIn", model.built_in,
         Note{.text = "small model for tests and first steps; this or torchScript"});
   visit("inputShape", model.input_shape,
         Note{.text = "built-in models: shape of one sample, [channels, height, width] for Cnn",
              .min = 1,
-             .max = 1e6});
+             .max = 1e6,
+             .items_max = 8});
   visit("classes", model.classes,
         Note{.text = "built-in models: length of the output", .min = 1, .max = 1e6});
   visit(
@@ -31,12 +34,13 @@ void Fields(V& visit, Data& data) {
         Note{.text = "samples to train on: .safetensors with inputs and targets, .npy, IDX, or "
                      "tokens in .bin",
              .presence = kRequired,
-             .min = 1});
+             .min = 1,
+             .max = kPathMax});
   visit("trainTargets", data.train_targets,
-        Note{.text = "targets of train, if train is .npy or IDX", .min = 1});
-  visit("eval", data.eval, Note{.text = "held-out samples, as train", .min = 1});
+        Note{.text = "targets of train, if train is .npy or IDX", .min = 1, .max = kPathMax});
+  visit("eval", data.eval, Note{.text = "held-out samples, as train", .min = 1, .max = kPathMax});
   visit("evalTargets", data.eval_targets,
-        Note{.text = "targets of eval, if eval is .npy or IDX", .min = 1});
+        Note{.text = "targets of eval, if eval is .npy or IDX", .min = 1, .max = kPathMax});
   visit("sequenceLength", data.sequence_length,
         Note{.text = "tokens of one sample of a .bin file", .min = 1, .max = kCountMax});
   visit("onDrop", data.on_drop,

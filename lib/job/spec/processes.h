@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -53,11 +54,12 @@ struct HostPath {
   friend bool operator==(const HostPath&, const HostPath&) = default;
 };
 
-// A Kubernetes volume source. Exactly one is there in a valid job.
+// A Kubernetes volume source, of any kind. Exactly one is there in a valid job.
 struct Volume {
   std::optional<Claim> persistent_volume_claim;
   std::optional<HostPath> host_path;
   std::optional<Node> empty_dir;
+  std::map<std::string, Node> others;  // Sources that Paceline need not understand, by field.
   friend bool operator==(const Volume&, const Volume&) = default;
 };
 

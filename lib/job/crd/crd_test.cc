@@ -1,0 +1,134 @@
+// Compares deploy/crd/trainingjobs.yaml with what the fields say; PACELINE_REWRITE=1 rewrites it.
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "lib/job/crd/definition.h"
+#include "lib/job/crd/rules.h"
+#include "lib/job/crd/yaml_text.h"
+#include "lib/job/encode.h"
+#include "lib/job/yaml.h"
+
+namespace paceline::job {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json Schema() {
+  return CustomResourceDefinition()["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
+}
+
+Json Spec() { return Schema()["properties"]["spec"]["properties"]; }
+
+TEST(Crd, FileIsWhatTheFieldsSay) {
+  const std::filesystem::path path =
+      std::filesystem::path(PACELINE_SOURCE_DIR) / "deploy/crd/trainingjobs.yaml";
+  const std::string wanted = CustomResourceDefinitionFile();
+  if (std::getenv("PACELINE_REWRITE") != nullptr) std::ofstream(path, std::ios::binary) << wanted;
+  std::stringstream text;
+  text << std::ifstream(path, std::ios::binary).rdbuf();
+  EXPECT_EQ(text.str(), wanted) << "`make crd` writes it anew";
+}
+
+TEST(Crd, FileReadsBackAsTheSameObject) {
+  const Parsed parsed = ParseYaml(CustomResourceDefinitionFile());
+  ASSERT_TRUE(parsed.errors.empty()) << ToString(parsed.errors[0]);
+  EXPECT_EQ(ToJson(parsed.root), nlohmann::json::parse(CustomResourceDefinition().dump()));
+}
+
+// kubectl apply without --server-side keeps the whole object in an annotation.
+TEST(Crd, FitsTheAnnotationOfClientSideApply) {
+  EXPECT_LT(CustomResourceDefinition().dump().size(), 262144u / 2);
+}
+
+TEST(Crd, TakesBoundsWordsAndDefaultsFromTheFields) {
+  const Json batch = Spec()["training"]["properties"]["globalBatchSize"];
+  EXPECT_EQ(batch["type"], "integer");
+  EXPECT_EQ(batch["minimum"], 1);
+  EXPECT_EQ(batch["maximum"], 1000000000);
+  EXPECT_FALSE(batch.contains("default"));
+  const Json percent =
+      Spec()["workers"]["properties"]["stragglerPolicy"]["properties"]["slowdownPercent"];
+  EXPECT_EQ(percent["minimum"], 100);
+  EXPECT_EQ(percent["exclusiveMinimum"], true);
+  EXPECT_EQ(percent["default"], 200);
+  const Json scheme = Spec()["sync"]["properties"]["scheme"];
+  EXPECT_EQ(scheme["enum"].size(), 7u);
+  EXPECT_EQ(scheme["default"], "BSP");
+  EXPECT_EQ(Spec()["workers"]["default"]["stragglerPolicy"]["action"], "Report");
+  EXPECT_FALSE(Spec()["evaluator"].contains("default"));
+  EXPECT_EQ(Spec()["data"]["required"], Json::array({"train"}));
+}
+
+TEST(Crd, FixesWhatTheNotesCallImmutable) {
+  std::set<std::string> fixed;
+  const auto walk = [&](const auto& self, const std::string& path, const Json& schema) -> void {
+    if (schema.contains("x-kubernetes-validations")) {
+      for (const Json& rule : schema["x-kubernetes-validations"])
+        if (rule["rule"] == "self == oldSelf") fixed.insert(path);
+    }
+    if (!schema.contains("properties")) return;
+    for (const auto& [name, below] : schema["properties"].items())
+      self(self, path + "." + name, below);
+  };
+  walk(walk, "", Schema());
+  EXPECT_THAT(fixed, ::testing::ElementsAre(
+                         ".spec.data", ".spec.model", ".spec.parameterServer.shards",
+                         ".spec.runPolicy.managedBy", ".spec.security.mtls", ".spec.training"));
+}
+
+TEST(Crd, LeavesPodTemplatesAndVolumesToKubernetes) {
+  const char* kOpen = "x-kubernetes-preserve-unknown-fields";
+  for (const char* role : {"parameterServer", "workers", "evaluator"}) {
+    const Json pod_template = Spec()[role]["properties"]["template"];
+    EXPECT_EQ(pod_template["properties"]["spec"][kOpen], true) << role;
+    EXPECT_EQ(pod_template["properties"]["metadata"][kOpen], true) << role;
+    EXPECT_FALSE(pod_template.contains(kOpen)) << role;
+  }
+  const Json volume = Spec()["output"]["properties"]["volume"];
+  EXPECT_EQ(volume[kOpen], true);
+  EXPECT_EQ(volume["maxProperties"], 1);
+}
+
+TEST(Crd, PrintsNoColumnOfAListsElement) {
+  const Json version = CustomResourceDefinition()["spec"]["versions"][0];
+  std::vector<std::string> narrow;
+  for (const Json& column : version["additionalPrinterColumns"]) {
+    EXPECT_THAT(column["jsonPath"].get<std::string>(), ::testing::Not(::testing::HasSubstr("[")));
+    if (!column.contains("priority")) narrow.push_back(column["name"]);
+  }
+  EXPECT_THAT(narrow, ::testing::ElementsAre("State", "Sync", "Workers", "Step", "Loss", "Metric",
+                                             "K", "ETA", "Age"));
+}
+
+TEST(Crd, GivesEveryRuleAMessageThatNamesAField) {
+  EXPECT_GE(Rules().size(), 45u);
+  for (const Rule& rule : Rules()) {
+    EXPECT_FALSE(rule.message.empty()) << rule.rule;
+    EXPECT_EQ(rule.message.find('"'), std::string_view::npos) << rule.message;
+    EXPECT_LT(rule.message.size(), 200u) << rule.message;
+  }
+}
+
+TEST(YamlText, QuotesWhatWouldBeReadAsSomethingElse) {
+  const Json json = {{"yes", "yes"},
+                     {"n", 1.5},
+                     {"list", {"a", "1", "null"}},
+                     {"none", Json::array()},
+                     {"empty", ""},
+                     {"colon", "a: b"},
+                     {"rule", "self == 'x' # no comment"}};
+  const Parsed parsed = ParseYaml(ToYamlText(json));
+  ASSERT_TRUE(parsed.errors.empty()) << ToYamlText(json);
+  EXPECT_EQ(ToJson(parsed.root), nlohmann::json::parse(json.dump())) << ToYamlText(json);
+}
+
+}  // namespace
+}  // namespace paceline::job

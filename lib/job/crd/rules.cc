@@ -1,0 +1,180 @@
+#include "lib/job/crd/rules.h"
+
+namespace paceline::job {
+namespace {
+
+// Most workers that there may be, of a spec.
+#define MOST_WORKERS(spec) \
+  "(has(" spec ".workers.maxReplicas) ? " spec ".workers.maxReplicas : " spec ".workers.replicas)"
+#define HOLDS_TARGETS(field) "(" field ".endsWith('.safetensors') || " field ".endsWith('.bin'))"
+#define KNOB(kind, knob)                                                          \
+  "spec.chaos.delays[]", knob, "(self.kind == '" kind "') == has(self." knob ")", \
+      knob " is required with kind " kind " and is for that kind only", "'kind ' + self.kind"
+
+// In the order of the manifest. Optional fields need has(); all others have defaults.
+constexpr Rule kRules[] = {
+    // Rules may look at the name, but not at the length of a number's text.
+    {"", "",
+     "size(self.metadata.name) <= (" MOST_WORKERS("self.spec") " > 1000 ? 51 : " MOST_WORKERS(
+         "self.spec") " > 100 ? 52 : 53)",
+     "metadata.name must leave room for the names of pods, which add -worker- and a number and may "
+     "have 63 characters"},
+
+    {"spec.model", "", "has(self.torchScript) != has(self.builtIn)",
+     "must have torchScript (a file) or builtIn (Softmax, Mlp, Cnn), and not both"},
+    {"spec.model", "inputShape",
+     "has(self.torchScript) ? !has(self.inputShape) || size(self.inputShape) == 0 : "
+     "has(self.inputShape) && size(self.inputShape) > 0",
+     "inputShape is required with builtIn, the shape of one sample, and is for builtIn only"},
+    {"spec.model", "inputShape",
+     "!has(self.builtIn) || self.builtIn != 'Cnn' || !has(self.inputShape) || "
+     "size(self.inputShape) == 3",
+     "inputShape must have 3 numbers with builtIn Cnn, [channels, height, width]"},
+    {"spec.model", "classes", "has(self.torchScript) != has(self.classes)",
+     "classes is required with builtIn, the length of the output, and is for builtIn only"},
+    {"spec.model", "hidden", "!has(self.hidden) || has(self.builtIn) && self.builtIn != 'Softmax'",
+     "hidden is for builtIn Mlp and Cnn only"},
+    {"spec.model", "loss", "!has(self.builtIn) || self.loss != 'Model'",
+     "loss Model needs a torchScript file with a method loss"},
+
+    {"spec.data", "trainTargets", HOLDS_TARGETS("self.train") " != has(self.trainTargets)",
+     "trainTargets is required unless train is .safetensors or .bin, which hold inputs and targets",
+     "'train ' + self.train"},
+    {"spec.data", "evalTargets",
+     "has(self.eval) ? " HOLDS_TARGETS("self.eval") " != has(self.evalTargets) : "
+                                                    "!has(self.evalTargets)",
+     "evalTargets goes with eval, and is required unless that is .safetensors or .bin, which hold "
+     "inputs and targets"},
+    {"spec.data", "sequenceLength",
+     "(self.train.endsWith('.bin') || has(self.eval) && self.eval.endsWith('.bin')) == "
+     "has(self.sequenceLength)",
+     "sequenceLength is required with .bin files, the tokens of one sample, and is for those only"},
+
+    {"spec.training", "microBatchSize",
+     "!has(self.microBatchSize) || self.microBatchSize <= self.globalBatchSize",
+     "microBatchSize must be at most globalBatchSize"},
+    {"spec.training.optimizer", "sgd",
+     "self.type != 'SGD' || !self.sgd.nesterov || self.sgd.momentum > 0.0 && "
+     "self.sgd.dampening == 0.0",
+     "sgd.nesterov needs sgd.momentum more than 0 and sgd.dampening 0"},
+    {"spec.training", "learningRate",
+     "!(self.learningRate.schedule in ['Cosine', 'Linear']) || has(self.stop.maxEpochs) || "
+     "has(self.stop.maxSteps)",
+     "learningRate.schedule Cosine or Linear needs stop.maxEpochs or stop.maxSteps, where it ends"},
+    {"spec.training.learningRate", "final",
+     "!(self.schedule in ['Cosine', 'Linear']) || self.final <= self.base",
+     "final must be at most base"},
+    {"spec.training", "learningRate",
+     "!has(self.stop.maxSteps) || self.learningRate.warmupSteps < self.stop.maxSteps",
+     "learningRate.warmupSteps must be less than stop.maxSteps"},
+    {"spec.training.stop", "", "has(self.maxEpochs) || has(self.maxSteps) || has(self.target)",
+     "must have maxEpochs, maxSteps or target"},
+    {"spec.training.stop.target", "value", "self.metric != 'Accuracy' || self.value <= 1.0",
+     "value must be at most 1, a share of the samples, with metric Accuracy"},
+    {"spec", "training", "!has(self.training.stop.target) || has(self.data.eval)",
+     "training.stop.target needs data.eval, the held-out samples that it is measured on"},
+    {"spec", "training",
+     "!has(self.training.stop.target) || self.training.stop.target.metric != 'Accuracy' || "
+     "self.model.loss != 'MeanSquaredError'",
+     "training.stop.target.metric must be Loss with model.loss MeanSquaredError, which has no "
+     "classes"},
+    {"spec", "training",
+     "!self.training.deterministic || self.sync.scheme == 'BSP' && "
+     "self.sync.batchSizing.strategy == 'Equal'",
+     "training.deterministic needs sync.scheme BSP and sync.batchSizing.strategy Equal",
+     "self.sync.scheme + ' and ' + self.sync.batchSizing.strategy"},
+    {"spec", "training", "self.workers.replicas <= self.training.globalBatchSize",
+     "training.globalBatchSize must be at least workers.replicas, so that each worker has a "
+     "sample"},
+    {"spec", "workers",
+     "!has(self.workers.maxReplicas) || self.workers.maxReplicas <= self.training.globalBatchSize",
+     "workers.maxReplicas must be at most training.globalBatchSize, so that each worker has a "
+     "sample"},
+
+    {"spec", "sync",
+     "self.sync.scheme != 'BackupWorkers' || self.sync.backupWorkers.count < self.workers.replicas",
+     "sync.backupWorkers.count must be less than workers.replicas"},
+    {"spec", "sync",
+     "self.sync.scheme != 'DBW' || self.sync.dbw.minWorkers <= self.workers.replicas",
+     "sync.dbw.minWorkers must be at most workers.replicas"},
+    {"spec.sync.batchSizing", "maxBatchSize",
+     "!has(self.maxBatchSize) || self.maxBatchSize >= self.minBatchSize",
+     "maxBatchSize must be at least minBatchSize"},
+    {"spec.sync.batchSizing", "rapidPercent", "self.rapidPercent > self.deadBandPercent",
+     "rapidPercent must be more than deadBandPercent"},
+    {"spec.sync", "batchSizing",
+     "self.batchSizing.strategy == 'Equal' || self.scheme in ['BSP', 'BackupWorkers', 'DBW']",
+     "batchSizing.strategy must be Equal with a scheme that has no barrier to arrive at together",
+     "self.batchSizing.strategy + ' with ' + self.scheme"},
+    {"spec", "sync",
+     "self.sync.batchSizing.strategy == 'Equal' || self.sync.batchSizing.minBatchSize * "
+     "self.workers.replicas <= self.training.globalBatchSize",
+     "sync.batchSizing.minBatchSize must leave workers.replicas x minBatchSize within "
+     "training.globalBatchSize"},
+    {"spec", "sync",
+     "self.sync.batchSizing.strategy == 'Equal' || !has(self.sync.batchSizing.maxBatchSize) || "
+     "self.sync.batchSizing.maxBatchSize * self.workers.replicas >= self.training.globalBatchSize",
+     "sync.batchSizing.maxBatchSize must let workers.replicas x maxBatchSize reach "
+     "training.globalBatchSize"},
+
+    {"spec.parameterServer.template.spec", "restartPolicy", "!has(self.restartPolicy)",
+     "restartPolicy must be absent, since restarts are Paceline's (runPolicy.backoffLimit)"},
+    {"spec.workers", "minReplicas", "self.minReplicas <= self.replicas",
+     "minReplicas must be at most replicas"},
+    {"spec.workers", "maxReplicas", "!has(self.maxReplicas) || self.maxReplicas >= self.replicas",
+     "maxReplicas must be at least replicas"},
+    {"spec.workers.template.spec", "restartPolicy", "!has(self.restartPolicy)",
+     "restartPolicy must be absent, since restarts are Paceline's (runPolicy.backoffLimit)"},
+    {"spec", "evaluator", "!has(self.evaluator) || has(self.data.eval)",
+     "evaluator needs data.eval, the held-out samples that it evaluates on"},
+    {"spec.evaluator.template.spec", "restartPolicy", "!has(self.restartPolicy)",
+     "restartPolicy must be absent, since restarts are Paceline's (runPolicy.backoffLimit)"},
+    {"spec.checkpoint", "", "has(self.volume) != has(self.volumeClaimTemplate)",
+     "must have volume or volumeClaimTemplate, and not both"},
+    {"spec.output", "volume",
+     "!has(self.volume) || !has(self.volume.persistentVolumeClaim) || "
+     "!self.volume.persistentVolumeClaim.readOnly",
+     "volume.persistentVolumeClaim.readOnly must be false, the model is written there"},
+    {"spec.runPolicy", "managedBy", "self.managedBy.matches('^[^/]+/[^/]+$')",
+     "managedBy must be a domain, a slash and a name, such as paceline.dev/operator",
+     "self.managedBy"},
+    {"spec", "runPolicy",
+     "!has(self.runPolicy.schedulingPolicy.minAvailable) || "
+     "self.runPolicy.schedulingPolicy.minAvailable <= self.parameterServer.shards + "
+     "self.workers.replicas + (has(self.evaluator) || has(self.data.eval) ? 1 : 0)",
+     "runPolicy.schedulingPolicy.minAvailable must be at most the job's processes"},
+
+    {"spec.chaos", "enabled",
+     "!self.enabled || has(self.delays) && size(self.delays) > 0 || has(self.links) && "
+     "size(self.links) > 0",
+     "enabled needs delays or links to inject"},
+    {KNOB("Constant", "seconds")},
+    {"spec.chaos.delays[]", "perWorker",
+     "(self.kind == 'PerWorker') == (has(self.perWorker) && size(self.perWorker) > 0)",
+     "perWorker is required with kind PerWorker and is for that kind only", "'kind ' + self.kind"},
+    {KNOB("ShiftedExponential", "scale")},
+    {KNOB("ShiftedExponential", "alpha")},
+    {KNOB("Ratio", "ratio")},
+    {KNOB("StepChange", "atStep")},
+    {KNOB("StepChange", "factor")},
+    {KNOB("StepChange", "fraction")},
+    {KNOB("Trace", "trace")},
+    {"spec", "chaos",
+     "!has(self.chaos.delays) || self.chaos.delays.all(delay, !has(delay.workers) || "
+     "delay.workers.all(worker, worker < " MOST_WORKERS("self") "))",
+     "workers of chaos.delays must be less than workers.maxReplicas, since indices count from 0"},
+    {"spec", "chaos",
+     "!has(self.chaos.links) || self.chaos.links.all(link, !has(link.workers) || "
+     "link.workers.all(worker, worker < " MOST_WORKERS("self") "))",
+     "workers of chaos.links must be less than workers.maxReplicas, since indices count from 0"},
+};
+
+#undef KNOB
+#undef HOLDS_TARGETS
+#undef MOST_WORKERS
+
+}  // namespace
+
+std::span<const Rule> Rules() { return kRules; }
+
+}  // namespace paceline::job

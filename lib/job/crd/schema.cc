@@ -1,0 +1,227 @@
+#include "lib/job/crd/schema.h"
+
+#include <string>
+#include <string_view>
+
+#include <nlohmann/json.hpp>
+
+#include "lib/base/check.h"
+#include "lib/job/crd/rules.h"
+#include "lib/job/fields.h"
+#include "lib/job/shape.h"
+
+namespace paceline::job {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Status is written whole by one writer: a default there would be a claim that nobody made.
+enum class Part { kSpec, kStatus };
+
+constexpr std::string_view kOpen = "x-kubernetes-preserve-unknown-fields";
+
+Json OpaqueObject() { return {{"type", "object"}, {kOpen, true}}; }
+
+// Of a pod template, what Paceline relies on; the rest is the API server's to judge when the pod is
+// made.
+Json PodTemplateSchema() {
+  Json container = OpaqueObject();
+  container["required"] = {"name"};
+  container["properties"] = {{"name", {{"type", "string"}}}};
+  Json spec = OpaqueObject();
+  spec["description"] =
+      "as in a pod; containers ps, worker and evaluator are Paceline's and "
+      "created if absent";
+  spec["properties"] = {{"restartPolicy", {{"type", "string"}}},
+                        {"containers", {{"type", "array"}, {"items", container}}}};
+  Json metadata = OpaqueObject();
+  metadata["description"] = "labels and annotations of the pods";
+  return {{"type", "object"}, {"properties", {{"metadata", metadata}, {"spec", spec}}}};
+}
+
+template <class T>
+Json TypeOf() {
+  if constexpr (std::is_same_v<T, int64_t>) {
+    return {{"type", "integer"}, {"format", "int64"}};
+  } else if constexpr (std::is_same_v<T, double>) {
+    return {{"type", "number"}};
+  } else if constexpr (std::is_same_v<T, bool>) {
+    return {{"type", "boolean"}};
+  } else if constexpr (std::is_enum_v<T>) {
+    return {{"type", "string"}, {"enum", Words(T{})}};
+  } else if constexpr (std::is_same_v<T, std::string>) {
+    return {{"type", "string"}};
+  } else if constexpr (std::is_same_v<T, Time>) {
+    return {{"type", "string"}, {"format", "date-time"}};
+  } else if constexpr (std::is_same_v<T, StringMap>) {
+    return {{"type", "object"}, {"additionalProperties", {{"type", "string"}}}};
+  } else {
+    return OpaqueObject();
+  }
+}
+
+template <class T>
+void AddBounds(const Note& note, Json& schema) {
+  if constexpr (kIsNumber<T>) {
+    const auto add = [&](const char* name, const std::optional<double>& bound) {
+      if (!bound) return;
+      if constexpr (std::is_same_v<T, int64_t>) {
+        schema[name] = static_cast<int64_t>(*bound);
+      } else {
+        schema[name] = *bound;
+      }
+    };
+    add("minimum", note.min ? note.min : note.above);
+    if (note.above) schema["exclusiveMinimum"] = true;
+    add("maximum", note.max ? note.max : note.below);
+    if (note.below) schema["exclusiveMaximum"] = true;
+  } else if constexpr (std::is_same_v<T, std::string>) {
+    if (note.min) schema["minLength"] = 1;
+    if (note.max) schema["maxLength"] = static_cast<int64_t>(*note.max);
+  }
+}
+
+template <class T>
+Json DefaultOf(const T& value) {
+  if constexpr (std::is_enum_v<T>) {
+    return ToWord(value);
+  } else {
+    return value;
+  }
+}
+
+// Written out, although the API server would fill {}: rules are tried on the default as it stands.
+Json DefaultsBelow(const Json& schema) {
+  Json defaults = Json::object();
+  for (const auto& [name, field] : schema["properties"].items()) {
+    if (field.contains("default")) defaults[name] = field["default"];
+  }
+  return defaults;
+}
+
+class SchemaWriter {
+ public:
+  SchemaWriter(Part part, Json& object) : part_(part), object_(object) {}
+
+  template <class T>
+  void operator()(std::string_view name, T& value, const Note& note) {
+    Json schema = {{"description", note.text}};
+    schema.update(Schema(value, name, note));
+    if (note.mutability == kImmutable) {
+      schema["x-kubernetes-validations"] = Json::array(
+          {{{"rule", "self == oldSelf"}, {"message", "cannot change once the job exists"}}});
+    }
+    object_["properties"][std::string(name)] = std::move(schema);
+    if (note.presence == kRequired) object_["required"].push_back(name);
+  }
+
+ private:
+  template <class T>
+  Json Schema(T& value, std::string_view name, const Note& note) {
+    if constexpr (kIsOptional<T>) {
+      typename OptionalOf<T>::Type absent{};
+      Json schema = Schema(absent, name, note);
+      schema.erase("default");
+      return schema;
+    } else if constexpr (kIsList<T>) {
+      typename ListOf<T>::Type element{};
+      Json items = Schema(element, name, note);
+      items.erase("default");
+      Json schema = {{"type", "array"}};
+      if (note.items_max) schema["maxItems"] = *note.items_max;
+      schema["items"] = std::move(items);
+      return schema;
+    } else if constexpr (std::is_same_v<T, Node>) {
+      return name == "template" ? PodTemplateSchema() : OpaqueObject();
+    } else if constexpr (kIsLeaf<T>) {
+      Json schema = TypeOf<T>();
+      AddBounds<T>(note, schema);
+      if constexpr (!std::is_same_v<T, Time> && !std::is_same_v<T, StringMap>) {
+        if (part_ == Part::kSpec && note.presence != kRequired)
+          schema["default"] = DefaultOf(value);
+      }
+      return schema;
+    } else {
+      return Object(value, note);
+    }
+  }
+
+  template <class T>
+  Json Object(T& value, const Note& note) {
+    Json schema = {{"type", "object"}};
+    if constexpr (std::is_same_v<T, Volume>) {  // One source, of whatever kind.
+      schema[std::string(kOpen)] = true;
+      schema["minProperties"] = 1;
+      schema["maxProperties"] = 1;
+    }
+    SchemaWriter below(part_, schema);
+    Fields(below, value);
+    if (part_ == Part::kSpec && note.presence != kRequired && !schema.contains("required"))
+      schema["default"] = DefaultsBelow(schema);
+    return schema;
+  }
+
+  const Part part_;
+  Json& object_;
+};
+
+// The schema below `path`, such as "spec.chaos.delays[].kind".
+Json& Find(Json& root, std::string_view path) {
+  Json* found = &root;
+  while (!path.empty()) {
+    const std::string_view step = path.substr(0, path.find('.'));
+    path.remove_prefix(std::min(path.size(), step.size() + 1));
+    const bool is_element = step.ends_with("[]");
+    const std::string name(is_element ? step.substr(0, step.size() - 2) : step);
+    PACELINE_CHECK(found->contains("properties") && (*found)["properties"].contains(name),
+                   "no such field: {}", step);
+    found = &(*found)["properties"][name];
+    if (is_element) found = &(*found)["items"];
+  }
+  return *found;
+}
+
+template <class T>
+Json PartSchema(Part part, std::string_view description) {
+  Json schema = {{"description", description}, {"type", "object"}};
+  SchemaWriter writer(part, schema);
+  T value;
+  Fields(writer, value);
+  return schema;
+}
+
+}  // namespace
+
+Json OpenApiSchema() {
+  const Json kText = {{"type", "string"}};
+  Json root = {
+      {"description", "A PyTorch model that is trained data-parallel."},
+      {"type", "object"},
+      {"required", {"spec"}},
+      {"properties",
+       {{"apiVersion", kText},
+        {"kind", kText},
+        {"metadata",
+         {{"type", "object"},
+          {"properties",
+           {{"name", {{"type", "string"}, {"pattern", kNamePattern}, {"maxLength", kNameMax}}}}}}},
+        {"spec", PartSchema<JobSpec>(Part::kSpec, "what is wanted")},
+        {"status", PartSchema<JobStatus>(Part::kStatus, "what is; written by Paceline alone")}}}};
+  for (const ListKey& list : kListKeys) {
+    Json& schema = Find(root, list.path);
+    schema["x-kubernetes-list-type"] = "map";
+    schema["x-kubernetes-list-map-keys"] = Json::array({list.key});
+  }
+  for (const Rule& rule : Rules()) {
+    Json json = {{"rule", rule.rule}, {"message", rule.message}};
+    if (!rule.got.empty()) {
+      json["messageExpression"] =
+          "\"" + std::string(rule.message) + ": got \" + " + std::string(rule.got);
+    }
+    if (!rule.field.empty()) json["fieldPath"] = "." + std::string(rule.field);
+    Find(root, rule.path)["x-kubernetes-validations"].push_back(std::move(json));
+  }
+  return root;
+}
+
+}  // namespace paceline::job
