@@ -20,7 +20,9 @@ namespace paceline::rpc {
 
 struct ChannelOptions {
   std::shared_ptr<grpc::ChannelCredentials> credentials =
-      nullptr;                               // Null: neither encrypted nor authenticated.
+      nullptr;  // Null: neither encrypted nor authenticated.
+  std::string
+      peer_name;  // With credentials: whom the peer must prove to be; the address tells not.
   Duration keepalive_period = Seconds(20);   // A silent peer is asked this often...
   Duration keepalive_timeout = Seconds(20);  // ...and given up after this.
 };
@@ -30,8 +32,9 @@ struct ChannelOptions {
 std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address,
                                            const ChannelOptions& options = {});
 
-// Blocks until the peer accepts connections, trying again with a backoff of 50 ms to 1 s.
-// Unavailable, naming `address`, after `timeout`.
+// Blocks until the peer accepts connections; a name that does not resolve yet and a peer that is
+// not there yet are tried again with a backoff of 50 ms to 1 s, and said in the log every ten
+// seconds. Unavailable, naming `address` and what the last attempt met, after `timeout`.
 Status WaitForPeer(grpc::Channel& channel, const std::string& address, Duration timeout);
 
 }  // namespace paceline::rpc

@@ -8,6 +8,7 @@
 #include "lib/rpc/codec_worker.h"
 #include "lib/rpc/grpc_status.h"
 #include "ps-server/service/queueing_reactor.h"
+#include "ps-server/service/refusing_reactor.h"
 
 namespace paceline::ps {
 namespace {
@@ -15,7 +16,10 @@ namespace {
 class WorkerStream final : public QueueingReactor<v1::WorkerMessage, v1::WorkerOrder>,
                            public WorkerConnection {
  public:
-  explicit WorkerStream(Sessions& sessions) : sessions_(sessions) {}
+  // Both outlive the stream.
+  WorkerStream(Sessions& sessions, const PeerRoles& peers,
+               const grpc::CallbackServerContext& context)
+      : sessions_(sessions), peers_(peers), context_(context) {}
 
   // Before Begin: nothing is received yet.
   void Connect(std::shared_ptr<WorkerConnection> self) {
@@ -29,12 +33,20 @@ class WorkerStream final : public QueueingReactor<v1::WorkerMessage, v1::WorkerO
   void Received(const v1::WorkerMessage& wire) override {
     StatusOr<protocol::WorkerMessage> message = rpc::Decode(wire);
     if (!message.ok()) return FinishSoon(rpc::ToGrpcStatus(message.status()));
+    if (const auto* join = std::get_if<protocol::Join>(&*message)) {
+      const bool is_evaluator = join->role == protocol::Role::kEvaluator;
+      const Status welcome =
+          peers_.Check(context_, {is_evaluator ? tls::Role::kEvaluator : tls::Role::kWorker});
+      if (!welcome.ok()) return FinishSoon(rpc::ToGrpcStatus(welcome));
+    }
     sessions_.WorkerSaid(id_, *std::move(message));
   }
 
   void Ended() override { sessions_.WorkerGone(id_); }
 
   Sessions& sessions_;
+  const PeerRoles& peers_;
+  const grpc::CallbackServerContext& context_;
   coordination::ConnectionId id_;
 };
 
@@ -78,14 +90,19 @@ class ShardStream final : public QueueingReactor<v1::ShardMessage, v1::ShardOrde
 }  // namespace
 
 grpc::ServerBidiReactor<v1::WorkerMessage, v1::WorkerOrder>* CoordinatorService::WorkerSession(
-    grpc::CallbackServerContext*) {
-  const auto stream = std::make_shared<WorkerStream>(sessions_);
+    grpc::CallbackServerContext* context) {
+  using tls::Role;
+  const Status welcome = peers_.Check(*context, {Role::kWorker, Role::kEvaluator});
+  if (!welcome.ok()) return Refuse<v1::WorkerMessage, v1::WorkerOrder>(welcome);
+  const auto stream = std::make_shared<WorkerStream>(sessions_, peers_, *context);
   stream->Connect(stream);
   return stream->Begin();
 }
 
 grpc::ServerBidiReactor<v1::ShardMessage, v1::ShardOrder>* CoordinatorService::ShardSession(
-    grpc::CallbackServerContext*) {
+    grpc::CallbackServerContext* context) {
+  const Status welcome = peers_.Check(*context, {tls::Role::kPs});
+  if (!welcome.ok()) return Refuse<v1::ShardMessage, v1::ShardOrder>(welcome);
   return std::make_shared<ShardStream>(sessions_)->Begin();
 }
 

@@ -1,17 +1,23 @@
 // Defines CoordinatorService: carries the sessions of workers and shards over gRPC to the driver.
 #pragma once
 
+#include <utility>
+
 #include "paceline/v1/coordinator.grpc.pb.h"
 
 #include "ps-server/driver/sessions.h"
+#include "ps-server/service/peer_roles.h"
 
 namespace paceline::ps {
 
 // Tells `sessions` of each stream as its contract says, on gRPC's threads. A stream that sends what
-// cannot be decoded ends with InvalidArgument. `sessions` must outlive the server.
+// cannot be decoded ends with InvalidArgument, one of a peer that `peers` does not welcome (workers
+// and the evaluator to worker sessions, each in its own role; shards to shard sessions) with
+// PermissionDenied. `sessions` must outlive the server.
 class CoordinatorService final : public v1::Coordinator::CallbackService {
  public:
-  explicit CoordinatorService(Sessions& sessions) : sessions_(sessions) {}
+  explicit CoordinatorService(Sessions& sessions, PeerRoles peers = {})
+      : sessions_(sessions), peers_(std::move(peers)) {}
 
   grpc::ServerBidiReactor<v1::WorkerMessage, v1::WorkerOrder>* WorkerSession(
       grpc::CallbackServerContext* context) override;
@@ -20,6 +26,7 @@ class CoordinatorService final : public v1::Coordinator::CallbackService {
 
  private:
   Sessions& sessions_;
+  const PeerRoles peers_;
 };
 
 }  // namespace paceline::ps

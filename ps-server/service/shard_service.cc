@@ -9,6 +9,7 @@
 #include "ps-server/service/incoming_transfer.h"
 #include "ps-server/service/outgoing_pull.h"
 #include "ps-server/service/queueing_reactor.h"
+#include "ps-server/service/refusing_reactor.h"
 
 namespace paceline::ps {
 namespace {
@@ -114,15 +115,24 @@ class PullStream final : public QueueingReactor<ByteBuffer, ByteBuffer> {
 
 }  // namespace
 
-ShardService::ShardService(ShardHost& host) : host_(host), fills_(std::make_shared<FillMemory>()) {}
+ShardService::ShardService(ShardHost& host, PeerRoles peers)
+    : host_(host), peers_(std::move(peers)), fills_(std::make_shared<FillMemory>()) {}
 
 ShardService::~ShardService() = default;
 
-grpc::ServerBidiReactor<ByteBuffer, ByteBuffer>* ShardService::Push(grpc::CallbackServerContext*) {
+grpc::ServerBidiReactor<ByteBuffer, ByteBuffer>* ShardService::Push(
+    grpc::CallbackServerContext* context) {
+  if (const Status welcome = peers_.Check(*context, {tls::Role::kWorker}); !welcome.ok())
+    return Refuse<ByteBuffer, ByteBuffer>(welcome);
   return std::make_shared<PushStream>(host_, fills_)->Begin();
 }
 
-grpc::ServerBidiReactor<ByteBuffer, ByteBuffer>* ShardService::Pull(grpc::CallbackServerContext*) {
+grpc::ServerBidiReactor<ByteBuffer, ByteBuffer>* ShardService::Pull(
+    grpc::CallbackServerContext* context) {
+  if (const Status welcome =
+          peers_.Check(*context, {tls::Role::kWorker, tls::Role::kEvaluator, tls::Role::kPs});
+      !welcome.ok())
+    return Refuse<ByteBuffer, ByteBuffer>(welcome);
   return std::make_shared<PullStream>(host_)->Begin();
 }
 

@@ -8,6 +8,7 @@
 #include <grpcpp/support/byte_buffer.h>
 
 #include "ps-server/driver/shard_host.h"
+#include "ps-server/service/peer_roles.h"
 
 namespace paceline::ps {
 
@@ -16,12 +17,13 @@ class FillMemory;
 // Bytes do not pass through protobuf's classes: a chunk is copied from gRPC's slices to where the
 // store wants it, and a published version is lent to gRPC until it is sent. No lock is held while
 // bytes travel. What the shard refuses is answered by a receipt or chunk with its code and message,
-// and the stream goes on; chunks that break the protocol end it with InvalidArgument. `host` must
-// outlive the server.
+// and the stream goes on; chunks that break the protocol end it with InvalidArgument. Workers alone
+// may push; the evaluator and the coordinator may pull too; anybody else gets PermissionDenied.
+// `host` must outlive the server.
 class ShardService final : public v1::Shard::WithRawCallbackMethod_Push<
                                v1::Shard::WithRawCallbackMethod_Pull<v1::Shard::Service>> {
  public:
-  explicit ShardService(ShardHost& host);
+  explicit ShardService(ShardHost& host, PeerRoles peers = {});
   ~ShardService() override;
 
   grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Push(
@@ -31,6 +33,7 @@ class ShardService final : public v1::Shard::WithRawCallbackMethod_Push<
 
  private:
   ShardHost& host_;
+  const PeerRoles peers_;
   std::shared_ptr<FillMemory> fills_;
 };
 
