@@ -25,7 +25,8 @@ WALLS = [
     (re.compile(r"(torch|ATen|c10)/"), {"learn"}),
     (re.compile(r"(grpc|grpcpp|google/protobuf)/"), {"proto", "rpc", "ps_service"}),
     (re.compile(r"(prometheus|spdlog)/"), {"telemetry"}),
-    (re.compile(r"yaml-cpp/"), {"job"}),
+    (re.compile(r"yaml-cpp/"), {"job", "kube_client"}),
+    (re.compile(r"curl/"), {"kube_client"}),
     (re.compile(r"absl/"), {"base"}),
 ]
 

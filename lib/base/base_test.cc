@@ -3,6 +3,7 @@
 #include "lib/base/base64.h"
 #include "lib/base/check.h"
 #include "lib/base/ids.h"
+#include "lib/base/rfc3339.h"
 #include "lib/base/status.h"
 #include "lib/base/time.h"
 #include "lib/base/version.h"
@@ -43,6 +44,20 @@ TEST(Statuses, TravelUpWithTheirMessage) {
   EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
   EXPECT_EQ(Message(status), "quarter: number is odd: 3");
   EXPECT_TRUE(Annotate(OkStatus(), "quarter").ok());
+}
+
+TEST(Statuses, KeepTheirDetailsWhenAnnotated) {
+  const Status status = WithDetail(NotFound("no such pod"), "api", "{404}");
+  EXPECT_EQ(Detail(Annotate(status, "get"), "api"), "{404}");
+  EXPECT_EQ(Detail(status, "other"), std::nullopt);
+  EXPECT_EQ(Detail(WithDetail(OkStatus(), "api", "x"), "api"), std::nullopt);
+}
+
+TEST(TimesOfDay, AreWrittenWithSecondsOrMicroseconds) {
+  const Time time = *ParseTime("2026-01-31T10:30:01.000250999+01:00");
+  EXPECT_EQ(FormatTime(time), "2026-01-31T09:30:01.000250999Z");
+  EXPECT_EQ(FormatTimeMicros(time), "2026-01-31T09:30:01.000250Z");
+  EXPECT_EQ(FormatTime(*ParseTime("1970-01-01T00:00:00Z")), "1970-01-01T00:00:00Z");
 }
 
 TEST(CheckDeathTest, NamesTheConditionAndTheValues) {

@@ -11,7 +11,9 @@
 //   }
 #pragma once
 
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include <absl/status/status.h>
@@ -51,13 +53,19 @@ PACELINE_DEFINE_STATUS(Unavailable)  // Retry with a backoff.
 PACELINE_DEFINE_STATUS(DataLoss)
 PACELINE_DEFINE_STATUS(DeadlineExceeded)
 PACELINE_DEFINE_STATUS(Cancelled)
+PACELINE_DEFINE_STATUS(Unauthenticated)
 #undef PACELINE_DEFINE_STATUS
 
-// Puts `context` before the message: "shard s4: connection refused". Leaves OK as it is.
-inline Status Annotate(const Status& status, const std::string& context) {
-  if (status.ok()) return status;
-  return Status(status.code(), context + ": " + Message(status));
-}
+// Puts `context` before the message: "shard s4: connection refused". Leaves OK as it is, and keeps
+// the details.
+Status Annotate(const Status& status, const std::string& context);
+
+// Attaches `text` to an error under `key`, for programs to read where the message is for people;
+// replaces what was there. Leaves OK as it is.
+Status WithDetail(Status status, std::string_view key, std::string_view text);
+
+// What WithDetail attached, if anything.
+std::optional<std::string> Detail(const Status& status, std::string_view key);
 
 }  // namespace paceline
 

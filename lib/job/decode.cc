@@ -11,7 +11,7 @@
 
 #include "lib/job/fields.h"
 #include "lib/job/known_names.h"
-#include "lib/job/rfc3339.h"
+#include "lib/base/rfc3339.h"
 #include "lib/job/shape.h"
 #include "lib/job/words.h"
 

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "lib/job/fields.h"
-#include "lib/job/rfc3339.h"
+#include "lib/base/rfc3339.h"
 #include "lib/job/shape.h"
 #include "lib/job/words.h"
 

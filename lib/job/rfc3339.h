@@ -1,18 +1,11 @@
-// Writes and reads times of the manifest: RFC 3339, UTC, "2026-01-31T09:30:00Z".
+// Times of the manifest are written as lib/base/rfc3339.h does; here under the job's own name.
 #pragma once
 
-#include <optional>
-#include <string>
-#include <string_view>
-
-#include "lib/base/time.h"
+#include "lib/base/rfc3339.h"
 
 namespace paceline::job {
 
-// `time` counts from the Unix epoch. A fraction is written only if there is one, with nine digits.
-std::string FormatTime(Time time);
-
-// Any offset, up to nine digits of fraction, years 1970 to 2200. Nothing if malformed.
-std::optional<Time> ParseTime(std::string_view text);
+using paceline::FormatTime;
+using paceline::ParseTime;
 
 }  // namespace paceline::job

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "lib/job/rfc3339.h"
+#include "lib/base/rfc3339.h"
 #include "lib/job/scalar.h"
 
 namespace paceline::job {

@@ -1,10 +1,10 @@
-#include "lib/job/rfc3339.h"
+#include "lib/base/rfc3339.h"
 
 #include <chrono>
 
 #include <fmt/format.h>
 
-namespace paceline::job {
+namespace paceline {
 namespace {
 
 // Takes `width` digits off the front. Nothing if there are other characters.
@@ -65,18 +65,31 @@ std::optional<std::chrono::sys_days> TakeDate(std::string_view& text) {
   return std::chrono::sys_days(date);
 }
 
+// "2026-01-31T09:30:00".
+std::string WholeSeconds(Time time) {
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(time.time_since_epoch());
+  const auto days = std::chrono::floor<std::chrono::days>(seconds);
+  const std::chrono::year_month_day date{std::chrono::sys_days(days)};
+  const int64_t second = (seconds - days).count();
+  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}", static_cast<int>(date.year()),
+                     static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
+                     second / 3600, second / 60 % 60, second % 60);
+}
+
+int64_t FractionNanoseconds(Time time) {
+  const Duration since_epoch = time.time_since_epoch();
+  return (since_epoch - std::chrono::floor<std::chrono::seconds>(since_epoch)).count();
+}
+
 }  // namespace
 
 std::string FormatTime(Time time) {
-  const Duration since_epoch = time.time_since_epoch();
-  const auto days = std::chrono::floor<std::chrono::days>(since_epoch);
-  const std::chrono::year_month_day date{std::chrono::sys_days(days)};
-  const int64_t nanoseconds = (since_epoch - days).count();
-  const int64_t seconds = nanoseconds / 1'000'000'000, fraction = nanoseconds % 1'000'000'000;
-  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}{}Z", static_cast<int>(date.year()),
-                     static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
-                     seconds / 3600, seconds / 60 % 60, seconds % 60,
-                     fraction == 0 ? "" : fmt::format(".{:09}", fraction));
+  const int64_t fraction = FractionNanoseconds(time);
+  return WholeSeconds(time) + (fraction == 0 ? "" : fmt::format(".{:09}", fraction)) + "Z";
+}
+
+std::string FormatTimeMicros(Time time) {
+  return fmt::format("{}.{:06}Z", WholeSeconds(time), FractionNanoseconds(time) / 1000);
 }
 
 std::optional<Time> ParseTime(std::string_view text) {
@@ -96,4 +109,4 @@ std::optional<Time> ParseTime(std::string_view text) {
               std::chrono::seconds(*second) + *fraction - *offset);
 }
 
-}  // namespace paceline::job
+}  // namespace paceline

@@ -1,0 +1,37 @@
+// Defines Json, the form in which this library holds every Kubernetes object.
+//
+// Example:
+//   PACELINE_ASSIGN_OR_RETURN(Json pod, ParseJson(text));
+//   const std::string phase = StringAt(pod, "/status/phase");   // "" where it is absent
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include <nlohmann/json.hpp>
+
+#include "lib/base/status.h"
+
+namespace paceline::kube {
+
+using Json = nlohmann::json;
+
+// InvalidArgument with the position and what was expected.
+StatusOr<Json> ParseJson(std::string_view text);
+
+// As ParseJson, without `metadata.managedFields` of the object, of an event's `object` and of a
+// list's `items`: they are often half of a message, and building them costs as much.
+StatusOr<Json> ParseJsonWithoutManagedFields(std::string_view text);
+
+// One line, even for strings that are not UTF-8 (replaced by U+FFFD). Never fails.
+std::string WriteJson(const Json& value);
+
+// The value at a JSON pointer ("/status/phase"), or nullptr if it or a part of the way is absent.
+const Json* Find(const Json& value, std::string_view pointer);
+
+// As Find, where it is a string, else "". For numbers: 0 where absent or not an integer.
+std::string StringAt(const Json& value, std::string_view pointer);
+int64_t IntegerAt(const Json& value, std::string_view pointer);
+bool IsTrueAt(const Json& value, std::string_view pointer);
+
+}  // namespace paceline::kube
