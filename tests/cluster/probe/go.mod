@@ -1,0 +1,3 @@
+module paceline.dev/tests/cluster/probe
+
+go 1.24

@@ -1,0 +1,3 @@
+module paceline.dev/tests/cluster/tools/pause
+
+go 1.24
