@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "lib/base/check.h"
+#include "lib/process/exit.h"
 #include "lib/process/termination.h"
 #include "lib/rpc/grpc_parameter_client.h"
 #include "lib/sync/checked_policy.h"
@@ -119,7 +120,8 @@ Status RunCoordinator(const Options& options, const job::TrainingJob& job) {
                  .make_policy =
                      [&](uint32_t workers) {
                        return MakeServerPolicy(spec, workers, trace.get(), &driver_metrics);
-                     }},
+                     },
+                 .stragglers = StragglerOptionsFrom(job)},
                 &driver_metrics);
   ShardMetrics shard_metrics(&metrics);
   ShardHost host(
@@ -146,6 +148,7 @@ Status RunCoordinator(const Options& options, const job::TrainingJob& job) {
   while (!finished) finished = driver.WaitFinished(kLookPeriod);
   const Status summary = WriteSummary(options.summary, ProgressJson(driver.progress(), finished));
   if (!summary.ok()) Log(LogLevel::kWarning, "no summary", {{"reason", Message(summary)}});
+  process::SayLastWord(options.final_state, FinalStateJson(driver.progress(), *finished));
   endpoint->Stop();
   server->Stop(std::chrono::seconds(2));
   if (!finished->is_success) return Aborted("{}", finished->reason);

@@ -68,6 +68,11 @@ coordination::CoordinatorOptions CoordinatorOptionsFrom(const job::TrainingJob& 
   return options;
 }
 
+StragglerOptions StragglerOptionsFrom(const job::TrainingJob& job) {
+  const job::StragglerPolicy& policy = job.spec.workers.straggler_policy;
+  return {.slowdown_percent = policy.slowdown_percent, .for_time = Seconds(policy.for_seconds)};
+}
+
 optim::OptimizerOptions OptimizerOptionsFrom(const job::TrainingJob& job) {
   const job::Optimizer& optimizer = job.spec.training.optimizer;
   if (optimizer.type == job::OptimizerType::kAdamW) {

@@ -6,6 +6,7 @@
 #include "lib/job/training_job.h"
 #include "lib/optim/optimizer.h"
 #include "lib/sync/policy_spec.h"
+#include "ps-server/driver/straggler_watch.h"
 
 namespace paceline::ps {
 
@@ -13,6 +14,7 @@ namespace paceline::ps {
 coordination::CoordinatorOptions CoordinatorOptionsFrom(const job::TrainingJob& job,
                                                         uint64_t generation_start);
 optim::OptimizerOptions OptimizerOptionsFrom(const job::TrainingJob& job);
+StragglerOptions StragglerOptionsFrom(const job::TrainingJob& job);
 // Unimplemented, naming the scheme, for one that this program does not have.
 StatusOr<sync::PolicySpec> PolicySpecFrom(const job::TrainingJob& job);
 

@@ -45,6 +45,8 @@ int main(int argc, char** argv) {
                  "Given by who created this coordinator");
   app.add_option("--output", options.output, "Path of the final model (rank 0)");
   app.add_option("--summary", options.summary, "File that gets the job's last state (rank 0)");
+  app.add_option("--final-state", options.final_state,
+                 "File that gets the job's last state in short, as a last word (rank 0)");
   app.add_option("--trace", options.trace, "File that gets the policy's trace (rank 0)");
   app.add_option("--termination-message", options.termination_message,
                  "File that gets why the process failed");

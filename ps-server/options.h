@@ -17,7 +17,8 @@ struct Options {
   uint64_t generation_start = 1;
   std::string output;   // Rank 0: the final model's path.
   std::string summary;  // Rank 0: gets the last state of the job, JSON, before exit; empty: none.
-  std::string trace;    // Rank 0: the policy's trace; empty: none.
+  std::string final_state;          // Rank 0: likewise, but short, as the process's last word.
+  std::string trace;                // Rank 0: the policy's trace; empty: none.
   std::string termination_message;  // Gets why the process failed; empty: nowhere.
 };
 

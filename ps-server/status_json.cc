@@ -1,5 +1,6 @@
 #include "ps-server/status_json.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -12,10 +13,12 @@ namespace {
 
 using nlohmann::json;
 
+constexpr size_t kReasonMax = 2000;
+
 // JSON has no NaN and no infinity.
 json Number(double value) { return std::isfinite(value) ? json(value) : json(nullptr); }
 
-json WorkerJson(const coordination::WorkerStatus& worker) {
+json WorkerJson(const coordination::WorkerStatus& worker, const WorkerPace& pace) {
   const double compute = ToSeconds(worker.total.compute);
   const double wait = ToSeconds(worker.total.wait);
   const double communication = ToSeconds(worker.total.communication);
@@ -33,7 +36,10 @@ json WorkerJson(const coordination::WorkerStatus& worker) {
           {"loss", Number(worker.loss)},
           {"computeShare", share(compute)},
           {"waitShare", share(wait)},
-          {"communicationShare", share(communication)}};
+          {"communicationShare", share(communication)},
+          {"computeSecondsP50", pace.compute_seconds_p50},
+          {"slowdownPercent", pace.slowdown_percent},
+          {"isStraggler", pace.is_straggler}};
 }
 
 }  // namespace
@@ -67,8 +73,10 @@ std::string ProgressJson(const Progress& progress,
                          {"samples", status.evaluation->samples}};
   }
   job["workers"] = json::array();
-  for (const coordination::WorkerStatus& worker : status.workers)
-    job["workers"].push_back(WorkerJson(worker));
+  for (size_t i = 0; i < status.workers.size(); ++i) {
+    const WorkerPace pace = i < progress.paces.size() ? progress.paces[i] : WorkerPace{};
+    job["workers"].push_back(WorkerJson(status.workers[i], pace));
+  }
   job["epochs"] = json::array();
   for (const auto& epoch : progress.epochs) {
     job["epochs"].push_back({{"epoch", epoch.epoch},
@@ -82,6 +90,15 @@ std::string ProgressJson(const Progress& progress,
     job["finished"] = {{"success", finished->is_success}, {"reason", finished->reason}};
   }
   return job.dump();
+}
+
+std::string FinalStateJson(const Progress& progress, const coordination::Finished& finished) {
+  Progress brief = progress;
+  brief.status.workers.clear();
+  brief.epochs.clear();
+  coordination::Finished shortened = finished;
+  shortened.reason.resize(std::min(shortened.reason.size(), kReasonMax));
+  return ProgressJson(brief, shortened);
 }
 
 }  // namespace paceline::ps

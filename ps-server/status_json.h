@@ -14,4 +14,7 @@ namespace paceline::ps {
 std::string ProgressJson(const Progress& progress,
                          const std::optional<coordination::Finished>& finished);
 
+// The same without workers and epochs: small enough for a termination message (4096 bytes).
+std::string FinalStateJson(const Progress& progress, const coordination::Finished& finished);
+
 }  // namespace paceline::ps

@@ -1,6 +1,8 @@
 #include "lib/process/exit.h"
 
 #include <cstdio>
+#include <mutex>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -21,16 +23,22 @@ int ExitCodeFor(const Status& status) {
   }
 }
 
+void SayLastWord(const std::string& path, const std::string& word) {
+  static std::mutex mutex;
+  static std::set<std::string> said;
+  const std::lock_guard lock(mutex);
+  if (path.empty() || !said.insert(path).second) return;
+  if (std::FILE* file = std::fopen(path.c_str(), "w"); file != nullptr) {
+    fmt::print(file, "{}\n", word);
+    std::fclose(file);
+  }
+}
+
 int EndProcess(const Status& status, const std::string& program, const std::string& path) {
   if (!status.ok()) {
     const std::string words = Message(status);
     fmt::print(stderr, "{}: {}\n", program, words);
-    if (!path.empty()) {
-      if (std::FILE* file = std::fopen(path.c_str(), "w"); file != nullptr) {
-        fmt::print(file, "{}\n", words);
-        std::fclose(file);
-      }
-    }
+    SayLastWord(path, words);
   }
   return ExitCodeFor(status);
 }

@@ -17,8 +17,12 @@ inline constexpr int kExitCannotWork =
 // Unimplemented, else kExitFailed.
 int ExitCodeFor(const Status& status);
 
-// Logs why the process ends, writes it to `path` (Kubernetes' terminationMessagePath; empty:
-// nowhere) and returns the exit code. Nothing is written for OK.
+// Writes a process's last word to `path` (Kubernetes' terminationMessagePath; empty: nowhere). The
+// first word stays: of two calls for one path the second does nothing.
+void SayLastWord(const std::string& path, const std::string& word);
+
+// Logs why the process ends, writes it to `path` as its last word and returns the exit code.
+// Nothing is written for OK.
 int EndProcess(const Status& status, const std::string& program, const std::string& path);
 
 }  // namespace paceline::process

@@ -43,10 +43,7 @@ class Family {
       : family_(family), label_names_(std::move(label_names)), bounds_(std::move(bounds)) {}
 
   Series With(const std::vector<std::string>& values) {
-    PACELINE_CHECK(values.size() == label_names_.size(), "{}: got {} label values, want {}",
-                   family_.GetName(), values.size(), label_names_.size());
-    std::map<std::string, std::string> labels;
-    for (size_t i = 0; i < values.size(); ++i) labels.emplace(label_names_[i], values[i]);
+    const std::map<std::string, std::string> labels = Labels(values);
     if constexpr (std::is_same_v<Series, Histogram>) {
       return Series(&family_.Add(labels, bounds_));
     } else {
@@ -54,7 +51,25 @@ class Family {
     }
   }
 
+  void Forget(const std::vector<std::string>& values) {
+    const std::map<std::string, std::string> labels = Labels(values);
+    if (!family_.Has(labels)) return;
+    if constexpr (std::is_same_v<Series, Histogram>) {
+      family_.Remove(&family_.Add(labels, bounds_));
+    } else {
+      family_.Remove(&family_.Add(labels));
+    }
+  }
+
  private:
+  std::map<std::string, std::string> Labels(const std::vector<std::string>& values) const {
+    PACELINE_CHECK(values.size() == label_names_.size(), "{}: got {} label values, want {}",
+                   family_.GetName(), values.size(), label_names_.size());
+    std::map<std::string, std::string> labels;
+    for (size_t i = 0; i < values.size(); ++i) labels.emplace(label_names_[i], values[i]);
+    return labels;
+  }
+
   prometheus::Family<Type>& family_;
   const std::vector<std::string> label_names_;
   const std::vector<double> bounds_;
@@ -65,6 +80,10 @@ class Family {
 template <class Series>
 Series Family<Series>::With(const std::vector<std::string>& label_values) const {
   return family_->With(label_values);
+}
+template <class Series>
+void Family<Series>::Forget(const std::vector<std::string>& label_values) const {
+  family_->Forget(label_values);
 }
 template class Family<Counter>;
 template class Family<Gauge>;

@@ -74,6 +74,9 @@ class Family {
   // The series with these label values, in the order of the label names; made at the first call, at
   // 0. Their number must be that of the names, or the program stops. A handle may be kept.
   Series With(const std::vector<std::string>& label_values) const;
+  // Takes the series with these label values away, if there is one: what it counted is gone. Of
+  // handles to it, none may be used any more.
+  void Forget(const std::vector<std::string>& label_values) const;
 
  private:
   internal::Family<Series>* family_;

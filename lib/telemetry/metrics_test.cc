@@ -124,5 +124,17 @@ TEST(ExponentialBuckets, Multiply) {
   EXPECT_THAT(ExponentialBuckets(1, 10, 3), testing::ElementsAre(1, 10, 100));
 }
 
+TEST(MetricsTest, ForgottenSeriesAreNotRendered) {
+  Metrics metrics;
+  const GaugeFamily restarts = metrics.Gauges("paceline_test_restarts", "Restarts.", {"job"});
+  restarts.With({"a"}).Set(1);
+  restarts.With({"b"}).Set(2);
+  restarts.Forget({"a"});
+  restarts.Forget({"never there"});
+  const std::string text = metrics.RenderText();
+  EXPECT_EQ(text.find("job=\"a\""), std::string::npos);
+  EXPECT_NE(text.find("paceline_test_restarts{job=\"b\"} 2"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace paceline::telemetry

@@ -84,7 +84,7 @@ std::optional<Json> BuildDisruptionBudget(const job::TrainingJob& job) {
   selector[std::string(kRoleLabel)] = ContainerName(job::Role::kWorker);
   Json budget = {{"apiVersion", "policy/v1"},
                  {"kind", "PodDisruptionBudget"},
-                 {"metadata", ChildMetadata(job, job.metadata.name + "-workers", JobLabels(job))},
+                 {"metadata", ChildMetadata(job, DisruptionBudgetName(job), JobLabels(job))},
                  {"spec",
                   {{"minAvailable", workers.min_replicas},
                    {"selector", {{"matchLabels", std::move(selector)}}}}}};

@@ -44,6 +44,10 @@ std::string ServiceName(const job::TrainingJob& job) { return job.metadata.name;
 
 std::string ConfigMapName(const job::TrainingJob& job) { return job.metadata.name + "-job"; }
 
+std::string DisruptionBudgetName(const job::TrainingJob& job) {
+  return job.metadata.name + "-workers";
+}
+
 std::string CheckpointClaimName(const job::TrainingJob& job, int64_t shard) {
   return fmt::format("{}-checkpoint-{}", job.metadata.name, shard);
 }

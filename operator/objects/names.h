@@ -48,6 +48,7 @@ std::map<std::string, std::string> PodLabels(const job::TrainingJob& job, job::R
 
 std::string ServiceName(const job::TrainingJob& job);
 std::string ConfigMapName(const job::TrainingJob& job);
+std::string DisruptionBudgetName(const job::TrainingJob& job);
 std::string CheckpointClaimName(const job::TrainingJob& job, int64_t shard);
 
 // Who a certificate is for. kOperator is this program, as a client of the coordinator.

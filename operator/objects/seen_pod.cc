@@ -99,6 +99,13 @@ std::string Shortened(std::string text) {
   return text;
 }
 
+// A coordinator's last word is its job's last state; what people want to read of it is the reason.
+std::string ForPeople(const std::string& word) {
+  const Json state = Json::parse(word, nullptr, /*allow_exceptions=*/false);
+  const std::string reason = Text(At(state, "finished"), "reason");
+  return Shortened(reason.empty() ? word : reason);
+}
+
 bool IsTakenAway(const Json& status) {
   if (Holds(status, "DisruptionTarget")) return true;
   const std::string reason = Text(status, "reason");
@@ -120,7 +127,7 @@ void ReadEnd(const Json& status, const Json& terminated, SeenProcess& process) {
   process.ended_at = TimeAt(terminated, "finishedAt")
                          .value_or(TimeAt(ConditionOf(status, "Ready"), "lastTransitionTime")
                                        .value_or(process.started_at));
-  process.last_word = Shortened(Text(terminated, "message"));
+  process.last_word = ForPeople(Text(terminated, "message"));
   if (is_out_of_memory) {
     process.last_word = "it used more memory than its limit (OOMKilled)";
     return;

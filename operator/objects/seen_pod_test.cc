@@ -114,6 +114,12 @@ TEST(SeenPodTest, FailureHasItsCodeTimeAndLastWord) {
   EXPECT_EQ(seen.ended_at, job::ParseTime("2026-01-31T09:31:00Z"));
 }
 
+TEST(SeenPodTest, OfACoordinatorsLastStateTheReasonIsTheLastWord) {
+  const SeenProcess seen = Seen(
+      Ended(1, "Error", R"({"phase":"over","finished":{"success":false,"reason":"too bad"}})"));
+  EXPECT_EQ(seen.last_word, "too bad");
+}
+
 TEST(SeenPodTest, OutOfMemoryIsTheProcessesOwnFault) {
   const SeenProcess seen = Seen(Ended(137, "OOMKilled"));
   EXPECT_EQ(seen.signal, 9);

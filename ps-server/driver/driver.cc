@@ -22,6 +22,7 @@ Driver::Driver(DriverOptions options, DriverMetrics* metrics)
       metrics_(metrics),
       coordinator_(options_.coordination),
       meter_(options_.coordination.epochs_max, options_.coordination.steps_max),
+      stragglers_(options_.stragglers),
       timer_([this] { RunTimer(); }) {}
 
 Driver::~Driver() {
@@ -173,6 +174,8 @@ void Driver::Measure() {
   measured_ = SteadyNow();
   has_moved_ = false;
   Progress progress = meter_.Measure(coordinator_, measured_);
+  for (const coordination::WorkerStatus& worker : progress.status.workers)
+    progress.paces.push_back(stragglers_.PaceOf(worker.worker, measured_));
   std::lock_guard lock(mutex_);
   progress_ = std::move(progress);
 }
@@ -197,6 +200,9 @@ void Driver::DoAll() {
 void Driver::TellPolicy(const sync::Event& event) {
   PACELINE_CHECK(policy_ != nullptr, "an event came before training opened: {}", event.index());
   metrics_->Observed(event);
+  if (const auto* push = std::get_if<sync::PushArrived>(&event))
+    stragglers_.Pushed(push->worker, push->timing.compute, push->samples, now_);
+  if (const auto* left = std::get_if<sync::WorkerLeft>(&event)) stragglers_.Left(left->worker);
   coordination::Decided decided;
   policy_->Observe(event, now_, decided.decisions);
   metrics_->Decided(decided.decisions);

@@ -24,6 +24,7 @@
 #include "ps-server/driver/driver_metrics.h"
 #include "ps-server/driver/progress.h"
 #include "ps-server/driver/sessions.h"
+#include "ps-server/driver/straggler_watch.h"
 
 namespace paceline::ps {
 
@@ -39,6 +40,7 @@ struct DriverOptions {
   std::function<Status(const store::Layout&, const std::vector<std::byte>&)> save;
   // Makes the policy when training opens with so many workers. Called at work on a fact.
   std::function<std::unique_ptr<sync::Policy>(uint32_t workers)> make_policy;
+  StragglerOptions stragglers;
 };
 
 // Thread-safe from outside.
@@ -106,6 +108,7 @@ class Driver : public Sessions {
   std::vector<protocol::ShardAddress> addresses_;  // Slices are empty until ConfigureShards.
   store::Layout layout_;
   ProgressMeter meter_;
+  StragglerWatch stragglers_;
   Time measured_{};                           // When progress_ was worked out last...
   bool has_moved_ = true;                     // ...and whether something happened since.
   Time arrived_{};                            // When the fact in work came in...

@@ -8,11 +8,13 @@
 
 #include "lib/base/time.h"
 #include "lib/coordination/coordinator.h"
+#include "ps-server/driver/straggler_watch.h"
 
 namespace paceline::ps {
 
 struct Progress {
   coordination::Status status;
+  std::vector<WorkerPace> paces;  // Of status.workers, in their order.
   double seconds = 0;             // Since training opened.
   double samples_per_second = 0;  // Over the last ten seconds.
   double steps_per_second = 0;

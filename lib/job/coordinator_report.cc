@@ -1,0 +1,108 @@
+#include "lib/job/coordinator_report.h"
+
+#include <cmath>
+#include <optional>
+
+#include <nlohmann/json.hpp>
+
+#include "lib/job/process_name.h"
+
+namespace paceline::job {
+namespace {
+
+using nlohmann::json;
+
+// Six digits: a status that changes in the seventh is no news.
+double Rounded(double value) {
+  if (value == 0 || !std::isfinite(value)) return value;
+  const double scale = std::pow(10.0, 5 - std::floor(std::log10(std::fabs(value))));
+  return std::round(value * scale) / scale;
+}
+
+std::optional<double> Number(const json& object, const char* key) {
+  const auto found = object.find(key);
+  if (found == object.end() || !found->is_number()) return std::nullopt;
+  return Rounded(found->get<double>());
+}
+
+TrainingPhase PhaseOf(const json& state) {
+  if (const auto finished = state.find("finished"); finished != state.end())
+    return finished->at("success").get<bool>() ? TrainingPhase::kSucceeded : TrainingPhase::kFailed;
+  return state.at("phase") == "birth" ? TrainingPhase::kBirth : TrainingPhase::kTraining;
+}
+
+Progress ProgressOf(const TrainingJob& job, const json& state) {
+  Progress progress;
+  progress.step = state.at("step").get<int64_t>();
+  progress.epoch = Number(state, "epochProgress").value_or(0);
+  progress.percent = Number(state, "percent").value_or(0);
+  progress.eta_seconds = Number(state, "etaSeconds");
+  progress.loss = Number(state, "loss");
+  progress.samples_per_second = Number(state, "samplesPerSecond");
+  if (const auto evaluation = state.find("evaluation"); evaluation != state.end()) {
+    const auto& target = job.spec.training.stop.target;
+    const bool is_loss = target && target->metric == Metric::kLoss;
+    progress.metric = Number(*evaluation, is_loss ? "loss" : "accuracy");
+  }
+  return progress;
+}
+
+WorkerStatus WorkerOf(const TrainingJob& job, const json& worker) {
+  WorkerStatus status;
+  status.name = ProcessName(job.metadata.name, Role::kWorker, worker.at("index").get<int64_t>());
+  status.state = worker.at("isMember").get<bool>() ? "Training" : "Gone";
+  status.batch_size = worker.value("batchSize", int64_t{0});
+  status.compute_seconds_p50 = Number(worker, "computeSecondsP50").value_or(0);
+  status.slowdown_percent = Number(worker, "slowdownPercent").value_or(0);
+  return status;
+}
+
+SyncStatus SyncOf(const TrainingJob& job, const json& state, int64_t members) {
+  SyncStatus sync;
+  sync.scheme = job.spec.sync.scheme;
+  for (int i = 0; i <= static_cast<int>(Scheme::kPsPlus); ++i) {
+    if (ToWord(static_cast<Scheme>(i)) == state.value("scheme", ""))
+      sync.scheme = static_cast<Scheme>(i);
+  }
+  sync.waiting_for = state.value("waitingFor", int64_t{0});
+  if (sync.waiting_for > 0) sync.backup_workers = std::max<int64_t>(members - sync.waiting_for, 0);
+  return sync;
+}
+
+CoordinatorReport Parse(const TrainingJob& job, const json& state) {
+  CoordinatorReport report;
+  report.generation_start =
+      state.value("generationStart", static_cast<uint64_t>(job.status.coordinator_starts));
+  report.phase = PhaseOf(state);
+  if (const auto finished = state.find("finished"); finished != state.end())
+    report.message = finished->at("reason").get<std::string>();
+  report.progress = ProgressOf(job, state);
+  int64_t members = 0;
+  for (const json& worker : state.at("workers")) {
+    report.workers.push_back(WorkerOf(job, worker));
+    if (worker.at("isMember").get<bool>()) ++members;
+    if (worker.value("isStraggler", false)) {
+      report.stragglers.push_back(
+          {.worker = worker.at("index").get<int64_t>(),
+           .slowdown_percent = Number(worker, "slowdownPercent").value_or(0)});
+    }
+  }
+  report.sync = SyncOf(job, state, members);
+  if (const auto checkpoint = state.find("checkpoint");
+      checkpoint != state.end() && checkpoint->is_object() && checkpoint->contains("version")) {
+    report.checkpoint = CheckpointStatus{.version = checkpoint->at("version").get<int64_t>()};
+  }
+  return report;
+}
+
+}  // namespace
+
+StatusOr<CoordinatorReport> ParseCoordinatorReport(const TrainingJob& job, std::string_view text) {
+  try {
+    return Parse(job, json::parse(text));
+  } catch (const json::exception& error) {
+    return InvalidArgument("not a job's state: {}", error.what());
+  }
+}
+
+}  // namespace paceline::job

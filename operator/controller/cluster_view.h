@@ -1,0 +1,51 @@
+// Defines ClusterView: the operator's copy of what it needs to know, kept up to date by watches.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "lib/kube/client/client.h"
+#include "lib/kube/runtime/informer.h"
+#include "operator/objects/options.h"
+
+namespace paceline::controller {
+
+struct ClusterViewHandler {
+  // A job, or something that belongs to it, changed. On the client's loop; must not block.
+  std::function<void(const kube::ObjectKey& job, bool is_initial)> job_changed;
+  // A pod of that job changed; before `job_changed`.
+  std::function<void(const kube::ObjectKey& job, const kube::ObjectChange& change)> pod_changed;
+  std::function<void(const std::string& what, const Status& status)> failed;  // For logs.
+};
+
+// Of pods it keeps labels, annotations, owners, node and status; of other children only what tells
+// whether they are as wanted. Secrets are never watched. Thread-safe.
+class ClusterView {
+ public:
+  // `name_space`: empty for all. `client` outlives this.
+  ClusterView(kube::Client& client, const std::string& name_space, GangScheduler gang_scheduler,
+              ClusterViewHandler handler);
+
+  void Start();
+  void Stop();
+  // DeadlineExceeded naming what could not be listed, and why.
+  Status WaitForSync(Duration deadline) const;
+  bool HasSynced() const;
+
+  kube::ObjectPtr Job(const kube::ObjectKey& key) const;  // Null if there is none.
+  std::vector<kube::ObjectPtr> Jobs() const;
+  std::vector<kube::ObjectPtr> PodsOf(const std::string& job_uid) const;
+  // A child other than a pod, by its kind's plural; null if there is none with our label.
+  kube::ObjectPtr Child(const std::string& plural, const kube::ObjectKey& key) const;
+
+ private:
+  kube::Informer& Add(const kube::Resource& resource, kube::InformerOptions options,
+                      kube::InformerHandler handler);
+
+  kube::Client& client_;
+  std::map<std::string, std::unique_ptr<kube::Informer>> informers_;  // By plural.
+};
+
+}  // namespace paceline::controller

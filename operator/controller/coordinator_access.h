@@ -1,0 +1,27 @@
+// Finds a job's coordinator in the cluster.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "lib/job/training_job.h"
+#include "lib/kube/runtime/informer.h"
+#include "operator/controller/certificates.h"
+#include "operator/controller/coordinator_client.h"
+
+namespace paceline::controller {
+
+// The coordinator's pod while it runs and has an address; null otherwise.
+kube::ObjectPtr RunningCoordinator(const job::TrainingJob& job,
+                                   const std::vector<kube::ObjectPtr>& pods);
+
+// Where that pod answers, and with which credential it is asked.
+StatusOr<CoordinatorAddress> AddressOf(const job::TrainingJob& job, const kube::Json& pod,
+                                       Certificates& certificates);
+
+// The job's last state, which a coordinator leaves as its termination message. NotFound if it has
+// left none.
+StatusOr<std::string> CoordinatorsLastWord(const job::TrainingJob& job,
+                                           const std::vector<kube::ObjectPtr>& pods);
+
+}  // namespace paceline::controller

@@ -1,0 +1,61 @@
+// Defines JobMemory: what the operator remembers of a job between two looks at it. All of it can be
+// lost: a fresh operator finds its way from the cluster alone.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "lib/base/status.h"
+#include "lib/job/observation.h"
+#include "lib/kube/core/object_key.h"
+
+namespace paceline::controller {
+
+// Used by one thread at a time, the one that reconciles the job, but for Tombstones.
+struct JobMemory {
+  std::string uid;
+  std::optional<job::CoordinatorReport> report;  // The last one.
+  std::optional<Time> asked_at;
+  std::string told;  // Of which pod and job the coordinator has last been told: a fingerprint.
+  std::optional<Time> progress_written_at;
+  Status resources;  // Why what stands around the pods could not be made, or OK.
+  Status pods;       // Why pods could not be made, or OK.
+};
+
+// Pods that went away by no wish of ours: the planner is shown them as disrupted until it has
+// started them again. Thread-safe.
+class Tombstones {
+ public:
+  // A pod of the job was deleted.
+  void PodGone(const kube::ObjectKey& job, const std::string& pod_uid, job::SeenProcess process);
+  // We are about to delete it ourselves: no tombstone will be put up.
+  void Expect(const std::string& pod_uid);
+  // Names that `processes` does not hold are added.
+  void AddTo(const kube::ObjectKey& job, std::vector<job::SeenProcess>& processes) const;
+  bool Take(const kube::ObjectKey& job, const std::string& name);  // Whether there was one.
+  void Forget(const kube::ObjectKey& job);
+
+ private:
+  mutable std::mutex mutex_;
+  std::set<std::string> expected_;  // Uids of pods.
+  std::map<kube::ObjectKey, std::map<std::string, job::SeenProcess>> gone_;
+};
+
+// Thread-safe; the memory that it gives out is not.
+class JobMemories {
+ public:
+  // Of the job with this uid; an earlier job's of that name is forgotten.
+  std::shared_ptr<JobMemory> Of(const kube::ObjectKey& job, const std::string& uid);
+  // The uid of the job that was forgotten, if there was one.
+  std::optional<std::string> Forget(const kube::ObjectKey& job);
+
+ private:
+  std::mutex mutex_;
+  std::map<kube::ObjectKey, std::shared_ptr<JobMemory>> by_job_;
+};
+
+}  // namespace paceline::controller

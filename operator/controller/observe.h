@@ -1,0 +1,18 @@
+// Puts together what the planner is shown of a job in the cluster.
+#pragma once
+
+#include <vector>
+
+#include "lib/job/observation.h"
+#include "lib/job/plan.h"
+#include "lib/job/training_job.h"
+#include "lib/kube/runtime/informer.h"
+#include "operator/controller/job_memory.h"
+
+namespace paceline::controller {
+
+// Of the pods that are the job's, and of those that went away.
+job::Observation Observe(const job::TrainingJob& job, const std::vector<kube::ObjectPtr>& pods,
+                         const Tombstones& tombstones, const JobMemory& memory);
+
+}  // namespace paceline::controller

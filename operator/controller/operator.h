@@ -1,0 +1,68 @@
+// Defines Operator: all that makes TrainingJobs happen in a cluster, put together.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "lib/kube/client/client.h"
+#include "lib/kube/runtime/controller.h"
+#include "lib/kube/runtime/event_recorder.h"
+#include "lib/kube/runtime/expectations.h"
+#include "lib/kube/runtime/leader_elector.h"
+#include "operator/controller/cluster_view.h"
+#include "operator/controller/job_memory.h"
+#include "operator/controller/operator_metrics.h"
+#include "operator/controller/reconciler.h"
+
+namespace paceline::controller {
+
+struct OperatorOptions {
+  std::string name_space;  // Of the jobs; empty: all.
+  std::string identity;    // This process's: its pod's name and something unique.
+  bool elects_leader = true;
+  kube::ObjectKey lease;  // Where leaders are elected.
+  int threads = 4;        // Jobs that are looked at side by side.
+  ReconcilerOptions reconciler;
+};
+
+// One owner at a time. Starts with Start; everything runs on the client's loop and on its own
+// threads.
+class Operator {
+ public:
+  // All outlive this. `lost` is called, once and on the client's loop, when somebody else has taken
+  // the lead: the process has to end.
+  Operator(kube::Client* client, OperatorMetrics* metrics, OperatorOptions options,
+           std::function<void()> lost);
+  ~Operator();  // As Stop.
+
+  // DeadlineExceeded naming what could not be listed, and why, if that is so after `deadline`.
+  Status Start(Duration deadline);
+  // Finishes what is being done, writes the events and gives the lead back.
+  void Stop();
+
+  bool IsReady() const { return view_.HasSynced(); }
+  std::vector<kube::ObjectPtr> Jobs() const { return view_.Jobs(); }
+
+ private:
+  ClusterViewHandler ViewHandler();
+  void PodChanged(const kube::ObjectKey& job, const kube::ObjectChange& change);
+  void Lead();
+
+  kube::Client* const client_;
+  OperatorMetrics* const metrics_;
+  const OperatorOptions options_;
+  const std::function<void()> lost_;
+
+  kube::Expectations expectations_;
+  Tombstones tombstones_;
+  kube::EventRecorder events_;
+  ClusterView view_;
+  Reconciler reconciler_;
+  kube::Controller controller_;
+  std::unique_ptr<kube::LeaderElector> elector_;
+  std::atomic<bool> is_stopped_{false};
+};
+
+}  // namespace paceline::controller

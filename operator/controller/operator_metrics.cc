@@ -1,0 +1,84 @@
+#include "operator/controller/operator_metrics.h"
+
+#include <map>
+
+#include "lib/kube/core/json.h"
+#include "lib/kube/core/metadata.h"
+
+namespace paceline::controller {
+namespace {
+
+std::vector<double> Decades() { return telemetry::ExponentialBuckets(0.001, 3, 10); }
+
+}  // namespace
+
+OperatorMetrics::OperatorMetrics(telemetry::Metrics* metrics)
+    : calls_(metrics->Counters("paceline_operator_api_requests_total",
+                               "Requests to the API server; code 0: no answer.",
+                               {"verb", "resource", "code"})),
+      call_seconds_(metrics->Histograms("paceline_operator_api_request_seconds",
+                                        "Time until the API server had answered.", Decades(),
+                                        {"verb"})),
+      reconciles_(
+          metrics->Counters("paceline_operator_reconciles_total", "Looks at a job.", {"outcome"})),
+      reconcile_seconds_(metrics->OneHistogram("paceline_operator_reconcile_seconds",
+                                               "Time of one look at a job.", Decades())),
+      queue_depth_(
+          metrics->OneGauge("paceline_operator_queue_depth", "Jobs that wait for a look.")),
+      queue_adds_(metrics->OneCounter("paceline_operator_queue_adds_total",
+                                      "Jobs that were put into the queue.")),
+      queue_retries_(metrics->OneCounter("paceline_operator_queue_retries_total",
+                                         "Jobs that were put back after an error.")),
+      queue_wait_seconds_(metrics->OneHistogram("paceline_operator_queue_wait_seconds",
+                                                "Time that a job waited for its look.", Decades())),
+      is_leader_(metrics->OneGauge("paceline_operator_is_leader",
+                                   "1 for the operator that acts, 0 for one that stands by.")),
+      jobs_(metrics->Gauges("paceline_operator_jobs", "Jobs by the state in their status.",
+                            {"state"})),
+      job_restarts_(metrics->Gauges("paceline_job_restarts",
+                                    "Processes of the job that were started again, all told.",
+                                    {"namespace", "job"})) {}
+
+void OperatorMetrics::Called(const kube::CallRecord& call) {
+  calls_.With({call.verb, call.resource, std::to_string(call.code)}).Increment();
+  if (call.verb != "watch") call_seconds_.With({call.verb}).Observe(call.seconds);
+}
+
+void OperatorMetrics::Reconciled(const kube::ReconcileRecord& record) {
+  reconciles_.With({std::string(kube::ToString(record.outcome))}).Increment();
+  reconcile_seconds_.Observe(record.seconds);
+}
+
+kube::WorkQueueMetrics OperatorMetrics::Queue() {
+  return {.depth = [this](size_t depth) { queue_depth_.Set(static_cast<double>(depth)); },
+          .added = [this] { queue_adds_.Increment(); },
+          .waited = [this](double seconds) { queue_wait_seconds_.Observe(seconds); },
+          .worked = {},
+          .retried = [this] { queue_retries_.Increment(); }};
+}
+
+void OperatorMetrics::Leads(bool is_leading) { is_leader_.Set(is_leading ? 1 : 0); }
+
+void OperatorMetrics::Count(const std::vector<kube::ObjectPtr>& jobs) {
+  const std::lock_guard lock(mutex_);
+  std::map<std::string, int> by_state;
+  for (const std::string& state : states_) by_state[state] = 0;
+  std::set<std::pair<std::string, std::string>> there;
+  for (const kube::ObjectPtr& job : jobs) {
+    const std::string state = kube::StringAt(*job, "/status/state");
+    ++by_state[state.empty() ? "New" : state];
+    there.emplace(kube::Namespace(*job), kube::Name(*job));
+    job_restarts_.With({kube::Namespace(*job), kube::Name(*job)})
+        .Set(static_cast<double>(kube::IntegerAt(*job, "/status/restarts")));
+  }
+  for (const auto& [state, count] : by_state) {
+    states_.insert(state);
+    jobs_.With({state}).Set(count);
+  }
+  for (const auto& [name_space, name] : known_jobs_) {
+    if (!there.contains({name_space, name})) job_restarts_.Forget({name_space, name});
+  }
+  known_jobs_ = std::move(there);
+}
+
+}  // namespace paceline::controller

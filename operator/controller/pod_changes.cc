@@ -1,0 +1,126 @@
+#include "operator/controller/pod_changes.h"
+
+#include <algorithm>
+#include <chrono>
+#include <variant>
+
+#include "lib/kube/core/api_error.h"
+#include "lib/kube/core/metadata.h"
+#include "operator/controller/resources.h"
+#include "operator/objects/metadata.h"
+#include "operator/objects/pod.h"
+
+namespace paceline::controller {
+namespace {
+
+using kube::Json;
+using kube::ObjectKey;
+
+ObjectKey KeyOf(const job::TrainingJob& job) {
+  return {job.metadata.name_space, job.metadata.name};
+}
+
+// What a plan wants gone: what it stops, and what is left of a process that it starts again.
+struct Removal {
+  kube::ObjectPtr pod;
+  std::optional<int> grace_period_seconds;  // Absent: the pod's own.
+};
+
+kube::ObjectPtr Named(const std::vector<kube::ObjectPtr>& pods, const std::string& name) {
+  const auto found = std::find_if(pods.begin(), pods.end(),
+                                  [&](const auto& pod) { return kube::Name(*pod) == name; });
+  return found == pods.end() ? nullptr : *found;
+}
+
+Removal RemovalFor(const job::Action& action, const std::vector<kube::ObjectPtr>& pods) {
+  if (const auto* start = std::get_if<job::Start>(&action))
+    return {.pod = Named(pods, start->name), .grace_period_seconds = 0};
+  const auto& stop = std::get<job::Stop>(action);
+  return {.pod = Named(pods, stop.name),
+          .grace_period_seconds =
+              stop.grace <= Duration::zero() ? std::optional<int>(0) : std::nullopt};
+}
+
+}  // namespace
+
+PodChanges::PodChanges(kube::Client* client, kube::Expectations* expectations,
+                       Tombstones* tombstones, ObjectOptions options)
+    : client_(client),
+      expectations_(expectations),
+      tombstones_(tombstones),
+      options_(std::move(options)) {}
+
+Status PodChanges::Apply(const job::TrainingJob& job, const std::vector<job::Action>& actions,
+                         const std::vector<kube::ObjectPtr>& pods) const {
+  PACELINE_RETURN_IF_ERROR(DeleteAll(job, actions, pods));
+  return CreateAll(job, actions);
+}
+
+Status PodChanges::DeleteAll(const job::TrainingJob& job, const std::vector<job::Action>& actions,
+                             const std::vector<kube::ObjectPtr>& pods) const {
+  std::vector<kube::Request> requests;
+  std::vector<ObjectKey> keys;
+  for (const job::Action& action : actions) {
+    if (const auto* stop = std::get_if<job::Stop>(&action))
+      tombstones_->Take(KeyOf(job), stop->name);
+    const Removal removal = RemovalFor(action, pods);
+    if (removal.pod == nullptr) continue;
+    const std::string uid = kube::Uid(*removal.pod);
+    keys.push_back(kube::KeyOf(*removal.pod));
+    tombstones_->Expect(uid);
+    expectations_->ExpectDeletion(KeyOf(job), keys.back(), uid);
+    requests.push_back(
+        kube::Delete(kube::Pods(), keys.back(),
+                     {.uid = uid, .grace_period_seconds = removal.grace_period_seconds}));
+  }
+  Status first;
+  const std::vector<StatusOr<Json>> answers = client_->CallAll(std::move(requests));
+  for (size_t i = 0; i < answers.size(); ++i) {
+    if (answers[i].ok()) continue;
+    expectations_->Drop(KeyOf(job), keys[i]);
+    // Conflict: another pod has taken the name since; it will be seen.
+    const Status& status = answers[i].status();
+    if (IsNotFound(status) || kube::IsConflict(status)) continue;
+    if (first.ok()) first = status;
+  }
+  return first;
+}
+
+Status PodChanges::CreateAll(const job::TrainingJob& job,
+                             const std::vector<job::Action>& actions) const {
+  std::vector<kube::Request> requests;
+  std::vector<ObjectKey> keys;
+  for (const job::Action& action : actions) {
+    const auto* start = std::get_if<job::Start>(&action);
+    if (start == nullptr) continue;
+    const Json pod = BuildPod(job, *start, options_);
+    keys.push_back(kube::KeyOf(pod));
+    expectations_->ExpectCreation(KeyOf(job), keys.back());
+    requests.push_back(kube::Create(kube::Pods(), pod, {.field_manager = kFieldManager}));
+  }
+  Status first;
+  const std::vector<StatusOr<Json>> answers = client_->CallAll(std::move(requests));
+  for (size_t i = 0; i < answers.size(); ++i) {
+    if (answers[i].ok()) {
+      tombstones_->Take(KeyOf(job), keys[i].name);
+      continue;
+    }
+    expectations_->Drop(KeyOf(job), keys[i]);
+    Status status = answers[i].status();
+    if (IsAlreadyExists(status)) status = CheckOwner(job, keys[i]);
+    if (first.ok()) first = status;
+  }
+  return first;
+}
+
+// OK if the pod that is there already is the job's: the view lags behind and will show it.
+Status PodChanges::CheckOwner(const job::TrainingJob& job, const ObjectKey& pod) const {
+  const StatusOr<Json> live = client_->Call(kube::Get(kube::Pods(), pod));
+  if (IsNotFound(live.status())) return Aborted("pod {} went away just now", pod);
+  PACELINE_RETURN_IF_ERROR(live.status());
+  if (IsControlledBy(*live, job.metadata.uid.value_or(""))) return OkStatus();
+  return FailedPrecondition("Pod {} is there and belongs to somebody else; rename it or the job",
+                            pod);
+}
+
+}  // namespace paceline::controller

@@ -1,0 +1,221 @@
+#include "operator/controller/reconciler.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "lib/job/coordinator_report.h"
+#include "lib/job/defaults.h"
+#include "lib/job/encode.h"
+#include "lib/job/validate.h"
+#include "lib/kube/core/api_error.h"
+#include "lib/kube/core/metadata.h"
+#include "operator/controller/coordinator_access.h"
+#include "operator/controller/coordinator_client.h"
+#include "operator/controller/observe.h"
+#include "operator/controller/refusal.h"
+#include "operator/controller/resources.h"
+#include "operator/controller/status_writer.h"
+#include "operator/objects/children.h"
+#include "operator/objects/names.h"
+
+namespace paceline::controller {
+namespace {
+
+using std::chrono::seconds;
+
+constexpr Duration kAskTimeout = seconds(2);
+constexpr Duration kAskPeriod = seconds(10);
+constexpr Duration kAskSoonPeriod = seconds(2);  // Until training has begun.
+constexpr Duration kViewLag = seconds(5);        // Until the view has surely shown our own writes.
+
+void LookAgain(std::optional<Duration>& at, Duration after) {
+  after = std::max<Duration>(after, seconds(1));
+  at = at ? std::min(*at, after) : after;
+}
+
+bool StartsServer(const job::Action& action) {
+  const auto* start = std::get_if<job::Start>(&action);
+  return start != nullptr && start->role == job::Role::kParameterServer;
+}
+
+bool StartsAny(const std::vector<job::Action>& actions) {
+  return std::any_of(actions.begin(), actions.end(), [](const job::Action& action) {
+    return std::holds_alternative<job::Start>(action);
+  });
+}
+
+}  // namespace
+
+// One look at one job.
+struct Reconciler::Look {
+  kube::ObjectKey key;
+  kube::ObjectPtr object;
+  job::TrainingJob job;
+  std::vector<kube::ObjectPtr> pods;
+  std::shared_ptr<JobMemory> memory;
+  Time now;
+};
+
+Reconciler::Reconciler(kube::Client* client, const ClusterView* view, kube::EventRecorder* events,
+                       kube::Expectations* expectations, Tombstones* tombstones,
+                       ReconcilerOptions options)
+    : client_(client),
+      view_(view),
+      events_(events),
+      expectations_(expectations),
+      tombstones_(tombstones),
+      options_(std::move(options)),
+      children_(client, view, options_.objects),
+      certificates_(client, options_.now),
+      pod_changes_(client, expectations, tombstones, options_.objects) {}
+
+StatusOr<kube::Result> Reconciler::Reconcile(const kube::ObjectKey& key) {
+  const kube::ObjectPtr object = view_->Job(key);
+  if (object == nullptr || kube::IsBeingDeleted(*object)) {
+    Forget(key);  // What it owned goes with it.
+    return kube::Result{};
+  }
+  job::Decoded decoded = job::FromJson(*object);
+  job::ApplyDefaults(decoded.job);
+  const std::string uid = kube::Uid(*object);
+  const Look look{.key = key,
+                  .object = object,
+                  .job = std::move(decoded.job),
+                  .pods = view_->PodsOf(uid),
+                  .memory = memories_.Of(key, uid),
+                  .now = options_.now()};
+  if (look.job.spec.run_policy.managed_by != job::RunPolicy{}.managed_by) return kube::Result{};
+  std::vector<job::FieldError> errors = std::move(decoded.errors);
+  for (job::FieldError& error : job::Validate(look.job, options_.capabilities, errors))
+    errors.push_back(std::move(error));
+  if (!errors.empty()) return Refuse(look, errors);
+  if (!expectations_->AreMet(key)) return kube::Result{.requeue_after = kViewLag};
+
+  look.memory->resources = Prepare(look);
+  AskCoordinator(look);
+  const Status told = TellCoordinator(look);
+  PACELINE_ASSIGN_OR_RETURN(kube::Result result, PlanAndApply(look));
+  PACELINE_RETURN_IF_ERROR(look.memory->resources);
+  if (!told.ok()) LookAgain(result.requeue_after, kAskSoonPeriod);
+  return result;
+}
+
+// A job that no plan can be made of: said once, and looked at again when its spec changes.
+StatusOr<kube::Result> Reconciler::Refuse(const Look& look,
+                                          const std::vector<job::FieldError>& errors) {
+  const job::JobStatus after = RefusedStatus(look.job, errors, look.now);
+  PACELINE_RETURN_IF_ERROR(
+      WriteStatus(*client_, *look.object, look.job.status, after, *look.memory, look.now).status());
+  return kube::Result{};
+}
+
+// What has to be there before a pod is.
+Status Reconciler::Prepare(const Look& look) {
+  if (job::IsFinished(look.job.status) || look.job.spec.run_policy.suspend) return OkStatus();
+  if (look.job.spec.security.mtls == job::Toggle::kEnabled)
+    PACELINE_RETURN_IF_ERROR(certificates_.Ensure(look.job).status());
+  return children_.Ensure(look.job);
+}
+
+// What the coordinator says now, or said when it ended; nothing if it does not answer.
+void Reconciler::AskCoordinator(const Look& look) {
+  if (job::IsFinished(look.job.status)) return;
+  JobMemory& memory = *look.memory;
+  StatusOr<std::string> text = Unavailable("no coordinator");
+  if (const kube::ObjectPtr pod = RunningCoordinator(look.job, look.pods)) {
+    const bool is_training = memory.report && memory.report->phase == job::TrainingPhase::kTraining;
+    const Duration period = is_training ? kAskPeriod : kAskSoonPeriod;
+    if (memory.asked_at && look.now - *memory.asked_at < period) return;
+    memory.asked_at = look.now;
+    const auto address = AddressOf(look.job, *pod, certificates_);
+    if (!address.ok()) return;
+    text = CallCoordinator(*address, "GET", "/v1/job", "", kAskTimeout);
+  } else {
+    text = CoordinatorsLastWord(look.job, look.pods);
+  }
+  if (!text.ok()) return;
+  if (auto report = job::ParseCoordinatorReport(look.job, *text); report.ok())
+    memory.report = *std::move(report);
+}
+
+// Live changes of the spec. A coordinator reads the job when it starts and is told what is new.
+Status Reconciler::TellCoordinator(const Look& look) {
+  if (job::IsFinished(look.job.status)) return OkStatus();
+  const kube::ObjectPtr pod = RunningCoordinator(look.job, look.pods);
+  if (pod == nullptr) return OkStatus();
+  const kube::Json map = BuildConfigMap(look.job);
+  const std::string news = kube::Uid(*pod) + kube::Annotation(map, std::string(kWantedAnnotation));
+  if (look.memory->told == news) return OkStatus();
+  PACELINE_ASSIGN_OR_RETURN(const CoordinatorAddress address,
+                            AddressOf(look.job, *pod, certificates_));
+  const Status status =
+      CallCoordinator(address, "PUT", "/v1/job/spec",
+                      map["data"][std::string(kConfigKey)].get<std::string>(), kAskTimeout)
+          .status();
+  if (!status.ok() && status.code() != StatusCode::kFailedPrecondition) return status;
+  look.memory->told = news;
+  if (!status.ok()) {
+    Record(look, {{job::EventType::kWarning, job::PlanReason::kCannotWork,
+                   fmt::format("the coordinator refuses the new spec: {}", Message(status))}});
+  }
+  return OkStatus();
+}
+
+StatusOr<kube::Result> Reconciler::PlanAndApply(const Look& look) {
+  JobMemory& memory = *look.memory;
+  job::Observation seen = Observe(look.job, look.pods, *tombstones_, memory);
+  ShowTrouble(memory, seen);
+  job::Plan plan = job::PlanJob(look.job, seen, look.now, options_.plan);
+  // Nothing is started where it would lack something.
+  const bool may_act = memory.resources.ok();
+  if (!may_act) plan.status.coordinator_starts = look.job.status.coordinator_starts;
+  PACELINE_ASSIGN_OR_RETURN(
+      const StatusWritten written,
+      WriteStatus(*client_, *look.object, look.job.status, plan.status, memory, look.now));
+  Record(look, plan.events);
+  kube::Result result;
+  if (plan.is_expired) {
+    PACELINE_RETURN_IF_ERROR(kube::IgnoreNotFound(
+        client_
+            ->Call(kube::Delete(
+                TrainingJobs(), look.key,
+                {.uid = kube::Uid(*look.object), .propagation = kube::Propagation::kBackground}))
+            .status()));
+    return result;
+  }
+  if (may_act) {
+    if (std::any_of(plan.actions.begin(), plan.actions.end(), StartsServer))
+      PACELINE_RETURN_IF_ERROR(memory.pods = children_.EnsureClaims(look.job));
+    memory.pods = pod_changes_.Apply(look.job, plan.actions, look.pods);
+    PACELINE_RETURN_IF_ERROR(memory.pods);
+  }
+  if (plan.look_again) LookAgain(result.requeue_after, *plan.look_again - look.now);
+  if (written.look_again) LookAgain(result.requeue_after, *written.look_again);
+  if (StartsAny(plan.actions)) LookAgain(result.requeue_after, kViewLag);
+  if (RunningCoordinator(look.job, look.pods) != nullptr && !job::IsFinished(plan.status)) {
+    const bool is_training = memory.report && memory.report->phase == job::TrainingPhase::kTraining;
+    LookAgain(result.requeue_after, is_training ? kAskPeriod : kAskSoonPeriod);
+  }
+  return result;
+}
+
+void Reconciler::Record(const Look& look, const std::vector<job::PlanEvent>& events) {
+  for (const job::PlanEvent& event : events) {
+    events_->Record({.regarding = *look.object,
+                     .type = event.type == job::EventType::kWarning ? kube::EventType::kWarning
+                                                                    : kube::EventType::kNormal,
+                     .reason = std::string(job::ToWord(event.reason)),
+                     .action = "",
+                     .note = event.message,
+                     .related = nullptr});
+  }
+}
+
+void Reconciler::Forget(const kube::ObjectKey& key) {
+  if (const auto uid = memories_.Forget(key)) certificates_.Forget(*uid);
+  tombstones_->Forget(key);
+  expectations_->Forget(key);
+}
+
+}  // namespace paceline::controller

@@ -1,0 +1,63 @@
+// Defines Reconciler: makes the cluster agree with one TrainingJob. Observe, plan, record, apply.
+#pragma once
+
+#include <functional>
+
+#include "lib/job/capabilities.h"
+#include "lib/job/field_error.h"
+#include "lib/job/plan.h"
+#include "lib/kube/client/client.h"
+#include "lib/kube/runtime/controller.h"
+#include "lib/kube/runtime/event_recorder.h"
+#include "lib/kube/runtime/expectations.h"
+#include "operator/controller/certificates.h"
+#include "operator/controller/children.h"
+#include "operator/controller/clock.h"
+#include "operator/controller/cluster_view.h"
+#include "operator/controller/job_memory.h"
+#include "operator/controller/pod_changes.h"
+#include "operator/objects/options.h"
+
+namespace paceline::controller {
+
+struct ReconcilerOptions {
+  ObjectOptions objects;
+  job::PlanOptions plan;
+  job::Capabilities capabilities = job::Capabilities::All();
+  Clock now = WallNow;
+};
+
+// Thread-safe as long as each job is worked on by one thread at a time, which is the work queue's
+// promise.
+class Reconciler {
+ public:
+  // All outlive this.
+  Reconciler(kube::Client* client, const ClusterView* view, kube::EventRecorder* events,
+             kube::Expectations* expectations, Tombstones* tombstones, ReconcilerOptions options);
+
+  StatusOr<kube::Result> Reconcile(const kube::ObjectKey& key);
+
+ private:
+  struct Look;
+  StatusOr<kube::Result> Refuse(const Look& look, const std::vector<job::FieldError>& errors);
+  Status Prepare(const Look& look);
+  void AskCoordinator(const Look& look);
+  Status TellCoordinator(const Look& look);
+  StatusOr<kube::Result> PlanAndApply(const Look& look);
+  void Record(const Look& look, const std::vector<job::PlanEvent>& events);
+  void Forget(const kube::ObjectKey& key);
+
+  kube::Client* const client_;
+  const ClusterView* const view_;
+  kube::EventRecorder* const events_;
+  kube::Expectations* const expectations_;
+  Tombstones* const tombstones_;
+  const ReconcilerOptions options_;
+
+  Children children_;
+  Certificates certificates_;
+  PodChanges pod_changes_;
+  JobMemories memories_;
+};
+
+}  // namespace paceline::controller

@@ -1,0 +1,61 @@
+#include "operator/controller/refusal.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "lib/job/plan.h"
+
+namespace paceline::controller {
+namespace {
+
+constexpr size_t kErrorsMax = 5;
+constexpr std::string_view kInvalid = "InvalidSpec";
+
+void Set(job::JobStatus& status, job::Condition condition, Time now) {
+  auto place = std::find_if(status.conditions.begin(), status.conditions.end(),
+                            [&](const auto& one) { return one.type >= condition.type; });
+  const bool is_there = place != status.conditions.end() && place->type == condition.type;
+  const bool is_same = is_there && place->status == condition.status;
+  condition.last_transition_time = is_same ? place->last_transition_time : now;
+  if (is_there)
+    *place = std::move(condition);
+  else
+    status.conditions.insert(place, std::move(condition));
+}
+
+}  // namespace
+
+job::JobStatus RefusedStatus(const job::TrainingJob& job,
+                             const std::vector<job::FieldError>& errors, Time now) {
+  std::string message;
+  for (size_t i = 0; i < std::min(errors.size(), kErrorsMax); ++i)
+    message += (i > 0 ? "; " : "") + job::ToString(errors[i]);
+  if (errors.size() > kErrorsMax)
+    message += fmt::format("; and {} more", errors.size() - kErrorsMax);
+  job::JobStatus status = job.status;
+  const int64_t generation = job.metadata.generation;
+  if (job::FindCondition(status, job::ConditionType::kCreated) == nullptr) {
+    Set(status,
+        {.type = job::ConditionType::kCreated,
+         .status = job::ConditionStatus::kTrue,
+         .reason = std::string(job::ToWord(job::PlanReason::kJobSeen)),
+         .message = "",
+         .observed_generation = generation},
+        now);
+  }
+  Set(status,
+      {.type = job::ConditionType::kResourcesReady,
+       .status = job::ConditionStatus::kFalse,
+       .reason = std::string(kInvalid),
+       .message = std::move(message),
+       .observed_generation = generation},
+      now);
+  status.observed_generation = generation;
+  if (!job::IsFinished(status)) status.state = kInvalid;
+  return status;
+}
+
+void ShowTrouble(const JobMemory&, job::Observation&) {}
+
+}  // namespace paceline::controller

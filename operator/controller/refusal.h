@@ -1,0 +1,21 @@
+// Says in a job's status what no plan can be made of.
+#pragma once
+
+#include <vector>
+
+#include "lib/job/field_error.h"
+#include "lib/job/observation.h"
+#include "lib/job/training_job.h"
+#include "operator/controller/job_memory.h"
+
+namespace paceline::controller {
+
+// The status of a job that the API server accepts and lib/job does not: ResourcesReady is False and
+// names the fields. What runs already is left alone.
+job::JobStatus RefusedStatus(const job::TrainingJob& job,
+                             const std::vector<job::FieldError>& errors, Time now);
+
+// Tells the planner why objects could not be made.
+void ShowTrouble(const JobMemory& memory, job::Observation& seen);
+
+}  // namespace paceline::controller

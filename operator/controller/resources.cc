@@ -1,0 +1,25 @@
+#include "operator/controller/resources.h"
+
+namespace paceline::controller {
+
+kube::Resource TrainingJobs() {
+  return {.group = "paceline.dev",
+          .version = "v1alpha1",
+          .kind = "TrainingJob",
+          .plural = "trainingjobs"};
+}
+
+kube::Resource PodGroups(GangScheduler scheduler) {
+  if (scheduler == GangScheduler::kVolcano) {
+    return {.group = "scheduling.volcano.sh",
+            .version = "v1beta1",
+            .kind = "PodGroup",
+            .plural = "podgroups"};
+  }
+  return {.group = "scheduling.x-k8s.io",
+          .version = "v1alpha1",
+          .kind = "PodGroup",
+          .plural = "podgroups"};
+}
+
+}  // namespace paceline::controller

@@ -1,0 +1,14 @@
+// Says where the API serves what the operator works with beside Kubernetes' own kinds.
+#pragma once
+
+#include "lib/kube/core/resource.h"
+#include "operator/objects/options.h"
+
+namespace paceline::controller {
+
+kube::Resource TrainingJobs();
+kube::Resource PodGroups(GangScheduler scheduler);  // Not for kNone.
+
+inline constexpr char kFieldManager[] = "paceline-operator";
+
+}  // namespace paceline::controller

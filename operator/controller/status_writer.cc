@@ -1,0 +1,45 @@
+#include "operator/controller/status_writer.h"
+
+#include "lib/job/encode.h"
+#include "lib/kube/core/metadata.h"
+#include "lib/kube/core/patch.h"
+#include "operator/controller/resources.h"
+
+namespace paceline::controller {
+
+StatusNews NewsBetween(const job::JobStatus& before, const job::JobStatus& after) {
+  if (before == after) return StatusNews::kNone;
+  job::JobStatus only_progress = after;
+  only_progress.progress = before.progress;
+  only_progress.workers = before.workers;
+  only_progress.sync = before.sync;
+  only_progress.checkpoint = before.checkpoint;
+  return only_progress == before ? StatusNews::kProgress : StatusNews::kFacts;
+}
+
+StatusOr<StatusWritten> WriteStatus(kube::Client& client, const kube::Json& object,
+                                    const job::JobStatus& before, const job::JobStatus& after,
+                                    JobMemory& memory, Time now) {
+  const StatusNews news = NewsBetween(before, after);
+  if (news == StatusNews::kNone) return StatusWritten{.is_recorded = true};
+  if (news == StatusNews::kProgress && memory.progress_written_at &&
+      now - *memory.progress_written_at < kProgressPeriod) {
+    return StatusWritten{.is_recorded = true,
+                         .look_again = *memory.progress_written_at + kProgressPeriod - now};
+  }
+  job::JobStatus told = after;
+  if (told.progress && told.progress != before.progress) told.progress->last_update_time = now;
+  const kube::Json seen = object.contains("status") ? object["status"] : kube::Json::object();
+  const kube::Json patch = {{"metadata", {{"resourceVersion", kube::ResourceVersion(object)}}},
+                            {"status", kube::MergePatchBetween(seen, job::ToJson(told))}};
+  PACELINE_RETURN_IF_ERROR(client
+                               .Call(kube::MergePatch(TrainingJobs(), kube::KeyOf(object), patch,
+                                                      {.subresource = "status",
+                                                       .field_manager = kFieldManager,
+                                                       .answer = kube::Answer::kNothing}))
+                               .status());
+  memory.progress_written_at = now;
+  return StatusWritten{.is_recorded = true};
+}
+
+}  // namespace paceline::controller

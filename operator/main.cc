@@ -1,0 +1,186 @@
+#include <condition_variable>
+#include <cstdlib>
+#include <mutex>
+#include <random>
+
+#include <CLI/CLI.hpp>
+#include <unistd.h>
+
+#include "lib/kube/client/client.h"
+#include "lib/kube/client/config.h"
+#include "lib/process/exit.h"
+#include "lib/process/termination.h"
+#include "lib/telemetry/http_endpoint.h"
+#include "lib/telemetry/log.h"
+#include "operator/controller/operator.h"
+
+namespace paceline::controller {
+namespace {
+
+struct Options {
+  std::string kubeconfig, context;  // Empty: as kubectl does, or the pod's own.
+  std::string name_space;
+  std::string own_namespace = "paceline-system";
+  std::string identity;
+  bool leader_elect = true;
+  std::string metrics_address = "0.0.0.0:8080";
+  std::string health_address = "0.0.0.0:8081";
+  std::string health_port_file;
+  std::string server_image = "paceline/ps:latest";
+  std::string worker_image = "paceline/worker:latest";
+  GangScheduler gang_scheduler = GangScheduler::kNone;
+  int threads = 4;
+  std::string termination_message;
+  std::string log_format = "json";
+};
+
+constexpr Duration kSyncTimeout = std::chrono::seconds(120);
+
+// Ends the main thread's wait, once.
+class Ending {
+ public:
+  void Because(Status why) {
+    const std::lock_guard lock(mutex_);
+    if (!why_) why_ = std::move(why);
+    changed_.notify_all();
+  }
+  Status Wait() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return why_.has_value(); });
+    return *why_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::optional<Status> why_;
+};
+
+StatusOr<telemetry::HttpEndpointOptions> Endpoint(const std::string& address,
+                                                  std::vector<telemetry::HttpRoute> routes) {
+  const size_t colon = address.rfind(':');
+  const int port = colon == std::string::npos ? -1 : std::atoi(address.c_str() + colon + 1);
+  if (port < 0 || port > 65535)
+    return InvalidArgument("address must be host:port, such as 0.0.0.0:8080: got {}", address);
+  return telemetry::HttpEndpointOptions{
+      .host = address.substr(0, colon), .port = port, .routes = std::move(routes)};
+}
+
+std::string UniqueIdentity(const std::string& given) {
+  char host[256] = "operator";
+  gethostname(host, sizeof host - 1);
+  return fmt::format("{}_{:08x}", given.empty() ? host : given, std::random_device{}());
+}
+
+kube::ConfigSource SourceOf(const Options& options) {
+  kube::ConfigSource source = kube::ConfigSource::FromEnvironment();
+  if (!options.kubeconfig.empty()) source.kubeconfig = options.kubeconfig;
+  if (!options.context.empty()) source.context = options.context;
+  return source;
+}
+
+OperatorOptions OperatorOptionsOf(const Options& options) {
+  return {.name_space = options.name_space,
+          .identity = UniqueIdentity(options.identity),
+          .elects_leader = options.leader_elect,
+          .lease = {options.own_namespace, "paceline-operator"},
+          .threads = options.threads,
+          .reconciler = {.objects = {.server_image = options.server_image,
+                                     .worker_image = options.worker_image,
+                                     .operator_namespace = options.own_namespace,
+                                     .gang_scheduler = options.gang_scheduler},
+                         .plan = {.can_recover_shards = true}}};
+}
+
+Status Run(const Options& options) {
+  PACELINE_ASSIGN_OR_RETURN(kube::Config config, kube::LoadConfig(SourceOf(options)));
+  telemetry::Metrics metrics;
+  OperatorMetrics operator_metrics(&metrics);
+  PACELINE_ASSIGN_OR_RETURN(
+      const std::unique_ptr<kube::Client> client,
+      kube::Client::Create(std::move(config), {.user_agent = "paceline-operator",
+                                               .observe = [&](const kube::CallRecord& call) {
+                                                 operator_metrics.Called(call);
+                                               }}));
+  Ending ending;
+  const process::TerminationSignals signals([&] { ending.Because(OkStatus()); });
+  Operator the_operator(client.get(), &operator_metrics, OperatorOptionsOf(options),
+                        [&] { ending.Because(Aborted("another operator leads")); });
+
+  const auto show_metrics = [&](const telemetry::HttpRequest&) {
+    operator_metrics.Count(the_operator.Jobs());
+    return telemetry::HttpAnswer{.content_type = "text/plain; version=0.0.4; charset=utf-8",
+                                 .body = metrics.RenderText()};
+  };
+  const auto ready = [&]() -> Status {
+    return the_operator.IsReady() ? OkStatus() : Unavailable("the cluster is not listed yet");
+  };
+  PACELINE_ASSIGN_OR_RETURN(telemetry::HttpEndpointOptions metrics_options,
+                            Endpoint(options.metrics_address, {{"/metrics", show_metrics}}));
+  PACELINE_ASSIGN_OR_RETURN(telemetry::HttpEndpointOptions health_options,
+                            Endpoint(options.health_address,
+                                     {telemetry::HealthRoute(), telemetry::ReadinessRoute(ready)}));
+  PACELINE_ASSIGN_OR_RETURN(const auto metrics_endpoint,
+                            telemetry::HttpEndpoint::Start(std::move(metrics_options)));
+  PACELINE_ASSIGN_OR_RETURN(const auto health_endpoint,
+                            telemetry::HttpEndpoint::Start(std::move(health_options)));
+  telemetry::Log(telemetry::LogLevel::kInfo, "operating",
+                 {{"server", client->config().server},
+                  {"namespace", options.name_space.empty() ? "(all)" : options.name_space},
+                  {"metrics_port", metrics_endpoint->port()},
+                  {"health_port", health_endpoint->port()}});
+  PACELINE_RETURN_IF_ERROR(the_operator.Start(kSyncTimeout));
+  const Status end = ending.Wait();
+  metrics_endpoint->Stop();
+  health_endpoint->Stop();
+  the_operator.Stop();
+  return end;
+}
+
+}  // namespace
+}  // namespace paceline::controller
+
+int main(int argc, char** argv) {
+  paceline::controller::Options options;
+  CLI::App app("Makes the cluster agree with each TrainingJob.", "paceline-operator");
+  app.add_option("--kubeconfig", options.kubeconfig, "File; default: KUBECONFIG or the pod's own");
+  app.add_option("--context", options.context, "Of the kubeconfig; default: its current one");
+  app.add_option("--namespace", options.name_space, "Look after jobs of this namespace only")
+      ->envname("PACELINE_NAMESPACE");
+  app.add_option("--operator-namespace", options.own_namespace,
+                 "Where this program runs and its Lease lies")
+      ->envname("POD_NAMESPACE");
+  app.add_option("--identity", options.identity, "In the Lease and in events; default: host name")
+      ->envname("POD_NAME");
+  app.add_option("--leader-elect", options.leader_elect,
+                 "false: act at once, without asking whether another one does");
+  app.add_option("--metrics-address", options.metrics_address, "host:port of /metrics");
+  app.add_option("--health-address", options.health_address, "host:port of /healthz and /readyz");
+  app.add_option("--ps-image", options.server_image, "Where a template names none")
+      ->envname("PACELINE_PS_IMAGE");
+  app.add_option("--worker-image", options.worker_image, "Where a template names none")
+      ->envname("PACELINE_WORKER_IMAGE");
+  app.add_option("--gang-scheduler", options.gang_scheduler, "Whose PodGroups are made")
+      ->transform(
+          CLI::CheckedTransformer(std::map<std::string, paceline::controller::GangScheduler>{
+              {"none", paceline::controller::GangScheduler::kNone},
+              {"volcano", paceline::controller::GangScheduler::kVolcano},
+              {"coscheduling", paceline::controller::GangScheduler::kCoscheduling}}));
+  app.add_option("--threads", options.threads, "Jobs that are looked at side by side")
+      ->check(CLI::Range(1, 64));
+  app.add_option("--termination-message", options.termination_message,
+                 "File that gets why the process failed");
+  app.add_option("--log-format", options.log_format, "text or json")
+      ->check(CLI::IsMember({"text", "json"}));
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? paceline::process::kExitDone : paceline::process::kExitCannotWork;
+  }
+  paceline::telemetry::ConfigureLog(
+      {.program = "paceline-operator",
+       .format = *paceline::telemetry::ParseLogFormat(options.log_format)});
+  paceline::process::BlockTerminationSignals();
+  return paceline::process::EndProcess(paceline::controller::Run(options), "paceline-operator",
+                                       options.termination_message);
+}
