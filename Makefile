@@ -11,12 +11,14 @@ TEST_JOBS ?= 2
 ARGS ?=
 JSON ?=
 export JSON
+IMAGES ?=
+export DOCKER
 # What clang-format and clang-tidy look at; ONLY=lib/sync narrows it.
 ONLY ?= lib ps-server worker cli tests
 SOURCES = git ls-files --cached --others --exclude-standard -- \
             $(foreach folder,$(ONLY),'$(folder)/*.h' '$(folder)/*.cc')
 
-.PHONY: help setup run test kubernetes build bench-data-plane bench-store bench-control lint format verify crd \
+.PHONY: help setup run test kubernetes build bench-data-plane bench-store bench-control images lint format verify crd \
         test-asan test-tsan clean
 
 help: ## Show this menu
@@ -43,6 +45,10 @@ bench-data-plane bench-store bench-control: bench-%: $(BUILD)/build.ninja
 bench-data-plane: ## Push and pull, GB/s and CPU-seconds per GB, beside raw loopback (JSON=FILE writes rows)
 bench-store: ## Accumulate and optimizer, GB/s beside memcpy and a triad (JSON=FILE writes rows)
 bench-control: ## Last push arrived to release sent, microseconds (JSON=FILE writes rows)
+
+images: build ## Build the container images operator, ps and worker around the programs (IMAGES='ps worker', DOCKER=buildah)
+	@tools/setup --cluster >&2
+	@tools/images build $(IMAGES)
 
 lint: verify $(BUILD)/build.ninja ## Everything of verify, and clang-tidy, which is slow (ONLY=lib/sync narrows it)
 	@cmake --build $(BUILD) -j $(JOBS) >&2

@@ -23,8 +23,8 @@ kwok                     kwok                    sigs.k8s.io/kwok/cmd/kwok
 readonly api_tools='etcd kube-apiserver kube-controller-manager kube-scheduler kubectl'
 readonly kind_tools="$api_tools kind kube-proxy kubelet kubeadm local-path-provisioner coredns crictl pause"
 
-# A binary is as new as the files that determine it.
-stamp_of() { cat "$here/tools/$1/"* | sha256sum | cut -d ' ' -f 1; }
+# A binary is as new as what determines it.
+stamp_of() { (cat "$here/tools/$1/"* && linker_flags "$1") | sha256sum | cut -d ' ' -f 1; }
 
 find_go() {
   local go
@@ -34,12 +34,24 @@ find_go() {
   skip "Go is needed to build Kubernetes, 1.21 or newer (it fetches the version it needs): https://go.dev/dl"
 }
 
+# What a release build of the tool would be told about itself: kubeadm and kubelet compare versions, helm checks kubeVersion.
 linker_flags() {
-  local flags='-s -w' package=k8s.io/component-base/version minor=${kubernetes_version#v1.}
-  if [[ $1 == kubernetes ]]; then # kubeadm and kubelet compare versions; a plain build would say v0.0.0.
-    flags+=" -X $package.gitVersion=$kubernetes_version -X $package.gitTreeState=clean"
-    flags+=" -X $package.gitMajor=1 -X $package.gitMinor=${minor%%.*}"
-  fi
+  local minor=${kubernetes_version#v1.} package flags='-s -w'
+  minor=${minor%%.*}
+  case $1 in
+    kubernetes)
+      package=k8s.io/component-base/version
+      flags+=" -X $package.gitVersion=$kubernetes_version -X $package.gitTreeState=clean"
+      flags+=" -X $package.gitMajor=1 -X $package.gitMinor=$minor"
+      ;;
+    helm)
+      flags+=" -X helm.sh/helm/v3/internal/version.version=$(pinned helm helm.sh/helm/v3)"
+      for package in chartutil lint/rules; do
+        package=helm.sh/helm/v3/pkg/$package
+        flags+=" -X $package.k8sVersionMajor=1 -X $package.k8sVersionMinor=$minor"
+      done
+      ;;
+  esac
   echo "$flags"
 }
 
