@@ -26,7 +26,7 @@ WALLS = [
     (re.compile(r"(grpc|grpcpp|google/protobuf)/"), {"proto", "rpc", "ps_service"}),
     (re.compile(r"(prometheus|spdlog)/"), {"telemetry"}),
     (re.compile(r"yaml-cpp/"), {"job", "kube_client"}),
-    (re.compile(r"curl/"), {"kube_client", "controller"}),
+    (re.compile(r"curl/"), {"kube_client", "kube_testing", "controller"}),
     (re.compile(r"absl/"), {"base"}),
 ]
 

@@ -61,17 +61,19 @@ struct Config {
 
 // What decides where a Config comes from, so that only FromEnvironment reads the environment.
 struct ConfigSource {
-  std::string kubeconfig;  // Paths joined by ':'; files that do not exist are skipped if others do.
-  std::string context;     // Empty: the current one.
+  std::string kubeconfig;  // Paths joined by ':'; those that do not exist are skipped if one does.
+  std::string default_kubeconfig;  // Tried last, outside of pods.
+  std::string context;             // Empty: the current one.
   // In a pod: where the API server is, and the folder of the service account.
   std::string service_host, service_port;
   std::string service_account_folder = "/var/run/secrets/kubernetes.io/serviceaccount";
 
-  // KUBECONFIG, else ~/.kube/config; KUBERNETES_SERVICE_HOST and _PORT.
+  // KUBECONFIG; ~/.kube/config; KUBERNETES_SERVICE_HOST and _PORT.
   static ConfigSource FromEnvironment();
 };
 
-// The kubeconfig if it was named or is there, else that of the pod. NotFound telling both tries.
+// The kubeconfig if one is named, else the pod's, else the default one. NotFound tells all that was
+// tried.
 StatusOr<Config> LoadConfig(const ConfigSource& source);
 
 // Merges the files as kubectl does (the first to name something wins; paths are relative to their

@@ -4,16 +4,20 @@
 
 namespace paceline::kube {
 
-void EventLoop::RunAndWait(const std::function<void()>& run) {
-  if (IsLoopThread()) return run();
-  // Owned by what is posted: a stopped loop drops it, and the wait ends.
-  auto ran = std::make_shared<std::promise<void>>();
-  std::future<void> done = ran->get_future();
-  Post([&run, ran = std::move(ran)] {
+bool EventLoop::RunAndWait(const std::function<void()>& run) {
+  if (IsLoopThread()) {
     run();
-    ran->set_value();
-  });
-  done.wait();
+    return true;
+  }
+  std::promise<void> ran;
+  if (!Post([&] {
+        run();
+        ran.set_value();
+      })) {
+    return false;
+  }
+  ran.get_future().wait();
+  return true;
 }
 
 }  // namespace paceline::kube

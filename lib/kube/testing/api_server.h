@@ -20,6 +20,8 @@ namespace paceline::kube::testing {
 struct ApiServerOptions {
   std::string binaries;                      // Empty: FindBinaries().
   std::vector<std::string> apiserver_flags;  // On top of ours.
+  // ServiceAccount would refuse every pod: its accounts are made by a controller that does not run.
+  std::vector<std::string> admission_plugins_off = {"ServiceAccount"};
   Duration ready_deadline = Seconds(120);
 };
 
