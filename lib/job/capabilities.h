@@ -23,6 +23,8 @@ struct Capabilities {
   std::set<Feature> features = {Feature::kDeterministic, Feature::kOutputVolume};
 
   bool Has(Feature feature) const { return features.contains(feature); }
+  // What the operator can do, and one machine cannot.
+  static Capabilities Cluster();
   // All that the manifest can say: for checks that no program stands behind.
   static Capabilities All();
 };

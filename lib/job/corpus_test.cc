@@ -95,10 +95,18 @@ TEST(Corpus, UnavailableManifestsSayWhatThisVersionLacks) {
   }
 }
 
+TEST(Corpus, AClusterCanReplaceStragglers) {
+  const std::string text =
+      ReadText(kSource / "tests/golden/manifests/unavailable/straggler_replace.yaml");
+  EXPECT_EQ(Errors(LoadJob(text, {}, Capabilities::Cluster())), "");
+}
+
 TEST(Corpus, SamplesAreValid) {
   for (const auto& entry : std::filesystem::directory_iterator(kSource / "deploy/samples")) {
     if (entry.path().extension() != ".yaml") continue;
-    EXPECT_EQ(Errors(LoadJob(ReadText(entry.path()), {}, Capabilities())), "") << entry.path();
+    const bool is_for_clusters = entry.path().stem().string().ends_with("-cluster");
+    const Capabilities able = is_for_clusters ? Capabilities::Cluster() : Capabilities();
+    EXPECT_EQ(Errors(LoadJob(ReadText(entry.path()), {}, able)), "") << entry.path();
   }
 }
 

@@ -9,9 +9,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "lib/base/rfc3339.h"
 #include "lib/job/fields.h"
 #include "lib/job/known_names.h"
-#include "lib/base/rfc3339.h"
 #include "lib/job/shape.h"
 #include "lib/job/words.h"
 

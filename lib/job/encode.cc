@@ -5,8 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "lib/job/fields.h"
 #include "lib/base/rfc3339.h"
+#include "lib/job/fields.h"
 #include "lib/job/shape.h"
 #include "lib/job/words.h"
 

@@ -29,14 +29,24 @@ struct SeenProcess {
   int64_t index = 0;
   ProcessState state = ProcessState::kPending;
   bool is_stopping = false;
+  bool is_ready = true;  // kRunning only: says that it can be used, where it is asked.
 
-  Time started_at;    // Of this start.
+  Time started_at;    // Of this start; kPending: when it was made.
   Time ended_at;      // kExited only.
   int exit_code = 0;  // kExited only. The coordinator exits with 0 only when training succeeded.
   int signal = 0;     // kExited only: what killed it, or 0.
   bool is_disruption = false;  // kExited only: evicted, preempted, its node lost.
 
+  bool is_out_of_memory = false;  // kExited only: killed because it used too much of it.
+
   std::string last_word;  // kExited only: why, in the process's own words; may be empty.
+
+  std::string node;  // The machine it is on; empty where there is one only, or none was found.
+  bool is_unschedulable = false;  // kPending only: no machine has room for it.
+  std::string waiting_reason;     // kPending only: "ErrImagePull"; empty while nothing is amiss.
+  std::string waiting_message;    // Why it waits, or is not schedulable; may be empty.
+  std::optional<Time> node_lost_since;  // Its machine has not answered since then.
+  std::optional<Time> gone_by;          // is_stopping only: when it should have been gone.
 
   int64_t attempt = 0;   // As in its Start.
   int64_t failures = 0;  // As in its Start.
@@ -64,7 +74,10 @@ struct CoordinatorReport {
 
 struct Observation {
   std::vector<SeenProcess> processes;  // In any order.
-  JobStatus status;                    // The last plan's, as recorded.
+  // Why the job's processes, or what they need, could not be made: "pods is forbidden: exceeded
+  // quota". Empty while nothing is known to be wrong.
+  std::string resources_trouble;
+  JobStatus status;  // The last plan's, as recorded.
   std::optional<CoordinatorReport> coordinator;
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "lib/job/plan/judgements.h"
 
@@ -15,11 +16,12 @@ Plan PlanJob(const TrainingJob& job, const Observation& seen, Time now,
   if (Holds(seen.status, ConditionType::kFailed)) draft.verdict = Verdict::kFailed;
   // Each is asked only while those before it let the job go on; cleanup, only when they do not.
   for (const auto judge : {JudgeSuspend, JudgeDeadline, JudgeFailure, JudgeSuccess, JudgeScale,
-                           JudgeRestart, JudgeStragglers}) {
+                           JudgeRestart, JudgePending, JudgeStragglers}) {
     if (draft.verdict == Verdict::kGoesOn) judge(draft);
   }
   if (draft.verdict == Verdict::kSucceeded || draft.verdict == Verdict::kFailed)
     JudgeCleanup(draft);
+  JudgeLostNodes(draft);  // Whatever the verdict: what hangs on a dead machine must go.
   WriteStatus(draft);
   return std::move(draft.plan);
 }
@@ -36,17 +38,24 @@ bool Holds(const JobStatus& status, ConditionType type) {
   return condition != nullptr && condition->status == ConditionStatus::kTrue;
 }
 
+bool IsOurs(const TrainingJob& job) {
+  return job.spec.run_policy.managed_by == RunPolicy{}.managed_by;
+}
+
 bool IsFinished(const JobStatus& status) {
   return Holds(status, ConditionType::kSucceeded) || Holds(status, ConditionType::kFailed);
 }
 
 std::string ToString(const Action& action) {
   if (const Start* start = std::get_if<Start>(&action)) {
-    return fmt::format("start {} generation={} attempt={} failures={}", start->name,
-                       start->generation_start, start->attempt, start->failures);
+    return fmt::format(
+        "start {} generation={} attempt={} failures={}{}{}", start->name, start->generation_start,
+        start->attempt, start->failures,
+        start->avoid_nodes.empty() ? "" : " avoid=", fmt::join(start->avoid_nodes, ","));
   }
   const Stop& stop = std::get<Stop>(action);
-  return fmt::format("stop {} {}", stop.name, ToWord(stop.reason));
+  return fmt::format("stop {} {}{}", stop.name, ToWord(stop.reason),
+                     stop.grace <= Duration::zero() ? " now" : "");
 }
 
 }  // namespace paceline::job

@@ -27,13 +27,17 @@ struct Start {
   Role role = Role::kWorker;
   int64_t index = 0;
   uint64_t generation_start = 0;  // The coordinator's life that it belongs to.
-  int64_t attempt = 0;   // Starts of this name before; the shell hands it back in SeenProcess.
-  int64_t failures = 0;  // Failures that still count against it; handed back too.
+  // Starts of this name before; the shell hands it back in SeenProcess. Of one that went away
+  // without a trace: at least those that are known of.
+  int64_t attempt = 0;
+  int64_t failures = 0;                  // Failures that still count against it; handed back too.
+  std::vector<std::string> avoid_nodes;  // Better on any other machine than these.
   friend bool operator==(const Start&, const Start&) = default;
 };
 
 // Asks a process to end, and ends it after `grace`. Of an exited one: takes away what is left of
-// it.
+// it. A grace of zero is for one that cannot be asked, its machine being lost: it counts as gone
+// from now on, whatever becomes of it.
 struct Stop {
   std::string name;
   Duration grace{};
@@ -76,13 +80,17 @@ struct PlanOptions {
 Plan PlanJob(const TrainingJob& job, const Observation& seen, Time now,
              const PlanOptions& options = {});
 
+// Whether the job is this program's to run, by runPolicy.managedBy. Others' are not touched.
+bool IsOurs(const TrainingJob& job);
+
 // True once Succeeded or Failed holds; it then holds for ever.
 bool IsFinished(const JobStatus& status);
 
 const Condition* FindCondition(const JobStatus& status, ConditionType type);
 bool Holds(const JobStatus& status, ConditionType type);
 
-// "start digits-worker-3 generation=1 attempt=2 failures=1", "stop digits-worker-3 Straggler".
+// "start digits-worker-3 generation=1 attempt=2 failures=1", "stop digits-worker-3 Straggler"; with
+// " avoid=node-2" and " now" where that is said.
 std::string ToString(const Action& action);
 
 }  // namespace paceline::job

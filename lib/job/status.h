@@ -70,6 +70,13 @@ struct WorkerStatus {
   friend bool operator==(const WorkerStatus&, const WorkerStatus&) = default;
 };
 
+// A machine that a process was slow or stuck on; its next start prefers others.
+struct AvoidedNode {
+  std::string name;  // Of the process.
+  std::string node;
+  friend bool operator==(const AvoidedNode&, const AvoidedNode&) = default;
+};
+
 struct CheckpointStatus {
   int64_t version = 0;
   std::optional<Time> completion_time;
@@ -89,6 +96,7 @@ struct JobStatus {
   std::optional<Progress> progress;
   std::optional<SyncStatus> sync;
   std::vector<WorkerStatus> workers;
+  std::vector<AvoidedNode> avoided_nodes;  // The newest 20 at most.
   std::optional<CheckpointStatus> checkpoint;
   int64_t restarts = 0;            // Of processes, all told.
   int64_t failures = 0;            // Of those, the ones that count against backoffLimit.

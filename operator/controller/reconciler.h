@@ -23,7 +23,7 @@ namespace paceline::controller {
 struct ReconcilerOptions {
   ObjectOptions objects;
   job::PlanOptions plan;
-  job::Capabilities capabilities = job::Capabilities::All();
+  job::Capabilities capabilities = job::Capabilities::Cluster();
   Clock now = WallNow;
 };
 

@@ -56,6 +56,12 @@ job::JobStatus RefusedStatus(const job::TrainingJob& job,
   return status;
 }
 
-void ShowTrouble(const JobMemory&, job::Observation&) {}
+void ShowTrouble(const JobMemory& memory, job::Observation& seen) {
+  for (const Status& status : {memory.resources, memory.pods}) {
+    if (status.ok()) continue;
+    if (!seen.resources_trouble.empty()) seen.resources_trouble += "; ";
+    seen.resources_trouble += Message(status);
+  }
+}
 
 }  // namespace paceline::controller

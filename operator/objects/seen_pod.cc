@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <string_view>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -128,6 +129,7 @@ void ReadEnd(const Json& status, const Json& terminated, SeenProcess& process) {
                          .value_or(TimeAt(ConditionOf(status, "Ready"), "lastTransitionTime")
                                        .value_or(process.started_at));
   process.last_word = ForPeople(Text(terminated, "message"));
+  process.is_out_of_memory = is_out_of_memory;
   if (is_out_of_memory) {
     process.last_word = "it used more memory than its limit (OOMKilled)";
     return;
@@ -135,6 +137,31 @@ void ReadEnd(const Json& status, const Json& terminated, SeenProcess& process) {
   const bool was_told_to_go = process.signal == kSigKill || process.signal == kSigTerm;
   process.is_disruption = code != 0 && (IsTakenAway(status) || was_told_to_go);
   if (process.last_word.empty()) process.last_word = Shortened(Text(status, "message"));
+}
+
+// Reasons for waiting that pass by themselves.
+bool IsOnItsWay(std::string_view reason) {
+  return reason.empty() || reason == "ContainerCreating" || reason == "PodInitializing";
+}
+
+// Why a pod does not come to run: by its own container, an init container, or the scheduler.
+void ReadWaiting(const Json& status, std::string_view container, SeenProcess& process) {
+  const Json& scheduled = ConditionOf(status, "PodScheduled");
+  if (Text(scheduled, "status") == "False" && Text(scheduled, "reason") == "Unschedulable") {
+    process.is_unschedulable = true;
+    process.waiting_message = Shortened(Text(scheduled, "message"));
+    return;
+  }
+  std::vector<const Json*> containers = {&Named(At(status, "containerStatuses"), container)};
+  if (const Json& init = At(status, "initContainerStatuses"); init.is_array())
+    for (const Json& one : init) containers.push_back(&one);
+  for (const Json* one : containers) {
+    const Json& waiting = At(At(*one, "state"), "waiting");
+    if (IsOnItsWay(Text(waiting, "reason"))) continue;
+    process.waiting_reason = Text(waiting, "reason");
+    process.waiting_message = Shortened(Text(waiting, "message"));
+    return;
+  }
 }
 
 }  // namespace
@@ -154,6 +181,8 @@ std::optional<SeenProcess> SeenPod(const job::TrainingJob& job, const Json& pod)
   if (process.name != job::ProcessName(job.metadata.name, *role, process.index))
     return std::nullopt;
   process.is_stopping = At(metadata, "deletionTimestamp").is_string();
+  if (process.is_stopping) process.gone_by = TimeAt(metadata, "deletionTimestamp");
+  process.node = Text(At(pod, "spec"), "nodeName");
   process.attempt = WrittenNumber(annotations, kAttemptAnnotation);
   process.failures = WrittenNumber(annotations, kFailuresAnnotation);
 
@@ -172,6 +201,9 @@ std::optional<SeenProcess> SeenPod(const job::TrainingJob& job, const Json& pod)
     ReadEnd(status, kNothing, process);
   } else if (running.is_object() && phase == "Running") {
     process.state = ProcessState::kRunning;
+    process.is_ready = Text(ConditionOf(status, "Ready"), "status") != "False";
+  } else {
+    ReadWaiting(status, ContainerName(*role), process);
   }
   return process;
 }

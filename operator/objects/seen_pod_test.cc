@@ -85,6 +85,50 @@ TEST(SeenPodTest, RunsWhenItsOwnContainerRuns) {
   EXPECT_EQ(seen.started_at, job::ParseTime("2026-01-31T09:30:07Z"));
 }
 
+TEST(SeenPodTest, SaysWhyItWaitsAndWhere) {
+  Json pod = Worker(
+      {{"phase", "Pending"},
+       {"containerStatuses",
+        Json::array({{{"name", "worker"},
+                      {"state",
+                       {{"waiting",
+                         {{"reason", "ImagePullBackOff"}, {"message", "Back-off pulling"}}}}}}})}});
+  pod["spec"]["nodeName"] = "node-2";
+  const SeenProcess waiting = *SeenPod(Digits(), pod);
+  EXPECT_EQ(waiting.state, ProcessState::kPending);
+  EXPECT_EQ(waiting.node, "node-2");
+  EXPECT_EQ(waiting.waiting_reason, "ImagePullBackOff");
+  EXPECT_EQ(waiting.waiting_message, "Back-off pulling");
+  EXPECT_FALSE(waiting.is_unschedulable);
+
+  pod["status"]["containerStatuses"][0]["state"]["waiting"] = {{"reason", "ContainerCreating"}};
+  EXPECT_EQ(SeenPod(Digits(), pod)->waiting_reason, "");
+
+  const SeenProcess unschedulable = Seen({{"phase", "Pending"},
+                                          {"conditions", Json::array({{{"type", "PodScheduled"},
+                                                                       {"status", "False"},
+                                                                       {"reason", "Unschedulable"},
+                                                                       {"message", "0/3"}}})}});
+  EXPECT_TRUE(unschedulable.is_unschedulable);
+  EXPECT_EQ(unschedulable.waiting_message, "0/3");
+}
+
+TEST(SeenPodTest, IsReadyUnlessItsProbeSaysNo) {
+  Json status = {{"phase", "Running"},
+                 {"containerStatuses",
+                  Json::array({{{"name", "worker"}, {"state", {{"running", Json::object()}}}}})}};
+  EXPECT_TRUE(Seen(status).is_ready);
+  status["conditions"] = Json::array({{{"type", "Ready"}, {"status", "False"}}});
+  EXPECT_FALSE(Seen(status).is_ready);
+}
+
+TEST(SeenPodTest, KnowsWhenItShouldHaveBeenGone) {
+  Json pod = Worker({{"phase", "Running"}});
+  pod["metadata"]["deletionTimestamp"] = "2026-01-31T09:40:00Z";
+  EXPECT_TRUE(SeenPod(Digits(), pod)->is_stopping);
+  EXPECT_EQ(SeenPod(Digits(), pod)->gone_by, job::ParseTime("2026-01-31T09:40:00Z"));
+}
+
 TEST(SeenPodTest, ASidecarsEndIsNotTheProcessesEnd) {
   const SeenProcess seen =
       Seen({{"phase", "Running"},
@@ -124,6 +168,7 @@ TEST(SeenPodTest, OutOfMemoryIsTheProcessesOwnFault) {
   const SeenProcess seen = Seen(Ended(137, "OOMKilled"));
   EXPECT_EQ(seen.signal, 9);
   EXPECT_FALSE(seen.is_disruption);
+  EXPECT_TRUE(seen.is_out_of_memory);
   EXPECT_NE(seen.last_word.find("OOMKilled"), std::string::npos);
 }
 

@@ -67,6 +67,13 @@ void Fields(V& visit, WorkerStatus& worker) {
 }
 
 template <class V>
+void Fields(V& visit, AvoidedNode& avoided) {
+  visit("name", avoided.name, Note{.text = "of the process", .presence = kRequired});
+  visit("node", avoided.node,
+        Note{.text = "where it was slow or stuck; its next start prefers others"});
+}
+
+template <class V>
 void Fields(V& visit, CheckpointStatus& checkpoint) {
   visit("version", checkpoint.version, Note{.text = "of the newest complete checkpoint"});
   visit("completionTime", checkpoint.completion_time, Note{.text = "when it was complete"});
@@ -89,6 +96,8 @@ void Fields(V& visit, JobStatus& status) {
   visit("sync", status.sync, Note{.text = "what the policy does now"});
   visit("workers", status.workers,
         Note{.text = "the slowest 20 at most, by name", .items_max = 20});
+  visit("avoidedNodes", status.avoided_nodes,
+        Note{.text = "machines that processes were moved away from", .items_max = 20});
   visit("checkpoint", status.checkpoint, Note{.text = "newest complete one"});
   visit("restarts", status.restarts, Note{.text = "processes started again, all told"});
   visit("failures", status.failures,

@@ -1,12 +1,15 @@
 #include "lib/job/plan/draft.h"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include <fmt/format.h>
 
 namespace paceline::job {
 namespace {
+
+constexpr size_t kAvoidedMax = 20;
 
 std::vector<WantedProcess> Wanted(const TrainingJob& job) {
   std::vector<WantedProcess> wanted;
@@ -54,24 +57,40 @@ bool Draft::CoordinatorSucceeded() const {
          coordinator->signal == 0;
 }
 
-std::string Draft::DescribeExit(const SeenProcess& process) const {
-  if (process.is_disruption) return fmt::format("{} was disrupted", process.name);
-  if (process.signal != 0)
-    return fmt::format("{} was killed by signal {}", process.name, process.signal);
-  if (!process.last_word.empty()) return fmt::format("{}: {}", process.name, process.last_word);
-  return fmt::format("{} exited with code {}", process.name, process.exit_code);
-}
-
 void Draft::Begin(const WantedProcess& process, int64_t attempt, int64_t failures) {
   const bool is_coordinator = process.role == Role::kParameterServer && process.index == 0;
   if (is_coordinator) ++plan.status.coordinator_starts;
-  plan.actions.emplace_back(Start{process.name, process.role, process.index,
-                                  static_cast<uint64_t>(plan.status.coordinator_starts), attempt,
-                                  failures});
+  plan.actions.emplace_back(Start{process.name,
+                                  process.role,
+                                  process.index,
+                                  static_cast<uint64_t>(plan.status.coordinator_starts),
+                                  attempt,
+                                  failures,
+                                  {}});
+  for (const AvoidedNode& avoided : plan.status.avoided_nodes) {
+    if (avoided.name == process.name)
+      std::get<Start>(plan.actions.back()).avoid_nodes.push_back(avoided.node);
+  }
 }
 
 void Draft::End(const SeenProcess& process, PlanReason reason) {
   plan.actions.emplace_back(Stop{process.name, options.stop_grace, reason});
+}
+
+void Draft::Abandon(const SeenProcess& process, PlanReason reason) {
+  std::erase_if(plan.actions, [&](const Action& action) {
+    const Stop* stop = std::get_if<Stop>(&action);
+    return stop != nullptr && stop->name == process.name;
+  });
+  plan.actions.emplace_back(Stop{process.name, Duration::zero(), reason});
+}
+
+void Draft::AvoidNodeOf(const SeenProcess& process) {
+  if (process.node.empty()) return;
+  std::vector<AvoidedNode>& avoided = plan.status.avoided_nodes;
+  std::erase_if(avoided, [&](const AvoidedNode& one) { return one.name == process.name; });
+  avoided.push_back({process.name, process.node});
+  if (avoided.size() > kAvoidedMax) avoided.erase(avoided.begin());
 }
 
 void Draft::Conclude(Verdict how, PlanReason reason, std::string message) {
@@ -114,6 +133,19 @@ void Draft::LookAgain(Time at) {
 bool IsFailure(const SeenProcess& process) {
   return process.state == ProcessState::kExited && !process.is_stopping && !process.is_disruption &&
          (process.exit_code != 0 || process.signal != 0);
+}
+
+bool IsUp(const SeenProcess* process) {
+  return process != nullptr && process->state == ProcessState::kRunning && !process->is_stopping;
+}
+
+bool IsReady(const SeenProcess* process) {
+  return IsUp(process) && process->is_ready && !process->node_lost_since;
+}
+
+Time LateAt(const TrainingJob& job, const SeenProcess& process) {
+  const int64_t seconds = job.spec.run_policy.scheduling_policy.schedule_timeout_seconds;
+  return process.started_at + std::chrono::seconds(seconds);
 }
 
 int64_t CountFailures(const SeenProcess& process, Time now, Duration healthy_after) {

@@ -37,11 +37,13 @@ class Draft {
   const SeenProcess* Find(const std::string& name) const;
   // Whether the coordinator said, by word or by its exit, that training succeeded.
   bool CoordinatorSucceeded() const;
-  // "digits-worker-3 was killed by signal 9".
-  std::string DescribeExit(const SeenProcess& process) const;
 
   void Begin(const WantedProcess& process, int64_t attempt, int64_t failures);
   void End(const SeenProcess& process, PlanReason reason);
+  // Gives up a process that cannot be asked; in the place of an End of it, if there is one.
+  void Abandon(const SeenProcess& process, PlanReason reason);
+  // The next starts of the process prefer other machines than the one it is on.
+  void AvoidNodeOf(const SeenProcess& process);
   // Ends the job; later judgements add nothing but clean up.
   void Conclude(Verdict how, PlanReason reason, std::string message);
   void SetCondition(ConditionType type, ConditionStatus status, PlanReason reason,
@@ -55,6 +57,15 @@ class Draft {
 
 // Whether a process ended by its own fault.
 bool IsFailure(const SeenProcess& process);
+
+// Whether it is there and not going, as far as its machine has said.
+bool IsUp(const SeenProcess* process);
+
+// Whether it is up, can be used, and its machine answers.
+bool IsReady(const SeenProcess* process);
+
+// When a process that does not come to run has waited for as long as scheduleTimeoutSeconds.
+Time LateAt(const TrainingJob& job, const SeenProcess& process);
 
 // Failures of `process` that count: those before its present start, unless it has run long enough
 // to be forgiven, and its present end.

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "lib/job/plan/describe.h"
 #include "lib/job/plan/judgements.h"
 
 namespace paceline::job {
@@ -19,7 +20,7 @@ bool JudgeParameterServers(Draft& draft) {
     if (!is_gone && !has_failed) continue;
     draft.Conclude(Verdict::kFailed, PlanReason::kParameterServerLost,
                    fmt::format("{}, and this version cannot bring a parameter server back",
-                               is_gone ? wanted.name + " is gone" : draft.DescribeExit(*process)));
+                               is_gone ? wanted.name + " is gone" : DescribeExit(*process)));
     return true;
   }
   return false;
@@ -30,7 +31,7 @@ bool JudgeHopeless(Draft& draft) {
     if (!IsFailure(process) || process.signal != 0 || process.exit_code != kExitCannotWork)
       continue;
     draft.Conclude(Verdict::kFailed, PlanReason::kCannotWork,
-                   fmt::format("{}; starting it again is of no use{}", draft.DescribeExit(process),
+                   fmt::format("{}; starting it again is of no use{}", DescribeExit(process),
                                process.last_word.empty() ? ", and its log may say why" : ""));
     return true;
   }
@@ -48,9 +49,9 @@ void JudgeBackoffLimit(Draft& draft) {
   draft.plan.status.failures = failures;
   const int64_t limit = draft.job.spec.run_policy.backoff_limit;
   if (failures <= limit || last == nullptr) return;
-  draft.Conclude(Verdict::kFailed, PlanReason::kBackoffLimitExceeded,
-                 fmt::format("{}: failure {}, backoffLimit allows {}", draft.DescribeExit(*last),
-                             failures, limit));
+  draft.Conclude(
+      Verdict::kFailed, PlanReason::kBackoffLimitExceeded,
+      fmt::format("{}: failure {}, backoffLimit allows {}", DescribeExit(*last), failures, limit));
 }
 
 }  // namespace

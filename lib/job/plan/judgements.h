@@ -13,9 +13,12 @@ void JudgeFailure(
 void JudgeSuccess(Draft& draft);     // The coordinator says that it is done.
 void JudgeScale(Draft& draft);       // Start what is missing, stop what is too many.
 void JudgeRestart(Draft& draft);     // Start again what ended, after a backoff.
+void JudgePending(Draft& draft);     // Replace what does not come to run for too long.
 void JudgeStragglers(Draft& draft);  // stragglerPolicy.action Replace.
+void JudgeLostNodes(Draft& draft);   // nodeLostSeconds: give up what is on a dead machine.
 void JudgeCleanup(Draft& draft);     // A finished job: cleanPodPolicy, ttlSecondsAfterFinished.
 
-void WriteStatus(Draft& draft);  // Counts, conditions and the one word for it all.
+void WriteStatus(Draft& draft);      // Counts, conditions and the one word for it all.
+void WriteConditions(Draft& draft);  // Of it, the conditions and events about them.
 
 }  // namespace paceline::job

@@ -99,7 +99,10 @@ TEST(JudgeRestart, WaitsForTheBackoffWhichDoublesUpToItsMost) {
     EXPECT_THAT(Actions(early), IsEmpty());
     EXPECT_EQ(early.look_again, At(100 + c.backoff_seconds));
     EXPECT_EQ(early.status.state, "Degraded");
-    EXPECT_EQ(Reason(early, ConditionType::kRestarting), "True ProcessFailed digits-worker-1");
+    EXPECT_EQ(Reason(early, ConditionType::kRestarting),
+              fmt::format("True ProcessFailed digits-worker-1 exited with code 1 (failure {}, "
+                          "backoffLimit allows 100)",
+                          c.failures + 1));
     const Plan ready = PlanJob(job, seen, At(100 + c.backoff_seconds));
     EXPECT_THAT(Actions(ready),
                 ElementsAre(fmt::format("start digits-worker-1 generation=1 attempt={} failures={}",
@@ -210,7 +213,7 @@ TEST(JudgeFailure, TreatsAVanishedParameterServerAsLostOnceTrainingWentOn) {
               HasSubstr("ParameterServerLost: digits-ps-1 is gone"));
   seen.status.conditions.clear();
   EXPECT_THAT(Actions(PlanJob(SmallJob(), seen, At(2))),
-              ElementsAre("start digits-ps-1 generation=1 attempt=0 failures=0"));
+              ElementsAre("start digits-ps-1 generation=1 attempt=1 failures=0"));
 }
 
 TEST(JudgeFailure, BelievesTheCoordinatorOfThePresentLifeOnly) {
@@ -285,7 +288,8 @@ TEST(JudgeStragglers, ReplacesTheSlowestWhereAsked) {
   const Plan report = PlanJob(job, seen, At(5));
   EXPECT_THAT(Actions(report), IsEmpty());
   EXPECT_EQ(Reason(report, ConditionType::kStraggling),
-            "True Straggler digits-worker-1 at 250 %, digits-worker-2 at 400 %");
+            "True Straggler digits-worker-1 takes 2.5 times the median worker's time, "
+            "digits-worker-2 takes 4.0 times the median worker's time");
   job.spec.workers.straggler_policy.action = StragglerAction::kReplace;
   EXPECT_THAT(Actions(PlanJob(job, seen, At(5))), ElementsAre("stop digits-worker-2 Straggler"));
   Find(seen, "digits-worker-0").state = ProcessState::kPending;  // One short already.

@@ -16,7 +16,17 @@ enum class PlanReason {
   kWorkersMissing,    // Training goes on with fewer workers than wanted.
   kProcessFailed,     // A process ended by its own fault, and is started again.
   kProcessDisrupted,  // A process ended by no fault of its own, and is started again.
+  kOutOfMemory,       // A process was killed because it used too much memory.
+  kProcessGone,       // A process went away without a trace, and is started again.
   kProcessFinished,   // A process ended well though the job goes on, and is started again.
+  kUnschedulable,     // No machine has room for a process.
+  kCannotStart,       // A process waits for what does not come: an image, a volume, a Secret.
+  kPendingTooLong,    // A process waits for longer than scheduleTimeoutSeconds.
+  kResourcesRefused,  // What the job needs could not be made.
+  kInvalidSpec,       // The spec is one that no plan can be made of.
+  kNodeLost,          // A process's machine does not answer any more.
+  kRecovering,        // A parameter server is started again; training returns to a checkpoint.
+  kRecovered,         // Training goes on after that.
   kSuspended,         // spec.runPolicy.suspend is true.
   kResumed,           // It no longer is.
   kScaledDown,        // More workers run than wanted.
@@ -32,7 +42,9 @@ enum class PlanReason {
 };
 PACELINE_WORDS(PlanReason, "JobSeen", "NotYet", "Starting", "Training", "AllRunning",
                "ProcessesMissing", "WorkersMissing", "ProcessFailed", "ProcessDisrupted",
-               "ProcessFinished", "Suspended", "Resumed", "ScaledDown", "Straggler", "NoStraggler",
+               "OutOfMemory", "ProcessGone", "ProcessFinished", "Unschedulable", "CannotStart",
+               "PendingTooLong", "ResourcesRefused", "InvalidSpec", "NodeLost", "Recovering",
+               "Recovered", "Suspended", "Resumed", "ScaledDown", "Straggler", "NoStraggler",
                "DeadlineExceeded", "BackoffLimitExceeded", "CannotWork", "ParameterServerLost",
                "TrainingFailed", "TrainingSucceeded", "JobFinished")
 

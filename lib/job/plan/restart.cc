@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "lib/job/plan/describe.h"
 #include "lib/job/plan/judgements.h"
 
 namespace paceline::job {
@@ -15,6 +16,7 @@ Duration Backoff(int64_t failures, const PlanOptions& options) {
 
 PlanReason ReasonOf(const SeenProcess& process) {
   if (process.is_disruption) return PlanReason::kProcessDisrupted;
+  if (IsFailure(process) && process.is_out_of_memory) return PlanReason::kOutOfMemory;
   return IsFailure(process) ? PlanReason::kProcessFailed : PlanReason::kProcessFinished;
 }
 
@@ -23,6 +25,17 @@ PlanReason ReasonOf(const SeenProcess& process) {
 bool IsNeeded(const Draft& draft, const SeenProcess& process) {
   if (ReasonOf(process) != PlanReason::kProcessFinished) return true;
   return process.role != Role::kParameterServer && draft.report != nullptr;
+}
+
+void ReportRestart(Draft& draft, const WantedProcess& wanted, const SeenProcess& process) {
+  const PlanReason reason = ReasonOf(process);
+  if (wanted.role == Role::kParameterServer) {
+    return draft.Report(
+        EventType::kWarning, PlanReason::kRecovering,
+        fmt::format("{}; it is started again, {}", DescribeExit(process), DescribeRecovery(draft)));
+  }
+  draft.Report(reason == PlanReason::kProcessFinished ? EventType::kNormal : EventType::kWarning,
+               reason, fmt::format("{}; it is started again", DescribeExit(process)));
 }
 
 }  // namespace
@@ -40,9 +53,7 @@ void JudgeRestart(Draft& draft) {
       continue;
     }
     draft.Begin(wanted, process->attempt + 1, failures);
-    const PlanReason reason = ReasonOf(*process);
-    draft.Report(reason == PlanReason::kProcessFinished ? EventType::kNormal : EventType::kWarning,
-                 reason, fmt::format("{}; it is started again", draft.DescribeExit(*process)));
+    ReportRestart(draft, wanted, *process);
   }
 }
 

@@ -1,12 +1,62 @@
 #include <algorithm>
+#include <map>
+#include <utility>
 
+#include <fmt/format.h>
+
+#include "lib/job/plan/describe.h"
 #include "lib/job/plan/judgements.h"
 
 namespace paceline::job {
+namespace {
+
+// How many processes of `role` went away without a trace since the last plan counted them.
+int64_t CountVanished(const Draft& draft, Role role) {
+  if (Holds(draft.seen.status, ConditionType::kSuspended)) return 0;  // That was our wish.
+  const ReplicaStatuses& all = draft.seen.status.replica_statuses;
+  const ReplicaStatus& counted = role == Role::kParameterServer ? all.parameter_server
+                                 : role == Role::kWorker        ? all.worker
+                                                                : all.evaluator;
+  const auto there =
+      std::count_if(draft.seen.processes.begin(), draft.seen.processes.end(),
+                    [&](const SeenProcess& process) { return process.role == role; });
+  return std::max<int64_t>(0, counted.active + counted.succeeded + counted.failed - there);
+}
+
+// Starts that nobody who is there accounts for.
+int64_t CountForgottenRestarts(const Draft& draft) {
+  int64_t known = 0;
+  for (const SeenProcess& process : draft.seen.processes) known += process.attempt;
+  return std::max<int64_t>(0, draft.seen.status.restarts - known);
+}
+
+void ReportGone(Draft& draft, const WantedProcess& wanted) {
+  if (wanted.role == Role::kParameterServer) {
+    draft.Report(
+        EventType::kWarning, PlanReason::kRecovering,
+        fmt::format("{} is gone and started again; {}", wanted.name, DescribeRecovery(draft)));
+  } else {
+    draft.Report(EventType::kWarning, PlanReason::kProcessGone,
+                 fmt::format("{} is gone; it is started again", wanted.name));
+  }
+}
+
+}  // namespace
 
 void JudgeScale(Draft& draft) {
+  // The count of restarts lives in the processes; what vanished hands it on to what replaces it.
+  int64_t forgotten = CountForgottenRestarts(draft);
+  std::map<Role, int64_t> vanished;
+  for (Role role : {Role::kParameterServer, Role::kWorker, Role::kEvaluator})
+    vanished[role] = CountVanished(draft, role);
   for (const WantedProcess& wanted : draft.wanted) {
-    if (draft.Find(wanted.name) == nullptr) draft.Begin(wanted, 0, 0);
+    if (draft.Find(wanted.name) != nullptr) continue;
+    if (vanished[wanted.role]-- <= 0) {
+      draft.Begin(wanted, 0, 0);
+      continue;
+    }
+    draft.Begin(wanted, std::exchange(forgotten, 0) + 1, 0);
+    ReportGone(draft, wanted);
   }
   for (const SeenProcess& process : draft.seen.processes) {
     const bool is_wanted =

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "lib/job/plan/describe.h"
 #include "lib/job/plan/judgements.h"
 
 namespace paceline::job {
@@ -14,9 +15,7 @@ void JudgeStragglers(Draft& draft) {
   int64_t running = 0;
   for (const WantedProcess& wanted : draft.wanted) {
     if (wanted.role != Role::kWorker) continue;
-    const SeenProcess* process = draft.Find(wanted.name);
-    if (process == nullptr || process->state != ProcessState::kRunning || process->is_stopping)
-      return;
+    if (!IsUp(draft.Find(wanted.name))) return;
     ++running;
   }
   if (running <= draft.job.spec.workers.min_replicas) return;
@@ -28,10 +27,11 @@ void JudgeStragglers(Draft& draft) {
   const SeenProcess* process =
       draft.Find(ProcessName(draft.job.metadata.name, Role::kWorker, slowest->worker));
   if (process == nullptr) return;
+  draft.AvoidNodeOf(*process);
   draft.End(*process, PlanReason::kStraggler);
   draft.Report(EventType::kWarning, PlanReason::kStraggler,
-               fmt::format("{} takes {:.0f} % of the median worker's time and is replaced",
-                           process->name, slowest->slowdown_percent));
+               fmt::format("{} takes {:.1f} times the median worker's time and is replaced",
+                           Named(*process), slowest->slowdown_percent / 100));
 }
 
 }  // namespace paceline::job

@@ -1,8 +1,21 @@
 #include "lib/job/plan/judgements.h"
 
 namespace paceline::job {
+namespace {
+
+// The coordinator writes a checkpoint as it goes, for which it needs the shards.
+bool MustWait(const Draft& draft, const SeenProcess& process) {
+  if (!draft.job.spec.checkpoint || process.role != Role::kParameterServer || process.index == 0)
+    return false;
+  const SeenProcess* coordinator = draft.Find(draft.wanted.front().name);
+  return coordinator != nullptr && coordinator->state != ProcessState::kExited &&
+         !coordinator->node_lost_since;
+}
+
+}  // namespace
 
 void JudgeSuspend(Draft& draft) {
+  if (draft.CoordinatorSucceeded()) return;  // There is nothing left to suspend.
   const bool was_suspended = Holds(draft.seen.status, ConditionType::kSuspended);
   if (!draft.job.spec.run_policy.suspend) {
     if (was_suspended) draft.Report(EventType::kNormal, PlanReason::kResumed, "the job goes on");
@@ -18,7 +31,8 @@ void JudgeSuspend(Draft& draft) {
                      : "all processes are stopped; without spec.checkpoint the progress is lost");
   }
   for (const SeenProcess& process : draft.seen.processes) {
-    if (!process.is_stopping) draft.End(process, PlanReason::kSuspended);
+    if (!process.is_stopping && !MustWait(draft, process))
+      draft.End(process, PlanReason::kSuspended);
   }
 }
 

@@ -97,24 +97,33 @@ class World {
     bool is_there = false;
     for (SeenProcess& process : seen_.processes) {
       if (process.name != stop.name) continue;
-      ASSERT_FALSE(process.is_stopping) << "stopped twice: " << stop.name;
+      const bool is_forced = stop.grace == Duration::zero();
+      ASSERT_TRUE(is_forced || !process.is_stopping) << "stopped twice: " << stop.name;
+      ASSERT_TRUE(!is_forced || process.is_stopping || process.node_lost_since)
+          << "forced what can be asked: " << stop.name;
       process.is_stopping = true;
+      process.gone_by = now_ + stop.grace;
       is_there = true;
     }
     ASSERT_TRUE(is_there) << "stopped what is not there: " << stop.name;
+    if (stop.grace == Duration::zero()) Remove(seen_, stop.name);
   }
 
   void Happen(bool is_calm) {
-    std::erase_if(seen_.processes,
-                  [&](const SeenProcess& process) { return process.is_stopping && Below(2) == 0; });
+    // What is on a dead machine does not go by itself.
+    std::erase_if(seen_.processes, [&](const SeenProcess& process) {
+      return process.is_stopping && !process.node_lost_since && Below(2) == 0;
+    });
     if (is_calm) job_.spec.run_policy.suspend = false;
     if (!is_calm && Below(40) == 0) job_.spec.run_policy.suspend = !job_.spec.run_policy.suspend;
     if (!is_calm && Below(40) == 0) job_.spec.workers.replicas = 1 + Below(4);
     if (seen_.processes.empty()) return;
     SeenProcess& process =
         seen_.processes[static_cast<size_t>(Below(static_cast<int64_t>(seen_.processes.size())))];
-    if (process.is_stopping) return;
-    if (process.state == ProcessState::kPending) process.state = ProcessState::kRunning;
+    if (!is_calm && !process.node_lost_since && Below(60) == 0) process.node_lost_since = now_;
+    if (process.is_stopping || process.node_lost_since) return;
+    if (process.state == ProcessState::kPending && (is_calm || Below(8) != 0))
+      process.state = ProcessState::kRunning;
     if (!is_calm && process.state == ProcessState::kRunning && Below(25) == 0) {
       process.state = ProcessState::kExited;
       process.ended_at = now_;

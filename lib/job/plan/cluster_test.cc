@@ -1,0 +1,356 @@
+// What a plan makes of what only a cluster shows: machines, deletions by others, pods that wait.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "lib/job/plan.h"
+#include "lib/job/plan/scenes.h"
+
+namespace paceline::job {
+namespace {
+
+using namespace paceline::job::testing;  // NOLINT: scenes are this test's language.
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+std::string Reason(const Plan& plan, ConditionType type) {
+  const Condition* condition = FindCondition(plan.status, type);
+  return fmt::format("{} {} {}", ToWord(condition->status), condition->reason, condition->message);
+}
+
+// All trains, and a plan has said so.
+Observation SettledTraining(const TrainingJob& job) {
+  Observation seen = AllTraining();
+  for (SeenProcess& process : seen.processes) process.node = fmt::format("node-{}", process.index);
+  seen.status = PlanJob(job, seen, At(1)).status;
+  return seen;
+}
+
+SeenProcess Pending(int64_t worker, double since) {
+  SeenProcess process = Running(Role::kWorker, worker, since);
+  process.state = ProcessState::kPending;
+  return process;
+}
+
+PlanOptions Recovering() {
+  PlanOptions options;
+  options.can_recover_shards = true;
+  return options;
+}
+
+TEST(JudgePending, ReportsAWorkerThatFindsNoRoomAndTrainsOn) {
+  const TrainingJob job = SmallJob();
+  Observation seen = SettledTraining(job);
+  SeenProcess waiting = Pending(2, 100);
+  waiting.is_unschedulable = true;
+  waiting.waiting_message = "0/3 nodes are available: insufficient nvidia.com/gpu";
+  Put(seen, waiting);
+  const Plan early = PlanJob(job, seen, At(159));
+  EXPECT_EQ(early.look_again, At(160));
+  EXPECT_THAT(Reason(early, ConditionType::kResourcesReady),
+              HasSubstr("False Unschedulable not running: digits-worker-2 cannot be scheduled: 0/3 "
+                        "nodes are available: insufficient nvidia.com/gpu"));
+  const Plan late = PlanJob(job, seen, At(160));
+  EXPECT_EQ(late.status.state, "Degraded");
+  EXPECT_THAT(Reason(late, ConditionType::kDegraded),
+              HasSubstr("True PendingTooLong not running: digits-worker-2 cannot be scheduled"));
+  EXPECT_THAT(Actions(late), IsEmpty());
+  EXPECT_EQ(late.look_again, At(220));
+  const Plan due = PlanJob(job, seen, At(220));
+  EXPECT_THAT(Actions(due), ElementsAre("stop digits-worker-2 PendingTooLong"));
+  EXPECT_THAT(Events(due), Contains(HasSubstr("insufficient nvidia.com/gpu; it is made anew")));
+}
+
+TEST(JudgePending, WaitsTwiceAsLongEachTime) {
+  const TrainingJob job = SmallJob();
+  const struct {
+    int64_t attempt;
+    double due;
+  } cases[] = {{0, 120}, {1, 240}, {2, 480}, {5, 3840}, {50, 3840}};
+  for (const auto& c : cases) {
+    Observation seen = SettledTraining(job);
+    SeenProcess waiting = Pending(2, 0);
+    waiting.attempt = c.attempt;
+    Put(seen, waiting);
+    EXPECT_EQ(PlanJob(job, seen, At(c.due - 1)).look_again, At(c.due));
+    EXPECT_EQ(PlanJob(job, seen, At(c.due)).actions.size(), 1u) << c.attempt;
+  }
+}
+
+TEST(JudgePending, LeavesAPlaceInAQueueAlone) {
+  TrainingJob job = SmallJob();
+  job.spec.run_policy.scheduling_policy.queue = "research";
+  Observation seen = SettledTraining(job);
+  SeenProcess waiting = Pending(2, 0);
+  waiting.is_unschedulable = true;
+  Put(seen, waiting);
+  EXPECT_THAT(Actions(PlanJob(job, seen, At(9999))), IsEmpty());
+  Find(seen, "digits-worker-2").is_unschedulable = false;  // It has a machine, and hangs there.
+  EXPECT_THAT(Actions(PlanJob(job, seen, At(9999))),
+              ElementsAre("stop digits-worker-2 PendingTooLong"));
+}
+
+TEST(JudgePending, SaysWhichImageCannotBePulledAndWhere) {
+  const TrainingJob job = SmallJob();
+  Observation seen = SettledTraining(job);
+  seen.status = JobStatus{};
+  seen.coordinator.reset();
+  SeenProcess waiting = Pending(1, 0);
+  waiting.node = "node-7";
+  waiting.waiting_reason = "ImagePullBackOff";
+  waiting.waiting_message = "Back-off pulling image \"nowhere/worker:1\"";
+  Put(seen, waiting);
+  const Plan plan = PlanJob(job, seen, At(5));
+  EXPECT_EQ(plan.status.state, "CannotStart");
+  EXPECT_EQ(Reason(plan, ConditionType::kResourcesReady),
+            "False CannotStart not running: digits-worker-1 on node-7 waits, ImagePullBackOff: "
+            "Back-off pulling image \"nowhere/worker:1\"");
+  EXPECT_THAT(Events(plan), Contains(HasSubstr("Warning CannotStart: not running")));
+  // Made anew elsewhere.
+  EXPECT_EQ(PlanJob(job, seen, At(120)).status.avoided_nodes,
+            (std::vector<AvoidedNode>{{"digits-worker-1", "node-7"}}));
+}
+
+TEST(Resources, TellWhatTheShellCouldNotMake) {
+  const TrainingJob job = SmallJob();
+  Observation seen;
+  seen.resources_trouble = "pods is forbidden: exceeded quota";
+  const Plan plan = PlanJob(job, seen, At(5));
+  EXPECT_EQ(plan.status.state, "ResourcesRefused");
+  EXPECT_THAT(Reason(plan, ConditionType::kResourcesReady),
+              HasSubstr("False ResourcesRefused pods is forbidden: exceeded quota; not running: "));
+  seen.status = plan.status;
+  EXPECT_THAT(Events(PlanJob(job, seen, At(6))), IsEmpty());  // Said once.
+}
+
+TEST(JudgeLostNodes, ForcesWhatHangsOnADeadMachineAndStartsItElsewhere) {
+  const TrainingJob job = SmallJob();
+  Observation seen = SettledTraining(job);
+  Find(seen, "digits-worker-1").node_lost_since = At(100);
+  const Plan early = PlanJob(job, seen, At(129));
+  EXPECT_THAT(Actions(early), IsEmpty());
+  EXPECT_EQ(early.look_again, At(130));
+  EXPECT_THAT(Reason(early, ConditionType::kDegraded),
+              HasSubstr("digits-worker-1 on node-1, which does not answer"));
+  const Plan late = PlanJob(job, seen, At(130));
+  EXPECT_THAT(Actions(late), ElementsAre("stop digits-worker-1 NodeLost now"));
+  EXPECT_THAT(Events(late), Contains("Warning NodeLost: digits-worker-1 on node-1 has not answered "
+                                     "for nodeLostSeconds, 30; it is given up"));
+  seen.status = late.status;
+  Remove(seen, "digits-worker-1");
+  EXPECT_THAT(Actions(PlanJob(job, seen, At(131))),
+              ElementsAre("start digits-worker-1 generation=1 attempt=1 failures=0"));
+}
+
+TEST(JudgeLostNodes, ForcesWhatShouldHaveBeenGoneWhateverTheVerdict) {
+  TrainingJob job = SmallJob();
+  job.spec.run_policy.suspend = true;
+  Observation seen = SettledTraining(job);
+  SeenProcess& stuck = Find(seen, "digits-worker-1");
+  stuck.is_stopping = true;
+  stuck.gone_by = At(40);
+  EXPECT_THAT(Actions(PlanJob(job, seen, At(69))),
+              ::testing::Not(Contains(HasSubstr("digits-worker-1"))));
+  EXPECT_THAT(Actions(PlanJob(job, seen, At(70))), Contains("stop digits-worker-1 NodeLost now"));
+}
+
+TEST(JudgeLostNodes, AsksNobodyTwiceInOnePlan) {
+  TrainingJob job = SmallJob();
+  job.spec.workers.replicas = 2;
+  Observation seen = SettledTraining(SmallJob());
+  Find(seen, "digits-worker-2").node_lost_since = At(0);
+  EXPECT_THAT(Actions(PlanJob(job, seen, At(100))),
+              ElementsAre("stop digits-worker-2 NodeLost now"));
+}
+
+TEST(JudgeScale, CountsWhatVanishedAsARestartAndWhatIsNewNot) {
+  TrainingJob job = SmallJob();
+  Observation seen = SettledTraining(job);
+  seen.status.restarts = 3;
+  Find(seen, "digits-worker-0").attempt = 1;
+  Remove(seen, "digits-worker-1");
+  const Plan lost = PlanJob(job, seen, At(5));
+  EXPECT_THAT(Actions(lost),
+              ElementsAre("start digits-worker-1 generation=1 attempt=3 failures=0"));
+  EXPECT_THAT(Events(lost), Contains("Warning ProcessGone: digits-worker-1 is gone; it is started "
+                                     "again"));
+  EXPECT_EQ(Reason(lost, ConditionType::kRestarting), "True ProcessDisrupted digits-worker-1");
+  SeenProcess again = Running(Role::kWorker, 1, 6);
+  again.attempt = 3;
+  Put(seen, again);
+  seen.status = lost.status;
+  EXPECT_EQ(PlanJob(job, seen, At(7)).status.restarts, 4);
+  job.spec.workers.replicas = 4;
+  seen.status = PlanJob(SmallJob(), seen, At(7)).status;
+  EXPECT_THAT(Actions(PlanJob(job, seen, At(8))),
+              ElementsAre("start digits-worker-3 generation=1 attempt=0 failures=0"));
+}
+
+TEST(JudgeScale, SaysWhatALostServerCosts) {
+  TrainingJob job = SmallJob();
+  Observation seen = SettledTraining(job);
+  Remove(seen, "digits-ps-0");
+  EXPECT_THAT(Events(PlanJob(job, seen, At(5), Recovering())),
+              Contains(HasSubstr("digits-ps-0 is gone and started again; without spec.checkpoint "
+                                 "training starts over")));
+  job.spec.checkpoint.emplace();
+  seen.status.checkpoint = CheckpointStatus{.version = 42, .completion_time = At(3)};
+  const Plan plan = PlanJob(job, seen, At(5), Recovering());
+  EXPECT_THAT(Actions(plan), ElementsAre("start digits-ps-0 generation=2 attempt=1 failures=0"));
+  EXPECT_THAT(Events(plan), Contains("Warning Recovering: digits-ps-0 is gone and started again; "
+                                     "training goes back to the checkpoint of version 42"));
+}
+
+TEST(Restarting, LastsUntilTrainingGoesOnAgain) {
+  const TrainingJob job = SmallJob();
+  Observation seen = SettledTraining(job);
+  SeenProcess dead = Exited(Role::kParameterServer, 1, 10, 0);
+  dead.is_disruption = true;
+  dead.node = "node-1";
+  Put(seen, dead);
+  const Plan lost = PlanJob(job, seen, At(10), Recovering());
+  EXPECT_EQ(lost.status.state, "Restarting");
+  EXPECT_EQ(Reason(lost, ConditionType::kRestarting),
+            "True Recovering digits-ps-1 on node-1 was disrupted");
+  EXPECT_EQ(Reason(lost, ConditionType::kRunning), "False Starting ");
+  // It is back, and the coordinator is busy with bringing the shards to one version.
+  seen.status = lost.status;
+  Put(seen, Running(Role::kParameterServer, 1, 11));
+  seen.coordinator->phase = TrainingPhase::kBirth;
+  const Plan back = PlanJob(job, seen, At(12), Recovering());
+  EXPECT_EQ(Reason(back, ConditionType::kRestarting),
+            "True Recovering digits-ps-1 on node-1 was disrupted");
+  EXPECT_EQ(back.status.state, "Restarting");
+  seen.status = back.status;
+  seen.coordinator->phase = TrainingPhase::kTraining;
+  const Plan trains = PlanJob(job, seen, At(14), Recovering());
+  EXPECT_EQ(Reason(trains, ConditionType::kRestarting), "False NotYet ");
+  EXPECT_EQ(trains.status.state, "Running");
+  EXPECT_THAT(Events(trains), ElementsAre("Normal Recovered: the parameter servers are back, "
+                                          "training goes on"));
+}
+
+TEST(Restarting, TellsWhoWasKilledForMemoryAndWhere) {
+  const TrainingJob job = SmallJob();
+  Observation seen = SettledTraining(job);
+  SeenProcess dead = Exited(Role::kWorker, 1, 10, 0, 9);
+  dead.is_out_of_memory = true;
+  dead.node = "node-4";
+  Put(seen, dead);
+  const Plan plan = PlanJob(job, seen, At(10));
+  EXPECT_EQ(Reason(plan, ConditionType::kRestarting),
+            "True OutOfMemory digits-worker-1 on node-4 was killed because it used more memory "
+            "than its limit (failure 1, backoffLimit allows 6)");
+  EXPECT_EQ(plan.status.failures, 1);
+  EXPECT_THAT(Events(PlanJob(job, seen, At(20))), Contains(HasSubstr("Warning OutOfMemory")));
+}
+
+TEST(JudgeSuspend, StopsShardsAfterTheCoordinatorThatWritesACheckpoint) {
+  TrainingJob job = SmallJob();
+  job.spec.checkpoint.emplace();
+  job.spec.run_policy.suspend = true;
+  Observation seen = SettledTraining(job);
+  const Plan first = PlanJob(job, seen, At(5));
+  EXPECT_EQ(first.actions.size(), 5u);
+  EXPECT_THAT(Actions(first), Contains("stop digits-ps-0 Suspended"));
+  EXPECT_THAT(Actions(first), ::testing::Not(Contains("stop digits-ps-1 Suspended")));
+  Remove(seen, "digits-ps-0");
+  EXPECT_THAT(Actions(PlanJob(job, seen, At(6))), Contains("stop digits-ps-1 Suspended"));
+}
+
+TEST(JudgeSuspend, SaysFalseAndResumedAfterwards) {
+  TrainingJob job = SmallJob();
+  job.spec.run_policy.suspend = true;
+  Observation seen;
+  seen.status = PlanJob(job, seen, At(5)).status;
+  EXPECT_EQ(seen.status.state, "Suspended");
+  job.spec.run_policy.suspend = false;
+  const Plan resumed = PlanJob(job, seen, At(6));
+  EXPECT_EQ(Reason(resumed, ConditionType::kSuspended), "False Resumed ");
+  EXPECT_EQ(resumed.status.state, "Starting");
+  EXPECT_EQ(resumed.status.restarts, 0);
+  seen.status = resumed.status;
+  EXPECT_EQ(Reason(PlanJob(job, seen, At(7)), ConditionType::kSuspended), "False Resumed ");
+}
+
+TEST(JudgeSuspend, DoesNotSuspendWhatIsDone) {
+  TrainingJob job = SmallJob();
+  job.spec.run_policy.suspend = true;
+  Observation seen = SettledTraining(SmallJob());
+  seen.coordinator->phase = TrainingPhase::kSucceeded;
+  EXPECT_EQ(PlanJob(job, seen, At(5)).status.state, "Succeeded");
+}
+
+TEST(JudgeStragglers, StartsTheSameNameOnAnotherMachine) {
+  TrainingJob job = SmallJob();
+  job.spec.workers.straggler_policy.action = StragglerAction::kReplace;
+  Observation seen = SettledTraining(job);
+  seen.coordinator->stragglers = {{2, 400}};
+  const Plan plan = PlanJob(job, seen, At(5));
+  EXPECT_THAT(Actions(plan), ElementsAre("stop digits-worker-2 Straggler"));
+  EXPECT_THAT(Events(plan), ElementsAre("Warning Straggler: digits-worker-2 on node-2 takes 4.0 "
+                                        "times the median worker's time and is replaced"));
+  EXPECT_EQ(Reason(plan, ConditionType::kStraggling),
+            "True Straggler digits-worker-2 on node-2 takes 4.0 times the median worker's time");
+  seen.status = plan.status;
+  Remove(seen, "digits-worker-2");
+  EXPECT_THAT(Actions(PlanJob(job, seen, At(9))),
+              ElementsAre("start digits-worker-2 generation=1 attempt=1 failures=0 avoid=node-2"));
+}
+
+TEST(JudgeStragglers, NamesThemOnceWhereOnlyAReportIsAskedFor) {
+  const TrainingJob job = SmallJob();
+  Observation seen = SettledTraining(job);
+  seen.coordinator->stragglers = {{2, 300}};
+  const Plan plan = PlanJob(job, seen, At(5));
+  EXPECT_THAT(Events(plan), ElementsAre("Warning Straggler: digits-worker-2 on node-2 takes 3.0 "
+                                        "times the median worker's time"));
+  seen.status = plan.status;
+  EXPECT_THAT(Events(PlanJob(job, seen, At(6))), IsEmpty());
+}
+
+TEST(Status, RoundsNumbersAndSaysTheRestForPeople) {
+  const TrainingJob job = SmallJob();
+  Observation seen = SettledTraining(job);
+  seen.coordinator->progress = Progress{
+      .step = 42, .epoch = 1.23456789, .percent = 0, .eta_seconds = 3905.4, .loss = 0.0123456789};
+  Find(seen, "digits-worker-1").is_ready = false;
+  WorkerStatus worker;
+  worker.name = "digits-worker-2";
+  seen.coordinator->workers = {worker};
+  const JobStatus status = PlanJob(job, seen, At(5)).status;
+  EXPECT_EQ(status.progress->epoch, 1.23457);
+  EXPECT_EQ(status.progress->loss, 0.0123457);
+  EXPECT_EQ(status.progress->eta, "1h05m");
+  EXPECT_EQ(status.ready_workers, "2/3");
+  EXPECT_EQ(status.workers[0].pod, "digits-worker-2");
+  EXPECT_EQ(status.workers[0].node, "node-2");
+}
+
+TEST(Status, KeepsWhatPodsCameToWhenTheyAreGone) {
+  TrainingJob job = SmallJob();
+  Observation seen = SettledTraining(job);
+  seen.coordinator->phase = TrainingPhase::kSucceeded;
+  for (int64_t i = 0; i < 3; ++i) Put(seen, Exited(Role::kWorker, i, 9, 0));
+  seen.status = PlanJob(job, seen, At(10)).status;
+  EXPECT_EQ(seen.status.replica_statuses.worker, (ReplicaStatus{0, 0, 3, 0}));
+  seen.processes.clear();
+  seen.coordinator.reset();
+  const Plan after = PlanJob(job, seen, At(20));
+  EXPECT_EQ(after.status.replica_statuses.worker, (ReplicaStatus{0, 0, 3, 0}));
+  EXPECT_THAT(Actions(after), IsEmpty());
+  seen.status = after.status;
+  EXPECT_TRUE(PlanJob(job, seen, At(9000)).status == after.status);  // At rest nothing changes.
+}
+
+TEST(IsOurs, GoesByManagedBy) {
+  TrainingJob job = SmallJob();
+  EXPECT_TRUE(IsOurs(job));
+  job.spec.run_policy.managed_by = "kueue.x-k8s.io/multikueue";
+  EXPECT_FALSE(IsOurs(job));
+}
+
+}  // namespace
+}  // namespace paceline::job

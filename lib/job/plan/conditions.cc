@@ -1,0 +1,248 @@
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "lib/job/plan/describe.h"
+#include "lib/job/plan/judgements.h"
+
+namespace paceline::job {
+namespace {
+
+// What is said of one condition.
+struct Finding {
+  ConditionType type = ConditionType::kCreated;
+  bool holds = false;
+  PlanReason reason = PlanReason::kNotYet;
+  std::string message;
+};
+
+bool GoesOn(const Draft& draft) { return draft.verdict == Verdict::kGoesOn; }
+
+// The reason of conditions that do not hold.
+PlanReason Calm(const Draft& draft) {
+  if (draft.verdict == Verdict::kSuspended) return PlanReason::kSuspended;
+  return GoesOn(draft) ? PlanReason::kNotYet : PlanReason::kJobFinished;
+}
+
+Finding Not(const Draft& draft, ConditionType type) { return {type, false, Calm(draft), ""}; }
+
+// Whether training cannot go on without it. One that ended well is for the coordinator to judge.
+bool IsLost(const SeenProcess* server) {
+  if (server == nullptr || server->is_stopping) return true;
+  if (server->state != ProcessState::kExited) return server->state != ProcessState::kRunning;
+  return IsFailure(*server) || server->is_disruption;
+}
+
+// Whether training goes on. A coordinator that cannot be asked for a moment has not stopped.
+bool IsTraining(const Draft& draft) {
+  if (!GoesOn(draft) || !IsUp(draft.Find(draft.wanted.front().name))) return false;
+  for (const WantedProcess& wanted : draft.wanted) {
+    if (wanted.role == Role::kParameterServer && IsLost(draft.Find(wanted.name))) return false;
+  }
+  if (draft.report != nullptr) return draft.report->phase == TrainingPhase::kTraining;
+  return Holds(draft.seen.status, ConditionType::kRunning);
+}
+
+bool IsLate(const Draft& draft, const SeenProcess* process) {
+  return process != nullptr && process->state == ProcessState::kPending && !process->is_stopping &&
+         draft.now >= LateAt(draft.job, *process);
+}
+
+Finding JudgeRunning(const Draft& draft) {
+  if (IsTraining(draft)) return {ConditionType::kRunning, true, PlanReason::kTraining, ""};
+  return {ConditionType::kRunning, false, GoesOn(draft) ? PlanReason::kStarting : Calm(draft), ""};
+}
+
+Finding JudgeSuspended(const Draft& draft) {
+  if (draft.verdict == Verdict::kSuspended)
+    return {ConditionType::kSuspended, true, PlanReason::kSuspended, ""};
+  const Condition* before = FindCondition(draft.seen.status, ConditionType::kSuspended);
+  const bool was_resumed = before != nullptr && (before->status == ConditionStatus::kTrue ||
+                                                 before->reason == ToWord(PlanReason::kResumed));
+  if (GoesOn(draft) && was_resumed)
+    return {ConditionType::kSuspended, false, PlanReason::kResumed, ""};
+  return Not(draft, ConditionType::kSuspended);
+}
+
+// Why what does not run does not: the first of the reasons that somebody can do something about.
+PlanReason WhyNotRunning(const Draft& draft) {
+  if (!draft.seen.resources_trouble.empty()) return PlanReason::kResourcesRefused;
+  PlanReason reason = PlanReason::kProcessesMissing;
+  for (const WantedProcess& wanted : draft.wanted) {
+    const SeenProcess* process = draft.Find(wanted.name);
+    if (process == nullptr || process->state != ProcessState::kPending) continue;
+    if (!process->waiting_reason.empty()) return PlanReason::kCannotStart;
+    if (process->is_unschedulable) reason = PlanReason::kUnschedulable;
+  }
+  return reason;
+}
+
+Finding JudgeResources(const Draft& draft) {
+  const ConditionType type = ConditionType::kResourcesReady;
+  if (!GoesOn(draft)) return Not(draft, type);
+  std::vector<std::string> missing;
+  for (const WantedProcess& wanted : draft.wanted) {
+    const SeenProcess* process = draft.Find(wanted.name);
+    if (!IsReady(process)) missing.push_back(DescribeAbsence(wanted.name, process));
+  }
+  std::string message = draft.seen.resources_trouble;
+  if (missing.empty() && message.empty()) return {type, true, PlanReason::kAllRunning, ""};
+  if (!missing.empty()) {
+    if (!message.empty()) message += "; ";
+    message += "not running: " + Joined(std::move(missing));
+  }
+  return {type, false, WhyNotRunning(draft), std::move(message)};
+}
+
+Finding JudgeDegraded(const Draft& draft) {
+  const ConditionType type = ConditionType::kDegraded;
+  if (!GoesOn(draft)) return Not(draft, type);
+  const bool is_training = IsTraining(draft);
+  bool is_late = false;
+  std::vector<std::string> missing;
+  for (const WantedProcess& wanted : draft.wanted) {
+    const SeenProcess* process = draft.Find(wanted.name);
+    const bool is_missed = is_training && wanted.role == Role::kWorker && !IsReady(process);
+    if (!is_missed && !IsLate(draft, process)) continue;
+    is_late = is_late || IsLate(draft, process);
+    missing.push_back(DescribeAbsence(wanted.name, process));
+  }
+  if (missing.empty()) return Not(draft, type);
+  return {type, true, is_late ? PlanReason::kPendingTooLong : PlanReason::kWorkersMissing,
+          "not running: " + Joined(std::move(missing))};
+}
+
+// Processes on their way back, with what ended them where that is known.
+std::vector<std::string> OnTheirWayBack(const Draft& draft, PlanReason& reason) {
+  std::vector<std::string> restarting;
+  bool is_failure = false, is_out_of_memory = false, is_server = false;
+  const auto add = [&](const WantedProcess& wanted, std::string words) {
+    is_server = is_server || wanted.role == Role::kParameterServer;
+    restarting.push_back(std::move(words));
+  };
+  const int64_t limit = draft.job.spec.run_policy.backoff_limit;
+  for (const WantedProcess& wanted : draft.wanted) {
+    const SeenProcess* process = draft.Find(wanted.name);
+    if (process == nullptr) {
+      const auto is_again = [&](const Action& action) {
+        const Start* start = std::get_if<Start>(&action);
+        return start != nullptr && start->name == wanted.name && start->attempt > 0;
+      };
+      const std::vector<Action>& actions = draft.plan.actions;
+      if (std::any_of(actions.begin(), actions.end(), is_again)) add(wanted, wanted.name);
+    } else if (process->state == ProcessState::kExited && !process->is_stopping) {
+      if (!IsFailure(*process) && !process->is_disruption) continue;
+      is_failure = is_failure || IsFailure(*process);
+      is_out_of_memory = is_out_of_memory || process->is_out_of_memory;
+      const std::string count =
+          IsFailure(*process)
+              ? fmt::format(" (failure {}, backoffLimit allows {})",
+                            CountFailures(*process, draft.now, draft.options.healthy_after), limit)
+              : "";
+      add(wanted, DescribeExit(*process) + count);
+    } else if (process->is_stopping) {
+      add(wanted, DescribeAbsence(wanted.name, process));
+    } else if (process->state == ProcessState::kPending && process->attempt > 0) {
+      add(wanted, DescribeAbsence(wanted.name, process));
+    }
+  }
+  reason = is_server          ? PlanReason::kRecovering
+           : is_out_of_memory ? PlanReason::kOutOfMemory
+           : is_failure       ? PlanReason::kProcessFailed
+                              : PlanReason::kProcessDisrupted;
+  return restarting;
+}
+
+// Until all are back, and training too if it had to stop for that.
+Finding JudgeRestarting(const Draft& draft) {
+  const ConditionType type = ConditionType::kRestarting;
+  if (!GoesOn(draft)) return Not(draft, type);
+  PlanReason reason = PlanReason::kNotYet;
+  std::vector<std::string> restarting = OnTheirWayBack(draft, reason);
+  if (!restarting.empty()) {
+    const Condition* before = FindCondition(draft.seen.status, type);
+    const bool recovers = before != nullptr && before->status == ConditionStatus::kTrue &&
+                          before->reason == ToWord(PlanReason::kRecovering) && !IsTraining(draft);
+    return {type, true, recovers ? PlanReason::kRecovering : reason, Joined(std::move(restarting))};
+  }
+  const Condition* before = FindCondition(draft.seen.status, type);
+  if (before == nullptr || before->status != ConditionStatus::kTrue || IsTraining(draft))
+    return Not(draft, type);
+  const bool recovers = before->reason == ToWord(PlanReason::kRecovering);
+  return {type, true, recovers ? PlanReason::kRecovering : PlanReason::kProcessFailed,
+          before->message};
+}
+
+Finding JudgeStraggling(const Draft& draft) {
+  const ConditionType type = ConditionType::kStraggling;
+  std::vector<std::string> stragglers;
+  if (draft.report != nullptr && IsTraining(draft)) {
+    for (const SeenStraggler& straggler : draft.report->stragglers) {
+      const std::string name =
+          ProcessName(draft.job.metadata.name, Role::kWorker, straggler.worker);
+      const SeenProcess* process = draft.Find(name);
+      stragglers.push_back(fmt::format("{} takes {:.1f} times the median worker's time",
+                                       process == nullptr ? name : Named(*process),
+                                       straggler.slowdown_percent / 100));
+    }
+  }
+  if (stragglers.empty()) return {type, false, PlanReason::kNoStraggler, ""};
+  return {type, true, PlanReason::kStraggler, Joined(std::move(stragglers))};
+}
+
+bool WasReason(const Draft& draft, ConditionType type, PlanReason reason) {
+  const Condition* before = FindCondition(draft.seen.status, type);
+  return before != nullptr && before->status == ConditionStatus::kTrue &&
+         before->reason == ToWord(reason);
+}
+
+// Each transition is told once; what the judgements did is told by them.
+void ReportTransition(Draft& draft, const Finding& finding) {
+  const bool was = Holds(draft.seen.status, finding.type);
+  const bool recovers = WasReason(draft, ConditionType::kRestarting, PlanReason::kRecovering);
+  if (finding.type == ConditionType::kRunning && finding.holds && !was && !recovers) {
+    draft.Report(EventType::kNormal, finding.reason, "training goes on");
+  } else if (finding.type == ConditionType::kRestarting && !finding.holds && recovers &&
+             IsTraining(draft)) {
+    draft.Report(EventType::kNormal, PlanReason::kRecovered,
+                 "the parameter servers are back, training goes on");
+  } else if (finding.type == ConditionType::kDegraded && finding.holds && !was) {
+    draft.Report(EventType::kWarning, finding.reason, finding.message);
+  } else if (finding.type == ConditionType::kStraggling && finding.holds && !was &&
+             draft.job.spec.workers.straggler_policy.action == StragglerAction::kReport) {
+    draft.Report(EventType::kWarning, finding.reason, finding.message);
+  } else if (finding.type == ConditionType::kResourcesReady && !finding.holds &&
+             finding.reason != PlanReason::kProcessesMissing && GoesOn(draft)) {
+    const Condition* before = FindCondition(draft.seen.status, finding.type);
+    if (before == nullptr || before->reason != ToWord(finding.reason))
+      draft.Report(EventType::kWarning, finding.reason, finding.message);
+  }
+}
+
+}  // namespace
+
+void WriteConditions(Draft& draft) {
+  const Finding findings[] = {{ConditionType::kCreated, true, PlanReason::kJobSeen, ""},
+                              JudgeRunning(draft),
+                              JudgeRestarting(draft),
+                              JudgeSuspended(draft),
+                              JudgeResources(draft),
+                              JudgeDegraded(draft),
+                              JudgeStraggling(draft)};
+  for (const Finding& finding : findings) {
+    ReportTransition(draft, finding);
+    draft.SetCondition(finding.type,
+                       finding.holds ? ConditionStatus::kTrue : ConditionStatus::kFalse,
+                       finding.reason, finding.message);
+  }
+  // A verdict of this plan is written already, an earlier one stays as it was.
+  for (ConditionType type : {ConditionType::kSucceeded, ConditionType::kFailed}) {
+    if (Holds(draft.plan.status, type)) continue;
+    draft.SetCondition(type, ConditionStatus::kFalse, PlanReason::kNotYet, "");
+  }
+}
+
+}  // namespace paceline::job

@@ -1,0 +1,76 @@
+#include "lib/job/plan/describe.h"
+
+#include <cmath>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace paceline::job {
+namespace {
+
+constexpr size_t kWordsMax = 5;
+constexpr size_t kReasonMax = 300;  // Of what others say; their texts can be pages.
+
+std::string Shortened(const std::string& text) {
+  return text.size() <= kReasonMax ? text : text.substr(0, kReasonMax) + "...";
+}
+
+std::string WithMessage(std::string text, const std::string& message) {
+  if (!message.empty()) text += ": " + Shortened(message);
+  return text;
+}
+
+}  // namespace
+
+std::string Named(const SeenProcess& process) {
+  return process.node.empty() ? process.name : process.name + " on " + process.node;
+}
+
+std::string DescribeExit(const SeenProcess& process) {
+  const std::string name = Named(process);
+  if (process.is_disruption) return fmt::format("{} was disrupted", name);
+  if (process.is_out_of_memory)
+    return fmt::format("{} was killed because it used more memory than its limit", name);
+  if (process.signal != 0) return fmt::format("{} was killed by signal {}", name, process.signal);
+  if (!process.last_word.empty()) return WithMessage(name, process.last_word);
+  return fmt::format("{} exited with code {}", name, process.exit_code);
+}
+
+std::string DescribeAbsence(const std::string& name, const SeenProcess* process) {
+  if (process == nullptr) return name;
+  if (process->node_lost_since) return fmt::format("{}, which does not answer", Named(*process));
+  if (process->is_stopping) return Named(*process) + " is stopping";
+  if (process->state == ProcessState::kExited) return DescribeExit(*process);
+  if (process->state == ProcessState::kRunning) return Named(*process) + " is not ready";
+  if (process->is_unschedulable)
+    return WithMessage(name + " cannot be scheduled", process->waiting_message);
+  if (process->waiting_reason.empty()) return Named(*process);
+  return WithMessage(fmt::format("{} waits, {}", Named(*process), process->waiting_reason),
+                     process->waiting_message);
+}
+
+std::string DescribeRecovery(const Draft& draft) {
+  const auto& checkpoint = draft.plan.status.checkpoint;
+  if (!draft.job.spec.checkpoint) return "without spec.checkpoint training starts over";
+  if (!checkpoint) return "training starts over, no checkpoint being complete";
+  return fmt::format("training goes back to the checkpoint of version {}", checkpoint->version);
+}
+
+std::string Joined(std::vector<std::string> words) {
+  const size_t more = words.size() > kWordsMax ? words.size() - kWordsMax : 0;
+  if (more > 0) words.resize(kWordsMax);
+  return fmt::format("{}{}", fmt::join(words, ", "),
+                     more > 0 ? fmt::format(" and {} more", more) : "");
+}
+
+std::string DescribeDuration(double seconds) {
+  if (!(seconds >= 0) || seconds > 1e9) return "";
+  const auto all = static_cast<int64_t>(std::llround(seconds));
+  const int64_t minutes = all / 60, hours = minutes / 60, days = hours / 24;
+  if (days > 0) return fmt::format("{}d{}h", days, hours % 24);
+  if (hours > 0) return fmt::format("{}h{:02}m", hours, minutes % 60);
+  if (minutes > 0) return fmt::format("{}m{:02}s", minutes, all % 60);
+  return fmt::format("{}s", all);
+}
+
+}  // namespace paceline::job
