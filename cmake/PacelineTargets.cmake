@@ -87,12 +87,12 @@ function(paceline_program target)
 endfunction()
 
 # One GoogleTest binary for a target, each case a ctest test. It links the target and, for what crosses targets
-# (tests/ only), any DEPS.
+# (tests/ only), any DEPS. WHOLE makes the binary one ctest test, for cases that share an expensive server.
 function(paceline_test target)
   if(NOT PACELINE_TESTS)
     return()
   endif()
-  cmake_parse_arguments(arg "SERIAL" "TIMEOUT;NAME" "SOURCES;DEPS;LIBRARIES;LABELS;ENVIRONMENT" ${ARGN})
+  cmake_parse_arguments(arg "SERIAL;WHOLE" "TIMEOUT;NAME" "SOURCES;DEPS;LIBRARIES;LABELS;ENVIRONMENT" ${ARGN})
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 120)
   endif()
@@ -120,6 +120,12 @@ function(paceline_test target)
   set(lock "")
   if(arg_SERIAL)
     set(lock RESOURCE_LOCK ${arg_NAME})
+  endif()
+  if(arg_WHOLE)
+    add_test(NAME ${arg_NAME} COMMAND ${arg_NAME})
+    set_tests_properties(${arg_NAME} PROPERTIES ${lock} TIMEOUT ${arg_TIMEOUT} LABELS "${target};${arg_LABELS}"
+                                                ENVIRONMENT "${arg_ENVIRONMENT}")
+    return()
   endif()
   gtest_discover_tests(${arg_NAME} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
     PROPERTIES ${lock} TIMEOUT ${arg_TIMEOUT} LABELS "${target};${arg_LABELS}" ENVIRONMENT "${arg_ENVIRONMENT}")
