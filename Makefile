@@ -18,7 +18,7 @@ ONLY ?= lib ps-server worker cli tests
 SOURCES = git ls-files --cached --others --exclude-standard -- \
             $(foreach folder,$(ONLY),'$(folder)/*.h' '$(folder)/*.cc')
 
-.PHONY: help setup run test kubernetes build bench-data-plane bench-store bench-control images lint format verify crd \
+.PHONY: help setup run test kubernetes build bench-data-plane bench-store bench-control images chart lint format verify crd \
         test-asan test-tsan clean
 
 help: ## Show this menu
@@ -32,8 +32,8 @@ test: build kubernetes ## Build everything and run every test
 	@ctest --test-dir $(BUILD) --output-on-failure -j $(TEST_JOBS)
 
 # 77: this machine has no Go. The tests that want an API server say that they are skipped, and why.
-kubernetes: ## Build etcd and kube-apiserver for the tests, about 8 minutes, once (KUBEBUILDER_ASSETS is used where set)
-	@tests/cluster/cluster build api || [ $$? = 77 ]
+kubernetes: ## Build kube-apiserver, etcd, helm for the tests: 10 minutes, once (KUBEBUILDER_ASSETS is used where set)
+	@tests/cluster/cluster build api helm || [ $$? = 77 ]
 
 build: $(BUILD)/build.ninja ## Build everything
 	@cmake --build $(BUILD) -j $(JOBS) >&2
@@ -46,9 +46,14 @@ bench-data-plane: ## Push and pull, GB/s and CPU-seconds per GB, beside raw loop
 bench-store: ## Accumulate and optimizer, GB/s beside memcpy and a triad (JSON=FILE writes rows)
 bench-control: ## Last push arrived to release sent, microseconds (JSON=FILE writes rows)
 
-images: build ## Build the container images operator, ps and worker around the programs (IMAGES='ps worker', DOCKER=buildah)
+images: $(BUILD)/build.ninja ## Build the container images operator, ps and worker (IMAGES='ps worker' DOCKER=buildah)
 	@tools/setup --cluster >&2
+	@cmake --build $(BUILD) -j $(JOBS) --target paceline-operator paceline-ps paceline-worker >&2
 	@tools/images build $(IMAGES)
+
+chart: ## Copy what the chart ships from deploy/ (a test compares)
+	@cp deploy/crd/trainingjobs.yaml deploy/prometheus/rules.yaml charts/paceline/files/
+	@cp deploy/grafana/*.json charts/paceline/files/dashboards/
 
 lint: verify $(BUILD)/build.ninja ## Everything of verify, and clang-tidy, which is slow (ONLY=lib/sync narrows it)
 	@cmake --build $(BUILD) -j $(JOBS) >&2
@@ -77,6 +82,7 @@ test-tsan: setup ## The same with the thread sanitizer, for the targets without 
 crd: $(BUILD)/build.ninja ## Rewrite deploy/crd and docs/trainingjob.md from the fields of lib/job
 	@cmake --build $(BUILD) -j $(JOBS) --target job_test >&2
 	@PACELINE_REWRITE=1 $(BUILD)/tests/job_test --gtest_brief=1 --gtest_filter='Crd.File*:Docs.*'
+	@$(MAKE) --no-print-directory chart
 
 clean: ## Remove what was built (the caches of setup and ccache stay)
 	rm -rf $(BUILD) build/asan build/tsan build/dev build/ci

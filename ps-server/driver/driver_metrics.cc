@@ -54,6 +54,9 @@ struct DriverMetrics::Families {
                                   "The newest version that all shards have published.")),
         committed_samples(
             metrics->OneGauge("paceline_committed_samples", "Samples in the published version.")),
+        commit_pushes(metrics->OneGauge("paceline_commit_pushes",
+                                        "Pushes in the latest commit: the k of k-of-n schemes.")),
+        workers(metrics->OneGauge("paceline_workers", "Workers that the policy counts on.")),
         epochs(metrics->OneCounter("paceline_epochs_completed_total",
                                    "Epochs of which every sample is committed.")),
         loss(metrics->OneGauge("paceline_training_loss",
@@ -79,7 +82,7 @@ struct DriverMetrics::Families {
   telemetry::HistogramFamily step_seconds, staleness;
   telemetry::CounterFamily accepted, dropped, nonfinite, worker_events;
   telemetry::Counter versions;
-  telemetry::Gauge version, committed_samples;
+  telemetry::Gauge version, committed_samples, commit_pushes, workers;
   telemetry::Counter epochs;
   telemetry::Gauge loss, learning_rate, evaluation_loss, evaluation_accuracy;
   telemetry::Histogram release_seconds, commit_seconds;
@@ -91,6 +94,9 @@ DriverMetrics::DriverMetrics(telemetry::Metrics* metrics)
 DriverMetrics::~DriverMetrics() = default;
 
 void DriverMetrics::Observed(const sync::Event& event) {
+  if (const auto* joined = std::get_if<sync::WorkerJoined>(&event)) workers_.insert(joined->worker);
+  if (const auto* left = std::get_if<sync::WorkerLeft>(&event)) workers_.erase(left->worker);
+  families_->workers.Set(static_cast<double>(workers_.size()));
   const auto* arrived = std::get_if<sync::PushArrived>(&event);
   if (arrived == nullptr) return;
   const sync::PushArrived& push = *arrived;
@@ -108,6 +114,7 @@ void DriverMetrics::Observed(const sync::Event& event) {
 void DriverMetrics::Decided(const std::vector<sync::Decision>& decisions) {
   for (const sync::Decision& decision : decisions) {
     if (const auto* accumulate = std::get_if<sync::Accumulate>(&decision)) {
+      ++accumulated_;
       families_->accepted.With({Label(accumulate->worker)}).Increment();
       if (const auto based_on = based_on_.extract({accumulate->worker, accumulate->sequence})) {
         families_->staleness.With({Label(accumulate->worker)})
@@ -117,6 +124,9 @@ void DriverMetrics::Decided(const std::vector<sync::Decision>& decisions) {
       families_->dropped.With({Label(drop->worker), std::string(ToString(drop->reason))})
           .Increment();
       based_on_.erase({drop->worker, drop->sequence});
+    } else if (std::holds_alternative<sync::Commit>(decision)) {
+      families_->commit_pushes.Set(accumulated_);
+      accumulated_ = 0;
     }
   }
 }
@@ -133,16 +143,26 @@ void DriverMetrics::Published(const coordination::VersionPublished& published, T
   families_->committed_samples.Set(static_cast<double>(published.committed_samples));
   families_->loss.Set(published.loss);
   families_->learning_rate.Set(published.learning_rate);
-  if (const auto commit = commits_.find(published.version); commit != commits_.end()) {
-    families_->commit_seconds.Observe(ToSeconds(now - commit->second.sent));
-  }
+  const auto commit = commits_.find(published.version);
+  if (commit == commits_.end()) return;  // Version 0, or published before.
+  families_->commit_seconds.Observe(ToSeconds(now - commit->second.sent));
+  commit->second.is_published = true;
+  ForgetDone(commit);
 }
 
 void DriverMetrics::Released(Version version, Time now) {
   const auto commit = commits_.find(version);
-  if (commit == commits_.end()) return;  // Not the first release of its version, or version 0.
+  if (commit == commits_.end() || commit->second.is_released) return;  // Not the first release.
   families_->release_seconds.Observe(ToSeconds(now - commit->second.push_arrived));
-  commits_.erase(commits_.begin(), std::next(commit));
+  commit->second.is_released = true;
+  ForgetDone(commit);
+}
+
+// Of the two, either may come first.
+void DriverMetrics::ForgetDone(std::map<Version, InFlight>::iterator commit) {
+  if (commit->second.is_published && commit->second.is_released) {
+    commits_.erase(commits_.begin(), std::next(commit));
+  }
 }
 
 void DriverMetrics::EpochCompleted() { families_->epochs.Increment(); }

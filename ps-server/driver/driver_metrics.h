@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -39,9 +40,15 @@ class DriverMetrics {
   struct InFlight {
     Time push_arrived;
     Time sent;
+    bool is_published = false;
+    bool is_released = false;
   };
-  std::map<Version, InFlight> commits_;  // Sent to shards, no release of it sent yet.
+  void ForgetDone(std::map<Version, InFlight>::iterator commit);
+
+  std::map<Version, InFlight> commits_;  // Sent to shards, not yet both published and released.
   Version committing_;                   // The newest that was sent.
+  std::set<WorkerId> workers_;
+  int accumulated_ = 0;                                        // Since the last commit.
   std::map<std::pair<WorkerId, Sequence>, Version> based_on_;  // Of pushes not yet answered.
 };
 

@@ -1,0 +1,55 @@
+#include "ps-server/driver/driver_metrics.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace paceline::ps {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(DriverMetricsTest, SaysHowManyPushesTheLatestCommitTook) {
+  telemetry::Metrics metrics;
+  DriverMetrics driver_metrics(&metrics);
+  const sync::Accumulate push{.worker = WorkerId(0), .sequence = Sequence(1), .weight = 1};
+  driver_metrics.Decided({push, push, push});
+  driver_metrics.Decided({push, sync::Commit{}, push});
+  EXPECT_THAT(metrics.RenderText(), HasSubstr("\npaceline_commit_pushes 4\n"));
+  driver_metrics.Decided({push, sync::Commit{}});
+  EXPECT_THAT(metrics.RenderText(), HasSubstr("\npaceline_commit_pushes 2\n"));
+}
+
+TEST(DriverMetricsTest, CountsAWorkerThatJoinsTwiceOnce) {
+  telemetry::Metrics metrics;
+  DriverMetrics driver_metrics(&metrics);
+  driver_metrics.Observed(sync::WorkerJoined{WorkerId(0)});
+  driver_metrics.Observed(sync::WorkerJoined{WorkerId(1)});
+  driver_metrics.Observed(sync::WorkerJoined{WorkerId(1)});
+  EXPECT_THAT(metrics.RenderText(), HasSubstr("\npaceline_workers 2\n"));
+  driver_metrics.Observed(sync::WorkerLeft{.worker = WorkerId(0)});
+  EXPECT_THAT(metrics.RenderText(), HasSubstr("\npaceline_workers 1\n"));
+}
+
+TEST(DriverMetricsTest, MeasuresACommitWhicheverOfPublicationAndReleaseComesFirst) {
+  telemetry::Metrics metrics;
+  DriverMetrics driver_metrics(&metrics);
+  const Time start;
+  const auto published = [](uint64_t version) {
+    return coordination::VersionPublished{.version = Version(version)};
+  };
+  driver_metrics.CommitSent(Version(1), start, start);
+  driver_metrics.Published(published(1), start + Seconds(1));
+  driver_metrics.Released(Version(1), start + Seconds(1));
+  driver_metrics.Released(Version(1), start + Seconds(9));
+  driver_metrics.CommitSent(Version(2), start, start);
+  driver_metrics.Released(Version(2), start + Seconds(1));
+  driver_metrics.Published(published(2), start + Seconds(1));
+  const std::string text = metrics.RenderText();
+  EXPECT_THAT(text, HasSubstr("\npaceline_commit_seconds_count 2\n"));
+  EXPECT_THAT(text, HasSubstr("\npaceline_commit_seconds_sum 2\n"));
+  EXPECT_THAT(text, HasSubstr("\npaceline_release_seconds_count 2\n"));
+  EXPECT_THAT(text, HasSubstr("\npaceline_release_seconds_sum 2\n"));
+}
+
+}  // namespace
+}  // namespace paceline::ps

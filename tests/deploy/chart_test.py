@@ -1,0 +1,126 @@
+#!/usr/bin/env python3
+"""The Helm chart: it lints, its copies are true copies, and a real API server accepts what it renders."""
+import unittest
+
+import yaml
+
+from tools import ROOT, documents, kubectl, load, main, must, need, run
+
+HELM = need("helm", "tests/cluster/cluster build helm")
+CHART = "charts/paceline"
+
+# What the chart is rendered with; every template is in at least one of them.
+SETTINGS = {
+    "defaults": [],
+    "everything": ["operator.replicas=2", "metrics.serviceMonitor.enabled=true", "metrics.podMonitor.enabled=true",
+                   "metrics.rules.enabled=true", "metrics.rules.labels.release=prometheus", "dashboards.enabled=true",
+                   "dashboards.annotations.grafana_folder=Training", "image.registry=registry.example.com/team",
+                   "image.pullSecrets[0].name=registry", "operator.priorityClassName=system-cluster-critical",
+                   "operator.gangScheduler=volcano", "operator.extraArgs[0]=--log-format=text",
+                   "operator.nodeSelector.pool=system", "operator.tolerations[0].operator=Exists"],
+    "one namespace": ["operator.namespace=research", "metrics.podMonitor.enabled=true"],
+    "nothing more": ["crds.install=false", "networkPolicy.enabled=false", "rbac.aggregate=false"],
+}
+
+# Kinds of the Prometheus operator, which is not part of a cluster.
+FOREIGN = {"ServiceMonitor": "servicemonitors", "PodMonitor": "podmonitors", "PrometheusRule": "prometheusrules"}
+
+
+def render(settings):
+    flags = [word for setting in settings for word in ("--set", setting)]
+    return must(HELM, "template", "paceline", CHART, "--namespace", "paceline-system", *flags)
+
+
+def of_kind(objects, kind):
+    return [thing for thing in objects if thing["kind"] == kind]
+
+
+def foreign_crd(kind, plural):
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.monitoring.coreos.com"},
+        "spec": {"group": "monitoring.coreos.com", "scope": "Namespaced", "names": {"kind": kind, "plural": plural},
+                 "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {
+                     "type": "object", "x-kubernetes-preserve-unknown-fields": True}}}]},
+    }
+
+
+class ChartTest(unittest.TestCase):
+    def test_lints(self):
+        for name, settings in SETTINGS.items():
+            with self.subTest(settings=name):
+                must(HELM, "lint", "--strict", CHART, *[word for setting in settings for word in ("--set", setting)])
+
+    def test_an_unknown_value_is_refused_by_its_name(self):
+        for value in ("operator.replica=2", "operator.threads=0", "image.operator.digest=sha256:12", "crds.keep=maybe"):
+            with self.subTest(value=value):
+                code, _, errors = run(HELM, "template", CHART, "--set", value)
+                self.assertNotEqual(code, 0)
+                self.assertIn(value.split("=")[0].replace(".", "/").rsplit("/", 1)[0], errors.replace("'", ""))
+
+    def test_copies_are_true(self):
+        copies = {"deploy/crd/trainingjobs.yaml": "files/trainingjobs.yaml", "deploy/prometheus/rules.yaml": "files/rules.yaml"}
+        copies |= {f"deploy/grafana/{file.name}": f"files/dashboards/{file.name}" for file in (ROOT / "deploy/grafana").iterdir()}
+        for original, copy in copies.items():
+            with self.subTest(copy=copy):
+                self.assertEqual((ROOT / original).read_text(), (ROOT / CHART / copy).read_text(), "make chart copies it anew")
+        self.assertEqual(len(copies) - 2, len(list((ROOT / CHART / "files/dashboards").iterdir())))
+
+    def test_rules_are_those_of_the_plain_manifests(self):
+        rules = load("deploy/rbac/operator.yaml")[0]["rules"]
+        roles = {role["metadata"]["name"]: role for role in documents(render([])) if role["kind"] == "ClusterRole"}
+        self.assertEqual(roles["paceline-operator"]["rules"], rules)
+        for plain in load("deploy/rbac/users.yaml"):
+            self.assertEqual(roles[plain["metadata"]["name"]]["rules"], plain["rules"])
+        election = load("deploy/rbac/leader-election.yaml")[0]["rules"]
+        self.assertEqual(of_kind(documents(render([])), "Role")[0]["rules"], election)
+
+    def test_the_container_is_that_of_the_plain_manifests(self):
+        plain = load("deploy/operator.yaml")[0]["spec"]["template"]["spec"]
+        ours = of_kind(documents(render([])), "Deployment")[0]["spec"]["template"]["spec"]
+        extra = {"--gang-scheduler=none", "--threads=4"}  # Said in the chart, the program's defaults in the other.
+        ours["containers"][0]["args"] = [a for a in ours["containers"][0]["args"] if a not in extra]
+        self.assertEqual(ours, plain)
+
+    def test_one_namespace_needs_no_cluster_wide_right(self):
+        objects = documents(render(SETTINGS["one namespace"]))
+        self.assertEqual([role["metadata"]["name"] for role in of_kind(objects, "ClusterRoleBinding")], [])
+        bindings = {thing["metadata"]["name"]: thing["metadata"]["namespace"] for thing in of_kind(objects, "RoleBinding")}
+        self.assertEqual(bindings["paceline-operator"], "research")
+        self.assertIn("--namespace=research", of_kind(objects, "Deployment")[0]["spec"]["template"]["spec"]["containers"][0]["args"])
+
+    def test_a_second_replica_brings_a_disruption_budget(self):
+        self.assertEqual(of_kind(documents(render([])), "PodDisruptionBudget"), [])
+        self.assertEqual(len(of_kind(documents(render(["operator.replicas=2"])), "PodDisruptionBudget")), 1)
+
+    def test_images_by_registry_tag_and_digest(self):
+        digest = "sha256:" + 64 * "0"
+        objects = documents(render(["image.registry=r.example.com/t", "image.ps.tag=v9", f"image.operator.digest={digest}"]))
+        container = of_kind(objects, "Deployment")[0]["spec"]["template"]["spec"]["containers"][0]
+        self.assertEqual(container["image"], f"r.example.com/t/paceline/operator@{digest}")
+        self.assertIn("--ps-image=r.example.com/t/paceline/ps:v9", container["args"])
+
+    def test_the_crd_stays_when_the_release_goes(self):
+        keep = of_kind(documents(render([])), "CustomResourceDefinition")[0]["metadata"]["annotations"]
+        self.assertEqual(keep["helm.sh/resource-policy"], "keep")
+        self.assertEqual(of_kind(documents(render(["crds.install=false"])), "CustomResourceDefinition"), [])
+
+    def test_an_api_server_accepts_it(self):
+        for kind, plural in FOREIGN.items():
+            kubectl("apply", "-f", "-", text=yaml.safe_dump(foreign_crd(kind, plural)))
+        for plural in FOREIGN.values():
+            kubectl("wait", "--for=condition=Established", f"crd/{plural}.monitoring.coreos.com", "--timeout=60s")
+        for namespace in ("paceline-system", "research"):
+            kubectl("create", "namespace", namespace)
+        for name, settings in SETTINGS.items():
+            with self.subTest(settings=name):
+                kubectl("apply", "--server-side", "--dry-run=server", "--validate=strict", "-f", "-", text=render(settings))
+
+    def test_notes_name_what_to_do_next(self):
+        kubectl("create", "namespace", "notes")
+        notes = must(HELM, "install", "paceline", CHART, "--namespace", "notes", "--dry-run=client")
+        self.assertIn("kubectl -n notes rollout status deployment/paceline-operator", notes)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,58 @@
+"""Grafana dashboards, as far as a test needs them: their queries, asked of a real Prometheus."""
+import json
+import math
+import re
+import time
+import urllib.parse
+import urllib.request
+
+from tools import ROOT
+
+FOLDER = ROOT / "deploy/grafana"
+
+
+def panels(name):
+    return [panel for panel in json.loads((FOLDER / name).read_text())["panels"] if panel["type"] != "row"]
+
+
+def queries(name):
+    """(panel's title, expression) of each target."""
+    return [(panel["title"], target["expr"]) for panel in panels(name) for target in panel["targets"]]
+
+
+def with_variables(expression, **variables):
+    """As Grafana would send it."""
+    for variable, value in variables.items():
+        expression = expression.replace(f"${variable}", value)
+    return expression.replace("$__rate_interval", "15s")
+
+
+def metrics_of(expression):
+    return {re.sub(r"_(bucket|sum|count)$", "", name) for name in re.findall(r"paceline_\w+", expression)}
+
+
+def documented_metrics():
+    return set(re.findall(r"^\| `(paceline_\w+)`", (ROOT / "docs/metrics.md").read_text(), re.MULTILINE))
+
+
+def ask(prometheus, expression):
+    """The values that an expression has now; what Prometheus has to say against it is an error."""
+    url = f"{prometheus}/api/v1/query?{urllib.parse.urlencode({'query': expression})}"
+    try:
+        with urllib.request.urlopen(url, timeout=10) as answer:
+            result = json.load(answer)["data"]["result"]
+    except urllib.error.HTTPError as error:
+        raise AssertionError(f"{expression}: {error.read().decode()}") from error
+    return [float(series["value"][1]) for series in result]
+
+
+def wait_for_data(prometheus, asked, deadline_seconds):
+    """Asks until each query has had a finite value; returns the queries, with their panels, that never had one."""
+    missing = list(asked)
+    deadline = time.monotonic() + deadline_seconds
+    while missing and time.monotonic() < deadline:
+        missing = [(panel, query) for panel, query in missing
+                   if not any(math.isfinite(value) for value in ask(prometheus, query))]
+        if missing:
+            time.sleep(1)
+    return missing

@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+"""The dashboards against a real Prometheus that scrapes a live `paceline run`: every query of the training dashboard returns
+data. (The operator's is asked on a cluster: tests/e2e.)
+
+    dashboards_test.py PACELINE
+"""
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+import dashboards
+from tools import ROOT, main, need, start
+
+PROMETHEUS = need("prometheus", "tools/setup --cluster installs it")
+PACELINE = os.path.abspath(sys.argv.pop(1)) if len(sys.argv) > 1 else str(ROOT / "build/release/bin/paceline")
+
+# One push of four is dropped, so that every panel has something to show; training lasts until it is interrupted.
+SETTINGS = ["spec.sync.scheme=BackupWorkers", "spec.sync.backupWorkers.count=1", "spec.training.stop.maxEpochs=100000"]
+START_SECONDS, DATA_SECONDS = 60, 120
+
+
+def free_port():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+def wait_until(what, seconds, is_so, diagnose):
+    deadline = time.monotonic() + seconds
+    while not is_so():
+        if time.monotonic() > deadline:
+            raise AssertionError(f"{what}: not within {seconds} s\n{diagnose()}")
+        time.sleep(0.1)
+
+
+class LiveRun:
+    """`paceline run` of the sample job, with its ports."""
+
+    def __init__(self, folder):
+        self.log = folder / "run.log"
+        self.folder = folder
+        flags = [word for setting in SETTINGS for word in ("--set", setting)]
+        self.process = start(
+            PACELINE, "run", str(ROOT / "deploy/samples/digits.yaml"), "--runs", str(folder / "runs"), *flags,
+            log=self.log, cwd=folder, env={**os.environ, "TMPDIR": str(folder)})
+        wait_until("two parameter servers with ports", START_SECONDS, lambda: len(self.ports()) == 2, self.log.read_text)
+
+    def ports(self):
+        if self.process.poll() is not None:
+            raise AssertionError(f"paceline run ended:\n{self.log.read_text()}")
+        return [text for file in self.folder.glob("*/*-ps-*.port") if (text := file.read_text().strip())]
+
+    def stop(self):
+        self.process.send_signal(signal.SIGINT)
+        try:
+            self.process.wait(timeout=60)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+
+class Prometheus:
+    def __init__(self, folder, targets):
+        self.log = folder / "prometheus.log"
+        self.url = f"http://127.0.0.1:{free_port()}"
+        config = folder / "prometheus.yml"
+        config.write_text(f"""
+global: {{scrape_interval: 1s}}
+rule_files: [{ROOT}/deploy/prometheus/rules.yaml]
+scrape_configs:
+  - job_name: digits
+    static_configs: [{{targets: {targets}}}]
+""")
+        self.process = start(
+            PROMETHEUS, f"--config.file={config}", f"--storage.tsdb.path={folder}/data", f"--web.listen-address={self.url[7:]}",
+            log=self.log)
+        wait_until("Prometheus with two targets", START_SECONDS, self.scrapes_both, self.log.read_text)
+
+    def scrapes_both(self):
+        try:
+            return dashboards.ask(self.url, "sum(up)") == [2.0]
+        except OSError:
+            return False
+
+    def stop(self):
+        self.process.terminate()
+        self.process.wait(timeout=60)
+
+
+class DashboardsTest(unittest.TestCase):
+    def test_queries_use_documented_metrics_alone(self):
+        documented = dashboards.documented_metrics()
+        for file in dashboards.FOLDER.iterdir():
+            for panel, query in dashboards.queries(file.name):
+                with self.subTest(dashboard=file.name, panel=panel):
+                    self.assertLessEqual(dashboards.metrics_of(query), documented)
+
+    def test_panels_say_what_they_show(self):
+        for file in dashboards.FOLDER.iterdir():
+            titles = [panel["title"] for panel in dashboards.panels(file.name)]
+            self.assertEqual(len(titles), len(set(titles)), file.name)
+            for panel in dashboards.panels(file.name):
+                self.assertTrue(panel["description"], panel["title"])
+                self.assertTrue(panel["targets"], panel["title"])
+
+    def test_every_query_of_the_training_dashboard_returns_data(self):
+        with tempfile.TemporaryDirectory(prefix="dash.") as folder:
+            run = LiveRun(Path(folder))
+            self.addCleanup(run.stop)
+            prometheus = Prometheus(Path(folder), [f"127.0.0.1:{port}" for port in run.ports()])
+            self.addCleanup(prometheus.stop)
+            asked = [(panel, dashboards.with_variables(query, namespace=".*", job="digits"))
+                     for panel, query in dashboards.queries("training.json")]
+            missing = dashboards.wait_for_data(prometheus.url, asked, DATA_SECONDS)
+            self.assertEqual(missing, [], f"no data for {len(missing)} of {len(asked)} queries\n{run.log.read_text()[-2000:]}")
+            k, workers = (dashboards.ask(prometheus.url, f"max({name})") for name in ("paceline_commit_pushes", "paceline_workers"))
+            self.assertEqual((k, workers), ([3.0], [4.0]))
+            self.doCleanups()
+        print(f"{len(asked)} queries of the training dashboard had data", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()
