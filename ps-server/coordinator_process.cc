@@ -10,15 +10,16 @@
 #include "lib/sync/checked_policy.h"
 #include "lib/sync/policy_factory.h"
 #include "lib/sync/trace_recorder.h"
-#include "lib/telemetry/http_endpoint.h"
 #include "lib/telemetry/log.h"
 #include "lib/telemetry/trace_file.h"
+#include "ps-server/advertised_address.h"
 #include "ps-server/driver/driver.h"
 #include "ps-server/driver/own_shard.h"
 #include "ps-server/driver/shard_host.h"
+#include "ps-server/endpoints.h"
 #include "ps-server/final_model.h"
-#include "ps-server/http_port_file.h"
 #include "ps-server/job_options.h"
+#include "ps-server/job_tls.h"
 #include "ps-server/processes.h"
 #include "ps-server/service/coordinator_service.h"
 #include "ps-server/service/grpc_server.h"
@@ -33,11 +34,13 @@ using telemetry::LogLevel;
 
 constexpr Duration kLookPeriod = std::chrono::seconds(1);
 
-StatusOr<std::vector<std::byte>> Fetch(const Generation& generation,
+StatusOr<std::vector<std::byte>> Fetch(const rpc::ChannelOptions& channel,
+                                       const Generation& generation,
                                        const std::vector<protocol::ShardAddress>& shards,
                                        Version version) {
-  PACELINE_ASSIGN_OR_RETURN(const auto client,
-                            rpc::OpenParameterClient({.generation = generation, .shards = shards}));
+  PACELINE_ASSIGN_OR_RETURN(
+      const auto client,
+      rpc::OpenParameterClient({.generation = generation, .shards = shards, .channel = channel}));
   std::vector<std::byte> bytes(shards.empty() ? 0 : shards.back().slice.end_bytes);
   PACELINE_ASSIGN_OR_RETURN(const rpc::PullReport report,
                             client->Pull(version, sync::Exactness::kExact, bytes));
@@ -76,29 +79,11 @@ Status WriteSummary(const std::string& path, const std::string& text) {
   return OkStatus();
 }
 
-telemetry::HttpEndpointOptions Endpoint(const Options& options, const telemetry::Metrics& metrics,
-                                        const Driver& driver) {
-  const auto ready = [&driver]() -> Status {
-    const Progress progress = driver.progress();
-    if (progress.status.phase != coordination::Phase::kBirth) return OkStatus();
-    return Unavailable("waiting for {}", progress.status.birth_waits_for);
-  };
-  const auto job = [&driver](const telemetry::HttpRequest&) {
-    return telemetry::HttpAnswer{.content_type = "application/json",
-                                 .body = ProgressJson(driver.progress(), driver.finished())};
-  };
-  return {.host = options.http_host,
-          .port = options.http_port,
-          .routes = {telemetry::MetricsRoute(metrics),
-                     telemetry::HealthRoute(),
-                     telemetry::ReadinessRoute(ready),
-                     {"/v1/job", job}}};
-}
-
 }  // namespace
 
 Status RunCoordinator(const Options& options, const job::TrainingJob& job) {
   PACELINE_ASSIGN_OR_RETURN(const sync::PolicySpec spec, PolicySpecFrom(job));
+  PACELINE_ASSIGN_OR_RETURN(const JobTls tls, LoadJobTls(options.tls_folder, job));
   std::unique_ptr<telemetry::TraceFile> trace;
   if (!options.trace.empty()) {
     PACELINE_ASSIGN_OR_RETURN(trace, telemetry::TraceFile::Open(options.trace));
@@ -107,22 +92,22 @@ Status RunCoordinator(const Options& options, const job::TrainingJob& job) {
   DriverMetrics driver_metrics(&metrics);
   const coordination::CoordinatorOptions coordination =
       CoordinatorOptionsFrom(job, options.generation_start);
-  Driver driver({.coordination = coordination,
-                 .optimizer = OptimizerOptionsFrom(job),
-                 .fetch = [generation = coordination.generation](
-                              const auto& shards,
-                              Version version) { return Fetch(generation, shards, version); },
-                 .save =
-                     [path = options.output](const store::Layout& layout,
-                                             const std::vector<std::byte>& bytes) {
-                       return WriteFinalModel(path, layout, bytes);
-                     },
-                 .make_policy =
-                     [&](uint32_t workers) {
-                       return MakeServerPolicy(spec, workers, trace.get(), &driver_metrics);
-                     },
-                 .stragglers = StragglerOptionsFrom(job)},
-                &driver_metrics);
+  Driver driver(
+      {.coordination = coordination,
+       .optimizer = OptimizerOptionsFrom(job),
+       .fetch = [generation = coordination.generation, channel = tls.to_ps](
+                    const auto& shards,
+                    Version version) { return Fetch(channel, generation, shards, version); },
+       .save =
+           [path = options.output](const store::Layout& layout,
+                                   const std::vector<std::byte>& bytes) {
+             return WriteFinalModel(path, layout, bytes);
+           },
+       .make_policy =
+           [&](uint32_t workers) {
+             return MakeServerPolicy(spec, workers, trace.get(), &driver_metrics);
+           }},
+      &driver_metrics);
   ShardMetrics shard_metrics(&metrics);
   ShardHost host(
       [&driver](protocol::ShardMessage message) {
@@ -130,26 +115,31 @@ Status RunCoordinator(const Options& options, const job::TrainingJob& job) {
       },
       &shard_metrics);
 
-  CoordinatorService coordinator_service(driver);
-  ShardService shard_service(host);
-  PACELINE_ASSIGN_OR_RETURN(
-      const std::unique_ptr<GrpcServer> server,
-      GrpcServer::Start(
-          {.address = options.listen, .services = {&coordinator_service, &shard_service}}));
-  PACELINE_ASSIGN_OR_RETURN(const auto endpoint,
-                            telemetry::HttpEndpoint::Start(Endpoint(options, metrics, driver)));
-  PACELINE_RETURN_IF_ERROR(WriteHttpPort(options.http_port_file, endpoint->port()));
+  CoordinatorService coordinator_service(driver, tls.peers);
+  ShardService shard_service(host, tls.peers);
+  PACELINE_ASSIGN_OR_RETURN(const std::unique_ptr<GrpcServer> server,
+                            GrpcServer::Start({.address = options.listen,
+                                               .services = {&coordinator_service, &shard_service},
+                                               .credentials = tls.server}));
+  PACELINE_ASSIGN_OR_RETURN(const std::string address,
+                            AdvertisedAddress(options, server->address()));
+  PACELINE_ASSIGN_OR_RETURN(Endpoints endpoints,
+                            Endpoints::Start(options, job, tls, metrics, driver));
   Log(LogLevel::kInfo, "coordinating",
-      {{"address", server->address()}, {"http_port", endpoint->port()}});
-  (void)driver.ShardConnected({ShardId(0), server->address()}, std::make_shared<OwnShard>(&host));
+      {{"address", address},
+       {"http_port", endpoints.plain->port()},
+       {"tls", tls.server != nullptr}});
+  (void)driver.ShardConnected({ShardId(0), address}, std::make_shared<OwnShard>(&host));
 
   const process::TerminationSignals signals([&driver] { driver.AskToStop("asked to stop", true); });
   std::optional<coordination::Finished> finished;
   while (!finished) finished = driver.WaitFinished(kLookPeriod);
-  const Status summary = WriteSummary(options.summary, ProgressJson(driver.progress(), finished));
+  const Security security{job.spec.security.mtls, tls.server != nullptr};
+  const Status summary =
+      WriteSummary(options.summary, ProgressJson(driver.progress(), security, finished));
   if (!summary.ok()) Log(LogLevel::kWarning, "no summary", {{"reason", Message(summary)}});
-  process::SayLastWord(options.final_state, FinalStateJson(driver.progress(), *finished));
-  endpoint->Stop();
+  process::SayLastWord(options.final_state, FinalStateJson(driver.progress(), security, *finished));
+  endpoints.Stop();
   server->Stop(std::chrono::seconds(2));
   if (!finished->is_success) return Aborted("{}", finished->reason);
   return OkStatus();

@@ -37,8 +37,21 @@ int main(int argc, char** argv) {
   app.add_option("--rank", options.rank, "Index of this shard; 0 is the coordinator too");
   app.add_option("--listen", options.listen, "unix:/path or host:port for workers and shards")
       ->required();
+  app.add_option("--advertise", options.advertise,
+                 "Address under which others reach this process; without it, that of --listen");
   app.add_option("--coordinator", options.coordinator, "Address of rank 0 (ranks above 0)");
-  app.add_option("--http-host", options.http_host, "Host of /metrics, /healthz, /readyz, /v1/job");
+  app.add_option_function<double>(
+         "--connect-timeout-seconds",
+         [&options](double seconds) { options.connect_timeout = paceline::Seconds(seconds); },
+         "How long to wait for rank 0 (default 300)")
+      ->check(CLI::Range(0.001, 86400.0));
+  app.add_option("--tls-folder", options.tls_folder,
+                 "Folder of tls.crt, tls.key and ca.crt; without it, connections are plain");
+  app.add_option("--api-host", options.api_host, "Host of the API over HTTPS (rank 0, with TLS)");
+  app.add_option("--api-port", options.api_port, "Port of the same; 0 takes a free one");
+  app.add_option("--api-port-file", options.api_port_file, "File that gets the port number");
+  app.add_option("--http-host", options.http_host,
+                 "Host of /metrics, /healthz, /readyz and, without TLS, the API");
   app.add_option("--http-port", options.http_port, "Port of the same; 0 takes a free one");
   app.add_option("--http-port-file", options.http_port_file, "File that gets the port number");
   app.add_option("--generation-start", options.generation_start,

@@ -1,8 +1,11 @@
 // Defines Options: what a parameter server process is told on its command line.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string>
+
+#include "lib/base/time.h"
 
 namespace paceline::ps {
 
@@ -10,9 +13,16 @@ struct Options {
   std::string job_file;     // The resolved TrainingJob, JSON.
   uint32_t rank = 0;        // 0 coordinates.
   std::string listen;       // Where workers reach this process: unix:/path or host:port.
+  std::string advertise;    // What others dial; empty: `listen`, with the port that was taken.
   std::string coordinator;  // Where rank 0 listens; unused by rank 0.
+  Duration connect_timeout = std::chrono::seconds(300);  // Until rank 0 answers.
+  std::string tls_folder;  // tls.crt, tls.key and ca.crt of the role; empty: plain text.
   std::string http_host = "127.0.0.1";
   int http_port = 0;
+  // Rank 0, with a TLS folder: where the API is served; otherwise it is on the HTTP port.
+  std::string api_host = "127.0.0.1";
+  int api_port = 0;
+  std::string api_port_file;
   std::string http_port_file;  // Gets the port number that was taken, when ready.
   uint64_t generation_start = 1;
   std::string output;   // Rank 0: the final model's path.

@@ -44,7 +44,7 @@ json WorkerJson(const coordination::WorkerStatus& worker, const WorkerPace& pace
 
 }  // namespace
 
-std::string ProgressJson(const Progress& progress,
+std::string ProgressJson(const Progress& progress, const Security& security,
                          const std::optional<coordination::Finished>& finished) {
   const coordination::Status& status = progress.status;
   json job = {
@@ -66,6 +66,7 @@ std::string ProgressJson(const Progress& progress,
       {"waitingFor", status.waiting_for},
       {"nonFinitePushes", status.nonfinite_pushes},
       {"birthWaitsFor", status.birth_waits_for}};
+  job["security"] = {{"mtls", job::ToWord(security.mtls)}, {"inUse", security.is_in_use}};
   if (status.evaluation) {
     job["evaluation"] = {{"version", status.evaluation->version.value()},
                          {"loss", Number(status.evaluation->loss)},
@@ -92,13 +93,14 @@ std::string ProgressJson(const Progress& progress,
   return job.dump();
 }
 
-std::string FinalStateJson(const Progress& progress, const coordination::Finished& finished) {
+std::string FinalStateJson(const Progress& progress, const Security& security,
+                           const coordination::Finished& finished) {
   Progress brief = progress;
   brief.status.workers.clear();
   brief.epochs.clear();
   coordination::Finished shortened = finished;
   shortened.reason.resize(std::min(shortened.reason.size(), kReasonMax));
-  return ProgressJson(brief, shortened);
+  return ProgressJson(brief, security, shortened);
 }
 
 }  // namespace paceline::ps

@@ -8,9 +8,6 @@
 namespace paceline::worker {
 namespace {
 
-// Longer than a coordinator needs to start, shorter than a user's patience with one that is gone.
-constexpr Duration kConnectTimeout = std::chrono::seconds(60);
-
 class GrpcSession : public Session {
  public:
   explicit GrpcSession(std::unique_ptr<rpc::CoordinatorSession> session)
@@ -27,15 +24,19 @@ class GrpcSession : public Session {
 
 }  // namespace
 
-Connector GrpcConnector(const std::string& address) {
-  return {.connect = [address]() -> StatusOr<std::unique_ptr<Session>> {
-            PACELINE_ASSIGN_OR_RETURN(std::unique_ptr<rpc::CoordinatorSession> session,
-                                      rpc::CoordinatorSession::Connect(address, kConnectTimeout));
+Connector GrpcConnector(const ConnectionOptions& options) {
+  return {.connect = [options]() -> StatusOr<std::unique_ptr<Session>> {
+            PACELINE_ASSIGN_OR_RETURN(
+                std::unique_ptr<rpc::CoordinatorSession> session,
+                rpc::CoordinatorSession::Connect(options.coordinator, options.connect_timeout,
+                                                 options.channel));
             return std::make_unique<GrpcSession>(std::move(session));
           },
           .open_shards =
-              [](const Generation& generation, const std::vector<protocol::ShardAddress>& shards) {
-                return rpc::OpenParameterClient({.generation = generation, .shards = shards});
+              [channel = options.channel](const Generation& generation,
+                                          const std::vector<protocol::ShardAddress>& shards) {
+                return rpc::OpenParameterClient(
+                    {.generation = generation, .shards = shards, .channel = channel});
               }};
 }
 

@@ -3,11 +3,19 @@
 
 #include <string>
 
+#include "lib/base/time.h"
+#include "lib/rpc/channel.h"
 #include "worker/loop/session.h"
 
 namespace paceline::worker {
 
-// Sessions with the coordinator at `address`, and parameter clients with retries.
-Connector GrpcConnector(const std::string& address);
+struct ConnectionOptions {
+  std::string coordinator;                               // Its address.
+  Duration connect_timeout = std::chrono::seconds(300);  // Until it answers.
+  rpc::ChannelOptions channel;                           // To it, and to the shards.
+};
+
+// Sessions with the coordinator, and parameter clients with retries.
+Connector GrpcConnector(const ConnectionOptions& options);
 
 }  // namespace paceline::worker

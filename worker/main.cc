@@ -5,8 +5,10 @@
 #include "lib/process/read_file.h"
 #include "lib/process/termination.h"
 #include "lib/rpc/allocator.h"
+#include "lib/rpc/tls_credentials.h"
 #include "lib/telemetry/clock.h"
 #include "lib/telemetry/log.h"
+#include "lib/tls/role.h"
 #include "worker/connections.h"
 #include "worker/loop/loop.h"
 #include "worker/torch_trainer.h"
@@ -18,7 +20,8 @@ namespace {
 struct Options {
   std::string job_file;
   std::string folder = ".";  // Of the manifest; relative paths in the job start here.
-  std::string coordinator;
+  ConnectionOptions connections;
+  std::string tls_folder;  // tls.crt, tls.key and ca.crt of the role; empty: plain text.
   std::string role = "worker";
   uint32_t index = 0;
   std::string termination_message;
@@ -35,13 +38,21 @@ StatusOr<job::TrainingJob> ReadJob(const std::string& path) {
 
 Status Run(const Options& options) {
   PACELINE_ASSIGN_OR_RETURN(const job::TrainingJob job, ReadJob(options.job_file));
+  ConnectionOptions connections = options.connections;
+  if (!options.tls_folder.empty()) {
+    PACELINE_ASSIGN_OR_RETURN(const rpc::TlsCredentials credentials,
+                              rpc::LoadTlsCredentials({options.tls_folder}));
+    connections.channel = {
+        .credentials = credentials.channel,
+        .peer_name = tls::RoleName(tls::Role::kPs, job.metadata.name, job.metadata.name_space)};
+  }
   PACELINE_ASSIGN_OR_RETURN(const std::unique_ptr<TorchTrainer> trainer,
                             TorchTrainer::Create(TrainingOptionsFrom(job, options.folder)));
   Loop loop(
       {.role = options.role == "evaluator" ? protocol::Role::kEvaluator : protocol::Role::kWorker,
        .worker = WorkerId(options.index),
        .now = telemetry::SteadyNow},
-      GrpcConnector(options.coordinator), trainer.get());
+      GrpcConnector(connections), trainer.get());
   const process::TerminationSignals signals([&loop] { loop.Drain(); });
   PACELINE_ASSIGN_OR_RETURN(const std::string end, loop.Run());
   telemetry::Log(telemetry::LogLevel::kInfo, "leaving", {{"reason", end}});
@@ -58,7 +69,17 @@ int main(int argc, char** argv) {
                "paceline-worker");
   app.add_option("--job", options.job_file, "Resolved TrainingJob, JSON")->required();
   app.add_option("--folder", options.folder, "Where the job's relative paths start");
-  app.add_option("--coordinator", options.coordinator, "Address of the coordinator")->required();
+  app.add_option("--coordinator", options.connections.coordinator, "Address of the coordinator")
+      ->required();
+  app.add_option_function<double>(
+         "--connect-timeout-seconds",
+         [&options](double seconds) {
+           options.connections.connect_timeout = paceline::Seconds(seconds);
+         },
+         "How long to wait for the coordinator (default 300)")
+      ->check(CLI::Range(0.001, 86400.0));
+  app.add_option("--tls-folder", options.tls_folder,
+                 "Folder of tls.crt, tls.key and ca.crt; without it, connections are plain");
   app.add_option("--role", options.role, "worker or evaluator")
       ->check(CLI::IsMember({"worker", "evaluator"}));
   app.add_option("--index", options.index, "The worker's index in its job");

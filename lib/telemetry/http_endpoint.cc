@@ -68,7 +68,8 @@ HttpRoute ReadinessRoute(std::function<Status()> ready) {
 
 struct HttpEndpoint::Listening {
   std::vector<HttpRoute> routes;
-  httplib::Server server;
+  std::optional<HttpsHooks> https;
+  std::unique_ptr<httplib::Server> server;
   std::thread thread;
   int port = 0;
 };
@@ -76,7 +77,18 @@ struct HttpEndpoint::Listening {
 StatusOr<std::unique_ptr<HttpEndpoint>> HttpEndpoint::Start(HttpEndpointOptions options) {
   auto listening = std::make_unique<Listening>();
   listening->routes = std::move(options.routes);
-  httplib::Server& server = listening->server;
+  listening->https = std::move(options.https);
+  if (listening->https) {
+    Status set_up = OkStatus();
+    listening->server = std::make_unique<httplib::SSLServer>([&](SSL_CTX& context) {
+      set_up = listening->https->set_up(&context);
+      return set_up.ok();
+    });
+    PACELINE_RETURN_IF_ERROR(set_up);
+  } else {
+    listening->server = std::make_unique<httplib::Server>();
+  }
+  httplib::Server& server = *listening->server;
   server.new_task_queue = [] { return new httplib::ThreadPool(kAnsweringThreads); };
   server.set_socket_options(SetSocketOptions);
   server.set_payload_max_length(options.body_bytes_max);
@@ -84,9 +96,12 @@ StatusOr<std::unique_ptr<HttpEndpoint>> HttpEndpoint::Start(HttpEndpointOptions 
   server.set_keep_alive_max_count(1);
   server.set_keep_alive_timeout(1);
   server.set_read_timeout(std::chrono::seconds(1));
-  const auto answer = [routes = &listening->routes](const httplib::Request& request,
+  const auto answer = [listening = listening.get()](const httplib::Request& request,
                                                     httplib::Response& response) {
-    const HttpAnswer given = Answer(*routes, ToRequest(request));
+    const Status welcome = listening->https ? listening->https->admit(request.ssl) : OkStatus();
+    const HttpAnswer given = welcome.ok()
+                                 ? Answer(listening->routes, ToRequest(request))
+                                 : HttpAnswer{.status = 403, .body = Message(welcome) + "\n"};
     response.status = given.status;
     response.set_content(given.body, given.content_type);
   };
@@ -116,7 +131,7 @@ int HttpEndpoint::port() const { return listening_->port; }
 
 void HttpEndpoint::Stop() {
   if (!listening_->thread.joinable()) return;
-  listening_->server.stop();
+  listening_->server->stop();
   listening_->thread.join();
 }
 

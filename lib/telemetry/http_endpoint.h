@@ -14,11 +14,15 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "lib/base/status.h"
 #include "lib/telemetry/metrics.h"
+
+struct ssl_ctx_st;  // OpenSSL's SSL_CTX...
+struct ssl_st;      // ...and SSL.
 
 namespace paceline::telemetry {
 
@@ -53,10 +57,18 @@ HttpRoute HealthRoute();
 // "/readyz": 200 where `ready` gives OK, else 503 with its message as the reason.
 HttpRoute ReadinessRoute(std::function<Status()> ready);
 
+// What makes an endpoint an HTTPS one. The hooks are called on the endpoint's threads.
+struct HttpsHooks {
+  std::function<Status(ssl_ctx_st*)> set_up;  // Once, at the start.
+  // Before each request; it is answered 403 with the message of an error.
+  std::function<Status(const ssl_st*)> admit;
+};
+
 struct HttpEndpointOptions {
   std::string host = "127.0.0.1";
   int port = 0;  // 0 takes a free one.
   std::vector<HttpRoute> routes;
+  std::optional<HttpsHooks> https;  // Nothing: plain text.
   size_t body_bytes_max = 1 << 20;  // Longer requests are answered 413.
 };
 
@@ -64,7 +76,7 @@ struct HttpEndpointOptions {
 class HttpEndpoint {
  public:
   // Serves as soon as it returns. Unavailable, naming the address and why, if it cannot listen
-  // there: the port is taken, the address is not of this machine.
+  // there: the port is taken, the address is not of this machine. What `https->set_up` says.
   static StatusOr<std::unique_ptr<HttpEndpoint>> Start(HttpEndpointOptions options);
 
   // Stops as Stop does.

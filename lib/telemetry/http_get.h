@@ -1,18 +1,43 @@
-// Defines HttpGet, one request to one of our own endpoints.
+// Defines HttpSend and HttpGet, one request to one of our own endpoints.
 #pragma once
 
+#include <functional>
+#include <optional>
 #include <string>
 
 #include "lib/base/status.h"
 #include "lib/base/time.h"
 
+struct ssl_ctx_st;  // OpenSSL's SSL_CTX.
+
 namespace paceline::telemetry {
 
-// The body of `http://host:port/path` (`path` may carry a query, encoded). Blocks; connecting and
-// each wait for bytes end after `timeout`. Thread-safe.
+// What makes a request an HTTPS one.
+struct HttpsClientHooks {
+  // Sets up what is shown to the server and how it is verified, its name included.
+  std::function<Status(ssl_ctx_st*)> set_up;
+  std::function<std::string()>
+      why;  // Why TLS failed on the calling thread, forgotten with it; may be empty.
+};
+
+struct HttpCall {
+  std::string host;
+  int port = 0;
+  std::string path;            // May carry a query, encoded.
+  std::string method = "GET";  // Or "PUT" or "POST", which send `body`, JSON.
+  std::string body = "";
+  std::optional<HttpsClientHooks> https = std::nullopt;
+};
+
+// The body of the answer. Blocks; connecting and each wait for bytes end after `timeout`.
+// Thread-safe.
 //
 // Unavailable if nobody answers there or the answer is 5xx, with the answer's text; NotFound for
-// 404; FailedPrecondition for any other answer than 200.
+// 404, PermissionDenied for 403, InvalidArgument for 400; FailedPrecondition for any other answer
+// than 200.
+StatusOr<std::string> HttpSend(const HttpCall& call, Duration timeout);
+
+// GET in plain text.
 StatusOr<std::string> HttpGet(const std::string& host, int port, const std::string& path,
                               Duration timeout);
 

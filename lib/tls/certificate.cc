@@ -7,27 +7,12 @@
 namespace paceline::tls {
 namespace {
 
-using GeneralNames = std::unique_ptr<GENERAL_NAMES, Freed<GENERAL_NAMES_free>>;
-
 std::string ToText(const X509_NAME* name) {
   const Bio bio(BIO_new(BIO_s_mem()));
   X509_NAME_print_ex(bio.get(), name, 0, XN_FLAG_RFC2253);
   char* text = nullptr;
   const long size = BIO_get_mem_data(bio.get(), &text);
   return std::string(text, static_cast<size_t>(size));
-}
-
-std::vector<std::string> DnsNames(const X509* certificate) {
-  std::vector<std::string> found;
-  const GeneralNames names(static_cast<GENERAL_NAMES*>(
-      X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr)));
-  for (int at = 0; names != nullptr && at < sk_GENERAL_NAME_num(names.get()); ++at) {
-    const GENERAL_NAME* const name = sk_GENERAL_NAME_value(names.get(), at);
-    if (name->type != GEN_DNS) continue;
-    found.emplace_back(reinterpret_cast<const char*>(ASN1_STRING_get0_data(name->d.dNSName)),
-                       static_cast<size_t>(ASN1_STRING_length(name->d.dNSName)));
-  }
-  return found;
 }
 
 }  // namespace

@@ -9,6 +9,8 @@
 namespace paceline::tls {
 namespace {
 
+using GeneralNames = std::unique_ptr<GENERAL_NAMES, Freed<GENERAL_NAMES_free>>;
+
 Bio MemoryBio(const std::string& text) {
   return Bio(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
 }
@@ -44,6 +46,19 @@ StatusOr<Key> ParseKey(const std::string& pem) {
   if (key == nullptr)
     return InvalidArgument("{}", Message(OpenSslError("private key cannot be read")));
   return key;
+}
+
+std::vector<std::string> DnsNames(const X509* certificate) {
+  std::vector<std::string> found;
+  const GeneralNames names(static_cast<GENERAL_NAMES*>(
+      X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr)));
+  for (int at = 0; names != nullptr && at < sk_GENERAL_NAME_num(names.get()); ++at) {
+    const GENERAL_NAME* const name = sk_GENERAL_NAME_value(names.get(), at);
+    if (name->type != GEN_DNS) continue;
+    found.emplace_back(reinterpret_cast<const char*>(ASN1_STRING_get0_data(name->d.dNSName)),
+                       static_cast<size_t>(ASN1_STRING_length(name->d.dNSName)));
+  }
+  return found;
 }
 
 CalendarTime ToCalendarTime(const ASN1_TIME* time) {

@@ -39,6 +39,9 @@ StatusOr<std::vector<X509Certificate>> ParseCertificates(const std::string& pem)
 // InvalidArgument if it is no private key.
 StatusOr<Key> ParseKey(const std::string& pem);
 
+// Subject alternative names of kind DNS.
+std::vector<std::string> DnsNames(const X509* certificate);
+
 CalendarTime ToCalendarTime(const ASN1_TIME* time);
 std::string ToText(CalendarTime time);  // "2026-01-31T23:59:59Z".
 

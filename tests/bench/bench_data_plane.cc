@@ -1,6 +1,7 @@
 // Measures push and pull between real processes, beside a raw stream of the same bytes.
 //
-//   bench_data_plane [--json FILE] [--rounds N] [--transport tcp|unix] [--bytes N] [--workers 1|2]
+//   bench_data_plane [--json FILE] [--rounds N] [--transport tcp|tls|unix] [--bytes N] [--workers
+//   1|2]
 //                    [--window 1|4]
 //
 // (JSON=FILE in the environment names the file too.) One shard, one or two workers, each a process
@@ -9,8 +10,10 @@
 // medians.
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <iostream>
 #include <new>
 #include <optional>
@@ -21,6 +24,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "lib/tls/folder.h"
+#include "lib/tls/issue.h"
 #include "tests/bench/data_plane_processes.h"
 #include "tests/bench/raw_stream.h"
 #include "tests/bench/report.h"
@@ -34,7 +39,7 @@ constexpr const char* kRule =
     "receipt (copied into staging, squared norms summed), a pull\nwhen all bytes lie in the "
     "worker's memory. Window: transfers in flight for each worker, each on a connection of its\n"
     "own. Raw: one stream for each worker with the same window, send and recv into one place, one "
-    "byte back. No TLS.";
+    "byte back, plain always. tls: TCP with TLS 1.3 and certificates on\nboth ends.";
 
 constexpr double kBurstSeconds = 0.1;
 constexpr std::array kKinds = {TaskKind::kRaw, TaskKind::kPush, TaskKind::kPull};
@@ -116,6 +121,7 @@ class Bench {
     const bool is_unix = transport == "unix";
     setup.grpc_address = is_unix ? fmt::format("unix:{}/grpc-{}", folder, bytes) : "127.0.0.1:0";
     setup.raw_address = is_unix ? fmt::format("unix:{}/raw-{}", folder, bytes) : "127.0.0.1:0";
+    if (transport == "tls") setup.tls_folder = folder;
     if (::socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, setup.done_descriptor) != 0)
       Fail("no socket pair");
     return setup;
@@ -205,7 +211,7 @@ std::optional<Options> Parse(int argc, char** argv) {
       options.json_path = value;
     } else if (flag == "--rounds" && std::atoi(value.c_str()) > 0) {
       options.rounds = std::atoi(value.c_str());
-    } else if (flag == "--transport" && (value == "tcp" || value == "unix")) {
+    } else if (flag == "--transport" && (value == "tcp" || value == "tls" || value == "unix")) {
       options.transport = value;
     } else if (flag == "--bytes" && std::atoll(value.c_str()) >= 4) {
       options.bytes = static_cast<uint64_t>(std::atoll(value.c_str())) / 4 * 4;
@@ -220,11 +226,25 @@ std::optional<Options> Parse(int argc, char** argv) {
   return options;
 }
 
+// One for both ends: what costs is the same.
+void WriteCertificate(const std::string& folder) {
+  const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+  const tls::Validity today{now - std::chrono::hours(1), now + std::chrono::hours(24)};
+  const auto authority = tls::MakeAuthority("bench", today);
+  if (!authority.ok()) Fail(Message(authority.status()).c_str());
+  const auto issued = tls::IssueCertificate(*authority, {kTlsName}, today);
+  if (!issued.ok()) Fail(Message(issued.status()).c_str());
+  const tls::TlsFolder files{folder};
+  std::ofstream(files.certificate_file()) << issued->certificate;
+  std::ofstream(files.key_file()) << issued->key;
+  std::ofstream(files.authorities_file()) << authority->certificate;
+}
+
 std::vector<Row> MeasureAll(const Options& options, const std::string& folder) {
   std::vector<uint64_t> sizes = {64 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20};
   if (options.bytes) sizes = {*options.bytes};
   std::vector<Row> all;
-  for (const std::string transport : {"tcp", "unix"}) {
+  for (const std::string transport : {"tcp", "tls", "unix"}) {
     if (options.transport.value_or(transport) != transport) continue;
     for (const uint64_t bytes : sizes) {
       Bench bench(bytes, transport, folder);
@@ -247,12 +267,13 @@ std::vector<Row> MeasureAll(const Options& options, const std::string& folder) {
 int Run(int argc, char** argv) {
   const std::optional<Options> options = Parse(argc, argv);
   if (!options) {
-    std::cerr << "usage: bench_data_plane [--json FILE] [--rounds N] [--transport tcp|unix] "
+    std::cerr << "usage: bench_data_plane [--json FILE] [--rounds N] [--transport tcp|tls|unix] "
                  "[--bytes N] [--workers 1|2] [--window 1|4]\n";
     return 2;
   }
   char folder[] = "/tmp/paceline-bench-XXXXXX";
   if (::mkdtemp(folder) == nullptr) Fail("no folder for sockets");
+  WriteCertificate(folder);
   std::cout << kRule << "\nTCP congestion control, raw and gRPC alike: " << CongestionControl()
             << fmt::format(". Rounds: {}.\n\n{:<8}{:>9}{:>9}{:>9}{:>11}{:>10}{:>12}{:>8}\n",
                            options->rounds, "name", "bytes", "workers", "window", "transport",

@@ -82,7 +82,7 @@ void RunControlWorker(const ControlSetup& setup, uint32_t index, Line&) {
   rpc::TuneAllocator();
   BusyTrainer trainer(setup.parameters);
   worker::Loop loop({.worker = WorkerId(index), .now = telemetry::SteadyNow},
-                    worker::GrpcConnector(setup.Address("coordinator")), &trainer);
+                    worker::GrpcConnector({.coordinator = setup.Address("coordinator")}), &trainer);
   FailIfNot(loop.Run().status());
 }
 

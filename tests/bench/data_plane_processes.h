@@ -34,10 +34,14 @@ struct DataPlaneSetup {
   uint64_t bytes = 0;
   std::string grpc_address;  // unix:/path or 127.0.0.1:0
   std::string raw_address;
+  std::string tls_folder;  // Of the one certificate that both ends show; empty: plain text.
   int done_descriptor[2] = {-1,
                             -1};  // [0]: where the shard hears of pushes; [1]: where it is told.
   Dropped* dropped = nullptr;
 };
+
+// The name in that certificate.
+inline constexpr const char* kTlsName = "ps.bench.default";
 
 // --- To and from the shard. It says Serving, gets Begin when the initial values are there, answers
 // Opened, then answers each CpuAsked with CpuUsed.

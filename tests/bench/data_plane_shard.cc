@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 
 #include "lib/rpc/allocator.h"
+#include "lib/rpc/tls_credentials.h"
 #include "ps-server/driver/shard_host.h"
 #include "ps-server/service/grpc_server.h"
 #include "ps-server/service/shard_service.h"
@@ -51,8 +52,10 @@ void RunShardProcess(const DataPlaneSetup& setup, Line& line) {
                                  .slots_per_worker = kSlotsPerLane});
   while (!is_configured) std::this_thread::yield();
   ps::ShardService service(host);
-  const auto server =
-      ps::GrpcServer::Start({.address = setup.grpc_address, .services = {&service}});
+  rpc::TlsCredentials credentials;
+  if (!setup.tls_folder.empty()) credentials = *rpc::LoadTlsCredentials({setup.tls_folder});
+  const auto server = ps::GrpcServer::Start(
+      {.address = setup.grpc_address, .services = {&service}, .credentials = credentials.server});
   if (!server.ok()) Fail("shard cannot listen");
   const RawServer raw(setup.raw_address, setup.bytes);
   Serving serving{};

@@ -6,6 +6,7 @@
 
 #include "lib/rpc/allocator.h"
 #include "lib/rpc/grpc_parameter_client.h"
+#include "lib/rpc/tls_credentials.h"
 #include "tests/bench/data_plane_processes.h"
 #include "tests/bench/raw_stream.h"
 
@@ -28,14 +29,22 @@ T OrFail(StatusOr<T> result) {
   return *std::move(result);
 }
 
+rpc::ChannelOptions Channel(const DataPlaneSetup& setup) {
+  if (setup.tls_folder.empty()) return {};
+  return {.credentials = OrFail(rpc::LoadTlsCredentials({setup.tls_folder})).channel,
+          .peer_name = kTlsName};
+}
+
 class Lane {
  public:
   Lane(const DataPlaneSetup& setup, uint32_t index, const std::string& address)
       : setup_(setup),
         index_(index),
         into_(setup.bytes),
-        client_(OrFail(rpc::OpenParameterClient(
-            {.generation = {1, 1}, .shards = {{ShardId(0), address, {0, setup.bytes}}}}))) {}
+        client_(
+            OrFail(rpc::OpenParameterClient({.generation = {1, 1},
+                                             .shards = {{ShardId(0), address, {0, setup.bytes}}},
+                                             .channel = Channel(setup)}))) {}
 
   void Fill(const std::shared_ptr<const Payload>& payload) {
     const Status status = client_->Fill(WorkerId(index_), Incarnation(1), *payload, payload);

@@ -282,6 +282,13 @@ void ExpectEverySampleOnce(const nlohmann::json& state, uint64_t epochs) {
   EXPECT_EQ(SamplesOf(state), epochs * samples.get<uint64_t>());
 }
 
+pid_t SpawnProgram(const std::vector<std::string>& arguments, const std::string& out,
+                   const std::string& err) {
+  std::vector<std::string> all = arguments;
+  all[0] = Binary(all[0]);
+  return Spawn(all, out, err);
+}
+
 int RunCommand(const std::string& shell_line) {
   const int status = std::system(("(" + shell_line + ") >/dev/null 2>&1").c_str());
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
@@ -289,9 +296,7 @@ int RunCommand(const std::string& shell_line) {
 
 Ended RunProgram(const std::vector<std::string>& arguments, double timeout_seconds) {
   const TestFolder folder;
-  std::vector<std::string> all = arguments;
-  all[0] = Binary(all[0]);
-  const pid_t pid = Spawn(all, folder.path() + "/out", folder.path() + "/err");
+  const pid_t pid = SpawnProgram(arguments, folder.path() + "/out", folder.path() + "/err");
   Ended ended{.code = WaitExit(pid, timeout_seconds)};
   ended.out = ReadText(folder.path() + "/out");
   ended.err = ReadText(folder.path() + "/err");

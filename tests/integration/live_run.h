@@ -90,6 +90,10 @@ uint64_t SamplesOf(const nlohmann::json& state);
 // committed exactly once.
 void ExpectEverySampleOnce(const nlohmann::json& state, uint64_t epochs);
 
+// Starts one of our programs, by name, with its output in these files.
+pid_t SpawnProgram(const std::vector<std::string>& arguments, const std::string& out,
+                   const std::string& err);
+
 int RunCommand(const std::string& shell_line);  // Its exit code; its output is thrown away.
 
 // Any of our programs by name: exit code and output.

@@ -1,4 +1,4 @@
-// Tells whoever started a process which port its HTTP endpoint took.
+// Tells whoever started a process which port an HTTP endpoint of it took.
 #pragma once
 
 #include <string>
@@ -8,6 +8,6 @@
 namespace paceline::ps {
 
 // Writes `port` to `path`, whole or not at all; an empty path asks for nothing.
-Status WriteHttpPort(const std::string& path, int port);
+Status WritePort(const std::string& path, int port);
 
 }  // namespace paceline::ps

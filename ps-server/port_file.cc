@@ -1,11 +1,11 @@
-#include "ps-server/http_port_file.h"
+#include "ps-server/port_file.h"
 
 #include <filesystem>
 #include <fstream>
 
 namespace paceline::ps {
 
-Status WriteHttpPort(const std::string& path, int port) {
+Status WritePort(const std::string& path, int port) {
   if (path.empty()) return OkStatus();
   const std::string partial = path + ".partial";
   {

@@ -1,0 +1,114 @@
+// Whole jobs over TCP with certificates, as in pods.
+#include <csignal>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "lib/telemetry/http_get.h"
+#include "tests/integration/tcp_job.h"
+
+namespace paceline::integration {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using Json = nlohmann::json;
+
+TEST(TcpTest, JobTrainsWithCertificatesWhateverStartsFirst) {
+  const TestFolder folder;
+  TcpJob job(folder, {.manifest = DigitsManifest(),
+                      .overrides = {"spec.parameterServer.shards=2", "spec.workers.replicas=2"}});
+  // In the order that suits them least: all wait for the coordinator.
+  job.StartEvaluator();
+  job.StartWorker(0);
+  job.StartWorker(1);
+  job.StartPs(1);
+  ASSERT_TRUE(job.WaitForLog("worker-0", "waiting for a peer"));
+  job.StartPs(0);
+  const Json open = job.WaitFor([](const Json& now) { return now["step"] >= 1; });
+  ASSERT_FALSE(open.is_null()) << job.LogOf("ps-0");
+  EXPECT_EQ(open["security"], (Json{{"mtls", "Enabled"}, {"inUse", true}}));
+  // Probes and Prometheus need no certificate; the API is not there without one.
+  const auto plain = [&](const std::string& path) {
+    return telemetry::HttpGet("127.0.0.1", job.plain_port(), path, std::chrono::seconds(5));
+  };
+  EXPECT_TRUE(plain("/healthz").ok());
+  EXPECT_TRUE(plain("/readyz").ok());
+  EXPECT_THAT(plain("/metrics").value_or(""), HasSubstr("paceline_"));
+  EXPECT_EQ(plain("/v1/job").status().code(), StatusCode::kNotFound);
+
+  for (const char* const process : {"ps-0", "ps-1", "worker-0", "worker-1", "evaluator"})
+    EXPECT_EQ(job.WaitExit(process), 0) << process << ": " << job.LogOf(process);
+  ExpectEverySampleOnce(Json::parse(ReadText(job.summary_path())), 2);
+  EXPECT_FALSE(ReadText(job.model_path()).empty());
+}
+
+TEST(TcpTest, StrangersStayOutAndTheJobGoesOn) {
+  const TestFolder folder;
+  TcpJob job(folder, {.manifest = DigitsManifest(), .overrides = {"spec.workers.replicas=1"}});
+  const auto authority = tls::testing::Authority("stranger", tls::testing::kNow);
+  const tls::testing::IssuedFolder stranger(authority, "worker.t.default");
+  job.StartPs(0);
+  ASSERT_TRUE(job.WaitForLog("ps-0", "coordinating"));
+  const std::vector<std::string> brief = {"--connect-timeout-seconds", "1"};
+  // Another authority.
+  job.StartWorker(1, {"--tls-folder", stranger.path(), brief[0], brief[1]});
+  // Another role; it gets as far as being told so.
+  job.StartWorker(2, {"--tls-folder", job.tls(tls::Role::kOperator).path(), brief[0], brief[1]});
+  EXPECT_EQ(job.WaitExit("worker-1"), 1);
+  EXPECT_THAT(job.LogOf("worker-1"), HasSubstr("certificate verify failed"));
+  EXPECT_EQ(job.WaitExit("worker-2"), 2);
+  EXPECT_THAT(job.LogOf("worker-2"),
+              HasSubstr("certificate names another role: got operator.t.default, want "
+                        "worker.t.default or evaluator.t.default"));
+  EXPECT_THAT(job.LogOf("ps-0"), HasSubstr("peer refused"));
+  job.StartWorker(0);
+  job.StartEvaluator();
+  EXPECT_EQ(job.WaitExit("ps-0"), 0) << job.LogOf("ps-0");
+}
+
+TEST(TcpTest, CertificateOfAnotherRoleIsSaidAtTheStart) {
+  const TestFolder folder;
+  TcpJob job(folder, {.manifest = DigitsManifest()});
+  job.StartPs(0, {"--tls-folder", job.tls(tls::Role::kWorker).path()});
+  EXPECT_EQ(job.WaitExit("ps-0"), 1);
+  EXPECT_THAT(job.LogOf("ps-0"),
+              HasSubstr("/tls.crt is of another role or job: names worker.t.default, want "
+                        "ps.t.default"));
+}
+
+TEST(TcpTest, PlainTextWorksWhereNoFolderIsGiven) {
+  const TestFolder folder;
+  TcpJob job(folder, {.manifest = DigitsManifest(),
+                      .overrides = {"spec.workers.replicas=1", "spec.security.mtls=Disabled"},
+                      .has_tls = false});
+  job.StartPs(0);
+  job.StartWorker(0);
+  job.StartEvaluator();
+  const Json open = job.WaitFor([](const Json& now) { return now["step"] >= 1; });
+  ASSERT_FALSE(open.is_null()) << job.LogOf("ps-0");
+  EXPECT_EQ(open["security"], (Json{{"mtls", "Disabled"}, {"inUse", false}}));
+  EXPECT_EQ(job.WaitExit("ps-0"), 0) << job.LogOf("ps-0");
+  EXPECT_EQ(job.WaitExit("worker-0"), 0) << job.LogOf("worker-0");
+}
+
+TEST(TcpTest, AddressThatNobodyCanDialIsRefused) {
+  const TestFolder folder;
+  TcpJob job(folder, {.manifest = DigitsManifest(), .has_tls = false});
+  job.StartPs(0, {"--advertise", ""});
+  EXPECT_EQ(job.WaitExit("ps-0"), 2);
+  EXPECT_THAT(job.LogOf("ps-0"), HasSubstr("--advertise has to say what can"));
+}
+
+TEST(TcpTest, NameThatNeverResolvesIsGivenUpInTime) {
+  const TestFolder folder;
+  TcpJob job(folder, {.manifest = DigitsManifest(), .has_tls = false});
+  job.StartWorker(
+      0, {"--coordinator", "t-ps-0.t.default.svc.invalid:7600", "--connect-timeout-seconds", "2"});
+  EXPECT_EQ(job.WaitExit("worker-0"), 1);
+  EXPECT_THAT(job.LogOf("worker-0"), HasSubstr("coordinator cannot be reached: cannot reach "
+                                               "t-ps-0.t.default.svc.invalid:7600 within 2.0 s: "));
+}
+
+}  // namespace
+}  // namespace paceline::integration
