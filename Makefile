@@ -79,9 +79,10 @@ test-tsan: setup ## The same with the thread sanitizer, for the targets without 
 	@cmake --build build/tsan -j $(JOBS) >&2
 	@ctest --test-dir build/tsan --output-on-failure -j $(TEST_JOBS)
 
-crd: $(BUILD)/build.ninja ## Rewrite deploy/crd and docs/trainingjob.md from the fields of lib/job
+crd: $(BUILD)/build.ninja ## Rewrite deploy/crd, the chart's copy and docs/trainingjob.md from the fields of lib/job
 	@cmake --build $(BUILD) -j $(JOBS) --target job_test >&2
 	@PACELINE_REWRITE=1 $(BUILD)/tests/job_test --gtest_brief=1 --gtest_filter='Crd.File*:Docs.*'
+	@cp deploy/crd/trainingjobs.yaml charts/paceline/files/
 	@$(MAKE) --no-print-directory chart
 
 clean: ## Remove what was built (the caches of setup and ccache stay)

@@ -9,18 +9,15 @@
 #include "lib/process/read_file.h"
 
 namespace paceline::commands {
-namespace {
 
-StatusOr<std::string> ReadText(const std::string& path) {
+StatusOr<std::string> ReadManifestText(const std::string& path) {
   if (path != "-") return process::ReadFile(path);
   return std::string(std::istreambuf_iterator<char>(std::cin), {});
 }
 
-}  // namespace
-
 std::optional<job::TrainingJob> ReadManifest(const std::string& path,
                                              const std::vector<std::string>& overrides) {
-  const StatusOr<std::string> text = ReadText(path);
+  const StatusOr<std::string> text = ReadManifestText(path);
   if (!text.ok()) {
     fmt::print(stderr, "paceline: {}\n", Message(text.status()));
     return std::nullopt;

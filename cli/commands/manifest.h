@@ -5,12 +5,16 @@
 #include <string>
 #include <vector>
 
+#include "lib/base/status.h"
 #include "lib/job/field_error.h"
 #include "lib/job/training_job.h"
 
 namespace paceline::commands {
 
-// `path` may be "-" for standard input. Nothing if the manifest is no good; then every error has
+// `path` may be "-" for standard input.
+StatusOr<std::string> ReadManifestText(const std::string& path);
+
+// Nothing if the manifest is no good; then every error has
 // been printed.
 std::optional<job::TrainingJob> ReadManifest(const std::string& path,
                                              const std::vector<std::string>& overrides);

@@ -1,0 +1,116 @@
+// What may change of a job that exists, and what may not.
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "lib/kube/core/api_error.h"
+#include "tests/crd/world.h"
+
+namespace paceline::crd_test {
+namespace {
+
+using ::testing::HasSubstr;
+
+// A job of that name that is stored.
+kube::ObjectKey Stored(World& world, const std::string& name) {
+  const StatusOr<Json> made = world.client().Call(kube::Create(TrainingJobs(), SmallJob(name)));
+  EXPECT_TRUE(made.ok()) << made.status();
+  return {"default", name};
+}
+
+StatusOr<Json> Patch(World& world, const kube::ObjectKey& key, const std::string& spec) {
+  return world.client().Call(
+      kube::MergePatch(TrainingJobs(), key, {{"spec", Json::parse(spec)}}, {.dry_run = true}));
+}
+
+TEST(Changes, OfModelDataAndTrainingAreRefused) {
+  PACELINE_CRD_WORLD(world);
+  const kube::ObjectKey key = Stored(world, "fixed");
+  const struct {
+    const char* patch;
+    const char* field;
+  } cases[] = {
+      {R"({"model": {"torchScript": "other.pt"}})", "spec.model"},
+      {R"({"data": {"train": "other.safetensors"}})", "spec.data"},
+      {R"({"data": {"eval": "test.safetensors"}})", "spec.data"},
+      {R"({"training": {"globalBatchSize": 128}})", "spec.training"},
+      {R"({"training": {"optimizer": {"sgd": {"momentum": 0.9}}}})", "spec.training"},
+      {R"({"training": {"stop": {"maxEpochs": 16}}})", "spec.training"},
+      {R"({"parameterServer": {"shards": 2}})", "spec.parameterServer.shards"},
+      {R"({"security": {"mtls": "Disabled"}})", "spec.security.mtls"},
+      {R"({"runPolicy": {"managedBy": "kueue.x-k8s.io/multikueue"}})", "spec.runPolicy.managedBy"},
+  };
+  for (const auto& c : cases) {
+    const StatusOr<Json> changed = Patch(world, key, c.patch);
+    ASSERT_TRUE(kube::IsInvalid(changed.status())) << c.patch << changed.status();
+    EXPECT_THAT(Message(changed.status()), HasSubstr(c.field));
+    EXPECT_THAT(Message(changed.status()), HasSubstr("cannot change once the job exists"));
+  }
+}
+
+TEST(Changes, OfAllElseArePossibleWithinBounds) {
+  PACELINE_CRD_WORLD(world);
+  const kube::ObjectKey key = Stored(world, "free");
+  for (const char* patch : {
+           R"({"sync": {"scheme": "SSP", "ssp": {"staleness": 5}}})",
+           R"({"sync": {"scheme": "BackupWorkers", "backupWorkers": {"count": 3}}})",
+           R"({"workers": {"replicas": 8}})",
+           R"({"workers": {"replicas": 64, "maxReplicas": 64}})",
+           R"({"workers": {"maxReplicas": null, "replicas": 16}})",
+           R"({"workers": {"template": {"spec": {"nodeSelector": {"pool": "spot"}}}}})",
+           R"({"runPolicy": {"suspend": true, "backoffLimit": 0}})",
+           R"({"output": {"volume": {"nfs": {"server": "files", "path": "/out"}}}})",
+           R"({"training": {"globalBatchSize": 64}})",
+       }) {
+    const StatusOr<Json> changed = Patch(world, key, patch);
+    EXPECT_TRUE(changed.ok()) << patch << changed.status();
+  }
+  const struct {
+    const char* patch;
+    const char* message;
+  } cases[] = {
+      {R"({"workers": {"replicas": 9}})", "maxReplicas must be at least replicas"},
+      {R"({"workers": {"minReplicas": 5}})", "minReplicas must be at most replicas"},
+      {R"({"workers": {"replicas": 65, "maxReplicas": 65}})",
+       "training.globalBatchSize must be at least workers.replicas"},
+      {R"({"workers": {"replicas": 0}})", "should be greater than or equal to 1"},
+      {R"({"sync": {"scheme": "BackupWorkers", "backupWorkers": {"count": 4}}})",
+       "sync.backupWorkers.count must be less than workers.replicas"},
+      {R"({"sync": {"scheme": "Fastest"}})", "Unsupported value: \"Fastest\""},
+      {R"({"evaluator": {}})", "evaluator needs data.eval"},
+      {R"({"output": {"volume": {"nfs": {}, "emptyDir": {}}}})", "must have at most 1 item"},
+      {R"({"workers": {"template": {"spec": {"restartPolicy": "Always"}}}})",
+       "restartPolicy must be absent"},
+  };
+  for (const auto& c : cases) {
+    const StatusOr<Json> changed = Patch(world, key, c.patch);
+    ASSERT_TRUE(kube::IsInvalid(changed.status())) << c.patch << changed.status();
+    EXPECT_THAT(Message(changed.status()), HasSubstr(c.message));
+  }
+}
+
+TEST(Changes, OfScaleReachTheWorkers) {
+  PACELINE_CRD_WORLD(world);
+  const kube::ObjectKey key = Stored(world, "scaled");
+  Json job = *world.client().Call(kube::Get(TrainingJobs(), key));
+  job["status"] = {{"replicas", 3}, {"selector", "paceline.dev/job=scaled"}};
+  ASSERT_TRUE(
+      world.client().Call(kube::Update(TrainingJobs(), job, {.subresource = "status"})).ok());
+  const auto scale = [&](int64_t replicas) {
+    return world.client().Call(kube::MergePatch(
+        TrainingJobs(), key, {{"spec", {{"replicas", replicas}}}}, {.subresource = "scale"}));
+  };
+  const StatusOr<Json> scaled = scale(6);
+  ASSERT_TRUE(scaled.ok()) << scaled.status();
+  EXPECT_EQ(kube::IntegerAt(*scaled, "/status/replicas"), 3);
+  EXPECT_EQ(kube::StringAt(*scaled, "/status/selector"), "paceline.dev/job=scaled");
+  const Json now = *world.client().Call(kube::Get(TrainingJobs(), key));
+  EXPECT_EQ(kube::IntegerAt(now, "/spec/workers/replicas"), 6);
+  const StatusOr<Json> beyond = scale(9);
+  ASSERT_FALSE(beyond.ok());
+  EXPECT_THAT(Message(beyond.status()), HasSubstr("maxReplicas must be at least replicas"));
+}
+
+}  // namespace
+}  // namespace paceline::crd_test
