@@ -247,6 +247,7 @@ ApiServer::~ApiServer() = default;
 const std::string& ApiServer::folder() const { return parts_->folder; }
 const std::string& ApiServer::kubeconfig() const { return parts_->kubeconfig; }
 const std::string& ApiServer::url() const { return parts_->url; }
+int ApiServer::port() const { return parts_->port; }
 const std::string& ApiServer::ca_file() const { return parts_->ca_file; }
 const std::string& ApiServer::audit_log() const { return parts_->audit_log; }
 const std::string& ApiServer::service_account_issuer() const { return parts_->issuer; }

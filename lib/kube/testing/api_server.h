@@ -53,6 +53,7 @@ class ApiServer {
   const std::string& folder() const;      // Temporary, with certificates, logs, data.
   const std::string& kubeconfig() const;  // Of a user in system:masters.
   const std::string& url() const;         // "https://127.0.0.1:PORT"
+  int port() const;
   const std::string& ca_file() const;
   const std::string& audit_log() const;  // JSON lines, Metadata level, flushed at once.
   const std::string& service_account_issuer() const;
