@@ -18,11 +18,11 @@ ONLY ?= lib ps-server worker cli tests
 SOURCES = git ls-files --cached --others --exclude-standard -- \
             $(foreach folder,$(ONLY),'$(folder)/*.h' '$(folder)/*.cc')
 
-.PHONY: help setup run test kubernetes build bench-data-plane bench-store bench-control images chart lint format verify crd \
+.PHONY: help setup run test kubernetes build bench-data-plane bench-store bench-control images e2e chart lint format verify crd \
         test-asan test-tsan clean
 
 help: ## Show this menu
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' Makefile
 
 run: $(BUILD)/build.ninja ## Train the sample job on this machine (ARGS='--set spec.sync.scheme=SSP -o json' is handed on)
 	@cmake --build $(BUILD) -j $(JOBS) --target paceline paceline-ps paceline-worker >&2
@@ -50,6 +50,9 @@ images: $(BUILD)/build.ninja ## Build the container images operator, ps and work
 	@tools/setup --cluster >&2
 	@cmake --build $(BUILD) -j $(JOBS) --target paceline-operator paceline-ps paceline-worker >&2
 	@tools/images build $(IMAGES)
+
+e2e: images ## Run the suite on a three-node kind cluster, or on the one of KUBECONFIG (ARGS='-k digits' is handed on)
+	@tests/e2e/run $(ARGS)
 
 chart: ## Copy what the chart ships from deploy/ (a test compares)
 	@cp deploy/crd/trainingjobs.yaml deploy/prometheus/rules.yaml charts/paceline/files/

@@ -1,0 +1,66 @@
+"""What each test gets: a cluster with Paceline on it, a namespace of its own, and a dump of it if it fails."""
+import os
+import re
+import secrets
+
+import pytest
+
+import install
+from diagnosis import dump
+from job import Job
+from kubectl import Namespace, kubectl
+from nodes import SharedClaim
+
+
+@pytest.fixture(scope="session")
+def operator():
+    """Paceline, installed for the session."""
+    try:
+        install.install()
+    except AssertionError as trouble:
+        logs = os.path.join(os.environ.get("PACELINE_E2E_LOGS", "build/e2e"), "install")
+        pytest.exit(f"{trouble}\n{dump(Namespace(install.NAMESPACE), logs)}", returncode=1)
+    yield
+    install.uninstall()
+
+
+@pytest.hookimpl(tryfirst=True, hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    # The dump has to be taken while the test's namespace is there: before its fixtures are torn down.
+    report = (yield).get_result()
+    namespace = item.funcargs.get("namespace") if report.failed and report.when != "teardown" else None
+    if namespace is not None:
+        folder = os.path.join(os.environ.get("PACELINE_E2E_LOGS", "build/e2e"), item.name)
+        report.sections.append(("what the cluster says", dump(namespace, folder)))
+
+
+@pytest.fixture
+def namespace(request):
+    """Named after the test, gone after it."""
+    name = re.sub(r"[^a-z0-9]+", "-", request.node.name.lower()).strip("-")[:40].strip("-")
+    namespace = Namespace(f"{name}-{secrets.token_hex(2)}")
+    kubectl("create", "namespace", namespace.name)
+    yield namespace
+    kubectl("delete", "namespace", namespace.name, "--wait=false")
+
+
+@pytest.fixture
+def start_job(namespace, operator):
+    """start_job(manifest) applies it and returns the Job."""
+    def start(manifest):
+        namespace.apply(manifest)
+        return Job(namespace, manifest["metadata"]["name"])
+    return start
+
+
+@pytest.fixture
+def shared_claim(namespace):
+    """shared_claim("out") makes a ReadWriteMany claim whose folder this machine sees."""
+    claims = []
+
+    def make(name):
+        claims.append(SharedClaim(namespace, name))
+        return claims[-1]
+    yield make
+    for claim in claims:
+        claim.remove()

@@ -1,0 +1,19 @@
+"""The sample job: from kubectl apply to a trained model."""
+from job import SAMPLE, digits
+
+TRAINING_SECONDS = 300
+
+
+def test_sample_trains_unchanged(start_job):
+    job = start_job(SAMPLE)
+    job.wait_for("Created", 30)
+    job.wait_for("Running", 120)
+    job.wait_for("Succeeded", TRAINING_SECONDS)
+    assert job.status()["progress"]["metric"] >= 0.97
+
+
+def test_model_lands_on_the_claim(start_job, shared_claim):
+    claim = shared_claim("out")
+    job = start_job(digits(output={"volume": claim.source()}))
+    job.wait_for("Succeeded", TRAINING_SECONDS)
+    assert (claim.folder / "model.safetensors").stat().st_size > 21_610 * 4

@@ -1,0 +1,89 @@
+"""A TrainingJob in a namespace: its manifest, its conditions, its pods."""
+import copy
+from pathlib import Path
+
+import yaml
+
+from kubectl import wait_until
+
+ROOT = Path(__file__).resolve().parents[2]
+SAMPLE = yaml.safe_load((ROOT / "deploy/samples/digits.yaml").read_text())
+
+
+def merged(into, changes):
+    """`into` with `changes` over it, member by member; None removes."""
+    result = copy.deepcopy(into)
+    for name, value in changes.items():
+        if value is None:
+            result.pop(name, None)
+        elif isinstance(value, dict) and isinstance(result.get(name), dict):
+            result[name] = merged(result[name], value)
+        else:
+            result[name] = copy.deepcopy(value)
+    return result
+
+
+def digits(name="digits", **spec):
+    """The sample job under that name, with changes of its spec: digits(workers={"replicas": 2})."""
+    manifest = merged(SAMPLE, {"spec": spec})
+    manifest["metadata"]["name"] = name
+    return manifest
+
+
+class Job:
+    def __init__(self, namespace, name):
+        self.namespace = namespace
+        self.name = name
+
+    def get(self):
+        return self.namespace.get("trainingjob", self.name)
+
+    def status(self):
+        return (self.get() or {}).get("status", {})
+
+    def condition(self, kind):
+        """The condition of that type; {} if there is none yet."""
+        return next((c for c in self.status().get("conditions", []) if c["type"] == kind), {})
+
+    def patch(self, **spec):
+        self.namespace.patch("trainingjob", self.name, {"spec": spec})
+
+    def pods(self, role=None):
+        """By name; of the role ps, worker or evaluator, or all."""
+        selector = f"paceline.dev/job={self.name}" + (f",paceline.dev/role={role}" if role else "")
+        return {pod["metadata"]["name"]: pod for pod in self.namespace.list("pods", selector)}
+
+    def container_ids(self, role=None):
+        """By pod: who restarts changes his."""
+        return {name: [c.get("containerID", "") for c in pod["status"].get("containerStatuses", [])]
+                for name, pod in self.pods(role).items()}
+
+    def wait_for(self, kind, deadline_seconds, status="True"):
+        """Waits until the condition has that status; returns it. Ends at once, with the reason, if the job has failed and that
+        is not what is waited for."""
+        def has_come():
+            condition = self.condition(kind)
+            if condition.get("status") == status:
+                return condition
+            failed = self.condition("Failed")
+            if kind != "Failed" and failed.get("status") == "True":
+                raise AssertionError(f"{self.name} failed: {failed.get('reason')}: {failed.get('message')}")
+            return None
+        return wait_until(f"{self.name}: condition {kind} = {status}", has_come, deadline_seconds, self.describe)
+
+    def wait_for_step(self, step, deadline_seconds):
+        """Waits until the status shows that step or a later one; returns the progress."""
+        def has_come():
+            progress = self.status().get("progress", {})
+            return progress if progress.get("step", 0) >= step else None
+        return wait_until(f"{self.name}: step {step}", has_come, deadline_seconds, self.describe)
+
+    def wait_for_pods(self, role, count, deadline_seconds, phase="Running"):
+        def are_there():
+            found = {name: pod for name, pod in self.pods(role).items() if pod["status"].get("phase") == phase
+                     and "deletionTimestamp" not in pod["metadata"]}
+            return found if len(found) == count else None
+        return wait_until(f"{self.name}: {count} pods of role {role} {phase}", are_there, deadline_seconds, self.describe)
+
+    def describe(self):
+        return self.namespace.kubectl("describe", "trainingjob", self.name, check=False)
