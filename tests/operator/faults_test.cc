@@ -1,0 +1,194 @@
+// What may go wrong around the operator: it is killed, the API server is, watches are cut, somebody
+// else writes at the same time. No pod is ever made twice.
+
+#include <atomic>
+#include <fstream>
+#include <set>
+#include <thread>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include "lib/kube/core/api_error.h"
+#include "lib/kube/core/json.h"
+#include "lib/kube/core/metadata.h"
+#include "operator/controller/resources.h"
+#include "tests/operator/job.h"
+
+namespace paceline::operator_test {
+namespace {
+
+class FaultsTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    world_ = World::Get();
+    if (world_ == nullptr) GTEST_SKIP() << "no kube-apiserver and etcd";
+  }
+
+  std::unique_ptr<OperatorProcess> Operator(std::vector<std::string> arguments = {
+                                                "--leader-elect=false"}) {
+    return std::make_unique<OperatorProcess>(*world_, arguments);
+  }
+
+  // One line for each request that the operator has made since `from` and that changes something.
+  std::vector<std::string> WritesSince(size_t from) const {
+    std::ifstream log(world_->server().audit_log());
+    std::vector<std::string> writes;
+    std::string line;
+    for (size_t number = 0; std::getline(log, line); ++number) {
+      if (number < from) continue;
+      const Json entry = Json::parse(line, nullptr, false);
+      if (!entry.is_object() || entry["stage"] != "ResponseComplete") continue;
+      if (kube::StringAt(entry, "/user/username").find("paceline-operator") == std::string::npos)
+        continue;
+      const std::string verb = entry["verb"];
+      if (verb == "get" || verb == "list" || verb == "watch") continue;
+      writes.push_back(fmt::format("{} {}", verb, kube::StringAt(entry, "/requestURI")));
+    }
+    return writes;
+  }
+
+  size_t AuditLines() const {
+    std::ifstream log(world_->server().audit_log());
+    size_t lines = 0;
+    for (std::string line; std::getline(log, line);) ++lines;
+    return lines;
+  }
+
+  World* world_ = nullptr;
+};
+
+TEST_F(FaultsTest, AtRestNothingIsWrittenButTheLease) {
+  // A minute, because what is written too often may be written every ten seconds.
+  const auto the_operator = Operator({"--leader-elect=true"});
+  Job job(*world_, "digits");
+  ASSERT_TRUE(job.WaitForPods(job.AllPodNames()));
+  job.RunAll();
+  ASSERT_TRUE(job.WaitForCondition("ResourcesReady"));
+  Job over(*world_, "over");
+  ASSERT_TRUE(over.WaitForPods(over.AllPodNames()));
+  over.RunAll();
+  over.End("over-ps-0", 2, "no such file");
+  ASSERT_TRUE(over.WaitForCondition("Failed"));
+  ASSERT_TRUE(over.WaitForPods({"over-ps-0"}));
+  ASSERT_TRUE(Eventually([&] {
+    // Quiet for five seconds: what was still under way has been written.
+    const size_t from = AuditLines();
+    std::this_thread::sleep_for(std::chrono::seconds(5));
+    for (const std::string& write : WritesSince(from)) {
+      if (write.find("/leases/") == std::string::npos) return false;
+    }
+    return true;
+  }));
+  const size_t from = AuditLines();
+  std::this_thread::sleep_for(std::chrono::seconds(60));
+  int leases = 0;
+  for (const std::string& write : WritesSince(from)) {
+    if (write.find("/leases/") != std::string::npos)
+      ++leases;
+    else
+      ADD_FAILURE() << write;
+  }
+  EXPECT_GT(leases, 5);  // So that a log without the operator in it proves nothing.
+}
+
+TEST_F(FaultsTest, AKilledOperatorsPlaceIsTakenAndNoPodIsMadeTwice) {
+  auto first = Operator({"--leader-elect=true", "--identity=first"});
+  ASSERT_TRUE(first->WaitForText("\"leading\""));
+  auto second = Operator({"--leader-elect=true", "--identity=second"});
+  Job job(*world_, "digits");
+  ASSERT_TRUE(job.WaitForPods(job.AllPodNames()));
+  job.RunAll();
+  const auto before = job.Pods();
+  first->Signal(SIGKILL);
+  ASSERT_TRUE(first->WaitForEnd(10).has_value());
+  job.End("digits-worker-1", 137, "", "Error");
+  ASSERT_TRUE(second->WaitForText("\"leading\"", 60));
+  ASSERT_TRUE(Eventually([&] {
+    const auto pods = job.Pods();
+    return pods.contains("digits-worker-1") &&
+           kube::Uid(pods.at("digits-worker-1")) != kube::Uid(before.at("digits-worker-1"));
+  })) << job.Describe();
+  for (const auto& [name, pod] : job.Pods()) {
+    if (name != "digits-worker-1") EXPECT_EQ(kube::Uid(pod), kube::Uid(before.at(name))) << name;
+  }
+}
+
+TEST_F(FaultsTest, AnOperatorThatEndsGivesTheLeadBack) {
+  auto first = Operator({"--leader-elect=true", "--identity=first"});
+  ASSERT_TRUE(first->WaitForText("\"leading\""));
+  auto second = Operator({"--leader-elect=true", "--identity=second"});
+  ASSERT_TRUE(second->WaitForText("leader seen"));
+  first->Signal(SIGTERM);
+  EXPECT_EQ(first->WaitForEnd(20), 0);
+  EXPECT_TRUE(second->WaitForText("\"leading\"", 10));  // Long before the lease runs out.
+}
+
+TEST_F(FaultsTest, TwoOperatorsThatDoNotKnowOfEachOtherDoNoHarm) {
+  const auto first = Operator(), second = Operator();
+  std::vector<std::unique_ptr<Job>> jobs;
+  for (int i = 0; i < 5; ++i)
+    jobs.push_back(std::make_unique<Job>(*world_, fmt::format("job{}", i)));
+  for (const auto& job : jobs) {
+    ASSERT_TRUE(job->WaitForPods(job->AllPodNames()));
+    job->RunAll();
+    EXPECT_TRUE(job->WaitForCondition("ResourcesReady"));
+  }
+  // Their certificates come from one authority.
+  for (const auto& job : jobs) {
+    std::set<std::string> authorities;
+    for (const char* role : {"ps", "worker", "operator"}) {
+      const auto secret = world_->client().Call(kube::Get(
+          kube::Secrets(), {job->name_space(), fmt::format("{}-{}-tls", job->name(), role)}));
+      ASSERT_TRUE(secret.ok());
+      authorities.insert((*secret)["data"]["ca.crt"]);
+    }
+    EXPECT_EQ(authorities.size(), 1u);
+  }
+}
+
+TEST_F(FaultsTest, TheApiServerMayGoAndForget) {
+  const auto the_operator = Operator();
+  Job job(*world_, "digits");
+  ASSERT_TRUE(job.WaitForPods(job.AllPodNames()));
+  const auto before = job.Pods();
+  world_->server().KillApiServer();
+  ASSERT_TRUE(world_->server().StartApiServer().ok());
+  ASSERT_TRUE(world_->server().CompactEtcd().ok());  // Watches cannot go on from where they were.
+  ASSERT_TRUE(Eventually([&] { return !job.Get().is_null(); }));
+  job.RunAll();
+  ASSERT_TRUE(job.WaitForCondition("ResourcesReady"));
+  Job later(*world_, "later");
+  ASSERT_TRUE(later.WaitForPods(later.AllPodNames()));
+  for (const auto& [name, pod] : job.Pods())
+    EXPECT_EQ(kube::Uid(pod), kube::Uid(before.at(name))) << name;
+}
+
+TEST_F(FaultsTest, TwoHundredForeignWritesInBetweenDoNoHarm) {
+  const auto the_operator = Operator();
+  Job job(*world_, "digits");
+  std::thread disturber([&] {
+    for (int i = 0; i < 200; ++i)
+      job.Patch({{"metadata", {{"annotations", {{"example.com/count", std::to_string(i)}}}}}});
+  });
+  EXPECT_TRUE(job.WaitForPods(job.AllPodNames()));
+  job.RunAll();
+  disturber.join();
+  EXPECT_TRUE(job.WaitForCondition("ResourcesReady"));
+  EXPECT_EQ(job.Pods().size(), job.AllPodNames().size());
+}
+
+TEST_F(FaultsTest, AnOwnerDeletedWhileItIsMadeLeavesTheOperatorWell) {
+  const auto the_operator = Operator();
+  for (int i = 0; i < 5; ++i) {
+    Job job(*world_, "fleeting", {{"workers", {{"replicas", 20}}}});
+    job.Delete();
+  }
+  Job job(*world_, "digits");
+  EXPECT_TRUE(job.WaitForPods(job.AllPodNames()));
+}
+
+}  // namespace
+}  // namespace paceline::operator_test

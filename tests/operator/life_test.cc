@@ -1,0 +1,244 @@
+// What a TrainingJob goes through, against a real API server, with the operator as a process that
+// has no more rights than its service account.
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "lib/kube/core/api_error.h"
+#include "lib/kube/core/json.h"
+#include "lib/kube/core/metadata.h"
+#include "operator/controller/resources.h"
+#include "tests/operator/job.h"
+
+namespace paceline::operator_test {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// One operator for all jobs of a test, each of which has its own namespace.
+class LifeTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    world_ = World::Get();
+    if (world_ == nullptr) GTEST_SKIP() << "no kube-apiserver and etcd";
+    operator_ = std::make_unique<OperatorProcess>(*world_,
+                                                  std::vector<std::string>{"--leader-elect=false"});
+    ASSERT_TRUE(operator_->WaitForText("leading")) << operator_->Log();
+  }
+
+  // All pods run, as far as a kubelet could tell.
+  void Start(const Job& job) {
+    ASSERT_TRUE(job.WaitForPods(job.AllPodNames()));
+    job.RunAll();
+    ASSERT_TRUE(job.WaitForCondition("ResourcesReady"));
+  }
+
+  kube::Client& client() { return world_->client(); }
+  Json Object(const kube::Resource& resource, const kube::ObjectKey& key) {
+    const StatusOr<Json> object = client().Call(kube::Get(resource, key));
+    return object.ok() ? *object : Json();
+  }
+
+  World* world_ = nullptr;
+  std::unique_ptr<OperatorProcess> operator_;
+};
+
+constexpr const char* kSucceeded =
+    R"({"phase":"over","step":30,"epoch":1,"epochProgress":1,"percent":100,"loss":0.25,)"
+    R"("samplesPerSecond":100,"workers":[],"epochs":[],"evaluation":{"accuracy":0.97,"loss":0.1},)"
+    R"("finished":{"success":true,"reason":"last epoch"}})";
+
+TEST_F(LifeTest, EverythingAJobNeedsIsMadeAndBelongsToIt) {
+  Job job(*world_, "digits");
+  ASSERT_TRUE(job.WaitForPods(job.AllPodNames()));
+  EXPECT_TRUE(job.WaitForCondition("Created"));
+  EXPECT_EQ(job.Condition("Running"), "False");
+  const std::string uid = kube::Uid(job.Get());
+  const std::string space = job.name_space();
+  const std::vector<std::pair<kube::Resource, std::string>> children = {
+      {kube::Services(), "digits"},
+      {kube::ConfigMaps(), "digits-job"},
+      {kube::NetworkPolicies(), "digits"},
+      {kube::Secrets(), "digits-ca"},
+      {kube::Secrets(), "digits-ps-tls"},
+      {kube::Secrets(), "digits-worker-tls"},
+      {kube::Secrets(), "digits-operator-tls"},
+      {kube::Pods(), "digits-ps-0"}};
+  for (const auto& [resource, name] : children) {
+    const Json child = Object(resource, {space, name});
+    ASSERT_FALSE(child.is_null()) << resource.kind << " " << name;
+    EXPECT_EQ(child["metadata"]["ownerReferences"][0]["uid"], uid) << name;
+    EXPECT_EQ(child["metadata"]["ownerReferences"][0]["controller"], true) << name;
+  }
+  for (const auto& [name, pod] : job.Pods())
+    EXPECT_THAT(pod.dump(), Not(HasSubstr("digits-ca"))) << name;
+}
+
+TEST_F(LifeTest, SucceedsWithItsMetricAndCleansUp) {
+  Job job(*world_, "digits");
+  Start(job);
+  job.End("digits-ps-0", 0, kSucceeded);
+  ASSERT_TRUE(job.WaitForCondition("Succeeded"));
+  EXPECT_TRUE(job.WaitForPods({"digits-ps-0"}));  // cleanPodPolicy Running keeps what has ended.
+  const Json status = job.Get()["status"];
+  EXPECT_EQ(status["state"], "Succeeded");
+  EXPECT_EQ(status["progress"]["step"], 30);
+  EXPECT_NEAR(status["progress"]["metric"].get<double>(), 0.97, 1e-9);
+  EXPECT_FALSE(status["completionTime"].is_null());
+  EXPECT_THAT(world_->Kubectl("get tj -n " + job.name_space()), HasSubstr("Succeeded"));
+  world_->Kubectl(fmt::format("wait --for=condition=Succeeded tj/digits -n {} --timeout=10s",
+                              job.name_space()));
+}
+
+TEST_F(LifeTest, AFailedWorkerIsStartedAgainAndTold) {
+  Job job(*world_, "digits");
+  Start(job);
+  const std::string before = kube::Uid(job.Pods().at("digits-worker-1"));
+  job.End("digits-worker-1", 1, "cannot allocate");
+  ASSERT_TRUE(Eventually([&] {
+    const auto pods = job.Pods();
+    return pods.contains("digits-worker-1") && kube::Uid(pods.at("digits-worker-1")) != before;
+  })) << job.Describe();
+  EXPECT_EQ(kube::Annotation(job.Pods().at("digits-worker-1"), "paceline.dev/attempt"), "1");
+  EXPECT_EQ(kube::Annotation(job.Pods().at("digits-worker-1"), "paceline.dev/failures"), "1");
+  EXPECT_TRUE(Eventually([&] {
+    return world_->Kubectl("get events -n " + job.name_space()).find("cannot allocate") !=
+           std::string::npos;
+  }));
+}
+
+TEST_F(LifeTest, MoreFailuresThanBackoffLimitFailTheJob) {
+  Job job(*world_, "digits", {{"runPolicy", {{"backoffLimit", 0}}}});
+  Start(job);
+  job.End("digits-worker-2", 1, "no such tensor");
+  ASSERT_TRUE(job.WaitForCondition("Failed"));
+  EXPECT_THAT(job.Message("Failed"), HasSubstr("no such tensor"));
+  EXPECT_THAT(job.Message("Failed"), HasSubstr("digits-worker-2"));
+  EXPECT_TRUE(job.WaitForPods({"digits-worker-2"}));
+}
+
+TEST_F(LifeTest, DeletedAndEvictedPodsComeBackAndCountForNothing) {
+  Job job(*world_, "digits", {{"runPolicy", {{"backoffLimit", 0}}}});
+  Start(job);
+  const auto before = job.Pods();
+  world_->Kubectl(fmt::format("delete pod digits-worker-0 -n {} --wait=false", job.name_space()));
+  job.End("digits-worker-1", 137, "", "Error");
+  ASSERT_TRUE(Eventually([&] {
+    const auto pods = job.Pods();
+    return pods.size() == before.size() &&
+           kube::Uid(pods.at("digits-worker-0")) != kube::Uid(before.at("digits-worker-0")) &&
+           kube::Uid(pods.at("digits-worker-1")) != kube::Uid(before.at("digits-worker-1"));
+  })) << job.Describe();
+  EXPECT_NE(job.Condition("Failed"), "True");
+  EXPECT_EQ(kube::IntegerAt(job.Get(), "/status/failures"), 0);
+}
+
+TEST_F(LifeTest, ScalesBothWaysWithoutTouchingTheOthers) {
+  Job job(*world_, "digits", {{"workers", {{"replicas", 4}, {"maxReplicas", 6}}}});
+  Start(job);
+  const auto before = job.Pods();
+  world_->Kubectl(fmt::format("scale tj/digits -n {} --replicas=6", job.name_space()));
+  ASSERT_TRUE(job.WaitForPods(job.AllPodNames()));
+  job.RunAll();
+  EXPECT_TRUE(Eventually([&] { return kube::IntegerAt(job.Get(), "/status/replicas") == 6; }));
+  world_->Kubectl(fmt::format("scale tj/digits -n {} --replicas=2", job.name_space()));
+  ASSERT_TRUE(job.WaitForPods(job.AllPodNames()));
+  for (const auto& [name, pod] : job.Pods())
+    EXPECT_EQ(kube::Uid(pod), kube::Uid(before.at(name))) << name;
+}
+
+TEST_F(LifeTest, SuspendsAndResumes) {
+  Job job(*world_, "digits");
+  Start(job);
+  job.Patch({{"spec", {{"runPolicy", {{"suspend", true}}}}}});
+  ASSERT_TRUE(job.WaitForCondition("Suspended"));
+  ASSERT_TRUE(job.WaitForPods({}));
+  EXPECT_EQ(job.Get()["status"]["state"], "Suspended");
+  job.Patch({{"spec", {{"runPolicy", {{"suspend", false}}}}}});
+  ASSERT_TRUE(job.WaitForPods(job.AllPodNames()));
+  ASSERT_TRUE(job.WaitForCondition("Suspended", "False"));
+  EXPECT_NE(job.Get()["status"]["state"], "Suspended");
+}
+
+TEST_F(LifeTest, CreatedSuspendedStartsNothing) {
+  Job job(*world_, "digits", {{"runPolicy", {{"suspend", true}}}});
+  ASSERT_TRUE(job.WaitForCondition("Suspended"));
+  EXPECT_TRUE(job.Pods().empty());
+}
+
+TEST_F(LifeTest, TtlRemovesTheJobAndNothingStays) {
+  Job job(*world_, "digits", {{"runPolicy", {{"ttlSecondsAfterFinished", 1}}}});
+  Start(job);
+  job.End("digits-ps-0", 0, kSucceeded);
+  EXPECT_TRUE(Eventually([&] { return job.Get().is_null(); }, 30));
+}
+
+TEST_F(LifeTest, AForeignPodOfThatNameIsLeftAloneAndNamed) {
+  World& world = *world_;
+  const std::string space = "foreign";
+  world.Kubectl("create namespace " + space);
+  world.Kubectl(
+      fmt::format("run digits-worker-0 -n {} --image=x "
+                  "--labels=paceline.dev/job=digits,app.kubernetes.io/managed-by=paceline-operator,"
+                  "paceline.dev/role=worker,paceline.dev/index=0",
+                  space));
+  const std::string before = kube::Uid(Object(kube::Pods(), {space, "digits-worker-0"}));
+  const Json job = {{"apiVersion", "paceline.dev/v1alpha1"},
+                    {"kind", "TrainingJob"},
+                    {"metadata", {{"name", "digits"}, {"namespace", space}}},
+                    {"spec", Job(world, "other").Get()["spec"]}};
+  ASSERT_TRUE(client().Call(kube::Create(controller::TrainingJobs(), job)).ok());
+  EXPECT_TRUE(Eventually([&] {
+    const Json seen = Object(controller::TrainingJobs(), {space, "digits"});
+    return seen["status"].dump().find("belongs to somebody else") != std::string::npos;
+  }));
+  const Json pod = Object(kube::Pods(), {space, "digits-worker-0"});
+  EXPECT_EQ(kube::Uid(pod), before);
+  EXPECT_FALSE(pod["metadata"].contains("ownerReferences"));
+}
+
+TEST_F(LifeTest, JobsOfAnotherManagerAreNotTouched) {
+  Job job(*world_, "theirs", {{"runPolicy", {{"managedBy", "example.com/kueue"}}}});
+  Job ours(*world_, "ours");
+  ASSERT_TRUE(ours.WaitForPods(ours.AllPodNames()));  // The operator has been here by now.
+  EXPECT_TRUE(job.Pods().empty());
+  EXPECT_TRUE(job.Get()["status"].is_null());
+}
+
+TEST_F(LifeTest, AQuotaIsToldInACondition) {
+  Job probe(*world_, "probe");
+  Job job(*world_, "digits", {{"runPolicy", {{"suspend", true}}}});
+  world_->Kubectl(fmt::format("create quota none --hard=pods=0 -n {}", job.name_space()));
+  job.Patch({{"spec", {{"runPolicy", {{"suspend", false}}}}}});
+  EXPECT_TRUE(Eventually([&] {
+    return job.Message("ResourcesReady").find("exceeded quota") != std::string::npos;
+  })) << job.Describe();
+  world_->Kubectl(fmt::format("delete quota none -n {}", job.name_space()));
+  EXPECT_TRUE(job.WaitForPods(job.AllPodNames(), 120));
+}
+
+TEST_F(LifeTest, DeletedServiceAndChangedConfigMapAreMended) {
+  Job job(*world_, "digits");
+  Start(job);
+  world_->Kubectl(fmt::format("delete service digits -n {}", job.name_space()));
+  EXPECT_TRUE(Eventually([&] {
+    return !Object(kube::Services(), {job.name_space(), "digits"}).is_null();
+  }));
+  job.Patch({{"spec", {{"sync", {{"scheme", "SSP"}}}}}});
+  EXPECT_TRUE(Eventually([&] {
+    const Json map = Object(kube::ConfigMaps(), {job.name_space(), "digits-job"});
+    return kube::StringAt(map, "/data/job.json").find("SSP") != std::string::npos;
+  }));
+}
+
+TEST_F(LifeTest, NamesAtTheLengthLimitWork) {
+  Job job(*world_, std::string(50, 'a'));
+  EXPECT_TRUE(job.WaitForPods(job.AllPodNames()));
+}
+
+}  // namespace
+}  // namespace paceline::operator_test

@@ -1,0 +1,165 @@
+#include "tests/operator/world.h"
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
+#include <sstream>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/kube/client/config.h"
+#include "lib/kube/core/api_error.h"
+
+namespace paceline::operator_test {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+std::string ReadText(const std::string& path) {
+  std::ifstream file(path);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+std::string TokenKubeconfig(const kube::testing::ApiServer& server, const std::string& token) {
+  const std::string path = server.folder() + "/operator.kubeconfig";
+  std::ofstream(path) << fmt::format(R"(apiVersion: v1
+kind: Config
+current-context: test
+clusters: [{{name: test, cluster: {{server: "{}", certificate-authority: "{}"}}}}]
+users: [{{name: operator, user: {{token: "{}"}}}}]
+contexts: [{{name: test, context: {{cluster: test, user: operator}}}}]
+)",
+                                     server.url(), server.ca_file(), token);
+  return path;
+}
+
+}  // namespace
+
+std::string Shell(const std::string& command) {
+  std::FILE* pipe = popen((command + " 2>&1").c_str(), "r");
+  std::string out;
+  char bytes[4096];
+  while (const size_t size = std::fread(bytes, 1, sizeof bytes, pipe)) out.append(bytes, size);
+  const int status = pclose(pipe);
+  EXPECT_EQ(status, 0) << command << "\n" << out;
+  return out;
+}
+
+World* World::Get() {
+  static const StatusOr<kube::testing::ApiServer*> server = kube::testing::ApiServer::Shared();
+  if (!server.ok()) {
+    if (!kube::testing::MaySkip(server.status())) ADD_FAILURE() << Message(server.status());
+    std::cout << "no API server: " << Message(server.status()) << "\n";
+    return nullptr;
+  }
+  static World* const world = new World(*server);
+  return world;
+}
+
+World::World(kube::testing::ApiServer* server) : server_(server) {
+  client_ = *kube::Client::Create(*kube::LoadKubeconfig(server->kubeconfig()));
+  Kubectl(
+      fmt::format("apply --server-side -f {0}/deploy/crd -f {0}/deploy/rbac", PACELINE_SOURCE_DIR));
+  Kubectl("wait --for=condition=Established crd/trainingjobs.paceline.dev --timeout=60s");
+  std::string token = Kubectl("create token paceline-operator -n paceline-system --duration=24h");
+  while (!token.empty() && token.back() == '\n') token.pop_back();
+  operator_kubeconfig_ = TokenKubeconfig(*server, token);
+}
+
+std::string World::Kubectl(const std::string& arguments) const {
+  return Shell(fmt::format("{}/kubectl --kubeconfig {} {}", *kube::testing::FindBinaries(),
+                           server_->kubeconfig(), arguments));
+}
+
+std::string World::NewNamespace() {
+  const std::string name = fmt::format("t{}", ++namespaces_);
+  EXPECT_TRUE(client_
+                  ->Call(kube::Create(kube::Namespaces(), {{"apiVersion", "v1"},
+                                                           {"kind", "Namespace"},
+                                                           {"metadata", {{"name", name}}}}))
+                  .ok());
+  return name;
+}
+
+OperatorProcess::OperatorProcess(World& world, const std::vector<std::string>& arguments) {
+  static int count = 0;
+  log_path_ = fmt::format("{}/operator-{}.log", world.server().folder(), ++count);
+  std::vector<std::string> command = {std::string(PACELINE_BINARY_DIR) + "/bin/paceline-operator",
+                                      "--kubeconfig",
+                                      world.OperatorKubeconfig(),
+                                      "--metrics-address",
+                                      "127.0.0.1:0",
+                                      "--health-address",
+                                      "127.0.0.1:0",
+                                      "--ps-image",
+                                      "paceline/ps:test",
+                                      "--worker-image",
+                                      "paceline/worker:test"};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  pid_ = fork();
+  if (pid_ == 0) {
+    const int log = open(log_path_.c_str(), O_CREAT | O_WRONLY | O_APPEND, 0600);
+    dup2(log, 1);
+    dup2(log, 2);
+    std::vector<char*> raw;
+    for (std::string& argument : command) raw.push_back(argument.data());
+    raw.push_back(nullptr);
+    execv(raw[0], raw.data());
+    _exit(127);
+  }
+}
+
+OperatorProcess::~OperatorProcess() {
+  if (pid_ > 0) {
+    kill(pid_, SIGTERM);
+    if (!WaitForEnd(20)) {
+      ADD_FAILURE() << "the operator does not end";
+      kill(pid_, SIGKILL);
+      WaitForEnd(20);
+    }
+  }
+  if (::testing::Test::HasFailure()) std::cout << "--- operator's log\n" << Log() << "---\n";
+}
+
+void OperatorProcess::Signal(int number) {
+  if (pid_ > 0) kill(pid_, number);
+}
+
+std::optional<int> OperatorProcess::WaitForEnd(double timeout_seconds) {
+  std::optional<int> code;
+  Eventually(
+      [&] {
+        int status = 0;
+        if (pid_ > 0 && waitpid(pid_, &status, WNOHANG) != pid_) return false;
+        code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+        pid_ = -1;
+        return true;
+      },
+      timeout_seconds);
+  return code;
+}
+
+bool OperatorProcess::WaitForText(const std::string& text, double timeout_seconds) const {
+  return Eventually([&] { return Log().find(text) != std::string::npos; }, timeout_seconds);
+}
+
+std::string OperatorProcess::Log() const { return ReadText(log_path_); }
+
+bool Eventually(const std::function<bool()>& is_so, double timeout_seconds) {
+  const auto until = Clock::now() + std::chrono::duration<double>(timeout_seconds);
+  while (!is_so()) {
+    if (Clock::now() > until) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  return true;
+}
+
+}  // namespace paceline::operator_test

@@ -1,0 +1,71 @@
+// A cluster for one test program, and an operator in it that runs as its own service account.
+//
+// etcd and kube-apiserver are real. There are no nodes: what a kubelet would say of a pod is
+// written by the test, into the pod's status, through the same API.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "lib/kube/client/client.h"
+#include "lib/kube/testing/api_server.h"
+
+namespace paceline::operator_test {
+
+using kube::Json;
+
+// What a command printed to stdout; a failure of it fails the test.
+std::string Shell(const std::string& command);
+
+// One for the test program: the API server with Paceline's CRD and roles.
+class World {
+ public:
+  // Null if the binaries are missing and may be, with the reason printed.
+  static World* Get();
+
+  kube::testing::ApiServer& server() { return *server_; }
+  kube::Client& client() { return *client_; }  // As cluster-admin.
+  std::string Kubectl(const std::string& arguments) const;
+  // A kubeconfig of the operator's service account.
+  std::string OperatorKubeconfig() const { return operator_kubeconfig_; }
+  std::string NewNamespace();
+
+ private:
+  explicit World(kube::testing::ApiServer* server);
+
+  kube::testing::ApiServer* server_;
+  std::unique_ptr<kube::Client> client_;
+  std::string operator_kubeconfig_;
+  int namespaces_ = 0;
+};
+
+// A running paceline-operator; its log is printed if the test has failed by then.
+class OperatorProcess {
+ public:
+  OperatorProcess(World& world, const std::vector<std::string>& arguments);
+  ~OperatorProcess();  // SIGTERM, then SIGKILL.
+
+  void Signal(int number);
+  // How it ended, as a shell says it; nothing if it still runs after `timeout_seconds`.
+  std::optional<int> WaitForEnd(double timeout_seconds);
+  // Until its log contains `text`.
+  bool WaitForText(const std::string& text, double timeout_seconds = 60) const;
+  std::string Log() const;
+  pid_t pid() const { return pid_; }
+
+ private:
+  pid_t pid_ = -1;
+  std::string log_path_;
+};
+
+// Waits for `is_so`, asking again and again; false after the deadline.
+bool Eventually(const std::function<bool()>& is_so, double timeout_seconds = 60);
+
+}  // namespace paceline::operator_test
