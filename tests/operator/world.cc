@@ -15,11 +15,10 @@
 
 #include "lib/kube/client/config.h"
 #include "lib/kube/core/api_error.h"
+#include "tests/support/shell.h"
 
 namespace paceline::operator_test {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 std::string ReadText(const std::string& path) {
   std::ifstream file(path);
@@ -43,16 +42,6 @@ contexts: [{{name: test, context: {{cluster: test, user: operator}}}}]
 
 }  // namespace
 
-std::string Shell(const std::string& command) {
-  std::FILE* pipe = popen((command + " 2>&1").c_str(), "r");
-  std::string out;
-  char bytes[4096];
-  while (const size_t size = std::fread(bytes, 1, sizeof bytes, pipe)) out.append(bytes, size);
-  const int status = pclose(pipe);
-  EXPECT_EQ(status, 0) << command << "\n" << out;
-  return out;
-}
-
 World* World::Get() {
   static const StatusOr<kube::testing::ApiServer*> server = kube::testing::ApiServer::Shared();
   if (!server.ok()) {
@@ -75,8 +64,8 @@ World::World(kube::testing::ApiServer* server) : server_(server) {
 }
 
 std::string World::Kubectl(const std::string& arguments) const {
-  return Shell(fmt::format("{}/kubectl --kubeconfig {} {}", *kube::testing::FindBinaries(),
-                           server_->kubeconfig(), arguments));
+  return testing::Shell(fmt::format("{}/kubectl --kubeconfig {} {}", *kube::testing::FindBinaries(),
+                                    server_->kubeconfig(), arguments));
 }
 
 std::string World::NewNamespace() {
@@ -152,14 +141,5 @@ bool OperatorProcess::WaitForText(const std::string& text, double timeout_second
 }
 
 std::string OperatorProcess::Log() const { return ReadText(log_path_); }
-
-bool Eventually(const std::function<bool()>& is_so, double timeout_seconds) {
-  const auto until = Clock::now() + std::chrono::duration<double>(timeout_seconds);
-  while (!is_so()) {
-    if (Clock::now() > until) return false;
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  }
-  return true;
-}
 
 }  // namespace paceline::operator_test

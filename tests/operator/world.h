@@ -16,13 +16,13 @@
 
 #include "lib/kube/client/client.h"
 #include "lib/kube/testing/api_server.h"
+#include "tests/support/eventually.h"
 
 namespace paceline::operator_test {
 
 using kube::Json;
 
-// What a command printed to stdout; a failure of it fails the test.
-std::string Shell(const std::string& command);
+using testing::Eventually;
 
 // One for the test program: the API server with Paceline's CRD and roles.
 class World {
@@ -64,8 +64,5 @@ class OperatorProcess {
   pid_t pid_ = -1;
   std::string log_path_;
 };
-
-// Waits for `is_so`, asking again and again; false after the deadline.
-bool Eventually(const std::function<bool()>& is_so, double timeout_seconds = 60);
 
 }  // namespace paceline::operator_test
