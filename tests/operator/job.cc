@@ -10,7 +10,7 @@ namespace {
 
 Json SmallSpec() {
   return Json::parse(R"({
-    "model": {"builtIn": "Mlp", "loss": "CrossEntropy"},
+    "model": {"torchScript": "cnn.pt", "loss": "CrossEntropy"},
     "data": {"train": "train.safetensors"},
     "training": {"globalBatchSize": 12, "optimizer": {"type": "SGD"},
                  "learningRate": {"base": 0.1}, "stop": {"maxEpochs": 1}},

@@ -8,7 +8,7 @@
 namespace paceline::testing {
 
 // Asks again and again until `is_so` says yes; false after the deadline.
-inline bool Eventually(const std::function<bool()>& is_so, double timeout_seconds = 60) {
+inline bool Eventually(const std::function<bool()>& is_so, double timeout_seconds = 30) {
   const auto until =
       std::chrono::steady_clock::now() + std::chrono::duration<double>(timeout_seconds);
   while (!is_so()) {

@@ -35,11 +35,11 @@ class TrainingJob {
   std::string Message(const std::string& type) const;
   // These print the job and its events where they wait in vain.
   bool WaitForCondition(const std::string& type, const std::string& status = "True",
-                        double timeout_seconds = 60) const;
+                        double timeout_seconds = 30) const;
   bool WaitForMessage(const std::string& type, const std::string& part,
-                      double timeout_seconds = 60) const;
+                      double timeout_seconds = 30) const;
   bool WaitForStep(int64_t step, double timeout_seconds = 120) const;
-  bool WaitForPods(const std::vector<std::string>& names, double timeout_seconds = 60) const;
+  bool WaitForPods(const std::vector<std::string>& names, double timeout_seconds = 30) const;
 
   std::map<std::string, Json> Pods() const;      // By name.
   std::vector<std::string> AllPodNames() const;  // As the spec wants them, without the evaluator.
