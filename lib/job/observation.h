@@ -41,7 +41,8 @@ struct SeenProcess {
 
   std::string last_word;  // kExited only: why, in the process's own words; may be empty.
 
-  std::string node;  // The machine it is on; empty where there is one only, or none was found.
+  std::string node;       // The machine it is on; empty where there is one only, or none was found.
+  bool is_gated = false;  // kPending only: somebody who admits jobs holds it back.
   bool is_unschedulable = false;  // kPending only: no machine has room for it.
   std::string waiting_reason;     // kPending only: "ErrImagePull"; empty while nothing is amiss.
   std::string waiting_message;    // Why it waits, or is not schedulable; may be empty.

@@ -85,7 +85,7 @@ StatusOr<kube::Result> Reconciler::Reconcile(const kube::ObjectKey& key) {
                   .pods = view_->PodsOf(uid),
                   .memory = memories_.Of(key, uid),
                   .now = options_.now()};
-  if (look.job.spec.run_policy.managed_by != job::RunPolicy{}.managed_by) return kube::Result{};
+  if (!job::IsOurs(look.job)) return kube::Result{};
   std::vector<job::FieldError> errors = std::move(decoded.errors);
   for (job::FieldError& error : job::Validate(look.job, options_.capabilities, errors))
     errors.push_back(std::move(error));

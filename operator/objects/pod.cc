@@ -143,7 +143,8 @@ void LayProbes(Json& container) {
   };
   Default(container, "startupProbe", probe("/healthz", 2, 60));
   Default(container, "livenessProbe", probe("/healthz", 10, 6));
-  Default(container, "readinessProbe", probe("/readyz", 5, 3));
+  // It can be used as soon as it answers; /readyz says more, whether training has opened.
+  Default(container, "readinessProbe", probe("/healthz", 5, 3));
 }
 
 void LayContainer(const job::TrainingJob& job, const job::Start& start,
@@ -200,6 +201,19 @@ void LayGang(const job::TrainingJob& job, const ObjectOptions& options, Json& po
   }
 }
 
+// Better elsewhere than on these nodes, and there if there is nowhere else: a job that asks for the
+// impossible would wait for ever.
+void LayAvoidance(const std::vector<std::string>& nodes, Json& spec) {
+  if (nodes.empty()) return;
+  Json& affinity = ObjectAt(ObjectAt(spec, "affinity"), "nodeAffinity");
+  ListAt(affinity, "preferredDuringSchedulingIgnoredDuringExecution")
+      .push_back({{"weight", 100},
+                  {"preference",
+                   {{"matchExpressions", Json::array({{{"key", "kubernetes.io/hostname"},
+                                                       {"operator", "NotIn"},
+                                                       {"values", nodes}}})}}}});
+}
+
 // The template's labels and annotations, with ours over them.
 void LayMetadata(const job::TrainingJob& job, const job::Start& start, Json& pod) {
   Json& metadata = ObjectAt(pod, "metadata");
@@ -237,6 +251,7 @@ Json BuildPod(const job::TrainingJob& job, const job::Start& start, const Object
   Default(security, "fsGroup", kUser);
   Default(security, "seccompProfile", {{"type", "RuntimeDefault"}});
   LayTolerations(job, spec);
+  LayAvoidance(start.avoid_nodes, spec);
   LayContainer(job, start, options, spec);
   LayGang(job, options, pod);
   return pod;

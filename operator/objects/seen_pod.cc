@@ -1,6 +1,7 @@
 #include "operator/objects/seen_pod.h"
 
 #include <charconv>
+#include <chrono>
 #include <string_view>
 #include <vector>
 
@@ -139,6 +140,16 @@ void ReadEnd(const Json& status, const Json& terminated, SeenProcess& process) {
   if (process.last_word.empty()) process.last_word = Shortened(Text(status, "message"));
 }
 
+// The taint manager deletes pods of a lost node when what they tolerate is over, which is
+// nodeLostSeconds after the node was lost.
+std::optional<Time> NodeLostSince(const job::TrainingJob& job, const Json& status) {
+  const Json& target = ConditionOf(status, "DisruptionTarget");
+  if (Text(target, "reason") != "DeletionByTaintManager") return std::nullopt;
+  const std::optional<Time> at = TimeAt(target, "lastTransitionTime");
+  if (!at) return std::nullopt;
+  return *at - std::chrono::seconds(job.spec.run_policy.node_lost_seconds);
+}
+
 // Reasons for waiting that pass by themselves.
 bool IsOnItsWay(std::string_view reason) {
   return reason.empty() || reason == "ContainerCreating" || reason == "PodInitializing";
@@ -147,6 +158,7 @@ bool IsOnItsWay(std::string_view reason) {
 // Why a pod does not come to run: by its own container, an init container, or the scheduler.
 void ReadWaiting(const Json& status, std::string_view container, SeenProcess& process) {
   const Json& scheduled = ConditionOf(status, "PodScheduled");
+  process.is_gated = Text(scheduled, "reason") == "SchedulingGated";
   if (Text(scheduled, "status") == "False" && Text(scheduled, "reason") == "Unschedulable") {
     process.is_unschedulable = true;
     process.waiting_message = Shortened(Text(scheduled, "message"));
@@ -181,7 +193,10 @@ std::optional<SeenProcess> SeenPod(const job::TrainingJob& job, const Json& pod)
   if (process.name != job::ProcessName(job.metadata.name, *role, process.index))
     return std::nullopt;
   process.is_stopping = At(metadata, "deletionTimestamp").is_string();
-  if (process.is_stopping) process.gone_by = TimeAt(metadata, "deletionTimestamp");
+  if (process.is_stopping) {
+    process.gone_by = TimeAt(metadata, "deletionTimestamp");
+    process.node_lost_since = NodeLostSince(job, At(pod, "status"));
+  }
   process.node = Text(At(pod, "spec"), "nodeName");
   process.attempt = WrittenNumber(annotations, kAttemptAnnotation);
   process.failures = WrittenNumber(annotations, kFailuresAnnotation);
@@ -212,10 +227,6 @@ std::optional<std::string> PodAddress(const Json& pod) {
   const std::string address = Text(At(pod, "status"), "podIP");
   if (address.empty()) return std::nullopt;
   return address;
-}
-
-std::optional<Time> DeletionTime(const Json& pod) {
-  return TimeAt(At(pod, "metadata"), "deletionTimestamp");
 }
 
 }  // namespace paceline::controller

@@ -20,7 +20,4 @@ std::optional<job::SeenProcess> SeenPod(const job::TrainingJob& job, const Json&
 // The address at which the pod can be reached, and none while it has none.
 std::optional<std::string> PodAddress(const Json& pod);
 
-// When a pod that is being deleted should have been gone; none for others.
-std::optional<Time> DeletionTime(const Json& pod);
-
 }  // namespace paceline::controller

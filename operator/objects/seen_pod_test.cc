@@ -200,6 +200,29 @@ TEST(SeenPodTest, AFailedInitContainerSpeaksForThePod) {
   EXPECT_EQ(seen.last_word, "no data");
 }
 
+TEST(SeenPodTest, AGatedPodIsNotUnschedulable) {
+  const SeenProcess seen = Seen({{"phase", "Pending"},
+                                 {"conditions", Json::array({{{"type", "PodScheduled"},
+                                                              {"status", "False"},
+                                                              {"reason", "SchedulingGated"}}})}});
+  EXPECT_TRUE(seen.is_gated);
+  EXPECT_FALSE(seen.is_unschedulable);
+}
+
+TEST(SeenPodTest, KnowsSinceWhenItsNodeWasLost) {
+  Json pod =
+      Worker({{"phase", "Running"},
+              {"conditions", Json::array({{{"type", "DisruptionTarget"},
+                                           {"status", "True"},
+                                           {"reason", "DeletionByTaintManager"},
+                                           {"lastTransitionTime", "2026-01-31T09:40:30Z"}}})}});
+  pod["metadata"]["deletionTimestamp"] = "2026-01-31T09:41:00Z";
+  const auto seen = SeenPod(Digits(), pod);
+  ASSERT_TRUE(seen.has_value());
+  EXPECT_EQ(seen->gone_by, job::ParseTime("2026-01-31T09:41:00Z"));
+  EXPECT_EQ(seen->node_lost_since, job::ParseTime("2026-01-31T09:40:00Z"));  // 30 s tolerated.
+}
+
 TEST(SeenPodTest, OddStatusNeverThrows) {
   for (const Json& status : {Json("text"), Json(3), Json{{"phase", 7}, {"containerStatuses", "x"}},
                              Json{{"containerStatuses", Json::array({1, nullptr})}}})

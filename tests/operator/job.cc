@@ -12,7 +12,7 @@ Json SmallSpec() {
   return Json::parse(R"({
     "model": {"torchScript": "cnn.pt", "loss": "CrossEntropy"},
     "data": {"train": "train.safetensors"},
-    "training": {"globalBatchSize": 12, "optimizer": {"type": "SGD"},
+    "training": {"globalBatchSize": 64, "optimizer": {"type": "SGD"},
                  "learningRate": {"base": 0.1}, "stop": {"maxEpochs": 1}},
     "parameterServer": {"shards": 2},
     "workers": {"replicas": 3}

@@ -209,16 +209,19 @@ TEST_F(LifeTest, JobsOfAnotherManagerAreNotTouched) {
   EXPECT_TRUE(job.Get()["status"].is_null());
 }
 
-TEST_F(LifeTest, AQuotaIsToldInACondition) {
-  Job probe(*world_, "probe");
-  Job job(*world_, "digits", {{"runPolicy", {{"suspend", true}}}});
-  world_->Kubectl(fmt::format("create quota none --hard=pods=0 -n {}", job.name_space()));
-  job.Patch({{"spec", {{"runPolicy", {{"suspend", false}}}}}});
-  EXPECT_TRUE(Eventually([&] {
-    return job.Message("ResourcesReady").find("exceeded quota") != std::string::npos;
-  })) << job.Describe();
-  world_->Kubectl(fmt::format("delete quota none -n {}", job.name_space()));
-  EXPECT_TRUE(job.WaitForPods(job.AllPodNames(), 120));
+TEST_F(LifeTest, ATemplateThatNoPodCanBeMadeOfIsToldInACondition) {
+  const auto limit = [](const char* cpu) {
+    return Json{
+        {"template",
+         {{"spec",
+           {{"containers",
+             Json::array({{{"name", "worker"}, {"resources", {{"limits", {{"cpu", cpu}}}}}}})}}}}}};
+  };
+  Job job(*world_, "digits", {{"workers", limit("a lot")}});
+  ASSERT_TRUE(job.WaitForMessage("ResourcesReady", "quantities must match"));
+  EXPECT_EQ(job.Condition("ResourcesReady"), "False");
+  job.Patch({{"spec", {{"workers", limit("1")}}}});
+  EXPECT_TRUE(job.WaitForPods(job.AllPodNames()));
 }
 
 TEST_F(LifeTest, DeletedServiceAndChangedConfigMapAreMended) {

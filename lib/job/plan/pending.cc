@@ -13,7 +13,7 @@ constexpr int64_t kDoublingsMax = 6;
 // A scheduler that admits pods together keeps their place in its queue: a new pod would lose it.
 bool IsForTheQueue(const Draft& draft, const SeenProcess& process) {
   const SchedulingPolicy& policy = draft.job.spec.run_policy.scheduling_policy;
-  return process.is_unschedulable && (policy.queue || policy.min_available);
+  return process.is_gated || (process.is_unschedulable && (policy.queue || policy.min_available));
 }
 
 }  // namespace
