@@ -3,6 +3,7 @@ import json
 import math
 import re
 import time
+import urllib.error
 import urllib.parse
 import urllib.request
 
@@ -36,12 +37,14 @@ def documented_metrics():
 
 
 def ask(prometheus, expression):
-    """The values that an expression has now; what Prometheus has to say against it is an error."""
+    """The values that an expression has now; AssertionError with what Prometheus has against it."""
     url = f"{prometheus}/api/v1/query?{urllib.parse.urlencode({'query': expression})}"
     try:
         with urllib.request.urlopen(url, timeout=10) as answer:
             result = json.load(answer)["data"]["result"]
     except urllib.error.HTTPError as error:
+        if error.code == 503:  # It is still starting.
+            raise
         raise AssertionError(f"{expression}: {error.read().decode()}") from error
     return [float(series["value"][1]) for series in result]
 

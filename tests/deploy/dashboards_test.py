@@ -6,37 +6,21 @@ data. (The operator's is asked on a cluster: tests/e2e.)
 """
 import os
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 from pathlib import Path
 
 import dashboards
-from tools import ROOT, main, need, start
+from prometheus import Prometheus
+from tools import ROOT, main, start, wait_until
 
-PROMETHEUS = need("prometheus", "tools/setup --cluster installs it")
 PACELINE = os.path.abspath(sys.argv.pop(1)) if len(sys.argv) > 1 else str(ROOT / "build/release/bin/paceline")
 
 # One push of four is dropped, so that every panel has something to show; training lasts until it is interrupted.
 SETTINGS = ["spec.sync.scheme=BackupWorkers", "spec.sync.backupWorkers.count=1", "spec.training.stop.maxEpochs=100000"]
 START_SECONDS, DATA_SECONDS = 60, 120
-
-
-def free_port():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
-
-
-def wait_until(what, seconds, is_so, diagnose):
-    deadline = time.monotonic() + seconds
-    while not is_so():
-        if time.monotonic() > deadline:
-            raise AssertionError(f"{what}: not within {seconds} s\n{diagnose()}")
-        time.sleep(0.1)
 
 
 class LiveRun:
@@ -65,34 +49,6 @@ class LiveRun:
             self.process.wait()
 
 
-class Prometheus:
-    def __init__(self, folder, targets):
-        self.log = folder / "prometheus.log"
-        self.url = f"http://127.0.0.1:{free_port()}"
-        config = folder / "prometheus.yml"
-        config.write_text(f"""
-global: {{scrape_interval: 1s}}
-rule_files: [{ROOT}/deploy/prometheus/rules.yaml]
-scrape_configs:
-  - job_name: digits
-    static_configs: [{{targets: {targets}}}]
-""")
-        self.process = start(
-            PROMETHEUS, f"--config.file={config}", f"--storage.tsdb.path={folder}/data", f"--web.listen-address={self.url[7:]}",
-            log=self.log)
-        wait_until("Prometheus with two targets", START_SECONDS, self.scrapes_both, self.log.read_text)
-
-    def scrapes_both(self):
-        try:
-            return dashboards.ask(self.url, "sum(up)") == [2.0]
-        except OSError:
-            return False
-
-    def stop(self):
-        self.process.terminate()
-        self.process.wait(timeout=60)
-
-
 class DashboardsTest(unittest.TestCase):
     def test_queries_use_documented_metrics_alone(self):
         documented = dashboards.documented_metrics()
@@ -113,7 +69,7 @@ class DashboardsTest(unittest.TestCase):
         with tempfile.TemporaryDirectory(prefix="dash.") as folder:
             run = LiveRun(Path(folder))
             self.addCleanup(run.stop)
-            prometheus = Prometheus(Path(folder), [f"127.0.0.1:{port}" for port in run.ports()])
+            prometheus = Prometheus(Path(folder), "digits", [f"127.0.0.1:{port}" for port in run.ports()])
             self.addCleanup(prometheus.stop)
             asked = [(panel, dashboards.with_variables(query, namespace=".*", job="digits"))
                      for panel, query in dashboards.queries("training.json")]

@@ -3,6 +3,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 import unittest
 from pathlib import Path
 
@@ -53,6 +54,14 @@ def start(*command, log, **options):
     """A process that goes on, with all its output in the file `log`."""
     with log.open("w") as output:
         return subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, **options)
+
+
+def wait_until(what, seconds, is_so, diagnose):
+    deadline = time.monotonic() + seconds
+    while not is_so():
+        if time.monotonic() > deadline:
+            raise AssertionError(f"{what}: not within {seconds} s\n{diagnose()}")
+        time.sleep(0.1)
 
 
 def documents(text):
