@@ -106,7 +106,8 @@ Status RunCoordinator(const Options& options, const job::TrainingJob& job) {
        .make_policy =
            [&](uint32_t workers) {
              return MakeServerPolicy(spec, workers, trace.get(), &driver_metrics);
-           }},
+           },
+       .stragglers = StragglerOptionsFrom(job)},
       &driver_metrics);
   ShardMetrics shard_metrics(&metrics);
   ShardHost host(
