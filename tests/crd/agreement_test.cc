@@ -6,6 +6,7 @@
 
 #include "lib/job/crd/verdict.h"
 #include "lib/job/load.h"
+#include "lib/job/testing/fuzzed_job.h"
 #include "tests/crd/corpus.h"
 #include "tests/crd/world.h"
 
@@ -67,6 +68,24 @@ TEST(Agreement, TheApiServerNamesTheFieldThatTheLibraryNames) {
     ++count;
   }
   EXPECT_GE(count, 60u);
+}
+
+TEST(Agreement, HoldsForJobsMadeUpFromTheSchemaToo) {
+  PACELINE_CRD_WORLD(world);
+  job::testing::JobFuzzer fuzzer(4);
+  int accepted = 0, refused = 0;
+  for (int i = 0; i < 500; ++i) {
+    const job::testing::FuzzedJob fuzzed = fuzzer.Next();
+    const std::string text = fuzzed.object.dump();
+    const job::Decoded loaded = job::LoadJob(text, {}, job::Capabilities::All());
+    const Answer answer = world.TryCreate(text, "application/json");
+    EXPECT_EQ(answer.is_accepted, job::ApiServerErrors(loaded).empty())
+        << ::testing::PrintToString(fuzzed.edits) << "\n  lib/job:\n"
+        << Errors(loaded) << "  API server:\n    " << answer.text.substr(0, 1000);
+    ++(answer.is_accepted ? accepted : refused);
+  }
+  EXPECT_GE(accepted, 100);
+  EXPECT_GE(refused, 100);
 }
 
 }  // namespace
