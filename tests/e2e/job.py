@@ -1,5 +1,6 @@
 """A TrainingJob in a namespace: its manifest, its conditions, its pods."""
 import copy
+import json
 from pathlib import Path
 
 import yaml
@@ -71,6 +72,25 @@ class Job:
             return None
         return wait_until(f"{self.name}: condition {kind} = {status}", has_come, deadline_seconds, self.describe)
 
+    def wait_for_message(self, kind, words, deadline_seconds, status=None):
+        """Waits until the condition's message holds all the words, and it has the status if one is given; returns the message."""
+        def has_come():
+            condition = self.condition(kind)
+            message = condition.get("message", "")
+            fits = status is None or condition.get("status") == status
+            return message if fits and all(word in message for word in words) else None
+        return wait_until(f"{self.name}: {kind} says {words}", has_come, deadline_seconds, self.describe)
+
+    def wait_for_scheme(self, scheme, deadline_seconds):
+        wait_until(f"{self.name}: scheme {scheme}", lambda: self.status().get("sync", {}).get("scheme") == scheme, deadline_seconds,
+                   self.describe)
+
+    def wait_for_nothing_left(self, deadline_seconds):
+        """Waits until nothing in the namespace belongs to the job any more."""
+        kinds = "pods,services,configmaps,secrets,networkpolicies,poddisruptionbudgets,persistentvolumeclaims"
+        selector = f"paceline.dev/job={self.name}"
+        wait_until(f"{self.name}: nothing left", lambda: not self.namespace.list(kinds, selector), deadline_seconds)
+
     def wait_for_step(self, step, deadline_seconds):
         """Waits until the status shows that step or a later one; returns the progress."""
         def has_come():
@@ -84,6 +104,26 @@ class Job:
                      and "deletionTimestamp" not in pod["metadata"]}
             return found if len(found) == count else None
         return wait_until(f"{self.name}: {count} pods of role {role} {phase}", are_there, deadline_seconds, self.describe)
+
+    def final_state(self):
+        """The job's last state, which its coordinator leaves as a termination message."""
+        pod = self.pods("ps")[f"{self.name}-ps-0"]
+        return json.loads(pod["status"]["containerStatuses"][0]["state"]["terminated"]["message"])
+
+    def assert_every_sample_counted_once(self, epochs):
+        """Of a job that went through without a rollback."""
+        state = self.final_state()
+        assert state["committedSamples"] == epochs * state["trainSamples"]
+
+    def uids(self, role=None):
+        return {name: pod["metadata"]["uid"] for name, pod in self.pods(role).items()}
+
+    def wait_for_another(self, pod, uid, deadline_seconds):
+        """Waits until a pod of that name runs that is not the one with that uid; returns it."""
+        def has_come():
+            found = self.pods().get(pod)
+            return found if found and found["metadata"]["uid"] != uid and found["status"].get("phase") == "Running" else None
+        return wait_until(f"another {pod}", has_come, deadline_seconds, self.describe)
 
     def describe(self):
         return self.namespace.kubectl("describe", "trainingjob", self.name, check=False)

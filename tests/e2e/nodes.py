@@ -52,6 +52,12 @@ def unpause(node, deadline_seconds=120):
     wait_until(f"{node} is Ready again", lambda: is_ready(node), deadline_seconds)
 
 
+def kill_process(pod, pattern):
+    """kill -9 of the pod's process whose command line matches, as its node would do it."""
+    node = pod["spec"]["nodeName"]
+    run("docker", "exec", node, "pkill", "-9", "-f", pattern)
+
+
 def give_gpus(node, count):
     """The resource nvidia.com/gpu, as a device plugin would announce it."""
     kubectl("patch", "node", node, "--subresource=status", "--type=merge", "-p",

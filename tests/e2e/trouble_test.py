@@ -1,0 +1,72 @@
+"""What users get wrong: the status says what and where."""
+import nodes
+from job import digits
+
+
+def container(name, **fields):
+    return {"template": {"spec": {"containers": [{"name": name, **fields}]}}}
+
+
+def test_image_that_cannot_be_pulled(start_job):
+    job = start_job(digits(workers=container("worker", image="registry.invalid/nothing:1")))
+    job.wait_for_message("ResourcesReady", ["digits-worker-", "registry.invalid/nothing:1"], 120, "False")
+
+
+def test_no_node_has_room(start_job):
+    job = start_job(digits(workers=container("worker", resources={"requests": {"cpu": "1000"}})))
+    job.wait_for_message("ResourcesReady", ["digits-worker-", "Insufficient cpu"], 60, "False")
+
+
+def test_out_of_memory_names_the_worker(start_job):
+    job = start_job(digits(workers={"replicas": 1, **container("worker", resources={"limits": {"memory": "40Mi"}})},
+                           runPolicy={"backoffLimit": 1}))
+    message = job.wait_for("Failed", 180)["message"]
+    assert "digits-worker-0" in message and "memory" in message
+
+
+def test_wrong_arguments_fail_at_once(start_job):
+    job = start_job(digits(workers=container("worker", args=["--no-such-flag"])))
+    message = job.wait_for("Failed", 120)["message"]
+    assert "digits-worker-" in message
+
+
+def test_crash_loop_ends_with_backoff_limit(start_job):
+    job = start_job(digits(workers=container("worker", command=["/bin/sh", "-c", "echo the disk is on fire >&2; exit 1"]),
+                           runPolicy={"backoffLimit": 2}))
+    failed = job.wait_for("Failed", 180)
+    assert failed["reason"] == "BackoffLimitExceeded"
+    assert "the disk is on fire" in failed["message"]
+
+
+def test_missing_data_file_is_named(start_job):
+    job = start_job(digits(data={"train": "digits/no-such-file.safetensors"}))
+    assert "digits/no-such-file.safetensors" in job.wait_for("Failed", 120)["message"]
+
+
+def test_wrong_shape_is_named(start_job):
+    job = start_job(digits(model={"torchScript": None, "builtIn": "Mlp", "inputShape": [3, 5, 5], "classes": 10}))
+    message = job.wait_for("Failed", 180)["message"]
+    assert "8" in message and "5" in message, message
+
+
+def test_missing_claim_is_named(start_job):
+    job = start_job(digits(output={"volume": {"persistentVolumeClaim": {"claimName": "nobody-made-me"}}}))
+    job.wait_for_message("ResourcesReady", ["nobody-made-me"], 60, "False")
+
+
+def test_quota_is_told(start_job, namespace):
+    namespace.kubectl("create", "quota", "few", "--hard=pods=3")
+    job = start_job(digits())
+    job.wait_for_message("ResourcesReady", ["exceeded quota"], 60, "False")
+    namespace.kubectl("delete", "quota", "few")
+    job.wait_for("Succeeded", 300)
+
+
+def test_gpus_are_asked_for(start_job):
+    nodes.need_kind()
+    node = nodes.workers()[0]
+    nodes.give_gpus(node, 4)
+    job = start_job(digits(workers=container("worker", resources={"limits": {"nvidia.com/gpu": 1}})))
+    job.wait_for("Running", 120)
+    assert {pod["spec"]["nodeName"] for pod in job.pods("worker").values()} == {node}
+    job.wait_for("Succeeded", 300)
