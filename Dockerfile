@@ -61,12 +61,14 @@ ENTRYPOINT ["paceline-worker"]
 FROM rpc-runtime AS worker-cuda
 USER 0
 ARG TORCH_VERSION=2.11.0
+# One layer, so that what pip needs is in none; of the wheels, the libraries.
 RUN apt-get update \
- && apt-get install -y --no-install-recommends python3-pip \
+ && apt-get install -y --no-install-recommends ca-certificates python3-pip \
  && python3 -m pip install --no-cache-dir --no-compile --break-system-packages --target /opt/torch "torch==${TORCH_VERSION}" \
- && apt-get purge -y --auto-remove python3-pip \
- && rm -rf /var/lib/apt/lists/* /var/cache/apt/* /var/log/* /usr/share/doc/* /usr/share/man/* /opt/torch/torch/include \
-           /opt/torch/triton /opt/torch/torch/test \
+ && find /opt/torch -mindepth 1 -maxdepth 1 ! -name torch ! -name nvidia -exec rm -rf {} + \
+ && find /opt/torch/torch -mindepth 1 -maxdepth 1 ! -name lib -exec rm -rf {} + \
+ && apt-get purge -y --auto-remove ca-certificates python3-pip \
+ && rm -rf /var/lib/apt/lists/* /var/cache/apt/* /var/log/* /usr/share/doc/* /usr/share/man/* \
  && (echo /opt/torch/torch/lib && find /opt/torch/nvidia -name lib -type d) > /etc/ld.so.conf.d/libtorch.conf \
  && ldconfig
 COPY --from=programs /src/programs/samples/ /paceline/job/

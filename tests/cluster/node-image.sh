@@ -60,6 +60,9 @@ debian_image() {
     rm -rf "$root"
     fail "debootstrap failed; its log: $cache/debootstrap.log"
   }
+  # Roots that this machine trusts besides Debian's: what builds in containers have to download from may be signed by them.
+  mkdir -p "$root/usr/local/share/ca-certificates"
+  cp -r /usr/local/share/ca-certificates/. "$root/usr/local/share/ca-certificates/"
   rm -rf "$root"/var/cache/apt/* "$root"/var/lib/apt/lists/* "$root"/usr/share/{doc,man,info,locale}/*
   tar -C "$root" --numeric-owner --create . | docker import - debian:12-slim >/dev/null
   rm -rf "$root"
