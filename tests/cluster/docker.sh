@@ -3,7 +3,15 @@
 
 private_docker() { [[ ${DOCKER_HOST:-} == "unix://$docker_folder/docker.sock" ]]; }
 
+# As long as this process lives, nobody stops our own daemon under it.
+hold_docker() {
+  mkdir -p "$cache"
+  exec 9>>"$cache/docker-users.lock"
+  flock --shared 9
+}
+
 use_docker() {
+  hold_docker
   if command -v docker >/dev/null && docker info >/dev/null 2>&1; then return; fi
   command -v docker >/dev/null && command -v dockerd >/dev/null && command -v containerd >/dev/null ||
     skip "no Docker daemon answers, and there is no dockerd to start (tools/setup --cluster installs one)"
@@ -56,10 +64,12 @@ fail_with_log() {
   fail "$1 does not start; its log: $docker_folder/$1.log"
 }
 
-# Stops our own daemon, if nobody uses it any more: no container runs, and no other run holds the lock of its users.
-# Images stay on disk; the next start finds them.
+# Stops our own daemon, if nobody uses it any more: no container runs, and nobody else holds it. Images stay on disk; the
+# next start finds them.
 stop_docker() {
   private_docker || return 0
+  hold_docker
+  flock --nonblock --exclusive 9 || return 0
   docker info >/dev/null 2>&1 || return 0
   [[ -z $(docker ps --quiet) ]] || return 0
   stop_process "$docker_folder/dockerd.pid"

@@ -85,9 +85,7 @@ print_env() {
 # happens, unless PACELINE_CLUSTER_KEEP is set.
 run() {
   export PACELINE_CLUSTER=${PACELINE_CLUSTER:-paceline-$$}
-  mkdir -p "$cache"
-  exec 9>"$cache/docker-users.lock"
-  flock --shared 9
+  hold_docker
   trap finish_run EXIT
   trap 'exit 130' INT TERM
   up
@@ -103,7 +101,7 @@ finish_run() {
     say "kept; eval \"\$(PACELINE_CLUSTER=$(name_of) tests/cluster/cluster env)\""
   else
     down || say "$(name_of) could not be deleted"
-    if flock --nonblock --exclusive 9; then stop_docker; fi
+    stop_docker
   fi
   exit "$status"
 }
