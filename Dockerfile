@@ -1,4 +1,4 @@
-# Images: operator, ps, worker (LibTorch for CPUs), worker-cuda (about 5 GB).
+# Images: operator, ps, worker (LibTorch for CPUs), worker-cuda (4 GB).
 #
 #   docker build --target ps -t paceline/ps:0.1.0 .      # compiles everything from source: half an hour on two cores
 #   make images                                          # the same images around the programs of build/release
@@ -10,6 +10,7 @@ ARG DEBIAN=debian:12-slim
 # What is to be shipped, in programs/: one folder of /usr/local/bin per image, LibTorch's libraries, samples. A context
 # that brings such a folder (tools/images assembles one) is believed; it must have been built on Debian 12.
 FROM ${DEBIAN} AS programs
+LABEL paceline.dev/stage=programs
 WORKDIR /src
 COPY . .
 RUN test -d programs || tools/images compile programs
