@@ -55,9 +55,9 @@ class Job:
         return {pod["metadata"]["name"]: pod for pod in self.namespace.list("pods", selector)}
 
     def container_ids(self, role=None):
-        """By pod: who restarts changes his."""
+        """By pod that is to stay: who restarts changes his."""
         return {name: [c.get("containerID", "") for c in pod["status"].get("containerStatuses", [])]
-                for name, pod in self.pods(role).items()}
+                for name, pod in self.pods(role).items() if "deletionTimestamp" not in pod["metadata"]}
 
     def wait_for(self, kind, deadline_seconds, status="True"):
         """Waits until the condition has that status; returns it. Ends at once, with the reason, if the job has failed and that

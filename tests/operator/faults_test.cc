@@ -2,7 +2,6 @@
 // else writes at the same time. No pod is ever made twice.
 
 #include <atomic>
-#include <fstream>
 #include <set>
 #include <thread>
 
@@ -16,6 +15,7 @@
 #include "lib/kube/core/metadata.h"
 #include "operator/controller/resources.h"
 #include "tests/operator/job.h"
+#include "tests/operator/writes.h"
 
 namespace paceline::operator_test {
 namespace {
@@ -30,31 +30,6 @@ class FaultsTest : public ::testing::Test {
   std::unique_ptr<OperatorProcess> Operator(std::vector<std::string> arguments = {
                                                 "--leader-elect=false"}) {
     return std::make_unique<OperatorProcess>(*world_, arguments);
-  }
-
-  // One line for each request that the operator has made since `from` and that changes something.
-  std::vector<std::string> WritesSince(size_t from) const {
-    std::ifstream log(world_->server().audit_log());
-    std::vector<std::string> writes;
-    std::string line;
-    for (size_t number = 0; std::getline(log, line); ++number) {
-      if (number < from) continue;
-      const Json entry = Json::parse(line, nullptr, false);
-      if (!entry.is_object() || entry["stage"] != "ResponseComplete") continue;
-      if (kube::StringAt(entry, "/user/username").find("paceline-operator") == std::string::npos)
-        continue;
-      const std::string verb = entry["verb"];
-      if (verb == "get" || verb == "list" || verb == "watch") continue;
-      writes.push_back(fmt::format("{} {}", verb, kube::StringAt(entry, "/requestURI")));
-    }
-    return writes;
-  }
-
-  size_t AuditLines() const {
-    std::ifstream log(world_->server().audit_log());
-    size_t lines = 0;
-    for (std::string line; std::getline(log, line);) ++lines;
-    return lines;
   }
 
   World* world_ = nullptr;
@@ -73,25 +48,13 @@ TEST_F(FaultsTest, AtRestNothingIsWrittenButTheLease) {
   over.End("over-ps-0", 2, "no such file");
   ASSERT_TRUE(over.WaitForCondition("Failed"));
   ASSERT_TRUE(over.WaitForPods({"over-ps-0"}));
-  ASSERT_TRUE(Eventually([&] {
-    // Quiet for five seconds: what was still under way has been written.
-    const size_t from = AuditLines();
-    std::this_thread::sleep_for(std::chrono::seconds(5));
-    for (const std::string& write : WritesSince(from)) {
-      if (write.find("/leases/") == std::string::npos) return false;
-    }
-    return true;
-  }));
-  const size_t from = AuditLines();
+  const Writes writes(world_->server().audit_log());
+  ASSERT_TRUE(writes.WaitForQuiet(60));
+  const size_t from = writes.LinesSoFar();
   std::this_thread::sleep_for(std::chrono::seconds(60));
-  int leases = 0;
-  for (const std::string& write : WritesSince(from)) {
-    if (write.find("/leases/") != std::string::npos)
-      ++leases;
-    else
-      ADD_FAILURE() << write;
-  }
-  EXPECT_GT(leases, 5);  // So that a log without the operator in it proves nothing.
+  for (const std::string& write : writes.Since(from)) ADD_FAILURE() << write;
+  // So that a log without the operator in it proves nothing.
+  EXPECT_GT(writes.LeasesSince(from).size(), 5u);
 }
 
 TEST_F(FaultsTest, AKilledOperatorsPlaceIsTakenAndNoPodIsMadeTwice) {

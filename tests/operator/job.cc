@@ -6,8 +6,6 @@
 #include "lib/kube/core/metadata.h"
 
 namespace paceline::operator_test {
-namespace {
-
 Json SmallSpec() {
   return Json::parse(R"({
     "model": {"torchScript": "cnn.pt", "loss": "CrossEntropy"},
@@ -18,8 +16,6 @@ Json SmallSpec() {
     "workers": {"replicas": 3}
   })");
 }
-
-}  // namespace
 
 Job::Job(World& world, const std::string& name, const Json& spec)
     : TrainingJob(world.client(),

@@ -8,10 +8,14 @@
 
 namespace paceline::operator_test {
 
+using kube::Json;
+
+// 2 parameter servers, 3 workers, mtls enabled.
+Json SmallSpec();
+
 class Job : public testing::TrainingJob {
  public:
-  // In a namespace of its own. `spec` is merged into a small valid one: 2 parameter servers, 3
-  // workers, mtls enabled.
+  // In a namespace of its own. `spec` is merged into SmallSpec.
   Job(World& world, const std::string& name, const Json& spec = Json::object());
 
   void Run(const std::string& pod) const;

@@ -1,0 +1,107 @@
+// Many jobs at once: bad ones that must not stop the operator, and finished ones that must cost it
+// nothing.
+
+#include <chrono>
+#include <fstream>
+#include <thread>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "lib/job/testing/fuzzed_job.h"
+#include "lib/kube/core/json.h"
+#include "lib/kube/core/metadata.h"
+#include "operator/controller/resources.h"
+#include "tests/operator/job.h"
+#include "tests/operator/writes.h"
+
+namespace paceline::operator_test {
+namespace {
+
+using controller::TrainingJobs;
+
+class StormTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    world_ = World::Get();
+    if (world_ == nullptr) GTEST_SKIP() << "no kube-apiserver and etcd";
+  }
+
+  World* world_ = nullptr;
+};
+
+// Five hundred jobs made up from the schema. The API server refuses many; whatever it takes, the
+// operator looks at, and goes on.
+TEST_F(StormTest, BadObjectsStopNobody) {
+  OperatorProcess the_operator(*world_, {"--leader-elect=false"});
+  const std::string space = world_->NewNamespace();
+  std::vector<kube::Request> requests;
+  job::testing::JobFuzzer fuzzer(20260131);
+  for (int i = 0; i < 500; ++i) {
+    Json job = fuzzer.Next().object;
+    job["metadata"]["namespace"] = space;
+    requests.push_back(kube::Create(TrainingJobs(), job));
+  }
+  int accepted = 0;
+  for (const auto& answer : world_->client().CallAll(std::move(requests))) accepted += answer.ok();
+  EXPECT_GT(accepted, 50);
+  EXPECT_LT(accepted, 500);
+  // Every job that was accepted is looked at: its status says something.
+  EXPECT_TRUE(testing::Eventually(
+      [&] {
+        const auto jobs = world_->client().ListAll(TrainingJobs(), {.name_space = space});
+        if (!jobs.ok()) return false;
+        for (const Json& job : jobs->items) {
+          const bool is_ours =
+              kube::StringAt(job, "/spec/runPolicy/managedBy") == "paceline.dev/operator";
+          if (is_ours && kube::Find(job, "/status/conditions") == nullptr) return false;
+        }
+        return true;
+      },
+      120));
+  Job good(*world_, "good");
+  EXPECT_TRUE(good.WaitForPods(good.AllPodNames(), 120));
+  EXPECT_EQ(the_operator.Log().find("\"threw\""), std::string::npos);
+  world_->Kubectl(fmt::format("delete namespace {} --wait=false", space));
+  world_->Kubectl(fmt::format("delete tj --all -n {} --wait=false", space));
+}
+
+// A hundred jobs that are over, for as long as it takes to see that nothing is written: a write
+// every ten seconds, the shortest period there is, would show.
+TEST_F(StormTest, FinishedJobsCostNoWrites) {
+  OperatorProcess the_operator(*world_, {"--leader-elect=false"});
+  const std::string space = world_->NewNamespace();
+  const Json conditions = Json::array({{{"type", "Failed"},
+                                        {"status", "True"},
+                                        {"reason", "CannotWork"},
+                                        {"message", "it is over"},
+                                        {"observedGeneration", 1},
+                                        {"lastTransitionTime", "2026-01-31T09:30:00Z"}}});
+  for (int i = 0; i < 100; ++i) {
+    testing::TrainingJob job(
+        world_->client(), [&](const std::string& arguments) { return world_->Kubectl(arguments); },
+        {space, fmt::format("over-{}", i)});
+    Json spec = SmallSpec();
+    spec["runPolicy"]["suspend"] = true;
+    job.Create(spec);
+    const Json status = {{"status",
+                          {{"conditions", conditions},
+                           {"completionTime", "2026-01-31T09:30:00Z"},
+                           {"state", "Failed"}}}};
+    ASSERT_TRUE(
+        world_->client()
+            .Call(kube::MergePatch(TrainingJobs(), job.key(), status, {.subresource = "status"}))
+            .ok());
+  }
+  const Writes writes(world_->server().audit_log());
+  ASSERT_TRUE(writes.WaitForQuiet(60));
+  const size_t from = writes.LinesSoFar();
+  std::this_thread::sleep_for(std::chrono::seconds(15));
+  for (const std::string& write : writes.Since(from)) ADD_FAILURE() << write;
+  // The operator is there and at work: it still answers.
+  Job good(*world_, "good");
+  EXPECT_TRUE(good.WaitForPods(good.AllPodNames()));
+}
+
+}  // namespace
+}  // namespace paceline::operator_test

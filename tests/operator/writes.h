@@ -1,0 +1,27 @@
+// Reads from the API server's audit log what the operator has written.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace paceline::operator_test {
+
+class Writes {
+ public:
+  explicit Writes(std::string audit_log) : audit_log_(std::move(audit_log)) {}
+
+  size_t LinesSoFar() const;
+  // "patch /apis/...", for each request of the operator after that line that was to change
+  // something. Its Lease is left out, or is the only thing that is left in.
+  std::vector<std::string> Since(size_t line) const { return Read(line, false); }
+  std::vector<std::string> LeasesSince(size_t line) const { return Read(line, true); }
+  // Until five seconds have gone by without such a request.
+  bool WaitForQuiet(double timeout_seconds) const;
+
+ private:
+  std::vector<std::string> Read(size_t line, bool leases) const;
+
+  std::string audit_log_;
+};
+
+}  // namespace paceline::operator_test
