@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "lib/job/process_name.h"
+#include "lib/job/rfc3339.h"
 
 namespace paceline::job {
 namespace {
@@ -60,9 +61,9 @@ WorkerStatus WorkerOf(const TrainingJob& job, const json& worker) {
 SyncStatus SyncOf(const TrainingJob& job, const json& state, int64_t members) {
   SyncStatus sync;
   sync.scheme = job.spec.sync.scheme;
+  const std::string word = state.contains("sync") ? state.at("sync").value("scheme", "") : "";
   for (int i = 0; i <= static_cast<int>(Scheme::kPsPlus); ++i) {
-    if (ToWord(static_cast<Scheme>(i)) == state.value("scheme", ""))
-      sync.scheme = static_cast<Scheme>(i);
+    if (ToWord(static_cast<Scheme>(i)) == word) sync.scheme = static_cast<Scheme>(i);
   }
   sync.waiting_for = state.value("waitingFor", int64_t{0});
   if (sync.waiting_for > 0) sync.backup_workers = std::max<int64_t>(members - sync.waiting_for, 0);
@@ -88,9 +89,13 @@ CoordinatorReport Parse(const TrainingJob& job, const json& state) {
     }
   }
   report.sync = SyncOf(job, state, members);
-  if (const auto checkpoint = state.find("checkpoint");
-      checkpoint != state.end() && checkpoint->is_object() && checkpoint->contains("version")) {
-    report.checkpoint = CheckpointStatus{.version = checkpoint->at("version").get<int64_t>()};
+  if (const auto checkpoint = state.find("checkpoint"); checkpoint != state.end()) {
+    if (checkpoint->contains("version")) {
+      report.checkpoint =
+          CheckpointStatus{.version = checkpoint->at("version").get<int64_t>(),
+                           .completion_time = ParseTime(checkpoint->value("completionTime", ""))};
+    }
+    report.checkpoint_trouble = checkpoint->value("problem", "");
   }
   return report;
 }

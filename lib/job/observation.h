@@ -71,6 +71,7 @@ struct CoordinatorReport {
   std::vector<WorkerStatus> workers;
   std::vector<SeenStraggler> stragglers;  // By stragglerPolicy's percent and seconds.
   std::optional<CheckpointStatus> checkpoint;
+  std::string checkpoint_trouble;  // Why the latest one could not be written; empty: it could.
 };
 
 struct Observation {

@@ -110,9 +110,15 @@ Finding JudgeDegraded(const Draft& draft) {
     is_late = is_late || IsLate(draft, process);
     missing.push_back(DescribeAbsence(wanted.name, process));
   }
-  if (missing.empty()) return Not(draft, type);
-  return {type, true, is_late ? PlanReason::kPendingTooLong : PlanReason::kWorkersMissing,
-          "not running: " + Joined(std::move(missing))};
+  if (!missing.empty()) {
+    return {type, true, is_late ? PlanReason::kPendingTooLong : PlanReason::kWorkersMissing,
+            "not running: " + Joined(std::move(missing))};
+  }
+  if (is_training && draft.report != nullptr && !draft.report->checkpoint_trouble.empty()) {
+    return {type, true, PlanReason::kCheckpointFailing,
+            "no checkpoint can be written: " + draft.report->checkpoint_trouble};
+  }
+  return Not(draft, type);
 }
 
 // Processes on their way back, with what ended them where that is known.

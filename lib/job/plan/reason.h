@@ -7,30 +7,31 @@
 namespace paceline::job {
 
 enum class PlanReason {
-  kJobSeen,           // Created: the first plan was made.
-  kNotYet,            // A condition that nothing speaks for so far.
-  kStarting,          // Processes are wanted that do not run yet.
-  kTraining,          // The coordinator says that steps are made.
-  kAllRunning,        // Every wanted process runs.
-  kProcessesMissing,  // Some wanted processes do not run.
-  kWorkersMissing,    // Training goes on with fewer workers than wanted.
-  kProcessFailed,     // A process ended by its own fault, and is started again.
-  kProcessDisrupted,  // A process ended by no fault of its own, and is started again.
-  kOutOfMemory,       // A process was killed because it used too much memory.
-  kProcessGone,       // A process went away without a trace, and is started again.
-  kProcessFinished,   // A process ended well though the job goes on, and is started again.
-  kUnschedulable,     // No machine has room for a process.
-  kCannotStart,       // A process waits for what does not come: an image, a volume, a Secret.
-  kPendingTooLong,    // A process waits for longer than scheduleTimeoutSeconds.
-  kResourcesRefused,  // What the job needs could not be made.
-  kInvalidSpec,       // The spec is one that no plan can be made of.
-  kNodeLost,          // A process's machine does not answer any more.
-  kRecovering,        // A parameter server is started again; training returns to a checkpoint.
-  kRecovered,         // Training goes on after that.
-  kSuspended,         // spec.runPolicy.suspend is true.
-  kResumed,           // It no longer is.
-  kScaledDown,        // More workers run than wanted.
-  kStraggler,         // A worker is slower than stragglerPolicy allows.
+  kJobSeen,            // Created: the first plan was made.
+  kNotYet,             // A condition that nothing speaks for so far.
+  kStarting,           // Processes are wanted that do not run yet.
+  kTraining,           // The coordinator says that steps are made.
+  kAllRunning,         // Every wanted process runs.
+  kProcessesMissing,   // Some wanted processes do not run.
+  kWorkersMissing,     // Training goes on with fewer workers than wanted.
+  kCheckpointFailing,  // Training goes on without new checkpoints.
+  kProcessFailed,      // A process ended by its own fault, and is started again.
+  kProcessDisrupted,   // A process ended by no fault of its own, and is started again.
+  kOutOfMemory,        // A process was killed because it used too much memory.
+  kProcessGone,        // A process went away without a trace, and is started again.
+  kProcessFinished,    // A process ended well though the job goes on, and is started again.
+  kUnschedulable,      // No machine has room for a process.
+  kCannotStart,        // A process waits for what does not come: an image, a volume, a Secret.
+  kPendingTooLong,     // A process waits for longer than scheduleTimeoutSeconds.
+  kResourcesRefused,   // What the job needs could not be made.
+  kInvalidSpec,        // The spec is one that no plan can be made of.
+  kNodeLost,           // A process's machine does not answer any more.
+  kRecovering,         // A parameter server is started again; training returns to a checkpoint.
+  kRecovered,          // Training goes on after that.
+  kSuspended,          // spec.runPolicy.suspend is true.
+  kResumed,            // It no longer is.
+  kScaledDown,         // More workers run than wanted.
+  kStraggler,          // A worker is slower than stragglerPolicy allows.
   kNoStraggler,
   kDeadlineExceeded,      // activeDeadlineSeconds.
   kBackoffLimitExceeded,  // backoffLimit.
@@ -41,11 +42,11 @@ enum class PlanReason {
   kJobFinished,  // Processes are stopped because the job is over.
 };
 PACELINE_WORDS(PlanReason, "JobSeen", "NotYet", "Starting", "Training", "AllRunning",
-               "ProcessesMissing", "WorkersMissing", "ProcessFailed", "ProcessDisrupted",
-               "OutOfMemory", "ProcessGone", "ProcessFinished", "Unschedulable", "CannotStart",
-               "PendingTooLong", "ResourcesRefused", "InvalidSpec", "NodeLost", "Recovering",
-               "Recovered", "Suspended", "Resumed", "ScaledDown", "Straggler", "NoStraggler",
-               "DeadlineExceeded", "BackoffLimitExceeded", "CannotWork", "ParameterServerLost",
-               "TrainingFailed", "TrainingSucceeded", "JobFinished")
+               "ProcessesMissing", "WorkersMissing", "CheckpointFailing", "ProcessFailed",
+               "ProcessDisrupted", "OutOfMemory", "ProcessGone", "ProcessFinished", "Unschedulable",
+               "CannotStart", "PendingTooLong", "ResourcesRefused", "InvalidSpec", "NodeLost",
+               "Recovering", "Recovered", "Suspended", "Resumed", "ScaledDown", "Straggler",
+               "NoStraggler", "DeadlineExceeded", "BackoffLimitExceeded", "CannotWork",
+               "ParameterServerLost", "TrainingFailed", "TrainingSucceeded", "JobFinished")
 
 }  // namespace paceline::job

@@ -1,0 +1,82 @@
+#include "lib/job/coordinator_report.h"
+
+#include <gtest/gtest.h>
+
+#include "lib/job/plan.h"
+#include "lib/job/plan/scenes.h"
+#include "lib/job/rfc3339.h"
+
+namespace paceline::job {
+namespace {
+
+using testing::AllTraining;
+using testing::At;
+using testing::SmallJob;
+
+constexpr const char* kTraining = R"({
+  "phase": "training", "step": 23, "epochProgress": 1.23456789, "percent": 8.5, "etaSeconds": 12.3,
+  "loss": 0.603907123, "samplesPerSecond": 2428.61, "waitingFor": 2, "generationStart": 4,
+  "sync": {"scheme": "SSP", "changing": false},
+  "evaluation": {"accuracy": 0.97, "loss": 0.1},
+  "checkpoint": {"version": 20, "completionTime": "2026-01-31T09:30:00Z", "problem": "volume is full"},
+  "workers": [
+    {"index": 0, "isMember": true, "batchSize": 16, "computeSecondsP50": 0.1, "slowdownPercent": 100, "isStraggler": false},
+    {"index": 1, "isMember": false, "batchSize": 16, "computeSecondsP50": 0, "slowdownPercent": 0, "isStraggler": false},
+    {"index": 2, "isMember": true, "batchSize": 16, "computeSecondsP50": 0.3, "slowdownPercent": 300, "isStraggler": true}]
+})";
+
+CoordinatorReport Report(const char* json) {
+  const StatusOr<CoordinatorReport> report = ParseCoordinatorReport(SmallJob(), json);
+  EXPECT_TRUE(report.ok()) << Message(report.status());
+  return report.value_or(CoordinatorReport{});
+}
+
+TEST(CoordinatorReportTest, ReadsARunningJob) {
+  const CoordinatorReport report = Report(kTraining);
+  EXPECT_EQ(report.generation_start, 4u);
+  EXPECT_EQ(report.phase, TrainingPhase::kTraining);
+  EXPECT_EQ(report.progress->step, 23);
+  EXPECT_EQ(report.progress->epoch, 1.23457);  // Six digits.
+  EXPECT_EQ(report.progress->loss, 0.603907);
+  EXPECT_EQ(report.progress->metric, 0.97);
+  EXPECT_EQ(report.sync->scheme, Scheme::kSsp);
+  EXPECT_EQ(report.sync->waiting_for, 2);
+  ASSERT_EQ(report.workers.size(), 3u);
+  EXPECT_EQ(report.workers[2].name, "digits-worker-2");
+  EXPECT_EQ(report.workers[1].state, "Gone");
+  ASSERT_EQ(report.stragglers.size(), 1u);
+  EXPECT_EQ(report.stragglers[0].worker, 2);
+  EXPECT_EQ(report.checkpoint->version, 20);
+  EXPECT_EQ(report.checkpoint->completion_time, ParseTime("2026-01-31T09:30:00Z"));
+}
+
+TEST(CoordinatorReportTest, TheTargetsMetricIsTheMetric) {
+  TrainingJob job = SmallJob();
+  job.spec.training.stop.target = Target{.metric = Metric::kLoss, .value = 0.05};
+  EXPECT_EQ(ParseCoordinatorReport(job, kTraining)->progress->metric, 0.1);
+}
+
+TEST(CoordinatorReportTest, WhatHasFinishedHasItsReason) {
+  const CoordinatorReport report = Report(
+      R"({"phase": "over", "step": 3, "workers": [], "finished": {"success": false, "reason": "NaN"}})");
+  EXPECT_EQ(report.phase, TrainingPhase::kFailed);
+  EXPECT_EQ(report.message, "NaN");
+}
+
+TEST(CoordinatorReportTest, OtherTextIsRefused) {
+  for (const char* text : {"", "{}", "[]", "no such page", R"({"phase": 3, "step": "x"})"})
+    EXPECT_FALSE(ParseCoordinatorReport(SmallJob(), text).ok()) << text;
+}
+
+TEST(CoordinatorReportTest, AFailingCheckpointDegradesTheJob) {
+  Observation seen = AllTraining();
+  seen.coordinator->checkpoint_trouble = "volume is full: /paceline/checkpoint";
+  const Plan plan = PlanJob(SmallJob(), seen, At(10));
+  ASSERT_TRUE(Holds(plan.status, ConditionType::kDegraded));
+  const Condition& degraded = *FindCondition(plan.status, ConditionType::kDegraded);
+  EXPECT_EQ(degraded.reason, "CheckpointFailing");
+  EXPECT_NE(degraded.message.find("/paceline/checkpoint"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace paceline::job

@@ -1,0 +1,48 @@
+"""A whole node goes away: what ran there is given up after nodeLostSeconds and made anew elsewhere.
+
+These tests take minutes: Kubernetes itself needs 40 to 50 seconds to notice that a node does not answer."""
+import nodes
+import pytest
+
+from job import digits
+from kubectl import wait_until
+
+EPOCHS = 400
+
+
+@pytest.fixture
+def running(start_job, shared_claim):
+    nodes.need_kind()
+    claim = shared_claim("checkpoint")
+    job = start_job(digits(training={"stop": {"maxEpochs": EPOCHS}}, runPolicy={"nodeLostSeconds": 10},
+                           checkpoint={"volume": claim.source(), "periodSeconds": 5}))
+    job.wait_for_step(50, 120)
+    return job
+
+
+def busiest(job):
+    """The node without the control plane that most of the job's pods are on, and their names."""
+    by_node = {node: [] for node in nodes.workers()}
+    for name, pod in job.pods().items():
+        by_node.get(pod["spec"]["nodeName"], []).append(name)
+    return max(by_node.items(), key=lambda item: len(item[1]))
+
+
+@pytest.mark.parametrize("lose, bring_back", [(nodes.stop, nodes.start), (nodes.pause, nodes.unpause)], ids=["stopped", "paused"])
+def test_node(running, lose, bring_back):
+    node, pods = busiest(running)
+    print(f"{node} runs {', '.join(sorted(pods))}")
+    before = running.uids()
+    lose(node)
+    try:
+        for pod in pods:
+            found = running.wait_for_another(pod, before[pod], 240)
+            assert found["spec"]["nodeName"] != node
+        step = running.status()["progress"]["step"]
+        running.wait_for_step(step + 50, 120)
+    finally:
+        bring_back(node)
+    # What was paused and lives again is fenced: the job does not mind.
+    step = running.status()["progress"]["step"]
+    running.wait_for_step(step + 50, 120)
+    running.namespace.delete("trainingjob", "digits", "--wait=false")

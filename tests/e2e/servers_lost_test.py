@@ -1,0 +1,54 @@
+"""Parameter servers that go away in the middle of a run: all return to the newest checkpoint, and training goes on."""
+import nodes
+import pytest
+
+from job import digits
+
+EPOCHS = 80
+TRAINING_SECONDS = 300
+
+
+@pytest.fixture
+def running(start_job, shared_claim):
+    """A job in the middle of its training, with a checkpoint every two seconds."""
+    claim = shared_claim("checkpoint")
+    job = start_job(digits(training={"stop": {"maxEpochs": EPOCHS}},
+                           checkpoint={"volume": claim.source(), "periodSeconds": 2}))
+    job.wait_for_step(100, 120)
+    return job
+
+
+def lose(job, server):
+    """Kills that parameter server and waits until another one runs and steps are made again."""
+    nodes.need_kind()
+    pod = job.pods()[server]
+    step = job.status()["progress"]["step"]
+    nodes.kill_process(pod, f"paceline-ps .*--rank {server[-1]} .*{job.namespace.name}")
+    job.wait_for_another(server, pod["metadata"]["uid"], 90)
+    job.wait_for_step(step + 50, 120)
+
+
+def finish(job):
+    job.wait_for("Succeeded", TRAINING_SECONDS)
+    assert job.status()["progress"]["metric"] >= 0.97
+    assert job.status()["restarts"] >= 1
+    told = [note for reason, note in job.namespace.events("digits") if reason == "Recovering"]
+    assert told, job.namespace.events("digits")
+
+
+def test_shard_killed(running):
+    lose(running, "digits-ps-1")
+    finish(running)
+
+
+def test_coordinator_killed(running):
+    lose(running, "digits-ps-0")
+    finish(running)
+
+
+def test_both_pods_deleted(running):
+    uids = running.uids("ps")
+    running.namespace.kubectl("delete", "pod", *uids, "--force", "--grace-period=0")
+    for name, uid in uids.items():
+        running.wait_for_another(name, uid, 90)
+    finish(running)
