@@ -352,5 +352,18 @@ TEST(IsOurs, GoesByManagedBy) {
   EXPECT_FALSE(IsOurs(job));
 }
 
+TEST(DegradedTest, ScalingUpMakesNothingWorse) {
+  TrainingJob job = SmallJob();
+  job.spec.workers.replicas = 4;
+  job.spec.workers.max_replicas = 4;
+  Observation seen = AllTraining();
+  EXPECT_FALSE(Holds(PlanJob(job, seen, At(10)).status, ConditionType::kDegraded));
+  SeenProcess joiner = Running(Role::kWorker, 3, 10);
+  joiner.state = ProcessState::kPending;
+  seen.processes.push_back(joiner);
+  EXPECT_FALSE(Holds(PlanJob(job, seen, At(20)).status, ConditionType::kDegraded));
+  EXPECT_TRUE(Holds(PlanJob(job, seen, At(200)).status, ConditionType::kDegraded));  // Too late.
+}
+
 }  // namespace
 }  // namespace paceline::job

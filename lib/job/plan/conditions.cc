@@ -97,6 +97,19 @@ Finding JudgeResources(const Draft& draft) {
   return {type, false, WhyNotRunning(draft), std::move(message)};
 }
 
+// A worker that was never there yet, after scaling up: nothing is worse than before until it is
+// late.
+bool IsNew(const Draft& draft, const std::string& name, const SeenProcess* process) {
+  if (process != nullptr)
+    return process->state == ProcessState::kPending && process->attempt == 0 &&
+           !process->is_stopping && !IsLate(draft, process);
+  const std::vector<Action>& actions = draft.plan.actions;
+  return std::any_of(actions.begin(), actions.end(), [&](const Action& action) {
+    const Start* start = std::get_if<Start>(&action);
+    return start != nullptr && start->name == name && start->attempt == 0;
+  });
+}
+
 Finding JudgeDegraded(const Draft& draft) {
   const ConditionType type = ConditionType::kDegraded;
   if (!GoesOn(draft)) return Not(draft, type);
@@ -105,7 +118,8 @@ Finding JudgeDegraded(const Draft& draft) {
   std::vector<std::string> missing;
   for (const WantedProcess& wanted : draft.wanted) {
     const SeenProcess* process = draft.Find(wanted.name);
-    const bool is_missed = is_training && wanted.role == Role::kWorker && !IsReady(process);
+    const bool is_missed = is_training && wanted.role == Role::kWorker && !IsReady(process) &&
+                           !IsNew(draft, wanted.name, process);
     if (!is_missed && !IsLate(draft, process)) continue;
     is_late = is_late || IsLate(draft, process);
     missing.push_back(DescribeAbsence(wanted.name, process));
