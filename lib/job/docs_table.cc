@@ -24,10 +24,14 @@ constexpr std::string_view kIntroduction =
     "the job exists.\n"
     "A complete manifest with comments: `deploy/samples/digits.yaml`.\n"
     "\n"
-    "Rules between fields are checked by `paceline validate`, which reports all errors at once. "
-    "Blocks of schemes and\n"
-    "optimizers other than the chosen one are kept and ignored, so that a scheme can be tried by "
-    "changing one word.\n";
+    "What the conditions in its status mean and when they change: [conditions.md](conditions.md).\n"
+    "\n"
+    "Rules between fields are checked by `paceline validate`, which reports all errors at once, "
+    "and "
+    "on a cluster by the\n"
+    "API server (`deploy/crd/trainingjobs.yaml`). Blocks of schemes and optimizers other than the "
+    "chosen one are kept and\n"
+    "ignored, so that a scheme can be tried by changing one word.\n";
 
 template <class T>
 std::string TypeOf() {
