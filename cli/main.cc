@@ -73,6 +73,15 @@ int Main(int argc, char** argv) {
                    "Serves the coordinator's metrics and state; a free one by default")
       ->check(CLI::Range(0, 65535).description(""))
       ->type_name("PORT");
+  CLI::Option* const resume = run_command->add_flag_callback(
+      "--resume", [&run] { run.resume = "always"; },
+      "Goes on from the checkpoints of an earlier run, even one that ended well; there must be "
+      "some");
+  run_command
+      ->add_flag_callback(
+          "--fresh", [&run] { run.resume = "never"; },
+          "Begins anew in spite of an earlier run's checkpoints, which are removed")
+      ->excludes(resume);
   run_command->footer(kRunFooter);
 
   paceline::commands::ValidateOptions validate;

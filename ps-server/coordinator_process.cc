@@ -7,12 +7,14 @@
 #include "lib/process/exit.h"
 #include "lib/process/termination.h"
 #include "lib/rpc/grpc_parameter_client.h"
+#include "lib/store/checkpoint_folder.h"
 #include "lib/sync/checked_policy.h"
 #include "lib/sync/policy_factory.h"
 #include "lib/sync/trace_recorder.h"
 #include "lib/telemetry/log.h"
 #include "lib/telemetry/trace_file.h"
 #include "ps-server/advertised_address.h"
+#include "ps-server/checkpoints.h"
 #include "ps-server/driver/driver.h"
 #include "ps-server/driver/own_shard.h"
 #include "ps-server/driver/shard_host.h"
@@ -49,11 +51,16 @@ StatusOr<std::vector<std::byte>> Fetch(const rpc::ChannelOptions& channel,
 }
 
 // The policy as the server runs it: checked, and traced where a file was named.
-std::unique_ptr<sync::Policy> MakeServerPolicy(sync::PolicySpec spec, uint32_t workers,
+std::unique_ptr<sync::Policy> MakeServerPolicy(const sync::PolicySpec& spec, std::string saved,
                                                telemetry::TraceFile* trace,
                                                DriverMetrics* metrics) {
-  spec.workers_expected = workers;
-  auto policy = sync::MakePolicy(spec);
+  auto policy = sync::MakePolicy(spec, saved);
+  if (!policy.ok() && !saved.empty()) {
+    Log(LogLevel::kWarning, "the checkpoint's policy has learnt nothing for this scheme",
+        {{"reason", Message(policy.status())}});
+    saved.clear();
+    policy = sync::MakePolicy(spec);
+  }
   PACELINE_CHECK(policy.ok(), "the spec was valid at the start: {}", Message(policy.status()));
   std::unique_ptr<sync::Policy> made = std::make_unique<sync::CheckedPolicy>(
       *std::move(policy), spec, [metrics](const std::string& violation) {
@@ -62,7 +69,7 @@ std::unique_ptr<sync::Policy> MakeServerPolicy(sync::PolicySpec spec, uint32_t w
       });
   if (trace == nullptr) return made;
   return std::make_unique<sync::TraceRecorder>(
-      std::move(made), spec, "", [trace](std::string_view line) { trace->Append(line); });
+      std::move(made), spec, saved, [trace](std::string_view line) { trace->Append(line); });
 }
 
 Status WriteSummary(const std::string& path, const std::string& text) {
@@ -79,6 +86,17 @@ Status WriteSummary(const std::string& path, const std::string& text) {
   return OkStatus();
 }
 
+// What this coordinator goes on from, said aloud.
+StatusOr<FoundCheckpoints> LookForCheckpoints(const Options& options, const job::TrainingJob& job) {
+  PACELINE_ASSIGN_OR_RETURN(FoundCheckpoints found,
+                            FindCheckpoints(options.checkpoint, job, options.resume));
+  for (const std::string& problem : found.problems)
+    Log(LogLevel::kError, "checkpoint is no good", {{"reason", problem}});
+  if (!found.note.empty())
+    Log(LogLevel::kWarning, "checkpoints were found", {{"what", found.note}});
+  return found;
+}
+
 }  // namespace
 
 Status RunCoordinator(const Options& options, const job::TrainingJob& job) {
@@ -90,13 +108,21 @@ Status RunCoordinator(const Options& options, const job::TrainingJob& job) {
   }
   telemetry::Metrics metrics;
   DriverMetrics driver_metrics(&metrics);
-  const coordination::CoordinatorOptions coordination =
+  coordination::CoordinatorOptions coordination =
       CoordinatorOptionsFrom(job, options.generation_start);
+  std::string note;
+  if (job.spec.checkpoint) {
+    if (options.checkpoint.empty())
+      return InvalidArgument("spec.checkpoint needs a folder: --checkpoint is missing");
+    PACELINE_ASSIGN_OR_RETURN(FoundCheckpoints found, LookForCheckpoints(options, job));
+    coordination.checkpoint = std::move(found.options);
+    note = found.note;
+  }
   Driver driver(
-      {.coordination = coordination,
+      {.coordination = std::move(coordination),
        .optimizer = OptimizerOptionsFrom(job),
-       .fetch = [generation = coordination.generation, channel = tls.to_ps](
-                    const auto& shards,
+       .fetch = [channel = tls.to_ps](
+                    const Generation& generation, const auto& shards,
                     Version version) { return Fetch(channel, generation, shards, version); },
        .save =
            [path = options.output](const store::Layout& layout,
@@ -104,9 +130,18 @@ Status RunCoordinator(const Options& options, const job::TrainingJob& job) {
              return WriteFinalModel(path, layout, bytes);
            },
        .make_policy =
-           [&](uint32_t workers) {
-             return MakeServerPolicy(spec, workers, trace.get(), &driver_metrics);
+           [&](uint32_t workers, Version version, const std::string& saved) {
+             sync::PolicySpec now = spec;
+             now.workers_expected = workers;
+             now.first_version = version;
+             return MakeServerPolicy(now, saved, trace.get(), &driver_metrics);
            },
+       .complete_checkpoint =
+           [&, run = RunOf(job)](const coordination::Checkpoint& checkpoint,
+                                 const std::vector<std::string>& keep) {
+             return CompleteCheckpoint(options.checkpoint, run, checkpoint, keep);
+           },
+       .checkpoint_note = note,
        .stragglers = StragglerOptionsFrom(job)},
       &driver_metrics);
   ShardMetrics shard_metrics(&metrics);
@@ -114,7 +149,7 @@ Status RunCoordinator(const Options& options, const job::TrainingJob& job) {
       [&driver](protocol::ShardMessage message) {
         driver.ShardSaid(ShardId(0), std::move(message));
       },
-      &shard_metrics);
+      &shard_metrics, {options.checkpoint, ShardId(0)});
 
   CoordinatorService coordinator_service(driver, tls.peers);
   ShardService shard_service(host, tls.peers);
@@ -132,7 +167,8 @@ Status RunCoordinator(const Options& options, const job::TrainingJob& job) {
        {"tls", tls.server != nullptr}});
   (void)driver.ShardConnected({ShardId(0), address}, std::make_shared<OwnShard>(&host));
 
-  const process::TerminationSignals signals([&driver] { driver.AskToStop("asked to stop", true); });
+  const process::TerminationSignals signals(
+      [&driver] { driver.AskToStop("asked to stop", coordination::StopKind::kSuspend); });
   std::optional<coordination::Finished> finished;
   while (!finished) finished = driver.WaitFinished(kLookPeriod);
   const Security security{job.spec.security.mtls, tls.server != nullptr};
@@ -142,7 +178,12 @@ Status RunCoordinator(const Options& options, const job::TrainingJob& job) {
   process::SayLastWord(options.final_state, FinalStateJson(driver.progress(), security, *finished));
   endpoints.Stop();
   server->Stop(std::chrono::seconds(2));
+  if (finished->is_suspended) return Cancelled("{}", finished->reason);
   if (!finished->is_success) return Aborted("{}", finished->reason);
+  if (job.spec.checkpoint) {
+    const Status told = store::WriteFinishedRun(options.checkpoint, RunOf(job));
+    if (!told.ok()) Log(LogLevel::kWarning, "end not recorded", {{"reason", Message(told)}});
+  }
   return OkStatus();
 }
 

@@ -31,6 +31,7 @@ int main(int argc, char** argv) {
   paceline::rpc::TuneAllocator();
   paceline::ps::Options options;
   std::string log_format = "text";
+  std::string resume = "auto";
   CLI::App app("Holds parameters of a training job; rank 0 decides whose gradients count.",
                "paceline-ps");
   app.add_option("--job", options.job_file, "Resolved TrainingJob, JSON")->required();
@@ -56,6 +57,11 @@ int main(int argc, char** argv) {
   app.add_option("--http-port-file", options.http_port_file, "File that gets the port number");
   app.add_option("--generation-start", options.generation_start,
                  "Given by who created this coordinator");
+  app.add_option("--checkpoint", options.checkpoint,
+                 "Folder of checkpoints: of the volume that all shards share, or of this shard's");
+  app.add_option("--resume", resume,
+                 "auto, always or never: whether to go on from another run's checkpoints (rank 0)")
+      ->check(CLI::IsMember({"auto", "always", "never"}));
   app.add_option("--output", options.output, "Path of the final model (rank 0)");
   app.add_option("--summary", options.summary, "File that gets the job's last state (rank 0)");
   app.add_option("--final-state", options.final_state,
@@ -70,6 +76,8 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? paceline::process::kExitDone : paceline::process::kExitCannotWork;
   }
+  if (resume == "always") options.resume = paceline::ps::ResumeWish::kAlways;
+  if (resume == "never") options.resume = paceline::ps::ResumeWish::kNever;
   paceline::telemetry::ConfigureLog(
       {.program = "paceline-ps", .format = *paceline::telemetry::ParseLogFormat(log_format)});
   paceline::process::BlockTerminationSignals();

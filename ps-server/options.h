@@ -9,13 +9,20 @@
 
 namespace paceline::ps {
 
+// What to do with another run's checkpoints. A run always goes on from its own.
+enum class ResumeWish {
+  kAuto,    // Go on from them, unless that run ended well.
+  kAlways,  // Go on from them; there must be some.
+  kNever,   // Begin anew; they go as new ones come.
+};
+
 struct Options {
   std::string job_file;     // The resolved TrainingJob, JSON.
   uint32_t rank = 0;        // 0 coordinates.
   std::string listen;       // Where workers reach this process: unix:/path or host:port.
   std::string advertise;    // What others dial; empty: `listen`, with the port that was taken.
   std::string coordinator;  // Where rank 0 listens; unused by rank 0.
-  Duration connect_timeout = std::chrono::seconds(300);  // Until rank 0 answers.
+  Duration connect_timeout = std::chrono::seconds(600);  // Without a word of rank 0.
   std::string tls_folder;  // tls.crt, tls.key and ca.crt of the role; empty: plain text.
   std::string http_host = "127.0.0.1";
   int http_port = 0;
@@ -25,6 +32,8 @@ struct Options {
   std::string api_port_file;
   std::string http_port_file;  // Gets the port number that was taken, when ready.
   uint64_t generation_start = 1;
+  std::string checkpoint;  // Folder of checkpoints, of this shard's volume; empty: none.
+  ResumeWish resume = ResumeWish::kAuto;
   std::string output;   // Rank 0: the final model's path.
   std::string summary;  // Rank 0: gets the last state of the job, JSON, before exit; empty: none.
   std::string final_state;          // Rank 0: likewise, but short, as the process's last word.

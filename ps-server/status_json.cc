@@ -42,6 +42,17 @@ json WorkerJson(const coordination::WorkerStatus& worker, const WorkerPace& pace
           {"isStraggler", pace.is_straggler}};
 }
 
+// What there is none of is left out.
+json CheckpointJson(const Progress& progress) {
+  const coordination::Status& status = progress.status;
+  json checkpoint = {{"problem", status.checkpoint_problem}, {"note", progress.checkpoint_note}};
+  if (status.checkpoint_version) checkpoint["version"] = status.checkpoint_version->value();
+  if (status.restored_from) checkpoint["restoredFrom"] = status.restored_from->value();
+  if (!progress.checkpoint_completed.empty())
+    checkpoint["completionTime"] = progress.checkpoint_completed;
+  return checkpoint;
+}
+
 }  // namespace
 
 std::string ProgressJson(const Progress& progress, const Security& security,
@@ -55,6 +66,7 @@ std::string ProgressJson(const Progress& progress, const Security& security,
                                                        static_cast<double>(status.train_samples)
                                                  : 0.0},
       {"committedSamples", status.committed_samples},
+      {"samplesBefore", progress.samples_before},
       {"trainSamples", status.train_samples},
       {"percent", progress.percent},
       {"etaSeconds", progress.eta_seconds ? Number(*progress.eta_seconds) : json(nullptr)},
@@ -65,7 +77,12 @@ std::string ProgressJson(const Progress& progress, const Security& security,
       {"stepsPerSecond", progress.steps_per_second},
       {"waitingFor", status.waiting_for},
       {"nonFinitePushes", status.nonfinite_pushes},
-      {"birthWaitsFor", status.birth_waits_for}};
+      {"birthWaitsFor", status.birth_waits_for},
+      {"generationStart", status.generation.start},
+      {"generationCounter", status.generation.counter},
+      {"rollBacks", status.roll_backs},
+      {"lastRollBack", status.last_roll_back},
+      {"checkpoint", CheckpointJson(progress)}};
   job["security"] = {{"mtls", job::ToWord(security.mtls)}, {"inUse", security.is_in_use}};
   if (status.evaluation) {
     job["evaluation"] = {{"version", status.evaluation->version.value()},
@@ -87,7 +104,9 @@ std::string ProgressJson(const Progress& progress, const Security& security,
                              {"committed", epoch.committed},
                              {"discarded", epoch.discarded}});
   }
-  if (finished) {
+  if (finished && finished->is_suspended) {
+    job["suspended"] = {{"reason", finished->reason}};
+  } else if (finished) {
     job["finished"] = {{"success", finished->is_success}, {"reason", finished->reason}};
   }
   return job.dump();

@@ -1,5 +1,6 @@
 #include "worker/connections.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "lib/rpc/grpc_parameter_client.h"
@@ -7,6 +8,9 @@
 
 namespace paceline::worker {
 namespace {
+
+// One attempt; the loop asks again until its own patience is over.
+constexpr Duration kAttemptTimeout = std::chrono::seconds(5);
 
 class GrpcSession : public Session {
  public:
@@ -28,7 +32,8 @@ Connector GrpcConnector(const ConnectionOptions& options) {
   return {.connect = [options]() -> StatusOr<std::unique_ptr<Session>> {
             PACELINE_ASSIGN_OR_RETURN(
                 std::unique_ptr<rpc::CoordinatorSession> session,
-                rpc::CoordinatorSession::Connect(options.coordinator, options.connect_timeout,
+                rpc::CoordinatorSession::Connect(options.coordinator,
+                                                 std::min(options.connect_timeout, kAttemptTimeout),
                                                  options.channel));
             return std::make_unique<GrpcSession>(std::move(session));
           },

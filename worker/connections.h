@@ -11,7 +11,7 @@ namespace paceline::worker {
 
 struct ConnectionOptions {
   std::string coordinator;                               // Its address.
-  Duration connect_timeout = std::chrono::seconds(300);  // Until it answers.
+  Duration connect_timeout = std::chrono::seconds(600);  // Until there is work.
   rpc::ChannelOptions channel;                           // To it, and to the shards.
 };
 

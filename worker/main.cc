@@ -51,6 +51,7 @@ Status Run(const Options& options) {
   Loop loop(
       {.role = options.role == "evaluator" ? protocol::Role::kEvaluator : protocol::Role::kWorker,
        .worker = WorkerId(options.index),
+       .rejoin_timeout = connections.connect_timeout,
        .now = telemetry::SteadyNow},
       GrpcConnector(connections), trainer.get());
   const process::TerminationSignals signals([&loop] { loop.Drain(); });

@@ -18,11 +18,21 @@ StatusOr<std::unique_ptr<TorchTrainer>> TorchTrainer::Create(
     const learn::TrainingOptions& options) {
   PACELINE_ASSIGN_OR_RETURN(std::unique_ptr<learn::Training> training,
                             learn::Training::Create(options));
-  return std::unique_ptr<TorchTrainer>(new TorchTrainer(std::move(training)));
+  return std::unique_ptr<TorchTrainer>(new TorchTrainer(options, std::move(training)));
 }
 
-TorchTrainer::TorchTrainer(std::unique_ptr<learn::Training> training)
-    : training_(std::move(training)) {}
+TorchTrainer::TorchTrainer(const learn::TrainingOptions& options,
+                           std::unique_ptr<learn::Training> training)
+    : options_(options), training_(std::move(training)) {}
+
+// Made once more, from the same file or seed: keeping a copy of the first values for a case so rare
+// would cost every worker the memory of a model.
+Status TorchTrainer::BeginAnew() {
+  PACELINE_ASSIGN_OR_RETURN(std::unique_ptr<learn::Training> anew,
+                            learn::Training::Create(options_));
+  retired_ = std::exchange(training_, std::move(anew));
+  return OkStatus();
+}
 
 StatusOr<StepResult> TorchTrainer::Step(std::span<const protocol::SampleRange> ranges) {
   std::vector<learn::SampleRange> translated;

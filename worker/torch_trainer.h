@@ -16,15 +16,18 @@ class TorchTrainer : public Trainer {
 
   const store::Layout& layout() const override { return training_->layout(); }
   uint64_t train_samples() const override { return training_->train_samples(); }
+  Status BeginAnew() override;
   std::span<std::byte> parameters() override { return training_->parameters(); }
   std::span<const std::byte> push() const override { return training_->push(); }
   StatusOr<StepResult> Step(std::span<const protocol::SampleRange> ranges) override;
   StatusOr<Evaluation> Evaluate() override;
 
  private:
-  explicit TorchTrainer(std::unique_ptr<learn::Training> training);
+  TorchTrainer(const learn::TrainingOptions& options, std::unique_ptr<learn::Training> training);
 
+  const learn::TrainingOptions options_;
   std::unique_ptr<learn::Training> training_;
+  std::unique_ptr<learn::Training> retired_;  // A transfer that was given up may still read it.
 };
 
 }  // namespace paceline::worker

@@ -46,6 +46,10 @@ Status WriteJob(const std::string& path, const job::TrainingJob& job) {
   return OkStatus();
 }
 
+std::string ResumeFlag(const RunOptions& options) {
+  return options.resume == "always" ? "resume" : "fresh";
+}
+
 int Refuse(const Status& status) {
   fmt::print(stderr, "paceline: {}\n", Message(status));
   return process::kExitCannotWork;
@@ -66,7 +70,7 @@ std::optional<local::LocalJob> Adapt(const RunOptions& options, const job::Train
     return std::nullopt;
   }
   Status status = volumes->CheckAllUsed();
-  if (status.ok()) status = local::PrepareOutputFolder(local);
+  if (status.ok()) status = local::PrepareFolders(local);
   if (!status.ok()) {
     Refuse(status);
     return std::nullopt;
@@ -84,8 +88,12 @@ int Run(const RunOptions& options) {
   const std::optional<job::TrainingJob> job = ReadManifest(options.manifest, options.overrides);
   if (!job) return process::kExitCannotWork;
   const std::string path = local::JobFolder::NewPath(options.runs_folder, job->metadata.name);
-  const std::optional<local::LocalJob> local = Adapt(options, *job, path);
+  std::optional<local::LocalJob> local = Adapt(options, *job, path);
   if (!local) return process::kExitCannotWork;
+  if (options.resume != "auto" && !local->checkpoint_folder)
+    return Refuse(InvalidArgument("--{} needs spec.checkpoint", ResumeFlag(options)));
+  // By which its processes, started again, know their own checkpoints from another run's.
+  if (!local->job.metadata.uid) local->job.metadata.uid = fs::path(path).filename();
   const StatusOr<local::JobFolder> folder = local::JobFolder::Create(path);
   if (!folder.ok()) return Refuse(folder.status());
   if (const Status status = WriteJob(folder->JobFile(), local->job); !status.ok())
@@ -97,14 +105,17 @@ int Run(const RunOptions& options) {
   // Progress goes to stderr, so that stdout holds the summary alone.
   local::ProgressView view(stderr, isatty(STDERR_FILENO) == 1);
   view.Note("logs and state of this run: " + folder->path());
-  local::Supervisor supervisor({.job = local->job,
-                                .launch = {.job_name = job->metadata.name,
-                                           .programs_folder = ProgramsFolder(),
-                                           .manifest_folder = FolderOf(options.manifest),
-                                           .model_path = model,
-                                           .http_port = options.http_port,
-                                           .extras = local->extras}},
-                               &*folder, &signals, &view);
+  local::Supervisor supervisor(
+      {.job = local->job,
+       .launch = {.job_name = job->metadata.name,
+                  .programs_folder = ProgramsFolder(),
+                  .manifest_folder = FolderOf(options.manifest),
+                  .model_path = model,
+                  .checkpoint_folder = local->checkpoint_folder.value_or(""),
+                  .resume = options.resume,
+                  .http_port = options.http_port,
+                  .extras = local->extras}},
+      &*folder, &signals, &view);
   const local::Outcome outcome = supervisor.Run();
   view.Clear();
 
@@ -114,6 +125,7 @@ int Run(const RunOptions& options) {
   const local::RunSummary summary{.job = job->metadata.name,
                                   .is_success = outcome.is_success,
                                   .reason = outcome.reason,
+                                  .restarts = outcome.restarts,
                                   .state = outcome.state,
                                   .model_path = has_model ? model : "",
                                   .folder = folder->path()};

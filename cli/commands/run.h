@@ -13,6 +13,7 @@ struct RunOptions {
   std::string runs_folder = "paceline-runs";
   std::vector<std::string> volumes;  // CLAIM=DIR each.
   int http_port = 0;
+  std::string resume = "auto";  // Or "always", "never": from another run's checkpoints.
 };
 
 // The exit code: 0 done, 1 the job failed, 2 bad manifest or options, 130 interrupted. The other

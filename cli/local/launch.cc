@@ -20,9 +20,12 @@ Arguments ServerArguments(const LaunchOptions& options, const JobFolder& folder,
                          folder.Address(start.name),
                          "--http-port-file",
                          folder.PortFile(start.name)};
+  if (!options.checkpoint_folder.empty())
+    Append(arguments, {"--checkpoint", options.checkpoint_folder});
   if (start.index > 0) {
     Append(arguments, {"--coordinator", coordinator});
   } else {
+    if (!options.checkpoint_folder.empty()) Append(arguments, {"--resume", options.resume});
     Append(arguments, {"--http-port", std::to_string(options.http_port), "--generation-start",
                        std::to_string(start.generation_start), "--output", options.model_path,
                        "--summary", folder.SummaryFile(), "--trace", folder.TraceFile()});

@@ -36,6 +36,14 @@ LiveState Parse(const json& object) {
   state.samples_per_second = object.at("samplesPerSecond").get<double>();
   state.committed_samples = object.at("committedSamples").get<uint64_t>();
   state.nonfinite_pushes = object.at("nonFinitePushes").get<uint64_t>();
+  state.samples_before = object.at("samplesBefore").get<uint64_t>();
+  state.roll_backs = object.at("rollBacks").get<uint64_t>();
+  state.last_roll_back = object.at("lastRollBack").get<std::string>();
+  const json& checkpoint = object.at("checkpoint");
+  if (const auto version = checkpoint.find("version"); version != checkpoint.end())
+    state.checkpoint_version = version->get<uint64_t>();
+  state.checkpoint_problem = checkpoint.at("problem").get<std::string>();
+  state.checkpoint_note = checkpoint.at("note").get<std::string>();
   if (const auto evaluation = object.find("evaluation"); evaluation != object.end()) {
     state.accuracy = Number(*evaluation, "accuracy");
     state.evaluation_loss = Number(*evaluation, "loss");

@@ -39,7 +39,13 @@ struct LiveState {
   double seconds = 0;
   double samples_per_second = 0;
   uint64_t committed_samples = 0;
+  uint64_t samples_before = 0;  // Committed when those seconds began.
   uint64_t nonfinite_pushes = 0;
+  uint64_t roll_backs = 0;     // Of this coordinator's life.
+  std::string last_roll_back;  // Why and to where.
+  std::optional<uint64_t> checkpoint_version;
+  std::string checkpoint_problem;
+  std::string checkpoint_note;  // What the checkpoints that were there at the start came to.
   std::vector<LiveWorker> workers;
   std::optional<LiveFinish> finished;
 };

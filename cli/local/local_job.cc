@@ -31,18 +31,23 @@ void IgnoreSetFields(const job::JobSpec& spec, std::vector<std::string>& ignored
   note(scheduling.priority_class.has_value(), "spec.runPolicy.schedulingPolicy.priorityClass");
 }
 
-void AdaptOutput(const job::Output& output, VolumeFolders& volumes, LocalJob& local) {
-  if (!output.volume) return;
-  const std::string path = "spec.output.volume.";
-  const auto refuse = [&](const std::string& field, std::string message) {
-    local.errors.push_back({path + field, std::move(message), 0});
+struct VolumeFolder {
+  std::string path;
+  bool may_make = true;
+};
+
+// Nothing for an emptyDir. What one machine cannot give is told to `local`.
+std::optional<VolumeFolder> FolderOf(const job::Volume& volume, const std::string& field,
+                                     VolumeFolders& volumes, LocalJob& local) {
+  const auto refuse = [&](const std::string& part, std::string message) {
+    local.errors.push_back({field + "." + part, std::move(message), 0});
   };
-  if (const auto& claim = output.volume->persistent_volume_claim) {
-    local.output_folder = volumes.FolderOf(claim->claim_name);
-  } else if (!output.volume->others.empty()) {
-    refuse(output.volume->others.begin()->first,
+  if (const auto& claim = volume.persistent_volume_claim)
+    return VolumeFolder{volumes.FolderOf(claim->claim_name)};
+  if (!volume.others.empty()) {
+    refuse(volume.others.begin()->first,
            "must be persistentVolumeClaim, hostPath or emptyDir on one machine");
-  } else if (const auto& host = output.volume->host_path) {
+  } else if (const auto& host = volume.host_path) {
     const std::string type = host->type.value_or("");
     if (!host->path.starts_with('/'))
       refuse("hostPath.path", fmt::format("must be an absolute path: got \"{}\"", host->path));
@@ -50,9 +55,29 @@ void AdaptOutput(const job::Output& output, VolumeFolders& volumes, LocalJob& lo
       refuse("hostPath.type",
              fmt::format("must be Directory or DirectoryOrCreate: got \"{}\"", type));
     }
-    local.output_folder = host->path;
-    local.may_make_output_folder = type != "Directory";
+    return VolumeFolder{host->path, type != "Directory"};
   }
+  return std::nullopt;
+}
+
+void AdaptOutput(const job::Output& output, VolumeFolders& volumes, LocalJob& local) {
+  if (!output.volume) return;
+  const auto folder = FolderOf(*output.volume, "spec.output.volume", volumes, local);
+  if (!folder) return;
+  local.output_folder = folder->path;
+  local.may_make_output_folder = folder->may_make;
+}
+
+// Claims from a template, one a shard, become one folder: on one machine all shards share it.
+void AdaptCheckpoint(const job::Checkpoint& checkpoint, const std::string& job_name,
+                     const std::string& empty_dirs, VolumeFolders& volumes, LocalJob& local) {
+  if (!checkpoint.volume) {
+    local.checkpoint_folder = volumes.FolderOf(job_name + "-checkpoint");
+    return;
+  }
+  const auto folder = FolderOf(*checkpoint.volume, "spec.checkpoint.volume", volumes, local);
+  local.checkpoint_folder = folder ? folder->path : empty_dirs + "/checkpoint";
+  local.may_make_checkpoint_folder = !folder || folder->may_make;
 }
 
 // The workers' mounts and the evaluator's: both read the job's files.
@@ -112,6 +137,8 @@ LocalJob AdaptJob(const job::TrainingJob& job, const std::string& empty_dirs,
   }
   files.Apply(spec);
   AdaptOutput(spec.output, volumes, local);
+  if (spec.checkpoint)
+    AdaptCheckpoint(*spec.checkpoint, job.metadata.name, empty_dirs, volumes, local);
   IgnoreSetFields(spec, local.ignored);
   if (spec.run_policy.suspend) {
     local.errors.push_back(
@@ -120,23 +147,33 @@ LocalJob AdaptJob(const job::TrainingJob& job, const std::string& empty_dirs,
   return local;
 }
 
-Status PrepareOutputFolder(const LocalJob& job) {
-  if (!job.output_folder) return OkStatus();
+namespace {
+
+Status PrepareFolder(const std::string& field, const std::string& folder, bool may_make) {
   namespace fs = std::filesystem;
-  const std::string& folder = *job.output_folder;
   std::error_code error;
-  if (job.may_make_output_folder) fs::create_directories(folder, error);
-  if (error) {
-    return InvalidArgument("spec.output.volume: cannot make folder {}: {}", folder,
-                           error.message());
-  }
+  if (may_make) fs::create_directories(folder, error);
+  if (error)
+    return InvalidArgument("{}: cannot make folder {}: {}", field, folder, error.message());
   if (!fs::is_directory(folder, error))
-    return InvalidArgument("spec.output.volume: there is no folder {}", folder);
+    return InvalidArgument("{}: there is no folder {}", field, folder);
   if (access(folder.c_str(), W_OK | X_OK) != 0) {
-    return InvalidArgument("spec.output.volume: cannot write into folder {}: {}", folder,
+    return InvalidArgument("{}: cannot write into folder {}: {}", field, folder,
                            std::strerror(errno));
   }
   return OkStatus();
+}
+
+}  // namespace
+
+Status PrepareFolders(const LocalJob& job) {
+  if (job.output_folder) {
+    PACELINE_RETURN_IF_ERROR(
+        PrepareFolder("spec.output.volume", *job.output_folder, job.may_make_output_folder));
+  }
+  if (!job.checkpoint_folder) return OkStatus();
+  return PrepareFolder("spec.checkpoint.volume", *job.checkpoint_folder,
+                       job.may_make_checkpoint_folder);
 }
 
 }  // namespace paceline::local

@@ -26,6 +26,8 @@ struct LocalJob {
   std::map<job::Role, ProcessExtras> extras;
   std::optional<std::string> output_folder;  // Absolute. Absent: the run's own folder.
   bool may_make_output_folder = true;
+  std::optional<std::string> checkpoint_folder;  // Absolute, one for all shards.
+  bool may_make_checkpoint_folder = true;
   std::vector<std::string> ignored;     // Paths of fields that mean nothing on one machine.
   std::vector<job::FieldError> errors;  // What cannot be done on one machine.
 };
@@ -34,8 +36,8 @@ struct LocalJob {
 LocalJob AdaptJob(const job::TrainingJob& job, const std::string& empty_dirs,
                   VolumeFolders& volumes);
 
-// Makes the output's folder if it is missing. InvalidArgument, with the system's words, if there is
-// none then or nothing can be written into it.
-Status PrepareOutputFolder(const LocalJob& job);
+// Makes the folders of output and checkpoints where they are missing. InvalidArgument, with the
+// system's words, if there is none then or nothing can be written into it.
+Status PrepareFolders(const LocalJob& job);
 
 }  // namespace paceline::local

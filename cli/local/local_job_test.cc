@@ -153,13 +153,13 @@ TEST(OutputFolder, IsMadeUnlessItMustBeThere) {
   const std::string parent =
       std::filesystem::temp_directory_path() / fmt::format("paceline-output-test-{}", getpid());
   LocalJob local;
-  EXPECT_TRUE(PrepareOutputFolder(local).ok());
+  EXPECT_TRUE(PrepareFolders(local).ok());
   local.output_folder = parent + "/a/b";
   local.may_make_output_folder = false;
-  EXPECT_EQ(Message(PrepareOutputFolder(local)),
+  EXPECT_EQ(Message(PrepareFolders(local)),
             "spec.output.volume: there is no folder " + parent + "/a/b");
   local.may_make_output_folder = true;
-  EXPECT_TRUE(PrepareOutputFolder(local).ok());
+  EXPECT_TRUE(PrepareFolders(local).ok());
   EXPECT_TRUE(std::filesystem::is_directory(parent + "/a/b"));
   std::filesystem::remove_all(parent);
 }

@@ -109,6 +109,8 @@ constexpr char kState[] =
     R"({"phase":"training","step":1234,"epoch":3,"epochProgress":3.5,"committedSamples":5000,
   "trainSamples":1437,"percent":35.0,"etaSeconds":65.2,"loss":0.25,"trainAccuracy":0.9,"seconds":2.5,
   "samplesPerSecond":2000.4,"stepsPerSecond":31.0,"waitingFor":3,"nonFinitePushes":0,"birthWaitsFor":"",
+  "samplesBefore":0,"rollBacks":1,"lastRollBack":"shard s1 lost: session ended; back to version 20, checkpoint 000002-g1.0-v20",
+  "checkpoint":{"version":20,"problem":"","note":""},
   "evaluation":{"version":1200,"loss":0.2,"accuracy":0.975,"samples":360},
   "workers":[{"index":0,"incarnation":1,"isMember":true,"steps":600,"samples":2500,"accepted":600,"dropped":0,
   "staleness":0,"batchSize":16,"loss":0.2,"computeShare":0.5,"waitShare":0.25,"communicationShare":0.25}],

@@ -93,6 +93,7 @@ void ProcessTable::Update(Time now) {
     entry.seen.ended_at = now;
     entry.seen.exit_code = exit->code;
     entry.seen.signal = exit->signal;
+    entry.seen.is_disruption = exit->code == process::kExitTerminated;
     entry.seen.last_word = LastWord(entry.last_word_path);
     ++at;
   }

@@ -22,7 +22,8 @@ std::optional<double> ShownLoss(const LiveState& state) {
 }
 
 double MeanSamplesPerSecond(const LiveState& state) {
-  return state.seconds > 0 ? static_cast<double>(state.committed_samples) / state.seconds : 0;
+  if (state.seconds <= 0 || state.committed_samples <= state.samples_before) return 0;
+  return static_cast<double>(state.committed_samples - state.samples_before) / state.seconds;
 }
 
 std::string WorkerName(const RunSummary& summary, const LiveWorker& worker) {
@@ -44,6 +45,12 @@ std::string SummaryText(const RunSummary& summary) {
     text += fmt::format("  steps      {} in {:.2f} epochs\n", Thousands(state.step), state.epochs);
     if (state.nonfinite_pushes > 0)
       text += fmt::format("  not finite {} pushes left out\n", state.nonfinite_pushes);
+    if (summary.restarts > 0)
+      text += fmt::format("  restarts   {} of processes\n", summary.restarts);
+    if (state.roll_backs > 0) {
+      text +=
+          fmt::format("  roll backs {}, the last: {}\n", state.roll_backs, state.last_roll_back);
+    }
     if (!state.workers.empty()) {
       text += fmt::format("  {:<24} {:>8} {:>10} {:>8} {:>8} {:>14}\n", "worker", "steps",
                           "samples", "compute", "wait", "communication");

@@ -14,6 +14,7 @@ struct RunSummary {
   std::string job;
   bool is_success = false;
   std::string reason;              // Why it ended.
+  int64_t restarts = 0;            // Of processes.
   std::optional<LiveState> state;  // The coordinator's last word; absent if it never gave one.
   std::string model_path;          // Empty if no model was written.
   std::string folder;              // Logs, trace and model.

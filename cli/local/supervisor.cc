@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
 #include <utility>
 
 #include <fmt/format.h>
@@ -16,6 +17,8 @@ namespace {
 constexpr Duration kAskPeriod = std::chrono::milliseconds(200);
 constexpr Duration kAskTimeout = std::chrono::seconds(2);
 constexpr Duration kStopGrace = std::chrono::seconds(5);
+// The coordinator writes a checkpoint before it goes.
+constexpr Duration kStopGraceWithCheckpoint = std::chrono::seconds(20);
 
 // Conditions carry times of day, so the planner is told the wall clock.
 Time WallNow() {
@@ -56,7 +59,10 @@ std::string ReasonFor(const job::JobStatus& status) {
 Supervisor::Supervisor(SupervisorOptions options, const JobFolder* folder, Signals* signals,
                        ProgressView* view)
     : options_(std::move(options)),
-      plan_options_({.stop_grace = kStopGrace}),
+      plan_options_({.can_recover_shards = true,
+                     .stop_grace = options_.launch.checkpoint_folder.empty()
+                                       ? kStopGrace
+                                       : kStopGraceWithCheckpoint}),
       folder_(folder),
       signals_(signals),
       view_(view) {}
@@ -69,7 +75,10 @@ Outcome Supervisor::Run() {
     if (signals_->interruptions() > 0) {
       StopForInterruption(now);
       if (!processes_.IsAnyRunning())
-        return {.is_interrupted = true, .reason = "interrupted", .state = state_};
+        return {.is_interrupted = true,
+                .reason = "interrupted",
+                .restarts = status_.restarts,
+                .state = state_};
       Wait({}, now);
       continue;
     }
@@ -84,6 +93,7 @@ Outcome Supervisor::Run() {
   const bool has_reason = is_success && state_ && state_->finished;
   return {.is_success = is_success,
           .reason = has_reason ? state_->finished->reason : ReasonFor(status_),
+          .restarts = status_.restarts,
           .state = state_};
 }
 
@@ -111,8 +121,19 @@ void Supervisor::AskCoordinator(Time now) {
   if (!text.ok()) return;
   StatusOr<LiveState> state = ParseLiveState(*text);
   if (!state.ok()) return;
+  NoteChanges(*state);
   state_ = *std::move(state);
   view_->Show(*state_, now);
+}
+
+void Supervisor::NoteChanges(const LiveState& now) {
+  const LiveState before = state_.value_or(LiveState());
+  if (now.checkpoint_note != before.checkpoint_note && !now.checkpoint_note.empty())
+    view_->Note("training " + now.checkpoint_note);
+  if (now.roll_backs != before.roll_backs && now.roll_backs > 0)
+    view_->Note("rolled back: " + now.last_roll_back);
+  if (now.checkpoint_problem != before.checkpoint_problem && !now.checkpoint_problem.empty())
+    view_->Note("training goes on, but " + now.checkpoint_problem);
 }
 
 job::Observation Supervisor::Observe() const {
@@ -125,6 +146,10 @@ job::Observation Supervisor::Observe() const {
     report.phase = PhaseOf(*state_);
     if (state_->finished) report.message = state_->finished->reason;
     report.progress = ProgressOf(*state_);
+    if (state_->checkpoint_version) {
+      report.checkpoint = job::CheckpointStatus{
+          .version = static_cast<int64_t>(*state_->checkpoint_version), .completion_time = {}};
+    }
     seen.coordinator = std::move(report);
   }
   return seen;
@@ -136,8 +161,7 @@ void Supervisor::Apply(const job::Plan& plan, Time now) {
   }
   for (const job::Action& action : plan.actions) {
     if (const auto* start = std::get_if<job::Start>(&action)) {
-      processes_.Start(*start, LaunchCommand(options_.launch, *folder_, *start),
-                       folder_->LastWordFile(start->name), now);
+      Start(*start, now);
     } else {
       const auto& stop = std::get<job::Stop>(action);
       processes_.Stop(stop.name, stop.grace, now);
@@ -145,13 +169,31 @@ void Supervisor::Apply(const job::Plan& plan, Time now) {
   }
 }
 
+void Supervisor::Start(const job::Start& start, Time now) {
+  if (start.role == job::Role::kParameterServer) {
+    // An earlier life's port and last state are not this one's.
+    std::error_code ignored;
+    std::filesystem::remove(folder_->PortFile(start.name), ignored);
+    if (start.index == 0) {
+      std::filesystem::remove(folder_->SummaryFile(), ignored);
+      http_port_.reset();
+      state_.reset();
+    }
+  }
+  processes_.Start(start, LaunchCommand(options_.launch, *folder_, start),
+                   folder_->LastWordFile(start.name), now);
+}
+
 // The first interruption asks everybody to end, a second one does not ask.
 void Supervisor::StopForInterruption(Time now) {
   const int interruptions = signals_->interruptions();
   if (interruptions == interruptions_seen_) return;
   if (interruptions_seen_ == 0) {
-    view_->Note("interrupted: stopping");
-    processes_.StopAll(kStopGrace, now);
+    view_->Note(options_.launch.checkpoint_folder.empty()
+                    ? "interrupted: stopping"
+                    : "interrupted: stopping, with a checkpoint to go on from in " +
+                          options_.launch.checkpoint_folder);
+    processes_.StopAll(plan_options_.stop_grace, now);
   }
   if (interruptions > 1) processes_.KillAll();
   interruptions_seen_ = interruptions;

@@ -25,6 +25,7 @@ struct Outcome {
   bool is_success = false;
   bool is_interrupted = false;
   std::string reason;
+  int64_t restarts = 0;            // Of processes.
   std::optional<LiveState> state;  // The coordinator's last word.
 };
 
@@ -40,7 +41,10 @@ class Supervisor {
 
  private:
   void AskCoordinator(Time now);
+  // Tells of roll backs, and of checkpoints that failed or were found.
+  void NoteChanges(const LiveState& now);
   job::Observation Observe() const;
+  void Start(const job::Start& start, Time now);
   void Apply(const job::Plan& plan, Time now);
   void StopForInterruption(Time now);
   void Wait(const job::Plan& plan, Time now);

@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "lib/coordination/asking.h"
+#include "lib/coordination/checkpointing.h"
 #include "lib/coordination/finishing.h"
+#include "lib/coordination/recovering.h"
 
 namespace paceline::coordination {
 
@@ -33,8 +35,38 @@ bool IsFilledBy(const BirthState& birth, const Session& filler) {
 }
 
 uint32_t WorkersNeeded(const JobState& job) {
-  const bool may_be_fewer = job.birth.is_schedule_over && !job.options.is_deterministic;
-  return may_be_fewer ? job.options.workers_min : job.options.workers_wanted;
+  const CoordinatorOptions& options = job.options;
+  if (options.is_deterministic) return options.workers_wanted;
+  if (job.birth.is_schedule_over || job.birth.is_gathered) return options.workers_min;
+  return std::min(options.workers_wanted, job.birth.needed.value_or(options.workers_wanted));
+}
+
+Duration RegisterTimeout(const JobState& job) {
+  return job.birth.is_recovery ? job.options.recovery_timeout : job.options.shards_timeout;
+}
+
+// A checkpoint is all that its shards need: they open by themselves.
+void Configure(Turn turn) {
+  JobState& job = turn.job;
+  job.birth.is_configuring = true;
+  ConfigureShards effect{*job.layout, job.options.generation, std::nullopt};
+  if (const std::optional<Checkpoint>& from = job.recovery.from) {
+    effect.restore = {from->name, from->state.version, from->slices};
+    job.birth.is_opening = true;
+  }
+  turn.effects.push_back(std::move(effect));
+}
+
+// Version 0 is there to go back to before anybody computes on it. A volume that is full or broken
+// is told of, and does not keep training from opening.
+bool IsFirstKept(Turn turn) {
+  JobState& job = turn.job;
+  if (!job.options.checkpoint.has_value() || job.recovery.from.has_value()) return true;
+  if (!job.birth.is_first_kept) {
+    job.birth.is_first_kept = true;
+    StartCheckpoint(turn);
+  }
+  return !job.checkpointing.attempt.has_value();
 }
 
 // Chooses who fills, in order of joining, and opens the shards once one life has filled them all.
@@ -61,26 +93,37 @@ void OpenTraining(Turn turn) {
   job.phase = Phase::kTraining;
   job.evaluation.started = turn.now;
   const std::vector<Session> workers = job.membership.workers();
-  turn.effects.push_back(
-      TrainingOpened{static_cast<uint32_t>(workers.size()), job.options.workers_wanted});
+  TrainingOpened opened{static_cast<uint32_t>(workers.size()), job.options.workers_wanted,
+                        job.commits.published(), job.committed_samples, ""};
+  if (job.recovery.from.has_value()) {
+    opened.policy = job.recovery.from->state.policy;
+    job.checkpointing.started = turn.now;  // What it began with is there.
+  }
+  turn.effects.push_back(std::move(opened));
   for (const Session& session : workers) job.told.insert(session.worker);
   for (const Session& session : workers) Ask(turn, sync::WorkerJoined{session.worker});
+  if (const std::optional<std::string> stop = StopReason(job)) {
+    BeginFinishing(turn, *stop);
+  } else if (job.recovery.stop.has_value()) {
+    BeginFinishing(turn, *job.recovery.stop);
+  }
 }
 
 }  // namespace
 
 void OnRegister(Turn turn, ShardId shard) {
-  ShardState& state = turn.job.birth.shards[shard.value()];
-  if (state.is_registered && turn.job.birth.is_configuring) {
-    return Fail(turn, fmt::format("shard {} lost: it registered again", shard));
-  }
-  state.is_registered = true;
+  JobState& job = turn.job;
+  const bool was_used = job.birth.shards[shard.value()].is_registered &&
+                        (job.phase != Phase::kBirth || job.birth.is_configuring);
+  job.birth.shards[shard.value()] = ShardState{.is_registered = true};
+  if (was_used) RollBack(turn, fmt::format("shard {} lost: it registered again", shard));
 }
 
 void OnBirthWord(Turn turn, ShardId shard, const protocol::ShardMessage& message) {
   ShardState& state = turn.job.birth.shards[shard.value()];
-  if (std::holds_alternative<protocol::Configured>(message)) {
-    state.is_configured = turn.job.birth.is_configuring;
+  if (const auto* configured = std::get_if<protocol::Configured>(&message)) {
+    state.is_configured =
+        turn.job.birth.is_configuring && configured->generation == turn.job.options.generation;
   } else if (const auto* filled = std::get_if<protocol::Filled>(&message)) {
     state.filled = std::pair(filled->worker, filled->incarnation);
   } else if (std::holds_alternative<protocol::Opened>(message)) {
@@ -93,15 +136,12 @@ void AdvanceBirth(Turn turn) {
   BirthState& birth = job.birth;
   const CoordinatorOptions& options = job.options;
   if (!All(birth, &ShardState::is_registered)) {
-    if (turn.now < *birth.started + options.shards_timeout) return;
+    if (turn.now < *birth.started + RegisterTimeout(job)) return;
     return Fail(turn, fmt::format("shards did not register within {:g} s: {}",
-                                  ToSeconds(options.shards_timeout),
+                                  ToSeconds(RegisterTimeout(job)),
                                   Missing(birth, &ShardState::is_registered)));
   }
-  if (job.layout.has_value() && !birth.is_configuring) {
-    birth.is_configuring = true;
-    turn.effects.push_back(ConfigureShards{*job.layout});
-  }
+  if (job.layout.has_value() && !birth.is_configuring) Configure(turn);
   if (All(birth, &ShardState::is_configured) && !birth.has_announced) {
     birth.has_announced = true;
     for (const Session& session : job.membership.all())
@@ -110,6 +150,14 @@ void AdvanceBirth(Turn turn) {
   if (birth.has_announced) AdvanceFill(turn);
 
   if (turn.now >= *birth.started + options.schedule_timeout) birth.is_schedule_over = true;
+  const bool is_open = All(birth, &ShardState::is_opened);
+  if (is_open && !birth.opened.has_value()) birth.opened = turn.now;
+  const bool is_kept = is_open && IsFirstKept(turn);
+  // What was all done before the loss needs no worker.
+  if (is_kept && StopReason(job).has_value()) return OpenTraining(turn);
+  // Those who were there before a loss have had their time to come back.
+  if (birth.is_recovery && birth.opened && turn.now >= *birth.opened + options.regather_timeout)
+    birth.is_gathered = true;
   const uint32_t needed = WorkersNeeded(job);
   const size_t joined = job.membership.workers_count();
   if (joined < needed) {
@@ -117,7 +165,7 @@ void AdvanceBirth(Turn turn) {
     return Fail(turn, fmt::format("{} of at least {} workers joined within {:g} s", joined, needed,
                                   ToSeconds(options.schedule_timeout)));
   }
-  if (All(birth, &ShardState::is_opened)) OpenTraining(turn);
+  if (is_kept) OpenTraining(turn);
 }
 
 std::optional<Time> BirthDeadline(const JobState& job) {
@@ -127,8 +175,12 @@ std::optional<Time> BirthDeadline(const JobState& job) {
   std::optional<Time> first;
   if (!birth.is_schedule_over) first = *birth.started + job.options.schedule_timeout;
   if (!All(birth, &ShardState::is_registered)) {
-    const Time registered = *birth.started + job.options.shards_timeout;
+    const Time registered = *birth.started + RegisterTimeout(job);
     first = first.has_value() ? std::min(*first, registered) : registered;
+  }
+  if (birth.is_recovery && birth.opened.has_value() && !birth.is_gathered) {
+    const Time gathered = *birth.opened + job.options.regather_timeout;
+    first = first.has_value() ? std::min(*first, gathered) : gathered;
   }
   return first;
 }
@@ -143,6 +195,7 @@ std::string BirthWaitsFor(const JobState& job) {
   if (!birth.is_opening) return "a worker to fill in the initial values";
   if (!All(birth, &ShardState::is_opened))
     return "shards to open: " + Missing(birth, &ShardState::is_opened);
+  if (job.checkpointing.attempt.has_value()) return "the first checkpoint";
   return fmt::format("workers: {} of {} joined", job.membership.workers_count(),
                      WorkersNeeded(job));
 }

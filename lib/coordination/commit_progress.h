@@ -38,7 +38,9 @@ class CommitProgress {
         0;  // Of the mean gradient, before clipping; the blocks of all shards in rank order.
   };
 
-  explicit CommitProgress(const Options& options) : options_(options) {}
+  // `first` is published already.
+  explicit CommitProgress(const Options& options, Version first = Version(0))
+      : options_(options), decided_(first), published_(first) {}
 
   void Give(protocol::ShardOrder order, Orders& out);    // Anything but Sum and CommitAll.
   void Commit(protocol::CommitAll commit, Orders& out);  // Of decided().Next().

@@ -5,10 +5,12 @@
 
 #include "lib/coordination/asking.h"
 #include "lib/coordination/birth.h"
+#include "lib/coordination/checkpointing.h"
 #include "lib/coordination/evaluating.h"
 #include "lib/coordination/finishing.h"
 #include "lib/coordination/joining.h"
 #include "lib/coordination/publishing.h"
+#include "lib/coordination/recovering.h"
 #include "lib/coordination/reporting.h"
 #include "lib/coordination/state.h"
 #include "lib/coordination/training.h"
@@ -58,12 +60,19 @@ void On(Turn turn, const ShardSaid& said) {
   if (said.shard.value() >= turn.job.options.shards) return;
   if (std::holds_alternative<protocol::Register>(said.message)) {
     OnRegister(turn, said.shard);
+  } else if (const auto* failed = std::get_if<protocol::ShardFailed>(&said.message)) {
+    OnShardFailed(turn, said.shard, *failed);
+  } else if (const auto* restore = std::get_if<protocol::RestoreFailed>(&said.message)) {
+    OnRestoreFailed(turn, said.shard, *restore);
+  } else if (!turn.job.birth.shards[said.shard.value()].is_configured) {
+    // Of the generation before, but for the word that it is over.
+    OnBirthWord(turn, said.shard, said.message);
   } else if (const auto* summed = std::get_if<protocol::Summed>(&said.message)) {
     OnSummed(turn, said.shard, *summed);
   } else if (const auto* committed = std::get_if<protocol::Committed>(&said.message)) {
     OnCommitted(turn, said.shard, *committed);
-  } else if (const auto* failed = std::get_if<protocol::ShardFailed>(&said.message)) {
-    Fail(turn, fmt::format("shard {} lost: {}", said.shard, failed->reason));
+  } else if (const auto* saved = std::get_if<protocol::SliceSaved>(&said.message)) {
+    OnSliceSaved(turn, said.shard, *saved);
   } else {
     OnBirthWord(turn, said.shard, said.message);
   }
@@ -71,31 +80,40 @@ void On(Turn turn, const ShardSaid& said) {
 
 void On(Turn turn, const ShardGone& gone) {
   if (gone.shard.value() >= turn.job.options.shards) return;
-  turn.job.birth.shards[gone.shard.value()].is_registered =
-      false;  // There is nobody to be told StopShard.
-  Fail(turn, fmt::format("shard {} lost: {}", gone.shard, gone.reason));
+  OnShardGone(turn, gone.shard, gone.reason);
 }
 
 void On(Turn turn, const Decided& decided) {
   turn.job.is_asking = false;
+  if (std::exchange(turn.job.is_answer_stale, false)) return;
   Carry(turn, decided.decisions);
 }
 
-void On(Turn turn, const DeadlineReached&) { LoseSilent(turn); }
+void On(Turn turn, const DeadlineReached&) {
+  LoseSilent(turn);
+  GiveUpLateCheckpoint(turn);
+}
 
 void On(Turn turn, const StopAsked& asked) {
-  if (asked.is_failure) return Fail(turn, asked.reason);
-  if (turn.job.phase == Phase::kBirth)
+  if (asked.kind == StopKind::kFail) return Fail(turn, asked.reason);
+  if (asked.kind == StopKind::kSuspend) return BeginSuspending(turn, asked.reason);
+  RecoveryState& recovery = turn.job.recovery;
+  if (turn.job.phase == Phase::kBirth && !turn.job.birth.is_recovery)
     return Fail(turn, "stopped before training opened: " + asked.reason);
+  if (!recovery.stop.has_value()) recovery.stop = asked.reason;
   BeginFinishing(turn, asked.reason);
 }
 
 void On(Turn turn, const ModelSaved& saved) { OnModelSaved(turn, saved); }
 
+void On(Turn turn, const CheckpointSaved& saved) { OnCheckpointSaved(turn, saved); }
+
 }  // namespace
 
 Coordinator::Coordinator(CoordinatorOptions options)
-    : state_(std::make_unique<State>(std::move(options))) {}
+    : state_(std::make_unique<State>(std::move(options))) {
+  GoOnFromFound(*state_);
+}
 Coordinator::Coordinator(const Coordinator& other)
     : state_(std::make_unique<State>(*other.state_)) {}
 Coordinator& Coordinator::operator=(const Coordinator& other) {
@@ -124,6 +142,7 @@ std::optional<Time> Coordinator::Deadline() const {
   };
   if (job.phase == Phase::kBirth) take(BirthDeadline(job));
   if (job.phase == Phase::kFinishing) take(FinishingDeadline(job));
+  if (job.checkpointing.attempt.has_value()) take(job.checkpointing.attempt->deadline);
   return first;
 }
 

@@ -14,6 +14,7 @@
 
 #include "lib/base/status.h"
 #include "lib/base/time.h"
+#include "lib/coordination/checkpoint.h"
 #include "lib/coordination/effect.h"
 #include "lib/coordination/fact.h"
 #include "lib/optim/schedule.h"
@@ -56,6 +57,11 @@ struct CoordinatorOptions {
   uint64_t schedule_step_epochs = 0;  // kStep: epochs between two cuts, where step_samples is 0.
   uint64_t seed = 0;
   uint32_t slots_per_worker = 1;
+  std::optional<CheckpointOptions> checkpoint;  // Absent: there is no place for any.
+  // After a loss: for lost shards to register again...
+  Duration recovery_timeout = Seconds(600);
+  // ...and, once all shards are open again, for as many workers as before; then `min` are enough.
+  Duration regather_timeout = Seconds(30);
 };
 
 enum class Phase { kBirth, kTraining, kFinishing, kOver };
@@ -85,10 +91,17 @@ struct Status {
   std::optional<protocol::Evaluated> evaluation;  // The newest.
   uint32_t waiting_for = 0;                       // Members that owe a push.
   uint64_t nonfinite_pushes = 0;
-  std::vector<WorkerStatus> workers;  // By index, those that ever joined.
-  std::string birth_waits_for;        // In kBirth: who is missing, in words.
-  std::string outcome;                // In kOver.
+  Generation generation;
+  uint64_t roll_backs = 0;                    // Of this coordinator's life.
+  std::string last_roll_back;                 // Why and to where, in words.
+  std::optional<Version> restored_from;       // What this generation began with, if not at birth.
+  std::optional<Version> checkpoint_version;  // Of the newest complete one.
+  std::string checkpoint_problem;             // Of the latest attempt; empty: it went well.
+  std::vector<WorkerStatus> workers;          // By index, those that ever joined.
+  std::string birth_waits_for;                // In kBirth: who is missing, in words.
+  std::string outcome;                        // In kOver.
   bool is_success = false;
+  bool is_suspended = false;
 };
 
 // One owner at a time, a value: a copy is an independent world. `now` never decreases. Facts that

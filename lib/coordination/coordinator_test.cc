@@ -53,9 +53,9 @@ TEST(CoordinatorTest, JoinBeforeShardsIsAdmittedAndFillsWhenTheyAreConfigured) {
   job.Register(0);
   job.Register(1);
   EXPECT_TRUE(job.Has<ConfigureShards>());
-  job.Say(0, protocol::Configured{});
+  job.Say(0, protocol::Configured{{1, 0}});
   EXPECT_FALSE(job.WasSent<protocol::Shards>(1));
-  job.Say(1, protocol::Configured{});
+  job.Say(1, protocol::Configured{{1, 0}});
   EXPECT_TRUE(job.WasSent<protocol::Shards>(1));
   EXPECT_TRUE(job.WasSent<protocol::Fill>(1));
 }
@@ -154,7 +154,7 @@ TEST(CoordinatorTest, OneEpochOfBspEndsInSuccess) {
   EXPECT_EQ(job.Last<SaveModel>().version, Version(2));
   EXPECT_TRUE(job.WasSent<protocol::Finish>(1));
   EXPECT_TRUE(job.WasClosed(2));
-  job.Step(ModelSaved{Version(2), ""});
+  job.Step(ModelSaved{Version(2), {1, 0}, ""});
   EXPECT_TRUE(job.Last<Finished>().is_success);
   EXPECT_EQ(job.outcome(), "stopped after 1 epochs");
   EXPECT_TRUE(job.Ordered<protocol::StopShard>());

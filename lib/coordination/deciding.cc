@@ -3,8 +3,10 @@
 #include <span>
 
 #include "lib/coordination/asking.h"
+#include "lib/coordination/checkpointing.h"
 #include "lib/coordination/evaluating.h"
 #include "lib/coordination/finishing.h"
+#include "lib/coordination/recovering.h"
 #include "lib/coordination/training.h"
 #include "lib/optim/schedule.h"
 
@@ -72,14 +74,16 @@ void Carry(Turn turn, const sync::Commit& decision, Later) {
   }
   order.commit.version = version;
   order.commit.gradient_scale = decision.gradient_scale;
-  order.commit.learning_rate =
-      optim::LearningRate(job.options.schedule, job.decided_samples) * decision.learning_rate_scale;
+  order.commit.learning_rate = optim::LearningRate(job.options.schedule, job.decided_samples) *
+                               decision.learning_rate_scale *
+                               job.recovery.damping.learning_rate_scale;
   order.commit.is_pinned = TakePin(turn, version);
   job.decided_samples += samples;
   job.nonfinite_workers.clear();
   CommitProgress::Orders out;
   job.commits.Commit(std::move(order), out);
   turn.SendShards(out);
+  if (IsCheckpointDue(turn)) StartCheckpoint(turn);
 }
 
 void Carry(Turn turn, const sync::Release& decision, Later) {
@@ -122,13 +126,14 @@ void Carry(Turn turn, const sync::Expel& decision, Later) {
             : "its gradients are not finite again and again");
 }
 
-// Nothing to roll back to: a checkpoint would be.
-void Carry(Turn turn, const sync::RollBack&, Later) {
+void Carry(Turn turn, const sync::RollBack& decision, Later) {
   std::string names;
   for (const WorkerId worker : turn.job.nonfinite_workers)
     names += (names.empty() ? "" : ", ") + ToString(worker);
-  Fail(turn, fmt::format("gradients are not finite{}{} at version {}", names.empty() ? "" : ": ",
-                         names, turn.job.commits.decided()));
+  RollBackNonFinite(turn,
+                    fmt::format("gradients are not finite{}{} at version {}",
+                                names.empty() ? "" : ": ", names, turn.job.commits.decided()),
+                    decision.learning_rate_scale);
 }
 
 }  // namespace
@@ -148,7 +153,8 @@ bool Send(Turn turn, const sync::Release& release) {
 void Carry(Turn turn, const std::vector<sync::Decision>& decisions) {
   const Later all(decisions);
   for (size_t i = 0; i < all.size(); ++i) {
-    if (turn.job.phase == Phase::kOver) return;
+    // Over, or rolled back: what was decided beyond that is void.
+    if (turn.job.phase == Phase::kOver || turn.job.phase == Phase::kBirth) return;
     std::visit([&](const auto& d) { Carry(turn, d, all.subspan(i + 1)); }, all[i]);
   }
 }

@@ -33,10 +33,42 @@ struct SendShard {
   protocol::ShardOrder order;
 };
 
-// The first worker's layout is the job's: cut it into slices, send Configure to every shard.
-// Coordination goes on when all have said Configured.
+// The first worker's layout, or the checkpoint's, is the job's: cut it into slices, send Configure
+// to every shard. Coordination goes on when all have said Configured.
 struct ConfigureShards {
   store::Layout layout;
+  Generation generation;
+  struct From {
+    std::string checkpoint;
+    Version version;
+    std::vector<store::FileDigest> slices;  // By rank.
+  };
+  std::optional<From> restore;  // Absent: a worker fills them.
+};
+
+// A checkpoint of the commit that was just sent is begun: keep what Policy::Save says now.
+struct CutCheckpoint {
+  std::string name;
+};
+// All shards have written their slices: write the rest, with the policy's part of that cut, and let
+// go of all but these. Answer CheckpointSaved.
+struct CompleteCheckpoint {
+  Checkpoint checkpoint;
+  std::vector<std::string> keep;  // This one's name included.
+};
+// For people: one was completed (empty problem), or was given up, or cannot be restored from.
+struct CheckpointEvent {
+  std::string name;
+  Version version;
+  std::string problem;
+};
+
+// The generation is over and what came after `to` is void; sessions of workers are being closed.
+// The policy is of no more use: the next TrainingOpened makes another.
+struct RolledBack {
+  Generation generation;           // The new one.
+  std::string reason;              // In words: what happened and what it goes back to.
+  std::optional<Version> version;  // Absent: the job begins anew.
 };
 
 // All shards have published the version: telemetry and status.
@@ -65,17 +97,23 @@ struct WorkerEvent {
 struct TrainingOpened {
   uint32_t workers = 0;
   uint32_t wanted = 0;
+  Version version;                 // Published now.
+  uint64_t committed_samples = 0;  // In it.
+  std::string policy;              // What Policy::Save said at that version; may be empty.
 };
 struct SaveModel {
   Version version;
+  Generation generation;
 };  // Assemble from all shards and write; answer ModelSaved.
 struct Finished {
   bool is_success = false;
   std::string reason;
-};  // Nothing follows it but StopShard orders before.
+  bool is_suspended = false;  // Neither success nor failure: it may go on later.
+};                            // Nothing follows it but StopShard orders before.
 
 using Effect =
     std::variant<Observe, SendWorker, CloseWorker, SendShard, ConfigureShards, VersionPublished,
-                 EpochCompleted, EvaluationDone, WorkerEvent, TrainingOpened, SaveModel, Finished>;
+                 EpochCompleted, EvaluationDone, WorkerEvent, TrainingOpened, SaveModel, Finished,
+                 CutCheckpoint, CompleteCheckpoint, CheckpointEvent, RolledBack>;
 
 }  // namespace paceline::coordination

@@ -8,6 +8,7 @@
 
 #include "lib/base/ids.h"
 #include "lib/base/version.h"
+#include "lib/coordination/checkpoint.h"
 #include "lib/protocol/shard_messages.h"
 #include "lib/protocol/worker_messages.h"
 #include "lib/sync/decision.h"
@@ -46,16 +47,27 @@ struct Decided {
 };
 
 struct DeadlineReached {};  // `now` is at or past Coordinator::Deadline().
+enum class StopKind {
+  kFinish,   // With the model so far.
+  kFail,     // At once.
+  kSuspend,  // With a checkpoint to go on from, where there is a place for one.
+};
 struct StopAsked {
   std::string reason;
-  bool is_failure = false;
+  StopKind kind = StopKind::kFinish;
 };  // From the planner or the user.
 struct ModelSaved {
   Version version;
-  std::string problem;
-};  // Answer to SaveModel; empty problem: it is on disk.
+  Generation generation;
+  std::string problem;            // Empty: it is on disk.
+  bool is_fetch_problem = false;  // The shards could not be asked; the disk was not.
+};                                // Answer to SaveModel.
+struct CheckpointSaved {
+  Checkpoint checkpoint;  // As in CompleteCheckpoint, with the policy's part filled in.
+  std::string problem;    // Empty: it is complete on disk.
+};                        // Answer to CompleteCheckpoint.
 
 using Fact = std::variant<WorkerSaid, WorkerGone, ShardSaid, ShardGone, Decided, DeadlineReached,
-                          StopAsked, ModelSaved>;
+                          StopAsked, ModelSaved, CheckpointSaved>;
 
 }  // namespace paceline::coordination

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "lib/coordination/asking.h"
+#include "lib/coordination/checkpointing.h"
 #include "lib/coordination/evaluating.h"
 
 namespace paceline::coordination {
@@ -12,25 +13,32 @@ using Stage = FinishingState::Stage;
 
 namespace {
 
+enum class End { kSuccess, kFailure, kSuspension };
+
+constexpr uint32_t kFetchesMax = 5;
+constexpr Duration kFetchPause = Seconds(2);
+
 void SendHome(Turn turn, const Session& session, const std::string& reason) {
-  turn.Send(session.connection, protocol::Finish{reason});
+  // Whoever is told nothing comes back.
+  if (!turn.job.finishing.is_suspending) turn.Send(session.connection, protocol::Finish{reason});
   turn.effects.push_back(CloseWorker{session.connection});
   turn.job.membership.Remove(session.connection);
 }
 
-void Conclude(Turn turn, bool is_success, const std::string& reason) {
+void Conclude(Turn turn, End end, const std::string& reason) {
   JobState& job = turn.job;
   job.phase = Phase::kOver;
   job.outcome = reason;
-  job.is_success = is_success;
+  job.is_success = end == End::kSuccess;
+  job.is_suspended = job.finishing.is_suspending = end == End::kSuspension;
   job.is_asking = false;
   job.later.clear();
   for (const Session& session : job.membership.all()) SendHome(turn, session, reason);
   for (uint64_t rank = 0; rank < job.options.shards; ++rank) {
-    if (job.birth.shards[rank].is_registered)
+    if (job.birth.shards[rank].is_registered && !job.is_suspended)
       turn.effects.push_back(SendShard{ShardId(rank), protocol::StopShard{}});
   }
-  turn.effects.push_back(Finished{is_success, reason});
+  turn.effects.push_back(Finished{job.is_success, reason, job.is_suspended});
 }
 
 Version FinalVersion(const JobState& job) {
@@ -68,6 +76,23 @@ bool IsQuiet(Turn turn) {
   for (const Push& push : job.pushes.staged()) turn.Order(protocol::DropOrder{push.id});
   job.pushes.ForgetUnpublished();
   return true;
+}
+
+// True when there is a checkpoint of the last version, or none can be made.
+bool IsKept(Turn turn) {
+  JobState& job = turn.job;
+  if (!job.options.checkpoint.has_value()) return true;
+  if (job.checkpointing.attempt.has_value()) return false;
+  if (job.finishing.is_kept) return true;
+  job.finishing.is_kept = true;
+  const std::vector<Checkpoint>& complete = job.checkpointing.complete;
+  const bool is_there = !complete.empty() &&
+                        complete.back().state.version == job.commits.published() &&
+                        (complete.back().generation == job.options.generation ||
+                         (job.recovery.from && job.recovery.from->name == complete.back().name));
+  if (is_there) return true;
+  StartCheckpoint(turn);
+  return false;
 }
 
 // True when the final version has been evaluated, or nobody is there to do it.
@@ -117,36 +142,70 @@ void AdvanceFinishing(Turn turn) {
   FinishingState& finishing = job.finishing;
   if (finishing.stage == Stage::kQuiescing) {
     if (!IsQuiet(turn)) return;
-    finishing.stage = Stage::kEvaluating;
+    finishing.stage = Stage::kKeeping;
     job.told.clear();
     for (const Session& session : job.membership.workers())
       SendHome(turn, session, OutcomeInWords(job));
   }
+  if (finishing.stage == Stage::kKeeping) {
+    if (!IsKept(turn)) return;
+    if (finishing.is_suspending) return Suspend(turn, finishing.reason);
+    finishing.stage = Stage::kEvaluating;
+  }
   if (finishing.stage == Stage::kEvaluating) {
     if (!IsEvaluated(turn)) return;
     finishing.stage = Stage::kSaving;
-    turn.effects.push_back(SaveModel{FinalVersion(job)});
+    finishing.fetch_again = turn.now;
+  }
+  if (finishing.fetch_again.has_value() && turn.now >= *finishing.fetch_again) {
+    finishing.fetch_again.reset();
+    turn.effects.push_back(SaveModel{FinalVersion(job), job.options.generation});
   }
 }
 
 void OnModelSaved(Turn turn, const ModelSaved& saved) {
   JobState& job = turn.job;
   if (job.phase != Phase::kFinishing || job.finishing.stage != Stage::kSaving) return;
+  if (saved.generation != job.options.generation) return;
+  // A shard that cannot be asked may be lost, which is heard of soon.
+  if (saved.is_fetch_problem && ++job.finishing.fetches_failed < kFetchesMax) {
+    job.finishing.fetch_again = turn.now + kFetchPause;
+    return;
+  }
   if (!saved.problem.empty()) {
     return Fail(turn, fmt::format("the final model cannot be saved: {}", saved.problem));
   }
-  Conclude(turn, true, OutcomeInWords(job));
+  Conclude(turn, End::kSuccess, OutcomeInWords(job));
 }
 
 std::optional<Time> FinishingDeadline(const JobState& job) {
   const FinishingState& finishing = job.finishing;
   if (finishing.stage == Stage::kQuiescing && !job.pushes.is_idle()) return finishing.quiesced;
   if (finishing.stage == Stage::kEvaluating) return finishing.evaluator_awaited;
+  if (finishing.stage == Stage::kSaving) return finishing.fetch_again;
   return std::nullopt;
 }
 
 void Fail(Turn turn, const std::string& reason) {
-  if (turn.job.phase != Phase::kOver) Conclude(turn, false, reason);
+  if (turn.job.phase != Phase::kOver) Conclude(turn, End::kFailure, reason);
+}
+
+void Suspend(Turn turn, const std::string& reason) {
+  if (turn.job.phase == Phase::kOver) return;
+  turn.job.finishing.is_suspending = true;
+  Conclude(turn, End::kSuspension, reason);
+}
+
+void BeginSuspending(Turn turn, const std::string& reason) {
+  JobState& job = turn.job;
+  FinishingState& finishing = job.finishing;
+  if (job.phase == Phase::kBirth || !job.options.checkpoint.has_value())
+    return Suspend(turn, reason);
+  const bool is_kept = finishing.stage == Stage::kEvaluating || finishing.stage == Stage::kSaving;
+  if (job.phase == Phase::kFinishing && is_kept) return Suspend(turn, reason);
+  BeginFinishing(turn, reason);
+  finishing.is_suspending = true;
+  finishing.reason = reason;
 }
 
 }  // namespace paceline::coordination

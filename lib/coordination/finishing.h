@@ -15,6 +15,13 @@ std::optional<std::string> StopReason(const JobState& job);
 // met.
 void BeginFinishing(Turn turn, const std::string& reason);
 
+// To go on later: quiesce, write a checkpoint, end without a word of farewell, since workers and
+// shards wait for the coordinator's next life. In birth and once the last version's checkpoint is
+// there: at once.
+void BeginSuspending(Turn turn, const std::string& reason);
+// The same without anything more written. Nothing if the job is over.
+void Suspend(Turn turn, const std::string& reason);
+
 // Takes every step that the state allows; after each fact in kFinishing.
 void AdvanceFinishing(Turn turn);
 void OnModelSaved(Turn turn, const ModelSaved& saved);

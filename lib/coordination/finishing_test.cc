@@ -41,7 +41,7 @@ TEST(FinishingTest, StepsMaxSendsNobodyOn) {
   for (uint64_t version = 1; version <= 3; ++version) Step(job, version);
   EXPECT_EQ(job.SentCount<protocol::Released>(1), 3);
   EXPECT_TRUE(job.WasSent<protocol::Finish>(1));
-  job.Step(ModelSaved{Version(3), ""});
+  job.Step(ModelSaved{Version(3), {1, 0}, ""});
   EXPECT_EQ(job.outcome(), "stopped after 3 steps");
 }
 
@@ -50,7 +50,7 @@ TEST(FinishingTest, AModelThatCannotBeSavedIsAFailure) {
   job.Opened({{1, 0}});
   Step(job, 1);
   Step(job, 2);
-  job.Step(ModelSaved{Version(2), "disk full"});
+  job.Step(ModelSaved{Version(2), {1, 0}, "disk full"});
   EXPECT_FALSE(job.Last<Finished>().is_success);
   EXPECT_THAT(job.outcome(), HasSubstr("disk full"));
 }
@@ -70,7 +70,7 @@ TEST(FinishingTest, TargetMetInTrainingMakesThePinnedVersionTheFinalOne) {
   job.Hear(9, protocol::Evaluated{Version(1), 0.1, 0.95, 100});
   EXPECT_FALSE(job.Ordered<protocol::Unpin>());
   EXPECT_EQ(job.Last<SaveModel>().version, Version(1));
-  job.Step(ModelSaved{Version(1), ""});
+  job.Step(ModelSaved{Version(1), {1, 0}, ""});
   EXPECT_TRUE(job.Last<Finished>().is_success);
   EXPECT_EQ(job.outcome(), "target Accuracy >= 0.9 reached: 0.95 at v1");
   EXPECT_TRUE(job.WasSent<protocol::Finish>(9));
@@ -88,7 +88,7 @@ TEST(FinishingTest, FinalVersionIsEvaluatedAfterTheWorkersWentHome) {
   EXPECT_EQ(job.AllOrdered<protocol::Unpin>().size(), 1u);
   EXPECT_EQ(job.Sent<protocol::Evaluate>(9).version, Version(2));
   job.Hear(9, protocol::Evaluated{Version(2), 0.1, 0.97, 100});
-  job.Step(ModelSaved{Version(2), ""});
+  job.Step(ModelSaved{Version(2), {1, 0}, ""});
   EXPECT_TRUE(job.Last<Finished>().is_success);
   EXPECT_EQ(job.outcome(), "stopped after 1 epochs; target Accuracy >= 0.98 not reached: 0.97");
 }
@@ -102,7 +102,7 @@ TEST(FinishingTest, WithoutAnEvaluatorTheJobGoesOnAndSaysSo) {
   EXPECT_EQ(job.coordinator.Deadline(), job.now + Seconds(120));
   job.Pass(Seconds(120));
   EXPECT_TRUE(job.Has<SaveModel>());
-  job.Step(ModelSaved{Version(2), ""});
+  job.Step(ModelSaved{Version(2), {1, 0}, ""});
   EXPECT_EQ(job.outcome(),
             "stopped after 1 epochs; v2 is not evaluated: no evaluator within 120 s");
 }
@@ -156,14 +156,14 @@ TEST(FinishingTest, StopCommitsWhatIsAccumulatedAndDropsWhatComesLater) {
   Job job(options);
   job.Opened({{1, 0}, {2, 1}});
   job.PushFor(1);
-  job.Step(StopAsked{"interrupted", false});
+  job.Step(StopAsked{"interrupted"});
   EXPECT_EQ(job.AllOrdered<protocol::CommitAll>().size(), 1u);
   EXPECT_FALSE(job.Has<SaveModel>());
   job.PushFor(2);
   EXPECT_EQ(job.AllOrdered<protocol::DropOrder>().size(), 1u);
   job.CommittedEverywhere(1);
   EXPECT_EQ(job.Last<SaveModel>().version, Version(1));
-  job.Step(ModelSaved{Version(1), ""});
+  job.Step(ModelSaved{Version(1), {1, 0}, ""});
   EXPECT_TRUE(job.Last<Finished>().is_success);
   EXPECT_EQ(job.outcome(), "interrupted");
 }
@@ -174,13 +174,8 @@ TEST(FinishingTest, FailuresEndAtOnceUnsaved) {
     Fact fact;
     const char* outcome;
   };
-  for (const Case& c :
-       std::vector<Case>{{"stop", StopAsked{"deadline exceeded", true}, "deadline exceeded"},
-                         {"shard gone", ShardGone{ShardId(0), "killed"}, "shard s0 lost: killed"},
-                         {"shard failed", ShardSaid{ShardId(0), protocol::ShardFailed{"no memory"}},
-                          "shard s0 lost: no memory"},
-                         {"shard restarted", ShardSaid{ShardId(0), protocol::Register{}},
-                          "shard s0 lost: it registered again"}}) {
+  for (const Case& c : std::vector<Case>{
+           {"stop", StopAsked{"deadline exceeded", StopKind::kFail}, "deadline exceeded"}}) {
     SCOPED_TRACE(c.name);
     Job job(OneWorker());
     job.Opened({{1, 0}});
@@ -202,7 +197,7 @@ TEST(FinishingTest, FailuresEndAtOnceUnsaved) {
 TEST(FinishingTest, StopBeforeTrainingLeavesNoModel) {
   Job job(OneWorker());
   job.Join(1, 0);
-  job.Step(StopAsked{"interrupted", false});
+  job.Step(StopAsked{"interrupted"});
   EXPECT_FALSE(job.Last<Finished>().is_success);
   EXPECT_EQ(job.outcome(), "stopped before training opened: interrupted");
 }

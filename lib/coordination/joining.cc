@@ -10,9 +10,6 @@ using protocol::Refused;
 using protocol::RefuseReason;
 using protocol::Role;
 
-namespace {
-
-// Schedules advance by samples, and only now it is known how many an epoch has.
 void CompleteSchedule(CoordinatorOptions& options, uint64_t train_samples) {
   optim::ScheduleOptions& schedule = options.schedule;
   if (schedule.total_samples == 0) {
@@ -25,6 +22,8 @@ void CompleteSchedule(CoordinatorOptions& options, uint64_t train_samples) {
     schedule.step_samples = options.schedule_step_epochs * train_samples;
 }
 
+namespace {
+
 void Refuse(Turn turn, ConnectionId connection, const Join& join, RefuseReason reason,
             const std::string& detail) {
   turn.Send(connection, Refused{reason, detail});
@@ -33,6 +32,12 @@ void Refuse(Turn turn, ConnectionId connection, const Join& join, RefuseReason r
     turn.effects.push_back(
         WorkerEvent{WorkerEventKind::kRefused, join.worker, Incarnation(), detail});
   }
+}
+
+// Says where a wish comes from, if not from the first worker.
+std::string OfCheckpoint(const JobState& job) {
+  return job.recovery.from.has_value() ? " as checkpoint " + job.recovery.from->name + " has it"
+                                       : "";
 }
 
 // What is wrong with the newcomer itself, whoever sits on its seat.
@@ -53,15 +58,16 @@ std::optional<Refused> Judge(const JobState& job, const Join& join) {
     return Refused{RefuseReason::kLayoutDiffers, "the model has no parameters"};
   }
   if (job.layout.has_value() && join.layout.hash() != job.layout->hash()) {
-    return Refused{RefuseReason::kLayoutDiffers, join.layout.Difference(*job.layout)};
+    return Refused{RefuseReason::kLayoutDiffers,
+                   join.layout.Difference(*job.layout) + OfCheckpoint(job)};
   }
   if (is_worker && join.train_samples == 0) {
     return Refused{RefuseReason::kDataDiffers, "the training set has no samples"};
   }
   if (is_worker && job.layout.has_value() && join.train_samples != job.train_samples) {
     return Refused{RefuseReason::kDataDiffers,
-                   fmt::format("the training set has {} samples, want {}", join.train_samples,
-                               job.train_samples)};
+                   fmt::format("the training set has {} samples, want {}{}", join.train_samples,
+                               job.train_samples, OfCheckpoint(job))};
   }
   return std::nullopt;
 }
@@ -87,6 +93,11 @@ void OnJoin(Turn turn, ConnectionId connection, const Join& join) {
   JobState& job = turn.job;
   if (job.membership.Find(connection) != nullptr) {
     return Expel(turn, connection, "a second Join in one session");
+  }
+  // It is not over: whoever is told nothing tries again, and finds the coordinator's next life.
+  if (job.finishing.is_suspending) {
+    turn.effects.push_back(CloseWorker{connection});
+    return;
   }
   if (const std::optional<Refused> refused = Judge(job, join)) {
     return Refuse(turn, connection, join, refused->reason, refused->detail);

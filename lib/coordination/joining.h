@@ -5,6 +5,9 @@
 
 namespace paceline::coordination {
 
+// Schedules advance by samples, and an epoch's are known only now.
+void CompleteSchedule(CoordinatorOptions& options, uint64_t train_samples);
+
 void OnJoin(Turn turn, ConnectionId connection, const protocol::Join& join);
 
 // Takes the member out at once: its staged pushes are dropped, its leases go back, its life is

@@ -21,6 +21,65 @@ LeaseLedger::LeaseLedger(const Options& options) : options_(options) {
   PACELINE_CHECK(options.train_samples > 0, "a training set has no samples");
 }
 
+paceline::StatusOr<LeaseLedger> LeaseLedger::Restore(const Options& options, const Saved& saved) {
+  LeaseLedger ledger(options);
+  for (const Saved::Complete& epoch : saved.complete) {
+    if (epoch.committed + epoch.discarded != options.train_samples) {
+      return InvalidArgument("complete epoch {} has {} samples, want {}", ledger.completed_.size(),
+                             epoch.committed + epoch.discarded, options.train_samples);
+    }
+    ledger.completed_.push_back(
+        {ledger.completed_.size(), 0, 0, 0, epoch.committed, epoch.discarded});
+  }
+  ledger.reported_ = ledger.completed_.size();
+  for (const Saved::Open& one : saved.open) {
+    const uint64_t first = ledger.completed_.size();
+    if (one.epoch < first || one.epoch >= first + kEpochsOpenMax ||
+        ledger.open_.contains(one.epoch))
+      return InvalidArgument("epoch {} cannot be open after {} complete ones", one.epoch, first);
+    Epoch& epoch = ledger.open_[one.epoch];
+    std::vector<std::pair<uint64_t, uint64_t>> used;
+    const auto fill = [&](const auto& intervals, IntervalSet& set) {
+      for (const auto& [begin, end] : intervals) {
+        used.emplace_back(begin, end);
+        if (begin >= end || end > options.train_samples || set.Overlaps(begin, end)) return false;
+        set.Add(begin, end);
+      }
+      return true;
+    };
+    const bool is_sound =
+        fill(one.committed, epoch.committed) && fill(one.discarded, epoch.discarded);
+    std::sort(used.begin(), used.end());
+    uint64_t at = 0;
+    for (const auto& [begin, end] : used) {
+      if (!is_sound || begin < at)
+        return InvalidArgument("epoch {} has positions [{}, {}) that cannot be", one.epoch, begin,
+                               end);
+      epoch.free.Add(at, begin);
+      at = end;
+    }
+    epoch.free.Add(at, options.train_samples);
+  }
+  ledger.CompleteOldest();
+  return ledger;
+}
+
+LeaseLedger::Saved LeaseLedger::Save(const std::set<LeaseId>& committed) const {
+  LeaseLedger copy = *this;
+  for (const LeaseId lease : committed) copy.Commit(lease);
+  while (!copy.leases_.empty()) copy.End(copy.leases_.begin(), &Epoch::free);
+  Saved saved;
+  for (const Count& count : copy.completed_)
+    saved.complete.push_back({count.committed, count.discarded});
+  const auto list = [](const IntervalSet& set) {
+    return std::vector<std::pair<uint64_t, uint64_t>>(set.intervals().begin(),
+                                                      set.intervals().end());
+  };
+  for (const auto& [number, epoch] : copy.open_)
+    saved.open.push_back({number, list(epoch.committed), list(epoch.discarded)});
+  return saved;
+}
+
 bool LeaseLedger::OpenNext() {
   const uint64_t next = open_.empty() ? completed_.size() : open_.rbegin()->first + 1;
   if (next >= completed_.size() + kEpochsOpenMax) return false;

@@ -10,7 +10,9 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lib/base/ids.h"
@@ -32,7 +34,26 @@ class LeaseLedger {
     uint64_t epoch, free, leased, accumulated, committed, discarded;
   };
 
+  // A ledger at rest: nothing is leased or accumulated.
+  struct Saved {
+    struct Complete {
+      uint64_t committed = 0;
+      uint64_t discarded = 0;
+    };
+    struct Open {
+      uint64_t epoch = 0;
+      std::vector<std::pair<uint64_t, uint64_t>> committed, discarded;  // [begin, end), in order.
+    };
+    std::vector<Complete> complete;  // By epoch.
+    std::vector<Open> open;
+  };
+
   explicit LeaseLedger(const Options& options);
+  // InvalidArgument if no ledger of these options could have been saved so.
+  static paceline::StatusOr<LeaseLedger> Restore(const Options& options, const Saved& saved);
+
+  // As if the pushes of these leases were published and everything else were handed back.
+  Saved Save(const std::set<protocol::LeaseId>& committed) const;
 
   // At most `samples` positions: what was handed back first, then the oldest open epoch, then the
   // next. A lease may reach over the border of two epochs. Nothing if no position is free and none

@@ -38,6 +38,12 @@ std::optional<Session> Membership::Remove(ConnectionId connection) {
   return session;
 }
 
+void Membership::RemoveAll() {
+  sessions_.clear();
+  seats_.clear();
+  evaluator_.reset();
+}
+
 bool Membership::Heard(ConnectionId connection, Time now) {
   const auto found = sessions_.find(connection);
   if (found == sessions_.end()) return false;

@@ -42,6 +42,9 @@ class Membership {
   // are.
   std::optional<Session> Remove(ConnectionId connection);
 
+  // All sessions are over.
+  void RemoveAll();
+
   // Any word of a member counts as a sign of life. False for a connection that is no member's.
   bool Heard(ConnectionId connection, Time now);
 

@@ -5,11 +5,15 @@
 #include "lib/coordination/asking.h"
 #include "lib/coordination/evaluating.h"
 #include "lib/coordination/finishing.h"
+#include "lib/coordination/recovering.h"
 #include "lib/coordination/training.h"
 
 namespace paceline::coordination {
 
 namespace {
+
+// Each push was finite and their sum is not, which no policy sees: as a policy asks for it.
+constexpr double kNonFiniteSumScale = sync::RollBack{}.learning_rate_scale;
 
 // The version's samples are committed; what its pushes say of loss and accuracy.
 void CommitSamples(JobState& job, Version version) {
@@ -31,8 +35,9 @@ void CommitSamples(JobState& job, Version version) {
 void Publish(Turn turn, const CommitProgress::Published& published) {
   JobState& job = turn.job;
   if (!std::isfinite(published.squared_norm)) {
-    return Fail(turn,
-                fmt::format("the sum of gradients is not finite at version {}", published.version));
+    return RollBackNonFinite(
+        turn, fmt::format("the sum of gradients is not finite at version {}", published.version),
+        kNonFiniteSumScale);
   }
   CommitSamples(job, published.version);
   const std::optional<std::string> stop = StopReason(job);
@@ -60,13 +65,13 @@ void Publish(Turn turn, const CommitProgress::Published& published) {
 void OnSummed(Turn turn, ShardId shard, const protocol::Summed& summed) {
   CommitProgress::Orders out;
   const paceline::Status status = turn.job.commits.Summed(shard, summed, out);
-  if (!status.ok()) return Fail(turn, Message(status));
+  if (!status.ok()) return RollBackNonFinite(turn, Message(status), kNonFiniteSumScale);
   turn.SendShards(out);
 }
 
 void OnCommitted(Turn turn, ShardId shard, const protocol::Committed& committed) {
   for (const CommitProgress::Published& published : turn.job.commits.Committed(shard, committed)) {
-    if (turn.job.phase == Phase::kOver) return;
+    if (turn.job.phase == Phase::kOver || turn.job.phase == Phase::kBirth) return;
     Publish(turn, published);
   }
 }

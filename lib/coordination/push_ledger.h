@@ -62,6 +62,8 @@ class PushLedger {
   std::vector<Push> Publish(Version version);
 
   const std::vector<Push>& open_sum() const { return open_sum_; }
+  // Of versions that are asked for and not published.
+  const std::map<Version, std::vector<Push>>& closed() const { return closed_; }
   std::vector<Push> staged() const;
   bool is_idle() const { return staged_.empty() && open_sum_.empty() && closed_.empty(); }
   bool HasStaged(WorkerId worker) const;

@@ -22,8 +22,16 @@ Status Report(const JobState& job) {
       ++status.waiting_for;
   }
   if (job.phase == Phase::kBirth) status.birth_waits_for = BirthWaitsFor(job);
+  status.generation = job.options.generation;
+  status.roll_backs = job.recovery.roll_backs;
+  status.last_roll_back = job.recovery.last;
+  if (job.recovery.from.has_value()) status.restored_from = job.recovery.from->state.version;
+  if (!job.checkpointing.complete.empty())
+    status.checkpoint_version = job.checkpointing.complete.back().state.version;
+  status.checkpoint_problem = job.checkpointing.problem;
   status.outcome = job.outcome;
   status.is_success = job.is_success;
+  status.is_suspended = job.is_suspended;
   return status;
 }
 
@@ -41,13 +49,24 @@ std::string DescribeJob(const JobState& job) {
     if (shard.filled.has_value())
       text += fmt::format("{}{}", shard.filled->first, shard.filled->second);
   }
+  text += fmt::format("|{}{}{} {}", birth.is_recovery, birth.is_gathered, birth.is_first_kept,
+                      birth.needed.value_or(0));
+  const CheckpointingState& checkpointing = job.checkpointing;
+  if (const auto& attempt = checkpointing.attempt) {
+    text += fmt::format("|keeping {} {} {}", attempt->checkpoint.state.version,
+                        attempt->saved.size(), attempt->is_completing);
+  }
+  for (const Checkpoint& one : checkpointing.complete)
+    text += fmt::format("|kept {}", one.state.version);
+  text += fmt::format("|back {} {}", job.recovery.in_vain, job.recovery.stop.has_value());
   const EvaluationState& evaluation = job.evaluation;
   text += fmt::format("|evaluation {} {} {}", evaluation.pinned.value_or(Version()),
                       evaluation.asked.value_or(Version()),
                       evaluation.newest.has_value() ? evaluation.newest->version : Version());
   const FinishingState& finishing = job.finishing;
-  text += fmt::format("|finishing {} {} {}|told", static_cast<int>(finishing.stage),
-                      finishing.target_met.has_value(), finishing.is_without_evaluation);
+  text += fmt::format("|finishing {} {} {}{}{}|told", static_cast<int>(finishing.stage),
+                      finishing.target_met.has_value(), finishing.is_without_evaluation,
+                      finishing.is_suspending, finishing.is_kept);
   for (const WorkerId worker : job.told) text += fmt::format(" {}", worker);
   return text + "|" + job.outcome;
 }

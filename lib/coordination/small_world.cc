@@ -9,9 +9,9 @@ namespace paceline::coordination::testing {
 
 using Kind = Action::Kind;
 
-namespace {
+namespace {}  // namespace
 
-CoordinatorOptions Options(const WorldOptions& world) {
+CoordinatorOptions OptionsOf(const WorldOptions& world) {
   CoordinatorOptions options;
   options.shards = world.shards;
   options.workers_wanted = world.workers;
@@ -23,13 +23,17 @@ CoordinatorOptions Options(const WorldOptions& world) {
   options.epochs_max = world.epochs;
   options.gradient_clip_norm = world.clip_norm;
   options.has_evaluator = world.has_evaluator;
+  if (world.has_checkpoints) {
+    options.checkpoint.emplace();
+    options.checkpoint->period = Seconds(0);
+    options.checkpoint->keep = 2;
+  }
   return options;
 }
-}  // namespace
 
 SmallWorld::SmallWorld(const WorldOptions& options)
     : options_(options),
-      coordinator_(Options(options)),
+      coordinator_(OptionsOf(options)),
       policy_violations_(std::make_shared<std::vector<std::string>>()),
       shards_(options.shards),
       processes_(options.workers + (options.has_evaluator ? 1 : 0)) {
@@ -51,7 +55,7 @@ SmallWorld::SmallWorld(const WorldOptions& options)
       const bool is_birth =
           action.kind != Kind::kWorkerActs || processes_[action.index].inbox.empty() ||
           !std::holds_alternative<protocol::Released>(processes_[action.index].inbox.front());
-      if (action.kind > Kind::kHearShard || !is_birth) continue;
+      if (action.kind > Kind::kKept || !is_birth) continue;
       Do(action);
       break;
     }
@@ -72,7 +76,11 @@ SmallWorld::SmallWorld(const SmallWorld& other)
       finished_(other.finished_),
       samples_(other.samples_),
       committed_(other.committed_),
-      versions_counted_(other.versions_counted_),
+      contents_(other.contents_),
+      cuts_(other.cuts_),
+      completing_(other.completing_),
+      disk_(other.disk_),
+      starts_(other.starts_),
       acknowledged_(other.acknowledged_),
       lost_(other.lost_),
       returned_(other.returned_),
@@ -105,8 +113,17 @@ std::vector<Action> SmallWorld::Enabled() const {
     }
     return actions;
   }
-  if (saving_.has_value()) actions.push_back({Kind::kSaved, saving_->value()});
-  if (actions.empty()) actions.push_back({Kind::kTime, 0});
+  if (completing_.has_value()) actions.push_back({Kind::kKept, completing_->serial});
+  if (saving_.has_value()) actions.push_back({Kind::kSaved, saving_->version.value()});
+  for (uint64_t s = 0; s < shards_.size(); ++s) {
+    const bool is_heard = shards_[s].is_loss_heard && options_.bug != Bug::kShardLossUnheard;
+    if (!shards_[s].is_alive && is_heard) actions.push_back({Kind::kRestartShard, s});
+  }
+  // Somebody starts processes again; all of them do not stay away for ever.
+  const bool is_deserted = std::none_of(processes_.begin(), processes_.end(), [](const Process& p) {
+    return p.is_up || p.is_done || p.is_evaluator;
+  });
+  if (actions.empty() && !is_deserted) actions.push_back({Kind::kTime, 0});
   for (uint64_t p = 0; p < processes_.size(); ++p) {
     const Process& process = processes_[p];
     // A new life may reach the coordinator before the end of the old one does, but does not try
@@ -128,6 +145,8 @@ std::vector<Action> SmallWorld::Enabled() const {
   for (uint64_t s = 0; s < shards_.size() && options_.shard_crashes > 0; ++s) {
     if (shards_[s].is_alive) actions.push_back({Kind::kCrashShard, s});
   }
+  if (options_.coordinator_crashes > 0) actions.push_back({Kind::kCrashCoordinator, 0});
+  if (options_.suspensions > 0) actions.push_back({Kind::kSuspend, 0});
   return actions;
 }
 
@@ -145,9 +164,11 @@ void SmallWorld::Do(const Action& action) {
     case Kind::kHearShard:
       HearShard(action.index);
       break;
-    case Kind::kSaved:
-      Tell(ModelSaved{*std::exchange(saving_, std::nullopt), ""});
+    case Kind::kSaved: {
+      const SaveModel save = *std::exchange(saving_, std::nullopt);
+      Tell(ModelSaved{save.version, save.generation, ""});
       break;
+    }
     case Kind::kTime:
       PassTime();
       break;
@@ -168,8 +189,27 @@ void SmallWorld::Do(const Action& action) {
     case Kind::kCrashShard:
       --options_.shard_crashes;
       shards_[action.index].is_alive = false;
+      shards_[action.index].is_loss_heard = false;
       shards_[action.index].orders.clear();
       break;
+    case Kind::kRestartShard:
+      shards_[action.index] = ShardModel{};
+      shards_[action.index].answers.push_back(protocol::Register{ShardId(action.index), "unix:"});
+      break;
+    case Kind::kCrashCoordinator:
+      --options_.coordinator_crashes;
+      RestartCoordinator();
+      break;
+    case Kind::kSuspend:
+      --options_.suspensions;
+      Tell(StopAsked{"suspended", StopKind::kSuspend});
+      break;
+    case Kind::kKept: {
+      const Checkpoint kept = *std::exchange(completing_, std::nullopt);
+      disk_.push_back(kept);
+      Tell(CheckpointSaved{kept, ""});
+      break;
+    }
     case Kind::kFreeze:
       --options_.freezes;
       processes_[action.index].is_frozen = true;
@@ -178,6 +218,7 @@ void SmallWorld::Do(const Action& action) {
       processes_[action.index].is_frozen = false;
       break;
   }
+  if (finished_.has_value() && finished_->is_suspended) RestartCoordinator();
   Settle();
   CheckNow();
 }
@@ -188,6 +229,7 @@ void SmallWorld::CheckNow() {
   for (const ShardModel& shard : shards_) {
     if (!shard.is_alive) continue;
     if (first == nullptr) first = &shard;
+    if (shard.generation != first->generation) continue;
     const size_t both = std::min(first->versions.size(), shard.versions.size());
     if (!std::equal(shard.versions.begin(), shard.versions.begin() + both,
                     first->versions.begin())) {
@@ -203,9 +245,7 @@ void SmallWorld::CheckNow() {
       }
     }
   }
-  const bool lost_shard =
-      std::any_of(shards_.begin(), shards_.end(), [](const auto& s) { return !s.is_alive; });
-  if (finished_.has_value() && !finished_->is_success && !lost_shard)
+  if (finished_.has_value() && !finished_->is_success && !finished_->is_suspended)
     Violate("failure: " + finished_->reason);
 }
 

@@ -43,9 +43,14 @@ struct WorldOptions {
   bool sends_duplicates = false;  // Worker 0 says PushDone twice.
   uint32_t worker_crashes = 0;    // Budgets: how often the walk may choose it.
   uint32_t shard_crashes = 0;
+  uint32_t coordinator_crashes = 0;
+  uint32_t suspensions = 0;
   uint32_t freezes = 0;
+  bool has_checkpoints = false;  // At every commit, where none is under way.
   Bug bug = Bug::kNone;
 };
+
+CoordinatorOptions OptionsOf(const WorldOptions& world);
 
 struct Action {
   enum class Kind {
@@ -53,6 +58,7 @@ struct Action {
     kWorkerActs,
     kShardActs,
     kHearShard,
+    kKept,
     kSaved,
     kTime,
     kRestart,
@@ -60,7 +66,10 @@ struct Action {
     kCrashHalfway,
     kCrashShard,
     kFreeze,
-    kThaw
+    kThaw,
+    kRestartShard,
+    kCrashCoordinator,
+    kSuspend
   };
   Kind kind;
   uint64_t index = 0;  // Of the connection, process or shard.
@@ -92,11 +101,14 @@ class SmallWorld {
     std::deque<protocol::ShardOrder> orders;     // Sent, not carried out.
     std::deque<protocol::ShardMessage> answers;  // Said, not heard.
     bool is_loss_heard = false;
+    Generation generation;
+    uint64_t first = 0;  // The version that `versions` begins with.
     std::map<WorkerId, Incarnation> fenced;
     std::set<store::PushId> staged;
     std::vector<store::PushId> sum;
     std::vector<std::vector<store::PushId>> versions;
     std::set<Version> pinned;
+    uint64_t newest() const { return first + versions.size() - 1; }
   };
   struct Process {  // The last one is the evaluator, if there is one.
     bool is_evaluator = false;
@@ -106,6 +118,7 @@ class SmallWorld {
     bool is_closed = false;  // Once the inbox is empty.
     ConnectionId connection;
     Incarnation incarnation;
+    Generation generation;
     std::deque<protocol::WorkerOrder> inbox;
     Sequence sequence;
   };
@@ -124,6 +137,11 @@ class SmallWorld {
   void Obey(ShardModel& shard, const protocol::ShardOrder& order);
   void Accumulate(ShardModel& shard, const store::PushId& push);
   void Commit(ShardModel& shard, const protocol::CommitAll& order);
+  void Configure(ShardModel& shard, const protocol::Configure& order);
+  // What a version is made of, and that no sample is in it twice.
+  void NoteCommit(const protocol::CommitAll& order);
+  void CountSamples();
+  void RestartCoordinator();
   void HearWorker(uint64_t connection);
   void HearShard(uint64_t shard);
   void PassTime();
@@ -145,12 +163,17 @@ class SmallWorld {
   std::vector<Process> processes_;
   std::map<ConnectionId, std::deque<Fact>> incoming_;  // Said by workers, not heard.
   uint64_t connections_ = 0;
-  std::optional<Version> saving_;
+  std::optional<SaveModel> saving_;
   std::optional<Finished> finished_;
   std::map<store::PushId, std::vector<protocol::SampleRange>>
       samples_;                                     // Of every push ever staged.
   std::map<uint64_t, std::vector<int>> committed_;  // Epoch, position: how often.
-  size_t versions_counted_ = 0;
+  using Contents = std::map<Version, std::vector<protocol::SampleRange>>;
+  Contents contents_;                     // Of all versions that were asked for.
+  std::map<std::string, Contents> cuts_;  // By checkpoint.
+  std::optional<Checkpoint> completing_;
+  std::vector<Checkpoint> disk_;
+  uint64_t starts_ = 1;                     // Of coordinators.
   std::map<Version, size_t> acknowledged_;  // Heard: by so many shards.
   std::set<std::pair<WorkerId, Incarnation>> lost_;
   std::vector<protocol::SampleRange> returned_;  // By a planted bug: to be leased again.

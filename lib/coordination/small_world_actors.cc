@@ -61,8 +61,22 @@ void SmallWorld::Carry(const Effect& effect) {
     for (Process& process : processes_) {
       if (process.is_up && process.connection == close->connection) process.is_closed = true;
     }
-  } else if (std::holds_alternative<ConfigureShards>(effect)) {
-    for (uint64_t s = 0; s < shards_.size(); ++s) SendToShard({ShardId(s), protocol::Configure{}});
+  } else if (const auto* configure = std::get_if<ConfigureShards>(&effect)) {
+    protocol::Configure order;
+    order.generation = configure->generation;
+    if (const auto& from = configure->restore)
+      order.restore = protocol::RestoreSlice{from->checkpoint, from->version, {}};
+    contents_ = configure->restore ? cuts_.at(configure->restore->checkpoint) : Contents();
+    CountSamples();
+    for (uint64_t s = 0; s < shards_.size(); ++s) SendToShard({ShardId(s), order});
+  } else if (const auto* cut = std::get_if<CutCheckpoint>(&effect)) {
+    cuts_[cut->name] = contents_;
+  } else if (const auto* complete = std::get_if<CompleteCheckpoint>(&effect)) {
+    completing_ = complete->checkpoint;
+  } else if (std::holds_alternative<RolledBack>(effect)) {
+    policy_.reset();
+    // Who went home too early is needed again, which whoever starts processes sees.
+    for (Process& process : processes_) process.is_done = false;
   } else if (const auto* event = std::get_if<WorkerEvent>(&effect)) {
     if (event->kind == WorkerEventKind::kExpelled)
       Violate("an honest worker is expelled: " + event->detail);
@@ -78,17 +92,18 @@ void SmallWorld::Carry(const Effect& effect) {
     sync::PolicySpec spec;
     spec.scheme = options_.scheme;
     spec.global_batch_size = options_.global_batch_size;
-    spec.workers_expected = opened->workers;
+    spec.workers_expected = std::max(opened->workers, 1u);
+    spec.first_version = opened->version;
     auto report = [violations = policy_violations_](const std::string& what) {
       violations->push_back(what);
     };
     policy_ = std::make_unique<sync::CheckedPolicy>(*sync::MakePolicy(spec), spec, report);
   } else if (const auto* save = std::get_if<SaveModel>(&effect)) {
     for (const ShardModel& shard : shards_) {
-      if (shard.is_alive && shard.versions.size() != save->version.value() + 1)
+      if (shard.is_alive && shard.newest() != save->version.value())
         Violate("saved is not the newest");
     }
-    saving_ = save->version;
+    saving_ = *save;
   } else if (const auto* finished = std::get_if<Finished>(&effect)) {
     finished_ = *finished;
   }
@@ -97,6 +112,7 @@ void SmallWorld::Carry(const Effect& effect) {
 void SmallWorld::SendToShard(const SendShard& send) {
   ShardModel& shard = shards_[send.shard.value()];
   protocol::ShardOrder order = send.order;
+  if (const auto* commit = std::get_if<protocol::CommitAll>(&order)) NoteCommit(*commit);
   if (options_.bug == Bug::kFenceLost && std::holds_alternative<protocol::Fence>(order)) return;
   if (options_.bug == Bug::kListsDiffer && send.shard.value() + 1 == shards_.size()) {
     if (std::holds_alternative<protocol::AccumulateOrder>(order)) return;
@@ -114,7 +130,7 @@ void SmallWorld::SendToWorker(SendWorker send) {
     if (auto* released = std::get_if<protocol::Released>(&send.order)) {
       const bool is_early =
           std::any_of(shards_.begin(), shards_.end(), [&](const ShardModel& shard) {
-            return shard.is_alive && shard.versions.size() <= released->version.value();
+            return shard.is_alive && shard.newest() < released->version.value();
           });
       if (is_early)
         Violate(fmt::format("released {} before all shards have it", released->version));
@@ -127,6 +143,7 @@ void SmallWorld::SendToWorker(SendWorker send) {
     if (std::holds_alternative<protocol::Offered>(send.order)) return;
     if (const auto* admitted = std::get_if<protocol::Admitted>(&send.order)) {
       process.incarnation = admitted->incarnation;
+      process.generation = admitted->generation;
       return;
     }
     if (std::holds_alternative<protocol::Shards>(send.order)) return;
@@ -160,20 +177,20 @@ void SmallWorld::Push(uint64_t index, const protocol::Released& released, bool i
   samples_[id] = released.lease.ranges;
   for (ShardModel& shard : shards_) {
     if (!shard.is_alive || shard.has_stopped) return;
+    if (shard.generation != process.generation) return GoDown(process);
     const auto fenced = shard.fenced.find(id.worker);
     if (fenced != shard.fenced.end() && id.incarnation <= fenced->second) return GoDown(process);
     shard.staged.insert(id);
     if (is_halfway) return;
   }
   protocol::PushDone done;
-  done.generation = CoordinatorOptions().generation;
+  done.generation = process.generation;
   done.sequence = process.sequence;
   // What all shards have published already may not have come to the coordinator's ears.
   done.based_on = released.version;
   if (released.exactness == sync::Exactness::kAtLeast) {
     Version newest = Version(UINT64_MAX);
-    for (const ShardModel& shard : shards_)
-      newest = std::min(newest, Version(shard.versions.size() - 1));
+    for (const ShardModel& shard : shards_) newest = std::min(newest, Version(shard.newest()));
     done.based_on = std::max(done.based_on, newest);
   }
   done.leases = {released.lease.id};
@@ -190,7 +207,7 @@ void SmallWorld::ActWorker(uint64_t index) {
   process.inbox.pop_front();
   if (std::holds_alternative<protocol::Fill>(order)) {
     for (ShardModel& shard : shards_) {
-      if (shard.is_alive)
+      if (shard.is_alive && shard.generation == process.generation)
         shard.answers.push_back(protocol::Filled{WorkerId(index), process.incarnation});
     }
   } else if (const auto* released = std::get_if<protocol::Released>(&order)) {
@@ -198,9 +215,9 @@ void SmallWorld::ActWorker(uint64_t index) {
   } else if (const auto* evaluate = std::get_if<protocol::Evaluate>(&order)) {
     for (const ShardModel& shard : shards_) {
       const bool is_kept = shard.pinned.contains(evaluate->version) ||
-                           (shard.versions.size() > evaluate->version.value() &&
-                            shard.versions.size() <= evaluate->version.value() + 2);
-      if (shard.is_alive && !is_kept)
+                           (shard.newest() >= evaluate->version.value() &&
+                            shard.newest() <= evaluate->version.value() + 1);
+      if (shard.is_alive && shard.generation == process.generation && !is_kept)
         Violate(fmt::format("{} is to be evaluated and not kept", evaluate->version));
     }
     incoming_[process.connection].push_back(
@@ -227,8 +244,11 @@ void SmallWorld::Accumulate(ShardModel& shard, const store::PushId& push) {
 }
 
 void SmallWorld::Obey(ShardModel& shard, const protocol::ShardOrder& order) {
-  if (std::holds_alternative<protocol::Configure>(order)) {
-    shard.answers.push_back(protocol::Configured{});
+  if (const auto* configure = std::get_if<protocol::Configure>(&order)) {
+    Configure(shard, *configure);
+  } else if (const auto* save = std::get_if<protocol::SaveSlice>(&order)) {
+    if (save->version.value() != shard.newest()) Violate("a slice is not of the version cut");
+    shard.answers.push_back(protocol::SliceSaved{save->checkpoint, {}, ""});
   } else if (std::holds_alternative<protocol::Open>(order)) {
     shard.versions.emplace_back();
     shard.answers.push_back(protocol::Opened{});
@@ -256,25 +276,81 @@ void SmallWorld::Obey(ShardModel& shard, const protocol::ShardOrder& order) {
 void SmallWorld::Commit(ShardModel& shard, const protocol::CommitAll& order) {
   for (const auto& push : order.pushes) Accumulate(shard, push.push);
   const Version version = order.commit.version;
-  if (version.value() != shard.versions.size())
+  if (version.value() != shard.newest() + 1)
     Violate(fmt::format("{} is not the successor", version));
   if (shard.sum.empty()) Violate(fmt::format("{} commits nothing", version));
   if (order.commit.is_pinned) shard.pinned.insert(version);
-  if (version.value() > versions_counted_) {
-    versions_counted_ = version.value();
-    for (const store::PushId& push : shard.sum) {
-      for (const protocol::SampleRange& range : samples_[push]) {
-        std::vector<int>& epoch = committed_[range.epoch];
-        epoch.resize(options_.train_samples);
-        for (uint64_t at = range.begin; at < range.end; ++at) {
-          if (++epoch[at] > 1)
-            Violate(fmt::format("sample {} of epoch {} is committed twice", at, range.epoch));
-        }
+  shard.versions.push_back(std::exchange(shard.sum, {}));
+  shard.answers.push_back(protocol::Committed{version, {1.0}});
+}
+
+void SmallWorld::Configure(ShardModel& shard, const protocol::Configure& order) {
+  if (order.generation <= shard.generation) Violate("a shard is configured for an old generation");
+  const std::deque<protocol::ShardOrder> orders = std::move(shard.orders);
+  const std::deque<protocol::ShardMessage> answers = std::move(shard.answers);
+  shard = ShardModel{};
+  shard.orders = orders;
+  shard.answers = answers;
+  shard.generation = order.generation;
+  shard.answers.push_back(protocol::Configured{order.generation});
+  if (!order.restore.has_value()) return;
+  shard.first = order.restore->version.value();
+  shard.versions.emplace_back();
+  shard.answers.push_back(protocol::Opened{});
+}
+
+void SmallWorld::NoteCommit(const protocol::CommitAll& order) {
+  std::vector<protocol::SampleRange>& ranges = contents_[order.commit.version];
+  if (!ranges.empty()) return;  // Sent to another shard already.
+  for (const auto& push : order.pushes) {
+    const std::vector<protocol::SampleRange>& samples = samples_[push.push];
+    ranges.insert(ranges.end(), samples.begin(), samples.end());
+  }
+  CountSamples();
+}
+
+void SmallWorld::CountSamples() {
+  committed_.clear();
+  for (const auto& [version, ranges] : contents_) {
+    for (const protocol::SampleRange& range : ranges) {
+      std::vector<int>& epoch = committed_[range.epoch];
+      epoch.resize(options_.train_samples);
+      for (uint64_t at = range.begin; at < range.end; ++at) {
+        if (++epoch[at] > 1)
+          Violate(fmt::format("sample {} of epoch {} is committed twice", at, range.epoch));
       }
     }
   }
-  shard.versions.push_back(std::exchange(shard.sum, {}));
-  shard.answers.push_back(protocol::Committed{version, {1.0}});
+}
+
+// Another life of the coordinator: it knows what is on disk, shards and workers come to it anew.
+void SmallWorld::RestartCoordinator() {
+  CoordinatorOptions options = OptionsOf(options_);
+  options.generation.start = ++starts_;
+  if (options.checkpoint.has_value()) {
+    options.checkpoint->found = disk_;
+    options.checkpoint->serial = 100 * starts_;
+  }
+  coordinator_ = Coordinator(options);
+  policy_.reset();
+  finished_.reset();
+  saving_.reset();
+  completing_.reset();
+  incoming_.clear();
+  acknowledged_.clear();
+  lost_.clear();
+  for (uint64_t s = 0; s < shards_.size(); ++s) {
+    ShardModel& shard = shards_[s];
+    shard.is_loss_heard = !shard.is_alive;
+    shard.orders.clear();
+    shard.answers.clear();
+    if (shard.is_alive) shard.answers.push_back(protocol::Register{ShardId(s), "unix:"});
+  }
+  for (Process& process : processes_) {
+    const bool is_evaluator = process.is_evaluator;
+    process = Process{};
+    process.is_evaluator = is_evaluator;
+  }
 }
 
 // --- What the coordinator hears.
@@ -308,6 +384,7 @@ void SmallWorld::HearShard(uint64_t index) {
   const auto* committed = std::get_if<protocol::Committed>(&answer);
   const bool is_commit = committed != nullptr;
   if (is_commit) ++acknowledged_[committed->version];
+  if (std::holds_alternative<protocol::Configured>(answer)) acknowledged_.clear();
   for (uint64_t s = 0; s < shards_.size(); ++s) {
     const bool is_forged = options_.bug == Bug::kReleasedEarly && is_commit;
     if (s == index || is_forged) Tell(ShardSaid{ShardId(s), answer});

@@ -40,8 +40,10 @@ std::string Describe(const store::PushId& id) {
 
 std::string ToString(const Action& action) {
   static constexpr const char* kNames[] = {
-      "hear c",   "worker acts ", "shard acts s",   "hear s",        "model saved ", "time ",
-      "restart ", "crash ",       "crash halfway ", "crash shard s", "freeze ",      "thaw "};
+      "hear c",        "worker acts ", "shard acts s", "hear s",          "checkpoint kept ",
+      "model saved ",  "time ",        "restart ",     "crash ",          "crash halfway ",
+      "crash shard s", "freeze ",      "thaw ",        "restart shard s", "crash coordinator ",
+      "suspend "};
   return fmt::format("{}{}", kNames[static_cast<size_t>(action.kind)], action.index);
 }
 
@@ -49,7 +51,8 @@ std::string SmallWorld::Fingerprint() const {
   std::string text = coordinator_.Describe() + "|" + DescribePolicy(policy_.get());
   for (const ShardModel& shard : shards_) {
     text += fmt::format("|shard {}{}{} {} ", shard.is_alive, shard.has_stopped, shard.is_loss_heard,
-                        shard.versions.size());
+                        shard.newest());
+    text += fmt::format("{}", shard.generation == shards_[0].generation);
     for (const auto& order : shard.orders) text += DescribeOrder(order);
     for (const auto& answer : shard.answers) text += fmt::format(" a{}", answer.index());
     for (const auto& [worker, incarnation] : shard.fenced)
@@ -81,8 +84,11 @@ std::string SmallWorld::Fingerprint() const {
       if (push != nullptr) text += fmt::format("{}", push->based_on);
     }
   }
-  return text + fmt::format("|{} {} {} {} {}", options_.worker_crashes, options_.shard_crashes,
-                            options_.freezes, saving_.has_value(), finished_.has_value());
+  for (const Checkpoint& checkpoint : disk_) text += fmt::format("|{}", checkpoint.state.version);
+  return text + fmt::format("|{} {} {} {} {} {} {} {}", options_.worker_crashes,
+                            options_.shard_crashes, options_.coordinator_crashes,
+                            options_.suspensions, options_.freezes, saving_.has_value(),
+                            completing_.has_value(), finished_.has_value());
 }
 
 }  // namespace paceline::coordination::testing

@@ -2,6 +2,7 @@
 //
 // Inside lib/coordination only. The phases of a job are free functions over a Turn, one file for
 // each reason to change: asking.h, joining.h, birth.h, training.h, publishing.h, evaluating.h,
+// checkpointing.h, recovering.h,
 // finishing.h.
 #pragma once
 
@@ -42,6 +43,11 @@ struct BirthState {
   bool has_announced = false;          // Every member was told Shards.
   bool is_opening = false;             // Open went out.
   bool is_schedule_over = false;       // schedule_timeout passed: `min` is enough.
+  bool is_recovery = false;            // There was a life before, of this coordinator or another's.
+  std::optional<uint32_t> needed;      // Workers there were before; absent: as many as wanted.
+  std::optional<Time> opened;          // When all shards were open.
+  bool is_gathered = false;            // regather_timeout passed: `min` is enough.
+  bool is_first_kept = false;          // The first version's checkpoint was made or tried.
   std::optional<ConnectionId> filler;  // Told Fill, and still a member.
 };
 
@@ -55,13 +61,43 @@ struct EvaluationState {
 };
 
 struct FinishingState {
-  enum class Stage { kQuiescing, kEvaluating, kSaving };
+  enum class Stage { kQuiescing, kKeeping, kEvaluating, kSaving };
   Stage stage = Stage::kQuiescing;
   std::string reason;
   Time quiesced;                          // What is outstanding then is given up.
   std::optional<Time> evaluator_awaited;  // Until then one may join.
   std::optional<Version> target_met;      // The pinned version that met the target: the final one.
   bool is_without_evaluation = false;     // Nobody came to evaluate the final version.
+  bool is_suspending = false;             // No evaluation, no model: only a checkpoint.
+  bool is_kept = false;                   // The last version's checkpoint was made or tried.
+  uint32_t fetches_failed = 0;
+  std::optional<Time> fetch_again;
+};
+
+struct CheckpointingState {
+  std::vector<Checkpoint> complete;  // Oldest first.
+  uint64_t serial = 0;
+  struct Attempt {
+    Checkpoint checkpoint;
+    std::set<ShardId> saved;
+    Time deadline;
+    bool is_completing = false;  // CompleteCheckpoint went out.
+  };
+  std::optional<Attempt> attempt;
+  std::optional<Time> started;  // Of the last attempt.
+  std::string problem;          // Of the last attempt.
+};
+
+// What outlives a generation.
+struct RecoveryState {
+  uint64_t roll_backs = 0;
+  uint32_t in_vain = 0;  // Roll backs since training last came further than ever before.
+  Version furthest;
+  std::string last;
+  std::optional<Checkpoint> from;  // What this generation began with.
+  Damping damping;
+  std::optional<std::string>
+      stop;  // A stop was asked for, and a shard was lost before it was done.
 };
 
 // A member that is to be lost, once the policy has answered what it was asked before.
@@ -86,6 +122,9 @@ struct JobState {
         membership({options.heartbeat_period, options.silent_after}),
         commits({options.shards, options.gradient_clip_norm}) {
     birth.shards.resize(options.shards);
+    if (!options.checkpoint.has_value()) return;
+    checkpointing.complete = std::move(options.checkpoint->found);
+    checkpointing.serial = options.checkpoint->serial;
   }
 
   CoordinatorOptions options;
@@ -99,8 +138,11 @@ struct JobState {
   BirthState birth;
   EvaluationState evaluation;
   FinishingState finishing;
+  CheckpointingState checkpointing;
+  RecoveryState recovery;
 
   bool is_asking = false;                             // An Observe is out, its Decided not yet in.
+  bool is_answer_stale = false;                       // ...which is of the generation before.
   std::deque<std::variant<sync::Event, Loss>> later;  // In order, for when it is.
   std::set<WorkerId> told;                            // Whom the policy believes to be members.
 
@@ -112,6 +154,7 @@ struct JobState {
   std::map<WorkerId, WorkerStatus> workers;
   std::string outcome;
   bool is_success = false;
+  bool is_suspended = false;
 };
 
 // One owner, for the length of one Step.

@@ -1,6 +1,7 @@
 // Defines Job, for tests: a Coordinator with a real policy and the memory of all its effects.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -33,8 +34,10 @@ class Job {
     size_t at = effects.size();
     coordinator.Step(fact, now, effects);
     for (; at < effects.size(); ++at) {
-      if (const auto* opened = std::get_if<TrainingOpened>(&effects[at]))
-        MakePolicy(opened->workers);
+      if (const auto* opened = std::get_if<TrainingOpened>(&effects[at])) {
+        first_version_ = opened->version;
+        MakePolicy(std::max(opened->workers, 1u));
+      }
       if (const auto* observe = std::get_if<Observe>(&effects[at])) {
         Decided decided;
         policy->Observe(observe->event, now, decided.decisions);
@@ -62,7 +65,8 @@ class Job {
   void Configured(const std::vector<std::pair<uint64_t, uint64_t>>& joins) {
     for (uint64_t s = 0; s < options_.shards; ++s) Register(s);
     for (const auto& [connection, worker] : joins) Join(connection, worker);
-    for (uint64_t s = 0; s < options_.shards; ++s) Say(s, protocol::Configured{});
+    for (uint64_t s = 0; s < options_.shards; ++s)
+      Say(s, protocol::Configured{options_.generation});
   }
   void Opened(const std::vector<std::pair<uint64_t, uint64_t>>& joins) {
     Configured(joins);
@@ -70,6 +74,25 @@ class Job {
       Say(s, protocol::Filled{WorkerId(joins.front().second), Incarnation(1)});
     }
     for (uint64_t s = 0; s < options_.shards; ++s) Say(s, protocol::Opened{});
+  }
+
+  // After a roll back: everybody there again, with what the shards are to open with.
+  void OpenedAgain(const Generation& generation, bool is_restored,
+                   const std::vector<std::pair<uint64_t, uint64_t>>& joins,
+                   uint64_t incarnation = 2) {
+    for (const auto& [connection, worker] : joins) Join(connection, worker);
+    for (uint64_t s = 0; s < options_.shards; ++s) Say(s, protocol::Configured{generation});
+    for (uint64_t s = 0; s < options_.shards && !is_restored; ++s)
+      Say(s, protocol::Filled{WorkerId(joins.front().second), Incarnation(incarnation)});
+    for (uint64_t s = 0; s < options_.shards; ++s) Say(s, protocol::Opened{});
+    options_.generation = generation;
+  }
+  // Carries the checkpoint that was begun last to its end.
+  void Keep() {
+    const auto order = AllOrdered<protocol::SaveSlice>().back();
+    for (uint64_t s = 0; s < options_.shards; ++s)
+      Say(s, protocol::SliceSaved{order.checkpoint, {10 + s, "digest"}, ""});
+    Step(CheckpointSaved{Last<CompleteCheckpoint>().checkpoint, ""});
   }
 
   void Committed(uint64_t shard, uint64_t version) {
@@ -179,11 +202,13 @@ class Job {
     spec.global_batch_size = options_.global_batch_size;
     spec.workers_expected = workers;
     spec.is_deterministic = options_.is_deterministic;
+    spec.first_version = first_version_;
     policy = *sync::MakePolicy(spec);
   }
 
   CoordinatorOptions options_;
   sync::Scheme scheme_;
+  Version first_version_;
 };
 
 }  // namespace paceline::coordination::testing

@@ -147,7 +147,7 @@ TEST(TrainingTest, WhatIsDroppedComesBackOrStaysOut) {
   }
 }
 
-TEST(TrainingTest, GradientsThatAreNotFiniteEndTheJobByName) {
+TEST(TrainingTest, GradientsThatAreNotFiniteRollBackByName) {
   Job job(TwoWorkers());
   job.Opened({{1, 0}, {2, 1}});
   for (const uint64_t connection : {1, 2}) {
@@ -155,8 +155,8 @@ TEST(TrainingTest, GradientsThatAreNotFiniteEndTheJobByName) {
     done.gradient.is_finite = false;
     job.Hear(connection, done);
   }
-  EXPECT_EQ(job.outcome(), "gradients are not finite: w0, w1 at version v0");
-  EXPECT_EQ(job.coordinator.status().nonfinite_pushes, 2u);
+  EXPECT_THAT(job.Last<RolledBack>().reason,
+              ::testing::StartsWith("gradients are not finite: w0, w1 at version v0; from here"));
   EXPECT_FALSE(job.Ordered<protocol::AccumulateOrder>());
 }
 
@@ -206,7 +206,7 @@ TEST(TrainingTest, WordsOfStrangersAreIgnored) {
   job.Hear(77, job.Answer(1));
   job.Step(WorkerGone{ConnectionId(77)});
   job.Say(5, protocol::Committed{Version(1), {}});
-  job.Step(ModelSaved{Version(9), ""});
+  job.Step(ModelSaved{Version(9), {1, 0}, ""});
   job.Step(Decided{{sync::Accumulate{WorkerId(0), Sequence(9), 1}, sync::Commit{},
                     sync::Drop{WorkerId(9), Sequence(1)}, sync::Release{.worker = WorkerId(9)},
                     sync::Expel{WorkerId(9)}, sync::Interrupt{WorkerId(9)}}});

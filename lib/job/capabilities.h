@@ -20,7 +20,8 @@ enum class Feature {
 struct Capabilities {
   std::set<Scheme> schemes = {Scheme::kBsp, Scheme::kSsp, Scheme::kAsp, Scheme::kBackupWorkers};
   std::set<BatchStrategy> batch_strategies = {BatchStrategy::kEqual};
-  std::set<Feature> features = {Feature::kDeterministic, Feature::kOutputVolume};
+  std::set<Feature> features = {Feature::kCheckpoint, Feature::kShardRecovery,
+                                Feature::kDeterministic, Feature::kOutputVolume};
 
   bool Has(Feature feature) const { return features.contains(feature); }
   // What the operator can do, and one machine cannot.

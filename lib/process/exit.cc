@@ -12,6 +12,8 @@ int ExitCodeFor(const Status& status) {
   switch (status.code()) {
     case StatusCode::kOk:
       return kExitDone;
+    case StatusCode::kCancelled:
+      return kExitTerminated;
     case StatusCode::kInvalidArgument:
     case StatusCode::kNotFound:
     case StatusCode::kPermissionDenied:

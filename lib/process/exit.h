@@ -13,8 +13,11 @@ inline constexpr int kExitFailed = 1;  // Starting again may help.
 inline constexpr int kExitCannotWork =
     2;  // Command line, manifest, model or data are wrong: starting again is of no use.
 
-// kExitDone for OK, kExitCannotWork for InvalidArgument, NotFound, PermissionDenied, OutOfRange and
-// Unimplemented, else kExitFailed.
+inline constexpr int kExitTerminated = 143;  // As a shell says of SIGTERM: asked to go before the
+                                             // work was done, and gone in good order.
+
+// kExitDone for OK, kExitTerminated for Cancelled, kExitCannotWork for InvalidArgument, NotFound,
+// PermissionDenied, OutOfRange and Unimplemented, else kExitFailed.
 int ExitCodeFor(const Status& status);
 
 // Writes a process's last word to `path` (Kubernetes' terminationMessagePath; empty: nowhere). The

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "lib/base/version.h"
 #include "lib/optim/optimizer.h"
 #include "lib/store/layout.h"
+#include "lib/store/sha256.h"
 #include "lib/store/shard.h"
 
 namespace paceline::protocol {
@@ -22,12 +24,14 @@ struct Register {
   ShardId shard;
   std::string address;
 };  // First message. `address`: where workers reach it.
-struct Configured {};
+struct Configured {
+  Generation generation;
+};  // All that the shard says from here on is of that generation.
 struct Filled {
   WorkerId worker;
   Incarnation incarnation;
 };                 // That worker has streamed all initial values.
-struct Opened {};  // Version 0 is published.
+struct Opened {};  // The first version is published: 0, or the restored one.
 struct Summed {
   Version version;
   std::vector<double> block_squared_norms;
@@ -38,21 +42,38 @@ struct Committed {
 };  // Of the mean gradient.
 struct ShardFailed {
   std::string reason;
-};  // An order could not be carried out: the shard is of no more use.
+  Generation generation;
+};  // An order could not be carried out: of no more use until it is configured anew.
+struct RestoreFailed {
+  std::string reason;
+  Generation generation;
+};  // Instead of Configured: this shard's slice of the checkpoint is missing or damaged.
+struct SliceSaved {
+  std::string checkpoint;
+  store::FileDigest digest;
+  std::string problem;  // Empty: it is on disk.
+};
 struct ShardHeartbeat {};
 
 using ShardMessage = std::variant<Register, Configured, Filled, Opened, Summed, Committed,
-                                  ShardFailed, ShardHeartbeat>;
+                                  ShardFailed, ShardHeartbeat, RestoreFailed, SliceSaved>;
 
 // --- Coordinator to shard.
 
+// Where a shard's slice comes from, if not from a worker.
+struct RestoreSlice {
+  std::string checkpoint;  // Its name: a folder of the shard's checkpoint volume.
+  Version version;
+  store::FileDigest digest;  // Of this shard's file.
+};
 struct Configure {
-  Generation generation;
+  Generation generation;  // Newer than any before.
   store::Layout layout;
   store::Slice slice;
   optim::OptimizerOptions optimizer;
   uint32_t slots_per_worker = 1;
   uint32_t workers_max = 1024;
+  std::optional<RestoreSlice> restore = std::nullopt;  // Then it opens by itself.
 };
 struct Open {
   WorkerId worker;
@@ -79,9 +100,16 @@ struct CommitAll {
 struct Unpin {
   Version version;
 };
+// Write what is published now, and the optimizer's state of that version, into that checkpoint;
+// beside training. Answered by SliceSaved.
+struct SaveSlice {
+  std::string checkpoint;
+  Version version;                // The newest, as orders before this one left it.
+  std::vector<std::string> keep;  // Checkpoints that are needed; the shard's slices of others go.
+};
 struct StopShard {};
 
 using ShardOrder = std::variant<Configure, Open, AccumulateOrder, DropOrder, Fence, Sum, CommitAll,
-                                Unpin, StopShard>;
+                                Unpin, StopShard, SaveSlice>;
 
 }  // namespace paceline::protocol

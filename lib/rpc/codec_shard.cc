@@ -21,7 +21,18 @@ void Put(const protocol::Register& said, v1::ShardMessage& message) {
   message.mutable_register_()->set_address(said.address);
 }
 
-void Put(const protocol::Configured&, v1::ShardMessage& message) { message.mutable_configured(); }
+v1::FileDigest EncodeDigest(const store::FileDigest& digest) {
+  v1::FileDigest wire;
+  wire.set_bytes(digest.bytes);
+  wire.set_sha256(digest.sha256);
+  return wire;
+}
+
+store::FileDigest DecodeDigest(const v1::FileDigest& wire) { return {wire.bytes(), wire.sha256()}; }
+
+void Put(const protocol::Configured& configured, v1::ShardMessage& message) {
+  *message.mutable_configured()->mutable_generation() = Encode(configured.generation);
+}
 
 void Put(const protocol::Filled& filled, v1::ShardMessage& message) {
   message.mutable_filled()->set_worker(filled.worker.value());
@@ -46,6 +57,19 @@ void Put(const protocol::Committed& committed, v1::ShardMessage& message) {
 
 void Put(const protocol::ShardFailed& failed, v1::ShardMessage& message) {
   message.mutable_failed()->set_reason(failed.reason);
+  *message.mutable_failed()->mutable_generation() = Encode(failed.generation);
+}
+
+void Put(const protocol::RestoreFailed& failed, v1::ShardMessage& message) {
+  message.mutable_restore_failed()->set_reason(failed.reason);
+  *message.mutable_restore_failed()->mutable_generation() = Encode(failed.generation);
+}
+
+void Put(const protocol::SliceSaved& saved, v1::ShardMessage& message) {
+  v1::SliceSaved& wire = *message.mutable_slice_saved();
+  wire.set_checkpoint(saved.checkpoint);
+  *wire.mutable_digest() = EncodeDigest(saved.digest);
+  wire.set_problem(saved.problem);
 }
 
 void Put(const protocol::ShardHeartbeat&, v1::ShardMessage& message) {
@@ -76,6 +100,11 @@ void Put(const protocol::Configure& configure, v1::ShardOrder& order) {
   std::visit([&](const auto& options) { PutOptimizer(options, wire); }, configure.optimizer);
   wire.set_slots_per_worker(configure.slots_per_worker);
   wire.set_workers_max(configure.workers_max);
+  if (!configure.restore) return;
+  v1::RestoreSlice& restore = *wire.mutable_restore();
+  restore.set_checkpoint(configure.restore->checkpoint);
+  restore.set_version(configure.restore->version.value());
+  *restore.mutable_digest() = EncodeDigest(configure.restore->digest);
 }
 
 void Put(const protocol::Open& open, v1::ShardOrder& order) {
@@ -121,6 +150,13 @@ void Put(const protocol::Unpin& unpin, v1::ShardOrder& order) {
 
 void Put(const protocol::StopShard&, v1::ShardOrder& order) { order.mutable_stop(); }
 
+void Put(const protocol::SaveSlice& save, v1::ShardOrder& order) {
+  v1::SaveSlice& wire = *order.mutable_save_slice();
+  wire.set_checkpoint(save.checkpoint);
+  wire.set_version(save.version.value());
+  for (const std::string& name : save.keep) wire.add_keep(name);
+}
+
 StatusOr<optim::OptimizerOptions> TakeOptimizer(const v1::Configure& wire) {
   switch (wire.optimizer_case()) {
     case v1::Configure::kSgd:
@@ -146,6 +182,11 @@ StatusOr<protocol::ShardOrder> Take(const v1::Configure& wire) {
   PACELINE_ASSIGN_OR_RETURN(configure.layout, Decode(wire.layout()));
   PACELINE_ASSIGN_OR_RETURN(configure.slice, Decode(wire.slice()));
   PACELINE_ASSIGN_OR_RETURN(configure.optimizer, TakeOptimizer(wire));
+  if (wire.has_restore()) {
+    configure.restore =
+        protocol::RestoreSlice{wire.restore().checkpoint(), Version(wire.restore().version()),
+                               DecodeDigest(wire.restore().digest())};
+  }
   return configure;
 }
 
@@ -178,7 +219,7 @@ StatusOr<protocol::ShardMessage> Decode(const v1::ShardMessage& message) {
       return protocol::Register{ShardId(message.register_().shard()),
                                 message.register_().address()};
     case v1::ShardMessage::kConfigured:
-      return protocol::Configured{};
+      return protocol::Configured{Decode(message.configured().generation())};
     case v1::ShardMessage::kFilled:
       return protocol::Filled{WorkerId(message.filled().worker()),
                               Incarnation(message.filled().incarnation())};
@@ -191,9 +232,17 @@ StatusOr<protocol::ShardMessage> Decode(const v1::ShardMessage& message) {
       return protocol::Committed{Version(message.committed().version()),
                                  DecodeNorms(message.committed().block_squared_norms())};
     case v1::ShardMessage::kFailed:
-      return protocol::ShardFailed{message.failed().reason()};
+      return protocol::ShardFailed{message.failed().reason(),
+                                   Decode(message.failed().generation())};
     case v1::ShardMessage::kHeartbeat:
       return protocol::ShardHeartbeat{};
+    case v1::ShardMessage::kRestoreFailed:
+      return protocol::RestoreFailed{message.restore_failed().reason(),
+                                     Decode(message.restore_failed().generation())};
+    case v1::ShardMessage::kSliceSaved:
+      return protocol::SliceSaved{message.slice_saved().checkpoint(),
+                                  DecodeDigest(message.slice_saved().digest()),
+                                  message.slice_saved().problem()};
     case v1::ShardMessage::SAID_NOT_SET:
       break;
   }
@@ -228,6 +277,11 @@ StatusOr<protocol::ShardOrder> Decode(const v1::ShardOrder& order) {
       return protocol::Unpin{Version(order.unpin().version())};
     case v1::ShardOrder::kStop:
       return protocol::StopShard{};
+    case v1::ShardOrder::kSaveSlice:
+      return protocol::SaveSlice{
+          order.save_slice().checkpoint(),
+          Version(order.save_slice().version()),
+          {order.save_slice().keep().begin(), order.save_slice().keep().end()}};
     case v1::ShardOrder::ORDER_NOT_SET:
       break;
   }

@@ -107,21 +107,28 @@ TEST(CodecTest, EveryWorkerOrderSurvives) {
 TEST(CodecTest, EveryShardMessageSurvives) {
   ExpectRoundTrip<protocol::ShardMessage>({
       protocol::Register{ShardId(2), "127.0.0.1:7001"},
-      protocol::Configured{},
+      protocol::Configured{{3, 4}},
       protocol::Filled{WorkerId(1), Incarnation(2)},
       protocol::Opened{},
       protocol::Summed{Version(3), {0.5, 1e300}},
       protocol::Committed{Version(4), {0.25}},
-      protocol::ShardFailed{"disk is full"},
+      protocol::ShardFailed{"disk is full", {3, 4}},
       protocol::ShardHeartbeat{},
+      protocol::RestoreFailed{"file is damaged", {3, 5}},
+      protocol::SliceSaved{"000001-g1.0-v3", {12, "ab"}, "disk is full"},
   });
 }
 
 TEST(CodecTest, EveryShardOrderSurvives) {
   const store::PushId push{WorkerId(1), Incarnation(2), Sequence(3)};
   ExpectRoundTrip<protocol::ShardOrder>({
-      protocol::Configure{
-          {1, 2}, SmallLayout(), {64, 640}, optim::SgdOptions{0.9, 0.1, 5e-4, true}, 2, 16},
+      protocol::Configure{{1, 2},
+                          SmallLayout(),
+                          {64, 640},
+                          optim::SgdOptions{0.9, 0.1, 5e-4, true},
+                          2,
+                          16,
+                          protocol::RestoreSlice{"000001-g1.0-v3", Version(3), {7, "c"}}},
       protocol::Open{WorkerId(1), Incarnation(2)},
       protocol::AccumulateOrder{push, 64},
       protocol::DropOrder{push},
@@ -130,6 +137,7 @@ TEST(CodecTest, EveryShardOrderSurvives) {
       protocol::CommitAll{{{push, 64}, {push, 32}}, {Version(9), 0.01, 0.5, 0.1, true}},
       protocol::Unpin{Version(9)},
       protocol::StopShard{},
+      protocol::SaveSlice{"000002-g1.0-v9", Version(9), {"000001-g1.0-v3"}},
   });
 }
 

@@ -34,6 +34,7 @@ Driver::~Driver() {
   }
   timer_.join();
   if (saver_.joinable()) saver_.join();
+  background_.reset();
 }
 
 coordination::ConnectionId Driver::WorkerConnected(std::shared_ptr<WorkerConnection> connection) {
@@ -83,8 +84,8 @@ void Driver::ShardGone(ShardId shard, std::string reason) {
   Post(coordination::ShardGone{shard, std::move(reason)});
 }
 
-void Driver::AskToStop(std::string reason, bool is_failure) {
-  Post(coordination::StopAsked{std::move(reason), is_failure});
+void Driver::AskToStop(std::string reason, coordination::StopKind kind) {
+  Post(coordination::StopAsked{std::move(reason), kind});
 }
 
 Progress Driver::progress() const {
@@ -176,6 +177,8 @@ void Driver::Measure() {
   Progress progress = meter_.Measure(coordinator_, measured_);
   for (const coordination::WorkerStatus& worker : progress.status.workers)
     progress.paces.push_back(stragglers_.PaceOf(worker.worker, measured_));
+  progress.checkpoint_note = options_.checkpoint_note;
+  progress.checkpoint_completed = checkpoint_completed_;
   std::lock_guard lock(mutex_);
   progress_ = std::move(progress);
 }

@@ -21,6 +21,7 @@
 #include "lib/coordination/coordinator.h"
 #include "lib/protocol/worker_messages.h"
 #include "lib/sync/policy.h"
+#include "ps-server/driver/background.h"
 #include "ps-server/driver/driver_metrics.h"
 #include "ps-server/driver/progress.h"
 #include "ps-server/driver/sessions.h"
@@ -33,14 +34,22 @@ struct DriverOptions {
   optim::OptimizerOptions optimizer;
   // Pulls one published version from all shards, arranged as the layout. Called on a thread of its
   // own.
-  std::function<StatusOr<std::vector<std::byte>>(const std::vector<protocol::ShardAddress>&,
-                                                 Version)>
+  std::function<StatusOr<std::vector<std::byte>>(
+      const Generation&, const std::vector<protocol::ShardAddress>&, Version)>
       fetch;
   // Writes the final model. Called on the same thread.
   std::function<Status(const store::Layout&, const std::vector<std::byte>&)> save;
-  // Makes the policy when training opens with so many workers. Called at work on a fact.
-  std::function<std::unique_ptr<sync::Policy>(uint32_t workers)> make_policy;
-  StragglerOptions stragglers;
+  // Makes the policy when training opens with so many workers (at least 1) on that version; `saved`
+  // is what Policy::Save said then, or empty. Called at work on a fact.
+  std::function<std::unique_ptr<sync::Policy>(uint32_t workers, Version version,
+                                              const std::string& saved)>
+      make_policy;
+  // Writes the coordinator's part of a checkpoint, whose slices are there, and takes all others but
+  // `keep` away. Called on a thread of its own. May be null without checkpoints.
+  std::function<Status(const coordination::Checkpoint&, const std::vector<std::string>& keep)>
+      complete_checkpoint = nullptr;
+  std::string checkpoint_note = "";  // For Progress.
+  StragglerOptions stragglers = {};
 };
 
 // Thread-safe from outside.
@@ -58,8 +67,8 @@ class Driver : public Sessions {
   void ShardSaid(ShardId shard, protocol::ShardMessage message) override;
   void ShardGone(ShardId shard, std::string reason) override;
 
-  // Ends the job: with the model so far, or as a failure.
-  void AskToStop(std::string reason, bool is_failure);
+  // Ends the job: with the model so far, as a failure, or to go on later.
+  void AskToStop(std::string reason, coordination::StopKind kind);
 
   Progress progress() const;  // As it was at most a twentieth of a second ago.
   std::optional<coordination::Finished> finished() const;
@@ -98,6 +107,10 @@ class Driver : public Sessions {
   void Do(const coordination::TrainingOpened& effect);
   void Do(const coordination::SaveModel& effect);
   void Do(const coordination::Finished& effect);
+  void Do(const coordination::CutCheckpoint& effect);
+  void Do(const coordination::CompleteCheckpoint& effect);
+  void Do(const coordination::CheckpointEvent& effect);
+  void Do(const coordination::RolledBack& effect);
 
   const DriverOptions options_;
   DriverMetrics* const metrics_;
@@ -114,6 +127,12 @@ class Driver : public Sessions {
   Time arrived_{};                            // When the fact in work came in...
   Time now_{};                                // ...and when work on it began.
   std::deque<coordination::Effect> effects_;  // Still to do; empty between facts.
+  struct PolicyCut {
+    std::string checkpoint;
+    std::string saved;
+  };
+  PolicyCut cut_;                     // Of the newest checkpoint that was begun.
+  std::string checkpoint_completed_;  // As in Progress.
   std::thread saver_;
 
   mutable std::mutex mutex_;
@@ -130,7 +149,8 @@ class Driver : public Sessions {
   Time timer_until_ = Time::max();  // What the timer waits for.
   Progress progress_;
   std::optional<coordination::Finished> finished_;
-  std::thread timer_;  // Last: it uses the rest.
+  std::optional<Background> background_;  // Writes checkpoints; there from the first one on.
+  std::thread timer_;                     // Last: it uses the rest.
 };
 
 }  // namespace paceline::ps

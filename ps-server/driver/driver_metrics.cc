@@ -76,7 +76,13 @@ struct DriverMetrics::Families {
             "From sending a commit to the shards to the last acknowledgement.", ControlBuckets())),
         contract(metrics->OneCounter(
             "paceline_policy_contract_violations_total",
-            "Decisions of the policy that broke its contract; always 0 unless there is a bug.")) {}
+            "Decisions of the policy that broke its contract; always 0 unless there is a bug.")),
+        checkpoints(metrics->Counters("paceline_checkpoints_total",
+                                      "Checkpoints that were completed, or given up.", {"result"})),
+        checkpoint_version(metrics->OneGauge("paceline_checkpoint_version",
+                                             "Version of the newest complete checkpoint.")),
+        roll_backs(metrics->OneCounter("paceline_rollbacks_total",
+                                       "Returns to a checkpoint, or to birth.")) {}
 
   telemetry::CounterFamily steps, samples, compute, wait, communication;
   telemetry::HistogramFamily step_seconds, staleness;
@@ -87,6 +93,9 @@ struct DriverMetrics::Families {
   telemetry::Gauge loss, learning_rate, evaluation_loss, evaluation_accuracy;
   telemetry::Histogram release_seconds, commit_seconds;
   telemetry::Counter contract;
+  telemetry::CounterFamily checkpoints;
+  telemetry::Gauge checkpoint_version;
+  telemetry::Counter roll_backs;
 };
 
 DriverMetrics::DriverMetrics(telemetry::Metrics* metrics)
@@ -177,5 +186,18 @@ void DriverMetrics::WorkerHad(const coordination::WorkerEvent& event) {
 }
 
 void DriverMetrics::PolicyBrokeContract() { families_->contract.Increment(); }
+
+void DriverMetrics::Opened(Version version) { committing_ = version; }
+
+void DriverMetrics::CheckpointEnded(Version version, bool is_complete) {
+  families_->checkpoints.With({is_complete ? "complete" : "failed"}).Increment();
+  if (is_complete) families_->checkpoint_version.Set(static_cast<double>(version.value()));
+}
+
+void DriverMetrics::RolledBack() {
+  families_->roll_backs.Increment();
+  commits_.clear();
+  based_on_.clear();
+}
 
 }  // namespace paceline::ps

@@ -33,6 +33,9 @@ class DriverMetrics {
   void Evaluated(const protocol::Evaluated& result);
   void WorkerHad(const coordination::WorkerEvent& event);
   void PolicyBrokeContract();
+  void Opened(Version version);  // Published now.
+  void CheckpointEnded(Version version, bool is_complete);
+  void RolledBack();
 
  private:
   struct Families;

@@ -63,16 +63,19 @@ struct World {
     driver = std::make_unique<Driver>(
         DriverOptions{.coordination = coordination,
                       .optimizer = optim::SgdOptions{},
-                      .fetch = [](const auto&, Version) { return std::vector<std::byte>(); },
+                      .fetch = [](const Generation&, const auto&,
+                                  Version) { return std::vector<std::byte>(); },
                       .save =
                           [this](const auto&, const auto&) {
                             ++saved;
                             return OkStatus();
                           },
-                      .make_policy = [scheme](uint32_t workers) -> std::unique_ptr<sync::Policy> {
+                      .make_policy = [scheme](uint32_t workers, Version first,
+                                              const std::string&) -> std::unique_ptr<sync::Policy> {
                         const sync::PolicySpec spec{.scheme = scheme,
                                                     .global_batch_size = 2 * kWorkers,
-                                                    .workers_expected = workers};
+                                                    .workers_expected = workers,
+                                                    .first_version = first};
                         return std::make_unique<sync::CheckedPolicy>(
                             sync::MakePolicy(spec).value(), spec,
                             [](const std::string& violation) { ADD_FAILURE() << violation; });

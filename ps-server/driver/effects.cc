@@ -1,4 +1,5 @@
 // What the driver does for each effect.
+#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
@@ -58,6 +59,11 @@ void Driver::Do(const coordination::ConfigureShards& effect) {
   const coordination::CoordinatorOptions& job = options_.coordination;
   layout_ = effect.layout;
   const std::vector<store::Slice> slices = store::SliceOverShards(layout_, job.shards);
+  const auto restore = [&](ShardId shard) -> std::optional<protocol::RestoreSlice> {
+    if (!effect.restore) return std::nullopt;
+    return protocol::RestoreSlice{effect.restore->checkpoint, effect.restore->version,
+                                  effect.restore->slices.at(shard.value())};
+  };
   std::map<ShardId, std::shared_ptr<ShardConnection>> shards;
   {
     std::lock_guard lock(mutex_);
@@ -68,15 +74,19 @@ void Driver::Do(const coordination::ConfigureShards& effect) {
     }
   }
   for (const auto& [shard, connection] : shards) {
-    connection->Send(protocol::Configure{.generation = job.generation,
+    connection->Send(protocol::Configure{.generation = effect.generation,
                                          .layout = layout_,
                                          .slice = slices[shard.value()],
                                          .optimizer = options_.optimizer,
                                          .slots_per_worker = job.slots_per_worker,
-                                         .workers_max = job.workers_max});
+                                         .workers_max = job.workers_max,
+                                         .restore = restore(shard)});
   }
   Log(LogLevel::kInfo, "shards configured",
-      {{"shards", std::to_string(job.shards)}, {"bytes", std::to_string(layout_.total_bytes())}});
+      {{"shards", std::to_string(job.shards)},
+       {"bytes", std::to_string(layout_.total_bytes())},
+       {"generation", fmt::format("{}", effect.generation)},
+       {"checkpoint", effect.restore ? effect.restore->checkpoint : "none"}});
 }
 
 void Driver::Do(const coordination::VersionPublished& effect) {
@@ -109,30 +119,71 @@ void Driver::Do(const coordination::WorkerEvent& effect) {
 }
 
 void Driver::Do(const coordination::TrainingOpened& effect) {
-  policy_ = options_.make_policy(effect.workers);
-  meter_.Opened(SteadyNow());
+  policy_ =
+      options_.make_policy(std::max<uint32_t>(effect.workers, 1), effect.version, effect.policy);
+  meter_.Opened(effect.version, effect.committed_samples, SteadyNow());
+  metrics_->Opened(effect.version);
   Log(effect.workers < effect.wanted ? LogLevel::kWarning : LogLevel::kInfo, "training opened",
-      {{"workers", std::to_string(effect.workers)}, {"wanted", std::to_string(effect.wanted)}});
+      {{"workers", std::to_string(effect.workers)},
+       {"wanted", std::to_string(effect.wanted)},
+       {"version", fmt::format("{}", effect.version)}});
 }
 
 void Driver::Do(const coordination::SaveModel& effect) {
   meter_.Ended(SteadyNow());
   if (saver_.joinable()) saver_.join();  // An earlier attempt; it has posted its answer.
-  saver_ = std::thread([this, version = effect.version, addresses = addresses_, layout = layout_] {
-    const auto save = [&]() -> Status {
-      PACELINE_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes,
-                                options_.fetch(addresses, version));
-      return options_.save(layout, bytes);
-    };
+  saver_ = std::thread([this, effect, addresses = addresses_, layout = layout_] {
+    const StatusOr<std::vector<std::byte>> bytes =
+        options_.fetch(effect.generation, addresses, effect.version);
+    const Status saved = bytes.ok() ? options_.save(layout, *bytes) : bytes.status();
     // Not by this thread itself: what comes next may have to wait for its end.
-    Post(coordination::ModelSaved{version, Message(save())}, By::kTimer);
+    Post(coordination::ModelSaved{effect.version, effect.generation, Message(saved), !bytes.ok()},
+         By::kTimer);
   });
+}
+
+void Driver::Do(const coordination::CutCheckpoint& effect) {
+  cut_ = {effect.name, policy_ == nullptr ? "" : policy_->Save()};
+}
+
+void Driver::Do(const coordination::CompleteCheckpoint& effect) {
+  if (!background_) background_.emplace();
+  coordination::Checkpoint checkpoint = effect.checkpoint;
+  if (cut_.checkpoint == checkpoint.name) checkpoint.state.policy = cut_.saved;
+  background_->Do([this, checkpoint = std::move(checkpoint), keep = effect.keep] {
+    const Status completed = options_.complete_checkpoint == nullptr
+                                 ? FailedPrecondition("there is no place for checkpoints")
+                                 : options_.complete_checkpoint(checkpoint, keep);
+    Post(coordination::CheckpointSaved{checkpoint, Message(completed)}, By::kTimer);
+  });
+}
+
+void Driver::Do(const coordination::CheckpointEvent& effect) {
+  metrics_->CheckpointEnded(effect.version, effect.problem.empty());
+  if (effect.problem.empty()) {
+    checkpoint_completed_ = telemetry::UtcText();
+    Log(LogLevel::kInfo, "checkpoint completed",
+        {{"name", effect.name}, {"version", fmt::format("{}", effect.version)}});
+  } else {
+    Log(LogLevel::kError, "checkpoint failed", {{"reason", effect.problem}});
+  }
+}
+
+void Driver::Do(const coordination::RolledBack& effect) {
+  policy_.reset();
+  metrics_->RolledBack();
+  Log(LogLevel::kWarning, "rolled back",
+      {{"generation", fmt::format("{}", effect.generation)}, {"reason", effect.reason}});
 }
 
 void Driver::Do(const coordination::Finished& effect) {
   meter_.Ended(SteadyNow());
-  Log(effect.is_success ? LogLevel::kInfo : LogLevel::kError, "job finished",
-      {{"success", effect.is_success ? "true" : "false"}, {"reason", effect.reason}});
+  if (effect.is_suspended) {
+    Log(LogLevel::kInfo, "job suspended", {{"reason", effect.reason}});
+  } else {
+    Log(effect.is_success ? LogLevel::kInfo : LogLevel::kError, "job finished",
+        {{"success", effect.is_success ? "true" : "false"}, {"reason", effect.reason}});
+  }
   Measure();
   {
     std::lock_guard lock(mutex_);

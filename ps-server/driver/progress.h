@@ -15,11 +15,14 @@ namespace paceline::ps {
 struct Progress {
   coordination::Status status;
   std::vector<WorkerPace> paces;  // Of status.workers, in their order.
-  double seconds = 0;             // Since training opened.
+  double seconds = 0;             // Since training opened, in this coordinator's life...
+  uint64_t samples_before = 0;    // ...and the samples that were committed then.
   double samples_per_second = 0;  // Over the last ten seconds.
   double steps_per_second = 0;
   double percent = 0;  // Of the samples or steps that the stop rule allows; 0 without one.
   std::optional<double> eta_seconds;
+  std::string checkpoint_note;       // What the checkpoints that were there at the start came to.
+  std::string checkpoint_completed;  // UTC, of the newest of this coordinator's life; or empty.
   // The last hundred that are complete, and the open ones.
   std::vector<coordination::Coordinator::EpochCount> epochs;
 };
@@ -29,7 +32,8 @@ class ProgressMeter {
  public:
   ProgressMeter(uint64_t epochs_max, uint64_t steps_max);
 
-  void Opened(Time now);
+  // With what is published now. Again after a roll back: `seconds` goes on.
+  void Opened(Version version, uint64_t committed_samples, Time now);
   void Published(Version version, uint64_t committed_samples, Time now);
   void Ended(Time now);  // Rates and seconds stand still from here.
 
@@ -45,6 +49,8 @@ class ProgressMeter {
   uint64_t epochs_max_;
   uint64_t steps_max_;
   std::optional<Time> opened_;
+  uint64_t samples_before_ = 0;
+  Point reopened_{};  // The last time.
   std::optional<Time> ended_;
   std::deque<Point> window_;  // The last kWindow, oldest first; never empty once opened.
 };

@@ -16,8 +16,12 @@ constexpr uint64_t kSmallBytes = 512 * 1024;
 
 }  // namespace
 
-ShardHost::ShardHost(std::function<void(protocol::ShardMessage)> report, ShardMetrics* metrics)
-    : report_(std::move(report)), metrics_(metrics), thread_([this] { Run(); }) {}
+ShardHost::ShardHost(std::function<void(protocol::ShardMessage)> report, ShardMetrics* metrics,
+                     SlicePlace place)
+    : report_(std::move(report)),
+      metrics_(metrics),
+      saver_(std::move(place), report_),
+      thread_([this] { Run(); }) {}
 
 ShardHost::~ShardHost() {
   {
@@ -50,19 +54,32 @@ void ShardHost::Work(std::unique_lock<std::mutex>& lock) {
   while (!orders_.empty() && !is_stopping_) {
     const protocol::ShardOrder order = std::move(orders_.front());
     orders_.pop_front();
+    const auto* const configure = std::get_if<protocol::Configure>(&order);
+    const bool is_new = configure && (!generation_ || configure->generation > *generation_);
     lock.unlock();
-    // After one failure the slice is of no more use: going on could commit another set than the
-    // other shards.
-    if (!has_failed_) {
-      if (const Status status = CarryOut(order); !status.ok()) {
-        has_failed_ = true;
-        report_(protocol::ShardFailed{Message(status)});
-      }
+    // What an earlier coordinator still sends is of no meaning here. After one failure the slice is
+    // of no more use until a new generation: going on could commit another set than the other
+    // shards.
+    if (configure && !is_new) {
+      report_(protocol::ShardFailed{"a newer generation is here", configure->generation});
+    } else if (!has_failed_ || is_new) {
+      const Status status = CarryOut(order);
+      has_failed_ = !status.ok();
+      if (!status.ok()) Fail(status);
     }
     lock.lock();
   }
   is_at_work_ = false;
   if (is_stopping_) wake_.notify_all();
+}
+
+void ShardHost::Fail(const Status& status) {
+  std::optional<Generation> generation;
+  {
+    std::lock_guard lock(mutex_);
+    generation = generation_;
+  }
+  report_(protocol::ShardFailed{Message(status), generation.value_or(Generation())});
 }
 
 Status ShardHost::CarryOut(const protocol::ShardOrder& order) {
@@ -100,6 +117,7 @@ Status ShardHost::CarryOut(const protocol::ShardOrder& order) {
                           return OkStatus();
                         },
                         [&](const protocol::CommitAll& commit) { return CommitAll(commit); },
+                        [&](const protocol::SaveSlice& save) { return saver_.Save(shard, save); },
                         [&](const protocol::Unpin& unpin) {
                           shard->Unpin(unpin.version);
                           return OkStatus();
@@ -110,24 +128,42 @@ Status ShardHost::CarryOut(const protocol::ShardOrder& order) {
 }
 
 Status ShardHost::Configure(const protocol::Configure& order) {
+  {
+    std::lock_guard lock(mutex_);
+    // From here on, transfers of the one before are refused.
+    generation_ = order.generation;
+    shard_.reset();
+    fill_.reset();
+    is_open_ = false;
+    fences_.clear();
+  }
   PACELINE_ASSIGN_OR_RETURN(std::unique_ptr<store::Shard> shard,
                             store::Shard::Create({.layout = order.layout,
                                                   .slice = order.slice,
                                                   .optimizer = order.optimizer,
                                                   .slots_per_worker = order.slots_per_worker,
                                                   .workers_max = order.workers_max}));
+  if (order.restore) {
+    if (const Status restored = Restore(*shard, *order.restore); !restored.ok()) {
+      report_(protocol::RestoreFailed{Message(restored), order.generation});
+      return OkStatus();  // Another generation, with another checkpoint, may do better.
+    }
+  }
   {
     std::lock_guard lock(mutex_);
-    generation_ = order.generation;
     shard_ = std::move(shard);
     is_small_ = order.slice.size_bytes() <= kSmallBytes;
-    fill_.reset();
-    is_open_ = false;
-    fences_.clear();
+    is_open_ = order.restore.has_value();
   }
   if (metrics_ != nullptr) metrics_->Configured(order.slice.size_bytes());
-  report_(protocol::Configured{});
+  report_(protocol::Configured{order.generation});
+  if (order.restore) report_(protocol::Opened{});
   return OkStatus();
+}
+
+Status ShardHost::Restore(store::Shard& shard, const protocol::RestoreSlice& restore) {
+  PACELINE_RETURN_IF_ERROR(saver_.Restore(shard, restore));
+  return Annotate(shard.Open(restore.version), "checkpoint " + restore.checkpoint);
 }
 
 Status ShardHost::Open(const protocol::Open& order) {
@@ -173,6 +209,7 @@ StatusOr<std::shared_ptr<store::Shard>> ShardHost::Serving(const Generation& gen
   if (*generation_ != generation) {
     return FailedPrecondition("generation differs: got {}, want {}", generation, *generation_);
   }
+  if (shard_ == nullptr) return Unavailable("shard is not configured yet for {}", generation);
   return shard_;
 }
 

@@ -21,6 +21,7 @@
 #include "lib/protocol/shard_messages.h"
 #include "lib/store/shard.h"
 #include "ps-server/driver/shard_metrics.h"
+#include "ps-server/driver/slice_saver.h"
 
 namespace paceline::ps {
 
@@ -28,9 +29,10 @@ namespace paceline::ps {
 class ShardHost {
  public:
   // `report` gets this shard's messages to the coordinator, on the host's thread, a caller's of
-  // Order or a transfer's; it must not block. `metrics` may be null, and outlives the host.
+  // Order, a transfer's or the one that writes slices; it must not block. `metrics` may be null,
+  // and outlives the host.
   explicit ShardHost(std::function<void(protocol::ShardMessage)> report,
-                     ShardMetrics* metrics = nullptr);
+                     ShardMetrics* metrics = nullptr, SlicePlace place = {});
   ~ShardHost();  // Stops the thread; orders not yet carried out are dropped.
 
   // Carried out in the order given. Blocks for no longer than a small slice takes, if it is one:
@@ -56,8 +58,10 @@ class ShardHost {
   void Run();
   void Work(
       std::unique_lock<std::mutex>& lock);  // With the lock held, which is given up meanwhile.
+  void Fail(const Status& status);
   Status CarryOut(const protocol::ShardOrder& order);
   Status Configure(const protocol::Configure& order);
+  Status Restore(store::Shard& shard, const protocol::RestoreSlice& restore);
   Status Open(const protocol::Open& order);
   Status CommitAll(const protocol::CommitAll& order);
 
@@ -77,6 +81,7 @@ class ShardHost {
   bool is_at_work_ = false;  // Some thread is in Work.
   bool is_small_ = false;
   bool has_failed_ = false;  // Of whoever is at work.
+  SliceSaver saver_;
   std::optional<Generation> generation_;
   std::shared_ptr<store::Shard> shard_;
   std::optional<FillTurn> fill_;

@@ -19,10 +19,11 @@ namespace {
 constexpr uint32_t kSamplesPerWorker = 16;
 
 // As the server runs it.
-std::unique_ptr<sync::Policy> MakeCheckedBsp(uint32_t workers) {
+std::unique_ptr<sync::Policy> MakeCheckedBsp(uint32_t workers, Version first, const std::string&) {
   const sync::PolicySpec spec{.scheme = sync::Scheme::kBsp,
                               .global_batch_size = workers * kSamplesPerWorker,
-                              .workers_expected = workers};
+                              .workers_expected = workers,
+                              .first_version = first};
   return std::make_unique<sync::CheckedPolicy>(
       sync::MakePolicy(spec).value(), spec,
       [](const std::string& violation) { Fail(violation.c_str()); });
@@ -39,7 +40,7 @@ ps::DriverOptions OptionsFor(const ControlSetup& setup) {
   coordination.schedule.global_batch = coordination.global_batch_size;
   return {.coordination = coordination,
           .optimizer = optim::SgdOptions{.momentum = 0.9},
-          .fetch = [](const auto&, Version) { return std::vector<std::byte>(); },
+          .fetch = [](const Generation&, const auto&, Version) { return std::vector<std::byte>(); },
           .save = [](const auto&, const auto&) { return OkStatus(); },
           .make_policy = MakeCheckedBsp};
 }

@@ -31,6 +31,7 @@ class BusyTrainer final : public worker::Trainer {
         parameters_(layout_.total_bytes()),
         push_(layout_.total_bytes()) {}
 
+  Status BeginAnew() override { return OkStatus(); }
   const store::Layout& layout() const override { return layout_; }
   uint64_t train_samples() const override { return 1 << 20; }
   std::span<std::byte> parameters() override { return parameters_; }

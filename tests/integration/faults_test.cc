@@ -115,26 +115,6 @@ TEST_F(FaultsTest, StoppedWorkerIsLostAndItsLatePushRefusedAndItJoinsAgain) {
     EXPECT_EQ(epochs[i]["committed"], ended.last_state["trainSamples"]) << epochs[i];
 }
 
-// ps-0 is the coordinator as well.
-TEST_F(FaultsTest, KilledShardFailsTheJobByName) {
-  for (const char* shard : {"ps-0", "ps-1"}) {
-    const TestFolder folder;
-    std::vector<std::string> arguments = SlowSteps(1000);
-    arguments.insert(arguments.end(), {"--set", "spec.parameterServer.shards=2"});
-    LiveRun run(folder, folder.Write("job.yaml", DigitsManifest()), arguments);
-    ASSERT_FALSE(run.WaitFor([](const Json& now) { return now["step"] >= 3; }).is_null());
-    const pid_t victim = run.PidOf(shard);
-    ASSERT_GT(victim, 0);
-    ASSERT_EQ(kill(victim, SIGKILL), 0);
-    const Ended ended = run.Wait(60);
-    EXPECT_EQ(ended.code, 1);
-    EXPECT_THAT(ended.err, HasSubstr(shard));
-    EXPECT_EQ(ended.summary["succeeded"], false);
-    EXPECT_EQ(ended.summary["model"], nullptr);
-    EXPECT_THAT(run.AllPids(), IsEmpty());
-  }
-}
-
 TEST_F(FaultsTest, WorkerThatIsAskedToGoHandsItsSamplesBack) {
   LiveRun run = Start(SlowSteps(30));
   const Json before = run.WaitFor([](const Json& now) { return now["step"] >= 3; });

@@ -215,7 +215,7 @@ void LiveRun::Signal(int number) const { kill(pid_, number); }
 std::optional<int> LiveRun::Port() const {
   const std::string err = ReadText(folder_ + "/err");
   const std::string marker = "http://127.0.0.1:";
-  const size_t at = err.find(marker);
+  const size_t at = err.rfind(marker);  // Another life of the coordinator has another port.
   if (at == std::string::npos) return std::nullopt;
   return std::atoi(err.c_str() + at + marker.size());
 }

@@ -36,8 +36,10 @@ Loop::Loop(LoopOptions options, Connector connector, Trainer* trainer)
 Loop::~Loop() = default;
 
 StatusOr<std::string> Loop::Run() {
-  Status last = OkStatus();
-  for (int sessions = 0; sessions < options_.sessions_max; ++sessions) {
+  Time had_work = options_.now();
+  Duration backoff = options_.backoff_min;
+  while (true) {
+    has_work_ = false;
     StatusOr<std::string> end = RunSession();
     heartbeat_.reset();
     if (end.ok() || !IsSessionLoss(end.status())) return end;
@@ -45,10 +47,22 @@ StatusOr<std::string> Loop::Run() {
       std::lock_guard lock(mutex_);
       if (is_draining_) return std::string("drained");
     }
-    last = end.status();
-    Log(LogLevel::kWarning, "session lost, joining anew", {{"reason", Message(last)}});
+    if (has_work_) {
+      had_work = options_.now();
+      backoff = options_.backoff_min;
+    } else if (options_.now() - had_work >= options_.rejoin_timeout) {
+      return Unavailable("gave up after {:g} s without work: {}",
+                         ToSeconds(options_.rejoin_timeout), Message(end.status()));
+    }
+    Log(LogLevel::kWarning, "session lost, joining anew", {{"reason", Message(end.status())}});
+    Pause(backoff);
+    backoff = std::min(backoff * 2, options_.backoff_max);
   }
-  return Annotate(last, fmt::format("gave up after {} sessions", options_.sessions_max));
+}
+
+void Loop::Pause(Duration duration) {
+  std::unique_lock lock(mutex_);
+  draining_.wait_for(lock, duration, [this] { return is_draining_; });
 }
 
 void Loop::Drain() {
@@ -56,6 +70,7 @@ void Loop::Drain() {
   {
     std::lock_guard lock(mutex_);
     is_draining_ = true;
+    draining_.notify_all();
     if (!is_busy_) idle_session = live_session_.lock();
   }
   if (idle_session != nullptr) (void)idle_session->Send(protocol::Leaving{});
@@ -65,10 +80,13 @@ StatusOr<std::string> Loop::RunSession() {
   shards_.reset();
   next_sequence_ = Sequence{1};
   announced_ = Version{};
-  // A coordinator that cannot be reached within the connector's own deadline is gone for good.
+  {
+    std::lock_guard lock(mutex_);
+    if (is_draining_) return std::string("drained");
+  }
   StatusOr<std::unique_ptr<Session>> connected = connector_.connect();
   if (!connected.ok())
-    return DeadlineExceeded("coordinator cannot be reached: {}", Message(connected.status()));
+    return Unavailable("coordinator cannot be reached: {}", Message(connected.status()));
   session_ = *std::move(connected);
   {
     std::lock_guard lock(mutex_);
@@ -145,6 +163,11 @@ StatusOr<std::optional<std::string>> Loop::Obey(const protocol::WorkerOrder& ord
 
 Status Loop::FillShards() {
   if (shards_ == nullptr) return FailedPrecondition("fill came before the shards' addresses");
+  has_work_ = true;
+  if (std::exchange(has_pulled_, false)) {
+    if (const Status anew = trainer_->BeginAnew(); !anew.ok())
+      return Internal("the model cannot be made anew: {}", Message(anew));
+  }
   // The trainer's memory lives as long as the process; no owner is needed.
   return shards_->Fill(options_.worker, admitted_.incarnation, trainer_->parameters(), nullptr);
 }
@@ -152,6 +175,7 @@ Status Loop::FillShards() {
 StatusOr<Version> Loop::Pull(Version version, sync::Exactness exactness) {
   if (shards_ == nullptr) return FailedPrecondition("a version came before the shards' addresses");
   announced_ = std::max(announced_, version);
+  has_work_ = has_pulled_ = true;
   for (int attempt = 0; attempt < kPullAttemptsMax; ++attempt) {
     PACELINE_ASSIGN_OR_RETURN(const rpc::PullReport report,
                               shards_->Pull(version, exactness, trainer_->parameters()));

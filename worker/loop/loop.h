@@ -2,6 +2,7 @@
 // until told to finish; after a lost session, join anew.
 #pragma once
 
+#include <condition_variable>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -20,9 +21,13 @@ struct LoopOptions {
   protocol::Role role = protocol::Role::kWorker;
   WorkerId worker;
   Duration order_timeout =
-      Seconds(900);           // The coordinator's longest silence that is not a failure.
-  int sessions_max = 100;     // Joins in all; the first is one of them.
-  std::function<Time()> now;  // The steady clock.
+      Seconds(900);  // The coordinator's longest silence that is not a failure.
+  // Coordinator and shards may be started again meanwhile: without an order to do something for so
+  // long, over any number of sessions, the worker gives up.
+  Duration rejoin_timeout = Seconds(600);
+  Duration backoff_min = Seconds(0.1);  // Before joining anew; doubles...
+  Duration backoff_max = Seconds(2);    // ...up to this, until there is something to do again.
+  std::function<Time()> now;            // The steady clock.
 };
 
 // One owner, but for Drain.
@@ -34,7 +39,7 @@ class Loop {
 
   // Until the job is over or the worker has drained: why, in words. Errors: PermissionDenied
   // (refused or expelled), those of the trainer (wrong shapes, out of memory at one sample),
-  // Unavailable (the coordinator is gone for good).
+  // Unavailable (coordinator or shards did not come back in time).
   StatusOr<std::string> Run();
 
   // Finish the push in work, then leave. Thread-safe, never blocks for long.
@@ -43,6 +48,8 @@ class Loop {
  private:
   // One session, from Join to its end. Aborted: join anew.
   StatusOr<std::string> RunSession();
+  // Before joining anew; cut short by Drain.
+  void Pause(Duration duration);
   StatusOr<std::optional<std::string>> Obey(const protocol::WorkerOrder& order);
   Status Train(const protocol::Released& released);
   Status Evaluate(const protocol::Evaluate& order);
@@ -62,8 +69,11 @@ class Loop {
   Sequence next_sequence_{1};
   Version announced_;  // The newest version that the coordinator spoke of.
   Stopwatch stopwatch_;
+  bool has_work_ = false;    // This session asked for something to be done.
+  bool has_pulled_ = false;  // The trainer's parameters are not the initial ones any more.
 
-  std::mutex mutex_;  // Guards the two below, for Drain.
+  std::mutex mutex_;  // Guards what is below, for Drain.
+  std::condition_variable draining_;
   bool is_draining_ = false;
   bool is_busy_ = false;  // Between a release and its PushDone.
   std::weak_ptr<Session> live_session_;

@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -94,6 +95,10 @@ class FakeShards : public rpc::ParameterClient {
 class FakeTrainer : public Trainer {
  public:
   explicit FakeTrainer(World* world) : world_(world) {}
+  Status BeginAnew() override {
+    world_->calls.push_back("begin anew");
+    return OkStatus();
+  }
   const store::Layout& layout() const override { return layout_; }
   uint64_t train_samples() const override { return 100; }
   std::span<std::byte> parameters() override { return std::as_writable_bytes(std::span(values_)); }
@@ -123,10 +128,13 @@ struct Fixture {
   World world;
   FakeTrainer trainer{&world};
   Time now{};
+  Duration step = Seconds(1);  // Of the clock, each time it is read.
   Loop loop{{.role = protocol::Role::kWorker,
              .worker = WorkerId(2),
-             .sessions_max = 4,
-             .now = [this] { return now += Seconds(1); }},
+             .rejoin_timeout = Seconds(100),
+             .backoff_min = Duration::zero(),
+             .backoff_max = Duration::zero(),
+             .now = [this] { return now += step; }},
             {.connect = [this]() -> StatusOr<std::unique_ptr<Session>> {
                if (world.sessions.empty()) return Unavailable("connection refused");
                auto session =
@@ -256,12 +264,44 @@ TEST(Loop, JoinsAnewWhenAPushIsFenced) {
   EXPECT_EQ(Sent<protocol::Join>(f.world).size(), 2u);
 }
 
-TEST(Loop, EndsWhenTheCoordinatorCannotBeReached) {
+TEST(Loop, GivesUpWhenNobodyComesBackInTime) {
   Fixture f;
-  f.world.sessions = {{Admit(1)}};
+  f.world.sessions = {{Admit(1), protocol::Shards{}, Release(0, 1)}, {Admit(2)}, {Admit(3)}};
   const Status status = f.loop.Run().status();
-  EXPECT_EQ(status.code(), StatusCode::kDeadlineExceeded);
-  EXPECT_EQ(Message(status), "coordinator cannot be reached: connection refused");
+  EXPECT_EQ(status.code(), StatusCode::kUnavailable);
+  EXPECT_EQ(Message(status),
+            "gave up after 100 s without work: coordinator cannot be reached: connection refused");
+  EXPECT_EQ(Sent<protocol::Join>(f.world).size(), 3u);
+}
+
+// Many short sessions are no reason to give up, as long as there is work between them.
+TEST(Loop, OutlivesAnyNumberOfRestarts) {
+  Fixture f;
+  for (uint64_t life = 1; life <= 300; ++life)
+    f.world.sessions.push_back({Admit(life), protocol::Shards{}, Release(life, life)});
+  f.world.sessions.push_back({Admit(301), protocol::Finish{"done"}});
+  const StatusOr<std::string> end = f.loop.Run();
+  ASSERT_TRUE(end.ok()) << end.status();
+  EXPECT_EQ(Sent<protocol::PushDone>(f.world).size(), 300u);
+}
+
+TEST(Loop, FillsTheInitialValuesWhenTheJobBeginsAnew) {
+  Fixture f;
+  f.world.sessions = {{Admit(1), protocol::Shards{}, protocol::Fill{}, Release(0, 1)},
+                      {Admit(2), protocol::Shards{}, protocol::Fill{}, protocol::Finish{"done"}}};
+  ASSERT_TRUE(f.loop.Run().ok());
+  EXPECT_EQ(f.world.calls, (std::vector<std::string>{"fill w2 i1 16", "pull v0", "push w2 i1 #1 16",
+                                                     "begin anew", "fill w2 i2 16"}));
+}
+
+TEST(Loop, DrainsWhileItWaitsForTheCoordinatorToComeBack) {
+  Fixture f;
+  f.step = Duration::zero();
+  std::thread drainer([&f] { f.loop.Drain(); });
+  const StatusOr<std::string> end = f.loop.Run();
+  drainer.join();
+  ASSERT_TRUE(end.ok()) << end.status();
+  EXPECT_EQ(*end, "drained");
 }
 
 TEST(Loop, DrainsAfterThePushInWork) {

@@ -32,6 +32,9 @@ class Trainer {
   virtual const store::Layout& layout() const = 0;
   virtual uint64_t train_samples() const = 0;
 
+  // The model as it was before the first Step, for a job that begins anew. Errors as of its making.
+  virtual Status BeginAnew() = 0;
+
   // The model's own memory, arranged as the layout. What is written here is what the next Step
   // computes on.
   virtual std::span<std::byte> parameters() = 0;

@@ -1,0 +1,68 @@
+// Defines Checkpoint: what a job can go on from, as values.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lib/base/ids.h"
+#include "lib/base/time.h"
+#include "lib/base/version.h"
+#include "lib/coordination/lease_ledger.h"
+#include "lib/protocol/worker_messages.h"
+#include "lib/store/layout.h"
+#include "lib/store/sha256.h"
+
+namespace paceline::coordination {
+
+// After roll backs for gradients that were not finite.
+struct Damping {
+  uint32_t roll_backs = 0;
+  double learning_rate_scale = 1;  // The product of all that they asked for.
+  friend bool operator==(const Damping&, const Damping&) = default;
+};
+
+// All that the coordinator needs to go on from a version, as it was when that version's commit was
+// asked for. What was leased, staged or accumulated beyond it is free again.
+struct CheckpointState {
+  struct Worker {
+    WorkerId worker;
+    uint64_t steps = 0;
+    uint64_t samples_committed = 0;
+    uint64_t accepted = 0;
+    uint64_t dropped = 0;
+  };
+
+  Version version;
+  uint64_t seed = 0;  // Of the epochs' orders.
+  uint64_t train_samples = 0;
+  store::Layout layout;
+  LeaseLedger::Saved leases;
+  uint64_t committed_samples = 0;  // Where the learning rate's schedule stands.
+  double loss = 0;                 // Of the latest commit, for display.
+  double train_accuracy = 0;
+  uint64_t nonfinite_pushes = 0;
+  std::optional<protocol::Evaluated> evaluation;
+  std::vector<Worker> workers;
+  Damping damping;
+  std::string policy;  // Policy::Save; the shell's to fill in and to use.
+};
+
+struct Checkpoint {
+  std::string name;     // Its folder's.
+  uint64_t serial = 0;  // Grows with each attempt; never used twice.
+  Generation generation;
+  CheckpointState state;
+  std::vector<store::FileDigest> slices;  // By rank.
+};
+
+struct CheckpointOptions {
+  Duration period = Seconds(300);   // Between the cuts of two.
+  uint32_t keep = 3;                // Complete ones that are there to go back to; at least 1.
+  Duration timeout = Seconds(600);  // For shards to write; then that one is given up.
+  uint64_t serial = 0;              // The largest that was ever used.
+  std::vector<Checkpoint> found;    // To go on from, oldest first.
+};
+
+}  // namespace paceline::coordination

@@ -1,0 +1,159 @@
+#include "lib/coordination/recovering.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "lib/base/check.h"
+#include "lib/coordination/finishing.h"
+#include "lib/coordination/joining.h"
+
+namespace paceline::coordination {
+
+namespace {
+
+constexpr uint32_t kInVainMax = 5;
+constexpr uint32_t kNonFiniteMax = 3;
+
+// `checkpoint` was looked through by whoever found it.
+void GoOnFrom(JobState& job, const Checkpoint& checkpoint) {
+  const CheckpointState& state = checkpoint.state;
+  job.recovery.from = checkpoint;
+  job.birth.is_recovery = true;
+  job.layout = state.layout;
+  job.train_samples = state.train_samples;
+  CompleteSchedule(job.options, state.train_samples);
+  auto leases = LeaseLedger::Restore({state.train_samples, job.options.epochs_max}, state.leases);
+  PACELINE_CHECK(leases.ok(), "checkpoint {}: {}", checkpoint.name, Message(leases.status()));
+  job.leases = *std::move(leases);
+  job.commits = CommitProgress({job.options.shards, job.options.gradient_clip_norm}, state.version);
+  job.committed_samples = job.decided_samples = state.committed_samples;
+  job.figures = {state.loss, state.train_accuracy};
+  job.nonfinite_pushes = state.nonfinite_pushes;
+  job.evaluation.newest = state.evaluation;
+  for (const CheckpointState::Worker& worker : state.workers) {
+    WorkerStatus& status = job.workers[worker.worker];
+    status.worker = worker.worker;
+    status.steps = worker.steps;
+    status.samples_committed = worker.samples_committed;
+    status.accepted = worker.accepted;
+    status.dropped = worker.dropped;
+  }
+}
+
+void CloseSessions(Turn turn) {
+  for (const Session& session : turn.job.membership.all()) {
+    turn.effects.push_back(CloseWorker{session.connection});
+    if (session.role != protocol::Role::kWorker) continue;
+    turn.effects.push_back(WorkerEvent{WorkerEventKind::kLeft, session.worker, session.incarnation,
+                                       "the job goes back and everybody joins anew"});
+  }
+}
+
+// What outlives the generation.
+JobState NextGeneration(const JobState& job, Time now) {
+  JobState next(job.options);
+  ++next.options.generation.counter;
+  next.recovery = job.recovery;
+  next.recovery.from.reset();
+  next.checkpointing = job.checkpointing;
+  next.checkpointing.attempt.reset();
+  next.membership = job.membership;
+  next.membership.RemoveAll();
+  for (const auto& [worker, status] : job.workers) {
+    next.workers[worker].worker = worker;
+    next.workers[worker].incarnation = status.incarnation;
+  }
+  for (size_t rank = 0; rank < job.birth.shards.size(); ++rank)
+    next.birth.shards[rank].is_registered = job.birth.shards[rank].is_registered;
+  next.birth.started = now;
+  next.birth.is_recovery = true;
+  next.birth.needed = job.birth.needed;
+  if (job.phase == Phase::kTraining)
+    next.birth.needed = std::max<uint32_t>(1, static_cast<uint32_t>(job.told.size()));
+  // Whoever was asked answers yet.
+  next.is_asking = next.is_answer_stale = job.is_asking;
+  if (!next.checkpointing.complete.empty()) {
+    GoOnFrom(next, next.checkpointing.complete.back());
+  } else if (job.layout.has_value()) {
+    next.layout = job.layout;
+    next.train_samples = job.train_samples;
+    next.leases.emplace(LeaseLedger::Options{job.train_samples, job.options.epochs_max});
+  }
+  return next;
+}
+
+}  // namespace
+
+void GoOnFromFound(JobState& job) {
+  if (job.checkpointing.complete.empty()) return;
+  const Checkpoint& newest = job.checkpointing.complete.back();
+  job.recovery.damping = newest.state.damping;
+  GoOnFrom(job, newest);
+}
+
+void OnShardGone(Turn turn, ShardId shard, const std::string& reason) {
+  JobState& job = turn.job;
+  job.birth.shards[shard.value()] = ShardState{};  // Nobody is there to be told anything.
+  const bool was_used = job.phase != Phase::kBirth || job.birth.is_configuring;
+  if (was_used) RollBack(turn, fmt::format("shard {} lost: {}", shard, reason));
+}
+
+void OnShardFailed(Turn turn, ShardId shard, const protocol::ShardFailed& failed) {
+  if (failed.generation != turn.job.options.generation) return;
+  RollBack(turn, fmt::format("shard {} lost: {}", shard, failed.reason));
+}
+
+void OnRestoreFailed(Turn turn, ShardId shard, const protocol::RestoreFailed& failed) {
+  JobState& job = turn.job;
+  if (failed.generation != job.options.generation || !job.recovery.from.has_value()) return;
+  const std::string name = job.recovery.from->name;
+  const std::string problem =
+      fmt::format("checkpoint {} cannot be restored: shard {}: {}", name, shard, failed.reason);
+  turn.effects.push_back(CheckpointEvent{name, job.recovery.from->state.version, problem});
+  std::vector<Checkpoint>& complete = job.checkpointing.complete;
+  std::erase_if(complete, [&](const Checkpoint& one) { return one.name == name; });
+  if (complete.empty()) {
+    return Fail(turn, problem + "; there is no other: move it away to begin anew");
+  }
+  RollBack(turn, problem);
+}
+
+void RollBack(Turn turn, const std::string& reason) {
+  JobState& job = turn.job;
+  if (job.phase == Phase::kOver) return;
+  if (job.finishing.is_suspending) return Suspend(turn, reason);
+  RecoveryState& recovery = job.recovery;
+  if (job.commits.published() > recovery.furthest) recovery.in_vain = 0;
+  recovery.furthest = std::max(recovery.furthest, job.commits.published());
+  if (++recovery.in_vain > kInVainMax) {
+    return Fail(turn, fmt::format("{}; {} times rolled back without getting any further", reason,
+                                  kInVainMax));
+  }
+  ++recovery.roll_backs;
+  CloseSessions(turn);
+  JobState next = NextGeneration(job, turn.now);
+  const std::optional<Checkpoint>& from = next.recovery.from;
+  const std::string where = from.has_value()
+                                ? fmt::format("back to version {}, checkpoint {}",
+                                              from->state.version.value(), from->name)
+                                : std::string("no checkpoint to go back to, begun anew");
+  next.recovery.last = reason + "; " + where;
+  turn.effects.push_back(
+      RolledBack{next.options.generation, next.recovery.last,
+                 from.has_value() ? std::optional<Version>(from->state.version) : std::nullopt});
+  job = std::move(next);
+}
+
+void RollBackNonFinite(Turn turn, const std::string& reason, double learning_rate_scale) {
+  Damping& damping = turn.job.recovery.damping;
+  if (damping.roll_backs >= kNonFiniteMax) {
+    return Fail(turn, fmt::format("{}; rolled back {} times, the learning rate times {:g}", reason,
+                                  damping.roll_backs, damping.learning_rate_scale));
+  }
+  ++damping.roll_backs;
+  damping.learning_rate_scale *= learning_rate_scale;
+  RollBack(turn, fmt::format("{}; from here the learning rate is multiplied by {:g}", reason,
+                             damping.learning_rate_scale));
+}
+
+}  // namespace paceline::coordination

@@ -1,0 +1,26 @@
+// Defines what follows the loss of a shard, or gradients that are not finite: a new generation that
+// goes on from the newest complete checkpoint, or from birth where there is none.
+#pragma once
+
+#include <string>
+
+#include "lib/coordination/state.h"
+
+namespace paceline::coordination {
+
+// At the start of a coordinator: a checkpoint that was found is what it goes on from.
+void GoOnFromFound(JobState& job);
+
+void OnShardGone(Turn turn, ShardId shard, const std::string& reason);
+void OnShardFailed(Turn turn, ShardId shard, const protocol::ShardFailed& failed);
+// The checkpoint is of no use: the one before it, or the job fails.
+void OnRestoreFailed(Turn turn, ShardId shard, const protocol::RestoreFailed& failed);
+
+// All that came after the newest complete checkpoint is void. Workers' sessions are closed: they
+// join anew. Fails the job where that was in vain too often, ends it where it was being suspended.
+void RollBack(Turn turn, const std::string& reason);
+
+// The same, with a smaller learning rate from there on; at most three times in the life of a job.
+void RollBackNonFinite(Turn turn, const std::string& reason, double learning_rate_scale);
+
+}  // namespace paceline::coordination

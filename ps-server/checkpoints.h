@@ -1,0 +1,34 @@
+// What the coordinator does with its folder of checkpoints: find what to go on from, complete one,
+// say that the run ended well.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "lib/base/status.h"
+#include "lib/coordination/checkpoint.h"
+#include "lib/job/training_job.h"
+#include "ps-server/options.h"
+
+namespace paceline::ps {
+
+// Whose checkpoints they are: the same over all restarts of a job's processes.
+std::string RunOf(const job::TrainingJob& job);
+
+struct FoundCheckpoints {
+  coordination::CheckpointOptions options;
+  std::string note;                   // For people: what is gone on from, or why not.
+  std::vector<std::string> problems;  // Checkpoints that are no good, in words.
+};
+
+// NotFound if there must be one and is none; InvalidArgument, saying what would be right, if what
+// is there is of another job. Errors of the folder as they come.
+StatusOr<FoundCheckpoints> FindCheckpoints(const std::string& folder, const job::TrainingJob& job,
+                                           ResumeWish resume);
+
+// The slices are there. What cannot be taken away of others is logged.
+Status CompleteCheckpoint(const std::string& folder, const std::string& run,
+                          const coordination::Checkpoint& checkpoint,
+                          const std::vector<std::string>& keep);
+
+}  // namespace paceline::ps

@@ -1,0 +1,52 @@
+#include "ps-server/driver/slice_saver.h"
+
+#include <utility>
+
+#include "lib/store/checkpoint_folder.h"
+#include "lib/store/checkpoint_slice.h"
+#include "lib/telemetry/log.h"
+
+namespace paceline::ps {
+
+SliceSaver::SliceSaver(SlicePlace place, std::function<void(protocol::ShardMessage)> report)
+    : place_(std::move(place)), report_(std::move(report)) {}
+
+Status SliceSaver::Save(const std::shared_ptr<store::Shard>& shard,
+                        const protocol::SaveSlice& order) {
+  std::shared_ptr<const store::Published> newest = shard->Newest();
+  if (newest == nullptr || newest->version != order.version) {
+    return FailedPrecondition("newest version is {}, want {} for checkpoint {}",
+                              newest ? ToString(newest->version) : "none", order.version,
+                              order.checkpoint);
+  }
+  auto snapshot =
+      std::make_shared<const store::OptimizerSnapshot>(store::SnapshotOf(shard->optimizer()));
+  background_.Do([this, shard, order, newest = std::move(newest), snapshot = std::move(snapshot)] {
+    const auto write = [&]() -> StatusOr<store::FileDigest> {
+      if (place_.folder.empty()) return FailedPrecondition("no folder for checkpoints was given");
+      // First, so that a full volume has room again.
+      if (const Status kept = store::KeepSlices(place_.folder, place_.shard, order.keep);
+          !kept.ok()) {
+        telemetry::Log(telemetry::LogLevel::kWarning, "old slices stay",
+                       {{"reason", Message(kept)}});
+      }
+      PACELINE_RETURN_IF_ERROR(store::MakeCheckpointFolder(place_.folder, order.checkpoint));
+      return store::WriteCheckpointSlice(
+          store::SlicePath(place_.folder, order.checkpoint, place_.shard), shard->layout(),
+          shard->slice(), newest->version, newest->bytes, *snapshot);
+    };
+    const StatusOr<store::FileDigest> digest = write();
+    report_(protocol::SliceSaved{order.checkpoint, digest.ok() ? *digest : store::FileDigest{},
+                                 Message(digest.status())});
+  });
+  return OkStatus();
+}
+
+Status SliceSaver::Restore(store::Shard& shard, const protocol::RestoreSlice& restore) const {
+  if (place_.folder.empty()) return FailedPrecondition("no folder for checkpoints was given");
+  return store::ReadCheckpointSlice(
+      store::SlicePath(place_.folder, restore.checkpoint, place_.shard), restore.digest,
+      shard.layout(), shard.slice(), restore.version, shard.initial_values(), shard.optimizer());
+}
+
+}  // namespace paceline::ps
