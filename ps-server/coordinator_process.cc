@@ -118,6 +118,10 @@ Status RunCoordinator(const Options& options, const job::TrainingJob& job) {
     coordination.checkpoint = std::move(found.options);
     note = found.note;
   }
+  if (options.waits_for_processes) {
+    coordination.waits_for_workers = true;
+    coordination.shards_timeout = std::chrono::hours(24);
+  }
   Driver driver(
       {.coordination = std::move(coordination),
        .optimizer = OptimizerOptionsFrom(job),

@@ -55,6 +55,8 @@ int main(int argc, char** argv) {
                  "Host of /metrics, /healthz, /readyz and, without TLS, the API");
   app.add_option("--http-port", options.http_port, "Port of the same; 0 takes a free one");
   app.add_option("--http-port-file", options.http_port_file, "File that gets the port number");
+  app.add_flag("--wait-for-processes", options.waits_for_processes,
+               "Do not give up on shards and workers that do not come (rank 0)");
   app.add_option("--generation-start", options.generation_start,
                  "Given by who created this coordinator");
   app.add_option("--checkpoint", options.checkpoint,

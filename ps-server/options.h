@@ -31,6 +31,8 @@ struct Options {
   int api_port = 0;
   std::string api_port_file;
   std::string http_port_file;  // Gets the port number that was taken, when ready.
+  // Processes that do not come are waited for, for a day: whoever starts them knows why.
+  bool waits_for_processes = false;
   uint64_t generation_start = 1;
   std::string checkpoint;  // Folder of checkpoints, of this shard's volume; empty: none.
   ResumeWish resume = ResumeWish::kAuto;

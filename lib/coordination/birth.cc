@@ -161,7 +161,7 @@ void AdvanceBirth(Turn turn) {
   const uint32_t needed = WorkersNeeded(job);
   const size_t joined = job.membership.workers_count();
   if (joined < needed) {
-    if (!birth.is_schedule_over) return;
+    if (!birth.is_schedule_over || options.waits_for_workers) return;
     return Fail(turn, fmt::format("{} of at least {} workers joined within {:g} s", joined, needed,
                                   ToSeconds(options.schedule_timeout)));
   }

@@ -36,6 +36,8 @@ struct CoordinatorOptions {
   uint32_t workers_max = 1024;  // Indices are below this.
   Duration shards_timeout =
       Seconds(120);  // For all shards to register; then the job fails and says who is missing.
+  // Too few workers after schedule_timeout are waited for: somebody else gives up, or finds more.
+  bool waits_for_workers = false;
   Duration schedule_timeout = Seconds(
       600);  // For `wanted` workers; then training opens with at least `min`. Failure without.
   Duration heartbeat_period = Seconds(1);

@@ -98,9 +98,11 @@ struct JobStatus {
   std::vector<WorkerStatus> workers;
   std::vector<AvoidedNode> avoided_nodes;  // The newest 20 at most.
   std::optional<CheckpointStatus> checkpoint;
-  int64_t restarts = 0;            // Of processes, all told.
-  int64_t failures = 0;            // Of those, the ones that count against backoffLimit.
-  int64_t coordinator_starts = 0;  // The `start` of the newest coordinator's generation.
+  int64_t restarts = 0;                 // Of processes, all told.
+  int64_t failures = 0;                 // Of those, the ones that count against backoffLimit.
+  int64_t gave_way = 0;                 // Times that the job made room for others, in a row.
+  std::optional<Time> gives_way_until;  // Then it tries again.
+  int64_t coordinator_starts = 0;       // The `start` of the newest coordinator's generation.
   friend bool operator==(const JobStatus&, const JobStatus&) = default;
 };
 

@@ -20,6 +20,7 @@ struct JobMemory {
   std::string uid;
   std::optional<job::CoordinatorReport> report;  // The last one.
   std::optional<Time> asked_at;
+  std::set<std::string> ended;  // Uids of pods that had ended when it was asked.
   std::string told;  // Of which pod and job the coordinator has last been told: a fingerprint.
   std::optional<Time> progress_written_at;
   Status resources;  // Why what stands around the pods could not be made, or OK.

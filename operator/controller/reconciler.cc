@@ -18,6 +18,7 @@
 #include "operator/controller/status_writer.h"
 #include "operator/objects/children.h"
 #include "operator/objects/names.h"
+#include "operator/objects/seen_pod.h"
 
 namespace paceline::controller {
 namespace {
@@ -37,6 +38,17 @@ void LookAgain(std::optional<Duration>& at, Duration after) {
 bool StartsServer(const job::Action& action) {
   const auto* start = std::get_if<job::Start>(&action);
   return start != nullptr && start->role == job::Role::kParameterServer;
+}
+
+// Uids of the job's pods that have ended.
+std::set<std::string> EndedPods(const job::TrainingJob& job,
+                                const std::vector<kube::ObjectPtr>& pods) {
+  std::set<std::string> ended;
+  for (const kube::ObjectPtr& pod : pods) {
+    const auto process = SeenPod(job, *pod);
+    if (process && process->state == job::ProcessState::kExited) ended.insert(kube::Uid(*pod));
+  }
+  return ended;
 }
 
 bool StartsAny(const std::vector<job::Action>& actions) {
@@ -122,11 +134,16 @@ Status Reconciler::Prepare(const Look& look) {
 void Reconciler::AskCoordinator(const Look& look) {
   if (job::IsFinished(look.job.status)) return;
   JobMemory& memory = *look.memory;
+  // Around the end of training everybody ends: what was said before that says nothing about it.
+  std::set<std::string> ended = EndedPods(look.job, look.pods);
+  const bool is_news = ended != memory.ended;
+  memory.ended = std::move(ended);
+  if (is_news) memory.report.reset();
   StatusOr<std::string> text = Unavailable("no coordinator");
   if (const kube::ObjectPtr pod = RunningCoordinator(look.job, look.pods)) {
     const bool is_training = memory.report && memory.report->phase == job::TrainingPhase::kTraining;
     const Duration period = is_training ? kAskPeriod : kAskSoonPeriod;
-    if (memory.asked_at && look.now - *memory.asked_at < period) return;
+    if (!is_news && memory.asked_at && look.now - *memory.asked_at < period) return;
     memory.asked_at = look.now;
     const auto address = AddressOf(look.job, *pod, certificates_);
     if (!address.ok()) return;

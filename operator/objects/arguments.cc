@@ -36,6 +36,8 @@ Arguments ServerArguments(const job::TrainingJob& job, const job::Start& start) 
   const std::string_view output = job.spec.output.volume ? kOutputFolder : kScratchFolder;
   Append(arguments, {"--generation-start", std::to_string(start.generation_start), "--output",
                      fmt::format("{}/model.safetensors", output)});
+  // What is missing is the planner's to judge, by what the scheduler says of it.
+  Append(arguments, {"--wait-for-processes"});
   Append(arguments, {"--final-state", std::string(kTerminationLog)});
   if (job.spec.security.mtls == job::Toggle::kEnabled)
     Append(arguments, {"--api-host", "0.0.0.0", "--api-port", std::to_string(kApiPort)});

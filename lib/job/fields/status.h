@@ -102,6 +102,10 @@ void Fields(V& visit, JobStatus& status) {
   visit("restarts", status.restarts, Note{.text = "processes started again, all told"});
   visit("failures", status.failures,
         Note{.text = "of those, the ones that count against backoffLimit"});
+  visit(
+      "gaveWay", status.gave_way,
+      Note{.text = "times in a row that the job found too few machines and made room for others"});
+  visit("givesWayUntil", status.gives_way_until, Note{.text = "when it tries again"});
   visit("coordinatorStarts", status.coordinator_starts,
         Note{.text = "coordinators started, which fences older ones"});
 }

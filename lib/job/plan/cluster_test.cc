@@ -1,3 +1,5 @@
+#include <algorithm>
+
 // What a plan makes of what only a cluster shows: machines, deletions by others, pods that wait.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -363,6 +365,75 @@ TEST(DegradedTest, ScalingUpMakesNothingWorse) {
   seen.processes.push_back(joiner);
   EXPECT_FALSE(Holds(PlanJob(job, seen, At(20)).status, ConditionType::kDegraded));
   EXPECT_TRUE(Holds(PlanJob(job, seen, At(200)).status, ConditionType::kDegraded));  // Too late.
+}
+
+// Parameter servers and one worker run, the second of two that are needed finds no machine.
+Observation HalfPlaced() {
+  Observation seen = AllTraining();
+  seen.coordinator->phase = TrainingPhase::kBirth;
+  for (SeenProcess& process : seen.processes) {
+    if (process.role != Role::kWorker || process.index == 0) continue;
+    process.state = ProcessState::kPending;
+    process.is_unschedulable = true;
+    process.started_at = At(0);
+  }
+  return seen;
+}
+
+size_t Stops(const Plan& plan) {
+  return static_cast<size_t>(
+      std::count_if(plan.actions.begin(), plan.actions.end(),
+                    [](const Action& action) { return std::holds_alternative<Stop>(action); }));
+}
+
+TEST(GiveWayTest, AJobThatCannotStartMakesRoomAndComesBack) {
+  TrainingJob job = SmallJob();
+  job.spec.run_policy.scheduling_policy.schedule_timeout_seconds = 10;
+  Observation seen = HalfPlaced();
+  EXPECT_EQ(PlanJob(job, seen, At(45)).status.gave_way, 0);
+  const Plan gives_way = PlanJob(job, seen, At(51));
+  EXPECT_EQ(Stops(gives_way), seen.processes.size());
+  EXPECT_EQ(gives_way.status.gave_way, 1);
+  ASSERT_TRUE(gives_way.status.gives_way_until.has_value());
+  EXPECT_EQ(gives_way.look_again, gives_way.status.gives_way_until);
+  EXPECT_EQ(FindCondition(gives_way.status, ConditionType::kResourcesReady)->reason, "GaveWay");
+
+  Observation empty;
+  empty.status = gives_way.status;
+  const Plan waits = PlanJob(job, empty, *gives_way.status.gives_way_until - Seconds(1));
+  EXPECT_TRUE(waits.actions.empty());
+  const Plan tries = PlanJob(job, empty, *gives_way.status.gives_way_until);
+  EXPECT_EQ(tries.actions.size(), 6u);  // All of it, at once.
+  EXPECT_FALSE(tries.status.gives_way_until.has_value());
+  EXPECT_EQ(tries.status.gave_way, 1);  // Until it trains: the next pause is longer.
+}
+
+TEST(GiveWayTest, TwoJobsComeBackAtDifferentTimes) {
+  TrainingJob one = SmallJob(), other = SmallJob();
+  other.metadata.uid = "another";
+  const Time at = At(1000);
+  EXPECT_NE(PlanJob(one, HalfPlaced(), at).status.gives_way_until,
+            PlanJob(other, HalfPlaced(), at).status.gives_way_until);
+}
+
+TEST(GiveWayTest, WhoTrainsOrHasEnoughOrIsAdmittedByOthersGivesNoWay) {
+  const Time late = At(1000);
+  Observation trains = HalfPlaced();
+  trains.coordinator->phase = TrainingPhase::kTraining;
+  EXPECT_EQ(PlanJob(SmallJob(), trains, late).status.gave_way, 0);
+  TrainingJob modest = SmallJob();
+  modest.spec.workers.min_replicas = 1;
+  EXPECT_EQ(PlanJob(modest, HalfPlaced(), late).status.gave_way, 0);
+  TrainingJob queued = SmallJob();
+  queued.spec.run_policy.scheduling_policy.queue = "research";
+  EXPECT_EQ(PlanJob(queued, HalfPlaced(), late).status.gave_way, 0);
+  Observation holds_nothing = HalfPlaced();
+  for (SeenProcess& process : holds_nothing.processes) {
+    process.state = ProcessState::kPending;
+    process.is_unschedulable = true;
+    process.started_at = At(0);
+  }
+  EXPECT_EQ(PlanJob(SmallJob(), holds_nothing, late).status.gave_way, 0);
 }
 
 }  // namespace

@@ -24,6 +24,7 @@ bool GoesOn(const Draft& draft) { return draft.verdict == Verdict::kGoesOn; }
 // The reason of conditions that do not hold.
 PlanReason Calm(const Draft& draft) {
   if (draft.verdict == Verdict::kSuspended) return PlanReason::kSuspended;
+  if (draft.verdict == Verdict::kGivesWay) return PlanReason::kGaveWay;
   return GoesOn(draft) ? PlanReason::kNotYet : PlanReason::kJobFinished;
 }
 
@@ -82,6 +83,10 @@ PlanReason WhyNotRunning(const Draft& draft) {
 
 Finding JudgeResources(const Draft& draft) {
   const ConditionType type = ConditionType::kResourcesReady;
+  if (draft.verdict == Verdict::kGivesWay) {
+    return {type, false, PlanReason::kGaveWay,
+            "too few machines for the job; it makes room for others and tries again later"};
+  }
   if (!GoesOn(draft)) return Not(draft, type);
   std::vector<std::string> missing;
   for (const WantedProcess& wanted : draft.wanted) {

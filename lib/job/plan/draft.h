@@ -16,7 +16,7 @@ struct WantedProcess {
   int64_t index = 0;
 };
 
-enum class Verdict { kGoesOn, kSuspended, kSucceeded, kFailed };
+enum class Verdict { kGoesOn, kSuspended, kGivesWay, kSucceeded, kFailed };
 
 // One owner at a time. Keeps references to what it is made from.
 class Draft {

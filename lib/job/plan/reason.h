@@ -22,6 +22,7 @@ enum class PlanReason {
   kProcessFinished,    // A process ended well though the job goes on, and is started again.
   kUnschedulable,      // No machine has room for a process.
   kCannotStart,        // A process waits for what does not come: an image, a volume, a Secret.
+  kGaveWay,            // Too few machines for too long: room is made for others, for a while.
   kPendingTooLong,     // A process waits for longer than scheduleTimeoutSeconds.
   kResourcesRefused,   // What the job needs could not be made.
   kInvalidSpec,        // The spec is one that no plan can be made of.
@@ -44,9 +45,9 @@ enum class PlanReason {
 PACELINE_WORDS(PlanReason, "JobSeen", "NotYet", "Starting", "Training", "AllRunning",
                "ProcessesMissing", "WorkersMissing", "CheckpointFailing", "ProcessFailed",
                "ProcessDisrupted", "OutOfMemory", "ProcessGone", "ProcessFinished", "Unschedulable",
-               "CannotStart", "PendingTooLong", "ResourcesRefused", "InvalidSpec", "NodeLost",
-               "Recovering", "Recovered", "Suspended", "Resumed", "ScaledDown", "Straggler",
-               "NoStraggler", "DeadlineExceeded", "BackoffLimitExceeded", "CannotWork",
+               "CannotStart", "GaveWay", "PendingTooLong", "ResourcesRefused", "InvalidSpec",
+               "NodeLost", "Recovering", "Recovered", "Suspended", "Resumed", "ScaledDown",
+               "Straggler", "NoStraggler", "DeadlineExceeded", "BackoffLimitExceeded", "CannotWork",
                "ParameterServerLost", "TrainingFailed", "TrainingSucceeded", "JobFinished")
 
 }  // namespace paceline::job
