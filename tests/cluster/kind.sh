@@ -95,7 +95,8 @@ run() {
 
 finish_run() {
   local status=$?
-  trap - EXIT INT TERM
+  trap - EXIT
+  trap '' INT TERM # Whoever is impatient sends them twice; a cluster would stay.
   ((status == 0 || status == skipped)) || logs
   if [[ -n ${PACELINE_CLUSTER_KEEP:-} ]]; then
     say "kept; eval \"\$(PACELINE_CLUSTER=$(name_of) tests/cluster/cluster env)\""

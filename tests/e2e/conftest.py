@@ -7,9 +7,9 @@ import pytest
 
 import install
 from diagnosis import dump
-from job import Job
-from kubectl import Namespace, kubectl
-from nodes import SharedClaim
+from job import ROOT, Job
+from kubectl import Namespace, kubectl, run
+from nodes import SharedClaim, need_kind
 
 
 @pytest.fixture(scope="session")
@@ -64,3 +64,11 @@ def shared_claim(namespace):
     yield make
     for claim in claims:
         claim.remove()
+
+
+@pytest.fixture(scope="session")
+def probe_image():
+    """On all nodes; skips where images cannot be put there."""
+    need_kind()
+    run(str(ROOT / "tests/cluster/probe/load"))
+    return "paceline.dev/probe:test"

@@ -2,16 +2,20 @@
 //
 //	probe serve FILE   answers each HTTP request on :8080 with its host name, and appends the host name to FILE
 //	probe get URL      prints what the URL answers; exit 1 if it does not within five seconds
+//	probe dial ADDRESS exit 0 if host:port takes a connection within five seconds
 package main
 
 import (
 	"fmt"
 	"io"
 	"log"
+	"net"
 	"net/http"
 	"os"
 	"time"
 )
+
+const patience = 5 * time.Second
 
 func serve(path string) error {
 	host, err := os.Hostname()
@@ -33,7 +37,7 @@ func serve(path string) error {
 }
 
 func get(url string) error {
-	client := http.Client{Timeout: 5 * time.Second}
+	client := http.Client{Timeout: patience}
 	answer, err := client.Get(url)
 	if err != nil {
 		return err
@@ -43,9 +47,17 @@ func get(url string) error {
 	return err
 }
 
+func dial(address string) error {
+	connection, err := net.DialTimeout("tcp", address, patience)
+	if err != nil {
+		return err
+	}
+	return connection.Close()
+}
+
 func main() {
 	if len(os.Args) != 3 {
-		log.Fatal("usage: probe serve FILE | probe get URL")
+		log.Fatal("usage: probe serve FILE | probe get URL | probe dial ADDRESS")
 	}
 	var err error
 	switch os.Args[1] {
@@ -53,6 +65,8 @@ func main() {
 		err = serve(os.Args[2])
 	case "get":
 		err = get(os.Args[2])
+	case "dial":
+		err = dial(os.Args[2])
 	default:
 		err = fmt.Errorf("unknown command %q", os.Args[1])
 	}
