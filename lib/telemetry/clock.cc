@@ -24,4 +24,8 @@ std::string UtcText() {
                      milliseconds % 1000);
 }
 
+double UnixSeconds() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
 }  // namespace paceline::telemetry

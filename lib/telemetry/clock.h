@@ -1,4 +1,4 @@
-// Defines SteadyNow and UtcText: the only readers of a clock besides each main.cc.
+// Defines SteadyNow, UtcText and UnixSeconds: the only readers of a clock besides each main.cc.
 #pragma once
 
 #include <string>
@@ -14,5 +14,8 @@ Time SteadyNow();
 // The wall clock for people to read, as "2024-05-01T12:34:56.789Z". Never compute with it.
 // Thread-safe.
 std::string UtcText();
+
+// The wall clock in seconds since 1970, for metrics that tell when something was. Thread-safe.
+double UnixSeconds();
 
 }  // namespace paceline::telemetry

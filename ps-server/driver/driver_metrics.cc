@@ -6,6 +6,7 @@
 
 #include "lib/coordination/words.h"
 #include "lib/sync/words.h"
+#include "lib/telemetry/clock.h"
 
 namespace paceline::ps {
 namespace {
@@ -81,6 +82,9 @@ struct DriverMetrics::Families {
                                       "Checkpoints that were completed, or given up.", {"result"})),
         checkpoint_version(metrics->OneGauge("paceline_checkpoint_version",
                                              "Version of the newest complete checkpoint.")),
+        checkpoint_time(
+            metrics->OneGauge("paceline_checkpoint_completion_timestamp_seconds",
+                              "When the newest checkpoint was complete, in seconds since 1970.")),
         roll_backs(metrics->OneCounter("paceline_rollbacks_total",
                                        "Returns to a checkpoint, or to birth.")) {}
 
@@ -94,7 +98,7 @@ struct DriverMetrics::Families {
   telemetry::Histogram release_seconds, commit_seconds;
   telemetry::Counter contract;
   telemetry::CounterFamily checkpoints;
-  telemetry::Gauge checkpoint_version;
+  telemetry::Gauge checkpoint_version, checkpoint_time;
   telemetry::Counter roll_backs;
 };
 
@@ -191,13 +195,17 @@ void DriverMetrics::Opened(Version version) { committing_ = version; }
 
 void DriverMetrics::CheckpointEnded(Version version, bool is_complete) {
   families_->checkpoints.With({is_complete ? "complete" : "failed"}).Increment();
-  if (is_complete) families_->checkpoint_version.Set(static_cast<double>(version.value()));
+  if (!is_complete) return;
+  families_->checkpoint_version.Set(static_cast<double>(version.value()));
+  families_->checkpoint_time.Set(telemetry::UnixSeconds());
 }
 
 void DriverMetrics::RolledBack() {
   families_->roll_backs.Increment();
   commits_.clear();
   based_on_.clear();
+  workers_.clear();  // They join again.
+  accumulated_ = 0;
 }
 
 }  // namespace paceline::ps

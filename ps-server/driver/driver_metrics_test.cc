@@ -51,5 +51,18 @@ TEST(DriverMetricsTest, MeasuresACommitWhicheverOfPublicationAndReleaseComesFirs
   EXPECT_THAT(text, HasSubstr("\npaceline_release_seconds_sum 2\n"));
 }
 
+TEST(DriverMetricsTest, ForgetsAtARollbackWhatWasOnItsWay) {
+  telemetry::Metrics metrics;
+  DriverMetrics driver_metrics(&metrics);
+  const sync::Accumulate push{.worker = WorkerId(0), .sequence = Sequence(1), .weight = 1};
+  driver_metrics.Observed(sync::WorkerJoined{WorkerId(0)});
+  driver_metrics.Decided({push, push});
+  driver_metrics.RolledBack();
+  driver_metrics.Observed(sync::WorkerJoined{WorkerId(1)});
+  driver_metrics.Decided({push, sync::Commit{}});
+  EXPECT_THAT(metrics.RenderText(), HasSubstr("\npaceline_commit_pushes 1\n"));
+  EXPECT_THAT(metrics.RenderText(), HasSubstr("\npaceline_workers 1\n"));
+}
+
 }  // namespace
 }  // namespace paceline::ps
