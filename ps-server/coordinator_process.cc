@@ -163,8 +163,12 @@ Status RunCoordinator(const Options& options, const job::TrainingJob& job) {
                                                .credentials = tls.server}));
   PACELINE_ASSIGN_OR_RETURN(const std::string address,
                             AdvertisedAddress(options, server->address()));
-  PACELINE_ASSIGN_OR_RETURN(Endpoints endpoints,
-                            Endpoints::Start(options, job, tls, metrics, driver));
+  StatusOr<Endpoints> started = Endpoints::Start(options, job, tls, metrics, driver);
+  // A port that was asked for and is taken stays so.
+  if (!started.ok() && options.http_port != 0)
+    return InvalidArgument("{}", Message(started.status()));
+  PACELINE_RETURN_IF_ERROR(started.status());
+  Endpoints endpoints = *std::move(started);
   Log(LogLevel::kInfo, "coordinating",
       {{"address", address},
        {"http_port", endpoints.plain->port()},

@@ -27,7 +27,7 @@ using telemetry::LogLevel;
 using telemetry::SteadyNow;
 
 constexpr Duration kHeartbeatPeriod = std::chrono::seconds(1);
-constexpr Duration kAttemptTimeout = std::chrono::seconds(5);  // To connect.
+constexpr Duration kAttemptTimeout = std::chrono::seconds(12);  // To connect.
 constexpr Duration kBackoffMin = std::chrono::milliseconds(100);
 constexpr Duration kBackoffMax = std::chrono::seconds(2);
 // Asked to go, it is still of use for so long: all processes of a job may be asked at once, and the

@@ -10,7 +10,7 @@ namespace paceline::worker {
 namespace {
 
 // One attempt; the loop asks again until its own patience is over.
-constexpr Duration kAttemptTimeout = std::chrono::seconds(5);
+constexpr Duration kAttemptTimeout = std::chrono::seconds(12);
 
 class GrpcSession : public Session {
  public:

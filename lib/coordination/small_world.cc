@@ -120,15 +120,17 @@ std::vector<Action> SmallWorld::Enabled() const {
     if (!shards_[s].is_alive && is_heard) actions.push_back({Kind::kRestartShard, s});
   }
   // Somebody starts processes again; all of them do not stay away for ever.
-  const bool is_deserted = std::none_of(processes_.begin(), processes_.end(), [](const Process& p) {
-    return p.is_up || p.is_done || p.is_evaluator;
-  });
+  // Who went home too early, before a roll back, is needed again.
+  const bool is_needed = coordinator_.status().phase <= Phase::kTraining;
+  const bool is_deserted = std::none_of(
+      processes_.begin(), processes_.end(),
+      [&](const Process& p) { return p.is_up || (p.is_done && !is_needed) || p.is_evaluator; });
   if (actions.empty() && !is_deserted) actions.push_back({Kind::kTime, 0});
   for (uint64_t p = 0; p < processes_.size(); ++p) {
     const Process& process = processes_[p];
     // A new life may reach the coordinator before the end of the old one does, but does not try
     // that again and again.
-    const bool may_start = !process.is_up && !process.is_done;
+    const bool may_start = !process.is_up && (!process.is_done || is_needed);
     const bool was_refused =
         incoming_.contains(process.connection) && process.incarnation == Incarnation();
     if (may_start && !was_refused) actions.push_back({Kind::kRestart, p});

@@ -75,8 +75,6 @@ void SmallWorld::Carry(const Effect& effect) {
     completing_ = complete->checkpoint;
   } else if (std::holds_alternative<RolledBack>(effect)) {
     policy_.reset();
-    // Who went home too early is needed again, which whoever starts processes sees.
-    for (Process& process : processes_) process.is_done = false;
   } else if (const auto* event = std::get_if<WorkerEvent>(&effect)) {
     if (event->kind == WorkerEventKind::kExpelled)
       Violate("an honest worker is expelled: " + event->detail);
