@@ -75,10 +75,24 @@ TEST(JudgePending, WaitsTwiceAsLongEachTime) {
     Observation seen = SettledTraining(job);
     SeenProcess waiting = Pending(2, 0);
     waiting.attempt = c.attempt;
+    waiting.waiting_reason = "CreateContainerConfigError";
     Put(seen, waiting);
     EXPECT_EQ(PlanJob(job, seen, At(c.due - 1)).look_again, At(c.due));
     EXPECT_EQ(PlanJob(job, seen, At(c.due)).actions.size(), 1u) << c.attempt;
   }
+}
+
+TEST(JudgePending, GivesALargeImageItsTime) {
+  const TrainingJob job = SmallJob();
+  Observation seen = SettledTraining(job);
+  SeenProcess pulling = Pending(2, 0);
+  pulling.node = "node-3";
+  Put(seen, pulling);
+  const Plan late = PlanJob(job, seen, At(899));
+  EXPECT_THAT(Actions(late), IsEmpty());
+  EXPECT_EQ(late.status.state, "Degraded");
+  EXPECT_THAT(Actions(PlanJob(job, seen, At(900))),
+              ElementsAre("stop digits-worker-2 PendingTooLong"));
 }
 
 TEST(JudgePending, LeavesAPlaceInAQueueAlone) {

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <chrono>
 
 #include <fmt/format.h>
 
@@ -9,6 +10,8 @@ namespace paceline::job {
 namespace {
 
 constexpr int64_t kDoublingsMax = 6;
+// Of a process that nobody complains about: large images take their time.
+constexpr Duration kQuietPatience = std::chrono::minutes(15);
 
 // A scheduler that admits pods together keeps their place in its queue: a new pod would lose it.
 bool IsForTheQueue(const Draft& draft, const SeenProcess& process) {
@@ -16,10 +19,20 @@ bool IsForTheQueue(const Draft& draft, const SeenProcess& process) {
   return process.is_gated || (process.is_unschedulable && (policy.queue || policy.min_available));
 }
 
+// How long to wait for a process before it is made anew, if it is late after `timeout`.
+Duration Patience(const SeenProcess& process, Duration timeout) {
+  const bool may_double = timeout < std::chrono::hours(24);  // Beyond that it would overflow.
+  const int64_t doublings =
+      may_double ? std::clamp<int64_t>(process.attempt, 0, kDoublingsMax - 1) + 1 : 1;
+  const Duration patience = timeout * (int64_t{1} << doublings);
+  const bool is_quiet = !process.is_unschedulable && process.waiting_reason.empty();
+  return is_quiet ? std::max(patience, kQuietPatience) : patience;
+}
+
 }  // namespace
 
-// A process that does not come to run is reported after scheduleTimeoutSeconds and made anew after
-// twice that, each time twice as late: then it is made by today's template, and elsewhere.
+// A process that does not come to run is reported after scheduleTimeoutSeconds. It is made anew
+// after twice that, each time twice as late: by today's template then, and elsewhere.
 void JudgePending(Draft& draft) {
   for (const WantedProcess& wanted : draft.wanted) {
     const SeenProcess* process = draft.Find(wanted.name);
@@ -31,8 +44,7 @@ void JudgePending(Draft& draft) {
       continue;
     }
     if (IsForTheQueue(draft, *process)) continue;
-    const int64_t doublings = std::min(process->attempt + 1, kDoublingsMax);
-    const Time due = process->started_at + (late - process->started_at) * (int64_t{1} << doublings);
+    const Time due = process->started_at + Patience(*process, late - process->started_at);
     if (draft.now < due) {
       draft.LookAgain(due);
       continue;
