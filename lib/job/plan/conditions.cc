@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -108,11 +107,7 @@ bool IsNew(const Draft& draft, const std::string& name, const SeenProcess* proce
   if (process != nullptr)
     return process->state == ProcessState::kPending && process->attempt == 0 &&
            !process->is_stopping && !IsLate(draft, process);
-  const std::vector<Action>& actions = draft.plan.actions;
-  return std::any_of(actions.begin(), actions.end(), [&](const Action& action) {
-    const Start* start = std::get_if<Start>(&action);
-    return start != nullptr && start->name == name && start->attempt == 0;
-  });
+  return draft.AttemptOf(name) == 0;
 }
 
 Finding JudgeDegraded(const Draft& draft) {
@@ -152,12 +147,7 @@ std::vector<std::string> OnTheirWayBack(const Draft& draft, PlanReason& reason) 
   for (const WantedProcess& wanted : draft.wanted) {
     const SeenProcess* process = draft.Find(wanted.name);
     if (process == nullptr) {
-      const auto is_again = [&](const Action& action) {
-        const Start* start = std::get_if<Start>(&action);
-        return start != nullptr && start->name == wanted.name && start->attempt > 0;
-      };
-      const std::vector<Action>& actions = draft.plan.actions;
-      if (std::any_of(actions.begin(), actions.end(), is_again)) add(wanted, wanted.name);
+      if (draft.AttemptOf(wanted.name).value_or(0) > 0) add(wanted, wanted.name);
     } else if (process->state == ProcessState::kExited && !process->is_stopping) {
       if (!IsFailure(*process) && !process->is_disruption) continue;
       is_failure = is_failure || IsFailure(*process);

@@ -42,11 +42,17 @@ Draft::Draft(const TrainingJob& the_job, const Observation& observation, Time at
       report(CurrentReport(observation)) {
   plan.status = observation.status;
   for (const SeenProcess& process : seen.processes) by_name_[process.name] = &process;
+  for (const WantedProcess& process : wanted) wanted_names_.insert(process.name);
 }
 
 const SeenProcess* Draft::Find(const std::string& name) const {
   const auto found = by_name_.find(name);
   return found == by_name_.end() ? nullptr : found->second;
+}
+
+std::optional<int64_t> Draft::AttemptOf(const std::string& name) const {
+  const auto found = attempts_.find(name);
+  return found == attempts_.end() ? std::nullopt : std::optional(found->second);
 }
 
 bool Draft::CoordinatorSucceeded() const {
@@ -60,6 +66,7 @@ bool Draft::CoordinatorSucceeded() const {
 void Draft::Begin(const WantedProcess& process, int64_t attempt, int64_t failures) {
   const bool is_coordinator = process.role == Role::kParameterServer && process.index == 0;
   if (is_coordinator) ++plan.status.coordinator_starts;
+  attempts_[process.name] = attempt;
   plan.actions.emplace_back(Start{process.name,
                                   process.role,
                                   process.index,

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <map>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -35,6 +37,9 @@ class Draft {
   Plan plan;
 
   const SeenProcess* Find(const std::string& name) const;
+  bool IsWanted(const std::string& name) const { return wanted_names_.contains(name); }
+  // How often a process that this plan starts was started before; nothing of others.
+  std::optional<int64_t> AttemptOf(const std::string& name) const;
   // Whether the coordinator said, by word or by its exit, that training succeeded.
   bool CoordinatorSucceeded() const;
 
@@ -53,6 +58,8 @@ class Draft {
 
  private:
   std::map<std::string, const SeenProcess*> by_name_;
+  std::set<std::string> wanted_names_;
+  std::map<std::string, int64_t> attempts_;  // Of what this plan starts.
 };
 
 // Whether a process ended by its own fault.

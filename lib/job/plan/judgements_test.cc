@@ -39,6 +39,17 @@ TEST(JudgeScale, StartsEverythingAtOnceServersFirst) {
             "digits-worker-2 and 1 more");
 }
 
+TEST(JudgeScale, PlansTenThousandWorkersInOneGo) {
+  TrainingJob job = SmallJob();
+  job.spec.workers.replicas = 10000;
+  job.spec.workers.max_replicas = 10000;
+  const Plan plan = PlanJob(job, Observation(), At(5));
+  EXPECT_EQ(plan.actions.size(), 10003u);
+  EXPECT_EQ(Reason(plan, ConditionType::kResourcesReady),
+            "False ProcessesMissing not running: digits-ps-0, digits-ps-1, digits-worker-0, "
+            "digits-worker-1, digits-worker-2 and 9998 more");
+}
+
 TEST(JudgeScale, StartsNoEvaluatorThatNobodyWants) {
   TrainingJob job = SmallJob();
   job.spec.data.eval.reset();

@@ -59,10 +59,8 @@ void JudgeScale(Draft& draft) {
     ReportGone(draft, wanted);
   }
   for (const SeenProcess& process : draft.seen.processes) {
-    const bool is_wanted =
-        std::any_of(draft.wanted.begin(), draft.wanted.end(),
-                    [&](const WantedProcess& wanted) { return wanted.name == process.name; });
-    if (!is_wanted && !process.is_stopping) draft.End(process, PlanReason::kScaledDown);
+    if (!draft.IsWanted(process.name) && !process.is_stopping)
+      draft.End(process, PlanReason::kScaledDown);
   }
 }
 
