@@ -90,6 +90,7 @@ job::JobStatus FullStatus() {
                      .compute_seconds_p50 = 0.25,
                      .slowdown_percent = 180}};
   status.avoided_nodes = {{"digits-worker-3", "node-1"}};
+  status.gives_way_until = noon + Seconds(30);
   status.checkpoint = job::CheckpointStatus{.version = 40, .completion_time = noon};
   status.restarts = 3;
   status.failures = 1;
