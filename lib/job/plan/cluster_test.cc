@@ -95,6 +95,18 @@ TEST(JudgePending, GivesALargeImageItsTime) {
               ElementsAre("stop digits-worker-2 PendingTooLong"));
 }
 
+TEST(JudgePending, LeavesTimeToGiveWayBeforeTrainingBegins) {
+  const TrainingJob job = SmallJob();
+  Observation seen;  // Nothing runs, so that there is nothing to give way with.
+  SeenProcess waiting = Pending(2, 0);
+  waiting.is_unschedulable = true;
+  seen.processes = {waiting};
+  EXPECT_THAT(Actions(PlanJob(job, seen, At(359))),
+              ::testing::Not(Contains("stop digits-worker-2 PendingTooLong")));
+  EXPECT_THAT(Actions(PlanJob(job, seen, At(360))),
+              Contains("stop digits-worker-2 PendingTooLong"));
+}
+
 TEST(JudgePending, LeavesAPlaceInAQueueAlone) {
   TrainingJob job = SmallJob();
   job.spec.run_policy.scheduling_policy.queue = "research";

@@ -10,6 +10,7 @@ namespace paceline::job {
 namespace {
 
 constexpr int64_t kDoublingsMax = 6;
+constexpr int64_t kBeforeTraining = 6;  // Times scheduleTimeoutSeconds: more than giving way takes.
 // Of a process that nobody complains about: large images take their time.
 constexpr Duration kQuietPatience = std::chrono::minutes(15);
 
@@ -44,7 +45,13 @@ void JudgePending(Draft& draft) {
       continue;
     }
     if (IsForTheQueue(draft, *process)) continue;
-    const Time due = process->started_at + Patience(*process, late - process->started_at);
+    const Duration timeout = late - process->started_at;
+    Duration patience = Patience(*process, timeout);
+    // Before training begins a job without room gives way first (give_way.cc), which a younger
+    // process would put off.
+    if (process->is_unschedulable && !Holds(draft.seen.status, ConditionType::kRunning))
+      patience = std::max(patience, timeout * kBeforeTraining);
+    const Time due = process->started_at + patience;
     if (draft.now < due) {
       draft.LookAgain(due);
       continue;
