@@ -98,6 +98,9 @@ class Job:
             return progress if progress.get("step", 0) >= step else None
         return wait_until(f"{self.name}: step {step}", has_come, deadline_seconds, self.describe)
 
+    def wait_for_no_pods(self, deadline_seconds):
+        wait_until(f"{self.name}: no pods", lambda: not self.pods(), deadline_seconds, self.describe)
+
     def wait_for_pods(self, role, count, deadline_seconds, phase="Running"):
         def are_there():
             found = {name: pod for name, pod in self.pods(role).items() if pod["status"].get("phase") == phase

@@ -47,8 +47,7 @@ def test_suspends_and_resumes_from_the_checkpoint(start_job, shared_claim):
     job.wait_for_step(100, 120)
     job.patch(runPolicy={"suspend": True})
     job.wait_for("Suspended", 90)
-    job.wait_for_pods("worker", 0, 60)
-    job.wait_for_pods("ps", 0, 90)
+    job.wait_for_no_pods(90)
     step = job.status()["progress"]["step"]
     job.patch(runPolicy={"suspend": False})
     job.wait_for("Suspended", 60, status="False")
