@@ -4,7 +4,9 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/commands/ctl.h"
 #include "cli/commands/run.h"
+#include "cli/commands/top.h"
 #include "cli/commands/validate.h"
 #include "lib/process/exit.h"
 
@@ -32,6 +34,24 @@ constexpr const char* kValidateFooter =
     "Exit codes: 0 valid, 2 the command line or the manifest is wrong.\n"
     "Example:\n"
     "  paceline validate job.yaml --set spec.workers.replicas=8";
+
+constexpr const char* kTopFooter =
+    "Exit codes: 0 the job is over, 1 its coordinator does not answer, 2 the command line is "
+    "wrong.\n"
+    "Examples:\n"
+    "  paceline top\n"
+    "  paceline top --run paceline-runs/digits-20260101-120000-4711 --once";
+
+constexpr const char* kCtlSetFooter =
+    "Exit codes: 0 taken over, 1 the coordinator does not answer, 2 refused.\n"
+    "Example:\n"
+    "  paceline ctl set spec.sync.scheme=SSP spec.workers.maxReplicas=6 spec.workers.replicas=6";
+
+void AddRun(CLI::App* command, std::string* run, std::string* runs_folder) {
+  command->add_option("--run", *run, "The run's folder; the newest by default")->type_name("DIR");
+  command->add_option("--runs", *runs_folder, "Where runs are; paceline-runs by default")
+      ->type_name("DIR");
+}
 
 void AddManifest(CLI::App* command, std::string* manifest) {
   command->add_option("MANIFEST", *manifest, "A TrainingJob, YAML or JSON; - reads standard input")
@@ -91,10 +111,36 @@ int Main(int argc, char** argv) {
   AddOverrides(validate_command, &validate.overrides);
   validate_command->footer(kValidateFooter);
 
+  paceline::commands::TopOptions top;
+  CLI::App* top_command = app.add_subcommand("top", "Watch a running job");
+  AddRun(top_command, &top.run, &top.runs_folder);
+  top_command->add_option("--url", top.url, "Address of a coordinator, instead of a run")
+      ->type_name("URL");
+  top_command
+      ->add_option("--tls-folder", top.tls_folder,
+                   "Operator's tls.crt, tls.key and ca.crt, for an https address")
+      ->type_name("DIR");
+  top_command->add_flag("--once", top.is_once, "Print one look and end");
+  top_command->footer(kTopFooter);
+
+  paceline::commands::CtlSetOptions ctl_set;
+  CLI::App* ctl_command = app.add_subcommand("ctl", "Change a running job");
+  ctl_command->require_subcommand(1);
+  CLI::App* ctl_set_command =
+      ctl_command->add_subcommand("set", "Replace fields of a job that runs on this machine");
+  ctl_set_command
+      ->add_option("PATH=VALUE", ctl_set.overrides, "Such as spec.sync.scheme=SSP; may be several")
+      ->required()
+      ->type_name("");
+  AddRun(ctl_set_command, &ctl_set.run, &ctl_set.runs_folder);
+  ctl_set_command->footer(kCtlSetFooter);
+
   // The library would only say that a subcommand is missing.
-  if (const std::string_view word = argc > 1 ? argv[1] : "";
-      !word.empty() && word[0] != '-' && word != "run" && word != "validate") {
-    std::fprintf(stderr, "paceline: no such command: %s; want run or validate\n", argv[1]);
+  if (const std::string_view word = argc > 1 ? argv[1] : ""; !word.empty() && word[0] != '-' &&
+                                                             word != "run" && word != "validate" &&
+                                                             word != "top" && word != "ctl") {
+    std::fprintf(stderr, "paceline: no such command: %s; want run, validate, top or ctl\n",
+                 argv[1]);
     return paceline::process::kExitCannotWork;
   }
   try {
@@ -103,6 +149,8 @@ int Main(int argc, char** argv) {
     return app.exit(error) == 0 ? paceline::process::kExitDone : paceline::process::kExitCannotWork;
   }
   if (run_command->parsed()) return paceline::commands::Run(run);
+  if (top_command->parsed()) return paceline::commands::Top(top);
+  if (ctl_set_command->parsed()) return paceline::commands::CtlSet(ctl_set);
   return paceline::commands::Validate(validate);
 }
 

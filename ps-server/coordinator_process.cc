@@ -22,6 +22,7 @@
 #include "ps-server/final_model.h"
 #include "ps-server/job_options.h"
 #include "ps-server/job_tls.h"
+#include "ps-server/live_job.h"
 #include "ps-server/processes.h"
 #include "ps-server/service/coordinator_service.h"
 #include "ps-server/service/grpc_server.h"
@@ -102,6 +103,7 @@ StatusOr<FoundCheckpoints> LookForCheckpoints(const Options& options, const job:
 Status RunCoordinator(const Options& options, const job::TrainingJob& job) {
   PACELINE_ASSIGN_OR_RETURN(const sync::PolicySpec spec, PolicySpecFrom(job));
   PACELINE_ASSIGN_OR_RETURN(const JobTls tls, LoadJobTls(options.tls_folder, job));
+  LiveJob live(job, spec);
   std::unique_ptr<telemetry::TraceFile> trace;
   if (!options.trace.empty()) {
     PACELINE_ASSIGN_OR_RETURN(trace, telemetry::TraceFile::Open(options.trace));
@@ -135,7 +137,7 @@ Status RunCoordinator(const Options& options, const job::TrainingJob& job) {
            },
        .make_policy =
            [&](uint32_t workers, Version version, const std::string& saved) {
-             sync::PolicySpec now = spec;
+             sync::PolicySpec now = live.policy();
              now.workers_expected = workers;
              now.first_version = version;
              return MakeServerPolicy(now, saved, trace.get(), &driver_metrics);
@@ -163,7 +165,7 @@ Status RunCoordinator(const Options& options, const job::TrainingJob& job) {
                                                .credentials = tls.server}));
   PACELINE_ASSIGN_OR_RETURN(const std::string address,
                             AdvertisedAddress(options, server->address()));
-  StatusOr<Endpoints> started = Endpoints::Start(options, job, tls, metrics, driver);
+  StatusOr<Endpoints> started = Endpoints::Start(options, tls, metrics, live, driver);
   // A port that was asked for and is taken stays so.
   if (!started.ok() && options.http_port != 0)
     return InvalidArgument("{}", Message(started.status()));
@@ -179,11 +181,11 @@ Status RunCoordinator(const Options& options, const job::TrainingJob& job) {
       [&driver] { driver.AskToStop("asked to stop", coordination::StopKind::kSuspend); });
   std::optional<coordination::Finished> finished;
   while (!finished) finished = driver.WaitFinished(kLookPeriod);
-  const Security security{job.spec.security.mtls, tls.server != nullptr};
+  const JobView view = ViewOf(live, tls.server != nullptr);
   const Status summary =
-      WriteSummary(options.summary, ProgressJson(driver.progress(), security, finished));
+      WriteSummary(options.summary, ProgressJson(driver.progress(), view, finished));
   if (!summary.ok()) Log(LogLevel::kWarning, "no summary", {{"reason", Message(summary)}});
-  process::SayLastWord(options.final_state, FinalStateJson(driver.progress(), security, *finished));
+  process::SayLastWord(options.final_state, FinalStateJson(driver.progress(), view, *finished));
   endpoints.Stop();
   server->Stop(std::chrono::seconds(2));
   if (finished->is_suspended) return Cancelled("{}", finished->reason);

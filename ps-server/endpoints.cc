@@ -3,8 +3,9 @@
 #include <utility>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
 #include "ps-server/port_file.h"
-#include "ps-server/status_json.h"
 
 namespace paceline::ps {
 namespace {
@@ -17,25 +18,71 @@ telemetry::HttpRoute ReadyRoute(const Driver& driver) {
   });
 }
 
-std::vector<telemetry::HttpRoute> ApiRoutes(const job::TrainingJob& job, bool has_tls,
-                                            const Driver& driver) {
-  const Security security{job.spec.security.mtls, has_tls};
-  const auto job_now = [&driver, security](const telemetry::HttpRequest&) {
+telemetry::HttpAnswer Answer(const Status& status) {
+  const int code = status.ok()                                        ? 200
+                   : status.code() == StatusCode::kInvalidArgument    ? 400
+                   : status.code() == StatusCode::kUnimplemented      ? 400
+                   : status.code() == StatusCode::kFailedPrecondition ? 409
+                                                                      : 500;
+  return {.status = code, .body = (status.ok() ? "taken over" : Message(status)) + "\n"};
+}
+
+// {"workers": [3, 4]}.
+StatusOr<std::vector<WorkerId>> WorkersOf(const std::string& text) {
+  const nlohmann::json body = nlohmann::json::parse(text, nullptr, false);
+  if (!body.is_object() || !body.contains("workers") || !body["workers"].is_array())
+    return InvalidArgument("want {{\"workers\": [INDEX, ...]}}: got {}", text);
+  std::vector<WorkerId> workers;
+  for (const nlohmann::json& index : body["workers"]) {
+    if (!index.is_number_unsigned())
+      return InvalidArgument("workers holds what is no index: {}", index.dump());
+    workers.emplace_back(index.get<uint64_t>());
+  }
+  return workers;
+}
+
+Status TakeSpec(LiveJob& live, Driver& driver, const std::string& text) {
+  PACELINE_ASSIGN_OR_RETURN(const coordination::SpecChanged changed, live.Take(text));
+  driver.ChangeSpec(changed);
+  return OkStatus();
+}
+
+Status Drain(Driver& driver, const std::string& text) {
+  PACELINE_ASSIGN_OR_RETURN(std::vector<WorkerId> workers, WorkersOf(text));
+  driver.Drain(std::move(workers));
+  return OkStatus();
+}
+
+std::vector<telemetry::HttpRoute> ApiRoutes(bool has_tls, LiveJob& live, Driver& driver) {
+  using telemetry::HttpRequest;
+  const auto show = [&live, &driver, has_tls](const HttpRequest&) {
     return telemetry::HttpAnswer{
         .content_type = "application/json",
-        .body = ProgressJson(driver.progress(), security, driver.finished())};
+        .body = ProgressJson(driver.progress(), ViewOf(live, has_tls), driver.finished())};
   };
-  return {{"/v1/job", job_now}};
+  const auto change = [&live, &driver](const HttpRequest& request) {
+    return Answer(TakeSpec(live, driver, request.body));
+  };
+  const auto drain = [&driver](const HttpRequest& request) {
+    return Answer(Drain(driver, request.body));
+  };
+  return {{"/v1/job", show}, {"/v1/job/spec", change, "PUT"}, {"/v1/job/drain", drain, "POST"}};
 }
 
 }  // namespace
 
-StatusOr<Endpoints> Endpoints::Start(const Options& options, const job::TrainingJob& job,
-                                     const JobTls& tls, const telemetry::Metrics& metrics,
-                                     const Driver& driver) {
+JobView ViewOf(const LiveJob& live, bool has_tls) {
+  return {.mtls = live.job().spec.security.mtls,
+          .has_tls = has_tls,
+          .scheme = std::string(sync::ToString(live.policy().scheme))};
+}
+
+StatusOr<Endpoints> Endpoints::Start(const Options& options, const JobTls& tls,
+                                     const telemetry::Metrics& metrics, LiveJob& live,
+                                     Driver& driver) {
   std::vector<telemetry::HttpRoute> plain = {telemetry::MetricsRoute(metrics),
                                              telemetry::HealthRoute(), ReadyRoute(driver)};
-  std::vector<telemetry::HttpRoute> api = ApiRoutes(job, tls.api.has_value(), driver);
+  std::vector<telemetry::HttpRoute> api = ApiRoutes(tls.api.has_value(), live, driver);
   Endpoints endpoints;
   if (tls.api) {
     PACELINE_ASSIGN_OR_RETURN(endpoints.api,

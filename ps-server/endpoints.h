@@ -4,24 +4,31 @@
 #include <memory>
 
 #include "lib/base/status.h"
-#include "lib/job/training_job.h"
 #include "lib/telemetry/http_endpoint.h"
 #include "ps-server/driver/driver.h"
 #include "ps-server/job_tls.h"
+#include "ps-server/live_job.h"
 #include "ps-server/options.h"
+#include "ps-server/status_json.h"
 
 namespace paceline::ps {
 
-// /metrics, /healthz and /readyz in plain text; the API (/v1/job) beside them, or, with TLS, on a
-// port of its own, for those alone who prove to be the operator or a shard.
+JobView ViewOf(const LiveJob& live, bool has_tls);
+
+// /metrics, /healthz and /readyz in plain text; the API beside them, or, with TLS, on a port of its
+// own, for those alone who prove to be the operator or a shard. The API:
+//   GET /v1/job           progress as JSON
+//   PUT /v1/job/spec      the resolved job, JSON: what may change is taken over; 400 if it is not
+//                         valid, 409 with the field if it changes what must stay
+//   POST /v1/job/drain    {"workers": [3, 4]}: these finish their step and leave
 struct Endpoints {
   std::unique_ptr<telemetry::HttpEndpoint> plain;
   std::unique_ptr<telemetry::HttpEndpoint> api;  // Null without TLS.
 
   // What is named must outlive the endpoints. Unavailable if a port cannot be had.
-  static StatusOr<Endpoints> Start(const Options& options, const job::TrainingJob& job,
-                                   const JobTls& tls, const telemetry::Metrics& metrics,
-                                   const Driver& driver);
+  static StatusOr<Endpoints> Start(const Options& options, const JobTls& tls,
+                                   const telemetry::Metrics& metrics, LiveJob& live,
+                                   Driver& driver);
   void Stop();  // No answer is being given any more.
 };
 

@@ -1,9 +1,15 @@
 #include "ps-server/job_options.h"
 
+#include <algorithm>
+
 #include "lib/job/enums.h"
 
 namespace paceline::ps {
 namespace {
+
+// Replicas, and their bound, may be raised while the job runs; a seat that nobody takes costs
+// nothing.
+constexpr int64_t kWorkersMax = 1024;
 
 optim::ScheduleKind ScheduleKindFrom(job::Schedule schedule) {
   switch (schedule) {
@@ -43,8 +49,8 @@ coordination::CoordinatorOptions CoordinatorOptionsFrom(const job::TrainingJob& 
   options.shards = static_cast<uint32_t>(spec.parameter_server.shards);
   options.workers_wanted = static_cast<uint32_t>(spec.workers.replicas);
   options.workers_min = static_cast<uint32_t>(spec.workers.min_replicas);
-  options.workers_max =
-      static_cast<uint32_t>(spec.workers.max_replicas.value_or(spec.workers.replicas));
+  options.workers_max = static_cast<uint32_t>(
+      std::max(spec.workers.max_replicas.value_or(spec.workers.replicas), kWorkersMax));
   options.schedule_timeout =
       std::chrono::seconds(spec.run_policy.scheduling_policy.schedule_timeout_seconds);
   options.is_deterministic = spec.training.deterministic;

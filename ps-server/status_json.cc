@@ -27,6 +27,7 @@ json WorkerJson(const coordination::WorkerStatus& worker, const WorkerPace& pace
   return {{"index", worker.worker.value()},
           {"incarnation", worker.incarnation.value()},
           {"isMember", worker.is_member},
+          {"isDraining", worker.is_draining},
           {"steps", worker.steps},
           {"samples", worker.samples_committed},
           {"accepted", worker.accepted},
@@ -55,7 +56,7 @@ json CheckpointJson(const Progress& progress) {
 
 }  // namespace
 
-std::string ProgressJson(const Progress& progress, const Security& security,
+std::string ProgressJson(const Progress& progress, const JobView& view,
                          const std::optional<coordination::Finished>& finished) {
   const coordination::Status& status = progress.status;
   json job = {
@@ -83,7 +84,8 @@ std::string ProgressJson(const Progress& progress, const Security& security,
       {"rollBacks", status.roll_backs},
       {"lastRollBack", status.last_roll_back},
       {"checkpoint", CheckpointJson(progress)}};
-  job["security"] = {{"mtls", job::ToWord(security.mtls)}, {"inUse", security.is_in_use}};
+  job["security"] = {{"mtls", job::ToWord(view.mtls)}, {"inUse", view.has_tls}};
+  job["sync"] = {{"scheme", view.scheme}, {"changing", status.is_changing_policy}};
   if (status.evaluation) {
     job["evaluation"] = {{"version", status.evaluation->version.value()},
                          {"loss", Number(status.evaluation->loss)},
@@ -112,14 +114,14 @@ std::string ProgressJson(const Progress& progress, const Security& security,
   return job.dump();
 }
 
-std::string FinalStateJson(const Progress& progress, const Security& security,
+std::string FinalStateJson(const Progress& progress, const JobView& view,
                            const coordination::Finished& finished) {
   Progress brief = progress;
   brief.status.workers.clear();
   brief.epochs.clear();
   coordination::Finished shortened = finished;
   shortened.reason.resize(std::min(shortened.reason.size(), kReasonMax));
-  return ProgressJson(brief, security, shortened);
+  return ProgressJson(brief, view, shortened);
 }
 
 }  // namespace paceline::ps

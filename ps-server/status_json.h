@@ -11,18 +11,19 @@
 
 namespace paceline::ps {
 
-// Whether connections are encrypted and both ends proved.
-struct Security {
+// What is shown of the job besides its progress.
+struct JobView {
   job::Toggle mtls = job::Toggle::kEnabled;  // What the manifest asks for...
-  bool is_in_use = false;                    // ...and what is: sockets of one machine need none.
+  bool has_tls = false;                      // ...and what is: sockets of one machine need none.
+  std::string scheme;                        // That is wanted now.
 };
 
 // One object, compact. `finished` is given once the job is over.
-std::string ProgressJson(const Progress& progress, const Security& security,
+std::string ProgressJson(const Progress& progress, const JobView& view,
                          const std::optional<coordination::Finished>& finished);
 
 // The same without workers and epochs: small enough for a termination message (4096 bytes).
-std::string FinalStateJson(const Progress& progress, const Security& security,
+std::string FinalStateJson(const Progress& progress, const JobView& view,
                            const coordination::Finished& finished);
 
 }  // namespace paceline::ps

@@ -12,6 +12,9 @@
 
 namespace paceline::local {
 
+// In a run's folder: where its coordinator answers, "http://127.0.0.1:8080" and a newline.
+inline constexpr const char* kUrlFileName = "coordinator.url";
+
 // Removes the private folder when it goes away; the other stays.
 class JobFolder {
  public:
@@ -34,6 +37,7 @@ class JobFolder {
   }
   std::string TraceFile() const { return path_ + "/policy.trace"; }
   std::string SummaryFile() const { return path_ + "/summary.json"; }
+  std::string UrlFile() const { return path_ + "/" + kUrlFileName; }
   std::string ModelFile() const { return path_ + "/model.safetensors"; }
   std::string Address(const std::string& process) const {
     return "unix:" + private_path_ + "/" + process + ".sock";

@@ -16,8 +16,10 @@ std::optional<double> Number(const json& object, const char* key) {
 LiveWorker ParseWorker(const json& object) {
   return {.index = object.at("index").get<uint64_t>(),
           .is_member = object.at("isMember").get<bool>(),
+          .is_draining = object.value("isDraining", false),
           .steps = object.at("steps").get<uint64_t>(),
           .samples = object.at("samples").get<uint64_t>(),
+          .batch_size = object.value("batchSize", uint64_t{0}),
           .compute_share = object.at("computeShare").get<double>(),
           .wait_share = object.at("waitShare").get<double>(),
           .communication_share = object.at("communicationShare").get<double>()};
@@ -27,6 +29,10 @@ LiveState Parse(const json& object) {
   LiveState state;
   state.phase = object.at("phase").get<std::string>();
   state.birth_waits_for = object.value("birthWaitsFor", "");
+  if (const auto sync = object.find("sync"); sync != object.end()) {
+    state.scheme = sync->value("scheme", "");
+    state.is_changing_scheme = sync->value("changing", false);
+  }
   state.step = object.at("step").get<uint64_t>();
   state.epochs = object.at("epochProgress").get<double>();
   state.percent = object.at("percent").get<double>();

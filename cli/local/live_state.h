@@ -14,8 +14,10 @@ namespace paceline::local {
 struct LiveWorker {
   uint64_t index = 0;
   bool is_member = false;
+  bool is_draining = false;
   uint64_t steps = 0;
   uint64_t samples = 0;
+  uint64_t batch_size = 0;
   double compute_share = 0;  // 0..1, of its time so far; the three add up to 1.
   double wait_share = 0;
   double communication_share = 0;
@@ -29,6 +31,8 @@ struct LiveFinish {
 struct LiveState {
   std::string phase;
   std::string birth_waits_for;
+  std::string scheme;  // That is wanted; empty from a coordinator that does not say.
+  bool is_changing_scheme = false;
   uint64_t step = 0;
   double epochs = 0;  // Whole and part.
   double percent = 0;

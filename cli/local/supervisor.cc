@@ -4,10 +4,12 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "lib/job/encode.h"
 #include "lib/process/read_file.h"
 #include "lib/telemetry/http_get.h"
 
@@ -58,11 +60,11 @@ std::string ReasonFor(const job::JobStatus& status) {
 
 Supervisor::Supervisor(SupervisorOptions options, const JobFolder* folder, Signals* signals,
                        ProgressView* view)
-    : options_(std::move(options)),
+    : job_(std::move(options.job)),
+      launch_(std::move(options.launch)),
       plan_options_({.can_recover_shards = true,
-                     .stop_grace = options_.launch.checkpoint_folder.empty()
-                                       ? kStopGrace
-                                       : kStopGraceWithCheckpoint}),
+                     .stop_grace = launch_.checkpoint_folder.empty() ? kStopGrace
+                                                                     : kStopGraceWithCheckpoint}),
       folder_(folder),
       signals_(signals),
       view_(view) {}
@@ -72,6 +74,7 @@ Outcome Supervisor::Run() {
     const Time now = WallNow();
     processes_.Update(now);
     AskCoordinator(now);
+    ReadJobAgain();
     if (signals_->interruptions() > 0) {
       StopForInterruption(now);
       if (!processes_.IsAnyRunning())
@@ -82,7 +85,7 @@ Outcome Supervisor::Run() {
       Wait({}, now);
       continue;
     }
-    const job::Plan plan = job::PlanJob(options_.job, Observe(), now, plan_options_);
+    const job::Plan plan = job::PlanJob(job_, Observe(), now, plan_options_);
     status_ = plan.status;
     Apply(plan, now);
     if (job::IsFinished(status_) && !processes_.IsAnyRunning()) break;
@@ -97,11 +100,28 @@ Outcome Supervisor::Run() {
           .state = state_};
 }
 
+// `paceline ctl set` changes the file once the coordinator has taken the change over: who is
+// started from now on is told the same.
+void Supervisor::ReadJobAgain() {
+  std::error_code error;
+  const auto written = std::filesystem::last_write_time(folder_->JobFile(), error);
+  if (error || written == job_written_) return;
+  const bool is_first = job_written_ == std::filesystem::file_time_type();
+  job_written_ = written;
+  if (is_first) return;
+  const StatusOr<std::string> text = process::ReadFile(folder_->JobFile());
+  if (!text.ok()) return;
+  job::Decoded decoded = job::FromJsonText(*text);
+  if (!decoded.errors.empty()) return view_->Note("job.json is no good any more, and not read");
+  job_ = std::move(decoded.job);
+  view_->Note("the job was changed");
+}
+
 // While it runs, over HTTP; after it ended, from the file that it left.
 void Supervisor::AskCoordinator(Time now) {
   if (state_ && state_->finished) return;
   const job::SeenProcess* coordinator =
-      processes_.Find(job::ProcessName(options_.job.metadata.name, job::Role::kParameterServer, 0));
+      processes_.Find(job::ProcessName(job_.metadata.name, job::Role::kParameterServer, 0));
   if (coordinator == nullptr) return;
   StatusOr<std::string> text = Unavailable("not asked");
   if (coordinator->state == job::ProcessState::kExited) {
@@ -113,6 +133,7 @@ void Supervisor::AskCoordinator(Time now) {
       const StatusOr<std::string> port = process::ReadFile(folder_->PortFile(coordinator->name));
       if (!port.ok()) return;
       http_port_ = std::atoi(port->c_str());
+      std::ofstream(folder_->UrlFile()) << fmt::format("http://127.0.0.1:{}\n", *http_port_);
       view_->Note(
           fmt::format("metrics and state: http://127.0.0.1:{}/metrics and /v1/job", *http_port_));
     }
@@ -180,7 +201,7 @@ void Supervisor::Start(const job::Start& start, Time now) {
       state_.reset();
     }
   }
-  processes_.Start(start, LaunchCommand(options_.launch, *folder_, start),
+  processes_.Start(start, LaunchCommand(launch_, *folder_, start),
                    folder_->LastWordFile(start.name), now);
 }
 
@@ -189,10 +210,10 @@ void Supervisor::StopForInterruption(Time now) {
   const int interruptions = signals_->interruptions();
   if (interruptions == interruptions_seen_) return;
   if (interruptions_seen_ == 0) {
-    view_->Note(options_.launch.checkpoint_folder.empty()
+    view_->Note(launch_.checkpoint_folder.empty()
                     ? "interrupted: stopping"
                     : "interrupted: stopping, with a checkpoint to go on from in " +
-                          options_.launch.checkpoint_folder);
+                          launch_.checkpoint_folder);
     processes_.StopAll(plan_options_.stop_grace, now);
   }
   if (interruptions > 1) processes_.KillAll();

@@ -2,6 +2,7 @@
 // lib/job's planner.
 #pragma once
 
+#include <filesystem>
 #include <optional>
 #include <string>
 
@@ -29,7 +30,7 @@ struct Outcome {
   std::optional<LiveState> state;  // The coordinator's last word.
 };
 
-// One owner at a time.
+// One owner at a time. The job is read again from the folder's job.json whenever that changes.
 class Supervisor {
  public:
   // `folder`, `signals` and `view` outlive this.
@@ -43,13 +44,15 @@ class Supervisor {
   void AskCoordinator(Time now);
   // Tells of roll backs, and of checkpoints that failed or were found.
   void NoteChanges(const LiveState& now);
+  void ReadJobAgain();
   job::Observation Observe() const;
   void Start(const job::Start& start, Time now);
   void Apply(const job::Plan& plan, Time now);
   void StopForInterruption(Time now);
   void Wait(const job::Plan& plan, Time now);
 
-  const SupervisorOptions options_;
+  job::TrainingJob job_;  // As it is wanted now.
+  const LaunchOptions launch_;
   const job::PlanOptions plan_options_;
   const JobFolder* const folder_;
   Signals* const signals_;
@@ -60,6 +63,7 @@ class Supervisor {
   std::optional<LiveState> state_;
   std::optional<int> http_port_;
   Time asked_at_{};
+  std::filesystem::file_time_type job_written_{};
   int interruptions_seen_ = 0;
 };
 

@@ -5,6 +5,7 @@
 
 #include "lib/coordination/asking.h"
 #include "lib/coordination/birth.h"
+#include "lib/coordination/changing.h"
 #include "lib/coordination/checkpointing.h"
 #include "lib/coordination/evaluating.h"
 #include "lib/coordination/finishing.h"
@@ -104,6 +105,22 @@ void On(Turn turn, const StopAsked& asked) {
   BeginFinishing(turn, asked.reason);
 }
 
+void On(Turn turn, const SpecChanged& changed) { OnSpecChanged(turn, changed); }
+
+void On(Turn turn, const DrainAsked& asked) { OnDrainAsked(turn, asked); }
+
+// Nothing changes any more; but who knocks is told so, and need not try again.
+void RefuseLate(const JobState& job, const Fact& fact, std::vector<Effect>& effects) {
+  const auto* said = std::get_if<WorkerSaid>(&fact);
+  if (said == nullptr || !std::holds_alternative<protocol::Join>(said->message)) return;
+  // A suspended job is not over: whoever is told nothing tries again, and finds the next life.
+  if (!job.is_suspended) {
+    effects.push_back(SendWorker{
+        said->connection, protocol::Refused{protocol::RefuseReason::kFinished, "the job is over"}});
+  }
+  effects.push_back(CloseWorker{said->connection});
+}
+
 void On(Turn turn, const ModelSaved& saved) { OnModelSaved(turn, saved); }
 
 void On(Turn turn, const CheckpointSaved& saved) { OnCheckpointSaved(turn, saved); }
@@ -124,12 +141,13 @@ Coordinator::~Coordinator() = default;
 
 void Coordinator::Step(const Fact& fact, Time now, std::vector<Effect>& effects) {
   JobState& job = *state_;
-  if (job.phase == Phase::kOver) return;
+  if (job.phase == Phase::kOver) return RefuseLate(job, fact, effects);
   if (!job.birth.started.has_value()) job.birth.started = now;
   const Turn turn{job, now, effects};
   std::visit([&](const auto& f) { On(turn, f); }, fact);
   GoOnAsking(turn);
   if (job.phase == Phase::kBirth) AdvanceBirth(turn);
+  if (job.phase == Phase::kTraining) AdvanceChange(turn);
   if (job.phase == Phase::kFinishing) AdvanceFinishing(turn);
 }
 
@@ -141,6 +159,7 @@ std::optional<Time> Coordinator::Deadline() const {
     if (other.has_value()) first = first.has_value() ? std::min(*first, *other) : *other;
   };
   if (job.phase == Phase::kBirth) take(BirthDeadline(job));
+  if (job.phase == Phase::kTraining) take(ChangeDeadline(job));
   if (job.phase == Phase::kFinishing) take(FinishingDeadline(job));
   if (job.checkpointing.attempt.has_value()) take(job.checkpointing.attempt->deadline);
   return first;

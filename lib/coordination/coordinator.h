@@ -72,7 +72,8 @@ struct WorkerStatus {
   WorkerId worker;
   Incarnation incarnation;
   bool is_member = false;
-  uint64_t steps = 0;  // Pushes, over all incarnations.
+  bool is_draining = false;  // Asked to leave; finishes its step.
+  uint64_t steps = 0;        // Pushes, over all incarnations.
   uint64_t samples_committed = 0;
   uint64_t accepted = 0;
   uint64_t dropped = 0;
@@ -101,6 +102,7 @@ struct Status {
   std::string checkpoint_problem;             // Of the latest attempt; empty: it went well.
   std::vector<WorkerStatus> workers;          // By index, those that ever joined.
   std::string birth_waits_for;                // In kBirth: who is missing, in words.
+  bool is_changing_policy = false;            // The old one is quiesced, the new one not made.
   std::string outcome;                        // In kOver.
   bool is_success = false;
   bool is_suspended = false;

@@ -88,7 +88,10 @@ void Carry(Turn turn, const sync::Commit& decision, Later) {
 
 void Carry(Turn turn, const sync::Release& decision, Later) {
   JobState& job = turn.job;
-  if (job.phase != Phase::kTraining || !job.told.contains(decision.worker)) return;
+  // What the policy decided before it was quiesced, it would have to decide again.
+  if (job.phase != Phase::kTraining || !job.told.contains(decision.worker) ||
+      job.change.quiesced.has_value())
+    return;
   if (decision.version > job.commits.published()) return job.commits.Hold(decision);
   if (!Send(turn, decision)) Ask(turn, sync::OutOfData{decision.worker});
 }
@@ -141,7 +144,8 @@ void Carry(Turn turn, const sync::RollBack& decision, Later) {
 bool Send(Turn turn, const sync::Release& release) {
   JobState& job = turn.job;
   const Session* session = job.membership.FindWorker(release.worker);
-  if (session == nullptr) return true;
+  // One that is on its way out gets no more work; the policy hears of its leaving soon.
+  if (session == nullptr || job.change.draining.contains(release.worker)) return true;
   const auto lease = job.leases->Grant(release.worker, release.assignment.samples);
   if (!lease.has_value()) return false;
   job.workers[release.worker].batch_size = release.assignment.samples;

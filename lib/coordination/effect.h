@@ -101,6 +101,12 @@ struct TrainingOpened {
   uint64_t committed_samples = 0;  // In it.
   std::string policy;              // What Policy::Save said at that version; may be empty.
 };
+// The policy has answered everything and is over: make the one that is wanted now, on `version`, to
+// expect `workers` joins (if that is 0, the first one).
+struct PolicyChanged {
+  Version version;
+  uint32_t workers = 0;
+};
 struct SaveModel {
   Version version;
   Generation generation;
@@ -111,9 +117,9 @@ struct Finished {
   bool is_suspended = false;  // Neither success nor failure: it may go on later.
 };                            // Nothing follows it but StopShard orders before.
 
-using Effect =
-    std::variant<Observe, SendWorker, CloseWorker, SendShard, ConfigureShards, VersionPublished,
-                 EpochCompleted, EvaluationDone, WorkerEvent, TrainingOpened, SaveModel, Finished,
-                 CutCheckpoint, CompleteCheckpoint, CheckpointEvent, RolledBack>;
+using Effect = std::variant<Observe, SendWorker, CloseWorker, SendShard, ConfigureShards,
+                            VersionPublished, EpochCompleted, EvaluationDone, WorkerEvent,
+                            TrainingOpened, PolicyChanged, SaveModel, Finished, CutCheckpoint,
+                            CompleteCheckpoint, CheckpointEvent, RolledBack>;
 
 }  // namespace paceline::coordination

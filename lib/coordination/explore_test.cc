@@ -153,6 +153,36 @@ std::vector<Case> Cases() {
     tiny.sends_duplicates = true;
     cases.push_back({name + "TinyEpochs", tiny});
   }
+  for (const auto& [name, scheme] :
+       std::vector<std::pair<std::string, Scheme>>{{"BspToSsp", Scheme::kBsp},
+                                                   {"SspToBackup", Scheme::kSsp},
+                                                   {"BackupToAsp", Scheme::kBackupWorkers},
+                                                   {"AspToBsp", Scheme::kAsp}}) {
+    WorldOptions changed;
+    changed.scheme = scheme;
+    changed.workers = 2;
+    changed.train_samples = 4;
+    changed.global_batch_size = 2;
+    changed.changes = 1;
+    cases.push_back({name, changed});
+    changed.shards = 1;
+    changed.worker_crashes = 1;
+    cases.push_back({name + "WorkerCrash", changed});
+  }
+  WorldOptions twice;
+  twice.workers = 2;
+  twice.shards = 1;
+  twice.train_samples = 4;
+  twice.global_batch_size = 2;
+  twice.changes = 2;
+  cases.push_back({"ChangedTwice", twice});
+  for (const Scheme scheme : {Scheme::kBsp, Scheme::kSsp}) {
+    WorldOptions drained = twice;
+    drained.scheme = scheme;
+    drained.changes = 1;
+    drained.drains = 1;
+    cases.push_back({scheme == Scheme::kBsp ? "BspDrained" : "SspDrained", drained});
+  }
   WorldOptions three;
   three.train_samples = 6;
   three.worker_crashes = 1;

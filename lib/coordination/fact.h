@@ -67,7 +67,19 @@ struct CheckpointSaved {
   std::string problem;    // Empty: it is complete on disk.
 };                        // Answer to CompleteCheckpoint.
 
+// What may change in a running job did; from the planner or the user. The policy that the shell
+// would make now is another one where `is_policy_changed`.
+struct SpecChanged {
+  uint32_t workers_wanted = 1;
+  uint32_t workers_min = 1;
+  bool is_policy_changed = false;
+};
+// These workers are to leave: each finishes the step that it is in, and is told to go.
+struct DrainAsked {
+  std::vector<WorkerId> workers;
+};
+
 using Fact = std::variant<WorkerSaid, WorkerGone, ShardSaid, ShardGone, Decided, DeadlineReached,
-                          StopAsked, ModelSaved, CheckpointSaved>;
+                          StopAsked, ModelSaved, CheckpointSaved, SpecChanged, DrainAsked>;
 
 }  // namespace paceline::coordination

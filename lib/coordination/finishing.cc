@@ -130,6 +130,7 @@ void BeginFinishing(Turn turn, const std::string& reason) {
   JobState& job = turn.job;
   if (job.phase != Phase::kTraining) return;
   job.phase = Phase::kFinishing;
+  job.change.quiesced.reset();
   job.finishing.reason = reason;
   // The policy is given a little less than we wait, so that its own deadline comes first.
   const Time deadline = turn.now + job.options.quiesce_timeout;

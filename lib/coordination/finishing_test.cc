@@ -45,6 +45,20 @@ TEST(FinishingTest, StepsMaxSendsNobodyOn) {
   EXPECT_EQ(job.outcome(), "stopped after 3 steps");
 }
 
+TEST(FinishingTest, ANewcomerAfterTheEndIsToldSoAtOnce) {
+  Job job(OneWorker());
+  job.Opened({{1, 0}});
+  Step(job, 1);
+  Step(job, 2);
+  job.Step(ModelSaved{Version(2), {1, 0}, ""});
+  ASSERT_TRUE(job.Last<Finished>().is_success);
+  job.Join(2, 1);
+  EXPECT_EQ(job.Sent<protocol::Refused>(2).reason, protocol::RefuseReason::kFinished);
+  EXPECT_TRUE(job.WasClosed(2));
+  job.Hear(3, protocol::Heartbeat{});  // Nothing to be said to that.
+  EXPECT_FALSE(job.WasClosed(3));
+}
+
 TEST(FinishingTest, AModelThatCannotBeSavedIsAFailure) {
   Job job(OneWorker());
   job.Opened({{1, 0}});

@@ -1,6 +1,7 @@
 #include "lib/coordination/joining.h"
 
 #include "lib/coordination/asking.h"
+#include "lib/coordination/changing.h"
 #include "lib/coordination/evaluating.h"
 
 namespace paceline::coordination {
@@ -148,8 +149,11 @@ void Remove(Turn turn, const Loss& loss) {
   job.workers[worker].dropped += job.pushes.Fence(worker).size();
   if (job.leases.has_value()) job.leases->ReturnAllOf(worker);
   job.commits.ForgetReleases(worker);
+  job.change.draining.erase(worker);
   if (job.birth.filler == loss.connection) job.birth.filler.reset();
   if (job.birth.has_announced) turn.Order(protocol::Fence{worker, session->incarnation});
+  // A late worker's samples came back: only one that joined can leave.
+  if (job.change.late.contains(worker)) WelcomeLate(turn, worker);
   if (job.told.erase(worker) > 0) Ask(turn, sync::WorkerLeft{worker, loss.reason});
 }
 

@@ -45,7 +45,8 @@ void Publish(Turn turn, const CommitProgress::Published& published) {
   // the commit.
   std::vector<WorkerId> out_of_data;
   for (const sync::Release& release : job.commits.TakeReady()) {
-    if (stop.has_value() || job.phase != Phase::kTraining || !job.told.contains(release.worker))
+    if (stop.has_value() || job.phase != Phase::kTraining || !job.told.contains(release.worker) ||
+        job.change.quiesced.has_value())
       continue;
     if (!Send(turn, release)) out_of_data.push_back(release.worker);
   }

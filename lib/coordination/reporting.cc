@@ -1,6 +1,7 @@
 #include "lib/coordination/reporting.h"
 
 #include "lib/coordination/birth.h"
+#include "lib/coordination/changing.h"
 
 namespace paceline::coordination {
 
@@ -18,8 +19,8 @@ Status Report(const JobState& job) {
   for (const auto& [worker, known] : job.workers) {
     WorkerStatus& one = status.workers.emplace_back(known);
     one.is_member = job.membership.FindWorker(worker) != nullptr;
-    if (job.leases.has_value() && job.leases->HoldsAny(worker) && !job.pushes.HasStaged(worker))
-      ++status.waiting_for;
+    one.is_draining = job.change.draining.contains(worker);
+    if (OwesPush(job, worker)) ++status.waiting_for;
   }
   if (job.phase == Phase::kBirth) status.birth_waits_for = BirthWaitsFor(job);
   status.generation = job.options.generation;
@@ -29,6 +30,7 @@ Status Report(const JobState& job) {
   if (!job.checkpointing.complete.empty())
     status.checkpoint_version = job.checkpointing.complete.back().state.version;
   status.checkpoint_problem = job.checkpointing.problem;
+  status.is_changing_policy = job.change.quiesced.has_value();
   status.outcome = job.outcome;
   status.is_success = job.is_success;
   status.is_suspended = job.is_suspended;
@@ -68,6 +70,9 @@ std::string DescribeJob(const JobState& job) {
                       finishing.target_met.has_value(), finishing.is_without_evaluation,
                       finishing.is_suspending, finishing.is_kept);
   for (const WorkerId worker : job.told) text += fmt::format(" {}", worker);
+  text += fmt::format("|change {}", job.change.quiesced.has_value());
+  for (const WorkerId worker : job.change.late) text += fmt::format(" late {}", worker);
+  for (const WorkerId worker : job.change.draining) text += fmt::format(" draining {}", worker);
   return text + "|" + job.outcome;
 }
 

@@ -9,7 +9,23 @@ namespace paceline::coordination::testing {
 
 using Kind = Action::Kind;
 
-namespace {}  // namespace
+namespace {
+
+sync::Scheme NextScheme(sync::Scheme scheme) {
+  switch (scheme) {
+    case sync::Scheme::kBsp:
+      return sync::Scheme::kSsp;
+    case sync::Scheme::kSsp:
+      return sync::Scheme::kBackupWorkers;
+    case sync::Scheme::kBackupWorkers:
+      return sync::Scheme::kAsp;
+    case sync::Scheme::kAsp:
+      return sync::Scheme::kBsp;
+  }
+  return scheme;
+}
+
+}  // namespace
 
 CoordinatorOptions OptionsOf(const WorldOptions& world) {
   CoordinatorOptions options;
@@ -144,6 +160,8 @@ std::vector<Action> SmallWorld::Enabled() const {
     }
     if (options_.freezes > 0 && is_about_to_push) actions.push_back({Kind::kFreeze, p});
   }
+  if (options_.changes > 0) actions.push_back({Kind::kChange, 0});
+  if (options_.drains > 0) actions.push_back({Kind::kDrain, 0});
   for (uint64_t s = 0; s < shards_.size() && options_.shard_crashes > 0; ++s) {
     if (shards_[s].is_alive) actions.push_back({Kind::kCrashShard, s});
   }
@@ -218,6 +236,15 @@ void SmallWorld::Do(const Action& action) {
       break;
     case Kind::kThaw:
       processes_[action.index].is_frozen = false;
+      break;
+    case Kind::kChange:
+      --options_.changes;
+      options_.scheme = NextScheme(options_.scheme);
+      Tell(SpecChanged{options_.workers, 1, true});
+      break;
+    case Kind::kDrain:
+      --options_.drains;
+      Tell(DrainAsked{{WorkerId(0)}});
       break;
   }
   if (finished_.has_value() && finished_->is_suspended) RestartCoordinator();

@@ -47,6 +47,8 @@ struct WorldOptions {
   uint32_t suspensions = 0;
   uint32_t freezes = 0;
   bool has_checkpoints = false;  // At every commit, where none is under way.
+  uint32_t changes = 0;          // Of the scheme: to the next one of the list.
+  uint32_t drains = 0;           // Of worker 0.
   Bug bug = Bug::kNone;
 };
 
@@ -69,7 +71,9 @@ struct Action {
     kThaw,
     kRestartShard,
     kCrashCoordinator,
-    kSuspend
+    kSuspend,
+    kChange,
+    kDrain
   };
   Kind kind;
   uint64_t index = 0;  // Of the connection, process or shard.
@@ -126,6 +130,7 @@ class SmallWorld {
   void Tell(const Fact& fact);  // One Step and all that comes of it.
   void Ask(const sync::Event& event, std::vector<Effect>& effects);
   void Carry(const Effect& effect);
+  void MakePolicy(uint32_t workers, Version version);
   void SendToShard(const SendShard& send);
   void SendToWorker(SendWorker send);
 

@@ -87,15 +87,9 @@ void SmallWorld::Carry(const Effect& effect) {
       if (options_.bug == Bug::kAccumulatedReturned && is_its) returned_ = samples_[push];
     }
   } else if (const auto* opened = std::get_if<TrainingOpened>(&effect)) {
-    sync::PolicySpec spec;
-    spec.scheme = options_.scheme;
-    spec.global_batch_size = options_.global_batch_size;
-    spec.workers_expected = std::max(opened->workers, 1u);
-    spec.first_version = opened->version;
-    auto report = [violations = policy_violations_](const std::string& what) {
-      violations->push_back(what);
-    };
-    policy_ = std::make_unique<sync::CheckedPolicy>(*sync::MakePolicy(spec), spec, report);
+    MakePolicy(std::max<uint32_t>(opened->workers, 1), opened->version);
+  } else if (const auto* changed = std::get_if<PolicyChanged>(&effect)) {
+    MakePolicy(std::max<uint32_t>(changed->workers, 1), changed->version);
   } else if (const auto* save = std::get_if<SaveModel>(&effect)) {
     for (const ShardModel& shard : shards_) {
       if (shard.is_alive && shard.newest() != save->version.value())
@@ -105,6 +99,18 @@ void SmallWorld::Carry(const Effect& effect) {
   } else if (const auto* finished = std::get_if<Finished>(&effect)) {
     finished_ = *finished;
   }
+}
+
+void SmallWorld::MakePolicy(uint32_t workers, Version version) {
+  sync::PolicySpec spec;
+  spec.scheme = options_.scheme;
+  spec.global_batch_size = options_.global_batch_size;
+  spec.workers_expected = workers;
+  spec.first_version = version;
+  auto report = [violations = policy_violations_](const std::string& what) {
+    violations->push_back(what);
+  };
+  policy_ = std::make_unique<sync::CheckedPolicy>(*sync::MakePolicy(spec), spec, report);
 }
 
 void SmallWorld::SendToShard(const SendShard& send) {

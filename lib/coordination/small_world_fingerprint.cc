@@ -43,7 +43,7 @@ std::string ToString(const Action& action) {
       "hear c",        "worker acts ", "shard acts s", "hear s",          "checkpoint kept ",
       "model saved ",  "time ",        "restart ",     "crash ",          "crash halfway ",
       "crash shard s", "freeze ",      "thaw ",        "restart shard s", "crash coordinator ",
-      "suspend "};
+      "suspend ",      "change ",      "drain "};
   return fmt::format("{}{}", kNames[static_cast<size_t>(action.kind)], action.index);
 }
 
@@ -85,7 +85,8 @@ std::string SmallWorld::Fingerprint() const {
     }
   }
   for (const Checkpoint& checkpoint : disk_) text += fmt::format("|{}", checkpoint.state.version);
-  return text + fmt::format("|{} {} {} {} {} {} {} {}", options_.worker_crashes,
+  return text + fmt::format("|{} {} {}|{} {} {} {} {} {} {} {}", static_cast<int>(options_.scheme),
+                            options_.changes, options_.drains, options_.worker_crashes,
                             options_.shard_crashes, options_.coordinator_crashes,
                             options_.suspensions, options_.freezes, saving_.has_value(),
                             completing_.has_value(), finished_.has_value());

@@ -110,6 +110,14 @@ struct Loss {
   bool is_open = true;  // The connection is still there, to be closed.
 };
 
+// What changes while training goes on (changing.h).
+struct ChangeState {
+  std::optional<Time> quiesced;  // Set: the policy is being changed; what it has not answered then
+                                 // is given up.
+  std::set<WorkerId> late;       // Members that owe a push to a policy that is gone.
+  std::set<WorkerId> draining;   // Members that leave once they owe none.
+};
+
 // Of the latest publication.
 struct CommitFigures {
   double loss = 0;
@@ -140,6 +148,7 @@ struct JobState {
   FinishingState finishing;
   CheckpointingState checkpointing;
   RecoveryState recovery;
+  ChangeState change;
 
   bool is_asking = false;                             // An Observe is out, its Decided not yet in.
   bool is_answer_stale = false;                       // ...which is of the generation before.

@@ -30,6 +30,11 @@ class Job {
   std::unique_ptr<sync::Policy> policy;
   uint64_t samples = 16;  // Of the training set.
 
+  void ChangeTo(sync::Scheme scheme) {
+    scheme_ = scheme;
+    Step(SpecChanged{options_.workers_wanted, options_.workers_min, true});
+  }
+
   void Step(const Fact& fact) {
     size_t at = effects.size();
     coordinator.Step(fact, now, effects);
@@ -37,6 +42,10 @@ class Job {
       if (const auto* opened = std::get_if<TrainingOpened>(&effects[at])) {
         first_version_ = opened->version;
         MakePolicy(std::max(opened->workers, 1u));
+      }
+      if (const auto* changed = std::get_if<PolicyChanged>(&effects[at])) {
+        first_version_ = changed->version;
+        MakePolicy(std::max(changed->workers, 1u));
       }
       if (const auto* observe = std::get_if<Observe>(&effects[at])) {
         Decided decided;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "lib/coordination/asking.h"
+#include "lib/coordination/changing.h"
 
 namespace paceline::coordination {
 
@@ -50,7 +51,7 @@ void Remember(WorkerStatus& status, const PushDone& done) {
 const Session* TrainingWorker(Turn turn, ConnectionId connection, std::string_view said) {
   const Session* session = turn.job.membership.Find(connection);
   if (session != nullptr && session->role == Role::kWorker &&
-      turn.job.told.contains(session->worker))
+      (turn.job.told.contains(session->worker) || turn.job.change.late.contains(session->worker)))
     return session;
   Expel(turn, connection, fmt::format("{} before training", said));
   return nullptr;
@@ -86,8 +87,13 @@ void OnPushDone(Turn turn, ConnectionId connection, const PushDone& done) {
   const Version based_on = std::min(done.based_on, job.commits.published());
   job.pushes.Arrive(
       Push{id, based_on, done.samples, done.correct, done.gradient.loss, done.leases, 0});
+  if (job.change.late.contains(session->worker)) {
+    DropLate(turn, *session, done.sequence);
+    return LetGo(turn, *session);
+  }
   Ask(turn, sync::PushArrived{session->worker, done.sequence, based_on, done.steps, done.samples,
                               done.timing, done.gradient, done.signals});
+  LetGo(turn, *session);
 }
 
 void OnAbandoned(Turn turn, ConnectionId connection, const protocol::Abandoned& abandoned) {
@@ -103,8 +109,13 @@ void OnAbandoned(Turn turn, ConnectionId connection, const protocol::Abandoned& 
                  fmt::format("abandoned step {} is out of order", abandoned.sequence));
   }
   for (const protocol::LeaseId lease : abandoned.leases) job.leases->Return(lease);
+  if (job.change.late.contains(session->worker)) {
+    WelcomeLate(turn, session->worker);
+    return LetGo(turn, *session);
+  }
   Ask(turn, sync::StepAbandoned{session->worker, abandoned.sequence, abandoned.reason,
                                 abandoned.samples_fit});
+  LetGo(turn, *session);
 }
 
 }  // namespace paceline::coordination

@@ -84,6 +84,12 @@ void Driver::ShardGone(ShardId shard, std::string reason) {
   Post(coordination::ShardGone{shard, std::move(reason)});
 }
 
+void Driver::ChangeSpec(const coordination::SpecChanged& changed) { Post(changed); }
+
+void Driver::Drain(std::vector<WorkerId> workers) {
+  Post(coordination::DrainAsked{std::move(workers)});
+}
+
 void Driver::AskToStop(std::string reason, coordination::StopKind kind) {
   Post(coordination::StopAsked{std::move(reason), kind});
 }

@@ -39,8 +39,9 @@ struct DriverOptions {
       fetch;
   // Writes the final model. Called on the same thread.
   std::function<Status(const store::Layout&, const std::vector<std::byte>&)> save;
-  // Makes the policy when training opens with so many workers (at least 1) on that version; `saved`
-  // is what Policy::Save said then, or empty. Called at work on a fact.
+  // Makes the policy for so many workers (at least 1) on that version, when training opens and
+  // whenever SpecChanged asked for another one; `saved` is what Policy::Save said then, or empty.
+  // Called at work on a fact.
   std::function<std::unique_ptr<sync::Policy>(uint32_t workers, Version version,
                                               const std::string& saved)>
       make_policy;
@@ -66,6 +67,10 @@ class Driver : public Sessions {
                       std::shared_ptr<ShardConnection> connection) override;
   void ShardSaid(ShardId shard, protocol::ShardMessage message) override;
   void ShardGone(ShardId shard, std::string reason) override;
+
+  // What may change while the job runs (fact.h).
+  void ChangeSpec(const coordination::SpecChanged& changed);
+  void Drain(std::vector<WorkerId> workers);
 
   // Ends the job: with the model so far, as a failure, or to go on later.
   void AskToStop(std::string reason, coordination::StopKind kind);
@@ -105,6 +110,7 @@ class Driver : public Sessions {
   void Do(const coordination::EvaluationDone& effect);
   void Do(const coordination::WorkerEvent& effect);
   void Do(const coordination::TrainingOpened& effect);
+  void Do(const coordination::PolicyChanged& effect);
   void Do(const coordination::SaveModel& effect);
   void Do(const coordination::Finished& effect);
   void Do(const coordination::CutCheckpoint& effect);

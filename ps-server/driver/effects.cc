@@ -129,6 +129,12 @@ void Driver::Do(const coordination::TrainingOpened& effect) {
        {"version", fmt::format("{}", effect.version)}});
 }
 
+void Driver::Do(const coordination::PolicyChanged& effect) {
+  policy_ = options_.make_policy(std::max<uint32_t>(effect.workers, 1), effect.version, "");
+  Log(LogLevel::kInfo, "policy changed",
+      {{"version", fmt::format("{}", effect.version)}, {"workers", effect.workers}});
+}
+
 void Driver::Do(const coordination::SaveModel& effect) {
   meter_.Ended(SteadyNow());
   if (saver_.joinable()) saver_.join();  // An earlier attempt; it has posted its answer.

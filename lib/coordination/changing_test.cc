@@ -1,0 +1,163 @@
+#include "lib/coordination/changing.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "lib/coordination/testing.h"
+
+namespace paceline::coordination {
+namespace {
+
+using testing::Job;
+using ::testing::SizeIs;
+
+CoordinatorOptions TwoWorkers() {
+  CoordinatorOptions options;
+  options.workers_wanted = 2;
+  options.workers_max = 4;
+  options.global_batch_size = 8;
+  options.epochs_max = 4;
+  return options;
+}
+
+class ChangingTest : public ::testing::Test {
+ protected:
+  ChangingTest() : job(TwoWorkers()) { job.Opened({{1, 0}, {2, 1}}); }
+
+  Job job;
+};
+
+TEST_F(ChangingTest, ANewPolicyIsMadeOnceAllThatWasCommittedIsPublished) {
+  job.PushFor(1);
+  job.ChangeTo(sync::Scheme::kSsp);
+  // What was accumulated is published by the old policy.
+  EXPECT_THAT(job.AllOrdered<protocol::CommitAll>(), SizeIs(1));
+  EXPECT_FALSE(job.Has<PolicyChanged>());
+  EXPECT_TRUE(job.coordinator.status().is_changing_policy);
+  job.CommittedEverywhere(1);
+  EXPECT_EQ(job.Last<PolicyChanged>().version, Version(1));
+  EXPECT_EQ(job.Last<PolicyChanged>().workers, 1u);  // The other one is in the middle of a step.
+  EXPECT_FALSE(job.coordinator.status().is_changing_policy);
+  EXPECT_EQ(job.Sent<protocol::Released>(1).version, Version(1));
+  EXPECT_EQ(job.SentCount<protocol::Released>(2), 1);
+}
+
+TEST_F(ChangingTest, ALatePushIsDroppedItsSamplesGoBackAndItsWorkerJoins) {
+  job.ChangeTo(sync::Scheme::kSsp);
+  EXPECT_EQ(job.Last<PolicyChanged>().workers, 0u);
+  EXPECT_EQ(job.coordinator.epochs()[0].free, 8u);
+  job.PushFor(1);
+  EXPECT_THAT(job.AllOrdered<protocol::DropOrder>(), SizeIs(1));
+  EXPECT_EQ(job.coordinator.status().workers[0].dropped, 1u);
+  // Released anew; alone for now, it gets a whole batch.
+  EXPECT_EQ(job.SentCount<protocol::Released>(1), 2);
+  EXPECT_EQ(job.coordinator.epochs()[0].free, 4u);
+  EXPECT_TRUE(job.coordinator.Check().ok());
+}
+
+TEST_F(ChangingTest, ALateWorkerThatDiesIsForgotten) {
+  job.ChangeTo(sync::Scheme::kSsp);
+  job.Step(WorkerGone{ConnectionId(1)});
+  EXPECT_EQ(job.coordinator.epochs()[0].leased, 4u);  // The other's.
+  job.PushFor(2);
+  EXPECT_EQ(job.SentCount<protocol::Released>(2), 2);
+}
+
+TEST_F(ChangingTest, WhoFindsNoSamplesHearsWhenALateWorkerIsLost) {
+  CoordinatorOptions options = TwoWorkers();
+  options.global_batch_size = 4;
+  Job small(options);
+  small.samples = 4;
+  small.Opened({{1, 0}, {2, 1}});
+  small.PushFor(1);
+  small.ChangeTo(sync::Scheme::kSsp);
+  small.CommittedEverywhere(1);
+  const int released = small.SentCount<protocol::Released>(1);
+  small.Step(WorkerGone{ConnectionId(2)});
+  EXPECT_GE(small.SentCount<protocol::Released>(1), std::max(released, 2));
+  EXPECT_TRUE(small.coordinator.Check().ok());
+}
+
+TEST_F(ChangingTest, ALateStepMayBeAbandoned) {
+  job.ChangeTo(sync::Scheme::kSsp);
+  job.Hear(1, protocol::Abandoned{.sequence = Sequence(1),
+                                  .reason = sync::AbandonReason::kOutOfMemory,
+                                  .samples_fit = 2,
+                                  .leases = {job.Sent<protocol::Released>(1).lease.id}});
+  EXPECT_EQ(job.SentCount<protocol::Released>(1), 2);
+  EXPECT_TRUE(job.coordinator.Check().ok());
+}
+
+TEST_F(ChangingTest, AJobThatFinishesInTheMiddleOfAChangeFinishes) {
+  job.PushFor(1);
+  job.ChangeTo(sync::Scheme::kSsp);
+  job.Step(StopAsked{"enough"});
+  job.CommittedEverywhere(1);
+  EXPECT_FALSE(job.Has<PolicyChanged>());
+  EXPECT_TRUE(job.Has<SaveModel>());
+}
+
+TEST_F(ChangingTest, NumbersOfWorkersAreTakenOverWithoutANewPolicy) {
+  job.Step(SpecChanged{.workers_wanted = 3, .workers_min = 2, .is_policy_changed = false});
+  EXPECT_FALSE(job.Has<PolicyChanged>());
+  job.Join(3, 2);
+  job.PushFor(1);
+  job.PushFor(2);
+  job.CommittedEverywhere(1);
+  EXPECT_EQ(job.SentCount<protocol::Released>(3), 1);
+}
+
+TEST(ChangingBirthTest, WaitsForAsManyAsAreWantedNow) {
+  Job job(TwoWorkers());
+  job.Step(SpecChanged{.workers_wanted = 1, .workers_min = 1, .is_policy_changed = true});
+  job.Opened({{1, 0}});
+  EXPECT_EQ(job.Last<TrainingOpened>().wanted, 1u);
+  EXPECT_FALSE(job.Has<PolicyChanged>());
+}
+
+TEST_F(ChangingTest, ADrainedWorkerFinishesItsPushAndGoes) {
+  job.Step(DrainAsked{{WorkerId(0)}});
+  EXPECT_FALSE(job.WasSent<protocol::Finish>(1));
+  EXPECT_TRUE(job.coordinator.status().workers[0].is_draining);
+  job.PushFor(1);
+  EXPECT_EQ(job.Sent<protocol::Finish>(1).reason, "drained");
+  EXPECT_TRUE(job.WasClosed(1));
+  EXPECT_FALSE(job.coordinator.status().workers[0].is_member);
+  // Its push counts.
+  job.PushFor(2);
+  EXPECT_THAT(job.AllOrdered<protocol::CommitAll>()[0].pushes, SizeIs(2));
+}
+
+TEST_F(ChangingTest, ADrainedWorkerThatWaitsGoesAtOnce) {
+  job.PushFor(1);
+  job.Step(DrainAsked{{WorkerId(0)}});
+  EXPECT_EQ(job.Sent<protocol::Finish>(1).reason, "drained");
+  EXPECT_THAT(job.AllOrdered<protocol::DropOrder>(), SizeIs(0));
+}
+
+TEST_F(ChangingTest, ADrainedWorkerGetsNoMoreWork) {
+  job.ChangeTo(sync::Scheme::kAsp);
+  job.PushFor(1);
+  job.CommittedEverywhere(1);
+  ASSERT_EQ(job.SentCount<protocol::Released>(1), 2);
+  job.Step(DrainAsked{{WorkerId(0), WorkerId(3)}});  // There is no w3.
+  job.PushFor(1);                                    // ASP would release it at once.
+  EXPECT_EQ(job.SentCount<protocol::Released>(1), 2);
+  EXPECT_TRUE(job.WasSent<protocol::Finish>(1));
+  EXPECT_TRUE(job.coordinator.Check().ok());
+  // Its index may come back.
+  job.Join(5, 0);
+  EXPECT_TRUE(job.WasSent<protocol::Admitted>(5));
+}
+
+TEST_F(ChangingTest, ALateWorkerMayBeDrained) {
+  job.ChangeTo(sync::Scheme::kSsp);
+  job.Step(DrainAsked{{WorkerId(0)}});
+  job.PushFor(1);
+  EXPECT_TRUE(job.WasSent<protocol::Finish>(1));
+  EXPECT_EQ(job.SentCount<protocol::Released>(1), 1);
+  EXPECT_TRUE(job.coordinator.Check().ok());
+}
+
+}  // namespace
+}  // namespace paceline::coordination

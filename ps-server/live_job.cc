@@ -1,0 +1,96 @@
+#include "ps-server/live_job.h"
+
+#include <optional>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "lib/job/encode.h"
+#include "lib/job/validate.h"
+#include "ps-server/job_options.h"
+
+namespace paceline::ps {
+namespace {
+
+using nlohmann::json;
+
+// The path of the first difference, below `path`.
+std::optional<std::string> Difference(const json& from, const json& to, const std::string& path) {
+  if (from == to) return std::nullopt;
+  if (from.is_object() && to.is_object()) {
+    for (const auto& [key, value] : from.items()) {
+      const json other = to.contains(key) ? to[key] : json();
+      if (auto found = Difference(value, other, path + "." + key)) return found;
+    }
+    for (const auto& [key, value] : to.items()) {
+      if (!from.contains(key)) return Difference(json(), value, path + "." + key);
+    }
+  }
+  return fmt::format("{} cannot change while the job runs: from {} to {}", path, from.dump(),
+                     to.dump());
+}
+
+// Of the planner's matters (checkpoints, stragglers, volumes) it has judged itself; policies are
+// ours.
+job::Capabilities Takeable() {
+  job::Capabilities takeable = job::Capabilities::All();
+  takeable.schemes = job::Capabilities().schemes;
+  takeable.batch_strategies = job::Capabilities().batch_strategies;
+  return takeable;
+}
+
+}  // namespace
+
+Status CheckUnchanged(const job::TrainingJob& from, const job::TrainingJob& to) {
+  const json before = job::ToJson(from);
+  const json after = job::ToJson(to);
+  for (const char* const place :
+       {"/metadata/name", "/metadata/namespace", "/spec/model", "/spec/data", "/spec/training",
+        "/spec/parameterServer/shards", "/spec/chaos"}) {
+    const json::json_pointer pointer(place);
+    std::string path = place + 1;
+    for (char& c : path) {
+      if (c == '/') c = '.';
+    }
+    const auto difference =
+        Difference(before.value(pointer, json()), after.value(pointer, json()), path);
+    if (difference) return FailedPrecondition("{}", *difference);
+  }
+  return OkStatus();
+}
+
+LiveJob::LiveJob(job::TrainingJob job, sync::PolicySpec policy)
+    : job_(std::move(job)), policy_(policy) {}
+
+job::TrainingJob LiveJob::job() const {
+  std::lock_guard lock(mutex_);
+  return job_;
+}
+
+sync::PolicySpec LiveJob::policy() const {
+  std::lock_guard lock(mutex_);
+  return policy_;
+}
+
+StatusOr<coordination::SpecChanged> LiveJob::Take(const std::string& text) {
+  job::Decoded decoded = job::FromJsonText(text);
+  std::vector<job::FieldError> errors = std::move(decoded.errors);
+  if (errors.empty()) errors = job::Validate(decoded.job, Takeable());
+  if (!errors.empty()) return InvalidArgument("{}", job::ToString(errors.front()));
+  PACELINE_ASSIGN_OR_RETURN(sync::PolicySpec policy, PolicySpecFrom(decoded.job));
+  std::lock_guard lock(mutex_);
+  PACELINE_RETURN_IF_ERROR(CheckUnchanged(job_, decoded.job));
+  // The number of workers is coordination's to know; no other policy follows from it.
+  policy.workers_expected = policy_.workers_expected;
+  const job::Workers& workers = decoded.job.spec.workers;
+  coordination::SpecChanged changed{
+      .workers_wanted = static_cast<uint32_t>(workers.replicas),
+      .workers_min = static_cast<uint32_t>(workers.min_replicas),
+      .is_policy_changed = policy != policy_,
+  };
+  policy_ = policy;
+  job_ = std::move(decoded.job);
+  return changed;
+}
+
+}  // namespace paceline::ps
