@@ -33,7 +33,7 @@ struct CallRecord {
 
 struct ClientOptions {
   std::string user_agent = "kube-client";
-  Duration deadline = Seconds(30);  // Of a call that names none, all attempts together.
+  Duration deadline = Seconds(30);  // Of a call that names none: all its attempts together.
   Duration connect_timeout = Seconds(10);
   int attempts_max = 5;                 // Per call, the first included.
   Duration backoff_min = Seconds(0.1);  // Doubles after each attempt, with jitter, up to...
@@ -81,7 +81,8 @@ class CallHandle {
   CallHandle& operator=(CallHandle&& other) noexcept;
   ~CallHandle();
 
-  // Thread-safe. The callback that tells the end runs with Cancelled, soon, on the loop.
+  // Thread-safe. The callback that tells the end runs with Cancelled, soon, on the loop; once a
+  // loop().RunAndWait that follows has returned, none runs any more.
   void Cancel();
   // Lets it run to its end without a handle.
   void Release();

@@ -14,6 +14,7 @@
 #include "lib/kube/client/client.h"
 #include "lib/kube/core/api_error.h"
 #include "lib/kube/core/metadata.h"
+#include "lib/kube/core/owner_reference.h"
 #include "lib/kube/testing/api_server.h"
 
 namespace paceline::kube {
@@ -162,6 +163,54 @@ TEST_F(ClientCluster, ForegroundDeletionWaitsForDependents) {
   const Json going = client_->Call(Get(ConfigMaps(), KeyOf(owner))).value();
   EXPECT_TRUE(IsBeingDeleted(going));
   EXPECT_TRUE(HasFinalizer(going, "foregroundDeletion"));
+}
+
+// An owner is deleted each way, with the real garbage collector.
+TEST_F(ClientCluster, WhatIsOwnedIsDeletedAsThePolicySays) {
+  const Status started = server_->StartControllers("garbage-collector-controller");
+  if (testing::MaySkip(started)) GTEST_SKIP() << started;
+  ASSERT_TRUE(started.ok()) << started;
+  const std::pair<const char*, Propagation> cases[] = {{"background", Propagation::kBackground},
+                                                       {"foreground", Propagation::kForeground},
+                                                       {"orphan", Propagation::kOrphan}};
+  for (const auto& [name, policy] : cases) {
+    const Json owner = client_->Call(Create(ConfigMaps(), ConfigMap(ns_, name, "1"))).value();
+    Json child = ConfigMap(ns_, std::string(name) + "-child", "1");
+    ASSERT_TRUE(SetController(owner, child).ok());
+    ASSERT_TRUE(client_->Call(Create(ConfigMaps(), child)).ok());
+    ASSERT_TRUE(
+        client_
+            ->Call(Delete(ConfigMaps(), KeyOf(owner), {.uid = Uid(owner), .propagation = policy}))
+            .ok());
+  }
+  // Follows until only the orphan is left, and nobody owns it.
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::map<std::string, Json> held;
+  const ObjectList before = client_->ListAll(ConfigMaps(), {.name_space = ns_}).value();
+  for (const Json& object : before.items) held[Name(object)] = object;
+  CallHandle watch = client_->StartWatch(
+      ConfigMaps(), {.name_space = ns_, .resource_version = before.resource_version},
+      {.event =
+           [&](WatchEvent event) {
+             std::lock_guard lock(mutex);
+             if (event.type == WatchEventType::kDeleted) {
+               held.erase(Name(event.object));
+             } else if (event.type != WatchEventType::kBookmark) {
+               held[Name(event.object)] = event.object;
+             }
+             changed.notify_all();
+           },
+       .end = [](Status) {}});
+  std::unique_lock lock(mutex);
+  EXPECT_TRUE(changed.wait_for(lock, std::chrono::seconds(120), [&] {
+    return held.size() == 1 && held.contains("orphan-child") &&
+           OwnerReferences(held["orphan-child"]).empty();
+  })) << held.size();
+  lock.unlock();
+  watch.Cancel();
+  client_->loop().RunAndWait([] {});
+  server_->StopControllers();
 }
 
 TEST_F(ClientCluster, StatusAndScaleAreWrittenApart) {

@@ -113,6 +113,40 @@ TEST(ClientFaults, ConnectionsAreKeptAndBounded) {
   EXPECT_LE(server.connections(), 4);
 }
 
+TEST(ClientFaults, UrgentCallsDoNotQueue) {
+  std::promise<void> may_answer;
+  const auto released = may_answer.get_future().share();
+  ScriptedHttp server([&](const ScriptedRequest& request, ScriptedConnection& connection) {
+    if (request.target.find("urgent") == std::string::npos) released.wait();
+    connection.Answer(200, "{}");
+  });
+  ClientOptions options = Quick();
+  options.calls_in_flight_max = 1;
+  std::atomic<int> answered = 0;
+  auto client = Started(server, options);
+  for (int i = 0; i < 3; ++i) {
+    client->Start(Get(Pods(), {"ns", "p"}), [&](StatusOr<Json>) { ++answered; });
+  }
+  Request urgent = Get(Leases(), {"ns", "urgent"});
+  urgent.is_urgent = true;
+  EXPECT_TRUE(client->Call(urgent).ok());
+  EXPECT_EQ(answered, 0);
+  may_answer.set_value();
+}
+
+TEST(ClientFaults, WaitingForATurnIsNotCountedAsLateness) {
+  ScriptedHttp server([&](const ScriptedRequest&, ScriptedConnection& connection) {
+    connection.WaitForClose(Seconds(0.05));  // That long for each.
+    connection.Answer(200, "{}");
+  });
+  ClientOptions options = Quick();
+  options.calls_in_flight_max = 1;
+  options.deadline = Seconds(1);
+  auto client = Started(server, options);
+  const std::vector<Request> requests(30, Get(Pods(), {"ns", "p"}));
+  for (const auto& answer : client->CallAll(requests)) EXPECT_TRUE(answer.ok()) << answer.status();
+}
+
 TEST(ClientFaults, ObserversSeeEveryAttempt) {
   ScriptedHttp server([](const ScriptedRequest& request, ScriptedConnection& connection) {
     connection.Answer(request.number == 1 ? 500 : 200, "{}");

@@ -53,7 +53,6 @@ void Transport::StartCall(Request request, std::function<void(StatusOr<Response>
   call->id = ++last_id_;
   call->request = std::move(request);
   call->done = std::move(done);
-  call->deadline = Clock::now() + call->request.deadline.value_or(options_.deadline);
   if (!loop_.Post([this, call] { Admit(call); })) call->done(Cancelled("the client has stopped"));
 }
 
@@ -95,7 +94,7 @@ void Transport::Shutdown() {
 
 void Transport::Admit(std::shared_ptr<Call> call) {
   calls_.emplace(call->id, call);
-  if (call->is_stream) return Attempt(call);
+  if (call->is_stream || call->request.is_urgent) return Attempt(call);
   waiting_.push_back(std::move(call));
   Pump();
 }
@@ -116,11 +115,14 @@ void Transport::Attempt(const std::shared_ptr<Call>& call) {
   TransferOptions options{.user_agent = options_.user_agent,
                           .connect_timeout = options_.connect_timeout,
                           .idle_timeout = call->idle_timeout};
+  if (!call->is_stream && !call->deadline) {
+    call->deadline = Clock::now() + call->request.deadline.value_or(options_.deadline);
+  }
   if (call->deadline) {
     options.deadline = *call->deadline - Clock::now();
     if (*options.deadline <= Duration(0)) {
-      return Finish(call,
-                    DeadlineExceeded("{}: the call waited too long for its turn", config_.server));
+      return Finish(call, DeadlineExceeded("{} {}: no time is left for another attempt",
+                                           call->request.method, call->request.path));
     }
   }
   auto identity =

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "lib/base/rfc3339.h"
+#include "lib/kube/core/claim.h"
 #include "lib/kube/core/condition.h"
 #include "lib/kube/core/metadata.h"
 #include "lib/kube/core/object_key.h"
@@ -111,6 +112,26 @@ TEST(OwnerReferences, AcrossNamespacesAreRefused) {
   EXPECT_EQ(SetController(Owner("1"), pod).code(), StatusCode::kInvalidArgument);
   Json mine = {{"metadata", {{"name", "p"}, {"namespace", "ns"}}}};
   EXPECT_EQ(SetController(Owner(""), mine).code(), StatusCode::kInvalidArgument);
+}
+
+TEST(Claims, AreJudgedByControllerAndLabels) {
+  const LabelSelector selector = LabelSelector::Of({{"app", "x"}});
+  Json owner = Owner("1");
+  Json pod = {{"metadata", {{"name", "p"}, {"namespace", "ns"}, {"labels", {{"app", "x"}}}}}};
+  EXPECT_EQ(JudgeClaim(owner, selector, pod), Claim::kAdopt);
+  EXPECT_EQ(JudgeClaim(owner, LabelSelector(), pod), Claim::kForeign);
+  Json going = pod;
+  going["metadata"]["deletionTimestamp"] = "2026-01-31T09:30:00Z";
+  EXPECT_EQ(JudgeClaim(owner, selector, going), Claim::kForeign);
+  Json going_owner = owner;
+  going_owner["metadata"]["deletionTimestamp"] = "2026-01-31T09:30:00Z";
+  EXPECT_EQ(JudgeClaim(going_owner, selector, pod), Claim::kForeign);
+  ASSERT_TRUE(SetController(owner, pod).ok());
+  EXPECT_EQ(JudgeClaim(owner, selector, pod), Claim::kOwned);
+  EXPECT_EQ(JudgeClaim(Owner("2"), selector, pod), Claim::kForeign);
+  SetLabel(pod, "app", "y");
+  EXPECT_EQ(JudgeClaim(owner, selector, pod), Claim::kRelease);
+  EXPECT_EQ(ToString(Claim::kRelease), "release");
 }
 
 TEST(Conditions, TheTimeChangesWithTheStatusOnly) {

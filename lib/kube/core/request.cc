@@ -25,6 +25,11 @@ Request Write(const char* method, const char* verb, const Resource& resource,
   return request;
 }
 
+constexpr char kMetadataList[] =
+    "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
+constexpr char kMetadata[] =
+    "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
+
 std::string DeleteBody(const DeleteOptions& options) {
   Json body = {{"apiVersion", "v1"}, {"kind", "DeleteOptions"}};
   if (!options.uid.empty()) body["preconditions"]["uid"] = options.uid;
@@ -68,6 +73,7 @@ Request List(const Resource& resource, const ListOptions& options) {
   if (options.limit > 0) request.query.emplace_back("limit", std::to_string(options.limit));
   AddIfSet(request, "continue", options.continue_token);
   AddIfSet(request, "resourceVersion", options.resource_version);
+  if (options.extent == Extent::kMetadata) request.accept = kMetadataList;
   return request;
 }
 
@@ -81,6 +87,7 @@ Request Watch(const Resource& resource, const WatchOptions& options) {
   AddIfSet(request, "resourceVersion", options.resource_version);
   const auto seconds = std::chrono::ceil<std::chrono::seconds>(options.timeout).count();
   request.query.emplace_back("timeoutSeconds", std::to_string(seconds));
+  if (options.extent == Extent::kMetadata) request.accept = kMetadata;
   return request;
 }
 

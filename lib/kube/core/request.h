@@ -37,12 +37,21 @@ struct Request {
   Answer answer = Answer::kObject;
   // Whether sending it again after a lost answer does no harm. The builders below know.
   bool is_repeatable = false;
-  // For all attempts together. Nothing: the client's default.
+  // For all attempts together, from the first one on. Nothing: the client's default.
   std::optional<Duration> deadline;
+  // Does not wait for its turn behind others: a lease must be renewed while thousands of objects
+  // are being created.
+  bool is_urgent = false;
 };
 
 [[nodiscard]] Request Get(const Resource& resource, const ObjectKey& key,
                           std::string_view subresource = "");
+
+// How much of each object a list or a watch gives.
+enum class Extent {
+  kWhole,
+  kMetadata,  // apiVersion, kind (PartialObjectMetadata) and metadata: for what is only counted.
+};
 
 struct ListOptions {
   std::string name_space;  // Empty: all.
@@ -51,6 +60,7 @@ struct ListOptions {
   int limit = 500;               // Objects per page; 0 asks for all in one answer.
   std::string continue_token;    // Of the page before.
   std::string resource_version;  // "0": any, as the server's cache has it; empty: the newest.
+  Extent extent = Extent::kWhole;
 };
 [[nodiscard]] Request List(const Resource& resource, const ListOptions& options = {});
 
@@ -60,6 +70,7 @@ struct WatchOptions {
   std::string field_selector;
   std::string resource_version;        // Where to go on.
   Duration timeout = Seconds(7 * 60);  // The server ends the watch after it.
+  Extent extent = Extent::kWhole;
 };
 [[nodiscard]] Request Watch(const Resource& resource, const WatchOptions& options);
 

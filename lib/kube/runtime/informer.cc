@@ -114,7 +114,8 @@ void Informer::Follower::List() {
                     {.name_space = options_.name_space,
                      .label_selector = options_.label_selector,
                      .field_selector = options_.field_selector,
-                     .limit = options_.page_size},
+                     .limit = options_.page_size,
+                     .extent = options_.extent},
                     {.page = Bound(&Follower::GotPage),
                      .restart = Bound(&Follower::StartOver),
                      .done = Bound(&Follower::Listed)});
@@ -163,7 +164,8 @@ void Informer::Follower::Watch() {
        .label_selector = options_.label_selector,
        .field_selector = options_.field_selector,
        .resource_version = version_,
-       .timeout = Seconds(seconds)},
+       .timeout = Seconds(seconds),
+       .extent = options_.extent},
       {.event = Bound(&Follower::GotEvent), .end = Bound(&Follower::WatchEnded)});
 }
 

@@ -21,6 +21,7 @@
 #include "lib/kube/client/client.h"
 #include "lib/kube/core/json.h"
 #include "lib/kube/core/object_key.h"
+#include "lib/kube/core/request.h"
 #include "lib/kube/core/resource.h"
 
 namespace paceline::kube {
@@ -45,6 +46,7 @@ struct InformerOptions {
   std::string name_space;  // Empty: all.
   std::string label_selector;
   std::string field_selector;
+  Extent extent = Extent::kWhole;
   // Keeps only what is needed; runs once per version, on the loop. managedFields and kubectl's
   // annotation are gone before. metadata.{name, namespace, uid, resourceVersion} have to stay.
   std::function<void(Json&)> transform;

@@ -115,6 +115,25 @@ TEST_F(InformerCluster, WhatLeavesTheSelectionIsGone) {
   EXPECT_THAT(Names(informer.Objects()), ElementsAre("b"));
 }
 
+TEST_F(InformerCluster, MetadataAloneIsEnoughToCount) {
+  Json map = ConfigMap("a", {{"app", "x"}});
+  map["data"]["big"] = std::string(10000, 'x');
+  ASSERT_TRUE(client_->Call(Create(ConfigMaps(), map)).ok());
+  InformerOptions options = Options();
+  options.extent = Extent::kMetadata;
+  Informer informer(*client_, options, Handler());
+  informer.Start();
+  ASSERT_TRUE(informer.WaitForSync(Seconds(60)).ok());
+  map["metadata"]["name"] = "b";
+  ASSERT_TRUE(client_->Call(Create(ConfigMaps(), map)).ok());
+  ASSERT_TRUE(IsTold("+b"));
+  for (const ObjectPtr& object : informer.Objects()) {
+    EXPECT_EQ(object->find("data"), object->end());
+    EXPECT_EQ(StringAt(*object, "/kind"), "PartialObjectMetadata");
+  }
+  EXPECT_THAT(Names(informer.ByIndex("app", "x")), ElementsAre("a", "b"));
+}
+
 TEST_F(InformerCluster, ARestartOfTheServerLosesNothing) {
   MustCreate("before");
   Informer informer(*client_, Options(), Handler());

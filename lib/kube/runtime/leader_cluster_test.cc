@@ -3,10 +3,12 @@
 #include <cstdlib>
 #include <filesystem>
 #include <list>
+#include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "lib/base/rfc3339.h"
 #include "lib/kube/core/api_error.h"
 #include "lib/kube/runtime/leader_elector.h"
 #include "lib/kube/runtime/testing/cluster_fixture.h"
@@ -21,13 +23,13 @@ using Clock = std::chrono::steady_clock;
 
 class LeaderCluster : public RuntimeCluster {
  protected:
-  // Of the real proportions, five times as fast.
+  // Faster than the default, and slow enough for a busy machine.
   LeaderElectionOptions Options(const std::string& identity) {
     return {.lease = {ns_, "lease"},
             .identity = identity,
-            .lease_duration = Seconds(3),
-            .renew_deadline = Seconds(2),
-            .retry_period = Seconds(0.4),
+            .lease_duration = Seconds(6),
+            .renew_deadline = Seconds(4),
+            .retry_period = Seconds(0.5),
             .started_leading = [this, identity] { gate_.Change([&] { leader_ = identity; }); },
             .lost =
                 [this, identity](const Status& why) {
@@ -61,7 +63,7 @@ TEST_F(LeaderCluster, OneLeadsAndTheOtherSeesIt) {
   EXPECT_TRUE(first.IsLeading());
   EXPECT_FALSE(second.IsLeading());
   EXPECT_EQ(second.leader(), "first");
-  EXPECT_EQ(IntegerAt(Lease(), "/spec/leaseDurationSeconds"), 3);
+  EXPECT_EQ(IntegerAt(Lease(), "/spec/leaseDurationSeconds"), 6);
   EXPECT_EQ(IntegerAt(Lease(), "/spec/leaseTransitions"), 0);
 }
 
@@ -75,7 +77,7 @@ TEST_F(LeaderCluster, AReleasedLeaseIsTakenOverAtOnce) {
   first->Stop();
   EXPECT_FALSE(first->IsLeading());
   ASSERT_TRUE(WaitForLeader("second"));
-  EXPECT_LT(Clock::now() - start, Seconds(2.9));  // Sooner than the lease would run out.
+  EXPECT_LT(Clock::now() - start, Seconds(6));  // Sooner than the lease would run out.
   EXPECT_EQ(IntegerAt(Lease(), "/spec/leaseTransitions"), 1);
   EXPECT_EQ(lost_, "");
 }
@@ -93,7 +95,7 @@ TEST_F(LeaderCluster, ALeaderThatCannotRenewStopsBeforeAnotherStarts) {
   EXPECT_FALSE(first.IsLeading());
   EXPECT_EQ(leader_, "first");  // Nobody else yet.
   EXPECT_EQ(why_.code(), StatusCode::kDeadlineExceeded);
-  EXPECT_THAT(Message(why_), HasSubstr("could not be renewed for 2 s"));
+  EXPECT_THAT(Message(why_), HasSubstr("could not be renewed for 4 s"));
   ASSERT_TRUE(WaitForLeader("second"));
   link.Cut();
 }
@@ -112,7 +114,7 @@ TEST_F(LeaderCluster, AForeignLeaseIsJudgedByOurClockAlone) {
   LeaderElector elector(*client_, Options("ours"));
   elector.Start();
   ASSERT_TRUE(WaitForLeader("ours"));
-  EXPECT_GE(Clock::now() - start, Seconds(3));
+  EXPECT_GE(Clock::now() - start, Seconds(6));
   EXPECT_EQ(IntegerAt(Lease(), "/spec/leaseTransitions"), 5);
 }
 
@@ -180,9 +182,9 @@ TEST(LeaderProcess, DISABLED_LeadsUntilItIsKilled) {
   const auto client = Client::Create(LoadKubeconfig(std::getenv("KUBECONFIG")).value()).value();
   LeaderElector elector(*client, {.lease = ObjectKey::Parse(std::getenv("LEASE")).value(),
                                   .identity = "other-process",
-                                  .lease_duration = Seconds(3),
-                                  .renew_deadline = Seconds(2),
-                                  .retry_period = Seconds(0.4)});
+                                  .lease_duration = Seconds(6),
+                                  .renew_deadline = Seconds(4),
+                                  .retry_period = Seconds(0.5)});
   elector.Start();
   std::this_thread::sleep_for(std::chrono::minutes(2));
 }
@@ -206,12 +208,13 @@ TEST_F(LeaderCluster, AKilledLeaderIsReplacedWhenItsLeaseHasRunOut) {
   elector.Start();
   ASSERT_TRUE(gate_.WaitUntil([&] { return seen == "other-process"; }));
   (*other)->Kill();
-  const auto killed = Clock::now();
-  EXPECT_FALSE(elector.IsLeading());
+  const auto renewed = ParseTime(StringAt(Lease(), "/spec/renewTime"));
   ASSERT_TRUE(WaitForLeader("ours"));
-  // The last renewal was at most a retry period before the kill.
-  EXPECT_GE(Clock::now() - killed, Seconds(3 - 0.4 - 0.2));
   EXPECT_EQ(Holder(), "ours");
+  // Both processes are of this host, so that its wall clock may judge.
+  const auto acquired = ParseTime(StringAt(Lease(), "/spec/acquireTime"));
+  ASSERT_TRUE(renewed.has_value() && acquired.has_value());
+  EXPECT_GE(*acquired - *renewed, Seconds(6));
 }
 
 }  // namespace

@@ -105,6 +105,7 @@ void LeaderElector::Contender::Look() {
   if (!is_running_) return;
   Request request = Get(Leases(), options_.lease);
   request.deadline = options_.renew_deadline;
+  request.is_urgent = true;
   has_request_ = true;
   client_.Start(std::move(request), Bound(&Contender::Looked));
 }
@@ -161,6 +162,7 @@ void LeaderElector::Contender::Take() {
     spec["leaseTransitions"] = is_new ? 0 : transitions + 1;
   }
   Request request = is_new ? Create(Leases(), lease) : Update(Leases(), lease);
+  request.is_urgent = true;
   sent_ = Clock::now();
   // A leader's renewal that comes too late is of no use.
   request.deadline =
@@ -254,6 +256,7 @@ void LeaderElector::Contender::Release() {
   spec["renewTime"] = FormatTimeMicros(WallNow());
   Request request = Update(Leases(), lease);
   request.deadline = kReleaseDeadline;
+  request.is_urgent = true;
   client_.Start(std::move(request), Bound(&Contender::Released));
 }
 

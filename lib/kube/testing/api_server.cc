@@ -93,10 +93,11 @@ struct ApiServer::Parts {
   std::string etcd_url;
   int etcd_port = 0, etcd_peer_port = 0, port = 0;
   std::optional<CertificateAuthority> authority;
-  std::unique_ptr<ChildProcess> etcd, apiserver;
+  std::unique_ptr<ChildProcess> etcd, apiserver, controllers;
   int users = 0;
 
   ~Parts() {
+    controllers.reset();
     apiserver.reset();
     etcd.reset();
     std::error_code ignored;
@@ -267,6 +268,22 @@ StatusOr<UserFiles> ApiServer::MakeUser(const std::string& name,
 void ApiServer::KillApiServer() { parts_->apiserver->Kill(); }
 void ApiServer::StopApiServer() { parts_->apiserver->Stop(Seconds(30)); }
 Status ApiServer::StartApiServer() { return parts_->StartApiServer(); }
+
+Status ApiServer::StartControllers(const std::string& controllers) {
+  const std::string program = parts_->options.binaries + "/kube-controller-manager";
+  if (!std::filesystem::exists(program)) return NotFound("no such program: {}", program);
+  PACELINE_ASSIGN_OR_RETURN(
+      parts_->controllers,
+      ChildProcess::Start(
+          {program, "--kubeconfig=" + parts_->kubeconfig, "--controllers=" + controllers,
+           "--leader-elect=false", "--secure-port=0",
+           "--service-account-private-key-file=" + parts_->folder + "/sa.key",
+           "--root-ca-file=" + parts_->ca_file},
+          parts_->folder + "/controllers.log"));
+  return OkStatus();
+}
+
+void ApiServer::StopControllers() { parts_->controllers.reset(); }
 
 Status ApiServer::CompactEtcd() {
   // Any key gives the header with the newest revision.

@@ -67,6 +67,11 @@ class ApiServer {
   void StopApiServer();
   Status StartApiServer();
 
+  // Starts kube-controller-manager with these controllers ("garbage-collector-controller,..."), and
+  // returns at once: what they do is seen when it is done. NotFound without its binary.
+  Status StartControllers(const std::string& controllers);
+  void StopControllers();
+
   // Makes etcd forget all but the newest revision, so that older resourceVersions are gone.
   Status CompactEtcd();
 
