@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "lib/job/coordinator_report.h"
 #include "lib/job/encode.h"
 #include "lib/process/read_file.h"
 #include "lib/telemetry/http_get.h"
@@ -26,25 +27,6 @@ constexpr Duration kStopGraceWithCheckpoint = std::chrono::seconds(20);
 Time WallNow() {
   return Time(
       std::chrono::duration_cast<Duration>(std::chrono::system_clock::now().time_since_epoch()));
-}
-
-job::TrainingPhase PhaseOf(const LiveState& state) {
-  if (state.finished)
-    return state.finished->is_success ? job::TrainingPhase::kSucceeded
-                                      : job::TrainingPhase::kFailed;
-  return state.phase == "birth" ? job::TrainingPhase::kBirth : job::TrainingPhase::kTraining;
-}
-
-job::Progress ProgressOf(const LiveState& state) {
-  job::Progress progress;
-  progress.step = static_cast<int64_t>(state.step);
-  progress.epoch = state.epochs;
-  progress.percent = state.percent;
-  progress.eta_seconds = state.eta_seconds;
-  progress.loss = state.loss;
-  progress.metric = state.accuracy;
-  progress.samples_per_second = state.samples_per_second;
-  return progress;
 }
 
 // The words of the condition that ended the job.
@@ -141,7 +123,9 @@ void Supervisor::AskCoordinator(Time now) {
   }
   if (!text.ok()) return;
   StatusOr<LiveState> state = ParseLiveState(*text);
-  if (!state.ok()) return;
+  StatusOr<job::CoordinatorReport> report = job::ParseCoordinatorReport(job_, *text);
+  if (!state.ok() || !report.ok()) return;
+  report_ = *std::move(report);
   NoteChanges(*state);
   state_ = *std::move(state);
   view_->Show(*state_, now);
@@ -161,18 +145,7 @@ job::Observation Supervisor::Observe() const {
   job::Observation seen;
   seen.processes = processes_.Seen();
   seen.status = status_;
-  if (state_) {
-    job::CoordinatorReport report;
-    report.generation_start = static_cast<uint64_t>(status_.coordinator_starts);
-    report.phase = PhaseOf(*state_);
-    if (state_->finished) report.message = state_->finished->reason;
-    report.progress = ProgressOf(*state_);
-    if (state_->checkpoint_version) {
-      report.checkpoint = job::CheckpointStatus{
-          .version = static_cast<int64_t>(*state_->checkpoint_version), .completion_time = {}};
-    }
-    seen.coordinator = std::move(report);
-  }
+  seen.coordinator = report_;
   return seen;
 }
 
@@ -199,6 +172,7 @@ void Supervisor::Start(const job::Start& start, Time now) {
       std::filesystem::remove(folder_->SummaryFile(), ignored);
       http_port_.reset();
       state_.reset();
+      report_.reset();
     }
   }
   processes_.Start(start, LaunchCommand(launch_, *folder_, start),

@@ -60,7 +60,8 @@ class Supervisor {
 
   ProcessTable processes_;
   job::JobStatus status_;
-  std::optional<LiveState> state_;
+  std::optional<LiveState> state_;                // The coordinator's last word, for people...
+  std::optional<job::CoordinatorReport> report_;  // ...and for the planner.
   std::optional<int> http_port_;
   Time asked_at_{};
   std::filesystem::file_time_type job_written_{};

@@ -442,6 +442,18 @@ TEST(GiveWayTest, TwoJobsComeBackAtDifferentTimes) {
             PlanJob(other, HalfPlaced(), at).status.gives_way_until);
 }
 
+TEST(GiveWayTest, NoPauseIsForEver) {
+  TrainingJob job = SmallJob();
+  job.spec.run_policy.scheduling_policy.schedule_timeout_seconds = 1'000'000;  // As far as it goes.
+  Observation seen = HalfPlaced();
+  seen.status.gave_way = 100;
+  const Time at = At(5'000'001);
+  const Plan plan = PlanJob(job, seen, at);
+  ASSERT_TRUE(plan.status.gives_way_until.has_value());
+  EXPECT_GT(*plan.status.gives_way_until, at);
+  EXPECT_LE(*plan.status.gives_way_until - at, std::chrono::hours(2));
+}
+
 TEST(GiveWayTest, WhoTrainsOrHasEnoughOrIsAdmittedByOthersGivesNoWay) {
   const Time late = At(1000);
   Observation trains = HalfPlaced();

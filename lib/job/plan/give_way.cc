@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "lib/base/hash.h"
 #include "lib/job/plan/describe.h"
 #include "lib/job/plan/judgements.h"
 
@@ -11,6 +12,7 @@ namespace {
 
 constexpr int64_t kPatienceFactor = 5;  // Times scheduleTimeoutSeconds: machines may be on order.
 constexpr int64_t kDoublingsMax = 4;
+constexpr Duration kPauseMax = std::chrono::hours(1);
 
 Duration Patience(const TrainingJob& job) {
   return std::chrono::seconds(job.spec.run_policy.scheduling_policy.schedule_timeout_seconds) *
@@ -19,10 +21,10 @@ Duration Patience(const TrainingJob& job) {
 
 // Two jobs that wait for each other's machines must not come back at the same time.
 Duration Pause(const TrainingJob& job, int64_t gave_way) {
-  uint64_t hash = 14695981039346656037u;  // FNV-1a.
-  for (const char c : job.metadata.name + "/" + job.metadata.uid.value_or(""))
-    hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
-  const Duration base = Patience(job) / 5 * (int64_t{1} << std::min(gave_way, kDoublingsMax));
+  const uint64_t hash = HashText(job.metadata.name + "/" + job.metadata.uid.value_or(""));
+  const Duration first = std::min<Duration>(Patience(job) / kPatienceFactor, kPauseMax);
+  const Duration base =
+      std::min<Duration>(first * (int64_t{1} << std::min(gave_way, kDoublingsMax)), kPauseMax);
   return base + base / 100 * static_cast<int64_t>(hash % 100);
 }
 
