@@ -54,6 +54,24 @@ json CheckpointJson(const Progress& progress) {
   return checkpoint;
 }
 
+// Of schemes without a step that is waited for: who owes a push.
+uint64_t WaitingFor(const Progress& progress) {
+  for (const sync::Figure& figure : progress.figures) {
+    if (figure.kind == &sync::kWaitingFor) return static_cast<uint64_t>(figure.value);
+  }
+  return progress.status.waiting_for;
+}
+
+json FiguresJson(const std::vector<sync::Figure>& figures) {
+  json list = json::array();
+  for (const sync::Figure& figure : figures) {
+    json entry = {{"name", figure.kind->name}, {"value", Number(figure.value)}};
+    if (!figure.kind->label.empty()) entry[std::string(figure.kind->label)] = figure.label;
+    list.push_back(std::move(entry));
+  }
+  return list;
+}
+
 }  // namespace
 
 std::string ProgressJson(const Progress& progress, const JobView& view,
@@ -76,7 +94,7 @@ std::string ProgressJson(const Progress& progress, const JobView& view,
       {"seconds", progress.seconds},
       {"samplesPerSecond", progress.samples_per_second},
       {"stepsPerSecond", progress.steps_per_second},
-      {"waitingFor", status.waiting_for},
+      {"waitingFor", WaitingFor(progress)},
       {"nonFinitePushes", status.nonfinite_pushes},
       {"birthWaitsFor", status.birth_waits_for},
       {"generationStart", status.generation.start},
@@ -97,6 +115,7 @@ std::string ProgressJson(const Progress& progress, const JobView& view,
     const WorkerPace pace = i < progress.paces.size() ? progress.paces[i] : WorkerPace{};
     job["workers"].push_back(WorkerJson(status.workers[i], pace));
   }
+  job["figures"] = FiguresJson(progress.figures);
   job["epochs"] = json::array();
   for (const auto& epoch : progress.epochs) {
     job["epochs"].push_back({{"epoch", epoch.epoch},

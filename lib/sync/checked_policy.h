@@ -38,6 +38,8 @@ class CheckedPolicy : public Policy {
 
   void Observe(const Event& event, Time now, std::vector<Decision>& decisions) override;
   std::optional<Time> Deadline() const override { return policy_->Deadline(); }
+  bool WantsSpare() const override { return policy_->WantsSpare(); }
+  void Tell(std::vector<Figure>& figures) const override { policy_->Tell(figures); }
   std::string Save() const override { return policy_->Save(); }
   std::unique_ptr<Policy> Clone() const override;
 

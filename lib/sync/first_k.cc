@@ -214,6 +214,10 @@ void FirstK::SamplesCameBack() {
   for (auto& [worker, member] : members_) member.may_find_data = true;
 }
 
+void FirstK::Tell(std::vector<Figure>& figures) const {
+  figures.push_back({&kWaitingFor, static_cast<double>(PushesNeeded())});
+}
+
 std::string FirstK::DebugString() const {
   std::string text = fmt::format("{} phase={} joins={}", version_, int(phase_), joins_);
   for (const auto& [worker, member] : members_) {

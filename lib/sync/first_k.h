@@ -30,6 +30,7 @@ class FirstK : public Policy {
 
   void Observe(const Event& event, Time now, std::vector<Decision>& decisions) override;
   std::optional<Time> Deadline() const override { return std::nullopt; }
+  void Tell(std::vector<Figure>& figures) const override;
   std::string Save() const override { return ""; }  // It learns nothing.
   std::unique_ptr<Policy> Clone() const override { return std::make_unique<FirstK>(*this); }
 

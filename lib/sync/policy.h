@@ -10,6 +10,7 @@
 #include "lib/base/time.h"
 #include "lib/sync/decision.h"
 #include "lib/sync/event.h"
+#include "lib/sync/figure.h"
 
 namespace paceline::sync {
 
@@ -33,6 +34,10 @@ namespace paceline::sync {
 // OutOfData was told: a worker left, a step was abandoned, a push was dropped. When nobody who has
 // data owes a push, it commits what it accumulated.
 //
+// Spare: work that need not be done before the next release (refits, training of predictors) waits
+// for Spare. The driver offers it when WantsSpare says so, once what was decided is on its way and
+// nothing else has come in; a trace holds it like any event.
+//
 // Roll back: after RollBack, as after Quiesce, it releases nobody and drops every push; what it
 // accumulated since the last Commit is lost with the generation. The driver makes a new policy.
 class Policy {
@@ -45,6 +50,12 @@ class Policy {
 
   // When to report DeadlineReached if nothing else happens first.
   virtual std::optional<Time> Deadline() const = 0;
+
+  // Whether there is work for Spare.
+  virtual bool WantsSpare() const { return false; }
+
+  // What it works with at this moment, for metrics and people; appends.
+  virtual void Tell(std::vector<Figure>&) const {}
 
   // What was learnt, as text for a checkpoint; never membership or outstanding pushes. The factory
   // of the same scheme takes it back.

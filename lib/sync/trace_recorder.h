@@ -24,6 +24,8 @@ class TraceRecorder : public Policy {
   // The event's line is written before the policy sees it, so that a crash leaves its cause behind.
   void Observe(const Event& event, Time now, std::vector<Decision>& decisions) override;
   std::optional<Time> Deadline() const override { return policy_->Deadline(); }
+  bool WantsSpare() const override { return policy_->WantsSpare(); }
+  void Tell(std::vector<Figure>& figures) const override { policy_->Tell(figures); }
   std::string Save() const override { return policy_->Save(); }
 
   // Of the decorated policy alone: what a copy is asked did not happen.

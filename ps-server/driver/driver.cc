@@ -15,6 +15,9 @@ namespace {
 // Working progress out costs more than a step's decisions.
 constexpr Duration kMeasurePeriod = std::chrono::milliseconds(50);
 
+// Units of a policy's maintenance done at once; a push that arrives meanwhile waits for so much.
+constexpr uint32_t kSpareBudget = 64;
+
 }  // namespace
 
 Driver::Driver(DriverOptions options, DriverMetrics* metrics)
@@ -134,6 +137,8 @@ void Driver::Work(std::unique_lock<std::mutex>& lock) {
   is_at_work_ = true;
   do {
     WorkOnce(lock);
+    // Once between two facts: what the policy still wants then can wait for the next.
+    if (inputs_.empty() && !is_stopping_) OfferSpare(lock);
   } while (!inputs_.empty() && !is_stopping_);
   is_at_work_ = false;
   deadline_ = NextDeadline();
@@ -154,6 +159,15 @@ void Driver::WorkOnce(std::unique_lock<std::mutex>& lock) {
   }
   has_moved_ = true;
   if (SteadyNow() >= measured_ + kMeasurePeriod) Measure();
+  lock.lock();
+}
+
+void Driver::OfferSpare(std::unique_lock<std::mutex>& lock) {
+  if (policy_ == nullptr || !policy_->WantsSpare()) return;
+  lock.unlock();
+  now_ = arrived_ = SteadyNow();
+  TellPolicy(sync::Spare{kSpareBudget});
+  DoAll();
   lock.lock();
 }
 
@@ -183,6 +197,8 @@ void Driver::Measure() {
   Progress progress = meter_.Measure(coordinator_, measured_);
   for (const coordination::WorkerStatus& worker : progress.status.workers)
     progress.paces.push_back(stragglers_.PaceOf(worker.worker, measured_));
+  if (policy_ != nullptr) policy_->Tell(progress.figures);
+  metrics_->PolicyTold(progress.figures);
   progress.checkpoint_note = options_.checkpoint_note;
   progress.checkpoint_completed = checkpoint_completed_;
   std::lock_guard lock(mutex_);

@@ -91,6 +91,7 @@ class Driver : public Sessions {
   // Until there is nothing left to do. Both with the lock held, which is given up meanwhile.
   void Work(std::unique_lock<std::mutex>& lock);
   void WorkOnce(std::unique_lock<std::mutex>& lock);
+  void OfferSpare(std::unique_lock<std::mutex>& lock);
   void RunTimer();
   void Process(const coordination::Fact& fact, Time arrived);
   void TellPolicy(const sync::Event& event);

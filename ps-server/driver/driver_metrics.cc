@@ -103,7 +103,7 @@ struct DriverMetrics::Families {
 };
 
 DriverMetrics::DriverMetrics(telemetry::Metrics* metrics)
-    : families_(std::make_unique<Families>(metrics)) {}
+    : families_(std::make_unique<Families>(metrics)), figures_(metrics) {}
 DriverMetrics::~DriverMetrics() = default;
 
 void DriverMetrics::Observed(const sync::Event& event) {

@@ -14,6 +14,7 @@
 #include "lib/sync/decision.h"
 #include "lib/sync/event.h"
 #include "lib/telemetry/metrics.h"
+#include "ps-server/driver/figure_metrics.h"
 
 namespace paceline::ps {
 
@@ -36,10 +37,12 @@ class DriverMetrics {
   void Opened(Version version);  // Published now.
   void CheckpointEnded(Version version, bool is_complete);
   void RolledBack();
+  void PolicyTold(const std::vector<sync::Figure>& figures) { figures_.Show(figures); }
 
  private:
   struct Families;
   std::unique_ptr<Families> families_;
+  FigureMetrics figures_;
   struct InFlight {
     Time push_arrived;
     Time sent;

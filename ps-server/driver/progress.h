@@ -8,6 +8,7 @@
 
 #include "lib/base/time.h"
 #include "lib/coordination/coordinator.h"
+#include "lib/sync/figure.h"
 #include "ps-server/driver/straggler_watch.h"
 
 namespace paceline::ps {
@@ -21,8 +22,9 @@ struct Progress {
   double steps_per_second = 0;
   double percent = 0;  // Of the samples or steps that the stop rule allows; 0 without one.
   std::optional<double> eta_seconds;
-  std::string checkpoint_note;       // What the checkpoints that were there at the start came to.
-  std::string checkpoint_completed;  // UTC, of the newest of this coordinator's life; or empty.
+  std::vector<sync::Figure> figures;  // What the policy works with.
+  std::string checkpoint_note;        // What the checkpoints that were there at the start came to.
+  std::string checkpoint_completed;   // UTC, of the newest of this coordinator's life; or empty.
   // The last hundred that are complete, and the open ones.
   std::vector<coordination::Coordinator::EpochCount> epochs;
 };
