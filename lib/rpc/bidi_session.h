@@ -19,22 +19,25 @@
 
 namespace paceline::rpc {
 
-// Thread-safe. Held by shared_ptr: it keeps itself alive until gRPC is done with it. Whoever made
-// it calls Close before letting go.
+// Thread-safe. Never destroy it on a thread of gRPC: it may hold the last reference to its channel,
+// and gRPC ends its threads for callbacks with the last channel that uses them. A thread of them
+// would wait for itself, in vain, and then run on in freed memory.
 template <class Out, class In>
 class BidiSession final : public grpc::ClientBidiReactor<Out, In> {
  public:
   // `start(context, reactor)` begins the call on a stub.
   template <class StartCall>
-  static std::shared_ptr<BidiSession> Start(StartCall start) {
-    auto session = std::shared_ptr<BidiSession>(new BidiSession);
-    session->self_ = session;
+  static std::unique_ptr<BidiSession> Start(StartCall start) {
+    auto session = std::unique_ptr<BidiSession>(new BidiSession);
     start(&session->context_, session.get());
     session->AddHold();  // Send starts writes from threads that are not gRPC's.
     session->StartRead(&session->incoming_);
     session->StartCall();
     return session;
   }
+
+  // Cancels what Close has not ended.
+  ~BidiSession() { Close(Duration::zero()); }
 
   // Queues; never blocks. Unavailable or Cancelled when the session has ended.
   Status Send(Out message) {
@@ -66,7 +69,7 @@ class BidiSession final : public grpc::ClientBidiReactor<Out, In> {
   }
 
   // Lets what was sent go out, ends the stream and waits for the peer to agree, at most `patience`;
-  // then cancels.
+  // then cancels. gRPC uses nothing of the session when it returns.
   void Close(Duration patience) {
     std::unique_lock lock(mutex_);
     if (!is_closing_) {
@@ -110,11 +113,10 @@ class BidiSession final : public grpc::ClientBidiReactor<Out, In> {
     }
   }
 
+  // The last call of gRPC. Once the lock is free, the session may be gone.
   void OnDone(const grpc::Status& status) override {
-    std::shared_ptr<BidiSession> self;  // Let go of after the lock.
     std::lock_guard lock(mutex_);
     end_ = ToStatus(status);
-    self = std::move(self_);
     changed_.notify_all();
   }
 
@@ -147,7 +149,6 @@ class BidiSession final : public grpc::ClientBidiReactor<Out, In> {
   bool is_closing_ = false;
   bool is_reading_ = true;     // False: the stream is over, no operation may be started.
   std::optional<Status> end_;  // gRPC is done.
-  std::shared_ptr<BidiSession> self_;
 };
 
 }  // namespace paceline::rpc

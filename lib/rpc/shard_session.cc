@@ -12,7 +12,7 @@ namespace paceline::rpc {
 
 struct ShardSession::State {
   std::unique_ptr<v1::Coordinator::Stub> stub;
-  std::shared_ptr<BidiSession<v1::ShardMessage, v1::ShardOrder>> session;
+  std::unique_ptr<BidiSession<v1::ShardMessage, v1::ShardOrder>> session;
 };
 
 StatusOr<std::unique_ptr<ShardSession>> ShardSession::Connect(const std::string& address,

@@ -12,7 +12,7 @@ namespace paceline::rpc {
 
 struct CoordinatorSession::State {
   std::unique_ptr<v1::Coordinator::Stub> stub;
-  std::shared_ptr<BidiSession<v1::WorkerMessage, v1::WorkerOrder>> session;
+  std::unique_ptr<BidiSession<v1::WorkerMessage, v1::WorkerOrder>> session;
 };
 
 StatusOr<std::unique_ptr<CoordinatorSession>> CoordinatorSession::Connect(
