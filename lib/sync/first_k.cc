@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "lib/sync/equal_share.h"
+#include "lib/sync/controllers/batching/equal.h"
 
 namespace paceline::sync {
 namespace {
@@ -14,7 +14,11 @@ constexpr uint32_t kNonFiniteInARowMax = 3;  // Then the worker is expelled.
 
 }  // namespace
 
-FirstK::FirstK(const Options& options) : options_(options), version_(options.first_version) {}
+FirstK::FirstK(const Options& options)
+    : FirstK(options, std::make_unique<EqualSizer>(options.global_batch_size)) {}
+
+FirstK::FirstK(const Options& options, std::unique_ptr<BatchSizer> sizer)
+    : options_(options), sizer_(std::move(sizer)), version_(options.first_version) {}
 
 void FirstK::Observe(const Event& event, Time, Decisions& decisions) {
   std::visit([&](const auto& e) { On(e, decisions); }, event);
@@ -25,6 +29,7 @@ void FirstK::Observe(const Event& event, Time, Decisions& decisions) {
 void FirstK::On(const WorkerJoined& event, Decisions& decisions) {
   if (members_.count(event.worker) > 0) Remove(event.worker, decisions);
   members_[event.worker] = Member{};
+  sizer_->Joined(event.worker);
   if (phase_ == Phase::kOpening) ++joins_;
 }
 
@@ -44,6 +49,7 @@ void FirstK::On(const PushArrived& push, Decisions& decisions) {
   if (member.place != Place::kComputing) return DropPush(push, DropReason::kSuperseded, decisions);
   if (!push.gradient.is_finite) return OnNonFinite(push, member, decisions);
   member.non_finite_in_a_row = 0;
+  sizer_->Arrived(push);
   if (push.based_on < version_) {
     DropPush(push, DropReason::kSuperseded, decisions);
     return ReleaseOnNewest(push.worker, member, decisions);
@@ -88,6 +94,7 @@ void FirstK::On(const StepAbandoned& event, Decisions& decisions) {
   Member& member = found->second;
   if (event.reason == AbandonReason::kOutOfMemory) {
     member.samples_max = std::max<uint32_t>(1, event.samples_fit);
+    sizer_->RanOutOfMemory(event.worker, member.samples_max);
   }
   SamplesCameBack();
   if (phase_ == Phase::kOver) {
@@ -96,6 +103,12 @@ void FirstK::On(const StepAbandoned& event, Decisions& decisions) {
     ReleaseOnNewest(event.worker, member, decisions);
   }
 }
+
+void FirstK::On(const StepCommitted& event, Decisions&) {
+  if (event.version == version_) sizer_->StepPublished();
+}
+
+void FirstK::On(const Spare& event, Decisions&) { sizer_->UseSpare(event.budget); }
 
 void FirstK::On(const OutOfData& event, Decisions&) {
   const auto found = members_.find(event.worker);
@@ -126,6 +139,7 @@ void FirstK::Remove(WorkerId worker, Decisions& decisions) {
     return true;
   });
   members_.erase(worker);
+  sizer_->Left(worker);
   SamplesCameBack();
 }
 
@@ -179,18 +193,21 @@ void FirstK::CommitRound(Decisions& decisions) {
   }
   double samples = 0;
   for (const Contribution& push : round_) samples += push.samples;
-  decisions.push_back(Commit{.gradient_scale = 1 / samples});
+  decisions.push_back(
+      Commit{.gradient_scale = 1 / samples, .learning_rate_scale = sizer_->LearningRateScale()});
+  sizer_->StepClosed();
   version_ = version_.Next();
   round_.clear();
   SamplesCameBack();
 }
 
 void FirstK::ShareOut() {
-  const auto count = static_cast<uint32_t>(members_.size());
-  uint32_t index = 0;
-  for (auto& [worker, member] : members_) {
-    member.share = EqualShare(options_.global_batch_size, count, index++);
-  }
+  std::vector<WorkerId> workers;
+  workers.reserve(members_.size());
+  for (const auto& [worker, member] : members_) workers.push_back(worker);
+  const std::vector<uint32_t> shares = sizer_->ShareOut(workers);
+  size_t index = 0;
+  for (auto& [worker, member] : members_) member.share = shares[index++];
 }
 
 void FirstK::BeginRound(Decisions& decisions) {
@@ -216,6 +233,7 @@ void FirstK::SamplesCameBack() {
 
 void FirstK::Tell(std::vector<Figure>& figures) const {
   figures.push_back({&kWaitingFor, static_cast<double>(PushesNeeded())});
+  sizer_->Tell(figures);
 }
 
 std::string FirstK::DebugString() const {
@@ -228,6 +246,7 @@ std::string FirstK::DebugString() const {
     text += fmt::format(" {}{}*{}{}", push.worker, push.sequence, push.samples,
                         push.is_accumulated ? "+" : "");
   }
+  if (const std::string sizing = sizer_->DebugString(); !sizing.empty()) text += " | " + sizing;
   return text;
 }
 

@@ -11,6 +11,8 @@
 #include <map>
 #include <vector>
 
+#include "lib/sync/cloned.h"
+#include "lib/sync/controllers/batching/batch_sizer.h"
 #include "lib/sync/policy.h"
 
 namespace paceline::sync {
@@ -19,19 +21,22 @@ class FirstK : public Policy {
  public:
   struct Options {
     uint32_t backup_workers = 0;     // Pushes that a step does not wait for.
-    uint32_t global_batch_size = 1;  // Shared out equally over the workers of a step.
+    uint32_t global_batch_size = 1;  // Shared out over the workers of a step.
     uint32_t workers_expected = 1;   // The first step waits for so many joins.
     bool is_deterministic =
         false;  // Accumulate in worker order when the step closes, not on arrival.
     Version first_version;
   };
 
+  // Shares the batch out equally, or as `sizer` says.
   explicit FirstK(const Options& options);
+  FirstK(const Options& options, std::unique_ptr<BatchSizer> sizer);
 
   void Observe(const Event& event, Time now, std::vector<Decision>& decisions) override;
   std::optional<Time> Deadline() const override { return std::nullopt; }
+  bool WantsSpare() const override { return sizer_->WantsSpare(); }
   void Tell(std::vector<Figure>& figures) const override;
-  std::string Save() const override { return ""; }  // It learns nothing.
+  std::string Save() const override { return sizer_->Save(); }
   std::unique_ptr<Policy> Clone() const override { return std::make_unique<FirstK>(*this); }
 
   // The whole state on one line: equal lines, equal futures.
@@ -65,8 +70,10 @@ class FirstK : public Policy {
   void On(const WorkerLeft& event, Decisions& decisions);
   void On(const PushArrived& push, Decisions& decisions);
   void On(const StepAbandoned& event, Decisions& decisions);
+  void On(const StepCommitted& event, Decisions& decisions);
   void On(const OutOfData& event, Decisions& decisions);
   void On(const Quiesce& event, Decisions& decisions);
+  void On(const Spare& event, Decisions& decisions);
   template <class Other>
   void On(const Other&, Decisions&) {}
 
@@ -85,6 +92,7 @@ class FirstK : public Policy {
   void SamplesCameBack();
 
   Options options_;
+  Cloned<BatchSizer> sizer_;
   Phase phase_ = Phase::kOpening;
   uint32_t joins_ = 0;
   Version version_;  // The newest that was committed here, published or not.
