@@ -1,5 +1,5 @@
 """The sample job: from kubectl apply to a trained model."""
-from job import SAMPLE, digits
+from job import ROOT, SAMPLE, Job, digits
 
 TRAINING_SECONDS = 300
 
@@ -17,3 +17,12 @@ def test_model_lands_on_the_claim(start_job, shared_claim):
     job = start_job(digits(output={"volume": claim.source()}))
     job.wait_for("Succeeded", TRAINING_SECONDS)
     assert (claim.folder / "model.safetensors").stat().st_size > 21_610 * 4
+
+
+def test_cluster_sample_trains_with_checkpoints_and_output(namespace, operator, shared_claim):
+    claim = shared_claim("shared")
+    namespace.apply((ROOT / "deploy/samples/digits-cluster.yaml").read_text())
+    job = Job(namespace, "digits-cluster")
+    job.wait_for("Succeeded", TRAINING_SECONDS)
+    assert (claim.folder / "model.safetensors").stat().st_size > 21_610 * 4
+    assert job.status()["progress"]["metric"] >= 0.97

@@ -1,7 +1,10 @@
 """Several jobs and others on one cluster."""
+import pytest
+
 import install
 from job import digits
 from kubectl import kubectl, wait_until
+from nodes import workers
 
 
 def requests(cpu):
@@ -38,3 +41,28 @@ def test_operator_killed_in_the_middle(start_job):
     job.wait_for("Succeeded", 300)
     job.assert_every_sample_counted_once(150)
     kubectl("-n", install.NAMESPACE, "scale", "deployment/paceline-operator", "--replicas=1")
+
+
+def test_a_job_that_cannot_start_makes_room_and_comes_back(start_job):
+    """Half of what it needs is held by nobody for ever: it gives its machine to a job that can use it, and returns."""
+    nodes = workers()
+    if len(nodes) < 2:
+        pytest.skip("the cluster has fewer than two nodes for work")
+    free = min(float(cpu) for cpu in kubectl("get", "nodes", "-o", "jsonpath={.items[*].status.allocatable.cpu}").split())
+    template = requests(f"{int(free * 1000 * 0.55)}m")["template"]  # One worker a node...
+    template["spec"]["nodeSelector"] = {"paceline-test": "sharing"}  # ...and of two nodes, one is closed.
+    for node in nodes[:2]:
+        kubectl("label", "node", node, "paceline-test=sharing", "--overwrite")
+    kubectl("cordon", nodes[0])
+    try:
+        stuck = start_job(digits("stuck", workers={"replicas": 2, "minReplicas": 2, "template": template},
+                                 runPolicy={"schedulingPolicy": {"scheduleTimeoutSeconds": 4}}))
+        stuck.wait_for_message("ResourcesReady", ["stuck-worker-"], 60, "False")
+        wait_until("stuck gives way", lambda: stuck.condition("ResourcesReady").get("reason") == "GaveWay", 120, stuck.describe)
+        fits = start_job(digits("fits", workers={"replicas": 1, "minReplicas": 1, "template": template}))
+        fits.wait_for("Succeeded", 300)
+    finally:
+        kubectl("uncordon", nodes[0])
+    stuck.wait_for("Succeeded", 300)
+    for node in nodes[:2]:
+        kubectl("label", "node", node, "paceline-test-")

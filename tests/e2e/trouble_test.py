@@ -70,3 +70,13 @@ def test_gpus_are_asked_for(start_job):
     job.wait_for("Running", 120)
     assert {pod["spec"]["nodeName"] for pod in job.pods("worker").values()} == {node}
     job.wait_for("Succeeded", 300)
+
+
+def test_full_checkpoint_volume_is_told_and_training_goes_on(start_job):
+    full = {"emptyDir": {"medium": "Memory", "sizeLimit": "64Ki"}}  # The kernel keeps such a limit, to the page.
+    job = start_job(digits(parameterServer={"shards": 1}, checkpoint={"periodSeconds": 1, "volume": full},
+                           training={"stop": {"maxEpochs": 100}}))
+    job.wait_for_message("Degraded", ["no checkpoint can be written", "No space left"], 120, "True")
+    step = job.status()["progress"]["step"]
+    job.wait_for_step(step + 1, 60)
+    job.wait_for("Succeeded", 300)
