@@ -18,9 +18,18 @@ FirstK::FirstK(const Options& options)
     : FirstK(options, std::make_unique<EqualSizer>(options.global_batch_size)) {}
 
 FirstK::FirstK(const Options& options, std::unique_ptr<BatchSizer> sizer)
-    : options_(options), sizer_(std::move(sizer)), version_(options.first_version) {}
+    : FirstK(options, std::make_unique<FixedBackup>(options.backup_workers), std::move(sizer)) {}
 
-void FirstK::Observe(const Event& event, Time, Decisions& decisions) {
+FirstK::FirstK(const Options& options, std::unique_ptr<Quorum> quorum,
+               std::unique_ptr<BatchSizer> sizer)
+    : options_(options),
+      quorum_(std::move(quorum)),
+      sizer_(std::move(sizer)),
+      version_(options.first_version),
+      published_(options.first_version) {}
+
+void FirstK::Observe(const Event& event, Time now, Decisions& decisions) {
+  now_ = now;
   std::visit([&](const auto& e) { On(e, decisions); }, event);
   if (phase_ == Phase::kOpening && joins_ >= options_.workers_expected) phase_ = Phase::kRunning;
   if (phase_ == Phase::kRunning) Settle(decisions);
@@ -52,6 +61,7 @@ void FirstK::On(const PushArrived& push, Decisions& decisions) {
   sizer_->Arrived(push);
   if (push.based_on < version_) {
     DropPush(push, DropReason::kSuperseded, decisions);
+    quorum_->Observe(PushLate{push.worker, push.samples, push.timing}, now_);
     return ReleaseOnNewest(push.worker, member, decisions);
   }
   Contribute(push, member, decisions);
@@ -86,6 +96,12 @@ void FirstK::Contribute(const PushArrived& push, Member& member, Decisions& deci
   if (!options_.is_deterministic) {
     decisions.push_back(Accumulate{push.worker, push.sequence, double(push.samples)});
   }
+  quorum_->Observe(PushCounted{.worker = push.worker,
+                               .rank = static_cast<uint32_t>(round_.size()),
+                               .samples = push.samples,
+                               .timing = push.timing,
+                               .gradient = push.gradient},
+                   now_);
 }
 
 void FirstK::On(const StepAbandoned& event, Decisions& decisions) {
@@ -105,10 +121,20 @@ void FirstK::On(const StepAbandoned& event, Decisions& decisions) {
 }
 
 void FirstK::On(const StepCommitted& event, Decisions&) {
-  if (event.version == version_) sizer_->StepPublished();
+  published_ = std::max(published_, event.version);
+  quorum_->Observe(event, now_);
+  if (event.version != version_) return;
+  sizer_->StepPublished();
+  if (phase_ == Phase::kRunning) TellBegan();
 }
 
-void FirstK::On(const Spare& event, Decisions&) { sizer_->UseSpare(event.budget); }
+// Half for each, if both want some.
+void FirstK::On(const Spare& event, Decisions&) {
+  const bool is_shared = quorum_->WantsSpare() && sizer_->WantsSpare();
+  const uint32_t budget = is_shared ? event.budget / 2 : event.budget;
+  quorum_->Observe(Spare{budget}, now_);
+  sizer_->UseSpare(budget);
+}
 
 void FirstK::On(const OutOfData& event, Decisions&) {
   const auto found = members_.find(event.worker);
@@ -122,6 +148,20 @@ void FirstK::On(const Quiesce&, Decisions& decisions) {
   DropStaged(decisions);
   if (!round_.empty()) CommitRound(decisions);
   phase_ = Phase::kOver;
+}
+
+// As lost, but for this step only: whether they are is coordination's to say.
+void FirstK::On(const DeadlineReached&, Decisions&) {
+  const std::optional<Time> deadline = Deadline();
+  if (!deadline || now_ < *deadline) return;
+  for (auto& [worker, member] : members_) {
+    if (member.place == Place::kComputing) member.is_silent = true;
+  }
+  quorum_->Observe(SilentGivenUp{}, now_);
+}
+
+std::optional<Time> FirstK::Deadline() const {
+  return phase_ == Phase::kRunning ? quorum_->Deadline() : std::nullopt;
 }
 
 void FirstK::DropStaged(Decisions& decisions) {
@@ -140,6 +180,7 @@ void FirstK::Remove(WorkerId worker, Decisions& decisions) {
   });
   members_.erase(worker);
   sizer_->Left(worker);
+  quorum_->Observe(WorkerForgotten{worker}, now_);
   SamplesCameBack();
 }
 
@@ -156,7 +197,7 @@ void FirstK::Settle(Decisions& decisions) {
     }
     CommitRound(decisions);
     BeginRound(decisions);
-    for (const WorkerId worker : busy) decisions.push_back(Offer{worker, version_});
+    for (const WorkerId worker : busy) SendNews(worker, decisions);
   } else if (round_.empty() && Count(Place::kComputing) == 0) {
     // Nothing to wait for and nothing to commit: the step begins anew on the same version.
     BeginRound(decisions);
@@ -170,10 +211,15 @@ void FirstK::Settle(Decisions& decisions) {
 
 size_t FirstK::PushesNeeded() const {
   // Busy on an older version counts too: that worker takes part once its late push is dropped.
-  const size_t may_arrive = Count(Place::kComputing) + round_.size();
-  const size_t taking_part = may_arrive + Count(Place::kRoundOver);
-  const size_t backup = options_.backup_workers;
-  const size_t k = taking_part > backup ? taking_part - backup : 1;
+  size_t computing = 0, silent = 0, round_over = 0;
+  for (const auto& [worker, member] : members_) {
+    if (member.place == Place::kRoundOver) ++round_over;
+    if (member.place != Place::kComputing) continue;
+    ++(member.is_silent ? silent : computing);
+  }
+  const size_t may_arrive = computing + round_.size();
+  const size_t taking_part = may_arrive + silent + round_over;
+  const size_t k = quorum_->PushesWanted(static_cast<uint32_t>(taking_part));
   return std::min(std::max<size_t>(k, 1), may_arrive);
 }
 
@@ -193,9 +239,12 @@ void FirstK::CommitRound(Decisions& decisions) {
   }
   double samples = 0;
   for (const Contribution& push : round_) samples += push.samples;
-  decisions.push_back(
-      Commit{.gradient_scale = 1 / samples, .learning_rate_scale = sizer_->LearningRateScale()});
+  const auto pushes = static_cast<uint32_t>(round_.size());
+  decisions.push_back(Commit{
+      .gradient_scale = 1 / samples,
+      .learning_rate_scale = sizer_->LearningRateScale() * quorum_->LearningRateScale(pushes)});
   sizer_->StepClosed();
+  quorum_->Observe(StepClosed{pushes}, now_);
   version_ = version_.Next();
   round_.clear();
   SamplesCameBack();
@@ -217,11 +266,36 @@ void FirstK::BeginRound(Decisions& decisions) {
     if (member.place == Place::kComputing || has_no_data) continue;
     ReleaseOnNewest(worker, member, decisions);
   }
+  if (version_ <= published_) TellBegan();
+}
+
+void FirstK::TellBegan() {
+  StepBegan began{.version = version_};
+  for (const auto& [worker, member] : members_) {
+    if (member.place != Place::kComputing) continue;
+    ++began.members;
+    if (!member.is_silent && member.non_finite_in_a_row == 0) ++began.workers;
+  }
+  quorum_->Observe(began, now_);
+}
+
+void FirstK::SendNews(WorkerId busy, Decisions& decisions) {
+  switch (options_.late_worker) {
+    case LateWorker::kOffer:
+      decisions.push_back(Offer{busy, version_});
+      break;
+    case LateWorker::kLeave:
+      break;
+    case LateWorker::kInterrupt:
+      decisions.push_back(Interrupt{busy});
+      break;
+  }
 }
 
 void FirstK::ReleaseOnNewest(WorkerId worker, Member& member, Decisions& decisions) {
   member.place = Place::kComputing;
   member.may_find_data = false;
+  member.is_silent = false;
   Release release{.worker = worker, .version = version_};
   release.assignment.samples = std::min(member.share, member.samples_max);
   decisions.push_back(release);
@@ -233,6 +307,7 @@ void FirstK::SamplesCameBack() {
 
 void FirstK::Tell(std::vector<Figure>& figures) const {
   figures.push_back({&kWaitingFor, static_cast<double>(PushesNeeded())});
+  quorum_->Tell(figures);
   sizer_->Tell(figures);
 }
 
@@ -241,12 +316,16 @@ std::string FirstK::DebugString() const {
   for (const auto& [worker, member] : members_) {
     text += fmt::format(" {}:{},{},{},{},{}", worker, int(member.place), member.may_find_data,
                         member.share, member.samples_max, member.non_finite_in_a_row);
+    if (member.is_silent) text += ",silent";
   }
   for (const Contribution& push : round_) {
     text += fmt::format(" {}{}*{}{}", push.worker, push.sequence, push.samples,
                         push.is_accumulated ? "+" : "");
   }
   if (const std::string sizing = sizer_->DebugString(); !sizing.empty()) text += " | " + sizing;
+  if (const std::string quorum = quorum_->DebugString(); !quorum.empty()) {
+    text += fmt::format(" {} {}", version_ <= published_ ? "published" : "unpublished", quorum);
+  }
   return text;
 }
 

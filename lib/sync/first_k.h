@@ -2,9 +2,10 @@
 //
 // A step applies the mean gradient of the first k = n - backup pushes that were computed on the
 // newest version, n being the live workers with data that take part in the step (no backup: BSP,
-// Valiant 1990; static backup workers: Chen et al. 2016). k is at least 1 and never more than can
-// still arrive. A slower worker finishes, its push is dropped as superseded, and it goes on from
-// the newest version, which it was offered meanwhile.
+// Valiant 1990; static backup workers: Chen et al. 2016), or of as many as a Quorum chooses anew
+// for each step. k is at least 1 and never more than can still arrive. A slower worker finishes,
+// its push is dropped as superseded, and it goes on from the newest version, which it was offered
+// meanwhile; or it is told to give its step up.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,10 @@
 
 #include "lib/sync/cloned.h"
 #include "lib/sync/controllers/batching/batch_sizer.h"
+#include "lib/sync/late_worker.h"
 #include "lib/sync/policy.h"
+#include "lib/sync/quorum.h"
+#include "lib/sync/saved_pair.h"
 
 namespace paceline::sync {
 
@@ -25,18 +29,21 @@ class FirstK : public Policy {
     uint32_t workers_expected = 1;   // The first step waits for so many joins.
     bool is_deterministic =
         false;  // Accumulate in worker order when the step closes, not on arrival.
+    LateWorker late_worker = LateWorker::kOffer;
     Version first_version;
   };
 
   // Shares the batch out equally, or as `sizer` says.
   explicit FirstK(const Options& options);
   FirstK(const Options& options, std::unique_ptr<BatchSizer> sizer);
+  // Waits for as many as `quorum` says, and no backup_workers.
+  FirstK(const Options& options, std::unique_ptr<Quorum> quorum, std::unique_ptr<BatchSizer> sizer);
 
   void Observe(const Event& event, Time now, std::vector<Decision>& decisions) override;
-  std::optional<Time> Deadline() const override { return std::nullopt; }
-  bool WantsSpare() const override { return sizer_->WantsSpare(); }
+  std::optional<Time> Deadline() const override;
+  bool WantsSpare() const override { return quorum_->WantsSpare() || sizer_->WantsSpare(); }
   void Tell(std::vector<Figure>& figures) const override;
-  std::string Save() const override { return sizer_->Save(); }
+  std::string Save() const override { return JoinSaved(quorum_->Save(), sizer_->Save()); }
   std::unique_ptr<Policy> Clone() const override { return std::make_unique<FirstK>(*this); }
 
   // The whole state on one line: equal lines, equal futures.
@@ -53,6 +60,7 @@ class FirstK : public Policy {
   struct Member {
     Place place = Place::kJoined;
     bool may_find_data = false;         // Samples may have come back since its last release.
+    bool is_silent = false;             // Computes for so long that no step waits for it.
     uint32_t share = 1;                 // Samples of its part of the step.
     uint32_t samples_max = UINT32_MAX;  // What fits its memory, as far as known.
     uint32_t non_finite_in_a_row = 0;
@@ -73,6 +81,7 @@ class FirstK : public Policy {
   void On(const StepCommitted& event, Decisions& decisions);
   void On(const OutOfData& event, Decisions& decisions);
   void On(const Quiesce& event, Decisions& decisions);
+  void On(const DeadlineReached& event, Decisions& decisions);
   void On(const Spare& event, Decisions& decisions);
   template <class Other>
   void On(const Other&, Decisions&) {}
@@ -88,14 +97,19 @@ class FirstK : public Policy {
   void CommitRound(Decisions& decisions);
   void ShareOut();
   void BeginRound(Decisions& decisions);
+  void TellBegan();
+  void SendNews(WorkerId busy, Decisions& decisions);
   void ReleaseOnNewest(WorkerId worker, Member& member, Decisions& decisions);
   void SamplesCameBack();
 
   Options options_;
+  Cloned<Quorum> quorum_;
   Cloned<BatchSizer> sizer_;
+  Time now_{};
   Phase phase_ = Phase::kOpening;
   uint32_t joins_ = 0;
-  Version version_;  // The newest that was committed here, published or not.
+  Version version_;    // The newest that was committed here, published or not...
+  Version published_;  // ...and the newest that was published.
   std::map<WorkerId, Member> members_;
   std::vector<Contribution> round_;  // In order of arrival; holds those of workers that left since.
 };
