@@ -7,6 +7,7 @@ from kubectl import kubectl, run
 
 FLAGS = ["-f", "deploy/crd", "-f", "deploy/rbac", "-f", "deploy/operator.yaml"]
 NAMESPACE = "paceline-system"
+TOOL = str(ROOT / "tests/cluster/cluster")
 
 
 def manifests():
@@ -31,3 +32,17 @@ def uninstall():
                  ("deploy/operator.yaml", "deploy/rbac", "deploy/crd")]):
         subprocess.run(["kubectl", "delete", "--ignore-not-found", "--wait=true", "--timeout=60s", *what], check=False,
                        capture_output=True)
+
+
+def install_with_helm(deadline_seconds=120):
+    """The chart instead of the manifests; `helm` comes from the tools of tests/cluster."""
+    run(TOOL, "build", "helm", deadline_seconds=600)
+    tag = run(str(ROOT / "tools/images"), "names", "operator").strip().rsplit(":", 1)[1]
+    images = [f"--set=image.{image}.tag={tag}" for image in ("operator", "ps", "worker")]
+    run("helm", "install", "paceline", str(ROOT / "charts/paceline"), "--namespace", NAMESPACE, "--create-namespace", "--wait",
+        f"--timeout={deadline_seconds}s", "--set=crds.keep=false", *images, deadline_seconds=deadline_seconds + 10)
+
+
+def uninstall_with_helm():
+    kubectl("delete", "trainingjobs", "--all", "--all-namespaces", "--timeout=60s")
+    run("helm", "uninstall", "paceline", "--namespace", NAMESPACE, "--wait")

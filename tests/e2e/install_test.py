@@ -1,6 +1,7 @@
 """Installing, as the README says, and what the API server says to people's first attempts."""
-from job import digits
-from kubectl import kubectl
+import install
+from job import SAMPLE, Job, digits
+from kubectl import kubectl, wait_until
 
 
 def test_the_operator_is_ready_and_leads(operator):
@@ -12,3 +13,17 @@ def test_a_typo_is_refused_by_name(operator, namespace):
     manifest = digits()
     manifest["spec"]["training"]["globalBatchsize"] = 64
     assert 'unknown field "spec.training.globalBatchsize"' in namespace.refuses(manifest)
+
+
+def test_helm_installs_it_too(operator, namespace):
+    install.uninstall()
+    try:
+        install.install_with_helm()
+        namespace.apply(SAMPLE)
+        Job(namespace, "digits").wait_for("Succeeded", 300)
+        install.uninstall_with_helm()
+        wait_until("nothing of the chart is left", lambda: not kubectl("get", "crd,clusterrole,clusterrolebinding", "-o", "name",
+                                                                         "-l", "app.kubernetes.io/instance=paceline"), 60)
+    finally:
+        install.uninstall()
+        install.install()

@@ -62,3 +62,18 @@ def test_deleting_leaves_nothing(start_job):
     job.wait_for("Running", 120)
     job.namespace.kubectl("delete", "tj/digits", "--wait=true", "--timeout=60s")
     job.wait_for_nothing_left(120)
+
+
+def test_an_autoscaler_scales_it(start_job):
+    """Without a metrics server all that an autoscaler can judge is its own minimum; it reads and writes the scale subresource."""
+    job = start_job(digits(training=LONG, workers={"replicas": 2, "maxReplicas": 6}))
+    job.wait_for_step(5, 120)
+    before = job.container_ids()
+    job.namespace.apply({
+        "apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "digits"},
+        "spec": {"scaleTargetRef": {"apiVersion": "paceline.dev/v1alpha1", "kind": "TrainingJob", "name": "digits"},
+                 "minReplicas": 3, "maxReplicas": 4,
+                 "metrics": [{"type": "Resource",
+                              "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 50}}}]}})
+    job.wait_for_pods("worker", 3, 120)
+    assert {name: ids for name, ids in job.container_ids().items() if name in before} == before

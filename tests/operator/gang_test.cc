@@ -1,0 +1,110 @@
+// PodGroups on an API server that knows the kind, as each gang scheduler installs it: only the
+// fields that we write, so that one that is misspelt is pruned and missed.
+
+#include <fstream>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "lib/kube/core/json.h"
+#include "lib/kube/core/metadata.h"
+#include "lib/kube/core/owner_reference.h"
+#include "operator/controller/resources.h"
+#include "tests/operator/job.h"
+
+namespace paceline::operator_test {
+namespace {
+
+struct Scheduler {
+  const char* flag;
+  const char* group;
+  const char* version;
+  controller::GangScheduler kind;
+};
+
+void PrintTo(const Scheduler& scheduler, std::ostream* out) { *out << scheduler.flag; }
+
+Json PodGroupDefinition(const Scheduler& scheduler) {
+  const Json text = {{"type", "string"}}, number = {{"type", "integer"}};
+  const Json spec = {{"type", "object"},
+                     {"required", {"minMember"}},
+                     {"properties",
+                      {{"minMember", number},
+                       {"queue", text},
+                       {"priorityClassName", text},
+                       {"scheduleTimeoutSeconds", number}}}};
+  const Json schema = {{"type", "object"}, {"properties", {{"spec", spec}}}};
+  return {{"apiVersion", "apiextensions.k8s.io/v1"},
+          {"kind", "CustomResourceDefinition"},
+          {"metadata",
+           {{"name", fmt::format("podgroups.{}", scheduler.group)},
+            {"annotations", {{"api-approved.kubernetes.io", "unapproved, for a test"}}}}},
+          {"spec",
+           {{"group", scheduler.group},
+            {"scope", "Namespaced"},
+            {"names", {{"kind", "PodGroup"}, {"plural", "podgroups"}, {"singular", "podgroup"}}},
+            {"versions", Json::array({{{"name", scheduler.version},
+                                       {"served", true},
+                                       {"storage", true},
+                                       {"schema", {{"openAPIV3Schema", schema}}}}})}}}};
+}
+
+class GangTest : public ::testing::TestWithParam<Scheduler> {
+ protected:
+  void SetUp() override {
+    world_ = World::Get();
+    if (world_ == nullptr) GTEST_SKIP() << "no kube-apiserver and etcd";
+    const std::string path = world_->server().folder() + "/podgroups.json";
+    std::ofstream(path) << PodGroupDefinition(GetParam());
+    world_->Kubectl("apply -f " + path);
+    world_->Kubectl(fmt::format("wait --for=condition=Established crd/podgroups.{} --timeout=60s",
+                                GetParam().group));
+    operator_ = std::make_unique<OperatorProcess>(
+        *world_, std::vector<std::string>{"--leader-elect=false",
+                                          fmt::format("--gang-scheduler={}", GetParam().flag)});
+    ASSERT_TRUE(operator_->WaitForText("leading")) << operator_->Log();
+  }
+
+  Json GroupOf(const Job& job) {
+    const auto group =
+        world_->client().Call(kube::Get(controller::PodGroups(GetParam().kind), job.key()));
+    return group.ok() ? *group : Json();
+  }
+
+  World* world_ = nullptr;
+  std::unique_ptr<OperatorProcess> operator_;
+};
+
+TEST_P(GangTest, AGroupOfTheRightSizeComesBeforeItsPodsAndFollowsTheJob) {
+  Job job(*world_, "digits", {{"runPolicy", {{"schedulingPolicy", {{"minAvailable", 4}}}}}});
+  ASSERT_TRUE(job.WaitForPods(job.AllPodNames()));
+  const Json group = GroupOf(job);
+  ASSERT_FALSE(group.is_null());
+  EXPECT_EQ(group["spec"]["minMember"], 4);
+  EXPECT_TRUE(kube::IsControlledBy(group, kube::Uid(job.Get())));
+  for (const auto& [name, pod] : job.Pods())
+    EXPECT_LE(kube::StringAt(group, "/metadata/creationTimestamp"),
+              kube::StringAt(pod, "/metadata/creationTimestamp"))
+        << name;
+
+  job.Patch({{"spec", {{"runPolicy", {{"schedulingPolicy", {{"minAvailable", 5}}}}}}}});
+  EXPECT_TRUE(Eventually([&] { return GroupOf(job)["spec"]["minMember"] == 5; })) << job.Describe();
+}
+
+TEST_P(GangTest, AJobThatDoesNotAskHasNone) {
+  Job job(*world_, "digits");
+  ASSERT_TRUE(job.WaitForPods(job.AllPodNames()));
+  EXPECT_TRUE(GroupOf(job).is_null());
+}
+
+INSTANTIATE_TEST_SUITE_P(Schedulers, GangTest,
+                         ::testing::Values(Scheduler{"volcano", "scheduling.volcano.sh", "v1beta1",
+                                                     controller::GangScheduler::kVolcano},
+                                           Scheduler{"coscheduling", "scheduling.x-k8s.io",
+                                                     "v1alpha1",
+                                                     controller::GangScheduler::kCoscheduling}),
+                         [](const auto& info) { return std::string(info.param.flag); });
+
+}  // namespace
+}  // namespace paceline::operator_test
