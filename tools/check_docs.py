@@ -6,6 +6,7 @@
 - The folder table of docs/architecture.md has one row for each folder there is, and no other.
 - Its dependency table names every find_package and pkg_check_modules of the CMake files, and no other.
 - docs/metrics.md has a row for each metric that the programs register, and no other.
+- Each test that docs/promises.md names exists.
 - No source file is longer than 500 lines.
 - No text names a path of somebody's machine.
 - Relative links in documents lead somewhere.
@@ -25,6 +26,9 @@ ADR_HEADINGS = ("Status", "Context", "Decision", "Consequences")
 MACHINE_PATH = re.compile(r"(?<![\w.$}/-])/(?:work|home|farm|root|Users)/[\w.]")
 PACKAGE = re.compile(r"^\s*find_package\(\s*([\w+-]+)", re.MULTILINE)
 MODULES = re.compile(r"^\s*pkg_check_modules\(\s*\w+((?:\s+[^\s)]+)+)", re.MULTILINE)
+TEST_CC = re.compile(r"^TEST(?:_F|_P)?\((\w+),\s*(\w+)\)", re.MULTILINE)
+TEST_PY = re.compile(r"^ *def (test_\w+)", re.MULTILINE)
+PROMISED = re.compile(r"`(test_[a-z_]+|[A-Z]\w+\.[A-Z]\w+)`")
 METRIC = re.compile(r'"(paceline_[a-z0-9_]+)"')
 METRIC_ROW = re.compile(r"^\|\s*`(paceline_\w+)`", re.MULTILINE)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
@@ -121,6 +125,20 @@ def check_adrs(root):
             yield f"{path}: wants a number of its own, as in 0001-title.md"
 
 
+def check_promises(root):
+    page = "docs/promises.md"
+    tests = root / "tests"
+    existing = set()
+    for file in files(root):
+        if file.suffix == ".cc" and (file.name.endswith("_test.cc")):
+            existing |= {f"{suite}.{case}" for suite, case in TEST_CC.findall(file.read_text())}
+        elif file.suffix == ".py" and tests in file.parents:
+            existing |= set(TEST_PY.findall(file.read_text()))
+    for name in PROMISED.findall((root / page).read_text() if (root / page).exists() else ""):
+        if name not in existing:
+            yield f"{page}: there is no test {name}"
+
+
 def check_tree(root):
     architecture = (root / "docs/architecture.md").read_text()
     page = "docs/architecture.md"
@@ -128,6 +146,7 @@ def check_tree(root):
     yield from compare(page, "dependency", table(architecture, "Dependencies"), packages(root))
     page = "docs/metrics.md"
     yield from compare(page, "metric", METRIC_ROW.findall((root / page).read_text()), metrics(root))
+    yield from check_promises(root)
     yield from check_adrs(root)
     for file in files(root):
         if file.suffix in TEXTS and file.stat().st_size < 1 << 20:

@@ -66,6 +66,12 @@ class Planted(unittest.TestCase):
     def test_a_row_without_a_metric(self):
         self.check({"lib/base/m.cc": ""}, "metric paceline_version has a row but does not exist")
 
+    def test_a_promise_without_its_test(self):
+        tests = {"tests/e2e/a_test.py": "class A:\n    def test_kept(self):\n", "lib/base/a_test.cc": "TEST_F(Life,\n  IsKept) {\n"}
+        tree = TREE["docs/architecture.md"].replace("| `lib/base`", "| `tests` | t |\n| `tests/e2e` | e |\n| `lib/base`")
+        self.check({**tests, "docs/architecture.md": tree, "docs/promises.md": "`test_kept` `test_broken` `Life.IsKept` `Life.Lost`\n"},
+                   "there is no test test_broken", "there is no test Life.Lost")
+
     def test_a_long_source(self):
         self.check({"lib/base/a.cc": "x\n" * 501}, "lib/base/a.cc: 501 lines")
         self.check({"lib/base/a.cc": "x\n" * 500})
