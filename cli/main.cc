@@ -36,21 +36,57 @@ constexpr const char* kValidateFooter =
     "  paceline validate job.yaml --set spec.workers.replicas=8";
 
 constexpr const char* kTopFooter =
-    "Exit codes: 0 the job is over, 1 its coordinator does not answer, 2 the command line is "
-    "wrong.\n"
+    "With JOB: a TrainingJob of the cluster that kubectl would use. Without: a run of this "
+    "machine.\n"
+    "Exit codes: 0 the job is over, 1 its coordinator or the cluster does not answer, 2 the "
+    "command "
+    "line is wrong, there is no such job, or permission is missing.\n"
     "Examples:\n"
+    "  paceline top digits -n research\n"
+    "  paceline top digits --context staging --once\n"
     "  paceline top\n"
     "  paceline top --run paceline-runs/digits-20260101-120000-4711 --once";
 
 constexpr const char* kCtlSetFooter =
-    "Exit codes: 0 taken over, 1 the coordinator does not answer, 2 refused.\n"
-    "Example:\n"
-    "  paceline ctl set spec.sync.scheme=SSP spec.workers.maxReplicas=6 spec.workers.replicas=6";
+    "With JOB: patches a TrainingJob of the cluster that kubectl would use. Without: changes a run "
+    "of this machine.\n"
+    "Exit codes: 0 taken over, 1 the coordinator or the cluster does not answer, 2 refused, no "
+    "such "
+    "job, or permission is missing.\n"
+    "Examples:\n"
+    "  paceline ctl set digits -n research sync.scheme=SSP sync.ssp.staleness=3\n"
+    "  paceline ctl set workers.maxReplicas=6 workers.replicas=6";
 
-void AddRun(CLI::App* command, std::string* run, std::string* runs_folder) {
-  command->add_option("--run", *run, "The run's folder; the newest by default")->type_name("DIR");
-  command->add_option("--runs", *runs_folder, "Where runs are; paceline-runs by default")
-      ->type_name("DIR");
+// Of a run of this machine alone.
+std::vector<CLI::Option*> AddRun(CLI::App* command, std::string* run, std::string* runs_folder) {
+  return {command->add_option("--run", *run, "The run's folder; the newest by default")
+              ->type_name("DIR"),
+          command->add_option("--runs", *runs_folder, "Where runs are; paceline-runs by default")
+              ->type_name("DIR")};
+}
+
+void Exclude(const std::vector<CLI::Option*>& these, const std::vector<CLI::Option*>& those) {
+  for (CLI::Option* const one : these) {
+    for (CLI::Option* const other : those) one->excludes(other);
+  }
+}
+
+// As kubectl names them; of a cluster's job alone. Returns them, for what excludes them.
+std::vector<CLI::Option*> AddCluster(CLI::App* command,
+                                     paceline::commands::ClusterOptions* cluster) {
+  return {command
+              ->add_option("-n,--namespace", cluster->name_space,
+                           "The job's namespace; the context's by default")
+              ->type_name("NAMESPACE"),
+          command
+              ->add_option("--context", cluster->context,
+                           "Which context of the kubeconfig; the current one by default")
+              ->type_name("NAME"),
+          command
+              ->add_option("--kubeconfig", cluster->kubeconfig,
+                           "Which kubeconfig; KUBECONFIG, ~/.kube/config or, in a pod, its service "
+                           "account by default")
+              ->type_name("FILE")};
 }
 
 void AddManifest(CLI::App* command, std::string* manifest) {
@@ -113,26 +149,34 @@ int Main(int argc, char** argv) {
 
   paceline::commands::TopOptions top;
   CLI::App* top_command = app.add_subcommand("top", "Watch a running job");
-  AddRun(top_command, &top.run, &top.runs_folder);
-  top_command->add_option("--url", top.url, "Address of a coordinator, instead of a run")
-      ->type_name("URL");
-  top_command
-      ->add_option("--tls-folder", top.tls_folder,
-                   "Operator's tls.crt, tls.key and ca.crt, for an https address")
-      ->type_name("DIR");
+  CLI::Option* const top_job =
+      top_command->add_option("JOB", top.job, "A job of a cluster")->type_name("");
+  std::vector<CLI::Option*> of_cluster = AddCluster(top_command, &top.cluster);
+  for (CLI::Option* const option : of_cluster) option->needs(top_job);
+  of_cluster.push_back(top_job);
+  std::vector<CLI::Option*> of_run = AddRun(top_command, &top.run, &top.runs_folder);
+  of_run.push_back(
+      top_command->add_option("--url", top.url, "Address of a coordinator, instead of a run")
+          ->type_name("URL"));
+  of_run.push_back(top_command
+                       ->add_option("--tls-folder", top.tls_folder,
+                                    "Operator's tls.crt, tls.key and ca.crt, for an https address")
+                       ->type_name("DIR"));
+  Exclude(of_cluster, of_run);
   top_command->add_flag("--once", top.is_once, "Print one look and end");
   top_command->footer(kTopFooter);
 
   paceline::commands::CtlSetOptions ctl_set;
   CLI::App* ctl_command = app.add_subcommand("ctl", "Change a running job");
   ctl_command->require_subcommand(1);
-  CLI::App* ctl_set_command =
-      ctl_command->add_subcommand("set", "Replace fields of a job that runs on this machine");
+  CLI::App* ctl_set_command = ctl_command->add_subcommand("set", "Replace fields of a running job");
   ctl_set_command
-      ->add_option("PATH=VALUE", ctl_set.overrides, "Such as spec.sync.scheme=SSP; may be several")
+      ->add_option("[JOB] PATH=VALUE...", ctl_set.arguments,
+                   "A job of a cluster, then what to set, such as sync.scheme=SSP; several times")
       ->required()
       ->type_name("");
-  AddRun(ctl_set_command, &ctl_set.run, &ctl_set.runs_folder);
+  Exclude(AddCluster(ctl_set_command, &ctl_set.cluster),
+          AddRun(ctl_set_command, &ctl_set.run, &ctl_set.runs_folder));
   ctl_set_command->footer(kCtlSetFooter);
 
   // The library would only say that a subcommand is missing.

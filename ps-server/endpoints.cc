@@ -53,20 +53,25 @@ Status Drain(Driver& driver, const std::string& text) {
   return OkStatus();
 }
 
-std::vector<telemetry::HttpRoute> ApiRoutes(bool has_tls, LiveJob& live, Driver& driver) {
-  using telemetry::HttpRequest;
-  const auto show = [&live, &driver, has_tls](const HttpRequest&) {
+telemetry::HttpRoute ProgressRoute(bool has_tls, const LiveJob& live, const Driver& driver) {
+  const auto show = [&live, &driver, has_tls](const telemetry::HttpRequest&) {
     return telemetry::HttpAnswer{
         .content_type = "application/json",
         .body = ProgressJson(driver.progress(), ViewOf(live, has_tls), driver.finished())};
   };
+  return {"/v1/job", show};
+}
+
+// What changes a job.
+std::vector<telemetry::HttpRoute> ChangingRoutes(LiveJob& live, Driver& driver) {
+  using telemetry::HttpRequest;
   const auto change = [&live, &driver](const HttpRequest& request) {
     return Answer(TakeSpec(live, driver, request.body));
   };
   const auto drain = [&driver](const HttpRequest& request) {
     return Answer(Drain(driver, request.body));
   };
-  return {{"/v1/job", show}, {"/v1/job/spec", change, "PUT"}, {"/v1/job/drain", drain, "POST"}};
+  return {{"/v1/job/spec", change, "PUT"}, {"/v1/job/drain", drain, "POST"}};
 }
 
 }  // namespace
@@ -80,11 +85,13 @@ JobView ViewOf(const LiveJob& live, bool has_tls) {
 StatusOr<Endpoints> Endpoints::Start(const Options& options, const JobTls& tls,
                                      const telemetry::Metrics& metrics, LiveJob& live,
                                      Driver& driver) {
-  std::vector<telemetry::HttpRoute> plain = {telemetry::MetricsRoute(metrics),
-                                             telemetry::HealthRoute(), ReadyRoute(driver)};
-  std::vector<telemetry::HttpRoute> api = ApiRoutes(tls.api.has_value(), live, driver);
+  const telemetry::HttpRoute progress = ProgressRoute(tls.api.has_value(), live, driver);
+  std::vector<telemetry::HttpRoute> plain = {
+      telemetry::MetricsRoute(metrics), telemetry::HealthRoute(), ReadyRoute(driver), progress};
+  std::vector<telemetry::HttpRoute> api = ChangingRoutes(live, driver);
   Endpoints endpoints;
   if (tls.api) {
+    api.push_back(progress);
     PACELINE_ASSIGN_OR_RETURN(endpoints.api,
                               telemetry::HttpEndpoint::Start({.host = options.api_host,
                                                               .port = options.api_port,

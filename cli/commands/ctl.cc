@@ -7,8 +7,11 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands/coordinator_api.h"
+#include "cli/commands/job_patch.h"
 #include "cli/commands/manifest.h"
 #include "lib/job/encode.h"
+#include "lib/job/plan.h"
+#include "lib/kube/core/patch.h"
 #include "lib/process/exit.h"
 
 namespace paceline::commands {
@@ -32,23 +35,66 @@ int Fail(const Status& status) {
   return process::ExitCodeFor(status);
 }
 
-}  // namespace
+int Done(const std::vector<std::string>& overrides) {
+  for (const std::string& one : overrides) fmt::print("taken over: {}\n", one);
+  return process::kExitDone;
+}
 
-int CtlSet(const CtlSetOptions& options) {
+int SetOfRun(const CtlSetOptions& options, const std::vector<std::string>& overrides) {
   const StatusOr<std::string> run =
       options.run.empty() ? NewestRun(options.runs_folder) : StatusOr<std::string>(options.run);
   if (!run.ok()) return Fail(run.status());
   const StatusOr<CoordinatorApi> coordinator = CoordinatorApi::OfRun(*run);
   if (!coordinator.ok()) return Fail(coordinator.status());
   const std::string job_file = *run + "/job.json";
-  const std::optional<job::TrainingJob> job = ReadManifest(job_file, options.overrides);
+  const std::optional<job::TrainingJob> job = ReadManifest(job_file, overrides);
   if (!job) return process::kExitCannotWork;
   const std::string text = job::ToJson(*job).dump(2);
   Status status = coordinator->Put("/v1/job/spec", text);
   if (status.ok()) status = Replace(job_file, text);
-  if (!status.ok()) return Fail(status);
-  for (const std::string& one : options.overrides) fmt::print("taken over: {}\n", one);
-  return process::kExitDone;
+  return status.ok() ? Done(overrides) : Fail(status);
+}
+
+int SetOfCluster(const ClusterOptions& options, const std::string& name,
+                 const std::vector<std::string>& overrides) {
+  const StatusOr<ClusterJob> cluster = ClusterJob::Open(options, name);
+  if (!cluster.ok()) return Fail(cluster.status());
+  const StatusOr<kube::Json> object = cluster->Read();
+  if (!object.ok()) return Fail(object.status());
+  const job::JobStatus status = job::FromJson(*object).job.status;
+  if (job::IsFinished(status)) {
+    return Fail(FailedPrecondition("{} is over ({}): there is nothing left to change",
+                                   kube::ToString(cluster->key()), status.state));
+  }
+  const JobPatch made = MakeJobPatch(*object, overrides);
+  if (!made.errors.empty()) {
+    PrintErrors(kube::ToString(cluster->key()), made.errors);
+    return process::kExitCannotWork;
+  }
+  if (kube::IsEmptyPatch(made.patch)) {
+    fmt::print("{}: is so already\n", kube::ToString(cluster->key()));
+    return process::kExitDone;
+  }
+  const Status patched = cluster->Patch(made.patch);
+  return patched.ok() ? Done(overrides) : Fail(patched);
+}
+
+}  // namespace
+
+int CtlSet(const CtlSetOptions& options) {
+  std::vector<std::string> overrides = options.arguments;
+  std::string job;
+  if (!overrides.empty() && overrides.front().find('=') == std::string::npos) {
+    job = overrides.front();
+    overrides.erase(overrides.begin());
+  }
+  for (std::string& override : overrides) override = BelowSpec(override);
+  if (overrides.empty()) return Fail(InvalidArgument("nothing to set: want PATH=VALUE"));
+  if (!job.empty() && !options.run.empty())
+    return Fail(InvalidArgument("{} is of a cluster, --run of this machine: want one", job));
+  if (!job.empty()) return SetOfCluster(options.cluster, job, overrides);
+  if (options.cluster.is_empty()) return SetOfRun(options, overrides);
+  return Fail(InvalidArgument("which job of the cluster: want JOB before PATH=VALUE"));
 }
 
 }  // namespace paceline::commands

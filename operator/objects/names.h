@@ -8,15 +8,15 @@
 #include <string>
 #include <string_view>
 
+#include "lib/job/ports.h"
 #include "lib/job/process_name.h"
 #include "lib/job/training_job.h"
 
 namespace paceline::controller {
 
-// In every pod of Paceline.
-inline constexpr int kBulkPort = 7600;     // gRPC: pushes, pulls, control streams.
-inline constexpr int kApiPort = 7601;      // The coordinator's API, HTTPS.
-inline constexpr int kMetricsPort = 7602;  // /metrics, /healthz, /readyz; plain HTTP.
+using job::kApiPort;
+using job::kBulkPort;
+using job::kMetricsPort;
 
 inline constexpr std::string_view kJobFolder = "/paceline/job";  // Relative paths start here.
 inline constexpr std::string_view kConfigFolder = "/paceline/config";

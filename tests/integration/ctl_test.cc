@@ -93,5 +93,26 @@ TEST(CtlWithoutRunTest, SaysWhatIsMissing) {
   EXPECT_EQ(silent.code, 1);
 }
 
+// A job's name means a cluster, and nothing else does.
+TEST(CtlOfAClusterTest, IsNotMixedUpWithThisMachine) {
+  const TestFolder folder;
+  const auto refused = [](std::vector<std::string> arguments, const char* why) {
+    arguments.insert(arguments.begin(), "paceline");
+    const Ended ended = RunProgram(arguments);
+    EXPECT_EQ(ended.code, 2);
+    EXPECT_THAT(ended.err + ended.out, HasSubstr(why));
+  };
+  const std::string none = folder.path() + "/kubeconfig";
+  refused({"top", "digits", "--kubeconfig", none}, none.c_str());
+  refused({"ctl", "set", "digits", "sync.scheme=SSP", "--kubeconfig", none}, none.c_str());
+  refused({"top", "-n", "research"}, "--namespace requires JOB");
+  refused({"top", "digits", "--run", folder.path()}, "JOB excludes --run");
+  refused({"ctl", "set", "-n", "research", "a=1", "--run", "x"}, "--run excludes --namespace");
+  refused({"ctl", "set", "-n", "research", "sync.scheme=SSP"}, "which job of the cluster");
+  refused({"ctl", "set", "digits", "a=1", "--run", "x"}, "digits is of a cluster");
+  refused({"ctl", "set", "digits"}, "nothing to set");
+  refused({"top", "--runs", folder.path()}, "of a cluster, name the job: paceline top JOB");
+}
+
 }  // namespace
 }  // namespace paceline::integration

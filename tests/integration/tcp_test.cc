@@ -28,14 +28,24 @@ TEST(TcpTest, JobTrainsWithCertificatesWhateverStartsFirst) {
   const Json open = job.WaitFor([](const Json& now) { return now["step"] >= 1; });
   ASSERT_FALSE(open.is_null()) << job.LogOf("ps-0");
   EXPECT_EQ(open["security"], (Json{{"mtls", "Enabled"}, {"inUse", true}}));
-  // Probes and Prometheus need no certificate; the API is not there without one.
+  // Probes, Prometheus and who watches need no certificate; nothing is changed without one.
   const auto plain = [&](const std::string& path) {
     return telemetry::HttpGet("127.0.0.1", job.plain_port(), path, std::chrono::seconds(5));
   };
   EXPECT_TRUE(plain("/healthz").ok());
   EXPECT_TRUE(plain("/readyz").ok());
   EXPECT_THAT(plain("/metrics").value_or(""), HasSubstr("paceline_"));
-  EXPECT_EQ(plain("/v1/job").status().code(), StatusCode::kNotFound);
+  EXPECT_EQ(Json::parse(plain("/v1/job").value_or("{}"))["security"], open["security"]);
+  for (const auto& [method, path] :
+       {std::pair("PUT", "/v1/job/spec"), std::pair("POST", "/v1/job/drain")}) {
+    const auto answer = telemetry::HttpSend({.host = "127.0.0.1",
+                                             .port = job.plain_port(),
+                                             .path = path,
+                                             .method = method,
+                                             .body = R"({"workers": [0]})"},
+                                            std::chrono::seconds(5));
+    EXPECT_EQ(answer.status().code(), StatusCode::kNotFound) << method << path;
+  }
 
   for (const char* const process : {"ps-0", "ps-1", "worker-0", "worker-1", "evaluator"})
     EXPECT_EQ(job.WaitExit(process), 0) << process << ": " << job.LogOf(process);
