@@ -15,7 +15,7 @@ namespace paceline::ps {
 
 JobView ViewOf(const LiveJob& live, bool has_tls);
 
-// /metrics, /healthz, /readyz and progress in plain text (docs/adr/0012); the API beside them, or,
+// /metrics, /healthz, /readyz and progress in plain text (docs/adr/0013); the API beside them, or,
 // with TLS, on a port of its own, for those alone who prove to be the operator or a shard. The API:
 //   GET /v1/job           progress as JSON; in plain text too, since it tells no more than /metrics
 //   PUT /v1/job/spec      the resolved job, JSON: what may change is taken over; 400 if it is not
