@@ -8,6 +8,7 @@
 #include "cli/commands/run.h"
 #include "cli/commands/top.h"
 #include "cli/commands/validate.h"
+#include "lib/process/crash_report.h"
 #include "lib/process/exit.h"
 
 namespace {
@@ -201,6 +202,7 @@ int Main(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  paceline::process::ReportCrashes(argv[0]);
   try {
     return Main(argc, argv);
   } catch (const std::exception& error) {

@@ -8,6 +8,7 @@
 
 #include "lib/kube/client/client.h"
 #include "lib/kube/client/config.h"
+#include "lib/process/crash_report.h"
 #include "lib/process/exit.h"
 #include "lib/process/termination.h"
 #include "lib/telemetry/http_endpoint.h"
@@ -141,6 +142,7 @@ Status Run(const Options& options) {
 }  // namespace paceline::controller
 
 int main(int argc, char** argv) {
+  paceline::process::ReportCrashes(argv[0]);
   paceline::controller::Options options;
   CLI::App app("Makes the cluster agree with each TrainingJob.", "paceline-operator");
   app.add_option("--kubeconfig", options.kubeconfig, "File; default: KUBECONFIG or the pod's own");
@@ -181,6 +183,6 @@ int main(int argc, char** argv) {
       {.program = "paceline-operator",
        .format = *paceline::telemetry::ParseLogFormat(options.log_format)});
   paceline::process::BlockTerminationSignals();
-  return paceline::process::EndProcess(paceline::controller::Run(options), "paceline-operator",
-                                       options.termination_message);
+  paceline::process::EndProcess(paceline::controller::Run(options), "paceline-operator",
+                                options.termination_message);
 }

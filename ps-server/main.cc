@@ -1,6 +1,7 @@
 #include <CLI/CLI.hpp>
 
 #include "lib/job/encode.h"
+#include "lib/process/crash_report.h"
 #include "lib/process/exit.h"
 #include "lib/process/read_file.h"
 #include "lib/process/termination.h"
@@ -28,6 +29,7 @@ Status Run(const Options& options) {
 }  // namespace paceline::ps
 
 int main(int argc, char** argv) {
+  paceline::process::ReportCrashes(argv[0]);
   paceline::rpc::TuneAllocator();
   paceline::ps::Options options;
   std::string log_format = "text";
@@ -83,6 +85,6 @@ int main(int argc, char** argv) {
   paceline::telemetry::ConfigureLog(
       {.program = "paceline-ps", .format = *paceline::telemetry::ParseLogFormat(log_format)});
   paceline::process::BlockTerminationSignals();
-  return paceline::process::EndProcess(paceline::ps::Run(options), "paceline-ps",
-                                       options.termination_message);
+  paceline::process::EndProcess(paceline::ps::Run(options), "paceline-ps",
+                                options.termination_message);
 }

@@ -27,7 +27,7 @@ WALLS = [
     (re.compile(r"(prometheus|spdlog)/"), {"telemetry"}),
     (re.compile(r"yaml-cpp/"), {"job", "kube_client"}),
     (re.compile(r"curl/"), {"kube_client", "kube_testing", "controller"}),
-    (re.compile(r"absl/"), {"base"}),
+    (re.compile(r"absl/"), {"base", "process"}),
 ]
 
 BANNED_IN_PURE = [

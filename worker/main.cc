@@ -1,6 +1,7 @@
 #include <CLI/CLI.hpp>
 
 #include "lib/job/encode.h"
+#include "lib/process/crash_report.h"
 #include "lib/process/exit.h"
 #include "lib/process/read_file.h"
 #include "lib/process/termination.h"
@@ -64,6 +65,7 @@ Status Run(const Options& options) {
 }  // namespace paceline::worker
 
 int main(int argc, char** argv) {
+  paceline::process::ReportCrashes(argv[0]);
   paceline::rpc::TuneAllocator();
   paceline::worker::Options options;
   CLI::App app("Computes gradients of a training job; as evaluator, evaluates published versions.",
@@ -97,6 +99,6 @@ int main(int argc, char** argv) {
       {.program = "paceline-worker",
        .format = *paceline::telemetry::ParseLogFormat(options.log_format)});
   paceline::process::BlockTerminationSignals();
-  return paceline::process::EndProcess(paceline::worker::Run(options), "paceline-worker",
-                                       options.termination_message);
+  paceline::process::EndProcess(paceline::worker::Run(options), "paceline-worker",
+                                options.termination_message);
 }

@@ -5,6 +5,11 @@
 #include <set>
 
 #include <fmt/format.h>
+#include <unistd.h>
+
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/lsan_interface.h>
+#endif
 
 namespace paceline::process {
 
@@ -36,13 +41,17 @@ void SayLastWord(const std::string& path, const std::string& word) {
   }
 }
 
-int EndProcess(const Status& status, const std::string& program, const std::string& path) {
+void EndProcess(const Status& status, const std::string& program, const std::string& path) {
   if (!status.ok()) {
     const std::string words = Message(status);
     fmt::print(stderr, "{}: {}\n", program, words);
     SayLastWord(path, words);
   }
-  return ExitCodeFor(status);
+  std::fflush(nullptr);
+#ifdef __SANITIZE_ADDRESS__
+  __lsan_do_leak_check();  // Otherwise a function of atexit does.
+#endif
+  _exit(ExitCodeFor(status));
 }
 
 }  // namespace paceline::process

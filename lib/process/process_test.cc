@@ -1,19 +1,28 @@
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <future>
-#include <sstream>
+#include <string>
+#include <thread>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "lib/base/check.h"
+#include "lib/process/crash_report.h"
 #include "lib/process/exit.h"
 #include "lib/process/read_file.h"
 #include "lib/process/termination.h"
 
 namespace paceline::process {
 namespace {
+
+using ::testing::AllOf;
+using ::testing::ExitedWithCode;
+using ::testing::HasSubstr;
+using ::testing::KilledBySignal;
 
 TEST(ExitCodes, SayWhetherStartingAgainMayHelp) {
   EXPECT_EQ(ExitCodeFor(OkStatus()), 0);
@@ -23,16 +32,76 @@ TEST(ExitCodes, SayWhetherStartingAgainMayHelp) {
   EXPECT_EQ(ExitCodeFor(PermissionDenied("refused")), 2);
 }
 
+std::string PathFor(const char* purpose) {
+  return std::filesystem::temp_directory_path() / (purpose + std::to_string(getpid()));
+}
+
 TEST(EndProcess, LeavesItsLastWordInTheFile) {
-  const std::string path =
-      std::filesystem::temp_directory_path() / ("last-word-" + std::to_string(getpid()));
-  EXPECT_EQ(EndProcess(InvalidArgument("shape differs: got {}, want {}", 1, 2), "test", path), 2);
-  std::stringstream text;
-  text << std::ifstream(path).rdbuf();
-  EXPECT_EQ(text.str(), "shape differs: got 1, want 2\n");
+  const std::string path = PathFor("last-word-");
+  EXPECT_EXIT(EndProcess(InvalidArgument("shape differs: got {}, want {}", 1, 2), "test", path),
+              ExitedWithCode(2), "^test: shape differs: got 1, want 2\n$");
+  EXPECT_EQ(*ReadFile(path), "shape differs: got 1, want 2\n");
   std::filesystem::remove(path);
-  EXPECT_EQ(EndProcess(OkStatus(), "test", path), 0);
+  EXPECT_EXIT(EndProcess(OkStatus(), "test", path), ExitedWithCode(0), "^$");
   EXPECT_FALSE(std::filesystem::exists(path));
+}
+
+// Threads of libraries still run then, on static objects that something of atexit destroys.
+TEST(EndProcess, FlushesButDestroysNothing) {
+  const std::string path = PathFor("flushed-");
+  const auto end = [&path] {
+    std::atexit([] { std::fputs("destroyed", stderr); });
+    std::fputs("all of it", std::fopen(path.c_str(), "w"));
+    EndProcess(OkStatus(), "test", "");
+  };
+  EXPECT_EXIT(end(), ExitedWithCode(0), "^$");
+  EXPECT_EQ(*ReadFile(path), "all of it");
+  std::filesystem::remove(path);
+}
+
+[[gnu::noinline]] int CompareAndCrash(const void* one, const void*) {
+  raise(SIGSEGV);
+  return *static_cast<const int*>(one);
+}
+
+[[gnu::noinline]] void SortAndCrash() {
+  int numbers[] = {2, 1};
+  std::qsort(numbers, 2, sizeof numbers[0], CompareAndCrash);
+}
+
+// Through frames of a library, which keeps no frame pointers.
+TEST(ReportCrashes, NamesTheFunctionsOfAnyThread) {
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP() << "under a sanitizer, whose own report takes this one's place";
+#endif
+  const auto crash = [] {
+    ReportCrashes("process_test");
+    std::thread(SortAndCrash).join();
+  };
+  EXPECT_EXIT(crash(), KilledBySignal(SIGSEGV),
+              AllOf(HasSubstr("SIGSEGV received"), HasSubstr("CompareAndCrash"),
+                    HasSubstr("SortAndCrash"), HasSubstr("/libc.so.6(qsort_r+")));
+}
+
+TEST(ReportCrashes, SaysWhichCheckFailedAndWhere) {
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP() << "under a sanitizer, whose own report takes this one's place";
+#endif
+  const auto fail = [] {
+    ReportCrashes("process_test");
+    PACELINE_CHECK(getpid() < 0, "process {}", "of the test");
+  };
+  EXPECT_EXIT(fail(), KilledBySignal(SIGABRT),
+              AllOf(HasSubstr("process of the test"), HasSubstr("SIGABRT received"),
+                    HasSubstr("CheckFailed")));
+}
+
+TEST(ReportCrashes, LeavesTerminationAlone) {
+  const auto end = [] {
+    ReportCrashes("process_test");
+    raise(SIGTERM);
+  };
+  EXPECT_EXIT(end(), KilledBySignal(SIGTERM), "^$");
 }
 
 TEST(ReadFile, NamesWhatCannotBeRead) {

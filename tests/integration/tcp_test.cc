@@ -10,6 +10,7 @@
 namespace paceline::integration {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using Json = nlohmann::json;
@@ -100,6 +101,24 @@ TEST(TcpTest, PlainTextWorksWhereNoFolderIsGiven) {
   EXPECT_EQ(open["security"], (Json{{"mtls", "Disabled"}, {"inUse", false}}));
   EXPECT_EQ(job.WaitExit("ps-0"), 0) << job.LogOf("ps-0");
   EXPECT_EQ(job.WaitExit("worker-0"), 0) << job.LogOf("worker-0");
+}
+
+TEST(TcpTest, ProgramThatCrashesSaysWhere) {
+  const TestFolder folder;
+  TcpJob job(folder, {.manifest = DigitsManifest(), .has_tls = false});
+  job.StartWorker(0);
+  ASSERT_TRUE(job.WaitForLog("worker-0", "waiting for a peer"));
+  job.Signal("worker-0", SIGSEGV);
+  EXPECT_EQ(job.WaitExit("worker-0"), 128 + SIGSEGV);
+  EXPECT_THAT(job.LogOf("worker-0"),
+              AllOf(HasSubstr("SIGSEGV received"), HasSubstr("paceline::rpc::WaitForPeer"),
+                    HasSubstr("paceline-worker(+0x")));
+  job.StartPs(0);
+  ASSERT_TRUE(job.WaitForLog("ps-0", "coordinating"));
+  job.Signal("ps-0", SIGSEGV);
+  EXPECT_EQ(job.WaitExit("ps-0"), 128 + SIGSEGV);
+  EXPECT_THAT(job.LogOf("ps-0"),
+              AllOf(HasSubstr("SIGSEGV received"), HasSubstr("paceline::ps::RunCoordinator")));
 }
 
 TEST(TcpTest, AddressThatNobodyCanDialIsRefused) {
