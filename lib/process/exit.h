@@ -26,8 +26,8 @@ void SayLastWord(const std::string& path, const std::string& word);
 
 // Logs why the process ends, writes it to `path` as its last word and ends it with the exit code.
 // Nothing is written for OK. What is buffered for stdout and stderr goes out; but static objects
-// are not destroyed and functions of atexit not called: threads of libraries (gRPC's, LibTorch's)
-// still run and would meet what is left of them.
+// are not destroyed and functions of atexit not called: threads of gRPC, which nobody stops, would
+// meet what is left of them.
 [[noreturn]] void EndProcess(const Status& status, const std::string& program,
                              const std::string& path);
 
