@@ -18,7 +18,7 @@ ONLY ?= lib ps-server worker cli tests
 SOURCES = git ls-files --cached --others --exclude-standard -- \
             $(foreach folder,$(ONLY),'$(folder)/*.h' '$(folder)/*.cc')
 
-.PHONY: help setup run test kubernetes build bench-data-plane bench-store bench-control bench-operator images e2e chart lint format verify crd \
+.PHONY: help setup run test kubernetes build bench-data-plane bench-store bench-control bench-operator bench-policy images e2e chart lint format verify crd \
         test-asan test-tsan clean
 
 help: ## Show this menu
@@ -38,7 +38,7 @@ kubernetes: ## Build kube-apiserver, etcd, helm for the tests: 10 minutes, once 
 build: $(BUILD)/build.ninja ## Build everything
 	@cmake --build $(BUILD) -j $(JOBS) >&2
 
-bench-data-plane bench-store bench-control bench-operator: bench-%: $(BUILD)/build.ninja
+bench-data-plane bench-store bench-control bench-operator bench-policy: bench-%: $(BUILD)/build.ninja
 	@cmake --build $(BUILD) -j $(JOBS) --target bench_$(subst -,_,$*) >&2
 	@$(BUILD)/bin/bench_$(subst -,_,$*) $(ARGS)
 
@@ -46,6 +46,7 @@ bench-data-plane: ## Push and pull, GB/s and CPU-seconds per GB, beside raw loop
 bench-store: ## Accumulate and optimizer, GB/s beside memcpy and a triad (JSON=FILE writes rows)
 bench-control: ## Last push arrived to release sent, microseconds (JSON=FILE writes rows)
 bench-operator: ## Pods per second, CPU and memory of the operator, beside the API server's limit (JSON=FILE writes rows)
+bench-policy: ## One event of each policy, microseconds, with 100 and 1,000 workers (JSON=FILE writes rows)
 
 images: $(BUILD)/build.ninja ## Build the container images operator, ps and worker (IMAGES='ps worker' DOCKER=buildah)
 	@tools/setup --cluster >&2

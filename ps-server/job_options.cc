@@ -39,6 +39,37 @@ optim::ScheduleOptions ScheduleFrom(const job::Training& training) {
   return schedule;
 }
 
+sync::Sizing SizingFrom(job::BatchStrategy strategy) {
+  switch (strategy) {
+    case job::BatchStrategy::kEqual:
+      return sync::Sizing::kEqual;
+    case job::BatchStrategy::kEma:
+      return sync::Sizing::kEma;
+    case job::BatchStrategy::kNarx:
+      return sync::Sizing::kNarx;
+    case job::BatchStrategy::kStepwise:
+      return sync::Sizing::kStepwise;
+  }
+  return sync::Sizing::kEqual;
+}
+
+// Of knobs only those that the strategy looks at, so that a change of another changes no policy.
+sync::SizingSpec SizingSpecFrom(const job::BatchSizing& sizing) {
+  sync::SizingSpec spec;
+  spec.strategy = SizingFrom(sizing.strategy);
+  if (spec.strategy == sync::Sizing::kEqual) return spec;
+  spec.batch_min = static_cast<uint32_t>(sizing.min_batch_size);
+  if (sizing.max_batch_size) spec.batch_max = static_cast<uint32_t>(*sizing.max_batch_size);
+  if (spec.strategy == sync::Sizing::kStepwise) {
+    spec.period_steps = static_cast<uint32_t>(sizing.period_steps);
+    spec.dead_band = sizing.dead_band_percent / 100;
+    spec.rapid = sizing.rapid_percent / 100;
+  } else {
+    spec.newest_weight = sizing.ema_weight;
+  }
+  return spec;
+}
+
 }  // namespace
 
 coordination::CoordinatorOptions CoordinatorOptionsFrom(const job::TrainingJob& job,
@@ -99,6 +130,7 @@ StatusOr<sync::PolicySpec> PolicySpecFrom(const job::TrainingJob& job) {
   spec.global_batch_size = static_cast<uint32_t>(job.spec.training.global_batch_size);
   spec.workers_expected = static_cast<uint32_t>(job.spec.workers.replicas);
   spec.is_deterministic = job.spec.training.deterministic;
+  spec.sizing = SizingSpecFrom(from.batch_sizing);
   const auto scale = [](job::UpdateScale update_scale) {
     return update_scale == job::UpdateScale::kFull ? sync::UpdateScale::kFull
                                                    : sync::UpdateScale::kPerWorker;

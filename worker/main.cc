@@ -1,3 +1,5 @@
+#include <cstdlib>
+
 #include <CLI/CLI.hpp>
 
 #include "lib/job/encode.h"
@@ -12,6 +14,8 @@
 #include "lib/tls/role.h"
 #include "worker/connections.h"
 #include "worker/loop/loop.h"
+#include "worker/signals/gpu_memory.h"
+#include "worker/signals/host_signals.h"
 #include "worker/torch_trainer.h"
 #include "worker/training_options.h"
 
@@ -28,6 +32,11 @@ struct Options {
   std::string termination_message;
   std::string log_format = "text";
 };
+
+std::string VisibleGpus() {
+  const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES");
+  return visible == nullptr ? "" : visible;
+}
 
 StatusOr<job::TrainingJob> ReadJob(const std::string& path) {
   PACELINE_ASSIGN_OR_RETURN(const std::string text, process::ReadFile(path));
@@ -47,13 +56,16 @@ Status Run(const Options& options) {
         .credentials = credentials.channel,
         .peer_name = tls::RoleName(tls::Role::kPs, job.metadata.name, job.metadata.name_space)};
   }
+  const learn::TrainingOptions training = TrainingOptionsFrom(job, options.folder);
   PACELINE_ASSIGN_OR_RETURN(const std::unique_ptr<TorchTrainer> trainer,
-                            TorchTrainer::Create(TrainingOptionsFrom(job, options.folder)));
+                            TorchTrainer::Create(training));
+  HostSignals host(KernelPaths{}, OpenGpuMemory(training.device, VisibleGpus()));
   Loop loop(
       {.role = options.role == "evaluator" ? protocol::Role::kEvaluator : protocol::Role::kWorker,
        .worker = WorkerId(options.index),
        .rejoin_timeout = connections.connect_timeout,
-       .now = telemetry::SteadyNow},
+       .now = telemetry::SteadyNow,
+       .read_signals = [&host](Time now) { return host.Read(now); }},
       GrpcConnector(connections), trainer.get());
   const process::TerminationSignals signals([&loop] { loop.Drain(); });
   PACELINE_ASSIGN_OR_RETURN(const std::string end, loop.Run());

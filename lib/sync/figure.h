@@ -28,9 +28,43 @@ struct Figure {
 inline constexpr FigureKind kWaitingFor{
     "paceline_step_waits_for", "Pushes that the running step waits for: k of the n workers.", ""};
 
+// Batch sizing.
+inline constexpr FigureKind kWorkerBatchSize{
+    "paceline_worker_batch_size", "Samples that a worker is given in the running step.", "worker"};
+inline constexpr FigureKind kGlobalBatch{"paceline_global_batch_size",
+                                         "Samples that the workers are given together.", ""};
+inline constexpr FigureKind kWorkerSpeed{
+    "paceline_worker_samples_per_second",
+    "Speed of a worker in its latest step, waiting and communication left out.", "worker"};
+inline constexpr FigureKind kWorkerSpeedPredicted{
+    "paceline_worker_predicted_samples_per_second",
+    "Speed of a worker that the running step's batch sizes are based on.", "worker"};
+inline constexpr FigureKind kMeanError{
+    "paceline_speed_error_of_mean",
+    "Root mean square error of the exponential mean over 50 steps, of logs: 0.1 is about 10 %.",
+    "worker"};
+inline constexpr FigureKind kNarxError{
+    "paceline_speed_error_of_narx",
+    "Root mean square error of NARX over 50 steps, of logs: 0.1 is about 10 %.", "worker"};
+inline constexpr FigureKind kNarxInUse{"paceline_speed_is_from_narx",
+                                       "1 where NARX predicts a worker's speed, 0 for the mean.",
+                                       "worker"};
+inline constexpr FigureKind kStragglerEffect{
+    "paceline_straggler_effect",
+    "Slowest less fastest worker's time of computing a step, as a share of their mean.", ""};
+inline constexpr FigureKind kBatchStep{
+    "paceline_batch_step_samples", "Samples that Stepwise moves from one worker to another.", ""};
+inline constexpr FigureKind kBatchAdjustments{
+    "paceline_batch_adjustments_total",
+    "Changes of batch sizes: speed, fine, rapid, oscillation (a fine one that halved the step), "
+    "oom (a memory limit learnt).",
+    "type"};
+
 // All of them.
 inline constexpr const FigureKind* kFigureKinds[] = {
-    &kWaitingFor,
+    &kWaitingFor,           &kWorkerBatchSize, &kGlobalBatch,      &kWorkerSpeed,
+    &kWorkerSpeedPredicted, &kMeanError,       &kNarxError,        &kNarxInUse,
+    &kStragglerEffect,      &kBatchStep,       &kBatchAdjustments,
 };
 
 }  // namespace paceline::sync

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "lib/sync/controllers/batching/make_sizer.h"
 #include "lib/sync/fields.h"
 
 namespace paceline::sync {
@@ -23,6 +24,27 @@ std::optional<Scheme> FindScheme(std::string_view name) {
 
 constexpr std::string_view kUnbounded = "unbounded";
 
+void AddSizing(const SizingSpec& sizing, FieldWriter& line) {
+  const SizingSpec defaults;
+  line.AddUnless(defaults.strategy, "sizing", sizing.strategy)
+      .AddUnless(defaults.batch_min, "batch-min", sizing.batch_min)
+      .AddUnless(defaults.batch_max, "batch-max", sizing.batch_max)
+      .AddUnless(defaults.newest_weight, "newest-weight", sizing.newest_weight)
+      .AddUnless(defaults.period_steps, "sizing-period", sizing.period_steps)
+      .AddUnless(defaults.dead_band, "dead-band", sizing.dead_band)
+      .AddUnless(defaults.rapid, "rapid", sizing.rapid);
+}
+
+void TakeSizing(Fields& fields, SizingSpec& sizing) {
+  fields.Take("sizing", sizing.strategy);
+  fields.Take("batch-min", sizing.batch_min);
+  fields.Take("batch-max", sizing.batch_max);
+  fields.Take("newest-weight", sizing.newest_weight);
+  fields.Take("sizing-period", sizing.period_steps);
+  fields.Take("dead-band", sizing.dead_band);
+  fields.Take("rapid", sizing.rapid);
+}
+
 }  // namespace
 
 std::string FormatPolicySpec(const PolicySpec& spec) {
@@ -36,6 +58,7 @@ std::string FormatPolicySpec(const PolicySpec& spec) {
   } else {
     line.AddUnless(*defaults.staleness, "staleness", *spec.staleness);
   }
+  AddSizing(spec.sizing, line);
   line.AddUnless(defaults.update_scale, "update-scale", spec.update_scale)
       .AddUnless(defaults.first_version, "first-version", spec.first_version);
   if (spec.is_deterministic) line.AddWord("deterministic");
@@ -60,6 +83,7 @@ StatusOr<PolicySpec> ParsePolicySpec(std::string_view text) {
   } else {
     fields.Take("staleness", spec.staleness);
   }
+  TakeSizing(fields, spec.sizing);
   fields.Take("update-scale", spec.update_scale);
   fields.Take("first-version", spec.first_version);
   spec.is_deterministic = fields.Flag("deterministic");
@@ -75,6 +99,12 @@ Status Validate(const PolicySpec& spec) {
   if (spec.workers_expected == 0) {
     return InvalidArgument("number of workers expected is 0, want at least 1");
   }
+  const bool has_barrier = spec.scheme != Scheme::kSsp && spec.scheme != Scheme::kAsp;
+  if (spec.sizing.strategy != Sizing::kEqual && !has_barrier) {
+    return InvalidArgument("sizing is {}, want Equal with {}, which has no barrier",
+                           ToString(spec.sizing.strategy), ToString(spec.scheme));
+  }
+  PACELINE_RETURN_IF_ERROR(Validate(spec.sizing));
   return OkStatus();
 }
 

@@ -11,6 +11,7 @@
 
 #include "lib/base/status.h"
 #include "lib/base/version.h"
+#include "lib/sync/controllers/batching/sizing_spec.h"
 #include "lib/sync/words.h"
 
 namespace paceline::sync {
@@ -45,6 +46,7 @@ struct PolicySpec {
   uint32_t backup_workers = 1;     // BackupWorkers: pushes that a step does not wait for.
   std::optional<uint64_t> staleness = 3;               // SSP: clocks of lead; absent: unbounded.
   UpdateScale update_scale = UpdateScale::kPerWorker;  // SSP, ASP.
+  SizingSpec sizing;                                   // Barrier schemes; others share out equally.
   bool is_deterministic = false;  // BSP, BackupWorkers: accumulate in worker order.
   Version first_version;          // Published when the policy is made.
   friend bool operator==(const PolicySpec&, const PolicySpec&) = default;

@@ -14,6 +14,10 @@ TEST(PolicySpec, TextReadsBackAsItWasWritten) {
            "BSP batch=256 workers=4",
            "BSP batch=256 workers=4 deterministic",
            "BackupWorkers batch=256 workers=4 backup=2",
+           "BSP batch=256 workers=4 sizing=EMA batch-min=8 batch-max=100 newest-weight=0.5",
+           "BackupWorkers batch=256 workers=4 sizing=Stepwise sizing-period=10 dead-band=0.1 "
+           "rapid=1",
+           "BSP batch=256 workers=4 sizing=NARX",
            "SSP batch=256 workers=4 staleness=0",
            "SSP batch=256 workers=4 staleness=unbounded update-scale=full",
            "ASP batch=256 workers=4 first-version=v12",
@@ -43,6 +47,12 @@ TEST(PolicySpec, ABadSpecIsRefusedByTheFieldThatIsWrong) {
       {"SSP staleness=-1", "staleness is not valid: -1"},
       {"ASP update-scale=half", "update-scale is not valid: half"},
       {"BSP colour=red", "unknown field: colour=red"},
+      {"ASP sizing=EMA", "sizing is EMA, want Equal with ASP, which has no barrier"},
+      {"BSP batch-min=0", "least batch is 0, want at least 1"},
+      {"BSP batch-min=9 batch-max=8", "largest batch is 8, want at least the least, 9"},
+      {"BSP newest-weight=0", "weight of the newest is 0, want more than 0"},
+      {"BSP sizing-period=0", "period is 0, want at least 1 step"},
+      {"BSP dead-band=0.3", "rapid is 0.3, want more than the dead band, 0.3"},
   };
   for (const auto& [text, message] : cases) {
     const StatusOr<PolicySpec> spec = ParsePolicySpec(text);

@@ -80,9 +80,16 @@ void SmallWorld::Take(const std::string& choice) {
     Tell(OutOfData{worker});
   } else if (kind == "abandon") {
     --left_.abandons;
-    pool_ += std::exchange(seen.leased, 0);
+    const uint32_t samples = std::exchange(seen.leased, 0);
+    pool_ += samples;
     seen.state = State::kWaiting;
-    Tell(StepAbandoned{.worker = worker, .sequence = Sequence(++sequences_[worker])});
+    StepAbandoned abandoned{.worker = worker, .sequence = Sequence(++sequences_[worker])};
+    // To those who look at it, the other reason says more.
+    if (left_.spec.sizing.strategy != Sizing::kEqual && samples > 1) {
+      abandoned.reason = AbandonReason::kOutOfMemory;
+      abandoned.samples_fit = samples / 2;
+    }
+    Tell(abandoned);
   } else {
     PACELINE_CHECK(kind == "crash", "{}", choice);
     --left_.crashes;
@@ -109,6 +116,8 @@ void SmallWorld::PushFrom(WorkerId worker, bool is_finite) {
   PushArrived push{.worker = worker, .sequence = sequence, .based_on = seen.based_on};
   push.samples = samples;
   push.gradient.is_finite = is_finite;
+  // Each worker is slower than the one before, for controllers that look at times.
+  push.timing.compute = Seconds(0.5 * samples * (1 + static_cast<double>(worker.value())));
   Tell(push);
 }
 

@@ -75,12 +75,24 @@ struct Case {
   Rule rule;
 };
 
+PolicySpec SizedSpec(Scheme scheme, Sizing strategy) {
+  PolicySpec spec = Spec(scheme);
+  spec.global_batch_size = 5;  // So that there is something to move.
+  spec.sizing.strategy = strategy;
+  spec.sizing.period_steps = 1;
+  return spec;
+}
+
 std::vector<Case> AllSchemes() {
   return {
       {"Bsp", Spec(Scheme::kBsp), AllOnOneVersion},
       {"BspDeterministic", DeterministicSpec(Scheme::kBsp), AllOnOneVersion},
       {"OneBackup", Spec(Scheme::kBackupWorkers), NothingStale},
       {"OneBackupDeterministic", DeterministicSpec(Scheme::kBackupWorkers), NothingStale},
+      {"BspEma", SizedSpec(Scheme::kBsp, Sizing::kEma), AllOnOneVersion},
+      {"BspNarx", SizedSpec(Scheme::kBsp, Sizing::kNarx), AllOnOneVersion},
+      {"BspStepwise", SizedSpec(Scheme::kBsp, Sizing::kStepwise), AllOnOneVersion},
+      {"OneBackupEma", SizedSpec(Scheme::kBackupWorkers, Sizing::kEma), NothingStale},
       {"SspZero", SspSpec(0), Within(0)},
       {"SspOne", SspSpec(1), Within(1)},
       {"SspTwo", SspSpec(2), Within(2)},

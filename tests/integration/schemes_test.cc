@@ -46,12 +46,17 @@ TEST_P(SchemeTest, SampleReachesItsAccuracyAndReplays) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, SchemeTest,
-    ::testing::Values(SchemeCase{"Bsp", {}},
-                      SchemeCase{
-                          "BackupWorkers",
-                          {"spec.sync.scheme=BackupWorkers", "spec.sync.backupWorkers.count=1"}},
-                      SchemeCase{"Ssp", {"spec.sync.scheme=SSP", "spec.sync.ssp.staleness=3"}},
-                      SchemeCase{"Asp", {"spec.sync.scheme=ASP"}}),
+    ::testing::Values(
+        SchemeCase{"Bsp", {}},
+        SchemeCase{"BackupWorkers",
+                   {"spec.sync.scheme=BackupWorkers", "spec.sync.backupWorkers.count=1"}},
+        SchemeCase{"Ssp", {"spec.sync.scheme=SSP", "spec.sync.ssp.staleness=3"}},
+        SchemeCase{"Asp", {"spec.sync.scheme=ASP"}},
+        SchemeCase{"BspEma", {"spec.sync.batchSizing.strategy=EMA"}},
+        SchemeCase{"BspNarx", {"spec.sync.batchSizing.strategy=NARX"}},
+        SchemeCase{"BspStepwise", {"spec.sync.batchSizing.strategy=Stepwise"}},
+        SchemeCase{"BackupWorkersNarx",
+                   {"spec.sync.scheme=BackupWorkers", "spec.sync.batchSizing.strategy=NARX"}}),
     [](const auto& info) { return info.param.name; });
 
 TEST(SummaryTest, JsonIsOneObjectAndTheModelOpensByName) {

@@ -25,6 +25,12 @@ bool IsSessionLoss(const Status& status) {
          status.code() == StatusCode::kAborted || status.code() == StatusCode::kFailedPrecondition;
 }
 
+// After a batch that did not: a tenth less, so that little memory is left unused once some batch
+// fits.
+uint32_t LargestThoughtToFit(uint64_t samples) {
+  return static_cast<uint32_t>(std::max<uint64_t>(1, samples * 9 / 10));
+}
+
 }  // namespace
 
 Loop::Loop(LoopOptions options, Connector connector, Trainer* trainer)
@@ -223,6 +229,7 @@ Status Loop::Train(const protocol::Released& released) {
                                        .squared_norm = report->squared_norm,
                                        .is_finite = report->is_finite && std::isfinite(step->loss)},
                           .shard_time = options_.now() - push_began};
+  if (options_.read_signals) done.signals = options_.read_signals(options_.now());
   PACELINE_RETURN_IF_ERROR(session_->Send(done));
   return LeaveIfDraining();
 }
@@ -243,10 +250,11 @@ Status Loop::GiveUp(const protocol::Released& released, const Status& why) {
   for (const protocol::SampleRange& range : released.lease.ranges) samples += range.size();
   if (why.code() == StatusCode::kResourceExhausted && samples > 1) {
     const Sequence sequence = std::exchange(next_sequence_, next_sequence_.Next());
+    (void)stopwatch_.Take();  // What came to nothing says nothing of the next step's speed.
     PACELINE_RETURN_IF_ERROR(
         session_->Send(protocol::Abandoned{.sequence = sequence,
                                            .reason = sync::AbandonReason::kOutOfMemory,
-                                           .samples_fit = static_cast<uint32_t>(samples / 2),
+                                           .samples_fit = LargestThoughtToFit(samples),
                                            .leases = {released.lease.id}}));
     return LeaveIfDraining();
   }

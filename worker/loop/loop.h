@@ -28,6 +28,8 @@ struct LoopOptions {
   Duration backoff_min = Seconds(0.1);  // Before joining anew; doubles...
   Duration backoff_max = Seconds(2);    // ...up to this, until there is something to do again.
   std::function<Time()> now;            // The steady clock.
+  // What the host is like now; goes with each push. May be null.
+  std::function<sync::Signals(Time now)> read_signals = nullptr;
 };
 
 // One owner, but for Drain.

@@ -134,7 +134,9 @@ struct Fixture {
              .rejoin_timeout = Seconds(100),
              .backoff_min = Duration::zero(),
              .backoff_max = Duration::zero(),
-             .now = [this] { return now += step; }},
+             .now = [this] { return now += step; },
+             .read_signals =
+                 [](Time) { return sync::Signals{.cpu_available = 0.5, .memory_available = {}}; }},
             {.connect = [this]() -> StatusOr<std::unique_ptr<Session>> {
                if (world.sessions.empty()) return Unavailable("connection refused");
                auto session =
@@ -223,9 +225,34 @@ TEST(Loop, HandsBackABatchThatDoesNotFit) {
   ASSERT_TRUE(f.loop.Run().ok());
   const auto abandoned = Sent<protocol::Abandoned>(f.world);
   ASSERT_EQ(abandoned.size(), 1u);
-  EXPECT_EQ(abandoned[0].samples_fit, 16u);
+  EXPECT_EQ(abandoned[0].samples_fit, 28u);
   EXPECT_EQ(abandoned[0].leases[0], protocol::LeaseId(5));
   EXPECT_EQ(Sent<protocol::PushDone>(f.world)[0].sequence, Sequence(2));
+}
+
+// The time of a step that came to nothing is not the next one's.
+TEST(Loop, ASecondTryIsTimedForItself) {
+  Fixture f;
+  f.world.sessions = {{Admit(1), protocol::Shards{}, Release(0, 5, 32), Release(0, 6, 16),
+                       protocol::Finish{"done"}}};
+  f.world.step_statuses = {ResourceExhausted("out of memory")};
+  f.world.during_step = [&f] {
+    if (!f.world.step_statuses.empty()) f.now += Seconds(1000);
+  };
+  ASSERT_TRUE(f.loop.Run().ok());
+  const auto pushes = Sent<protocol::PushDone>(f.world);
+  ASSERT_EQ(pushes.size(), 1u);
+  EXPECT_LT(pushes[0].timing.compute, Seconds(1000));
+}
+
+TEST(Loop, SendsWhatTheHostIsLikeWithEachPush) {
+  Fixture f;
+  f.world.sessions = {{Admit(1), protocol::Shards{}, Release(0, 1), protocol::Finish{"done"}}};
+  ASSERT_TRUE(f.loop.Run().ok());
+  const auto pushes = Sent<protocol::PushDone>(f.world);
+  ASSERT_EQ(pushes.size(), 1u);
+  EXPECT_EQ(pushes[0].signals.cpu_available, 0.5);
+  EXPECT_EQ(pushes[0].signals.memory_available, std::nullopt);
 }
 
 TEST(Loop, EndsWithWordsWhenAStepCannotWork) {

@@ -1,0 +1,131 @@
+#include "lib/sync/controllers/batching/apportion.h"
+
+#include <cmath>
+#include <numeric>
+
+#include <gmock/gmock.h>
+
+#include "lib/sync/controllers/batching/limits.h"
+#include "lib/sync/controllers/batching/testing.h"
+
+namespace paceline::sync {
+namespace {
+
+using testing::Chance;
+using ::testing::ElementsAre;
+using testing::Sum;
+
+std::vector<uint32_t> Parts(std::vector<double> weights, uint64_t total,
+                            std::vector<Bounds> bounds = {}) {
+  if (bounds.empty()) bounds.resize(weights.size());
+  return Apportion(weights, total, bounds);
+}
+
+TEST(Apportion, PartsAreInProportion) {
+  EXPECT_THAT(Parts({1, 2, 3}, 60), ElementsAre(10, 20, 30));
+}
+
+TEST(Apportion, FractionsGoToTheLargestRemainders) {
+  EXPECT_THAT(Parts({5, 3, 2}, 9), ElementsAre(4, 3, 2));  // 4.5, 2.7, 1.8
+}
+
+TEST(Apportion, AmongEqualRemaindersTheFirstGetsMore) {
+  EXPECT_THAT(Parts({1, 1, 1}, 5), ElementsAre(2, 2, 1));
+}
+
+TEST(Apportion, WhatABoundCutsOffTheOthersShare) {
+  EXPECT_THAT(Parts({8, 1, 1}, 100, {{1, 40}, {1, 100}, {1, 100}}), ElementsAre(40, 30, 30));
+  EXPECT_THAT(Parts({98, 1, 1}, 100, {{1, 100}, {10, 100}, {10, 100}}), ElementsAre(80, 10, 10));
+}
+
+TEST(Apportion, BoundsOnBothSidesAreHeldInTheOrderThatKeepsTheRestFair) {
+  // 100 of 10:1:1 would be 83, 8, 8; held at 50 the others get 25 each, so the least of 20 for the
+  // second never mattered.
+  EXPECT_THAT(Parts({10, 1, 1}, 100, {{1, 50}, {20, 100}, {1, 100}}), ElementsAre(50, 25, 25));
+}
+
+TEST(Apportion, WithoutAnyWeightPartsAreEqual) {
+  EXPECT_THAT(Parts({0, 0, 0}, 7), ElementsAre(3, 2, 2));
+}
+
+TEST(Apportion, TheWeightlessGetTheirLeast) { EXPECT_THAT(Parts({1, 0}, 10), ElementsAre(9, 1)); }
+
+// The definition itself: parts are the clamped multiples of the weights, but for less than one
+// sample each.
+TEST(ApportionProperty, SumIsExactBoundsAreKeptAndPartsAreClampedMultiples) {
+  Chance chance(7);
+  for (int round = 0; round < 2000; ++round) {
+    const size_t count = 1 + chance.Below(12);
+    std::vector<double> weights;
+    std::vector<Bounds> bounds;
+    uint64_t least = 0, most = 0;
+    for (size_t i = 0; i < count; ++i) {
+      weights.push_back(0.01 + chance.Uniform() * 100);
+      const auto lo = static_cast<uint32_t>(1 + chance.Below(20));
+      bounds.push_back({lo, static_cast<uint32_t>(lo + chance.Below(200))});
+      least += bounds.back().lo, most += bounds.back().hi;
+    }
+    const uint64_t total = least + chance.Below(most - least + 1);
+    const std::vector<uint32_t> parts = Apportion(weights, total, bounds);
+    ASSERT_EQ(Sum(parts), total);
+    // The multiple that fits, found another way: by bisection.
+    double low = 0, high = 1e9;
+    for (int i = 0; i < 200; ++i) {
+      const double middle = (low + high) / 2;
+      double sum = 0;
+      for (size_t j = 0; j < count; ++j)
+        sum += std::clamp<double>(middle * weights[j], bounds[j].lo, bounds[j].hi);
+      (sum < double(total) ? low : high) = middle;
+    }
+    for (size_t i = 0; i < count; ++i) {
+      ASSERT_GE(parts[i], bounds[i].lo);
+      ASSERT_LE(parts[i], bounds[i].hi);
+      const double fair = std::clamp<double>(high * weights[i], bounds[i].lo, bounds[i].hi);
+      // Where the total is what all bounds come to, any multiple beyond will do.
+      ASSERT_LT(std::abs(parts[i] - fair), 1 + 1e-6) << "round " << round << " part " << i;
+    }
+  }
+}
+
+TEST(BatchLimits, MemoryBoundsOneWorkerAndTheOthersMakeUpForIt) {
+  BatchLimits limits(90, {});
+  limits.Learn(WorkerId(1), 10);
+  const auto fit = limits.For({WorkerId(0), WorkerId(1), WorkerId(2)});
+  EXPECT_EQ(fit.total, 90u);
+  EXPECT_EQ(fit.bounds[1].hi, 10u);
+  EXPECT_EQ(limits.LearningRateScale(fit.total), 1);
+}
+
+TEST(BatchLimits, WhereAllTogetherCannotHoldTheBatchTheRateGoesDownWithIt) {
+  BatchLimits limits(90, {1, 20});
+  limits.Learn(WorkerId(1), 5);
+  const auto fit = limits.For({WorkerId(0), WorkerId(1), WorkerId(2)});
+  EXPECT_EQ(fit.total, 45u);
+  EXPECT_EQ(limits.LearningRateScale(fit.total), 0.5);
+}
+
+TEST(BatchLimits, ALimitNeverRisesUntilTheWorkerIsGone) {
+  BatchLimits limits(90, {});
+  limits.Learn(WorkerId(0), 10);
+  limits.Learn(WorkerId(0), 30);
+  EXPECT_EQ(limits.For({WorkerId(0)}).bounds[0].hi, 10u);
+  limits.Forget(WorkerId(0));
+  EXPECT_EQ(limits.For({WorkerId(0)}).bounds[0].hi, UINT32_MAX);
+}
+
+TEST(BatchLimits, LeastBatchesThatAskForTooMuchAreLowered) {
+  const BatchLimits limits(9, {4, 100});
+  const auto fit = limits.For({WorkerId(0), WorkerId(1), WorkerId(2)});
+  EXPECT_EQ(fit.total, 9u);
+  EXPECT_EQ(fit.bounds[0].lo, 3u);
+}
+
+TEST(BatchLimits, FewerSamplesThanWorkersGiveEachOne) {
+  const BatchLimits limits(2, {4, 100});
+  const auto fit = limits.For({WorkerId(0), WorkerId(1), WorkerId(2)});
+  EXPECT_EQ(fit.total, 3u);
+  EXPECT_EQ(limits.LearningRateScale(fit.total), 1);
+}
+
+}  // namespace
+}  // namespace paceline::sync

@@ -1,0 +1,159 @@
+// Measures what policies take to decide: the time of one event, with 100 and with 1,000 workers.
+//
+//   bench_policy [STEPS] [SPEC...]       a spec as heads a trace, without batch= and workers=
+//
+// Workers push when a made-up time has passed that differs from worker to worker and from step to
+// step; each push, with what follows it, is one event. Spare is counted apart: it is given when
+// releases are out.
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <iostream>
+#include <queue>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "lib/sync/policy_factory.h"
+#include "tests/bench/report.h"
+
+namespace paceline::bench {
+namespace {
+
+constexpr uint32_t kSamplesPerWorker = 64;
+constexpr uint32_t kSpareBudget = 64;  // As the server gives.
+
+struct Due {
+  double at = 0;
+  WorkerId worker;
+  Version based_on;
+  uint32_t samples = 0;
+  friend bool operator<(const Due& a, const Due& b) { return a.at > b.at; }
+};
+
+double Microseconds(std::chrono::steady_clock::duration duration) {
+  return std::chrono::duration<double, std::micro>(duration).count();
+}
+
+class Bench {
+ public:
+  Bench(const std::string& text, uint32_t workers) : workers_(workers), sequences_(workers) {
+    auto spec = sync::ParsePolicySpec(
+        fmt::format("{} batch={} workers={}", text, workers * kSamplesPerWorker, workers));
+    if (!spec.ok()) {
+      std::cerr << Message(spec.status()) << "\n";
+      std::exit(2);
+    }
+    policy_ = sync::MakePolicy(*spec).value();
+    for (uint32_t i = 0; i < workers; ++i) Tell(sync::WorkerJoined{WorkerId(i)});
+    events_.clear();
+  }
+
+  // So many pushes of each worker.
+  void Run(uint32_t steps) {
+    for (uint64_t push = 0; push < uint64_t{steps} * workers_ && !due_.empty(); ++push) {
+      const Due next = due_.top();
+      due_.pop();
+      now_ = next.at;
+      sync::PushArrived event{.worker = next.worker,
+                              .sequence = Sequence(++sequences_[next.worker.value()]),
+                              .based_on = next.based_on};
+      event.samples = next.samples;
+      event.gradient = {.loss = 1 / (1 + 0.01 * now_), .squared_norm = 1};
+      event.timing.compute = Seconds(next.samples / Speed(next.worker));
+      event.signals = {.cpu_available = Chance(), .memory_available = 4e9};
+      Tell(event);
+    }
+  }
+
+  std::vector<double> events_;  // Microseconds.
+  std::vector<double> spares_;
+
+ private:
+  double Chance() {
+    state_ = state_ * 6364136223846793005 + 1442695040888963407;
+    return static_cast<double>(state_ >> 11) * 0x1p-53;
+  }
+  double Speed(WorkerId worker) {
+    return (100 + worker.value() % 7 * 20.0) * (0.9 + 0.2 * Chance());
+  }
+
+  void Tell(const sync::Event& event) {
+    std::vector<sync::Decision> decisions;
+    const Time now{Seconds(now_)};
+    const auto begin = std::chrono::steady_clock::now();
+    policy_->Observe(event, now, decisions);
+    const auto end = std::chrono::steady_clock::now();
+    const bool is_spare = std::holds_alternative<sync::Spare>(event);
+    (is_spare ? spares_ : events_).push_back(Microseconds(end - begin));
+    std::vector<Version> committed;
+    for (const sync::Decision& decision : decisions) {
+      if (std::holds_alternative<sync::Commit>(decision)) {
+        version_ = version_.Next();
+        committed.push_back(version_);
+      } else if (const auto* release = std::get_if<sync::Release>(&decision)) {
+        const uint32_t samples = release->assignment.samples;
+        due_.push(
+            {now_ + samples / Speed(release->worker), release->worker, release->version, samples});
+      }
+    }
+    for (const Version version : committed)
+      Tell(sync::StepCommitted{.version = version, .learning_rate = 0.1, .squared_norm = 1});
+    if (!is_spare && policy_->WantsSpare()) Tell(sync::Spare{kSpareBudget});
+  }
+
+  uint32_t workers_;
+  std::vector<uint64_t> sequences_;
+  std::unique_ptr<sync::Policy> policy_;
+  std::priority_queue<Due> due_;
+  Version version_;
+  double now_ = 0;
+  uint64_t state_ = 1;
+};
+
+double Mean(const std::vector<double>& values) {
+  double sum = 0;
+  for (const double value : values) sum += value;
+  return values.empty() ? 0 : sum / static_cast<double>(values.size());
+}
+
+int Main(int count, char** arguments) {
+  const uint32_t steps = count > 1 ? static_cast<uint32_t>(std::atoi(arguments[1])) : 50;
+  std::vector<std::string> specs(arguments + std::min(count, 2), arguments + count);
+  if (specs.empty()) {
+    specs = {"BSP",
+             "BackupWorkers",
+             "SSP",
+             "ASP",
+             "BSP sizing=EMA",
+             "BSP sizing=NARX",
+             "BSP sizing=Stepwise"};
+  }
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  fmt::print("{:24} {:>8} {:>10} {:>10} {:>10} {:>10}\n", "policy", "workers", "mean us", "p99 us",
+             "most us", "spare us");
+  for (const std::string& spec : specs) {
+    for (const uint32_t workers : {100u, 1000u}) {
+      Bench bench(spec, workers);
+      bench.Run(steps);
+      const double mean = Mean(bench.events_), p99 = Quantile(bench.events_, 0.99);
+      const double most = Quantile(bench.events_, 1), spare = Mean(bench.spares_);
+      fmt::print("{:24} {:>8} {:>10.2f} {:>10.2f} {:>10.1f} {:>10.1f}\n", spec, workers, mean, p99,
+                 most, spare);
+      rows.push_back({{"name", spec},
+                      {"workers", workers},
+                      {"event_us_mean", mean},
+                      {"event_us_p99", p99},
+                      {"event_us_most", most},
+                      {"spare_us_mean", spare}});
+    }
+  }
+  return WriteRows(rows, JsonPathFromEnvironment());
+}
+
+}  // namespace
+}  // namespace paceline::bench
+
+int main(int count, char** arguments) { return paceline::bench::Main(count, arguments); }
