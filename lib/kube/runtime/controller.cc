@@ -42,6 +42,8 @@ Controller::Controller(ControllerOptions options)
 Controller::~Controller() { Stop(); }
 
 void Controller::Start() {
+  const std::lock_guard lock(mutex_);
+  if (is_stopped_) return;
   PACELINE_CHECK(threads_.empty(), "controller {} runs already", options_.name);
   for (int i = 0; i < options_.threads; ++i) {
     threads_.emplace_back([this] { Work(); });
@@ -50,6 +52,8 @@ void Controller::Start() {
 
 void Controller::Stop() {
   queue_.ShutDownNow();
+  const std::lock_guard lock(mutex_);
+  is_stopped_ = true;
   for (std::thread& thread : threads_) thread.join();
   threads_.clear();
 }

@@ -10,8 +10,8 @@
 //   controller.queue().Add(key);
 #pragma once
 
-#include <atomic>
 #include <functional>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
@@ -63,6 +63,7 @@ class Controller {
   Controller& operator=(const Controller&) = delete;
 
   WorkQueue& queue() { return queue_; }
+  // Does nothing after Stop, so that who starts it need not know whether somebody stops it.
   void Start();
   // Finishes what is being worked on and drops the rest; blocks until the threads are gone.
   void Stop();
@@ -73,6 +74,8 @@ class Controller {
 
   ControllerOptions options_;
   WorkQueue queue_;
+  std::mutex mutex_;  // Of the rest; not taken by the threads, so that they can be waited for.
+  bool is_stopped_ = false;
   std::vector<std::thread> threads_;
 };
 

@@ -1,5 +1,6 @@
 #include "lib/kube/runtime/controller.h"
 
+#include <atomic>
 #include <condition_variable>
 #include <future>
 #include <map>
@@ -132,6 +133,19 @@ TEST(Controller, StopFinishesWhatIsBeingWorkedOn) {
   may_end.set_value();
   stopper.join();
   EXPECT_TRUE(ended);
+}
+
+TEST(Controller, MayBeStartedWhileItIsStopped) {
+  // As by an elector that takes the lead while the program ends.
+  for (int i = 0; i < 100; ++i) {
+    Records records;
+    Controller controller(Options(records, [](const ObjectKey&) { return Result{}; }));
+    std::thread starter([&] { controller.Start(); });
+    controller.Stop();
+    starter.join();
+    controller.queue().Add({"ns", "a"});
+    EXPECT_EQ(controller.queue().depth(), 0u);
+  }
 }
 
 ObjectPtr Pod(const std::string& name, const std::string& uid, const std::string& version,
