@@ -188,6 +188,7 @@ Status RunCoordinator(const Options& options, const job::TrainingJob& job) {
   process::SayLastWord(options.final_state, FinalStateJson(driver.progress(), view, *finished));
   endpoints.Stop();
   server->Stop(std::chrono::seconds(2));
+  driver.Stop();  // The own shard goes first.
   if (finished->is_suspended) return Cancelled("{}", finished->reason);
   if (!finished->is_success) return Aborted("{}", finished->reason);
   if (job.spec.checkpoint) {

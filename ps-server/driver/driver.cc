@@ -28,14 +28,16 @@ Driver::Driver(DriverOptions options, DriverMetrics* metrics)
       stragglers_(options_.stragglers),
       timer_([this] { RunTimer(); }) {}
 
-Driver::~Driver() {
+Driver::~Driver() { Stop(); }
+
+void Driver::Stop() {
   {
     std::unique_lock lock(mutex_);
     is_stopping_ = true;
     wake_.notify_all();
     wake_.wait(lock, [this] { return !is_at_work_; });
   }
-  timer_.join();
+  if (timer_.joinable()) timer_.join();
   if (saver_.joinable()) saver_.join();
   background_.reset();
 }

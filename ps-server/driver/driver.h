@@ -58,7 +58,11 @@ class Driver : public Sessions {
  public:
   // `metrics` outlives the driver.
   Driver(DriverOptions options, DriverMetrics* metrics);
-  ~Driver() override;  // Stops the threads; what is not done by then is not done.
+  ~Driver() override;  // As Stop.
+
+  // Stops the threads; what is not done by then is not done, and nothing is sent to a connection
+  // afterwards. For whose connections end in something that goes before the driver.
+  void Stop();
 
   coordination::ConnectionId WorkerConnected(std::shared_ptr<WorkerConnection> connection) override;
   void WorkerSaid(coordination::ConnectionId connection, protocol::WorkerMessage message) override;

@@ -38,6 +38,10 @@ class Inbox final : public WorkerConnection {
   }
   void Close() override { Send(protocol::Finish{"session ended"}); }
 
+  bool IsEmpty() {
+    std::lock_guard lock(mutex_);
+    return orders_.empty();
+  }
   protocol::WorkerOrder Next() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return !orders_.empty(); });
@@ -92,6 +96,8 @@ struct World {
     }
   }
 
+  ~World() { driver->Stop(); }  // As in the process: the hosts go first.
+
   void Work(uint64_t index);
   void Fill(uint64_t index, const protocol::Admitted& admitted);
   void Push(const store::PushId& id, const Generation& generation);
@@ -101,7 +107,7 @@ struct World {
   DriverMetrics metrics{&registry};
   std::atomic<int> saved = 0;
   std::unique_ptr<Driver> driver;
-  std::vector<std::unique_ptr<ShardHost>> hosts;  // Go first, as in the process.
+  std::vector<std::unique_ptr<ShardHost>> hosts;
 };
 
 void World::Fill(uint64_t index, const protocol::Admitted& admitted) {
@@ -173,6 +179,20 @@ TEST_P(DriverTest, WorkersOnManyThreadsCommitEverySampleOnce) {
   EXPECT_EQ(progress.status.committed_samples, kEpochs * kSamples);
   ASSERT_EQ(progress.epochs.size(), kEpochs);
   for (const auto& epoch : progress.epochs) EXPECT_EQ(epoch.committed, kSamples) << epoch.epoch;
+}
+
+TEST(Driver, SendsNothingOnceItIsStopped) {
+  World world(sync::Scheme::kBsp, 100);
+  const auto inbox = std::make_shared<Inbox>();
+  const coordination::ConnectionId connection = world.driver->WorkerConnected(inbox);
+  world.driver->Stop();
+  world.hosts.clear();
+  world.driver->WorkerSaid(
+      connection,
+      protocol::Join{.worker = WorkerId(0), .layout = world.layout, .train_samples = kSamples});
+  world.driver->AskToStop("test", coordination::StopKind::kSuspend);
+  EXPECT_FALSE(world.driver->finished().has_value());
+  EXPECT_TRUE(inbox->IsEmpty());
 }
 
 INSTANTIATE_TEST_SUITE_P(All, DriverTest,

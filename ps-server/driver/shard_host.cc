@@ -45,7 +45,8 @@ void ShardHost::Run() {
   std::unique_lock lock(mutex_);
   while (!is_stopping_) {
     wake_.wait(lock, [this] { return is_stopping_ || (!orders_.empty() && !is_at_work_); });
-    Work(lock);
+    // Another thread may be at work, which the destructor waits for.
+    if (!is_stopping_) Work(lock);
   }
 }
 

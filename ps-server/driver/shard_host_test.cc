@@ -1,0 +1,58 @@
+#include "ps-server/driver/shard_host.h"
+
+#include <atomic>
+#include <chrono>
+#include <future>
+#include <memory>
+#include <thread>
+#include <variant>
+
+#include <gtest/gtest.h>
+
+namespace paceline::ps {
+namespace {
+
+protocol::Configure SmallSlice() {
+  const store::Layout layout = store::Layout::Create({{"w", {4}}}).value();
+  return {.generation = {.start = 1},
+          .layout = layout,
+          .slice = store::SliceOverShards(layout, 1)[0],
+          .optimizer = optim::SgdOptions{}};
+}
+
+TEST(ShardHost, GoesOnlyWhenNobodyIsAtWorkInIt) {
+  std::promise<void> configured, at_work, may_end;
+  std::future<void> ending = may_end.get_future();
+  std::thread::id own;
+  std::atomic<bool> has_callers_thread = false;
+  auto host = std::make_unique<ShardHost>([&](const protocol::ShardMessage& message) {
+    if (std::holds_alternative<protocol::Configured>(message)) {
+      own = std::this_thread::get_id();
+      return configured.set_value();
+    }
+    if (std::this_thread::get_id() == own) return;
+    has_callers_thread = true;
+    at_work.set_value();
+    ending.wait();
+  });
+  host->Order(SmallSlice());
+  configured.get_future().wait();
+  // The same generation again is refused, aloud, by the host's own thread as long as it is at work.
+  std::thread caller([&] {
+    while (!has_callers_thread) host->Order(SmallSlice());
+  });
+  at_work.get_future().wait();
+  std::promise<void> gone;
+  std::thread destroyer([&, raw = host.release()] {
+    delete raw;
+    gone.set_value();
+  });
+  EXPECT_EQ(gone.get_future().wait_for(std::chrono::milliseconds(200)),
+            std::future_status::timeout);
+  may_end.set_value();
+  caller.join();
+  destroyer.join();
+}
+
+}  // namespace
+}  // namespace paceline::ps
