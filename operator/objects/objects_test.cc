@@ -182,8 +182,9 @@ spec:
 TEST(PodTest, NodeLostSecondsBecomeTolerations) {
   job::TrainingJob job = Digits();
   job.spec.run_policy.node_lost_seconds = 17;
-  for (const Json& toleration : Pod(job, job::Role::kWorker)["spec"]["tolerations"])
-    EXPECT_EQ(toleration["tolerationSeconds"], 17);
+  const Json tolerations = Pod(job, job::Role::kWorker)["spec"]["tolerations"];
+  EXPECT_FALSE(tolerations.empty());
+  for (const Json& toleration : tolerations) EXPECT_EQ(toleration["tolerationSeconds"], 17);
 }
 
 TEST(PodTest, OutputGoesToTheCoordinatorAndCheckpointsToAllServers) {

@@ -194,7 +194,8 @@ TEST_F(LifeTest, AForeignPodOfThatNameIsLeftAloneAndNamed) {
   ASSERT_TRUE(client().Call(kube::Create(controller::TrainingJobs(), job)).ok());
   EXPECT_TRUE(Eventually([&] {
     const Json seen = Object(controller::TrainingJobs(), {space, "digits"});
-    return seen["status"].dump().find("belongs to somebody else") != std::string::npos;
+    return seen.value("status", Json()).dump().find("belongs to somebody else") !=
+           std::string::npos;
   }));
   const Json pod = Object(kube::Pods(), {space, "digits-worker-0"});
   EXPECT_EQ(kube::Uid(pod), before);

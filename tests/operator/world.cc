@@ -109,7 +109,9 @@ OperatorProcess::OperatorProcess(World& world, const std::vector<std::string>& a
 OperatorProcess::~OperatorProcess() {
   if (pid_ > 0) {
     kill(pid_, SIGTERM);
-    if (!WaitForEnd(20)) {
+    if (const std::optional<int> code = WaitForEnd(20)) {
+      EXPECT_EQ(*code, 0) << "the operator's exit code";  // Sanitizers speak through it, too.
+    } else {
       ADD_FAILURE() << "the operator does not end";
       kill(pid_, SIGKILL);
       WaitForEnd(20);
