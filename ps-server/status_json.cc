@@ -101,6 +101,8 @@ std::string ProgressJson(const Progress& progress, const JobView& view,
       {"generationCounter", status.generation.counter},
       {"rollBacks", status.roll_backs},
       {"lastRollBack", status.last_roll_back},
+      {"rolledBackFrom", status.rolled_back_from.value()},
+      {"rolledBackTo", status.rolled_back_to.value()},
       {"checkpoint", CheckpointJson(progress)}};
   job["security"] = {{"mtls", job::ToWord(view.mtls)}, {"inUse", view.has_tls}};
   job["sync"] = {{"scheme", view.scheme}, {"changing", status.is_changing_policy}};

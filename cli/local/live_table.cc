@@ -40,6 +40,11 @@ std::string LiveText(const LiveState& state) {
   if (!state.scheme.empty())
     text += fmt::format("  {}{}", state.scheme, state.is_changing_scheme ? " (changing)" : "");
   text += "\n";
+  if (state.roll_backs > 0) {
+    const std::string count =
+        state.roll_backs == 1 ? "once" : fmt::format("{} times, the last", state.roll_backs);
+    text += fmt::format("rolled back {}: {}\n", count, state.last_roll_back);
+  }
   if (state.finished) {
     text += fmt::format("{}: {}\n", state.finished->is_success ? "succeeded" : "failed",
                         state.finished->reason);

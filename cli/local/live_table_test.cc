@@ -35,6 +35,19 @@ TEST(LiveTextTest, IsALineAndATable) {
             "    12  gone         0        0      0      0 %   0 %            0 %\n");
 }
 
+TEST(LiveTextTest, SaysWhyItWentBack) {
+  LiveState state = Running();
+  state.workers.clear();
+  state.roll_backs = 1;
+  state.last_roll_back = "shard s1 lost: gone; back to version 320, checkpoint c";
+  EXPECT_EQ(LiveText(state),
+            "42 %  step 1,200  epoch 3.5  2,913 samples/s  SSP\n"
+            "rolled back once: shard s1 lost: gone; back to version 320, checkpoint c\n"
+            "WORKER  STATE  STEPS  SAMPLES  BATCH  COMPUTE  WAIT  COMMUNICATION\n");
+  state.roll_backs = 2;
+  EXPECT_NE(LiveText(state).find("rolled back 2 times, the last: shard s1"), std::string::npos);
+}
+
 TEST(LiveTextTest, SaysThatTheSchemeChangesAndHowItEnded) {
   LiveState state = Running();
   state.is_changing_scheme = true;

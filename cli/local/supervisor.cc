@@ -135,8 +135,6 @@ void Supervisor::NoteChanges(const LiveState& now) {
   const LiveState before = state_.value_or(LiveState());
   if (now.checkpoint_note != before.checkpoint_note && !now.checkpoint_note.empty())
     view_->Note("training " + now.checkpoint_note);
-  if (now.roll_backs != before.roll_backs && now.roll_backs > 0)
-    view_->Note("rolled back: " + now.last_roll_back);
   if (now.checkpoint_problem != before.checkpoint_problem && !now.checkpoint_problem.empty())
     view_->Note("training goes on, but " + now.checkpoint_problem);
 }

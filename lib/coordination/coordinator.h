@@ -97,6 +97,8 @@ struct Status {
   Generation generation;
   uint64_t roll_backs = 0;                    // Of this coordinator's life.
   std::string last_roll_back;                 // Why and to where, in words.
+  Version rolled_back_from;                   // By the last one...
+  Version rolled_back_to;                     // ...to this; 0: begun anew.
   std::optional<Version> restored_from;       // What this generation began with, if not at birth.
   std::optional<Version> checkpoint_version;  // Of the newest complete one.
   std::string checkpoint_problem;             // Of the latest attempt; empty: it went well.

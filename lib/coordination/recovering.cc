@@ -138,6 +138,8 @@ void RollBack(Turn turn, const std::string& reason) {
                                               from->state.version.value(), from->name)
                                 : std::string("no checkpoint to go back to, begun anew");
   next.recovery.last = reason + "; " + where;
+  next.recovery.last_from = job.commits.published();
+  next.recovery.last_to = from.has_value() ? from->state.version : Version();
   turn.effects.push_back(
       RolledBack{next.options.generation, next.recovery.last,
                  from.has_value() ? std::optional<Version>(from->state.version) : std::nullopt});

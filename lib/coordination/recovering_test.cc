@@ -58,6 +58,8 @@ TEST(RecoveringTest, LostShardTakesAllBackToTheCheckpoint) {
   EXPECT_EQ(status.phase, Phase::kBirth);
   EXPECT_EQ(status.birth_waits_for, "shards s1");
   EXPECT_EQ(status.roll_backs, 1u);
+  EXPECT_EQ(status.rolled_back_from, Version(1));  // The second step was under way.
+  EXPECT_EQ(status.rolled_back_to, Version(1));
   EXPECT_EQ(status.committed_samples, 8u);
   EXPECT_EQ(status.version, Version(1));
 

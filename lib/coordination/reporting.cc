@@ -26,6 +26,8 @@ Status Report(const JobState& job) {
   status.generation = job.options.generation;
   status.roll_backs = job.recovery.roll_backs;
   status.last_roll_back = job.recovery.last;
+  status.rolled_back_from = job.recovery.last_from;
+  status.rolled_back_to = job.recovery.last_to;
   if (job.recovery.from.has_value()) status.restored_from = job.recovery.from->state.version;
   if (!job.checkpointing.complete.empty())
     status.checkpoint_version = job.checkpointing.complete.back().state.version;

@@ -94,6 +94,8 @@ struct RecoveryState {
   uint32_t in_vain = 0;  // Roll backs since training last came further than ever before.
   Version furthest;
   std::string last;
+  Version last_from;               // The newest version before the last roll back...
+  Version last_to;                 // ...and after it; 0: begun anew.
   std::optional<Checkpoint> from;  // What this generation began with.
   Damping damping;
   std::optional<std::string>

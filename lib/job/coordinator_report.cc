@@ -97,6 +97,10 @@ CoordinatorReport Parse(const TrainingJob& job, const json& state) {
     }
     report.checkpoint_trouble = checkpoint->value("problem", "");
   }
+  report.roll_backs = state.value("rollBacks", int64_t{0});
+  report.last_roll_back = state.value("lastRollBack", "");
+  report.rolled_back_from = state.value("rolledBackFrom", int64_t{0});
+  report.rolled_back_to = state.value("rolledBackTo", int64_t{0});
   return report;
 }
 

@@ -50,6 +50,16 @@ TEST(CoordinatorReportTest, ReadsARunningJob) {
   EXPECT_EQ(report.checkpoint->completion_time, ParseTime("2026-01-31T09:30:00Z"));
 }
 
+TEST(CoordinatorReportTest, TellsOfTheLastRollBack) {
+  const CoordinatorReport report = Report(
+      R"({"phase":"birth","step":320,"workers":[],"rollBacks":2,"lastRollBack":"shard s1 lost",)"
+      R"("rolledBackFrom":340,"rolledBackTo":320})");
+  EXPECT_EQ(report.roll_backs, 2);
+  EXPECT_EQ(report.last_roll_back, "shard s1 lost");
+  EXPECT_EQ(report.rolled_back_from, 340);
+  EXPECT_EQ(report.rolled_back_to, 320);
+}
+
 TEST(CoordinatorReportTest, TheTargetsMetricIsTheMetric) {
   TrainingJob job = SmallJob();
   job.spec.training.stop.target = Target{.metric = Metric::kLoss, .value = 0.05};

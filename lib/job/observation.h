@@ -72,6 +72,10 @@ struct CoordinatorReport {
   std::vector<SeenStraggler> stragglers;  // By stragglerPolicy's percent and seconds.
   std::optional<CheckpointStatus> checkpoint;
   std::string checkpoint_trouble;  // Why the latest one could not be written; empty: it could.
+  int64_t roll_backs = 0;          // Of this coordinator's life; the rest is about the last one.
+  std::string last_roll_back;      // Why and to where.
+  int64_t rolled_back_from = 0;
+  int64_t rolled_back_to = 0;  // 0: begun anew.
 };
 
 struct Observation {

@@ -83,6 +83,18 @@ struct CheckpointStatus {
   friend bool operator==(const CheckpointStatus&, const CheckpointStatus&) = default;
 };
 
+// Returns of training to an earlier version, after a loss or numbers that are not finite.
+struct RecoveryStatus {
+  int64_t roll_backs = 0;              // All told; the rest is about the last of them.
+  int64_t from_version = 0;            // The newest that is known of.
+  int64_t to_version = 0;              // 0: begun anew.
+  std::string message;                 // Why and to where.
+  std::optional<Time> time;            // When it was heard of.
+  int64_t coordinator_start = 0;       // By the coordinator of that start, which...
+  int64_t coordinator_roll_backs = 0;  // ...had so many by then.
+  friend bool operator==(const RecoveryStatus&, const RecoveryStatus&) = default;
+};
+
 struct JobStatus {
   std::vector<Condition> conditions;  // One of each type at most.
   int64_t observed_generation = 0;
@@ -98,11 +110,12 @@ struct JobStatus {
   std::vector<WorkerStatus> workers;
   std::vector<AvoidedNode> avoided_nodes;  // The newest 20 at most.
   std::optional<CheckpointStatus> checkpoint;
-  int64_t restarts = 0;                 // Of processes, all told.
-  int64_t failures = 0;                 // Of those, the ones that count against backoffLimit.
-  int64_t gave_way = 0;                 // Times that the job made room for others, in a row.
-  std::optional<Time> gives_way_until;  // Then it tries again.
-  int64_t coordinator_starts = 0;       // The `start` of the newest coordinator's generation.
+  std::optional<RecoveryStatus> recovery;  // Nothing before the first roll back.
+  int64_t restarts = 0;                    // Of processes, all told.
+  int64_t failures = 0;                    // Of those, the ones that count against backoffLimit.
+  int64_t gave_way = 0;                    // Times that the job made room for others, in a row.
+  std::optional<Time> gives_way_until;     // Then it tries again.
+  int64_t coordinator_starts = 0;          // The `start` of the newest coordinator's generation.
   friend bool operator==(const JobStatus&, const JobStatus&) = default;
 };
 

@@ -92,6 +92,13 @@ job::JobStatus FullStatus() {
   status.avoided_nodes = {{"digits-worker-3", "node-1"}};
   status.gives_way_until = noon + Seconds(30);
   status.checkpoint = job::CheckpointStatus{.version = 40, .completion_time = noon};
+  status.recovery = job::RecoveryStatus{.roll_backs = 2,
+                                        .from_version = 52,
+                                        .to_version = 40,
+                                        .message = "shard s1 lost",
+                                        .time = noon,
+                                        .coordinator_start = 2,
+                                        .coordinator_roll_backs = 1};
   status.restarts = 3;
   status.failures = 1;
   status.coordinator_starts = 2;

@@ -32,8 +32,12 @@ def finish(job):
     job.wait_for("Succeeded", TRAINING_SECONDS)
     assert job.status()["progress"]["metric"] >= 0.97
     assert job.status()["restarts"] >= 1
-    told = [note for reason, note in job.namespace.events("digits") if reason == "Recovering"]
-    assert told, job.namespace.events("digits")
+    events = job.namespace.events("digits")
+    for wanted in ("Recovering", "RolledBack", "Recovered"):
+        assert [note for reason, note in events if reason == wanted], events
+    recovery = job.status()["recovery"]
+    assert recovery["rollBacks"] >= 1
+    assert recovery["fromVersion"] >= recovery["toVersion"] > 0
 
 
 def test_shard_killed(running):

@@ -80,6 +80,20 @@ void Fields(V& visit, CheckpointStatus& checkpoint) {
 }
 
 template <class V>
+void Fields(V& visit, RecoveryStatus& recovery) {
+  visit("rollBacks", recovery.roll_backs,
+        Note{.text = "times that training went back, all told; the rest is about the last one"});
+  visit("fromVersion", recovery.from_version, Note{.text = "newest step before it"});
+  visit("toVersion", recovery.to_version, Note{.text = "step it went back to; 0: begun anew"});
+  visit("message", recovery.message, Note{.text = "why and to where"});
+  visit("time", recovery.time, Note{.text = "when it was heard of"});
+  visit("coordinatorStart", recovery.coordinator_start,
+        Note{.text = "which coordinator's, by coordinatorStarts"});
+  visit("coordinatorRollBacks", recovery.coordinator_roll_backs,
+        Note{.text = "that coordinator's so far"});
+}
+
+template <class V>
 void Fields(V& visit, JobStatus& status) {
   visit("conditions", status.conditions, Note{.text = "what holds, by type", .items_max = 16});
   visit("observedGeneration", status.observed_generation,
@@ -99,6 +113,7 @@ void Fields(V& visit, JobStatus& status) {
   visit("avoidedNodes", status.avoided_nodes,
         Note{.text = "machines that processes were moved away from", .items_max = 20});
   visit("checkpoint", status.checkpoint, Note{.text = "newest complete one"});
+  visit("recovery", status.recovery, Note{.text = "returns to an earlier version"});
   visit("restarts", status.restarts, Note{.text = "processes started again, all told"});
   visit("failures", status.failures,
         Note{.text = "of those, the ones that count against backoffLimit"});

@@ -187,8 +187,11 @@ Finding JudgeRestarting(const Draft& draft) {
   if (before == nullptr || before->status != ConditionStatus::kTrue || IsTraining(draft))
     return Not(draft, type);
   const bool recovers = before->reason == ToWord(PlanReason::kRecovering);
+  std::string message = before->message;
+  if (draft.plan.status.recovery != draft.seen.status.recovery)
+    message += "; rolled back: " + draft.plan.status.recovery->message;
   return {type, true, recovers ? PlanReason::kRecovering : PlanReason::kProcessFailed,
-          before->message};
+          std::move(message)};
 }
 
 Finding JudgeStraggling(const Draft& draft) {
@@ -208,6 +211,16 @@ Finding JudgeStraggling(const Draft& draft) {
   return {type, true, PlanReason::kStraggler, Joined(std::move(stragglers))};
 }
 
+// " from version 320": where this restart rolled back to; empty if it did not.
+std::string SinceRollBack(const Draft& draft) {
+  const std::optional<RecoveryStatus>& recovery = draft.plan.status.recovery;
+  const Condition* restarting = FindCondition(draft.seen.status, ConditionType::kRestarting);
+  if (!recovery || restarting == nullptr || !recovery->time ||
+      recovery->time < restarting->last_transition_time)
+    return "";
+  return fmt::format(" from version {}", recovery->to_version);
+}
+
 bool WasReason(const Draft& draft, ConditionType type, PlanReason reason) {
   const Condition* before = FindCondition(draft.seen.status, type);
   return before != nullptr && before->status == ConditionStatus::kTrue &&
@@ -223,7 +236,7 @@ void ReportTransition(Draft& draft, const Finding& finding) {
   } else if (finding.type == ConditionType::kRestarting && !finding.holds && recovers &&
              IsTraining(draft)) {
     draft.Report(EventType::kNormal, PlanReason::kRecovered,
-                 "the parameter servers are back, training goes on");
+                 "the parameter servers are back, training goes on" + SinceRollBack(draft));
   } else if (finding.type == ConditionType::kDegraded && finding.holds && !was) {
     draft.Report(EventType::kWarning, finding.reason, finding.message);
   } else if (finding.type == ConditionType::kStraggling && finding.holds && !was &&

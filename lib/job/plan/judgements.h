@@ -20,6 +20,7 @@ void JudgeStragglers(Draft& draft);  // stragglerPolicy.action Replace.
 void JudgeLostNodes(Draft& draft);   // nodeLostSeconds: give up what is on a dead machine.
 void JudgeCleanup(Draft& draft);     // A finished job: cleanPodPolicy, ttlSecondsAfterFinished.
 
+void RecordRollBack(Draft& draft);   // That training went back: told once, and counted.
 void WriteStatus(Draft& draft);      // Counts, conditions and the one word for it all.
 void WriteConditions(Draft& draft);  // Of it, the conditions and events about them.
 

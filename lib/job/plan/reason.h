@@ -29,6 +29,7 @@ enum class PlanReason {
   kNodeLost,           // A process's machine does not answer any more.
   kRecovering,         // A parameter server is started again; training returns to a checkpoint.
   kRecovered,          // Training goes on after that.
+  kRolledBack,         // Training went back to an earlier version.
   kSuspended,          // spec.runPolicy.suspend is true.
   kResumed,            // It no longer is.
   kScaledDown,         // More workers run than wanted.
@@ -46,8 +47,9 @@ PACELINE_WORDS(PlanReason, "JobSeen", "NotYet", "Starting", "Training", "AllRunn
                "ProcessesMissing", "WorkersMissing", "CheckpointFailing", "ProcessFailed",
                "ProcessDisrupted", "OutOfMemory", "ProcessGone", "ProcessFinished", "Unschedulable",
                "CannotStart", "GaveWay", "PendingTooLong", "ResourcesRefused", "InvalidSpec",
-               "NodeLost", "Recovering", "Recovered", "Suspended", "Resumed", "ScaledDown",
-               "Straggler", "NoStraggler", "DeadlineExceeded", "BackoffLimitExceeded", "CannotWork",
-               "ParameterServerLost", "TrainingFailed", "TrainingSucceeded", "JobFinished")
+               "NodeLost", "Recovering", "Recovered", "RolledBack", "Suspended", "Resumed",
+               "ScaledDown", "Straggler", "NoStraggler", "DeadlineExceeded", "BackoffLimitExceeded",
+               "CannotWork", "ParameterServerLost", "TrainingFailed", "TrainingSucceeded",
+               "JobFinished")
 
 }  // namespace paceline::job
