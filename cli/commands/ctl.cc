@@ -9,6 +9,7 @@
 #include "cli/commands/coordinator_api.h"
 #include "cli/commands/job_patch.h"
 #include "cli/commands/manifest.h"
+#include "lib/job/change.h"
 #include "lib/job/encode.h"
 #include "lib/job/plan.h"
 #include "lib/kube/core/patch.h"
@@ -47,8 +48,13 @@ int SetOfRun(const CtlSetOptions& options, const std::vector<std::string>& overr
   const StatusOr<CoordinatorApi> coordinator = CoordinatorApi::OfRun(*run);
   if (!coordinator.ok()) return Fail(coordinator.status());
   const std::string job_file = *run + "/job.json";
+  const std::optional<job::TrainingJob> before = ReadManifest(job_file, {});
   const std::optional<job::TrainingJob> job = ReadManifest(job_file, overrides);
-  if (!job) return process::kExitCannotWork;
+  if (!before || !job) return process::kExitCannotWork;
+  if (const auto errors = job::ValidateChange(*before, *job); !errors.empty()) {
+    PrintErrors(*run, errors);
+    return process::kExitCannotWork;
+  }
   const std::string text = job::ToJson(*job).dump(2);
   Status status = coordinator->Put("/v1/job/spec", text);
   if (status.ok()) status = Replace(job_file, text);

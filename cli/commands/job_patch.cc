@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "lib/job/capabilities.h"
+#include "lib/job/change.h"
 #include "lib/job/decode.h"
 #include "lib/job/defaults.h"
 #include "lib/job/encode.h"
@@ -49,6 +50,10 @@ JobPatch MakeJobPatch(const kube::Json& object, const std::vector<std::string>& 
       job::Validate(decoded.job, job::Capabilities::Cluster(), decoded.errors);
   made.errors = std::move(decoded.errors);
   made.errors.insert(made.errors.end(), found.begin(), found.end());
+  if (!made.errors.empty()) return made;
+  job::TrainingJob stored = job::Decode(job::ToNode(before)).job;
+  job::ApplyDefaults(stored);
+  made.errors = job::ValidateChange(stored, decoded.job);
   if (made.errors.empty()) made.patch = kube::MergePatchBetween(before, job::ToJson(root));
   return made;
 }

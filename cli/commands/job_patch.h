@@ -16,8 +16,8 @@ struct JobPatch {
 
 // `object` is the TrainingJob as the API server has it. What the overrides (lib/job/overrides.h)
 // lead to is checked as the operator will check it, so that an error comes with all that is wrong,
-// before anything is sent; what may not change on a running job is the API server's to say. A value
-// replaces what is there, objects too.
+// and with what may not change (lib/job/change.h), before anything is sent. A value replaces what
+// is there, objects too.
 JobPatch MakeJobPatch(const kube::Json& object, const std::vector<std::string>& overrides);
 
 // "sync.scheme=SSP" as "spec.sync.scheme=SSP"; whole paths as they are.

@@ -36,7 +36,9 @@ TEST(JobPatch, HoldsWhatChangesAndNothingElse) {
 }
 
 TEST(JobPatch, ReplacesWholeObjectsAndTakesFieldsAway) {
-  EXPECT_EQ(Made({"output.volume={hostPath: {path: /models}}"}).patch,
+  Json suspended = Stored();
+  suspended["spec"]["runPolicy"]["suspend"] = true;
+  EXPECT_EQ(MakeJobPatch(suspended, {"output.volume={hostPath: {path: /models}}"}).patch,
             Json::parse(R"({"spec": {"output": {"volume": {
                 "emptyDir": null, "hostPath": {"path": "/models"}}}}})"));
   EXPECT_EQ(Made({"workers.maxReplicas=null", "workers.replicas=2"}).patch,
@@ -60,6 +62,7 @@ TEST(JobPatch, WhatIsWrongIsSaidByItsPath) {
   EXPECT_THAT(error("metadata.labels.a=b"), HasSubstr("only spec can be set"));
   EXPECT_THAT(error("spec={}"), HasSubstr("only spec can be set"));
   EXPECT_THAT(error("sync.scheme="), HasSubstr("has no value"));
+  EXPECT_THAT(error("training.seed=7"), HasSubstr("spec.training.seed: cannot change"));
 }
 
 TEST(BelowSpec, CompletesShortPathsOnly) {

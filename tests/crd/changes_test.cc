@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "lib/job/change.h"
+#include "lib/job/defaults.h"
+#include "lib/job/encode.h"
 #include "lib/kube/core/api_error.h"
 #include "tests/crd/world.h"
 
@@ -22,6 +25,18 @@ kube::ObjectKey Stored(World& world, const std::string& name) {
 StatusOr<Json> Patch(World& world, const kube::ObjectKey& key, const std::string& spec) {
   return world.client().Call(
       kube::MergePatch(TrainingJobs(), key, {{"spec", Json::parse(spec)}}, {.dry_run = true}));
+}
+
+// What lib/job says of the same change.
+std::vector<job::FieldError> OurErrors(World& world, const kube::ObjectKey& key,
+                                       const std::string& spec) {
+  Json object = *world.client().Call(kube::Get(TrainingJobs(), key));
+  job::TrainingJob from = job::FromJson(object).job;
+  object.merge_patch({{"spec", Json::parse(spec)}});
+  job::TrainingJob to = job::FromJson(object).job;
+  job::ApplyDefaults(from);
+  job::ApplyDefaults(to);
+  return job::ValidateChange(from, to);
 }
 
 TEST(Changes, OfModelDataAndTrainingAreRefused) {
@@ -46,7 +61,59 @@ TEST(Changes, OfModelDataAndTrainingAreRefused) {
     ASSERT_TRUE(kube::IsInvalid(changed.status())) << c.patch << changed.status();
     EXPECT_THAT(Message(changed.status()), HasSubstr(c.field));
     EXPECT_THAT(Message(changed.status()), HasSubstr("cannot change once the job exists"));
+    const std::vector<job::FieldError> ours = OurErrors(world, key, c.patch);
+    ASSERT_EQ(ours.size(), 1u) << c.patch;
+    EXPECT_TRUE(ours[0].path.starts_with(c.field)) << ours[0].path;
+    EXPECT_THAT(ours[0].message, HasSubstr("cannot change once the job exists"));
   }
+}
+
+TEST(Changes, OfVolumesNeedASuspendedJob) {
+  PACELINE_CRD_WORLD(world);
+  Json object = SmallJob("volumes");
+  object["spec"]["checkpoint"] = {{"volume", {{"nfs", {{"server", "files"}, {"path", "/a"}}}}}};
+  ASSERT_TRUE(world.client().Call(kube::Create(TrainingJobs(), object)).ok());
+  Json bare = SmallJob("bare");
+  bare["spec"]["output"] = {{"volume", {{"nfs", {{"server", "files"}, {"path", "/a"}}}}}};
+  ASSERT_TRUE(world.client().Call(kube::Create(TrainingJobs(), bare)).ok());
+  const struct {
+    const char* job;
+    const char* patch;
+    bool is_free;
+  } cases[] = {
+      {"volumes", R"({"output": {"volume": {"nfs": {"server": "files", "path": "/o"}}}})", false},
+      {"volumes", R"({"checkpoint": {"volume": {"nfs": {"path": "/b"}}}})", false},
+      {"volumes", R"({"checkpoint": {"volume": {"nfs": null, "emptyDir": {}}}})", false},
+      {"volumes", R"({"checkpoint": {"volume": null, "volumeClaimTemplate": {"spec": {}}}})",
+       false},
+      {"volumes", R"({"checkpoint": null})", false},
+      {"volumes", R"({"checkpoint": {"periodSeconds": 7, "keep": 9}})", true},
+      {"volumes", R"({"checkpoint": {"volume": {"nfs": {"path": "/a"}}}})", true},
+      {"bare", R"({"output": {"volume": {"nfs": {"path": "/b"}}}})", false},
+      {"bare", R"({"output": null})", false},
+      {"bare", R"({"checkpoint": {"volume": {"emptyDir": {}}}})", false},
+      // To suspend it in the same breath is too late.
+      {"bare", R"({"output": null, "runPolicy": {"suspend": true}})", false},
+  };
+  const auto try_all = [&](bool is_suspended) {
+    for (const auto& c : cases) {
+      const kube::ObjectKey key{"default", c.job};
+      const StatusOr<Json> changed = Patch(world, key, c.patch);
+      EXPECT_EQ(changed.ok(), c.is_free || is_suspended)
+          << c.job << c.patch << is_suspended << changed.status();
+      EXPECT_EQ(OurErrors(world, key, c.patch).empty(), changed.ok()) << c.job << c.patch;
+      if (changed.ok()) continue;
+      EXPECT_THAT(Message(changed.status()), HasSubstr("only while runPolicy.suspend is true"));
+    }
+  };
+  try_all(false);
+  for (const char* name : {"volumes", "bare"}) {
+    ASSERT_TRUE(world.client()
+                    .Call(kube::MergePatch(TrainingJobs(), {"default", name},
+                                           {{"spec", {{"runPolicy", {{"suspend", true}}}}}}))
+                    .ok());
+  }
+  try_all(true);
 }
 
 TEST(Changes, OfAllElseArePossibleWithinBounds) {
@@ -60,7 +127,7 @@ TEST(Changes, OfAllElseArePossibleWithinBounds) {
            R"({"workers": {"maxReplicas": null, "replicas": 16}})",
            R"({"workers": {"template": {"spec": {"nodeSelector": {"pool": "spot"}}}}})",
            R"({"runPolicy": {"suspend": true, "backoffLimit": 0}})",
-           R"({"output": {"volume": {"nfs": {"server": "files", "path": "/out"}}}})",
+           R"({"checkpoint": null})",
            R"({"training": {"globalBatchSize": 64}})",
        }) {
     const StatusOr<Json> changed = Patch(world, key, patch);

@@ -69,7 +69,7 @@ TEST_F(CtlTest, WhatIsRefusedChangesNothing) {
   const std::string before = ReadText(run.RunFolder() + "/job.json");
   const Ended fixed = Set(run, {"spec.training.seed=2"});
   EXPECT_EQ(fixed.code, 2);
-  EXPECT_THAT(fixed.err, HasSubstr("spec.training.seed cannot change while the job runs"));
+  EXPECT_THAT(fixed.err, HasSubstr("spec.training.seed: cannot change once the job exists: from "));
   const Ended wrong = Set(run, {"spec.sync.scheme=Bsp"});
   EXPECT_EQ(wrong.code, 2);
   EXPECT_THAT(wrong.err, HasSubstr("spec.sync.scheme"));

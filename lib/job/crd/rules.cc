@@ -135,6 +135,15 @@ constexpr Rule kRules[] = {
      "!has(self.volume) || !has(self.volume.persistentVolumeClaim) || "
      "!self.volume.persistentVolumeClaim.readOnly",
      "volume.persistentVolumeClaim.readOnly must be false, the model is written there"},
+    // Of changes: what runs keeps the volumes that it was started with, what is started again would
+    // get others.
+    {"spec", "checkpoint",
+     "oldSelf.runPolicy.suspend || has(self.checkpoint) == has(oldSelf.checkpoint) && "
+     "(!has(self.checkpoint) || has(self.checkpoint.volume) == has(oldSelf.checkpoint.volume) && "
+     "(!has(self.checkpoint.volume) || self.checkpoint.volume == oldSelf.checkpoint.volume))",
+     "checkpoint may come, go and get another volume only while runPolicy.suspend is true"},
+    {"spec", "output", "oldSelf.runPolicy.suspend || self.output == oldSelf.output",
+     "output.volume may change only while runPolicy.suspend is true"},
     {"spec.runPolicy", "managedBy", "self.managedBy.matches('^[^/]+/[^/]+$')",
      "managedBy must be a domain, a slash and a name, such as paceline.dev/operator",
      "self.managedBy"},

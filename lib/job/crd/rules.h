@@ -8,11 +8,12 @@
 
 namespace paceline::job {
 
-// A rule that one of lib/job's checks has too; a test feeds both the same manifests.
+// A rule that one of lib/job's checks, or ValidateChange, has too; a test feeds both the same
+// manifests.
 struct Rule {
   std::string_view path;      // Of the schema that it stands at: "spec.workers", "" for the top.
   std::string_view field;     // Below `path`: the field to blame; empty: the object.
-  std::string_view rule;      // CEL over `self`, true where all is well.
+  std::string_view rule;      // CEL over `self`, true where all is well; of changes, `oldSelf` too.
   std::string_view message;   // What would be right; fixed words.
   std::string_view got = {};  // CEL text: the words found. Numbers as text cost too much.
 };

@@ -90,15 +90,18 @@ void Fields(V& visit, Checkpoint& checkpoint) {
   visit("keep", checkpoint.keep,
         Note{.text = "checkpoints kept, the newest ones", .min = 1, .max = 1000});
   visit("volume", checkpoint.volume,
-        Note{.text = "shared by all shards; this or volumeClaimTemplate"});
+        Note{.text = "shared by all shards; this or volumeClaimTemplate; changes only while the "
+                     "job is suspended"});
   visit("volumeClaimTemplate", checkpoint.volume_claim_template,
-        Note{.text = "a claim for each shard, as in a StatefulSet; this or volume"});
+        Note{.text = "a claim for each shard, as in a StatefulSet; this or volume",
+             .mutability = kImmutable});
 }
 
 template <class V>
 void Fields(V& visit, Output& output) {
   visit("volume", output.volume,
-        Note{.text = "where the final model goes; absent: on a laptop the run's folder"});
+        Note{.text = "where the final model goes; absent: on a laptop the run's folder; changes "
+                     "only while the job is suspended"});
 }
 
 template <class V>
