@@ -59,6 +59,17 @@ template <class T>
 bool ReadValue(std::string_view text, std::optional<T>& value) {
   return ReadValue(text, value.emplace());
 }
+// "1,2.5,3": one at least.
+template <class T>
+bool ReadValue(std::string_view text, std::vector<T>& values) {
+  values.clear();
+  while (true) {
+    const size_t comma = text.find(',');
+    if (!ReadValue(text.substr(0, comma), values.emplace_back())) return false;
+    if (comma == std::string_view::npos) return true;
+    text.remove_prefix(comma + 1);
+  }
+}
 
 // Reads a line field by field. The first failure sticks; later reads give defaults, Finish tells.
 // The line must outlive it.
@@ -132,6 +143,10 @@ class FieldWriter {
 
  private:
   static std::string Text(Duration value) { return FormatSeconds(value); }
+  template <class T>
+  static std::string Text(const std::vector<T>& values) {
+    return fmt::format("{}", fmt::join(values, ","));
+  }
   template <class T>
   static std::string Text(const T& value) {
     if constexpr (HasWords<T>) {

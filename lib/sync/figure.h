@@ -60,11 +60,62 @@ inline constexpr FigureKind kBatchAdjustments{
     "oom (a memory limit learnt).",
     "type"};
 
+// DBW and its arms.
+inline constexpr FigureKind kBackupWorkers{
+    "paceline_step_backup_workers", "Workers that the running step does not wait for: n - k.", ""};
+inline constexpr FigureKind kArrivalSeconds{
+    "paceline_step_arrival_seconds",
+    "From the beginning of the last step to its push of that rank, the closing one the highest.",
+    "rank"};
+inline constexpr FigureKind kWorkerRoundTrip{
+    "paceline_worker_round_trip_seconds",
+    "From a worker's release to its push, waiting left out: a mean of the last few.", "worker"};
+inline constexpr FigureKind kWorkerAcceptRatio{
+    "paceline_worker_accept_ratio",
+    "Share of a worker's last few pushes that counted, 0 to 1: far apart, the model is biased.",
+    "worker"};
+inline constexpr FigureKind kDbwGain{"paceline_dbw_gain",
+                                     "Expected decrease of the loss by a step of k pushes.", "k"};
+inline constexpr FigureKind kDbwSeconds{
+    "paceline_dbw_step_seconds", "Expected time from the beginning of a step to its k-th push.",
+    "k"};
+inline constexpr FigureKind kDbwSquaredGradient{
+    "paceline_dbw_squared_gradient", "Estimated squared norm of the gradient of the loss.", ""};
+inline constexpr FigureKind kDbwSampleVariance{
+    "paceline_dbw_sample_variance", "Estimated trace of the covariance of one sample's gradient.",
+    ""};
+inline constexpr FigureKind kDbwSmoothness{"paceline_dbw_smoothness",
+                                           "Estimated smoothness constant of the loss.", ""};
+inline constexpr FigureKind kDbwLoss{"paceline_dbw_loss",
+                                     "Mean loss of the pushes that the last steps took.", ""};
+inline constexpr FigureKind kDbwFallbacks{
+    "paceline_dbw_fallbacks_total",
+    "Steps whose k was not what promised most: warm-up, no-gain, loss-rose.", "reason"};
+
 // All of them.
 inline constexpr const FigureKind* kFigureKinds[] = {
-    &kWaitingFor,           &kWorkerBatchSize, &kGlobalBatch,      &kWorkerSpeed,
-    &kWorkerSpeedPredicted, &kMeanError,       &kNarxError,        &kNarxInUse,
-    &kStragglerEffect,      &kBatchStep,       &kBatchAdjustments,
+    &kWaitingFor,
+    &kWorkerBatchSize,
+    &kGlobalBatch,
+    &kWorkerSpeed,
+    &kWorkerSpeedPredicted,
+    &kMeanError,
+    &kNarxError,
+    &kNarxInUse,
+    &kStragglerEffect,
+    &kBatchStep,
+    &kBatchAdjustments,
+    &kBackupWorkers,
+    &kArrivalSeconds,
+    &kWorkerRoundTrip,
+    &kWorkerAcceptRatio,
+    &kDbwGain,
+    &kDbwSeconds,
+    &kDbwSquaredGradient,
+    &kDbwSampleVariance,
+    &kDbwSmoothness,
+    &kDbwLoss,
+    &kDbwFallbacks,
 };
 
 }  // namespace paceline::sync

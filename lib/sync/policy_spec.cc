@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "lib/sync/controllers/batching/make_sizer.h"
+#include "lib/sync/controllers/dbw/options_text.h"
 #include "lib/sync/fields.h"
 
 namespace paceline::sync {
@@ -61,6 +62,7 @@ std::string FormatPolicySpec(const PolicySpec& spec) {
   AddSizing(spec.sizing, line);
   line.AddUnless(defaults.update_scale, "update-scale", spec.update_scale)
       .AddUnless(defaults.first_version, "first-version", spec.first_version);
+  AddTo(line, spec.dbw);
   if (spec.is_deterministic) line.AddWord("deterministic");
   return line.Take();
 }
@@ -72,8 +74,10 @@ StatusOr<PolicySpec> ParsePolicySpec(std::string_view text) {
   if (const std::optional<Scheme> scheme = FindScheme(name)) {
     spec.scheme = *scheme;
   } else {
-    fields.Fail(
-        fmt::format("scheme is unknown: got {}, want BSP, SSP, ASP or BackupWorkers", name));
+    std::string known;
+    for (const Word<Scheme>& word : WordsOf(Scheme{}))
+      known += (known.empty() ? "" : ", ") + std::string(word.text);
+    fields.Fail(fmt::format("scheme is unknown: got {}, want one of {}", name, known));
   }
   fields.Take("batch", spec.global_batch_size);
   fields.Take("workers", spec.workers_expected);
@@ -86,6 +90,7 @@ StatusOr<PolicySpec> ParsePolicySpec(std::string_view text) {
   TakeSizing(fields, spec.sizing);
   fields.Take("update-scale", spec.update_scale);
   fields.Take("first-version", spec.first_version);
+  TakeFrom(fields, spec.dbw);
   spec.is_deterministic = fields.Flag("deterministic");
   PACELINE_RETURN_IF_ERROR(fields.Finish());
   PACELINE_RETURN_IF_ERROR(Validate(spec));
@@ -105,7 +110,7 @@ Status Validate(const PolicySpec& spec) {
                            ToString(spec.sizing.strategy), ToString(spec.scheme));
   }
   PACELINE_RETURN_IF_ERROR(Validate(spec.sizing));
-  return OkStatus();
+  return Validate(spec.dbw);
 }
 
 }  // namespace paceline::sync

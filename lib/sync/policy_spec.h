@@ -12,18 +12,18 @@
 #include "lib/base/status.h"
 #include "lib/base/version.h"
 #include "lib/sync/controllers/batching/sizing_spec.h"
+#include "lib/sync/controllers/dbw/options.h"
 #include "lib/sync/words.h"
 
 namespace paceline::sync {
 
 // Named as in manifests.
-enum class Scheme { kBsp, kSsp, kAsp, kBackupWorkers };
+enum class Scheme { kBsp, kSsp, kAsp, kBackupWorkers, kDbw };
 
 inline constexpr Word<Scheme> kSchemeWords[] = {
-    {Scheme::kBsp, "BSP"},
-    {Scheme::kSsp, "SSP"},
-    {Scheme::kAsp, "ASP"},
-    {Scheme::kBackupWorkers, "BackupWorkers"},
+    {Scheme::kBsp, "BSP"}, {Scheme::kSsp, "SSP"},
+    {Scheme::kAsp, "ASP"}, {Scheme::kBackupWorkers, "BackupWorkers"},
+    {Scheme::kDbw, "DBW"},
 };
 constexpr Words<Scheme> WordsOf(Scheme) { return kSchemeWords; }
 
@@ -48,6 +48,7 @@ struct PolicySpec {
   UpdateScale update_scale = UpdateScale::kPerWorker;  // SSP, ASP.
   SizingSpec sizing;                                   // Barrier schemes; others share out equally.
   bool is_deterministic = false;  // BSP, BackupWorkers: accumulate in worker order.
+  DbwOptions dbw;                 // DBW.
   Version first_version;          // Published when the policy is made.
   friend bool operator==(const PolicySpec&, const PolicySpec&) = default;
 };

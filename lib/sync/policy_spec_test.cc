@@ -21,6 +21,11 @@ TEST(PolicySpec, TextReadsBackAsItWasWritten) {
            "SSP batch=256 workers=4 staleness=0",
            "SSP batch=256 workers=4 staleness=unbounded update-scale=full",
            "ASP batch=256 workers=4 first-version=v12",
+           "DBW batch=256 workers=4",
+           "DBW batch=256 workers=4 dbw-method=blind dbw-window=5 dbw-beta=1.5 dbw-warm-up=1 "
+           "dbw-k-min=2 dbw-refit=9 dbw-aging=0.5 dbw-late=interrupt dbw-no-gain=hold "
+           "dbw-loss-rule=off dbw-rate-rule=table dbw-rates=0.5,0.75,1 dbw-momentum=0.9 "
+           "dbw-silence-factor=3 dbw-silence-seconds=7.5 dbw-ada-k=2 dbw-ada-seconds=30",
        }) {
     const StatusOr<PolicySpec> spec = ParsePolicySpec(line);
     ASSERT_TRUE(spec.ok()) << line << ": " << spec.status();
@@ -40,7 +45,7 @@ TEST(PolicySpec, ABadSpecIsRefusedByTheFieldThatIsWrong) {
     const char* message;
   } cases[] = {
       {"", "scheme is missing"},
-      {"DBSP", "scheme is unknown: got DBSP, want BSP, SSP, ASP or BackupWorkers"},
+      {"DBSP", "scheme is unknown: got DBSP, want one of BSP, SSP"},
       {"BSP batch=0", "global batch size is 0, want at least 1"},
       {"BSP workers=0", "number of workers expected is 0, want at least 1"},
       {"BSP batch=many", "batch is not valid: many"},
@@ -53,6 +58,12 @@ TEST(PolicySpec, ABadSpecIsRefusedByTheFieldThatIsWrong) {
       {"BSP newest-weight=0", "weight of the newest is 0, want more than 0"},
       {"BSP sizing-period=0", "period is 0, want at least 1 step"},
       {"BSP dead-band=0.3", "rapid is 0.3, want more than the dead band, 0.3"},
+      {"DBW dbw-window=0", "dbw-window is 0, want at least 1"},
+      {"DBW dbw-method=guess", "dbw-method is not valid: guess"},
+      {"DBW dbw-momentum=1", "dbw-momentum is 1, want at least 0"},
+      {"DBW dbw-rates=1,0", "factor in dbw-rates is 0"},
+      {"DBW dbw-rates=1,", "dbw-rates is not valid: 1,"},
+      {"DBW dbw-rate-rule=table", "dbw-rates is empty"},
   };
   for (const auto& [text, message] : cases) {
     const StatusOr<PolicySpec> spec = ParsePolicySpec(text);

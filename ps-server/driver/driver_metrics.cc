@@ -44,6 +44,8 @@ struct DriverMetrics::Families {
                                    {"worker"})),
         dropped(metrics->Counters("paceline_pushes_dropped_total",
                                   "Pushes that did not count, by reason.", {"worker", "reason"})),
+        wasted(metrics->Counters("paceline_wasted_compute_seconds_total",
+                                 "Compute time of pushes that did not count.", {"worker"})),
         nonfinite(metrics->Counters("paceline_pushes_nonfinite_total",
                                     "Pushes with a NaN or an infinity.", {"worker"})),
         worker_events(metrics->Counters("paceline_worker_events_total",
@@ -68,6 +70,9 @@ struct DriverMetrics::Families {
                                           "Held-out loss of the latest evaluation.")),
         evaluation_accuracy(metrics->OneGauge("paceline_evaluation_accuracy",
                                               "Held-out accuracy of the latest evaluation, 0..1.")),
+        version_seconds(metrics->OneHistogram(
+            "paceline_step_seconds", "From the publication of one version to that of the next.",
+            telemetry::ExponentialBuckets(1e-3, 2, 18))),
         release_seconds(metrics->OneHistogram(
             "paceline_release_seconds",
             "From the arrival of the push that closed a step to the first release of its version.",
@@ -90,12 +95,12 @@ struct DriverMetrics::Families {
 
   telemetry::CounterFamily steps, samples, compute, wait, communication;
   telemetry::HistogramFamily step_seconds, staleness;
-  telemetry::CounterFamily accepted, dropped, nonfinite, worker_events;
+  telemetry::CounterFamily accepted, dropped, wasted, nonfinite, worker_events;
   telemetry::Counter versions;
   telemetry::Gauge version, committed_samples, commit_pushes, workers;
   telemetry::Counter epochs;
   telemetry::Gauge loss, learning_rate, evaluation_loss, evaluation_accuracy;
-  telemetry::Histogram release_seconds, commit_seconds;
+  telemetry::Histogram version_seconds, release_seconds, commit_seconds;
   telemetry::Counter contract;
   telemetry::CounterFamily checkpoints;
   telemetry::Gauge checkpoint_version, checkpoint_time;
@@ -121,7 +126,7 @@ void DriverMetrics::Observed(const sync::Event& event) {
   families_->communication.With(labels).Increment(ToSeconds(push.timing.communication));
   families_->step_seconds.With(labels).Observe(ToSeconds(push.timing.compute));
   if (!push.gradient.is_finite) families_->nonfinite.With(labels).Increment();
-  based_on_[{push.worker, push.sequence}] = push.based_on;
+  unanswered_[{push.worker, push.sequence}] = {push.based_on, push.timing.compute};
 }
 
 void DriverMetrics::Decided(const std::vector<sync::Decision>& decisions) {
@@ -129,14 +134,16 @@ void DriverMetrics::Decided(const std::vector<sync::Decision>& decisions) {
     if (const auto* accumulate = std::get_if<sync::Accumulate>(&decision)) {
       ++accumulated_;
       families_->accepted.With({Label(accumulate->worker)}).Increment();
-      if (const auto based_on = based_on_.extract({accumulate->worker, accumulate->sequence})) {
+      if (const auto push = unanswered_.extract({accumulate->worker, accumulate->sequence})) {
         families_->staleness.With({Label(accumulate->worker)})
-            .Observe(static_cast<double>(committing_.value() - based_on.mapped().value()));
+            .Observe(static_cast<double>(committing_.value() - push.mapped().based_on.value()));
       }
     } else if (const auto* drop = std::get_if<sync::Drop>(&decision)) {
       families_->dropped.With({Label(drop->worker), std::string(ToString(drop->reason))})
           .Increment();
-      based_on_.erase({drop->worker, drop->sequence});
+      if (const auto push = unanswered_.extract({drop->worker, drop->sequence})) {
+        families_->wasted.With({Label(drop->worker)}).Increment(ToSeconds(push.mapped().compute));
+      }
     } else if (std::holds_alternative<sync::Commit>(decision)) {
       families_->commit_pushes.Set(accumulated_);
       accumulated_ = 0;
@@ -152,6 +159,8 @@ void DriverMetrics::CommitSent(Version version, Time push_arrived, Time now) {
 
 void DriverMetrics::Published(const coordination::VersionPublished& published, Time now) {
   families_->versions.Increment();
+  if (published_) families_->version_seconds.Observe(ToSeconds(now - *published_));
+  published_ = now;
   families_->version.Set(static_cast<double>(published.version.value()));
   families_->committed_samples.Set(static_cast<double>(published.committed_samples));
   families_->loss.Set(published.loss);
@@ -203,7 +212,8 @@ void DriverMetrics::CheckpointEnded(Version version, bool is_complete) {
 void DriverMetrics::RolledBack() {
   families_->roll_backs.Increment();
   commits_.clear();
-  based_on_.clear();
+  unanswered_.clear();
+  published_.reset();
   workers_.clear();  // They join again.
   accumulated_ = 0;
 }

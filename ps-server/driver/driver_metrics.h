@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <utility>
 #include <vector>
@@ -54,8 +55,13 @@ class DriverMetrics {
   std::map<Version, InFlight> commits_;  // Sent to shards, not yet both published and released.
   Version committing_;                   // The newest that was sent.
   std::set<WorkerId> workers_;
-  int accumulated_ = 0;                                        // Since the last commit.
-  std::map<std::pair<WorkerId, Sequence>, Version> based_on_;  // Of pushes not yet answered.
+  int accumulated_ = 0;  // Since the last commit.
+  struct Unanswered {
+    Version based_on;
+    Duration compute{};
+  };
+  std::map<std::pair<WorkerId, Sequence>, Unanswered> unanswered_;  // Pushes.
+  std::optional<Time> published_;                                   // When the newest version was.
 };
 
 }  // namespace paceline::ps

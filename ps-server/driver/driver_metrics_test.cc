@@ -51,6 +51,28 @@ TEST(DriverMetricsTest, MeasuresACommitWhicheverOfPublicationAndReleaseComesFirs
   EXPECT_THAT(text, HasSubstr("\npaceline_release_seconds_sum 2\n"));
 }
 
+TEST(DriverMetricsTest, TellsTheTimeOfStepsAndWhatDroppedPushesCost) {
+  telemetry::Metrics metrics;
+  DriverMetrics driver_metrics(&metrics);
+  const auto publish = [&](uint64_t version, double seconds) {
+    driver_metrics.Published({.version = Version(version)}, Time{} + Seconds(seconds));
+  };
+  publish(1, 10);
+  publish(2, 10.5);
+  publish(3, 12);
+  EXPECT_THAT(metrics.RenderText(), HasSubstr("\npaceline_step_seconds_sum 2\n"));
+  EXPECT_THAT(metrics.RenderText(), HasSubstr("\npaceline_step_seconds_count 2\n"));
+  sync::PushArrived push{.worker = WorkerId(3), .sequence = Sequence(1)};
+  push.timing.compute = Seconds(0.25);
+  driver_metrics.Observed(push);
+  driver_metrics.Decided({sync::Drop{WorkerId(3), Sequence(1), sync::DropReason::kSuperseded}});
+  push.sequence = Sequence(2);
+  driver_metrics.Observed(push);
+  driver_metrics.Decided({sync::Accumulate{WorkerId(3), Sequence(2), 1}});
+  EXPECT_THAT(metrics.RenderText(),
+              HasSubstr("\npaceline_wasted_compute_seconds_total{worker=\"w3\"} 0.25\n"));
+}
+
 TEST(DriverMetricsTest, ForgetsAtARollbackWhatWasOnItsWay) {
   telemetry::Metrics metrics;
   DriverMetrics driver_metrics(&metrics);

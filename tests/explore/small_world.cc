@@ -47,21 +47,37 @@ std::vector<std::string> SmallWorld::Choices() const {
       must.push_back(fmt::format("push {}", worker));
       if (left_.non_finite > 0) may.push_back(fmt::format("spoil {}", worker));
       if (left_.abandons > 0) may.push_back(fmt::format("abandon {}", worker));
+      if (seen.is_interrupted) must.push_back(fmt::format("yield {}", worker));
     }
     if (seen.state == State::kFoundNothing) must.push_back(fmt::format("empty {}", worker));
     if (left_.crashes > 0) may.push_back(fmt::format("crash {}", worker));
   }
   if (left_.joins > 0) may.push_back("join");
   if (left_.quiesces > 0) may.push_back("quiesce");
+  if (left_.deadlines > 0 && policy_->Deadline()) may.push_back("deadline");
   must.insert(must.end(), may.begin(), may.end());
   if (is_rolled_back_) must.clear();
   return must;
 }
 
 void SmallWorld::Take(const std::string& choice) {
+  now_ += left_.per_choice;
+  Happen(choice);
+  if (!policy_->WantsSpare()) return;
+  const auto accumulated_on = accumulated_on_;
+  Tell(Spare{64});
+  accumulated_on_ = accumulated_on;
+}
+
+void SmallWorld::Happen(const std::string& choice) {
   Fields fields(choice);
   const auto kind = fields.Next<std::string>("choice");
   if (kind == "join") return Join();
+  if (kind == "deadline") {
+    --left_.deadlines;
+    now_ = std::max(now_, *policy_->Deadline());
+    return Tell(DeadlineReached{});
+  }
   if (kind == "quiesce") {
     --left_.quiesces;
     is_stopping_ = true;
@@ -78,14 +94,15 @@ void SmallWorld::Take(const std::string& choice) {
   } else if (kind == "empty") {
     seen.state = State::kOutOfData;
     Tell(OutOfData{worker});
-  } else if (kind == "abandon") {
-    --left_.abandons;
+  } else if (kind == "abandon" || kind == "yield") {
+    if (kind == "abandon") --left_.abandons;
+    seen.is_interrupted = false;
     const uint32_t samples = std::exchange(seen.leased, 0);
     pool_ += samples;
     seen.state = State::kWaiting;
     StepAbandoned abandoned{.worker = worker, .sequence = Sequence(++sequences_[worker])};
     // To those who look at it, the other reason says more.
-    if (left_.spec.sizing.strategy != Sizing::kEqual && samples > 1) {
+    if (kind == "abandon" && left_.spec.sizing.strategy != Sizing::kEqual && samples > 1) {
       abandoned.reason = AbandonReason::kOutOfMemory;
       abandoned.samples_fit = samples / 2;
     }
@@ -113,9 +130,10 @@ void SmallWorld::PushFrom(WorkerId worker, bool is_finite) {
   const uint32_t samples = std::exchange(seen.leased, 0);
   staged_[{worker, sequence}] = {samples, seen.based_on};
   seen.state = State::kWaiting;
+  seen.is_interrupted = false;
   PushArrived push{.worker = worker, .sequence = sequence, .based_on = seen.based_on};
   push.samples = samples;
-  push.gradient.is_finite = is_finite;
+  push.gradient = {.loss = 1, .squared_norm = 2, .is_finite = is_finite};
   // Each worker is slower than the one before, for controllers that look at times.
   push.timing.compute = Seconds(0.5 * samples * (1 + static_cast<double>(worker.value())));
   Tell(push);
@@ -152,9 +170,13 @@ void SmallWorld::Apply(const Decision& decision, std::vector<Event>& consequence
   } else if (std::holds_alternative<Commit>(decision)) {
     committed_ += std::exchange(accumulated_, 0);
     version_ = version_.Next();
-    consequences.push_back(StepCommitted{.version = version_});
+    consequences.push_back(
+        StepCommitted{.version = version_, .learning_rate = 0.1, .squared_norm = 1});
   } else if (const auto* release = std::get_if<sync::Release>(&decision)) {
     Release(*release);
+  } else if (const auto* interrupt = std::get_if<Interrupt>(&decision)) {
+    const auto found = workers_.find(interrupt->worker);
+    if (found != workers_.end()) found->second.is_interrupted = true;
   } else if (const auto* expel = std::get_if<Expel>(&decision)) {
     if (workers_.count(expel->worker) > 0) Lose(expel->worker);
     consequences.push_back(WorkerLeft{.worker = expel->worker, .reason = LeaveReason::kExpelled});
@@ -208,9 +230,10 @@ std::optional<std::string> SmallWorld::Disorder() const {
 std::string SmallWorld::Fingerprint(const std::string& policy_state) const {
   std::ostringstream text;
   text << policy_state << '|' << left_.crashes << left_.joins << left_.non_finite << left_.abandons
-       << left_.quiesces << is_stopping_ << is_rolled_back_ << '|' << pool_ << ' ' << accumulated_
-       << ' ' << committed_ << '|';
+       << left_.quiesces << left_.deadlines << is_stopping_ << is_rolled_back_ << '|' << pool_
+       << ' ' << accumulated_ << ' ' << committed_ << '|';
   if (crashed_) text << crashed_->value();
+  if (left_.per_choice > Duration{}) text << '@' << ToSeconds(now_ - Time{});
   // Versions in relation to the newest, clocks to the slowest's, where the scheme looks, so that
   // ways that differ in nothing else meet again. Sequences are left out for the same reason.
   const bool has_clocks = left_.spec.scheme == Scheme::kSsp;
@@ -218,7 +241,7 @@ std::string SmallWorld::Fingerprint(const std::string& policy_state) const {
   const auto lag = [this](Version version) { return version_.value() - version.value(); };
   for (const auto& [worker, seen] : workers_) {
     text << '|' << worker.value() << ' ' << static_cast<int>(seen.state) << ' ' << seen.leased
-         << seen.was_released;
+         << seen.was_released << seen.is_interrupted;
     if (seen.state == State::kComputing && has_barrier) text << ' ' << lag(seen.based_on);
     if (has_clocks) text << ' ' << seen.clock - std::min(seen.clock, floor_);
   }

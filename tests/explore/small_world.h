@@ -23,7 +23,9 @@ struct WorldOptions {
   uint32_t joins = 0;       // Of the first crashed worker, if there is one, else of a new one.
   uint32_t non_finite = 0;  // Pushes.
   uint32_t abandons = 0;
-  uint32_t quiesces = 0;  // One at most.
+  uint32_t quiesces = 0;   // One at most.
+  uint32_t deadlines = 0;  // Of the policy, that pass before anything else happens.
+  Duration per_choice{};   // Time that passes with each choice.
 };
 
 // What is seen of one worker from outside the policy.
@@ -33,7 +35,8 @@ struct SeenWorker {
   Version based_on;     // Of the step it computes.
   uint32_t leased = 0;  // Samples of that step.
   uint64_t clock = 0;   // Pushes accumulated, raised to the slowest's when it joins or returns.
-  bool was_released = false;  // Since it joined.
+  bool was_released = false;    // Since it joined.
+  bool is_interrupted = false;  // Was told to give its step up; may push all the same.
 };
 
 class SmallWorld {
@@ -70,6 +73,7 @@ class SmallWorld {
     Version based_on;
   };
 
+  void Happen(const std::string& choice);
   void Tell(const Event& event);
   void Apply(const Decision& decision, std::vector<Event>& consequences);
   void Release(const sync::Release& release);

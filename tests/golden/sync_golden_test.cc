@@ -5,8 +5,8 @@
 // with workers=N meaning that w0 to w(N-1) join at once, and the batch, unless it is given, one
 // sample a worker. The others are events as in a trace, where `push w0` stands for the worker's
 // next sequence and the version that it was released on; the decisions leave a sequence out that is
-// the worker's newest. After each commit the policy is told StepCommitted, and the contract is
-// checked.
+// the worker's newest. After each commit the policy is told StepCommitted with a rate of 0.1 and a
+// squared norm of 1; the contract is checked. A second passes with each event.
 //
 // PACELINE_REWRITE=1 writes the decisions into the files instead of comparing.
 
@@ -34,6 +34,9 @@ std::string ReadFile(const std::filesystem::path& path) {
   text << std::ifstream(path).rdbuf();
   return text.str();
 }
+
+// Of each commit, for policies that look.
+constexpr double kLearningRate = 0.1, kSquaredNorm = 1;
 
 bool StartsWith(const std::string& text, const std::string& start) {
   return text.compare(0, start.size(), start) == 0;
@@ -113,7 +116,7 @@ class GoldenRun {
     }
     for (; commits > 0; --commits) {
       published_ = published_.Next();
-      Observe(StepCommitted{published_});
+      Observe(StepCommitted{published_, kLearningRate, kSquaredNorm});
     }
   }
 
