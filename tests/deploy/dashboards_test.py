@@ -18,10 +18,11 @@ from tools import ROOT, main, start, wait_until
 
 PACELINE = os.path.abspath(sys.argv.pop(1)) if len(sys.argv) > 1 else str(ROOT / "build/release/bin/paceline")
 
-# One push of four is dropped and checkpoints are written, so that every panel has something to show; training lasts until
-# it is interrupted.
-SETTINGS = ["spec.sync.scheme=BackupWorkers", "spec.sync.backupWorkers.count=1", "spec.training.stop.maxEpochs=100000",
-            "spec.checkpoint.periodSeconds=1", "spec.checkpoint.volume.persistentVolumeClaim.claimName=checkpoints"]
+# One push of four is dropped, batch sizes follow speeds, and checkpoints are written, so that every panel has something to
+# show; training lasts until it is interrupted.
+SETTINGS = ["spec.sync.scheme=BackupWorkers", "spec.sync.backupWorkers.count=1", "spec.sync.batchSizing.strategy=NARX",
+            "spec.training.stop.maxEpochs=100000", "spec.checkpoint.periodSeconds=1",
+            "spec.checkpoint.volume.persistentVolumeClaim.claimName=checkpoints"]
 START_SECONDS, DATA_SECONDS = 60, 120
 
 

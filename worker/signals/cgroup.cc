@@ -52,12 +52,13 @@ std::optional<Duration> Pressure(const std::string& path) {
   return std::nullopt;
 }
 
-// Pages of files that were not used lately go as soon as somebody wants memory.
+// Pages of files go when somebody wants memory. `prefix` is of their names in memory.stat.
 std::optional<uint64_t> WithoutCache(std::optional<uint64_t> used, const std::string& stat_path,
-                                     std::string_view key) {
+                                     const std::string& prefix) {
   if (!used) return std::nullopt;
-  const std::optional<std::string> stat = ReadKernelFile(stat_path);
-  const uint64_t cache = stat ? FindNumber(*stat, key).value_or(0) : 0;
+  const std::string stat = ReadKernelFile(stat_path).value_or("");
+  const uint64_t cache = FindNumber(stat, prefix + "inactive_file").value_or(0) +
+                         FindNumber(stat, prefix + "active_file").value_or(0);
   return *used - std::min(*used, cache);
 }
 
@@ -77,8 +78,6 @@ Cgroup::Cgroup(const KernelPaths& paths) {
     const std::string_view group = line.substr(second + 1);
     if (controllers.empty()) unified_ = FolderOf(paths.cgroup, group, "cpu.stat");
     if (Lists(controllers, "cpu")) cpu_ = FolderOf(paths.cgroup + "/cpu", group, "cpu.stat");
-    if (Lists(controllers, "cpuacct"))
-      accounting_ = FolderOf(paths.cgroup + "/cpuacct", group, "cpuacct.usage");
     if (Lists(controllers, "memory"))
       memory_ = FolderOf(paths.cgroup + "/memory", group, "memory.usage_in_bytes");
   }
@@ -94,10 +93,8 @@ CgroupReading Cgroup::Read() const {
 CgroupReading Cgroup::ReadV2() const {
   CgroupReading reading;
   const auto at = [this](const char* file) { return unified_ + "/" + file; };
-  if (const auto stat = ReadKernelFile(at("cpu.stat"))) {
-    reading.used = Microseconds(FindNumber(*stat, "usage_usec"));
+  if (const auto stat = ReadKernelFile(at("cpu.stat")))
     reading.throttled = Microseconds(FindNumber(*stat, "throttled_usec"));
-  }
   if (const auto quota = ReadKernelFile(at("cpu.max"))) {
     const auto words = SplitWords(*quota);
     const auto most = words.empty() ? std::nullopt : ReadNumber(words[0]);
@@ -107,8 +104,7 @@ CgroupReading Cgroup::ReadV2() const {
   }
   reading.pressed = Pressure(at("cpu.pressure"));
   reading.memory_max = ReadNumberFile(at("memory.max"));
-  reading.memory_used =
-      WithoutCache(ReadNumberFile(at("memory.current")), at("memory.stat"), "inactive_file");
+  reading.memory_used = WithoutCache(ReadNumberFile(at("memory.current")), at("memory.stat"), "");
   return reading;
 }
 
@@ -120,11 +116,10 @@ CgroupReading Cgroup::ReadV1() const {
   const auto period = ReadNumberFile(cpu_ + "/cpu.cfs_period_us");
   if (most && period && *period > 0)
     reading.cores_max = static_cast<double>(*most) / static_cast<double>(*period);
-  reading.used = Nanoseconds(ReadNumberFile(accounting_ + "/cpuacct.usage"));
   reading.memory_max = ReadNumberFile(memory_ + "/memory.limit_in_bytes");
   if (reading.memory_max >= kUnlimitedV1) reading.memory_max.reset();
   reading.memory_used = WithoutCache(ReadNumberFile(memory_ + "/memory.usage_in_bytes"),
-                                     memory_ + "/memory.stat", "total_inactive_file");
+                                     memory_ + "/memory.stat", "total_");
   return reading;
 }
 

@@ -19,7 +19,6 @@ struct KernelPaths {
 // Each is absent where it cannot be read; totals grow from some time in the past on.
 struct CgroupReading {
   std::optional<double> cores_max;      // Of the quota; absent: unlimited.
-  std::optional<Duration> used;         // CPU time, summed over cores.
   std::optional<Duration> throttled;    // Time in which it was stopped, its quota being used up.
   std::optional<Duration> pressed;      // Time in which some task of it waited for a CPU.
   std::optional<uint64_t> memory_max;   // Bytes; absent: unlimited.
@@ -37,9 +36,8 @@ class Cgroup {
   CgroupReading ReadV2() const;
   CgroupReading ReadV1() const;
 
-  std::string unified_;           // Folder of version 2; empty if there is none.
-  std::string cpu_, accounting_;  // Folders of version 1.
-  std::string memory_;
+  std::string unified_;       // Folder of version 2; empty if there is none.
+  std::string cpu_, memory_;  // Folders of version 1.
 };
 
 }  // namespace paceline::worker

@@ -22,10 +22,10 @@ TEST(Cgroup, ReadsVersionTwo) {
                "full avg10=0.00 avg60=0.00 avg300=0.00 total=1\n");
   kernel.Write("cgroup/jobs/w0/memory.max", "1000000\n");
   kernel.Write("cgroup/jobs/w0/memory.current", "700000\n");
-  kernel.Write("cgroup/jobs/w0/memory.stat", "anon 500000\nactive_file 1\ninactive_file 200000\n");
+  kernel.Write("cgroup/jobs/w0/memory.stat",
+               "anon 500000\nactive_file 50000\ninactive_file 150000\n");
   const CgroupReading reading = Cgroup(kernel.paths()).Read();
   EXPECT_EQ(reading.cores_max, 1.5);
-  EXPECT_EQ(reading.used, Seconds(5));
   EXPECT_EQ(reading.throttled, Seconds(0.75));
   EXPECT_EQ(reading.pressed, Seconds(0.25));
   EXPECT_EQ(reading.memory_max, 1000000u);
@@ -52,8 +52,8 @@ TEST(Cgroup, NoLimitIsAbsent) {
 TEST(Cgroup, AContainersOwnGroupIsTheMount) {
   MadeUpKernel kernel;
   kernel.Write("proc/self/cgroup", "0::/kubepods/pod1/abc\n");
-  kernel.Write("cgroup/cpu.stat", "usage_usec 5000000\n");
-  EXPECT_EQ(Cgroup(kernel.paths()).Read().used, Seconds(5));
+  kernel.Write("cgroup/cpu.stat", "throttled_usec 5000000\n");
+  EXPECT_EQ(Cgroup(kernel.paths()).Read().throttled, Seconds(5));
 }
 
 TEST(Cgroup, ReadsVersionOneWhereThatIsWhatThereIs) {
@@ -64,13 +64,11 @@ TEST(Cgroup, ReadsVersionOneWhereThatIsWhatThereIs) {
                "nr_periods 1\nnr_throttled 1\nthrottled_time 500000000\n");
   kernel.Write("cgroup/cpu/w0/cpu.cfs_quota_us", "200000\n");
   kernel.Write("cgroup/cpu/w0/cpu.cfs_period_us", "100000\n");
-  kernel.Write("cgroup/cpuacct/w0/cpuacct.usage", "3000000000\n");
   kernel.Write("cgroup/memory/w0/memory.limit_in_bytes", "1000000\n");
   kernel.Write("cgroup/memory/w0/memory.usage_in_bytes", "400000\n");
   kernel.Write("cgroup/memory/w0/memory.stat", "total_inactive_file 100000\n");
   const CgroupReading reading = Cgroup(kernel.paths()).Read();
   EXPECT_EQ(reading.cores_max, 2);
-  EXPECT_EQ(reading.used, Seconds(3));
   EXPECT_EQ(reading.throttled, Seconds(0.5));
   EXPECT_EQ(reading.memory_max, 1000000u);
   EXPECT_EQ(reading.memory_used, 300000u);
@@ -93,7 +91,7 @@ TEST(Cgroup, VersionOneTellsNoLimitAsAHugeNumber) {
 TEST(Cgroup, WithoutAnyNothingIsKnown) {
   MadeUpKernel kernel;
   const CgroupReading reading = Cgroup(kernel.paths()).Read();
-  EXPECT_FALSE(reading.used);
+  EXPECT_FALSE(reading.throttled);
   EXPECT_FALSE(reading.memory_used);
 }
 

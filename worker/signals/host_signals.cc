@@ -41,7 +41,7 @@ sync::Signals HostSignals::Read(Time now) {
 }
 
 HostSignals::Reading HostSignals::Take(Time now) const {
-  Reading reading{.at = now, .cgroup = cgroup_.Read(), .idle = {}, .total = {}};
+  Reading reading{.at = now, .cgroup = cgroup_.Read(), .idle = {}, .total = {}, .own = {}};
   const std::string stat = ReadKernelFile(paths_.proc + "/stat").value_or("");
   // "cpu user nice system idle iowait irq softirq steal guest ..."; guests are in user already.
   const auto words = SplitWords(std::string_view(stat).substr(0, stat.find('\n')));
@@ -56,6 +56,15 @@ HostSignals::Reading HostSignals::Take(Time now) const {
     reading.idle = idle / ticks_per_second_;
     reading.total = total / ticks_per_second_;
   }
+  // "pid (name) state ..."; the name may hold anything, and the times are 12th and 13th behind it.
+  const std::string self = ReadKernelFile(paths_.proc + "/self/stat").value_or("");
+  const auto fields = SplitWords(std::string_view(self).substr(self.rfind(')') + 1));
+  constexpr size_t kUser = 11, kSystem = 12;
+  if (fields.size() > kSystem) {
+    reading.own = static_cast<double>(ReadNumber(fields[kUser]).value_or(0) +
+                                      ReadNumber(fields[kSystem]).value_or(0)) /
+                  ticks_per_second_;
+  }
   for (size_t at = stat.find("\ncpu"); at != std::string::npos; at = stat.find("\ncpu", at + 1))
     ++reading.cores;
   return reading;
@@ -69,8 +78,7 @@ std::optional<double> HostSignals::CpuSince(const Reading& before, const Reading
   if (before.idle && now.idle && now.cores > 0 && *now.total > *before.total) {
     const double cores = std::min(current.cores_max.value_or(now.cores), now.cores);
     const double idle = now.cores * (*now.idle - *before.idle) / (*now.total - *before.total);
-    const double own =
-        old.used && current.used ? ToSeconds(*current.used - *old.used) / seconds : 0;
+    const double own = before.own && now.own ? (*now.own - *before.own) / seconds : 0;
     consider(std::clamp((idle + own) / cores, 0.0, 1.0));
   }
   if (const auto throttled = ShareOf(old.throttled, current.throttled, seconds))

@@ -31,7 +31,8 @@ class HostSignals {
   struct Reading {
     Time at;
     CgroupReading cgroup;
-    std::optional<double> idle, total;  // Seconds of all cores.
+    std::optional<double> idle, total;  // Seconds of all cores...
+    std::optional<double> own;          // ...and of this process on them.
     double cores = 0;
   };
   Reading Take(Time now) const;

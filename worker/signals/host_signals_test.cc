@@ -31,8 +31,10 @@ class HostSignalsTest : public ::testing::Test {
                              uint64_t(busy * ticks), uint64_t(idle * ticks)));
   }
   void Own(double used, double throttled, double pressed) {
-    kernel.Write("cgroup/cpu.stat", fmt::format("usage_usec {}\nthrottled_usec {}\n",
-                                                uint64_t(used * 1e6), uint64_t(throttled * 1e6)));
+    const auto ticks = static_cast<uint64_t>(used * static_cast<double>(sysconf(_SC_CLK_TCK)));
+    kernel.Write("proc/self/stat", fmt::format("7 (a (b) c) R 1 7 7 0 -1 4 9 9 9 9 {} {} 9 9 20\n",
+                                               ticks / 2, ticks - ticks / 2));
+    kernel.Write("cgroup/cpu.stat", fmt::format("throttled_usec {}\n", uint64_t(throttled * 1e6)));
     kernel.Write("cgroup/cpu.pressure",
                  fmt::format("some avg10=0 avg60=0 avg300=0 total={}\n", uint64_t(pressed * 1e6)));
   }
