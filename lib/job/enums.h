@@ -71,9 +71,17 @@ PACELINE_WORDS(Toggle, "Enabled", "Disabled")
 enum class CleanPodPolicy { kRunning, kAll, kNone };
 PACELINE_WORDS(CleanPodPolicy, "Running", "All", "None")
 
-enum class DelayKind { kConstant, kPerWorker, kShiftedExponential, kRatio, kStepChange, kTrace };
-PACELINE_WORDS(DelayKind, "Constant", "PerWorker", "ShiftedExponential", "Ratio", "StepChange",
-               "Trace")
+enum class DelayKind {
+  kConstant,
+  kPerWorker,
+  kPerSample,
+  kShiftedExponential,
+  kRatio,
+  kStepChange,
+  kTrace
+};
+PACELINE_WORDS(DelayKind, "Constant", "PerWorker", "PerSample", "ShiftedExponential", "Ratio",
+               "StepChange", "Trace")
 
 enum class ConditionType {
   kCreated,

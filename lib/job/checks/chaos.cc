@@ -19,6 +19,7 @@ struct Knob {
 std::vector<Knob> Knobs(const Delay& delay) {
   return {{"seconds", DelayKind::kConstant, delay.seconds.has_value()},
           {"perWorker", DelayKind::kPerWorker, !delay.per_worker.empty()},
+          {"secondsPerSample", DelayKind::kPerSample, delay.seconds_per_sample.has_value()},
           {"scale", DelayKind::kShiftedExponential, delay.scale.has_value()},
           {"alpha", DelayKind::kShiftedExponential, delay.alpha.has_value()},
           {"ratio", DelayKind::kRatio, delay.ratio.has_value()},

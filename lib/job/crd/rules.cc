@@ -161,6 +161,7 @@ constexpr Rule kRules[] = {
     {"spec.chaos.delays[]", "perWorker",
      "(self.kind == 'PerWorker') == (has(self.perWorker) && size(self.perWorker) > 0)",
      "perWorker is required with kind PerWorker and is for that kind only", "'kind ' + self.kind"},
+    {KNOB("PerSample", "secondsPerSample")},
     {KNOB("ShiftedExponential", "scale")},
     {KNOB("ShiftedExponential", "alpha")},
     {KNOB("Ratio", "ratio")},

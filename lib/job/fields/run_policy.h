@@ -67,20 +67,36 @@ void Fields(V& visit, Delay& delay) {
              .min = 0,
              .max = 3600,
              .items_max = kListedWorkersMax});
-  visit(
-      "scale", delay.scale,
-      Note{.text = "ShiftedExponential: mean length of a step, seconds", .max = 3600, .above = 0});
+  visit("secondsPerSample", delay.seconds_per_sample,
+        Note{.text = "PerSample: added for each sample of a step", .max = 3600, .above = 0});
+  visit("scale", delay.scale,
+        Note{.text = "ShiftedExponential: mean length of a step, seconds; the step is drawn out to "
+                     "the length drawn",
+             .max = 3600,
+             .above = 0});
   visit("alpha", delay.alpha,
         Note{.text = "ShiftedExponential: share of a step that is random", .min = 0, .max = 1});
-  visit("ratio", delay.ratio, Note{.text = "Ratio: capacity that is left", .max = 1, .above = 0});
-  visit("atStep", delay.at_step,
-        Note{.text = "StepChange: first slow step", .min = 0, .max = kCountMax});
-  visit("factor", delay.factor,
-        Note{.text = "StepChange: how much slower", .max = 1000, .above = 1});
+  visit("ratio", delay.ratio,
+        Note{.text = "Ratio: capacity that is left, the step so far is divided by it",
+             .max = 1,
+             .above = 0});
+  visit(
+      "atStep", delay.at_step,
+      Note{.text = "StepChange: first slow step of a worker's process, which counts its own from 0",
+           .min = 0,
+           .max = kCountMax});
+  visit(
+      "factor", delay.factor,
+      Note{
+          .text = "StepChange: by how much the step so far is drawn out", .max = 1000, .above = 1});
   visit("fraction", delay.fraction,
-        Note{.text = "StepChange: share of the workers that it hits", .max = 1, .above = 0});
+        Note{.text = "StepChange: share of the workers that it hits, spread evenly: 0.5 is every "
+                     "second one",
+             .max = 1,
+             .above = 0});
   visit("trace", delay.trace,
-        Note{.text = "Trace: CSV file of seconds, one row a step, one column a worker",
+        Note{.text = "Trace: CSV file of seconds added, one row a step, one column a worker, from "
+                     "the start again at its end",
              .min = 1,
              .max = kPathMax});
 }
@@ -94,6 +110,8 @@ void Fields(V& visit, LinkLimit& limit) {
              .items_max = kListedWorkersMax});
   visit("bytesPerSecond", limit.bytes_per_second,
         Note{.text = "each way", .presence = kRequired, .min = 1, .max = 1e15});
+  visit("latencySeconds", limit.latency_seconds,
+        Note{.text = "added to each push and each pull", .min = 0, .max = 60});
 }
 
 template <class V>
@@ -101,7 +119,9 @@ void Fields(V& visit, Chaos& chaos) {
   visit("enabled", chaos.enabled, Note{.text = "inject what follows; never for production"});
   visit("seed", chaos.seed, Note{.text = "equal seeds give equal delays", .min = 0});
   visit("delays", chaos.delays,
-        Note{.text = "in the compute phase; several add up", .items_max = 32});
+        Note{.text = "in the compute phase, one after the other; Ratio and StepChange stretch what "
+                     "those before them left",
+             .items_max = 32});
   visit("links", chaos.links, Note{.text = "slower links", .items_max = 32});
 }
 

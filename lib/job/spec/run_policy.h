@@ -31,25 +31,27 @@ struct RunPolicy {
   friend bool operator==(const RunPolicy&, const RunPolicy&) = default;
 };
 
-// A delay in the compute phase of some workers.
+// A delay in the compute phase of some workers. How several act together: lib/chaos/delays.h.
 struct Delay {
   DelayKind kind = DelayKind::kConstant;
-  std::vector<int64_t> workers;      // Indices; empty: all.
-  std::optional<double> seconds;     // Constant: added to each step.
-  std::vector<double> per_worker;    // PerWorker: seconds added, by index.
-  std::optional<double> scale;       // ShiftedExponential: mean of a step, seconds.
-  std::optional<double> alpha;       // ShiftedExponential: share that is random.
-  std::optional<double> ratio;       // Ratio: capacity left, (0, 1].
-  std::optional<int64_t> at_step;    // StepChange: first slow step.
-  std::optional<double> factor;      // StepChange: slowdown.
-  std::optional<double> fraction;    // StepChange: share of the workers that slow down.
-  std::optional<std::string> trace;  // Trace: a CSV file of seconds, one row a step.
+  std::vector<int64_t> workers;              // Indices; empty: all.
+  std::optional<double> seconds;             // Constant: added to each step.
+  std::vector<double> per_worker;            // PerWorker: seconds added, by index.
+  std::optional<double> seconds_per_sample;  // PerSample: added for each sample of a step.
+  std::optional<double> scale;               // ShiftedExponential: mean of a step, seconds.
+  std::optional<double> alpha;               // ShiftedExponential: share that is random.
+  std::optional<double> ratio;               // Ratio: capacity left, (0, 1].
+  std::optional<int64_t> at_step;            // StepChange: first slow step.
+  std::optional<double> factor;              // StepChange: slowdown.
+  std::optional<double> fraction;            // StepChange: share of the workers that slow down.
+  std::optional<std::string> trace;          // Trace: a CSV file of seconds, one row a step.
   friend bool operator==(const Delay&, const Delay&) = default;
 };
 
 struct LinkLimit {
   std::vector<int64_t> workers;  // Indices; empty: all.
   int64_t bytes_per_second = 0;
+  double latency_seconds = 0;  // Of each push and each pull.
   friend bool operator==(const LinkLimit&, const LinkLimit&) = default;
 };
 
