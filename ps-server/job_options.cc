@@ -70,6 +70,27 @@ sync::SizingSpec SizingSpecFrom(const job::BatchSizing& sizing) {
   return spec;
 }
 
+sync::DbwOptions DbwOptionsFrom(const job::TrainingJob& job) {
+  const job::Dbw& from = job.spec.sync.dbw;
+  const job::Optimizer& optimizer = job.spec.training.optimizer;
+  sync::DbwOptions options;
+  // The gain is worked out for steps along the gradient, which AdamW's are not.
+  if (optimizer.type == job::OptimizerType::kAdamW) options.method = sync::DbwMethod::kBlind;
+  if (optimizer.type == job::OptimizerType::kSgd) options.momentum = optimizer.sgd.momentum;
+  options.window = static_cast<uint32_t>(from.window);
+  options.beta = from.beta;
+  options.warmup_steps = static_cast<uint32_t>(from.warmup_steps);
+  options.k_min = static_cast<uint32_t>(from.min_workers);
+  options.refit_steps = static_cast<uint32_t>(from.refit_steps);
+  options.aging = from.aging;
+  options.late_worker = from.late_worker == job::LateWorker::kInterrupt
+                            ? sync::LateWorker::kInterrupt
+                            : sync::LateWorker::kOffer;
+  options.no_gain =
+      from.fallback == job::DbwFallback::kHold ? sync::NoGain::kHold : sync::NoGain::kAll;
+  return options;
+}
+
 }  // namespace
 
 coordination::CoordinatorOptions CoordinatorOptionsFrom(const job::TrainingJob& job,
@@ -151,6 +172,10 @@ StatusOr<sync::PolicySpec> PolicySpecFrom(const job::TrainingJob& job) {
     case job::Scheme::kAsp:
       spec.scheme = sync::Scheme::kAsp;
       spec.update_scale = scale(from.asp.update_scale);
+      return spec;
+    case job::Scheme::kDbw:
+      spec.scheme = sync::Scheme::kDbw;
+      spec.dbw = DbwOptionsFrom(job);
       return spec;
     default:
       break;

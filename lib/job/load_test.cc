@@ -88,9 +88,9 @@ spec:
 
 TEST(LoadJob, RefusesWhatTheRunningProgramLacks) {
   const std::vector<std::string> dbw = {"spec.sync.scheme=DBW"};
-  EXPECT_THAT(Lines(LoadJob(kSmall, dbw, Capabilities())),
-              ElementsAre("spec.sync.scheme: DBW is not available in this version; available: BSP, "
-                          "SSP, ASP, BackupWorkers"));
+  EXPECT_THAT(
+      Lines(LoadJob(kSmall, dbw, Capabilities{.schemes = {Scheme::kBsp, Scheme::kSsp}})),
+      ElementsAre("spec.sync.scheme: DBW is not available in this version; available: BSP, SSP"));
   EXPECT_THAT(Lines(LoadJob(kSmall, dbw, Capabilities::All())), IsEmpty());
 }
 

@@ -134,6 +134,8 @@ int Main(int count, char** arguments) {
              "BackupWorkers",
              "SSP",
              "ASP",
+             "DBW",
+             "DBW dbw-method=blind",
              "BSP sizing=EMA",
              "BSP sizing=NARX",
              "BSP sizing=Stepwise"};

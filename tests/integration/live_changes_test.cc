@@ -56,6 +56,8 @@ TEST_F(LiveChangesTest, SchemesFollowEachOtherAndEverySampleCountsOnce) {
   const std::vector<std::vector<std::string>> changes = {
       {"spec.sync.scheme=SSP", "spec.sync.ssp.staleness=1"},
       {"spec.sync.scheme=SSP", "spec.sync.ssp.staleness=4"},
+      {"spec.sync.scheme=DBW"},
+      {"spec.sync.scheme=DBW", "spec.sync.dbw.window=5"},
       {"spec.sync.scheme=BackupWorkers", "spec.sync.backupWorkers.count=1"}};
   for (const std::vector<std::string>& change : changes) {
     const Status taken = Put(job, change);
@@ -67,7 +69,7 @@ TEST_F(LiveChangesTest, SchemesFollowEachOtherAndEverySampleCountsOnce) {
   ExpectEverySampleOnce(Json::parse(ReadText(job.summary_path())), kEpochs);
   const auto replay = sync::Replay(ReadText(job.trace_path()));
   ASSERT_TRUE(replay.ok()) << replay.status();
-  EXPECT_EQ(replay->policies, 4u);
+  EXPECT_EQ(replay->policies, 6u);
   EXPECT_FALSE(replay->difference.has_value()) << "line " << replay->difference->line;
   EXPECT_EQ(job.LogOf("ps-0").find("policy broke its contract"), std::string::npos);
   for (const char* const worker : {"worker-0", "worker-1", "worker-2"})
@@ -113,7 +115,8 @@ TEST_F(LiveChangesTest, WhatMustStayIsRefusedByItsField) {
   refused(Put(job, {"spec.model.hidden=65"}), StatusCode::kFailedPrecondition, "spec.model.hidden");
   refused(Put(job, {"spec.parameterServer.shards=2"}), StatusCode::kFailedPrecondition,
           "spec.parameterServer.shards");
-  refused(Put(job, {"spec.sync.scheme=DBW"}), StatusCode::kInvalidArgument, "spec.sync.scheme");
+  refused(Put(job, {"spec.sync.scheme=DBW", "spec.sync.dbw.minWorkers=9"}),
+          StatusCode::kInvalidArgument, "spec.sync.dbw.minWorkers");
   refused(job.Call("PUT", "/v1/job/spec", "{}").status(), StatusCode::kInvalidArgument, "");
   refused(job.Call("PUT", "/v1/job/spec", "no json").status(), StatusCode::kInvalidArgument, "");
   refused(job.Call("POST", "/v1/job/drain", R"({"workers": "all"})").status(),

@@ -56,7 +56,9 @@ INSTANTIATE_TEST_SUITE_P(
         SchemeCase{"BspNarx", {"spec.sync.batchSizing.strategy=NARX"}},
         SchemeCase{"BspStepwise", {"spec.sync.batchSizing.strategy=Stepwise"}},
         SchemeCase{"BackupWorkersNarx",
-                   {"spec.sync.scheme=BackupWorkers", "spec.sync.batchSizing.strategy=NARX"}}),
+                   {"spec.sync.scheme=BackupWorkers", "spec.sync.batchSizing.strategy=NARX"}},
+        SchemeCase{"Dbw", {"spec.sync.scheme=DBW"}},
+        SchemeCase{"DbwNarx", {"spec.sync.scheme=DBW", "spec.sync.batchSizing.strategy=NARX"}}),
     [](const auto& info) { return info.param.name; });
 
 TEST(SummaryTest, JsonIsOneObjectAndTheModelOpensByName) {
