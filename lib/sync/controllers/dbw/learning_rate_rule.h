@@ -1,4 +1,4 @@
-// Defines LearningRateRule: which part of the schedule's rate a step of k of n workers takes.
+// Defines LearningRateFactor: which part of the schedule's rate a step of k of n workers takes.
 #pragma once
 
 #include <algorithm>
