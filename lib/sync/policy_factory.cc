@@ -31,9 +31,11 @@ StatusOr<std::unique_ptr<Quorum>> MakeQuorum(const PolicySpec& spec, const std::
 StatusOr<std::unique_ptr<Policy>> MakeFirstK(const PolicySpec& spec, const std::string& saved) {
   PACELINE_ASSIGN_OR_RETURN(const SavedPair learnt, SplitSaved(saved));
   PACELINE_ASSIGN_OR_RETURN(std::unique_ptr<Quorum> quorum, MakeQuorum(spec, learnt.first));
-  PACELINE_ASSIGN_OR_RETURN(
-      std::unique_ptr<BatchSizer> sizer,
-      MakeSizer({.global_batch_size = spec.global_batch_size, .spec = spec.sizing}, learnt.second));
+  PACELINE_ASSIGN_OR_RETURN(std::unique_ptr<BatchSizer> sizer,
+                            MakeSizer({.global_batch_size = spec.global_batch_size,
+                                       .spec = spec.sizing,
+                                       .is_slow = spec.scheme == Scheme::kDbw},
+                                      learnt.second));
   return std::make_unique<FirstK>(
       FirstK::Options{
           .global_batch_size = spec.global_batch_size,

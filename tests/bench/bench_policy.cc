@@ -62,9 +62,10 @@ class Bench {
       const Due next = due_.top();
       due_.pop();
       now_ = next.at;
-      sync::PushArrived event{.worker = next.worker,
-                              .sequence = Sequence(++sequences_[next.worker.value()]),
-                              .based_on = next.based_on};
+      sync::PushArrived event;
+      event.worker = next.worker;
+      event.sequence = Sequence(++sequences_[next.worker.value()]);
+      event.based_on = next.based_on;
       event.samples = next.samples;
       event.gradient = {.loss = 1 / (1 + 0.01 * now_), .squared_norm = 1};
       event.timing.compute = Seconds(next.samples / Speed(next.worker));
