@@ -70,6 +70,8 @@ TEST_F(StormTest, BadObjectsStopNobody) {
 // every ten seconds, the shortest period there is, would show.
 TEST_F(StormTest, FinishedJobsCostNoWrites) {
   OperatorProcess the_operator(*world_, {"--leader-elect=false"});
+  // Before that it is quiet for another reason.
+  ASSERT_TRUE(the_operator.WaitForText("\"leading\""));
   const std::string space = world_->NewNamespace();
   const Json conditions = Json::array({{{"type", "Failed"},
                                         {"status", "True"},
