@@ -14,7 +14,7 @@ export JSON
 IMAGES ?=
 export DOCKER
 # What clang-format and clang-tidy look at; ONLY=lib/sync narrows it.
-ONLY ?= lib ps-server worker cli tests
+ONLY ?= lib operator ps-server worker cli tests
 SOURCES = git ls-files --cached --others --exclude-standard -- \
             $(foreach folder,$(ONLY),'$(folder)/*.h' '$(folder)/*.cc')
 
@@ -75,15 +75,15 @@ verify: ## Check format, floors and documents
 	@/usr/bin/python3 tools/check_docs.py
 	@$(SOURCES) | xargs -r clang-format-14 --dry-run -Werror
 
-test-asan: setup ## Build and run the tests with the address and undefined-behaviour sanitizers
-	@cmake --preset asan >&2
-	@cmake --build build/asan -j $(JOBS) >&2
-	@ctest --test-dir build/asan --output-on-failure -j $(TEST_JOBS)
+test-asan test-tsan: test-%:
+	@tools/setup --without-libtorch >&2
+	@$(MAKE) --no-print-directory kubernetes
+	@cmake --preset $* >&2
+	@TIMEFORMAT='built in %0lR' && time cmake --build --preset $* -j $(JOBS) >&2
+	@ctest --preset $* -j $(TEST_JOBS)
 
-test-tsan: setup ## The same with the thread sanitizer, for the targets without gRPC and LibTorch
-	@cmake --preset tsan >&2
-	@cmake --build build/tsan -j $(JOBS) >&2
-	@ctest --test-dir build/tsan --output-on-failure -j $(TEST_JOBS)
+test-asan: ## Build and test what needs no LibTorch with the address and undefined-behaviour sanitizers
+test-tsan: ## The same with the thread sanitizer
 
 crd: $(BUILD)/build.ninja ## Rewrite deploy/crd, the chart's copy and docs/trainingjob.md from the fields of lib/job
 	@cmake --build $(BUILD) -j $(JOBS) --target job_test >&2
