@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "lib/base/check.h"
+#include "lib/job/optimizer_options.h"
 #include "lib/process/exit.h"
 #include "lib/process/termination.h"
 #include "lib/rpc/grpc_parameter_client.h"
@@ -126,7 +127,7 @@ Status RunCoordinator(const Options& options, const job::TrainingJob& job) {
   }
   Driver driver(
       {.coordination = std::move(coordination),
-       .optimizer = OptimizerOptionsFrom(job),
+       .optimizer = job::OptimizerOptionsFrom(job),
        .fetch = [channel = tls.to_ps](
                     const Generation& generation, const auto& shards,
                     Version version) { return Fetch(channel, generation, shards, version); },

@@ -91,6 +91,21 @@ sync::DbwOptions DbwOptionsFrom(const job::TrainingJob& job) {
   return options;
 }
 
+sync::WbspKnobs KnobsFrom(const job::Wbsp& from) {
+  sync::WbspKnobs knobs;
+  if (from.trigger == job::RoundTrigger::kDesignated)
+    knobs.trigger = sync::RoundTrigger::kDesignated;
+  if (from.late_push == job::LatePush::kDrop) knobs.late_push = sync::LatePush::kDrop;
+  if (from.on_pull == job::OnPull::kOverwrite) knobs.on_pull = sync::OnPull::kOverwrite;
+  if (from.momentum == job::MomentumOnPull::kReset)
+    knobs.momentum_on_pull = sync::MomentumOnPull::kReset;
+  knobs.local_steps_max = static_cast<uint32_t>(from.max_local_steps);
+  knobs.round_timeout_factor = from.round_timeout_factor;
+  knobs.elect_rounds = static_cast<uint32_t>(from.elect_rounds);
+  knobs.is_overlapped = from.overlap;
+  return knobs;
+}
+
 }  // namespace
 
 coordination::CoordinatorOptions CoordinatorOptionsFrom(const job::TrainingJob& job,
@@ -131,20 +146,6 @@ StragglerOptions StragglerOptionsFrom(const job::TrainingJob& job) {
   return {.slowdown_percent = policy.slowdown_percent, .for_time = Seconds(policy.for_seconds)};
 }
 
-optim::OptimizerOptions OptimizerOptionsFrom(const job::TrainingJob& job) {
-  const job::Optimizer& optimizer = job.spec.training.optimizer;
-  if (optimizer.type == job::OptimizerType::kAdamW) {
-    return optim::AdamWOptions{.beta1 = optimizer.adam_w.beta1,
-                               .beta2 = optimizer.adam_w.beta2,
-                               .epsilon = optimizer.adam_w.epsilon,
-                               .weight_decay = optimizer.adam_w.weight_decay};
-  }
-  return optim::SgdOptions{.momentum = optimizer.sgd.momentum,
-                           .dampening = optimizer.sgd.dampening,
-                           .weight_decay = optimizer.sgd.weight_decay,
-                           .is_nesterov = optimizer.sgd.nesterov};
-}
-
 StatusOr<sync::PolicySpec> PolicySpecFrom(const job::TrainingJob& job) {
   const job::Sync& from = job.spec.sync;
   sync::PolicySpec spec;
@@ -176,6 +177,10 @@ StatusOr<sync::PolicySpec> PolicySpecFrom(const job::TrainingJob& job) {
     case job::Scheme::kDbw:
       spec.scheme = sync::Scheme::kDbw;
       spec.dbw = DbwOptionsFrom(job);
+      return spec;
+    case job::Scheme::kWbsp:
+      spec.scheme = sync::Scheme::kWbsp;
+      spec.wbsp = KnobsFrom(from.wbsp);
       return spec;
     default:
       break;

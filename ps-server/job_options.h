@@ -4,7 +4,6 @@
 #include "lib/base/status.h"
 #include "lib/coordination/coordinator.h"
 #include "lib/job/training_job.h"
-#include "lib/optim/optimizer.h"
 #include "lib/sync/policy_spec.h"
 #include "ps-server/driver/straggler_watch.h"
 
@@ -13,7 +12,6 @@ namespace paceline::ps {
 // `job` is valid (lib/job/validate): what it asks for beyond this program was refused there.
 coordination::CoordinatorOptions CoordinatorOptionsFrom(const job::TrainingJob& job,
                                                         uint64_t generation_start);
-optim::OptimizerOptions OptimizerOptionsFrom(const job::TrainingJob& job);
 StragglerOptions StragglerOptionsFrom(const job::TrainingJob& job);
 // Unimplemented, naming the scheme, for one that this program does not have.
 StatusOr<sync::PolicySpec> PolicySpecFrom(const job::TrainingJob& job);

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 
 #include "lib/job/encode.h"
+#include "lib/job/optimizer_options.h"
 #include "lib/process/crash_report.h"
 #include "lib/process/exit.h"
 #include "lib/process/read_file.h"
@@ -65,7 +66,9 @@ Status Run(const Options& options) {
        .worker = WorkerId(options.index),
        .rejoin_timeout = connections.connect_timeout,
        .now = telemetry::SteadyNow,
-       .read_signals = [&host](Time now) { return host.Read(now); }},
+       .read_signals = [&host](Time now) { return host.Read(now); },
+       .local = {.optimizer = job::OptimizerOptionsFrom(job),
+                 .gradient_clip_norm = job.spec.training.gradient_clip_norm}},
       GrpcConnector(connections), trainer.get());
   const process::TerminationSignals signals([&loop] { loop.Drain(); });
   PACELINE_ASSIGN_OR_RETURN(const std::string end, loop.Run());

@@ -14,16 +14,20 @@ uint64_t CorrectSamples(const learn::StepResult& result) {
 
 }  // namespace
 
-StatusOr<std::unique_ptr<TorchTrainer>> TorchTrainer::Create(
-    const learn::TrainingOptions& options) {
+StatusOr<std::unique_ptr<TorchTrainer>> TorchTrainer::Create(learn::TrainingOptions options) {
+  const auto keep_going = std::make_shared<KeepGoing>();
+  options.keep_going = [keep_going] { return !*keep_going || (*keep_going)(); };
   PACELINE_ASSIGN_OR_RETURN(std::unique_ptr<learn::Training> training,
                             learn::Training::Create(options));
-  return std::unique_ptr<TorchTrainer>(new TorchTrainer(options, std::move(training)));
+  return std::unique_ptr<TorchTrainer>(
+      new TorchTrainer(std::move(options), keep_going, std::move(training)));
 }
 
-TorchTrainer::TorchTrainer(const learn::TrainingOptions& options,
+TorchTrainer::TorchTrainer(learn::TrainingOptions options, std::shared_ptr<KeepGoing> keep_going,
                            std::unique_ptr<learn::Training> training)
-    : options_(options), training_(std::move(training)) {}
+    : keep_going_(std::move(keep_going)),
+      options_(std::move(options)),
+      training_(std::move(training)) {}
 
 // Made once more, from the same file or seed: keeping a copy of the first values for a case so rare
 // would cost every worker the memory of a model.
@@ -34,7 +38,9 @@ Status TorchTrainer::BeginAnew() {
   return OkStatus();
 }
 
-StatusOr<StepResult> TorchTrainer::Step(std::span<const protocol::SampleRange> ranges) {
+StatusOr<StepResult> TorchTrainer::Step(std::span<const protocol::SampleRange> ranges,
+                                        const KeepGoing& keep_going) {
+  *keep_going_ = keep_going;
   std::vector<learn::SampleRange> translated;
   for (const protocol::SampleRange& range : ranges) {
     translated.push_back({range.epoch, range.begin, range.end});

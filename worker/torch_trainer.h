@@ -12,19 +12,22 @@ namespace paceline::worker {
 class TorchTrainer : public Trainer {
  public:
   // Errors as learn::Training::Create.
-  static StatusOr<std::unique_ptr<TorchTrainer>> Create(const learn::TrainingOptions& options);
+  static StatusOr<std::unique_ptr<TorchTrainer>> Create(learn::TrainingOptions options);
 
   const store::Layout& layout() const override { return training_->layout(); }
   uint64_t train_samples() const override { return training_->train_samples(); }
   Status BeginAnew() override;
   std::span<std::byte> parameters() override { return training_->parameters(); }
   std::span<const std::byte> push() const override { return training_->push(); }
-  StatusOr<StepResult> Step(std::span<const protocol::SampleRange> ranges) override;
+  StatusOr<StepResult> Step(std::span<const protocol::SampleRange> ranges,
+                            const KeepGoing& keep_going) override;
   StatusOr<Evaluation> Evaluate() override;
 
  private:
-  TorchTrainer(const learn::TrainingOptions& options, std::unique_ptr<learn::Training> training);
+  TorchTrainer(learn::TrainingOptions options, std::shared_ptr<KeepGoing> keep_going,
+               std::unique_ptr<learn::Training> training);
 
+  const std::shared_ptr<KeepGoing> keep_going_;  // Of the step that runs; `options_` asks it.
   const learn::TrainingOptions options_;
   std::unique_ptr<learn::Training> training_;
   std::unique_ptr<learn::Training> retired_;  // A transfer that was given up may still read it.

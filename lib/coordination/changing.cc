@@ -42,7 +42,10 @@ bool IsQuiet(Turn turn) {
 }  // namespace
 
 bool OwesPush(const JobState& job, WorkerId worker) {
-  return job.leases.has_value() && job.leases->HoldsAny(worker) && !job.pushes.HasStaged(worker);
+  if (!job.leases.has_value()) return false;
+  const std::vector<protocol::LeaseId> held = job.leases->Held(worker);
+  return std::any_of(held.begin(), held.end(),
+                     [&](protocol::LeaseId lease) { return !job.pushes.Uses(worker, lease); });
 }
 
 void OnSpecChanged(Turn turn, const SpecChanged& changed) {
@@ -97,7 +100,8 @@ std::optional<Time> ChangeDeadline(const JobState& job) {
 void DropLate(Turn turn, const Session& session, Sequence sequence) {
   if (const std::optional<Push> push = turn.job.pushes.Drop(session.worker, sequence))
     GiveBack(turn, *push);
-  WelcomeLate(turn, session.worker);
+  // One that works ahead holds more: the rest comes too, before it stops for want of samples.
+  if (!OwesPush(turn.job, session.worker)) WelcomeLate(turn, session.worker);
 }
 
 void WelcomeLate(Turn turn, WorkerId worker) {

@@ -22,7 +22,10 @@ double AddBlocks(const std::map<ShardId, std::vector<double>>& blocks) {
 
 void CommitProgress::Send(ShardOrder order, Orders& out) {
   const CommitAll* commit = std::get_if<CommitAll>(&order);
-  if (commit != nullptr && options_.clip_norm.has_value()) {
+  // Deltas come clipped: each worker's optimizer did it.
+  const bool is_clipped = commit != nullptr && options_.clip_norm.has_value() &&
+                          commit->commit.kind == PushKind::kGradient;
+  if (is_clipped) {
     out.push_back(protocol::Sum{commit->commit.version});
     waiting_.push_back(std::move(order));
   } else {
@@ -62,15 +65,8 @@ paceline::Status CommitProgress::Summed(ShardId shard, const protocol::Summed& s
   commit.commit.clip_scale = optim::ClipScale(squared_norm, *options_.clip_norm);
   out.push_back(std::move(waiting_.front()));
   waiting_.pop_front();
-  while (!waiting_.empty()) {
-    const bool is_commit = std::holds_alternative<CommitAll>(waiting_.front());
-    if (is_commit) {
-      out.push_back(protocol::Sum{std::get<CommitAll>(waiting_.front()).commit.version});
-      break;
-    }
-    out.push_back(std::move(waiting_.front()));
-    waiting_.pop_front();
-  }
+  std::deque<ShardOrder> rest = std::exchange(waiting_, {});
+  for (ShardOrder& order : rest) Give(std::move(order), out);
   return OkStatus();
 }
 

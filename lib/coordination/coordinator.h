@@ -58,7 +58,8 @@ struct CoordinatorOptions {
       schedule;  // total_samples and step_samples at 0 are worked out from the training set.
   uint64_t schedule_step_epochs = 0;  // kStep: epochs between two cuts, where step_samples is 0.
   uint64_t seed = 0;
-  uint32_t slots_per_worker = 1;
+  // The second one is made when a worker first pushes before its last push was answered.
+  uint32_t slots_per_worker = 2;
   std::optional<CheckpointOptions> checkpoint;  // Absent: there is no place for any.
   // After a loss: for lost shards to register again...
   Duration recovery_timeout = Seconds(600);

@@ -26,6 +26,19 @@ bool IsCommittedAtOnce(const JobState& job, Later later) {
          });
 }
 
+double RateNow(const JobState& job) {
+  return optim::LearningRate(job.options.schedule, job.decided_samples) *
+         job.recovery.damping.learning_rate_scale;
+}
+
+// Shards forget what their optimizers have learnt at a commit of deltas, workers when they are
+// released to push gradients.
+void NoteKind(Turn turn, PushKind kind, Version version) {
+  std::optional<PushKind>& last = turn.job.last_kind;
+  if (last.has_value() && *last != kind) turn.effects.push_back(OptimizerReset{version, kind});
+  last = kind;
+}
+
 void Carry(Turn turn, const sync::Accumulate& decision, Later later) {
   JobState& job = turn.job;
   const Push* push = job.pushes.Accumulate(decision.worker, decision.sequence, decision.weight);
@@ -74,9 +87,9 @@ void Carry(Turn turn, const sync::Commit& decision, Later) {
   }
   order.commit.version = version;
   order.commit.gradient_scale = decision.gradient_scale;
-  order.commit.learning_rate = optim::LearningRate(job.options.schedule, job.decided_samples) *
-                               decision.learning_rate_scale *
-                               job.recovery.damping.learning_rate_scale;
+  order.commit.learning_rate = RateNow(job) * decision.learning_rate_scale;
+  order.commit.kind = decision.kind;
+  NoteKind(turn, decision.kind, version);
   order.commit.is_pinned = TakePin(turn, version);
   job.decided_samples += samples;
   job.nonfinite_workers.clear();
@@ -106,12 +119,13 @@ void Carry(Turn turn, const sync::Offer& decision, Later) {
 void Carry(Turn turn, const sync::Continue& decision, Later) {
   JobState& job = turn.job;
   const Session* session = job.membership.FindWorker(decision.worker);
-  if (session == nullptr || job.phase != Phase::kTraining || !job.told.contains(decision.worker))
+  if (session == nullptr || job.phase != Phase::kTraining || !job.told.contains(decision.worker) ||
+      job.change.quiesced.has_value() || job.change.draining.contains(decision.worker))
     return;
   const auto lease = job.leases->Grant(decision.worker, decision.assignment.samples);
   if (!lease.has_value()) return Ask(turn, sync::OutOfData{decision.worker});
   job.workers[decision.worker].batch_size = decision.assignment.samples;
-  turn.Send(session->connection, protocol::Continued{decision.assignment, *lease});
+  turn.Send(session->connection, protocol::Continued{decision.assignment, *lease, RateNow(job)});
 }
 
 void Carry(Turn turn, const sync::Interrupt& decision, Later) {
@@ -149,8 +163,9 @@ bool Send(Turn turn, const sync::Release& release) {
   const auto lease = job.leases->Grant(release.worker, release.assignment.samples);
   if (!lease.has_value()) return false;
   job.workers[release.worker].batch_size = release.assignment.samples;
-  turn.Send(session->connection, protocol::Released{release.version, release.exactness,
-                                                    release.includes, release.assignment, *lease});
+  turn.Send(session->connection,
+            protocol::Released{release.version, release.exactness, release.includes,
+                               release.assignment, *lease, RateNow(job)});
   return true;
 }
 

@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "lib/base/ids.h"
+#include "lib/base/push_kind.h"
 #include "lib/base/version.h"
 #include "lib/coordination/fact.h"
 #include "lib/protocol/shard_messages.h"
@@ -78,6 +79,12 @@ struct VersionPublished {
   double loss = 0;
   double learning_rate = 0;
 };
+// For people: pushes are of the other kind from that version on, and what the optimizer has learnt
+// (momentum, moments) is forgotten.
+struct OptimizerReset {
+  Version version;
+  PushKind kind = PushKind::kGradient;
+};
 struct EpochCompleted {
   uint64_t epoch = 0;
 };  // Counted from 0.
@@ -120,6 +127,6 @@ struct Finished {
 using Effect = std::variant<Observe, SendWorker, CloseWorker, SendShard, ConfigureShards,
                             VersionPublished, EpochCompleted, EvaluationDone, WorkerEvent,
                             TrainingOpened, PolicyChanged, SaveModel, Finished, CutCheckpoint,
-                            CompleteCheckpoint, CheckpointEvent, RolledBack>;
+                            CompleteCheckpoint, CheckpointEvent, RolledBack, OptimizerReset>;
 
 }  // namespace paceline::coordination

@@ -169,6 +169,26 @@ std::vector<Case> Cases() {
     changed.worker_crashes = 1;
     cases.push_back({name + "WorkerCrash", changed});
   }
+  for (const bool is_overlapped : {false, true}) {
+    const std::string name = is_overlapped ? "WbspOverlapped" : "WbspBasic";
+    WorldOptions busy;
+    busy.scheme = Scheme::kWbsp;
+    busy.is_overlapped = is_overlapped;
+    busy.workers = 2;
+    busy.shards = 1;
+    busy.train_samples = 4;
+    busy.global_batch_size = 2;
+    cases.push_back({name + "Calm", busy});
+    WorldOptions crash = busy;
+    crash.worker_crashes = 1;
+    cases.push_back({name + "WorkerCrash", crash});
+    WorldOptions changed = busy;
+    changed.changes = 1;
+    cases.push_back({name + "ToBsp", changed});
+    WorldOptions drained = busy;
+    drained.drains = 1;
+    cases.push_back({name + "Drained", drained});
+  }
   WorldOptions twice;
   twice.workers = 2;
   twice.shards = 1;

@@ -114,10 +114,12 @@ bool LeaseLedger::IsHeld(WorkerId worker, LeaseId lease) const {
   return found != leases_.end() && found->second.worker == worker && !found->second.is_accumulated;
 }
 
-bool LeaseLedger::HoldsAny(WorkerId worker) const {
-  return std::any_of(leases_.begin(), leases_.end(), [&](const auto& entry) {
-    return entry.second.worker == worker && !entry.second.is_accumulated;
-  });
+std::vector<LeaseId> LeaseLedger::Held(WorkerId worker) const {
+  std::vector<LeaseId> held;
+  for (const auto& [lease, grantee] : leases_) {
+    if (grantee.worker == worker && !grantee.is_accumulated) held.push_back(lease);
+  }
+  return held;
 }
 
 uint64_t LeaseLedger::size(LeaseId lease) const {

@@ -62,8 +62,8 @@ class LeaseLedger {
 
   // Whether `worker` holds the lease and it is not accumulated.
   bool IsHeld(WorkerId worker, protocol::LeaseId lease) const;
-  bool HoldsAny(WorkerId worker) const;
-  uint64_t size(protocol::LeaseId lease) const;  // 0 for an unknown one.
+  std::vector<protocol::LeaseId> Held(WorkerId worker) const;  // Likewise, all of them.
+  uint64_t size(protocol::LeaseId lease) const;                // 0 for an unknown one.
 
   // The lease is over. Its positions are free again, or left out for good. Not for accumulated
   // ones: nothing happens.

@@ -86,11 +86,6 @@ std::vector<Push> PushLedger::staged() const {
   return pushes;
 }
 
-bool PushLedger::HasStaged(WorkerId worker) const {
-  const auto first = staged_.lower_bound(Key{worker, Sequence()});
-  return first != staged_.end() && first->first.worker == worker;
-}
-
 void PushLedger::ForgetUnpublished() {
   staged_.clear();
   open_sum_.clear();

@@ -66,7 +66,6 @@ class PushLedger {
   const std::map<Version, std::vector<Push>>& closed() const { return closed_; }
   std::vector<Push> staged() const;
   bool is_idle() const { return staged_.empty() && open_sum_.empty() && closed_.empty(); }
-  bool HasStaged(WorkerId worker) const;
   bool Uses(WorkerId worker, protocol::LeaseId lease) const;  // A staged push of that worker does.
   void ForgetUnpublished();  // Staged pushes and the open sum will never be used.
   std::string Describe() const;

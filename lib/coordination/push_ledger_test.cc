@@ -72,7 +72,6 @@ TEST(PushLedgerTest, FenceDropsWhatIsStagedAndKeepsWhatIsInTheSum) {
   ASSERT_EQ(left.size(), 1u);
   EXPECT_EQ(left[0].id, Id(1, 2));
   EXPECT_EQ(ledger.Judge(Id(1, 3)), Arrival::kFenced);
-  EXPECT_TRUE(ledger.HasStaged(kW1));
   EXPECT_EQ(ledger.open_sum().size(), 1u);
   // The next life's first push is not the old life's.
   ledger.Begin(kW0, Incarnation(2));

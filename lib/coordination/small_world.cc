@@ -20,6 +20,8 @@ sync::Scheme NextScheme(sync::Scheme scheme) {
     case sync::Scheme::kBackupWorkers:
       return sync::Scheme::kAsp;
     case sync::Scheme::kAsp:
+    case sync::Scheme::kDbw:
+    case sync::Scheme::kWbsp:
       return sync::Scheme::kBsp;
   }
   return scheme;
@@ -152,8 +154,7 @@ std::vector<Action> SmallWorld::Enabled() const {
     if (may_start && !was_refused) actions.push_back({Kind::kRestart, p});
     if (process.is_frozen) actions.push_back({Kind::kThaw, p});
     if (!process.is_up || process.is_frozen) continue;
-    const bool is_about_to_push =
-        !process.inbox.empty() && std::holds_alternative<protocol::Released>(process.inbox.front());
+    const bool is_about_to_push = IsAboutToPush(process);
     if (options_.worker_crashes > 0) {
       actions.push_back({Kind::kCrash, p});
       if (is_about_to_push) actions.push_back({Kind::kCrashHalfway, p});
@@ -201,8 +202,7 @@ void SmallWorld::Do(const Action& action) {
       break;
     case Kind::kCrashHalfway: {
       --options_.worker_crashes;
-      const auto released = std::get<protocol::Released>(processes_[action.index].inbox.front());
-      Push(action.index, released, true);
+      Push(action.index, true);
       if (processes_[action.index].is_up) GoDown(processes_[action.index]);
       break;
     }

@@ -32,6 +32,7 @@ enum class Bug {
 
 struct WorldOptions {
   sync::Scheme scheme = sync::Scheme::kBsp;
+  bool is_overlapped = false;  // WBSP: workers compute while they push and pull.
   uint32_t workers = 3;
   uint32_t shards = 2;
   uint64_t train_samples = 9;
@@ -125,7 +126,10 @@ class SmallWorld {
     Generation generation;
     std::deque<protocol::WorkerOrder> inbox;
     Sequence sequence;
+    bool is_overlapped = false;  // As it was released last.
+    Version base;                // Likewise; of its local copy.
   };
+  static bool IsAboutToPush(const Process& process);
 
   void Tell(const Fact& fact);  // One Step and all that comes of it.
   void Ask(const sync::Event& event, std::vector<Effect>& effects);
@@ -137,7 +141,9 @@ class SmallWorld {
   void Start(uint64_t process);
   void GoDown(Process& process);
   void ActWorker(uint64_t process);
-  void Push(uint64_t process, const protocol::Released& released, bool is_halfway);
+  // What the first order of its inbox, a release or continuation, asks for.
+  void Push(uint64_t process, bool is_halfway);
+  void Push(uint64_t process, const protocol::Lease& lease, Version based_on, bool is_halfway);
   void ActShard(uint64_t shard);
   void Obey(ShardModel& shard, const protocol::ShardOrder& order);
   void Accumulate(ShardModel& shard, const store::PushId& push);

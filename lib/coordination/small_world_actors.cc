@@ -107,6 +107,8 @@ void SmallWorld::MakePolicy(uint32_t workers, Version version) {
   spec.global_batch_size = options_.global_batch_size;
   spec.workers_expected = workers;
   spec.first_version = version;
+  spec.wbsp.is_overlapped = options_.is_overlapped;
+  spec.wbsp.local_steps_max = 2;
   auto report = [violations = policy_violations_](const std::string& what) {
     violations->push_back(what);
   };
@@ -143,8 +145,9 @@ void SmallWorld::SendToWorker(SendWorker send) {
         released->lease.ranges = std::exchange(returned_, {});
       }
     }
-    // A hint changes nothing here, and an admission nothing but what the process knows.
-    if (std::holds_alternative<protocol::Offered>(send.order)) return;
+    // A hint changes nothing here but where workers overlap, and an admission nothing but what the
+    // process knows.
+    if (std::holds_alternative<protocol::Offered>(send.order) && !options_.is_overlapped) return;
     if (const auto* admitted = std::get_if<protocol::Admitted>(&send.order)) {
       process.incarnation = admitted->incarnation;
       process.generation = admitted->generation;
@@ -174,11 +177,35 @@ void SmallWorld::GoDown(Process& process) {
   process.inbox.clear();
 }
 
-void SmallWorld::Push(uint64_t index, const protocol::Released& released, bool is_halfway) {
+bool SmallWorld::IsAboutToPush(const Process& process) {
+  return !process.inbox.empty() &&
+         (std::holds_alternative<protocol::Released>(process.inbox.front()) ||
+          std::holds_alternative<protocol::Continued>(process.inbox.front()));
+}
+
+void SmallWorld::Push(uint64_t index, bool is_halfway) {
+  Process& process = processes_[index];
+  const protocol::WorkerOrder order = process.inbox.front();
+  const auto* released = std::get_if<protocol::Released>(&order);
+  if (released == nullptr)
+    return Push(index, std::get<protocol::Continued>(order).lease, process.base, is_halfway);
+  process.is_overlapped = released->assignment.pacing == sync::Pacing::kOverlapped;
+  process.base = released->version;
+  if (released->exactness == sync::Exactness::kAtLeast) {
+    // What all shards have published already may not have come to the coordinator's ears.
+    Version newest = Version(UINT64_MAX);
+    for (const ShardModel& shard : shards_) newest = std::min(newest, Version(shard.newest()));
+    process.base = std::max(process.base, newest);
+  }
+  Push(index, released->lease, process.base, is_halfway);
+}
+
+void SmallWorld::Push(uint64_t index, const protocol::Lease& lease, Version based_on,
+                      bool is_halfway) {
   Process& process = processes_[index];
   process.sequence = process.sequence.Next();
   const store::PushId id{WorkerId(index), process.incarnation, process.sequence};
-  samples_[id] = released.lease.ranges;
+  samples_[id] = lease.ranges;
   for (ShardModel& shard : shards_) {
     if (!shard.is_alive || shard.has_stopped) return;
     if (shard.generation != process.generation) return GoDown(process);
@@ -190,15 +217,9 @@ void SmallWorld::Push(uint64_t index, const protocol::Released& released, bool i
   protocol::PushDone done;
   done.generation = process.generation;
   done.sequence = process.sequence;
-  // What all shards have published already may not have come to the coordinator's ears.
-  done.based_on = released.version;
-  if (released.exactness == sync::Exactness::kAtLeast) {
-    Version newest = Version(UINT64_MAX);
-    for (const ShardModel& shard : shards_) newest = std::min(newest, Version(shard.newest()));
-    done.based_on = std::max(done.based_on, newest);
-  }
-  done.leases = {released.lease.id};
-  done.samples = Samples(released.lease.ranges);
+  done.based_on = based_on;
+  done.leases = {lease.id};
+  done.samples = Samples(lease.ranges);
   const int times = options_.sends_duplicates && index == 0 ? 2 : 1;
   for (int i = 0; i < times; ++i)
     incoming_[process.connection].push_back(WorkerSaid{process.connection, done});
@@ -207,6 +228,11 @@ void SmallWorld::Push(uint64_t index, const protocol::Released& released, bool i
 void SmallWorld::ActWorker(uint64_t index) {
   Process& process = processes_[index];
   if (process.inbox.empty()) return GoDown(process);
+  if (IsAboutToPush(process)) {
+    Push(index, false);
+    if (!process.inbox.empty()) process.inbox.pop_front();  // It may have gone down.
+    return;
+  }
   const protocol::WorkerOrder order = std::move(process.inbox.front());
   process.inbox.pop_front();
   if (std::holds_alternative<protocol::Fill>(order)) {
@@ -214,8 +240,8 @@ void SmallWorld::ActWorker(uint64_t index) {
       if (shard.is_alive && shard.generation == process.generation)
         shard.answers.push_back(protocol::Filled{WorkerId(index), process.incarnation});
     }
-  } else if (const auto* released = std::get_if<protocol::Released>(&order)) {
-    Push(index, *released, false);
+  } else if (const auto* offered = std::get_if<protocol::Offered>(&order)) {
+    process.base = std::max(process.base, offered->version);
   } else if (const auto* evaluate = std::get_if<protocol::Evaluate>(&order)) {
     for (const ShardModel& shard : shards_) {
       const bool is_kept = shard.pinned.contains(evaluate->version) ||

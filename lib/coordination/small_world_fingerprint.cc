@@ -4,6 +4,7 @@
 #include "lib/sync/checked_policy.h"
 #include "lib/sync/first_k.h"
 #include "lib/sync/ssp.h"
+#include "lib/sync/wbsp.h"
 
 namespace paceline::coordination::testing {
 namespace {
@@ -13,6 +14,7 @@ std::string DescribePolicy(const sync::Policy* policy) {
   const sync::Policy& inner = dynamic_cast<const sync::CheckedPolicy&>(*policy).inner();
   if (const auto* first_k = dynamic_cast<const sync::FirstK*>(&inner))
     return first_k->DebugString();
+  if (const auto* wbsp = dynamic_cast<const sync::Wbsp*>(&inner)) return wbsp->DebugString();
   return dynamic_cast<const sync::Ssp&>(inner).DebugString();
 }
 
@@ -64,6 +66,7 @@ std::string SmallWorld::Fingerprint() const {
   for (const Process& process : processes_) {
     text += fmt::format("|process {}{}{}{}{}{}", process.is_up, process.is_frozen, process.is_done,
                         process.is_closed, process.incarnation, process.sequence);
+    if (process.base.value() > 0) text += fmt::format(" {}", process.base);
     for (const auto& order : process.inbox) {
       text += fmt::format(" {}", order.index());
       if (const auto* released = std::get_if<protocol::Released>(&order))

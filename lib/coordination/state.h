@@ -157,8 +157,9 @@ struct JobState {
   std::deque<std::variant<sync::Event, Loss>> later;  // In order, for when it is.
   std::set<WorkerId> told;                            // Whom the policy believes to be members.
 
-  uint64_t committed_samples = 0;  // Of published versions.
-  uint64_t decided_samples = 0;    // Of all commits asked for.
+  std::optional<PushKind> last_kind;  // Of the newest commit of this generation.
+  uint64_t committed_samples = 0;     // Of published versions.
+  uint64_t decided_samples = 0;       // Of all commits asked for.
   CommitFigures figures;
   uint64_t nonfinite_pushes = 0;
   std::set<WorkerId> nonfinite_workers;  // Since the last commit.

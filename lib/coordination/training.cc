@@ -110,7 +110,7 @@ void OnAbandoned(Turn turn, ConnectionId connection, const protocol::Abandoned& 
   }
   for (const protocol::LeaseId lease : abandoned.leases) job.leases->Return(lease);
   if (job.change.late.contains(session->worker)) {
-    WelcomeLate(turn, session->worker);
+    if (!OwesPush(job, session->worker)) WelcomeLate(turn, session->worker);
     return LetGo(turn, *session);
   }
   Ask(turn, sync::StepAbandoned{session->worker, abandoned.sequence, abandoned.reason,

@@ -132,6 +132,7 @@ struct Released {
   std::optional<Sequence> includes;
   sync::Assignment assignment;
   Lease lease;
+  double learning_rate = 0;  // Of local steps: the schedule's, for now.
 };
 struct Offered {
   Version version;
@@ -139,6 +140,7 @@ struct Offered {
 struct Continued {
   sync::Assignment assignment;
   Lease lease;
+  double learning_rate = 0;  // As in Released.
 };
 struct Interrupted {};
 struct Expelled {

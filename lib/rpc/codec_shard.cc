@@ -9,6 +9,11 @@
 namespace paceline::rpc {
 namespace {
 
+constexpr EnumPair<PushKind, v1::PushKind> kPushKinds[] = {
+    {PushKind::kGradient, v1::PUSH_KIND_GRADIENT},
+    {PushKind::kDelta, v1::PUSH_KIND_DELTA},
+};
+
 template <class Repeated>
 std::vector<double> DecodeNorms(const Repeated& wire) {
   return {wire.begin(), wire.end()};
@@ -142,6 +147,7 @@ void Put(const protocol::CommitAll& all, v1::ShardOrder& order) {
   wire.set_clip_scale(all.commit.clip_scale);
   wire.set_learning_rate(all.commit.learning_rate);
   wire.set_is_pinned(all.commit.is_pinned);
+  wire.set_kind(EncodeEnum(kPushKinds, all.commit.kind));
 }
 
 void Put(const protocol::Unpin& unpin, v1::ShardOrder& order) {
@@ -194,12 +200,15 @@ protocol::AccumulateOrder Take(const v1::AccumulateOrder& wire) {
   return {.push = Decode(wire.push()), .weight = wire.weight()};
 }
 
-protocol::CommitAll Take(const v1::CommitAll& wire) {
+StatusOr<protocol::ShardOrder> Take(const v1::CommitAll& wire) {
+  PACELINE_ASSIGN_OR_RETURN(const PushKind kind,
+                            DecodeEnum(kPushKinds, wire.kind(), "kind of commit"));
   protocol::CommitAll all{.commit = {.version = Version(wire.version()),
                                      .gradient_scale = wire.gradient_scale(),
                                      .clip_scale = wire.clip_scale(),
                                      .learning_rate = wire.learning_rate(),
-                                     .is_pinned = wire.is_pinned()}};
+                                     .is_pinned = wire.is_pinned(),
+                                     .kind = kind}};
   all.pushes.reserve(wire.pushes_size());
   for (const v1::AccumulateOrder& one : wire.pushes()) all.pushes.push_back(Take(one));
   return all;

@@ -24,22 +24,40 @@ constexpr EnumPair<sync::Pacing, v1::Pacing> kPacings[] = {
     {sync::Pacing::kEagerPull, v1::PACING_EAGER_PULL},
 };
 
+constexpr EnumPair<sync::OnPull, v1::OnPull> kOnPulls[] = {
+    {sync::OnPull::kRebase, v1::ON_PULL_REBASE},
+    {sync::OnPull::kOverwrite, v1::ON_PULL_OVERWRITE},
+};
+constexpr EnumPair<sync::MomentumOnPull, v1::MomentumOnPull> kMomentumOnPulls[] = {
+    {sync::MomentumOnPull::kKeep, v1::MOMENTUM_ON_PULL_KEEP},
+    {sync::MomentumOnPull::kReset, v1::MOMENTUM_ON_PULL_RESET},
+};
+
 v1::Assignment EncodeAssignment(const sync::Assignment& assignment) {
   v1::Assignment wire;
   wire.set_samples(assignment.samples);
   wire.set_steps_max(assignment.steps_max);
   wire.set_learning_rate_scale(assignment.learning_rate_scale);
   wire.set_pacing(EncodeEnum(kPacings, assignment.pacing));
+  wire.set_on_pull(EncodeEnum(kOnPulls, assignment.on_pull));
+  wire.set_momentum_on_pull(EncodeEnum(kMomentumOnPulls, assignment.momentum_on_pull));
   return wire;
 }
 
 StatusOr<sync::Assignment> DecodeAssignment(const v1::Assignment& wire) {
   PACELINE_ASSIGN_OR_RETURN(const sync::Pacing pacing,
                             DecodeEnum(kPacings, wire.pacing(), "pacing"));
+  PACELINE_ASSIGN_OR_RETURN(const sync::OnPull on_pull,
+                            DecodeEnum(kOnPulls, wire.on_pull(), "on_pull"));
+  PACELINE_ASSIGN_OR_RETURN(
+      const sync::MomentumOnPull momentum,
+      DecodeEnum(kMomentumOnPulls, wire.momentum_on_pull(), "momentum_on_pull"));
   return sync::Assignment{.samples = wire.samples(),
                           .steps_max = wire.steps_max(),
                           .learning_rate_scale = wire.learning_rate_scale(),
-                          .pacing = pacing};
+                          .pacing = pacing,
+                          .on_pull = on_pull,
+                          .momentum_on_pull = momentum};
 }
 
 v1::Lease EncodeLease(const protocol::Lease& lease) {
@@ -99,6 +117,7 @@ void Put(const protocol::Released& released, v1::WorkerOrder& order) {
   if (released.includes) wire.set_includes_sequence(released.includes->value());
   *wire.mutable_assignment() = EncodeAssignment(released.assignment);
   *wire.mutable_lease() = EncodeLease(released.lease);
+  wire.set_learning_rate(released.learning_rate);
 }
 
 void Put(const protocol::Offered& offered, v1::WorkerOrder& order) {
@@ -108,6 +127,7 @@ void Put(const protocol::Offered& offered, v1::WorkerOrder& order) {
 void Put(const protocol::Continued& continued, v1::WorkerOrder& order) {
   *order.mutable_continued()->mutable_assignment() = EncodeAssignment(continued.assignment);
   *order.mutable_continued()->mutable_lease() = EncodeLease(continued.lease);
+  order.mutable_continued()->set_learning_rate(continued.learning_rate);
 }
 
 void Put(const protocol::Interrupted&, v1::WorkerOrder& order) { order.mutable_interrupted(); }
@@ -152,6 +172,7 @@ StatusOr<protocol::WorkerOrder> Take(const v1::Released& wire) {
   PACELINE_ASSIGN_OR_RETURN(released.exactness, Decode(wire.exactness()));
   PACELINE_ASSIGN_OR_RETURN(released.assignment, DecodeAssignment(wire.assignment()));
   PACELINE_ASSIGN_OR_RETURN(released.lease, DecodeLease(wire.lease()));
+  released.learning_rate = wire.learning_rate();
   if (wire.has_includes_sequence()) released.includes = Sequence(wire.includes_sequence());
   return released;
 }
@@ -160,6 +181,7 @@ StatusOr<protocol::WorkerOrder> Take(const v1::Continued& wire) {
   protocol::Continued continued;
   PACELINE_ASSIGN_OR_RETURN(continued.assignment, DecodeAssignment(wire.assignment()));
   PACELINE_ASSIGN_OR_RETURN(continued.lease, DecodeLease(wire.lease()));
+  continued.learning_rate = wire.learning_rate();
   return continued;
 }
 

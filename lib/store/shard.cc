@@ -55,9 +55,12 @@ const TensorPlace* FirstNonFinite(const Layout& layout, const Slice& slice,
 struct Shard::State {
   State(Options given, std::unique_ptr<optim::Optimizer> made);
 
-  // The next version's bytes from the current one's and the open sum. Returns what Commit returns.
+  // The next version's bytes from the current one's and the open sum. Return what Commit returns.
   std::vector<double> StepParameters(const CommitOrder& order, std::span<const std::byte> current,
                                      std::span<std::byte> next);
+  std::vector<double> AddDeltas(const CommitOrder& order, std::span<const std::byte> current,
+                                std::span<std::byte> next);
+  void ResetOptimizer();
   void AverageBuffers(std::span<std::byte> next) const;
 
   const Options options;
@@ -122,6 +125,29 @@ std::vector<double> Shard::State::StepParameters(const CommitOrder& order,
   }
   optimizer->FinishStep();
   return norms;
+}
+
+std::vector<double> Shard::State::AddDeltas(const CommitOrder& order,
+                                            std::span<const std::byte> current,
+                                            std::span<std::byte> next) {
+  ResetOptimizer();
+  const double square = order.gradient_scale * order.gradient_scale;
+  std::vector<double> norms;
+  for (uint64_t begin = 0; begin < parts.parameters_end; begin += kBlockBytes) {
+    const uint64_t end = std::min(begin + kBlockBytes, parts.parameters_end);
+    const auto block_sum = View<float>(std::span<const std::byte>(sum), begin, end);
+    norms.push_back(SquaredNorm(block_sum) * square);
+    std::copy(current.begin() + begin, current.begin() + end, next.begin() + begin);
+    AddWeighted(block_sum, static_cast<float>(order.gradient_scale), View<float>(next, begin, end));
+  }
+  return norms;
+}
+
+void Shard::State::ResetOptimizer() {
+  if (optimizer->steps() == 0) return;
+  for (const optim::Optimizer::StateTensor& tensor : optimizer->State())
+    std::fill(tensor.values.begin(), tensor.values.end(), 0.0f);
+  optimizer->set_steps(0);
 }
 
 void Shard::State::AverageBuffers(std::span<std::byte> next) const {
@@ -234,7 +260,9 @@ StatusOr<std::vector<double>> Shard::Commit(const CommitOrder& order) {
   }
   const std::shared_ptr<Published> next = state.recycler.Take();
   next->version = order.version;
-  std::vector<double> norms = state.StepParameters(order, current->bytes, next->bytes);
+  std::vector<double> norms = order.kind == PushKind::kDelta
+                                  ? state.AddDeltas(order, current->bytes, next->bytes)
+                                  : state.StepParameters(order, current->bytes, next->bytes);
   state.AverageBuffers(next->bytes);
   state.versions.Publish(next, order.is_pinned);
   state.accumulated_before = std::exchange(state.accumulated, {});

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "lib/base/ids.h"
+#include "lib/base/push_kind.h"
 #include "lib/base/status.h"
 #include "lib/base/version.h"
 #include "lib/optim/optimizer.h"
@@ -28,11 +29,12 @@
 namespace paceline::store {
 
 struct CommitOrder {
-  Version version;            // The version to publish; the current one's successor.
-  double gradient_scale = 1;  // Times the open sum gives the mean gradient.
-  double clip_scale = 1;      // From gradientClipNorm; times the mean gradient.
-  double learning_rate = 0;  // All scales and the schedule included; -1 with plain SGD adds deltas.
-  bool is_pinned = false;    // Keep the version until Unpin.
+  Version version;                      // The version to publish; the current one's successor.
+  double gradient_scale = 1;            // Times the open sum gives the mean gradient.
+  double clip_scale = 1;                // From gradientClipNorm; times the mean gradient.
+  double learning_rate = 0;             // All scales and the schedule included. Of gradients.
+  bool is_pinned = false;               // Keep the version until Unpin.
+  PushKind kind = PushKind::kGradient;  // Deltas are added plainly, without clipping or optimizer.
 };
 
 class Shard {
@@ -84,8 +86,10 @@ class Shard {
   void Forget(WorkerId worker, Incarnation last);
   std::vector<double> SumBlockNorms()
       const;  // Squared norms of the open sum, a block each, as in Receipt.
-  // Applies the optimizer to the open sum, averages the buffers by weight, publishes. Returns the
-  // squared norms of the mean gradient (before clipping), a block each. The same version again:
+  // Applies the optimizer to the open sum, or adds deltas plainly, averages the buffers by weight,
+  // publishes. A commit of deltas resets what the optimizer has learnt: it is of other parameters
+  // by the next gradient. Returns the squared norms of the mean gradient or delta (before
+  // clipping), a block each. The same version again:
   // nothing happens, the first answer. FailedPrecondition for any other version than the successor,
   // an empty sum, or before Open; InvalidArgument for a scale that is not finite. Nothing is
   // changed then.

@@ -22,6 +22,7 @@ std::unique_ptr<Policy> CheckedPolicy::Clone() const {
   clone->members_ = members_;
   clone->unanswered_ = unanswered_;
   clone->accumulated_ = accumulated_;
+  clone->kind_ = kind_;
   clone->phase_ = phase_;
   clone->quiesce_deadline_ = quiesce_deadline_;
   clone->is_silent_ = is_silent_;
@@ -57,18 +58,18 @@ void CheckedPolicy::Note(const PushArrived& push) {
   if (push.samples == 0) Violation("event is of a push without samples: {}", FormatEvent(push));
   Member* member = Find(push.worker);
   if (member == nullptr) return;
-  if (!member->owes_push && member->pacing == Pacing::kWait) {
+  if (member->owed < push.steps) {
     Violation("event is of a push that nobody owed: {}", FormatEvent(push));
   }
   if (push.based_on < member->released) {
     Violation("event is of a push older than its release at {}: {}", member->released,
               FormatEvent(push));
   }
-  member->owes_push = false;
+  member->owed -= std::min(member->owed, push.steps);
 }
 
 void CheckedPolicy::Note(const StepAbandoned& event) {
-  if (Member* member = Find(event.worker)) member->owes_push = false;
+  if (Member* member = Find(event.worker)) member->owed -= std::min(member->owed, 1u);
   SamplesCameBack();
 }
 
@@ -82,7 +83,7 @@ void CheckedPolicy::Note(const StepCommitted& event) {
 void CheckedPolicy::Note(const OutOfData& event) {
   Member* member = Find(event.worker);
   if (member == nullptr) return;
-  member->owes_push = false;
+  member->owed -= std::min(member->owed, 1u);
   member->is_out_of_data = true;
 }
 
@@ -115,6 +116,7 @@ void CheckedPolicy::Check(const Commit& decision) {
     Violation("scale is not finite: {}", FormatDecision(decision));
   }
   if (phase_ == Phase::kRolledBack) Violation("commit after rolling back");
+  if (decision.kind != kind_) Violation("commit is of another kind than the pushes");
   accumulated_ = 0;
   committed_ = committed_.Next();
   SamplesCameBack();
@@ -127,16 +129,16 @@ void CheckedPolicy::Check(const Release& decision) {
   }
   Member* member = Find(decision.worker);
   if (member == nullptr) return;
-  if (member->owes_push) {
+  if (member->owed > 0) {
     Violation("worker does not wait: {}", FormatDecision(decision));
   }
-  *member =
-      Member{.owes_push = true, .released = decision.version, .pacing = decision.assignment.pacing};
+  *member = Member{.owed = 1, .released = decision.version};
+  kind_ = PushKindOf(decision.assignment.pacing);
 }
 
 void CheckedPolicy::Check(const Offer& decision) {
   const Member* member = Find(decision.worker);
-  if (member == nullptr || !member->owes_push) {
+  if (member == nullptr || member->owed == 0) {
     Violation("worker is not busy: {}", FormatDecision(decision));
   }
   if (decision.version > committed_) {
@@ -146,12 +148,20 @@ void CheckedPolicy::Check(const Offer& decision) {
 
 void CheckedPolicy::Check(const Continue& decision) {
   CheckMayGoOn(decision.worker, decision.assignment);
-  if (Member* member = Find(decision.worker)) member->owes_push = true;
+  if (decision.assignment.pacing == Pacing::kWait)
+    Violation("worker is to wait for a release: {}", FormatDecision(decision));
+  if (Member* member = Find(decision.worker)) {
+    const bool goes_ahead = decision.assignment.pacing != Pacing::kKeepGoing;
+    if (member->owed > 0 && !goes_ahead)
+      Violation("worker does not wait: {}", FormatDecision(decision));
+    ++member->owed;
+    member->is_out_of_data = member->may_find_data = false;
+  }
 }
 
 void CheckedPolicy::Check(const Interrupt& decision) {
   const Member* member = Find(decision.worker);
-  if (member == nullptr || !member->owes_push) {
+  if (member == nullptr || member->owed == 0) {
     Violation("worker is not busy: {}", FormatDecision(decision));
   }
 }
@@ -195,11 +205,11 @@ void CheckedPolicy::CheckAllAnswered(Time now) {
 }
 
 void CheckedPolicy::CheckSilence() {
-  const bool is_under_way = std::any_of(members_.begin(), members_.end(), [](const auto& entry) {
-    return entry.second.owes_push && !entry.second.is_out_of_data;
-  });
+  const bool is_under_way = std::any_of(members_.begin(), members_.end(),
+                                        [](const auto& entry) { return entry.second.owed > 0; });
   const bool is_waited_for = std::any_of(members_.begin(), members_.end(), [](const auto& entry) {
-    return !entry.second.owes_push && (!entry.second.is_out_of_data || entry.second.may_find_data);
+    const Member& member = entry.second;
+    return member.owed == 0 && (!member.is_out_of_data || member.may_find_data);
   });
   const bool was_silent = std::exchange(is_silent_, false);
   if (phase_ != Phase::kOpen || joins_missing_ > 0 || is_under_way) return;

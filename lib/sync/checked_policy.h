@@ -4,7 +4,9 @@
 // Passes every event and decision on unchanged, right or wrong. It demands that
 // - each push is answered exactly once, and none that is not finite is accumulated;
 // - a lost worker's pushes are answered in the call that tells of the loss;
-// - a release names a waiting worker and a version that was committed; an offer a busy worker;
+// - a release names a waiting worker and a version that was committed; an offer a busy worker; who
+//   waits for every answer is not sent on to two steps at once;
+// - a commit is of the kind of pushes that its workers were told to make;
 // - no commit is empty, and nothing is accumulated and never published;
 // - nobody is released or continued after Quiesce or RollBack, and nothing is outstanding after the
 //   deadline of Quiesce;
@@ -47,11 +49,10 @@ class CheckedPolicy : public Policy {
 
  private:
   struct Member {
-    bool owes_push = false;
+    uint32_t owed = 0;  // Steps that it was sent on to, and has not pushed.
     bool is_out_of_data = false;
     bool may_find_data = false;
     Version released;
-    Pacing pacing = Pacing::kWait;
   };
   using PushId = std::pair<WorkerId, Sequence>;
   enum class Phase { kOpen, kQuiescing, kRolledBack };
@@ -95,6 +96,7 @@ class CheckedPolicy : public Policy {
   std::map<WorkerId, Member> members_;
   std::map<PushId, bool> unanswered_;  // Whether the push is finite.
   size_t accumulated_ = 0;
+  PushKind kind_ = PushKind::kGradient;  // Of the pushes of the latest release's pacing.
   Phase phase_ = Phase::kOpen;
   Time quiesce_deadline_{};
   bool is_silent_ = false;

@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "lib/base/ids.h"
+#include "lib/base/push_kind.h"
 #include "lib/base/version.h"
 
 namespace paceline::sync {
@@ -18,12 +19,27 @@ enum class Pacing {
   kEagerPull,   // Pull the next version while computing (PS+).
 };
 
+// What a worker with that pacing pushes.
+constexpr PushKind PushKindOf(Pacing pacing) {
+  return pacing == Pacing::kWait ? PushKind::kGradient : PushKind::kDelta;
+}
+
+// What becomes of local steps that are not pushed yet when a new version comes in.
+enum class OnPull {
+  kRebase,     // They go on top of it.
+  kOverwrite,  // They are pushed as they are, and the version takes the place of the local copy.
+};
+// Of the worker's own optimizer, when a new version comes in.
+enum class MomentumOnPull { kKeep, kReset };
+
 // How much the next step may be. `samples` is a wish: the lease may hold fewer, never more.
 struct Assignment {
   uint32_t samples = 0;            // Samples of the next push, at least 1.
   uint32_t steps_max = 1;          // Local steps until the worker must stop for an answer.
   double learning_rate_scale = 1;  // Applies to the next push sent, the step in flight included.
   Pacing pacing = Pacing::kWait;
+  OnPull on_pull = OnPull::kRebase;                         // Of local steps.
+  MomentumOnPull momentum_on_pull = MomentumOnPull::kKeep;  // Likewise.
   friend bool operator==(const Assignment&, const Assignment&) = default;
 };
 
@@ -53,11 +69,12 @@ struct Drop {
   DropReason reason;
 };
 
-// Applies `gradient_scale` x the open sum with `learning_rate_scale` x the schedule's rate, and
-// publishes the next version. Never decided with an empty sum.
+// Applies `gradient_scale` x the open sum, by its kind, and publishes the next version. Never
+// decided with an empty sum.
 struct Commit {
   double gradient_scale = 1;
-  double learning_rate_scale = 1;
+  double learning_rate_scale = 1;  // Gradients: times the schedule's rate.
+  PushKind kind = PushKind::kGradient;
 };
 
 // Sends a waiting worker on. kExact: compute on `version`; kAtLeast: on that or any later one.

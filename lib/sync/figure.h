@@ -92,6 +92,40 @@ inline constexpr FigureKind kDbwFallbacks{
     "paceline_dbw_fallbacks_total",
     "Steps whose k was not what promised most: warm-up, no-gain, loss-rose.", "reason"};
 
+// WBSP.
+inline constexpr FigureKind kWbspRounds{"paceline_wbsp_rounds_total",
+                                        "WBSP: rounds that ended, each with a new version.", ""};
+inline constexpr FigureKind kWbspRoundSeconds{"paceline_wbsp_round_seconds",
+                                              "WBSP: seconds that the last round took.", ""};
+inline constexpr FigureKind kWbspLocalSteps{
+    "paceline_wbsp_local_steps", "WBSP: local steps credited to the last round.", "worker"};
+inline constexpr FigureKind kWbspPushes{"paceline_wbsp_pushes_total", "WBSP: pushes that arrived.",
+                                        "worker"};
+inline constexpr FigureKind kWbspPulls{"paceline_wbsp_pulls_total",
+                                       "WBSP: versions that a worker was sent to fetch.", "worker"};
+inline constexpr FigureKind kWbspComputeRatio{
+    "paceline_wbsp_compute_ratio", "WBSP: share of a worker's time that it computed, 0 to 1.",
+    "worker"};
+inline constexpr FigureKind kWbspLatePushes{
+    "paceline_wbsp_late_pushes_total",
+    "WBSP: pushes made for the round before, by what becomes of them.", "policy"};
+inline constexpr FigureKind kWbspDeltaNorm{
+    "paceline_wbsp_delta_norm", "WBSP: Euclidean norm of the latest delta pushed.", "worker"};
+inline constexpr FigureKind kWbspTriggerWorker{
+    "paceline_wbsp_trigger_worker",
+    "WBSP: index of the worker whose push ended the last round; -1 if it was time.", ""};
+inline constexpr FigureKind kWbspUnpushedSteps{
+    "paceline_wbsp_unpushed_steps",
+    "WBSP: local steps that workers may make or have made, and "
+    "have not pushed.",
+    ""};
+inline constexpr FigureKind kWbspParkedWorkers{
+    "paceline_wbsp_parked_workers",
+    "WBSP: workers that wait for the round's end, having made all the steps it allows.", ""};
+inline constexpr FigureKind kWbspTimeouts{"paceline_wbsp_round_timeouts_total",
+                                          "WBSP: rounds that ended without waiting for the worker.",
+                                          "worker"};
+
 // All of them.
 inline constexpr const FigureKind* kFigureKinds[] = {
     &kWaitingFor,
@@ -116,6 +150,18 @@ inline constexpr const FigureKind* kFigureKinds[] = {
     &kDbwSmoothness,
     &kDbwLoss,
     &kDbwFallbacks,
+    &kWbspRounds,
+    &kWbspRoundSeconds,
+    &kWbspLocalSteps,
+    &kWbspPushes,
+    &kWbspPulls,
+    &kWbspComputeRatio,
+    &kWbspLatePushes,
+    &kWbspDeltaNorm,
+    &kWbspTriggerWorker,
+    &kWbspUnpushedSteps,
+    &kWbspParkedWorkers,
+    &kWbspTimeouts,
 };
 
 }  // namespace paceline::sync

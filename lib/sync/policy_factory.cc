@@ -8,6 +8,7 @@
 #include "lib/sync/first_k.h"
 #include "lib/sync/saved_pair.h"
 #include "lib/sync/ssp.h"
+#include "lib/sync/wbsp.h"
 
 namespace paceline::sync {
 namespace {
@@ -55,6 +56,15 @@ std::unique_ptr<Policy> MakeSsp(const PolicySpec& spec, std::optional<uint64_t> 
                    .first_version = spec.first_version});
 }
 
+StatusOr<std::unique_ptr<Policy>> MakeWbsp(const PolicySpec& spec, const std::string& saved) {
+  PACELINE_ASSIGN_OR_RETURN(const std::optional<double> round_seconds, Wbsp::ReadSaved(saved));
+  return std::make_unique<Wbsp>(Wbsp::Options{.knobs = spec.wbsp,
+                                              .global_batch_size = spec.global_batch_size,
+                                              .workers_expected = spec.workers_expected,
+                                              .first_version = spec.first_version,
+                                              .round_seconds = round_seconds});
+}
+
 }  // namespace
 
 StatusOr<std::unique_ptr<Policy>> MakePolicy(const PolicySpec& spec, const std::string& saved) {
@@ -70,6 +80,8 @@ StatusOr<std::unique_ptr<Policy>> MakePolicy(const PolicySpec& spec, const std::
     case Scheme::kAsp:
       PACELINE_RETURN_IF_ERROR(LearnsNothing(spec, saved));
       return MakeSsp(spec, std::nullopt);
+    case Scheme::kWbsp:
+      return MakeWbsp(spec, saved);
   }
   return InvalidArgument("scheme is unknown: {}", static_cast<int>(spec.scheme));
 }

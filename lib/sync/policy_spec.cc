@@ -23,6 +23,31 @@ std::optional<Scheme> FindScheme(std::string_view name) {
   return std::nullopt;
 }
 
+void AddKnobs(const WbspKnobs& knobs, FieldWriter& line) {
+  const WbspKnobs defaults;
+  line.AddUnless(defaults.trigger, "trigger", knobs.trigger)
+      .AddUnless(defaults.late_push, "late-push", knobs.late_push)
+      .AddUnless(defaults.on_pull, "on-pull", knobs.on_pull)
+      .AddUnless(defaults.momentum_on_pull, "momentum", knobs.momentum_on_pull)
+      .AddUnless(defaults.local_steps_max, "local-steps", knobs.local_steps_max)
+      .AddUnless(defaults.round_timeout_factor, "round-timeout", knobs.round_timeout_factor)
+      .AddUnless(defaults.elect_rounds, "elect", knobs.elect_rounds);
+  if (!knobs.is_overlapped) line.AddWord("basic");
+}
+
+WbspKnobs TakeKnobs(Fields& fields) {
+  WbspKnobs knobs;
+  fields.Take("trigger", knobs.trigger);
+  fields.Take("late-push", knobs.late_push);
+  fields.Take("on-pull", knobs.on_pull);
+  fields.Take("momentum", knobs.momentum_on_pull);
+  fields.Take("local-steps", knobs.local_steps_max);
+  fields.Take("round-timeout", knobs.round_timeout_factor);
+  fields.Take("elect", knobs.elect_rounds);
+  knobs.is_overlapped = !fields.Flag("basic");
+  return knobs;
+}
+
 constexpr std::string_view kUnbounded = "unbounded";
 
 void AddSizing(const SizingSpec& sizing, FieldWriter& line) {
@@ -64,6 +89,7 @@ std::string FormatPolicySpec(const PolicySpec& spec) {
       .AddUnless(defaults.first_version, "first-version", spec.first_version);
   AddTo(line, spec.dbw);
   if (spec.is_deterministic) line.AddWord("deterministic");
+  AddKnobs(spec.wbsp, line);
   return line.Take();
 }
 
@@ -92,6 +118,7 @@ StatusOr<PolicySpec> ParsePolicySpec(std::string_view text) {
   fields.Take("first-version", spec.first_version);
   TakeFrom(fields, spec.dbw);
   spec.is_deterministic = fields.Flag("deterministic");
+  spec.wbsp = TakeKnobs(fields);
   PACELINE_RETURN_IF_ERROR(fields.Finish());
   PACELINE_RETURN_IF_ERROR(Validate(spec));
   return spec;
@@ -104,12 +131,18 @@ Status Validate(const PolicySpec& spec) {
   if (spec.workers_expected == 0) {
     return InvalidArgument("number of workers expected is 0, want at least 1");
   }
-  const bool has_barrier = spec.scheme != Scheme::kSsp && spec.scheme != Scheme::kAsp;
+  const bool has_barrier =
+      spec.scheme != Scheme::kSsp && spec.scheme != Scheme::kAsp && spec.scheme != Scheme::kWbsp;
   if (spec.sizing.strategy != Sizing::kEqual && !has_barrier) {
     return InvalidArgument("sizing is {}, want Equal with {}, which has no barrier",
                            ToString(spec.sizing.strategy), ToString(spec.scheme));
   }
   PACELINE_RETURN_IF_ERROR(Validate(spec.sizing));
+  if (spec.wbsp.local_steps_max == 0) return InvalidArgument("local-steps is 0, want at least 1");
+  if (spec.wbsp.elect_rounds == 0) return InvalidArgument("elect is 0, want at least 1 round");
+  if (!(spec.wbsp.round_timeout_factor > 1)) {
+    return InvalidArgument("round-timeout is {}, want more than 1", spec.wbsp.round_timeout_factor);
+  }
   return Validate(spec.dbw);
 }
 

@@ -13,17 +13,18 @@
 #include "lib/base/version.h"
 #include "lib/sync/controllers/batching/sizing_spec.h"
 #include "lib/sync/controllers/dbw/options.h"
+#include "lib/sync/wbsp_knobs.h"
 #include "lib/sync/words.h"
 
 namespace paceline::sync {
 
 // Named as in manifests.
-enum class Scheme { kBsp, kSsp, kAsp, kBackupWorkers, kDbw };
+enum class Scheme { kBsp, kSsp, kAsp, kBackupWorkers, kDbw, kWbsp };
 
 inline constexpr Word<Scheme> kSchemeWords[] = {
     {Scheme::kBsp, "BSP"}, {Scheme::kSsp, "SSP"},
     {Scheme::kAsp, "ASP"}, {Scheme::kBackupWorkers, "BackupWorkers"},
-    {Scheme::kDbw, "DBW"},
+    {Scheme::kDbw, "DBW"}, {Scheme::kWbsp, "WBSP"},
 };
 constexpr Words<Scheme> WordsOf(Scheme) { return kSchemeWords; }
 
@@ -49,6 +50,7 @@ struct PolicySpec {
   SizingSpec sizing;                                   // Barrier schemes; others share out equally.
   bool is_deterministic = false;  // BSP, BackupWorkers: accumulate in worker order.
   DbwOptions dbw;                 // DBW.
+  WbspKnobs wbsp;                 // WBSP.
   Version first_version;          // Published when the policy is made.
   friend bool operator==(const PolicySpec&, const PolicySpec&) = default;
 };

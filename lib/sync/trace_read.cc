@@ -13,6 +13,8 @@ Assignment TakeAssignment(Fields& fields) {
   fields.Take("steps-max", assignment.steps_max);
   fields.Take("lr", assignment.learning_rate_scale);
   fields.Take("pacing", assignment.pacing);
+  fields.Take("on-pull", assignment.on_pull);
+  fields.Take("momentum", assignment.momentum_on_pull);
   return assignment;
 }
 
@@ -84,6 +86,7 @@ Decision ReadDrop(Fields& fields) {
 Decision ReadCommit(Fields& fields) {
   Commit decision{.gradient_scale = fields.Require<double>("scale")};
   fields.Take("lr", decision.learning_rate_scale);
+  if (fields.Flag("deltas")) decision.kind = PushKind::kDelta;
   return decision;
 }
 

@@ -11,7 +11,9 @@ void AddAssignment(const Assignment& assignment, FieldWriter& line) {
   line.AddUnless(1u, "samples", assignment.samples)
       .AddUnless(defaults.steps_max, "steps-max", assignment.steps_max)
       .AddUnless(defaults.learning_rate_scale, "lr", assignment.learning_rate_scale)
-      .AddUnless(defaults.pacing, "pacing", assignment.pacing);
+      .AddUnless(defaults.pacing, "pacing", assignment.pacing)
+      .AddUnless(defaults.on_pull, "on-pull", assignment.on_pull)
+      .AddUnless(defaults.momentum_on_pull, "momentum", assignment.momentum_on_pull);
 }
 
 std::string Line(const WorkerJoined& e) { return fmt::format("join {}", e.worker); }
@@ -57,7 +59,9 @@ std::string Line(const Drop& d) {
 }
 std::string Line(const Commit& d) {
   FieldWriter line("commit");
-  return line.Add("scale", d.gradient_scale).AddUnless(1.0, "lr", d.learning_rate_scale).Take();
+  line.Add("scale", d.gradient_scale).AddUnless(1.0, "lr", d.learning_rate_scale);
+  if (d.kind == PushKind::kDelta) line.AddWord("deltas");
+  return line.Take();
 }
 std::string Line(const Release& d) {
   FieldWriter line(fmt::format("release {} at {}", d.worker, d.version));

@@ -50,6 +50,18 @@ inline constexpr Word<Pacing> kPacingWords[] = {
 };
 constexpr Words<Pacing> WordsOf(Pacing) { return kPacingWords; }
 
+inline constexpr Word<OnPull> kOnPullWords[] = {
+    {OnPull::kRebase, "rebase"},
+    {OnPull::kOverwrite, "overwrite"},
+};
+constexpr Words<OnPull> WordsOf(OnPull) { return kOnPullWords; }
+
+inline constexpr Word<MomentumOnPull> kMomentumOnPullWords[] = {
+    {MomentumOnPull::kKeep, "keep"},
+    {MomentumOnPull::kReset, "reset"},
+};
+constexpr Words<MomentumOnPull> WordsOf(MomentumOnPull) { return kMomentumOnPullWords; }
+
 inline constexpr Word<LeaveReason> kLeaveReasonWords[] = {
     {LeaveReason::kDrained, "drained"},
     {LeaveReason::kDisconnected, "disconnected"},

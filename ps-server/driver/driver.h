@@ -122,6 +122,7 @@ class Driver : public Sessions {
   void Do(const coordination::CompleteCheckpoint& effect);
   void Do(const coordination::CheckpointEvent& effect);
   void Do(const coordination::RolledBack& effect);
+  void Do(const coordination::OptimizerReset& effect);
 
   const DriverOptions options_;
   DriverMetrics* const metrics_;

@@ -182,6 +182,13 @@ void Driver::Do(const coordination::RolledBack& effect) {
       {{"generation", fmt::format("{}", effect.generation)}, {"reason", effect.reason}});
 }
 
+void Driver::Do(const coordination::OptimizerReset& effect) {
+  const bool is_delta = effect.kind == PushKind::kDelta;
+  Log(LogLevel::kInfo, "optimizer state is reset",
+      {{"version", fmt::format("{}", effect.version)},
+       {"reason", is_delta ? "pushes are deltas now" : "pushes are gradients now"}});
+}
+
 void Driver::Do(const coordination::Finished& effect) {
   meter_.Ended(SteadyNow());
   if (effect.is_suspended) {

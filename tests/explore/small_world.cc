@@ -1,6 +1,8 @@
 #include "tests/explore/small_world.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <numeric>
 #include <sstream>
 
 #include "lib/base/check.h"
@@ -45,11 +47,13 @@ std::vector<std::string> SmallWorld::Choices() const {
   for (const auto& [worker, seen] : workers_) {
     if (seen.state == State::kComputing) {
       must.push_back(fmt::format("push {}", worker));
+      if (seen.leased.size() > 1) must.push_back(fmt::format("push-all {}", worker));
+      if (seen.offered) must.push_back(fmt::format("take {}", worker));
       if (left_.non_finite > 0) may.push_back(fmt::format("spoil {}", worker));
       if (left_.abandons > 0) may.push_back(fmt::format("abandon {}", worker));
       if (seen.is_interrupted) must.push_back(fmt::format("yield {}", worker));
     }
-    if (seen.state == State::kFoundNothing) must.push_back(fmt::format("empty {}", worker));
+    if (seen.empty > 0) must.push_back(fmt::format("empty {}", worker));
     if (left_.crashes > 0) may.push_back(fmt::format("crash {}", worker));
   }
   if (left_.joins > 0) may.push_back("join");
@@ -88,18 +92,24 @@ void SmallWorld::Happen(const std::string& choice) {
   SeenWorker& seen = workers_.at(worker);
   if (kind == "push") {
     PushFrom(worker, true);
+  } else if (kind == "push-all") {
+    PushFrom(worker, true, seen.leased.size());
+  } else if (kind == "take") {
+    seen.based_on = *std::exchange(seen.offered, std::nullopt);
   } else if (kind == "spoil") {
     --left_.non_finite;
     PushFrom(worker, false);
   } else if (kind == "empty") {
-    seen.state = State::kOutOfData;
+    --seen.empty;
+    if (seen.leased.empty()) seen.state = State::kOutOfData;
     Tell(OutOfData{worker});
   } else if (kind == "abandon" || kind == "yield") {
     if (kind == "abandon") --left_.abandons;
     seen.is_interrupted = false;
-    const uint32_t samples = std::exchange(seen.leased, 0);
+    const uint32_t samples = seen.leased.front();
     pool_ += samples;
-    seen.state = State::kWaiting;
+    seen.leased.erase(seen.leased.begin());
+    if (seen.leased.empty()) seen.state = State::kWaiting;
     StepAbandoned abandoned{.worker = worker, .sequence = Sequence(++sequences_[worker])};
     // To those who look at it, the other reason says more.
     if (kind == "abandon" && left_.spec.sizing.strategy != Sizing::kEqual && samples > 1) {
@@ -124,15 +134,18 @@ void SmallWorld::Join() {
   Tell(WorkerJoined{worker});
 }
 
-void SmallWorld::PushFrom(WorkerId worker, bool is_finite) {
+void SmallWorld::PushFrom(WorkerId worker, bool is_finite, size_t steps) {
   SeenWorker& seen = workers_.at(worker);
   const Sequence sequence(++sequences_[worker]);
-  const uint32_t samples = std::exchange(seen.leased, 0);
+  const auto end = seen.leased.begin() + static_cast<std::ptrdiff_t>(steps);
+  const uint32_t samples = std::accumulate(seen.leased.begin(), end, 0u);
+  seen.leased.erase(seen.leased.begin(), end);
   staged_[{worker, sequence}] = {samples, seen.based_on};
-  seen.state = State::kWaiting;
+  if (seen.leased.empty()) seen.state = State::kWaiting;
   seen.is_interrupted = false;
   PushArrived push{.worker = worker, .sequence = sequence, .based_on = seen.based_on};
   push.samples = samples;
+  push.steps = static_cast<uint32_t>(steps);
   push.gradient = {.loss = 1, .squared_norm = 2, .is_finite = is_finite};
   // Each worker is slower than the one before, for controllers that look at times.
   push.timing.compute = Seconds(0.5 * samples * (1 + static_cast<double>(worker.value())));
@@ -140,7 +153,7 @@ void SmallWorld::PushFrom(WorkerId worker, bool is_finite) {
 }
 
 void SmallWorld::Lose(WorkerId worker) {
-  pool_ += workers_.at(worker).leased;
+  for (const uint32_t samples : workers_.at(worker).leased) pool_ += samples;
   workers_.erase(worker);
 }
 
@@ -177,6 +190,14 @@ void SmallWorld::Apply(const Decision& decision, std::vector<Event>& consequence
   } else if (const auto* interrupt = std::get_if<Interrupt>(&decision)) {
     const auto found = workers_.find(interrupt->worker);
     if (found != workers_.end()) found->second.is_interrupted = true;
+  } else if (const auto* go_on = std::get_if<Continue>(&decision)) {
+    const auto worker = workers_.find(go_on->worker);
+    if (worker != workers_.end()) Lease(worker->second, go_on->assignment.samples);
+  } else if (const auto* offer = std::get_if<Offer>(&decision)) {
+    // To those that compute while they fetch it; for the others it is a hint.
+    const auto worker = workers_.find(offer->worker);
+    const bool is_overlapped = left_.spec.scheme == Scheme::kWbsp;
+    if (worker != workers_.end() && is_overlapped) worker->second.offered = offer->version;
   } else if (const auto* expel = std::get_if<Expel>(&decision)) {
     if (workers_.count(expel->worker) > 0) Lose(expel->worker);
     consequences.push_back(WorkerLeft{.worker = expel->worker, .reason = LeaveReason::kExpelled});
@@ -193,9 +214,19 @@ void SmallWorld::Release(const sync::Release& release) {
   if (!counted) seen.clock = std::max(seen.clock, Slowest().value_or(floor_));
   seen.was_released = true;
   seen.based_on = release.version;
-  seen.leased = std::min(release.assignment.samples, pool_);
-  pool_ -= seen.leased;
-  seen.state = seen.leased > 0 ? State::kComputing : State::kFoundNothing;
+  seen.offered.reset();
+  Lease(seen, release.assignment.samples);
+}
+
+void SmallWorld::Lease(SeenWorker& seen, uint32_t samples) {
+  const uint32_t leased = std::min(samples, pool_);
+  pool_ -= leased;
+  if (leased > 0) {
+    seen.leased.push_back(leased);
+  } else {
+    ++seen.empty;
+  }
+  seen.state = seen.leased.empty() ? State::kFoundNothing : State::kComputing;
 }
 
 std::optional<uint64_t> SmallWorld::Slowest() const {
@@ -209,8 +240,7 @@ std::optional<uint64_t> SmallWorld::Slowest() const {
 
 bool SmallWorld::IsAtRest() const {
   return is_rolled_back_ || std::none_of(workers_.begin(), workers_.end(), [](const auto& entry) {
-           return entry.second.state == State::kComputing ||
-                  entry.second.state == State::kFoundNothing;
+           return entry.second.state == State::kComputing || entry.second.empty > 0;
          });
 }
 
@@ -240,8 +270,10 @@ std::string SmallWorld::Fingerprint(const std::string& policy_state) const {
   const bool has_barrier = !has_clocks && left_.spec.scheme != Scheme::kAsp;
   const auto lag = [this](Version version) { return version_.value() - version.value(); };
   for (const auto& [worker, seen] : workers_) {
-    text << '|' << worker.value() << ' ' << static_cast<int>(seen.state) << ' ' << seen.leased
-         << seen.was_released << seen.is_interrupted;
+    text << '|' << worker.value() << ' ' << static_cast<int>(seen.state) << ' ' << seen.was_released
+         << seen.empty << seen.is_interrupted;
+    for (const uint32_t leased : seen.leased) text << ' ' << leased;
+    if (seen.offered) text << " o" << lag(*seen.offered);
     if (seen.state == State::kComputing && has_barrier) text << ' ' << lag(seen.based_on);
     if (has_clocks) text << ' ' << seen.clock - std::min(seen.clock, floor_);
   }

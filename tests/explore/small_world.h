@@ -32,9 +32,11 @@ struct WorldOptions {
 struct SeenWorker {
   enum class State { kWaiting, kComputing, kFoundNothing, kOutOfData };
   State state = State::kWaiting;
-  Version based_on;     // Of the step it computes.
-  uint32_t leased = 0;  // Samples of that step.
-  uint64_t clock = 0;   // Pushes accumulated, raised to the slowest's when it joins or returns.
+  Version based_on;                // Of the step it computes.
+  std::vector<uint32_t> leased;    // Samples of that step, and of those it may make beyond.
+  uint32_t empty = 0;              // Of what it was sent on to, what found no samples to lease.
+  std::optional<Version> offered;  // That it may go over to while it computes.
+  uint64_t clock = 0;  // Pushes accumulated, raised to the slowest's when it joins or returns.
   bool was_released = false;    // Since it joined.
   bool is_interrupted = false;  // Was told to give its step up; may push all the same.
 };
@@ -77,7 +79,9 @@ class SmallWorld {
   void Tell(const Event& event);
   void Apply(const Decision& decision, std::vector<Event>& consequences);
   void Release(const sync::Release& release);
-  void PushFrom(WorkerId worker, bool is_finite);
+  void Lease(SeenWorker& seen, uint32_t samples);
+  // One push of the next `steps` that it may make.
+  void PushFrom(WorkerId worker, bool is_finite, size_t steps = 1);
   void Lose(WorkerId worker);
   void Join();
 

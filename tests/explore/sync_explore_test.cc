@@ -67,6 +67,24 @@ Rule Within(uint64_t staleness) {
   };
 }
 
+PolicySpec WbspSpec(bool is_overlapped, RoundTrigger trigger = RoundTrigger::kAllPushed,
+                    LatePush late_push = LatePush::kFold) {
+  PolicySpec spec = Spec(Scheme::kWbsp);
+  spec.wbsp.is_overlapped = is_overlapped;
+  spec.wbsp.trigger = trigger;
+  spec.wbsp.late_push = late_push;
+  spec.wbsp.local_steps_max = 2;
+  return spec;
+}
+
+// WBSP: nothing is used that was made for a round before the last.
+std::optional<std::string> OneRoundLateAtMost(const SmallWorld& world) {
+  for (const auto& [based_on, newest] : world.accumulated_on()) {
+    if (based_on.Next() < newest) return fmt::format("push on {} is used at {}", based_on, newest);
+  }
+  return std::nullopt;
+}
+
 std::optional<std::string> Anything(const SmallWorld&) { return std::nullopt; }
 
 struct Case {
@@ -97,6 +115,10 @@ std::vector<Case> AllSchemes() {
       {"SspOne", SspSpec(1), Within(1)},
       {"SspTwo", SspSpec(2), Within(2)},
       {"Asp", Spec(Scheme::kAsp), Anything},
+      {"WbspBasic", WbspSpec(false), OneRoundLateAtMost, 4},
+      {"WbspDropping", WbspSpec(false, RoundTrigger::kAllPushed, LatePush::kDrop), NothingStale, 4},
+      {"WbspDesignated", WbspSpec(false, RoundTrigger::kDesignated), OneRoundLateAtMost, 4},
+      {"WbspOverlapped", WbspSpec(true), OneRoundLateAtMost, 4},
   };
 }
 
@@ -116,29 +138,44 @@ void ExpectClean(const WorldOptions& options, const Rule& rule) {
 class EveryWay : public ::testing::TestWithParam<Case> {};
 
 TEST_P(EveryWay, FourStepsWithOneCrashAndOneJoin) {
-  ExpectClean({.spec = GetParam().spec, .samples_total = 12, .crashes = 1, .joins = 1},
+  ExpectClean({.spec = GetParam().spec,
+               .samples_total = std::min(12u, GetParam().samples_max),
+               .crashes = 1,
+               .joins = 1},
               GetParam().rule);
 }
 
 TEST_P(EveryWay, EverybodyCrashes) {
-  ExpectClean({.spec = GetParam().spec, .samples_total = 6, .crashes = kWorkers, .joins = 1},
+  ExpectClean({.spec = GetParam().spec,
+               .samples_total = std::min(6u, GetParam().samples_max),
+               .crashes = kWorkers,
+               .joins = 1},
               GetParam().rule);
 }
 
 TEST_P(EveryWay, UnevenDataWithOneCrashAndOneStepAbandoned) {
-  ExpectClean({.spec = GetParam().spec, .samples_total = 7, .crashes = 1, .abandons = 1},
+  ExpectClean({.spec = GetParam().spec,
+               .samples_total = std::min(7u, GetParam().samples_max),
+               .crashes = 1,
+               .abandons = 1},
               GetParam().rule);
 }
 
 TEST_P(EveryWay, FourPushesNotFiniteAndOneCrash) {
-  ExpectClean({.spec = GetParam().spec, .samples_total = 7, .crashes = 1, .non_finite = 4},
+  ExpectClean({.spec = GetParam().spec,
+               .samples_total = std::min(7u, GetParam().samples_max),
+               .crashes = 1,
+               .non_finite = 4},
               GetParam().rule);
 }
 
 TEST_P(EveryWay, QuiesceAtAnyMomentWithOneCrashAndOneJoin) {
-  ExpectClean(
-      {.spec = GetParam().spec, .samples_total = 7, .crashes = 1, .joins = 1, .quiesces = 1},
-      GetParam().rule);
+  ExpectClean({.spec = GetParam().spec,
+               .samples_total = std::min(7u, GetParam().samples_max),
+               .crashes = 1,
+               .joins = 1,
+               .quiesces = 1},
+              GetParam().rule);
 }
 
 INSTANTIATE_TEST_SUITE_P(Schemes, EveryWay, ::testing::ValuesIn(AllSchemes()),

@@ -7,6 +7,7 @@
 #include "lib/base/check.h"
 #include "lib/sync/first_k.h"
 #include "lib/sync/ssp.h"
+#include "lib/sync/wbsp.h"
 
 namespace paceline::sync::explore {
 namespace {
@@ -60,6 +61,8 @@ std::string DescribePolicy(const Policy& policy) {
   std::string text;
   if (const auto* first_k = dynamic_cast<const FirstK*>(&policy)) {
     text = first_k->DebugString();
+  } else if (const auto* wbsp = dynamic_cast<const Wbsp*>(&policy)) {
+    text = wbsp->DebugString();
   } else {
     const auto* ssp = dynamic_cast<const Ssp*>(&policy);
     PACELINE_CHECK(ssp != nullptr, "policy without a description");

@@ -7,9 +7,10 @@ namespace paceline::worker {
 DelayedTrainer::DelayedTrainer(Trainer* trainer, chaos::Delays delays, std::function<Time()> now)
     : trainer_(trainer), delays_(std::move(delays)), now_(std::move(now)) {}
 
-StatusOr<StepResult> DelayedTrainer::Step(std::span<const protocol::SampleRange> ranges) {
+StatusOr<StepResult> DelayedTrainer::Step(std::span<const protocol::SampleRange> ranges,
+                                          const KeepGoing& keep_going) {
   const Time begin = now_();
-  PACELINE_ASSIGN_OR_RETURN(const StepResult result, trainer_->Step(ranges));
+  PACELINE_ASSIGN_OR_RETURN(const StepResult result, trainer_->Step(ranges, keep_going));
   // A step that failed is no step: its number goes to the one that takes its place.
   const Duration sleep =
       delays_.After({.index = steps_++, .samples = result.samples, .compute = now_() - begin});

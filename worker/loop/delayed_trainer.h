@@ -23,7 +23,8 @@ class DelayedTrainer final : public Trainer {
   Status BeginAnew() override { return trainer_->BeginAnew(); }
   std::span<std::byte> parameters() override { return trainer_->parameters(); }
   std::span<const std::byte> push() const override { return trainer_->push(); }
-  StatusOr<StepResult> Step(std::span<const protocol::SampleRange> ranges) override;
+  StatusOr<StepResult> Step(std::span<const protocol::SampleRange> ranges,
+                            const KeepGoing& keep_going) override;
   StatusOr<Evaluation> Evaluate() override { return trainer_->Evaluate(); }
 
   // How long it slept so far, all steps together.

@@ -15,7 +15,8 @@ class FakeTrainer : public Trainer {
   Status BeginAnew() override { return OkStatus(); }
   std::span<std::byte> parameters() override { return std::as_writable_bytes(std::span(values_)); }
   std::span<const std::byte> push() const override { return std::as_bytes(std::span(values_)); }
-  StatusOr<StepResult> Step(std::span<const protocol::SampleRange> ranges) override {
+  StatusOr<StepResult> Step(std::span<const protocol::SampleRange> ranges,
+                            const KeepGoing&) override {
     if (!status.ok()) return status;
     return StepResult{.loss = 0.5, .samples = ranges.front().size()};
   }
@@ -40,7 +41,7 @@ struct Fixture {
       : trainer(&inner, *chaos::Delays::Create(ChaosOf(std::move(delay)), WorkerId(0), {}),
                 [this] { return now += Seconds(1); }) {}
   StatusOr<StepResult> Step() {
-    return trainer.Step(std::vector<protocol::SampleRange>{{0, 0, 8}});
+    return trainer.Step(std::vector<protocol::SampleRange>{{0, 0, 8}}, nullptr);
   }
 };
 

@@ -1,7 +1,6 @@
 #include "worker/loop/loop.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include <fmt/format.h>
@@ -17,18 +16,10 @@ using telemetry::LogLevel;
 
 namespace {
 
-constexpr int kPullAttemptsMax = 10;
-
 // The session is lost, not the worker: joining anew may help.
 bool IsSessionLoss(const Status& status) {
   return status.code() == StatusCode::kUnavailable || status.code() == StatusCode::kCancelled ||
          status.code() == StatusCode::kAborted || status.code() == StatusCode::kFailedPrecondition;
-}
-
-// After a batch that did not: a tenth less, so that little memory is left unused once some batch
-// fits.
-uint32_t LargestThoughtToFit(uint64_t samples) {
-  return static_cast<uint32_t>(std::max<uint64_t>(1, samples * 9 / 10));
 }
 
 }  // namespace
@@ -48,6 +39,8 @@ StatusOr<std::string> Loop::Run() {
     has_work_ = false;
     StatusOr<std::string> end = RunSession();
     heartbeat_.reset();
+    const std::optional<Status> own = StopOverlapped();
+    if (own && !end.ok() && IsSessionLoss(end.status())) end = *own;  // It ended the session.
     if (end.ok() || !IsSessionLoss(end.status())) return end;
     {
       std::lock_guard lock(mutex_);
@@ -73,19 +66,22 @@ void Loop::Pause(Duration duration) {
 
 void Loop::Drain() {
   std::shared_ptr<Session> idle_session;
+  std::shared_ptr<Overlapped> overlapped;
   {
     std::lock_guard lock(mutex_);
     is_draining_ = true;
     draining_.notify_all();
-    if (!is_busy_) idle_session = live_session_.lock();
+    overlapped = overlapped_;
+    if (!is_busy_ && overlapped == nullptr) idle_session = live_session_.lock();
   }
+  if (overlapped != nullptr) overlapped->Drain();
   if (idle_session != nullptr) (void)idle_session->Send(protocol::Leaving{});
 }
 
 StatusOr<std::string> Loop::RunSession() {
-  shards_.reset();
-  next_sequence_ = Sequence{1};
-  announced_ = Version{};
+  transfers_.reset();
+  orders_.clear();
+  local_.reset();
   {
     std::lock_guard lock(mutex_);
     if (is_draining_) return std::string("drained");
@@ -107,7 +103,7 @@ StatusOr<std::string> Loop::RunSession() {
                                     .train_samples = trainer_->train_samples()}));
   while (true) {
     stopwatch_.Switch(Activity::kWait);
-    StatusOr<protocol::WorkerOrder> order = session_->Receive(options_.order_timeout);
+    StatusOr<protocol::WorkerOrder> order = NextOrder();
     if (!order.ok()) {
       if (order.status().code() == StatusCode::kDeadlineExceeded) {
         return Unavailable("no order for {} s", ToSeconds(options_.order_timeout));
@@ -117,6 +113,13 @@ StatusOr<std::string> Loop::RunSession() {
     PACELINE_ASSIGN_OR_RETURN(const std::optional<std::string> end, Obey(*order));
     if (end) return *end;
   }
+}
+
+StatusOr<protocol::WorkerOrder> Loop::NextOrder() {
+  if (orders_.empty()) return session_->Receive(options_.order_timeout);
+  protocol::WorkerOrder order = std::move(orders_.front());
+  orders_.pop_front();
+  return order;
 }
 
 StatusOr<std::optional<std::string>> Loop::Obey(const protocol::WorkerOrder& order) {
@@ -133,8 +136,10 @@ StatusOr<std::optional<std::string>> Loop::Obey(const protocol::WorkerOrder& ord
             return std::optional<std::string>();
           },
           [&](const protocol::Shards& shards) -> End {
-            PACELINE_ASSIGN_OR_RETURN(shards_,
+            PACELINE_ASSIGN_OR_RETURN(auto client,
                                       connector_.open_shards(admitted_.generation, shards.shards));
+            (void)StopOverlapped();
+            transfers_ = std::make_unique<Transfers>(options_.worker, admitted_, std::move(client));
             return std::optional<std::string>();
           },
           [&](const protocol::Refused& refused) -> End {
@@ -147,14 +152,13 @@ StatusOr<std::optional<std::string>> Loop::Obey(const protocol::WorkerOrder& ord
             return PermissionDenied("{}", words);
           },
           [&](const protocol::Fill&) -> End { return go_on(FillShards()); },
-          [&](const protocol::Released& released) -> End { return go_on(Train(released)); },
+          [&](const protocol::Released& released) -> End { return go_on(Release(released)); },
           [&](const protocol::Offered& offered) -> End {
-            announced_ = std::max(announced_, offered.version);
+            if (transfers_ != nullptr) transfers_->Announce(offered.version);
+            if (overlapped_ != nullptr) overlapped_->Offer(offered.version);
             return std::optional<std::string>();
           },
-          [&](const protocol::Continued&) -> End {
-            return Unimplemented("pacings other than wait need a newer worker");
-          },
+          [&](const protocol::Continued& continued) -> End { return go_on(Continue(continued)); },
           [&](const protocol::Interrupted&) -> End { return std::optional<std::string>(); },
           [&](const protocol::Expelled& expelled) -> End {
             return PermissionDenied("expelled: {}", expelled.reason);
@@ -168,99 +172,20 @@ StatusOr<std::optional<std::string>> Loop::Obey(const protocol::WorkerOrder& ord
 }
 
 Status Loop::FillShards() {
-  if (shards_ == nullptr) return FailedPrecondition("fill came before the shards' addresses");
+  if (transfers_ == nullptr) return FailedPrecondition("fill came before the shards' addresses");
   has_work_ = true;
   if (std::exchange(has_pulled_, false)) {
     if (const Status anew = trainer_->BeginAnew(); !anew.ok())
       return Internal("the model cannot be made anew: {}", Message(anew));
   }
-  // The trainer's memory lives as long as the process; no owner is needed.
-  return shards_->Fill(options_.worker, admitted_.incarnation, trainer_->parameters(), nullptr);
+  return transfers_->Fill(trainer_->parameters());
 }
 
 StatusOr<Version> Loop::Pull(Version version, sync::Exactness exactness) {
-  if (shards_ == nullptr) return FailedPrecondition("a version came before the shards' addresses");
-  announced_ = std::max(announced_, version);
+  if (transfers_ == nullptr)
+    return FailedPrecondition("a version came before the shards' addresses");
   has_work_ = has_pulled_ = true;
-  for (int attempt = 0; attempt < kPullAttemptsMax; ++attempt) {
-    PACELINE_ASSIGN_OR_RETURN(const rpc::PullReport report,
-                              shards_->Pull(version, exactness, trainer_->parameters()));
-    if (!report.is_superseded) return report.oldest;
-    // Only what the coordinator announced is known to be on all shards; if it spoke of nothing
-    // newer yet, the session is stale.
-    if (announced_ <= version) break;
-    version = announced_;
-  }
-  return Aborted("version was superseded: {}", version);
-}
-
-Status Loop::Train(const protocol::Released& released) {
-  {
-    std::lock_guard lock(mutex_);
-    if (is_draining_) return OkStatus();  // Leaving is on its way and hands the lease back.
-    is_busy_ = true;
-  }
-  stopwatch_.Switch(Activity::kCommunication);
-  PACELINE_ASSIGN_OR_RETURN(const Version based_on, Pull(released.version, released.exactness));
-  stopwatch_.Switch(Activity::kCompute);
-  const StatusOr<StepResult> step = trainer_->Step(released.lease.ranges);
-  if (!step.ok()) return GiveUp(released, step.status());
-  stopwatch_.Switch(Activity::kCommunication);
-  const Sequence sequence = next_sequence_;
-  const Time push_began = options_.now();
-  const StatusOr<rpc::PushReport> report =
-      shards_->Push({options_.worker, admitted_.incarnation, sequence}, trainer_->push(), nullptr);
-  if (!report.ok()) {
-    // Fenced: this incarnation was declared lost while it was computing, and the worker may have a
-    // new one.
-    if (report.status().code() != StatusCode::kPermissionDenied) return report.status();
-    return Aborted("push refused: {}", Message(report.status()));
-  }
-  next_sequence_ = next_sequence_.Next();
-  protocol::PushDone done{.generation = admitted_.generation,
-                          .sequence = sequence,
-                          .based_on = based_on,
-                          .steps = 1,
-                          .samples = static_cast<uint32_t>(step->samples),
-                          .correct = step->correct,
-                          .leases = {released.lease.id},
-                          .timing = stopwatch_.Take(),
-                          .gradient = {.loss = step->loss,
-                                       .squared_norm = report->squared_norm,
-                                       .is_finite = report->is_finite && std::isfinite(step->loss)},
-                          .shard_time = options_.now() - push_began};
-  if (options_.read_signals) done.signals = options_.read_signals(options_.now());
-  PACELINE_RETURN_IF_ERROR(session_->Send(done));
-  return LeaveIfDraining();
-}
-
-Status Loop::LeaveIfDraining() {
-  {
-    std::lock_guard lock(mutex_);
-    is_busy_ = false;
-    if (!is_draining_) return OkStatus();
-  }
-  return session_->Send(protocol::Leaving{});
-}
-
-// A batch that does not fit is handed back and said so; anything else ends the worker, with words
-// for the user.
-Status Loop::GiveUp(const protocol::Released& released, const Status& why) {
-  uint64_t samples = 0;
-  for (const protocol::SampleRange& range : released.lease.ranges) samples += range.size();
-  if (why.code() == StatusCode::kResourceExhausted && samples > 1) {
-    const Sequence sequence = std::exchange(next_sequence_, next_sequence_.Next());
-    (void)stopwatch_.Take();  // What came to nothing says nothing of the next step's speed.
-    PACELINE_RETURN_IF_ERROR(
-        session_->Send(protocol::Abandoned{.sequence = sequence,
-                                           .reason = sync::AbandonReason::kOutOfMemory,
-                                           .samples_fit = LargestThoughtToFit(samples),
-                                           .leases = {released.lease.id}}));
-    return LeaveIfDraining();
-  }
-  (void)session_->Send(protocol::Failing{Message(why)});
-  // Internal, whatever the trainer called it: no new session mends it.
-  return Internal("step failed: {}", Message(why));
+  return transfers_->Pull(version, exactness, trainer_->parameters());
 }
 
 Status Loop::Evaluate(const protocol::Evaluate& order) {

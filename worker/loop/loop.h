@@ -3,17 +3,23 @@
 #pragma once
 
 #include <condition_variable>
+#include <cstddef>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "lib/base/time.h"
 #include "worker/loop/heartbeat.h"
+#include "worker/loop/local_steps.h"
+#include "worker/loop/overlapped.h"
 #include "worker/loop/session.h"
 #include "worker/loop/stopwatch.h"
 #include "worker/loop/trainer.h"
+#include "worker/loop/transfers.h"
 
 namespace paceline::worker {
 
@@ -30,6 +36,7 @@ struct LoopOptions {
   std::function<Time()> now;            // The steady clock.
   // What the host is like now; goes with each push. May be null.
   std::function<sync::Signals(Time now)> read_signals = nullptr;
+  LocalOptions local;  // Of local steps.
 };
 
 // One owner, but for Drain.
@@ -52,33 +59,57 @@ class Loop {
   StatusOr<std::string> RunSession();
   // Before joining anew; cut short by Drain.
   void Pause(Duration duration);
+  StatusOr<protocol::WorkerOrder> NextOrder();
   StatusOr<std::optional<std::string>> Obey(const protocol::WorkerOrder& order);
-  Status Train(const protocol::Released& released);
   Status Evaluate(const protocol::Evaluate& order);
   Status FillShards();
   StatusOr<Version> Pull(Version version, sync::Exactness exactness);
-  Status GiveUp(const protocol::Released& released, const Status& why);
+
+  // --- Training (training.cc).
+  struct Turn {
+    protocol::Lease lease;
+    sync::Assignment assignment;
+    double learning_rate = 0;
+  };
+  Status Release(const protocol::Released& released);
+  Status Continue(const protocol::Continued& continued);
+  Status ReleaseOverlapped(const protocol::Released& released);
+  Status PrepareLocalSteps(const sync::Assignment& assignment);
+  Status StepAndPush(const Turn& turn);
+  // What the step left to push: gradients, or the local copy's change.
+  std::span<const std::byte> Payload(const Turn& turn);
+  Status GiveUp(const protocol::Lease& lease, const Status& why);
+  bool BeginWork();  // False if the worker is draining.
   Status LeaveIfDraining();
+  // Why it had failed; nothing if it had not, or there is none.
+  std::optional<Status> StopOverlapped();
+  // Reads the orders that are there, for later. False if one of them gives the running step up.
+  bool MayGoOn();
 
   const LoopOptions options_;
   const Connector connector_;
   Trainer* const trainer_;
 
   std::shared_ptr<Session> session_;
-  std::unique_ptr<rpc::ParameterClient> shards_;
+  std::unique_ptr<Transfers> transfers_;  // Null until the shards' addresses are known.
   protocol::Admitted admitted_;
   std::optional<Heartbeat> heartbeat_;
-  Sequence next_sequence_{1};
-  Version announced_;  // The newest version that the coordinator spoke of.
+  std::deque<protocol::WorkerOrder> orders_;  // Received while computing.
   Stopwatch stopwatch_;
   bool has_work_ = false;    // This session asked for something to be done.
   bool has_pulled_ = false;  // The trainer's parameters are not the initial ones any more.
+
+  Version base_;                     // Of the trainer's parameters, but for local steps.
+  std::optional<LocalSteps> local_;  // Set while the pacing is to keep going.
+  std::vector<std::byte> delta_;
+  bool is_spoilt_ = false;  // The last local push was not finite.
 
   std::mutex mutex_;  // Guards what is below, for Drain.
   std::condition_variable draining_;
   bool is_draining_ = false;
   bool is_busy_ = false;  // Between a release and its PushDone.
   std::weak_ptr<Session> live_session_;
+  std::shared_ptr<Overlapped> overlapped_;  // Set while the pacing is overlapped.
 };
 
 }  // namespace paceline::worker

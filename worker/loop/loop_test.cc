@@ -27,10 +27,13 @@ struct World {
   std::deque<std::deque<WorkerOrder>>
       sessions;                      // The orders of each session, in turn; its end follows them.
   std::vector<std::string> calls;    // Of the parameter client.
+  std::vector<float> pushed;         // The first number of each push.
   std::deque<Status> push_statuses;  // Of the next pushes; OK when empty.
   std::deque<rpc::PullReport> pull_reports;  // Of the next pulls; what was asked for when empty.
   std::deque<Status> step_statuses;
   std::function<void()> during_step = [] {};
+  std::deque<WorkerOrder> after_push;  // Received once a push is told and nothing else is left.
+  std::condition_variable changed;
 };
 
 class ScriptedSession : public Session {
@@ -42,12 +45,18 @@ class ScriptedSession : public Session {
     if (std::holds_alternative<protocol::Heartbeat>(message)) return OkStatus();
     std::lock_guard lock(world_->mutex);
     world_->sent.push_back(message);
+    world_->changed.notify_all();
     if (std::holds_alternative<protocol::Leaving>(message))
       orders_.push_back(protocol::Finish{"drained"});
     return OkStatus();
   }
-  StatusOr<WorkerOrder> Receive(Duration) override {
-    std::lock_guard lock(world_->mutex);
+  StatusOr<WorkerOrder> Receive(Duration timeout) override {
+    std::unique_lock lock(world_->mutex);
+    if (orders_.empty() && !world_->after_push.empty() && timeout > Duration::zero()) {
+      world_->changed.wait(
+          lock, [this] { return std::holds_alternative<protocol::PushDone>(world_->sent.back()); });
+      orders_ = std::exchange(world_->after_push, {});
+    }
     if (orders_.empty()) return Unavailable("session ended");
     WorkerOrder order = std::move(orders_.front());
     orders_.pop_front();
@@ -71,6 +80,7 @@ class FakeShards : public rpc::ParameterClient {
   StatusOr<rpc::PushReport> Push(const store::PushId& push, std::span<const std::byte> payload,
                                  std::shared_ptr<const void>) override {
     world_->calls.push_back(fmt::format("push {} {}", ToString(push), payload.size()));
+    world_->pushed.push_back(*reinterpret_cast<const float*>(payload.data()));
     if (!world_->push_statuses.empty()) {
       const Status status = world_->push_statuses.front();
       world_->push_statuses.pop_front();
@@ -82,6 +92,7 @@ class FakeShards : public rpc::ParameterClient {
                                  std::span<std::byte> into) override {
     world_->calls.push_back(fmt::format("pull {}{}", version,
                                         exactness == sync::Exactness::kAtLeast ? " or later" : ""));
+    *reinterpret_cast<float*>(into.data()) = static_cast<float>(version.value());
     if (world_->pull_reports.empty()) return rpc::PullReport{.oldest = version, .newest = version};
     const rpc::PullReport report = world_->pull_reports.front();
     world_->pull_reports.pop_front();
@@ -102,9 +113,11 @@ class FakeTrainer : public Trainer {
   const store::Layout& layout() const override { return layout_; }
   uint64_t train_samples() const override { return 100; }
   std::span<std::byte> parameters() override { return std::as_writable_bytes(std::span(values_)); }
-  std::span<const std::byte> push() const override { return std::as_bytes(std::span(values_)); }
-  StatusOr<StepResult> Step(std::span<const protocol::SampleRange> ranges) override {
+  std::span<const std::byte> push() const override { return std::as_bytes(std::span(gradient_)); }
+  StatusOr<StepResult> Step(std::span<const protocol::SampleRange> ranges,
+                            const KeepGoing& keep_going) override {
     world_->during_step();
+    if (!keep_going()) return Cancelled("step interrupted");
     if (!world_->step_statuses.empty()) {
       const Status status = world_->step_statuses.front();
       world_->step_statuses.pop_front();
@@ -122,6 +135,7 @@ class FakeTrainer : public Trainer {
   World* world_;
   store::Layout layout_ = SmallLayout();
   std::vector<float> values_ = std::vector<float>(4);
+  std::vector<float> gradient_ = std::vector<float>(4, -2);
 };
 
 struct Fixture {
@@ -136,7 +150,8 @@ struct Fixture {
              .backoff_max = Duration::zero(),
              .now = [this] { return now += step; },
              .read_signals =
-                 [](Time) { return sync::Signals{.cpu_available = 0.5, .memory_available = {}}; }},
+                 [](Time) { return sync::Signals{.cpu_available = 0.5, .memory_available = {}}; },
+             .local = {.optimizer = optim::SgdOptions{.momentum = 0.5}}},
             {.connect = [this]() -> StatusOr<std::unique_ptr<Session>> {
                if (world.sessions.empty()) return Unavailable("connection refused");
                auto session =
@@ -271,6 +286,69 @@ TEST(Loop, GivesUpWhenRefused) {
   const Status status = f.loop.Run().status();
   EXPECT_EQ(status.code(), StatusCode::kPermissionDenied);
   EXPECT_EQ(Message(status), "refused: layout-differs: tensor weight has shape [3], want [4]");
+}
+
+protocol::Released ReleaseToKeepGoing(uint64_t version, uint64_t lease) {
+  protocol::Released release = Release(version, lease);
+  release.assignment.pacing = sync::Pacing::kKeepGoing;
+  release.learning_rate = 0.5;
+  return release;
+}
+
+protocol::Continued Continue(const protocol::Released& release) {
+  return {release.assignment, release.lease, release.learning_rate};
+}
+
+TEST(Loop, PushesWhatItsLocalStepsChange) {
+  Fixture f;
+  f.world.sessions = {{Admit(1), protocol::Shards{}, ReleaseToKeepGoing(3, 1),
+                       Continue(ReleaseToKeepGoing(0, 2)), ReleaseToKeepGoing(4, 3),
+                       protocol::Finish{"done"}}};
+  ASSERT_TRUE(f.loop.Run().ok());
+  EXPECT_EQ(f.world.calls,
+            (std::vector<std::string>{"pull v3", "push w2 i1 #1 16", "push w2 i1 #2 16", "pull v4",
+                                      "push w2 i1 #3 16"}));
+  // 0.5 x 2, then with momentum 0.5, which a new version leaves alone.
+  EXPECT_EQ(f.world.pushed, (std::vector<float>{1, 1.5, 1.75}));
+  const auto pushes = Sent<protocol::PushDone>(f.world);
+  ASSERT_EQ(pushes.size(), 3u);
+  EXPECT_EQ(pushes[1].based_on, Version(3));
+  EXPECT_EQ(pushes[2].based_on, Version(4));
+}
+
+TEST(Loop, GoesBackToGradientsAndBeginsLocalStepsAnew) {
+  Fixture f;
+  f.world.sessions = {{Admit(1), protocol::Shards{}, ReleaseToKeepGoing(3, 1), Release(4, 2),
+                       ReleaseToKeepGoing(5, 3), protocol::Finish{"done"}}};
+  ASSERT_TRUE(f.loop.Run().ok());
+  EXPECT_EQ(f.world.pushed, (std::vector<float>{1, -2, 1}));
+}
+
+TEST(Loop, MakesOverlappedStepsUntilItIsReleasedToAnotherPacing) {
+  Fixture f;
+  protocol::Released release = ReleaseToKeepGoing(3, 1);
+  release.assignment.pacing = sync::Pacing::kOverlapped;
+  f.world.sessions = {{Admit(1), protocol::Shards{}, release}};
+  f.world.after_push = {Release(4, 2), protocol::Finish{"done"}};
+  ASSERT_TRUE(f.loop.Run().ok());
+  EXPECT_EQ(f.world.calls, (std::vector<std::string>{"pull v3", "push w2 i1 #1 16", "pull v4",
+                                                     "push w2 i1 #2 16"}));
+  EXPECT_EQ(f.world.pushed, (std::vector<float>{1, -2}));
+}
+
+TEST(Loop, GivesAStepUpWhenItIsInterrupted) {
+  Fixture f;
+  f.world.sessions = {{Admit(1), protocol::Shards{}, Release(0, 5), protocol::Interrupted{},
+                       Release(1, 6), protocol::Finish{"done"}}};
+  ASSERT_TRUE(f.loop.Run().ok());
+  const auto abandoned = Sent<protocol::Abandoned>(f.world);
+  ASSERT_EQ(abandoned.size(), 1u);
+  EXPECT_EQ(abandoned[0].reason, sync::AbandonReason::kInterrupted);
+  EXPECT_EQ(abandoned[0].leases[0], protocol::LeaseId(5));
+  const auto pushes = Sent<protocol::PushDone>(f.world);
+  ASSERT_EQ(pushes.size(), 1u);
+  EXPECT_EQ(pushes[0].sequence, Sequence(2));
+  EXPECT_EQ(pushes[0].based_on, Version(1));
 }
 
 TEST(Loop, JoinsAnewAfterALostSessionAndCountsItsPushesFromOne) {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -25,7 +26,11 @@ struct Evaluation {
   uint64_t samples = 0;
 };
 
-// One model, its training set and, for an evaluator, its held-out set. One owner at a time.
+// Asked between micro-batches; false ends the step. Empty: nobody has a reason to.
+using KeepGoing = std::function<bool()>;
+
+// One model, its training set and, for an evaluator, its held-out set. One owner at a time; may
+// move between threads from call to call.
 class Trainer {
  public:
   virtual ~Trainer() = default;
@@ -43,9 +48,10 @@ class Trainer {
   virtual std::span<const std::byte> push() const = 0;
 
   // Forward and backward over the ranges, in their order. Errors: OutOfRange (positions beyond the
-  // data set), ResourceExhausted (out of memory; parameters untouched), Internal (LibTorch). push()
-  // is then undefined.
-  virtual StatusOr<StepResult> Step(std::span<const protocol::SampleRange> ranges) = 0;
+  // data set), ResourceExhausted (out of memory; parameters untouched), Cancelled (`keep_going`
+  // said no; parameters untouched), Internal (LibTorch). push() is then undefined.
+  virtual StatusOr<StepResult> Step(std::span<const protocol::SampleRange> ranges,
+                                    const KeepGoing& keep_going) = 0;
 
   // Loss and accuracy over the whole held-out set, in evaluation mode. FailedPrecondition without
   // such a set.

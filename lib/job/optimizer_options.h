@@ -1,0 +1,12 @@
+// Turns the optimizer of a TrainingJob into what lib/optim is told: in the server for gradients, in
+// the worker for local steps.
+#pragma once
+
+#include "lib/job/training_job.h"
+#include "lib/optim/optimizer.h"
+
+namespace paceline::job {
+
+optim::OptimizerOptions OptimizerOptionsFrom(const TrainingJob& job);
+
+}  // namespace paceline::job

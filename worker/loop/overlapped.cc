@@ -1,0 +1,250 @@
+#include "worker/loop/overlapped.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace paceline::worker {
+
+Overlapped::Overlapped(Options options, LocalSteps local)
+    : options_(std::move(options)),
+      local_(std::move(local)),
+      stopwatch_(options_.now),
+      push_bytes_(options_.trainer->layout().total_bytes()),
+      incoming_bytes_(options_.trainer->layout().total_bytes()),
+      computing_([this] { Compute(); }),
+      communicating_([this] { Communicate(); }) {}
+
+Overlapped::~Overlapped() {
+  {
+    std::lock_guard lock(mutex_);
+    is_stopping_ = true;
+    changed_.notify_all();
+  }
+  computing_.join();
+  communicating_.join();
+}
+
+void Overlapped::Add(Turn turn) {
+  assignment_ = turn.assignment;
+  turns_.push_back(std::move(turn));
+  changed_.notify_all();
+}
+
+void Overlapped::Release(const protocol::Released& released) {
+  options_.transfers->Announce(released.version);
+  std::lock_guard lock(mutex_);
+  Want(released.version);
+  Add({released.lease, released.assignment, released.learning_rate, released.version});
+}
+
+void Overlapped::Want(Version version) { wanted_ = std::max(wanted_.value_or(version), version); }
+
+void Overlapped::Continue(const protocol::Continued& continued) {
+  std::lock_guard lock(mutex_);
+  Add({continued.lease, continued.assignment, continued.learning_rate, Version()});
+}
+
+void Overlapped::Offer(Version version) {
+  options_.transfers->Announce(version);
+  std::lock_guard lock(mutex_);
+  Want(version);
+  changed_.notify_all();
+}
+
+void Overlapped::Drain() {
+  std::lock_guard lock(mutex_);
+  is_draining_ = true;
+  changed_.notify_all();
+}
+
+Status Overlapped::status() const {
+  std::lock_guard lock(mutex_);
+  return status_;
+}
+
+void Overlapped::Fail(const Status& status) {
+  if (is_stopping_) return;
+  status_ = status;
+  is_stopping_ = true;
+  changed_.notify_all();
+}
+
+// --- The computing thread.
+
+void Overlapped::Compute() {
+  Lock lock(mutex_);
+  while (!is_stopping_) {
+    if (MayTakeOver()) TakeOver(lock);
+    if (MayCutOff()) CutOff(lock);
+    if (MayStep()) {
+      Step(lock);
+      continue;
+    }
+    stopwatch_.Switch(Activity::kWait);
+    changed_.wait(lock,
+                  [this] { return is_stopping_ || MayTakeOver() || MayCutOff() || MayStep(); });
+  }
+  CloseAfterFailure(lock);
+}
+
+bool Overlapped::MayTakeOver() const {
+  if (!incoming_) return false;
+  // What is not to be kept on top of the version is cut off first.
+  const bool is_kept = assignment_.on_pull == sync::OnPull::kRebase && !is_spoilt_;
+  return unpushed_.steps == 0 || is_kept;
+}
+
+bool Overlapped::MayStep() const {
+  if (turns_.empty() || is_draining_ || is_spoilt_ || !base_) return false;
+  // A version that is here is taken over first.
+  return *base_ >= turns_.front().needs && !incoming_;
+}
+
+void Overlapped::TakeOver(Lock& lock) {
+  const bool is_forgotten =
+      is_spoilt_ || assignment_.momentum_on_pull == sync::MomentumOnPull::kReset;
+  const bool is_overwritten = is_spoilt_ || unpushed_.steps == 0;
+  lock.unlock();
+  stopwatch_.Switch(Activity::kCommunication);
+  const std::span<std::byte> values = options_.trainer->parameters();
+  if (is_overwritten) {
+    std::ranges::copy(incoming_bytes_, values.begin());
+    local_.Begin(values);
+  } else {
+    local_.Rebase(incoming_bytes_, values);
+  }
+  if (is_forgotten) local_.Forget();
+  lock.lock();
+  base_ = *std::exchange(incoming_, std::nullopt);
+  is_spoilt_ = false;
+  changed_.notify_all();
+}
+
+void Overlapped::CutOff(Lock& lock) {
+  lock.unlock();
+  stopwatch_.Switch(Activity::kCommunication);
+  local_.Cut(options_.trainer->parameters(), push_bytes_);
+  lock.lock();
+  push_ = Cut{std::exchange(unpushed_, {}), *base_, stopwatch_.Take()};
+  changed_.notify_all();
+}
+
+void Overlapped::Step(Lock& lock) {
+  const Turn turn = std::move(turns_.front());
+  turns_.pop_front();
+  is_stepping_ = true;
+  lock.unlock();
+  stopwatch_.Switch(Activity::kCompute);
+  const StatusOr<StepResult> step = options_.trainer->Step(turn.lease.ranges, [this] {
+    std::lock_guard asking(mutex_);
+    return !is_stopping_;
+  });
+  if (step.ok()) {
+    local_.Step(options_.trainer->push(), turn.learning_rate * turn.assignment.learning_rate_scale,
+                options_.trainer->parameters());
+  }
+  lock.lock();
+  is_stepping_ = false;
+  changed_.notify_all();
+  if (!step.ok()) return GiveUp(turn, step.status());
+  unpushed_.Add(*step, turn.lease.id);
+  if (!std::isfinite(step->loss)) is_spoilt_ = true;
+}
+
+void Overlapped::GiveUp(const Turn& turn, const Status& why) {
+  uint64_t samples = 0;
+  for (const protocol::SampleRange& range : turn.lease.ranges) samples += range.size();
+  if (why.code() == StatusCode::kResourceExhausted && samples > 1) {
+    abandoned_.push_back({.reason = sync::AbandonReason::kOutOfMemory,
+                          .samples_fit = LargestThoughtToFit(samples),
+                          .leases = {turn.lease.id}});
+    changed_.notify_all();
+    return;
+  }
+  if (is_stopping_) return;  // That is why.
+  (void)options_.session->Send(protocol::Failing{Message(why)});
+  // Internal, whatever the trainer called it: no new session mends it.
+  Fail(Internal("step failed: {}", Message(why)));
+}
+
+// --- The communicating thread.
+
+bool Overlapped::HasToFetch() const {
+  if (incoming_ || is_draining_ || !wanted_) return false;
+  if (is_spoilt_) return unpushed_.steps == 0 && !push_;
+  return !base_ || *wanted_ > *base_;
+}
+
+bool Overlapped::IsToLeave() const {
+  return is_draining_ && !has_left_ && !is_stepping_ && unpushed_.steps == 0 && !push_;
+}
+
+void Overlapped::Communicate() {
+  const auto has_work = [this] {
+    return is_stopping_ || push_ || !abandoned_.empty() || HasToFetch() || IsToLeave();
+  };
+  Lock lock(mutex_);
+  while (!is_stopping_) {
+    if (!abandoned_.empty()) {
+      TellAbandoned();
+    } else if (push_ && !(is_fetch_next_ && HasToFetch())) {
+      Push(lock);
+    } else if (HasToFetch()) {
+      Fetch(lock);
+    } else if (IsToLeave()) {
+      has_left_ = true;
+      (void)options_.session->Send(protocol::Leaving{});
+    } else {
+      changed_.wait(lock, has_work);
+    }
+  }
+  CloseAfterFailure(lock);
+}
+
+void Overlapped::Push(Lock& lock) {
+  const Cut cut = *push_;
+  is_fetch_next_ = true;
+  lock.unlock();
+  StatusOr<protocol::PushDone> done =
+      options_.transfers->Push(push_bytes_, cut.tally, cut.based_on);
+  Status status = done.status();
+  if (status.ok()) {
+    done->timing = cut.timing;
+    status = options_.session->Send(*done);
+  }
+  lock.lock();
+  if (!status.ok()) return Fail(status);
+  if (!done->gradient.is_finite) is_spoilt_ = true;
+  push_.reset();
+  changed_.notify_all();
+}
+
+void Overlapped::Fetch(Lock& lock) {
+  const Version version = *wanted_;
+  is_fetch_next_ = false;
+  lock.unlock();
+  const StatusOr<Version> fetched =
+      options_.transfers->Pull(version, sync::Exactness::kExact, incoming_bytes_);
+  lock.lock();
+  if (!fetched.ok()) return Fail(fetched.status());
+  incoming_ = *fetched;
+  changed_.notify_all();
+}
+
+void Overlapped::TellAbandoned() {
+  protocol::Abandoned told =
+      options_.transfers->Abandon(abandoned_.front().reason, std::move(abandoned_.front().leases));
+  told.samples_fit = abandoned_.front().samples_fit;
+  abandoned_.pop_front();
+  if (const Status status = options_.session->Send(told); !status.ok()) Fail(status);
+}
+
+// Whoever waits for orders learns of it so. Not while holding the lock: it may take seconds.
+void Overlapped::CloseAfterFailure(Lock& lock) {
+  const bool has_failed = !status_.ok();
+  lock.unlock();
+  if (has_failed) options_.session->Close();
+}
+
+}  // namespace paceline::worker

@@ -1,0 +1,161 @@
+// What the loop does with leases: one step at a time, or through Overlapped.
+#include <cmath>
+#include <utility>
+
+#include "worker/loop/loop.h"
+
+namespace paceline::worker {
+
+using sync::Pacing;
+
+bool Loop::BeginWork() {
+  std::lock_guard lock(mutex_);
+  if (is_draining_) return false;  // Leaving is on its way and hands the lease back.
+  is_busy_ = true;
+  return true;
+}
+
+Status Loop::Release(const protocol::Released& released) {
+  if (released.assignment.pacing == Pacing::kOverlapped) return ReleaseOverlapped(released);
+  if (released.assignment.pacing == Pacing::kEagerPull)
+    return Unimplemented("pacing eager-pull needs a newer worker");
+  if (!BeginWork()) return OkStatus();
+  if (const std::optional<Status> stopped = StopOverlapped()) return *stopped;
+  stopwatch_.Switch(Activity::kCommunication);
+  PACELINE_ASSIGN_OR_RETURN(base_, Pull(released.version, released.exactness));
+  PACELINE_RETURN_IF_ERROR(PrepareLocalSteps(released.assignment));
+  return StepAndPush({released.lease, released.assignment, released.learning_rate});
+}
+
+Status Loop::Continue(const protocol::Continued& continued) {
+  if (overlapped_ != nullptr) {
+    overlapped_->Continue(continued);
+    return OkStatus();
+  }
+  if (!local_) return FailedPrecondition("a continuation came before a release to local steps");
+  if (!BeginWork()) return OkStatus();
+  return StepAndPush({continued.lease, continued.assignment, continued.learning_rate});
+}
+
+// All local steps are pushed by now: the version takes the place of the copy.
+Status Loop::PrepareLocalSteps(const sync::Assignment& assignment) {
+  if (sync::PushKindOf(assignment.pacing) == PushKind::kGradient) {
+    local_.reset();
+    return OkStatus();
+  }
+  const bool is_forgotten =
+      is_spoilt_ || assignment.momentum_on_pull == sync::MomentumOnPull::kReset;
+  if (!local_) {
+    PACELINE_ASSIGN_OR_RETURN(local_, LocalSteps::Create(options_.local, trainer_->layout()));
+    delta_.resize(trainer_->layout().total_bytes());
+  } else if (is_forgotten) {
+    local_->Forget();
+  }
+  is_spoilt_ = false;
+  local_->Begin(trainer_->parameters());
+  return OkStatus();
+}
+
+Status Loop::StepAndPush(const Turn& turn) {
+  stopwatch_.Switch(Activity::kCompute);
+  const StatusOr<StepResult> step = trainer_->Step(turn.lease.ranges, [this] { return MayGoOn(); });
+  if (!step.ok()) return GiveUp(turn.lease, step.status());
+  Tally tally;
+  tally.Add(*step, turn.lease.id);
+  const std::span<const std::byte> payload = Payload(turn);
+  stopwatch_.Switch(Activity::kCommunication);
+  const Time push_began = options_.now();
+  PACELINE_ASSIGN_OR_RETURN(protocol::PushDone done, transfers_->Push(payload, tally, base_));
+  is_spoilt_ = !done.gradient.is_finite;
+  done.timing = stopwatch_.Take();
+  done.shard_time = options_.now() - push_began;
+  if (options_.read_signals) done.signals = options_.read_signals(options_.now());
+  PACELINE_RETURN_IF_ERROR(session_->Send(done));
+  return LeaveIfDraining();
+}
+
+std::span<const std::byte> Loop::Payload(const Turn& turn) {
+  if (!local_) return trainer_->push();
+  local_->Step(trainer_->push(), turn.learning_rate * turn.assignment.learning_rate_scale,
+               trainer_->parameters());
+  local_->Cut(trainer_->parameters(), delta_);
+  return delta_;
+}
+
+Status Loop::LeaveIfDraining() {
+  {
+    std::lock_guard lock(mutex_);
+    is_busy_ = false;
+    if (!is_draining_) return OkStatus();
+  }
+  return session_->Send(protocol::Leaving{});
+}
+
+// A batch that does not fit, or was interrupted, is handed back and said so; anything else ends the
+// worker, with words for the user.
+Status Loop::GiveUp(const protocol::Lease& lease, const Status& why) {
+  uint64_t samples = 0;
+  for (const protocol::SampleRange& range : lease.ranges) samples += range.size();
+  const bool is_too_large = why.code() == StatusCode::kResourceExhausted && samples > 1;
+  if (is_too_large || why.code() == StatusCode::kCancelled) {
+    protocol::Abandoned abandoned = transfers_->Abandon(
+        is_too_large ? sync::AbandonReason::kOutOfMemory : sync::AbandonReason::kInterrupted,
+        {lease.id});
+    if (is_too_large) abandoned.samples_fit = LargestThoughtToFit(samples);
+    (void)stopwatch_.Take();  // What came to nothing says nothing of the next step's speed.
+    PACELINE_RETURN_IF_ERROR(session_->Send(abandoned));
+    return LeaveIfDraining();
+  }
+  (void)session_->Send(protocol::Failing{Message(why)});
+  // Internal, whatever the trainer called it: no new session mends it.
+  return Internal("step failed: {}", Message(why));
+}
+
+bool Loop::MayGoOn() {
+  while (true) {
+    StatusOr<protocol::WorkerOrder> order = session_->Receive(Duration::zero());
+    if (!order.ok()) return true;  // None is there; or the session's end, which is found later.
+    if (std::holds_alternative<protocol::Interrupted>(*order)) return false;
+    orders_.push_back(*std::move(order));
+  }
+}
+
+Status Loop::ReleaseOverlapped(const protocol::Released& released) {
+  if (transfers_ == nullptr)
+    return FailedPrecondition("a release came before the shards' addresses");
+  std::shared_ptr<Overlapped> overlapped;
+  {
+    std::lock_guard lock(mutex_);
+    if (is_draining_ && overlapped_ == nullptr) return OkStatus();  // Leaving is on its way.
+    overlapped = overlapped_;
+  }
+  if (overlapped == nullptr) {
+    local_.reset();
+    PACELINE_ASSIGN_OR_RETURN(LocalSteps local,
+                              LocalSteps::Create(options_.local, trainer_->layout()));
+    overlapped = std::make_shared<Overlapped>(
+        Overlapped::Options{session_, transfers_.get(), trainer_, options_.now}, std::move(local));
+    std::lock_guard lock(mutex_);
+    overlapped_ = overlapped;
+    if (is_draining_) overlapped->Drain();
+  }
+  has_work_ = has_pulled_ = true;
+  overlapped->Release(released);
+  return OkStatus();
+}
+
+std::optional<Status> Loop::StopOverlapped() {
+  std::shared_ptr<Overlapped> overlapped;
+  {
+    std::lock_guard lock(mutex_);
+    overlapped = std::move(overlapped_);
+  }
+  if (overlapped == nullptr) return std::nullopt;
+  Status status = overlapped->status();
+  overlapped.reset();
+  stopwatch_.Take();
+  if (status.ok()) return std::nullopt;
+  return status;
+}
+
+}  // namespace paceline::worker

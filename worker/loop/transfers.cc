@@ -1,0 +1,89 @@
+#include "worker/loop/transfers.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace paceline::worker {
+namespace {
+
+constexpr int kPullAttemptsMax = 10;
+
+}  // namespace
+
+void Tally::Add(const StepResult& step, protocol::LeaseId lease) {
+  const double before = static_cast<double>(samples);
+  const double added = static_cast<double>(step.samples);
+  loss = steps == 0 ? step.loss : (loss * before + step.loss * added) / (before + added);
+  ++steps;
+  samples += step.samples;
+  correct += step.correct;
+  leases.push_back(lease);
+}
+
+Transfers::Transfers(WorkerId worker, const protocol::Admitted& admitted,
+                     std::unique_ptr<rpc::ParameterClient> shards)
+    : worker_(worker),
+      incarnation_(admitted.incarnation),
+      generation_(admitted.generation),
+      shards_(std::move(shards)) {}
+
+void Transfers::Announce(Version version) {
+  uint64_t known = announced_.load();
+  while (known < version.value() && !announced_.compare_exchange_weak(known, version.value())) {
+  }
+}
+
+Status Transfers::Fill(std::span<const std::byte> values) {
+  // The trainer's memory lives as long as the process; no owner is needed.
+  return shards_->Fill(worker_, incarnation_, values, nullptr);
+}
+
+StatusOr<Version> Transfers::Pull(Version version, sync::Exactness exactness,
+                                  std::span<std::byte> into) {
+  Announce(version);
+  for (int attempt = 0; attempt < kPullAttemptsMax; ++attempt) {
+    PACELINE_ASSIGN_OR_RETURN(const rpc::PullReport report,
+                              shards_->Pull(version, exactness, into));
+    if (!report.is_superseded) return report.oldest;
+    // Only what the coordinator announced is known to be on all shards; if it spoke of nothing
+    // newer yet, the session is stale.
+    const Version announced(announced_.load());
+    if (announced <= version) break;
+    version = announced;
+  }
+  return Aborted("version was superseded: {}", version);
+}
+
+StatusOr<protocol::PushDone> Transfers::Push(std::span<const std::byte> payload, const Tally& tally,
+                                             Version based_on) {
+  const Sequence sequence = next_sequence_;
+  const StatusOr<rpc::PushReport> report =
+      shards_->Push({worker_, incarnation_, sequence}, payload, nullptr);
+  if (!report.ok()) {
+    // Fenced: this incarnation was declared lost while it was computing, and the worker may have a
+    // new one.
+    if (report.status().code() != StatusCode::kPermissionDenied) return report.status();
+    return Aborted("push refused: {}", Message(report.status()));
+  }
+  next_sequence_ = next_sequence_.Next();
+  return protocol::PushDone{
+      .generation = generation_,
+      .sequence = sequence,
+      .based_on = based_on,
+      .steps = tally.steps,
+      .samples = static_cast<uint32_t>(tally.samples),
+      .correct = tally.correct,
+      .leases = tally.leases,
+      .gradient = {.loss = tally.loss,
+                   .squared_norm = report->squared_norm,
+                   .is_finite = report->is_finite && std::isfinite(tally.loss)}};
+}
+
+protocol::Abandoned Transfers::Abandon(sync::AbandonReason reason,
+                                       std::vector<protocol::LeaseId> leases) {
+  const Sequence sequence = std::exchange(next_sequence_, next_sequence_.Next());
+  return {.sequence = sequence, .reason = reason, .leases = std::move(leases)};
+}
+
+}  // namespace paceline::worker

@@ -1,0 +1,67 @@
+// Defines Transfers: a worker's pulls and pushes within one session, numbered and retold as
+// protocol values.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "lib/protocol/worker_messages.h"
+#include "lib/rpc/parameter_client.h"
+#include "lib/sync/event.h"
+#include "worker/loop/trainer.h"
+
+namespace paceline::worker {
+
+// What one push is made of: one step, or several local ones.
+struct Tally {
+  uint32_t steps = 0;
+  uint64_t samples = 0;
+  uint64_t correct = 0;
+  double loss = 0;  // Mean over the samples.
+  std::vector<protocol::LeaseId> leases;
+
+  void Add(const StepResult& step, protocol::LeaseId lease);
+};
+
+// After a batch that did not: a tenth less, so that little memory is left unused once some batch
+// fits.
+constexpr uint32_t LargestThoughtToFit(uint64_t samples) {
+  return static_cast<uint32_t>(std::max<uint64_t>(1, samples * 9 / 10));
+}
+
+// One owner at a time, but for Announce.
+class Transfers {
+ public:
+  Transfers(WorkerId worker, const protocol::Admitted& admitted,
+            std::unique_ptr<rpc::ParameterClient> shards);
+
+  // The coordinator spoke of that version: all shards have it. Thread-safe.
+  void Announce(Version version);
+
+  Status Fill(std::span<const std::byte> values);
+
+  // The version that `into` holds now: an exact one that is superseded gives way to the newest
+  // announced. Aborted if there is none: the session is stale.
+  StatusOr<Version> Pull(Version version, sync::Exactness exactness, std::span<std::byte> into);
+
+  // What to tell the coordinator, but for the timing; `payload` lives until the answer, and as long
+  // as the process if there is none. Aborted if this life of the worker was declared lost.
+  StatusOr<protocol::PushDone> Push(std::span<const std::byte> payload, const Tally& tally,
+                                    Version based_on);
+  // Instead of a push.
+  protocol::Abandoned Abandon(sync::AbandonReason reason, std::vector<protocol::LeaseId> leases);
+
+ private:
+  const WorkerId worker_;
+  const Incarnation incarnation_;
+  const Generation generation_;
+  const std::unique_ptr<rpc::ParameterClient> shards_;
+  Sequence next_sequence_{1};
+  std::atomic<uint64_t> announced_ = 0;
+};
+
+}  // namespace paceline::worker
