@@ -106,6 +106,20 @@ sync::WbspKnobs KnobsFrom(const job::Wbsp& from) {
   return knobs;
 }
 
+sync::Modulation ModulationFrom(job::Modulation modulation) {
+  switch (modulation) {
+    case job::Modulation::kStaleness:
+      return sync::Modulation::kStaleness;
+    case job::Modulation::kInverse:
+      return sync::Modulation::kInverse;
+    case job::Modulation::kExponential:
+      return sync::Modulation::kExponential;
+    case job::Modulation::kNone:
+      return sync::Modulation::kNone;
+  }
+  return sync::Modulation::kStaleness;
+}
+
 }  // namespace
 
 coordination::CoordinatorOptions CoordinatorOptionsFrom(const job::TrainingJob& job,
@@ -181,6 +195,14 @@ StatusOr<sync::PolicySpec> PolicySpecFrom(const job::TrainingJob& job) {
     case job::Scheme::kWbsp:
       spec.scheme = sync::Scheme::kWbsp;
       spec.wbsp = KnobsFrom(from.wbsp);
+      return spec;
+    case job::Scheme::kPsPlus:
+      spec.scheme = sync::Scheme::kPsPlus;
+      spec.staleness = from.ps_plus.staleness;  // Absent: no bound.
+      spec.depth = static_cast<uint32_t>(from.ps_plus.depth);
+      spec.modulation = {.rule = ModulationFrom(from.ps_plus.modulation),
+                         .power = from.ps_plus.power,
+                         .scale_min = from.ps_plus.min_scale};
       return spec;
     default:
       break;

@@ -6,6 +6,7 @@
 #include "lib/coordination/asking.h"
 #include "lib/coordination/finishing.h"
 #include "lib/coordination/joining.h"
+#include "lib/coordination/training.h"
 
 namespace paceline::coordination {
 
@@ -37,6 +38,19 @@ bool IsQuiet(Turn turn) {
   if (job.pushes.is_idle()) return true;
   Fail(turn, "the policy did not commit what it had accumulated before its end");
   return false;
+}
+
+// To a push that no policy answers any more, so that what the worker has made since can be pushed,
+// and dropped, too.
+void AnswerLate(Turn turn, const Session& session) {
+  const JobState& job = turn.job;
+  if (!IsEager(job, session.worker) || !OwesPush(job, session.worker)) return;
+  Answer(turn, session,
+         {.worker = session.worker,
+          .version = job.commits.published(),
+          .exactness = sync::Exactness::kAtLeast,
+          .includes = job.pushes.Newest(session.worker),
+          .assignment = {.samples = 1, .pacing = sync::Pacing::kEagerPull}});
 }
 
 }  // namespace
@@ -83,6 +97,7 @@ void AdvanceChange(Turn turn) {
   for (const Session& session : job.membership.workers()) {
     if (OwesPush(job, session.worker)) {
       change.late.insert(session.worker);
+      AnswerLate(turn, session);
     } else {
       ready.push_back(session.worker);
     }
@@ -101,7 +116,8 @@ void DropLate(Turn turn, const Session& session, Sequence sequence) {
   if (const std::optional<Push> push = turn.job.pushes.Drop(session.worker, sequence))
     GiveBack(turn, *push);
   // One that works ahead holds more: the rest comes too, before it stops for want of samples.
-  if (!OwesPush(turn.job, session.worker)) WelcomeLate(turn, session.worker);
+  if (OwesPush(turn.job, session.worker)) return AnswerLate(turn, session);
+  WelcomeLate(turn, session.worker);
 }
 
 void WelcomeLate(Turn turn, WorkerId worker) {

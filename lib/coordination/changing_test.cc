@@ -1,5 +1,7 @@
 #include "lib/coordination/changing.h"
 
+#include <optional>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -157,6 +159,74 @@ TEST_F(ChangingTest, ALateWorkerMayBeDrained) {
   EXPECT_TRUE(job.WasSent<protocol::Finish>(1));
   EXPECT_EQ(job.SentCount<protocol::Released>(1), 1);
   EXPECT_TRUE(job.coordinator.Check().ok());
+}
+
+// --- Eager pull: a worker holds a spare lease, and pushes only when the push before was answered.
+
+class EagerTest : public ::testing::Test {
+ protected:
+  void Open(uint64_t samples, uint64_t epochs) {
+    CoordinatorOptions options = TwoWorkers();
+    options.epochs_max = epochs;
+    job.emplace(options, sync::Scheme::kPsPlus);
+    job->samples = samples;
+    job->Opened({{1, 0}, {2, 1}});
+  }
+  // Of the worker's first lease, or its spare one.
+  void Push(uint64_t connection, uint64_t sequence) {
+    const protocol::Lease lease = sequence == 1
+                                      ? job->AllSent<protocol::Released>(connection)[0].lease
+                                      : job->AllSent<protocol::Continued>(connection)[0].lease;
+    job->Hear(connection, protocol::PushDone{.generation = {1, 0},
+                                             .sequence = Sequence(sequence),
+                                             .based_on = Version(0),
+                                             .samples = 4,
+                                             .leases = {lease.id}});
+  }
+
+  std::optional<Job> job;
+};
+
+TEST_F(EagerTest, AnAnswerWithoutSamplesGoesToWhomIsToPushAnother) {
+  Open(16, 1);
+  Push(1, 1);
+  job->CommittedEverywhere(1);
+  const auto answer = job->Sent<protocol::Released>(1);
+  EXPECT_EQ(answer.version, Version(1));
+  EXPECT_EQ(answer.includes, Sequence(1));
+  EXPECT_TRUE(answer.lease.ranges.empty());
+  Push(1, 2);
+  job->CommittedEverywhere(2);
+  // It has nothing to push any more.
+  EXPECT_EQ(job->SentCount<protocol::Released>(1), 2);
+  EXPECT_TRUE(job->coordinator.Check().ok());
+}
+
+TEST_F(EagerTest, WhoIsLateIsAnsweredUntilItHasPushedAllThatItHasLeasesFor) {
+  Open(16, 4);
+  job->ChangeTo(sync::Scheme::kBsp);
+  EXPECT_EQ(job->Last<PolicyChanged>().workers, 0u);
+  EXPECT_TRUE(job->Sent<protocol::Released>(1).lease.ranges.empty());
+  Push(1, 1);
+  EXPECT_TRUE(job->Sent<protocol::Released>(1).lease.ranges.empty());
+  EXPECT_EQ(job->Sent<protocol::Released>(1).includes, Sequence(1));
+  Push(1, 2);
+  EXPECT_THAT(job->AllOrdered<protocol::DropOrder>(), SizeIs(2));
+  const auto released = job->Sent<protocol::Released>(1);
+  EXPECT_EQ(released.assignment.pacing, sync::Pacing::kWait);
+  EXPECT_FALSE(released.lease.ranges.empty());
+  EXPECT_TRUE(job->coordinator.Check().ok());
+}
+
+TEST_F(EagerTest, WhoIsToLeaveIsAnsweredSoThatItCanPush) {
+  Open(16, 4);
+  Push(1, 1);
+  job->Step(DrainAsked{{WorkerId(0)}});
+  job->CommittedEverywhere(1);
+  EXPECT_TRUE(job->Sent<protocol::Released>(1).lease.ranges.empty());
+  EXPECT_FALSE(job->WasSent<protocol::Finish>(1));
+  Push(1, 2);
+  EXPECT_TRUE(job->WasSent<protocol::Finish>(1));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <span>
 
 #include "lib/coordination/asking.h"
+#include "lib/coordination/changing.h"
 #include "lib/coordination/checkpointing.h"
 #include "lib/coordination/evaluating.h"
 #include "lib/coordination/finishing.h"
@@ -124,6 +125,7 @@ void Carry(Turn turn, const sync::Continue& decision, Later) {
     return;
   const auto lease = job.leases->Grant(decision.worker, decision.assignment.samples);
   if (!lease.has_value()) return Ask(turn, sync::OutOfData{decision.worker});
+  job.pacings[decision.worker] = decision.assignment.pacing;
   job.workers[decision.worker].batch_size = decision.assignment.samples;
   turn.Send(session->connection, protocol::Continued{decision.assignment, *lease, RateNow(job)});
 }
@@ -155,13 +157,32 @@ void Carry(Turn turn, const sync::RollBack& decision, Later) {
 
 }  // namespace
 
+bool IsEager(const JobState& job, WorkerId worker) {
+  const auto pacing = job.pacings.find(worker);
+  return pacing != job.pacings.end() && pacing->second == sync::Pacing::kEagerPull;
+}
+
+void Answer(Turn turn, const Session& session, const sync::Release& release) {
+  turn.Send(session.connection,
+            protocol::Released{release.version, release.exactness, release.includes,
+                               release.assignment, protocol::Lease{}, RateNow(turn.job)});
+}
+
 bool Send(Turn turn, const sync::Release& release) {
   JobState& job = turn.job;
   const Session* session = job.membership.FindWorker(release.worker);
+  if (session == nullptr) return true;
+  job.pacings[release.worker] = release.assignment.pacing;
   // One that is on its way out gets no more work; the policy hears of its leaving soon.
-  if (session == nullptr || job.change.draining.contains(release.worker)) return true;
-  const auto lease = job.leases->Grant(release.worker, release.assignment.samples);
-  if (!lease.has_value()) return false;
+  const bool is_leaving = job.change.draining.contains(release.worker);
+  std::optional<protocol::Lease> lease;
+  if (!is_leaving) lease = job.leases->Grant(release.worker, release.assignment.samples);
+  if (!lease.has_value()) {
+    // It has a step to push, and waits for the answer to the push before.
+    if (IsEager(job, release.worker) && OwesPush(job, release.worker))
+      Answer(turn, *session, release);
+    return is_leaving;
+  }
   job.workers[release.worker].batch_size = release.assignment.samples;
   turn.Send(session->connection,
             protocol::Released{release.version, release.exactness, release.includes,

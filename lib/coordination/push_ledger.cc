@@ -86,6 +86,12 @@ std::vector<Push> PushLedger::staged() const {
   return pushes;
 }
 
+std::optional<Sequence> PushLedger::Newest(WorkerId worker) const {
+  const auto life = lives_.find(worker);
+  if (life == lives_.end() || life->second.arrived == Sequence()) return std::nullopt;
+  return life->second.arrived;
+}
+
 void PushLedger::ForgetUnpublished() {
   staged_.clear();
   open_sum_.clear();

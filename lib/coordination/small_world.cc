@@ -22,6 +22,7 @@ sync::Scheme NextScheme(sync::Scheme scheme) {
     case sync::Scheme::kAsp:
     case sync::Scheme::kDbw:
     case sync::Scheme::kWbsp:
+    case sync::Scheme::kPsPlus:
       return sync::Scheme::kBsp;
   }
   return scheme;

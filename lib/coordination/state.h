@@ -157,6 +157,8 @@ struct JobState {
   std::deque<std::variant<sync::Event, Loss>> later;  // In order, for when it is.
   std::set<WorkerId> told;                            // Whom the policy believes to be members.
 
+  std::map<WorkerId, sync::Pacing> pacings;  // That each was last sent on with.
+
   std::optional<PushKind> last_kind;  // Of the newest commit of this generation.
   uint64_t committed_samples = 0;     // Of published versions.
   uint64_t decided_samples = 0;       // Of all commits asked for.

@@ -92,7 +92,7 @@ void OnPushDone(Turn turn, ConnectionId connection, const PushDone& done) {
     return LetGo(turn, *session);
   }
   Ask(turn, sync::PushArrived{session->worker, done.sequence, based_on, done.steps, done.samples,
-                              done.timing, done.gradient, done.signals});
+                              done.timing, done.gradient, done.signals, done.spread});
   LetGo(turn, *session);
 }
 

@@ -11,7 +11,13 @@ void OnAbandoned(Turn turn, ConnectionId connection, const protocol::Abandoned& 
 // Carries the policy's decisions out, in order. One that names what is no more is ignored.
 void Carry(Turn turn, const std::vector<sync::Decision>& decisions);
 
-// Sends the worker samples and its assignment; false if there are none to be leased.
+// Sends the worker samples and its assignment; false if there are none to be leased. An eager
+// worker that has a step to push is sent the version even so.
 bool Send(Turn turn, const sync::Release& release);
+
+// Whether it was last sent on to pull eagerly: it sends a push once the one before is answered.
+bool IsEager(const JobState& job, WorkerId worker);
+// The release without samples.
+void Answer(Turn turn, const Session& session, const sync::Release& release);
 
 }  // namespace paceline::coordination

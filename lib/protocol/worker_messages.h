@@ -66,6 +66,7 @@ struct PushDone {
   sync::GradientFacts gradient;
   sync::Signals signals;
   Duration shard_time{};  // Of communication, spent waiting for shards' receipts.
+  uint32_t spread = 0;    // Versions that shards were apart in what it was computed on.
 };
 
 // The step was given up; its leases go back.

@@ -74,10 +74,11 @@ TEST(CodecTest, EveryWorkerMessageSurvives) {
                          .samples = 64,
                          .correct = 60,
                          .leases = {protocol::LeaseId(4), protocol::LeaseId(9)},
-                         .timing = {Seconds(0.25), Seconds(0.5), Seconds(1e-9)},
+                         .timing = {Seconds(0.25), Seconds(0.5), Seconds(1e-9), Seconds(2)},
                          .gradient = {0.75, 12.5, true},
                          .signals = {.cpu_available = 0.5, .memory_available = 1e9},
-                         .shard_time = Seconds(0.001)},
+                         .shard_time = Seconds(0.001),
+                         .spread = 3},
       protocol::Abandoned{
           Sequence(8), sync::AbandonReason::kOutOfMemory, 32, {protocol::LeaseId(10)}},
       protocol::Evaluated{Version(100), 0.1, 0.97, 360},

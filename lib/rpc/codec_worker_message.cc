@@ -47,6 +47,7 @@ void Put(const protocol::PushDone& done, v1::WorkerMessage& message) {
   wire.mutable_timing()->set_compute_ns(EncodeDuration(done.timing.compute));
   wire.mutable_timing()->set_wait_ns(EncodeDuration(done.timing.wait));
   wire.mutable_timing()->set_communication_ns(EncodeDuration(done.timing.communication));
+  wire.mutable_timing()->set_overlapped_ns(EncodeDuration(done.timing.overlapped));
   wire.mutable_gradient()->set_loss(done.gradient.loss);
   wire.mutable_gradient()->set_squared_norm(done.gradient.squared_norm);
   wire.mutable_gradient()->set_is_finite(done.gradient.is_finite);
@@ -56,6 +57,7 @@ void Put(const protocol::PushDone& done, v1::WorkerMessage& message) {
     wire.mutable_signals()->set_memory_available_bytes(*done.signals.memory_available);
   }
   wire.set_shard_ns(EncodeDuration(done.shard_time));
+  wire.set_spread(done.spread);
 }
 
 void Put(const protocol::Abandoned& abandoned, v1::WorkerMessage& message) {
@@ -98,11 +100,13 @@ protocol::PushDone Take(const v1::PushDone& wire) {
       .leases = DecodeLeases(wire.leases()),
       .timing = {.compute = DecodeDuration(wire.timing().compute_ns()),
                  .wait = DecodeDuration(wire.timing().wait_ns()),
-                 .communication = DecodeDuration(wire.timing().communication_ns())},
+                 .communication = DecodeDuration(wire.timing().communication_ns()),
+                 .overlapped = DecodeDuration(wire.timing().overlapped_ns())},
       .gradient = {.loss = wire.gradient().loss(),
                    .squared_norm = wire.gradient().squared_norm(),
                    .is_finite = wire.gradient().is_finite()},
       .shard_time = DecodeDuration(wire.shard_ns()),
+      .spread = wire.spread(),
   };
   if (wire.signals().has_cpu_available())
     done.signals.cpu_available = wire.signals().cpu_available();

@@ -11,12 +11,14 @@ CheckedPolicy::CheckedPolicy(std::unique_ptr<Policy> policy, const PolicySpec& s
     : policy_(std::move(policy)),
       report_(std::move(report)),
       joins_missing_(spec.workers_expected),
+      depth_(spec.depth),
       committed_(spec.first_version),
       published_(spec.first_version) {}
 
 std::unique_ptr<Policy> CheckedPolicy::Clone() const {
   auto clone = std::make_unique<CheckedPolicy>(policy_->Clone(), PolicySpec{}, report_);
   clone->joins_missing_ = joins_missing_;
+  clone->depth_ = depth_;
   clone->committed_ = committed_;
   clone->published_ = published_;
   clone->members_ = members_;
@@ -61,11 +63,13 @@ void CheckedPolicy::Note(const PushArrived& push) {
   if (member->owed < push.steps) {
     Violation("event is of a push that nobody owed: {}", FormatEvent(push));
   }
-  if (push.based_on < member->released) {
-    Violation("event is of a push older than its release at {}: {}", member->released,
+  if (!member->released.empty() && push.based_on < member->released.front()) {
+    Violation("event is of a push older than its release at {}: {}", member->released.front(),
               FormatEvent(push));
   }
   member->owed -= std::min(member->owed, push.steps);
+  ++member->unanswered;
+  if (member->released.size() > 1) member->released.erase(member->released.begin());
 }
 
 void CheckedPolicy::Note(const StepAbandoned& event) {
@@ -129,10 +133,22 @@ void CheckedPolicy::Check(const Release& decision) {
   }
   Member* member = Find(decision.worker);
   if (member == nullptr) return;
-  if (member->owed > 0) {
+  const bool is_eager = decision.assignment.pacing == Pacing::kEagerPull;
+  if (is_eager ? HasAllLeases(*member) : member->owed > 0) {
     Violation("worker does not wait: {}", FormatDecision(decision));
   }
-  *member = Member{.owed = 1, .released = decision.version};
+  // Eager pull: a push is sent once all but `depth` of those before it were answered, and the step
+  // after it begins on what came with that answer.
+  std::vector<Version> released{decision.version};
+  if (is_eager) {
+    const bool is_first = !member->is_eager();
+    released =
+        is_first ? std::vector<Version>(depth_, decision.version) : std::move(member->released);
+    released.insert(released.end(), is_first ? 1 : member->unanswered, decision.version);
+  }
+  *member = Member{.owed = is_eager ? member->owed + 1 : 1,
+                   .pacing = decision.assignment.pacing,
+                   .released = std::move(released)};
   kind_ = PushKindOf(decision.assignment.pacing);
 }
 
@@ -154,6 +170,9 @@ void CheckedPolicy::Check(const Continue& decision) {
     const bool goes_ahead = decision.assignment.pacing != Pacing::kKeepGoing;
     if (member->owed > 0 && !goes_ahead)
       Violation("worker does not wait: {}", FormatDecision(decision));
+    const bool is_eager = decision.assignment.pacing == Pacing::kEagerPull;
+    if (is_eager && HasAllLeases(*member))
+      Violation("worker has its leases: {}", FormatDecision(decision));
     ++member->owed;
     member->is_out_of_data = member->may_find_data = false;
   }

@@ -5,7 +5,8 @@
 // - each push is answered exactly once, and none that is not finite is accumulated;
 // - a lost worker's pushes are answered in the call that tells of the loss;
 // - a release names a waiting worker and a version that was committed; an offer a busy worker; who
-//   waits for every answer is not sent on to two steps at once;
+//   waits for every answer is not sent on to two steps at once. With eager pull a worker may also
+//   be released, or continued, while it has fewer leases than one more than the answers under way;
 // - a commit is of the kind of pushes that its workers were told to make;
 // - no commit is empty, and nothing is accumulated and never published;
 // - nobody is released or continued after Quiesce or RollBack, and nothing is outstanding after the
@@ -35,7 +36,7 @@ class CheckedPolicy : public Policy {
   // when it begins.
   using Report = std::function<void(const std::string& violation)>;
 
-  // Of `spec` it uses first_version and workers_expected.
+  // Of `spec` it uses first_version, workers_expected and depth.
   CheckedPolicy(std::unique_ptr<Policy> policy, const PolicySpec& spec, Report report);
 
   void Observe(const Event& event, Time now, std::vector<Decision>& decisions) override;
@@ -52,7 +53,10 @@ class CheckedPolicy : public Policy {
     uint32_t owed = 0;  // Steps that it was sent on to, and has not pushed.
     bool is_out_of_data = false;
     bool may_find_data = false;
-    Version released;
+    Pacing pacing = Pacing::kWait;  // Of its last release.
+    uint32_t unanswered = 0;        // Pushes since its last release.
+    std::vector<Version> released;  // What the next pushes are based on at least, in order.
+    bool is_eager() const { return pacing == Pacing::kEagerPull; }
   };
   using PushId = std::pair<WorkerId, Sequence>;
   enum class Phase { kOpen, kQuiescing, kRolledBack };
@@ -77,6 +81,7 @@ class CheckedPolicy : public Policy {
   void Check(const Expel& decision);
   void Check(const RollBack& decision);
 
+  bool HasAllLeases(const Member& member) const { return member.owed > depth_; }
   void CheckPushAnswered(WorkerId worker, Sequence sequence);
   void CheckMayGoOn(WorkerId worker, const Assignment& assignment);
   void CheckAllAnswered(Time now);
@@ -91,6 +96,7 @@ class CheckedPolicy : public Policy {
   std::unique_ptr<Policy> policy_;
   Report report_;
   uint32_t joins_missing_;
+  uint32_t depth_;
   Version committed_;
   Version published_;
   std::map<WorkerId, Member> members_;

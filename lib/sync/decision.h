@@ -78,7 +78,8 @@ struct Commit {
 };
 
 // Sends a waiting worker on. kExact: compute on `version`; kAtLeast: on that or any later one.
-// `includes`: the last of the worker's own pushes that the version holds, where it matters.
+// `includes`: the last of the worker's own pushes that was answered before, where it matters: what
+// was accumulated of those up to it is in the version, the others never will be.
 struct Release {
   WorkerId worker;
   Version version;

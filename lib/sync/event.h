@@ -19,6 +19,7 @@ struct Timing {
   Duration compute{};        // Forward and backward passes, injected delays included.
   Duration wait{};           // Nothing to do: waiting for a release.
   Duration communication{};  // Pulling and pushing that did not overlap computation.
+  Duration overlapped{};     // Pulling and pushing that did; of no part of the time above.
 };
 
 // What is known of a pushed gradient or delta without its tensor.
@@ -56,6 +57,7 @@ struct PushArrived {
   Timing timing;
   GradientFacts gradient;
   Signals signals;
+  uint32_t spread = 0;  // Versions that shards were apart in what it was computed on.
 };
 
 // A step that ended without a push; its samples went back to the lease ledger.

@@ -126,6 +126,15 @@ inline constexpr FigureKind kWbspTimeouts{"paceline_wbsp_round_timeouts_total",
                                           "WBSP: rounds that ended without waiting for the worker.",
                                           "worker"};
 
+// PS+.
+inline constexpr FigureKind kLearningRateScale{
+    "paceline_psplus_learning_rate_scale", "What lateness leaves of the worker's next push, 0..1.",
+    "worker"};
+inline constexpr FigureKind kParkedReplies{
+    "paceline_psplus_parked_replies", "Pushes whose answer the bound on staleness holds back.", ""};
+inline constexpr FigureKind kProgressGap{
+    "paceline_psplus_progress_gap", "Pushes that the fastest worker is ahead of the slowest.", ""};
+
 // All of them.
 inline constexpr const FigureKind* kFigureKinds[] = {
     &kWaitingFor,
@@ -162,6 +171,9 @@ inline constexpr const FigureKind* kFigureKinds[] = {
     &kWbspUnpushedSteps,
     &kWbspParkedWorkers,
     &kWbspTimeouts,
+    &kLearningRateScale,
+    &kParkedReplies,
+    &kProgressGap,
 };
 
 }  // namespace paceline::sync

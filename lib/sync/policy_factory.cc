@@ -6,6 +6,7 @@
 #include "lib/sync/controllers/dbw/ada_sync.h"
 #include "lib/sync/controllers/dbw/dbw.h"
 #include "lib/sync/first_k.h"
+#include "lib/sync/ps_plus.h"
 #include "lib/sync/saved_pair.h"
 #include "lib/sync/ssp.h"
 #include "lib/sync/wbsp.h"
@@ -65,6 +66,17 @@ StatusOr<std::unique_ptr<Policy>> MakeWbsp(const PolicySpec& spec, const std::st
                                               .round_seconds = round_seconds});
 }
 
+std::unique_ptr<Policy> MakePsPlus(const PolicySpec& spec) {
+  return std::make_unique<PsPlus>(PsPlus::Options{
+      .window = spec.staleness ? StalenessWindow(*spec.staleness) : StalenessWindow::Unbounded(),
+      .depth = spec.depth,
+      .modulation = spec.modulation,
+      .global_batch_size = spec.global_batch_size,
+      .workers_expected = spec.workers_expected,
+      .update_scale = spec.update_scale,
+      .first_version = spec.first_version});
+}
+
 }  // namespace
 
 StatusOr<std::unique_ptr<Policy>> MakePolicy(const PolicySpec& spec, const std::string& saved) {
@@ -82,6 +94,8 @@ StatusOr<std::unique_ptr<Policy>> MakePolicy(const PolicySpec& spec, const std::
       return MakeSsp(spec, std::nullopt);
     case Scheme::kWbsp:
       return MakeWbsp(spec, saved);
+    case Scheme::kPsPlus:
+      return MakePsPlus(spec);
   }
   return InvalidArgument("scheme is unknown: {}", static_cast<int>(spec.scheme));
 }

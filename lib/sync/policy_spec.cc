@@ -1,6 +1,7 @@
 #include "lib/sync/policy_spec.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "lib/sync/controllers/batching/make_sizer.h"
 #include "lib/sync/controllers/dbw/options_text.h"
@@ -86,6 +87,10 @@ std::string FormatPolicySpec(const PolicySpec& spec) {
   }
   AddSizing(spec.sizing, line);
   line.AddUnless(defaults.update_scale, "update-scale", spec.update_scale)
+      .AddUnless(defaults.depth, "depth", spec.depth)
+      .AddUnless(defaults.modulation.rule, "modulation", spec.modulation.rule)
+      .AddUnless(defaults.modulation.power, "power", spec.modulation.power)
+      .AddUnless(defaults.modulation.scale_min, "scale-min", spec.modulation.scale_min)
       .AddUnless(defaults.first_version, "first-version", spec.first_version);
   AddTo(line, spec.dbw);
   if (spec.is_deterministic) line.AddWord("deterministic");
@@ -115,6 +120,10 @@ StatusOr<PolicySpec> ParsePolicySpec(std::string_view text) {
   }
   TakeSizing(fields, spec.sizing);
   fields.Take("update-scale", spec.update_scale);
+  fields.Take("depth", spec.depth);
+  fields.Take("modulation", spec.modulation.rule);
+  fields.Take("power", spec.modulation.power);
+  fields.Take("scale-min", spec.modulation.scale_min);
   fields.Take("first-version", spec.first_version);
   TakeFrom(fields, spec.dbw);
   spec.is_deterministic = fields.Flag("deterministic");
@@ -131,8 +140,8 @@ Status Validate(const PolicySpec& spec) {
   if (spec.workers_expected == 0) {
     return InvalidArgument("number of workers expected is 0, want at least 1");
   }
-  const bool has_barrier =
-      spec.scheme != Scheme::kSsp && spec.scheme != Scheme::kAsp && spec.scheme != Scheme::kWbsp;
+  const bool has_barrier = spec.scheme != Scheme::kSsp && spec.scheme != Scheme::kAsp &&
+                           spec.scheme != Scheme::kWbsp && spec.scheme != Scheme::kPsPlus;
   if (spec.sizing.strategy != Sizing::kEqual && !has_barrier) {
     return InvalidArgument("sizing is {}, want Equal with {}, which has no barrier",
                            ToString(spec.sizing.strategy), ToString(spec.scheme));
@@ -142,6 +151,15 @@ Status Validate(const PolicySpec& spec) {
   if (spec.wbsp.elect_rounds == 0) return InvalidArgument("elect is 0, want at least 1 round");
   if (!(spec.wbsp.round_timeout_factor > 1)) {
     return InvalidArgument("round-timeout is {}, want more than 1", spec.wbsp.round_timeout_factor);
+  }
+  if (spec.depth == 0) return InvalidArgument("depth is 0, want at least 1 answer under way");
+  const ModulationOptions& modulation = spec.modulation;
+  if (!(modulation.power > 0) || !std::isfinite(modulation.power)) {
+    return InvalidArgument("power is {}, want a number above 0", modulation.power);
+  }
+  if (!(modulation.scale_min > 0 && modulation.scale_min <= 1)) {
+    return InvalidArgument("scale-min is {}, want a number above 0 and at most 1",
+                           modulation.scale_min);
   }
   return Validate(spec.dbw);
 }

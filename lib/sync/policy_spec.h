@@ -13,18 +13,20 @@
 #include "lib/base/version.h"
 #include "lib/sync/controllers/batching/sizing_spec.h"
 #include "lib/sync/controllers/dbw/options.h"
+#include "lib/sync/controllers/modulation/modulation.h"
 #include "lib/sync/wbsp_knobs.h"
 #include "lib/sync/words.h"
 
 namespace paceline::sync {
 
 // Named as in manifests.
-enum class Scheme { kBsp, kSsp, kAsp, kBackupWorkers, kDbw, kWbsp };
+enum class Scheme { kBsp, kSsp, kAsp, kBackupWorkers, kDbw, kWbsp, kPsPlus };
 
 inline constexpr Word<Scheme> kSchemeWords[] = {
-    {Scheme::kBsp, "BSP"}, {Scheme::kSsp, "SSP"},
-    {Scheme::kAsp, "ASP"}, {Scheme::kBackupWorkers, "BackupWorkers"},
-    {Scheme::kDbw, "DBW"}, {Scheme::kWbsp, "WBSP"},
+    {Scheme::kBsp, "BSP"},       {Scheme::kSsp, "SSP"},
+    {Scheme::kAsp, "ASP"},       {Scheme::kBackupWorkers, "BackupWorkers"},
+    {Scheme::kDbw, "DBW"},       {Scheme::kWbsp, "WBSP"},
+    {Scheme::kPsPlus, "PSPlus"},
 };
 constexpr Words<Scheme> WordsOf(Scheme) { return kSchemeWords; }
 
@@ -45,9 +47,11 @@ struct PolicySpec {
   uint32_t global_batch_size = 1;  // Samples of one step of all workers together, at least 1.
   uint32_t workers_expected = 1;   // The first release waits for so many joins, at least 1.
   uint32_t backup_workers = 1;     // BackupWorkers: pushes that a step does not wait for.
-  std::optional<uint64_t> staleness = 3;               // SSP: clocks of lead; absent: unbounded.
-  UpdateScale update_scale = UpdateScale::kPerWorker;  // SSP, ASP.
+  std::optional<uint64_t> staleness = 3;  // SSP, PSPlus: clocks of lead; absent: unbounded.
+  UpdateScale update_scale = UpdateScale::kPerWorker;  // SSP, ASP, PSPlus.
   SizingSpec sizing;                                   // Barrier schemes; others share out equally.
+  uint32_t depth = 1;             // PSPlus: answers under way at once, at least 1.
+  ModulationOptions modulation;   // PSPlus: how staleness shrinks a push.
   bool is_deterministic = false;  // BSP, BackupWorkers: accumulate in worker order.
   DbwOptions dbw;                 // DBW.
   WbspKnobs wbsp;                 // WBSP.

@@ -39,6 +39,8 @@ Event ReadPush(Fields& fields) {
   fields.Take("compute", event.timing.compute);
   fields.Take("wait", event.timing.wait);
   fields.Take("communication", event.timing.communication);
+  fields.Take("overlapped", event.timing.overlapped);
+  fields.Take("spread", event.spread);
   fields.Take("cpu", event.signals.cpu_available);
   fields.Take("memory", event.signals.memory_available);
   return event;

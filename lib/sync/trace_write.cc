@@ -28,7 +28,9 @@ std::string Line(const PushArrived& e) {
   if (!e.gradient.is_finite) line.AddWord("non-finite");
   line.AddUnless(Duration{}, "compute", e.timing.compute)
       .AddUnless(Duration{}, "wait", e.timing.wait)
-      .AddUnless(Duration{}, "communication", e.timing.communication);
+      .AddUnless(Duration{}, "communication", e.timing.communication)
+      .AddUnless(Duration{}, "overlapped", e.timing.overlapped);
+  line.AddUnless(0u, "spread", e.spread);
   if (e.signals.cpu_available) line.Add("cpu", *e.signals.cpu_available);
   if (e.signals.memory_available) line.Add("memory", *e.signals.memory_available);
   return line.Take();

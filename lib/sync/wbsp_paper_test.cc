@@ -129,7 +129,9 @@ TEST(WbspPaper, ComputesNearlyAllTheTime) {
       EXPECT_GT(share, 0.91);
       EXPECT_LT(basic.MeanSteps(WorkerId(w), kSkipped) * compute / basic.MeanRound(kSkipped),
                 share);
-      if (w % 2 == 0) EXPECT_LT(compute / (0.5 + extra + 0.1), 0.46);  // A barrier's.
+      if (w % 2 == 0) {
+        EXPECT_LT(compute / (0.5 + extra + 0.1), 0.46);  // A barrier's.
+      }
     }
   }
 }

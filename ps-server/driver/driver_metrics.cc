@@ -33,6 +33,9 @@ struct DriverMetrics::Families {
         communication(metrics->Counters(
             "paceline_worker_communication_seconds_total",
             "Time a worker spent pulling and pushing, not overlapped by computation.", {"worker"})),
+        overlapped(metrics->Counters("paceline_worker_overlapped_seconds_total",
+                                     "Time a worker spent pulling and pushing while it computed.",
+                                     {"worker"})),
         step_seconds(metrics->Histograms("paceline_worker_compute_seconds",
                                          "Compute time of one push.",
                                          telemetry::ExponentialBuckets(1e-3, 2, 18), {"worker"})),
@@ -40,6 +43,10 @@ struct DriverMetrics::Families {
             "paceline_push_staleness",
             "Versions published between the one a push was computed on and its accumulation.",
             {0, 1, 2, 3, 4, 6, 8, 12, 16, 32, 64, 128}, {"worker"})),
+        spread(
+            metrics->Histograms("paceline_pull_spread",
+                                "Versions that shards were apart in what a push was computed on.",
+                                {0, 1, 2, 3, 4, 6, 8, 12, 16, 32, 64, 128}, {"worker"})),
         accepted(metrics->Counters("paceline_pushes_accepted_total", "Pushes that counted.",
                                    {"worker"})),
         dropped(metrics->Counters("paceline_pushes_dropped_total",
@@ -93,8 +100,8 @@ struct DriverMetrics::Families {
         roll_backs(metrics->OneCounter("paceline_rollbacks_total",
                                        "Returns to a checkpoint, or to birth.")) {}
 
-  telemetry::CounterFamily steps, samples, compute, wait, communication;
-  telemetry::HistogramFamily step_seconds, staleness;
+  telemetry::CounterFamily steps, samples, compute, wait, communication, overlapped;
+  telemetry::HistogramFamily step_seconds, staleness, spread;
   telemetry::CounterFamily accepted, dropped, wasted, nonfinite, worker_events;
   telemetry::Counter versions;
   telemetry::Gauge version, committed_samples, commit_pushes, workers;
@@ -124,6 +131,8 @@ void DriverMetrics::Observed(const sync::Event& event) {
   families_->compute.With(labels).Increment(ToSeconds(push.timing.compute));
   families_->wait.With(labels).Increment(ToSeconds(push.timing.wait));
   families_->communication.With(labels).Increment(ToSeconds(push.timing.communication));
+  families_->overlapped.With(labels).Increment(ToSeconds(push.timing.overlapped));
+  families_->spread.With(labels).Observe(push.spread);
   families_->step_seconds.With(labels).Observe(ToSeconds(push.timing.compute));
   if (!push.gradient.is_finite) families_->nonfinite.With(labels).Increment();
   unanswered_[{push.worker, push.sequence}] = {push.based_on, push.timing.compute};

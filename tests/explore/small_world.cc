@@ -45,9 +45,10 @@ std::vector<std::string> SmallWorld::Choices() const {
   std::vector<std::string> must;
   std::vector<std::string> may;
   for (const auto& [worker, seen] : workers_) {
-    if (seen.state == State::kComputing) {
+    const bool may_push = !IsEager() || seen.unanswered < left_.spec.depth;
+    if (seen.state == State::kComputing && may_push) {
       must.push_back(fmt::format("push {}", worker));
-      if (seen.leased.size() > 1) must.push_back(fmt::format("push-all {}", worker));
+      if (seen.leased.size() > 1 && !IsEager()) must.push_back(fmt::format("push-all {}", worker));
       if (seen.offered) must.push_back(fmt::format("take {}", worker));
       if (left_.non_finite > 0) may.push_back(fmt::format("spoil {}", worker));
       if (left_.abandons > 0) may.push_back(fmt::format("abandon {}", worker));
@@ -102,6 +103,7 @@ void SmallWorld::Happen(const std::string& choice) {
   } else if (kind == "empty") {
     --seen.empty;
     if (seen.leased.empty()) seen.state = State::kOutOfData;
+    seen.is_starved = true;
     Tell(OutOfData{worker});
   } else if (kind == "abandon" || kind == "yield") {
     if (kind == "abandon") --left_.abandons;
@@ -110,6 +112,7 @@ void SmallWorld::Happen(const std::string& choice) {
     pool_ += samples;
     seen.leased.erase(seen.leased.begin());
     if (seen.leased.empty()) seen.state = State::kWaiting;
+    if (IsEager()) seen.based_on = seen.pulled;
     StepAbandoned abandoned{.worker = worker, .sequence = Sequence(++sequences_[worker])};
     // To those who look at it, the other reason says more.
     if (kind == "abandon" && left_.spec.sizing.strategy != Sizing::kEqual && samples > 1) {
@@ -144,6 +147,11 @@ void SmallWorld::PushFrom(WorkerId worker, bool is_finite, size_t steps) {
   if (seen.leased.empty()) seen.state = State::kWaiting;
   seen.is_interrupted = false;
   PushArrived push{.worker = worker, .sequence = sequence, .based_on = seen.based_on};
+  if (IsEager()) {
+    ++seen.unanswered;
+    seen.is_starved = false;
+    seen.based_on = seen.pulled;
+  }
   push.samples = samples;
   push.steps = static_cast<uint32_t>(steps);
   push.gradient = {.loss = 1, .squared_norm = 2, .is_finite = is_finite};
@@ -161,6 +169,7 @@ void SmallWorld::Tell(const Event& event) {
   std::vector<Decision> decisions;
   std::vector<Event> consequences;
   accumulated_on_.clear();
+  slowest_before_.reset();
   policy_->Observe(event, now_, decisions);
   for (const Decision& decision : decisions) Apply(decision, consequences);
   floor_ = Slowest().value_or(floor_);
@@ -192,7 +201,9 @@ void SmallWorld::Apply(const Decision& decision, std::vector<Event>& consequence
     if (found != workers_.end()) found->second.is_interrupted = true;
   } else if (const auto* go_on = std::get_if<Continue>(&decision)) {
     const auto worker = workers_.find(go_on->worker);
-    if (worker != workers_.end()) Lease(worker->second, go_on->assignment.samples);
+    const uint32_t samples = go_on->assignment.samples;
+    if (worker != workers_.end())
+      IsEager() ? LeaseEager(worker->second, samples) : Lease(worker->second, samples);
   } else if (const auto* offer = std::get_if<Offer>(&decision)) {
     // To those that compute while they fetch it; for the others it is a hint.
     const auto worker = workers_.find(offer->worker);
@@ -210,6 +221,7 @@ void SmallWorld::Release(const sync::Release& release) {
   const auto found = workers_.find(release.worker);
   if (found == workers_.end()) return;
   SeenWorker& seen = found->second;
+  if (IsEager()) return ReleaseEager(seen, release);
   const bool counted = seen.was_released && seen.state != State::kOutOfData;
   if (!counted) seen.clock = std::max(seen.clock, Slowest().value_or(floor_));
   seen.was_released = true;
@@ -229,10 +241,35 @@ void SmallWorld::Lease(SeenWorker& seen, uint32_t samples) {
   seen.state = seen.leased.empty() ? State::kFoundNothing : State::kComputing;
 }
 
+bool SmallWorld::CountsEager(const SeenWorker& seen) {
+  return seen.was_released && (!seen.leased.empty() || seen.empty > 0 || !seen.is_starved);
+}
+
+// Coordination sends the version if a lease comes with it, or the worker has one to push.
+void SmallWorld::ReleaseEager(SeenWorker& seen, const sync::Release& release) {
+  if (!seen.leased.empty() || pool_ > 0) {
+    seen.unanswered = 0;
+    seen.pulled = release.version;
+  }
+  LeaseEager(seen, release.assignment.samples);
+}
+
+// Those who return together do not look at each other's clocks.
+void SmallWorld::LeaseEager(SeenWorker& seen, uint32_t samples) {
+  if (!slowest_before_) slowest_before_ = Slowest().value_or(floor_);
+  if (!CountsEager(seen)) seen.clock = std::max(seen.clock, *slowest_before_);
+  seen.was_released = true;
+  seen.is_starved = false;
+  if (seen.leased.empty()) seen.based_on = seen.pulled;
+  Lease(seen, samples);
+}
+
 std::optional<uint64_t> SmallWorld::Slowest() const {
   std::optional<uint64_t> slowest;
   for (const auto& [worker, seen] : workers_) {
-    if (!seen.was_released || seen.state == State::kOutOfData) continue;
+    const bool counts =
+        IsEager() ? CountsEager(seen) : seen.was_released && seen.state != State::kOutOfData;
+    if (!counts) continue;
     slowest = std::min(slowest.value_or(seen.clock), seen.clock);
   }
   return slowest;
@@ -266,8 +303,9 @@ std::string SmallWorld::Fingerprint(const std::string& policy_state) const {
   if (left_.per_choice > Duration{}) text << '@' << ToSeconds(now_ - Time{});
   // Versions in relation to the newest, clocks to the slowest's, where the scheme looks, so that
   // ways that differ in nothing else meet again. Sequences are left out for the same reason.
-  const bool has_clocks = left_.spec.scheme == Scheme::kSsp;
-  const bool has_barrier = !has_clocks && left_.spec.scheme != Scheme::kAsp;
+  const bool has_clocks =
+      left_.spec.scheme == Scheme::kSsp || (IsEager() && left_.spec.staleness.has_value());
+  const bool has_barrier = !has_clocks && !IsEager() && left_.spec.scheme != Scheme::kAsp;
   const auto lag = [this](Version version) { return version_.value() - version.value(); };
   for (const auto& [worker, seen] : workers_) {
     text << '|' << worker.value() << ' ' << static_cast<int>(seen.state) << ' ' << seen.was_released
@@ -276,6 +314,7 @@ std::string SmallWorld::Fingerprint(const std::string& policy_state) const {
     if (seen.offered) text << " o" << lag(*seen.offered);
     if (seen.state == State::kComputing && has_barrier) text << ' ' << lag(seen.based_on);
     if (has_clocks) text << ' ' << seen.clock - std::min(seen.clock, floor_);
+    if (IsEager()) text << " e" << seen.unanswered << seen.is_starved;
   }
   for (const auto& [push, staged] : staged_) {
     text << '|' << push.first.value() << '*' << staged.samples << ' ' << lag(staged.based_on);

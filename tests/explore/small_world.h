@@ -39,6 +39,10 @@ struct SeenWorker {
   uint64_t clock = 0;  // Pushes accumulated, raised to the slowest's when it joins or returns.
   bool was_released = false;    // Since it joined.
   bool is_interrupted = false;  // Was told to give its step up; may push all the same.
+  // Eager pull: a push waits while too many of those before it are unanswered.
+  uint32_t unanswered = 0;
+  bool is_starved = false;  // It was told of samples not found since it pushed or was sent on.
+  Version pulled;           // What its next step is computed on.
 };
 
 class SmallWorld {
@@ -63,7 +67,7 @@ class SmallWorld {
   const Policy& policy() const { return policy_->inner(); }
   const std::map<WorkerId, SeenWorker>& workers() const { return workers_; }
   Version version() const { return version_; }
-  bool is_stopping() const { return is_stopping_; }
+  bool is_stopping() const { return is_stopping_ || is_rolled_back_; }
   // The steps that accumulated pushes were computed on, with the version then newest; latest call.
   const std::vector<std::pair<Version, Version>>& accumulated_on() const { return accumulated_on_; }
   // The least clock of those that count.
@@ -80,6 +84,10 @@ class SmallWorld {
   void Apply(const Decision& decision, std::vector<Event>& consequences);
   void Release(const sync::Release& release);
   void Lease(SeenWorker& seen, uint32_t samples);
+  bool IsEager() const { return left_.spec.scheme == Scheme::kPsPlus; }
+  static bool CountsEager(const SeenWorker& seen);
+  void ReleaseEager(SeenWorker& seen, const sync::Release& release);
+  void LeaseEager(SeenWorker& seen, uint32_t samples);
   // One push of the next `steps` that it may make.
   void PushFrom(WorkerId worker, bool is_finite, size_t steps = 1);
   void Lose(WorkerId worker);
@@ -98,6 +106,7 @@ class SmallWorld {
   uint32_t committed_ = 0;
   Version version_;
   uint64_t floor_ = 0;
+  std::optional<uint64_t> slowest_before_;  // Anybody was released by what is being applied.
   Time now_{};
   std::vector<std::pair<Version, Version>> accumulated_on_;
 };

@@ -28,6 +28,15 @@ PolicySpec SspSpec(uint64_t staleness) {
   return spec;
 }
 
+// With two leases a worker there are many more ways: some of these worlds have a worker less.
+PolicySpec PsPlusSpec(uint32_t workers, std::optional<uint64_t> staleness, uint32_t depth = 1) {
+  PolicySpec spec = Spec(Scheme::kPsPlus);
+  spec.global_batch_size = spec.workers_expected = workers;
+  spec.staleness = staleness;
+  spec.depth = depth;
+  return spec;
+}
+
 PolicySpec DeterministicSpec(Scheme scheme) {
   PolicySpec spec = Spec(scheme);
   spec.is_deterministic = true;
@@ -85,12 +94,31 @@ std::optional<std::string> OneRoundLateAtMost(const SmallWorld& world) {
   return std::nullopt;
 }
 
+// PS+: nobody has pushed more than one step beyond `staleness` clocks ahead of the slowest, plus
+// the answers that may be missing; and nobody waits for an answer without a reason.
+Rule EagerWithin(uint64_t staleness, uint32_t depth) {
+  return [staleness, depth](const SmallWorld& world) -> std::optional<std::string> {
+    for (const auto& [worker, seen] : world.workers()) {
+      const uint64_t slowest = world.Slowest().value_or(seen.clock);
+      if (seen.clock > slowest + staleness + depth)
+        return fmt::format("{} is at clock {}, the slowest at {}", worker, seen.clock, slowest);
+      const bool is_admitted = seen.clock <= slowest + staleness;
+      if (seen.state == SeenWorker::State::kComputing && is_admitted && seen.unanswered > 0 &&
+          !world.is_stopping())
+        return fmt::format("{} waits for an answer at clock {}, the slowest at {}", worker,
+                           seen.clock, slowest);
+    }
+    return std::nullopt;
+  };
+}
+
 std::optional<std::string> Anything(const SmallWorld&) { return std::nullopt; }
 
 struct Case {
   const char* name;
   PolicySpec spec;
   Rule rule;
+  uint32_t samples_max = UINT32_MAX;  // Of the world; few where there are many ways.
 };
 
 PolicySpec SizedSpec(Scheme scheme, Sizing strategy) {
@@ -119,6 +147,10 @@ std::vector<Case> AllSchemes() {
       {"WbspDropping", WbspSpec(false, RoundTrigger::kAllPushed, LatePush::kDrop), NothingStale, 4},
       {"WbspDesignated", WbspSpec(false, RoundTrigger::kDesignated), OneRoundLateAtMost, 4},
       {"WbspOverlapped", WbspSpec(true), OneRoundLateAtMost, 4},
+      {"PsPlus", PsPlusSpec(kWorkers, std::nullopt), Anything},
+      {"PsPlusZero", PsPlusSpec(kWorkers, 0), EagerWithin(0, 1)},
+      {"PsPlusOne", PsPlusSpec(2, 1), EagerWithin(1, 1)},
+      {"PsPlusDeep", PsPlusSpec(2, 1, 2), EagerWithin(1, 2)},
   };
 }
 

@@ -6,6 +6,7 @@
 
 #include "lib/base/check.h"
 #include "lib/sync/first_k.h"
+#include "lib/sync/ps_plus.h"
 #include "lib/sync/ssp.h"
 #include "lib/sync/wbsp.h"
 
@@ -63,6 +64,8 @@ std::string DescribePolicy(const Policy& policy) {
     text = first_k->DebugString();
   } else if (const auto* wbsp = dynamic_cast<const Wbsp*>(&policy)) {
     text = wbsp->DebugString();
+  } else if (const auto* ps_plus = dynamic_cast<const PsPlus*>(&policy)) {
+    text = ps_plus->DebugString();
   } else {
     const auto* ssp = dynamic_cast<const Ssp*>(&policy);
     PACELINE_CHECK(ssp != nullptr, "policy without a description");

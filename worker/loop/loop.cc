@@ -39,7 +39,7 @@ StatusOr<std::string> Loop::Run() {
     has_work_ = false;
     StatusOr<std::string> end = RunSession();
     heartbeat_.reset();
-    const std::optional<Status> own = StopOverlapped();
+    const std::optional<Status> own = StopAhead();
     if (own && !end.ok() && IsSessionLoss(end.status())) end = *own;  // It ended the session.
     if (end.ok() || !IsSessionLoss(end.status())) return end;
     {
@@ -66,15 +66,15 @@ void Loop::Pause(Duration duration) {
 
 void Loop::Drain() {
   std::shared_ptr<Session> idle_session;
-  std::shared_ptr<Overlapped> overlapped;
+  std::shared_ptr<WorkAhead> ahead;
   {
     std::lock_guard lock(mutex_);
     is_draining_ = true;
     draining_.notify_all();
-    overlapped = overlapped_;
-    if (!is_busy_ && overlapped == nullptr) idle_session = live_session_.lock();
+    ahead = ahead_;
+    if (!is_busy_ && ahead == nullptr) idle_session = live_session_.lock();
   }
-  if (overlapped != nullptr) overlapped->Drain();
+  if (ahead != nullptr) ahead->Drain();
   if (idle_session != nullptr) (void)idle_session->Send(protocol::Leaving{});
 }
 
@@ -138,7 +138,7 @@ StatusOr<std::optional<std::string>> Loop::Obey(const protocol::WorkerOrder& ord
           [&](const protocol::Shards& shards) -> End {
             PACELINE_ASSIGN_OR_RETURN(auto client,
                                       connector_.open_shards(admitted_.generation, shards.shards));
-            (void)StopOverlapped();
+            (void)StopAhead();
             transfers_ = std::make_unique<Transfers>(options_.worker, admitted_, std::move(client));
             return std::optional<std::string>();
           },
@@ -155,7 +155,7 @@ StatusOr<std::optional<std::string>> Loop::Obey(const protocol::WorkerOrder& ord
           [&](const protocol::Released& released) -> End { return go_on(Release(released)); },
           [&](const protocol::Offered& offered) -> End {
             if (transfers_ != nullptr) transfers_->Announce(offered.version);
-            if (overlapped_ != nullptr) overlapped_->Offer(offered.version);
+            if (ahead_ != nullptr) ahead_->Offer(offered.version);
             return std::optional<std::string>();
           },
           [&](const protocol::Continued& continued) -> End { return go_on(Continue(continued)); },

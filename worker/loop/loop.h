@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "lib/base/time.h"
+#include "worker/loop/eager_pull.h"
 #include "worker/loop/heartbeat.h"
 #include "worker/loop/local_steps.h"
 #include "worker/loop/overlapped.h"
@@ -20,6 +21,7 @@
 #include "worker/loop/stopwatch.h"
 #include "worker/loop/trainer.h"
 #include "worker/loop/transfers.h"
+#include "worker/loop/work_ahead.h"
 
 namespace paceline::worker {
 
@@ -73,7 +75,8 @@ class Loop {
   };
   Status Release(const protocol::Released& released);
   Status Continue(const protocol::Continued& continued);
-  Status ReleaseOverlapped(const protocol::Released& released);
+  // The one with that pacing, begun if need be. Null if the worker is draining.
+  StatusOr<std::shared_ptr<WorkAhead>> Ahead(sync::Pacing pacing);
   Status PrepareLocalSteps(const sync::Assignment& assignment);
   Status StepAndPush(const Turn& turn);
   // What the step left to push: gradients, or the local copy's change.
@@ -82,7 +85,7 @@ class Loop {
   bool BeginWork();  // False if the worker is draining.
   Status LeaveIfDraining();
   // Why it had failed; nothing if it had not, or there is none.
-  std::optional<Status> StopOverlapped();
+  std::optional<Status> StopAhead();
   // Reads the orders that are there, for later. False if one of them gives the running step up.
   bool MayGoOn();
 
@@ -109,7 +112,7 @@ class Loop {
   bool is_draining_ = false;
   bool is_busy_ = false;  // Between a release and its PushDone.
   std::weak_ptr<Session> live_session_;
-  std::shared_ptr<Overlapped> overlapped_;  // Set while the pacing is overlapped.
+  std::shared_ptr<WorkAhead> ahead_;  // Set while the pacing is to compute meanwhile.
 };
 
 }  // namespace paceline::worker

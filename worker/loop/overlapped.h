@@ -27,13 +27,14 @@
 #include "worker/loop/stopwatch.h"
 #include "worker/loop/trainer.h"
 #include "worker/loop/transfers.h"
+#include "worker/loop/work_ahead.h"
 
 namespace paceline::worker {
 
 // Memory, in copies of the layout: what is being pushed, what is being pulled, LocalSteps' own.
-// Thread-safe. Trainer, transfers and session belong to it until it is destroyed, but for
+// Trainer, transfers and session belong to it until it is destroyed, but for
 // Transfers::Announce and Session::Send and Receive.
-class Overlapped {
+class Overlapped : public WorkAhead {
  public:
   struct Options {
     std::shared_ptr<Session> session;
@@ -42,18 +43,14 @@ class Overlapped {
     std::function<Time()> now;
   };
   Overlapped(Options options, LocalSteps local);
-  // Gives the running step up, if it can be, and waits for a transfer that runs.
-  ~Overlapped();
+  ~Overlapped() override;
 
-  // One step more; a release's begins on its version or a later one.
-  void Release(const protocol::Released& released);
-  void Continue(const protocol::Continued& continued);
-  void Offer(Version version);
-  // Finish the step in work, push, then tell the coordinator that it leaves.
-  void Drain();
-
-  // Why it stopped by itself; it has closed the session then.
-  Status status() const;
+  sync::Pacing pacing() const override { return sync::Pacing::kOverlapped; }
+  void Release(const protocol::Released& released) override;
+  void Continue(const protocol::Continued& continued) override;
+  void Offer(Version version) override;
+  void Drain() override;
+  Status status() const override;
 
  private:
   struct Turn {

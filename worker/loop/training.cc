@@ -1,4 +1,4 @@
-// What the loop does with leases: one step at a time, or through Overlapped.
+// What the loop does with leases: one step at a time, or ahead of its communication.
 #include <cmath>
 #include <utility>
 
@@ -8,6 +8,14 @@ namespace paceline::worker {
 
 using sync::Pacing;
 
+namespace {
+
+bool IsAhead(Pacing pacing) {
+  return pacing == Pacing::kOverlapped || pacing == Pacing::kEagerPull;
+}
+
+}  // namespace
+
 bool Loop::BeginWork() {
   std::lock_guard lock(mutex_);
   if (is_draining_) return false;  // Leaving is on its way and hands the lease back.
@@ -16,11 +24,13 @@ bool Loop::BeginWork() {
 }
 
 Status Loop::Release(const protocol::Released& released) {
-  if (released.assignment.pacing == Pacing::kOverlapped) return ReleaseOverlapped(released);
-  if (released.assignment.pacing == Pacing::kEagerPull)
-    return Unimplemented("pacing eager-pull needs a newer worker");
+  if (IsAhead(released.assignment.pacing)) {
+    PACELINE_ASSIGN_OR_RETURN(const auto ahead, Ahead(released.assignment.pacing));
+    if (ahead != nullptr) ahead->Release(released);
+    return OkStatus();
+  }
   if (!BeginWork()) return OkStatus();
-  if (const std::optional<Status> stopped = StopOverlapped()) return *stopped;
+  if (const std::optional<Status> stopped = StopAhead()) return *stopped;
   stopwatch_.Switch(Activity::kCommunication);
   PACELINE_ASSIGN_OR_RETURN(base_, Pull(released.version, released.exactness));
   PACELINE_RETURN_IF_ERROR(PrepareLocalSteps(released.assignment));
@@ -28,8 +38,10 @@ Status Loop::Release(const protocol::Released& released) {
 }
 
 Status Loop::Continue(const protocol::Continued& continued) {
-  if (overlapped_ != nullptr) {
-    overlapped_->Continue(continued);
+  // A release that names a version on its way may come after it.
+  if (IsAhead(continued.assignment.pacing)) {
+    PACELINE_ASSIGN_OR_RETURN(const auto ahead, Ahead(continued.assignment.pacing));
+    if (ahead != nullptr) ahead->Continue(continued);
     return OkStatus();
   }
   if (!local_) return FailedPrecondition("a continuation came before a release to local steps");
@@ -120,39 +132,43 @@ bool Loop::MayGoOn() {
   }
 }
 
-Status Loop::ReleaseOverlapped(const protocol::Released& released) {
+StatusOr<std::shared_ptr<WorkAhead>> Loop::Ahead(Pacing pacing) {
   if (transfers_ == nullptr)
     return FailedPrecondition("a release came before the shards' addresses");
-  std::shared_ptr<Overlapped> overlapped;
+  has_work_ = has_pulled_ = true;
   {
     std::lock_guard lock(mutex_);
-    if (is_draining_ && overlapped_ == nullptr) return OkStatus();  // Leaving is on its way.
-    overlapped = overlapped_;
+    if (ahead_ != nullptr && ahead_->pacing() == pacing) return ahead_;
+    // Leaving is on its way.
+    if (is_draining_ && ahead_ == nullptr) return std::shared_ptr<WorkAhead>();
   }
-  if (overlapped == nullptr) {
-    local_.reset();
-    PACELINE_ASSIGN_OR_RETURN(LocalSteps local,
-                              LocalSteps::Create(options_.local, trainer_->layout()));
-    overlapped = std::make_shared<Overlapped>(
+  if (const std::optional<Status> stopped = StopAhead()) return *stopped;
+  local_.reset();
+  PACELINE_ASSIGN_OR_RETURN(LocalSteps local,
+                            LocalSteps::Create(options_.local, trainer_->layout()));
+  std::shared_ptr<WorkAhead> ahead;
+  if (pacing == Pacing::kEagerPull) {
+    ahead = std::make_shared<EagerPull>(
+        EagerPull::Options{session_, transfers_.get(), trainer_, options_.now}, std::move(local));
+  } else {
+    ahead = std::make_shared<Overlapped>(
         Overlapped::Options{session_, transfers_.get(), trainer_, options_.now}, std::move(local));
-    std::lock_guard lock(mutex_);
-    overlapped_ = overlapped;
-    if (is_draining_) overlapped->Drain();
   }
-  has_work_ = has_pulled_ = true;
-  overlapped->Release(released);
-  return OkStatus();
+  std::lock_guard lock(mutex_);
+  ahead_ = ahead;
+  if (is_draining_) ahead->Drain();
+  return ahead;
 }
 
-std::optional<Status> Loop::StopOverlapped() {
-  std::shared_ptr<Overlapped> overlapped;
+std::optional<Status> Loop::StopAhead() {
+  std::shared_ptr<WorkAhead> ahead;
   {
     std::lock_guard lock(mutex_);
-    overlapped = std::move(overlapped_);
+    ahead = std::move(ahead_);
   }
-  if (overlapped == nullptr) return std::nullopt;
-  Status status = overlapped->status();
-  overlapped.reset();
+  if (ahead == nullptr) return std::nullopt;
+  Status status = ahead->status();
+  ahead.reset();
   stopwatch_.Take();
   if (status.ok()) return std::nullopt;
   return status;

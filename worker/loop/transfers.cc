@@ -8,6 +8,7 @@ namespace paceline::worker {
 namespace {
 
 constexpr int kPullAttemptsMax = 10;
+constexpr size_t kSpreadsMax = 8;  // An evaluator pulls and never pushes.
 
 }  // namespace
 
@@ -45,7 +46,12 @@ StatusOr<Version> Transfers::Pull(Version version, sync::Exactness exactness,
   for (int attempt = 0; attempt < kPullAttemptsMax; ++attempt) {
     PACELINE_ASSIGN_OR_RETURN(const rpc::PullReport report,
                               shards_->Pull(version, exactness, into));
-    if (!report.is_superseded) return report.oldest;
+    if (!report.is_superseded) {
+      spreads_[report.oldest] =
+          static_cast<uint32_t>(report.newest.value() - report.oldest.value());
+      if (spreads_.size() > kSpreadsMax) spreads_.erase(spreads_.begin());
+      return report.oldest;
+    }
     // Only what the coordinator announced is known to be on all shards; if it spoke of nothing
     // newer yet, the session is stale.
     const Version announced(announced_.load());
@@ -67,6 +73,8 @@ StatusOr<protocol::PushDone> Transfers::Push(std::span<const std::byte> payload,
     return Aborted("push refused: {}", Message(report.status()));
   }
   next_sequence_ = next_sequence_.Next();
+  spreads_.erase(spreads_.begin(), spreads_.lower_bound(based_on));
+  const auto spread = spreads_.find(based_on);
   return protocol::PushDone{
       .generation = generation_,
       .sequence = sequence,
@@ -77,7 +85,8 @@ StatusOr<protocol::PushDone> Transfers::Push(std::span<const std::byte> payload,
       .leases = tally.leases,
       .gradient = {.loss = tally.loss,
                    .squared_norm = report->squared_norm,
-                   .is_finite = report->is_finite && std::isfinite(tally.loss)}};
+                   .is_finite = report->is_finite && std::isfinite(tally.loss)},
+      .spread = spread == spreads_.end() ? 0 : spread->second};
 }
 
 protocol::Abandoned Transfers::Abandon(sync::AbandonReason reason,

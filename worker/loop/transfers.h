@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <vector>
@@ -61,6 +62,7 @@ class Transfers {
   const Generation generation_;
   const std::unique_ptr<rpc::ParameterClient> shards_;
   Sequence next_sequence_{1};
+  std::map<Version, uint32_t> spreads_;  // Of what was pulled, as far as not pushed on yet.
   std::atomic<uint64_t> announced_ = 0;
 };
 

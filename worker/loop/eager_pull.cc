@@ -1,0 +1,295 @@
+#include "worker/loop/eager_pull.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace paceline::worker {
+namespace {
+
+// Pushes without an answer when another is handed over: none. Shards answer with their newest
+// version; with more on their way nobody could say which of them it holds.
+constexpr size_t kUnansweredMax = 0;
+
+std::span<float> Floats(std::span<std::byte> bytes, size_t size_bytes) {
+  return {reinterpret_cast<float*>(bytes.data()), size_bytes / sizeof(float)};
+}
+
+}  // namespace
+
+EagerPull::EagerPull(Options options, LocalSteps local)
+    : options_(std::move(options)),
+      local_(std::move(local)),
+      stopwatch_(options_.now),
+      push_bytes_(options_.trainer->layout().total_bytes()),
+      pulled_bytes_(options_.trainer->layout().total_bytes()),
+      own_(options_.trainer->layout().parameter_bytes() / sizeof(float)),
+      computing_([this] { Compute(); }),
+      communicating_([this] { Communicate(); }) {}
+
+EagerPull::~EagerPull() {
+  {
+    std::lock_guard lock(mutex_);
+    is_stopping_ = true;
+    changed_.notify_all();
+  }
+  computing_.join();
+  communicating_.join();
+}
+
+void EagerPull::Release(const protocol::Released& released) {
+  options_.transfers->Announce(released.version);
+  std::lock_guard lock(mutex_);
+  wanted_ = Answer{released.version, released.includes, released.assignment.learning_rate_scale};
+  if (!released.lease.ranges.empty()) turns_.push_back({released.lease, released.learning_rate});
+  changed_.notify_all();
+}
+
+void EagerPull::Continue(const protocol::Continued& continued) {
+  std::lock_guard lock(mutex_);
+  turns_.push_back({continued.lease, continued.learning_rate});
+  changed_.notify_all();
+}
+
+void EagerPull::Drain() {
+  std::lock_guard lock(mutex_);
+  is_draining_ = true;
+  changed_.notify_all();
+}
+
+Status EagerPull::status() const {
+  std::lock_guard lock(mutex_);
+  return status_;
+}
+
+void EagerPull::Fail(const Status& status) {
+  if (is_stopping_) return;
+  status_ = status;
+  is_stopping_ = true;
+  changed_.notify_all();
+}
+
+// --- The computing thread.
+
+void EagerPull::Compute() {
+  Lock lock(mutex_);
+  while (!is_stopping_) {
+    if (MaySend()) {
+      Send(lock);
+    } else if (MayTakeIn()) {
+      TakeIn(lock);
+    } else if (MayStep()) {
+      Step(lock);
+    } else {
+      stopwatch_.Switch(WaitingFor());
+      changed_.wait(lock);
+    }
+  }
+  CloseAfterFailure(lock);
+}
+
+bool EagerPull::MaySend() const {
+  if (!made_ || sent_) return false;
+  // Who leaves gets no answer any more.
+  if (is_draining_) return true;
+  return own_.LeftAfter(pulled_ ? pulled_->includes : std::nullopt) <= kUnansweredMax;
+}
+
+bool EagerPull::MayStep() const {
+  return !turns_.empty() && base_ && !made_ && !is_spoilt_ && !is_draining_;
+}
+
+// Beside computation nothing counts. What is left is a transfer, the shards' and the coordinator's
+// work on a push included, or an answer that is held back, or no samples.
+Activity EagerPull::WaitingFor() const {
+  return sent_ || wanted_ || is_pulling_ ? Activity::kCommunication : Activity::kWait;
+}
+
+void EagerPull::Step(Lock& lock) {
+  const Turn turn = std::move(turns_.front());
+  turns_.pop_front();
+  const Version based_on = *base_;
+  is_stepping_ = true;
+  lock.unlock();
+  stopwatch_.Switch(Activity::kCompute);
+  const std::span<std::byte> values = options_.trainer->parameters();
+  local_.Begin(values);
+  const StatusOr<StepResult> step = options_.trainer->Step(turn.lease.ranges, [this] {
+    std::lock_guard asking(mutex_);
+    return !is_stopping_;
+  });
+  if (step.ok()) local_.Step(options_.trainer->push(), turn.learning_rate, values);
+  lock.lock();
+  is_stepping_ = false;
+  changed_.notify_all();
+  if (!step.ok()) return GiveUp(turn, step.status());
+  made_.emplace();
+  made_->tally.Add(*step, turn.lease.id);
+  made_->based_on = based_on;
+}
+
+void EagerPull::GiveUp(const Turn& turn, const Status& why) {
+  uint64_t samples = 0;
+  for (const protocol::SampleRange& range : turn.lease.ranges) samples += range.size();
+  if (why.code() == StatusCode::kResourceExhausted && samples > 1) {
+    abandoned_.push_back({.reason = sync::AbandonReason::kOutOfMemory,
+                          .samples_fit = static_cast<uint32_t>(samples / 2),
+                          .leases = {turn.lease.id}});
+    changed_.notify_all();
+    return;
+  }
+  if (is_stopping_) return;  // That is why.
+  (void)options_.session->Send(protocol::Failing{Message(why)});
+  // Internal, whatever the trainer called it: no new session mends it.
+  Fail(Internal("step failed: {}", Message(why)));
+}
+
+void EagerPull::Send(Lock& lock) {
+  const std::optional<Answer> answer = std::exchange(pulled_, std::nullopt);
+  if (answer) scale_ = answer->scale;
+  const double scale = scale_;
+  Sent sent{std::move(made_->tally), made_->based_on, {}};
+  made_.reset();
+  is_stepping_ = is_taking_in_ = true;
+  lock.unlock();
+  stopwatch_.Switch(Activity::kCommunication);
+  const bool is_finite = Scale(scale) && std::isfinite(sent.tally.loss);
+  const size_t parameter_bytes = options_.trainer->layout().parameter_bytes();
+  if (is_finite) {
+    own_.Add(Floats(push_bytes_, parameter_bytes));
+  } else {
+    own_.AddRejected();
+    local_.Forget();
+  }
+  if (answer) Replace(answer->includes);
+  lock.lock();
+  is_stepping_ = is_taking_in_ = false;
+  if (answer) base_ = answer->version;
+  is_spoilt_ = !is_finite && !answer;
+  sent.timing = stopwatch_.Take();
+  const Duration transfers = std::exchange(transfers_, {});
+  sent.timing.overlapped = std::max(transfers - sent.timing.communication, Duration{});
+  sent_ = std::move(sent);
+  changed_.notify_all();
+}
+
+bool EagerPull::Scale(double scale) {
+  const std::span<std::byte> values = options_.trainer->parameters();
+  local_.Cut(values, push_bytes_);
+  const auto factor = static_cast<float>(scale);
+  float check = 0;  // Not 0 any more once anything is infinite or no number.
+  const size_t parameter_bytes = options_.trainer->layout().parameter_bytes();
+  const std::span<float> delta = Floats(push_bytes_, parameter_bytes);
+  const std::span<float> copy = Floats(values, parameter_bytes);
+  for (size_t i = 0; i < delta.size(); ++i) {
+    const float scaled = factor * delta[i];
+    copy[i] -= delta[i] - scaled;
+    delta[i] = scaled;
+    check += 0.0f * scaled;
+  }
+  return check == 0;
+}
+
+void EagerPull::Replace(std::optional<Sequence> includes) {
+  if (includes) own_.Answered(*includes);
+  const std::span<std::byte> values = options_.trainer->parameters();
+  std::ranges::copy(pulled_bytes_, values.begin());
+  own_.AddTo(Floats(values, options_.trainer->layout().parameter_bytes()));
+}
+
+void EagerPull::TakeIn(Lock& lock) {
+  const Answer answer = *std::exchange(pulled_, std::nullopt);
+  scale_ = answer.scale;
+  is_stepping_ = is_taking_in_ = true;
+  lock.unlock();
+  stopwatch_.Switch(Activity::kCommunication);
+  Replace(answer.includes);
+  lock.lock();
+  is_stepping_ = is_taking_in_ = false;
+  base_ = answer.version;
+  is_spoilt_ = false;
+  changed_.notify_all();
+}
+
+// --- The communicating thread.
+
+bool EagerPull::IsToLeave() const {
+  return is_draining_ && !has_left_ && !is_stepping_ && !made_ && !sent_;
+}
+
+void EagerPull::Communicate() {
+  Lock lock(mutex_);
+  while (!is_stopping_) {
+    if (sent_) {
+      Push(lock);
+    } else if (!abandoned_.empty()) {
+      TellAbandoned();
+    } else if (MayPull()) {
+      Pull(lock);
+    } else if (IsToLeave()) {
+      has_left_ = true;
+      (void)options_.session->Send(protocol::Leaving{});
+    } else {
+      changed_.wait(lock);
+    }
+  }
+  CloseAfterFailure(lock);
+}
+
+void EagerPull::Push(Lock& lock) {
+  const Sent sent = *sent_;
+  lock.unlock();
+  const Time began = options_.now();
+  StatusOr<protocol::PushDone> done =
+      options_.transfers->Push(push_bytes_, sent.tally, sent.based_on);
+  const Duration lasted = options_.now() - began;
+  if (done.ok()) {
+    done->timing = sent.timing;
+    done->shard_time = lasted;
+  }
+  lock.lock();
+  if (!done.ok()) return Fail(done.status());
+  // Named before its answer can come.
+  own_.Name(done->sequence);
+  transfers_ += lasted;
+  sent_.reset();
+  changed_.notify_all();
+  if (const Status status = options_.session->Send(*done); !status.ok()) Fail(status);
+}
+
+void EagerPull::Pull(Lock& lock) {
+  Answer answer = *std::exchange(wanted_, std::nullopt);
+  // Decided before the last push arrived: the shards may hold that by now, and who pulled could not
+  // tell. That push's own answer is on its way.
+  if (own_.LeftAfter(answer.includes) > 0) return;
+  pulled_.reset();  // A newer one takes its place.
+  is_pulling_ = true;
+  lock.unlock();
+  const Time began = options_.now();
+  const StatusOr<Version> pulled =
+      options_.transfers->Pull(answer.version, sync::Exactness::kAtLeast, pulled_bytes_);
+  lock.lock();
+  is_pulling_ = false;
+  transfers_ += options_.now() - began;
+  if (!pulled.ok()) return Fail(pulled.status());
+  answer.version = *pulled;
+  pulled_ = answer;
+  changed_.notify_all();
+}
+
+void EagerPull::TellAbandoned() {
+  protocol::Abandoned told =
+      options_.transfers->Abandon(abandoned_.front().reason, std::move(abandoned_.front().leases));
+  told.samples_fit = abandoned_.front().samples_fit;
+  abandoned_.pop_front();
+  if (const Status status = options_.session->Send(told); !status.ok()) Fail(status);
+}
+
+// Whoever waits for orders learns of it so. Not while holding the lock: it may take seconds.
+void EagerPull::CloseAfterFailure(Lock& lock) {
+  const bool has_failed = !status_.ok();
+  lock.unlock();
+  if (has_failed) options_.session->Close();
+}
+
+}  // namespace paceline::worker
