@@ -156,6 +156,8 @@ void Wbsp::On(const OutOfData& event, Decisions&) {
   if (found == members_.end()) return;
   found->second.owed -= std::min(found->second.owed, 1u);
   found->second.is_out_of_data = true;
+  // If it was a release that found nothing, the worker never heard of its version.
+  found->second.on.reset();
 }
 
 // What is in the sum cannot be taken back, so it is published.
