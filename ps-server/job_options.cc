@@ -208,7 +208,7 @@ StatusOr<sync::PolicySpec> PolicySpecFrom(const job::TrainingJob& job) {
       break;
   }
   return Unimplemented("spec.sync.scheme is not available in this program: {}",
-                       job::ToWord(from.scheme));
+                       static_cast<int>(from.scheme));
 }
 
 }  // namespace paceline::ps
