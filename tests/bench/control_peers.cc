@@ -36,7 +36,8 @@ class BusyTrainer final : public worker::Trainer {
   uint64_t train_samples() const override { return 1 << 20; }
   std::span<std::byte> parameters() override { return parameters_; }
   std::span<const std::byte> push() const override { return push_; }
-  StatusOr<worker::StepResult> Step(std::span<const protocol::SampleRange> ranges) override {
+  StatusOr<worker::StepResult> Step(std::span<const protocol::SampleRange> ranges,
+                                    const worker::KeepGoing&) override {
     const Time end = telemetry::SteadyNow() + kCompute;
     while (telemetry::SteadyNow() < end) {
     }
