@@ -54,7 +54,7 @@ TEST_F(FaultsTest, KilledWorkerComesBackAndNoSampleIsLostOrDoubled) {
   const pid_t victim = run.PidOf("worker-1");
   ASSERT_GT(victim, 0);
   ASSERT_EQ(kill(victim, SIGSTOP), 0);
-  const Json stuck = run.WaitFor([](const Json& now) { return now["waitingFor"] == 1; });
+  const Json stuck = run.WaitFor([](const Json& now) { return now["pushesOwed"] == 1; });
   ASSERT_FALSE(stuck.is_null());
   ASSERT_EQ(kill(victim, SIGKILL), 0);
   const Json back =

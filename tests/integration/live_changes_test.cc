@@ -115,7 +115,10 @@ TEST_F(LiveChangesTest, WhatMustStayIsRefusedByItsField) {
   refused(Put(job, {"spec.model.hidden=65"}), StatusCode::kFailedPrecondition, "spec.model.hidden");
   refused(Put(job, {"spec.parameterServer.shards=2"}), StatusCode::kFailedPrecondition,
           "spec.parameterServer.shards");
-  refused(Put(job, {"spec.sync.scheme=DBW", "spec.sync.dbw.minWorkers=9"}),
+  Json more_than_there_are = job.Resolved();
+  more_than_there_are["spec"]["sync"]["scheme"] = "DBW";
+  more_than_there_are["spec"]["sync"]["dbw"]["minWorkers"] = 9;
+  refused(job.Call("PUT", "/v1/job/spec", more_than_there_are.dump()).status(),
           StatusCode::kInvalidArgument, "spec.sync.dbw.minWorkers");
   refused(job.Call("PUT", "/v1/job/spec", "{}").status(), StatusCode::kInvalidArgument, "");
   refused(job.Call("PUT", "/v1/job/spec", "no json").status(), StatusCode::kInvalidArgument, "");
