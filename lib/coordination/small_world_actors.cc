@@ -198,6 +198,8 @@ void SmallWorld::Push(uint64_t index, bool is_halfway) {
     process.base = std::max(process.base, newest);
   }
   Push(index, released->lease, process.base, is_halfway);
+  // Only workers that go on from their copy need it again: kept, it would tell equal worlds apart.
+  if (released->assignment.pacing == sync::Pacing::kWait) process.base = Version();
 }
 
 void SmallWorld::Push(uint64_t index, const protocol::Lease& lease, Version based_on,
