@@ -18,29 +18,18 @@ std::span<float> Floats(std::span<std::byte> bytes, size_t size_bytes) {
 }  // namespace
 
 EagerPull::EagerPull(Options options, LocalSteps local)
-    : options_(std::move(options)),
-      local_(std::move(local)),
-      stopwatch_(options_.now),
-      push_bytes_(options_.trainer->layout().total_bytes()),
-      pulled_bytes_(options_.trainer->layout().total_bytes()),
-      own_(options_.trainer->layout().parameter_bytes() / sizeof(float)),
-      computing_([this] { Compute(); }),
-      communicating_([this] { Communicate(); }) {}
-
-EagerPull::~EagerPull() {
-  {
-    std::lock_guard lock(mutex_);
-    is_stopping_ = true;
-    changed_.notify_all();
-  }
-  computing_.join();
-  communicating_.join();
+    : TwoThreads(std::move(options), std::move(local)),
+      own_(options_.trainer->layout().parameter_bytes() / sizeof(float)) {
+  Start();
 }
+
+EagerPull::~EagerPull() { Stop(); }
 
 void EagerPull::Release(const protocol::Released& released) {
   options_.transfers->Announce(released.version);
   std::lock_guard lock(mutex_);
   wanted_ = Answer{released.version, released.includes, released.assignment.learning_rate_scale};
+  if (turns_.empty() && !is_stepping_ && !made_ && !sent_) has_paused_ = true;
   if (!released.lease.ranges.empty()) turns_.push_back({released.lease, released.learning_rate});
   changed_.notify_all();
 }
@@ -51,41 +40,14 @@ void EagerPull::Continue(const protocol::Continued& continued) {
   changed_.notify_all();
 }
 
-void EagerPull::Drain() {
-  std::lock_guard lock(mutex_);
-  is_draining_ = true;
-  changed_.notify_all();
-}
-
-Status EagerPull::status() const {
-  std::lock_guard lock(mutex_);
-  return status_;
-}
-
-void EagerPull::Fail(const Status& status) {
-  if (is_stopping_) return;
-  status_ = status;
-  is_stopping_ = true;
-  changed_.notify_all();
-}
-
 // --- The computing thread.
 
-void EagerPull::Compute() {
-  Lock lock(mutex_);
-  while (!is_stopping_) {
-    if (MaySend()) {
-      Send(lock);
-    } else if (MayTakeIn()) {
-      TakeIn(lock);
-    } else if (MayStep()) {
-      Step(lock);
-    } else {
-      stopwatch_.Switch(WaitingFor());
-      changed_.wait(lock);
-    }
-  }
-  CloseAfterFailure(lock);
+void EagerPull::ComputeOnce(Lock& lock) {
+  if (MaySend()) return Send(lock);
+  if (MayTakeIn()) return TakeIn(lock);
+  if (MayStep()) return Step(lock);
+  stopwatch_.Switch(WaitingFor());
+  changed_.wait(lock);
 }
 
 bool EagerPull::MaySend() const {
@@ -96,7 +58,7 @@ bool EagerPull::MaySend() const {
 }
 
 bool EagerPull::MayStep() const {
-  return !turns_.empty() && base_ && !made_ && !is_spoilt_ && !is_draining_;
+  return !turns_.empty() && base_ && !made_ && !has_paused_ && !is_spoilt_ && !is_draining_;
 }
 
 // Beside computation nothing counts. What is left is a transfer, the shards' and the coordinator's
@@ -114,34 +76,15 @@ void EagerPull::Step(Lock& lock) {
   stopwatch_.Switch(Activity::kCompute);
   const std::span<std::byte> values = options_.trainer->parameters();
   local_.Begin(values);
-  const StatusOr<StepResult> step = options_.trainer->Step(turn.lease.ranges, [this] {
-    std::lock_guard asking(mutex_);
-    return !is_stopping_;
-  });
+  const StatusOr<StepResult> step = MakeStep(turn.lease);
   if (step.ok()) local_.Step(options_.trainer->push(), turn.learning_rate, values);
   lock.lock();
   is_stepping_ = false;
   changed_.notify_all();
-  if (!step.ok()) return GiveUp(turn, step.status());
+  if (!step.ok()) return GiveUp(turn.lease, step.status());
   made_.emplace();
   made_->tally.Add(*step, turn.lease.id);
   made_->based_on = based_on;
-}
-
-void EagerPull::GiveUp(const Turn& turn, const Status& why) {
-  uint64_t samples = 0;
-  for (const protocol::SampleRange& range : turn.lease.ranges) samples += range.size();
-  if (why.code() == StatusCode::kResourceExhausted && samples > 1) {
-    abandoned_.push_back({.reason = sync::AbandonReason::kOutOfMemory,
-                          .samples_fit = static_cast<uint32_t>(samples / 2),
-                          .leases = {turn.lease.id}});
-    changed_.notify_all();
-    return;
-  }
-  if (is_stopping_) return;  // That is why.
-  (void)options_.session->Send(protocol::Failing{Message(why)});
-  // Internal, whatever the trainer called it: no new session mends it.
-  Fail(Internal("step failed: {}", Message(why)));
 }
 
 void EagerPull::Send(Lock& lock) {
@@ -207,7 +150,7 @@ void EagerPull::TakeIn(Lock& lock) {
   lock.lock();
   is_stepping_ = is_taking_in_ = false;
   base_ = answer.version;
-  is_spoilt_ = false;
+  has_paused_ = is_spoilt_ = false;
   changed_.notify_all();
 }
 
@@ -217,23 +160,12 @@ bool EagerPull::IsToLeave() const {
   return is_draining_ && !has_left_ && !is_stepping_ && !made_ && !sent_;
 }
 
-void EagerPull::Communicate() {
-  Lock lock(mutex_);
-  while (!is_stopping_) {
-    if (sent_) {
-      Push(lock);
-    } else if (!abandoned_.empty()) {
-      TellAbandoned();
-    } else if (MayPull()) {
-      Pull(lock);
-    } else if (IsToLeave()) {
-      has_left_ = true;
-      (void)options_.session->Send(protocol::Leaving{});
-    } else {
-      changed_.wait(lock);
-    }
-  }
-  CloseAfterFailure(lock);
+void EagerPull::CommunicateOnce(Lock& lock) {
+  if (sent_) return Push(lock);
+  if (!abandoned_.empty()) return TellAbandoned();
+  if (MayPull()) return Pull(lock);
+  if (IsToLeave()) return TellLeaving();
+  changed_.wait(lock);
 }
 
 void EagerPull::Push(Lock& lock) {
@@ -275,21 +207,6 @@ void EagerPull::Pull(Lock& lock) {
   answer.version = *pulled;
   pulled_ = answer;
   changed_.notify_all();
-}
-
-void EagerPull::TellAbandoned() {
-  protocol::Abandoned told =
-      options_.transfers->Abandon(abandoned_.front().reason, std::move(abandoned_.front().leases));
-  told.samples_fit = abandoned_.front().samples_fit;
-  abandoned_.pop_front();
-  if (const Status status = options_.session->Send(told); !status.ok()) Fail(status);
-}
-
-// Whoever waits for orders learns of it so. Not while holding the lock: it may take seconds.
-void EagerPull::CloseAfterFailure(Lock& lock) {
-  const bool has_failed = !status_.ok();
-  lock.unlock();
-  if (has_failed) options_.session->Close();
 }
 
 }  // namespace paceline::worker

@@ -7,23 +7,11 @@
 namespace paceline::worker {
 
 Overlapped::Overlapped(Options options, LocalSteps local)
-    : options_(std::move(options)),
-      local_(std::move(local)),
-      stopwatch_(options_.now),
-      push_bytes_(options_.trainer->layout().total_bytes()),
-      incoming_bytes_(options_.trainer->layout().total_bytes()),
-      computing_([this] { Compute(); }),
-      communicating_([this] { Communicate(); }) {}
-
-Overlapped::~Overlapped() {
-  {
-    std::lock_guard lock(mutex_);
-    is_stopping_ = true;
-    changed_.notify_all();
-  }
-  computing_.join();
-  communicating_.join();
+    : TwoThreads(std::move(options), std::move(local)) {
+  Start();
 }
+
+Overlapped::~Overlapped() { Stop(); }
 
 void Overlapped::Add(Turn turn) {
   assignment_ = turn.assignment;
@@ -52,40 +40,14 @@ void Overlapped::Offer(Version version) {
   changed_.notify_all();
 }
 
-void Overlapped::Drain() {
-  std::lock_guard lock(mutex_);
-  is_draining_ = true;
-  changed_.notify_all();
-}
-
-Status Overlapped::status() const {
-  std::lock_guard lock(mutex_);
-  return status_;
-}
-
-void Overlapped::Fail(const Status& status) {
-  if (is_stopping_) return;
-  status_ = status;
-  is_stopping_ = true;
-  changed_.notify_all();
-}
-
 // --- The computing thread.
 
-void Overlapped::Compute() {
-  Lock lock(mutex_);
-  while (!is_stopping_) {
-    if (MayTakeOver()) TakeOver(lock);
-    if (MayCutOff()) CutOff(lock);
-    if (MayStep()) {
-      Step(lock);
-      continue;
-    }
-    stopwatch_.Switch(Activity::kWait);
-    changed_.wait(lock,
-                  [this] { return is_stopping_ || MayTakeOver() || MayCutOff() || MayStep(); });
-  }
-  CloseAfterFailure(lock);
+void Overlapped::ComputeOnce(Lock& lock) {
+  if (MayTakeOver()) return TakeOver(lock);
+  if (MayCutOff()) return CutOff(lock);
+  if (MayStep()) return Step(lock);
+  stopwatch_.Switch(Activity::kWait);
+  changed_.wait(lock);
 }
 
 bool Overlapped::MayTakeOver() const {
@@ -109,10 +71,10 @@ void Overlapped::TakeOver(Lock& lock) {
   stopwatch_.Switch(Activity::kCommunication);
   const std::span<std::byte> values = options_.trainer->parameters();
   if (is_overwritten) {
-    std::ranges::copy(incoming_bytes_, values.begin());
+    std::ranges::copy(pulled_bytes_, values.begin());
     local_.Begin(values);
   } else {
-    local_.Rebase(incoming_bytes_, values);
+    local_.Rebase(pulled_bytes_, values);
   }
   if (is_forgotten) local_.Forget();
   lock.lock();
@@ -136,10 +98,7 @@ void Overlapped::Step(Lock& lock) {
   is_stepping_ = true;
   lock.unlock();
   stopwatch_.Switch(Activity::kCompute);
-  const StatusOr<StepResult> step = options_.trainer->Step(turn.lease.ranges, [this] {
-    std::lock_guard asking(mutex_);
-    return !is_stopping_;
-  });
+  const StatusOr<StepResult> step = MakeStep(turn.lease);
   if (step.ok()) {
     local_.Step(options_.trainer->push(), turn.learning_rate * turn.assignment.learning_rate_scale,
                 options_.trainer->parameters());
@@ -147,25 +106,9 @@ void Overlapped::Step(Lock& lock) {
   lock.lock();
   is_stepping_ = false;
   changed_.notify_all();
-  if (!step.ok()) return GiveUp(turn, step.status());
+  if (!step.ok()) return GiveUp(turn.lease, step.status());
   unpushed_.Add(*step, turn.lease.id);
   if (!std::isfinite(step->loss)) is_spoilt_ = true;
-}
-
-void Overlapped::GiveUp(const Turn& turn, const Status& why) {
-  uint64_t samples = 0;
-  for (const protocol::SampleRange& range : turn.lease.ranges) samples += range.size();
-  if (why.code() == StatusCode::kResourceExhausted && samples > 1) {
-    abandoned_.push_back({.reason = sync::AbandonReason::kOutOfMemory,
-                          .samples_fit = LargestThoughtToFit(samples),
-                          .leases = {turn.lease.id}});
-    changed_.notify_all();
-    return;
-  }
-  if (is_stopping_) return;  // That is why.
-  (void)options_.session->Send(protocol::Failing{Message(why)});
-  // Internal, whatever the trainer called it: no new session mends it.
-  Fail(Internal("step failed: {}", Message(why)));
 }
 
 // --- The communicating thread.
@@ -180,26 +123,12 @@ bool Overlapped::IsToLeave() const {
   return is_draining_ && !has_left_ && !is_stepping_ && unpushed_.steps == 0 && !push_;
 }
 
-void Overlapped::Communicate() {
-  const auto has_work = [this] {
-    return is_stopping_ || push_ || !abandoned_.empty() || HasToFetch() || IsToLeave();
-  };
-  Lock lock(mutex_);
-  while (!is_stopping_) {
-    if (!abandoned_.empty()) {
-      TellAbandoned();
-    } else if (push_ && !(is_fetch_next_ && HasToFetch())) {
-      Push(lock);
-    } else if (HasToFetch()) {
-      Fetch(lock);
-    } else if (IsToLeave()) {
-      has_left_ = true;
-      (void)options_.session->Send(protocol::Leaving{});
-    } else {
-      changed_.wait(lock, has_work);
-    }
-  }
-  CloseAfterFailure(lock);
+void Overlapped::CommunicateOnce(Lock& lock) {
+  if (!abandoned_.empty()) return TellAbandoned();
+  if (push_ && !(is_fetch_next_ && HasToFetch())) return Push(lock);
+  if (HasToFetch()) return Fetch(lock);
+  if (IsToLeave()) return TellLeaving();
+  changed_.wait(lock);
 }
 
 void Overlapped::Push(Lock& lock) {
@@ -225,26 +154,11 @@ void Overlapped::Fetch(Lock& lock) {
   is_fetch_next_ = false;
   lock.unlock();
   const StatusOr<Version> fetched =
-      options_.transfers->Pull(version, sync::Exactness::kExact, incoming_bytes_);
+      options_.transfers->Pull(version, sync::Exactness::kExact, pulled_bytes_);
   lock.lock();
   if (!fetched.ok()) return Fail(fetched.status());
   incoming_ = *fetched;
   changed_.notify_all();
-}
-
-void Overlapped::TellAbandoned() {
-  protocol::Abandoned told =
-      options_.transfers->Abandon(abandoned_.front().reason, std::move(abandoned_.front().leases));
-  told.samples_fit = abandoned_.front().samples_fit;
-  abandoned_.pop_front();
-  if (const Status status = options_.session->Send(told); !status.ok()) Fail(status);
-}
-
-// Whoever waits for orders learns of it so. Not while holding the lock: it may take seconds.
-void Overlapped::CloseAfterFailure(Lock& lock) {
-  const bool has_failed = !status_.ok();
-  lock.unlock();
-  if (has_failed) options_.session->Close();
 }
 
 }  // namespace paceline::worker

@@ -1,8 +1,7 @@
 // Defines Overlapped: the pacing in which a worker computes while its pushes and pulls travel.
 //
-// Two threads. One computes: it owns the trainer and the local copy, and meets the other at the
-// borders of steps only. One communicates: it pushes what was cut off and fetches versions, in
-// turns. At a border the computing thread
+// Of the two threads, the communicating one pushes what was cut off and fetches versions, in turns.
+// They meet at the borders of steps only. There the computing thread
 // - takes over a fetched version, by the assignment's OnPull;
 // - cuts off what is not pushed, if the last push is done; else it goes on, and the next push
 //   carries several steps;
@@ -11,37 +10,17 @@
 // the newest version.
 #pragma once
 
-#include <condition_variable>
-#include <cstddef>
 #include <deque>
-#include <functional>
-#include <memory>
-#include <mutex>
 #include <optional>
-#include <thread>
-#include <vector>
 
-#include "lib/base/status.h"
-#include "worker/loop/local_steps.h"
-#include "worker/loop/session.h"
-#include "worker/loop/stopwatch.h"
-#include "worker/loop/trainer.h"
 #include "worker/loop/transfers.h"
-#include "worker/loop/work_ahead.h"
+#include "worker/loop/two_threads.h"
 
 namespace paceline::worker {
 
-// Memory, in copies of the layout: what is being pushed, what is being pulled, LocalSteps' own.
-// Trainer, transfers and session belong to it until it is destroyed, but for
-// Transfers::Announce and Session::Send and Receive.
-class Overlapped : public WorkAhead {
+// Memory: that of TwoThreads.
+class Overlapped : public TwoThreads {
  public:
-  struct Options {
-    std::shared_ptr<Session> session;
-    Transfers* transfers = nullptr;
-    Trainer* trainer = nullptr;
-    std::function<Time()> now;
-  };
   Overlapped(Options options, LocalSteps local);
   ~Overlapped() override;
 
@@ -49,8 +28,6 @@ class Overlapped : public WorkAhead {
   void Release(const protocol::Released& released) override;
   void Continue(const protocol::Continued& continued) override;
   void Offer(Version version) override;
-  void Drain() override;
-  Status status() const override;
 
  private:
   struct Turn {
@@ -59,18 +36,15 @@ class Overlapped : public WorkAhead {
     double learning_rate = 0;
     Version needs;  // The local copy is on that version or a later one.
   };
-  using Lock = std::unique_lock<std::mutex>;
 
-  void Compute();
+  void ComputeOnce(Lock& lock) override;
   void TakeOver(Lock& lock);
   void CutOff(Lock& lock);
   void Step(Lock& lock);
-  void GiveUp(const Turn& turn, const Status& why);
 
-  void Communicate();
+  void CommunicateOnce(Lock& lock) override;
   void Push(Lock& lock);
   void Fetch(Lock& lock);
-  void CloseAfterFailure(Lock& lock);
 
   // All of these hold the lock.
   bool MayTakeOver() const;
@@ -78,22 +52,11 @@ class Overlapped : public WorkAhead {
   bool MayStep() const;
   bool HasToFetch() const;
   bool IsToLeave() const;
-  void TellAbandoned();
-  void Fail(const Status& status);
   void Add(Turn turn);
   void Want(Version version);
 
-  const Options options_;
-
-  // Of the computing thread, but for push_bytes_ while `push_` and incoming_bytes_ unless
-  // `incoming_` is set.
-  LocalSteps local_;
-  Stopwatch stopwatch_;
-  std::vector<std::byte> push_bytes_;
-  std::vector<std::byte> incoming_bytes_;
-
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
+  // pulled_bytes_ belongs to the computing thread while `incoming_` is set, push_bytes_ unless
+  // `push_` is.
   std::deque<Turn> turns_;
   sync::Assignment assignment_;  // The newest.
   Tally unpushed_;
@@ -107,16 +70,7 @@ class Overlapped : public WorkAhead {
   std::optional<Version> base_;      // Of the local copy; absent before the first take-over.
   std::optional<Version> incoming_;  // Fetched, not taken over.
   std::optional<Version> wanted_;    // Newest that was released or offered.
-  bool is_stepping_ = false;         // A turn is taken, and neither tallied nor given up.
   bool is_spoilt_ = false;           // The local copy is not finite.
-  std::deque<protocol::Abandoned> abandoned_;  // To be numbered and told, in order with pushes.
-  bool is_draining_ = false;
-  bool has_left_ = false;
-  bool is_stopping_ = false;
-  Status status_;
-
-  std::thread computing_;  // Last: they use the rest.
-  std::thread communicating_;
 };
 
 }  // namespace paceline::worker
