@@ -7,6 +7,7 @@
 
 #include "lib/job/encode.h"
 #include "lib/job/validate.h"
+#include "lib/sync/policy_factory.h"
 #include "ps-server/job_options.h"
 
 namespace paceline::ps {
@@ -86,8 +87,9 @@ StatusOr<coordination::SpecChanged> LiveJob::Take(const std::string& text) {
   coordination::SpecChanged changed{
       .workers_wanted = static_cast<uint32_t>(workers.replicas),
       .workers_min = static_cast<uint32_t>(workers.min_replicas),
-      .is_policy_changed = policy != policy_,
+      .is_policy_changed = !sync::MayReconfigure(policy_, policy),
   };
+  if (!changed.is_policy_changed && policy != policy_) changed.reconfigured = policy;
   policy_ = policy;
   job_ = std::move(decoded.job);
   return changed;

@@ -68,9 +68,9 @@ void OnSpecChanged(Turn turn, const SpecChanged& changed) {
   job.options.workers_min = changed.workers_min;
   // Before training opens the policy is not made yet; at its end none is needed any more. A change
   // that is under way makes the newest one.
-  if (!changed.is_policy_changed || job.phase != Phase::kTraining ||
-      job.change.quiesced.has_value())
-    return;
+  if (job.phase != Phase::kTraining || job.change.quiesced.has_value()) return;
+  if (changed.reconfigured.has_value()) Ask(turn, sync::Reconfigured{*changed.reconfigured});
+  if (!changed.is_policy_changed) return;
   // The policy is given a little less than we wait, so that its own deadline comes first.
   const Time deadline = turn.now + job.options.quiesce_timeout;
   job.change.quiesced = deadline + job.options.heartbeat_period;

@@ -5,6 +5,8 @@
 // nobody. Once all that it committed is published, the shell makes the new one, which hears
 // WorkerJoined of all members that owe nothing. Whoever is still in the middle of a step then is
 // late: its push is dropped, its samples go back, and it joins the new policy.
+//
+// Other knobs of the same scheme need none of that: the policy is told Reconfigured and goes on.
 #pragma once
 
 #include <optional>

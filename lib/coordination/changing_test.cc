@@ -109,6 +109,31 @@ TEST_F(ChangingTest, NumbersOfWorkersAreTakenOverWithoutANewPolicy) {
   EXPECT_EQ(job.SentCount<protocol::Released>(3), 1);
 }
 
+TEST_F(ChangingTest, KnobsOfTheSameSchemeAreTakenOverWithoutAStop) {
+  job.ChangeTo(sync::Scheme::kSsp);
+  job.PushFor(1);  // Late for BSP; SSP releases both at once.
+  job.PushFor(2);
+  const size_t dropped = job.AllOrdered<protocol::DropOrder>().size();
+  const int released = job.SentCount<protocol::Released>(1);
+  ASSERT_EQ(released, 2);
+  sync::PolicySpec spec{.scheme = sync::Scheme::kSsp, .global_batch_size = 8, .staleness = 0};
+  const auto reconfigure = [&] {
+    job.Step(SpecChanged{.workers_wanted = 2, .workers_min = 1, .reconfigured = spec});
+  };
+  reconfigure();
+  EXPECT_FALSE(job.coordinator.status().is_changing_policy);
+  // The step that is under way counts, and its worker waits: nobody may be ahead now...
+  job.PushFor(1);
+  job.CommittedEverywhere(1);
+  EXPECT_EQ(job.SentCount<protocol::Released>(1), released);
+  // ...until it may again, at once, though the other has not moved.
+  spec.staleness = 4;
+  reconfigure();
+  EXPECT_EQ(job.SentCount<protocol::Released>(1), released + 1);
+  EXPECT_EQ(job.AllOrdered<protocol::DropOrder>().size(), dropped);
+  EXPECT_TRUE(job.coordinator.Check().ok());
+}
+
 TEST(ChangingBirthTest, WaitsForAsManyAsAreWantedNow) {
   Job job(TwoWorkers());
   job.Step(SpecChanged{.workers_wanted = 1, .workers_min = 1, .is_policy_changed = true});

@@ -2,6 +2,7 @@
 // final model.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "lib/protocol/shard_messages.h"
 #include "lib/protocol/worker_messages.h"
 #include "lib/sync/decision.h"
+#include "lib/sync/policy_spec.h"
 
 namespace paceline::coordination {
 
@@ -68,11 +70,13 @@ struct CheckpointSaved {
 };                        // Answer to CompleteCheckpoint.
 
 // What may change in a running job did; from the planner or the user. The policy that the shell
-// would make now is another one where `is_policy_changed`.
+// would make now is another one where `is_policy_changed`; where it would be the same with other
+// knobs, the running one is told.
 struct SpecChanged {
   uint32_t workers_wanted = 1;
   uint32_t workers_min = 1;
   bool is_policy_changed = false;
+  std::optional<sync::PolicySpec> reconfigured = std::nullopt;  // As sync::MayReconfigure allows.
 };
 // These workers are to leave: each finishes the step that it is in, and is told to go.
 struct DrainAsked {

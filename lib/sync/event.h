@@ -11,6 +11,7 @@
 #include "lib/base/ids.h"
 #include "lib/base/time.h"
 #include "lib/base/version.h"
+#include "lib/sync/policy_spec.h"
 
 namespace paceline::sync {
 
@@ -87,8 +88,12 @@ struct Quiesce {
 struct Spare {
   uint32_t budget = 0;
 };  // Maintenance: at most `budget` units of counted work.
+struct Reconfigured {
+  PolicySpec spec;
+};  // Knobs of the same scheme are others from now on, as MayReconfigure allows; nobody stops for
+    // it.
 
 using Event = std::variant<WorkerJoined, WorkerLeft, PushArrived, StepAbandoned, StepCommitted,
-                           DeadlineReached, OutOfData, Quiesce, Spare>;
+                           DeadlineReached, OutOfData, Quiesce, Spare, Reconfigured>;
 
 }  // namespace paceline::sync

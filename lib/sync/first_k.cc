@@ -136,6 +136,9 @@ void FirstK::On(const Spare& event, Decisions&) {
   sizer_->UseSpare(budget);
 }
 
+// Settle closes the running step if it waits for nobody any more.
+void FirstK::On(const Reconfigured& event, Decisions&) { quorum_->Reconfigure(event.spec); }
+
 void FirstK::On(const OutOfData& event, Decisions&) {
   const auto found = members_.find(event.worker);
   if (found == members_.end() || found->second.place != Place::kComputing) return;

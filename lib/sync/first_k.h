@@ -83,6 +83,7 @@ class FirstK : public Policy {
   void On(const Quiesce& event, Decisions& decisions);
   void On(const DeadlineReached& event, Decisions& decisions);
   void On(const Spare& event, Decisions& decisions);
+  void On(const Reconfigured& event, Decisions& decisions);
   template <class Other>
   void On(const Other&, Decisions&) {}
 

@@ -1,7 +1,7 @@
 // Defines LateWorker: what a busy worker is told when its step is committed without it.
 #pragma once
 
-#include "lib/sync/words.h"
+#include "lib/sync/word.h"
 
 namespace paceline::sync {
 

@@ -43,6 +43,10 @@ namespace paceline::sync {
 // for Spare. The driver offers it when WantsSpare says so, once what was decided is on its way and
 // nothing else has come in; a trace holds it like any event.
 //
+// Reconfigured: what follows from the new knobs at once (a smaller barrier that is full, a wider
+// window) is decided in the same call. No push is dropped and nobody waits for it; what a narrower
+// knob forbids from now on and is under way already is let finish.
+//
 // Roll back: after RollBack, as after Quiesce, it releases nobody and drops every push; what it
 // accumulated since the last Commit is lost with the generation. The driver makes a new policy.
 class Policy {

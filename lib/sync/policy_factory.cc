@@ -100,4 +100,13 @@ StatusOr<std::unique_ptr<Policy>> MakePolicy(const PolicySpec& spec, const std::
   return InvalidArgument("scheme is unknown: {}", static_cast<int>(spec.scheme));
 }
 
+// What is not named here is not taken over on the run.
+bool MayReconfigure(const PolicySpec& from, const PolicySpec& to) {
+  PolicySpec taken = from;
+  taken.backup_workers = to.backup_workers;
+  taken.staleness = to.staleness;
+  taken.update_scale = to.update_scale;
+  return taken == to;
+}
+
 }  // namespace paceline::sync

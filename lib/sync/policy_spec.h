@@ -15,7 +15,7 @@
 #include "lib/sync/controllers/dbw/options.h"
 #include "lib/sync/controllers/modulation/modulation.h"
 #include "lib/sync/wbsp_knobs.h"
-#include "lib/sync/words.h"
+#include "lib/sync/word.h"
 
 namespace paceline::sync {
 

@@ -89,5 +89,16 @@ TEST(PolicyFactory, RefusesAnEmptyBatch) {
   EXPECT_EQ(MakePolicy({.global_batch_size = 0}).status().code(), StatusCode::kInvalidArgument);
 }
 
+TEST(MayReconfigure, AsksWhetherTheSchemeTakesItOver) {
+  const PolicySpec ssp = *ParsePolicySpec("SSP batch=4 workers=2 staleness=1");
+  const auto may = [&](const char* to) { return MayReconfigure(ssp, *ParsePolicySpec(to)); };
+  EXPECT_TRUE(may("SSP batch=4 workers=2 staleness=1"));
+  EXPECT_TRUE(may("SSP batch=4 workers=2 staleness=4 update-scale=full backup=2"));
+  EXPECT_TRUE(may("SSP batch=4 workers=2 staleness=unbounded"));
+  EXPECT_FALSE(may("ASP batch=4 workers=2 staleness=1"));
+  EXPECT_FALSE(may("SSP batch=8 workers=2 staleness=1"));
+  EXPECT_FALSE(may("SSP batch=4 workers=2 staleness=1 deterministic"));
+}
+
 }  // namespace
 }  // namespace paceline::sync

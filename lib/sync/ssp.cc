@@ -96,6 +96,16 @@ void Ssp::On(const OutOfData& event, Decisions&) {
 // Nothing is ever staged or accumulated between two calls.
 void Ssp::On(const Quiesce&, Decisions&) { phase_ = Phase::kOver; }
 
+// Settle releases whom a wider window admits; who is ahead of a narrower one finishes its step and
+// waits for the others then.
+void Ssp::On(const Reconfigured& event, Decisions&) {
+  const PolicySpec& spec = event.spec;
+  options_.update_scale = spec.update_scale;
+  if (spec.scheme != Scheme::kSsp) return;
+  options_.window =
+      spec.staleness ? StalenessWindow(*spec.staleness) : StalenessWindow::Unbounded();
+}
+
 void Ssp::DropPush(const PushArrived& push, DropReason reason, Decisions& decisions) {
   decisions.push_back(Drop{push.worker, push.sequence, reason});
   SamplesCameBack();
@@ -105,13 +115,13 @@ void Ssp::Remove(WorkerId worker) {
   if (members_.erase(worker) > 0) SamplesCameBack();
 }
 
-uint64_t Ssp::Slowest() const {
+std::optional<uint64_t> Ssp::SlowestCounted() const {
   std::optional<uint64_t> slowest;
   for (const auto& [worker, member] : members_) {
     if (member.place == Place::kOutOfData) continue;
     slowest = slowest ? std::min(*slowest, member.clock) : member.clock;
   }
-  return slowest.value_or(floor_);
+  return slowest;
 }
 
 void Ssp::Settle(Decisions& decisions) {
@@ -134,9 +144,12 @@ void Ssp::Settle(Decisions& decisions) {
 }
 
 // Whoever returns from being out of data may not pull the minimum down under the others' feet.
+// Where nobody counts there is nobody to wait for, however far ahead a window that was wider let it
+// go.
 bool Ssp::Admit(Member& member) {
   if (member.place == Place::kOutOfData) member.clock = std::max(member.clock, Slowest());
-  if (!options_.window.Admits(member.clock, Slowest())) return false;
+  const std::optional<uint64_t> slowest = SlowestCounted();
+  if (slowest && !options_.window.Admits(member.clock, *slowest)) return false;
   member.place = Place::kComputing;
   return true;
 }

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "lib/sync/policy.h"
@@ -58,6 +59,7 @@ class Ssp : public Policy {
   void On(const StepAbandoned& event, Decisions& decisions);
   void On(const OutOfData& event, Decisions& decisions);
   void On(const Quiesce& event, Decisions& decisions);
+  void On(const Reconfigured& event, Decisions& decisions);
   template <class Other>
   void On(const Other&, Decisions&) {}
 
@@ -65,7 +67,8 @@ class Ssp : public Policy {
   void CommitAlone(const PushArrived& push, Decisions& decisions);
   void DropPush(const PushArrived& push, DropReason reason, Decisions& decisions);
   void Remove(WorkerId worker);
-  uint64_t Slowest() const;
+  std::optional<uint64_t> SlowestCounted() const;  // Nothing if all are out of data.
+  uint64_t Slowest() const { return SlowestCounted().value_or(floor_); }
   void Settle(Decisions& decisions);
   bool Admit(Member& member);
   void ReleaseOnNewest(WorkerId worker, Member& member, Decisions& decisions);

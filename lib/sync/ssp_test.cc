@@ -47,6 +47,32 @@ TEST(Ssp, TheLeaderWaitsForTheSlowest) {
                           "release w1 at v2"));
 }
 
+TEST(Ssp, AWiderWindowReleasesAtOnceAndANarrowerOneLetsStepsFinish) {
+  Script script("SSP batch=2 workers=2 staleness=0");
+  script.FeedAll({"join w0", "join w1", "push w0 #1 based-on=v0"});
+  EXPECT_THAT(script.Feed("reconfigured SSP batch=2 workers=2 staleness=1"),
+              ElementsAre("release w0 at v1"));
+  EXPECT_THAT(script.Feed("reconfigured SSP batch=2 workers=2 staleness=0"), IsEmpty());
+  EXPECT_THAT(script.Feed("push w0 #2 based-on=v1"),
+              ElementsAre("accumulate w0 #2 weight=1", "commit scale=1 lr=0.5"));
+  script.FeedAll({"push w1 #1 based-on=v0"});
+  EXPECT_THAT(script.Feed("push w1 #2 based-on=v3"), Contains("release w0 at v4"));
+  // Unbounded, it is ASP by another name.
+  EXPECT_THAT(script.FeedAll({"reconfigured SSP batch=2 workers=2 staleness=unbounded",
+                              "push w0 #3 based-on=v4", "push w0 #4 based-on=v5",
+                              "push w0 #5 based-on=v6"}),
+              Contains("release w0 at v7"));
+}
+
+TEST(Ssp, TheUpdateScaleChangesFromTheNextPushOn) {
+  Script script("ASP batch=4 workers=1");
+  script.FeedAll({"join w0", "reconfigured ASP batch=4 workers=1 update-scale=full staleness=0"});
+  EXPECT_THAT(
+      script.FeedAll({"push w0 #1 based-on=v0 samples=2", "push w0 #2 based-on=v1"}),
+      ElementsAre("accumulate w0 #1 weight=2", "commit scale=0.5", "release w0 at v1 samples=4",
+                  "accumulate w0 #2 weight=1", "commit scale=1", "release w0 at v2 samples=4"));
+}
+
 TEST(Ssp, AJoinerBeginsAtTheSlowestsClock) {
   Script script("SSP batch=2 staleness=1");
   script.FeedAll({"join w0", "push w0 #1 based-on=v0", "push w0 #2 based-on=v1"});

@@ -40,6 +40,8 @@ StatusOr<Time> ParseTime(std::string_view text);
 inline constexpr std::string_view kTracePolicy = "policy ";
 inline constexpr std::string_view kTraceSaved = "saved ";  // Followed by hexadecimal bytes.
 
+inline constexpr std::string_view kTraceReconfigured = "reconfigured ";  // Followed by a spec.
+
 std::string EncodeHex(std::string_view bytes);
 StatusOr<std::string> DecodeHex(std::string_view text);
 

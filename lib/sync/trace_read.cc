@@ -143,6 +143,11 @@ StatusOr<T> Read(std::string_view line, std::string_view kind, const Readers<T>&
 }  // namespace
 
 StatusOr<Event> ParseEvent(std::string_view line) {
+  if (line.starts_with(kTraceReconfigured)) {
+    PACELINE_ASSIGN_OR_RETURN(const PolicySpec spec,
+                              ParsePolicySpec(line.substr(kTraceReconfigured.size())));
+    return Reconfigured{spec};
+  }
   static const Readers<Event> kReaders = {
       {"join", ReadJoin},
       {"leave", ReadLeave},

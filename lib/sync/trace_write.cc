@@ -52,6 +52,9 @@ std::string Line(const Quiesce& e) {
   return line.Add("deadline", e.deadline.time_since_epoch()).Take();
 }
 std::string Line(const Spare& e) { return fmt::format("spare budget={}", e.budget); }
+std::string Line(const Reconfigured& e) {
+  return fmt::format("{}{}", kTraceReconfigured, FormatPolicySpec(e.spec));
+}
 
 std::string Line(const Accumulate& d) {
   return fmt::format("accumulate {} {} weight={}", d.worker, d.sequence, d.weight);

@@ -88,6 +88,7 @@ class Wbsp : public Policy {
   void On(const OutOfData& event, Decisions& decisions);
   void On(const Quiesce& event, Decisions& decisions);
   void On(const Spare&, Decisions&) {}
+  void On(const Reconfigured&, Decisions&) {}  // Its knobs need another policy (MayReconfigure).
 
   void Measure(const PushArrived& push, Member& member);
   void OnNonFinite(const PushArrived& push, Member& member, Decisions& decisions);

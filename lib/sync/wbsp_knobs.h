@@ -3,7 +3,8 @@
 
 #include <cstdint>
 
-#include "lib/sync/words.h"
+#include "lib/sync/decision.h"
+#include "lib/sync/word.h"
 
 namespace paceline::sync {
 

@@ -1,4 +1,5 @@
-// Defines the words for sync's enums: one vocabulary for traces, metrics, logs and tests.
+// Defines the words for the enums of events and decisions: one vocabulary for traces, metrics, logs
+// and tests.
 //
 // Example:
 //   ToString(DropReason::kSuperseded)          // "superseded"
@@ -6,23 +7,11 @@
 //   for (const auto& [reason, word] : WordsOf(DropReason{})) ...   // all of them, in order
 #pragma once
 
-#include <optional>
-#include <span>
-#include <string_view>
-
 #include "lib/sync/decision.h"
 #include "lib/sync/event.h"
+#include "lib/sync/word.h"
 
 namespace paceline::sync {
-
-template <class E>
-struct Word {
-  E value;
-  std::string_view text;
-};
-
-template <class E>
-using Words = std::span<const Word<E>>;
 
 inline constexpr Word<DropReason> kDropReasonWords[] = {
     {DropReason::kSuperseded, "superseded"}, {DropReason::kTooStale, "too-stale"},
@@ -82,27 +71,5 @@ inline constexpr Word<QuiesceReason> kQuiesceReasonWords[] = {
     {QuiesceReason::kSchemeChange, "scheme-change"},
 };
 constexpr Words<QuiesceReason> WordsOf(QuiesceReason) { return kQuiesceReasonWords; }
-
-// An enum with an overload of WordsOf in its own namespace.
-template <class E>
-concept HasWords = requires(E value) {
-  WordsOf(value);
-};
-
-template <HasWords E>
-constexpr std::string_view ToString(E value) {
-  for (const Word<E>& word : WordsOf(value)) {
-    if (word.value == value) return word.text;
-  }
-  return "unknown";
-}
-
-template <HasWords E>
-constexpr std::optional<E> FromString(std::string_view text) {
-  for (const Word<E>& word : WordsOf(E{})) {
-    if (word.text == text) return word.value;
-  }
-  return std::nullopt;
-}
 
 }  // namespace paceline::sync

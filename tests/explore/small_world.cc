@@ -60,6 +60,7 @@ std::vector<std::string> SmallWorld::Choices() const {
   if (left_.joins > 0) may.push_back("join");
   if (left_.quiesces > 0) may.push_back("quiesce");
   if (left_.deadlines > 0 && policy_->Deadline()) may.push_back("deadline");
+  if (left_.reconfigured) may.push_back("reconfigure");
   must.insert(must.end(), may.begin(), may.end());
   if (is_rolled_back_) must.clear();
   return must;
@@ -89,6 +90,8 @@ void SmallWorld::Happen(const std::string& choice) {
     // Due at once: whatever is left for later is reported.
     return Tell(Quiesce{.reason = QuiesceReason::kStop, .deadline = now_});
   }
+  if (kind == "reconfigure")
+    return Tell(Reconfigured{*std::exchange(left_.reconfigured, std::nullopt)});
   const auto worker = fields.Next<WorkerId>("worker");
   SeenWorker& seen = workers_.at(worker);
   if (kind == "push") {
@@ -297,8 +300,8 @@ std::optional<std::string> SmallWorld::Disorder() const {
 std::string SmallWorld::Fingerprint(const std::string& policy_state) const {
   std::ostringstream text;
   text << policy_state << '|' << left_.crashes << left_.joins << left_.non_finite << left_.abandons
-       << left_.quiesces << left_.deadlines << is_stopping_ << is_rolled_back_ << '|' << pool_
-       << ' ' << accumulated_ << ' ' << committed_ << '|';
+       << left_.quiesces << left_.deadlines << left_.reconfigured.has_value() << is_stopping_
+       << is_rolled_back_ << '|' << pool_ << ' ' << accumulated_ << ' ' << committed_ << '|';
   if (crashed_) text << crashed_->value();
   if (left_.per_choice > Duration{}) text << '@' << ToSeconds(now_ - Time{});
   // Versions in relation to the newest, clocks to the slowest's, where the scheme looks, so that

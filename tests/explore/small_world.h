@@ -23,9 +23,10 @@ struct WorldOptions {
   uint32_t joins = 0;       // Of the first crashed worker, if there is one, else of a new one.
   uint32_t non_finite = 0;  // Pushes.
   uint32_t abandons = 0;
-  uint32_t quiesces = 0;   // One at most.
-  uint32_t deadlines = 0;  // Of the policy, that pass before anything else happens.
-  Duration per_choice{};   // Time that passes with each choice.
+  uint32_t quiesces = 0;                   // One at most.
+  uint32_t deadlines = 0;                  // Of the policy, that pass before anything else happens.
+  Duration per_choice{};                   // Time that passes with each choice.
+  std::optional<PolicySpec> reconfigured;  // Told once, at any moment.
 };
 
 // What is seen of one worker from outside the policy.

@@ -213,6 +213,26 @@ TEST_P(EveryWay, QuiesceAtAnyMomentWithOneCrashAndOneJoin) {
 INSTANTIATE_TEST_SUITE_P(Schemes, EveryWay, ::testing::ValuesIn(AllSchemes()),
                          [](const auto& info) { return std::string(info.param.name); });
 
+// At any moment, with a crash and a join; the looser of both bounds holds throughout.
+TEST(Reconfigured, EveryWayToAnotherWindowOrBarrier) {
+  PolicySpec backup = Spec(Scheme::kBackupWorkers);
+  PolicySpec none = backup;
+  none.backup_workers = 0;
+  const struct {
+    PolicySpec from, to;
+    Rule rule;
+  } cases[] = {{SspSpec(0), SspSpec(2), Within(2)},
+               {SspSpec(2), SspSpec(0), Within(2)},
+               {backup, none, NothingStale},
+               {none, backup, NothingStale}};
+  for (const auto& c : cases) {
+    ASSERT_TRUE(MayReconfigure(c.from, c.to));
+    ExpectClean(
+        {.spec = c.from, .samples_total = 9, .crashes = 1, .joins = 1, .reconfigured = c.to},
+        c.rule);
+  }
+}
+
 TEST(EveryWayCount, TheWalkGoesMoreThanOneWay) {
   const PolicySpec spec = Spec(Scheme::kAsp);
   const WalkResult result = Walk({.spec = spec, .samples_total = 12, .crashes = 1, .joins = 1},

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "lib/sync/late_worker.h"
-#include "lib/sync/words.h"
+#include "lib/sync/word.h"
 
 namespace paceline::sync {
 

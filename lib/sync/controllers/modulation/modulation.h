@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "lib/sync/words.h"
+#include "lib/sync/word.h"
 
 namespace paceline::sync {
 
