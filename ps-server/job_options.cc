@@ -103,6 +103,7 @@ sync::WbspKnobs KnobsFrom(const job::Wbsp& from) {
   knobs.round_timeout_factor = from.round_timeout_factor;
   knobs.elect_rounds = static_cast<uint32_t>(from.elect_rounds);
   knobs.is_overlapped = from.overlap;
+  knobs.is_normalised = from.normalise;
   return knobs;
 }
 

@@ -34,6 +34,7 @@ void AddKnobs(const WbspKnobs& knobs, FieldWriter& line) {
       .AddUnless(defaults.round_timeout_factor, "round-timeout", knobs.round_timeout_factor)
       .AddUnless(defaults.elect_rounds, "elect", knobs.elect_rounds);
   if (!knobs.is_overlapped) line.AddWord("basic");
+  if (knobs.is_normalised) line.AddWord("normalised");
 }
 
 WbspKnobs TakeKnobs(Fields& fields) {
@@ -46,6 +47,7 @@ WbspKnobs TakeKnobs(Fields& fields) {
   fields.Take("round-timeout", knobs.round_timeout_factor);
   fields.Take("elect", knobs.elect_rounds);
   knobs.is_overlapped = !fields.Flag("basic");
+  knobs.is_normalised = fields.Flag("normalised");
   return knobs;
 }
 

@@ -109,11 +109,18 @@ void Wbsp::OnNonFinite(const PushArrived& push, Member& member, Decisions& decis
 }
 
 void Wbsp::Contribute(const PushArrived& push, Member& member, Decisions& decisions) {
-  decisions.push_back(Accumulate{push.worker, push.sequence, 1.0 / round_members_});
+  decisions.push_back(Accumulate{push.worker, push.sequence, WeightOf(member)});
   ++member.pushes;
   member.steps += push.steps;
   ++round_pushes_;
   last_pusher_ = push.worker;
+}
+
+double Wbsp::WeightOf(const Member& member) const {
+  const double equal = 1.0 / round_members_;
+  const bool is_known = member.mean_steps > 0 && mean_steps_ > 0;
+  if (!options_.knobs.is_normalised || !is_known) return equal;
+  return equal * mean_steps_ / member.mean_steps;
 }
 
 void Wbsp::On(const StepAbandoned& event, Decisions&) {
@@ -212,13 +219,21 @@ void Wbsp::EndRound(Decisions& decisions) {
 void Wbsp::BeginRound() {
   round_began_ = now_;
   round_pushes_ = round_members_ = 0;
+  double steps = 0;
+  uint32_t measured = 0;
   for (auto& [worker, member] : members_) {
     member.seen.steps_last_round = std::exchange(member.steps, 0);
     member.pushes = 0;
+    const uint32_t made = member.seen.steps_last_round;
+    if (member.is_counted && made > 0) member.mean_steps = Mixed(member.mean_steps, made);
     // Who let the last round run out of time is waited for again when it has pushed.
     member.is_counted = !member.is_missing;
-    if (member.is_counted && HasData(member)) ++round_members_;
+    if (!member.is_counted || !HasData(member)) continue;
+    ++round_members_;
+    steps += member.mean_steps;
+    if (member.mean_steps > 0) ++measured;
   }
+  mean_steps_ = steps / std::max(measured, 1u);
   round_members_ = std::max(round_members_, 1u);
   if (rounds_since_election_ >= options_.knobs.elect_rounds) designated_.reset();
 }

@@ -10,6 +10,11 @@
 // Who joins works on the running version at once, and is waited for from the next round on. Who
 // lets a round run out of time is missing: it is waited for again once it has pushed.
 //
+// Normalised, a push weighs m/t of that: t its worker's mean steps in a round, m the mean of those.
+// So the sum is (mean tau) x mean(delta_i / tau_i) where paces last (FedNova, Wang et al., 2020), and
+// as large as without. The weights are those of the rounds before: what is added cannot be weighed
+// again when the round ends.
+//
 // A worker holds as many leases as it may make steps before an answer: one; or two and more, by
 // what its pushes take, where they travel while it computes. Beyond local_steps_max in a round it
 // gets none until the next.
@@ -69,6 +74,7 @@ class Wbsp : public Policy {
     uint32_t owed = 0;          // Steps that it was sent on to, and has not pushed.
     uint32_t pushes = 0;        // In this round's sum.
     uint32_t steps = 0;         // In those pushes.
+    double mean_steps = 0;      // In a round, newer ones counting more; 0: none yet.
     std::optional<Version> on;  // The version it was sent to last; absent: it must be released.
     bool is_out_of_data = false;
     bool may_find_data = false;         // Samples may have come back since it was sent on last.
@@ -96,6 +102,7 @@ class Wbsp : public Policy {
   void DropPush(const PushArrived& push, DropReason reason, Decisions& decisions);
   void Remove(WorkerId worker);
 
+  double WeightOf(const Member& member) const;
   static bool HasData(const Member& member);
   bool IsWaitedFor(WorkerId worker, const Member& member) const;
   bool IsRoundOver() const;
@@ -115,7 +122,8 @@ class Wbsp : public Policy {
   Version version_;    // The newest that was committed here...
   Version published_;  // ...and that is published.
   std::map<WorkerId, Member> members_;
-  uint32_t round_members_ = 1;  // n of the round's weights.
+  uint32_t round_members_ = 1;  // n of the round's weights...
+  double mean_steps_ = 0;       // ...and the mean of its members' mean steps; 0: none yet.
   uint32_t round_pushes_ = 0;   // In the sum.
   std::optional<WorkerId> designated_;
   uint64_t rounds_since_election_ = 0;

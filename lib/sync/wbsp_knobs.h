@@ -41,6 +41,7 @@ struct WbspKnobs {
   double round_timeout_factor = 5;  // Times the mean round, above 1: then it ends without the rest.
   uint32_t elect_rounds = 20;       // kDesignated: rounds between two elections, at least 1.
   bool is_overlapped = true;        // Workers push and pull while they compute.
+  bool is_normalised = false;       // Workers count alike, however many local steps they make.
   friend bool operator==(const WbspKnobs&, const WbspKnobs&) = default;
 };
 

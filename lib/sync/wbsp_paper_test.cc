@@ -112,6 +112,26 @@ TEST(WbspPaper, EachPushWeighsOneNth) {
     EXPECT_THAT(round.weights, Each(DoubleNear(1.0 / kWorkers, 1e-12)));
 }
 
+// FedNova (Wang et al., NeurIPS 2020): mean(tau) x mean(delta_i / tau_i). Equal steps make equal shares
+// of mean(tau) / n, however many steps a worker makes, and the sum is as large as it was.
+TEST(WbspPaper, NormalisedWorkersCountAlike) {
+  for (const bool is_overlapped : {false, true}) {
+    PolicySpec spec = Spec(is_overlapped);
+    spec.wbsp.is_normalised = true;
+    const TimedWorld world = Ran(spec, Paces(1, {3, 3}));
+    const double mean_steps = (6 * 3 + 2 * 1) / 8.0;
+    for (uint64_t w = 0; w < kWorkers; ++w) {
+      double share = 0;
+      for (size_t i = kSkipped; i < kRounds; ++i) {
+        const auto& shares = world.rounds()[i].shares;
+        if (const auto found = shares.find(WorkerId(w)); found != shares.end())
+          share += found->second;
+      }
+      EXPECT_NEAR(share / (kRounds - kSkipped), mean_steps / kWorkers, 0.01) << w;
+    }
+  }
+}
+
 // H1 to H3 of the authors' experiment: every second worker is slower by 0.5, 1 or 1.5 s. The share
 // of time spent computing, with a step of 0.5 s and transfers of 0.05 s: 91 % and more with
 // overlap, while a barrier's is C / R.

@@ -59,6 +59,7 @@ std::string Wbsp::DebugString() const {
                   joins_, round_members_, round_pushes_);
   const bool is_electing = options_.knobs.trigger == RoundTrigger::kDesignated;
   if (is_electing) text += fmt::format(" election={}", rounds_since_election_);
+  if (options_.knobs.is_normalised) text += fmt::format(" steps={}", mean_steps_);
   if (designated_) text += fmt::format(" designated={}", *designated_);
   for (const auto& [worker, member] : members_) {
     text += fmt::format(" {}:{},{},{},{},{},{},{},{},{},{}", worker, member.is_counted,
@@ -67,6 +68,7 @@ std::string Wbsp::DebugString() const {
                         member.non_finite_in_a_row);
     if (member.on) text += fmt::format(",{}", lag(*member.on));
     if (is_electing) text += fmt::format(",{}", member.seen.step_seconds);
+    if (options_.knobs.is_normalised) text += fmt::format(",{}", member.mean_steps);
   }
   return text;
 }

@@ -35,6 +35,16 @@ TEST(Wbsp, FastWorkersGoOnFromTheirOwnCopyUntilTheSlowestHasPushed) {
       ElementsAre("accumulate w0 #3 weight=0.5", "release w0 at v1 exact pacing=keep-going"));
 }
 
+// w0 made two steps in the first round and w1 one: a step of w0 counts half as much from then on.
+TEST(Wbsp, NormalisedStepsWeighByTheRoundsBefore) {
+  Script script(std::string(kBasic) + " normalised");
+  script.FeedAll({"join w0", "join w1", "push w0 #1 based-on=v0"});
+  EXPECT_THAT(script.Feed("push w0 #2 based-on=v0"), Contains("accumulate w0 #2 weight=0.5"));
+  script.FeedAll({"push w1 #1 based-on=v0", "committed v1"});
+  EXPECT_THAT(script.Feed("push w0 #3 based-on=v0"), Contains("accumulate w0 #3 weight=0.375"));
+  EXPECT_THAT(script.Feed("push w1 #2 based-on=v1"), Contains("accumulate w1 #2 weight=0.75"));
+}
+
 TEST(Wbsp, OverlappedWorkersHoldASpareLeaseAndAreOfferedTheVersion) {
   Script script(kOverlapped);
   EXPECT_THAT(

@@ -35,7 +35,8 @@ class TimedWorld {
   struct Round {
     double seconds = 0;
     std::map<WorkerId, uint32_t> steps;  // Credited to it.
-    std::vector<double> weights;         // Of its pushes.
+    std::vector<double> weights;         // Of its pushes...
+    std::map<WorkerId, double> shares;   // ...and their sums.
   };
 
   TimedWorld(PolicySpec spec, std::vector<Pace> paces) : paces_(std::move(paces)) {
@@ -205,6 +206,7 @@ class TimedWorld {
       if (const auto* accumulate = std::get_if<Accumulate>(&decision)) {
         open_.steps[accumulate->worker] += steps_[accumulate->worker];
         open_.weights.push_back(accumulate->weight);
+        open_.shares[accumulate->worker] += accumulate->weight;
       } else if (const auto* drop = std::get_if<Drop>(&decision)) {
         ++drops_[drop->reason];
       } else if (std::holds_alternative<Commit>(decision)) {
