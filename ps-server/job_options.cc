@@ -70,24 +70,41 @@ sync::SizingSpec SizingSpecFrom(const job::BatchSizing& sizing) {
   return spec;
 }
 
+// Of enums that say the same in the same order.
+template <class To, class From>
+To Same(From value) {
+  static_assert(static_cast<int>(sync::DbwMethod::kAdaSync) ==
+                static_cast<int>(job::DbwMethod::kAdaSync));
+  static_assert(static_cast<int>(sync::LateWorker::kInterrupt) ==
+                static_cast<int>(job::LateWorker::kInterrupt));
+  static_assert(static_cast<int>(sync::NoGain::kHold) == static_cast<int>(job::DbwFallback::kHold));
+  static_assert(static_cast<int>(sync::LossRule::kOff) == static_cast<int>(job::DbwLossRule::kOff));
+  static_assert(static_cast<int>(sync::RateRule::kTable) ==
+                static_cast<int>(job::DbwRateRule::kTable));
+  return static_cast<To>(static_cast<int>(value));
+}
+
 sync::DbwOptions DbwOptionsFrom(const job::TrainingJob& job) {
   const job::Dbw& from = job.spec.sync.dbw;
   const job::Optimizer& optimizer = job.spec.training.optimizer;
   sync::DbwOptions options;
-  // The gain is worked out for steps along the gradient, which AdamW's are not.
-  if (optimizer.type == job::OptimizerType::kAdamW) options.method = sync::DbwMethod::kBlind;
-  if (optimizer.type == job::OptimizerType::kSgd) options.momentum = optimizer.sgd.momentum;
   options.window = static_cast<uint32_t>(from.window);
   options.beta = from.beta;
   options.warmup_steps = static_cast<uint32_t>(from.warmup_steps);
   options.k_min = static_cast<uint32_t>(from.min_workers);
   options.refit_steps = static_cast<uint32_t>(from.refit_steps);
   options.aging = from.aging;
-  options.late_worker = from.late_worker == job::LateWorker::kInterrupt
-                            ? sync::LateWorker::kInterrupt
-                            : sync::LateWorker::kOffer;
-  options.no_gain =
-      from.fallback == job::DbwFallback::kHold ? sync::NoGain::kHold : sync::NoGain::kAll;
+  options.rates = from.learning_rate_factors;
+  options.silence_factor = from.silence_factor;
+  options.silence_seconds = from.silence_seconds;
+  options.ada_sync_k = static_cast<uint32_t>(from.ada_sync_workers);
+  options.ada_sync_seconds = from.ada_sync_seconds;
+  if (optimizer.type == job::OptimizerType::kSgd) options.momentum = optimizer.sgd.momentum;
+  options.method = Same<sync::DbwMethod>(from.method);
+  options.late_worker = Same<sync::LateWorker>(from.late_worker);
+  options.no_gain = Same<sync::NoGain>(from.fallback);
+  options.loss_rule = Same<sync::LossRule>(from.loss_rule);
+  options.rate_rule = Same<sync::RateRule>(from.learning_rate_rule);
   return options;
 }
 

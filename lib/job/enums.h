@@ -38,9 +38,22 @@ PACELINE_WORDS(UpdateScale, "PerWorker", "Full")
 enum class BatchStrategy { kEqual, kEma, kNarx, kStepwise };
 PACELINE_WORDS(BatchStrategy, "Equal", "EMA", "NARX", "Stepwise")
 
-// What a worker does whose gradient comes too late: finishes it (PsW), or gives it up (PsI).
-enum class LateWorker { kFinish, kInterrupt };
-PACELINE_WORDS(LateWorker, "Finish", "Interrupt")
+// What k is chosen by: expected decrease of the loss per second, gradients per second, or the loss.
+enum class DbwMethod { kGain, kBlind, kAdaSync };
+PACELINE_WORDS(DbwMethod, "Gain", "Blind", "AdaSync")
+
+// What a worker does whose gradient comes too late: finishes it, being offered the new version
+// (push and wait) or not (pull and wait), or gives it up (push and interrupt).
+enum class LateWorker { kFinish, kFinishThenPull, kInterrupt };
+PACELINE_WORDS(LateWorker, "Finish", "FinishThenPull", "Interrupt")
+
+// What a loss that rose does to k: one more than before at least, all workers, nothing.
+enum class DbwLossRule { kBump, kJump, kOff };
+PACELINE_WORDS(DbwLossRule, "Bump", "Jump", "Off")
+
+// The learning rate of a step of k of n workers: the schedule's, k/n of it, or a factor for each k.
+enum class DbwRateRule { kConstant, kProportional, kTable };
+PACELINE_WORDS(DbwRateRule, "Constant", "Proportional", "Table")
 
 // k when no k promises a gain: all workers, or the last k.
 enum class DbwFallback { kAll, kHold };

@@ -57,7 +57,7 @@ TEST_F(LiveChangesTest, SchemesFollowEachOtherAndEverySampleCountsOnce) {
       {"spec.sync.scheme=SSP", "spec.sync.ssp.staleness=1"},
       {"spec.sync.scheme=SSP", "spec.sync.ssp.staleness=4"},
       {"spec.sync.scheme=DBW"},
-      {"spec.sync.scheme=DBW", "spec.sync.dbw.window=5"},
+      {"spec.sync.scheme=DBW", "spec.sync.dbw.method=Blind"},
       {"spec.sync.scheme=BackupWorkers", "spec.sync.backupWorkers.count=1"}};
   for (const std::vector<std::string>& change : changes) {
     const Status taken = Put(job, change);

@@ -47,6 +47,31 @@ void CheckBatchSizing(const JobSpec& spec, Findings& findings) {
   }
 }
 
+void CheckDbw(const JobSpec& spec, Findings& findings) {
+  const Dbw& dbw = spec.sync.dbw;
+  const int64_t workers = spec.workers.replicas;
+  if (dbw.min_workers > workers) {
+    findings.Add(
+        "spec.sync.dbw.minWorkers",
+        fmt::format("must be at most workers.replicas, {}: got {}", workers, dbw.min_workers),
+        {"spec.workers.replicas", "spec.sync.scheme"});
+  }
+  if ((dbw.learning_rate_rule == DbwRateRule::kTable) == dbw.learning_rate_factors.empty()) {
+    findings.Add("spec.sync.dbw.learningRateFactors",
+                 fmt::format("is required with dbw.learningRateRule Table and is for that rule "
+                             "only: got {} with {}",
+                             dbw.learning_rate_factors.size(), ToWord(dbw.learning_rate_rule)),
+                 {"spec.sync.dbw.learningRateRule", "spec.sync.scheme"});
+  }
+  if (dbw.method == DbwMethod::kGain && spec.training.optimizer.type == OptimizerType::kAdamW) {
+    findings.Add(
+        "spec.sync.dbw.method",
+        "must be Blind or AdaSync with optimizer AdamW, whose steps are not the gradient's "
+        "that the gain is worked out for: got Gain",
+        {"spec.training.optimizer.type", "spec.sync.scheme"});
+  }
+}
+
 }  // namespace
 
 void CheckSync(const TrainingJob& job, Findings& findings) {
@@ -58,12 +83,7 @@ void CheckSync(const TrainingJob& job, Findings& findings) {
                              sync.backup_workers.count),
                  {"spec.workers.replicas", "spec.sync.scheme"});
   }
-  if (sync.scheme == Scheme::kDbw && sync.dbw.min_workers > workers) {
-    findings.Add(
-        "spec.sync.dbw.minWorkers",
-        fmt::format("must be at most workers.replicas, {}: got {}", workers, sync.dbw.min_workers),
-        {"spec.workers.replicas", "spec.sync.scheme"});
-  }
+  if (sync.scheme == Scheme::kDbw) CheckDbw(job.spec, findings);
   CheckBatchSizing(job.spec, findings);
 }
 

@@ -97,6 +97,16 @@ constexpr Rule kRules[] = {
     {"spec", "sync",
      "self.sync.scheme != 'DBW' || self.sync.dbw.minWorkers <= self.workers.replicas",
      "sync.dbw.minWorkers must be at most workers.replicas"},
+    {"spec", "sync",
+     "self.sync.scheme != 'DBW' || (self.sync.dbw.learningRateRule == 'Table') == "
+     "(has(self.sync.dbw.learningRateFactors) && size(self.sync.dbw.learningRateFactors) > 0)",
+     "sync.dbw.learningRateFactors is required with learningRateRule Table and is for that rule "
+     "only"},
+    {"spec", "sync",
+     "self.sync.scheme != 'DBW' || self.sync.dbw.method != 'Gain' || "
+     "self.training.optimizer.type != 'AdamW'",
+     "sync.dbw.method must be Blind or AdaSync with optimizer AdamW, whose steps are not the "
+     "gradient's that the gain is worked out for"},
     {"spec.sync.batchSizing", "maxBatchSize",
      "!has(self.maxBatchSize) || self.maxBatchSize >= self.minBatchSize",
      "maxBatchSize must be at least minBatchSize"},

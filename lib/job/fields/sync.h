@@ -31,6 +31,9 @@ void Fields(V& visit, BackupWorkers& backup) {
 
 template <class V>
 void Fields(V& visit, Dbw& dbw) {
+  visit("method", dbw.method,
+        Note{.text = "what k is chosen by: expected decrease of the loss per second, gradients per "
+                     "second, or the loss alone"});
   visit("window", dbw.window,
         Note{.text = "steps that estimates look back", .min = 1, .max = 10000});
   visit("beta", dbw.beta,
@@ -46,6 +49,27 @@ void Fields(V& visit, Dbw& dbw) {
         Note{.text = "what a worker does that a step did not wait for"});
   visit("fallback", dbw.fallback,
         Note{.text = "k when no k promises a gain: all workers, or as before"});
+  visit(
+      "lossRule", dbw.loss_rule,
+      Note{.text = "what a loss that rose does to k: one more than before, all workers, nothing"});
+  visit("learningRateRule", dbw.learning_rate_rule,
+        Note{.text = "learning rate of a step of k of n workers: the schedule's, k/n of it, or a "
+                     "factor for each k"});
+  visit("learningRateFactors", dbw.learning_rate_factors,
+        Note{.text = "Table: factors of k = 1, 2, ...; the last one for more",
+             .max = 1000,
+             .above = 0,
+             .items_max = static_cast<size_t>(kProcessesMax)});
+  visit("silenceFactor", dbw.silence_factor,
+        Note{.text = "times the expected step of all workers: then who is silent is not waited for",
+             .min = 1,
+             .max = 1000});
+  visit("silenceSeconds", dbw.silence_seconds,
+        Note{.text = "the same, as long as nothing is expected", .max = kSecondsMax, .above = 0});
+  visit("adaSyncWorkers", dbw.ada_sync_workers,
+        Note{.text = "AdaSync: the first k", .min = 1, .max = kProcessesMax});
+  visit("adaSyncSeconds", dbw.ada_sync_seconds,
+        Note{.text = "AdaSync: between two looks at the loss", .max = kSecondsMax, .above = 0});
 }
 
 template <class V>

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "lib/job/enums.h"
 
@@ -25,6 +26,7 @@ struct BackupWorkers {
 };
 
 struct Dbw {
+  DbwMethod method = DbwMethod::kGain;
   int64_t window = 20;       // Steps that estimates look back.
   double beta = 1.01;        // Loss above beta x the last one raises k.
   int64_t warmup_steps = 3;  // Steps with all workers at first.
@@ -33,6 +35,14 @@ struct Dbw {
   double aging = 0.98;       // What a refit leaves of the weight of older samples.
   LateWorker late_worker = LateWorker::kFinish;
   DbwFallback fallback = DbwFallback::kAll;
+  DbwLossRule loss_rule = DbwLossRule::kBump;
+  DbwRateRule learning_rate_rule = DbwRateRule::kConstant;
+  std::vector<double> learning_rate_factors;  // Table: of k = 1, 2, ...; the last one for more.
+  double silence_factor = 10;                 // Times the expected step of all workers: then nobody
+                                              // is waited for.
+  double silence_seconds = 60;                // The same, as long as nothing is expected.
+  int64_t ada_sync_workers = 1;               // AdaSync: the first k.
+  double ada_sync_seconds = 60;               // AdaSync: time between two looks at the loss.
   friend bool operator==(const Dbw&, const Dbw&) = default;
 };
 
