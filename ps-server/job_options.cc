@@ -132,6 +132,8 @@ sync::Modulation ModulationFrom(job::Modulation modulation) {
       return sync::Modulation::kInverse;
     case job::Modulation::kExponential:
       return sync::Modulation::kExponential;
+    case job::Modulation::kProgressGap:
+      return sync::Modulation::kProgressGap;
     case job::Modulation::kNone:
       return sync::Modulation::kNone;
   }
@@ -217,7 +219,7 @@ StatusOr<sync::PolicySpec> PolicySpecFrom(const job::TrainingJob& job) {
     case job::Scheme::kPsPlus:
       spec.scheme = sync::Scheme::kPsPlus;
       spec.staleness = from.ps_plus.staleness;  // Absent: no bound.
-      spec.depth = static_cast<uint32_t>(from.ps_plus.depth);
+      spec.update_scale = scale(from.ps_plus.update_scale);
       spec.modulation = {.rule = ModulationFrom(from.ps_plus.modulation),
                          .power = from.ps_plus.power,
                          .scale_min = from.ps_plus.min_scale};

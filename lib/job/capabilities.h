@@ -18,8 +18,8 @@ enum class Feature {
 };
 
 struct Capabilities {
-  std::set<Scheme> schemes = {Scheme::kBsp,           Scheme::kSsp, Scheme::kAsp,
-                              Scheme::kBackupWorkers, Scheme::kDbw, Scheme::kWbsp};
+  std::set<Scheme> schemes = {Scheme::kBsp, Scheme::kSsp,  Scheme::kAsp,   Scheme::kBackupWorkers,
+                              Scheme::kDbw, Scheme::kWbsp, Scheme::kPsPlus};
   std::set<BatchStrategy> batch_strategies = {BatchStrategy::kEqual, BatchStrategy::kEma,
                                               BatchStrategy::kNarx, BatchStrategy::kStepwise};
   std::set<Feature> features = {Feature::kCheckpoint, Feature::kShardRecovery,

@@ -72,8 +72,8 @@ PACELINE_WORDS(OnPull, "Rebase", "Overwrite")
 enum class MomentumOnPull { kKeep, kReset };
 PACELINE_WORDS(MomentumOnPull, "Keep", "Reset")
 
-enum class Modulation { kStaleness, kInverse, kExponential, kNone };
-PACELINE_WORDS(Modulation, "Staleness", "Inverse", "Exponential", "None")
+enum class Modulation { kStaleness, kInverse, kExponential, kProgressGap, kNone };
+PACELINE_WORDS(Modulation, "Staleness", "Inverse", "Exponential", "ProgressGap", "None")
 
 enum class StragglerAction { kReport, kReplace };
 PACELINE_WORDS(StragglerAction, "Report", "Replace")

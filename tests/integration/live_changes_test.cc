@@ -58,6 +58,8 @@ TEST_F(LiveChangesTest, SchemesFollowEachOtherAndEverySampleCountsOnce) {
       {"spec.sync.scheme=SSP", "spec.sync.ssp.staleness=4"},
       {"spec.sync.scheme=DBW"},
       {"spec.sync.scheme=DBW", "spec.sync.dbw.method=Blind"},
+      {"spec.sync.scheme=PSPlus"},
+      {"spec.sync.scheme=WBSP"},
       {"spec.sync.scheme=BackupWorkers", "spec.sync.backupWorkers.count=1"}};
   for (const std::vector<std::string>& change : changes) {
     const Status taken = Put(job, change);
@@ -70,7 +72,7 @@ TEST_F(LiveChangesTest, SchemesFollowEachOtherAndEverySampleCountsOnce) {
   const auto replay = sync::Replay(ReadText(job.trace_path()));
   ASSERT_TRUE(replay.ok()) << replay.status();
   // Another staleness was taken over on the run.
-  EXPECT_EQ(replay->policies, 5u);
+  EXPECT_EQ(replay->policies, 7u);
   EXPECT_THAT(ReadText(job.trace_path()), HasSubstr(" reconfigured SSP "));
   EXPECT_FALSE(replay->difference.has_value()) << "line " << replay->difference->line;
   EXPECT_EQ(job.LogOf("ps-0").find("policy broke its contract"), std::string::npos);

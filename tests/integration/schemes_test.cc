@@ -58,6 +58,8 @@ INSTANTIATE_TEST_SUITE_P(
         SchemeCase{"BspStepwise", {"spec.sync.batchSizing.strategy=Stepwise"}},
         SchemeCase{"BackupWorkersNarx",
                    {"spec.sync.scheme=BackupWorkers", "spec.sync.batchSizing.strategy=NARX"}},
+        SchemeCase{"PsPlus", {"spec.sync.scheme=PSPlus"}},
+        SchemeCase{"PsPlusBounded", {"spec.sync.scheme=PSPlus", "spec.sync.psPlus.staleness=1"}},
         SchemeCase{"Dbw", {"spec.sync.scheme=DBW"}},
         SchemeCase{"DbwNarx", {"spec.sync.scheme=DBW", "spec.sync.batchSizing.strategy=NARX"}}),
     [](const auto& info) { return info.param.name; });

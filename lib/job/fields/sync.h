@@ -98,9 +98,13 @@ template <class V>
 void Fields(V& visit, PsPlus& ps_plus) {
   visit("staleness", ps_plus.staleness,
         Note{.text = "as ssp.staleness; absent: no bound", .min = 0, .max = kCountMax});
-  visit("depth", ps_plus.depth, Note{.text = "pulls under way at once", .min = 1, .max = 8});
-  visit("modulation", ps_plus.modulation, Note{.text = "how staleness shrinks a push"});
-  visit("power", ps_plus.power, Note{.text = "how sharply it does", .max = 10, .above = 0});
+  visit("updateScale", ps_plus.update_scale,
+        Note{.text = "how far one push moves the parameters: 1/n of its step, or all of it"});
+  visit("modulation", ps_plus.modulation,
+        Note{.text = "how a push shrinks that is late: by the updates it missed, by the worker's "
+                     "pace beside the fastest one's, or not"});
+  visit("power", ps_plus.power,
+        Note{.text = "how sharply it does; not of Inverse", .max = 10, .above = 0});
   visit("minScale", ps_plus.min_scale, Note{.text = "the least it leaves", .max = 1, .above = 0});
 }
 

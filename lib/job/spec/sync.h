@@ -61,9 +61,9 @@ struct Wbsp {
 
 struct PsPlus {
   std::optional<int64_t> staleness;  // As in SSP; absent: no bound.
-  int64_t depth = 1;                 // Pulls under way at once.
+  UpdateScale update_scale = UpdateScale::kPerWorker;
   Modulation modulation = Modulation::kStaleness;
-  double power = 1;           // Staleness, Exponential: how sharply staleness counts.
+  double power = 1;           // Of the rule: how sharply lateness counts. Not of Inverse and None.
   double min_scale = 0.0625;  // The least that modulation leaves of a push.
   friend bool operator==(const PsPlus&, const PsPlus&) = default;
 };
