@@ -4,10 +4,12 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/commands/compare.h"
 #include "cli/commands/ctl.h"
 #include "cli/commands/run.h"
 #include "cli/commands/top.h"
 #include "cli/commands/validate.h"
+#include "cli/compare/arm.h"
 #include "lib/process/crash_report.h"
 #include "lib/process/exit.h"
 
@@ -30,6 +32,16 @@ constexpr const char* kRunFooter =
     "  paceline run deploy/samples/digits.yaml\n"
     "  paceline run job.yaml --set spec.sync.scheme=SSP --set spec.sync.ssp.staleness=3\n"
     "  paceline run job.yaml --volume digits-out=/data/out -o json > summary.json";
+
+constexpr const char* kCompareFooter =
+    "Progress goes to stderr and what was measured to stdout. A difference is a win only if the "
+    "ranges do not overlap,\n"
+    "and only runs whose processes together used less than 1.5 cores count: docs/experiments.md.\n"
+    "Exit codes: 0 all runs done, 1 one failed, 2 the command line, the manifest or an arm is "
+    "wrong, 130 interrupted.\n"
+    "Examples:\n"
+    "  paceline compare deploy/samples/digits-h2.yaml --schemes bsp,ssp:3,asp --seeds 3\n"
+    "  paceline compare job.yaml --schemes bsp,dbw,lbbsp --seeds 3 --plot compare.svg -o csv";
 
 constexpr const char* kValidateFooter =
     "Exit codes: 0 valid, 2 the command line or the manifest is wrong.\n"
@@ -141,6 +153,35 @@ int Main(int argc, char** argv) {
       ->excludes(resume);
   run_command->footer(kRunFooter);
 
+  paceline::commands::CompareOptions compare;
+  CLI::App* compare_command =
+      app.add_subcommand("compare", "Train a job with several schemes and say which was faster");
+  AddManifest(compare_command, &compare.manifest);
+  AddOverrides(compare_command, &compare.overrides);
+  compare_command
+      ->add_option("--schemes", compare.schemes,
+                   "What to compare, the first one being what others are held against: " +
+                       paceline::compare::ArmWords())
+      ->required()
+      ->type_name("ARM,...");
+  compare_command
+      ->add_option("--seeds", compare.seeds,
+                   "Runs of each, with the manifest's seeds and the next ones; 3 or more give "
+                   "ranges")
+      ->check(CLI::Range(1, 100).description(""))
+      ->type_name("COUNT");
+  compare_command->add_option("-o,--output", compare.output, "What goes to stdout; text by default")
+      ->check(CLI::IsMember({"text", "json", "csv"}).description(""))
+      ->type_name("text|json|csv");
+  compare_command
+      ->add_option("--plot", compare.plot, "Draws loss, k and batch sizes over time, as SVG")
+      ->type_name("FILE");
+  compare_command
+      ->add_option("--runs", compare.runs_folder,
+                   "Where each run gets a folder of its own; paceline-runs by default")
+      ->type_name("DIR");
+  compare_command->footer(kCompareFooter);
+
   paceline::commands::ValidateOptions validate;
   CLI::App* validate_command =
       app.add_subcommand("validate", "Check a manifest and name everything that is wrong");
@@ -181,10 +222,10 @@ int Main(int argc, char** argv) {
   ctl_set_command->footer(kCtlSetFooter);
 
   // The library would only say that a subcommand is missing.
-  if (const std::string_view word = argc > 1 ? argv[1] : ""; !word.empty() && word[0] != '-' &&
-                                                             word != "run" && word != "validate" &&
-                                                             word != "top" && word != "ctl") {
-    std::fprintf(stderr, "paceline: no such command: %s; want run, validate, top or ctl\n",
+  if (const std::string_view word = argc > 1 ? argv[1] : "";
+      !word.empty() && word[0] != '-' && word != "run" && word != "compare" && word != "validate" &&
+      word != "top" && word != "ctl") {
+    std::fprintf(stderr, "paceline: no such command: %s; want run, compare, validate, top or ctl\n",
                  argv[1]);
     return paceline::process::kExitCannotWork;
   }
@@ -194,6 +235,7 @@ int Main(int argc, char** argv) {
     return app.exit(error) == 0 ? paceline::process::kExitDone : paceline::process::kExitCannotWork;
   }
   if (run_command->parsed()) return paceline::commands::Run(run);
+  if (compare_command->parsed()) return paceline::commands::Compare(compare);
   if (top_command->parsed()) return paceline::commands::Top(top);
   if (ctl_set_command->parsed()) return paceline::commands::CtlSet(ctl_set);
   return paceline::commands::Validate(validate);

@@ -77,9 +77,11 @@ std::vector<telemetry::HttpRoute> ChangingRoutes(LiveJob& live, Driver& driver) 
 }  // namespace
 
 JobView ViewOf(const LiveJob& live, bool has_tls) {
-  return {.mtls = live.job().spec.security.mtls,
+  const job::TrainingJob job = live.job();
+  return {.mtls = job.spec.security.mtls,
           .has_tls = has_tls,
-          .scheme = std::string(sync::ToString(live.policy().scheme))};
+          .scheme = std::string(sync::ToString(live.policy().scheme)),
+          .is_chaos_enabled = job.spec.chaos.enabled};
 }
 
 StatusOr<Endpoints> Endpoints::Start(const Options& options, const JobTls& tls,

@@ -105,6 +105,7 @@ std::string ProgressJson(const Progress& progress, const JobView& view,
       {"rolledBackFrom", status.rolled_back_from.value()},
       {"rolledBackTo", status.rolled_back_to.value()},
       {"checkpoint", CheckpointJson(progress)}};
+  job["chaos"] = view.is_chaos_enabled;
   job["security"] = {{"mtls", job::ToWord(view.mtls)}, {"inUse", view.has_tls}};
   job["sync"] = {{"scheme", view.scheme}, {"changing", status.is_changing_policy}};
   if (status.evaluation) {

@@ -16,6 +16,7 @@ struct JobView {
   job::Toggle mtls = job::Toggle::kEnabled;  // What the manifest asks for...
   bool has_tls = false;                      // ...and what is: sockets of one machine need none.
   std::string scheme;                        // That is wanted now.
+  bool is_chaos_enabled = false;             // Delays are injected: an experiment.
 };
 
 // One object, compact. `finished` is given once the job is over.

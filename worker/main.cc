@@ -14,6 +14,7 @@
 #include "lib/telemetry/log.h"
 #include "lib/tls/role.h"
 #include "worker/connections.h"
+#include "worker/experiment.h"
 #include "worker/loop/loop.h"
 #include "worker/signals/gpu_memory.h"
 #include "worker/signals/host_signals.h"
@@ -61,17 +62,26 @@ Status Run(const Options& options) {
   PACELINE_ASSIGN_OR_RETURN(const std::unique_ptr<TorchTrainer> trainer,
                             TorchTrainer::Create(training));
   HostSignals host(KernelPaths{}, OpenGpuMemory(training.device, VisibleGpus()));
-  Loop loop(
-      {.role = options.role == "evaluator" ? protocol::Role::kEvaluator : protocol::Role::kWorker,
-       .worker = WorkerId(options.index),
-       .rejoin_timeout = connections.connect_timeout,
-       .now = telemetry::SteadyNow,
-       .read_signals = [&host](Time now) { return host.Read(now); },
-       .local = {.optimizer = job::OptimizerOptionsFrom(job),
-                 .gradient_clip_norm = job.spec.training.gradient_clip_norm}},
-      GrpcConnector(connections), trainer.get());
-  const process::TerminationSignals signals([&loop] { loop.Drain(); });
-  PACELINE_ASSIGN_OR_RETURN(const std::string end, loop.Run());
+  // An evaluator has no pace to keep.
+  const bool is_evaluator = options.role == "evaluator";
+  PACELINE_ASSIGN_OR_RETURN(Experiment experiment,
+                            Experiment::Create(is_evaluator ? job::Chaos() : job.spec.chaos,
+                                               WorkerId(options.index), options.folder));
+  Loop loop({.role = is_evaluator ? protocol::Role::kEvaluator : protocol::Role::kWorker,
+             .worker = WorkerId(options.index),
+             .rejoin_timeout = connections.connect_timeout,
+             .now = telemetry::SteadyNow,
+             .read_signals = [&host](Time now) { return host.Read(now); },
+             .local = {.optimizer = job::OptimizerOptionsFrom(job),
+                       .gradient_clip_norm = job.spec.training.gradient_clip_norm}},
+            experiment.Throttle(GrpcConnector(connections)), experiment.Delay(trainer.get()));
+  const process::TerminationSignals signals([&loop, &experiment] {
+    loop.Drain();
+    experiment.CutShort();
+  });
+  const StatusOr<std::string> run = loop.Run();
+  experiment.SayTotals();
+  PACELINE_ASSIGN_OR_RETURN(const std::string end, run);
   telemetry::Log(telemetry::LogLevel::kInfo, "leaving", {{"reason", end}});
   return OkStatus();
 }

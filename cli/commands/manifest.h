@@ -11,6 +11,9 @@
 
 namespace paceline::commands {
 
+// Of a command that Ctrl-C or SIGTERM ended.
+inline constexpr int kExitInterrupted = 130;
+
 // `path` may be "-" for standard input.
 StatusOr<std::string> ReadManifestText(const std::string& path);
 

@@ -33,6 +33,7 @@ LiveState Parse(const json& object) {
     state.scheme = sync->value("scheme", "");
     state.is_changing_scheme = sync->value("changing", false);
   }
+  state.is_chaos_enabled = object.value("chaos", false);
   state.step = object.at("step").get<uint64_t>();
   state.epochs = object.at("epochProgress").get<double>();
   state.percent = object.at("percent").get<double>();
@@ -53,6 +54,7 @@ LiveState Parse(const json& object) {
   if (const auto evaluation = object.find("evaluation"); evaluation != object.end()) {
     state.accuracy = Number(*evaluation, "accuracy");
     state.evaluation_loss = Number(*evaluation, "loss");
+    state.evaluation_version = evaluation->at("version").get<uint64_t>();
   }
   for (const json& worker : object.at("workers")) state.workers.push_back(ParseWorker(worker));
   if (const auto finished = object.find("finished"); finished != object.end()) {

@@ -33,6 +33,7 @@ struct LiveState {
   std::string birth_waits_for;
   std::string scheme;  // That is wanted; empty from a coordinator that does not say.
   bool is_changing_scheme = false;
+  bool is_chaos_enabled = false;  // Delays are injected.
   uint64_t step = 0;
   double epochs = 0;  // Whole and part.
   double percent = 0;
@@ -40,6 +41,7 @@ struct LiveState {
   std::optional<double> loss;      // Of the latest commit.
   std::optional<double> accuracy;  // Held-out, of the latest evaluation.
   std::optional<double> evaluation_loss;
+  std::optional<uint64_t> evaluation_version;
   double seconds = 0;
   double samples_per_second = 0;
   uint64_t committed_samples = 0;

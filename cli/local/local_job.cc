@@ -107,6 +107,7 @@ class FileMounts {
     map(spec.data.train_targets);
     map(spec.data.eval);
     map(spec.data.eval_targets);
+    for (job::Delay& delay : spec.chaos.delays) map(delay.trace);
   }
 
  private:

@@ -44,6 +44,7 @@ Supervisor::Supervisor(SupervisorOptions options, const JobFolder* folder, Signa
                        ProgressView* view)
     : job_(std::move(options.job)),
       launch_(std::move(options.launch)),
+      on_state_(std::move(options.on_state)),
       plan_options_({.can_recover_shards = true,
                      .stop_grace = launch_.checkpoint_folder.empty() ? kStopGrace
                                                                      : kStopGraceWithCheckpoint}),
@@ -128,6 +129,7 @@ void Supervisor::AskCoordinator(Time now) {
   report_ = *std::move(report);
   NoteChanges(*state);
   state_ = *std::move(state);
+  if (on_state_) on_state_(*state_);
   view_->Show(*state_, now);
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -20,6 +21,7 @@ namespace paceline::local {
 struct SupervisorOptions {
   job::TrainingJob job;  // Valid, with its defaults.
   LaunchOptions launch;
+  std::function<void(const LiveState&)> on_state = nullptr;  // Whenever the coordinator has said.
 };
 
 struct Outcome {
@@ -53,6 +55,7 @@ class Supervisor {
 
   job::TrainingJob job_;  // As it is wanted now.
   const LaunchOptions launch_;
+  const std::function<void(const LiveState&)> on_state_;
   const job::PlanOptions plan_options_;
   const JobFolder* const folder_;
   Signals* const signals_;

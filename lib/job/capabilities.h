@@ -23,7 +23,7 @@ struct Capabilities {
   std::set<BatchStrategy> batch_strategies = {BatchStrategy::kEqual, BatchStrategy::kEma,
                                               BatchStrategy::kNarx, BatchStrategy::kStepwise};
   std::set<Feature> features = {Feature::kCheckpoint, Feature::kShardRecovery,
-                                Feature::kDeterministic, Feature::kOutputVolume};
+                                Feature::kDeterministic, Feature::kOutputVolume, Feature::kChaos};
 
   bool Has(Feature feature) const { return features.contains(feature); }
   // What the operator can do, and one machine cannot.

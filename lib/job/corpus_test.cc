@@ -74,6 +74,18 @@ TEST(Corpus, GoodManifestsLoadAndSurviveTheirOwnJson) {
   }
 }
 
+TEST(Corpus, SamplesCanRunHereAndOnACluster) {
+  int count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(kSource / "deploy/samples")) {
+    if (entry.path().extension() != ".yaml") continue;
+    ++count;
+    const std::string text = ReadText(entry.path());
+    EXPECT_EQ(Errors(LoadJob(text, {}, Capabilities())), "") << entry.path();
+    EXPECT_EQ(Errors(LoadJob(text, {}, Capabilities::Cluster())), "") << entry.path();
+  }
+  EXPECT_GE(count, 7);
+}
+
 TEST(Corpus, BadManifestsGetExactlyTheirErrors) {
   const auto paths = Manifests("bad");
   EXPECT_GE(paths.size(), 60u);

@@ -4,7 +4,7 @@ import unittest
 
 import yaml
 
-from tools import kubectl, load, main, run
+from tools import ROOT, kubectl, load, main, run
 
 OPERATOR = "system:serviceaccount:paceline-system:paceline-operator"
 ALL = ["-f", "deploy/crd", "-f", "deploy/rbac", "-f", "deploy/operator.yaml"]
@@ -55,8 +55,11 @@ class ManifestsTest(unittest.TestCase):
         kubectl("create", "--dry-run=server", "-f", "-", text=yaml.safe_dump(pod))
 
     def test_samples_are_accepted_unchanged(self):
-        for sample in ("digits.yaml", "digits-cluster.yaml"):
-            kubectl("apply", "--dry-run=server", "-f", f"deploy/samples/{sample}")
+        samples = sorted((ROOT / "deploy/samples").glob("*.yaml"))
+        self.assertGreaterEqual(len(samples), 7)
+        for sample in samples:
+            with self.subTest(sample=sample.name):
+                kubectl("apply", "--dry-run=server", "-f", str(sample))
 
     def test_shared_volume_is_accepted(self):
         kubectl("apply", "--dry-run=server", "-f", "deploy/kind/shared-volume.yaml")

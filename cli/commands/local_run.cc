@@ -1,0 +1,115 @@
+#include "cli/commands/local_run.h"
+
+#include <filesystem>
+#include <fstream>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands/manifest.h"
+#include "cli/local/volumes.h"
+#include "lib/job/encode.h"
+
+namespace paceline::commands {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string ProgramsFolder() {
+  std::error_code error;
+  const fs::path self = fs::read_symlink("/proc/self/exe", error);
+  return error ? "." : self.parent_path().string();
+}
+
+std::string FolderOf(const std::string& manifest) {
+  if (manifest == "-") return fs::current_path().string();
+  return fs::absolute(manifest).parent_path().string();
+}
+
+Status WriteJob(const std::string& path, const job::TrainingJob& job) {
+  std::ofstream file(path);
+  file << job::ToJson(job).dump(2) << '\n';
+  if (!file.flush()) return ResourceExhausted("cannot write {}", path);
+  return OkStatus();
+}
+
+std::nullopt_t Refuse(const Status& status) {
+  fmt::print(stderr, "paceline: {}\n", Message(status));
+  return std::nullopt;
+}
+
+// Prints why if the job cannot be run on this machine.
+std::optional<local::LocalJob> Adapt(const LocalRunOptions& options, const job::TrainingJob& job,
+                                     const std::string& run_folder) {
+  StatusOr<local::VolumeFolders> volumes =
+      local::VolumeFolders::Parse(options.volumes, "paceline-volumes");
+  if (!volumes.ok()) return Refuse(volumes.status());
+  local::LocalJob local = local::AdaptJob(job, run_folder + "/volumes", *volumes);
+  if (!local.errors.empty()) {
+    PrintErrors(options.manifest, local.errors);
+    return std::nullopt;
+  }
+  Status status = volumes->CheckAllUsed();
+  if (status.ok()) status = local::PrepareFolders(local);
+  if (!status.ok()) return Refuse(status);
+  if (!local.ignored.empty()) {
+    fmt::print(stderr, "paceline: without meaning on one machine, ignored: {}\n",
+               fmt::join(local.ignored, ", "));
+  }
+  return local;
+}
+
+}  // namespace
+
+std::optional<LocalRun> LocalRun::Prepare(const LocalRunOptions& options,
+                                          const job::TrainingJob& job) {
+  const std::string path = local::JobFolder::NewPath(options.runs_folder, options.folder_name);
+  std::optional<local::LocalJob> local = Adapt(options, job, path);
+  if (!local) return std::nullopt;
+  if (options.resume != "auto" && !local->checkpoint_folder) {
+    return Refuse(InvalidArgument("--{} needs spec.checkpoint",
+                                  options.resume == "always" ? "resume" : "fresh"));
+  }
+  // By which its processes, started again, know their own checkpoints from another run's.
+  if (!local->job.metadata.uid) local->job.metadata.uid = fs::path(path).filename();
+  StatusOr<local::JobFolder> folder = local::JobFolder::Create(path);
+  if (!folder.ok()) return Refuse(folder.status());
+  if (const Status status = WriteJob(folder->JobFile(), local->job); !status.ok())
+    return Refuse(status);
+  return LocalRun(options, *std::move(local), *std::move(folder));
+}
+
+LocalRun::LocalRun(LocalRunOptions options, local::LocalJob job, local::JobFolder folder)
+    : options_(std::move(options)),
+      job_(std::move(job)),
+      folder_(std::move(folder)),
+      model_path_(job_.output_folder ? *job_.output_folder + "/model.safetensors"
+                                     : folder_.ModelFile()) {}
+
+local::Outcome LocalRun::Run(local::Signals& signals, local::ProgressView& view) const {
+  view.Note("logs and state of this run: " + folder_.path());
+  local::Supervisor supervisor({.job = job_.job,
+                                .launch = {.job_name = job_.job.metadata.name,
+                                           .programs_folder = ProgramsFolder(),
+                                           .manifest_folder = FolderOf(options_.manifest),
+                                           .model_path = model_path_,
+                                           .checkpoint_folder = job_.checkpoint_folder.value_or(""),
+                                           .resume = options_.resume,
+                                           .http_port = options_.http_port,
+                                           .extras = job_.extras},
+                                .on_state = options_.on_state},
+                               &folder_, &signals, &view);
+  local::Outcome outcome = supervisor.Run();
+  view.Clear();
+  return outcome;
+}
+
+std::string LocalRun::ModelOf(const local::Outcome& outcome) const {
+  // The output's folder may hold an earlier run's model.
+  std::error_code ignored;
+  return outcome.is_success && fs::exists(model_path_, ignored) ? model_path_ : "";
+}
+
+}  // namespace paceline::commands

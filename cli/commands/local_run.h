@@ -1,0 +1,50 @@
+// Defines LocalRun: one run of a job on this machine, from its folder to its outcome.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/local/job_folder.h"
+#include "cli/local/local_job.h"
+#include "cli/local/progress_view.h"
+#include "cli/local/signals.h"
+#include "cli/local/supervisor.h"
+#include "lib/job/training_job.h"
+
+namespace paceline::commands {
+
+struct LocalRunOptions {
+  std::string manifest;              // Its path, for messages; relative paths start in its folder.
+  std::string runs_folder;           // The run gets a folder of its own there...
+  std::string folder_name;           // ...that begins with this.
+  std::vector<std::string> volumes;  // CLAIM=DIR each.
+  int http_port = 0;
+  std::string resume = "auto";                                      // Or "always", "never".
+  std::function<void(const local::LiveState&)> on_state = nullptr;  // Each time it is asked for.
+};
+
+class LocalRun {
+ public:
+  // Adapts the job to this machine and makes the run's folder, with job.json in it. `job` is valid.
+  // Nothing, and all that is wrong is on stderr, if that cannot be done.
+  static std::optional<LocalRun> Prepare(const LocalRunOptions& options,
+                                         const job::TrainingJob& job);
+
+  const local::JobFolder& folder() const { return folder_; }
+  // Blocks until no process of the job is left.
+  local::Outcome Run(local::Signals& signals, local::ProgressView& view) const;
+  // Where the final model is, after a success; empty if there is none.
+  std::string ModelOf(const local::Outcome& outcome) const;
+
+ private:
+  LocalRun(LocalRunOptions options, local::LocalJob job, local::JobFolder folder);
+
+  LocalRunOptions options_;
+  local::LocalJob job_;
+  local::JobFolder folder_;
+  std::string model_path_;
+};
+
+}  // namespace paceline::commands

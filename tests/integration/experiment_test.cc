@@ -1,0 +1,242 @@
+// Injected delays and slow links hit what they are meant to hit, and nothing else; `paceline
+// compare` runs its arms and tells programs what it saw.
+#include <algorithm>
+#include <csignal>
+#include <filesystem>
+#include <map>
+#include <sstream>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "lib/chaos/delays.h"
+#include "lib/sync/trace.h"
+#include "tests/integration/live_run.h"
+
+namespace paceline::integration {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// Pushes of each worker, in their order.
+using Pushes = std::map<uint64_t, std::vector<sync::PushArrived>>;
+
+Pushes ReadPushes(const std::string& trace) {
+  Pushes pushes;
+  std::istringstream lines(trace);
+  for (std::string line; std::getline(lines, line);) {
+    const size_t event = line.find(" push ");
+    if (line.empty() || line[0] != '@' || event == std::string::npos) continue;
+    const auto parsed = sync::ParseEvent(std::string_view(line).substr(event + 1));
+    EXPECT_TRUE(parsed.ok()) << line;
+    if (!parsed.ok()) continue;
+    const auto& push = std::get<sync::PushArrived>(*parsed);
+    pushes[push.worker.value()].push_back(push);
+  }
+  return pushes;
+}
+
+std::vector<std::string> Sets(const std::vector<std::string>& overrides) {
+  std::vector<std::string> arguments;
+  for (const std::string& one : overrides) {
+    arguments.push_back("--set");
+    arguments.push_back(one);
+  }
+  return arguments;
+}
+
+struct Observed {
+  Ended ended;
+  Pushes pushes;
+  std::string worker_log;
+};
+
+// Two workers, a few steps, chaos with these delays or links.
+Observed RunExperiment(std::vector<std::string> overrides) {
+  const TestFolder folder;
+  overrides.insert(overrides.begin(), {"spec.workers.replicas=2", "spec.training.stop.maxEpochs=1",
+                                       "spec.training.stop.maxSteps=12"});
+  LiveRun run(folder, folder.Write("job.yaml", DigitsManifest()), Sets(overrides));
+  Observed observed{.ended = run.Wait(240)};
+  EXPECT_EQ(observed.ended.code, 0) << observed.ended.err;
+  observed.pushes = ReadPushes(ReadText(run.RunFolder() + "/policy.trace"));
+  observed.worker_log = run.LogOf("worker-1");
+  return observed;
+}
+
+double MedianOf(const std::vector<sync::PushArrived>& pushes, Duration sync::Timing::*part) {
+  std::vector<double> seconds;
+  for (const sync::PushArrived& push : pushes) seconds.push_back(ToSeconds(push.timing.*part));
+  std::ranges::nth_element(seconds, seconds.begin() + static_cast<int64_t>(seconds.size() / 2));
+  return seconds.empty() ? 0 : seconds[seconds.size() / 2];
+}
+
+constexpr double kDelay = 0.25;
+
+// SSP, where the slowest never waits: its delay cannot hide in a wait.
+TEST(ChaosTest, ADelayedWorkerIsSlowInItsComputeTimeAndNowhereElse) {
+  const Observed observed = RunExperiment(
+      {"spec.sync.scheme=SSP", "spec.sync.ssp.staleness=2", "spec.chaos.enabled=true",
+       fmt::format("spec.chaos.delays=[{{kind: Constant, workers: [1], seconds: {}}}]", kDelay)});
+  ASSERT_EQ(observed.pushes.size(), 2);
+  for (const sync::PushArrived& push : observed.pushes.at(1)) {
+    EXPECT_GE(ToSeconds(push.timing.compute), kDelay);
+  }
+  // Without the delay a step takes milliseconds, and so do waiting and communicating.
+  const std::vector<sync::PushArrived>& delayed = observed.pushes.at(1);
+  EXPECT_GE(MedianOf(delayed, &sync::Timing::compute), kDelay);
+  EXPECT_LT(MedianOf(delayed, &sync::Timing::wait), kDelay);
+  EXPECT_LT(MedianOf(delayed, &sync::Timing::communication), kDelay);
+  EXPECT_LT(MedianOf(observed.pushes.at(0), &sync::Timing::compute), kDelay);
+
+  EXPECT_THAT(observed.worker_log, HasSubstr("chaos is on"));
+  const json& state = observed.ended.last_state;
+  EXPECT_EQ(state["chaos"], true);
+}
+
+TEST(ChaosTest, ASlowLinkIsCommunication) {
+  // The model has 4,810 parameters, 19,240 bytes: a quarter of a second each way.
+  const Observed observed =
+      RunExperiment({"spec.sync.scheme=SSP", "spec.sync.ssp.staleness=2", "spec.chaos.enabled=true",
+                     "spec.chaos.links=[{workers: [1], bytesPerSecond: 153920, "
+                     "latencySeconds: 0.125}]"});
+  ASSERT_EQ(observed.pushes.size(), 2);
+  for (const sync::PushArrived& push : observed.pushes.at(1)) {
+    EXPECT_GE(ToSeconds(push.timing.communication), 0.5);
+  }
+  EXPECT_LT(MedianOf(observed.pushes.at(1), &sync::Timing::compute), 0.5);
+  EXPECT_LT(MedianOf(observed.pushes.at(0), &sync::Timing::communication), 0.5);
+}
+
+TEST(ChaosTest, NothingIsInjectedUnlessItIsEnabled) {
+  const Observed observed = RunExperiment({"spec.chaos.delays=[{kind: Constant, seconds: 3600}]",
+                                           "spec.chaos.links=[{bytesPerSecond: 1}]"});
+  EXPECT_EQ(observed.ended.last_state["chaos"], false);
+  EXPECT_THAT(observed.worker_log, Not(HasSubstr("chaos is on")));
+}
+
+// Each arm is held against the same function of (seed, worker, step): no step may be shorter than
+// it says, nor much longer.
+TEST(ChaosTest, ArmsSeeEqualDelays) {
+  const job::Chaos chaos{
+      .enabled = true,
+      .seed = 7,
+      .delays = {{.kind = job::DelayKind::kShiftedExponential, .scale = 0.1, .alpha = 1}}};
+  for (const char* const scheme : {"BSP", "SSP"}) {
+    const Observed observed = RunExperiment(
+        {fmt::format("spec.sync.scheme={}", scheme), "spec.chaos.enabled=true", "spec.chaos.seed=7",
+         "spec.chaos.delays=[{kind: ShiftedExponential, scale: 0.1, alpha: 1}]"});
+    ASSERT_EQ(observed.pushes.size(), 2);
+    std::vector<double> more;
+    for (const auto& [worker, pushes] : observed.pushes) {
+      const chaos::Delays delays = *chaos::Delays::Create(chaos, WorkerId(worker), {});
+      for (size_t i = 0; i < pushes.size(); ++i) {
+        const sync::PushArrived& push = pushes[i];
+        const Duration drawn = delays.After({.index = i, .samples = push.samples});
+        EXPECT_GE(push.timing.compute, drawn) << scheme << " w" << worker << " step " << i;
+        more.push_back(ToSeconds(push.timing.compute - drawn));
+      }
+    }
+    ASSERT_GE(more.size(), 12);
+    std::ranges::sort(more);
+    EXPECT_LT(more[more.size() / 2], 0.1) << scheme;  // A busy machine wakes a sleeper late.
+  }
+}
+
+TEST(ChaosTest, ATraceThatCannotBeReadEndsTheJobWithItsName) {
+  const TestFolder folder;
+  folder.Write("bad.csv", "0.1\nslow\n");
+  const Ended ended = RunToEnd(
+      folder, folder.Write("job.yaml", DigitsManifest()),
+      Sets({"spec.chaos.enabled=true", "spec.chaos.delays=[{kind: Trace, trace: bad.csv}]"}));
+  EXPECT_EQ(ended.code, 1);
+  EXPECT_THAT(ended.err + ended.out, HasSubstr("bad.csv: line 2: must be seconds"));
+}
+
+// A worker that is asked to leave in the middle of a long sleep does not keep anybody waiting.
+TEST(ChaosTest, AnInterruptedRunDoesNotSleepOn) {
+  const TestFolder folder;
+  LiveRun run(
+      folder, folder.Write("job.yaml", DigitsManifest()),
+      Sets({"spec.chaos.enabled=true", "spec.chaos.delays=[{kind: Constant, seconds: 3600}]"}));
+  ASSERT_FALSE(
+      run.WaitFor([](const json& state) { return state["phase"] == "training"; }).is_null());
+  run.Signal(SIGINT);
+  EXPECT_EQ(run.Wait(60).code, 130);
+}
+
+class CompareTest : public ::testing::Test {
+ protected:
+  // With a run's folder of its own, and few steps.
+  Ended Compare(std::vector<std::string> arguments,
+                const std::vector<std::string>& overrides = {}) {
+    const std::string manifest = folder_.Write("job.yaml", DigitsManifest());
+    arguments.insert(arguments.begin(), {"paceline", "compare", manifest, "--runs", runs()});
+    for (const std::string& one :
+         Sets({"spec.training.stop.maxEpochs=1", "spec.training.stop.maxSteps=10",
+               "spec.workers.replicas=2"}))
+      arguments.push_back(one);
+    for (const std::string& one : Sets(overrides)) arguments.push_back(one);
+    return RunProgram(arguments, 280);
+  }
+  std::string runs() const { return folder_.path() + "/runs"; }
+
+  TestFolder folder_;
+};
+
+TEST_F(CompareTest, TellsProgramsOfEachRun) {
+  const std::string plot = folder_.path() + "/plot.svg";
+  const Ended ended =
+      Compare({"--schemes", "bsp,ssp:3", "--seeds", "2", "-o", "json", "--plot", plot},
+              {"spec.training.seed=5", "spec.chaos.enabled=true",
+               "spec.chaos.delays=[{kind: Constant, seconds: 0.05}]"});
+  ASSERT_EQ(ended.code, 0) << ended.err;
+  const json runs = json::parse(ended.out);
+  ASSERT_EQ(runs.size(), 4);
+  std::vector<std::string> order;
+  for (const json& run : runs) {
+    order.push_back(fmt::format("{} {}", run["scheme"].get<std::string>(), run["seed"].get<int>()));
+    EXPECT_EQ(run["reached"], true) << run;
+    EXPECT_GT(run["seconds_to_target"], 0) << run;
+    EXPECT_EQ(run["steps"], 10) << run;
+    EXPECT_GE(run["step_seconds_p50"], 0.05) << run;
+    EXPECT_GT(run["compute_share"], 0) << run;
+    EXPECT_LE(run["compute_share"], 1) << run;
+    EXPECT_GT(run["samples_per_second"], 0) << run;
+    EXPECT_GE(run["dropped"], 0) << run;
+    EXPECT_GT(run["cores"], 0) << run;
+    EXPECT_TRUE(run["problem"].is_null()) << run;
+  }
+  EXPECT_EQ(order, (std::vector<std::string>{"bsp 5", "bsp 6", "ssp:3 5", "ssp:3 6"}));
+  EXPECT_THAT(ReadText(plot), HasSubstr("<polyline"));
+}
+
+TEST_F(CompareTest, AnArmThatCannotRunIsNamedBeforeAnythingRuns) {
+  const Ended ended = Compare({"--schemes", "bsp,ssp:-3,backup:9"});
+  EXPECT_EQ(ended.code, 2);
+  EXPECT_THAT(ended.err, HasSubstr("arm ssp:-3: "));
+  EXPECT_THAT(ended.err, HasSubstr("spec.sync.ssp.staleness"));
+  EXPECT_THAT(ended.err, HasSubstr("arm backup:9: "));
+  EXPECT_THAT(ended.err, HasSubstr("2 of 3 arms cannot run; nothing was started"));
+  EXPECT_EQ(ended.out, "");
+  EXPECT_FALSE(std::filesystem::exists(runs()));
+}
+
+TEST_F(CompareTest, ArmsThatAreNoneAreRefused) {
+  const Ended ended = Compare({"--schemes", "bsp,foo"});
+  EXPECT_EQ(ended.code, 2);
+  EXPECT_THAT(ended.err, HasSubstr("no such arm: \"foo\""));
+}
+
+TEST_F(CompareTest, OneSeedIsNeverAWin) {
+  const Ended ended = Compare({"--schemes", "bsp,asp"});
+  ASSERT_EQ(ended.code, 0) << ended.err;
+  EXPECT_THAT(ended.out, HasSubstr("asp against bsp: too few runs"));
+  EXPECT_THAT(ended.out, HasSubstr("no winner"));
+}
+
+}  // namespace
+}  // namespace paceline::integration
