@@ -27,7 +27,7 @@ namespace {
 using compare::Arm;
 using compare::ArmRun;
 
-constexpr Duration kLookPeriod = std::chrono::seconds(1);
+constexpr Duration kLookPeriod = std::chrono::milliseconds(150);  // Short runs are measured too.
 
 struct Case {
   Arm arm;
@@ -147,6 +147,8 @@ std::optional<ArmRun> RunCase(const CompareOptions& options, const Case& one,
   run.cores = meter.cores();
   run.load_average = LoadAverage();
   if (!outcome.is_success) run.problem = outcome.reason;
+  // Without a measurement nobody knows whether the machine was what was measured.
+  if (outcome.is_success && run.cores <= 0) run.problem = "too short to measure its CPU use";
   const StatusOr<std::string> trace = process::ReadFile(prepared->folder().TraceFile());
   StatusOr<compare::RunSeries> series =
       trace.ok() ? compare::ReadSeries(*trace) : StatusOr<compare::RunSeries>(trace.status());
