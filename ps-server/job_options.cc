@@ -78,7 +78,8 @@ To Same(From value) {
   static_assert(static_cast<int>(sync::LateWorker::kInterrupt) ==
                 static_cast<int>(job::LateWorker::kInterrupt));
   static_assert(static_cast<int>(sync::NoGain::kHold) == static_cast<int>(job::DbwFallback::kHold));
-  static_assert(static_cast<int>(sync::LossRule::kOff) == static_cast<int>(job::DbwLossRule::kOff));
+  static_assert(static_cast<int>(sync::LossRule::kOff) ==
+                static_cast<int>(job::DbwLossRule::kNone));
   static_assert(static_cast<int>(sync::RateRule::kTable) ==
                 static_cast<int>(job::DbwRateRule::kTable));
   return static_cast<To>(static_cast<int>(value));

@@ -48,8 +48,8 @@ enum class LateWorker { kFinish, kFinishThenPull, kInterrupt };
 PACELINE_WORDS(LateWorker, "Finish", "FinishThenPull", "Interrupt")
 
 // What a loss that rose does to k: one more than before at least, all workers, nothing.
-enum class DbwLossRule { kBump, kJump, kOff };
-PACELINE_WORDS(DbwLossRule, "Bump", "Jump", "Off")
+enum class DbwLossRule { kBump, kJump, kNone };
+PACELINE_WORDS(DbwLossRule, "Bump", "Jump", "None")
 
 // The learning rate of a step of k of n workers: the schedule's, k/n of it, or a factor for each k.
 enum class DbwRateRule { kConstant, kProportional, kTable };

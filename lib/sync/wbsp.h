@@ -11,9 +11,9 @@
 // lets a round run out of time is missing: it is waited for again once it has pushed.
 //
 // Normalised, a push weighs m/t of that: t its worker's mean steps in a round, m the mean of those.
-// So the sum is (mean tau) x mean(delta_i / tau_i) where paces last (FedNova, Wang et al., 2020), and
-// as large as without. The weights are those of the rounds before: what is added cannot be weighed
-// again when the round ends.
+// So the sum is (mean tau) x mean(delta_i / tau_i) where paces last (FedNova, Wang et al., 2020),
+// and as large as without. The weights are those of the rounds before: what is added cannot be
+// weighed again when the round ends.
 //
 // A worker holds as many leases as it may make steps before an answer: one; or two and more, by
 // what its pushes take, where they travel while it computes. Beyond local_steps_max in a round it

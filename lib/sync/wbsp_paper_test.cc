@@ -112,8 +112,8 @@ TEST(WbspPaper, EachPushWeighsOneNth) {
     EXPECT_THAT(round.weights, Each(DoubleNear(1.0 / kWorkers, 1e-12)));
 }
 
-// FedNova (Wang et al., NeurIPS 2020): mean(tau) x mean(delta_i / tau_i). Equal steps make equal shares
-// of mean(tau) / n, however many steps a worker makes, and the sum is as large as it was.
+// FedNova (Wang et al., NeurIPS 2020): mean(tau) x mean(delta_i / tau_i). Equal steps make equal
+// shares of mean(tau) / n, however many steps a worker makes, and the sum is as large as it was.
 TEST(WbspPaper, NormalisedWorkersCountAlike) {
   for (const bool is_overlapped : {false, true}) {
     PolicySpec spec = Spec(is_overlapped);

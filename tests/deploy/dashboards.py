@@ -21,6 +21,17 @@ def queries(name):
     return [(panel["title"], target["expr"]) for panel in panels(name) for target in panel["targets"]]
 
 
+def rows(name):
+    """The same by the title of the row that they stand in."""
+    found = {}
+    for panel in json.loads((FOLDER / name).read_text())["panels"]:
+        if panel["type"] == "row":
+            row = found.setdefault(panel["title"], [])
+        else:
+            row += [(panel["title"], target["expr"]) for target in panel["targets"]]
+    return found
+
+
 def with_variables(expression, **variables):
     """As Grafana would send it."""
     for variable, value in variables.items():

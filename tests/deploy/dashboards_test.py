@@ -18,6 +18,11 @@ from tools import ROOT, main, start, wait_until
 
 PACELINE = os.path.abspath(sys.argv.pop(1)) if len(sys.argv) > 1 else str(ROOT / "build/release/bin/paceline")
 
+# Rows of one scheme: the run is changed to it before they are asked.
+SCHEMES = {"DBW": ["sync.scheme=DBW"],
+           "WBSP": ["sync.scheme=WBSP", "sync.batchSizing.strategy=Equal"],
+           "PSPlus": ["sync.scheme=PSPlus", "sync.batchSizing.strategy=Equal"]}
+
 # One push of four is dropped, batch sizes follow speeds, and checkpoints are written, so that every panel has something to
 # show; training lasts until it is interrupted.
 SETTINGS = ["spec.sync.scheme=BackupWorkers", "spec.sync.backupWorkers.count=1", "spec.sync.batchSizing.strategy=NARX",
@@ -42,6 +47,9 @@ class LiveRun:
         if self.process.poll() is not None:
             raise AssertionError(f"paceline run ended:\n{self.log.read_text()}")
         return [text for file in self.folder.glob("*/*-ps-*.port") if (text := file.read_text().strip())]
+
+    def change(self, settings):
+        subprocess.run([PACELINE, "ctl", "set", "--runs", str(self.folder / "runs"), *settings], check=True, timeout=60)
 
     def stop(self):
         self.process.send_signal(signal.SIGINT)
@@ -74,14 +82,21 @@ class DashboardsTest(unittest.TestCase):
             self.addCleanup(run.stop)
             prometheus = Prometheus(Path(folder), "digits", [f"127.0.0.1:{port}" for port in run.ports()])
             self.addCleanup(prometheus.stop)
-            asked = [(panel, dashboards.with_variables(query, namespace=".*", job="digits"))
-                     for panel, query in dashboards.queries("training.json")]
-            missing = dashboards.wait_for_data(prometheus.url, asked, DATA_SECONDS)
-            self.assertEqual(missing, [], f"no data for {len(missing)} of {len(asked)} queries\n{run.log.read_text()[-2000:]}")
+            rows = dashboards.rows("training.json")
+            general = [query for row, queries in rows.items() if row not in SCHEMES for query in queries]
+            self.expect_data(prometheus, general, run)
             k, workers = (dashboards.ask(prometheus.url, f"max({name})") for name in ("paceline_commit_pushes", "paceline_workers"))
             self.assertEqual((k, workers), ([3.0], [4.0]))
+            for scheme, settings in SCHEMES.items():
+                run.change(settings)
+                self.expect_data(prometheus, rows[scheme], run)
             self.doCleanups()
-        print(f"{len(asked)} queries of the training dashboard had data", file=sys.stderr)
+        print(f"{sum(map(len, rows.values()))} queries of the training dashboard had data", file=sys.stderr)
+
+    def expect_data(self, prometheus, queries, run):
+        asked = [(panel, dashboards.with_variables(query, namespace=".*", job="digits")) for panel, query in queries]
+        missing = dashboards.wait_for_data(prometheus.url, asked, DATA_SECONDS)
+        self.assertEqual(missing, [], f"no data for {len(missing)} of {len(asked)} queries\n{run.log.read_text()[-2000:]}")
 
 
 if __name__ == "__main__":

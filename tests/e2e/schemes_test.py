@@ -1,0 +1,51 @@
+"""The adaptive schemes train the sample on a cluster, and a running job takes one after the other. The others: digits_test.py and
+live_changes_test.py."""
+import pytest
+
+from job import digits
+from kubectl import wait_until
+
+ACCURACY = 0.97
+SCHEMES = {
+    "DBW": {"scheme": "DBW"},
+    "LB-BSP": {"scheme": "BSP", "batchSizing": {"strategy": "NARX"}},
+    "WBSP": {"scheme": "WBSP"},
+    "PSPlus": {"scheme": "PSPlus"},
+}
+
+
+@pytest.mark.parametrize("sync", SCHEMES.values(), ids=SCHEMES)
+def test_scheme_trains_the_sample(start_job, sync):
+    job = start_job(digits(sync=sync))
+    job.wait_for("Succeeded", 300)
+    status = job.status()
+    assert status["sync"]["scheme"] == sync["scheme"]
+    assert status["progress"]["metric"] >= ACCURACY
+    job.assert_every_sample_counted_once(15)
+
+
+def test_scheme_changes_three_times_in_a_run(start_job):
+    job = start_job(digits(training={"stop": {"maxEpochs": 400}}))
+    job.wait_for_step(20, 120)
+    before = job.container_ids()
+    for scheme in ("DBW", "WBSP", "PSPlus"):
+        job.patch(sync={"scheme": scheme})
+        job.wait_for_scheme(scheme, 60)
+        job.wait_for_step(job.status()["progress"]["step"] + 20, 60)
+    assert job.container_ids() == before
+    job.wait_for("Succeeded", 300)
+    job.assert_every_sample_counted_once(400)
+    assert job.status()["progress"]["metric"] >= ACCURACY
+
+
+def test_the_k_column_follows_the_controller(start_job):
+    """Two of four workers are five times slower: DBW learns not to wait for all."""
+    slow = {"enabled": True, "seed": 1, "delays": [{"kind": "Constant", "seconds": 0.05},
+                                                   {"kind": "Ratio", "ratio": 0.2, "workers": [2, 3]}]}
+    job = start_job(digits(training={"stop": {"maxEpochs": 2000}}, sync={"scheme": "DBW"}, chaos=slow))
+    job.wait_for_step(20, 120)
+
+    def column():
+        names, values = (line.split() for line in job.namespace.kubectl("get", "tj", job.name).splitlines())
+        return int(dict(zip(names, values))["K"])
+    wait_until(f"{job.name}: K below 4", lambda: column() < 4, 120, job.describe)
