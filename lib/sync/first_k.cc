@@ -6,13 +6,9 @@
 #include <fmt/format.h>
 
 #include "lib/sync/controllers/batching/equal.h"
+#include "lib/sync/non_finite.h"
 
 namespace paceline::sync {
-namespace {
-
-constexpr uint32_t kNonFiniteInARowMax = 3;  // Then the worker is expelled.
-
-}  // namespace
 
 FirstK::FirstK(const Options& options)
     : FirstK(options, std::make_unique<EqualSizer>(options.global_batch_size)) {}

@@ -7,13 +7,9 @@
 #include <fmt/format.h>
 
 #include "lib/sync/equal_share.h"
+#include "lib/sync/non_finite.h"
 
 namespace paceline::sync {
-namespace {
-
-constexpr uint32_t kNonFiniteInARowMax = 3;  // Then the worker is expelled.
-
-}  // namespace
 
 Ssp::Ssp(const Options& options) : options_(options), version_(options.first_version) {}
 
@@ -53,16 +49,9 @@ void Ssp::On(const PushArrived& push, Decisions& decisions) {
 void Ssp::OnNonFinite(const PushArrived& push, Member& member, Decisions& decisions) {
   DropPush(push, DropReason::kNonFinite, decisions);
   ++member.non_finite_in_a_row;
-  const auto non_finite = std::count_if(members_.begin(), members_.end(), [](const auto& entry) {
-    return entry.second.non_finite_in_a_row > 0;
-  });
-  if (2 * static_cast<size_t>(non_finite) > members_.size()) {
-    decisions.push_back(RollBack{.reason = RollBackReason::kNonFinite});
-    phase_ = Phase::kOver;
-  } else if (member.non_finite_in_a_row >= kNonFiniteInARowMax) {
-    decisions.push_back(Expel{push.worker, ExpelReason::kNonFiniteRepeatedly});
-    Remove(push.worker);
-  }
+  const NonFiniteVerdict verdict = DecideOnNonFinite(members_, push.worker, decisions);
+  if (verdict == NonFiniteVerdict::kRolledBack) phase_ = Phase::kOver;
+  if (verdict == NonFiniteVerdict::kExpelled) Remove(push.worker);
 }
 
 void Ssp::CommitAlone(const PushArrived& push, Decisions& decisions) {

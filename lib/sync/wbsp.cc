@@ -8,12 +8,12 @@
 
 #include "lib/sync/equal_share.h"
 #include "lib/sync/fields.h"
+#include "lib/sync/non_finite.h"
 
 namespace paceline::sync {
 namespace {
 
-constexpr uint32_t kNonFiniteInARowMax = 3;  // Then the worker is expelled.
-constexpr double kNewestShare = 0.2;         // Of the newest measurement in a mean.
+constexpr double kNewestShare = 0.2;  // Of the newest measurement in a mean.
 // Leases of one worker where pushes travel while it computes: of the step that it makes, and of the
 // next, which it begins while the first one's push is under way. One more each time that it had to
 // wait for one: its pushes take longer than its steps, and are to carry several.
@@ -96,16 +96,9 @@ void Wbsp::OnNonFinite(const PushArrived& push, Member& member, Decisions& decis
   DropPush(push, DropReason::kNonFinite, decisions);
   ++member.non_finite_in_a_row;
   member.on.reset();
-  const auto non_finite = std::count_if(members_.begin(), members_.end(), [](const auto& entry) {
-    return entry.second.non_finite_in_a_row > 0;
-  });
-  if (2 * static_cast<size_t>(non_finite) > members_.size()) {
-    decisions.push_back(RollBack{.reason = RollBackReason::kNonFinite});
-    phase_ = Phase::kOver;
-  } else if (member.non_finite_in_a_row >= kNonFiniteInARowMax) {
-    decisions.push_back(Expel{push.worker, ExpelReason::kNonFiniteRepeatedly});
-    Remove(push.worker);
-  }
+  const NonFiniteVerdict verdict = DecideOnNonFinite(members_, push.worker, decisions);
+  if (verdict == NonFiniteVerdict::kRolledBack) phase_ = Phase::kOver;
+  if (verdict == NonFiniteVerdict::kExpelled) Remove(push.worker);
 }
 
 void Wbsp::Contribute(const PushArrived& push, Member& member, Decisions& decisions) {
