@@ -95,6 +95,7 @@ CoordinatorReport Parse(const TrainingJob& job, const json& state) {
           CheckpointStatus{.version = checkpoint->at("version").get<int64_t>(),
                            .completion_time = ParseTime(checkpoint->value("completionTime", ""))};
     }
+    report.restored_from = checkpoint->value("restoredFrom", int64_t{0});
     report.checkpoint_trouble = checkpoint->value("problem", "");
   }
   report.roll_backs = state.value("rollBacks", int64_t{0});

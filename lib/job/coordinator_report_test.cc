@@ -53,11 +53,12 @@ TEST(CoordinatorReportTest, ReadsARunningJob) {
 TEST(CoordinatorReportTest, TellsOfTheLastRollBack) {
   const CoordinatorReport report = Report(
       R"({"phase":"birth","step":320,"workers":[],"rollBacks":2,"lastRollBack":"shard s1 lost",)"
-      R"("rolledBackFrom":340,"rolledBackTo":320})");
+      R"("rolledBackFrom":340,"rolledBackTo":320,"checkpoint":{"restoredFrom":300}})");
   EXPECT_EQ(report.roll_backs, 2);
   EXPECT_EQ(report.last_roll_back, "shard s1 lost");
   EXPECT_EQ(report.rolled_back_from, 340);
   EXPECT_EQ(report.rolled_back_to, 320);
+  EXPECT_EQ(report.restored_from, 300);
 }
 
 TEST(CoordinatorReportTest, TheTargetsMetricIsTheMetric) {

@@ -76,6 +76,7 @@ struct CoordinatorReport {
   std::string last_roll_back;      // Why and to where.
   int64_t rolled_back_from = 0;
   int64_t rolled_back_to = 0;  // 0: begun anew.
+  int64_t restored_from = 0;   // Version of the checkpoint that it began with; 0: none.
 };
 
 struct Observation {

@@ -22,10 +22,20 @@ std::string WithCost(std::string message, const RecoveryStatus& recovery) {
                      steps == 1 ? "step is computed" : "steps are computed");
 }
 
+// Whether the servers are on their way back and the report is the first to say that training goes
+// on.
+bool HasJustRecovered(const Draft& draft) {
+  const Condition* restarting = FindCondition(draft.seen.status, ConditionType::kRestarting);
+  return restarting != nullptr && restarting->status == ConditionStatus::kTrue &&
+         restarting->reason == ToWord(PlanReason::kRecovering) &&
+         draft.report->phase == TrainingPhase::kTraining;
+}
+
 }  // namespace
 
 // Steps only ever grow, but for a roll back: one that the coordinator counts, or a new coordinator
-// that goes on from an earlier version than its predecessor had told of.
+// that goes on from an earlier version than its predecessor had come to. How far that one was is
+// not known beyond what it had told.
 void RecordRollBack(Draft& draft) {
   if (draft.report == nullptr || IsFinished(draft.seen.status)) return;
   const CoordinatorReport& report = *draft.report;
@@ -36,14 +46,15 @@ void RecordRollBack(Draft& draft) {
   const bool is_same_life = before.recovery && before.recovery->coordinator_start == start;
   const int64_t counted = is_same_life ? before.recovery->coordinator_roll_backs : 0;
   const int64_t told = report.roll_backs - counted;
-  if (told <= 0 && step_now >= step_before) return;
+  const bool is_new_life = start > 1 && !is_same_life && HasJustRecovered(draft);
+  if (told <= 0 && step_now >= step_before && !is_new_life) return;
 
   RecoveryStatus recovery = before.recovery.value_or(RecoveryStatus());
   recovery.roll_backs += std::max<int64_t>(told, 1);
   recovery.time = draft.now;
   recovery.coordinator_start = start;
   recovery.coordinator_roll_backs = report.roll_backs;
-  recovery.to_version = told > 0 ? report.rolled_back_to : step_now;
+  recovery.to_version = told > 0 ? report.rolled_back_to : report.restored_from;
   recovery.from_version = std::max({report.rolled_back_from, step_before, recovery.to_version});
   recovery.message =
       WithCost(told > 0 ? report.last_roll_back : DescribeNewLife(recovery.to_version), recovery);

@@ -10,6 +10,7 @@ namespace paceline::job {
 namespace {
 
 using namespace paceline::job::testing;  // NOLINT: scenes are this test's language.
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -79,6 +80,7 @@ TEST(RollBack, OfALostCoordinatorIsKnownByItsSteps) {
   seen.coordinator.emplace();
   seen.coordinator->generation_start = 2;
   seen.coordinator->progress = Progress{.step = 320};
+  seen.coordinator->restored_from = 320;
   const Plan back = PlanJob(job, seen, At(13), Recovering());
   EXPECT_THAT(Events(back),
               ElementsAre("Warning RolledBack: rolled back: another coordinator goes on from "
@@ -100,6 +102,29 @@ TEST(RollBack, OfALostCoordinatorIsKnownByItsSteps) {
   EXPECT_EQ(anew.status.recovery->roll_backs, 4);
   EXPECT_EQ(anew.status.recovery->to_version, 0);
   EXPECT_THAT(anew.status.recovery->message, HasSubstr("no checkpoint to go on from; 320 steps"));
+}
+
+// Its predecessor had told of 340, saved 342, and died: the new one is at 350 when it is asked
+// first.
+TEST(RollBack, OfALostCoordinatorIsToldThoughStepsNeverSeemedToFall) {
+  const TrainingJob job = SmallJob();
+  Observation seen = TrainingAt340(job);
+  Put(seen, Exited(Role::kParameterServer, 0, 10, 0, 9));
+  seen.coordinator.reset();
+  seen.status = PlanJob(job, seen, At(11), Recovering()).status;
+  Put(seen, Running(Role::kParameterServer, 0, 12));
+  seen.coordinator.emplace();
+  seen.coordinator->generation_start = 2;
+  seen.coordinator->phase = TrainingPhase::kTraining;
+  seen.coordinator->progress = Progress{.step = 350};
+  seen.coordinator->restored_from = 342;
+  const Plan back = PlanJob(job, seen, At(13), Recovering());
+  EXPECT_THAT(Events(back), Contains("Warning RolledBack: rolled back: another coordinator goes on "
+                                     "from version 342"));
+  EXPECT_EQ(back.status.recovery->roll_backs, 1);
+  EXPECT_EQ(back.status.recovery->from_version, 342);
+  seen.status = back.status;
+  EXPECT_EQ(PlanJob(job, seen, At(14), Recovering()).status.recovery, back.status.recovery);
 }
 
 TEST(RollBack, OfNumbersThatAreNotFiniteIsToldThoughNobodyIsLost) {
