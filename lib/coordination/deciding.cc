@@ -155,6 +155,16 @@ void Carry(Turn turn, const sync::RollBack& decision, Later) {
                     decision.learning_rate_scale);
 }
 
+// Training ends with the version that commits the last samples; if those are left out instead, no
+// version follows.
+void FinishIfAllElseIsLeftOut(Turn turn) {
+  JobState& job = turn.job;
+  if (job.phase != Phase::kTraining || !job.leases->is_complete()) return;
+  for (const uint64_t epoch : job.leases->TakeCompleted())
+    turn.effects.push_back(EpochCompleted{epoch});
+  BeginFinishing(turn, *StopReason(job));
+}
+
 }  // namespace
 
 bool IsEager(const JobState& job, WorkerId worker) {
@@ -197,6 +207,7 @@ void Carry(Turn turn, const std::vector<sync::Decision>& decisions) {
     if (turn.job.phase == Phase::kOver || turn.job.phase == Phase::kBirth) return;
     std::visit([&](const auto& d) { Carry(turn, d, all.subspan(i + 1)); }, all[i]);
   }
+  FinishIfAllElseIsLeftOut(turn);
 }
 
 }  // namespace paceline::coordination

@@ -128,6 +128,11 @@ std::vector<Case> Cases() {
     WorldOptions crash = small;
     crash.worker_crashes = 1;
     cases.push_back({name + "WorkerCrash", crash});
+    if (scheme == Scheme::kBackupWorkers) {
+      WorldOptions discarding = crash;
+      discarding.on_drop = OnDrop::kDiscard;
+      cases.push_back({name + "Discarding", discarding});
+    }
     WorldOptions shard = small;
     shard.shard_crashes = 1;
     // More commits or late pushes make too many worlds of four samples.

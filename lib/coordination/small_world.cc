@@ -40,6 +40,7 @@ CoordinatorOptions OptionsOf(const WorldOptions& world) {
   options.evaluation_period = Seconds(0);
   options.global_batch_size = world.global_batch_size;
   options.epochs_max = world.epochs;
+  options.on_drop = world.on_drop;
   options.gradient_clip_norm = world.clip_norm;
   options.has_evaluator = world.has_evaluator;
   if (world.has_checkpoints) {
@@ -269,8 +270,10 @@ void SmallWorld::CheckNow() {
   if (finished_.has_value() && finished_->is_success) {
     for (uint64_t epoch = 0; epoch < options_.epochs; ++epoch) {
       const std::vector<int>& counts = committed_[epoch];
-      if (std::count(counts.begin(), counts.end(), 1) !=
-          static_cast<int64_t>(options_.train_samples)) {
+      const auto committed = std::count(counts.begin(), counts.end(), 1);
+      const uint64_t discarded =
+          options_.on_drop == OnDrop::kDiscard ? coordinator_.epochs()[epoch].discarded : 0;
+      if (static_cast<uint64_t>(committed) + discarded != options_.train_samples) {
         Violate(fmt::format("success, and epoch {} is not committed as a whole", epoch));
       }
     }

@@ -38,6 +38,7 @@ struct WorldOptions {
   uint64_t train_samples = 9;
   uint32_t global_batch_size = 3;
   uint64_t epochs = 1;
+  OnDrop on_drop = OnDrop::kReturn;
   std::optional<double> clip_norm;
   bool has_evaluator = false;
   bool starts_at_birth = false;   // Else with training just opened.

@@ -147,6 +147,23 @@ TEST(TrainingTest, WhatIsDroppedComesBackOrStaysOut) {
   }
 }
 
+TEST(TrainingTest, EndsWhenItsLastSamplesAreLeftOut) {
+  CoordinatorOptions options = TwoWorkers();
+  options.on_drop = OnDrop::kDiscard;
+  options.epochs_max = 1;
+  Job job(options, sync::Scheme::kBackupWorkers);
+  job.Opened({{1, 0}, {2, 1}});
+  const auto step_of_the_first = [&job] {
+    job.PushFor(1);
+    job.CommittedEverywhere(job.coordinator.status().version.value() + 1);
+  };
+  while (job.coordinator.epochs()[0].free > 0) step_of_the_first();
+  step_of_the_first();
+  EXPECT_EQ(job.coordinator.status().phase, Phase::kTraining);
+  job.PushFor(2);  // Superseded, with the last samples.
+  EXPECT_EQ(job.coordinator.status().phase, Phase::kFinishing);
+}
+
 TEST(TrainingTest, GradientsThatAreNotFiniteRollBackByName) {
   Job job(TwoWorkers());
   job.Opened({{1, 0}, {2, 1}});

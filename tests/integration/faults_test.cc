@@ -128,34 +128,6 @@ TEST_F(FaultsTest, WorkerThatIsAskedToGoHandsItsSamplesBack) {
   ExpectEverySampleOnce(ended.last_state, 30);
 }
 
-// A worker that pulls eagerly holds two leases, one of a step whose push may have to wait.
-TEST_F(FaultsTest, EagerWorkersDieFreezeAndLeaveAndNoSampleIsLostOrDoubled) {
-  std::vector<std::string> arguments = SlowSteps(60);
-  arguments.insert(arguments.end(),
-                   {"--set", "spec.sync.scheme=PSPlus", "--set", "spec.sync.psPlus.staleness=2"});
-  LiveRun run = Start(arguments);
-  ASSERT_FALSE(run.WaitFor([](const Json& now) { return now["step"] >= 12; }).is_null());
-  const pid_t frozen = run.PidOf("worker-2");
-  ASSERT_GT(frozen, 0);
-  ASSERT_EQ(kill(frozen, SIGSTOP), 0);
-  // The bound holds the others back until it is declared lost.
-  const Json lost = run.WaitFor([](const Json& now) { return !IsMember(now, 2); });
-  ASSERT_FALSE(lost.is_null());
-  EXPECT_TRUE(run.MovesOn(lost, 10)) << "the others did not go on";
-  ASSERT_EQ(kill(run.PidOf("worker-1"), SIGKILL), 0);
-  ASSERT_EQ(kill(run.PidOf("worker-3"), SIGTERM), 0);
-  ASSERT_EQ(kill(frozen, SIGCONT), 0);
-  const Json back = run.WaitFor([](const Json& now) {
-    return IsMember(now, 1) && IncarnationOf(now, 1) == 2 && IsMember(now, 2) && !IsMember(now, 3);
-  });
-  ASSERT_FALSE(back.is_null()) << run.LogOf("worker-1") << run.LogOf("worker-2");
-  EXPECT_TRUE(run.MovesOn(back, 10));
-  EXPECT_THAT(run.Get("/metrics"), HasSubstr("paceline_psplus_learning_rate_scale{worker=\"w0\"}"));
-  const Ended ended = run.Wait(280);
-  ASSERT_EQ(ended.code, 0) << ended.err;
-  ExpectEverySampleOnce(ended.last_state, 60);
-}
-
 TEST_F(FaultsTest, EndpointsTellOfHealthAndOfEveryWorker) {
   std::vector<std::string> arguments = SlowSteps(1000);
   arguments.insert(arguments.end(), {"--set", "spec.parameterServer.shards=2"});
@@ -198,6 +170,56 @@ TEST_F(FaultsTest, KilledCommandLeavesNoProcessBehind) {
   EXPECT_EQ(run.Wait(60).code, 128 + SIGKILL);
   EXPECT_TRUE(run.WaitForNoProcess());
 }
+
+// What a worker holds when it dies, freezes or is asked to go depends on the scheme: one lease or
+// several, a step, a push on its way, local steps that nobody has seen.
+struct SchemeCase {
+  std::string name;
+  std::vector<std::string> overrides;
+};
+
+class SchemeFaultsTest : public FaultsTest, public ::testing::WithParamInterface<SchemeCase> {};
+
+TEST_P(SchemeFaultsTest, WorkersDieFreezeAndLeaveAndNoSampleIsLostOrDoubled) {
+  constexpr uint64_t kEpochs = 60;
+  std::vector<std::string> arguments = SlowSteps(kEpochs);
+  for (const std::string& one : GetParam().overrides) {
+    arguments.push_back("--set");
+    arguments.push_back("spec.sync." + one);
+  }
+  LiveRun run = Start(arguments);
+  ASSERT_FALSE(run.WaitFor([](const Json& now) { return now["step"] >= 12; }).is_null());
+  const pid_t frozen = run.PidOf("worker-2");
+  ASSERT_GT(frozen, 0);
+  ASSERT_EQ(kill(frozen, SIGSTOP), 0);
+  const Json lost = run.WaitFor([](const Json& now) { return !IsMember(now, 2); });
+  ASSERT_FALSE(lost.is_null());
+  EXPECT_TRUE(run.MovesOn(lost, 10)) << "the others did not go on";
+  ASSERT_EQ(kill(run.PidOf("worker-1"), SIGKILL), 0);
+  ASSERT_EQ(kill(run.PidOf("worker-3"), SIGTERM), 0);
+  ASSERT_EQ(kill(frozen, SIGCONT), 0);
+  const Json back = run.WaitFor([](const Json& now) {
+    const bool has_left = !IsMember(now, 3) || IncarnationOf(now, 3) == 2;  // It is started again.
+    return IsMember(now, 1) && IncarnationOf(now, 1) == 2 && IsMember(now, 2) && has_left;
+  });
+  ASSERT_FALSE(back.is_null()) << run.LogOf("worker-1") << run.LogOf("worker-2");
+  EXPECT_TRUE(run.MovesOn(back, 10));
+  const Ended ended = run.Wait(280);
+  ASSERT_EQ(ended.code, 0) << ended.err;
+  EXPECT_EQ(run.LogOf("ps-0").find("policy broke its contract"), std::string::npos);
+  ExpectEverySampleOnce(ended.last_state, kEpochs);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Schemes, SchemeFaultsTest,
+    ::testing::Values(SchemeCase{"Ssp", {"scheme=SSP", "ssp.staleness=2"}},
+                      SchemeCase{"BspNarx", {"batchSizing.strategy=NARX"}},
+                      SchemeCase{"Dbw", {"scheme=DBW"}},
+                      SchemeCase{"DbwInterrupting", {"scheme=DBW", "dbw.lateWorker=Interrupt"}},
+                      SchemeCase{"Wbsp", {"scheme=WBSP"}},
+                      SchemeCase{"WbspBasic", {"scheme=WBSP", "wbsp.overlap=false"}},
+                      SchemeCase{"PsPlus", {"scheme=PSPlus", "psPlus.staleness=2"}}),
+    [](const auto& info) { return info.param.name; });
 
 }  // namespace
 }  // namespace paceline::integration

@@ -1,8 +1,5 @@
 // What cannot work ends soon, with words that say what would.
-#include <cmath>
-#include <cstring>
 #include <filesystem>
-#include <limits>
 
 #include <arpa/inet.h>
 #include <fmt/format.h>
@@ -49,78 +46,6 @@ TEST_F(RefusalsTest, FileThatIsNotThereIsSaid) {
   const Ended ended = Run({"--set", "spec.data.train=none.safetensors"});
   EXPECT_NE(ended.code, 0);
   EXPECT_THAT(ended.err, HasSubstr("none.safetensors"));
-}
-
-// 64 samples of which one is poisoned.
-class NonFiniteTest : public ::testing::Test {
- protected:
-  static constexpr uint64_t kSamples = 64;
-
-  NonFiniteTest() {
-    constexpr int64_t kFeatures = 4;
-    std::vector<float> values;
-    std::vector<int64_t> targets;
-    for (uint64_t i = 0; i < kSamples; ++i) {
-      targets.push_back(static_cast<int64_t>(i % 2));
-      for (int64_t f = 0; f < kFeatures; ++f)
-        values.push_back(static_cast<float>((i % 2 == 0 ? 1 : -1) * (f + 1)));
-    }
-    values[17 * kFeatures] = std::numeric_limits<float>::quiet_NaN();
-    WriteDataset(folder_.path() + "/poisoned.safetensors", values, kFeatures, targets);
-  }
-
-  std::string Manifest(const std::string& on_drop) {
-    return folder_.Write("job.yaml", fmt::format(R"(apiVersion: paceline.dev/v1alpha1
-kind: TrainingJob
-metadata: {{name: t}}
-spec:
-  model: {{builtIn: Softmax, inputShape: [4], classes: 2, loss: CrossEntropy}}
-  data: {{train: poisoned.safetensors, onDrop: {}}}
-  training:
-    globalBatchSize: 8
-    optimizer: {{type: SGD}}
-    learningRate: {{base: 0.1}}
-    stop: {{maxEpochs: 4}}
-    seed: 1
-  sync: {{scheme: BSP}}
-  parameterServer: {{shards: 1}}
-  workers: {{replicas: 4}}
-)",
-                                                 on_drop));
-  }
-
-  TestFolder folder_;
-};
-
-// Once an epoch, with the other sample of its share.
-TEST_F(NonFiniteTest, PushesAreLeftOutCountedAndNamed) {
-  LiveRun run(folder_, Manifest("Discard"), {});
-  const Ended ended = run.Wait(60);
-  ASSERT_EQ(ended.code, 0) << ended.err;
-  EXPECT_EQ(ended.last_state["nonFinitePushes"], 4);
-  for (const nlohmann::json& epoch : ended.last_state["epochs"]) {
-    EXPECT_EQ(epoch["discarded"], 2) << epoch;
-    EXPECT_EQ(epoch["committed"], kSamples - 2) << epoch;
-  }
-  EXPECT_THAT(run.LogOf("ps-0"),
-              ContainsRegex("kind=non-finite worker=w[0-3] .*is not finite, loss nan"));
-  for (const auto& [name, bytes] : ReadModel(ended.summary["model"])) {
-    for (size_t at = 0; at + sizeof(float) <= bytes.size(); at += sizeof(float)) {
-      float value = 0;
-      std::memcpy(&value, bytes.data() + at, sizeof value);
-      EXPECT_TRUE(std::isfinite(value)) << name;
-    }
-  }
-}
-
-// The samples come back until nothing else is left: the job must not try for ever.
-TEST_F(NonFiniteTest, TrainingThatCannotGoOnEndsAndSaysWhy) {
-  const Ended ended = RunToEnd(folder_, Manifest("Return"), {}, 60);
-  EXPECT_EQ(ended.code, 1);
-  EXPECT_THAT(ended.err, ContainsRegex("gradients are not finite: w[0-3] at version v|"
-                                       "expelled: its gradients are not finite again and again"));
-  EXPECT_EQ(ended.summary["succeeded"], false);
-  EXPECT_EQ(ended.summary["model"], nullptr);
 }
 
 TEST_F(RefusalsTest, PortInUseIsSaid) {

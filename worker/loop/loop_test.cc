@@ -1,5 +1,6 @@
 #include "worker/loop/loop.h"
 
+#include <atomic>
 #include <condition_variable>
 #include <cstring>
 #include <deque>
@@ -141,14 +142,14 @@ class FakeTrainer : public Trainer {
 struct Fixture {
   World world;
   FakeTrainer trainer{&world};
-  Time now{};
-  Duration step = Seconds(1);  // Of the clock, each time it is read.
+  std::atomic<Duration::rep> now = 0;
+  Duration step = Seconds(1);  // Of the clock, each time that any thread reads it.
   Loop loop{{.role = protocol::Role::kWorker,
              .worker = WorkerId(2),
              .rejoin_timeout = Seconds(100),
              .backoff_min = Duration::zero(),
              .backoff_max = Duration::zero(),
-             .now = [this] { return now += step; },
+             .now = [this] { return Time(Duration(now += step.count())); },
              .read_signals =
                  [](Time) { return sync::Signals{.cpu_available = 0.5, .memory_available = {}}; },
              .local = {.optimizer = optim::SgdOptions{.momentum = 0.5}}},
@@ -252,7 +253,7 @@ TEST(Loop, ASecondTryIsTimedForItself) {
                        protocol::Finish{"done"}}};
   f.world.step_statuses = {ResourceExhausted("out of memory")};
   f.world.during_step = [&f] {
-    if (!f.world.step_statuses.empty()) f.now += Seconds(1000);
+    if (!f.world.step_statuses.empty()) f.now += Seconds(1000).count();
   };
   ASSERT_TRUE(f.loop.Run().ok());
   const auto pushes = Sent<protocol::PushDone>(f.world);
