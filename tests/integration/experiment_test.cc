@@ -217,6 +217,60 @@ TEST_F(CompareTest, TellsProgramsOfEachRun) {
   EXPECT_THAT(ReadText(plot), HasSubstr("<polyline"));
 }
 
+// One scheme beside BSP, where sleep is all that takes time: closed forms, with room for a busy
+// machine.
+struct Pair {
+  json bsp, other;
+};
+
+class OrderingTest : public CompareTest {
+ protected:
+  Pair Run(const std::string& other, const std::vector<std::string>& overrides) {
+    std::vector<std::string> all = {"spec.training.stop.maxEpochs=4",
+                                    "spec.training.stop.maxSteps=30"};
+    all.insert(all.end(), overrides.begin(), overrides.end());
+    const Ended ended = Compare({"--schemes", "bsp," + other, "-o", "json"}, all);
+    EXPECT_EQ(ended.code, 0) << ended.err;
+    const json runs = json::parse(ended.out);
+    return {runs.at(0), runs.at(1)};
+  }
+};
+
+// Steps of 0.1 and 0.2 s: with a barrier the fast one waits for half of its time, (1 + 0.5) / 2.
+TEST_F(OrderingTest, WbspComputesWhereABarrierWaits) {
+  const Pair runs =
+      Run("wbsp:overlap", {"spec.chaos.delays=[{kind: PerWorker, perWorker: [0.1, 0.2]}]"});
+  EXPECT_NEAR(runs.bsp["compute_share"], 0.75, 0.05);
+  EXPECT_GE(runs.other["compute_share"], 0.9);
+}
+
+// 250 and 125 samples/s: a step of 64 takes 32 / 125 = 0.256 s shared equally, 64 / 375 = 0.171 s
+// shared by speed.
+TEST_F(OrderingTest, BatchSizesMakeWorkersFinishTogether) {
+  const Pair runs = Run("lbbsp", {"spec.chaos.delays=[{kind: PerSample, secondsPerSample: 0.004}, "
+                                  "{kind: Ratio, ratio: 0.5, workers: [1]}]"});
+  EXPECT_GE(runs.bsp["step_seconds_p50"], 0.256);
+  EXPECT_LT(runs.other["step_seconds_p50"], 0.256 * 0.8);
+  EXPECT_GT(runs.other["compute_share"], runs.bsp["compute_share"]);
+}
+
+// Computing takes 0.2 s, and so do a push and a pull together: one after the other, or side by
+// side.
+TEST_F(OrderingTest, PsPlusHidesCommunicationBehindComputing) {
+  const Pair runs =
+      Run("psplus", {"spec.chaos.delays=[{kind: Constant, seconds: 0.2}]",
+                     "spec.chaos.links=[{bytesPerSecond: 1000000000, latencySeconds: 0.1}]"});
+  EXPECT_GE(runs.bsp["step_seconds_p50"], 0.4);
+  EXPECT_LT(runs.other["step_seconds_p50"], 0.4 * 0.7);
+}
+
+// Worker 1 takes eight times as long as worker 0: DBW learns to go on without it.
+TEST_F(OrderingTest, DbwDoesNotWaitForWhoIsFarTooSlow) {
+  const Pair runs = Run("dbw", {"spec.chaos.delays=[{kind: PerWorker, perWorker: [0.05, 0.4]}]"});
+  EXPECT_GE(runs.bsp["step_seconds_p50"], 0.4);
+  EXPECT_LT(runs.other["seconds_to_target"], runs.bsp["seconds_to_target"]);
+}
+
 TEST_F(CompareTest, AnArmThatCannotRunIsNamedBeforeAnythingRuns) {
   const Ended ended = Compare({"--schemes", "bsp,ssp:-3,backup:9"});
   EXPECT_EQ(ended.code, 2);
