@@ -240,8 +240,8 @@ class OrderingTest : public CompareTest {
 TEST_F(OrderingTest, WbspComputesWhereABarrierWaits) {
   const Pair runs =
       Run("wbsp:overlap", {"spec.chaos.delays=[{kind: PerWorker, perWorker: [0.1, 0.2]}]"});
-  EXPECT_NEAR(runs.bsp["compute_share"], 0.75, 0.05);
-  EXPECT_GE(runs.other["compute_share"], 0.9);
+  EXPECT_NEAR(runs.bsp["compute_share"], 0.75, 0.1);
+  EXPECT_GE(runs.other["compute_share"], 0.87);
 }
 
 // 250 and 125 samples/s: a step of 64 takes 32 / 125 = 0.256 s shared equally, 64 / 375 = 0.171 s
