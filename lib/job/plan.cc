@@ -48,10 +48,13 @@ bool IsFinished(const JobStatus& status) {
 
 std::string ToString(const Action& action) {
   if (const Start* start = std::get_if<Start>(&action)) {
-    return fmt::format(
-        "start {} generation={} attempt={} failures={}{}{}", start->name, start->generation_start,
-        start->attempt, start->failures,
-        start->avoid_nodes.empty() ? "" : " avoid=", fmt::join(start->avoid_nodes, ","));
+    std::string text = fmt::format("start {} generation={} attempt={} failures={}", start->name,
+                                   start->generation_start, start->attempt, start->failures);
+    if (!start->avoid_node.empty()) {
+      text += fmt::format(" {}={}", start->may_use_avoided_node ? "prefer-not" : "avoid",
+                          start->avoid_node);
+    }
+    return text;
   }
   const Stop& stop = std::get<Stop>(action);
   return fmt::format("stop {} {}{}", stop.name, ToWord(stop.reason),

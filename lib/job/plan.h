@@ -30,8 +30,9 @@ struct Start {
   // Starts of this name before; the shell hands it back in SeenProcess. Of one that went away
   // without a trace: at least those that are known of.
   int64_t attempt = 0;
-  int64_t failures = 0;                  // Failures that still count against it; handed back too.
-  std::vector<std::string> avoid_nodes;  // Better on any other machine than these.
+  int64_t failures = 0;               // Failures that still count against it; handed back too.
+  std::string avoid_node;             // Not on this machine; empty if any will do.
+  bool may_use_avoided_node = false;  // On that one only where no other has room.
   friend bool operator==(const Start&, const Start&) = default;
 };
 
@@ -90,7 +91,7 @@ const Condition* FindCondition(const JobStatus& status, ConditionType type);
 bool Holds(const JobStatus& status, ConditionType type);
 
 // "start digits-worker-3 generation=1 attempt=2 failures=1", "stop digits-worker-3 Straggler"; with
-// " avoid=node-2" and " now" where that is said.
+// " avoid=node-2", " prefer-not=node-2" and " now" where that is said.
 std::string ToString(const Action& action);
 
 }  // namespace paceline::job

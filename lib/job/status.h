@@ -70,10 +70,11 @@ struct WorkerStatus {
   friend bool operator==(const WorkerStatus&, const WorkerStatus&) = default;
 };
 
-// A machine that a process was slow or stuck on; its next start prefers others.
+// A machine that a process was slow or stuck on; its next starts are on others.
 struct AvoidedNode {
   std::string name;  // Of the process.
   std::string node;
+  bool has_no_other = false;  // No other machine had room: it may come back.
   friend bool operator==(const AvoidedNode&, const AvoidedNode&) = default;
 };
 

@@ -201,17 +201,29 @@ void LayGang(const job::TrainingJob& job, const ObjectOptions& options, Json& po
   }
 }
 
-// Better elsewhere than on these nodes, and there if there is nowhere else: a job that asks for the
-// impossible would wait for ever.
-void LayAvoidance(const std::vector<std::string>& nodes, Json& spec) {
-  if (nodes.empty()) return;
+// A mere preference loses where the avoided node is the emptiest, which it is: the process has just
+// left it. The planner gives up what no other node can grant.
+void LayAvoidance(const job::Start& start, Json& spec) {
+  if (start.avoid_node.empty()) return;
+  const Json elsewhere = {{"key", "kubernetes.io/hostname"},
+                          {"operator", "NotIn"},
+                          {"values", Json::array({start.avoid_node})}};
   Json& affinity = ObjectAt(ObjectAt(spec, "affinity"), "nodeAffinity");
-  ListAt(affinity, "preferredDuringSchedulingIgnoredDuringExecution")
-      .push_back({{"weight", 100},
-                  {"preference",
-                   {{"matchExpressions", Json::array({{{"key", "kubernetes.io/hostname"},
-                                                       {"operator", "NotIn"},
-                                                       {"values", nodes}}})}}}});
+  if (start.may_use_avoided_node) {
+    ListAt(affinity, "preferredDuringSchedulingIgnoredDuringExecution")
+        .push_back(
+            {{"weight", 100}, {"preference", {{"matchExpressions", Json::array({elsewhere})}}}});
+    return;
+  }
+  Json& terms = ListAt(ObjectAt(affinity, "requiredDuringSchedulingIgnoredDuringExecution"),
+                       "nodeSelectorTerms");
+  if (terms.empty()) {
+    terms.push_back({{"matchExpressions", Json::array({elsewhere})}});
+    return;
+  }
+  for (Json& term : terms) {  // A node that meets one of them is enough; an empty one, none meets.
+    if (!term.empty()) ListAt(term, "matchExpressions").push_back(elsewhere);
+  }
 }
 
 // The template's labels and annotations, with ours over them.
@@ -251,7 +263,7 @@ Json BuildPod(const job::TrainingJob& job, const job::Start& start, const Object
   Default(security, "fsGroup", kUser);
   Default(security, "seccompProfile", {{"type", "RuntimeDefault"}});
   LayTolerations(job, spec);
-  LayAvoidance(start.avoid_nodes, spec);
+  LayAvoidance(start, spec);
   LayContainer(job, start, options, spec);
   LayGang(job, options, pod);
   return pod;

@@ -70,7 +70,9 @@ template <class V>
 void Fields(V& visit, AvoidedNode& avoided) {
   visit("name", avoided.name, Note{.text = "of the process", .presence = kRequired});
   visit("node", avoided.node,
-        Note{.text = "where it was slow or stuck; its next start prefers others"});
+        Note{.text = "where it was slow or stuck; its next starts are on others"});
+  visit("hasNoOther", avoided.has_no_other,
+        Note{.text = "no other machine had room in scheduleTimeoutSeconds: it may come back"});
 }
 
 template <class V>

@@ -1,6 +1,6 @@
+// What a plan makes of what only a cluster shows: lost machines, deletions by others, room.
 #include <algorithm>
 
-// What a plan makes of what only a cluster shows: machines, deletions by others, pods that wait.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -17,128 +17,10 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-std::string Reason(const Plan& plan, ConditionType type) {
-  const Condition* condition = FindCondition(plan.status, type);
-  return fmt::format("{} {} {}", ToWord(condition->status), condition->reason, condition->message);
-}
-
-// All trains, and a plan has said so.
-Observation SettledTraining(const TrainingJob& job) {
-  Observation seen = AllTraining();
-  for (SeenProcess& process : seen.processes) process.node = fmt::format("node-{}", process.index);
-  seen.status = PlanJob(job, seen, At(1)).status;
-  return seen;
-}
-
-SeenProcess Pending(int64_t worker, double since) {
-  SeenProcess process = Running(Role::kWorker, worker, since);
-  process.state = ProcessState::kPending;
-  return process;
-}
-
 PlanOptions Recovering() {
   PlanOptions options;
   options.can_recover_shards = true;
   return options;
-}
-
-TEST(JudgePending, ReportsAWorkerThatFindsNoRoomAndTrainsOn) {
-  const TrainingJob job = SmallJob();
-  Observation seen = SettledTraining(job);
-  SeenProcess waiting = Pending(2, 100);
-  waiting.is_unschedulable = true;
-  waiting.waiting_message = "0/3 nodes are available: insufficient nvidia.com/gpu";
-  Put(seen, waiting);
-  const Plan early = PlanJob(job, seen, At(159));
-  EXPECT_EQ(early.look_again, At(160));
-  EXPECT_THAT(Reason(early, ConditionType::kResourcesReady),
-              HasSubstr("False Unschedulable not running: digits-worker-2 cannot be scheduled: 0/3 "
-                        "nodes are available: insufficient nvidia.com/gpu"));
-  const Plan late = PlanJob(job, seen, At(160));
-  EXPECT_EQ(late.status.state, "Degraded");
-  EXPECT_THAT(Reason(late, ConditionType::kDegraded),
-              HasSubstr("True PendingTooLong not running: digits-worker-2 cannot be scheduled"));
-  EXPECT_THAT(Actions(late), IsEmpty());
-  EXPECT_EQ(late.look_again, At(220));
-  const Plan due = PlanJob(job, seen, At(220));
-  EXPECT_THAT(Actions(due), ElementsAre("stop digits-worker-2 PendingTooLong"));
-  EXPECT_THAT(Events(due), Contains(HasSubstr("insufficient nvidia.com/gpu; it is made anew")));
-}
-
-TEST(JudgePending, WaitsTwiceAsLongEachTime) {
-  const TrainingJob job = SmallJob();
-  const struct {
-    int64_t attempt;
-    double due;
-  } cases[] = {{0, 120}, {1, 240}, {2, 480}, {5, 3840}, {50, 3840}};
-  for (const auto& c : cases) {
-    Observation seen = SettledTraining(job);
-    SeenProcess waiting = Pending(2, 0);
-    waiting.attempt = c.attempt;
-    waiting.waiting_reason = "CreateContainerConfigError";
-    Put(seen, waiting);
-    EXPECT_EQ(PlanJob(job, seen, At(c.due - 1)).look_again, At(c.due));
-    EXPECT_EQ(PlanJob(job, seen, At(c.due)).actions.size(), 1u) << c.attempt;
-  }
-}
-
-TEST(JudgePending, GivesALargeImageItsTime) {
-  const TrainingJob job = SmallJob();
-  Observation seen = SettledTraining(job);
-  SeenProcess pulling = Pending(2, 0);
-  pulling.node = "node-3";
-  Put(seen, pulling);
-  const Plan late = PlanJob(job, seen, At(899));
-  EXPECT_THAT(Actions(late), IsEmpty());
-  EXPECT_EQ(late.status.state, "Degraded");
-  EXPECT_THAT(Actions(PlanJob(job, seen, At(900))),
-              ElementsAre("stop digits-worker-2 PendingTooLong"));
-}
-
-TEST(JudgePending, LeavesTimeToGiveWayBeforeTrainingBegins) {
-  const TrainingJob job = SmallJob();
-  Observation seen;  // Nothing runs, so that there is nothing to give way with.
-  SeenProcess waiting = Pending(2, 0);
-  waiting.is_unschedulable = true;
-  seen.processes = {waiting};
-  EXPECT_THAT(Actions(PlanJob(job, seen, At(359))),
-              ::testing::Not(Contains("stop digits-worker-2 PendingTooLong")));
-  EXPECT_THAT(Actions(PlanJob(job, seen, At(360))),
-              Contains("stop digits-worker-2 PendingTooLong"));
-}
-
-TEST(JudgePending, LeavesAPlaceInAQueueAlone) {
-  TrainingJob job = SmallJob();
-  job.spec.run_policy.scheduling_policy.queue = "research";
-  Observation seen = SettledTraining(job);
-  SeenProcess waiting = Pending(2, 0);
-  waiting.is_unschedulable = true;
-  Put(seen, waiting);
-  EXPECT_THAT(Actions(PlanJob(job, seen, At(9999))), IsEmpty());
-  Find(seen, "digits-worker-2").is_unschedulable = false;  // It has a machine, and hangs there.
-  EXPECT_THAT(Actions(PlanJob(job, seen, At(9999))),
-              ElementsAre("stop digits-worker-2 PendingTooLong"));
-}
-
-TEST(JudgePending, SaysWhichImageCannotBePulledAndWhere) {
-  const TrainingJob job = SmallJob();
-  Observation seen = SettledTraining(job);
-  seen.status = JobStatus{};
-  seen.coordinator.reset();
-  SeenProcess waiting = Pending(1, 0);
-  waiting.node = "node-7";
-  waiting.waiting_reason = "ImagePullBackOff";
-  waiting.waiting_message = "Back-off pulling image \"nowhere/worker:1\"";
-  Put(seen, waiting);
-  const Plan plan = PlanJob(job, seen, At(5));
-  EXPECT_EQ(plan.status.state, "CannotStart");
-  EXPECT_EQ(Reason(plan, ConditionType::kResourcesReady),
-            "False CannotStart not running: digits-worker-1 on node-7 waits, ImagePullBackOff: "
-            "Back-off pulling image \"nowhere/worker:1\"");
-  EXPECT_THAT(Events(plan), Contains(HasSubstr("Warning CannotStart: not running")));
-  // Made anew elsewhere.
-  EXPECT_EQ(PlanJob(job, seen, At(120)).status.avoided_nodes,
-            (std::vector<AvoidedNode>{{"digits-worker-1", "node-7"}}));
 }
 
 TEST(Resources, TellWhatTheShellCouldNotMake) {
@@ -309,34 +191,6 @@ TEST(JudgeSuspend, DoesNotSuspendWhatIsDone) {
   Observation seen = SettledTraining(SmallJob());
   seen.coordinator->phase = TrainingPhase::kSucceeded;
   EXPECT_EQ(PlanJob(job, seen, At(5)).status.state, "Succeeded");
-}
-
-TEST(JudgeStragglers, StartsTheSameNameOnAnotherMachine) {
-  TrainingJob job = SmallJob();
-  job.spec.workers.straggler_policy.action = StragglerAction::kReplace;
-  Observation seen = SettledTraining(job);
-  seen.coordinator->stragglers = {{2, 400}};
-  const Plan plan = PlanJob(job, seen, At(5));
-  EXPECT_THAT(Actions(plan), ElementsAre("stop digits-worker-2 Straggler"));
-  EXPECT_THAT(Events(plan), ElementsAre("Warning Straggler: digits-worker-2 on node-2 takes 4.0 "
-                                        "times the median worker's time and is replaced"));
-  EXPECT_EQ(Reason(plan, ConditionType::kStraggling),
-            "True Straggler digits-worker-2 on node-2 takes 4.0 times the median worker's time");
-  seen.status = plan.status;
-  Remove(seen, "digits-worker-2");
-  EXPECT_THAT(Actions(PlanJob(job, seen, At(9))),
-              ElementsAre("start digits-worker-2 generation=1 attempt=1 failures=0 avoid=node-2"));
-}
-
-TEST(JudgeStragglers, NamesThemOnceWhereOnlyAReportIsAskedFor) {
-  const TrainingJob job = SmallJob();
-  Observation seen = SettledTraining(job);
-  seen.coordinator->stragglers = {{2, 300}};
-  const Plan plan = PlanJob(job, seen, At(5));
-  EXPECT_THAT(Events(plan), ElementsAre("Warning Straggler: digits-worker-2 on node-2 takes 3.0 "
-                                        "times the median worker's time"));
-  seen.status = plan.status;
-  EXPECT_THAT(Events(PlanJob(job, seen, At(6))), IsEmpty());
 }
 
 TEST(Status, RoundsNumbersAndSaysTheRestForPeople) {

@@ -11,6 +11,14 @@ namespace {
 
 constexpr size_t kAvoidedMax = 20;
 
+// A list or a const one; null if the process of that name avoids nothing.
+template <class Avoided>
+auto FindAvoided(Avoided& avoided, const std::string& name) -> decltype(avoided.data()) {
+  const auto found = std::find_if(avoided.begin(), avoided.end(),
+                                  [&](const AvoidedNode& one) { return one.name == name; });
+  return found == avoided.end() ? nullptr : &*found;
+}
+
 std::vector<WantedProcess> Wanted(const TrainingJob& job) {
   std::vector<WantedProcess> wanted;
   const auto want = [&](Role role, int64_t count) {
@@ -73,10 +81,12 @@ void Draft::Begin(const WantedProcess& process, int64_t attempt, int64_t failure
                                   static_cast<uint64_t>(plan.status.coordinator_starts),
                                   attempt,
                                   failures,
-                                  {}});
-  for (const AvoidedNode& avoided : plan.status.avoided_nodes) {
-    if (avoided.name == process.name)
-      std::get<Start>(plan.actions.back()).avoid_nodes.push_back(avoided.node);
+                                  {},
+                                  false});
+  if (const AvoidedNode* avoided = FindAvoided(plan.status.avoided_nodes, process.name)) {
+    Start& start = std::get<Start>(plan.actions.back());
+    start.avoid_node = avoided->node;
+    start.may_use_avoided_node = avoided->has_no_other;
   }
 }
 
@@ -93,11 +103,23 @@ void Draft::Abandon(const SeenProcess& process, PlanReason reason) {
 }
 
 void Draft::AvoidNodeOf(const SeenProcess& process) {
-  if (process.node.empty()) return;
+  if (process.node.empty() || HasNoOtherNode(process)) return;
   std::vector<AvoidedNode>& avoided = plan.status.avoided_nodes;
   std::erase_if(avoided, [&](const AvoidedNode& one) { return one.name == process.name; });
-  avoided.push_back({process.name, process.node});
+  avoided.push_back({process.name, process.node, false});
   if (avoided.size() > kAvoidedMax) avoided.erase(avoided.begin());
+}
+
+std::string Draft::AllowAvoidedNode(const SeenProcess& process) {
+  AvoidedNode* avoided = FindAvoided(plan.status.avoided_nodes, process.name);
+  if (avoided == nullptr || avoided->has_no_other) return {};
+  avoided->has_no_other = true;
+  return avoided->node;
+}
+
+bool Draft::HasNoOtherNode(const SeenProcess& process) const {
+  const AvoidedNode* avoided = FindAvoided(plan.status.avoided_nodes, process.name);
+  return avoided != nullptr && avoided->has_no_other && avoided->node == process.node;
 }
 
 void Draft::Conclude(Verdict how, PlanReason reason, std::string message) {

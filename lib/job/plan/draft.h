@@ -47,8 +47,13 @@ class Draft {
   void End(const SeenProcess& process, PlanReason reason);
   // Gives up a process that cannot be asked; in the place of an End of it, if there is one.
   void Abandon(const SeenProcess& process, PlanReason reason);
-  // The next starts of the process prefer other machines than the one it is on.
+  // The next starts of the process are on other machines than the one it is on.
   void AvoidNodeOf(const SeenProcess& process);
+  // The machine that the process avoids, which its next starts may use again where no other has
+  // room; empty if it avoids none, or may use it already.
+  std::string AllowAvoidedNode(const SeenProcess& process);
+  // Whether the process is where it would not be if there were room elsewhere.
+  bool HasNoOtherNode(const SeenProcess& process) const;
   // Ends the job; later judgements add nothing but clean up.
   void Conclude(Verdict how, PlanReason reason, std::string message);
   void SetCondition(ConditionType type, ConditionStatus status, PlanReason reason,

@@ -13,13 +13,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-std::string Reason(const Plan& plan, ConditionType type) {
-  const Condition* condition = FindCondition(plan.status, type);
-  return condition == nullptr ? "absent"
-                              : fmt::format("{} {} {}", ToWord(condition->status),
-                                            condition->reason, condition->message);
-}
-
 TEST(JudgeScale, StartsEverythingAtOnceServersFirst) {
   const Plan plan = PlanJob(SmallJob(), Observation(), At(5));
   EXPECT_THAT(Actions(plan),

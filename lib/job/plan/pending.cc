@@ -30,6 +30,19 @@ Duration Patience(const SeenProcess& process, Duration timeout) {
   return is_quiet ? std::max(patience, kQuietPatience) : patience;
 }
 
+// A process that found no room but where it had better not be is made anew without that demand.
+bool ReturnsToAvoidedNode(Draft& draft, const SeenProcess& process) {
+  if (!process.is_unschedulable) return false;
+  const std::string node = draft.AllowAvoidedNode(process);
+  if (node.empty()) return false;
+  draft.End(process, PlanReason::kPendingTooLong);
+  draft.Report(
+      EventType::kWarning, PlanReason::kPendingTooLong,
+      fmt::format("{}; no machine but {}, which it avoided, may have room: it is made anew",
+                  DescribeAbsence(process.name, &process), node));
+  return true;
+}
+
 }  // namespace
 
 // A process that does not come to run is reported after scheduleTimeoutSeconds. It is made anew
@@ -44,6 +57,7 @@ void JudgePending(Draft& draft) {
       draft.LookAgain(late);
       continue;
     }
+    if (ReturnsToAvoidedNode(draft, *process)) continue;
     if (IsForTheQueue(draft, *process)) continue;
     const Duration timeout = late - process->started_at;
     Duration patience = Patience(*process, timeout);

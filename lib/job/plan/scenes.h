@@ -36,6 +36,12 @@ inline SeenProcess Running(Role role, int64_t index, double started_at = 0) {
   return process;
 }
 
+inline SeenProcess Pending(int64_t worker, double since) {
+  SeenProcess process = Running(Role::kWorker, worker, since);
+  process.state = ProcessState::kPending;
+  return process;
+}
+
 inline SeenProcess Exited(Role role, int64_t index, double ended_at, int exit_code,
                           int signal = 0) {
   SeenProcess process = Running(role, index);
@@ -57,6 +63,14 @@ inline Observation AllTraining() {
   seen.coordinator.emplace();
   seen.coordinator->generation_start = 1;
   seen.coordinator->phase = TrainingPhase::kTraining;
+  return seen;
+}
+
+// All trains, and a plan has said so.
+inline Observation SettledTraining(const TrainingJob& job) {
+  Observation seen = AllTraining();
+  for (SeenProcess& process : seen.processes) process.node = fmt::format("node-{}", process.index);
+  seen.status = PlanJob(job, seen, At(1)).status;
   return seen;
 }
 
@@ -91,6 +105,14 @@ inline std::vector<std::string> Events(const Plan& plan) {
         fmt::format("{} {}: {}", ToWord(event.type), ToWord(event.reason), event.message));
   }
   return lines;
+}
+
+// "True Straggler digits-worker-2 on node-2 takes ...": a condition's status, reason, message.
+inline std::string Reason(const Plan& plan, ConditionType type) {
+  const Condition* condition = FindCondition(plan.status, type);
+  return condition == nullptr ? "absent"
+                              : fmt::format("{} {} {}", ToWord(condition->status),
+                                            condition->reason, condition->message);
 }
 
 // "Running", or "Failed DeadlineExceeded: not done within ..." where the job is over.

@@ -1,11 +1,27 @@
-#include <algorithm>
-
 #include <fmt/format.h>
 
 #include "lib/job/plan/describe.h"
 #include "lib/job/plan/judgements.h"
 
 namespace paceline::job {
+
+namespace {
+
+// The slowest that may do better elsewhere; null if there is none.
+const SeenProcess* FindMovable(const Draft& draft, double& slowdown_percent) {
+  const SeenProcess* slowest = nullptr;
+  for (const SeenStraggler& straggler : draft.report->stragglers) {
+    const SeenProcess* process =
+        draft.Find(ProcessName(draft.job.metadata.name, Role::kWorker, straggler.worker));
+    if (process == nullptr || draft.HasNoOtherNode(*process)) continue;
+    if (slowest != nullptr && straggler.slowdown_percent <= slowdown_percent) continue;
+    slowest = process;
+    slowdown_percent = straggler.slowdown_percent;
+  }
+  return slowest;
+}
+
+}  // namespace
 
 // One at a time, the slowest first, and only while enough others run: a replacement costs the job a
 // worker for as long as it takes to start.
@@ -19,19 +35,14 @@ void JudgeStragglers(Draft& draft) {
     ++running;
   }
   if (running <= draft.job.spec.workers.min_replicas) return;
-  const auto slowest =
-      std::max_element(draft.report->stragglers.begin(), draft.report->stragglers.end(),
-                       [](const SeenStraggler& a, const SeenStraggler& b) {
-                         return a.slowdown_percent < b.slowdown_percent;
-                       });
-  const SeenProcess* process =
-      draft.Find(ProcessName(draft.job.metadata.name, Role::kWorker, slowest->worker));
+  double slowdown_percent = 0;
+  const SeenProcess* process = FindMovable(draft, slowdown_percent);
   if (process == nullptr) return;
   draft.AvoidNodeOf(*process);
   draft.End(*process, PlanReason::kStraggler);
   draft.Report(EventType::kWarning, PlanReason::kStraggler,
                fmt::format("{} takes {:.1f} times the median worker's time and is replaced",
-                           Named(*process), slowest->slowdown_percent / 100));
+                           Named(*process), slowdown_percent / 100));
 }
 
 }  // namespace paceline::job
