@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -84,6 +85,9 @@ struct Observation {
   // Why the job's processes, or what they need, could not be made: "pods is forbidden: exceeded
   // quota". Empty while nothing is known to be wrong.
   std::string resources_trouble;
+  // Names that the last plan started in vain: the cluster refused to make them. To start them again
+  // is nothing new, neither to tell nor to count. Forgotten by a fresh shell, which costs one more.
+  std::set<std::string> refused;
   JobStatus status;  // The last plan's, as recorded.
   std::optional<CoordinatorReport> coordinator;
 };

@@ -23,8 +23,9 @@ struct JobMemory {
   std::set<std::string> ended;  // Uids of pods that had ended when it was asked.
   std::string told;  // Of which pod and job the coordinator has last been told: a fingerprint.
   std::optional<Time> progress_written_at;
-  Status resources;  // Why what stands around the pods could not be made, or OK.
-  Status pods;       // Why pods could not be made, or OK.
+  Status resources;               // Why what stands around the pods could not be made, or OK.
+  Status pods;                    // Why pods could not be made, or OK.
+  std::set<std::string> refused;  // Names of those that the API server said no to.
 };
 
 // Pods that went away by no wish of ours: the planner is shown them as disrupted until it has

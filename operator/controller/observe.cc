@@ -13,6 +13,7 @@ job::Observation Observe(const job::TrainingJob& job, const std::vector<kube::Ob
   job::Observation seen;
   seen.status = job.status;
   seen.coordinator = memory.report;
+  seen.refused = memory.refused;
   std::map<std::string, std::string> nodes;
   for (const kube::ObjectPtr& pod : pods) {
     if (auto process = SeenPod(job, *pod)) seen.processes.push_back(*std::move(process));

@@ -51,9 +51,10 @@ PodChanges::PodChanges(kube::Client* client, kube::Expectations* expectations,
       options_(std::move(options)) {}
 
 Status PodChanges::Apply(const job::TrainingJob& job, const std::vector<job::Action>& actions,
-                         const std::vector<kube::ObjectPtr>& pods) const {
+                         const std::vector<kube::ObjectPtr>& pods,
+                         std::set<std::string>& refused) const {
   PACELINE_RETURN_IF_ERROR(DeleteAll(job, actions, pods));
-  return CreateAll(job, actions);
+  return CreateAll(job, actions, refused);
 }
 
 Status PodChanges::DeleteAll(const job::TrainingJob& job, const std::vector<job::Action>& actions,
@@ -86,8 +87,9 @@ Status PodChanges::DeleteAll(const job::TrainingJob& job, const std::vector<job:
   return first;
 }
 
-Status PodChanges::CreateAll(const job::TrainingJob& job,
-                             const std::vector<job::Action>& actions) const {
+Status PodChanges::CreateAll(const job::TrainingJob& job, const std::vector<job::Action>& actions,
+                             std::set<std::string>& refused) const {
+  refused.clear();
   std::vector<kube::Request> requests;
   std::vector<ObjectKey> keys;
   for (const job::Action& action : actions) {
@@ -107,6 +109,7 @@ Status PodChanges::CreateAll(const job::TrainingJob& job,
     }
     expectations_->Drop(KeyOf(job), keys[i]);
     Status status = answers[i].status();
+    if (kube::IsForbidden(status) || kube::IsInvalid(status)) refused.insert(keys[i].name);
     if (IsAlreadyExists(status)) status = CheckOwner(job, keys[i]);
     if (first.ok()) first = status;
   }

@@ -1,6 +1,8 @@
 // Defines PodChanges: makes a job's pods be as a plan says.
 #pragma once
 
+#include <set>
+#include <string>
 #include <vector>
 
 #include "lib/job/plan.h"
@@ -21,14 +23,16 @@ class PodChanges {
              ObjectOptions options);
 
   // Deletes and creates, side by side. The first error; what could be done is done. An error of
-  // FailedPrecondition names a pod that is there and belongs to somebody else.
+  // FailedPrecondition names a pod that is there and belongs to somebody else. `refused` becomes
+  // the names of the pods that are surely not made because the API server said no.
   Status Apply(const job::TrainingJob& job, const std::vector<job::Action>& actions,
-               const std::vector<kube::ObjectPtr>& pods) const;
+               const std::vector<kube::ObjectPtr>& pods, std::set<std::string>& refused) const;
 
  private:
   Status DeleteAll(const job::TrainingJob& job, const std::vector<job::Action>& actions,
                    const std::vector<kube::ObjectPtr>& pods) const;
-  Status CreateAll(const job::TrainingJob& job, const std::vector<job::Action>& actions) const;
+  Status CreateAll(const job::TrainingJob& job, const std::vector<job::Action>& actions,
+                   std::set<std::string>& refused) const;
   Status CheckOwner(const job::TrainingJob& job, const kube::ObjectKey& pod) const;
 
   kube::Client* const client_;

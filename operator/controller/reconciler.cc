@@ -204,7 +204,7 @@ StatusOr<kube::Result> Reconciler::PlanAndApply(const Look& look) {
   if (may_act) {
     if (std::any_of(plan.actions.begin(), plan.actions.end(), StartsServer))
       PACELINE_RETURN_IF_ERROR(memory.pods = children_.EnsureClaims(look.job));
-    memory.pods = pod_changes_.Apply(look.job, plan.actions, look.pods);
+    memory.pods = pod_changes_.Apply(look.job, plan.actions, look.pods, memory.refused);
     PACELINE_RETURN_IF_ERROR(memory.pods);
   }
   if (plan.look_again) LookAgain(result.requeue_after, *plan.look_again - look.now);

@@ -144,6 +144,48 @@ TEST_F(FaultsTest, TwoHundredForeignWritesInBetweenDoNoHarm) {
   EXPECT_EQ(job.Pods().size(), job.AllPodNames().size());
 }
 
+TEST_F(FaultsTest, RefusedPodsAreAskedForLessAndLessAndToldOnce) {
+  const auto the_operator = Operator();
+  Job job(*world_, "digits");
+  ASSERT_TRUE(job.WaitForPods(job.AllPodNames()));
+  job.RunAll();
+  ASSERT_TRUE(job.WaitForCondition("ResourcesReady"));
+  const auto starts = [&job] { return job.Get()["status"]["coordinatorStarts"].get<int>(); };
+  ASSERT_EQ(starts(), 1);
+  world_->Kubectl(fmt::format("create quota -n {} none --hard=pods=0", job.name_space()));
+  world_->Kubectl(fmt::format(
+      "patch quota -n {} none --subresource=status --type=merge -p '{}'", job.name_space(),
+      R"({"status": {"hard": {"pods": "0"}, "used": {"pods": "0"}}})"));  // As its controller
+                                                                          // would.
+  const kube::Request probe = kube::Create(
+      kube::Pods(), {{"metadata", {{"generateName", "probe-"}, {"namespace", job.name_space()}}},
+                     {"spec", {{"containers", Json::array({{{"name", "a"}, {"image", "a"}}})}}}});
+  ASSERT_TRUE(Eventually([&] { return !world_->client().Call(probe).ok(); }));
+  const Writes writes(world_->server().audit_log());
+  const size_t from = writes.LinesSoFar();
+  for (const std::string pod : {"digits-ps-0", "digits-worker-1"})
+    world_->Kubectl(
+        fmt::format("delete pod -n {} {} --grace-period=0 --force", job.name_space(), pod));
+  ASSERT_TRUE(job.WaitForMessage("ResourcesReady", "exceeded quota"));
+  // Attempts double their distance from 5 ms on: ten in the first five seconds.
+  EXPECT_TRUE(Eventually(
+      [&] { return the_operator->Log().find("\"failures\":9,") != std::string::npos; }, 60));
+  int attempts = 0, status_writes = 0, events = 0;
+  for (const std::string& write : writes.Since(from)) {
+    attempts += write.starts_with("create") && write.find("/pods") != std::string::npos;
+    status_writes += write.find("/status") != std::string::npos;
+    events += write.find("/events") != std::string::npos;
+  }
+  EXPECT_GE(attempts, 6);
+  EXPECT_LE(attempts, 2 * 14);
+  EXPECT_LE(status_writes, 5);
+  EXPECT_LE(events, 6);
+  EXPECT_EQ(starts(), 2);
+  world_->Kubectl(fmt::format("delete quota -n {} none", job.name_space()));
+  EXPECT_TRUE(job.WaitForPods(job.AllPodNames()));
+  EXPECT_EQ(starts(), 2);
+}
+
 TEST_F(FaultsTest, AnOwnerDeletedWhileItIsMadeLeavesTheOperatorWell) {
   const auto the_operator = Operator();
   for (int i = 0; i < 5; ++i) {

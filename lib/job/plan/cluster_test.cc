@@ -98,6 +98,24 @@ TEST(JudgeScale, CountsWhatVanishedAsARestartAndWhatIsNewNot) {
               ElementsAre("start digits-worker-3 generation=1 attempt=0 failures=0"));
 }
 
+TEST(JudgeRestart, WhatTheClusterRefusesIsCountedAndToldOnce) {
+  const TrainingJob job = SmallJob();
+  Observation seen = SettledTraining(job);
+  Put(seen, Exited(Role::kParameterServer, 0, 2, 137));
+  Put(seen, Exited(Role::kWorker, 1, 2, 1));
+  const Plan first = PlanJob(job, seen, At(20), Recovering());
+  EXPECT_THAT(Actions(first), Contains(HasSubstr("start digits-ps-0 generation=2")));
+  EXPECT_THAT(Events(first), Contains(HasSubstr("digits-worker-1")));
+  seen.status = first.status;
+  seen.refused = {"digits-ps-0", "digits-worker-1"};
+  const Plan second = PlanJob(job, seen, At(21), Recovering());
+  EXPECT_EQ(Actions(second), Actions(first));
+  EXPECT_THAT(Events(second), IsEmpty());
+  EXPECT_EQ(second.status.coordinator_starts, 2);
+  EXPECT_EQ(second.status.restarts, first.status.restarts);
+  EXPECT_EQ(second.status.conditions, first.status.conditions);
+}
+
 TEST(JudgeScale, SaysWhatALostServerCosts) {
   TrainingJob job = SmallJob();
   Observation seen = SettledTraining(job);

@@ -73,7 +73,7 @@ bool Draft::CoordinatorSucceeded() const {
 
 void Draft::Begin(const WantedProcess& process, int64_t attempt, int64_t failures) {
   const bool is_coordinator = process.role == Role::kParameterServer && process.index == 0;
-  if (is_coordinator) ++plan.status.coordinator_starts;
+  if (is_coordinator && !WasRefused(process.name)) ++plan.status.coordinator_starts;
   attempts_[process.name] = attempt;
   plan.actions.emplace_back(Start{process.name,
                                   process.role,

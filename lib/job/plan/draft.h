@@ -40,6 +40,8 @@ class Draft {
   bool IsWanted(const std::string& name) const { return wanted_names_.contains(name); }
   // How often a process that this plan starts was started before; nothing of others.
   std::optional<int64_t> AttemptOf(const std::string& name) const;
+  // Whether the last plan started it, and the cluster refused.
+  bool WasRefused(const std::string& name) const { return seen.refused.contains(name); }
   // Whether the coordinator said, by word or by its exit, that training succeeded.
   bool CoordinatorSucceeded() const;
 

@@ -53,7 +53,7 @@ void JudgeRestart(Draft& draft) {
       continue;
     }
     draft.Begin(wanted, process->attempt + 1, failures);
-    ReportRestart(draft, wanted, *process);
+    if (!draft.WasRefused(wanted.name)) ReportRestart(draft, wanted, *process);
   }
 }
 

@@ -56,7 +56,7 @@ void JudgeScale(Draft& draft) {
       continue;
     }
     draft.Begin(wanted, std::exchange(forgotten, 0) + 1, 0);
-    ReportGone(draft, wanted);
+    if (!draft.WasRefused(wanted.name)) ReportGone(draft, wanted);
   }
   for (const SeenProcess& process : draft.seen.processes) {
     if (!draft.IsWanted(process.name) && !process.is_stopping)

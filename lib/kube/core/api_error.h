@@ -3,14 +3,16 @@
 // Calls return Status and StatusOr with a canonical code and a readable message; who wants to know
 // more asks the predicates, or ApiErrorOf for all of it.
 //
-// | HTTP, reason               | code                 | HTTP, reason          | code |
-// |----------------------------|----------------------|-----------------------|---------------------|
-// | 400, 415, 422 Invalid      | InvalidArgument      | 409 Conflict          | Aborted | | 401
-// Unauthorized           | Unauthenticated      | 410 Expired, Gone     | OutOfRange          | |
-// 403 Forbidden              | PermissionDenied     | 413, 429              | ResourceExhausted   |
-// | 404 NotFound               | NotFound             | 500                   | Internal | | 405,
-// 406, 501              | Unimplemented        | 502, 503              | Unavailable         | |
-// 409 AlreadyExists          | AlreadyExists        | 504, client's deadline| DeadlineExceeded    |
+// clang-format off
+// | HTTP, reason             | code               | HTTP, reason           | code              |
+// |--------------------------|--------------------|------------------------|-------------------|
+// | 400, 415, 422 Invalid    | InvalidArgument    | 409 Conflict           | Aborted           |
+// | 401 Unauthorized         | Unauthenticated    | 410 Expired, Gone      | OutOfRange        |
+// | 403 Forbidden            | PermissionDenied   | 413, 429               | ResourceExhausted |
+// | 404 NotFound             | NotFound           | 500                    | Internal          |
+// | 405, 406, 501            | Unimplemented      | 502, 503               | Unavailable       |
+// | 409 AlreadyExists        | AlreadyExists      | 504, client's deadline | DeadlineExceeded  |
+// clang-format on
 //
 // No answer at all (refused, reset, TLS) is Unavailable and has no ApiError.
 //
