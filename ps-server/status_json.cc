@@ -38,6 +38,7 @@ json WorkerJson(const coordination::WorkerStatus& worker, const WorkerPace& pace
           {"computeShare", share(compute)},
           {"waitShare", share(wait)},
           {"communicationShare", share(communication)},
+          {"injectedShare", share(ToSeconds(worker.total.injected))},
           {"computeSecondsP50", pace.compute_seconds_p50},
           {"slowdownPercent", pace.slowdown_percent},
           {"isStraggler", pace.is_straggler}};

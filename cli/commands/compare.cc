@@ -110,7 +110,10 @@ void Measure(const job::StopRule& stop, const local::LiveState& state, ArmRun& r
   run.steps = state.step;
   run.step_seconds_p50 = compare::Median(series.step_seconds);
   const double all = series.compute + series.wait + series.communication;
-  if (all > 0) run.compute_share = series.compute / all;
+  if (all > 0) {
+    run.compute_share = series.compute / all;
+    run.injected_share = series.injected / all;
+  }
   if (state.seconds > 0)
     run.samples_per_second = static_cast<double>(state.committed_samples) / state.seconds;
   if (series.samples_pushed > 0) {

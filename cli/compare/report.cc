@@ -13,7 +13,7 @@ namespace {
 // Members stay in the order in which they are put in.
 using json = nlohmann::ordered_json;
 
-constexpr size_t kColumns = 9;
+constexpr size_t kColumns = 10;
 using Row = std::array<std::string, kColumns>;
 
 // "12.1 (11.8-13.0)" of the runs that count; the bare number where all are alike.
@@ -53,6 +53,7 @@ Row RowOf(const std::vector<ArmRun>& runs, const std::string& arm) {
           column(0, [](const ArmRun& run) { return static_cast<double>(run.steps); }),
           column(1, [](const ArmRun& run) { return 1e3 * run.step_seconds_p50; }),
           column(1, [](const ArmRun& run) { return 100 * run.compute_share; }),
+          column(1, [](const ArmRun& run) { return 100 * run.injected_share; }),
           column(0, [](const ArmRun& run) { return run.samples_per_second; }),
           column(1, [](const ArmRun& run) { return 100 * run.dropped; }),
           column(2, [](const ArmRun& run) { return run.cores; })};
@@ -100,6 +101,7 @@ json RunJson(const ArmRun& run) {
       {"compute_share", run.compute_share},
       {"samples_per_second", run.samples_per_second},
       {"dropped", run.dropped},
+      {"injected_share", run.injected_share},
       {"cores", run.cores},
       {"load_average", run.load_average},
       {"counts", run.counts()},
@@ -121,8 +123,8 @@ std::string Cell(const json& value) {
 
 std::string TableText(const std::vector<ArmRun>& runs, const std::string& goal) {
   const std::vector<std::string> arms = ArmsOf(runs);
-  std::vector<Row> rows = {{"ARM", "RUNS", "SECONDS", "STEPS", "STEP MS", "COMPUTE %", "SAMPLES/S",
-                            "DROPPED %", "CORES"}};
+  std::vector<Row> rows = {{"ARM", "RUNS", "SECONDS", "STEPS", "STEP MS", "COMPUTE %", "INJECTED %",
+                            "SAMPLES/S", "DROPPED %", "CORES"}};
   for (const std::string& arm : arms) rows.push_back(RowOf(runs, arm));
   std::string text = fmt::format(
       "goal: {}; medians (ranges) of the runs that count; RUNS: reached it/count/all\n", goal);

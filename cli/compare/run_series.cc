@@ -49,6 +49,7 @@ class Reader {
   void Happened(const Other&) {}
   void Happened(const sync::PushArrived& push) {
     series_.compute += ToSeconds(push.timing.compute);
+    series_.injected += ToSeconds(push.timing.injected);
     series_.wait += ToSeconds(push.timing.wait);
     series_.communication += ToSeconds(push.timing.communication);
     series_.samples_pushed += push.samples;

@@ -29,6 +29,7 @@ struct RunSeries {
   std::map<uint64_t, double> published_at;  // By version.
   std::vector<double> step_seconds;  // From a worker's push to its next, for each local step in it.
   double compute = 0;                // Sums over all pushes, seconds.
+  double injected = 0;               // Of compute, slept on purpose.
   double wait = 0;
   double communication = 0;
   uint64_t samples_pushed = 0;

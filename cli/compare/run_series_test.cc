@@ -15,7 +15,7 @@ policy BackupWorkers backups=1 batch=16 workers=2
 @10 join w1
   release w0 at v0 exact samples=8
   release w1 at v0 exact samples=8
-@10.5 push w0 #1 based-on=v0 samples=8 loss=2 compute=0.25 wait=0.125 communication=0.125
+@10.5 push w0 #1 based-on=v0 samples=8 loss=2 compute=0.25 wait=0.125 communication=0.125 injected=0.125
   accumulate w0 #1 weight=8
   commit scale=0.125
 @10.625 committed v1 rate=0.1
@@ -58,6 +58,7 @@ TEST(RunSeries, SumsUpWhereTheTimeWent) {
   const StatusOr<RunSeries> series = ReadSeries(kTrace);
   ASSERT_TRUE(series.ok()) << series.status();
   EXPECT_EQ(series->compute, 1.25);
+  EXPECT_EQ(series->injected, 0.125);
   EXPECT_EQ(series->wait, 0.125);
   EXPECT_EQ(series->communication, 0.125);
   EXPECT_EQ(series->samples_pushed, 32);

@@ -21,6 +21,7 @@ struct ArmRun {
   uint64_t steps = 0;                       // Versions.
   double step_seconds_p50 = 0;              // Of a worker's steps, all workers together.
   double compute_share = 0;       // Of the workers' time, 0 to 1; injected sleep included.
+  double injected_share = 0;      // Of the workers' time, 0 to 1: slept on purpose.
   double samples_per_second = 0;  // Committed.
   double dropped = 0;             // Share of the samples computed that were not used.
   double cores = 0;         // CPU time of all processes of the job by wall time, while it trained.

@@ -22,7 +22,8 @@ LiveWorker ParseWorker(const json& object) {
           .batch_size = object.value("batchSize", uint64_t{0}),
           .compute_share = object.at("computeShare").get<double>(),
           .wait_share = object.at("waitShare").get<double>(),
-          .communication_share = object.at("communicationShare").get<double>()};
+          .communication_share = object.at("communicationShare").get<double>(),
+          .injected_share = object.value("injectedShare", 0.0)};
 }
 
 LiveState Parse(const json& object) {
@@ -65,6 +66,12 @@ LiveState Parse(const json& object) {
 }
 
 }  // namespace
+
+double InjectedShare(const LiveState& state) {
+  double sum = 0;
+  for (const LiveWorker& worker : state.workers) sum += worker.injected_share;
+  return state.workers.empty() ? 0 : sum / static_cast<double>(state.workers.size());
+}
 
 StatusOr<LiveState> ParseLiveState(std::string_view text) {
   try {

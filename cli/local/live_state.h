@@ -21,6 +21,7 @@ struct LiveWorker {
   double compute_share = 0;  // 0..1, of its time so far; the three add up to 1.
   double wait_share = 0;
   double communication_share = 0;
+  double injected_share = 0;  // Of all its time, a part of compute's: slept for spec.chaos.
 };
 
 struct LiveFinish {
@@ -55,6 +56,9 @@ struct LiveState {
   std::vector<LiveWorker> workers;
   std::optional<LiveFinish> finished;
 };
+
+// Mean over the workers of what spec.chaos had them sleep; 0 to 1.
+double InjectedShare(const LiveState& state);
 
 // From the body of GET /v1/job. InvalidArgument if it is not such an object.
 StatusOr<LiveState> ParseLiveState(std::string_view json);

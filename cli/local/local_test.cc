@@ -113,7 +113,7 @@ constexpr char kState[] =
   "checkpoint":{"version":20,"problem":"","note":""},
   "evaluation":{"version":1200,"loss":0.2,"accuracy":0.975,"samples":360},
   "workers":[{"index":0,"incarnation":1,"isMember":true,"steps":600,"samples":2500,"accepted":600,"dropped":0,
-  "staleness":0,"batchSize":16,"loss":0.2,"computeShare":0.5,"waitShare":0.25,"communicationShare":0.25}],
+  "staleness":0,"batchSize":16,"loss":0.2,"computeShare":0.5,"waitShare":0.25,"communicationShare":0.25,"injectedShare":0.125}],
   "chaos":true,
   "epochs":[],"finished":{"success":true,"reason":"3 epochs done"}})";
 
@@ -166,7 +166,7 @@ TEST(Summary, TellsPeopleAndPrograms) {
   EXPECT_THAT(text, HasSubstr("digits succeeded: 3 epochs done\n"));
   EXPECT_THAT(text, HasSubstr("97.50 % on held-out data"));
   EXPECT_THAT(text, HasSubstr("digits-worker-0"));
-  EXPECT_THAT(text, HasSubstr("chaos      on: delays were injected"));
+  EXPECT_THAT(text, HasSubstr("chaos      on: 12.5 % of the workers' time was injected sleep\n"));
   EXPECT_THAT(text, HasSubstr("/runs/model.safetensors"));
   const std::string json = SummaryJson(summary);
   EXPECT_THAT(json, HasSubstr("\"succeeded\":true"));

@@ -51,8 +51,10 @@ std::string SummaryText(const RunSummary& summary) {
       text +=
           fmt::format("  roll backs {}, the last: {}\n", state.roll_backs, state.last_roll_back);
     }
-    if (state.is_chaos_enabled)
-      text += "  chaos      on: delays were injected, times are those of an experiment\n";
+    if (state.is_chaos_enabled) {
+      text += fmt::format("  chaos      on: {:.1f} % of the workers' time was injected sleep\n",
+                          100 * InjectedShare(state));
+    }
     if (!state.workers.empty()) {
       text += fmt::format("  {:<24} {:>8} {:>10} {:>8} {:>8} {:>14}\n", "worker", "steps",
                           "samples", "compute", "wait", "communication");

@@ -45,6 +45,7 @@ void Remember(WorkerStatus& status, const PushDone& done) {
   status.total.compute += done.timing.compute;
   status.total.wait += done.timing.wait;
   status.total.communication += done.timing.communication;
+  status.total.injected += done.timing.injected;
 }
 
 // The worker of that connection, if the policy counts it in; else the sender is expelled.

@@ -48,6 +48,7 @@ void Put(const protocol::PushDone& done, v1::WorkerMessage& message) {
   wire.mutable_timing()->set_wait_ns(EncodeDuration(done.timing.wait));
   wire.mutable_timing()->set_communication_ns(EncodeDuration(done.timing.communication));
   wire.mutable_timing()->set_overlapped_ns(EncodeDuration(done.timing.overlapped));
+  wire.mutable_timing()->set_injected_ns(EncodeDuration(done.timing.injected));
   wire.mutable_gradient()->set_loss(done.gradient.loss);
   wire.mutable_gradient()->set_squared_norm(done.gradient.squared_norm);
   wire.mutable_gradient()->set_is_finite(done.gradient.is_finite);
@@ -101,7 +102,8 @@ protocol::PushDone Take(const v1::PushDone& wire) {
       .timing = {.compute = DecodeDuration(wire.timing().compute_ns()),
                  .wait = DecodeDuration(wire.timing().wait_ns()),
                  .communication = DecodeDuration(wire.timing().communication_ns()),
-                 .overlapped = DecodeDuration(wire.timing().overlapped_ns())},
+                 .overlapped = DecodeDuration(wire.timing().overlapped_ns()),
+                 .injected = DecodeDuration(wire.timing().injected_ns())},
       .gradient = {.loss = wire.gradient().loss(),
                    .squared_norm = wire.gradient().squared_norm(),
                    .is_finite = wire.gradient().is_finite()},

@@ -21,6 +21,7 @@ struct Timing {
   Duration wait{};           // Nothing to do: waiting for a release.
   Duration communication{};  // Pulling and pushing that did not overlap computation.
   Duration overlapped{};     // Pulling and pushing that did; of no part of the time above.
+  Duration injected{};       // Of compute, slept on purpose. For reports: no policy looks at it.
 };
 
 // What is known of a pushed gradient or delta without its tensor.

@@ -40,6 +40,7 @@ Event ReadPush(Fields& fields) {
   fields.Take("wait", event.timing.wait);
   fields.Take("communication", event.timing.communication);
   fields.Take("overlapped", event.timing.overlapped);
+  fields.Take("injected", event.timing.injected);
   fields.Take("spread", event.spread);
   fields.Take("cpu", event.signals.cpu_available);
   fields.Take("memory", event.signals.memory_available);

@@ -29,7 +29,8 @@ std::string Line(const PushArrived& e) {
   line.AddUnless(Duration{}, "compute", e.timing.compute)
       .AddUnless(Duration{}, "wait", e.timing.wait)
       .AddUnless(Duration{}, "communication", e.timing.communication)
-      .AddUnless(Duration{}, "overlapped", e.timing.overlapped);
+      .AddUnless(Duration{}, "overlapped", e.timing.overlapped)
+      .AddUnless(Duration{}, "injected", e.timing.injected);
   line.AddUnless(0u, "spread", e.spread);
   if (e.signals.cpu_available) line.Add("cpu", *e.signals.cpu_available);
   if (e.signals.memory_available) line.Add("memory", *e.signals.memory_available);

@@ -36,6 +36,9 @@ struct DriverMetrics::Families {
         overlapped(metrics->Counters("paceline_worker_overlapped_seconds_total",
                                      "Time a worker spent pulling and pushing while it computed.",
                                      {"worker"})),
+        injected(metrics->Counters("paceline_worker_injected_seconds_total",
+                                   "Of the compute time, slept because spec.chaos says so.",
+                                   {"worker"})),
         step_seconds(metrics->Histograms("paceline_worker_compute_seconds",
                                          "Compute time of one push.",
                                          telemetry::ExponentialBuckets(1e-3, 2, 18), {"worker"})),
@@ -100,7 +103,7 @@ struct DriverMetrics::Families {
         roll_backs(metrics->OneCounter("paceline_rollbacks_total",
                                        "Returns to a checkpoint, or to birth.")) {}
 
-  telemetry::CounterFamily steps, samples, compute, wait, communication, overlapped;
+  telemetry::CounterFamily steps, samples, compute, wait, communication, overlapped, injected;
   telemetry::HistogramFamily step_seconds, staleness, spread;
   telemetry::CounterFamily accepted, dropped, wasted, nonfinite, worker_events;
   telemetry::Counter versions;
@@ -132,6 +135,9 @@ void DriverMetrics::Observed(const sync::Event& event) {
   families_->wait.With(labels).Increment(ToSeconds(push.timing.wait));
   families_->communication.With(labels).Increment(ToSeconds(push.timing.communication));
   families_->overlapped.With(labels).Increment(ToSeconds(push.timing.overlapped));
+  // Other jobs do not have it.
+  if (push.timing.injected > Duration::zero())
+    families_->injected.With(labels).Increment(ToSeconds(push.timing.injected));
   families_->spread.With(labels).Observe(push.spread);
   families_->step_seconds.With(labels).Observe(ToSeconds(push.timing.compute));
   if (!push.gradient.is_finite) families_->nonfinite.With(labels).Increment();

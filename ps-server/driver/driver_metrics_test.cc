@@ -7,6 +7,7 @@ namespace paceline::ps {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 TEST(DriverMetricsTest, SaysHowManyPushesTheLatestCommitTook) {
   telemetry::Metrics metrics;
@@ -71,6 +72,21 @@ TEST(DriverMetricsTest, TellsTheTimeOfStepsAndWhatDroppedPushesCost) {
   driver_metrics.Decided({sync::Accumulate{WorkerId(3), Sequence(2), 1}});
   EXPECT_THAT(metrics.RenderText(),
               HasSubstr("\npaceline_wasted_compute_seconds_total{worker=\"w3\"} 0.25\n"));
+}
+
+TEST(DriverMetricsTest, CountsInjectedSleepOfExperimentsAlone) {
+  telemetry::Metrics metrics;
+  DriverMetrics driver_metrics(&metrics);
+  sync::PushArrived push{.worker = WorkerId(3), .sequence = Sequence(1)};
+  push.timing.compute = Seconds(0.5);
+  driver_metrics.Observed(push);
+  EXPECT_THAT(metrics.RenderText(), Not(HasSubstr("paceline_worker_injected_seconds_total{")));
+  push.sequence = Sequence(2);
+  push.timing.injected = Seconds(0.25);
+  driver_metrics.Observed(push);
+  const std::string text = metrics.RenderText();
+  EXPECT_THAT(text, HasSubstr("\npaceline_worker_injected_seconds_total{worker=\"w3\"} 0.25\n"));
+  EXPECT_THAT(text, HasSubstr("\npaceline_worker_compute_seconds_total{worker=\"w3\"} 1\n"));
 }
 
 TEST(DriverMetricsTest, ForgetsAtARollbackWhatWasOnItsWay) {

@@ -83,8 +83,11 @@ TEST(ChaosTest, ADelayedWorkerIsSlowInItsComputeTimeAndNowhereElse) {
        fmt::format("spec.chaos.delays=[{{kind: Constant, workers: [1], seconds: {}}}]", kDelay)});
   ASSERT_EQ(observed.pushes.size(), 2);
   for (const sync::PushArrived& push : observed.pushes.at(1)) {
-    EXPECT_GE(ToSeconds(push.timing.compute), kDelay);
+    EXPECT_GE(push.timing.compute, push.timing.injected);
+    EXPECT_GE(ToSeconds(push.timing.injected), kDelay);
   }
+  for (const sync::PushArrived& push : observed.pushes.at(0))
+    EXPECT_EQ(push.timing.injected, Duration::zero());
   // Without the delay a step takes milliseconds, and so do waiting and communicating.
   const std::vector<sync::PushArrived>& delayed = observed.pushes.at(1);
   EXPECT_GE(MedianOf(delayed, &sync::Timing::compute), kDelay);
@@ -95,6 +98,8 @@ TEST(ChaosTest, ADelayedWorkerIsSlowInItsComputeTimeAndNowhereElse) {
   EXPECT_THAT(observed.worker_log, HasSubstr("chaos is on"));
   const json& state = observed.ended.last_state;
   EXPECT_EQ(state["chaos"], true);
+  EXPECT_EQ(state["workers"][0]["injectedShare"], 0);
+  EXPECT_GT(state["workers"][1]["injectedShare"], 0);
 }
 
 TEST(ChaosTest, ASlowLinkIsCommunication) {
@@ -208,6 +213,8 @@ TEST_F(CompareTest, TellsProgramsOfEachRun) {
     EXPECT_GE(run["step_seconds_p50"], kStep) << run;
     EXPECT_GT(run["compute_share"], 0) << run;
     EXPECT_LE(run["compute_share"], 1) << run;
+    EXPECT_GT(run["injected_share"], 0) << run;
+    EXPECT_LT(run["injected_share"], run["compute_share"]) << run;
     EXPECT_GT(run["samples_per_second"], 0) << run;
     EXPECT_GE(run["dropped"], 0) << run;
     EXPECT_GT(run["cores"], 0) << run;

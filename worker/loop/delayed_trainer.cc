@@ -10,11 +10,12 @@ DelayedTrainer::DelayedTrainer(Trainer* trainer, chaos::Delays delays, std::func
 StatusOr<StepResult> DelayedTrainer::Step(std::span<const protocol::SampleRange> ranges,
                                           const KeepGoing& keep_going) {
   const Time begin = now_();
-  PACELINE_ASSIGN_OR_RETURN(const StepResult result, trainer_->Step(ranges, keep_going));
+  PACELINE_ASSIGN_OR_RETURN(StepResult result, trainer_->Step(ranges, keep_going));
   // A step that failed is no step: its number goes to the one that takes its place.
   const Duration sleep =
       delays_.After({.index = steps_++, .samples = result.samples, .compute = now_() - begin});
-  injected_ += Sleep(sleep);
+  result.injected += Sleep(sleep);
+  injected_ += result.injected;
   return result;
 }
 

@@ -51,7 +51,9 @@ TEST(DelayedTrainer, SaysWhatItSlept) {
   ASSERT_TRUE(result.ok());
   EXPECT_EQ(result->loss, 0.5);
   EXPECT_EQ(result->samples, 8);
-  EXPECT_EQ(f.trainer.injected(), Seconds(1));  // By this clock, between two readings.
+  EXPECT_EQ(result->injected, Seconds(1));  // By this clock, between two readings.
+  EXPECT_EQ(f.Step()->injected, Seconds(1));
+  EXPECT_EQ(f.trainer.injected(), Seconds(2));
 }
 
 TEST(DelayedTrainer, WithoutADelayNothingIsInjected) {

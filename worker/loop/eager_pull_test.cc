@@ -50,6 +50,21 @@ struct Fixture : testing::WorkAheadFixture {
   }
 };
 
+TEST(EagerPull, TellsOfInjectedSleepWithEachPush) {
+  Fixture f;
+  f.world.injected = Seconds(0.5);
+  f.Begin();
+  f.Release(5, 1);
+  f.world.LetPull(1);
+  f.world.LetStep(1);
+  f.world.LetPush(1);
+  ASSERT_TRUE(f.AwaitSent<protocol::PushDone>(2));
+  const auto pushes = f.Sent<protocol::PushDone>();
+  for (size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(pushes[i].timing.injected, Seconds(0.5));
+  }
+}
+
 TEST(EagerPull, ComputesTheNextStepOnItsOwnCopyWhileTheAnswerIsPulled) {
   Fixture f;
   f.Begin();

@@ -126,7 +126,7 @@ class FakeTrainer : public Trainer {
     }
     uint64_t samples = 0;
     for (const protocol::SampleRange& range : ranges) samples += range.size();
-    return StepResult{.loss = 0.5, .samples = samples, .correct = 1};
+    return StepResult{.loss = 0.5, .samples = samples, .correct = 1, .injected = Duration(samples)};
   }
   StatusOr<Evaluation> Evaluate() override {
     return Evaluation{.loss = 0.25, .accuracy = 0.75, .samples = 8};
@@ -209,6 +209,8 @@ TEST(Loop, JoinsFillsStepsAndPushes) {
   EXPECT_GT(pushes[1].timing.compute, Duration::zero());
   EXPECT_GT(pushes[1].timing.wait, Duration::zero());
   EXPECT_GT(pushes[1].timing.communication, Duration::zero());
+  EXPECT_EQ(pushes[0].timing.injected, Duration(10));
+  EXPECT_EQ(pushes[1].timing.injected, Duration(10));
 }
 
 TEST(Loop, TakesTheNewestAnnouncedVersionWhenItsOwnIsSuperseded) {
@@ -438,13 +440,18 @@ TEST(Stopwatch, SplitsTimeByActivity) {
   now += Seconds(1);
   stopwatch.Switch(Activity::kCompute);
   now += Seconds(2);
+  stopwatch.Injected(Seconds(0.5));
+  stopwatch.Injected(Seconds(0.25));
   stopwatch.Switch(Activity::kCommunication);
   now += Seconds(3);
   const sync::Timing timing = stopwatch.Take();
   EXPECT_EQ(timing.wait, Seconds(1));
   EXPECT_EQ(timing.compute, Seconds(2));
   EXPECT_EQ(timing.communication, Seconds(3));
-  EXPECT_EQ(stopwatch.Take().communication, Duration::zero());
+  EXPECT_EQ(timing.injected, Seconds(0.75));
+  const sync::Timing next = stopwatch.Take();
+  EXPECT_EQ(next.communication, Duration::zero());
+  EXPECT_EQ(next.injected, Duration::zero());
 }
 
 }  // namespace

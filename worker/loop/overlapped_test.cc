@@ -55,6 +55,21 @@ TEST(Overlapped, ComputesWhileItPushesAndPutsSeveralStepsIntoOnePush) {
   EXPECT_THAT(pushes[1].leases, ElementsAre(protocol::LeaseId(2), protocol::LeaseId(3)));
 }
 
+TEST(Overlapped, TellsOfInjectedSleepWithEachPush) {
+  Fixture f;
+  f.world.injected = Seconds(0.5);
+  f.Release(0);
+  f.Continue();
+  f.Continue();
+  f.world.LetStep(3);
+  ASSERT_TRUE(f.world.Await([&] { return f.world.steps_ == 0; }));
+  f.world.LetPush(2);
+  ASSERT_TRUE(f.AwaitSent<protocol::PushDone>(2));
+  const auto pushes = f.Sent<protocol::PushDone>();
+  EXPECT_EQ(pushes[0].timing.injected, Seconds(0.5));
+  EXPECT_EQ(pushes[1].timing.injected, Seconds(1));  // Two steps.
+}
+
 TEST(Overlapped, PutsUnpushedStepsOnTopOfAVersionThatWasOffered) {
   Fixture f;
   f.world.versions[1] = 100;

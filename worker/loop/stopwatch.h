@@ -25,6 +25,9 @@ class Stopwatch {
     activity_ = activity;
   }
 
+  // So much of the time that counts as computing was slept on purpose.
+  void Injected(Duration duration) { timing_.injected += duration; }
+
   // What has passed since the last call of Take; starts over.
   sync::Timing Take() {
     Switch(activity_);

@@ -18,6 +18,7 @@ struct StepResult {
   double loss = 0;  // Mean over the samples.
   uint64_t samples = 0;
   uint64_t correct = 0;  // Of the samples, where accuracy is defined.
+  Duration injected{};   // Of the step's time, slept on purpose.
 };
 
 struct Evaluation {

@@ -72,6 +72,7 @@ Status Loop::StepAndPush(const Turn& turn) {
   stopwatch_.Switch(Activity::kCompute);
   const StatusOr<StepResult> step = trainer_->Step(turn.lease.ranges, [this] { return MayGoOn(); });
   if (!step.ok()) return GiveUp(turn.lease, step.status());
+  stopwatch_.Injected(step->injected);
   Tally tally;
   tally.Add(*step, turn.lease.id);
   const std::span<const std::byte> payload = Payload(turn);

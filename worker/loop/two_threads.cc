@@ -54,10 +54,12 @@ void TwoThreads::Fail(const Status& status) {
 }
 
 StatusOr<StepResult> TwoThreads::MakeStep(const protocol::Lease& lease) {
-  return options_.trainer->Step(lease.ranges, [this] {
+  StatusOr<StepResult> step = options_.trainer->Step(lease.ranges, [this] {
     std::lock_guard asking(mutex_);
     return !is_stopping_;
   });
+  if (step.ok()) stopwatch_.Injected(step->injected);
+  return step;
 }
 
 void TwoThreads::GiveUp(const protocol::Lease& lease, const Status& why) {

@@ -51,7 +51,7 @@ class TwoThreads : public WorkAhead {
   virtual void ComputeOnce(Lock& lock) = 0;
   virtual void CommunicateOnce(Lock& lock) = 0;
 
-  // The trainer's, given up when all of this stops. Without the lock.
+  // The trainer's, given up when all of this stops. Of the computing thread, without the lock.
   StatusOr<StepResult> MakeStep(const protocol::Lease& lease);
 
   // All of these hold the lock.

@@ -61,6 +61,7 @@ class World {
   int steps_ = 0, pushes_ = 0, pulls_ = 1 << 20;  // Let through, and not made yet.
   bool is_over = false;
   std::vector<float> gradients;               // Of the next steps; 1 when empty.
+  Duration injected{};                        // Into each step.
   std::map<uint64_t, float> versions;         // What they hold; their number if not here.
   std::vector<float> computed_on;             // The parameter at each step.
   std::vector<std::string> calls;             // Of the parameter client.
@@ -147,7 +148,7 @@ class FakeTrainer : public Trainer {
       world_->gradients.erase(world_->gradients.begin());
     });
     if (ranges[0].size() > 50) return ResourceExhausted("out of memory");
-    return StepResult{.loss = gradient_, .samples = ranges[0].size()};
+    return StepResult{.loss = gradient_, .samples = ranges[0].size(), .injected = world_->injected};
   }
   StatusOr<Evaluation> Evaluate() override { return FailedPrecondition("not asked"); }
 
