@@ -178,6 +178,7 @@ void EagerPull::Push(Lock& lock) {
   if (done.ok()) {
     done->timing = sent.timing;
     done->shard_time = lasted;
+    done->signals = ReadSignals();
   }
   lock.lock();
   if (!done.ok()) return Fail(done.status());

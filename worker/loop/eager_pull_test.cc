@@ -50,7 +50,7 @@ struct Fixture : testing::WorkAheadFixture {
   }
 };
 
-TEST(EagerPull, TellsOfInjectedSleepWithEachPush) {
+TEST(EagerPull, TellsOfTheHostAndOfInjectedSleepWithEachPush) {
   Fixture f;
   f.world.injected = Seconds(0.5);
   f.Begin();
@@ -61,6 +61,7 @@ TEST(EagerPull, TellsOfInjectedSleepWithEachPush) {
   ASSERT_TRUE(f.AwaitSent<protocol::PushDone>(2));
   const auto pushes = f.Sent<protocol::PushDone>();
   for (size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(pushes[i].signals.memory_available, static_cast<double>(i + 1));
     EXPECT_EQ(pushes[i].timing.injected, Seconds(0.5));
   }
 }

@@ -263,14 +263,20 @@ TEST(Loop, ASecondTryIsTimedForItself) {
   EXPECT_LT(pushes[0].timing.compute, Seconds(1000));
 }
 
-TEST(Loop, SendsWhatTheHostIsLikeWithEachPush) {
-  Fixture f;
-  f.world.sessions = {{Admit(1), protocol::Shards{}, Release(0, 1), protocol::Finish{"done"}}};
-  ASSERT_TRUE(f.loop.Run().ok());
-  const auto pushes = Sent<protocol::PushDone>(f.world);
-  ASSERT_EQ(pushes.size(), 1u);
-  EXPECT_EQ(pushes[0].signals.cpu_available, 0.5);
-  EXPECT_EQ(pushes[0].signals.memory_available, std::nullopt);
+TEST(Loop, SendsWhatTheHostIsLikeWithEachPushWhateverThePacing) {
+  for (const sync::Pacing pacing : {sync::Pacing::kWait, sync::Pacing::kKeepGoing,
+                                    sync::Pacing::kOverlapped, sync::Pacing::kEagerPull}) {
+    Fixture f;
+    protocol::Released release = Release(0, 1);
+    release.assignment.pacing = pacing;
+    f.world.sessions = {{Admit(1), protocol::Shards{}, release}};
+    f.world.after_push = {protocol::Finish{"done"}};
+    ASSERT_TRUE(f.loop.Run().ok());
+    const auto pushes = Sent<protocol::PushDone>(f.world);
+    ASSERT_EQ(pushes.size(), 1u) << int(pacing);
+    EXPECT_EQ(pushes[0].signals.cpu_available, 0.5) << int(pacing);
+    EXPECT_EQ(pushes[0].signals.memory_available, std::nullopt) << int(pacing);
+  }
 }
 
 TEST(Loop, EndsWithWordsWhenAStepCannotWork) {

@@ -140,6 +140,7 @@ void Overlapped::Push(Lock& lock) {
   Status status = done.status();
   if (status.ok()) {
     done->timing = cut.timing;
+    done->signals = ReadSignals();
     status = options_.session->Send(*done);
   }
   lock.lock();

@@ -55,7 +55,7 @@ TEST(Overlapped, ComputesWhileItPushesAndPutsSeveralStepsIntoOnePush) {
   EXPECT_THAT(pushes[1].leases, ElementsAre(protocol::LeaseId(2), protocol::LeaseId(3)));
 }
 
-TEST(Overlapped, TellsOfInjectedSleepWithEachPush) {
+TEST(Overlapped, TellsOfTheHostAndOfInjectedSleepWithEachPush) {
   Fixture f;
   f.world.injected = Seconds(0.5);
   f.Release(0);
@@ -66,6 +66,8 @@ TEST(Overlapped, TellsOfInjectedSleepWithEachPush) {
   f.world.LetPush(2);
   ASSERT_TRUE(f.AwaitSent<protocol::PushDone>(2));
   const auto pushes = f.Sent<protocol::PushDone>();
+  EXPECT_EQ(pushes[0].signals.memory_available, 1);
+  EXPECT_EQ(pushes[1].signals.memory_available, 2);
   EXPECT_EQ(pushes[0].timing.injected, Seconds(0.5));
   EXPECT_EQ(pushes[1].timing.injected, Seconds(1));  // Two steps.
 }

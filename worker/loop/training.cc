@@ -147,13 +147,13 @@ StatusOr<std::shared_ptr<WorkAhead>> Loop::Ahead(Pacing pacing) {
   local_.reset();
   PACELINE_ASSIGN_OR_RETURN(LocalSteps local,
                             LocalSteps::Create(options_.local, trainer_->layout()));
+  TwoThreads::Options options{session_, transfers_.get(), trainer_, options_.now,
+                              options_.read_signals};
   std::shared_ptr<WorkAhead> ahead;
   if (pacing == Pacing::kEagerPull) {
-    ahead = std::make_shared<EagerPull>(
-        EagerPull::Options{session_, transfers_.get(), trainer_, options_.now}, std::move(local));
+    ahead = std::make_shared<EagerPull>(std::move(options), std::move(local));
   } else {
-    ahead = std::make_shared<Overlapped>(
-        Overlapped::Options{session_, transfers_.get(), trainer_, options_.now}, std::move(local));
+    ahead = std::make_shared<Overlapped>(std::move(options), std::move(local));
   }
   std::lock_guard lock(mutex_);
   ahead_ = ahead;

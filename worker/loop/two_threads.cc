@@ -62,6 +62,10 @@ StatusOr<StepResult> TwoThreads::MakeStep(const protocol::Lease& lease) {
   return step;
 }
 
+sync::Signals TwoThreads::ReadSignals() const {
+  return options_.read_signals ? options_.read_signals(options_.now()) : sync::Signals{};
+}
+
 void TwoThreads::GiveUp(const protocol::Lease& lease, const Status& why) {
   uint64_t samples = 0;
   for (const protocol::SampleRange& range : lease.ranges) samples += range.size();

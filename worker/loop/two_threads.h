@@ -32,6 +32,8 @@ class TwoThreads : public WorkAhead {
     Transfers* transfers = nullptr;
     Trainer* trainer = nullptr;
     std::function<Time()> now;
+    // What the host is like now; goes with each push. May be null.
+    std::function<sync::Signals(Time now)> read_signals = nullptr;
   };
 
   void Offer(Version version) override { options_.transfers->Announce(version); }
@@ -53,6 +55,9 @@ class TwoThreads : public WorkAhead {
 
   // The trainer's, given up when all of this stops. Of the computing thread, without the lock.
   StatusOr<StepResult> MakeStep(const protocol::Lease& lease);
+  // Nothing where there is nobody to ask. Of the communicating thread, without the lock: it reads
+  // the kernel's files.
+  sync::Signals ReadSignals() const;
 
   // All of these hold the lock.
   // A batch that did not fit is handed back; anything else ends the worker.

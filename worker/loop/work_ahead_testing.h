@@ -62,6 +62,7 @@ class World {
   bool is_over = false;
   std::vector<float> gradients;               // Of the next steps; 1 when empty.
   Duration injected{};                        // Into each step.
+  double readings = 0;                        // Of the host's signals.
   std::map<uint64_t, float> versions;         // What they hold; their number if not here.
   std::vector<float> computed_on;             // The parameter at each step.
   std::vector<std::string> calls;             // Of the parameter client.
@@ -169,7 +170,12 @@ struct WorkAheadFixture {
   uint64_t leases = 0;
 
   TwoThreads::Options Options() {
-    return {session, &transfers, &trainer, [] { return Time{}; }};
+    return {session, &transfers, &trainer, [] { return Time{}; },
+            [this](Time) {
+              sync::Signals signals;
+              world.Change([&] { signals.memory_available = ++world.readings; });
+              return signals;
+            }};
   }
   void EndWorld() {
     world.Change([this] { world.is_over = true; });
