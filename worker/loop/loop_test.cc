@@ -440,6 +440,19 @@ TEST(Loop, EvaluatesAVersion) {
   EXPECT_DOUBLE_EQ(evaluated[0].accuracy, 0.75);
 }
 
+// Another version's result would be taken for that of the one that was asked for.
+TEST(Loop, DoesNotEvaluateAnotherVersionInstead) {
+  Fixture f;
+  f.world.sessions = {
+      {Admit(1), protocol::Shards{}, protocol::Evaluate{Version(6)}},
+      {Admit(2), protocol::Shards{}, protocol::Evaluate{Version(10)}, protocol::Finish{"done"}}};
+  f.world.pull_reports = {{.is_superseded = true, .newest = Version(10)}};
+  ASSERT_TRUE(f.loop.Run().ok());
+  const auto evaluated = Sent<protocol::Evaluated>(f.world);
+  ASSERT_EQ(evaluated.size(), 1u);
+  EXPECT_EQ(evaluated[0].version, Version(10));
+}
+
 TEST(Stopwatch, SplitsTimeByActivity) {
   Time now{};
   Stopwatch stopwatch([&] { return now; });

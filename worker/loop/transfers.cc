@@ -8,6 +8,13 @@ namespace paceline::worker {
 namespace {
 
 constexpr int kPullAttemptsMax = 10;
+// A version that all shards have by now, or will have soon, and that none of them can have given up
+// when it answered: each keeps its newest two. All carry out the same commits, so that what one has
+// published the others will.
+Version InsteadOfSuperseded(const rpc::PullReport& report) {
+  return std::max(report.oldest, Version(report.newest.value() - 1));
+}
+
 constexpr size_t kSpreadsMax = 8;  // An evaluator pulls and never pushes.
 
 }  // namespace
@@ -52,13 +59,11 @@ StatusOr<Version> Transfers::Pull(Version version, sync::Exactness exactness,
       if (spreads_.size() > kSpreadsMax) spreads_.erase(spreads_.begin());
       return report.oldest;
     }
-    // Only what the coordinator announced is known to be on all shards; if it spoke of nothing
-    // newer yet, the session is stale.
-    const Version announced(announced_.load());
-    if (announced <= version) break;
-    version = announced;
+    // The coordinator's word of a newer one may still be on its way.
+    version = std::max(Version(announced_.load()), InsteadOfSuperseded(report));
   }
-  return Aborted("version was superseded: {}", version);
+  return Aborted("version was superseded {} times, the last time before {}", kPullAttemptsMax,
+                 version);
 }
 
 StatusOr<protocol::PushDone> Transfers::Push(std::span<const std::byte> payload, const Tally& tally,

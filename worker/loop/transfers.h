@@ -46,7 +46,8 @@ class Transfers {
   Status Fill(std::span<const std::byte> values);
 
   // The version that `into` holds now: an exact one that is superseded gives way to the newest
-  // announced. Aborted if there is none: the session is stale.
+  // announced, or a newer one that all shards have; all of `into` is of one version then. Aborted
+  // if versions are given up faster than they can be pulled.
   StatusOr<Version> Pull(Version version, sync::Exactness exactness, std::span<std::byte> into);
 
   // What to tell the coordinator, but for the timing; `payload` lives until the answer, and as long
