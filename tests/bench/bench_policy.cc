@@ -139,7 +139,8 @@ int Main(int count, char** arguments) {
              "DBW dbw-method=blind",
              "BSP sizing=EMA",
              "BSP sizing=NARX",
-             "BSP sizing=Stepwise"};
+             "BSP sizing=Stepwise",
+             "DBW sizing=EMA"};
   }
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   fmt::print("{:24} {:>8} {:>10} {:>10} {:>10} {:>10}\n", "policy", "workers", "mean us", "p99 us",
