@@ -1,191 +1,184 @@
-// How fast the operator makes pods, and what that costs: against a real kube-apiserver without
-// nodes, beside the same pods created without an operator, which is the server's limit.
+// How fast the operator makes pods, and what that costs: against a real kube-apiserver with a
+// scheduler and fake nodes, beside the same pods created without an operator, which is the server's
+// limit, and beside Kubeflow's training-operator.
 //
-//   bench_operator                 one job of 100 workers, then 50 jobs of 10
+//   bench_operator                 one job of 100 workers, 50 jobs of 10, 1,000 suspended jobs
+//   bench_operator 50x10           that alone, of Paceline's operator alone
 //   JSON=FILE bench_operator       writes the rows as well
-#include <chrono>
-#include <condition_variable>
-#include <fstream>
+#include <algorithm>
+#include <cstdio>
 #include <iostream>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include <fmt/format.h>
 
-#include "lib/kube/core/metadata.h"
-#include "tests/bench/process_usage.h"
+#include "tests/bench/operator_contender.h"
+#include "tests/bench/operator_load.h"
+#include "tests/bench/operator_nodes.h"
 #include "tests/bench/report.h"
-#include "tests/operator/job.h"
 
 namespace paceline::bench {
 namespace {
 
-using kube::Json;
-using operator_test::OperatorProcess;
 using operator_test::World;
-using Clock = std::chrono::steady_clock;
 
-constexpr double kDeadlineSeconds = 300;
+constexpr int kNodes = 10;
+constexpr int kConnections = 16;  // Of the raw client that others are held against.
+constexpr int kFewConnections = 4;
+constexpr int kRounds = 3;  // Medians of so many; of the other operator, which is slow, one.
+constexpr int kSuspendedJobs = 1000;
+constexpr double kRestSeconds = 60;
+constexpr double kSettleSeconds = 5;
 
-// Counts pods as the server tells of them.
-class PodCounter {
+struct Shape {
+  int jobs, workers;
+  int pods() const { return jobs * (workers + kServers); }
+};
+constexpr Shape kShapes[] = {{1, 100}, {50, 10}};
+
+// The middle one, by speed; of memory the most.
+Measured Middle(std::vector<Measured> rounds) {
+  std::sort(rounds.begin(), rounds.end(),
+            [](const Measured& a, const Measured& b) { return a.seconds < b.seconds; });
+  Measured middle = rounds[rounds.size() / 2];
+  for (const Measured& round : rounds)
+    middle.resident_mb = std::max(middle.resident_mb, round.resident_mb);
+  return middle;
+}
+
+class Report {
  public:
-  explicit PodCounter(kube::Client& client) {
-    watch_ = client.StartWatch(kube::Pods(), {.extent = kube::Extent::kMetadata},
-                               {.event = [this](const kube::WatchEvent& event) { Count(event); },
-                                .end = [](const Status&) {}});
+  void Raw(int pods, int connections, const Measured& measured) {
+    Add(fmt::format("raw, {} pods, {} connections", pods, connections), measured);
+    std::cout << std::endl;
   }
-
-  // Nothing if that many have not come in time.
-  std::optional<double> SecondsUntil(int pods, Clock::time_point since) {
-    std::unique_lock lock(mutex_);
-    const auto deadline = since + std::chrono::duration<double>(kDeadlineSeconds);
-    if (!wake_.wait_until(lock, deadline, [&] { return pods_ >= pods; })) return std::nullopt;
-    return std::chrono::duration<double>(Clock::now() - since).count();
+  void Jobs(const Contender& contender, const Shape& shape, const Measured& measured,
+            double ratio) {
+    Add(fmt::format("{}, {} x {}", contender.name(), shape.jobs, shape.workers), measured);
+    const double cpu_ms = measured.cpu_seconds / measured.pods * 1e3;
+    const double writes = static_cast<double>(measured.writes) / measured.pods;
+    std::cout << fmt::format("  {:.2f} of raw  {:>5.2f} ms CPU, {:.2f} writes a pod  RSS {:.1f} MB",
+                             ratio, cpu_ms, writes, measured.resident_mb)
+              << std::endl;
+    rows_.back()["ratio_to_raw"] = ratio;
+    rows_.back()["cpu_ms_per_pod"] = cpu_ms;
+    rows_.back()["writes_per_pod"] = writes;
+    rows_.back()["rss_mb"] = measured.resident_mb;
   }
-  int pods() {
-    std::lock_guard lock(mutex_);
-    return pods_;
+  void Rest(const Contender& contender, int jobs, const AtRest& rest, double seconds) {
+    const std::string name = jobs == 0 ? fmt::format("{}, at rest", contender.name())
+                                       : fmt::format("{}, {} idle jobs", contender.name(), jobs);
+    std::cout << fmt::format("{:<34} RSS {:.1f} MB", name, rest.resident_mb);
+    rows_.push_back({{"name", name}, {"rss_mb", rest.resident_mb}});
+    if (jobs > 0) {
+      std::cout << fmt::format("  {} writes and {:.2f} s CPU in {} s", rest.writes,
+                               rest.cpu_seconds, seconds);
+      rows_.back()["writes"] = rest.writes;
+      rows_.back()["cpu_s"] = rest.cpu_seconds;
+      rows_.back()["seconds"] = seconds;
+    }
+    std::cout << std::endl;
   }
+  const nlohmann::ordered_json& rows() const { return rows_; }
 
  private:
-  void Count(const kube::WatchEvent& event) {
-    if (event.type != kube::WatchEventType::kAdded) return;
-    std::lock_guard lock(mutex_);
-    ++pods_;
-    wake_.notify_all();
+  void Add(const std::string& name, const Measured& measured) {
+    std::cout << fmt::format("{:<34} {:>7.2f} s {:>7.1f} pods/s", name, measured.seconds,
+                             measured.pods_per_second());
+    rows_.push_back({{"name", name},
+                     {"pods", measured.pods},
+                     {"seconds", measured.seconds},
+                     {"pods_per_s", measured.pods_per_second()}});
   }
 
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  int pods_ = 0;
-  kube::CallHandle watch_;
+  nlohmann::ordered_json rows_ = nlohmann::ordered_json::array();
 };
 
-struct Row {
-  std::string name;
-  int pods = 0;
-  double seconds = 0;
-  std::optional<ProcessUsage> used;  // By the operator, of CPU; its memory at the end.
-};
-
-void Print(const Row& row) {
-  std::cout << fmt::format("{:<44} {:>5} pods {:>7.2f} s {:>7.1f} pods/s", row.name, row.pods,
-                           row.seconds, row.pods / row.seconds);
-  if (row.used) {
-    std::cout << fmt::format("  {:>5.2f} ms CPU a pod  RSS {:>5.1f} MB",
-                             row.used->cpu_seconds / row.pods * 1e3, row.used->resident_mb);
+// Of each round the raw pods first, so that what they are held against is as old as can be.
+bool MeasureShape(Load& load, const Contender& contender, const Shape& shape, int rounds,
+                  Report& report) {
+  std::vector<Measured> raw, ours;
+  std::vector<double> ratios;
+  for (int round = 0; round < rounds; ++round) {
+    const auto limit = load.RawPods(shape.pods(), kConnections);
+    const auto jobs = load.Jobs(contender, shape.jobs, shape.workers);
+    if (!limit || !jobs) return false;
+    raw.push_back(*limit);
+    ours.push_back(*jobs);
+    ratios.push_back(jobs->pods_per_second() / limit->pods_per_second());
   }
-  std::cout << std::endl;
+  report.Raw(shape.pods(), kConnections, Middle(raw));
+  report.Jobs(contender, shape, Middle(ours), Median(ratios));
+  return true;
 }
 
-Json JobManifest(const std::string& name, int workers) {
-  Json spec = operator_test::SmallSpec();
-  spec["workers"] = {{"replicas", workers}};
-  spec["training"]["globalBatchSize"] = workers * 8;
-  return {{"apiVersion", "paceline.dev/v1alpha1"},
-          {"kind", "TrainingJob"},
-          {"metadata", {{"name", name}}},
-          {"spec", spec}};
-}
-
-void CreateJobs(World& world, const std::string& name_space, int jobs, int workers) {
-  const std::string path = fmt::format("{}/jobs.json", world.server().folder());
-  Json list = {{"apiVersion", "v1"}, {"kind", "List"}, {"items", Json::array()}};
-  for (int i = 0; i < jobs; ++i)
-    list["items"].push_back(JobManifest(fmt::format("job{}", i), workers));
-  std::ofstream(path) << list;
-  world.Kubectl(fmt::format("create -n {} -f {}", name_space, path));
-}
-
-std::optional<Row> MeasureOperator(World& world, OperatorProcess& process, PodCounter& counter,
-                                   int jobs, int workers) {
-  const int pods = jobs * (workers + 2);  // And two parameter servers each.
-  const int before = counter.pods();
-  const ProcessUsage used_before = UsageOf(process.pid());
-  const std::string name_space = world.NewNamespace();
-  const auto since = Clock::now();
-  CreateJobs(world, name_space, jobs, workers);
-  const auto seconds = counter.SecondsUntil(before + pods, since);
-  if (!seconds) return std::nullopt;
-  ProcessUsage used = UsageOf(process.pid());
-  used.cpu_seconds -= used_before.cpu_seconds;
-  return Row{fmt::format("operator, {} jobs x {} workers", jobs, workers), pods, *seconds, used};
-}
-
-// The operator's own pods, created again elsewhere by `connections` at a time.
-std::optional<Row> MeasureRaw(World& world, PodCounter& counter, const std::string& from,
-                              int connections, int pods) {
-  const auto listed = world.client().ListAll(kube::Pods(), {.name_space = from});
-  if (!listed.ok() || listed->items.empty()) return std::nullopt;
-  Json pod = listed->items.front();
-  const std::string name_space = world.NewNamespace();
-  std::vector<kube::Request> requests;
-  for (int i = 0; i < pods; ++i) {
-    pod["metadata"] = {{"name", fmt::format("raw-{}", i)},
-                       {"namespace", name_space},
-                       {"labels", pod["metadata"].value("labels", Json::object())}};
-    pod.erase("status");
-    requests.push_back(kube::Create(kube::Pods(), pod));
+bool Measure(Load& load, const Contender& contender, int rounds, Report& report) {
+  report.Rest(contender, 0, load.Rest(contender, kSettleSeconds), kSettleSeconds);
+  // What the server builds when it is first asked for a kind is its own business.
+  if (!load.Jobs(contender, 1, 10)) return false;
+  for (const Shape& shape : kShapes) {
+    if (!MeasureShape(load, contender, shape, rounds, report)) return false;
   }
-  const auto client =
-      kube::Client::Create(world.client().config(), {.calls_in_flight_max = connections});
-  if (!client.ok()) return std::nullopt;
-  const int before = counter.pods();
-  const auto since = Clock::now();
-  (*client)->CallAll(std::move(requests));
-  const auto seconds = counter.SecondsUntil(before + pods, since);
-  if (!seconds) return std::nullopt;
-  return Row{
-      fmt::format("the API server's limit, {} connections", connections), pods, *seconds, {}};
+  const auto idle = load.SuspendedJobs(contender, kSuspendedJobs, kRestSeconds);
+  if (!idle) return false;
+  report.Rest(contender, kSuspendedJobs, *idle, kRestSeconds);
+  return true;
 }
 
-int Run() {
+int Fail(const Contender& contender) {
+  std::cerr << "not all pods came in time; the log of " << contender.name() << ":\n"
+            << contender.Log();
+  return 1;
+}
+
+// "50x10"; nothing for anything else.
+std::optional<Shape> ParseShape(const std::string& text) {
+  Shape shape{};
+  char end = 0;
+  if (std::sscanf(text.c_str(), "%dx%d%c", &shape.jobs, &shape.workers, &end) != 2 ||
+      shape.jobs < 1 || shape.workers < 1) {
+    return std::nullopt;
+  }
+  return shape;
+}
+
+int Run(const std::optional<Shape>& only) {
   World* const world = World::Get();
   if (world == nullptr) return 77;
-  PodCounter counter(world->client());
-  OperatorProcess process(*world, {"--leader-elect=false"});
-  if (!process.WaitForText("leading")) {
-    std::cerr << process.Log();
-    return 1;
-  }
-  std::cout << fmt::format("operator at rest: RSS {:.1f} MB\n", UsageOf(process.pid()).resident_mb);
-  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
-  double raw = 0;  // Pods per second of the last raw row: the limit that others are held against.
-  const auto note = [&rows, &raw](const std::optional<Row>& row) {
-    if (!row) return false;
-    Print(*row);
-    const double pods_per_second = row->pods / row->seconds;
-    rows.push_back({{"name", row->name},
-                    {"pods", row->pods},
-                    {"seconds", row->seconds},
-                    {"pods_per_s", pods_per_second}});
-    if (!row->used) {
-      raw = pods_per_second;
-      return true;
+  const auto nodes = FakeNodes::Start(*world, kNodes);
+  if (!nodes.ok()) std::cout << "pods will not run: " << Message(nodes.status()) << "\n";
+  Load load(*world, nodes.ok() ? nodes->get() : nullptr);
+  Report report;
+  {
+    const auto paceline = StartPaceline(*world);
+    if (paceline == nullptr) return 1;
+    if (only) {
+      const bool is_done =
+          load.Jobs(*paceline, 1, 10) && MeasureShape(load, *paceline, *only, kRounds, report);
+      return is_done ? WriteRows(report.rows(), JsonPathFromEnvironment()) : Fail(*paceline);
     }
-    std::cout << fmt::format("{:>44} {:.2f} of that limit\n", "", pods_per_second / raw);
-    rows.back()["ratio_to_raw"] = pods_per_second / raw;
-    rows.back()["cpu_ms_per_pod"] = row->used->cpu_seconds / row->pods * 1e3;
-    rows.back()["rss_mb"] = row->used->resident_mb;
-    return true;
-  };
-  // The server's first seconds are its own: it builds what it knows of each kind when that is first
-  // asked for.
-  if (!MeasureOperator(*world, process, counter, 1, 10) ||
-      !note(MeasureRaw(*world, counter, "t1", 4, 200)) ||
-      !note(MeasureRaw(*world, counter, "t1", 16, 200)) ||
-      !note(MeasureOperator(*world, process, counter, 1, 100)) ||
-      !note(MeasureOperator(*world, process, counter, 50, 10))) {
-    std::cerr << "not all pods came in time; the operator's log:\n" << process.Log();
-    return 1;
+    if (!Measure(load, *paceline, kRounds, report)) return Fail(*paceline);
+    const auto few = load.RawPods(kShapes[0].pods(), kFewConnections);
+    if (few) report.Raw(kShapes[0].pods(), kFewConnections, *few);
   }
-  return WriteRows(rows, JsonPathFromEnvironment());
+  const auto kubeflow = StartTrainingOperator(*world);
+  if (!kubeflow.ok()) {
+    std::cout << "no training-operator beside it: " << Message(kubeflow.status()) << "\n";
+  } else if (!Measure(load, **kubeflow, 1, report)) {
+    return Fail(**kubeflow);
+  }
+  return WriteRows(report.rows(), JsonPathFromEnvironment());
 }
 
 }  // namespace
 }  // namespace paceline::bench
 
-int main() { return paceline::bench::Run(); }
+int main(int argc, char** argv) {
+  if (argc < 2) return paceline::bench::Run(std::nullopt);
+  const auto only = paceline::bench::ParseShape(argv[1]);
+  if (argc == 2 && only) return paceline::bench::Run(only);
+  std::cerr << "usage: bench_operator [JOBSxWORKERS], such as 50x10\n";
+  return 2;
+}

@@ -18,6 +18,7 @@ crictl                   crictl                  .
 pause                    pause                   .
 helm                     helm                    helm.sh/helm/v3/cmd/helm
 kwok                     kwok                    sigs.k8s.io/kwok/cmd/kwok
+training-operator        training-operator       github.com/kubeflow/training-operator/cmd/training-operator.v1
 '
 # What tests against an API server need, and what a node needs on top of it.
 readonly api_tools='etcd kube-apiserver kube-controller-manager kube-scheduler kubectl'
@@ -100,3 +101,12 @@ build() {
 
 # The folder that tests against an API server look into.
 assets() { echo "${KUBEBUILDER_ASSETS:-$bin}"; }
+
+# source <tool>: where the module lies that the tool is built from.
+source_of() {
+  local folder package go
+  read -r folder package < <(awk -v name="$1" '$1 == name {print $2, $3}' <<<"$tool_table") || true
+  [[ -n $folder ]] || fail "no such tool: $1"
+  go=$(find_go) || exit
+  (cd "$here/tools/$folder" && "$go" list -mod=readonly -f '{{.Module.Dir}}' "$package")
+}

@@ -27,7 +27,7 @@ std::vector<std::string> Writes::Read(size_t from, bool leases) const {
     const kube::Json entry = kube::Json::parse(line, nullptr, /*allow_exceptions=*/false);
     if (kube::StringAt(entry, "/stage") != "ResponseComplete") continue;
     const std::string user = kube::StringAt(entry, "/user/username");
-    if (user.find("paceline-operator") == std::string::npos) continue;
+    if (user.find(user_) == std::string::npos) continue;
     const std::string verb = kube::StringAt(entry, "/verb");
     if (verb == "get" || verb == "list" || verb == "watch") continue;
     const std::string uri = kube::StringAt(entry, "/requestURI");

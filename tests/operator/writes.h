@@ -1,4 +1,4 @@
-// Reads from the API server's audit log what the operator has written.
+// Reads from the API server's audit log what the operator, or another user, has written.
 #pragma once
 
 #include <string>
@@ -8,7 +8,9 @@ namespace paceline::operator_test {
 
 class Writes {
  public:
-  explicit Writes(std::string audit_log) : audit_log_(std::move(audit_log)) {}
+  // `user`: a part of the name that the server knows it by.
+  explicit Writes(std::string audit_log, std::string user = "paceline-operator")
+      : audit_log_(std::move(audit_log)), user_(std::move(user)) {}
 
   size_t LinesSoFar() const;
   // "patch /apis/...", for each request of the operator after that line that was to change
@@ -22,6 +24,7 @@ class Writes {
   std::vector<std::string> Read(size_t line, bool leases) const;
 
   std::string audit_log_;
+  std::string user_;
 };
 
 }  // namespace paceline::operator_test

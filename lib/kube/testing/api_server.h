@@ -35,6 +35,9 @@ struct UserFiles {
 // The folder that holds kube-apiserver and etcd: KUBEBUILDER_ASSETS, else the newest in
 // ${XDG_CACHE_HOME:-$HOME/.cache}/paceline/cluster. NotFound says where it looked.
 StatusOr<std::string> FindBinaries();
+// The path of another program (kube-scheduler, kwok): in that folder, else in the newest of the
+// cache that has it. NotFound says how to build it.
+StatusOr<std::string> FindProgram(const std::string& name);
 
 // One owner at a time, but what it starts serves anybody. Everything lies in a temporary folder of
 // its own; processes die with this one.

@@ -1,0 +1,61 @@
+// Defines Load: gives an operator jobs, and measures how fast their pods come and what that costs.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "tests/bench/operator_contender.h"
+#include "tests/bench/operator_nodes.h"
+#include "tests/bench/operator_pods.h"
+#include "tests/bench/process_usage.h"
+
+namespace paceline::bench {
+
+struct Measured {
+  int pods = 0;
+  double seconds = 0;  // From the first request for a job until a watch has shown all pods.
+  // What the operator has used from then until all pods ran, or, without nodes, were there.
+  double cpu_seconds = 0;
+  double resident_mb = 0;  // At the end of that.
+  size_t writes = 0;
+
+  double pods_per_second() const { return pods / seconds; }
+};
+
+struct AtRest {
+  double resident_mb = 0;
+  double cpu_seconds = 0;
+  size_t writes = 0;  // But those to its Lease.
+};
+
+// Cleans up behind each measurement. One thread.
+class Load {
+ public:
+  // `nodes`: null if pods will not run. Both outlive this.
+  Load(operator_test::World& world, FakeNodes* nodes);
+
+  // Nothing if not all came in time.
+  std::optional<Measured> Jobs(const Contender& contender, int jobs, int workers);
+  // As many pods like `Jobs` left the last of, by a client with so many connections.
+  std::optional<Measured> RawPods(int pods, int connections);
+  // What it uses in so many seconds in which nothing happens.
+  AtRest Rest(const Contender& contender, double seconds);
+  // The same with so many suspended jobs, once it has seen them.
+  std::optional<AtRest> SuspendedJobs(const Contender& contender, int jobs, double seconds);
+
+ private:
+  // Seconds from `start` until it has brought so many pods, with no scheduler at work.
+  std::optional<double> Creating(int pods, const std::function<bool()>& start);
+  bool CreateJobs(const Contender& contender, const std::string& name_space, int jobs,
+                  const JobShape& shape);
+  bool CleanUp(const std::string& name_space, const kube::Resource* jobs);
+  bool WaitForCalm() const;
+
+  operator_test::World& world_;
+  FakeNodes* const nodes_;
+  PodWatch pods_, running_;
+  kube::Json pod_;  // To copy.
+};
+
+}  // namespace paceline::bench
