@@ -30,6 +30,7 @@ class Certificates {
   struct Ensured {
     OwnCredential own;
     Time look_again;  // Then a certificate is due for renewal.
+    bool has_evaluator = false;
   };
   // Makes what is missing, renews what is due; pods get renewed files from their kubelet.
   // FailedPrecondition if a Secret of that name belongs to somebody else.
@@ -41,8 +42,15 @@ class Certificates {
  private:
   StatusOr<std::optional<ReadSecret>> Read(const job::TrainingJob& job, const std::string& name);
   StatusOr<tls::Credential> EnsureAuthority(const job::TrainingJob& job);
+  StatusOr<ReadSecret> Issue(const job::TrainingJob& job, TlsRole role,
+                             const tls::Credential& authority) const;
+  // Of all roles that the job has. CreateRoles: side by side, where there are none yet.
+  StatusOr<std::map<TlsRole, ReadSecret>> CreateRoles(const job::TrainingJob& job,
+                                                      const tls::Credential& authority);
+  StatusOr<std::map<TlsRole, ReadSecret>> EnsureRoles(const job::TrainingJob& job,
+                                                      const tls::Credential& authority);
   StatusOr<ReadSecret> EnsureRole(const job::TrainingJob& job, TlsRole role,
-                                  const tls::Credential& authority, Time& look_again);
+                                  const tls::Credential& authority);
 
   kube::Client* const client_;
   const Clock clock_;

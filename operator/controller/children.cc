@@ -15,39 +15,61 @@ Children::Children(kube::Client* client, const ClusterView* view, ObjectOptions 
     : client_(client), view_(view), options_(std::move(options)) {}
 
 Status Children::Ensure(const job::TrainingJob& job) const {
-  PACELINE_RETURN_IF_ERROR(EnsureOne(job, kube::Services(), BuildService(job)));
-  PACELINE_RETURN_IF_ERROR(EnsureOne(job, kube::ConfigMaps(), BuildConfigMap(job)));
-  PACELINE_RETURN_IF_ERROR(
-      EnsureOne(job, kube::NetworkPolicies(), BuildNetworkPolicy(job, options_)));
-  const auto budget = BuildDisruptionBudget(job);
-  PACELINE_RETURN_IF_ERROR(
-      budget ? EnsureOne(job, kube::PodDisruptionBudgets(), *budget)
-             : RemoveOne(job, kube::PodDisruptionBudgets(), DisruptionBudgetName(job)));
+  std::vector<Wanted> wanted = {
+      {kube::Services(), BuildService(job)},
+      {kube::ConfigMaps(), BuildConfigMap(job)},
+      {kube::NetworkPolicies(), BuildNetworkPolicy(job, options_)},
+  };
+  if (const auto budget = BuildDisruptionBudget(job)) {
+    wanted.push_back({kube::PodDisruptionBudgets(), *budget});
+  } else {
+    PACELINE_RETURN_IF_ERROR(
+        RemoveOne(job, kube::PodDisruptionBudgets(), DisruptionBudgetName(job)));
+  }
   if (const auto group = BuildPodGroup(job, options_))
-    PACELINE_RETURN_IF_ERROR(EnsureOne(job, PodGroups(options_.gang_scheduler), *group));
+    wanted.push_back({PodGroups(options_.gang_scheduler), *group});
+
+  std::vector<Wanted> unseen;
+  for (Wanted& child : wanted) {
+    const kube::ObjectPtr seen = view_->Child(child.resource.plural, kube::KeyOf(child.object));
+    if (seen == nullptr) {
+      unseen.push_back(std::move(child));
+    } else if (!IsControlledBy(*seen, job.metadata.uid.value_or("")) ||
+               !IsAsWanted(*seen, child.object)) {
+      PACELINE_RETURN_IF_ERROR(MakeAsWanted(job, child));
+    }
+  }
+  return CreateAll(job, unseen);
+}
+
+// Created, not applied: what lies there under this name unseen is not ours to change.
+Status Children::CreateAll(const job::TrainingJob& job, const std::vector<Wanted>& children) const {
+  std::vector<kube::Request> requests;
+  for (const Wanted& child : children) {
+    requests.push_back(
+        kube::Create(child.resource, child.object,
+                     {.field_manager = kFieldManager, .answer = kube::Answer::kNothing}));
+  }
+  const std::vector<StatusOr<Json>> made = client_->CallAll(std::move(requests));
+  for (size_t i = 0; i < made.size(); ++i) {
+    if (made[i].ok()) continue;
+    if (!IsAlreadyExists(made[i].status())) return made[i].status();
+    PACELINE_RETURN_IF_ERROR(MakeAsWanted(job, children[i]));
+  }
   return OkStatus();
 }
 
-Status Children::EnsureOne(const job::TrainingJob& job, const kube::Resource& resource,
-                           const Json& wanted) const {
-  const kube::ObjectKey key = kube::KeyOf(wanted);
-  const std::string uid = job.metadata.uid.value_or("");
-  const kube::ObjectPtr seen = view_->Child(resource.plural, key);
-  if (seen != nullptr && IsControlledBy(*seen, uid) && IsAsWanted(*seen, wanted)) return OkStatus();
-  if (seen == nullptr) {
-    // Created, not applied: what lies there under this name unseen is not ours to change.
-    const Status created =
-        client_->Call(kube::Create(resource, wanted, {.field_manager = kFieldManager})).status();
-    if (!IsAlreadyExists(created)) return created;
-  }
-  PACELINE_ASSIGN_OR_RETURN(const Json live, client_->Call(kube::Get(resource, key)));
-  if (!IsControlledBy(live, uid)) {
+Status Children::MakeAsWanted(const job::TrainingJob& job, const Wanted& child) const {
+  const kube::ObjectKey key = kube::KeyOf(child.object);
+  PACELINE_ASSIGN_OR_RETURN(const Json live, client_->Call(kube::Get(child.resource, key)));
+  if (!IsControlledBy(live, job.metadata.uid.value_or(""))) {
     return FailedPrecondition("{} {} is there and belongs to somebody else; rename it or the job",
-                              resource.kind, key);
+                              child.resource.kind, key);
   }
-  if (IsAsWanted(live, wanted)) return OkStatus();
+  if (IsAsWanted(live, child.object)) return OkStatus();
   return client_
-      ->Call(kube::Apply(resource, wanted, {.field_manager = kFieldManager, .force = true}))
+      ->Call(kube::Apply(child.resource, child.object,
+                         {.field_manager = kFieldManager, .force = true}))
       .status();
 }
 
@@ -64,7 +86,8 @@ Status Children::EnsureClaims(const job::TrainingJob& job) const {
   std::vector<kube::Request> requests;
   for (const Json& claim : BuildCheckpointClaims(job)) {
     requests.push_back(
-        kube::Create(kube::PersistentVolumeClaims(), claim, {.field_manager = kFieldManager}));
+        kube::Create(kube::PersistentVolumeClaims(), claim,
+                     {.field_manager = kFieldManager, .answer = kube::Answer::kNothing}));
   }
   for (const StatusOr<Json>& made : client_->CallAll(std::move(requests))) {
     if (!made.ok() && !IsAlreadyExists(made.status())) return made.status();

@@ -26,8 +26,13 @@ class Children {
   Status EnsureClaims(const job::TrainingJob& job) const;
 
  private:
-  Status EnsureOne(const job::TrainingJob& job, const kube::Resource& resource,
-                   const kube::Json& wanted) const;
+  struct Wanted {
+    kube::Resource resource;
+    kube::Json object;
+  };
+  Status CreateAll(const job::TrainingJob& job, const std::vector<Wanted>& children) const;
+  // Of one that is there already, whosesoever it is.
+  Status MakeAsWanted(const job::TrainingJob& job, const Wanted& child) const;
   Status RemoveOne(const job::TrainingJob& job, const kube::Resource& resource,
                    const std::string& name) const;
 

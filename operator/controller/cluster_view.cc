@@ -52,7 +52,7 @@ ClusterView::ClusterView(kube::Client& client, const std::string& name_space,
     return kube::InformerHandler{.changed = std::move(changed), .failed = handler.failed};
   };
   const auto child_changed = [handler](const ObjectChange& change) {
-    if (!change.is_initial) handler.job_changed(JobOf(*change.object()), false);
+    if (!change.is_initial) handler.child_changed(JobOf(*change.object()));
   };
   kube::InformerOptions jobs;
   jobs.name_space = name_space;
@@ -64,7 +64,7 @@ ClusterView::ClusterView(kube::Client& client, const std::string& name_space,
   Add(kube::Pods(), pods, informer([handler](const ObjectChange& change) {
         const ObjectKey job = JobOf(*change.object());
         handler.pod_changed(job, change);
-        if (!change.is_initial) handler.job_changed(job, false);
+        if (!change.is_initial) handler.child_changed(job);
       }));
   for (const kube::Resource& resource : {kube::Services(), kube::ConfigMaps(),
                                          kube::NetworkPolicies(), kube::PodDisruptionBudgets()})

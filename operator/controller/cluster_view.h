@@ -13,9 +13,11 @@
 namespace paceline::controller {
 
 struct ClusterViewHandler {
-  // A job, or something that belongs to it, changed. On the client's loop; must not block.
+  // On the client's loop; must not block.
   std::function<void(const kube::ObjectKey& job, bool is_initial)> job_changed;
-  // A pod of that job changed; before `job_changed`.
+  // Something that belongs to that job changed, later than in the first list.
+  std::function<void(const kube::ObjectKey& job)> child_changed;
+  // A pod of that job changed; before `child_changed`.
   std::function<void(const kube::ObjectKey& job, const kube::ObjectChange& change)> pod_changed;
   std::function<void(const std::string& what, const Status& status)> failed;  // For logs.
 };

@@ -15,6 +15,8 @@ using telemetry::Log;
 using telemetry::LogLevel;
 
 constexpr Duration kViewTimeout = std::chrono::seconds(30);
+// Pods come and change in swarms: one look sees what happened in this time.
+constexpr Duration kChildrenTogether = std::chrono::milliseconds(100);
 constexpr Duration kFlushTimeout = std::chrono::seconds(2);
 
 // Reconcile errors are retried; a job that somebody else wrote to in between is nothing to report.
@@ -64,6 +66,10 @@ ClusterViewHandler Operator::ViewHandler() {
               [this](const kube::ObjectKey& job, bool is_initial) {
                 controller_.queue().Add(
                     job, is_initial ? kube::Priority::kLow : kube::Priority::kNormal);
+              },
+          .child_changed =
+              [this](const kube::ObjectKey& job) {
+                controller_.queue().AddAfter(job, kChildrenTogether);
               },
           .pod_changed = [this](const kube::ObjectKey& job,
                                 const kube::ObjectChange& change) { PodChanged(job, change); },

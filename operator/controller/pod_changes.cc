@@ -98,7 +98,8 @@ Status PodChanges::CreateAll(const job::TrainingJob& job, const std::vector<job:
     const Json pod = BuildPod(job, *start, options_);
     keys.push_back(kube::KeyOf(pod));
     expectations_->ExpectCreation(KeyOf(job), keys.back());
-    requests.push_back(kube::Create(kube::Pods(), pod, {.field_manager = kFieldManager}));
+    requests.push_back(kube::Create(
+        kube::Pods(), pod, {.field_manager = kFieldManager, .answer = kube::Answer::kNothing}));
   }
   Status first;
   const std::vector<StatusOr<Json>> answers = client_->CallAll(std::move(requests));

@@ -38,7 +38,7 @@ struct ClientOptions {
   int attempts_max = 5;                 // Per call, the first included.
   Duration backoff_min = Seconds(0.1);  // Doubles after each attempt, with jitter, up to...
   Duration backoff_max = Seconds(5);
-  int calls_in_flight_max = 32;  // More wait for their turn; watches are not counted.
+  int calls_in_flight_max = 16;  // More wait for their turn; watches are not counted.
   // Without a byte (bookmarks come every minute) a watch counts as dead.
   Duration watch_idle_timeout = Seconds(90);
   // Called on the loop's thread; must not block.

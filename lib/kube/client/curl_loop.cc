@@ -1,16 +1,22 @@
 #include "lib/kube/client/curl_loop.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
+#include <cstring>
 
 #include <pthread.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include "lib/base/check.h"
 
 namespace paceline::kube {
 namespace {
 
-constexpr int kPollMsMax = 60'000;  // Wake-ups come by curl_multi_wakeup.
+constexpr int kWaitMsMax = 60'000;  // Wake-ups come by the eventfd.
+constexpr int kEventsMax = 64;
 
 void InitCurlOnce() {
   static const CURLcode code = curl_global_init(CURL_GLOBAL_DEFAULT);
@@ -23,7 +29,16 @@ CurlLoop::CurlLoop(long connections_max) {
   InitCurlOnce();
   multi_ = curl_multi_init();
   PACELINE_CHECK(multi_ != nullptr, "libcurl has no memory");
+  epoll_ = epoll_create1(EPOLL_CLOEXEC);
+  wake_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  epoll_event event{.events = EPOLLIN, .data = {.fd = wake_}};
+  PACELINE_CHECK(epoll_ >= 0 && wake_ >= 0 && epoll_ctl(epoll_, EPOLL_CTL_ADD, wake_, &event) == 0,
+                 "the loop cannot wait for sockets: {}", std::strerror(errno));
   curl_multi_setopt(multi_, CURLMOPT_MAXCONNECTS, connections_max);
+  curl_multi_setopt(multi_, CURLMOPT_SOCKETFUNCTION, SocketWanted);
+  curl_multi_setopt(multi_, CURLMOPT_SOCKETDATA, this);
+  curl_multi_setopt(multi_, CURLMOPT_TIMERFUNCTION, TimeWanted);
+  curl_multi_setopt(multi_, CURLMOPT_TIMERDATA, this);
   // Signals are for others; SIGPIPE, which TLS writes can raise, is for nobody.
   sigset_t all, before;
   sigfillset(&all);
@@ -35,7 +50,45 @@ CurlLoop::CurlLoop(long connections_max) {
 
 CurlLoop::~CurlLoop() {
   Stop([] {});
-  curl_multi_cleanup(multi_);
+  curl_multi_cleanup(multi_);  // Closes connections, and says so to SocketWanted.
+  close(wake_);
+  close(epoll_);
+}
+
+void CurlLoop::Wake() {
+  const uint64_t one = 1;
+  // It fails when the counter is full: then a wake-up is on its way.
+  [[maybe_unused]] const ssize_t written = write(wake_, &one, sizeof one);
+}
+
+int CurlLoop::SocketWanted(CURL*, curl_socket_t socket, int what, void* self, void* known) {
+  auto& loop = *static_cast<CurlLoop*>(self);
+  if (what == CURL_POLL_REMOVE) {
+    epoll_ctl(loop.epoll_, EPOLL_CTL_DEL, socket, nullptr);  // Closed already, perhaps.
+    return 0;
+  }
+  epoll_event event{.events = 0, .data = {.fd = socket}};
+  if ((what & CURL_POLL_IN) != 0) event.events |= EPOLLIN;
+  if ((what & CURL_POLL_OUT) != 0) event.events |= EPOLLOUT;
+  const int change = known == nullptr ? EPOLL_CTL_ADD : EPOLL_CTL_MOD;
+  if (epoll_ctl(loop.epoll_, change, socket, &event) != 0) {
+    // A descriptor that was closed and given out again may be one thing to libcurl, another here.
+    const int other = change == EPOLL_CTL_ADD ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
+    PACELINE_CHECK(epoll_ctl(loop.epoll_, other, socket, &event) == 0,
+                   "the loop cannot wait for socket {}: {}", socket, std::strerror(errno));
+  }
+  curl_multi_assign(loop.multi_, socket, self);  // Anything but null: known from now on.
+  return 0;
+}
+
+int CurlLoop::TimeWanted(CURLM*, long ms, void* self) {
+  auto& loop = *static_cast<CurlLoop*>(self);
+  if (ms < 0) {
+    loop.curl_due_.reset();
+  } else {
+    loop.curl_due_ = Clock::now() + std::chrono::milliseconds(ms);
+  }
+  return 0;
 }
 
 bool CurlLoop::Post(std::function<void()> run) {
@@ -44,7 +97,7 @@ bool CurlLoop::Post(std::function<void()> run) {
     if (is_stopping_) return false;
     posted_.push_back(std::move(run));
   }
-  curl_multi_wakeup(multi_);
+  Wake();
   return true;
 }
 
@@ -57,7 +110,7 @@ EventLoop::TimerId CurlLoop::After(Duration delay, std::function<void()> run) {
     timers_.emplace(std::pair(at, id), std::move(run));
     timer_times_.emplace(id, at);
   }
-  if (!IsLoopThread()) curl_multi_wakeup(multi_);
+  if (!IsLoopThread()) Wake();
   return id;
 }
 
@@ -94,7 +147,7 @@ void CurlLoop::Stop(std::function<void()> last) {
     posted_.push_back(std::move(last));
     is_stopping_ = true;
   }
-  curl_multi_wakeup(multi_);
+  Wake();
   thread_.join();
   std::map<std::pair<Clock::time_point, TimerId>, std::function<void()>> dropped;
   std::lock_guard lock(mutex_);
@@ -111,10 +164,32 @@ void CurlLoop::Run() {
       if (!posted_.empty()) continue;
     }
     RunTimers();
-    int running = 0;
-    curl_multi_perform(multi_, &running);
+    WaitForSockets();
     Reap();
-    curl_multi_poll(multi_, nullptr, 0, PollMs(), nullptr);
+  }
+}
+
+void CurlLoop::WaitForSockets() {
+  epoll_event events[kEventsMax];
+  const int count = epoll_wait(epoll_, events, kEventsMax, WaitMs());
+  int running = 0;
+  for (int i = 0; i < count; ++i) {
+    const int socket = events[i].data.fd;
+    if (socket == wake_) {
+      uint64_t wakes = 0;
+      [[maybe_unused]] const ssize_t got = read(wake_, &wakes, sizeof wakes);
+      continue;
+    }
+    const uint32_t seen = events[i].events;
+    int what = 0;
+    if ((seen & EPOLLIN) != 0) what |= CURL_CSELECT_IN;
+    if ((seen & EPOLLOUT) != 0) what |= CURL_CSELECT_OUT;
+    if ((seen & (EPOLLERR | EPOLLHUP)) != 0) what |= CURL_CSELECT_ERR;
+    curl_multi_socket_action(multi_, socket, what, &running);
+  }
+  if (curl_due_ && *curl_due_ <= Clock::now()) {
+    curl_due_.reset();
+    curl_multi_socket_action(multi_, CURL_SOCKET_TIMEOUT, 0, &running);
   }
 }
 
@@ -155,13 +230,19 @@ void CurlLoop::Reap() {
   }
 }
 
-int CurlLoop::PollMs() {
-  std::lock_guard lock(mutex_);
-  if (!posted_.empty() || is_stopping_) return 0;
-  if (timers_.empty()) return kPollMsMax;
-  const auto left = timers_.begin()->first.first - Clock::now();
-  const auto ms = std::chrono::ceil<std::chrono::milliseconds>(left).count();
-  return static_cast<int>(std::clamp<int64_t>(ms, 0, kPollMsMax));
+int CurlLoop::WaitMs() {
+  std::optional<Clock::time_point> until = curl_due_;
+  {
+    std::lock_guard lock(mutex_);
+    if (!posted_.empty() || is_stopping_) return 0;
+    if (!timers_.empty()) {
+      const Clock::time_point first = timers_.begin()->first.first;
+      until = until ? std::min(*until, first) : first;
+    }
+  }
+  if (!until) return kWaitMsMax;
+  const auto ms = std::chrono::ceil<std::chrono::milliseconds>(*until - Clock::now()).count();
+  return static_cast<int>(std::clamp<int64_t>(ms, 0, kWaitMsMax));
 }
 
 }  // namespace paceline::kube

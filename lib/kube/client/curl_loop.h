@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <unordered_map>
 #include <vector>
@@ -14,6 +15,7 @@
 
 namespace paceline::kube {
 
+// Waits with epoll, so that one answer costs the same however many transfers wait beside it.
 class CurlLoop : public EventLoop {
  public:
   // Connections kept open beside those in use.
@@ -39,10 +41,18 @@ class CurlLoop : public EventLoop {
   void Run();
   void RunPosted();
   void RunTimers();
+  void WaitForSockets();
   void Reap();
-  int PollMs();
+  int WaitMs();
+  void Wake();
+  // What libcurl calls: which socket it waits for, and until when it wants to be called anyway.
+  static int SocketWanted(CURL* easy, curl_socket_t socket, int what, void* self, void* known);
+  static int TimeWanted(CURLM* multi, long ms, void* self);
 
   CURLM* multi_;
+  int epoll_ = -1;
+  int wake_ = -1;                                                       // An eventfd.
+  std::optional<Clock::time_point> curl_due_;                           // Of the loop's thread.
   std::unordered_map<CURL*, std::function<void(CURLcode)>> transfers_;  // Of the loop's thread.
 
   std::mutex mutex_;

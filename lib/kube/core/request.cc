@@ -13,6 +13,11 @@ void AddIfSet(Request& request, const char* name, const std::string& value) {
   if (!value.empty()) request.query.emplace_back(name, value);
 }
 
+constexpr char kMetadataList[] =
+    "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
+constexpr char kMetadata[] =
+    "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
+
 Request Write(const char* method, const char* verb, const Resource& resource,
               const WriteOptions& options) {
   Request request{.method = method,
@@ -20,15 +25,12 @@ Request Write(const char* method, const char* verb, const Resource& resource,
                   .verb = verb,
                   .resource = ResourceName(resource, options.subresource),
                   .answer = options.answer};
+  // An answer that nobody reads may as well be short.
+  if (options.answer == Answer::kNothing) request.accept = kMetadata;
   AddIfSet(request, "fieldManager", options.field_manager);
   if (options.dry_run) request.query.emplace_back("dryRun", "All");
   return request;
 }
-
-constexpr char kMetadataList[] =
-    "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
-constexpr char kMetadata[] =
-    "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
 
 std::string DeleteBody(const DeleteOptions& options) {
   Json body = {{"apiVersion", "v1"}, {"kind", "DeleteOptions"}};
