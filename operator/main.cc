@@ -1,5 +1,6 @@
 #include <condition_variable>
 #include <cstdlib>
+#include <functional>
 #include <mutex>
 #include <random>
 
@@ -10,6 +11,7 @@
 #include "lib/kube/client/config.h"
 #include "lib/process/crash_report.h"
 #include "lib/process/exit.h"
+#include "lib/process/memory.h"
 #include "lib/process/termination.h"
 #include "lib/telemetry/http_endpoint.h"
 #include "lib/telemetry/log.h"
@@ -36,6 +38,7 @@ struct Options {
 };
 
 constexpr Duration kSyncTimeout = std::chrono::seconds(120);
+constexpr Duration kTidyPeriod = std::chrono::seconds(10);
 
 // Ends the main thread's wait, once.
 class Ending {
@@ -45,9 +48,14 @@ class Ending {
     if (!why_) why_ = std::move(why);
     changed_.notify_all();
   }
-  Status Wait() {
+  // Calls `meanwhile` each `period`.
+  Status Wait(Duration period, const std::function<void()>& meanwhile) {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return why_.has_value(); });
+    while (!changed_.wait_for(lock, period, [this] { return why_.has_value(); })) {
+      lock.unlock();
+      meanwhile();
+      lock.lock();
+    }
     return *why_;
   }
 
@@ -131,7 +139,7 @@ Status Run(const Options& options) {
                   {"metrics_port", metrics_endpoint->port()},
                   {"health_port", health_endpoint->port()}});
   PACELINE_RETURN_IF_ERROR(the_operator.Start(kSyncTimeout));
-  const Status end = ending.Wait();
+  const Status end = ending.Wait(kTidyPeriod, process::KeepToWhatIsUsed);
   metrics_endpoint->Stop();
   health_endpoint->Stop();
   the_operator.Stop();
@@ -142,6 +150,7 @@ Status Run(const Options& options) {
 }  // namespace paceline::controller
 
 int main(int argc, char** argv) {
+  paceline::process::KeepHeapCompact();
   paceline::process::ReportCrashes(argv[0]);
   paceline::controller::Options options;
   CLI::App app("Makes the cluster agree with each TrainingJob.", "paceline-operator");

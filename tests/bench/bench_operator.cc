@@ -30,7 +30,7 @@ constexpr int kFewConnections = 4;
 constexpr int kRounds = 3;  // Medians of so many; of the other operator, which is slow, one.
 constexpr int kSuspendedJobs = 1000;
 constexpr double kRestSeconds = 60;
-constexpr double kSettleSeconds = 5;
+constexpr double kSettleSeconds = 15;
 
 struct Shape {
   int jobs, workers;
@@ -121,6 +121,10 @@ bool Measure(Load& load, const Contender& contender, int rounds, Report& report)
   for (const Shape& shape : kShapes) {
     if (!MeasureShape(load, contender, shape, rounds, report)) return false;
   }
+  return true;
+}
+
+bool MeasureIdleJobs(Load& load, const Contender& contender, Report& report) {
   const auto idle = load.SuspendedJobs(contender, kSuspendedJobs, kRestSeconds);
   if (!idle) return false;
   report.Rest(contender, kSuspendedJobs, *idle, kRestSeconds);
@@ -159,10 +163,12 @@ int Run(const std::optional<Shape>& only) {
           load.Jobs(*paceline, 1, 10) && MeasureShape(load, *paceline, *only, kRounds, report);
       return is_done ? WriteRows(report.rows(), JsonPathFromEnvironment()) : Fail(*paceline);
     }
-    if (!Measure(load, *paceline, kRounds, report)) return Fail(*paceline);
+    if (!Measure(load, *paceline, kRounds, report) || !MeasureIdleJobs(load, *paceline, report))
+      return Fail(*paceline);
     const auto few = load.RawPods(kShapes[0].pods(), kFewConnections);
     if (few) report.Raw(kShapes[0].pods(), kFewConnections, *few);
   }
+  // Without the idle jobs: it takes minutes until it has looked at so many.
   const auto kubeflow = StartTrainingOperator(*world);
   if (!kubeflow.ok()) {
     std::cout << "no training-operator beside it: " << Message(kubeflow.status()) << "\n";

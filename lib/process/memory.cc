@@ -1,0 +1,61 @@
+#include "lib/process/memory.h"
+
+#include <cinttypes>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <optional>
+#include <string>
+
+#include <malloc.h>
+#include <sys/mman.h>
+
+namespace paceline::process {
+namespace {
+
+struct Mapping {
+  uintptr_t begin = 0, end = 0;
+  bool is_constant_file = false;  // Of a file, and not writable.
+};
+
+// The line with which smaps begins to tell of a mapping.
+std::optional<Mapping> ParseMapping(const std::string& line) {
+  Mapping mapping;
+  char access[5] = "";
+  int path = 0;
+  if (std::sscanf(line.c_str(), "%" SCNxPTR "-%" SCNxPTR " %4s %*s %*s %*s %n", &mapping.begin,
+                  &mapping.end, access, &path) < 3) {
+    return std::nullopt;
+  }
+  const std::string allowed = access;
+  mapping.is_constant_file = (allowed == "r-xp" || allowed == "r--p") && path > 0 &&
+                             line[static_cast<size_t>(path)] == '/';
+  return mapping;
+}
+
+}  // namespace
+
+void KeepHeapCompact() {
+  mallopt(M_ARENA_MAX, 1);
+  // Said, it stays so: otherwise it grows with the largest block that was ever freed.
+  mallopt(M_TRIM_THRESHOLD, 128 << 10);
+  mallopt(M_MMAP_THRESHOLD, 128 << 10);
+}
+
+void KeepToWhatIsUsed() {
+  malloc_trim(0);
+  std::ifstream maps("/proc/self/smaps");
+  Mapping mapping;
+  for (std::string line; std::getline(maps, line);) {
+    if (const auto begun = ParseMapping(line)) {
+      mapping = *begun;
+    } else if (line.starts_with("Anonymous:") && mapping.is_constant_file &&
+               std::strtol(line.c_str() + sizeof("Anonymous:"), nullptr, 10) == 0) {
+      // Nothing was ever written there, not even by the loader: the file has all of it.
+      madvise(reinterpret_cast<void*>(mapping.begin), mapping.end - mapping.begin, MADV_DONTNEED);
+    }
+  }
+}
+
+}  // namespace paceline::process
