@@ -80,8 +80,9 @@ struct WorkerStatus {
   uint64_t dropped = 0;
   uint64_t staleness = 0;  // Of its latest accumulated push: versions published since it was based.
   sync::Timing total;      // Sum over its pushes.
-  uint32_t batch_size = 0;  // Of its latest assignment.
-  double loss = 0;          // Of its latest push.
+  protocol::Traffic traffic;  // Likewise.
+  uint32_t batch_size = 0;    // Of its latest assignment.
+  double loss = 0;            // Of its latest push.
 };
 
 struct Status {

@@ -46,6 +46,8 @@ void Remember(WorkerStatus& status, const PushDone& done) {
   status.total.wait += done.timing.wait;
   status.total.communication += done.timing.communication;
   status.total.injected += done.timing.injected;
+  status.traffic.pushed_bytes += done.traffic.pushed_bytes;
+  status.traffic.pulled_bytes += done.traffic.pulled_bytes;
 }
 
 // The worker of that connection, if the policy counts it in; else the sender is expelled.

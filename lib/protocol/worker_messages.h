@@ -53,6 +53,13 @@ struct Join {
 
 struct Heartbeat {};  // At least every HeartbeatPeriod of Admitted.
 
+// Bytes of parameters, gradients and deltas since the push before, this one included; of transfers
+// that ended well, each counted once.
+struct Traffic {
+  uint64_t pushed_bytes = 0;
+  uint64_t pulled_bytes = 0;
+};
+
 // All shards have acknowledged the push.
 struct PushDone {
   Generation generation;
@@ -67,6 +74,7 @@ struct PushDone {
   sync::Signals signals;
   Duration shard_time{};  // Of communication, spent waiting for shards' receipts.
   uint32_t spread = 0;    // Versions that shards were apart in what it was computed on.
+  Traffic traffic;
 };
 
 // The step was given up; its leases go back.

@@ -79,7 +79,8 @@ TEST(CodecTest, EveryWorkerMessageSurvives) {
           .gradient = {0.75, 12.5, true},
           .signals = {.cpu_available = 0.5, .memory_available = 1e9},
           .shard_time = Seconds(0.001),
-          .spread = 3},
+          .spread = 3,
+          .traffic = {.pushed_bytes = 4096, .pulled_bytes = 8192}},
       protocol::Abandoned{
           Sequence(8), sync::AbandonReason::kOutOfMemory, 32, {protocol::LeaseId(10)}},
       protocol::Evaluated{Version(100), 0.1, 0.97, 360},

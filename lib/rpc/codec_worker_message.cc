@@ -59,6 +59,8 @@ void Put(const protocol::PushDone& done, v1::WorkerMessage& message) {
   }
   wire.set_shard_ns(EncodeDuration(done.shard_time));
   wire.set_spread(done.spread);
+  wire.set_pushed_bytes(done.traffic.pushed_bytes);
+  wire.set_pulled_bytes(done.traffic.pulled_bytes);
 }
 
 void Put(const protocol::Abandoned& abandoned, v1::WorkerMessage& message) {
@@ -109,6 +111,7 @@ protocol::PushDone Take(const v1::PushDone& wire) {
                    .is_finite = wire.gradient().is_finite()},
       .shard_time = DecodeDuration(wire.shard_ns()),
       .spread = wire.spread(),
+      .traffic = {.pushed_bytes = wire.pushed_bytes(), .pulled_bytes = wire.pulled_bytes()},
   };
   if (wire.signals().has_cpu_available())
     done.signals.cpu_available = wire.signals().cpu_available();

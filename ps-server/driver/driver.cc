@@ -197,6 +197,7 @@ void Driver::Measure() {
   measured_ = SteadyNow();
   has_moved_ = false;
   Progress progress = meter_.Measure(coordinator_, measured_);
+  metrics_->WorkersAre(progress.status.workers);
   for (const coordination::WorkerStatus& worker : progress.status.workers)
     progress.paces.push_back(stragglers_.PaceOf(worker.worker, measured_));
   if (policy_ != nullptr) policy_->Tell(progress.figures);
@@ -231,7 +232,9 @@ void Driver::TellPolicy(const sync::Event& event) {
     stragglers_.Pushed(push->worker, push->timing.compute, push->samples, now_);
   if (const auto* left = std::get_if<sync::WorkerLeft>(&event)) stragglers_.Left(left->worker);
   coordination::Decided decided;
+  const Time began = SteadyNow();
   policy_->Observe(event, now_, decided.decisions);
+  if (!std::holds_alternative<sync::Spare>(event)) metrics_->PolicyTook(SteadyNow() - began);
   metrics_->Decided(decided.decisions);
   std::vector<coordination::Effect> stepped;
   coordinator_.Step(decided, now_, stepped);

@@ -50,6 +50,16 @@ struct DriverMetrics::Families {
             metrics->Histograms("paceline_pull_spread",
                                 "Versions that shards were apart in what a push was computed on.",
                                 {0, 1, 2, 3, 4, 6, 8, 12, 16, 32, 64, 128}, {"worker"})),
+        pushed_bytes(metrics->Counters("paceline_worker_pushed_bytes_total",
+                                       "Bytes of gradients or deltas that a worker has pushed.",
+                                       {"worker"})),
+        pulled_bytes(metrics->Counters("paceline_worker_pulled_bytes_total",
+                                       "Bytes of parameters that a worker has pulled.",
+                                       {"worker"})),
+        policy_seconds(metrics->OneHistogram(
+            "paceline_policy_event_seconds",
+            "Time that the policy took to decide on an event; work in spare time left out.",
+            telemetry::ExponentialBuckets(1e-6, 2, 20))),
         accepted(metrics->Counters("paceline_pushes_accepted_total", "Pushes that counted.",
                                    {"worker"})),
         dropped(metrics->Counters("paceline_pushes_dropped_total",
@@ -105,6 +115,8 @@ struct DriverMetrics::Families {
 
   telemetry::CounterFamily steps, samples, compute, wait, communication, overlapped, injected;
   telemetry::HistogramFamily step_seconds, staleness, spread;
+  telemetry::CounterFamily pushed_bytes, pulled_bytes;
+  telemetry::Histogram policy_seconds;
   telemetry::CounterFamily accepted, dropped, wasted, nonfinite, worker_events;
   telemetry::Counter versions;
   telemetry::Gauge version, committed_samples, commit_pushes, workers;
@@ -211,6 +223,24 @@ void DriverMetrics::Evaluated(const protocol::Evaluated& result) {
 
 void DriverMetrics::WorkerHad(const coordination::WorkerEvent& event) {
   families_->worker_events.With({std::string(ToString(event.kind))}).Increment();
+}
+
+void DriverMetrics::PolicyTook(Duration duration) {
+  families_->policy_seconds.Observe(ToSeconds(duration));
+}
+
+void DriverMetrics::WorkersAre(const std::vector<coordination::WorkerStatus>& workers) {
+  for (const coordination::WorkerStatus& status : workers) {
+    protocol::Traffic& before = traffic_[status.worker];
+    const std::vector<std::string> labels = {Label(status.worker)};
+    const auto count = [&](telemetry::CounterFamily& family, uint64_t was, uint64_t is) {
+      // A generation that begins anew counts from 0.
+      family.With(labels).Increment(static_cast<double>(is < was ? is : is - was));
+    };
+    count(families_->pushed_bytes, before.pushed_bytes, status.traffic.pushed_bytes);
+    count(families_->pulled_bytes, before.pulled_bytes, status.traffic.pulled_bytes);
+    before = status.traffic;
+  }
 }
 
 void DriverMetrics::PolicyBrokeContract() { families_->contract.Increment(); }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "lib/base/time.h"
+#include "lib/coordination/coordinator.h"
 #include "lib/coordination/effect.h"
 #include "lib/protocol/worker_messages.h"
 #include "lib/sync/decision.h"
@@ -38,6 +39,10 @@ class DriverMetrics {
   void Opened(Version version);  // Published now.
   void CheckpointEnded(Version version, bool is_complete);
   void RolledBack();
+  // Of an event; not of work in spare time.
+  void PolicyTook(Duration duration);
+  // What the coordinator knows of them now.
+  void WorkersAre(const std::vector<coordination::WorkerStatus>& workers);
   void PolicyTold(const std::vector<sync::Figure>& figures) { figures_.Show(figures); }
 
  private:
@@ -55,7 +60,8 @@ class DriverMetrics {
   std::map<Version, InFlight> commits_;  // Sent to shards, not yet both published and released.
   Version committing_;                   // The newest that was sent.
   std::set<WorkerId> workers_;
-  int accumulated_ = 0;  // Since the last commit.
+  std::map<WorkerId, protocol::Traffic> traffic_;  // As it was counted last.
+  int accumulated_ = 0;                            // Since the last commit.
   struct Unanswered {
     Version based_on;
     Duration compute{};

@@ -74,6 +74,31 @@ TEST(DriverMetricsTest, TellsTheTimeOfStepsAndWhatDroppedPushesCost) {
               HasSubstr("\npaceline_wasted_compute_seconds_total{worker=\"w3\"} 0.25\n"));
 }
 
+TEST(DriverMetricsTest, CountsTheBytesOfEachWorkerOnce) {
+  telemetry::Metrics metrics;
+  DriverMetrics driver_metrics(&metrics);
+  coordination::WorkerStatus worker{.worker = WorkerId(3)};
+  worker.traffic = {.pushed_bytes = 100, .pulled_bytes = 300};
+  driver_metrics.WorkersAre({worker});
+  driver_metrics.WorkersAre({worker});
+  worker.traffic = {.pushed_bytes = 150, .pulled_bytes = 400};
+  driver_metrics.WorkersAre({worker});
+  worker.traffic = {.pushed_bytes = 50, .pulled_bytes = 100};  // Of another generation.
+  driver_metrics.WorkersAre({worker});
+  const std::string text = metrics.RenderText();
+  EXPECT_THAT(text, HasSubstr("\npaceline_worker_pushed_bytes_total{worker=\"w3\"} 200\n"));
+  EXPECT_THAT(text, HasSubstr("\npaceline_worker_pulled_bytes_total{worker=\"w3\"} 500\n"));
+}
+
+TEST(DriverMetricsTest, SaysHowLongThePolicyTook) {
+  telemetry::Metrics metrics;
+  DriverMetrics driver_metrics(&metrics);
+  driver_metrics.PolicyTook(Seconds(0.25));
+  driver_metrics.PolicyTook(Seconds(0.5));
+  EXPECT_THAT(metrics.RenderText(), HasSubstr("\npaceline_policy_event_seconds_sum 0.75\n"));
+  EXPECT_THAT(metrics.RenderText(), HasSubstr("\npaceline_policy_event_seconds_count 2\n"));
+}
+
 TEST(DriverMetricsTest, CountsInjectedSleepOfExperimentsAlone) {
   telemetry::Metrics metrics;
   DriverMetrics driver_metrics(&metrics);

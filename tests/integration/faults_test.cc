@@ -140,7 +140,8 @@ TEST_F(FaultsTest, EndpointsTellOfHealthAndOfEveryWorker) {
     for (const std::string name :
          {"paceline_worker_compute_seconds_total", "paceline_worker_wait_seconds_total",
           "paceline_worker_communication_seconds_total", "paceline_pushes_accepted_total",
-          "paceline_push_staleness_count"}) {
+          "paceline_push_staleness_count", "paceline_worker_pushed_bytes_total",
+          "paceline_worker_pulled_bytes_total"}) {
       EXPECT_THAT(metrics, HasSubstr(name + "{worker=\"" + worker + "\"} "));
     }
   }

@@ -54,6 +54,7 @@ StatusOr<Version> Transfers::Pull(Version version, sync::Exactness exactness,
     PACELINE_ASSIGN_OR_RETURN(const rpc::PullReport report,
                               shards_->Pull(version, exactness, into));
     if (!report.is_superseded) {
+      traffic_.pulled_bytes += into.size();
       spreads_[report.oldest] =
           static_cast<uint32_t>(report.newest.value() - report.oldest.value());
       if (spreads_.size() > kSpreadsMax) spreads_.erase(spreads_.begin());
@@ -78,6 +79,7 @@ StatusOr<protocol::PushDone> Transfers::Push(std::span<const std::byte> payload,
     return Aborted("push refused: {}", Message(report.status()));
   }
   next_sequence_ = next_sequence_.Next();
+  traffic_.pushed_bytes += payload.size();
   spreads_.erase(spreads_.begin(), spreads_.lower_bound(based_on));
   const auto spread = spreads_.find(based_on);
   return protocol::PushDone{
@@ -91,7 +93,8 @@ StatusOr<protocol::PushDone> Transfers::Push(std::span<const std::byte> payload,
       .gradient = {.loss = tally.loss,
                    .squared_norm = report->squared_norm,
                    .is_finite = report->is_finite && std::isfinite(tally.loss)},
-      .spread = spread == spreads_.end() ? 0 : spread->second};
+      .spread = spread == spreads_.end() ? 0 : spread->second,
+      .traffic = std::exchange(traffic_, {})};
 }
 
 protocol::Abandoned Transfers::Abandon(sync::AbandonReason reason,

@@ -64,6 +64,7 @@ class Transfers {
   const std::unique_ptr<rpc::ParameterClient> shards_;
   Sequence next_sequence_{1};
   std::map<Version, uint32_t> spreads_;  // Of what was pulled, as far as not pushed on yet.
+  protocol::Traffic traffic_;            // Since the last push.
   std::atomic<uint64_t> announced_ = 0;
 };
 

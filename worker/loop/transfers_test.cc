@@ -83,6 +83,28 @@ TEST(Transfers, PullTheVersionAskedForWhereAllHaveIt) {
   f.ExpectPulled(f.Pull(3), 3);
 }
 
+TEST(Transfers, TellOfTheirBytesWithThePushAfterThem) {
+  Fixture f;
+  const uint64_t bytes = f.layout.total_bytes();
+  f.ExpectPulled(f.Pull(0), 0);
+  f.Publish(0, 1);
+  f.Publish(1, 1);
+  f.ExpectPulled(f.Pull(1), 1);
+  const Tally tally{.steps = 1, .samples = 1, .leases = {protocol::LeaseId(1)}};
+  const auto push = [&] {
+    return f.transfers->Push(std::as_bytes(std::span(f.values)), tally, Version(1));
+  };
+  const auto first = push();
+  ASSERT_TRUE(first.ok()) << Message(first.status());
+  EXPECT_EQ(first->traffic.pushed_bytes, bytes);
+  EXPECT_EQ(first->traffic.pulled_bytes, 2 * bytes);
+  for (const auto& shard : f.shards) shard->Drop({WorkerId(0), Incarnation(1), Sequence(1)});
+  const auto second = push();
+  ASSERT_TRUE(second.ok()) << Message(second.status());
+  EXPECT_EQ(second->traffic.pushed_bytes, bytes);
+  EXPECT_EQ(second->traffic.pulled_bytes, 0);
+}
+
 TEST(Transfers, TakeTheNewestWhereAllAreBeyondWhatWasAskedFor) {
   Fixture f;
   f.Publish(0, 4);
