@@ -25,7 +25,7 @@ DurationTable::Options TableOptions(const DbwOptions& options) {
 Dbw::Dbw(const DbwOptions& options)
     : options_(options),
       table_(TableOptions(options)),
-      gain_(options.window),
+      gain_(options.window, options.momentum),
       silence_(options.silence_factor, options.silence_seconds) {}
 
 void Dbw::Observe(const StepFact& fact, Time now) {
@@ -71,7 +71,7 @@ void Dbw::On(const StepClosed& closed, Time) {
 
 void Dbw::On(const StepCommitted& committed, Time) {
   schedule_rate_ = committed.learning_rate / factor_;
-  gain_.Applied(committed.learning_rate / (1 - options_.momentum), committed.squared_norm);
+  gain_.Applied(committed.learning_rate, committed.squared_norm);
 }
 
 void Dbw::On(const WorkerForgotten& gone, Time) { fleet_.Forget(gone.worker); }
@@ -128,7 +128,7 @@ Dbw::Choice Dbw::MostWorth() const {
 double Dbw::GainOf(uint32_t k) const {
   if (options_.method == DbwMethod::kBlind) return k;
   const double rate = schedule_rate_ * LearningRateFactor(options_, k, members_);
-  return gain_.Gain(rate / (1 - options_.momentum), fleet_.BatchOfFastest(k));
+  return gain_.Gain(rate, fleet_.BatchOfFastest(k));
 }
 
 double Dbw::WorthOf(uint32_t k) const {

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "lib/base/status.h"
+#include "lib/sync/controllers/dbw/duration_cell.h"
 #include "lib/sync/controllers/dbw/monotone_fit.h"
 #include "lib/sync/controllers/dbw/rank_grid.h"
 
@@ -54,22 +55,17 @@ class DurationTable {
   Status Restore(std::string_view line);  // One line; fits anew once asked to.
 
  private:
-  struct Cell {
-    double sum = 0;  // Of seconds, aged...
-    double count = 0;
-    std::optional<double> fitted_mean;  // ...and their mean when the last fit began.
-  };
-
   bool grid_is_empty() const { return grid_.cells() == 0; }
   bool IsFitDue() const { return has_moved_ || steps_since_aging_ >= options_.refit_steps; }
   uint32_t rows() const { return options_.depends_on_last ? grid_.cells() : 1; }
   size_t At(uint32_t h, uint32_t k) const;
   void BeginFit();
+  void Doubt(uint32_t column, DurationCell::Change change);
 
   Options options_;
   RankGrid grid_;
-  std::vector<Cell> cells_;     // By rows.
-  std::vector<double> fitted_;  // Seconds, by rows.
+  std::vector<DurationCell> cells_;  // By rows.
+  std::vector<double> fitted_;       // Seconds, by rows.
   std::optional<MonotoneFit> fit_;
   uint32_t steps_since_aging_ = 0;
   bool has_moved_ = false;  // Some mean, since the last fit began.

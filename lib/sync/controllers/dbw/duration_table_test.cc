@@ -92,6 +92,30 @@ TEST(DurationTable, ForgetsWithAge) {
   EXPECT_NEAR(table.Seconds(1, 1), 5, 0.01);
 }
 
+// Row 4 has seen all; rows 3 and 2 have seen it often. Then all but two workers become slow.
+TEST(DurationTable, AChangeIsDoubtedWhereverItConcerns) {
+  DurationTable table({});
+  table.Resize(4);
+  for (int i = 0; i < 20; ++i) {
+    for (uint32_t h = 2; h <= 4; ++h) {
+      for (uint32_t k = 1; k <= 4; ++k) table.Add(h, k, 1);
+    }
+  }
+  for (int i = 0; i < 2; ++i) {
+    for (uint32_t k = 1; k <= 4; ++k) table.Add(4, k, k <= 2 ? 1 : 5);
+  }
+  FitAll(table);
+  EXPECT_NEAR(table.Seconds(4, 2), 1, 1e-6);
+  EXPECT_NEAR(table.Seconds(4, 3), 5, 0.8);
+  EXPECT_NEAR(table.Seconds(4, 4), 5, 0.8);
+  table.Add(2, 3, 6);  // One try outweighs most of what is left of before.
+  table.Add(2, 3, 6);
+  FitAll(table);
+  EXPECT_NEAR(table.Seconds(2, 2), 1, 1e-6);
+  EXPECT_GT(table.Seconds(2, 3), 4);
+  EXPECT_GT(table.Seconds(2, 4), 4);
+}
+
 TEST(DurationTable, InterruptedWorkersLeaveOneRow) {
   DurationTable table({.depends_on_last = false});
   table.Resize(2);

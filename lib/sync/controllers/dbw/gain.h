@@ -8,7 +8,8 @@
 //   s2 = (sum_i B_i ||g_i||^2 - B ||g||^2) / (k - 1),  k >= 2 pushes                         (2')
 //   N  = mean(||g||^2 - s2 / B), at least 0                                                  (3)
 //   L  = mean of 2 (F_t - F_{t-1} + eta N) / (eta^2 (N + s2 / B)), of the step before        (4)
-// each over the last D steps. With equal batches s2 / B is V / k, V the variance of one push.
+// each over the last D steps. With equal batches s2 / B is V / k, V the variance of one push. With
+// momentum, eta is the rate times its reach (momentum_reach.h).
 #pragma once
 
 #include <cstdint>
@@ -17,13 +18,14 @@
 #include <string_view>
 
 #include "lib/base/status.h"
+#include "lib/sync/controllers/dbw/momentum_reach.h"
 #include "lib/sync/controllers/dbw/window_mean.h"
 
 namespace paceline::sync {
 
 class GainEstimator {
  public:
-  explicit GainEstimator(uint32_t window);
+  explicit GainEstimator(uint32_t window, double momentum = 0);
 
   // The pushes of a step that is being taken, one by one.
   void BeginStep() { step_ = Step{}; }
@@ -39,8 +41,11 @@ class GainEstimator {
   double squared_gradient() const;                              // N.
   double sample_variance() const { return variances_.Mean(); }  // s2.
   double smoothness() const;                                    // L.
-  double loss() const { return last_ ? last_->loss : 0; }       // F at the newest version but one.
-  // Whether the loss of the last step is more than `beta` times that of the one before.
+  double momentum_reach() const { return reach_.Factor(squared_gradient()); }
+  double loss() const { return last_ ? last_->loss : 0; }  // F at the newest version but one.
+  // Whether the loss of the last step is more than `beta` times that of the one before, or 1 + 2 c
+  // times if that is more: c, the noise of a step's loss as a share of it, is learnt from how much
+  // the losses of its pushes differ.
   bool LossRose(double beta) const;
   uint32_t steps_since_variance() const { return steps_since_variance_; }
 
@@ -52,27 +57,32 @@ class GainEstimator {
   struct Step {
     uint32_t pushes = 0;
     double samples = 0;
-    double loss = 0;   // Sum over samples...
-    double norms = 0;  // ...and of samples x squared norm.
+    double loss = 0;            // Sum over samples...
+    double norms = 0;           // ...and of samples x squared norm...
+    double losses_squared = 0;  // ...and of samples x squared loss.
   };
   // Of the last step, with the estimates as they were when it was applied.
   struct Last {
     double loss = 0;
-    double learning_rate = 0;
+    double learning_rate = 0;  // With its reach.
     double samples = 0;
     double squared_gradient = 0;
     double sample_variance = 0;
   };
 
   void LearnSmoothness(double loss);
+  double LossNoise() const;  // c.
+  double Share() const;
 
   size_t window_;
   Step step_;
   std::optional<Last> last_;
-  double loss_before_ = 0;  // Of the step before the last one; 0 if there is none.
-  WindowMean variances_;    // s2.
+  double loss_before_ = 0;     // Of the step before the last one; 0 if there is none.
+  WindowMean variances_;       // s2.
+  WindowMean loss_variances_;  // Of one sample's loss, likewise.
   std::deque<std::pair<double, double>> norms_;  // ||g||^2 and 1 / B.
   WindowMean smoothness_;                        // L, unclipped.
+  MomentumReach reach_;
   uint32_t steps_since_variance_ = 0;
 };
 

@@ -191,5 +191,41 @@ TEST(GainEstimator, ComesBackAsItWasSaved) {
   EXPECT_EQ(restored.Gain(0.1, 12), gain.Gain(0.1, 12));
 }
 
+// Losses of two pushes of 50 samples that lie 2 d apart: a sample's variance is 100 d^2, that of
+// the mean over 100 is d^2.
+TEST(GainEstimator, NoisyLossesMustRiseMoreThanTheirNoise) {
+  GainEstimator gain(5);
+  const auto step = [&gain](double loss, double d) {
+    gain.BeginStep();
+    gain.AddPush(50, 1, loss - d);
+    gain.AddPush(50, 1, loss + d);
+    gain.Applied(0.1, 1);
+  };
+  step(1, 0.1);
+  step(1.19, 0.1);
+  EXPECT_FALSE(gain.LossRose(1.01));
+  step(1.19 * 1.19, 0.1);  // c is 0.1 / 1.19 by now.
+  EXPECT_TRUE(gain.LossRose(1.01));
+  EXPECT_FALSE(gain.LossRose(1.2));
+}
+
+TEST(GainEstimator, ComesBackWithMomentumAsItWasSaved) {
+  GainEstimator gain(5, 0.9);
+  double loss = 3;
+  for (const double rate : {0.1, 0.2, 0.2, 0.2}) {
+    gain.BeginStep();
+    gain.AddPush(10, 3, loss * 1.1);
+    gain.AddPush(10, 2, loss * 0.9);
+    gain.Applied(rate, 2);
+    loss *= 0.8;
+  }
+  EXPECT_GT(gain.momentum_reach(), 1);
+  GainEstimator back(5, 0.9);
+  const std::string saved = gain.Save();
+  ASSERT_TRUE(back.Restore(saved.substr(0, saved.size() - 1)).ok());
+  EXPECT_EQ(back.Save(), saved);
+  EXPECT_EQ(back.Gain(0.2, 15), gain.Gain(0.2, 15));
+}
+
 }  // namespace
 }  // namespace paceline::sync

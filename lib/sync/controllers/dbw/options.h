@@ -73,7 +73,7 @@ struct DbwOptions {
   LossRule loss_rule = LossRule::kBump;
   RateRule rate_rule = RateRule::kConstant;
   std::vector<double> rates;     // kTable: factors of k = 1, 2, ...; the last one for more.
-  double momentum = 0;           // Of the optimizer: one rate works as rate / (1 - momentum).
+  double momentum = 0;           // Of the optimizer (momentum_reach.h).
   double silence_factor = 10;    // Times the expected step of all: then nobody is waited for...
   double silence_seconds = 60;   // ...and as long as none is expected, so many seconds.
   uint32_t ada_sync_k = 1;       // K0...
