@@ -15,7 +15,7 @@ import sys
 
 SIZE, CLASSES, BLOBS = 16, 10, 4
 SAMPLES = {"train": 4096, "test": 512}
-SHIFT, NOISE = 1.5, 0.6  # Pixels, and brightness; standard deviations.
+SHIFT, NOISE = 1.0, 0.4  # Pixels, and brightness; standard deviations.
 SEED = 1
 
 
