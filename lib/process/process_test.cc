@@ -71,7 +71,7 @@ TEST(EndProcess, FlushesButDestroysNothing) {
 
 // Through frames of a library, which keeps no frame pointers.
 TEST(ReportCrashes, NamesTheFunctionsOfAnyThread) {
-#ifdef __SANITIZE_ADDRESS__
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "under a sanitizer, whose own report takes this one's place";
 #endif
   const auto crash = [] {
@@ -84,7 +84,7 @@ TEST(ReportCrashes, NamesTheFunctionsOfAnyThread) {
 }
 
 TEST(ReportCrashes, SaysWhichCheckFailedAndWhere) {
-#ifdef __SANITIZE_ADDRESS__
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "under a sanitizer, whose own report takes this one's place";
 #endif
   const auto fail = [] {
