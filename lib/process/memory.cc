@@ -1,7 +1,5 @@
 #include "lib/process/memory.h"
 
-#include <cinttypes>
-#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -15,7 +13,8 @@ namespace paceline::process {
 namespace {
 
 struct Mapping {
-  uintptr_t begin = 0, end = 0;
+  char* begin = nullptr;
+  char* end = nullptr;
   bool is_constant_file = false;  // Of a file, and not writable.
 };
 
@@ -24,10 +23,11 @@ std::optional<Mapping> ParseMapping(const std::string& line) {
   Mapping mapping;
   char access[5] = "";
   int path = 0;
-  if (std::sscanf(line.c_str(), "%" SCNxPTR "-%" SCNxPTR " %4s %*s %*s %*s %n", &mapping.begin,
-                  &mapping.end, access, &path) < 3) {
+  void *begin = nullptr, *end = nullptr;
+  if (std::sscanf(line.c_str(), "%p-%p %4s %*s %*s %*s %n", &begin, &end, access, &path) < 3)
     return std::nullopt;
-  }
+  mapping.begin = static_cast<char*>(begin);
+  mapping.end = static_cast<char*>(end);
   const std::string allowed = access;
   mapping.is_constant_file = (allowed == "r-xp" || allowed == "r--p") && path > 0 &&
                              line[static_cast<size_t>(path)] == '/';
@@ -53,7 +53,7 @@ void KeepToWhatIsUsed() {
     } else if (line.starts_with("Anonymous:") && mapping.is_constant_file &&
                std::strtol(line.c_str() + sizeof("Anonymous:"), nullptr, 10) == 0) {
       // Nothing was ever written there, not even by the loader: the file has all of it.
-      madvise(reinterpret_cast<void*>(mapping.begin), mapping.end - mapping.begin, MADV_DONTNEED);
+      madvise(mapping.begin, static_cast<size_t>(mapping.end - mapping.begin), MADV_DONTNEED);
     }
   }
 }
