@@ -52,6 +52,8 @@ struct SeenProcess {
 
   int64_t attempt = 0;   // As in its Start.
   int64_t failures = 0;  // As in its Start.
+
+  bool operator==(const SeenProcess&) const = default;
 };
 
 enum class TrainingPhase { kBirth, kTraining, kSucceeded, kFailed };

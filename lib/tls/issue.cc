@@ -4,6 +4,7 @@
 #include <utility>
 
 #include <fmt/ranges.h>
+#include <openssl/core_names.h>
 #include <openssl/ec.h>
 #include <openssl/pem.h>
 
@@ -66,6 +67,23 @@ Status SetSerial(X509* certificate) {
   return OkStatus();
 }
 
+// As X509_set_pubkey, which writes the key and reads it again, by codecs that it looks up each
+// time.
+bool SetPublicKey(X509* certificate, EVP_PKEY* key) {
+  size_t size = 0;
+  if (EVP_PKEY_get_octet_string_param(key, OSSL_PKEY_PARAM_PUB_KEY, nullptr, 0, &size) != 1)
+    return false;
+  auto* const point = static_cast<unsigned char*>(OPENSSL_malloc(size));
+  const bool is_set =
+      point != nullptr &&
+      EVP_PKEY_get_octet_string_param(key, OSSL_PKEY_PARAM_PUB_KEY, point, size, &size) == 1 &&
+      X509_PUBKEY_set0_param(X509_get_X509_PUBKEY(certificate),
+                             OBJ_nid2obj(NID_X9_62_id_ecPublicKey), V_ASN1_OBJECT,
+                             OBJ_nid2obj(NID_X9_62_prime256v1), point, static_cast<int>(size)) == 1;
+  if (!is_set) OPENSSL_free(point);  // Otherwise it is the certificate's.
+  return is_set;
+}
+
 // What both kinds of certificates have in common.
 StatusOr<X509Certificate> Begin(EVP_PKEY* key, const std::string& common_name,
                                 const Validity& validity) {
@@ -81,7 +99,7 @@ StatusOr<X509Certificate> Begin(EVP_PKEY* key, const std::string& common_name,
                     validity.not_before.time_since_epoch().count()) != nullptr &&
       ASN1_TIME_set(X509_getm_notAfter(certificate.get()),
                     validity.not_after.time_since_epoch().count()) != nullptr &&
-      X509_set_pubkey(certificate.get(), key) == 1;
+      SetPublicKey(certificate.get(), key);
   if (!is_set) return OpenSslError("cannot fill in a certificate");
   return certificate;
 }
@@ -114,41 +132,61 @@ StatusOr<Credential> SignAndWrite(X509* certificate, EVP_PKEY* signer, EVP_PKEY*
 
 }  // namespace
 
-StatusOr<Credential> MakeAuthority(const std::string& common_name, const Validity& validity) {
+struct Issuer::State {
+  X509Certificate certificate;
+  Key key;
+  Credential credential;  // The same as text.
+};
+
+Issuer::Issuer(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Issuer::Issuer(Issuer&&) noexcept = default;
+Issuer& Issuer::operator=(Issuer&&) noexcept = default;
+Issuer::~Issuer() = default;
+const Credential& Issuer::credential() const { return state_->credential; }
+
+StatusOr<Issuer> Issuer::Make(const std::string& common_name, const Validity& validity) {
   PACELINE_RETURN_IF_ERROR(CheckValidity(validity));
   if (common_name.empty() || common_name.size() > kCommonNameBytesMax) {
     return InvalidArgument("common name has a wrong length: {} has {} bytes, want 1 to {}",
                            common_name, common_name.size(), kCommonNameBytesMax);
   }
-  const Key key(EVP_EC_gen("P-256"));
+  Key key(EVP_EC_gen("P-256"));
   if (key == nullptr) return OpenSslError("cannot make a key");
-  PACELINE_ASSIGN_OR_RETURN(const X509Certificate certificate,
-                            Begin(key.get(), common_name, validity));
+  PACELINE_ASSIGN_OR_RETURN(X509Certificate certificate, Begin(key.get(), common_name, validity));
   if (X509_set_issuer_name(certificate.get(), X509_get_subject_name(certificate.get())) != 1)
     return OpenSslError("cannot fill in a certificate");
   PACELINE_RETURN_IF_ERROR(Extend(certificate.get(), certificate.get(),
                                   {{NID_basic_constraints, "critical,CA:TRUE,pathlen:0"},
                                    {NID_key_usage, "critical,keyCertSign,cRLSign"},
                                    {NID_subject_key_identifier, "hash"}}));
-  return SignAndWrite(certificate.get(), key.get(), key.get());
+  PACELINE_ASSIGN_OR_RETURN(Credential credential,
+                            SignAndWrite(certificate.get(), key.get(), key.get()));
+  return Issuer(std::make_unique<State>(
+      State{std::move(certificate), std::move(key), std::move(credential)}));
 }
 
-StatusOr<Credential> IssueCertificate(const Credential& authority,
-                                      const std::vector<std::string>& dns_names,
-                                      const Validity& validity) {
+StatusOr<Issuer> Issuer::Of(const Credential& authority) {
+  auto state = std::make_unique<State>();
+  PACELINE_ASSIGN_OR_RETURN(std::vector<X509Certificate> certificates,
+                            ParseCertificates(authority.certificate));
+  state->certificate = std::move(certificates.front());
+  PACELINE_ASSIGN_OR_RETURN(state->key, ParseKey(authority.key));
+  if (X509_check_private_key(state->certificate.get(), state->key.get()) != 1) {
+    return InvalidArgument("{}",
+                           Message(OpenSslError("authority's key and certificate are no pair")));
+  }
+  state->credential = authority;
+  return Issuer(std::move(state));
+}
+
+StatusOr<Credential> Issuer::Issue(const std::vector<std::string>& dns_names,
+                                   const Validity& validity) const {
   PACELINE_RETURN_IF_ERROR(CheckValidity(validity));
   if (dns_names.empty()) return InvalidArgument("certificate needs at least one name");
   for (const std::string& name : dns_names) {
     if (!IsDnsName(name)) return InvalidArgument("not a DNS name in lower case: \"{}\"", name);
   }
-  PACELINE_ASSIGN_OR_RETURN(const std::vector<X509Certificate> issuers,
-                            ParseCertificates(authority.certificate));
-  X509* const issuer = issuers.front().get();
-  PACELINE_ASSIGN_OR_RETURN(const Key signer, ParseKey(authority.key));
-  if (X509_check_private_key(issuer, signer.get()) != 1) {
-    return InvalidArgument("{}",
-                           Message(OpenSslError("authority's key and certificate are no pair")));
-  }
+  X509* const issuer = state_->certificate.get();
   if (const CalendarTime end = ToCalendarTime(X509_get0_notAfter(issuer));
       validity.not_after > end) {
     return InvalidArgument("certificate would outlive its authority: until {}, want at most {}",
@@ -169,7 +207,19 @@ StatusOr<Credential> IssueCertificate(const Credential& authority,
               {NID_subject_key_identifier, "hash"},
               {NID_authority_key_identifier, "keyid:always"},
               {NID_subject_alt_name, fmt::format("DNS:{}", fmt::join(dns_names, ",DNS:"))}}));
-  return SignAndWrite(certificate.get(), signer.get(), key.get());
+  return SignAndWrite(certificate.get(), state_->key.get(), key.get());
+}
+
+StatusOr<Credential> MakeAuthority(const std::string& common_name, const Validity& validity) {
+  PACELINE_ASSIGN_OR_RETURN(const Issuer issuer, Issuer::Make(common_name, validity));
+  return issuer.credential();
+}
+
+StatusOr<Credential> IssueCertificate(const Credential& authority,
+                                      const std::vector<std::string>& dns_names,
+                                      const Validity& validity) {
+  PACELINE_ASSIGN_OR_RETURN(const Issuer issuer, Issuer::Of(authority));
+  return issuer.Issue(dns_names, validity);
 }
 
 }  // namespace paceline::tls

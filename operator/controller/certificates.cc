@@ -6,7 +6,6 @@
 #include "lib/kube/core/api_error.h"
 #include "lib/kube/core/metadata.h"
 #include "lib/tls/certificate.h"
-#include "lib/tls/issue.h"
 #include "operator/controller/resources.h"
 
 namespace paceline::controller {
@@ -39,13 +38,15 @@ Time DueAt(const tls::Validity& validity) {
                       std::chrono::floor<std::chrono::seconds>(life * kRenewAfter));
 }
 
-// Whether `read` was issued by this authority for the role and is not due.
-bool IsGood(const ReadSecret& read, const tls::Credential& authority, const std::string& name,
-            Time now) {
-  if (read.authority_certificate != authority.certificate) return false;
+// When `read` is due, if it was issued by this authority for the role and is not yet.
+std::optional<Time> GoodUntil(const ReadSecret& read, const tls::Credential& authority,
+                              const std::string& name, Time now) {
+  if (read.authority_certificate != authority.certificate) return std::nullopt;
   const StatusOr<tls::Certificate> certificate = tls::ReadCertificate(read.credential.certificate);
-  return certificate.ok() && certificate->dns_names == std::vector<std::string>{name} &&
-         !tls::NeedsRenewal(certificate->validity, Calendar(now), kRenewAfter);
+  const bool is_good = certificate.ok() &&
+                       certificate->dns_names == std::vector<std::string>{name} &&
+                       !tls::NeedsRenewal(certificate->validity, Calendar(now), kRenewAfter);
+  return is_good ? std::optional(DueAt(certificate->validity)) : std::nullopt;
 }
 
 bool HasEvaluator(const job::TrainingJob& job) { return job.spec.evaluator.has_value(); }
@@ -75,17 +76,13 @@ StatusOr<Certificates::Ensured> Certificates::Ensure(const job::TrainingJob& job
       return found->second;
     }
   }
-  PACELINE_ASSIGN_OR_RETURN(const tls::Credential authority, EnsureAuthority(job));
-  PACELINE_ASSIGN_OR_RETURN(const auto reads,
-                            IsNew(job) ? CreateRoles(job, authority) : EnsureRoles(job, authority));
+  PACELINE_ASSIGN_OR_RETURN(const All all, IsNew(job) ? Create(job) : Complete(job));
   Ensured ensured{.own = {}, .look_again = Time::max(), .has_evaluator = HasEvaluator(job)};
-  for (const auto& [role, read] : reads) {
-    PACELINE_ASSIGN_OR_RETURN(const tls::Certificate certificate,
-                              tls::ReadCertificate(read.credential.certificate));
-    ensured.look_again = std::min(ensured.look_again, DueAt(certificate.validity));
+  for (const auto& [role, held] : all.roles) {
+    ensured.look_again = std::min(ensured.look_again, held.due);
     if (role == TlsRole::kOperator)
-      ensured.own = {.credential = read.credential,
-                     .authority_certificate = read.authority_certificate};
+      ensured.own = {.credential = held.credential,
+                     .authority_certificate = all.authority_certificate};
   }
   const std::lock_guard lock(mutex_);
   return by_uid_[uid] = ensured;
@@ -110,69 +107,79 @@ StatusOr<std::optional<ReadSecret>> Certificates::Read(const job::TrainingJob& j
   return ReadTlsSecret(job, *secret);
 }
 
-StatusOr<tls::Credential> Certificates::EnsureAuthority(const job::TrainingJob& job) {
-  const std::string name = AuthoritySecretName(job);
-  if (!IsNew(job)) {
-    PACELINE_ASSIGN_OR_RETURN(const std::optional<ReadSecret> read, Read(job, name));
-    if (read) return read->credential;
+StatusOr<tls::Issuer> Certificates::MakeAuthority(const job::TrainingJob& job) const {
+  return tls::Issuer::Make(fmt::format("paceline {}", job.metadata.name).substr(0, 64),
+                           ValidFor(clock_(), kAuthorityLife));
+}
+
+StatusOr<Certificates::Held> Certificates::Issue(const job::TrainingJob& job, TlsRole role,
+                                                 const tls::Issuer& issuer) const {
+  const tls::Validity validity = ValidFor(clock_(), kRoleLife);
+  PACELINE_ASSIGN_OR_RETURN(const tls::Credential issued,
+                            issuer.Issue({TlsName(job, role)}, validity));
+  return Held{.credential = issued, .due = DueAt(validity)};
+}
+
+// Created, never applied: of two operators that come at once, both use the authority that the first
+// one made. Where anything is there already, what else is there may be of another authority.
+StatusOr<Certificates::All> Certificates::Create(const job::TrainingJob& job) {
+  PACELINE_ASSIGN_OR_RETURN(const tls::Issuer issuer, MakeAuthority(job));
+  const tls::Credential& authority = issuer.credential();
+  All all{.roles = {}, .authority_certificate = authority.certificate};
+  std::vector<kube::Request> requests = {
+      kube::Create(kube::Secrets(), BuildAuthoritySecret(job, authority), kWithoutAnswer)};
+  for (const TlsRole role : RolesOf(job)) {
+    PACELINE_ASSIGN_OR_RETURN(all.roles[role], Issue(job, role, issuer));
+    requests.push_back(
+        kube::Create(kube::Secrets(),
+                     BuildTlsSecret(job, role, all.roles[role].credential, authority.certificate),
+                     kWithoutAnswer));
   }
-  PACELINE_ASSIGN_OR_RETURN(
-      const tls::Credential made,
-      tls::MakeAuthority(fmt::format("paceline {}", job.metadata.name).substr(0, 64),
-                         ValidFor(clock_(), kAuthorityLife)));
-  // Created, never applied: of two operators that come at once, both use what the first one made.
+  bool were_there = false;
+  for (const StatusOr<kube::Json>& made : client_->CallAll(std::move(requests))) {
+    if (made.ok()) continue;
+    if (!IsAlreadyExists(made.status())) return made.status();
+    were_there = true;
+  }
+  return were_there ? Complete(job) : all;
+}
+
+StatusOr<Certificates::All> Certificates::Complete(const job::TrainingJob& job) {
+  PACELINE_ASSIGN_OR_RETURN(const tls::Credential authority, CompleteAuthority(job));
+  All all{.roles = {}, .authority_certificate = authority.certificate};
+  for (const TlsRole role : RolesOf(job)) {
+    PACELINE_ASSIGN_OR_RETURN(all.roles[role], CompleteRole(job, role, authority));
+  }
+  return all;
+}
+
+StatusOr<tls::Credential> Certificates::CompleteAuthority(const job::TrainingJob& job) {
+  const std::string name = AuthoritySecretName(job);
+  PACELINE_ASSIGN_OR_RETURN(const std::optional<ReadSecret> read, Read(job, name));
+  if (read) return read->credential;
+  PACELINE_ASSIGN_OR_RETURN(const tls::Issuer made, MakeAuthority(job));
   const Status created =
-      client_->Call(kube::Create(kube::Secrets(), BuildAuthoritySecret(job, made), kWithoutAnswer))
+      client_
+          ->Call(kube::Create(kube::Secrets(), BuildAuthoritySecret(job, made.credential()),
+                              kWithoutAnswer))
           .status();
-  if (created.ok()) return made;
+  if (created.ok()) return made.credential();
   if (!IsAlreadyExists(created)) return created;
   PACELINE_ASSIGN_OR_RETURN(const std::optional<ReadSecret> theirs, Read(job, name));
   if (!theirs) return FailedPrecondition("Secret {} holds no authority: delete it", name);
   return theirs->credential;
 }
 
-StatusOr<ReadSecret> Certificates::Issue(const job::TrainingJob& job, TlsRole role,
-                                         const tls::Credential& authority) const {
-  PACELINE_ASSIGN_OR_RETURN(
-      const tls::Credential issued,
-      tls::IssueCertificate(authority, {TlsName(job, role)}, ValidFor(clock_(), kRoleLife)));
-  return ReadSecret{.credential = issued, .authority_certificate = authority.certificate};
-}
-
-StatusOr<std::map<TlsRole, ReadSecret>> Certificates::CreateRoles(
-    const job::TrainingJob& job, const tls::Credential& authority) {
-  const std::vector<TlsRole> roles = RolesOf(job);
-  std::map<TlsRole, ReadSecret> made;
-  std::vector<kube::Request> requests;
-  for (const TlsRole role : roles) {
-    PACELINE_ASSIGN_OR_RETURN(made[role], Issue(job, role, authority));
-    requests.push_back(kube::Create(
-        kube::Secrets(), BuildTlsSecret(job, role, made[role].credential, authority.certificate),
-        kWithoutAnswer));
+StatusOr<Certificates::Held> Certificates::CompleteRole(const job::TrainingJob& job, TlsRole role,
+                                                        const tls::Credential& authority) {
+  PACELINE_ASSIGN_OR_RETURN(const std::optional<ReadSecret> read,
+                            Read(job, TlsSecretName(job, role)));
+  if (read) {
+    if (const auto due = GoodUntil(*read, authority, TlsName(job, role), clock_()))
+      return Held{.credential = read->credential, .due = *due};
   }
-  const std::vector<StatusOr<kube::Json>> answers = client_->CallAll(std::move(requests));
-  for (size_t i = 0; i < roles.size(); ++i) {
-    if (answers[i].ok()) continue;
-    if (!IsAlreadyExists(answers[i].status())) return answers[i].status();
-    PACELINE_ASSIGN_OR_RETURN(made[roles[i]], EnsureRole(job, roles[i], authority));
-  }
-  return made;
-}
-
-StatusOr<std::map<TlsRole, ReadSecret>> Certificates::EnsureRoles(
-    const job::TrainingJob& job, const tls::Credential& authority) {
-  std::map<TlsRole, ReadSecret> ensured;
-  for (const TlsRole role : RolesOf(job)) {
-    PACELINE_ASSIGN_OR_RETURN(ensured[role], EnsureRole(job, role, authority));
-  }
-  return ensured;
-}
-
-StatusOr<ReadSecret> Certificates::EnsureRole(const job::TrainingJob& job, TlsRole role,
-                                              const tls::Credential& authority) {
-  PACELINE_ASSIGN_OR_RETURN(std::optional<ReadSecret> read, Read(job, TlsSecretName(job, role)));
-  if (read && IsGood(*read, authority, TlsName(job, role), clock_())) return *std::move(read);
-  PACELINE_ASSIGN_OR_RETURN(ReadSecret issued, Issue(job, role, authority));
+  PACELINE_ASSIGN_OR_RETURN(const tls::Issuer issuer, tls::Issuer::Of(authority));
+  PACELINE_ASSIGN_OR_RETURN(const Held issued, Issue(job, role, issuer));
   PACELINE_RETURN_IF_ERROR(
       client_
           ->Call(kube::Apply(

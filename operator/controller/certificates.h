@@ -9,6 +9,7 @@
 #include "lib/job/training_job.h"
 #include "lib/kube/client/client.h"
 #include "lib/tls/credential.h"
+#include "lib/tls/issue.h"
 #include "operator/controller/clock.h"
 #include "operator/objects/secrets.h"
 
@@ -40,17 +41,27 @@ class Certificates {
   void Forget(const std::string& job_uid);
 
  private:
+  // What one role shows, and when it has to be renewed.
+  struct Held {
+    tls::Credential credential;
+    Time due;
+  };
+  using HeldByRole = std::map<TlsRole, Held>;
+
   StatusOr<std::optional<ReadSecret>> Read(const job::TrainingJob& job, const std::string& name);
-  StatusOr<tls::Credential> EnsureAuthority(const job::TrainingJob& job);
-  StatusOr<ReadSecret> Issue(const job::TrainingJob& job, TlsRole role,
-                             const tls::Credential& authority) const;
-  // Of all roles that the job has. CreateRoles: side by side, where there are none yet.
-  StatusOr<std::map<TlsRole, ReadSecret>> CreateRoles(const job::TrainingJob& job,
-                                                      const tls::Credential& authority);
-  StatusOr<std::map<TlsRole, ReadSecret>> EnsureRoles(const job::TrainingJob& job,
-                                                      const tls::Credential& authority);
-  StatusOr<ReadSecret> EnsureRole(const job::TrainingJob& job, TlsRole role,
-                                  const tls::Credential& authority);
+  // Of all roles that the job has, and the certificate of their authority.
+  struct All {
+    HeldByRole roles;
+    std::string authority_certificate;
+  };
+  // All Secrets side by side, where there are none yet.
+  StatusOr<All> Create(const job::TrainingJob& job);
+  StatusOr<All> Complete(const job::TrainingJob& job);
+  StatusOr<tls::Credential> CompleteAuthority(const job::TrainingJob& job);
+  StatusOr<Held> CompleteRole(const job::TrainingJob& job, TlsRole role,
+                              const tls::Credential& authority);
+  StatusOr<Held> Issue(const job::TrainingJob& job, TlsRole role, const tls::Issuer& issuer) const;
+  StatusOr<tls::Issuer> MakeAuthority(const job::TrainingJob& job) const;
 
   kube::Client* const client_;
   const Clock clock_;

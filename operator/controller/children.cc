@@ -42,6 +42,23 @@ Status Children::Ensure(const job::TrainingJob& job) const {
   return CreateAll(job, unseen);
 }
 
+std::string Children::Seen(const job::TrainingJob& job) const {
+  const std::string& name_space = job.metadata.name_space;
+  std::string seen = fmt::format("{}", job.metadata.generation);
+  const auto add = [&](const kube::Resource& resource, const std::string& name) {
+    const kube::ObjectPtr child = view_->Child(resource.plural, {name_space, name});
+    seen += '/';
+    if (child != nullptr) seen += kube::ResourceVersion(*child);
+  };
+  add(kube::Services(), ServiceName(job));
+  add(kube::ConfigMaps(), ConfigMapName(job));
+  add(kube::NetworkPolicies(), job.metadata.name);
+  add(kube::PodDisruptionBudgets(), DisruptionBudgetName(job));
+  if (options_.gang_scheduler != GangScheduler::kNone)
+    add(PodGroups(options_.gang_scheduler), job.metadata.name);
+  return seen;
+}
+
 // Created, not applied: what lies there under this name unseen is not ours to change.
 Status Children::CreateAll(const job::TrainingJob& job, const std::vector<Wanted>& children) const {
   std::vector<kube::Request> requests;

@@ -1,6 +1,7 @@
 // Defines Children: makes what stands around a job's pods be there as it is wanted.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "lib/job/training_job.h"
@@ -20,6 +21,10 @@ class Children {
   // other than wanted, and nothing if none is. FailedPrecondition if an object of that name belongs
   // to somebody else: it is left alone.
   Status Ensure(const job::TrainingJob& job) const;
+
+  // Changes whenever Ensure could find something to do: it names the job's generation and the
+  // versions of its children in the view.
+  std::string Seen(const job::TrainingJob& job) const;
 
   // The checkpoint volumes of spec.checkpoint.volumeClaimTemplate. Claims that are there are taken
   // as they are. Not watched: call before parameter servers are created.

@@ -5,6 +5,7 @@
 #include "lib/kube/core/metadata.h"
 #include "operator/controller/resources.h"
 #include "operator/objects/names.h"
+#include "operator/objects/seen_pod.h"
 
 namespace paceline::controller {
 namespace {
@@ -19,35 +20,26 @@ ObjectKey JobOf(const Json& child) {
   return {kube::Namespace(child), kube::Label(child, std::string(kJobLabel))};
 }
 
-void KeepMembers(Json& object, std::initializer_list<std::string_view> names) {
-  if (!object.is_object()) return;
-  Json kept = Json::object();
-  for (const std::string_view name : names) {
-    const auto found = object.find(std::string(name));
-    if (found != object.end()) kept[std::string(name)] = std::move(*found);
+bool IsOfStatusAlone(const ObjectChange& change) {
+  if (change.before == nullptr || change.after == nullptr) return false;
+  for (const std::string_view part : {"/metadata/uid", "/metadata/generation", "/metadata/labels",
+                                      "/metadata/annotations", "/metadata/deletionTimestamp"}) {
+    const Json* const before = kube::Find(*change.before, part);
+    const Json* const after = kube::Find(*change.after, part);
+    if ((before == nullptr) != (after == nullptr)) return false;
+    if (before != nullptr && *before != *after) return false;
   }
-  object = std::move(kept);
+  return true;
 }
-
-void KeepOfPod(Json& pod) {
-  if (!pod.is_object() || !pod.contains("spec")) return;
-  KeepMembers(pod["spec"], {"nodeName", "schedulingGates"});
-}
-
-void KeepOfChild(Json& child) { KeepMembers(child, {"apiVersion", "kind", "metadata"}); }
 
 }  // namespace
 
 ClusterView::ClusterView(kube::Client& client, const std::string& name_space,
                          GangScheduler gang_scheduler, ClusterViewHandler handler)
     : client_(client) {
-  const auto options = [&](std::function<void(Json&)> transform) {
-    kube::InformerOptions chosen;
-    chosen.name_space = name_space;
-    chosen.label_selector = fmt::format("{}={}", kManagerLabel, kManager);
-    chosen.transform = std::move(transform);
-    return chosen;
-  };
+  kube::InformerOptions of_ours;
+  of_ours.name_space = name_space;
+  of_ours.label_selector = fmt::format("{}={}", kManagerLabel, kManager);
   const auto informer = [&](std::function<void(const ObjectChange&)> changed) {
     return kube::InformerHandler{.changed = std::move(changed), .failed = handler.failed};
   };
@@ -57,20 +49,26 @@ ClusterView::ClusterView(kube::Client& client, const std::string& name_space,
   kube::InformerOptions jobs;
   jobs.name_space = name_space;
   Add(TrainingJobs(), jobs, informer([handler](const ObjectChange& change) {
-        handler.job_changed(kube::KeyOf(*change.object()), change.is_initial);
+        const ObjectKey job = kube::KeyOf(*change.object());
+        if (IsOfStatusAlone(change)) return handler.status_changed(job);
+        handler.job_changed(job, change.is_initial);
       }));
-  kube::InformerOptions pods = options(KeepOfPod);
+  kube::InformerOptions pods = of_ours;
+  pods.selection = PartsOfPod();
   pods.indexes = {{kByOwner, kube::OwnerUid}};
   Add(kube::Pods(), pods, informer([handler](const ObjectChange& change) {
         const ObjectKey job = JobOf(*change.object());
         handler.pod_changed(job, change);
         if (!change.is_initial) handler.child_changed(job);
       }));
+  kube::InformerOptions children = of_ours;  // An annotation says what they hold.
+  children.extent = kube::Extent::kMetadata;
+  children.selection = {"/metadata"};
   for (const kube::Resource& resource : {kube::Services(), kube::ConfigMaps(),
                                          kube::NetworkPolicies(), kube::PodDisruptionBudgets()})
-    Add(resource, options(KeepOfChild), informer(child_changed));
+    Add(resource, children, informer(child_changed));
   if (gang_scheduler != GangScheduler::kNone)
-    Add(PodGroups(gang_scheduler), options(KeepOfChild), informer(child_changed));
+    Add(PodGroups(gang_scheduler), children, informer(child_changed));
 }
 
 kube::Informer& ClusterView::Add(const kube::Resource& resource, kube::InformerOptions options,

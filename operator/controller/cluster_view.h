@@ -15,6 +15,8 @@ namespace paceline::controller {
 struct ClusterViewHandler {
   // On the client's loop; must not block.
   std::function<void(const kube::ObjectKey& job, bool is_initial)> job_changed;
+  // Its status alone did, which is as a rule our own doing.
+  std::function<void(const kube::ObjectKey& job)> status_changed;
   // Something that belongs to that job changed, later than in the first list.
   std::function<void(const kube::ObjectKey& job)> child_changed;
   // A pod of that job changed; before `child_changed`.

@@ -1,31 +1,25 @@
 #include "operator/controller/coordinator_access.h"
 
-#include "lib/job/process_name.h"
 #include "lib/kube/core/json.h"
-#include "lib/kube/core/metadata.h"
 #include "operator/objects/names.h"
 #include "operator/objects/seen_pod.h"
 
 namespace paceline::controller {
 namespace {
 
-kube::ObjectPtr CoordinatorPod(const job::TrainingJob& job,
-                               const std::vector<kube::ObjectPtr>& pods) {
-  const std::string name = job::ProcessName(job.metadata.name, job::Role::kParameterServer, 0);
-  for (const kube::ObjectPtr& pod : pods) {
-    if (kube::Name(*pod) == name) return pod;
+const OwnPod* Coordinator(const std::vector<OwnPod>& pods) {
+  for (const OwnPod& own : pods) {
+    if (own.process.role == job::Role::kParameterServer && own.process.index == 0) return &own;
   }
   return nullptr;
 }
 
 }  // namespace
 
-kube::ObjectPtr RunningCoordinator(const job::TrainingJob& job,
-                                   const std::vector<kube::ObjectPtr>& pods) {
-  const kube::ObjectPtr pod = CoordinatorPod(job, pods);
-  if (pod == nullptr || !PodAddress(*pod)) return nullptr;
-  const auto process = SeenPod(job, *pod);
-  return process && process->state == job::ProcessState::kRunning ? pod : nullptr;
+kube::ObjectPtr RunningCoordinator(const std::vector<OwnPod>& pods) {
+  const OwnPod* const own = Coordinator(pods);
+  if (own == nullptr || own->process.state != job::ProcessState::kRunning) return nullptr;
+  return PodAddress(*own->pod) ? own->pod : nullptr;
 }
 
 StatusOr<CoordinatorAddress> AddressOf(const job::TrainingJob& job, const kube::Json& pod,
@@ -39,11 +33,10 @@ StatusOr<CoordinatorAddress> AddressOf(const job::TrainingJob& job, const kube::
   return address;
 }
 
-StatusOr<std::string> CoordinatorsLastWord(const job::TrainingJob& job,
-                                           const std::vector<kube::ObjectPtr>& pods) {
-  const kube::ObjectPtr pod = CoordinatorPod(job, pods);
-  if (pod == nullptr) return NotFound("no pod of the coordinator");
-  const kube::Json* statuses = kube::Find(*pod, "/status/containerStatuses");
+StatusOr<std::string> CoordinatorsLastWord(const std::vector<OwnPod>& pods) {
+  const OwnPod* const own = Coordinator(pods);
+  if (own == nullptr) return NotFound("no pod of the coordinator");
+  const kube::Json* statuses = kube::Find(*own->pod, "/status/containerStatuses");
   if (statuses == nullptr || !statuses->is_array()) return NotFound("no container has ended");
   for (const kube::Json& status : *statuses) {
     if (kube::StringAt(status, "/name") != ContainerName(job::Role::kParameterServer)) continue;

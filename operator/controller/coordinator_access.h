@@ -8,12 +8,12 @@
 #include "lib/kube/runtime/informer.h"
 #include "operator/controller/certificates.h"
 #include "operator/controller/coordinator_client.h"
+#include "operator/controller/observe.h"
 
 namespace paceline::controller {
 
 // The coordinator's pod while it runs and has an address; null otherwise.
-kube::ObjectPtr RunningCoordinator(const job::TrainingJob& job,
-                                   const std::vector<kube::ObjectPtr>& pods);
+kube::ObjectPtr RunningCoordinator(const std::vector<OwnPod>& pods);
 
 // Where that pod answers, and with which credential it is asked.
 StatusOr<CoordinatorAddress> AddressOf(const job::TrainingJob& job, const kube::Json& pod,
@@ -21,7 +21,6 @@ StatusOr<CoordinatorAddress> AddressOf(const job::TrainingJob& job, const kube::
 
 // The job's last state, which a coordinator leaves as its termination message. NotFound if it has
 // left none.
-StatusOr<std::string> CoordinatorsLastWord(const job::TrainingJob& job,
-                                           const std::vector<kube::ObjectPtr>& pods);
+StatusOr<std::string> CoordinatorsLastWord(const std::vector<OwnPod>& pods);
 
 }  // namespace paceline::controller

@@ -21,7 +21,8 @@ struct JobMemory {
   std::optional<job::CoordinatorReport> report;  // The last one.
   std::optional<Time> asked_at;
   std::set<std::string> ended;  // Uids of pods that had ended when it was asked.
-  std::string told;  // Of which pod and job the coordinator has last been told: a fingerprint.
+  std::string told;             // Which pod was last told the spec of which generation.
+  std::string children;         // As Children::Seen when they were last found to be as they should.
   std::optional<Time> progress_written_at;
   Status resources;               // Why what stands around the pods could not be made, or OK.
   Status pods;                    // Why pods could not be made, or OK.

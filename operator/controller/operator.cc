@@ -15,8 +15,10 @@ using telemetry::Log;
 using telemetry::LogLevel;
 
 constexpr Duration kViewTimeout = std::chrono::seconds(30);
-// Pods come and change in swarms: one look sees what happened in this time.
-constexpr Duration kChildrenTogether = std::chrono::milliseconds(100);
+// Pods come and change in swarms. What is seen of one after a quiet time is acted on at once, what
+// follows together; the gap is that of Kubernetes' own Job controller.
+constexpr Duration kSoon = std::chrono::milliseconds(100);
+constexpr Duration kGap = std::chrono::seconds(1);
 constexpr Duration kFlushTimeout = std::chrono::seconds(2);
 
 // Reconcile errors are retried; a job that somebody else wrote to in between is nothing to report.
@@ -46,16 +48,20 @@ Operator::Operator(kube::Client* client, OperatorMetrics* metrics, OperatorOptio
       view_(*client, options_.name_space, options_.reconciler.objects.gang_scheduler,
             ViewHandler()),
       reconciler_(client, &view_, &events_, &expectations_, &tombstones_, options_.reconciler),
-      controller_(
-          {.name = "trainingjobs",
-           .threads = options_.threads,
-           .reconcile = [this](const kube::ObjectKey& key) { return reconciler_.Reconcile(key); },
-           .observe =
-               [this](const kube::ReconcileRecord& record) {
-                 metrics_->Reconciled(record);
-                 LogFailure(record);
-               },
-           .queue = {.name = "trainingjobs", .metrics = metrics->Queue()}}) {
+      pacing_(kSoon, kGap),
+      controller_({.name = "trainingjobs",
+                   .threads = options_.threads,
+                   .reconcile =
+                       [this](const kube::ObjectKey& key) {
+                         pacing_.Looked(key, kube::Pacing::Clock::now());
+                         return reconciler_.Reconcile(key);
+                       },
+                   .observe =
+                       [this](const kube::ReconcileRecord& record) {
+                         metrics_->Reconciled(record);
+                         LogFailure(record);
+                       },
+                   .queue = {.name = "trainingjobs", .metrics = metrics->Queue()}}) {
   metrics_->Leads(false);
 }
 
@@ -67,10 +73,8 @@ ClusterViewHandler Operator::ViewHandler() {
                 controller_.queue().Add(
                     job, is_initial ? kube::Priority::kLow : kube::Priority::kNormal);
               },
-          .child_changed =
-              [this](const kube::ObjectKey& job) {
-                controller_.queue().AddAfter(job, kChildrenTogether);
-              },
+          .status_changed = [this](const kube::ObjectKey& job) { LookSoon(job); },
+          .child_changed = [this](const kube::ObjectKey& job) { LookSoon(job); },
           .pod_changed = [this](const kube::ObjectKey& job,
                                 const kube::ObjectChange& change) { PodChanged(job, change); },
           .failed =
@@ -78,6 +82,10 @@ ClusterViewHandler Operator::ViewHandler() {
                 Log(LogLevel::kWarning, "cluster not seen for a moment",
                     {{"what", what}, {"reason", Message(status)}});
               }};
+}
+
+void Operator::LookSoon(const kube::ObjectKey& job) {
+  controller_.queue().AddAfter(job, pacing_.DelayAt(job, kube::Pacing::Clock::now()));
 }
 
 void Operator::PodChanged(const kube::ObjectKey& job, const kube::ObjectChange& change) {

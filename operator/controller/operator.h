@@ -11,6 +11,7 @@
 #include "lib/kube/runtime/event_recorder.h"
 #include "lib/kube/runtime/expectations.h"
 #include "lib/kube/runtime/leader_elector.h"
+#include "lib/kube/runtime/pacing.h"
 #include "operator/controller/cluster_view.h"
 #include "operator/controller/job_memory.h"
 #include "operator/controller/operator_metrics.h"
@@ -47,6 +48,7 @@ class Operator {
 
  private:
   ClusterViewHandler ViewHandler();
+  void LookSoon(const kube::ObjectKey& job);
   void PodChanged(const kube::ObjectKey& job, const kube::ObjectChange& change);
   void Lead();
 
@@ -60,6 +62,7 @@ class Operator {
   kube::EventRecorder events_;
   ClusterView view_;
   Reconciler reconciler_;
+  kube::Pacing pacing_;
   kube::Controller controller_;
   std::unique_ptr<kube::LeaderElector> elector_;
   std::atomic<bool> is_stopped_{false};

@@ -41,12 +41,10 @@ bool StartsServer(const job::Action& action) {
 }
 
 // Uids of the job's pods that have ended.
-std::set<std::string> EndedPods(const job::TrainingJob& job,
-                                const std::vector<kube::ObjectPtr>& pods) {
+std::set<std::string> EndedPods(const std::vector<OwnPod>& pods) {
   std::set<std::string> ended;
-  for (const kube::ObjectPtr& pod : pods) {
-    const auto process = SeenPod(job, *pod);
-    if (process && process->state == job::ProcessState::kExited) ended.insert(kube::Uid(*pod));
+  for (const OwnPod& own : pods) {
+    if (own.process.state == job::ProcessState::kExited) ended.insert(kube::Uid(*own.pod));
   }
   return ended;
 }
@@ -64,7 +62,8 @@ struct Reconciler::Look {
   kube::ObjectKey key;
   kube::ObjectPtr object;
   job::TrainingJob job;
-  std::vector<kube::ObjectPtr> pods;
+  std::vector<kube::ObjectPtr> pods;  // That it controls.
+  std::vector<OwnPod> own;            // Those that are its processes.
   std::shared_ptr<JobMemory> memory;
   Time now;
 };
@@ -91,10 +90,13 @@ StatusOr<kube::Result> Reconciler::Reconcile(const kube::ObjectKey& key) {
   job::Decoded decoded = job::FromJson(*object);
   job::ApplyDefaults(decoded.job);
   const std::string uid = kube::Uid(*object);
+  std::vector<kube::ObjectPtr> pods = view_->PodsOf(uid);
+  std::vector<OwnPod> own = OwnPods(decoded.job, pods);
   const Look look{.key = key,
                   .object = object,
                   .job = std::move(decoded.job),
-                  .pods = view_->PodsOf(uid),
+                  .pods = std::move(pods),
+                  .own = std::move(own),
                   .memory = memories_.Of(key, uid),
                   .now = options_.now()};
   if (!job::IsOurs(look.job)) return kube::Result{};
@@ -127,7 +129,12 @@ Status Reconciler::Prepare(const Look& look) {
   if (job::IsFinished(look.job.status) || look.job.spec.run_policy.suspend) return OkStatus();
   if (look.job.spec.security.mtls == job::Toggle::kEnabled)
     PACELINE_RETURN_IF_ERROR(certificates_.Ensure(look.job).status());
-  return children_.Ensure(look.job);
+  JobMemory& memory = *look.memory;
+  const std::string seen = children_.Seen(look.job);
+  if (seen == memory.children) return OkStatus();
+  PACELINE_RETURN_IF_ERROR(children_.Ensure(look.job));
+  memory.children = seen;
+  return OkStatus();
 }
 
 // What the coordinator says now, or said when it ended; nothing if it does not answer.
@@ -135,12 +142,12 @@ void Reconciler::AskCoordinator(const Look& look) {
   if (job::IsFinished(look.job.status)) return;
   JobMemory& memory = *look.memory;
   // Around the end of training everybody ends: what was said before that says nothing about it.
-  std::set<std::string> ended = EndedPods(look.job, look.pods);
+  std::set<std::string> ended = EndedPods(look.own);
   const bool is_news = ended != memory.ended;
   memory.ended = std::move(ended);
   if (is_news) memory.report.reset();
   StatusOr<std::string> text = Unavailable("no coordinator");
-  if (const kube::ObjectPtr pod = RunningCoordinator(look.job, look.pods)) {
+  if (const kube::ObjectPtr pod = RunningCoordinator(look.own)) {
     const bool is_training = memory.report && memory.report->phase == job::TrainingPhase::kTraining;
     const Duration period = is_training ? kAskPeriod : kAskSoonPeriod;
     if (!is_news && memory.asked_at && look.now - *memory.asked_at < period) return;
@@ -149,7 +156,7 @@ void Reconciler::AskCoordinator(const Look& look) {
     if (!address.ok()) return;
     text = CallCoordinator(*address, "GET", "/v1/job", "", kAskTimeout);
   } else {
-    text = CoordinatorsLastWord(look.job, look.pods);
+    text = CoordinatorsLastWord(look.own);
   }
   if (!text.ok()) return;
   if (auto report = job::ParseCoordinatorReport(look.job, *text); report.ok())
@@ -159,11 +166,11 @@ void Reconciler::AskCoordinator(const Look& look) {
 // Live changes of the spec. A coordinator reads the job when it starts and is told what is new.
 Status Reconciler::TellCoordinator(const Look& look) {
   if (job::IsFinished(look.job.status)) return OkStatus();
-  const kube::ObjectPtr pod = RunningCoordinator(look.job, look.pods);
+  const kube::ObjectPtr pod = RunningCoordinator(look.own);
   if (pod == nullptr) return OkStatus();
-  const kube::Json map = BuildConfigMap(look.job);
-  const std::string news = kube::Uid(*pod) + kube::Annotation(map, std::string(kWantedAnnotation));
+  const std::string news = fmt::format("{}/{}", kube::Uid(*pod), look.job.metadata.generation);
   if (look.memory->told == news) return OkStatus();
+  const kube::Json map = BuildConfigMap(look.job);
   PACELINE_ASSIGN_OR_RETURN(const CoordinatorAddress address,
                             AddressOf(look.job, *pod, certificates_));
   const Status status =
@@ -181,7 +188,7 @@ Status Reconciler::TellCoordinator(const Look& look) {
 
 StatusOr<kube::Result> Reconciler::PlanAndApply(const Look& look) {
   JobMemory& memory = *look.memory;
-  job::Observation seen = Observe(look.job, look.pods, *tombstones_, memory);
+  job::Observation seen = Observe(look.job, look.own, *tombstones_, memory);
   ShowTrouble(memory, seen);
   job::Plan plan = job::PlanJob(look.job, seen, look.now, options_.plan);
   // Nothing is started where it would lack something.
@@ -210,7 +217,7 @@ StatusOr<kube::Result> Reconciler::PlanAndApply(const Look& look) {
   if (plan.look_again) LookAgain(result.requeue_after, *plan.look_again - look.now);
   if (written.look_again) LookAgain(result.requeue_after, *written.look_again);
   if (StartsAny(plan.actions)) LookAgain(result.requeue_after, kViewLag);
-  if (RunningCoordinator(look.job, look.pods) != nullptr && !job::IsFinished(plan.status)) {
+  if (RunningCoordinator(look.own) != nullptr && !job::IsFinished(plan.status)) {
     const bool is_training = memory.report && memory.report->phase == job::TrainingPhase::kTraining;
     LookAgain(result.requeue_after, is_training ? kAskPeriod : kAskSoonPeriod);
   }

@@ -223,6 +223,39 @@ std::optional<SeenProcess> SeenPod(const job::TrainingJob& job, const Json& pod)
   return process;
 }
 
+const kube::Selection& PartsOfPod() {
+  static const kube::Selection parts({
+      "/metadata/name",
+      "/metadata/namespace",
+      "/metadata/uid",
+      "/metadata/resourceVersion",
+      "/metadata/creationTimestamp",
+      "/metadata/deletionTimestamp",
+      "/metadata/labels/paceline.dev~1job",
+      "/metadata/labels/paceline.dev~1role",
+      "/metadata/labels/paceline.dev~1index",
+      "/metadata/annotations/paceline.dev~1attempt",
+      "/metadata/annotations/paceline.dev~1failures",
+      "/metadata/ownerReferences/uid",
+      "/metadata/ownerReferences/controller",
+      "/spec/nodeName",
+      "/status/phase",
+      "/status/reason",
+      "/status/message",
+      "/status/podIP",
+      "/status/conditions/type",
+      "/status/conditions/status",
+      "/status/conditions/reason",
+      "/status/conditions/message",
+      "/status/conditions/lastTransitionTime",
+      "/status/containerStatuses/name",
+      "/status/containerStatuses/state",
+      "/status/initContainerStatuses/name",
+      "/status/initContainerStatuses/state",
+  });
+  return parts;
+}
+
 std::optional<std::string> PodAddress(const Json& pod) {
   const std::string address = Text(At(pod, "status"), "podIP");
   if (address.empty()) return std::nullopt;

@@ -5,6 +5,7 @@
 
 #include "lib/job/observation.h"
 #include "lib/job/training_job.h"
+#include "lib/kube/core/selection.h"
 #include "operator/objects/metadata.h"
 
 namespace paceline::controller {
@@ -16,6 +17,10 @@ namespace paceline::controller {
 // where Kubernetes took it away (eviction, preemption, a lost node, a deletion's signal), not where
 // it used more memory than it was given.
 std::optional<job::SeenProcess> SeenPod(const job::TrainingJob& job, const Json& pod);
+
+// What of a pod is read here, and by what finds and names pods. Most of a pod, and most of what it
+// costs to read one, is nobody's business here.
+const kube::Selection& PartsOfPod();
 
 // The address at which the pod can be reached, and none while it has none.
 std::optional<std::string> PodAddress(const Json& pod);

@@ -48,8 +48,12 @@ Json Ended(int code, const std::string& reason, const std::string& message = "")
 }
 
 SeenProcess Seen(const Json& status) {
-  const auto seen = SeenPod(Digits(), Worker(status));
+  const Json pod = Worker(status);
+  Json parts = pod;
+  kube::Keep(parts, PartsOfPod());
+  const auto seen = SeenPod(Digits(), pod);
   EXPECT_TRUE(seen.has_value());
+  EXPECT_EQ(seen, SeenPod(Digits(), parts)) << status;
   return seen.value_or(SeenProcess{});
 }
 

@@ -8,18 +8,20 @@
 #include "lib/kube/client/transport.h"
 #include "lib/kube/client/watch_parser.h"
 #include "lib/kube/core/api_error.h"
+#include "lib/kube/core/parse.h"
 
 namespace paceline::kube {
 namespace {
 
-StatusOr<Json> ReadAnswer(StatusOr<Response> response, Answer answer) {
+StatusOr<Json> ReadAnswer(StatusOr<Response> response, Answer answer,
+                          const Selection& selection = {}) {
   if (!response.ok()) return response.status();
   if (response->code >= 300) {
     ApiError error = ParseApiError(response->code, response->body);
     return ToStatus(error);
   }
   if (answer == Answer::kNothing) return Json();
-  return ParseJsonWithoutManagedFields(response->body);
+  return ParseMessage(response->body, selection);
 }
 
 // A list's items lack what its own apiVersion and kind say.
@@ -48,11 +50,10 @@ struct Listing : std::enable_shared_from_this<Listing> {
   Client::ListHandler handler;
 
   void NextPage() {
-    const Answer answer = Answer::kObject;
-    transport->StartCall(List(resource, options),
-                         [self = shared_from_this(), answer](StatusOr<Response> response) {
-                           self->Got(ReadAnswer(std::move(response), answer));
-                         });
+    transport->StartCall(
+        List(resource, options), [self = shared_from_this()](StatusOr<Response> response) {
+          self->Got(ReadAnswer(std::move(response), Answer::kObject, self->options.selection));
+        });
   }
 
   void Got(StatusOr<Json> json) {
@@ -215,7 +216,8 @@ CallHandle Client::StartWatch(const Resource& resource, WatchOptions options,
     Status status;
   };
   auto following = std::make_shared<Following>(
-      Following{WatchParser(std::move(handler.event)), std::move(handler.end), transport_});
+      Following{WatchParser(options.selection, std::move(handler.event)), std::move(handler.end),
+                transport_});
   const Request request = Watch(resource, options);
   const auto start = [&] {
     following->id = transport_->StartStream(

@@ -75,7 +75,7 @@ TEST(WatchParser, GivesTheSameEventsHoweverTheBytesAreCut) {
   const std::string stream = kStream;
   for (size_t size = 1; size <= stream.size(); ++size) {
     std::vector<std::string> seen;
-    WatchParser parser([&](WatchEvent event) {
+    WatchParser parser({}, [&](WatchEvent event) {
       seen.push_back(fmt::format("{} {}", static_cast<int>(event.type), event.object.dump()));
     });
     for (size_t at = 0; at < stream.size(); at += size) {
@@ -90,7 +90,7 @@ TEST(WatchParser, GivesTheSameEventsHoweverTheBytesAreCut) {
 }
 
 TEST(WatchParser, AnErrorEventIsTheApisError) {
-  WatchParser parser([](WatchEvent) { FAIL(); });
+  WatchParser parser(Selection({"/metadata/name"}), [](WatchEvent) { FAIL(); });
   const Status status = parser.Feed(
       "{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"code\":410,\"reason\":\"Expired\","
       "\"message\":\"too old resource version\"}}\n");
@@ -104,7 +104,7 @@ TEST(WatchParser, RefusesWhatIsNoEvent) {
       {"{\"type\":\"NEWS\",\"object\":{}}\n", "unknown type: \"NEWS\""},
       {"{\"type\":\"ADDED\"}\n", "without an object"}};
   for (const auto& [text, told] : cases) {
-    WatchParser parser([](WatchEvent) { FAIL(); });
+    WatchParser parser({}, [](WatchEvent) { FAIL(); });
     EXPECT_THAT(Message(parser.Feed(text)), HasSubstr(told));
   }
 }

@@ -4,7 +4,8 @@
 
 namespace paceline::kube {
 
-WatchParser::WatchParser(std::function<void(WatchEvent)> event) : event_(std::move(event)) {}
+WatchParser::WatchParser(Selection selection, std::function<void(WatchEvent)> event)
+    : selection_(std::move(selection)), event_(std::move(event)) {}
 
 Status WatchParser::Feed(std::string_view bytes) {
   while (!bytes.empty()) {
@@ -28,9 +29,12 @@ Status WatchParser::Feed(std::string_view bytes) {
 
 Status WatchParser::Line(std::string_view line) {
   if (line.find_first_not_of(" \r\t") == std::string_view::npos) return OkStatus();
-  PACELINE_ASSIGN_OR_RETURN(Json json, ParseJsonWithoutManagedFields(line));
+  PACELINE_ASSIGN_OR_RETURN(Json json, parser_.Parse(line, selection_));
   const std::string type = StringAt(json, "/type");
-  if (type == "ERROR") return ToStatus(ParseApiError(json["object"]));
+  if (type == "ERROR") {
+    PACELINE_ASSIGN_OR_RETURN(Json whole, parser_.Parse(line));
+    return ToStatus(ParseApiError(whole["object"]));
+  }
   WatchEvent event;
   if (type == "ADDED") {
     event.type = WatchEventType::kAdded;

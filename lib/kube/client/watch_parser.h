@@ -7,13 +7,14 @@
 
 #include "lib/base/status.h"
 #include "lib/kube/client/client.h"
+#include "lib/kube/core/parse.h"
 
 namespace paceline::kube {
 
 // One JSON object a line, cut anywhere by the network. One owner at a time.
 class WatchParser {
  public:
-  explicit WatchParser(std::function<void(WatchEvent)> event);
+  WatchParser(Selection selection, std::function<void(WatchEvent)> event);
 
   // Calls `event` for each whole line. An ERROR event is the API's error; InvalidArgument for what
   // is no event; then nothing more may be fed.
@@ -22,7 +23,9 @@ class WatchParser {
  private:
   Status Line(std::string_view line);
 
+  const Selection selection_;
   std::function<void(WatchEvent)> event_;
+  MessageParser parser_;
   std::string partial_;
 };
 

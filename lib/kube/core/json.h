@@ -19,12 +19,12 @@ using Json = nlohmann::json;
 // InvalidArgument with the position and what was expected.
 StatusOr<Json> ParseJson(std::string_view text);
 
-// As ParseJson, without `metadata.managedFields` of the object, of an event's `object` and of a
-// list's `items`: they are often half of a message, and building them costs as much.
-StatusOr<Json> ParseJsonWithoutManagedFields(std::string_view text);
-
 // One line, even for strings that are not UTF-8 (replaced by U+FFFD). Never fails.
 std::string WriteJson(const Json& value);
+
+// A part of a JSON pointer between two slashes, as it was before "~1" and "~0" stood for "/" and
+// "~".
+std::string Unescaped(std::string_view part);
 
 // The value at a JSON pointer ("/status/phase"), or nullptr if it or a part of the way is absent.
 const Json* Find(const Json& value, std::string_view pointer);

@@ -10,35 +10,11 @@ using testing::HasSubstr;
 
 TEST(Json, BadTextGivesThePosition) {
   for (const char* bad : {"{\"a\":", "{\"a\" 1}", "nul", "{} x"}) {
-    for (const auto& parsed : {ParseJson(bad), ParseJsonWithoutManagedFields(bad)}) {
-      EXPECT_EQ(parsed.status().code(), StatusCode::kInvalidArgument) << bad;
-      EXPECT_THAT(Message(parsed.status()), HasSubstr("column")) << bad;
-    }
+    const StatusOr<Json> parsed = ParseJson(bad);
+    EXPECT_EQ(parsed.status().code(), StatusCode::kInvalidArgument) << bad;
+    EXPECT_THAT(Message(parsed.status()), HasSubstr("column")) << bad;
   }
   EXPECT_EQ(Message(ParseJson("").status()), "JSON is empty");
-}
-
-TEST(Json, ManagedFieldsAreLeftOutWhereObjectsHaveThem) {
-  const auto same = [](const char* text, const char* wanted) {
-    EXPECT_EQ(ParseJsonWithoutManagedFields(text).value(), Json::parse(wanted)) << text;
-  };
-  same(
-      R"({"metadata":{"managedFields":[{"f":{"a":[1,{}]}}],"name":"x"},"spec":{"a":[1,2,{"b":null}]}})",
-      R"({"metadata":{"name":"x"},"spec":{"a":[1,2,{"b":null}]}})");
-  same(R"({"type":"ADDED","object":{"metadata":{"name":"x","managedFields":[]}}})",
-       R"({"type":"ADDED","object":{"metadata":{"name":"x"}}})");
-  same(
-      R"({"items":[{"metadata":{"managedFields":null}},{"metadata":{"managedFields":[1],"uid":"u"}}]})",
-      R"({"items":[{"metadata":{}},{"metadata":{"uid":"u"}}]})");
-}
-
-TEST(Json, ManagedFieldsElsewhereAreSomebodysOwn) {
-  for (const char* text :
-       {R"({"managedFields":[1]})", R"({"spec":{"metadata":{"managedFields":[1]}}})",
-        R"({"spec":{"template":{"metadata":{"managedFields":[1]}}}})", R"([1,"a",-2,1.5,true])",
-        R"("text")"}) {
-    EXPECT_EQ(ParseJsonWithoutManagedFields(text).value(), Json::parse(text)) << text;
-  }
 }
 
 TEST(Json, PointersFindWhatIsThere) {

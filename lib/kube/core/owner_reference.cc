@@ -14,6 +14,15 @@ OwnerReference FromJson(const Json& reference) {
           .block_owner_deletion = IsTrueAt(reference, "/blockOwnerDeletion")};
 }
 
+const Json* Controller(const Json& object) {
+  const Json* const references = Find(object, "/metadata/ownerReferences");
+  if (references == nullptr || !references->is_array()) return nullptr;
+  for (const Json& reference : *references) {
+    if (IsTrueAt(reference, "/controller")) return &reference;
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 OwnerReference ControllerReference(const Json& owner) {
@@ -44,15 +53,14 @@ std::vector<OwnerReference> OwnerReferences(const Json& object) {
 }
 
 std::optional<OwnerReference> ControllerOf(const Json& object) {
-  for (OwnerReference& reference : OwnerReferences(object)) {
-    if (reference.controller) return std::move(reference);
-  }
-  return std::nullopt;
+  const Json* const reference = Controller(object);
+  if (reference == nullptr) return std::nullopt;
+  return FromJson(*reference);
 }
 
 bool IsControlledBy(const Json& object, const std::string& owner_uid) {
-  const std::optional<OwnerReference> controller = ControllerOf(object);
-  return controller.has_value() && controller->uid == owner_uid;
+  const Json* const reference = Controller(object);
+  return reference != nullptr && StringAt(*reference, "/uid") == owner_uid;
 }
 
 Status SetController(const Json& owner, Json& object) {

@@ -16,6 +16,7 @@
 #include "lib/kube/core/json.h"
 #include "lib/kube/core/object_key.h"
 #include "lib/kube/core/resource.h"
+#include "lib/kube/core/selection.h"
 
 namespace paceline::kube {
 
@@ -61,6 +62,7 @@ struct ListOptions {
   std::string continue_token;    // Of the page before.
   std::string resource_version;  // "0": any, as the server's cache has it; empty: the newest.
   Extent extent = Extent::kWhole;
+  Selection selection;  // What of each object is read, of what the server sends.
 };
 [[nodiscard]] Request List(const Resource& resource, const ListOptions& options = {});
 
@@ -71,6 +73,7 @@ struct WatchOptions {
   std::string resource_version;        // Where to go on.
   Duration timeout = Seconds(7 * 60);  // The server ends the watch after it.
   Extent extent = Extent::kWhole;
+  Selection selection;
 };
 [[nodiscard]] Request Watch(const Resource& resource, const WatchOptions& options);
 

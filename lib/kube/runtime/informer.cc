@@ -115,7 +115,8 @@ void Informer::Follower::List() {
                      .label_selector = options_.label_selector,
                      .field_selector = options_.field_selector,
                      .limit = options_.page_size,
-                     .extent = options_.extent},
+                     .extent = options_.extent,
+                     .selection = options_.selection},
                     {.page = Bound(&Follower::GotPage),
                      .restart = Bound(&Follower::StartOver),
                      .done = Bound(&Follower::Listed)});
@@ -165,7 +166,8 @@ void Informer::Follower::Watch() {
        .field_selector = options_.field_selector,
        .resource_version = version_,
        .timeout = Seconds(seconds),
-       .extent = options_.extent},
+       .extent = options_.extent,
+       .selection = options_.selection},
       {.event = Bound(&Follower::GotEvent), .end = Bound(&Follower::WatchEnded)});
 }
 

@@ -47,8 +47,11 @@ struct InformerOptions {
   std::string label_selector;
   std::string field_selector;
   Extent extent = Extent::kWhole;
-  // Keeps only what is needed; runs once per version, on the loop. managedFields and kubectl's
-  // annotation are gone before. metadata.{name, namespace, uid, resourceVersion} have to stay.
+  // What of each object is read and kept: what is left out here costs next to nothing.
+  // /metadata/{name, namespace, uid, resourceVersion} have to be among it; managedFields and
+  // kubectl's annotation never are.
+  Selection selection;
+  // What a selection cannot say; runs once per version, on the loop.
   std::function<void(Json&)> transform;
   std::map<std::string, IndexFunction> indexes;
   int page_size = 500;

@@ -48,8 +48,7 @@ void ObjectStore::PutLocked(const ObjectKey& key, ObjectPtr object,
       Uid(*held) == Uid(*object)) {
     return;
   }
-  if (held != nullptr) TakeFromIndexes(key, *held);
-  AddToIndexes(key, *object);
+  Reindex(key, held.get(), object.get());
   if (held != nullptr && Uid(*held) != Uid(*object)) {
     changes.push_back({.before = std::move(held), .after = nullptr});
     held = nullptr;
@@ -60,24 +59,24 @@ void ObjectStore::PutLocked(const ObjectKey& key, ObjectPtr object,
 
 void ObjectStore::RemoveLocked(const ObjectKey& key) {
   const auto found = objects_.find(key);
-  TakeFromIndexes(key, *found->second);
+  Reindex(key, found->second.get(), nullptr);
   objects_.erase(found);
 }
 
-void ObjectStore::AddToIndexes(const ObjectKey& key, const Json& object) {
+void ObjectStore::Reindex(const ObjectKey& key, const Json* before, const Json* after) {
   for (auto& [name, index] : indexes_) {
-    for (const std::string& value : index.values(object)) index.keys[value].insert(key);
-  }
-}
-
-void ObjectStore::TakeFromIndexes(const ObjectKey& key, const Json& object) {
-  for (auto& [name, index] : indexes_) {
-    for (const std::string& value : index.values(object)) {
+    const auto values = [&](const Json* object) {
+      return object != nullptr ? index.values(*object) : std::vector<std::string>();
+    };
+    const std::vector<std::string> old_values = values(before), new_values = values(after);
+    if (old_values == new_values) continue;
+    for (const std::string& value : old_values) {
       const auto found = index.keys.find(value);
       if (found == index.keys.end()) continue;
       found->second.erase(key);
       if (found->second.empty()) index.keys.erase(found);
     }
+    for (const std::string& value : new_values) index.keys[value].insert(key);
   }
 }
 

@@ -37,8 +37,8 @@ class ObjectStore {
 
   void PutLocked(const ObjectKey& key, ObjectPtr object, std::vector<ObjectChange>& changes);
   void RemoveLocked(const ObjectKey& key);
-  void AddToIndexes(const ObjectKey& key, const Json& object);
-  void TakeFromIndexes(const ObjectKey& key, const Json& object);
+  // Null: there was none, or is none any more.
+  void Reindex(const ObjectKey& key, const Json* before, const Json* after);
 
   mutable std::shared_mutex mutex_;
   std::map<ObjectKey, ObjectPtr> objects_;
