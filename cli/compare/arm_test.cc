@@ -22,8 +22,6 @@ TEST(Arms, AreSchemesByName) {
               ElementsAre("spec.sync.scheme=BSP", "spec.sync.batchSizing.strategy=Equal"));
   EXPECT_THAT(OverridesOf("asp"),
               ElementsAre("spec.sync.scheme=ASP", "spec.sync.batchSizing.strategy=Equal"));
-  EXPECT_THAT(OverridesOf("dbw"),
-              ElementsAre("spec.sync.scheme=DBW", "spec.sync.batchSizing.strategy=Equal"));
 }
 
 TEST(Arms, HaveAKnobBehindTheColon) {
@@ -39,6 +37,15 @@ TEST(Arms, HaveAKnobBehindTheColon) {
   EXPECT_THAT(OverridesOf("wbsp:overlap"),
               ElementsAre("spec.sync.scheme=WBSP", "spec.sync.batchSizing.strategy=Equal",
                           "spec.sync.wbsp.overlap=true"));
+  EXPECT_THAT(OverridesOf("dbw"),
+              ElementsAre("spec.sync.scheme=DBW", "spec.sync.batchSizing.strategy=Equal",
+                          "spec.sync.dbw.method=Gain"));
+  EXPECT_THAT(OverridesOf("dbw:blind"),
+              ElementsAre("spec.sync.scheme=DBW", "spec.sync.batchSizing.strategy=Equal",
+                          "spec.sync.dbw.method=Blind"));
+  EXPECT_THAT(OverridesOf("dbw:adasync"),
+              ElementsAre("spec.sync.scheme=DBW", "spec.sync.batchSizing.strategy=Equal",
+                          "spec.sync.dbw.method=AdaSync"));
   EXPECT_THAT(OverridesOf("lbbsp"),
               ElementsAre("spec.sync.scheme=BSP", "spec.sync.batchSizing.strategy=NARX"));
   EXPECT_THAT(OverridesOf("lbbsp:ema"),
@@ -47,7 +54,8 @@ TEST(Arms, HaveAKnobBehindTheColon) {
 
 TEST(Arms, MaySizeBatchesBehindThePlus) {
   EXPECT_THAT(OverridesOf("dbw+ema"),
-              ElementsAre("spec.sync.scheme=DBW", "spec.sync.batchSizing.strategy=EMA"));
+              ElementsAre("spec.sync.scheme=DBW", "spec.sync.dbw.method=Gain",
+                          "spec.sync.batchSizing.strategy=EMA"));
   EXPECT_THAT(OverridesOf("backup:1+stepwise"),
               ElementsAre("spec.sync.scheme=BackupWorkers", "spec.sync.backupWorkers.count=1",
                           "spec.sync.batchSizing.strategy=Stepwise"));
@@ -71,6 +79,7 @@ TEST(Arms, AreRefusedByName) {
   EXPECT_THAT(error("bsp:3"), HasSubstr("arm bsp:3: must be"));
   EXPECT_THAT(error("ssp:"), HasSubstr("arm ssp:"));
   EXPECT_THAT(error("lbbsp:fast"), HasSubstr("arm lbbsp:fast: must be lbbsp[:narx|ema|stepwise]"));
+  EXPECT_THAT(error("dbw:deaf"), HasSubstr("arm dbw:deaf: must be dbw[:gain|blind|adasync]"));
   EXPECT_THAT(error("wbsp:3"), HasSubstr("arm wbsp:3: must be wbsp[:overlap]"));
   EXPECT_THAT(error("dbw+fast"), HasSubstr("behind + must stand ema, narx or stepwise"));
   EXPECT_THAT(error("lbbsp:ema+narx"), HasSubstr("once"));

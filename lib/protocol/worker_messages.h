@@ -72,7 +72,7 @@ struct PushDone {
   sync::Timing timing;
   sync::GradientFacts gradient;
   sync::Signals signals;
-  Duration shard_time{};  // Of communication, spent waiting for shards' receipts.
+  Duration shard_time{};  // Until the shards had this push, beside computing or not.
   uint32_t spread = 0;    // Versions that shards were apart in what it was computed on.
   Traffic traffic;
 };

@@ -1,12 +1,15 @@
 // Checkpoints whose writer is killed, whose disk is full, whose files are torn: what is there
 // afterwards is whole or counts for nothing.
+#include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <random>
+#include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -41,35 +44,51 @@ uint64_t ReadNewest(const std::string& folder) {
   return manifest.serial;
 }
 
-// Forty lives of a writer, each killed at another moment of its work.
+// Writes one checkpoint after the other, from serial `newest` + 1 on, and tells of each.
+[[noreturn]] void WriteForever(const std::string& folder, uint64_t newest, int told) {
+  for (uint64_t serial = newest + 1;; ++serial) {
+    if (!WriteWholeCheckpoint(folder, serial, serial).ok()) _exit(1);
+    std::vector<std::string> kept;
+    const auto scan = ScanCheckpoints(folder);
+    for (size_t i = 0; i < std::min<size_t>(2, scan->complete.size()); ++i)
+      kept.push_back(scan->complete[i].manifest.name);
+    if (!KeepCheckpoints(folder, kept).ok() || write(told, "x", 1) != 1) _exit(1);
+  }
+}
+
+// Forty lives of a writer, each killed at another moment of its work: half of them while they write
+// the first checkpoint of their life, the others later.
 TEST(CheckpointFaultsTest, WriterKilledAnywhereLeavesTheNewestWhole) {
+  using Clock = std::chrono::steady_clock;
+  using std::chrono::microseconds;
+  constexpr int kDeadlineMs = 120000;
   const TemporaryFolder folder;
   std::mt19937 random(1);
   uint64_t newest = 0;
+  auto takes = microseconds(0);  // A life until its first checkpoint is there.
   for (int life = 0; life < 40; ++life) {
+    int told[2];
+    ASSERT_EQ(pipe(told), 0);
+    const Clock::time_point born = Clock::now();
     const pid_t writer = fork();
-    if (writer == 0) {
-      uint64_t serial = newest;
-      while (true) {
-        ++serial;
-        if (!WriteWholeCheckpoint(folder.path(), serial, serial).ok()) _exit(1);
-        std::vector<std::string> kept;
-        const auto scan = ScanCheckpoints(folder.path());
-        for (size_t i = 0; i < std::min<size_t>(2, scan->complete.size()); ++i)
-          kept.push_back(scan->complete[i].manifest.name);
-        if (!KeepCheckpoints(folder.path(), kept).ok()) _exit(1);
-      }
+    if (writer == 0) WriteForever(folder.path(), newest, told[1]);
+    close(told[1]);
+    const bool sees_one = life % 2 == 0;
+    if (sees_one) {
+      pollfd first{.fd = told[0], .events = POLLIN, .revents = 0};
+      EXPECT_EQ(poll(&first, 1, kDeadlineMs), 1) << "the writer writes nothing";
+      takes = std::chrono::duration_cast<microseconds>(Clock::now() - born);
     }
-    usleep(random() % 60000);
+    std::this_thread::sleep_for(takes * (random() % 1000) / 1000);  // Chooses the moment.
     kill(writer, SIGKILL);
     int status = 0;
     waitpid(writer, &status, 0);
+    close(told[0]);
     ASSERT_TRUE(WIFSIGNALED(status)) << "the writer gave up";
     const uint64_t found = ReadNewest(folder.path());
-    EXPECT_GE(found, newest) << "a complete checkpoint was lost";
+    EXPECT_GE(found, newest + (sees_one ? 1 : 0)) << "a complete checkpoint was lost";
     newest = found;
   }
-  EXPECT_GT(newest, 5u) << "the writers were killed before they wrote anything";
 }
 
 TEST(CheckpointFaultsTest, FileTornByALostDiskIsNotRead) {

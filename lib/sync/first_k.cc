@@ -1,6 +1,7 @@
 #include "lib/sync/first_k.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include <fmt/format.h>
@@ -9,6 +10,14 @@
 #include "lib/sync/non_finite.h"
 
 namespace paceline::sync {
+namespace {
+
+// A part that has become larger or smaller by so much of itself, and by more than what rounding
+// does, takes another time.
+constexpr double kOtherSize = 0.2;
+constexpr double kRounding = 1;
+
+}  // namespace
 
 FirstK::FirstK(const Options& options)
     : FirstK(options, std::make_unique<EqualSizer>(options.global_batch_size)) {}
@@ -57,7 +66,7 @@ void FirstK::On(const PushArrived& push, Decisions& decisions) {
   sizer_->Arrived(push);
   if (push.based_on < version_) {
     DropPush(push, DropReason::kSuperseded, decisions);
-    quorum_->Observe(PushLate{push.worker, push.samples, push.timing}, now_);
+    quorum_->Observe(PushLate{push.worker, push.based_on, push.samples, push.timing}, now_);
     return ReleaseOnNewest(push.worker, member, decisions);
   }
   Contribute(push, member, decisions);
@@ -255,7 +264,14 @@ void FirstK::ShareOut() {
   for (const auto& [worker, member] : members_) workers.push_back(worker);
   const std::vector<uint32_t> shares = sizer_->ShareOut(workers);
   size_t index = 0;
-  for (auto& [worker, member] : members_) member.share = shares[index++];
+  bool has_changed = false;
+  for (auto& [worker, member] : members_) {
+    const double before = std::exchange(member.share, shares[index++]);
+    const bool is_new = member.place == Place::kJoined;
+    has_changed |=
+        !is_new && std::abs(member.share - before) > std::max(kOtherSize * before, kRounding);
+  }
+  if (has_changed) quorum_->Observe(SizesChanged{}, now_);
 }
 
 void FirstK::BeginRound(Decisions& decisions) {

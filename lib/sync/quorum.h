@@ -38,6 +38,7 @@ struct PushCounted {
 // A push of an earlier step came, and was dropped.
 struct PushLate {
   WorkerId worker;
+  Version based_on;
   uint32_t samples = 0;
   Timing timing;
 };
@@ -48,6 +49,10 @@ struct StepClosed {
   uint32_t pushes = 0;
 };
 
+// From the next release on somebody's part of a step is of another size, by so much that times seen
+// before say little of those to come.
+struct SizesChanged {};
+
 struct WorkerForgotten {
   WorkerId worker;
 };
@@ -56,7 +61,7 @@ struct WorkerForgotten {
 struct SilentGivenUp {};
 
 using StepFact = std::variant<StepBegan, PushCounted, PushLate, StepClosed, StepCommitted,
-                              WorkerForgotten, SilentGivenUp, Spare>;
+                              SizesChanged, WorkerForgotten, SilentGivenUp, Spare>;
 
 // As a Policy: no clock, no thread, no randomness; `now` never decreases; equal calls, equal
 // answers.

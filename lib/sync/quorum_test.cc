@@ -28,11 +28,12 @@ class Scribe : public Quorum {
                    [&](const PushCounted& push) {
                      Note("counted {} {} loss {}", push.rank, push.worker, push.gradient.loss);
                    },
-                   [&](const PushLate& push) { Note("late {}", push.worker); },
+                   [&](const PushLate& push) { Note("late {} of {}", push.worker, push.based_on); },
                    [&](const StepClosed& closed) { Note("closed {}", closed.pushes); },
                    [&](const StepCommitted& committed) {
                      Note("committed {} norm2 {}", committed.version, committed.squared_norm);
                    },
+                   [&](const SizesChanged&) { Note("sizes changed"); },
                    [&](const WorkerForgotten& gone) { Note("forgotten {}", gone.worker); },
                    [&](const SilentGivenUp&) {
                      Note("given up");
@@ -83,9 +84,27 @@ TEST_F(QuorumInFirstK, IsToldTheCourseOfEachStep) {
   script.Feed("committed v1 rate=0.1 norm2=4");
   EXPECT_THAT(Notes(), ElementsAre("committed v1 norm2 4", "began v1 3 of 3"));
   script.Feed("push w1 #1 based-on=v0");
-  EXPECT_THAT(Notes(), ElementsAre("late w1"));
+  EXPECT_THAT(Notes(), ElementsAre("late w1 of v0"));
   script.Feed("leave w1 silent");
   EXPECT_THAT(Notes(), ElementsAre("forgotten w1"));
+}
+
+TEST_F(QuorumInFirstK, IsToldThatPartsAreOfAnotherSize) {
+  std::vector<std::string> notes;
+  Script script(std::make_unique<FirstK>(
+      FirstK::Options{.global_batch_size = 12, .workers_expected = 3},
+      std::make_unique<Scribe>(9, &notes), std::make_unique<EqualSizer>(12)));
+  script.FeedAll(joins_);  // Four each. One leaves: six each, from the next step on.
+  notes.clear();
+  script.FeedAll({"push w0 #1 based-on=v0", "leave w2 silent"});
+  EXPECT_THAT(notes, ElementsAre("counted 1 w0 loss 0", "forgotten w2"));
+  notes.clear();
+  script.FeedAll({"push w1 #1 based-on=v0", "committed v1"});
+  EXPECT_THAT(notes, ElementsAre("counted 2 w1 loss 0", "closed 2", "sizes changed",
+                                 "committed v1 norm2 0", "began v1 2 of 2"));
+  notes.clear();
+  script.FeedAll({"push w0 #2 based-on=v1", "push w1 #2 based-on=v1", "committed v2"});
+  EXPECT_THAT(notes, ::testing::Not(::testing::Contains("sizes changed")));
 }
 
 TEST_F(QuorumInFirstK, MayAskForNoMoreThanCanArrive) {

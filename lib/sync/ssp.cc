@@ -123,29 +123,36 @@ void Ssp::Settle(Decisions& decisions) {
     }
   }
   std::sort(waiting.begin(), waiting.end());
+  std::optional<uint64_t> slowest = SlowestCounted();
   std::vector<WorkerId> admitted;
   for (const auto& [clock, worker] : waiting) {
-    if (Admit(members_[worker])) admitted.push_back(worker);
+    if (Admit(members_[worker], slowest)) admitted.push_back(worker);
   }
   std::sort(admitted.begin(), admitted.end());
-  for (const WorkerId worker : admitted) ReleaseOnNewest(worker, members_[worker], decisions);
-  floor_ = Slowest();
+  uint32_t index = 0;
+  auto next = admitted.begin();
+  for (auto member = members_.begin(); next != admitted.end(); ++member, ++index) {
+    if (member->first != *next) continue;
+    ReleaseOnNewest(member->first, member->second, index, decisions);
+    ++next;
+  }
+  floor_ = slowest.value_or(floor_);
 }
 
-// Whoever returns from being out of data may not pull the minimum down under the others' feet.
-// Where nobody counts there is nobody to wait for, however far ahead a window that was wider let it
-// go.
-bool Ssp::Admit(Member& member) {
-  if (member.place == Place::kOutOfData) member.clock = std::max(member.clock, Slowest());
-  const std::optional<uint64_t> slowest = SlowestCounted();
+// Whoever returns from being out of data may not pull the minimum down under the others' feet: so
+// `slowest`, of those who count, stays what it is, unless nobody counted. Then there is nobody to
+// wait for, however far ahead a window that was wider let the worker go.
+bool Ssp::Admit(Member& member, std::optional<uint64_t>& slowest) {
+  if (member.place == Place::kOutOfData)
+    member.clock = std::max(member.clock, slowest.value_or(floor_));
   if (slowest && !options_.window.Admits(member.clock, *slowest)) return false;
   member.place = Place::kComputing;
+  if (!slowest) slowest = member.clock;
   return true;
 }
 
-void Ssp::ReleaseOnNewest(WorkerId worker, Member& member, Decisions& decisions) {
+void Ssp::ReleaseOnNewest(WorkerId worker, Member& member, uint32_t index, Decisions& decisions) {
   member.may_find_data = false;
-  const auto index = static_cast<uint32_t>(std::distance(members_.begin(), members_.find(worker)));
   const auto count = static_cast<uint32_t>(members_.size());
   Release release{.worker = worker, .version = version_, .exactness = Exactness::kAtLeast};
   release.assignment.samples =

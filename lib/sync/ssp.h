@@ -70,8 +70,9 @@ class Ssp : public Policy {
   std::optional<uint64_t> SlowestCounted() const;  // Nothing if all are out of data.
   uint64_t Slowest() const { return SlowestCounted().value_or(floor_); }
   void Settle(Decisions& decisions);
-  bool Admit(Member& member);
-  void ReleaseOnNewest(WorkerId worker, Member& member, Decisions& decisions);
+  bool Admit(Member& member, std::optional<uint64_t>& slowest);
+  // The worker is the `index`th of the live ones.
+  void ReleaseOnNewest(WorkerId worker, Member& member, uint32_t index, Decisions& decisions);
   void SamplesCameBack();
 
   Options options_;

@@ -44,7 +44,8 @@ double ThreadMicroseconds() {
 
 class Bench {
  public:
-  Bench(const std::string& text, uint32_t workers) : workers_(workers), sequences_(workers) {
+  Bench(const std::string& text, uint32_t workers)
+      : workers_(workers), sequences_(workers), on_(workers), busy_until_(workers) {
     auto spec = sync::ParsePolicySpec(
         fmt::format("{} batch={} workers={}", text, workers * kSamplesPerWorker, workers));
     if (!spec.ok()) {
@@ -86,6 +87,14 @@ class Bench {
     return (100 + worker.value() % 7 * 20.0) * (0.9 + 0.2 * Chance());
   }
 
+  // Steps after the one that it is in, if it is.
+  void GoOn(WorkerId worker, Version version, uint32_t samples) {
+    double& busy_until = busy_until_[worker.value()];
+    busy_until = std::max(busy_until, now_) + samples / Speed(worker);
+    on_[worker.value()] = version;
+    due_.push({busy_until, worker, version, samples});
+  }
+
   void Tell(const sync::Event& event) {
     std::vector<sync::Decision> decisions;
     const Time now{Seconds(now_)};
@@ -100,9 +109,11 @@ class Bench {
         version_ = version_.Next();
         committed.push_back(version_);
       } else if (const auto* release = std::get_if<sync::Release>(&decision)) {
-        const uint32_t samples = release->assignment.samples;
-        due_.push(
-            {now_ + samples / Speed(release->worker), release->worker, release->version, samples});
+        GoOn(release->worker, release->version, release->assignment.samples);
+      } else if (const auto* go_on = std::get_if<sync::Continue>(&decision)) {
+        GoOn(go_on->worker, on_[go_on->worker.value()], go_on->assignment.samples);
+      } else if (const auto* offer = std::get_if<sync::Offer>(&decision)) {
+        on_[offer->worker.value()] = offer->version;
       }
     }
     for (const Version version : committed)
@@ -113,6 +124,8 @@ class Bench {
 
   uint32_t workers_;
   std::vector<uint64_t> sequences_;
+  std::vector<Version> on_;         // What each worker is on, or will be after its step.
+  std::vector<double> busy_until_;  // By worker.
   std::unique_ptr<sync::Policy> policy_;
   std::priority_queue<Due> due_;
   Version version_;
@@ -140,7 +153,10 @@ int Main(int count, char** arguments) {
              "BSP sizing=EMA",
              "BSP sizing=NARX",
              "BSP sizing=Stepwise",
-             "DBW sizing=EMA"};
+             "DBW sizing=EMA",
+             "WBSP",
+             "WBSP basic",
+             "PSPlus"};
   }
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   fmt::print("{:24} {:>8} {:>10} {:>10} {:>10} {:>10}\n", "policy", "workers", "mean us", "p99 us",

@@ -23,9 +23,10 @@ SCHEMES = {"DBW": ["sync.scheme=DBW"],
            "WBSP": ["sync.scheme=WBSP", "sync.batchSizing.strategy=Equal"],
            "PSPlus": ["sync.scheme=PSPlus", "sync.batchSizing.strategy=Equal"]}
 
-# One push of four is dropped, batch sizes follow speeds, and checkpoints are written, so that every panel has something to
-# show; training lasts until it is interrupted.
+# One push of four is dropped, batch sizes follow speeds, workers sleep a little, and checkpoints are written, so that every panel
+# has something to show; training lasts until it is interrupted.
 SETTINGS = ["spec.sync.scheme=BackupWorkers", "spec.sync.backupWorkers.count=1", "spec.sync.batchSizing.strategy=NARX",
+            'spec.chaos={"enabled": true, "delays": [{"kind": "Constant", "seconds": 0.002}]}',
             "spec.training.stop.maxEpochs=100000", "spec.checkpoint.periodSeconds=1",
             "spec.checkpoint.volume.persistentVolumeClaim.claimName=checkpoints"]
 START_SECONDS, DATA_SECONDS = 60, 120
@@ -87,6 +88,8 @@ class DashboardsTest(unittest.TestCase):
             self.expect_data(prometheus, general, run)
             k, workers = (dashboards.ask(prometheus.url, f"max({name})") for name in ("paceline_commit_pushes", "paceline_workers"))
             self.assertEqual((k, workers), ([3.0], [4.0]))
+            slept = dashboards.ask(prometheus.url, "max(rate(paceline_worker_injected_seconds_total[15s]))")
+            self.assertGreater(max(slept), 0)  # Without chaos the panel shows zero, which would do above.
             for scheme, settings in SCHEMES.items():
                 run.change(settings)
                 self.expect_data(prometheus, rows[scheme], run)

@@ -116,9 +116,32 @@ TEST(ChaosTest, ASlowLinkIsCommunication) {
   EXPECT_LT(MedianOf(observed.pushes.at(0), &sync::Timing::communication), 0.5);
 }
 
-TEST(ChaosTest, NothingIsInjectedUnlessItIsEnabled) {
-  const Observed observed = RunExperiment({"spec.chaos.delays=[{kind: Constant, seconds: 3600}]",
-                                           "spec.chaos.links=[{bytesPerSecond: 1}]"});
+// The same link, and steps that are longer than a push and a pull: nobody stands still for them.
+TEST(ChaosTest, ASlowLinkBesideComputingIsOverlapped) {
+  for (const char* const scheme : {"WBSP", "PSPlus"}) {
+    const Observed observed = RunExperiment(
+        {fmt::format("spec.sync.scheme={}", scheme), "spec.chaos.enabled=true",
+         "spec.chaos.delays=[{kind: Constant, seconds: 0.8}]",
+         "spec.chaos.links=[{workers: [1], bytesPerSecond: 153920, latencySeconds: 0.125}]"});
+    ASSERT_EQ(observed.pushes.size(), 2);
+    const std::vector<sync::PushArrived>& linked = observed.pushes.at(1);
+    ASSERT_GE(linked.size(), 3);
+    EXPECT_GE(MedianOf(linked, &sync::Timing::overlapped), 0.25) << scheme;
+    EXPECT_LT(MedianOf(linked, &sync::Timing::communication), 0.25) << scheme;
+    EXPECT_LT(MedianOf(observed.pushes.at(0), &sync::Timing::overlapped), 0.25) << scheme;
+  }
+}
+
+TEST(ChaosTest, DelaysAreRefusedUnlessTheyAreEnabled) {
+  const TestFolder folder;
+  const Ended ended = RunToEnd(folder, folder.Write("job.yaml", DigitsManifest()),
+                               Sets({"spec.chaos.delays=[{kind: Constant, seconds: 3600}]"}));
+  EXPECT_EQ(ended.code, 2);
+  EXPECT_THAT(ended.err, HasSubstr("spec.chaos.enabled: must be true with delays or links"));
+}
+
+TEST(ChaosTest, NothingIsInjectedIntoAJobWithoutDelays) {
+  const Observed observed = RunExperiment({"spec.chaos={seed: 3}"});
   EXPECT_EQ(observed.ended.last_state["chaos"], false);
   EXPECT_THAT(observed.worker_log, Not(HasSubstr("chaos is on")));
 }

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "lib/sync/replay.h"
 #include "tests/integration/live_run.h"
 
 namespace paceline::integration {
@@ -172,23 +173,28 @@ TEST_F(FaultsTest, KilledCommandLeavesNoProcessBehind) {
   EXPECT_TRUE(run.WaitForNoProcess());
 }
 
-// What a worker holds when it dies, freezes or is asked to go depends on the scheme: one lease or
-// several, a step, a push on its way, local steps that nobody has seen.
 struct SchemeCase {
   std::string name;
   std::vector<std::string> overrides;
+  friend void PrintTo(const SchemeCase& one, std::ostream* out) { *out << one.name; }
 };
 
-class SchemeFaultsTest : public FaultsTest, public ::testing::WithParamInterface<SchemeCase> {};
+class SchemeFaultsTest : public FaultsTest, public ::testing::WithParamInterface<SchemeCase> {
+ protected:
+  LiveRun StartScheme(std::vector<std::string> arguments) {
+    for (const std::string& one : GetParam().overrides) {
+      arguments.push_back("--set");
+      arguments.push_back("spec.sync." + one);
+    }
+    return Start(arguments);
+  }
+};
 
+// What a worker holds when it dies, freezes or is asked to go depends on the scheme: one lease or
+// several, a step, a push on its way, local steps that nobody has seen.
 TEST_P(SchemeFaultsTest, WorkersDieFreezeAndLeaveAndNoSampleIsLostOrDoubled) {
   constexpr uint64_t kEpochs = 60;
-  std::vector<std::string> arguments = SlowSteps(kEpochs);
-  for (const std::string& one : GetParam().overrides) {
-    arguments.push_back("--set");
-    arguments.push_back("spec.sync." + one);
-  }
-  LiveRun run = Start(arguments);
+  LiveRun run = StartScheme(SlowSteps(kEpochs));
   ASSERT_FALSE(run.WaitFor([](const Json& now) { return now["step"] >= 12; }).is_null());
   const pid_t frozen = run.PidOf("worker-2");
   ASSERT_GT(frozen, 0);
@@ -211,11 +217,44 @@ TEST_P(SchemeFaultsTest, WorkersDieFreezeAndLeaveAndNoSampleIsLostOrDoubled) {
   ExpectEverySampleOnce(ended.last_state, kEpochs);
 }
 
+// Where a newcomer begins depends on the scheme too: its clock, its share of the batch, its place
+// among those whose times are known, the version from which it takes its local steps.
+TEST_P(SchemeFaultsTest, NewWorkerJoinsAndPushesAndNoSampleIsLostOrDoubled) {
+  constexpr uint64_t kEpochs = 40;
+  std::vector<std::string> arguments = SlowSteps(kEpochs);
+  arguments.insert(arguments.end(), {"--set", "spec.workers.replicas=3"});
+  LiveRun run = StartScheme(arguments);
+  const Json before = run.WaitFor([](const Json& now) { return now["step"] >= 12; });
+  ASSERT_FALSE(before.is_null());
+  ASSERT_EQ(WorkerOf(before, 3), nullptr) << before;
+  const Ended asked = RunProgram({"paceline", "ctl", "set", "--run", run.RunFolder(),
+                                  "spec.workers.maxReplicas=4", "spec.workers.replicas=4"});
+  ASSERT_EQ(asked.code, 0) << asked.err;
+  const Json joined = run.WaitFor(
+      [](const Json& now) { return IsMember(now, 3) && (*WorkerOf(now, 3))["steps"] >= 3; });
+  ASSERT_FALSE(joined.is_null()) << run.LogOf("worker-3");
+  EXPECT_TRUE(run.MovesOn(joined, 10));
+  const Ended ended = run.Wait(280);
+  ASSERT_EQ(ended.code, 0) << ended.err;
+  EXPECT_EQ(run.LogOf("ps-0").find("policy broke its contract"), std::string::npos);
+  ExpectEverySampleOnce(ended.last_state, kEpochs);
+  for (uint64_t index = 0; index < 4; ++index)
+    EXPECT_EQ(IncarnationOf(ended.last_state, index), 1) << index << " had to join again";
+  const auto replay = sync::Replay(ReadText(run.RunFolder() + "/policy.trace"));
+  ASSERT_TRUE(replay.ok()) << replay.status();
+  EXPECT_FALSE(replay->difference.has_value()) << "line " << replay->difference->line;
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Schemes, SchemeFaultsTest,
-    ::testing::Values(SchemeCase{"Ssp", {"scheme=SSP", "ssp.staleness=2"}},
+    ::testing::Values(SchemeCase{"BackupWorkers",
+                                 {"scheme=BackupWorkers", "backupWorkers.count=1"}},
+                      SchemeCase{"Ssp", {"scheme=SSP", "ssp.staleness=2"}},
+                      SchemeCase{"Asp", {"scheme=ASP"}},
                       SchemeCase{"BspNarx", {"batchSizing.strategy=NARX"}},
+                      SchemeCase{"BspStepwise", {"batchSizing.strategy=Stepwise"}},
                       SchemeCase{"Dbw", {"scheme=DBW"}},
+                      SchemeCase{"DbwEma", {"scheme=DBW", "batchSizing.strategy=EMA"}},
                       SchemeCase{"DbwInterrupting", {"scheme=DBW", "dbw.lateWorker=Interrupt"}},
                       SchemeCase{"Wbsp", {"scheme=WBSP"}},
                       SchemeCase{"WbspBasic", {"scheme=WBSP", "wbsp.overlap=false"}},

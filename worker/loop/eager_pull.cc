@@ -110,8 +110,7 @@ void EagerPull::Send(Lock& lock) {
   if (answer) base_ = answer->version;
   is_spoilt_ = !is_finite && !answer;
   sent.timing = stopwatch_.Take();
-  const Duration transfers = std::exchange(transfers_, {});
-  sent.timing.overlapped = std::max(transfers - sent.timing.communication, Duration{});
+  sent.timing.overlapped = transfer_time_.TakeOverlapped(options_.now(), sent.timing);
   sent_ = std::move(sent);
   changed_.notify_all();
 }
@@ -170,21 +169,22 @@ void EagerPull::CommunicateOnce(Lock& lock) {
 
 void EagerPull::Push(Lock& lock) {
   const Sent sent = *sent_;
-  lock.unlock();
   const Time began = options_.now();
+  transfer_time_.Begin(began);
+  lock.unlock();
   StatusOr<protocol::PushDone> done =
       options_.transfers->Push(push_bytes_, sent.tally, sent.based_on);
-  const Duration lasted = options_.now() - began;
+  const Time ended = options_.now();
   if (done.ok()) {
     done->timing = sent.timing;
-    done->shard_time = lasted;
+    done->shard_time = ended - began;
     done->signals = ReadSignals();
   }
   lock.lock();
+  transfer_time_.End(ended);
   if (!done.ok()) return Fail(done.status());
   // Named before its answer can come.
   own_.Name(done->sequence);
-  transfers_ += lasted;
   sent_.reset();
   changed_.notify_all();
   if (const Status status = options_.session->Send(*done); !status.ok()) Fail(status);
@@ -197,13 +197,13 @@ void EagerPull::Pull(Lock& lock) {
   if (own_.LeftAfter(answer.includes) > 0) return;
   pulled_.reset();  // A newer one takes its place.
   is_pulling_ = true;
+  transfer_time_.Begin(options_.now());
   lock.unlock();
-  const Time began = options_.now();
   const StatusOr<Version> pulled =
       options_.transfers->Pull(answer.version, sync::Exactness::kAtLeast, pulled_bytes_);
   lock.lock();
   is_pulling_ = false;
-  transfers_ += options_.now() - began;
+  transfer_time_.End(options_.now());
   if (!pulled.ok()) return Fail(pulled.status());
   answer.version = *pulled;
   pulled_ = answer;

@@ -18,6 +18,7 @@
 #include <optional>
 
 #include "worker/loop/own_deltas.h"
+#include "worker/loop/transfer_time.h"
 #include "worker/loop/transfers.h"
 #include "worker/loop/two_threads.h"
 
@@ -88,7 +89,7 @@ class EagerPull : public TwoThreads {
   bool is_taking_in_ = false;  // pulled_bytes_ is being read.
   bool has_paused_ = false;    // Nothing was to be computed: the answer comes before the next step.
   bool is_spoilt_ = false;     // The local copy is not finite: a version has to replace it.
-  Duration transfers_{};  // Time that pushes and pulls took since the last push was handed over.
+  TransferTime transfer_time_;  // Taken when a push is handed over.
 };
 
 }  // namespace paceline::worker

@@ -46,8 +46,13 @@ void Overlapped::ComputeOnce(Lock& lock) {
   if (MayTakeOver()) return TakeOver(lock);
   if (MayCutOff()) return CutOff(lock);
   if (MayStep()) return Step(lock);
-  stopwatch_.Switch(Activity::kWait);
+  stopwatch_.Switch(WaitingFor());
   changed_.wait(lock);
+}
+
+// Who stands still because something travels communicates; the rest is for want of a lease.
+Activity Overlapped::WaitingFor() const {
+  return push_ || HasToFetch() ? Activity::kCommunication : Activity::kWait;
 }
 
 bool Overlapped::MayTakeOver() const {
@@ -88,7 +93,9 @@ void Overlapped::CutOff(Lock& lock) {
   stopwatch_.Switch(Activity::kCommunication);
   local_.Cut(options_.trainer->parameters(), push_bytes_);
   lock.lock();
-  push_ = Cut{std::exchange(unpushed_, {}), *base_, stopwatch_.Take()};
+  sync::Timing timing = stopwatch_.Take();
+  timing.overlapped = transfer_time_.TakeOverlapped(options_.now(), timing);
+  push_ = Cut{std::exchange(unpushed_, {}), *base_, timing};
   changed_.notify_all();
 }
 
@@ -134,16 +141,21 @@ void Overlapped::CommunicateOnce(Lock& lock) {
 void Overlapped::Push(Lock& lock) {
   const Cut cut = *push_;
   is_fetch_next_ = true;
+  const Time began = options_.now();
+  transfer_time_.Begin(began);
   lock.unlock();
   StatusOr<protocol::PushDone> done =
       options_.transfers->Push(push_bytes_, cut.tally, cut.based_on);
+  const Time ended = options_.now();
   Status status = done.status();
   if (status.ok()) {
     done->timing = cut.timing;
+    done->shard_time = ended - began;
     done->signals = ReadSignals();
     status = options_.session->Send(*done);
   }
   lock.lock();
+  transfer_time_.End(ended);
   if (!status.ok()) return Fail(status);
   if (!done->gradient.is_finite) is_spoilt_ = true;
   push_.reset();
@@ -153,10 +165,12 @@ void Overlapped::Push(Lock& lock) {
 void Overlapped::Fetch(Lock& lock) {
   const Version version = *wanted_;
   is_fetch_next_ = false;
+  transfer_time_.Begin(options_.now());
   lock.unlock();
   const StatusOr<Version> fetched =
       options_.transfers->Pull(version, sync::Exactness::kExact, pulled_bytes_);
   lock.lock();
+  transfer_time_.End(options_.now());
   if (!fetched.ok()) return Fail(fetched.status());
   incoming_ = *fetched;
   changed_.notify_all();

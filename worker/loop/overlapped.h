@@ -13,6 +13,7 @@
 #include <deque>
 #include <optional>
 
+#include "worker/loop/transfer_time.h"
 #include "worker/loop/transfers.h"
 #include "worker/loop/two_threads.h"
 
@@ -52,6 +53,7 @@ class Overlapped : public TwoThreads {
   bool MayStep() const;
   bool HasToFetch() const;
   bool IsToLeave() const;
+  Activity WaitingFor() const;
   void Add(Turn turn);
   void Want(Version version);
 
@@ -71,6 +73,7 @@ class Overlapped : public TwoThreads {
   std::optional<Version> incoming_;  // Fetched, not taken over.
   std::optional<Version> wanted_;    // Newest that was released or offered.
   bool is_spoilt_ = false;           // The local copy is not finite.
+  TransferTime transfer_time_;       // Taken when something is cut off.
 };
 
 }  // namespace paceline::worker

@@ -32,21 +32,34 @@ struct Fixture : testing::WorkAheadFixture {
                          .learning_rate = 1});
   }
   void Continue(uint64_t samples = 4) { overlapped->Continue({assignment, Lease(samples), 1}); }
+  void Pass(double seconds) {
+    world.Change([&] { world.now += Seconds(seconds); });
+  }
+  // The computing thread has nothing to do, knows why, and looks at the clock again only then.
+  bool AwaitIdle() {
+    int looks = 0;
+    world.Change([&] { looks = world.looks_at_clock; });
+    overlapped->Offer(Version(0));  // Old news: wakes it, no more.
+    return world.Await([&] { return world.looks_at_clock > looks; });
+  }
   bool AwaitCalls(size_t calls) {
     return world.Await([&] { return world.calls.size() >= calls; });
+  }
+  // The first push is held up: two more steps are made meanwhile.
+  void MakeThreeStepsInTwoPushes() {
+    Release(0);
+    Continue();
+    Continue();
+    world.LetStep(3);
+    ASSERT_TRUE(world.Await([&] { return world.steps_ == 0; }));
+    world.LetPush(2);
+    ASSERT_TRUE(AwaitSent<protocol::PushDone>(2));
   }
 };
 
 TEST(Overlapped, ComputesWhileItPushesAndPutsSeveralStepsIntoOnePush) {
   Fixture f;
-  f.Release(0);
-  f.Continue();
-  f.Continue();
-  f.world.LetStep(3);
-  // The first push is held up: two more steps are made meanwhile.
-  ASSERT_TRUE(f.world.Await([&] { return f.world.steps_ == 0; }));
-  f.world.LetPush(2);
-  ASSERT_TRUE(f.AwaitSent<protocol::PushDone>(2));
+  f.MakeThreeStepsInTwoPushes();
   EXPECT_THAT(f.world.calls, ElementsAre("pull v0", "push #1 1", "push #2 2"));
   const auto pushes = f.Sent<protocol::PushDone>();
   EXPECT_EQ(pushes[0].steps, 1u);
@@ -58,18 +71,103 @@ TEST(Overlapped, ComputesWhileItPushesAndPutsSeveralStepsIntoOnePush) {
 TEST(Overlapped, TellsOfTheHostAndOfInjectedSleepWithEachPush) {
   Fixture f;
   f.world.injected = Seconds(0.5);
-  f.Release(0);
-  f.Continue();
-  f.Continue();
-  f.world.LetStep(3);
-  ASSERT_TRUE(f.world.Await([&] { return f.world.steps_ == 0; }));
-  f.world.LetPush(2);
-  ASSERT_TRUE(f.AwaitSent<protocol::PushDone>(2));
+  f.MakeThreeStepsInTwoPushes();
   const auto pushes = f.Sent<protocol::PushDone>();
   EXPECT_EQ(pushes[0].signals.memory_available, 1);
   EXPECT_EQ(pushes[1].signals.memory_available, 2);
   EXPECT_EQ(pushes[0].timing.injected, Seconds(0.5));
   EXPECT_EQ(pushes[1].timing.injected, Seconds(1));  // Two steps.
+}
+
+TEST(Overlapped, TransfersBesideComputingCostNoTime) {
+  Fixture f;
+  f.Release(0);
+  f.Continue();
+  f.world.LetStep(1);
+  // The first push travels for three seconds of the second step's five.
+  ASSERT_TRUE(f.world.AwaitAt(f.world.pushes_));
+  ASSERT_TRUE(f.world.AwaitAt(f.world.steps_));
+  f.Pass(3);
+  f.world.LetPush(1);
+  ASSERT_TRUE(f.AwaitSent<protocol::PushDone>(1));
+  f.Pass(2);
+  f.world.LetStep(1);
+  f.world.LetPush(1);
+  ASSERT_TRUE(f.AwaitSent<protocol::PushDone>(2));
+  const auto pushes = f.Sent<protocol::PushDone>();
+  EXPECT_EQ(pushes[0].shard_time, Seconds(3));
+  EXPECT_EQ(pushes[0].timing.overlapped, Duration{});
+  EXPECT_EQ(pushes[1].timing.compute, Seconds(5));
+  EXPECT_EQ(pushes[1].timing.communication, Duration{});
+  EXPECT_EQ(pushes[1].timing.wait, Duration{});
+  EXPECT_EQ(pushes[1].timing.overlapped, Seconds(3));
+}
+
+// Ten seconds of pushing: four beside a step, and then there is no lease to go on with. Then two of
+// pulling, with nothing to do, and one with nothing to do at all.
+TEST(Overlapped, WhatItStandsStillForIsNotOverlapped) {
+  Fixture f;
+  f.Release(0);
+  f.Continue();
+  f.world.LetStep(1);
+  ASSERT_TRUE(f.world.AwaitAt(f.world.pushes_));
+  ASSERT_TRUE(f.world.AwaitAt(f.world.steps_));
+  f.Pass(4);
+  f.world.LetStep(1);
+  ASSERT_TRUE(f.world.Await([&] { return f.world.computed_on.size() == 2; }));
+  ASSERT_TRUE(f.AwaitIdle());
+  f.Pass(6);
+  f.world.LetPush(2);
+  ASSERT_TRUE(f.AwaitSent<protocol::PushDone>(2));
+  f.world.HoldPulls();
+  f.overlapped->Offer(Version(1));
+  ASSERT_TRUE(f.world.AwaitAt(f.world.pulls_));
+  ASSERT_TRUE(f.AwaitIdle());
+  f.Pass(2);
+  int uses = 0;
+  f.world.Change([&] { uses = f.world.uses_of_parameters; });
+  f.world.LetPull(1);
+  // It takes the version over, and from then on waits.
+  ASSERT_TRUE(f.world.Await([&] { return f.world.uses_of_parameters > uses; }));
+  ASSERT_TRUE(f.AwaitIdle());
+  f.Pass(1);
+  f.Continue();
+  f.world.LetStep(1);
+  f.world.LetPush(1);
+  ASSERT_TRUE(f.AwaitSent<protocol::PushDone>(3));
+  const auto pushes = f.Sent<protocol::PushDone>();
+  EXPECT_EQ(pushes[0].shard_time, Seconds(10));
+  EXPECT_EQ(pushes[1].timing.compute, Seconds(4));
+  EXPECT_EQ(pushes[1].timing.communication, Seconds(6));
+  EXPECT_EQ(pushes[1].timing.overlapped, Seconds(4));
+  EXPECT_EQ(pushes[2].timing.communication, Seconds(2));
+  EXPECT_EQ(pushes[2].timing.wait, Seconds(1));
+  EXPECT_EQ(pushes[2].timing.overlapped, Duration{});
+}
+
+// A pull that a step's end cuts in two counts with both pushes.
+TEST(Overlapped, APullThatLastsLongerThanAStepIsSplit) {
+  Fixture f;
+  f.Release(0);
+  f.Continue();
+  ASSERT_TRUE(f.world.AwaitAt(f.world.steps_));
+  f.world.HoldPulls();
+  f.overlapped->Offer(Version(1));
+  ASSERT_TRUE(f.world.AwaitAt(f.world.pulls_));
+  f.Pass(2);
+  f.world.LetStep(1);
+  ASSERT_TRUE(f.world.Await([&] { return f.world.computed_on.size() == 1; }));
+  ASSERT_TRUE(f.world.AwaitAt(f.world.steps_));
+  f.Pass(3);
+  f.world.LetPull(1);
+  f.world.LetPush(1);
+  ASSERT_TRUE(f.AwaitSent<protocol::PushDone>(1));
+  f.world.LetStep(1);
+  f.world.LetPush(1);
+  ASSERT_TRUE(f.AwaitSent<protocol::PushDone>(2));
+  const auto pushes = f.Sent<protocol::PushDone>();
+  EXPECT_EQ(pushes[0].timing.overlapped, Seconds(2));
+  EXPECT_EQ(pushes[1].timing.overlapped, Seconds(3));
 }
 
 TEST(Overlapped, PutsUnpushedStepsOnTopOfAVersionThatWasOffered) {

@@ -8,14 +8,14 @@ namespace paceline::worker {
 namespace {
 
 constexpr int kPullAttemptsMax = 10;
+constexpr size_t kSpreadsMax = 8;  // An evaluator pulls and never pushes.
+
 // A version that all shards have by now, or will have soon, and that none of them can have given up
 // when it answered: each keeps its newest two. All carry out the same commits, so that what one has
 // published the others will.
 Version InsteadOfSuperseded(const rpc::PullReport& report) {
   return std::max(report.oldest, Version(report.newest.value() - 1));
 }
-
-constexpr size_t kSpreadsMax = 8;  // An evaluator pulls and never pushes.
 
 }  // namespace
 

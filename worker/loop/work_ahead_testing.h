@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -51,11 +52,25 @@ class World {
     std::unique_lock lock(mutex_);
     return changed_.wait_for(lock, kPatience, is);
   }
+  // The steady clock, which stands still unless told to go on.
+  Time Now() {
+    std::lock_guard lock(mutex_);
+    if (std::this_thread::get_id() == computing) ++looks_at_clock;
+    changed_.notify_all();
+    return now;
+  }
   bool Pass(int& gate) {
     std::unique_lock lock(mutex_);
+    ++arrived_[&gate];
+    changed_.notify_all();
     const bool is_open = changed_.wait_for(lock, kPatience, [&] { return gate > 0 || is_over; });
     --gate;
+    --arrived_[&gate];
     return is_open && !is_over;
+  }
+
+  bool AwaitAt(const int& gate) {
+    return Await([&] { return arrived_[&gate] > 0; });
   }
 
   int steps_ = 0, pushes_ = 0, pulls_ = 1 << 20;  // Let through, and not made yet.
@@ -67,10 +82,15 @@ class World {
   std::vector<float> computed_on;             // The parameter at each step.
   std::vector<std::string> calls;             // Of the parameter client.
   std::vector<protocol::WorkerMessage> sent;  // To the coordinator.
+  int uses_of_parameters = 0;
   bool is_closed = false;
   Status push_status;
+  Time now{};
+  std::thread::id computing;  // The thread that makes steps, once it has made one...
+  int looks_at_clock = 0;     // ...and how often it has asked for the time since.
 
  private:
+  std::map<const int*, int> arrived_;  // Who waits to be let through.
   std::mutex mutex_;
   std::condition_variable changed_;
 };
@@ -133,6 +153,7 @@ class FakeTrainer : public Trainer {
   uint64_t train_samples() const override { return 100; }
   Status BeginAnew() override { return OkStatus(); }
   std::span<std::byte> parameters() override {
+    world_->Change([&] { ++world_->uses_of_parameters; });
     return std::as_writable_bytes(std::span(&value_, 1));
   }
   std::span<const std::byte> push() const override {
@@ -140,6 +161,7 @@ class FakeTrainer : public Trainer {
   }
   StatusOr<StepResult> Step(std::span<const protocol::SampleRange> ranges,
                             const KeepGoing& keep_going) override {
+    world_->Change([&] { world_->computing = std::this_thread::get_id(); });
     if (!world_->Pass(world_->steps_) || !keep_going()) return Cancelled("given up");
     world_->Change([&] {
       world_->computed_on.push_back(value_);
@@ -170,7 +192,7 @@ struct WorkAheadFixture {
   uint64_t leases = 0;
 
   TwoThreads::Options Options() {
-    return {session, &transfers, &trainer, [] { return Time{}; },
+    return {session, &transfers, &trainer, [this] { return world.Now(); },
             [this](Time) {
               sync::Signals signals;
               world.Change([&] { signals.memory_available = ++world.readings; });

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <numeric>
+#include <queue>
+#include <utility>
 
 #include "lib/base/check.h"
 
@@ -49,37 +52,35 @@ std::vector<double> FairParts(std::span<const double> weights, uint64_t total,
   return parts;
 }
 
-}  // namespace
-
-uint64_t FitTotal(uint64_t total, std::span<Bounds> bounds) {
-  if (SumOf(bounds, &Bounds::lo) > total) {
-    const uint64_t equal = std::max<uint64_t>(1, total / bounds.size());
-    for (Bounds& one : bounds) one.lo = std::min<uint32_t>(one.lo, static_cast<uint32_t>(equal));
+// Gives `missing` samples, each to whoever has it done first; among equals to the first. What is
+// missing then, since nobody who has a weight may have more.
+int64_t GiveToFirstDone(std::span<const double> weights, std::span<const Bounds> bounds,
+                        int64_t missing, std::span<uint32_t> parts) {
+  using Done = std::pair<double, size_t>;
+  std::priority_queue<Done, std::vector<Done>, std::greater<>> next;
+  const auto add = [&](size_t i) {
+    if (weights[i] > 0 && parts[i] < bounds[i].hi) next.push({(parts[i] + 1) / weights[i], i});
+  };
+  for (size_t i = 0; i < parts.size(); ++i) add(i);
+  for (; missing > 0 && !next.empty(); --missing) {
+    const size_t i = next.top().second;
+    next.pop();
+    ++parts[i];
+    add(i);
   }
-  return std::clamp(total, SumOf(bounds, &Bounds::lo), SumOf(bounds, &Bounds::hi));
+  return missing;
 }
 
-std::vector<uint32_t> Apportion(std::span<const double> weights, uint64_t total,
-                                std::span<const Bounds> bounds) {
-  PACELINE_CHECK(weights.size() == bounds.size(), "{} weights, {} bounds", weights.size(),
-                 bounds.size());
-  PACELINE_CHECK(SumOf(bounds, &Bounds::lo) <= total && total <= SumOf(bounds, &Bounds::hi),
-                 "{} is out of bounds", total);
-  const std::vector<double> fair = FairParts(weights, total, bounds);
-  std::vector<uint32_t> parts(fair.size());
+// Gives or takes what is missing, one each, largest remainders first.
+void GiveToLargestRemainders(std::span<const double> fair, std::span<const Bounds> bounds,
+                             int64_t missing, std::span<uint32_t> parts) {
   std::vector<size_t> order(fair.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  int64_t missing = static_cast<int64_t>(total);
-  for (size_t i = 0; i < fair.size(); ++i) {
-    const double whole = std::floor(fair[i]);
-    parts[i] = static_cast<uint32_t>(std::clamp<double>(whole, bounds[i].lo, bounds[i].hi));
-    missing -= parts[i];
-  }
   const auto has_more = [&](size_t a, size_t b) {
     const double rest_a = fair[a] - parts[a], rest_b = fair[b] - parts[b];
     return rest_a != rest_b ? rest_a > rest_b : a < b;
   };
-  // One each for the largest remainders, which are below their bounds.
+  // Those who get one are below their bounds.
   if (missing > 0 && missing < static_cast<int64_t>(order.size())) {
     std::nth_element(order.begin(), order.begin() + missing, order.end(), has_more);
     for (auto i = order.begin(), end = order.begin() + missing; i != end; ++i) {
@@ -98,6 +99,35 @@ std::vector<uint32_t> Apportion(std::span<const double> weights, uint64_t total,
       if (parts[*i] > bounds[*i].lo) --parts[*i], ++missing;
     }
   }
+}
+
+}  // namespace
+
+uint64_t FitTotal(uint64_t total, std::span<Bounds> bounds) {
+  if (SumOf(bounds, &Bounds::lo) > total) {
+    const uint64_t equal = std::max<uint64_t>(1, total / bounds.size());
+    for (Bounds& one : bounds) one.lo = std::min<uint32_t>(one.lo, static_cast<uint32_t>(equal));
+  }
+  return std::clamp(total, SumOf(bounds, &Bounds::lo), SumOf(bounds, &Bounds::hi));
+}
+
+std::vector<uint32_t> Apportion(std::span<const double> weights, uint64_t total,
+                                std::span<const Bounds> bounds, Leftovers leftovers) {
+  PACELINE_CHECK(weights.size() == bounds.size(), "{} weights, {} bounds", weights.size(),
+                 bounds.size());
+  PACELINE_CHECK(SumOf(bounds, &Bounds::lo) <= total && total <= SumOf(bounds, &Bounds::hi),
+                 "{} is out of bounds", total);
+  const std::vector<double> fair = FairParts(weights, total, bounds);
+  std::vector<uint32_t> parts(fair.size());
+  int64_t missing = static_cast<int64_t>(total);
+  for (size_t i = 0; i < fair.size(); ++i) {
+    const double whole = std::floor(fair[i]);
+    parts[i] = static_cast<uint32_t>(std::clamp<double>(whole, bounds[i].lo, bounds[i].hi));
+    missing -= parts[i];
+  }
+  if (leftovers == Leftovers::kFirstDone)
+    missing = GiveToFirstDone(weights, bounds, missing, parts);
+  GiveToLargestRemainders(fair, bounds, missing, parts);
   return parts;
 }
 

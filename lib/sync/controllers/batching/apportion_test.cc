@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 
 #include "lib/sync/controllers/batching/limits.h"
+#include "lib/sync/controllers/batching/min_max.h"
 #include "lib/sync/controllers/batching/testing.h"
 
 namespace paceline::sync {
@@ -27,6 +28,17 @@ TEST(Apportion, PartsAreInProportion) {
 
 TEST(Apportion, FractionsGoToTheLargestRemainders) {
   EXPECT_THAT(Parts({5, 3, 2}, 9), ElementsAre(4, 3, 2));  // 4.5, 2.7, 1.8
+}
+
+// 21.5 and 10.5 twice. The 22nd of a fast one takes 11 s, the 11th of a slow one 11.2 s.
+TEST(Apportion, LeftoversMayGoToWhoeverHasThemDoneFirst) {
+  const std::vector<double> speeds = {2, 0.98, 2, 0.98};
+  const std::vector<Bounds> bounds(4);
+  EXPECT_THAT(Apportion(speeds, 64, bounds), ElementsAre(21, 11, 21, 11));
+  EXPECT_THAT(Apportion(speeds, 64, bounds, Leftovers::kFirstDone), ElementsAre(22, 10, 22, 10));
+  const std::vector<double> far = {10, 1.5, 1.5,
+                                   1.5};  // 9.7, and 1.4 thrice: both go to the first.
+  EXPECT_THAT(Apportion(far, 14, bounds, Leftovers::kFirstDone), ElementsAre(11, 1, 1, 1));
 }
 
 TEST(Apportion, AmongEqualRemaindersTheFirstGetsMore) {
@@ -84,6 +96,39 @@ TEST(ApportionProperty, SumIsExactBoundsAreKeptAndPartsAreClampedMultiples) {
       // Where the total is what all bounds come to, any multiple beyond will do.
       ASSERT_LT(std::abs(parts[i] - fair), 1 + 1e-6) << "round " << round << " part " << i;
     }
+  }
+}
+
+// Against the solver of any time curves, which finds the shortest step by bisection.
+TEST(ApportionProperty, FirstDoneMakesTheSlowestAsFastAsWholeSamplesAllow) {
+  Chance chance(11);
+  for (int round = 0; round < 2000; ++round) {
+    const size_t count = 1 + chance.Below(12);
+    std::vector<double> speeds;
+    std::vector<TimeCurve> curves;
+    std::vector<Bounds> bounds;
+    uint64_t least = 0, most = 0;
+    for (size_t i = 0; i < count; ++i) {
+      speeds.push_back(1 + chance.Uniform() * 100);
+      curves.push_back({.per_sample = 1 / speeds.back()});
+      const auto lo = static_cast<uint32_t>(1 + chance.Below(5));
+      bounds.push_back({lo, static_cast<uint32_t>(lo + chance.Below(60))});
+      least += bounds.back().lo, most += bounds.back().hi;
+    }
+    const uint64_t total = least + chance.Below(most - least + 1);
+    const auto slowest = [&](const std::vector<uint32_t>& parts) {
+      double seconds = 0;
+      for (size_t i = 0; i < count; ++i) seconds = std::max(seconds, curves[i](parts[i]));
+      return seconds;
+    };
+    const std::vector<uint32_t> parts = Apportion(speeds, total, bounds, Leftovers::kFirstDone);
+    ASSERT_EQ(Sum(parts), total);
+    for (size_t i = 0; i < count; ++i) {
+      ASSERT_GE(parts[i], bounds[i].lo);
+      ASSERT_LE(parts[i], bounds[i].hi);
+    }
+    const auto best = ShareToFinishTogether(std::span<const TimeCurve>(curves), total, bounds);
+    ASSERT_NEAR(slowest(parts), slowest(best), 1e-9) << "round " << round;
   }
 }
 

@@ -86,7 +86,7 @@ std::vector<uint32_t> SpeedSizer::ShareOut(const std::vector<WorkerId>& workers)
     if (speed <= 0 && known > 0) speed = sum / known;
   }
   const BatchLimits::Fit fit = limits_.For(workers);
-  shares = Apportion(speeds, fit.total, fit.bounds);
+  shares = Apportion(speeds, fit.total, fit.bounds, Leftovers::kFirstDone);
   bool is_other = false;
   for (size_t i = 0; i < workers.size(); ++i) {
     uint32_t& share = workers_.at(workers[i]).share;

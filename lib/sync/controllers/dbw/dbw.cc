@@ -35,6 +35,7 @@ void Dbw::Observe(const StepFact& fact, Time now) {
 void Dbw::On(const StepBegan& began, Time now) {
   if (began.members > members_) must_see_all_ = true;
   members_ = began.members;
+  version_ = began.version;
   workers_ = std::max<uint32_t>(began.workers, 1);
   if (members_ > 0) table_.Resize(members_);
   gain_.BeginStep();
@@ -44,22 +45,34 @@ void Dbw::On(const StepBegan& began, Time now) {
   silence_.Began(now, table_.is_known()
                           ? std::optional(table_.Seconds(h_.value_or(members_), members_))
                           : std::nullopt);
+  // Who is interrupted shows no time.
+  if (options_.late_worker != LateWorker::kInterrupt)
+    late_.Began(version_, h_.value_or(members_), members_, silence_.deadline(), now);
 }
 
 void Dbw::On(const PushCounted& push, Time now) {
   const double seconds = ToSeconds(now - began_);
   arrivals_.push_back(seconds);
   table_.Add(h_.value_or(members_), push.rank, seconds);
+  AddLate(push.worker, version_, now);
   gain_.AddPush(push.samples, push.gradient.squared_norm, push.gradient.loss);
   fleet_.Pushed(push.worker, push.samples, push.timing, true);
 }
 
-void Dbw::On(const PushLate& push, Time) {
+void Dbw::On(const PushLate& push, Time now) {
   fleet_.Pushed(push.worker, push.samples, push.timing, false);
+  AddLate(push.worker, push.based_on, now);
+}
+
+// The running step's own pushes are in the table already.
+void Dbw::AddLate(WorkerId worker, Version based_on, Time now) {
+  const std::optional<LateArrivals::Arrival> arrival = late_.Pushed(worker, based_on, now);
+  if (arrival && arrival->is_late) table_.Add(arrival->h, arrival->rank, arrival->seconds);
 }
 
 void Dbw::On(const StepClosed& closed, Time) {
   silence_.Ended();
+  late_.Closed();
   table_.StepClosed();
   ++reasons_[static_cast<size_t>(choice_.reason)];
   if (warm_steps_ < options_.warmup_steps) ++warm_steps_;
@@ -74,9 +87,17 @@ void Dbw::On(const StepCommitted& committed, Time) {
   gain_.Applied(committed.learning_rate, committed.squared_norm);
 }
 
-void Dbw::On(const WorkerForgotten& gone, Time) { fleet_.Forget(gone.worker); }
+void Dbw::On(const SizesChanged&, Time) { table_.DoubtAll(); }
 
-void Dbw::On(const SilentGivenUp&, Time) { silence_.Ended(); }
+void Dbw::On(const WorkerForgotten& gone, Time) {
+  fleet_.Forget(gone.worker);
+  late_.GiveUp();
+}
+
+void Dbw::On(const SilentGivenUp&, Time) {
+  silence_.Ended();
+  late_.GiveUp();
+}
 
 void Dbw::On(const Spare& spare, Time) {
   if (!table_.WantsFit()) return;
@@ -215,6 +236,7 @@ std::string Dbw::DebugString() const {
   if (silence_.deadline())
     text += fmt::format(" until {}", ToSeconds(*silence_.deadline() - began_));
   if (table_.WantsFit()) text += " unfit";
+  text += late_.DebugString(began_);
   text += fleet_.DebugString();
   std::replace(text.begin(), text.end(), '\n', ';');
   return text;

@@ -6,6 +6,8 @@
 // (C. Xu, G. Neglia, N. Sebastianelli, Dynamic backup workers for parallel machine learning, 2020).
 // Blind (B-DBW): k / T(h, k), gradients per second, whatever they are worth.
 //
+// T is fed by the pushes of each step, and by those that came too late for one (late_arrivals.h).
+//
 // The first steps wait for all, and so does the one after a join: it shows the whole row of times.
 #pragma once
 
@@ -20,6 +22,7 @@
 #include "lib/sync/controllers/dbw/duration_table.h"
 #include "lib/sync/controllers/dbw/fleet.h"
 #include "lib/sync/controllers/dbw/gain.h"
+#include "lib/sync/controllers/dbw/late_arrivals.h"
 #include "lib/sync/controllers/dbw/options.h"
 #include "lib/sync/controllers/dbw/silence_watch.h"
 #include "lib/sync/quorum.h"
@@ -57,10 +60,12 @@ class Dbw : public Quorum {
   void On(const PushLate& push, Time now);
   void On(const StepClosed& closed, Time now);
   void On(const StepCommitted& committed, Time now);
+  void On(const SizesChanged&, Time now);
   void On(const WorkerForgotten& gone, Time now);
   void On(const SilentGivenUp&, Time now);
   void On(const Spare& spare, Time now);
 
+  void AddLate(WorkerId worker, Version based_on, Time now);
   bool KnowsEnough() const;
   Choice Choose() const;
   Choice MostWorth() const;
@@ -74,6 +79,7 @@ class Dbw : public Quorum {
   GainEstimator gain_;
   Fleet fleet_;
   SilenceWatch silence_;
+  LateArrivals late_;
   uint32_t warm_steps_ = 0;    // Steps that waited for all, at first.
   double schedule_rate_ = 0;   // The learning rate of the last step, its factor for k taken out.
   double factor_ = 1;          // That factor, of the step that was closed last.
@@ -82,6 +88,7 @@ class Dbw : public Quorum {
   uint32_t workers_ = 0;       // Of those, whom to count on.
   bool must_see_all_ = false;  // Somebody joined.
   Choice choice_;
+  Version version_;  // Of the running step, or of the one that was closed last.
   Time began_{};
   std::vector<double> arrivals_;         // Seconds of the running step's pushes, in order...
   std::vector<double> arrivals_before_;  // ...and of the last one's.

@@ -67,6 +67,10 @@ void DurationTable::Doubt(uint32_t column, DurationCell::Change change) {
   }
 }
 
+void DurationTable::DoubtAll() {
+  for (DurationCell& cell : cells_) cell.Doubt();
+}
+
 void DurationTable::WorkOnFit(uint32_t units) {
   if (!WantsFit()) return;
   if (!fit_) BeginFit();

@@ -38,6 +38,8 @@ class DurationTable {
 
   // The `rank`th push of a step came after `seconds`; the step before waited for `h`.
   void Add(uint32_t h, uint32_t rank, double seconds);
+  // What was seen so far hardly counts from now on.
+  void DoubtAll();
   void StepClosed() { ++steps_since_aging_; }
 
   bool WantsFit() const { return !grid_is_empty() && (fit_.has_value() || IsFitDue()); }

@@ -116,6 +116,20 @@ TEST(DurationTable, AChangeIsDoubtedWhereverItConcerns) {
   EXPECT_GT(table.Seconds(2, 4), 4);
 }
 
+TEST(DurationTable, WhatIsDoubtedHardlyCounts) {
+  DurationTable table({});
+  table.Resize(2);
+  for (int i = 0; i < 20; ++i) {
+    table.Add(2, 1, 1);
+    table.Add(2, 2, 4);
+  }
+  table.DoubtAll();
+  table.Add(2, 2, 2);
+  FitAll(table);
+  EXPECT_NEAR(table.Seconds(2, 1), 1, 1e-3);                    // Better than nothing.
+  EXPECT_NEAR(table.Seconds(2, 2), (0.1 * 4 + 2) / 1.1, 1e-3);  // A tenth of a time is left.
+}
+
 TEST(DurationTable, InterruptedWorkersLeaveOneRow) {
   DurationTable table({.depends_on_last = false});
   table.Resize(2);
