@@ -70,6 +70,15 @@ void CheckChaos(const TrainingJob& job, Findings& findings) {
     CheckIndices(fmt::format("spec.chaos.links[{}].workers", i), chaos.links[i].workers, workers,
                  findings);
   }
+  // Ignored silently, they would be taken for injected.
+  if (!chaos.enabled && !(chaos.delays.empty() && chaos.links.empty())) {
+    findings.Add(
+        "spec.chaos.enabled",
+        fmt::format("must be true with delays or links, which are injected only then; set it, or "
+                    "remove them: got false with {} in delays and {} in links",
+                    chaos.delays.size(), chaos.links.size()),
+        {"spec.chaos.delays", "spec.chaos.links"});
+  }
   if (chaos.enabled && chaos.delays.empty() && chaos.links.empty()) {
     findings.Add("spec.chaos.enabled", "needs delays or links to inject: got none",
                  {"spec.chaos.delays", "spec.chaos.links"});

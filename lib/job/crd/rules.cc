@@ -167,6 +167,11 @@ constexpr Rule kRules[] = {
      "!self.enabled || has(self.delays) && size(self.delays) > 0 || has(self.links) && "
      "size(self.links) > 0",
      "enabled needs delays or links to inject"},
+    {"spec.chaos", "enabled",
+     "self.enabled || (!has(self.delays) || size(self.delays) == 0) && (!has(self.links) || "
+     "size(self.links) == 0)",
+     "enabled must be true with delays or links, which are injected only then; set it, or remove "
+     "them: got false"},
     {KNOB("Constant", "seconds")},
     {"spec.chaos.delays[]", "perWorker",
      "(self.kind == 'PerWorker') == (has(self.perWorker) && size(self.perWorker) > 0)",

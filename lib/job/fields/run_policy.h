@@ -116,7 +116,8 @@ void Fields(V& visit, LinkLimit& limit) {
 
 template <class V>
 void Fields(V& visit, Chaos& chaos) {
-  visit("enabled", chaos.enabled, Note{.text = "inject what follows; never for production"});
+  visit("enabled", chaos.enabled,
+        Note{.text = "inject what follows, which is refused otherwise; never for production"});
   visit("seed", chaos.seed, Note{.text = "equal seeds give equal delays", .min = 0});
   visit("delays", chaos.delays,
         Note{.text = "in the compute phase, one after the other; Ratio and StepChange stretch what "
