@@ -39,6 +39,7 @@ struct Options {
 
 constexpr Duration kSyncTimeout = std::chrono::seconds(120);
 constexpr Duration kTidyPeriod = std::chrono::seconds(10);
+constexpr Duration kEndingGrace = std::chrono::seconds(10);
 
 // Ends the main thread's wait, once.
 class Ending {
@@ -98,7 +99,7 @@ OperatorOptions OperatorOptionsOf(const Options& options) {
                                      .worker_image = options.worker_image,
                                      .operator_namespace = options.own_namespace,
                                      .gang_scheduler = options.gang_scheduler},
-                         .plan = {.can_recover_shards = true}}};
+                         .plan = {.can_recover_shards = true, .ending_grace = kEndingGrace}}};
 }
 
 Status Run(const Options& options) {

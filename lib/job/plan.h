@@ -73,6 +73,9 @@ struct PlanOptions {
   Duration backoff_max = std::chrono::minutes(5);     // ...up to this.
   Duration healthy_after = std::chrono::minutes(10);  // Running this long forgets past failures.
   Duration stop_grace = std::chrono::seconds(30);
+  // Once the coordinator has said that training is over everybody ends by itself; what still runs
+  // so much later is stopped.
+  Duration ending_grace{};
 };
 
 // Complete: the whole plan every time, from what is seen alone. Level-based: a lost or doubled call

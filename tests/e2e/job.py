@@ -109,9 +109,11 @@ class Job:
         return wait_until(f"{self.name}: {count} pods of role {role} {phase}", are_there, deadline_seconds, self.describe)
 
     def final_state(self):
-        """The job's last state, which its coordinator leaves as a termination message."""
-        pod = self.pods("ps")[f"{self.name}-ps-0"]
-        return json.loads(pod["status"]["containerStatuses"][0]["state"]["terminated"]["message"])
+        """The job's last state, which its coordinator leaves as a termination message when it ends, a moment after the job."""
+        def last_word():
+            pod = self.pods("ps")[f"{self.name}-ps-0"]
+            return pod["status"]["containerStatuses"][0]["state"].get("terminated", {}).get("message")
+        return json.loads(wait_until(f"{self.name}: last word of the coordinator", last_word, 30, self.describe))
 
     def assert_every_sample_counted_once(self, epochs):
         """Of a job that went through without a rollback."""

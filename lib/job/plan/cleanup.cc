@@ -3,13 +3,33 @@
 #include "lib/job/plan/judgements.h"
 
 namespace paceline::job {
+namespace {
+
+// Until when what runs may go on; it is on its way out if the coordinator has ended the job.
+// Stopped then, a pod would be deleted with its log and its last word, which cleanPodPolicy Running
+// keeps.
+Time EndsByItselfUntil(const Draft& draft) {
+  const JobStatus& status = draft.plan.status;
+  const Condition* failed = FindCondition(status, ConditionType::kFailed);
+  const bool is_told = Holds(status, ConditionType::kSucceeded) ||
+                       (failed != nullptr && failed->reason == ToWord(PlanReason::kTrainingFailed));
+  if (!is_told || !status.completion_time) return draft.now;
+  return *status.completion_time + draft.options.ending_grace;
+}
+
+}  // namespace
 
 void JudgeCleanup(Draft& draft) {
   const RunPolicy& policy = draft.job.spec.run_policy;
+  const Time ends_by_itself_until = EndsByItselfUntil(draft);
   for (const SeenProcess& process : draft.seen.processes) {
     if (process.is_stopping || policy.clean_pod_policy == CleanPodPolicy::kNone) continue;
     const bool has_exited = process.state == ProcessState::kExited;
     if (has_exited && policy.clean_pod_policy != CleanPodPolicy::kAll) continue;
+    if (process.state == ProcessState::kRunning && draft.now < ends_by_itself_until) {
+      draft.LookAgain(ends_by_itself_until);
+      continue;
+    }
     draft.End(process, PlanReason::kJobFinished);
   }
   if (!policy.ttl_seconds_after_finished || !draft.plan.status.completion_time) return;

@@ -319,6 +319,34 @@ TEST(JudgeCleanup, FollowsCleanPodPolicy) {
   }
 }
 
+TEST(JudgeCleanup, LeavesThoseTimeWhoEndByThemselves) {
+  PlanOptions options;
+  options.ending_grace = std::chrono::seconds(10);
+  TrainingJob job = SmallJob();
+  Observation seen = AllTraining();
+  seen.coordinator->phase = TrainingPhase::kSucceeded;
+  Put(seen, Pending(1, 9));  // Would yet have to begin.
+  const Plan over = PlanJob(job, seen, At(10), options);
+  EXPECT_EQ(Outcome(over), "Succeeded TrainingSucceeded: the model is trained and saved");
+  EXPECT_THAT(Actions(over), ElementsAre("stop digits-worker-1 JobFinished"));
+  EXPECT_EQ(over.look_again, At(20));
+  seen.status = over.status;
+  for (SeenProcess& process : seen.processes) process.state = ProcessState::kExited;
+  EXPECT_THAT(Actions(PlanJob(job, seen, At(12), options)), IsEmpty());
+  Find(seen, "digits-ps-0").state = ProcessState::kRunning;
+  EXPECT_THAT(Actions(PlanJob(job, seen, At(19), options)), IsEmpty());
+  EXPECT_THAT(Actions(PlanJob(job, seen, At(20), options)),
+              ElementsAre("stop digits-ps-0 JobFinished"));
+
+  seen.status = AllTraining().status;
+  seen.coordinator->phase = TrainingPhase::kFailed;
+  EXPECT_THAT(Actions(PlanJob(job, seen, At(19), options)), IsEmpty());
+  job.spec.run_policy.active_deadline_seconds = 1;  // Nobody told the processes.
+  seen.coordinator->phase = TrainingPhase::kTraining;
+  EXPECT_THAT(Actions(PlanJob(job, seen, At(19), options)),
+              ElementsAre("stop digits-ps-0 JobFinished"));
+}
+
 TEST(JudgeCleanup, ExpiresTheJobAfterItsTimeToLive) {
   TrainingJob job = SmallJob();
   job.spec.run_policy.ttl_seconds_after_finished = 60;
