@@ -62,36 +62,53 @@ TEST(Apportion, WithoutAnyWeightPartsAreEqual) {
 
 TEST(Apportion, TheWeightlessGetTheirLeast) { EXPECT_THAT(Parts({1, 0}, 10), ElementsAre(9, 1)); }
 
+// A total that fits within random bounds, and weights.
+struct Problem {
+  std::vector<double> weights;  // 0.01 to 100.01.
+  std::vector<Bounds> bounds;
+  uint64_t total = 0;
+};
+
+Problem MakeProblem(Chance& chance, uint32_t least_max, uint32_t room_max) {
+  Problem problem;
+  uint64_t least = 0, most = 0;
+  for (size_t i = 0, count = 1 + chance.Below(12); i < count; ++i) {
+    problem.weights.push_back(0.01 + chance.Uniform() * 100);
+    const auto lo = static_cast<uint32_t>(1 + chance.Below(least_max));
+    problem.bounds.push_back({lo, static_cast<uint32_t>(lo + chance.Below(room_max))});
+    least += problem.bounds.back().lo, most += problem.bounds.back().hi;
+  }
+  problem.total = least + chance.Below(most - least + 1);
+  return problem;
+}
+
+void ExpectWithinBounds(const std::vector<uint32_t>& parts, const Problem& problem) {
+  ASSERT_EQ(Sum(parts), problem.total);
+  for (size_t i = 0; i < parts.size(); ++i) {
+    ASSERT_GE(parts[i], problem.bounds[i].lo);
+    ASSERT_LE(parts[i], problem.bounds[i].hi);
+  }
+}
+
 // The definition itself: parts are the clamped multiples of the weights, but for less than one
 // sample each.
 TEST(ApportionProperty, SumIsExactBoundsAreKeptAndPartsAreClampedMultiples) {
   Chance chance(7);
   for (int round = 0; round < 2000; ++round) {
-    const size_t count = 1 + chance.Below(12);
-    std::vector<double> weights;
-    std::vector<Bounds> bounds;
-    uint64_t least = 0, most = 0;
-    for (size_t i = 0; i < count; ++i) {
-      weights.push_back(0.01 + chance.Uniform() * 100);
-      const auto lo = static_cast<uint32_t>(1 + chance.Below(20));
-      bounds.push_back({lo, static_cast<uint32_t>(lo + chance.Below(200))});
-      least += bounds.back().lo, most += bounds.back().hi;
-    }
-    const uint64_t total = least + chance.Below(most - least + 1);
+    const Problem problem = MakeProblem(chance, 20, 200);
+    const auto& [weights, bounds, total] = problem;
     const std::vector<uint32_t> parts = Apportion(weights, total, bounds);
-    ASSERT_EQ(Sum(parts), total);
+    ASSERT_NO_FATAL_FAILURE(ExpectWithinBounds(parts, problem));
     // The multiple that fits, found another way: by bisection.
     double low = 0, high = 1e9;
     for (int i = 0; i < 200; ++i) {
       const double middle = (low + high) / 2;
       double sum = 0;
-      for (size_t j = 0; j < count; ++j)
+      for (size_t j = 0; j < parts.size(); ++j)
         sum += std::clamp<double>(middle * weights[j], bounds[j].lo, bounds[j].hi);
       (sum < double(total) ? low : high) = middle;
     }
-    for (size_t i = 0; i < count; ++i) {
-      ASSERT_GE(parts[i], bounds[i].lo);
-      ASSERT_LE(parts[i], bounds[i].hi);
+    for (size_t i = 0; i < parts.size(); ++i) {
       const double fair = std::clamp<double>(high * weights[i], bounds[i].lo, bounds[i].hi);
       // Where the total is what all bounds come to, any multiple beyond will do.
       ASSERT_LT(std::abs(parts[i] - fair), 1 + 1e-6) << "round " << round << " part " << i;
@@ -103,32 +120,20 @@ TEST(ApportionProperty, SumIsExactBoundsAreKeptAndPartsAreClampedMultiples) {
 TEST(ApportionProperty, FirstDoneMakesTheSlowestAsFastAsWholeSamplesAllow) {
   Chance chance(11);
   for (int round = 0; round < 2000; ++round) {
-    const size_t count = 1 + chance.Below(12);
-    std::vector<double> speeds;
+    const Problem problem = MakeProblem(chance, 5, 60);
     std::vector<TimeCurve> curves;
-    std::vector<Bounds> bounds;
-    uint64_t least = 0, most = 0;
-    for (size_t i = 0; i < count; ++i) {
-      speeds.push_back(1 + chance.Uniform() * 100);
-      curves.push_back({.per_sample = 1 / speeds.back()});
-      const auto lo = static_cast<uint32_t>(1 + chance.Below(5));
-      bounds.push_back({lo, static_cast<uint32_t>(lo + chance.Below(60))});
-      least += bounds.back().lo, most += bounds.back().hi;
-    }
-    const uint64_t total = least + chance.Below(most - least + 1);
+    for (const double speed : problem.weights) curves.push_back({.per_sample = 1 / speed});
     const auto slowest = [&](const std::vector<uint32_t>& parts) {
       double seconds = 0;
-      for (size_t i = 0; i < count; ++i) seconds = std::max(seconds, curves[i](parts[i]));
+      for (size_t i = 0; i < parts.size(); ++i) seconds = std::max(seconds, curves[i](parts[i]));
       return seconds;
     };
-    const std::vector<uint32_t> parts = Apportion(speeds, total, bounds, Leftovers::kFirstDone);
-    ASSERT_EQ(Sum(parts), total);
-    for (size_t i = 0; i < count; ++i) {
-      ASSERT_GE(parts[i], bounds[i].lo);
-      ASSERT_LE(parts[i], bounds[i].hi);
-    }
-    const auto best = ShareToFinishTogether(std::span<const TimeCurve>(curves), total, bounds);
-    ASSERT_NEAR(slowest(parts), slowest(best), 1e-9) << "round " << round;
+    const std::vector<uint32_t> parts =
+        Apportion(problem.weights, problem.total, problem.bounds, Leftovers::kFirstDone);
+    ASSERT_NO_FATAL_FAILURE(ExpectWithinBounds(parts, problem));
+    const auto best =
+        ShareToFinishTogether(std::span<const TimeCurve>(curves), problem.total, problem.bounds);
+    ASSERT_LE(slowest(parts), slowest(best) * (1 + 1e-9)) << "round " << round;
   }
 }
 
