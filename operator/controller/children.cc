@@ -14,12 +14,38 @@ using kube::Json;
 Children::Children(kube::Client* client, const ClusterView* view, ObjectOptions options)
     : client_(client), view_(view), options_(std::move(options)) {}
 
-Status Children::Ensure(const job::TrainingJob& job) const {
+Status Children::Ensure(const job::TrainingJob& job, SeenChildren& good) const {
+  SeenChildren seen = Seen(job);
+  if (seen == good) return OkStatus();
+  PACELINE_ASSIGN_OR_RETURN(const bool are_good, Compare(job));
+  // What was written is in the view later, or, deleted before that, never.
+  good = are_good ? std::move(seen) : SeenChildren{};
+  return OkStatus();
+}
+
+SeenChildren Children::Seen(const job::TrainingJob& job) const {
+  const std::string& name_space = job.metadata.name_space;
+  SeenChildren seen{.generation = job.metadata.generation};
+  const auto add = [&](const kube::Resource& resource, const std::string& name) {
+    const kube::ObjectPtr child = view_->Child(resource.plural, {name_space, name});
+    seen.versions.push_back(child == nullptr ? "" : kube::ResourceVersion(*child));
+  };
+  add(kube::Services(), ServiceName(job));
+  add(kube::ConfigMaps(), ConfigMapName(job));
+  add(kube::NetworkPolicies(), job.metadata.name);
+  add(kube::PodDisruptionBudgets(), DisruptionBudgetName(job));
+  if (options_.gang_scheduler != GangScheduler::kNone)
+    add(PodGroups(options_.gang_scheduler), job.metadata.name);
+  return seen;
+}
+
+StatusOr<bool> Children::Compare(const job::TrainingJob& job) const {
   std::vector<Wanted> wanted = {
       {kube::Services(), BuildService(job)},
       {kube::ConfigMaps(), BuildConfigMap(job)},
       {kube::NetworkPolicies(), BuildNetworkPolicy(job, options_)},
   };
+  bool are_good = true;
   if (const auto budget = BuildDisruptionBudget(job)) {
     wanted.push_back({kube::PodDisruptionBudgets(), *budget});
   } else {
@@ -36,27 +62,12 @@ Status Children::Ensure(const job::TrainingJob& job) const {
       unseen.push_back(std::move(child));
     } else if (!IsControlledBy(*seen, job.metadata.uid.value_or("")) ||
                !IsAsWanted(*seen, child.object)) {
+      are_good = false;
       PACELINE_RETURN_IF_ERROR(MakeAsWanted(job, child));
     }
   }
-  return CreateAll(job, unseen);
-}
-
-std::string Children::Seen(const job::TrainingJob& job) const {
-  const std::string& name_space = job.metadata.name_space;
-  std::string seen = fmt::format("{}", job.metadata.generation);
-  const auto add = [&](const kube::Resource& resource, const std::string& name) {
-    const kube::ObjectPtr child = view_->Child(resource.plural, {name_space, name});
-    seen += '/';
-    if (child != nullptr) seen += kube::ResourceVersion(*child);
-  };
-  add(kube::Services(), ServiceName(job));
-  add(kube::ConfigMaps(), ConfigMapName(job));
-  add(kube::NetworkPolicies(), job.metadata.name);
-  add(kube::PodDisruptionBudgets(), DisruptionBudgetName(job));
-  if (options_.gang_scheduler != GangScheduler::kNone)
-    add(PodGroups(options_.gang_scheduler), job.metadata.name);
-  return seen;
+  PACELINE_RETURN_IF_ERROR(CreateAll(job, unseen));
+  return are_good && unseen.empty();
 }
 
 // Created, not applied: what lies there under this name unseen is not ours to change.

@@ -1,6 +1,7 @@
 // Defines Children: makes what stands around a job's pods be there as it is wanted.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,14 @@
 
 namespace paceline::controller {
 
+// What the view showed when a job's children last were as wanted, and nothing had to be written.
+struct SeenChildren {
+  int64_t generation = 0;             // Of the job; 0 is none's.
+  std::vector<std::string> versions;  // Of each child, in a fixed order; empty: not there.
+
+  bool operator==(const SeenChildren&) const = default;
+};
+
 // Thread-safe; holds no state of a job.
 class Children {
  public:
@@ -19,12 +28,9 @@ class Children {
 
   // Service, ConfigMap, NetworkPolicy, budget, PodGroup: writes those that are missing or
   // other than wanted, and nothing if none is. FailedPrecondition if an object of that name belongs
-  // to somebody else: it is left alone.
-  Status Ensure(const job::TrainingJob& job) const;
-
-  // Changes whenever Ensure could find something to do: it names the job's generation and the
-  // versions of its children in the view.
-  std::string Seen(const job::TrainingJob& job) const;
+  // to somebody else: it is left alone. `good` is this job's, filled and read here alone: where the
+  // view shows the same again, nothing is compared.
+  Status Ensure(const job::TrainingJob& job, SeenChildren& good) const;
 
   // The checkpoint volumes of spec.checkpoint.volumeClaimTemplate. Claims that are there are taken
   // as they are. Not watched: call before parameter servers are created.
@@ -35,6 +41,9 @@ class Children {
     kube::Resource resource;
     kube::Json object;
   };
+  SeenChildren Seen(const job::TrainingJob& job) const;
+  // Whether nothing had to be written.
+  StatusOr<bool> Compare(const job::TrainingJob& job) const;
   Status CreateAll(const job::TrainingJob& job, const std::vector<Wanted>& children) const;
   // Of one that is there already, whosesoever it is.
   Status MakeAsWanted(const job::TrainingJob& job, const Wanted& child) const;

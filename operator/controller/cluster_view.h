@@ -24,8 +24,8 @@ struct ClusterViewHandler {
   std::function<void(const std::string& what, const Status& status)> failed;  // For logs.
 };
 
-// Of pods it keeps labels, annotations, owners, node and status; of other children only what tells
-// whether they are as wanted. Secrets are never watched. Thread-safe.
+// Of pods it keeps what PartsOfPod names; of other children only what tells whether they are as
+// wanted. Secrets are never watched. Thread-safe.
 class ClusterView {
  public:
   // `name_space`: empty for all. `client` outlives this.

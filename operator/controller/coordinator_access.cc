@@ -22,15 +22,24 @@ kube::ObjectPtr RunningCoordinator(const std::vector<OwnPod>& pods) {
   return PodAddress(*own->pod) ? own->pod : nullptr;
 }
 
-StatusOr<CoordinatorAddress> AddressOf(const job::TrainingJob& job, const kube::Json& pod,
-                                       Certificates& certificates) {
-  CoordinatorAddress address{.host = PodAddress(pod).value_or(""), .port = kMetricsPort};
-  if (job.spec.security.mtls == job::Toggle::kDisabled) return address;
+StatusOr<kube::Config> ServerOf(const job::TrainingJob& job, const kube::Json& pod,
+                                Certificates& certificates) {
+  const std::string address = PodAddress(pod).value_or("");
+  const bool is_ipv6 = address.find(':') != std::string::npos;
+  const std::string host = is_ipv6 ? fmt::format("[{}]", address) : address;
+  kube::Config server;
+  server.is_direct = true;  // A pod is never behind a proxy.
+  if (job.spec.security.mtls == job::Toggle::kDisabled) {
+    server.server = fmt::format("http://{}:{}", host, kMetricsPort);
+    return server;
+  }
   PACELINE_ASSIGN_OR_RETURN(const Certificates::Ensured ensured, certificates.Ensure(job));
-  address.port = kApiPort;
-  address.tls_name = TlsName(job, TlsRole::kServer);
-  address.own = ensured.own;
-  return address;
+  server.server = fmt::format("https://{}:{}", host, kApiPort);
+  server.tls_server_name = TlsName(job, TlsRole::kServer);
+  server.certificate_authority.data = ensured.own.authority_certificate;
+  server.client_certificate.data = ensured.own.credential.certificate;
+  server.client_key.data = ensured.own.credential.key;
+  return server;
 }
 
 StatusOr<std::string> CoordinatorsLastWord(const std::vector<OwnPod>& pods) {

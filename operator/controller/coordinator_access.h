@@ -5,19 +5,20 @@
 #include <vector>
 
 #include "lib/job/training_job.h"
+#include "lib/kube/client/config.h"
 #include "lib/kube/runtime/informer.h"
 #include "operator/controller/certificates.h"
-#include "operator/controller/coordinator_client.h"
-#include "operator/controller/observe.h"
+#include "operator/controller/own_pod.h"
 
 namespace paceline::controller {
 
 // The coordinator's pod while it runs and has an address; null otherwise.
 kube::ObjectPtr RunningCoordinator(const std::vector<OwnPod>& pods);
 
-// Where that pod answers, and with which credential it is asked.
-StatusOr<CoordinatorAddress> AddressOf(const job::TrainingJob& job, const kube::Json& pod,
-                                       Certificates& certificates);
+// Where that pod answers, the name that its certificate must have ("ps.digits.research"), and with
+// which credential it is asked; plain HTTP for a job with security.mtls Disabled.
+StatusOr<kube::Config> ServerOf(const job::TrainingJob& job, const kube::Json& pod,
+                                Certificates& certificates);
 
 // The job's last state, which a coordinator leaves as its termination message. NotFound if it has
 // left none.

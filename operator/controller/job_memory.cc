@@ -62,4 +62,9 @@ std::optional<std::string> JobMemories::Forget(const kube::ObjectKey& job) {
   return uid;
 }
 
+void JobMemories::ForgetAll() {
+  const std::lock_guard lock(mutex_);
+  by_job_.clear();
+}
+
 }  // namespace paceline::controller

@@ -12,17 +12,16 @@
 #include "lib/base/status.h"
 #include "lib/job/observation.h"
 #include "lib/kube/core/object_key.h"
+#include "operator/controller/children.h"
+#include "operator/controller/coordinator_talk.h"
 
 namespace paceline::controller {
 
 // Used by one thread at a time, the one that reconciles the job, but for Tombstones.
 struct JobMemory {
   std::string uid;
-  std::optional<job::CoordinatorReport> report;  // The last one.
-  std::optional<Time> asked_at;
-  std::set<std::string> ended;  // Uids of pods that had ended when it was asked.
-  std::string told;             // Which pod was last told the spec of which generation.
-  std::string children;         // As Children::Seen when they were last found to be as they should.
+  CoordinatorTalk talk;
+  SeenChildren children;  // When they last were as wanted.
   std::optional<Time> progress_written_at;
   Status resources;               // Why what stands around the pods could not be made, or OK.
   Status pods;                    // Why pods could not be made, or OK.
@@ -55,6 +54,7 @@ class JobMemories {
   std::shared_ptr<JobMemory> Of(const kube::ObjectKey& job, const std::string& uid);
   // The uid of the job that was forgotten, if there was one.
   std::optional<std::string> Forget(const kube::ObjectKey& job);
+  void ForgetAll();
 
  private:
   std::mutex mutex_;

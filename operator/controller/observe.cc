@@ -2,23 +2,13 @@
 
 #include <map>
 
-#include "operator/objects/seen_pod.h"
-
 namespace paceline::controller {
-
-std::vector<OwnPod> OwnPods(const job::TrainingJob& job, const std::vector<kube::ObjectPtr>& pods) {
-  std::vector<OwnPod> own;
-  for (const kube::ObjectPtr& pod : pods) {
-    if (auto process = SeenPod(job, *pod)) own.push_back({pod, *std::move(process)});
-  }
-  return own;
-}
 
 job::Observation Observe(const job::TrainingJob& job, const std::vector<OwnPod>& pods,
                          const Tombstones& tombstones, const JobMemory& memory) {
   job::Observation seen;
   seen.status = job.status;
-  seen.coordinator = memory.report;
+  seen.coordinator = memory.talk.report();
   seen.refused = memory.refused;
   for (const OwnPod& own : pods) seen.processes.push_back(own.process);
   if (!job::IsFinished(job.status))

@@ -1,8 +1,7 @@
 // Puts together what the planner is shown of a job in the cluster.
 //
 // Example:
-//   const std::vector<OwnPod> pods = OwnPods(job, view.PodsOf(uid));
-//   job::Observation seen = Observe(job, pods, tombstones, memory);
+//   job::Observation seen = Observe(job, OwnPods(job, view.PodsOf(uid)), tombstones, memory);
 #pragma once
 
 #include <vector>
@@ -10,18 +9,10 @@
 #include "lib/job/observation.h"
 #include "lib/job/plan.h"
 #include "lib/job/training_job.h"
-#include "lib/kube/runtime/informer.h"
 #include "operator/controller/job_memory.h"
+#include "operator/controller/own_pod.h"
 
 namespace paceline::controller {
-
-// A pod that is one of the job's processes.
-struct OwnPod {
-  kube::ObjectPtr pod;
-  job::SeenProcess process;
-};
-// Those of `pods` that are. Read once for a look at a job: there may be hundreds.
-std::vector<OwnPod> OwnPods(const job::TrainingJob& job, const std::vector<kube::ObjectPtr>& pods);
 
 // Of the pods that are the job's, and of those that went away.
 job::Observation Observe(const job::TrainingJob& job, const std::vector<OwnPod>& pods,

@@ -47,7 +47,7 @@ Operator::Operator(kube::Client* client, OperatorMetrics* metrics, OperatorOptio
                    }}),
       view_(*client, options_.name_space, options_.reconciler.objects.gang_scheduler,
             ViewHandler()),
-      reconciler_(client, &view_, &events_, &expectations_, &tombstones_, options_.reconciler),
+      reconciler_(client, &view_, &events_, &expectations_, &tombstones_, ReconcilerOptionsOf()),
       pacing_(kSoon, kGap),
       controller_({.name = "trainingjobs",
                    .threads = options_.threads,
@@ -66,6 +66,12 @@ Operator::Operator(kube::Client* client, OperatorMetrics* metrics, OperatorOptio
 }
 
 Operator::~Operator() { Stop(); }
+
+ReconcilerOptions Operator::ReconcilerOptionsOf() {
+  ReconcilerOptions options = options_.reconciler;
+  options.news = [this](const kube::ObjectKey& job) { controller_.queue().Add(job); };
+  return options;
+}
 
 ClusterViewHandler Operator::ViewHandler() {
   return {.job_changed =
@@ -143,6 +149,7 @@ void Operator::Lead() {
 void Operator::Stop() {
   if (is_stopped_.exchange(true)) return;
   controller_.Stop();
+  reconciler_.HangUp();
   const Status flushed = events_.Flush(kFlushTimeout);
   if (!flushed.ok()) Log(LogLevel::kWarning, "events lost", {{"reason", Message(flushed)}});
   if (elector_ != nullptr) elector_->Stop();

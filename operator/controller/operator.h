@@ -48,6 +48,7 @@ class Operator {
 
  private:
   ClusterViewHandler ViewHandler();
+  ReconcilerOptions ReconcilerOptionsOf();
   void LookSoon(const kube::ObjectKey& job);
   void PodChanged(const kube::ObjectKey& job, const kube::ObjectChange& change);
   void Lead();

@@ -4,31 +4,23 @@
 #include <chrono>
 #include <utility>
 
-#include "lib/job/coordinator_report.h"
 #include "lib/job/defaults.h"
 #include "lib/job/encode.h"
 #include "lib/job/validate.h"
 #include "lib/kube/core/api_error.h"
 #include "lib/kube/core/metadata.h"
 #include "operator/controller/coordinator_access.h"
-#include "operator/controller/coordinator_client.h"
 #include "operator/controller/observe.h"
 #include "operator/controller/refusal.h"
 #include "operator/controller/resources.h"
 #include "operator/controller/status_writer.h"
-#include "operator/objects/children.h"
-#include "operator/objects/names.h"
-#include "operator/objects/seen_pod.h"
 
 namespace paceline::controller {
 namespace {
 
 using std::chrono::seconds;
 
-constexpr Duration kAskTimeout = seconds(2);
-constexpr Duration kAskPeriod = seconds(10);
-constexpr Duration kAskSoonPeriod = seconds(2);  // Until training has begun.
-constexpr Duration kViewLag = seconds(5);        // Until the view has surely shown our own writes.
+constexpr Duration kViewLag = seconds(5);  // Until the view has surely shown our own writes.
 
 void LookAgain(std::optional<Duration>& at, Duration after) {
   after = std::max<Duration>(after, seconds(1));
@@ -38,15 +30,6 @@ void LookAgain(std::optional<Duration>& at, Duration after) {
 bool StartsServer(const job::Action& action) {
   const auto* start = std::get_if<job::Start>(&action);
   return start != nullptr && start->role == job::Role::kParameterServer;
-}
-
-// Uids of the job's pods that have ended.
-std::set<std::string> EndedPods(const std::vector<OwnPod>& pods) {
-  std::set<std::string> ended;
-  for (const OwnPod& own : pods) {
-    if (own.process.state == job::ProcessState::kExited) ended.insert(kube::Uid(*own.pod));
-  }
-  return ended;
 }
 
 bool StartsAny(const std::vector<job::Action>& actions) {
@@ -107,11 +90,14 @@ StatusOr<kube::Result> Reconciler::Reconcile(const kube::ObjectKey& key) {
   if (!expectations_->AreMet(key)) return kube::Result{.requeue_after = kViewLag};
 
   look.memory->resources = Prepare(look);
-  AskCoordinator(look);
-  const Status told = TellCoordinator(look);
+  if (!job::IsFinished(look.job.status)) {
+    TalkToCoordinator(look);
+    // Comes back with the answer.
+    if (look.memory->talk.IsAwaited())
+      return kube::Result{.requeue_after = 2 * options_.coordinator_deadline};
+  }
   PACELINE_ASSIGN_OR_RETURN(kube::Result result, PlanAndApply(look));
   PACELINE_RETURN_IF_ERROR(look.memory->resources);
-  if (!told.ok()) LookAgain(result.requeue_after, kAskSoonPeriod);
   return result;
 }
 
@@ -129,61 +115,21 @@ Status Reconciler::Prepare(const Look& look) {
   if (job::IsFinished(look.job.status) || look.job.spec.run_policy.suspend) return OkStatus();
   if (look.job.spec.security.mtls == job::Toggle::kEnabled)
     PACELINE_RETURN_IF_ERROR(certificates_.Ensure(look.job).status());
-  JobMemory& memory = *look.memory;
-  const std::string seen = children_.Seen(look.job);
-  if (seen == memory.children) return OkStatus();
-  PACELINE_RETURN_IF_ERROR(children_.Ensure(look.job));
-  memory.children = seen;
-  return OkStatus();
+  return children_.Ensure(look.job, look.memory->children);
 }
 
-// What the coordinator says now, or said when it ended; nothing if it does not answer.
-void Reconciler::AskCoordinator(const Look& look) {
-  if (job::IsFinished(look.job.status)) return;
-  JobMemory& memory = *look.memory;
-  // Around the end of training everybody ends: what was said before that says nothing about it.
-  std::set<std::string> ended = EndedPods(look.own);
-  const bool is_news = ended != memory.ended;
-  memory.ended = std::move(ended);
-  if (is_news) memory.report.reset();
-  StatusOr<std::string> text = Unavailable("no coordinator");
-  if (const kube::ObjectPtr pod = RunningCoordinator(look.own)) {
-    const bool is_training = memory.report && memory.report->phase == job::TrainingPhase::kTraining;
-    const Duration period = is_training ? kAskPeriod : kAskSoonPeriod;
-    if (!is_news && memory.asked_at && look.now - *memory.asked_at < period) return;
-    memory.asked_at = look.now;
-    const auto address = AddressOf(look.job, *pod, certificates_);
-    if (!address.ok()) return;
-    text = CallCoordinator(*address, "GET", "/v1/job", "", kAskTimeout);
-  } else {
-    text = CoordinatorsLastWord(look.own);
-  }
-  if (!text.ok()) return;
-  if (auto report = job::ParseCoordinatorReport(look.job, *text); report.ok())
-    memory.report = *std::move(report);
-}
-
-// Live changes of the spec. A coordinator reads the job when it starts and is told what is new.
-Status Reconciler::TellCoordinator(const Look& look) {
-  if (job::IsFinished(look.job.status)) return OkStatus();
-  const kube::ObjectPtr pod = RunningCoordinator(look.own);
-  if (pod == nullptr) return OkStatus();
-  const std::string news = fmt::format("{}/{}", kube::Uid(*pod), look.job.metadata.generation);
-  if (look.memory->told == news) return OkStatus();
-  const kube::Json map = BuildConfigMap(look.job);
-  PACELINE_ASSIGN_OR_RETURN(const CoordinatorAddress address,
-                            AddressOf(look.job, *pod, certificates_));
-  const Status status =
-      CallCoordinator(address, "PUT", "/v1/job/spec",
-                      map["data"][std::string(kConfigKey)].get<std::string>(), kAskTimeout)
-          .status();
-  if (!status.ok() && status.code() != StatusCode::kFailedPrecondition) return status;
-  look.memory->told = news;
-  if (!status.ok()) {
+void Reconciler::TalkToCoordinator(const Look& look) {
+  CoordinatorTalk& talk = look.memory->talk;
+  talk.Continue(
+      look.job, look.own, look.now,
+      {.client = client_,
+       .server_of = [&](const kube::Json& pod) { return ServerOf(look.job, pod, certificates_); },
+       .answered = [this, key = look.key] { options_.news(key); },
+       .deadline = options_.coordinator_deadline});
+  if (const auto refusal = talk.TakeRefusal()) {
     Record(look, {{job::EventType::kWarning, job::PlanReason::kCannotWork,
-                   fmt::format("the coordinator refuses the new spec: {}", Message(status))}});
+                   fmt::format("the coordinator refuses the new spec: {}", Message(*refusal))}});
   }
-  return OkStatus();
 }
 
 StatusOr<kube::Result> Reconciler::PlanAndApply(const Look& look) {
@@ -217,10 +163,8 @@ StatusOr<kube::Result> Reconciler::PlanAndApply(const Look& look) {
   if (plan.look_again) LookAgain(result.requeue_after, *plan.look_again - look.now);
   if (written.look_again) LookAgain(result.requeue_after, *written.look_again);
   if (StartsAny(plan.actions)) LookAgain(result.requeue_after, kViewLag);
-  if (RunningCoordinator(look.own) != nullptr && !job::IsFinished(plan.status)) {
-    const bool is_training = memory.report && memory.report->phase == job::TrainingPhase::kTraining;
-    LookAgain(result.requeue_after, is_training ? kAskPeriod : kAskSoonPeriod);
-  }
+  if (const auto at = memory.talk.look_again(); at && !job::IsFinished(plan.status))
+    LookAgain(result.requeue_after, *at - look.now);
   return result;
 }
 
@@ -234,6 +178,11 @@ void Reconciler::Record(const Look& look, const std::vector<job::PlanEvent>& eve
                      .note = event.message,
                      .related = nullptr});
   }
+}
+
+void Reconciler::HangUp() {
+  memories_.ForgetAll();
+  client_->loop().RunAndWait([] {});  // After which no answer comes any more.
 }
 
 void Reconciler::Forget(const kube::ObjectKey& key) {

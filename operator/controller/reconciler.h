@@ -1,6 +1,7 @@
 // Defines Reconciler: makes the cluster agree with one TrainingJob. Observe, plan, record, apply.
 #pragma once
 
+#include <chrono>
 #include <functional>
 
 #include "lib/job/capabilities.h"
@@ -25,6 +26,9 @@ struct ReconcilerOptions {
   job::PlanOptions plan;
   job::Capabilities capabilities = job::Capabilities::Cluster();
   Clock now = WallNow;
+  // A coordinator has answered: look at its job. On the client's loop; must not block.
+  std::function<void(const kube::ObjectKey& job)> news;
+  Duration coordinator_deadline = std::chrono::seconds(2);  // For its answer.
 };
 
 // Thread-safe as long as each job is worked on by one thread at a time, which is the work queue's
@@ -36,13 +40,14 @@ class Reconciler {
              kube::Expectations* expectations, Tombstones* tombstones, ReconcilerOptions options);
 
   StatusOr<kube::Result> Reconcile(const kube::ObjectKey& key);
+  // Forgets all jobs; `news` is not called any more. Nothing reconciles beside it or after.
+  void HangUp();
 
  private:
   struct Look;
   StatusOr<kube::Result> Refuse(const Look& look, const std::vector<job::FieldError>& errors);
   Status Prepare(const Look& look);
-  void AskCoordinator(const Look& look);
-  Status TellCoordinator(const Look& look);
+  void TalkToCoordinator(const Look& look);
   StatusOr<kube::Result> PlanAndApply(const Look& look);
   void Record(const Look& look, const std::vector<job::PlanEvent>& events);
   void Forget(const kube::ObjectKey& key);

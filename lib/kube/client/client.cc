@@ -244,6 +244,12 @@ CallHandle Client::StartStream(Request request, std::function<void(std::string_v
                                               std::move(end))};
 }
 
+CallHandle Client::StartElsewhere(Config server, Request request, size_t body_max,
+                                  std::function<void(StatusOr<Response>)> done) {
+  return {transport_, transport_->StartElsewhere(std::move(server), std::move(request), body_max,
+                                                 std::move(done))};
+}
+
 EventLoop& Client::loop() { return transport_->loop(); }
 const Config& Client::config() const { return transport_->config(); }
 

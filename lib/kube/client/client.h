@@ -140,6 +140,13 @@ class Client {
   [[nodiscard]] CallHandle StartStream(Request request, std::function<void(std::string_view)> bytes,
                                        std::function<void(Status)> end);
 
+  // One attempt at another server than the API's, a program in a pod say, on the same loop and with
+  // the credentials of `server`: a token file and a plugin are not asked. Needs no turn, so that
+  // one that does not answer holds up nobody. An answer of 400 and more is not an error here; one
+  // of more than `body_max` bytes is. Keep the handle.
+  [[nodiscard]] CallHandle StartElsewhere(Config server, Request request, size_t body_max,
+                                          std::function<void(StatusOr<Response>)> done);
+
   EventLoop& loop();
   const Config& config() const;
 

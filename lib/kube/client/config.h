@@ -50,6 +50,7 @@ struct Config {
   bool insecure_skip_tls_verify = false;
   std::string tls_server_name;  // Expected in the certificate instead of the host.
   std::string proxy_url;        // Empty: HTTPS_PROXY, HTTP_PROXY and NO_PROXY decide.
+  bool is_direct = false;       // No proxy, whatever those say.
 
   FileOrData client_certificate;
   FileOrData client_key;

@@ -134,6 +134,54 @@ TEST(ClientFaults, UrgentCallsDoNotQueue) {
   may_answer.set_value();
 }
 
+// A program that answers late or never has no part in the turns of the API server's calls.
+TEST(ClientFaults, AnotherServerIsAskedOnceAndHoldsUpNobody) {
+  std::promise<void> asked;
+  ScriptedHttp silent([&](const ScriptedRequest&, ScriptedConnection&) { asked.set_value(); });
+  ScriptedHttp api(
+      [](const ScriptedRequest&, ScriptedConnection& connection) { connection.Answer(200, "{}"); });
+  ClientOptions options = Quick();
+  options.calls_in_flight_max = 1;
+  auto client = Started(api, options);
+  Config other;
+  other.server = silent.url();
+  std::promise<StatusOr<Response>> ended;
+  CallHandle handle = client->StartElsewhere(
+      other, {.path = "/v1/job", .deadline = Seconds(60)}, 100,
+      [&](StatusOr<Response> response) { ended.set_value(std::move(response)); });
+  asked.get_future().wait();
+  EXPECT_TRUE(client->Call(Get(Pods(), {"ns", "p"})).ok());
+  handle.Cancel();
+  EXPECT_EQ(ended.get_future().get().status().code(), StatusCode::kCancelled);
+  EXPECT_EQ(silent.requests(), 1);
+}
+
+StatusOr<Response> AskElsewhere(Client& client, Config other, Duration deadline, size_t body_max) {
+  std::promise<StatusOr<Response>> ended;
+  const CallHandle handle = client.StartElsewhere(
+      std::move(other), {.path = "/v1/job", .deadline = deadline}, body_max,
+      [&](StatusOr<Response> response) { ended.set_value(std::move(response)); });
+  return ended.get_future().get();
+}
+
+TEST(ClientFaults, AnotherServersAnswerIsBounded) {
+  ScriptedHttp other([](const ScriptedRequest& request, ScriptedConnection& connection) {
+    if (request.number == 1) connection.Answer(404, "who?");
+    if (request.number == 2) connection.Answer(200, std::string(101, 'x'));
+  });
+  auto client = Started(other);
+  const auto answer = AskElsewhere(*client, client->config(), Seconds(20), 100);
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_EQ(answer->code, 404);
+  EXPECT_EQ(answer->body, "who?");
+  const auto endless = AskElsewhere(*client, client->config(), Seconds(20), 100);
+  EXPECT_EQ(endless.status().code(), StatusCode::kUnavailable);
+  EXPECT_THAT(Message(endless.status()), HasSubstr("more than 100 bytes"));
+  const auto late = AskElsewhere(*client, client->config(), Seconds(0.2), 100);
+  EXPECT_EQ(late.status().code(), StatusCode::kDeadlineExceeded);
+  EXPECT_EQ(other.requests(), 3);
+}
+
 TEST(ClientFaults, WaitingForATurnIsNotCountedAsLateness) {
   ScriptedHttp server([&](const ScriptedRequest&, ScriptedConnection& connection) {
     connection.WaitForClose(Seconds(0.05));  // That long for each.

@@ -131,7 +131,9 @@ void Transfer::SetUrl(const Config& config, const Request& request) {
     while (!server.empty() && server.back() == '/') server.pop_back();
   }
   curl_easy_setopt(easy_, CURLOPT_URL, (server + Target(request)).c_str());
-  if (!config.proxy_url.empty()) {
+  if (config.is_direct) {
+    curl_easy_setopt(easy_, CURLOPT_PROXY, "");
+  } else if (!config.proxy_url.empty()) {
     curl_easy_setopt(easy_, CURLOPT_PROXY, config.proxy_url.c_str());
   }
   curl_easy_setopt(easy_, CURLOPT_PROTOCOLS_STR, "http,https");
@@ -187,6 +189,8 @@ void Transfer::SetLimits(const TransferOptions& options) {
     idle_timeout_ = *options.idle_timeout;
     WatchIdleness(idle_timeout_);
   }
+  body_max_ = options.body_max;
+  if (!options.keeps_connection) curl_easy_setopt(easy_, CURLOPT_FORBID_REUSE, 1L);
   curl_easy_setopt(easy_, CURLOPT_TCP_KEEPALIVE, 1L);
   curl_easy_setopt(easy_, CURLOPT_TCP_KEEPIDLE, kKeepAliveSeconds);
   curl_easy_setopt(easy_, CURLOPT_TCP_KEEPINTVL, kKeepAliveSeconds);
@@ -216,9 +220,14 @@ size_t Transfer::WriteBody(char* bytes, size_t size, size_t count, void* self) {
   const std::string_view text(bytes, size * count);
   if (transfer.bytes_ && transfer.Code() < 300) {
     transfer.bytes_(text);
-  } else {
-    transfer.result_.body.append(text);
+    return text.size();
   }
+  std::string& body = transfer.result_.body;
+  if (transfer.body_max_ && body.size() + text.size() > *transfer.body_max_) {
+    transfer.is_too_long_ = true;
+    return 0;  // Which ends it.
+  }
+  body.append(text);
   return text.size();
 }
 
@@ -247,8 +256,10 @@ void Transfer::Ended(CURLcode code) {
   if (code != CURLE_OK) {
     result_.is_hopeless = IsHopeless(code);
     const char* why = error_[0] != '\0' ? error_.data() : curl_easy_strerror(code);
-    result_.status = code == CURLE_OPERATION_TIMEDOUT ? DeadlineExceeded("{}: {}", host_, why)
-                                                      : Unavailable("{}: {}", host_, why);
+    result_.status = is_too_long_
+                         ? Unavailable("{}: its answer has more than {} bytes", host_, *body_max_)
+                     : code == CURLE_OPERATION_TIMEDOUT ? DeadlineExceeded("{}: {}", host_, why)
+                                                        : Unavailable("{}: {}", host_, why);
   }
   // May destroy this.
   const auto done = std::move(done_);

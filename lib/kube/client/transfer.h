@@ -25,6 +25,8 @@ struct TransferOptions {
   Duration connect_timeout = Seconds(10);
   std::optional<Duration> deadline;      // Of the whole exchange.
   std::optional<Duration> idle_timeout;  // Without a byte that long it counts as dead.
+  std::optional<size_t> body_max;        // A longer answer is none.
+  bool keeps_connection = true;          // For the next exchange with that server.
 };
 
 struct TransferResult {
@@ -72,6 +74,8 @@ class Transfer {
   TransferResult result_;
   std::string host_;  // For messages.
   bool is_running_ = true;
+  std::optional<size_t> body_max_;
+  bool is_too_long_ = false;
   Duration idle_timeout_{};
   std::chrono::steady_clock::time_point last_byte_ = std::chrono::steady_clock::now();
   EventLoop::TimerId idle_timer_ = 0;

@@ -21,6 +21,8 @@ struct Transport::Call {
   uint64_t id = 0;
   Request request;
   bool is_stream = false;
+  std::optional<Config> elsewhere;
+  std::optional<size_t> body_max;
   std::optional<Duration> idle_timeout;
   std::function<void(std::string_view)> bytes;
   std::function<void(StatusOr<Response>)> done;
@@ -75,6 +77,18 @@ uint64_t Transport::StartStream(Request request, std::optional<Duration> idle_ti
   return call->id;
 }
 
+uint64_t Transport::StartElsewhere(Config server, Request request, size_t body_max,
+                                   std::function<void(StatusOr<Response>)> done) {
+  auto call = std::make_shared<Call>();
+  call->id = ++last_id_;
+  call->elsewhere = std::move(server);
+  call->body_max = body_max;
+  call->request = std::move(request);
+  call->done = std::move(done);
+  if (!loop_.Post([this, call] { Admit(call); })) call->done(Cancelled("the client has stopped"));
+  return call->id;
+}
+
 void Transport::Cancel(uint64_t id) {
   loop_.Post([this, id] {
     const auto found = calls_.find(id);
@@ -94,7 +108,7 @@ void Transport::Shutdown() {
 
 void Transport::Admit(std::shared_ptr<Call> call) {
   calls_.emplace(call->id, call);
-  if (call->is_stream || call->request.is_urgent) return Attempt(call);
+  if (call->is_stream || call->request.is_urgent || call->elsewhere) return Attempt(call);
   waiting_.push_back(std::move(call));
   Pump();
 }
@@ -112,18 +126,13 @@ void Transport::Pump() {
 
 void Transport::Attempt(const std::shared_ptr<Call>& call) {
   if (call->is_over) return;
-  TransferOptions options{.user_agent = options_.user_agent,
-                          .connect_timeout = options_.connect_timeout,
-                          .idle_timeout = call->idle_timeout};
   if (!call->is_stream && !call->deadline) {
     call->deadline = Clock::now() + call->request.deadline.value_or(options_.deadline);
   }
-  if (call->deadline) {
-    options.deadline = *call->deadline - Clock::now();
-    if (*options.deadline <= Duration(0)) {
-      return Finish(call, DeadlineExceeded("{} {}: no time is left for another attempt",
-                                           call->request.method, call->request.path));
-    }
+  if (call->elsewhere) {
+    const Config& server = *call->elsewhere;
+    return Send(call, server,
+                {.client_certificate = server.client_certificate, .client_key = server.client_key});
   }
   auto identity =
       credentials_.Current(Now<std::chrono::steady_clock>(), Now<std::chrono::system_clock>());
@@ -132,21 +141,38 @@ void Transport::Attempt(const std::shared_ptr<Call>& call) {
     without_credentials_.push_back(call);
     return RunPlugin();
   }
+  Send(call, config_, **identity);
+}
+
+void Transport::Send(const std::shared_ptr<Call>& call, const Config& server,
+                     const Identity& identity) {
+  TransferOptions options{.user_agent = options_.user_agent,
+                          .connect_timeout = options_.connect_timeout,
+                          .idle_timeout = call->idle_timeout,
+                          .body_max = call->body_max,
+                          .keeps_connection = !call->elsewhere};
+  if (call->deadline) {
+    options.deadline = *call->deadline - Clock::now();
+    if (*options.deadline <= Duration(0)) {
+      return Finish(call, DeadlineExceeded("{} {}: no time is left for another attempt",
+                                           call->request.method, call->request.path));
+    }
+  }
   call->transfer = std::make_unique<Transfer>(
-      loop_, config_, call->request, **identity, options, call->bytes,
+      loop_, server, call->request, identity, options, call->bytes,
       [this, call](TransferResult result) { Ended(call, std::move(result)); });
 }
 
 void Transport::Ended(const std::shared_ptr<Call>& call, TransferResult result) {
   const std::unique_ptr<Transfer> finished = std::move(call->transfer);
-  if (options_.observe) {
+  if (options_.observe && !call->elsewhere) {
     options_.observe({.verb = call->request.verb,
                       .resource = call->request.resource,
                       .code = result.code,
                       .seconds = result.seconds,
                       .attempt = call->attempt});
   }
-  if (call->is_over || Retries(call, result)) return;
+  if (call->is_over || (!call->elsewhere && Retries(call, result))) return;
   if (!result.status.ok()) {
     const std::string what = fmt::format("{} {}", call->request.method, call->request.path);
     const std::string tries =

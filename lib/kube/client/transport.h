@@ -33,6 +33,9 @@ class Transport {
   uint64_t StartStream(Request request, std::optional<Duration> idle_timeout,
                        std::function<void(std::string_view)> bytes,
                        std::function<void(Status)> end);
+  // One attempt, at another server, with the certificates of its config alone.
+  uint64_t StartElsewhere(Config server, Request request, size_t body_max,
+                          std::function<void(StatusOr<Response>)> done);
   void Cancel(uint64_t id);
 
   // Ends everything with Cancelled; nothing is accepted afterwards.
@@ -50,6 +53,7 @@ class Transport {
   void Admit(std::shared_ptr<Call> call);
   void Pump();
   void Attempt(const std::shared_ptr<Call>& call);
+  void Send(const std::shared_ptr<Call>& call, const Config& server, const Identity& identity);
   void Ended(const std::shared_ptr<Call>& call, TransferResult result);
   // Whether the call will be attempted again.
   bool Retries(const std::shared_ptr<Call>& call, const TransferResult& result);

@@ -1,0 +1,134 @@
+#include "operator/controller/coordinator_talk.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "lib/job/coordinator_report.h"
+#include "lib/kube/core/metadata.h"
+#include "operator/controller/coordinator_access.h"
+#include "operator/objects/children.h"
+#include "operator/objects/names.h"
+
+namespace paceline::controller {
+namespace {
+
+using std::chrono::seconds;
+
+constexpr Duration kAskPeriod = seconds(10);
+constexpr Duration kAskSoonPeriod = seconds(2);  // Until training has begun.
+
+std::set<std::string> EndedPods(const std::vector<OwnPod>& pods) {
+  std::set<std::string> ended;
+  for (const OwnPod& own : pods) {
+    if (own.process.state == job::ProcessState::kExited) ended.insert(kube::Uid(*own.pod));
+  }
+  return ended;
+}
+
+}  // namespace
+
+void CoordinatorTalk::Continue(const job::TrainingJob& job, const std::vector<OwnPod>& pods,
+                               Time now, const Means& means) {
+  look_again_.reset();
+  // Around the end of training everybody ends: what was said before that says nothing about it.
+  if (std::set<std::string> ended = EndedPods(pods); ended != ended_) {
+    ended_ = std::move(ended);
+    report_.reset();
+    is_news_awaited_ = true;
+  }
+  const kube::ObjectPtr pod = RunningCoordinator(pods);
+  TakeAnswers(job, pod == nullptr ? "" : kube::Uid(*pod), now);
+  if (pod == nullptr) {
+    is_news_awaited_ = false;
+    const StatusOr<std::string> word = CoordinatorsLastWord(pods);
+    if (!word.ok()) return;
+    if (auto report = job::ParseCoordinatorReport(job, *word); report.ok())
+      report_ = *std::move(report);
+    return;
+  }
+  Ask(*pod, now, means);
+  Tell(job, *pod, now, means);
+}
+
+void CoordinatorTalk::TakeAnswers(const job::TrainingJob& job, const std::string& pod, Time now) {
+  auto said = ask_.Take();
+  // An answer from before the news, or of another coordinator, is none.
+  if (said && asked_ == pod && ended_when_asked_ == ended_) {
+    is_news_awaited_ = false;
+    if (said->ok()) {
+      if (auto report = job::ParseCoordinatorReport(job, **said); report.ok())
+        report_ = *std::move(report);
+    }
+  }
+  auto heard = tell_.Take();
+  if (!heard) return;
+  const bool is_refused = heard->status().code() == StatusCode::kFailedPrecondition;
+  if (heard->ok() || is_refused) {
+    told_ = telling_;
+    if (is_refused) refusal_ = heard->status();
+  } else {
+    tell_again_ = now + kAskSoonPeriod;
+  }
+}
+
+void CoordinatorTalk::Ask(const kube::Json& pod, Time now, const Means& means) {
+  const bool is_another = asked_ != kube::Uid(pod);
+  const bool is_due = is_news_awaited_ || now - asked_at_ >= AskPeriod();
+  if (is_another || (is_due && !ask_.IsUnderWay())) {
+    asked_at_ = now;
+    asked_ = kube::Uid(pod);
+    ended_when_asked_ = ended_;
+    auto server = means.server_of(pod);
+    if (server.ok()) {
+      ask_.Start(*means.client,
+                 {.server = *std::move(server),
+                  .method = "GET",
+                  .path = "/v1/job",
+                  .deadline = means.deadline},
+                 means.answered);
+    } else {
+      is_news_awaited_ = false;
+    }
+  }
+  LookAgain(asked_at_ + AskPeriod());
+}
+
+// A coordinator reads the job when it starts and is told what is new.
+void CoordinatorTalk::Tell(const job::TrainingJob& job, const kube::Json& pod, Time now,
+                           const Means& means) {
+  std::string news = fmt::format("{}/{}", kube::Uid(pod), job.metadata.generation);
+  if (told_ == news) return;
+  if (telling_ == news) {
+    if (tell_.IsUnderWay()) return;
+    if (tell_again_ && now < *tell_again_) return LookAgain(*tell_again_);
+  }
+  telling_ = std::move(news);
+  auto server = means.server_of(pod);
+  if (!server.ok()) {
+    tell_again_ = now + kAskSoonPeriod;
+    return LookAgain(*tell_again_);
+  }
+  const kube::Json map = BuildConfigMap(job);
+  tell_.Start(*means.client,
+              {.server = *std::move(server),
+               .method = "PUT",
+               .path = "/v1/job/spec",
+               .body = map["data"][std::string(kConfigKey)].get<std::string>(),
+               .deadline = means.deadline},
+              means.answered);
+}
+
+std::optional<Status> CoordinatorTalk::TakeRefusal() {
+  return std::exchange(refusal_, std::nullopt);
+}
+
+void CoordinatorTalk::LookAgain(Time at) {
+  look_again_ = look_again_ ? std::min(*look_again_, at) : at;
+}
+
+Duration CoordinatorTalk::AskPeriod() const {
+  return report_ && report_->phase == job::TrainingPhase::kTraining ? kAskPeriod : kAskSoonPeriod;
+}
+
+}  // namespace paceline::controller

@@ -1,0 +1,71 @@
+// Defines CoordinatorTalk: what a job's coordinator has said, and what it has been told.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "lib/base/time.h"
+#include "lib/job/observation.h"
+#include "lib/job/training_job.h"
+#include "lib/kube/client/client.h"
+#include "operator/controller/coordinator_call.h"
+#include "operator/controller/own_pod.h"
+
+namespace paceline::controller {
+
+// Asks for the job's state every few seconds, and at once when a pod has ended; tells of a changed
+// spec. Nothing here waits: Continue goes on with what has been answered by then. Used by one
+// thread at a time.
+class CoordinatorTalk {
+ public:
+  struct Means {
+    kube::Client* client;
+    // Where a coordinator's pod answers, and as whom it is asked.
+    std::function<StatusOr<kube::Config>(const kube::Json& pod)> server_of;
+    std::function<void()> answered;  // On the client's loop: Continue has something to go on with.
+    Duration deadline;               // Of one exchange.
+  };
+
+  void Continue(const job::TrainingJob& job, const std::vector<OwnPod>& pods, Time now,
+                const Means& means);
+
+  // Whether what is about to be decided hangs on an answer that is under way: what the job came to,
+  // once pods have ended, or that leaving workers are known to leave. Never longer than the
+  // deadline of an exchange; `answered` ends it.
+  bool IsAwaited() const { return is_news_awaited_ || tell_.IsUnderWay(); }
+  // When to continue although nothing was answered.
+  std::optional<Time> look_again() const { return look_again_; }
+
+  // The last state; nothing where none is known, or things have happened since.
+  const std::optional<job::CoordinatorReport>& report() const { return report_; }
+  // Why the coordinator does not take the spec, once for each spec.
+  std::optional<Status> TakeRefusal();
+
+ private:
+  void TakeAnswers(const job::TrainingJob& job, const std::string& pod, Time now);
+  void Ask(const kube::Json& pod, Time now, const Means& means);
+  void Tell(const job::TrainingJob& job, const kube::Json& pod, Time now, const Means& means);
+  void LookAgain(Time at);
+  Duration AskPeriod() const;
+
+  CoordinatorCall ask_;
+  std::string asked_;            // Uid of the coordinator's pod.
+  std::set<std::string> ended_;  // Uids of pods that have.
+  std::set<std::string> ended_when_asked_;
+  Time asked_at_{};
+  std::optional<job::CoordinatorReport> report_;
+  bool is_news_awaited_ = false;
+
+  CoordinatorCall tell_;
+  std::string telling_;  // Which pod is being told the spec of which generation.
+  std::string told_;     // Which was last.
+  std::optional<Time> tell_again_;
+  std::optional<Status> refusal_;
+
+  std::optional<Time> look_again_;
+};
+
+}  // namespace paceline::controller
