@@ -17,6 +17,7 @@ using std::chrono::seconds;
 
 constexpr Duration kAskPeriod = seconds(10);
 constexpr Duration kAskSoonPeriod = seconds(2);  // Until training has begun.
+constexpr int kSilencesMax = 4;                  // By then kAskPeriod is reached.
 
 std::set<std::string> EndedPods(const std::vector<OwnPod>& pods) {
   std::set<std::string> ended;
@@ -56,6 +57,7 @@ void CoordinatorTalk::TakeAnswers(const job::TrainingJob& job, const std::string
   // An answer from before the news, or of another coordinator, is none.
   if (said && asked_ == pod && ended_when_asked_ == ended_) {
     is_news_awaited_ = false;
+    silences_ = said->ok() ? 0 : std::min(silences_ + 1, kSilencesMax);
     if (said->ok()) {
       if (auto report = job::ParseCoordinatorReport(job, **said); report.ok())
         report_ = *std::move(report);
@@ -68,13 +70,19 @@ void CoordinatorTalk::TakeAnswers(const job::TrainingJob& job, const std::string
     told_ = telling_;
     if (is_refused) refusal_ = heard->status();
   } else {
-    tell_again_ = now + kAskSoonPeriod;
+    tell_again_ = now + Patience();
   }
+}
+
+// After one silence as before the first, then twice as long with each.
+Duration CoordinatorTalk::Patience() const {
+  return std::min<Duration>(kAskSoonPeriod * (1 << std::max(silences_ - 1, 0)), kAskPeriod);
 }
 
 void CoordinatorTalk::Ask(const kube::Json& pod, Time now, const Means& means) {
   const bool is_another = asked_ != kube::Uid(pod);
   const bool is_due = is_news_awaited_ || now - asked_at_ >= AskPeriod();
+  if (is_another) silences_ = 0;
   if (is_another || (is_due && !ask_.IsUnderWay())) {
     asked_at_ = now;
     asked_ = kube::Uid(pod);
@@ -106,7 +114,7 @@ void CoordinatorTalk::Tell(const job::TrainingJob& job, const kube::Json& pod, T
   telling_ = std::move(news);
   auto server = means.server_of(pod);
   if (!server.ok()) {
-    tell_again_ = now + kAskSoonPeriod;
+    tell_again_ = now + Patience();
     return LookAgain(*tell_again_);
   }
   const kube::Json map = BuildConfigMap(job);
@@ -128,7 +136,7 @@ void CoordinatorTalk::LookAgain(Time at) {
 }
 
 Duration CoordinatorTalk::AskPeriod() const {
-  return report_ && report_->phase == job::TrainingPhase::kTraining ? kAskPeriod : kAskSoonPeriod;
+  return report_ && report_->phase == job::TrainingPhase::kTraining ? kAskPeriod : Patience();
 }
 
 }  // namespace paceline::controller

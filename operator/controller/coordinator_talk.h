@@ -17,8 +17,8 @@
 namespace paceline::controller {
 
 // Asks for the job's state every few seconds, and at once when a pod has ended; tells of a changed
-// spec. Nothing here waits: Continue goes on with what has been answered by then. Used by one
-// thread at a time.
+// spec. One that does not answer is tried less and less often, every 10 s in the end. Nothing here
+// waits: Continue goes on with what has been answered by then. Used by one thread at a time.
 class CoordinatorTalk {
  public:
   struct Means {
@@ -49,6 +49,7 @@ class CoordinatorTalk {
   void Ask(const kube::Json& pod, Time now, const Means& means);
   void Tell(const job::TrainingJob& job, const kube::Json& pod, Time now, const Means& means);
   void LookAgain(Time at);
+  Duration Patience() const;
   Duration AskPeriod() const;
 
   CoordinatorCall ask_;
@@ -58,6 +59,7 @@ class CoordinatorTalk {
   Time asked_at_{};
   std::optional<job::CoordinatorReport> report_;
   bool is_news_awaited_ = false;
+  int silences_ = 0;  // Of the coordinator, in a row.
 
   CoordinatorCall tell_;
   std::string telling_;  // Which pod is being told the spec of which generation.

@@ -24,12 +24,16 @@ using job::Role;
 using kube::testing::ScriptedConnection;
 using kube::testing::ScriptedHttp;
 using kube::testing::ScriptedRequest;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 constexpr Time At(double seconds) { return Time(Seconds(seconds)); }
 
 constexpr const char* kTraining =
     R"({"phase":"training","step":30,"epoch":1,"epochProgress":1,"percent":50,"workers":[],"epochs":[]})";
+
+constexpr const char* kStarting =
+    R"({"phase":"birth","step":0,"epoch":0,"epochProgress":0,"percent":0,"workers":[],"epochs":[]})";
 
 // Lets a test wait until a talk has something to go on with.
 class Bell {
@@ -163,6 +167,24 @@ TEST_F(CoordinatorTalkTest, WhoDoesNotAnswerIsWaitedForNoLongerThanTheDeadline) 
   EXPECT_EQ(talk_.look_again(), At(102));
   Continue(101.9);
   EXPECT_EQ(server_->requests(), 2);
+}
+
+TEST_F(CoordinatorTalkTest, WhoDoesNotAnswerIsAskedLessAndLess) {
+  std::atomic<int> asked = 0;
+  Serve([&](const ScriptedRequest& request, ScriptedConnection& connection) {
+    const bool is_told = request.method == "PUT";
+    connection.Answer(is_told || ++asked == 6 ? 200 : 503, is_told ? "{}" : kStarting);
+  });
+  std::vector<double> pauses;
+  double now = 100;
+  for (int answers = 2; answers <= 7; ++answers) {
+    Continue(now);
+    bell_.Await(answers);  // The first time two: of the spec as well.
+    Continue(now);
+    pauses.push_back(ToSeconds(*talk_.look_again() - At(now)));
+    now += pauses.back();
+  }
+  EXPECT_THAT(pauses, ElementsAre(2, 4, 8, 10, 10, 2));
 }
 
 TEST_F(CoordinatorTalkTest, ASpecIsToldUntilItIsHeardAndARefusalOnce) {
