@@ -26,6 +26,8 @@ class Contender {
   virtual std::string user() const = 0;  // As the audit log names it, or a part of that.
   virtual kube::Resource resource() const = 0;
   virtual kube::Json Manifest(const JobShape& shape) const = 0;
+  // The job, changed so that the operator lets it lie. Null: there is no way to say so.
+  virtual kube::Json LeftAlone(kube::Json job) const = 0;
   virtual std::string Log() const = 0;
 };
 

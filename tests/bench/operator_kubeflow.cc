@@ -69,6 +69,7 @@ class TrainingOperator : public Contender {
   pid_t pid() const override { return process_->pid(); }
   std::string user() const override { return kUser; }
   kube::Resource resource() const override { return TfJobs(); }
+  kube::Json LeftAlone(kube::Json) const override { return nullptr; }
   std::string Log() const override {
     std::stringstream text;
     text << std::ifstream(log_).rdbuf();

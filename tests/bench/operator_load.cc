@@ -1,10 +1,12 @@
 #include "tests/bench/operator_load.h"
 
+#include <iostream>
 #include <thread>
 
 #include <fmt/format.h>
 
 #include "lib/kube/core/metadata.h"
+#include "lib/kube/core/owner_reference.h"
 #include "tests/operator/writes.h"
 #include "tests/support/eventually.h"
 
@@ -18,21 +20,30 @@ constexpr double kQuietSeconds = 300;
 
 bool AllDone(kube::Client& client, std::vector<kube::Request> requests) {
   for (const StatusOr<Json>& answer : client.CallAll(std::move(requests))) {
-    if (!answer.ok()) return false;
+    if (answer.ok()) continue;
+    std::cerr << Message(answer.status()) << "\n";
+    return false;
   }
   return true;
 }
 
+// Kinds of what may stand around a job's pods.
+std::vector<kube::Resource> Surroundings() {
+  return {kube::Services(), kube::ConfigMaps(), kube::Secrets(), kube::NetworkPolicies(),
+          kube::PodDisruptionBudgets()};
+}
+
 // What nobody has changed since it was made, and no operator looks after.
-Json Copied(const Json& pod, const std::string& name_space) {
-  Json copy = {{"apiVersion", "v1"}, {"kind", "Pod"}, {"spec", pod["spec"]}};
-  copy["spec"].erase("nodeName");
-  Json labels = pod["metadata"].value("labels", Json::object());
+Json Copied(Json object) {
+  const Json metadata = object["metadata"];
+  object.erase("status");
+  if (object.contains("spec") && object["spec"].is_object()) object["spec"].erase("nodeName");
+  Json labels = metadata.value("labels", Json::object());
   labels["app.kubernetes.io/managed-by"] = "bench";
-  copy["metadata"] = {{"namespace", name_space},
-                      {"labels", labels},
-                      {"annotations", pod["metadata"].value("annotations", Json::object())}};
-  return copy;
+  object["metadata"] = {{"name", metadata["name"]},
+                        {"labels", labels},
+                        {"annotations", metadata.value("annotations", Json::object())}};
+  return object;
 }
 
 }  // namespace
@@ -84,9 +95,7 @@ std::optional<Measured> Load::Jobs(const Contender& contender, int jobs, int wor
   measured.cpu_seconds = after.cpu_seconds - before.cpu_seconds;
   measured.resident_mb = after.resident_mb;
   measured.writes = writes.Since(line).size();
-  const auto listed = world_.client().ListAll(kube::Pods(), {.name_space = name_space});
-  if (!listed.ok() || listed->items.empty()) return std::nullopt;
-  pod_ = listed->items.back();
+  if (!KeepCopies(contender, name_space)) return std::nullopt;
   const kube::Resource resource = contender.resource();
   if (!CleanUp(name_space, &resource)) return std::nullopt;
   return measured;
@@ -94,7 +103,8 @@ std::optional<Measured> Load::Jobs(const Contender& contender, int jobs, int wor
 
 std::optional<Measured> Load::RawPods(int pods, int connections) {
   const std::string name_space = world_.NewNamespace();
-  Json pod = Copied(pod_, name_space);
+  Json pod = copies_.back().object;
+  pod["metadata"]["namespace"] = name_space;
   std::vector<kube::Request> requests;
   for (int i = 0; i < pods; ++i) {
     pod["metadata"]["name"] = fmt::format("raw-{}", i);
@@ -106,6 +116,44 @@ std::optional<Measured> Load::RawPods(int pods, int connections) {
   const auto seconds = Creating(pods, [&] { return AllDone(**client, std::move(requests)); });
   if (!seconds || !CleanUp(name_space, nullptr)) return std::nullopt;
   return Measured{.pods = pods, .seconds = *seconds};
+}
+
+std::optional<Measured> Load::RawObjects(const Contender& contender, int connections) {
+  const std::string name_space = world_.NewNamespace();
+  std::vector<kube::Request> requests;
+  int pods = 0;
+  for (const Copy& copy : copies_) {
+    Json object = copy.object;
+    object["metadata"]["namespace"] = name_space;
+    if (copy.resource.plural == kube::Pods().plural) ++pods;
+    requests.push_back(kube::Create(copy.resource, object, {.answer = kube::Answer::kNothing}));
+  }
+  const auto client =
+      kube::Client::Create(world_.client().config(), {.calls_in_flight_max = connections});
+  if (!client.ok()) return std::nullopt;
+  const auto seconds = Creating(pods, [&] { return AllDone(**client, std::move(requests)); });
+  const kube::Resource resource = contender.resource();
+  if (!seconds || !CleanUp(name_space, &resource)) return std::nullopt;
+  return Measured{.pods = pods, .seconds = *seconds};
+}
+
+bool Load::KeepCopies(const Contender& contender, const std::string& name_space) {
+  std::vector<kube::Resource> resources = Surroundings();
+  resources.insert(resources.begin(), contender.resource());
+  resources.push_back(kube::Pods());
+  copies_.clear();
+  for (const kube::Resource& resource : resources) {
+    auto listed = world_.client().ListAll(resource, {.name_space = name_space});
+    if (!listed.ok()) return false;
+    const bool is_job = resource.plural == contender.resource().plural;
+    for (Json& item : listed->items) {
+      if (!is_job && !kube::ControllerOf(item)) continue;  // The namespace's own.
+      Json copy = Copied(std::move(item));
+      if (is_job) copy = contender.LeftAlone(std::move(copy));
+      if (!copy.is_null()) copies_.push_back({resource, std::move(copy)});
+    }
+  }
+  return !copies_.empty() && copies_.back().resource.plural == kube::Pods().plural;
 }
 
 std::optional<AtRest> Load::SuspendedJobs(const Contender& contender, int jobs, double seconds) {
@@ -131,9 +179,8 @@ AtRest Load::Rest(const Contender& contender, double seconds) {
 
 // No controller collects garbage here. Jobs first, or their operator would make all of it anew.
 bool Load::CleanUp(const std::string& name_space, const kube::Resource* jobs) {
-  std::vector<kube::Resource> resources = {
-      kube::Pods(),    kube::Services(),        kube::ConfigMaps(),
-      kube::Secrets(), kube::NetworkPolicies(), kube::PodDisruptionBudgets()};
+  std::vector<kube::Resource> resources = Surroundings();
+  resources.insert(resources.begin(), kube::Pods());
   if (jobs != nullptr) resources.insert(resources.begin(), *jobs);
   for (const kube::Resource& resource : resources) {
     const Status gone =

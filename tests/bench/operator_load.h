@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "tests/bench/operator_contender.h"
 #include "tests/bench/operator_nodes.h"
@@ -39,6 +40,9 @@ class Load {
   std::optional<Measured> Jobs(const Contender& contender, int jobs, int workers);
   // As many pods like `Jobs` left the last of, by a client with so many connections.
   std::optional<Measured> RawPods(int pods, int connections);
+  // All that `Jobs` left the last time, jobs and what stands around their pods with them, by such a
+  // client: what the server needs for it where no operator has to think.
+  std::optional<Measured> RawObjects(const Contender& contender, int connections);
   // What it uses in so many seconds in which nothing happens.
   AtRest Rest(const Contender& contender, double seconds);
   // The same with so many suspended jobs, once it has seen them.
@@ -49,13 +53,18 @@ class Load {
   std::optional<double> Creating(int pods, const std::function<bool()>& start);
   bool CreateJobs(const Contender& contender, const std::string& name_space, int jobs,
                   const JobShape& shape);
+  bool KeepCopies(const Contender& contender, const std::string& name_space);
   bool CleanUp(const std::string& name_space, const kube::Resource* jobs);
   bool WaitForCalm() const;
 
   operator_test::World& world_;
   FakeNodes* const nodes_;
   PodWatch pods_, running_;
-  kube::Json pod_;  // To copy.
+  struct Copy {
+    kube::Resource resource;
+    kube::Json object;
+  };
+  std::vector<Copy> copies_;  // Of a run of `Jobs`; the pods last.
 };
 
 }  // namespace paceline::bench

@@ -33,6 +33,11 @@ class Paceline : public Contender {
             {"spec", spec}};
   }
 
+  Json LeftAlone(Json job) const override {
+    job["spec"]["runPolicy"]["managedBy"] = "paceline.dev/bench";
+    return job;
+  }
+
  private:
   OperatorProcess process_;
 };
