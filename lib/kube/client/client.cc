@@ -1,6 +1,7 @@
 #include "lib/kube/client/client.h"
 
 #include <algorithm>
+#include <atomic>
 #include <fstream>
 #include <future>
 
@@ -157,17 +158,23 @@ StatusOr<Json> Client::Call(Request request) {
 
 std::vector<StatusOr<Json>> Client::CallAll(std::vector<Request> requests) {
   PACELINE_CHECK(!loop().IsLoopThread(), "{} calls would wait for themselves", requests.size());
-  std::vector<std::promise<StatusOr<Response>>> promises(requests.size());
+  if (requests.empty()) return {};
+  // Waits once for all of them: to be woken for each costs as much as some answers do.
+  std::vector<StatusOr<Response>> responses(requests.size(), Internal("not answered yet"));
+  std::atomic<size_t> missing = requests.size();
+  std::promise<void> answered;
   std::vector<Answer> answers;
   for (size_t i = 0; i < requests.size(); ++i) {
     answers.push_back(requests[i].answer);
-    transport_->StartCall(std::move(requests[i]), [&promise = promises[i]](auto response) {
-      promise.set_value(std::move(response));
+    transport_->StartCall(std::move(requests[i]), [&, i](StatusOr<Response> response) {
+      responses[i] = std::move(response);
+      if (--missing == 0) answered.set_value();
     });
   }
+  answered.get_future().wait();
   std::vector<StatusOr<Json>> results;
-  for (size_t i = 0; i < promises.size(); ++i) {
-    results.push_back(ReadAnswer(promises[i].get_future().get(), answers[i]));
+  for (size_t i = 0; i < responses.size(); ++i) {
+    results.push_back(ReadAnswer(std::move(responses[i]), answers[i]));
   }
   return results;
 }

@@ -92,12 +92,14 @@ int CurlLoop::TimeWanted(CURLM*, long ms, void* self) {
 }
 
 bool CurlLoop::Post(std::function<void()> run) {
+  bool is_first = false;
   {
     std::lock_guard lock(mutex_);
     if (is_stopping_) return false;
+    is_first = posted_.empty();
     posted_.push_back(std::move(run));
   }
-  Wake();
+  if (is_first) Wake();  // Those that follow are taken with it.
   return true;
 }
 
