@@ -8,18 +8,31 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "lib/base/status.h"
+#include "lib/job/field_error.h"
 #include "lib/job/observation.h"
+#include "lib/job/training_job.h"
 #include "lib/kube/core/object_key.h"
+#include "lib/kube/runtime/informer.h"
 #include "operator/controller/children.h"
 #include "operator/controller/coordinator_talk.h"
 
 namespace paceline::controller {
 
+// A TrainingJob as it lies in the API server, read.
+struct ReadJob {
+  kube::ObjectPtr object;
+  job::TrainingJob job;  // With its defaults.
+  std::vector<job::FieldError> errors;
+};
+
 // Used by one thread at a time, the one that reconciles the job, but for Tombstones.
 struct JobMemory {
   std::string uid;
+  // The version last looked at, while the job has pods: there are more news of them than of it.
+  std::shared_ptr<const ReadJob> read;
   CoordinatorTalk talk;
   SeenChildren children;  // When they last were as wanted.
   std::optional<Time> progress_written_at;

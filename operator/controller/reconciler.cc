@@ -43,8 +43,9 @@ bool StartsAny(const std::vector<job::Action>& actions) {
 // One look at one job.
 struct Reconciler::Look {
   kube::ObjectKey key;
-  kube::ObjectPtr object;
-  job::TrainingJob job;
+  std::shared_ptr<const ReadJob> read;
+  const kube::Json& object;
+  const job::TrainingJob& job;
   std::vector<kube::ObjectPtr> pods;  // That it controls.
   std::vector<OwnPod> own;            // Those that are its processes.
   std::shared_ptr<JobMemory> memory;
@@ -70,24 +71,23 @@ StatusOr<kube::Result> Reconciler::Reconcile(const kube::ObjectKey& key) {
     Forget(key);  // What it owned goes with it.
     return kube::Result{};
   }
-  job::Decoded decoded = job::FromJson(*object);
-  job::ApplyDefaults(decoded.job);
+  if (!expectations_->AreMet(key)) return kube::Result{.requeue_after = kViewLag};
   const std::string uid = kube::Uid(*object);
+  const std::shared_ptr<JobMemory> memory = memories_.Of(key, uid);
+  const std::shared_ptr<const ReadJob> read = Read(object, *memory);
   std::vector<kube::ObjectPtr> pods = view_->PodsOf(uid);
-  std::vector<OwnPod> own = OwnPods(decoded.job, pods);
+  std::vector<OwnPod> own = OwnPods(read->job, pods);
+  memory->read = pods.empty() ? nullptr : read;
   const Look look{.key = key,
-                  .object = object,
-                  .job = std::move(decoded.job),
+                  .read = read,
+                  .object = *object,
+                  .job = read->job,
                   .pods = std::move(pods),
                   .own = std::move(own),
-                  .memory = memories_.Of(key, uid),
+                  .memory = memory,
                   .now = options_.now()};
   if (!job::IsOurs(look.job)) return kube::Result{};
-  std::vector<job::FieldError> errors = std::move(decoded.errors);
-  for (job::FieldError& error : job::Validate(look.job, options_.capabilities, errors))
-    errors.push_back(std::move(error));
-  if (!errors.empty()) return Refuse(look, errors);
-  if (!expectations_->AreMet(key)) return kube::Result{.requeue_after = kViewLag};
+  if (!read->errors.empty()) return Refuse(look);
 
   look.memory->resources = Prepare(look);
   if (!job::IsFinished(look.job.status)) {
@@ -101,12 +101,25 @@ StatusOr<kube::Result> Reconciler::Reconcile(const kube::ObjectKey& key) {
   return result;
 }
 
+std::shared_ptr<const ReadJob> Reconciler::Read(const kube::ObjectPtr& object,
+                                                const JobMemory& memory) const {
+  if (memory.read != nullptr && memory.read->object == object) return memory.read;
+  job::Decoded decoded = job::FromJson(*object);
+  job::ApplyDefaults(decoded.job);
+  auto read = std::make_shared<ReadJob>();
+  read->object = object;
+  read->job = std::move(decoded.job);
+  read->errors = std::move(decoded.errors);
+  for (job::FieldError& error : job::Validate(read->job, options_.capabilities, read->errors))
+    read->errors.push_back(std::move(error));
+  return read;
+}
+
 // A job that no plan can be made of: said once, and looked at again when its spec changes.
-StatusOr<kube::Result> Reconciler::Refuse(const Look& look,
-                                          const std::vector<job::FieldError>& errors) {
-  const job::JobStatus after = RefusedStatus(look.job, errors, look.now);
+StatusOr<kube::Result> Reconciler::Refuse(const Look& look) {
+  const job::JobStatus after = RefusedStatus(look.job, look.read->errors, look.now);
   PACELINE_RETURN_IF_ERROR(
-      WriteStatus(*client_, *look.object, look.job.status, after, *look.memory, look.now).status());
+      WriteStatus(*client_, look.object, look.job.status, after, *look.memory, look.now).status());
   return kube::Result{};
 }
 
@@ -142,7 +155,7 @@ StatusOr<kube::Result> Reconciler::PlanAndApply(const Look& look) {
   if (!may_act) plan.status.coordinator_starts = look.job.status.coordinator_starts;
   PACELINE_ASSIGN_OR_RETURN(
       const StatusWritten written,
-      WriteStatus(*client_, *look.object, look.job.status, plan.status, memory, look.now));
+      WriteStatus(*client_, look.object, look.job.status, plan.status, memory, look.now));
   Record(look, plan.events);
   kube::Result result;
   if (plan.is_expired) {
@@ -150,7 +163,7 @@ StatusOr<kube::Result> Reconciler::PlanAndApply(const Look& look) {
         client_
             ->Call(kube::Delete(
                 TrainingJobs(), look.key,
-                {.uid = kube::Uid(*look.object), .propagation = kube::Propagation::kBackground}))
+                {.uid = kube::Uid(look.object), .propagation = kube::Propagation::kBackground}))
             .status()));
     return result;
   }
@@ -170,7 +183,7 @@ StatusOr<kube::Result> Reconciler::PlanAndApply(const Look& look) {
 
 void Reconciler::Record(const Look& look, const std::vector<job::PlanEvent>& events) {
   for (const job::PlanEvent& event : events) {
-    events_->Record({.regarding = *look.object,
+    events_->Record({.regarding = look.object,
                      .type = event.type == job::EventType::kWarning ? kube::EventType::kWarning
                                                                     : kube::EventType::kNormal,
                      .reason = std::string(job::ToWord(event.reason)),

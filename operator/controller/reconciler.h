@@ -45,7 +45,9 @@ class Reconciler {
 
  private:
   struct Look;
-  StatusOr<kube::Result> Refuse(const Look& look, const std::vector<job::FieldError>& errors);
+  // Not anew where the memory has that object already.
+  std::shared_ptr<const ReadJob> Read(const kube::ObjectPtr& object, const JobMemory& memory) const;
+  StatusOr<kube::Result> Refuse(const Look& look);
   Status Prepare(const Look& look);
   void TalkToCoordinator(const Look& look);
   StatusOr<kube::Result> PlanAndApply(const Look& look);

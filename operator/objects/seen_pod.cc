@@ -26,7 +26,7 @@ const Json kNothing;
 
 const Json& At(const Json& object, std::string_view key) {
   if (!object.is_object()) return kNothing;
-  const auto found = object.find(std::string(key));
+  const auto found = object.find(key);
   return found == object.end() ? kNothing : *found;
 }
 
