@@ -30,7 +30,7 @@ WORKDIR /
 FROM runtime AS operator
 USER 0
 RUN apt-get update \
- && apt-get install -y --no-install-recommends libcurl4 libsimdjson14 \
+ && apt-get install -y --no-install-recommends libcurl4 libjemalloc2 libsimdjson14 \
  && rm -rf /var/lib/apt/lists/* /var/cache/apt/* /var/log/* /usr/share/doc/* /usr/share/man/*
 COPY --from=programs /src/programs/operator/ /usr/local/bin/
 USER 65532:65532

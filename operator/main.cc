@@ -151,7 +151,6 @@ Status Run(const Options& options) {
 }  // namespace paceline::controller
 
 int main(int argc, char** argv) {
-  paceline::process::KeepHeapCompact();
   paceline::process::ReportCrashes(argv[0]);
   paceline::controller::Options options;
   CLI::App app("Makes the cluster agree with each TrainingJob.", "paceline-operator");

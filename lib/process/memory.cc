@@ -6,7 +6,6 @@
 #include <optional>
 #include <string>
 
-#include <malloc.h>
 #include <sys/mman.h>
 
 namespace paceline::process {
@@ -36,18 +35,7 @@ std::optional<Mapping> ParseMapping(const std::string& line) {
 
 }  // namespace
 
-void KeepHeapCompact() {
-  mallopt(M_ARENA_MAX, 1);
-  // Small blocks are merged when they are freed. Otherwise each larger one that is asked for, and a
-  // TLS connection asks for one with every record, first merges all that were freed before.
-  mallopt(M_MXFAST, 0);
-  // Said, it stays so: otherwise it grows with the largest block that was ever freed.
-  mallopt(M_TRIM_THRESHOLD, 128 << 10);
-  mallopt(M_MMAP_THRESHOLD, 128 << 10);
-}
-
 void KeepToWhatIsUsed() {
-  malloc_trim(0);
   std::ifstream maps("/proc/self/smaps");
   Mapping mapping;
   for (std::string line; std::getline(maps, line);) {
