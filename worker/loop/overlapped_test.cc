@@ -45,6 +45,12 @@ struct Fixture : testing::WorkAheadFixture {
   bool AwaitCalls(size_t calls) {
     return world.Await([&] { return world.calls.size() >= calls; });
   }
+  // Lets it make one step and push it, which makes so many pushes all told.
+  bool StepAndPush(size_t pushes) {
+    world.LetStep(1);
+    world.LetPush(1);
+    return AwaitSent<protocol::PushDone>(pushes);
+  }
   // The first push is held up: two more steps are made meanwhile.
   void MakeThreeStepsInTwoPushes() {
     Release(0);
@@ -91,9 +97,7 @@ TEST(Overlapped, TransfersBesideComputingCostNoTime) {
   f.world.LetPush(1);
   ASSERT_TRUE(f.AwaitSent<protocol::PushDone>(1));
   f.Pass(2);
-  f.world.LetStep(1);
-  f.world.LetPush(1);
-  ASSERT_TRUE(f.AwaitSent<protocol::PushDone>(2));
+  ASSERT_TRUE(f.StepAndPush(2));
   const auto pushes = f.Sent<protocol::PushDone>();
   EXPECT_EQ(pushes[0].shard_time, Seconds(3));
   EXPECT_EQ(pushes[0].timing.overlapped, Duration{});
@@ -132,9 +136,7 @@ TEST(Overlapped, WhatItStandsStillForIsNotOverlapped) {
   ASSERT_TRUE(f.AwaitIdle());
   f.Pass(1);
   f.Continue();
-  f.world.LetStep(1);
-  f.world.LetPush(1);
-  ASSERT_TRUE(f.AwaitSent<protocol::PushDone>(3));
+  ASSERT_TRUE(f.StepAndPush(3));
   const auto pushes = f.Sent<protocol::PushDone>();
   EXPECT_EQ(pushes[0].shard_time, Seconds(10));
   EXPECT_EQ(pushes[1].timing.compute, Seconds(4));
@@ -162,9 +164,7 @@ TEST(Overlapped, APullThatLastsLongerThanAStepIsSplit) {
   f.world.LetPull(1);
   f.world.LetPush(1);
   ASSERT_TRUE(f.AwaitSent<protocol::PushDone>(1));
-  f.world.LetStep(1);
-  f.world.LetPush(1);
-  ASSERT_TRUE(f.AwaitSent<protocol::PushDone>(2));
+  ASSERT_TRUE(f.StepAndPush(2));
   const auto pushes = f.Sent<protocol::PushDone>();
   EXPECT_EQ(pushes[0].timing.overlapped, Seconds(2));
   EXPECT_EQ(pushes[1].timing.overlapped, Seconds(3));
@@ -183,9 +183,7 @@ TEST(Overlapped, PutsUnpushedStepsOnTopOfAVersionThatWasOffered) {
   const auto pushes = f.Sent<protocol::PushDone>();
   EXPECT_EQ(pushes[0].based_on, Version(0));
   f.Continue();
-  f.world.LetStep(1);
-  f.world.LetPush(1);
-  ASSERT_TRUE(f.AwaitSent<protocol::PushDone>(3));
+  ASSERT_TRUE(f.StepAndPush(3));
   EXPECT_EQ(f.Sent<protocol::PushDone>()[2].based_on, Version(1));
   // Whatever came first, each step is in exactly one push.
   EXPECT_THAT(f.world.calls, ::testing::UnorderedElementsAre("pull v0", "push #1 1", "push #2 1",
@@ -195,13 +193,9 @@ TEST(Overlapped, PutsUnpushedStepsOnTopOfAVersionThatWasOffered) {
 TEST(Overlapped, WaitsForTheVersionThatItWasReleasedOn) {
   Fixture f;
   f.Release(3);
-  f.world.LetStep(1);
-  f.world.LetPush(1);
-  ASSERT_TRUE(f.AwaitSent<protocol::PushDone>(1));
+  ASSERT_TRUE(f.StepAndPush(1));
   f.Release(4);
-  f.world.LetStep(1);
-  f.world.LetPush(1);
-  ASSERT_TRUE(f.AwaitSent<protocol::PushDone>(2));
+  ASSERT_TRUE(f.StepAndPush(2));
   EXPECT_EQ(f.Sent<protocol::PushDone>()[1].based_on, Version(4));
   EXPECT_THAT(f.world.calls, ElementsAre("pull v3", "push #1 1", "pull v4", "push #2 1"));
 }
