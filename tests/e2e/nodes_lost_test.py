@@ -4,7 +4,7 @@ These tests take minutes: Kubernetes itself needs 40 to 50 seconds to notice tha
 import nodes
 import pytest
 
-from job import digits
+from job import PACED, digits
 from kubectl import wait_until
 
 EPOCHS = 400
@@ -14,7 +14,7 @@ EPOCHS = 400
 def running(start_job, shared_claim):
     nodes.need_kind()
     claim = shared_claim("checkpoint")
-    job = start_job(digits(training={"stop": {"maxEpochs": EPOCHS}}, runPolicy={"nodeLostSeconds": 10},
+    job = start_job(digits(training={"stop": {"maxEpochs": EPOCHS}}, chaos=PACED, runPolicy={"nodeLostSeconds": 10},
                            checkpoint={"volume": claim.source(), "periodSeconds": 5}))
     job.wait_for_step(50, 120)
     return job

@@ -4,17 +4,17 @@ import json
 import nodes
 import pytest
 
-from job import digits
+from job import PACED, digits
 from kubectl import kubectl
 
-EPOCHS = 80
+EPOCHS = 45
 TRAINING_SECONDS = 300
 
 
 @pytest.fixture
 def running(start_job):
     """A job in the middle of its training."""
-    job = start_job(digits(training={"stop": {"maxEpochs": EPOCHS}}))
+    job = start_job(digits(training={"stop": {"maxEpochs": EPOCHS}}, chaos=PACED))
     job.wait_for_step(20, 120)
     return job
 
