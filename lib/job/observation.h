@@ -50,8 +50,9 @@ struct SeenProcess {
   std::optional<Time> node_lost_since;  // Its machine has not answered since then.
   std::optional<Time> gone_by;          // is_stopping only: when it should have been gone.
 
-  int64_t attempt = 0;   // As in its Start.
-  int64_t failures = 0;  // As in its Start.
+  int64_t attempt = 0;            // As in its Start.
+  int64_t failures = 0;           // As in its Start.
+  uint64_t generation_start = 0;  // As in its Start; 0 where nobody wrote it down.
 
   bool operator==(const SeenProcess&) const = default;
 };

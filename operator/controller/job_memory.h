@@ -34,7 +34,8 @@ struct JobMemory {
   // The version last looked at, while the job has pods: there are more news of them than of it.
   std::shared_ptr<const ReadJob> read;
   CoordinatorTalk talk;
-  SeenChildren children;  // When they last were as wanted.
+  SeenChildren children;                 // When they last were as wanted.
+  std::optional<job::JobStatus> untold;  // Pods were made by it before it was written.
   std::optional<Time> progress_written_at;
   Status resources;               // Why what stands around the pods could not be made, or OK.
   Status pods;                    // Why pods could not be made, or OK.

@@ -32,6 +32,9 @@ bool StartsServer(const job::Action& action) {
   return start != nullptr && start->role == job::Role::kParameterServer;
 }
 
+// Nothing has been written of it, as far as the view shows.
+bool IsUntold(const job::JobStatus& status) { return status.conditions.empty(); }
+
 bool StartsAny(const std::vector<job::Action>& actions) {
   return std::any_of(actions.begin(), actions.end(), [](const job::Action& action) {
     return std::holds_alternative<job::Start>(action);
@@ -147,12 +150,21 @@ void Reconciler::TalkToCoordinator(const Look& look) {
 
 StatusOr<kube::Result> Reconciler::PlanAndApply(const Look& look) {
   JobMemory& memory = *look.memory;
+  if (!IsUntold(look.job.status)) memory.untold.reset();
   job::Observation seen = Observe(look.job, look.own, *tombstones_, memory);
   ShowTrouble(memory, seen);
   job::Plan plan = job::PlanJob(look.job, seen, look.now, options_.plan);
   // Nothing is started where it would lack something.
   const bool may_act = memory.resources.ok();
-  if (!may_act) plan.status.coordinator_starts = look.job.status.coordinator_starts;
+  if (!may_act) plan.status.coordinator_starts = seen.status.coordinator_starts;
+  if (may_act && !memory.untold && IsUntold(look.job.status) && StartsAny(plan.actions)) {
+    // The first pods are more urgent than the first word of them, which is written when they are
+    // seen, or with what stood in their way.
+    memory.untold = plan.status;
+    Record(look, plan.events);
+    PACELINE_RETURN_IF_ERROR(Apply(look, plan.actions));
+    return kube::Result{.requeue_after = kViewLag};
+  }
   PACELINE_ASSIGN_OR_RETURN(
       const StatusWritten written,
       WriteStatus(*client_, look.object, look.job.status, plan.status, memory, look.now));
@@ -167,18 +179,20 @@ StatusOr<kube::Result> Reconciler::PlanAndApply(const Look& look) {
             .status()));
     return result;
   }
-  if (may_act) {
-    if (std::any_of(plan.actions.begin(), plan.actions.end(), StartsServer))
-      PACELINE_RETURN_IF_ERROR(memory.pods = children_.EnsureClaims(look.job));
-    memory.pods = pod_changes_.Apply(look.job, plan.actions, look.pods, memory.refused);
-    PACELINE_RETURN_IF_ERROR(memory.pods);
-  }
+  if (may_act) PACELINE_RETURN_IF_ERROR(Apply(look, plan.actions));
   if (plan.look_again) LookAgain(result.requeue_after, *plan.look_again - look.now);
   if (written.look_again) LookAgain(result.requeue_after, *written.look_again);
   if (StartsAny(plan.actions)) LookAgain(result.requeue_after, kViewLag);
   if (const auto at = memory.talk.look_again(); at && !job::IsFinished(plan.status))
     LookAgain(result.requeue_after, *at - look.now);
   return result;
+}
+
+Status Reconciler::Apply(const Look& look, const std::vector<job::Action>& actions) {
+  JobMemory& memory = *look.memory;
+  if (std::any_of(actions.begin(), actions.end(), StartsServer))
+    PACELINE_RETURN_IF_ERROR(memory.pods = children_.EnsureClaims(look.job));
+  return memory.pods = pod_changes_.Apply(look.job, actions, look.pods, memory.refused);
 }
 
 void Reconciler::Record(const Look& look, const std::vector<job::PlanEvent>& events) {

@@ -51,6 +51,8 @@ class Reconciler {
   Status Prepare(const Look& look);
   void TalkToCoordinator(const Look& look);
   StatusOr<kube::Result> PlanAndApply(const Look& look);
+  // OK where there is nothing to do.
+  Status Apply(const Look& look, const std::vector<job::Action>& actions);
   void Record(const Look& look, const std::vector<job::PlanEvent>& events);
   void Forget(const kube::ObjectKey& key);
 

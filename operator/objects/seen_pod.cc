@@ -200,6 +200,8 @@ std::optional<SeenProcess> SeenPod(const job::TrainingJob& job, const Json& pod)
   process.node = Text(At(pod, "spec"), "nodeName");
   process.attempt = WrittenNumber(annotations, kAttemptAnnotation);
   process.failures = WrittenNumber(annotations, kFailuresAnnotation);
+  process.generation_start =
+      static_cast<uint64_t>(WrittenNumber(annotations, kGenerationAnnotation));
 
   const Json& status = At(pod, "status");
   const std::string phase = Text(status, "phase");
@@ -236,6 +238,7 @@ const kube::Selection& PartsOfPod() {
       "/metadata/labels/paceline.dev~1index",
       "/metadata/annotations/paceline.dev~1attempt",
       "/metadata/annotations/paceline.dev~1failures",
+      "/metadata/annotations/paceline.dev~1generation-start",
       "/metadata/ownerReferences/uid",
       "/metadata/ownerReferences/controller",
       "/spec/nodeName",

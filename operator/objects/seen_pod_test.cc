@@ -26,7 +26,7 @@ Json Worker(const Json& status) {
                       {.name = "digits-worker-3",
                        .role = job::Role::kWorker,
                        .index = 3,
-                       .generation_start = 1,
+                       .generation_start = 4,
                        .attempt = 2,
                        .failures = 1},
                       {});
@@ -64,6 +64,7 @@ TEST(SeenPodTest, ReadsBackWhatItWasStartedWith) {
   EXPECT_EQ(seen.index, 3);
   EXPECT_EQ(seen.attempt, 2);
   EXPECT_EQ(seen.failures, 1);
+  EXPECT_EQ(seen.generation_start, 4u);
   EXPECT_EQ(seen.state, ProcessState::kPending);
   EXPECT_FALSE(seen.is_stopping);
   EXPECT_EQ(seen.started_at, job::ParseTime("2026-01-31T09:30:00Z"));

@@ -71,8 +71,9 @@ compile_tool() {
   is_built "$name" "$stamp" && return # By another run, while this one waited.
   go=$(find_go) || exit
   mkdir -p "$bin/.stamps"
+  # A compiler that collects less of its garbage takes a fifth less of the processor, and more memory.
   (cd "$here/tools/$folder" &&
-    CGO_ENABLED=0 GOFLAGS=-buildvcs=false nice "$go" build -trimpath -mod=readonly \
+    GOGC=${GOGC:-400} CGO_ENABLED=0 GOFLAGS=-buildvcs=false nice "$go" build -trimpath -mod=readonly \
       -ldflags "$(linker_flags "$folder")" -o "$bin/$name.partial" "$package") >&2 || fail "$name does not build"
   mv "$bin/$name.partial" "$bin/$name"
   echo "$stamp" >"$bin/.stamps/$name"

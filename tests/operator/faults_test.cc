@@ -80,6 +80,27 @@ TEST_F(FaultsTest, AKilledOperatorsPlaceIsTakenAndNoPodIsMadeTwice) {
   }
 }
 
+// As one leaves them that is killed between making the first pods and writing the first status.
+TEST_F(FaultsTest, PodsThatNoStatusTellsOfAreTakenUp) {
+  auto first = Operator();
+  Job job(*world_, "digits");
+  ASSERT_TRUE(job.WaitForPods(job.AllPodNames()));
+  job.RunAll();
+  ASSERT_TRUE(job.WaitForCondition("ResourcesReady"));
+  const auto before = job.Pods();
+  first->Signal(SIGKILL);
+  ASSERT_TRUE(first->WaitForEnd(10).has_value());
+  world_->Kubectl(fmt::format("patch tj -n {} digits --subresource=status --type=merge -p '{}'",
+                              job.name_space(), R"({"status": null})"));
+  ASSERT_FALSE(job.Get().contains("status"));
+
+  const auto second = Operator();
+  ASSERT_TRUE(job.WaitForCondition("ResourcesReady")) << job.Describe();
+  EXPECT_EQ(job.Get()["status"]["coordinatorStarts"], 1);
+  for (const auto& [name, pod] : job.Pods())
+    EXPECT_EQ(kube::Uid(pod), kube::Uid(before.at(name))) << name;
+}
+
 TEST_F(FaultsTest, AnOperatorThatEndsGivesTheLeadBack) {
   auto first = Operator({"--leader-elect=true", "--identity=first"});
   ASSERT_TRUE(first->WaitForText("\"leading\""));
