@@ -97,7 +97,7 @@ function(paceline_test target)
     set(arg_TIMEOUT 120)
   endif()
   if(PACELINE_SANITIZE)
-    math(EXPR arg_TIMEOUT "3 * ${arg_TIMEOUT}")
+    math(EXPR arg_TIMEOUT "6 * ${arg_TIMEOUT}")  # Exhaustive walks take 30 times as long.
   endif()
   if(NOT arg_NAME)
     set(arg_NAME ${target}_test)

@@ -86,6 +86,25 @@ spec:
           "spec.workers.repilcas: is not known; did you mean spec.workers.replicas?"));
 }
 
+// Nothing is worked out of such numbers that overflows, which a sanitizer shows.
+TEST(LoadJob, NamesEachNumberThatIsFarTooLargeOrSmallAndNothingElse) {
+  for (const std::string number : {"9223372036854775807", "-9223372036854775808"}) {
+    for (const std::string field :
+         {"workers.replicas", "parameterServer.shards", "training.globalBatchSize",
+          "sync.batchSizing.minBatchSize", "sync.batchSizing.maxBatchSize",
+          "runPolicy.schedulingPolicy.minAvailable"}) {
+      const Decoded loaded =
+          LoadJob(kSmall,
+                  {"spec.sync.batchSizing.strategy=EMA", "spec.sync.batchSizing.maxBatchSize=64",
+                   "spec.runPolicy.schedulingPolicy.minAvailable=2", "spec.workers.maxReplicas=4",
+                   "spec." + field + "=" + number},
+                  Capabilities());
+      ASSERT_EQ(loaded.errors.size(), 1u) << ::testing::PrintToString(Lines(loaded));
+      EXPECT_EQ(loaded.errors[0].path, "spec." + field) << number;
+    }
+  }
+}
+
 TEST(LoadJob, RefusesWhatTheRunningProgramLacks) {
   const std::vector<std::string> dbw = {"spec.sync.scheme=DBW"};
   EXPECT_THAT(

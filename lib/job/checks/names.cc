@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "lib/job/checks/checks.h"
+#include "lib/job/checks/counts.h"
 #include "lib/job/process_name.h"
 
 namespace paceline::job {
@@ -40,9 +41,9 @@ void CheckNames(const TrainingJob& job, Findings& findings) {
   }
   const int64_t workers = job.spec.workers.max_replicas.value_or(job.spec.workers.replicas);
   std::string longest = ProcessName(metadata.name, Role::kEvaluator, 0);
-  for (const std::string& name :
-       {ProcessName(metadata.name, Role::kParameterServer, job.spec.parameter_server.shards - 1),
-        ProcessName(metadata.name, Role::kWorker, workers - 1)}) {
+  for (const std::string& name : {ProcessName(metadata.name, Role::kParameterServer,
+                                              Sum(job.spec.parameter_server.shards, -1)),
+                                  ProcessName(metadata.name, Role::kWorker, Sum(workers, -1))}) {
     if (name.size() > longest.size()) longest = name;
   }
   if (longest.size() > kLabelMax) {

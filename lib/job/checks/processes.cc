@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "lib/job/checks/checks.h"
+#include "lib/job/checks/counts.h"
 
 namespace paceline::job {
 namespace {
@@ -73,7 +74,7 @@ void CheckVolume(const std::string& path, const Volume& volume, Findings& findin
 void CheckRunPolicy(const JobSpec& spec, Findings& findings) {
   const RunPolicy& policy = spec.run_policy;
   const int64_t processes =
-      spec.parameter_server.shards + spec.workers.replicas + (spec.evaluator ? 1 : 0);
+      Sum(Sum(spec.parameter_server.shards, spec.workers.replicas), spec.evaluator ? 1 : 0);
   if (policy.scheduling_policy.min_available &&
       *policy.scheduling_policy.min_available > processes) {
     findings.Add("spec.runPolicy.schedulingPolicy.minAvailable",

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "lib/job/checks/checks.h"
+#include "lib/job/checks/counts.h"
 
 namespace paceline::job {
 namespace {
@@ -31,14 +32,14 @@ void CheckBatchSizing(const JobSpec& spec, Findings& findings) {
         {"spec.sync.scheme"});
   }
   const int64_t workers = spec.workers.replicas, batch = spec.training.global_batch_size;
-  if (sizing.min_batch_size * workers > batch) {
+  if (Product(sizing.min_batch_size, workers) > batch) {
     findings.Add("spec.sync.batchSizing.minBatchSize",
                  fmt::format("must leave workers.replicas x minBatchSize within "
                              "training.globalBatchSize, {}: got {} x {}",
                              batch, workers, sizing.min_batch_size),
                  {"spec.workers.replicas", "spec.training.globalBatchSize"});
   }
-  if (sizing.max_batch_size && *sizing.max_batch_size * workers < batch) {
+  if (sizing.max_batch_size && Product(*sizing.max_batch_size, workers) < batch) {
     findings.Add("spec.sync.batchSizing.maxBatchSize",
                  fmt::format("must let workers.replicas x maxBatchSize reach "
                              "training.globalBatchSize, {}: got {} x {}",
