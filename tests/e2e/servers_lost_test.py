@@ -4,7 +4,7 @@ import pytest
 
 from job import PACED, digits
 
-EPOCHS = 45
+EPOCHS = 35
 TRAINING_SECONDS = 300
 
 

@@ -7,7 +7,7 @@ import pytest
 from job import PACED, digits
 from kubectl import kubectl
 
-EPOCHS = 45
+EPOCHS = 35
 TRAINING_SECONDS = 300
 
 
