@@ -15,12 +15,14 @@ void CheckBatchSizing(const JobSpec& spec, Findings& findings) {
   if (sizing.max_batch_size && *sizing.max_batch_size < sizing.min_batch_size) {
     findings.Add("spec.sync.batchSizing.maxBatchSize",
                  fmt::format("must be at least batchSizing.minBatchSize, {}: got {}",
-                             sizing.min_batch_size, *sizing.max_batch_size));
+                             sizing.min_batch_size, *sizing.max_batch_size),
+                 {"spec.sync.batchSizing.minBatchSize"});
   }
   if (sizing.rapid_percent <= sizing.dead_band_percent) {
     findings.Add("spec.sync.batchSizing.rapidPercent",
                  fmt::format("must be more than batchSizing.deadBandPercent, {}: got {}",
-                             sizing.dead_band_percent, sizing.rapid_percent));
+                             sizing.dead_band_percent, sizing.rapid_percent),
+                 {"spec.sync.batchSizing.deadBandPercent"});
   }
   if (sizing.strategy == BatchStrategy::kEqual) return;
   if (!HasBarrier(spec.sync.scheme)) {
