@@ -66,11 +66,13 @@ class CoordinatorTalkTest : public ::testing::Test {
     Put(Role::kWorker, "worker-uid", ProcessState::kRunning);
   }
 
-  void Serve(ScriptedHttp::Script script) {
+  // Until what it returns is gone: the script may use what the test has declared before.
+  [[nodiscard]] std::shared_ptr<void> Serve(ScriptedHttp::Script script) {
     server_ = std::make_unique<ScriptedHttp>(std::move(script));
     kube::Config config;
     config.server = server_->url();
     client_ = kube::Client::Create(config).value();
+    return {server_.get(), [this](void*) { server_.reset(); }};
   }
 
   void Put(Role role, const std::string& uid, ProcessState state) {
@@ -104,7 +106,7 @@ class CoordinatorTalkTest : public ::testing::Test {
 TEST_F(CoordinatorTalkTest, AsksAndTellsAtOnceAndThenNowAndAgain) {
   std::mutex mutex;
   std::vector<std::string> said;
-  Serve([&](const ScriptedRequest& request, ScriptedConnection& connection) {
+  const auto served = Serve([&](const ScriptedRequest& request, ScriptedConnection& connection) {
     const std::lock_guard lock(mutex);
     said.push_back(request.method + " " + request.target);
     connection.Answer(200, request.method == "GET" ? kTraining : "{}");
@@ -130,7 +132,7 @@ TEST_F(CoordinatorTalkTest, WhatWasSaidBeforePodsEndedIsAskedAgainAndAwaited) {
   std::promise<void> first_may_answer;
   const auto released = first_may_answer.get_future().share();
   std::atomic<int> asked = 0;
-  Serve([&](const ScriptedRequest& request, ScriptedConnection& connection) {
+  const auto served = Serve([&](const ScriptedRequest& request, ScriptedConnection& connection) {
     if (request.method != "GET") return void(connection.Answer(200, "{}"));
     if (++asked == 1) released.wait();
     connection.Answer(200, kTraining);
@@ -155,7 +157,7 @@ TEST_F(CoordinatorTalkTest, WhatWasSaidBeforePodsEndedIsAskedAgainAndAwaited) {
 }
 
 TEST_F(CoordinatorTalkTest, WhoDoesNotAnswerIsWaitedForNoLongerThanTheDeadline) {
-  Serve([](const ScriptedRequest&, ScriptedConnection&) {});
+  const auto served = Serve([](const ScriptedRequest&, ScriptedConnection&) {});
   deadline_ = Seconds(0.2);
   Put(Role::kWorker, "worker-uid", ProcessState::kExited);
   Continue(100);
@@ -171,7 +173,7 @@ TEST_F(CoordinatorTalkTest, WhoDoesNotAnswerIsWaitedForNoLongerThanTheDeadline) 
 
 TEST_F(CoordinatorTalkTest, WhoDoesNotAnswerIsAskedLessAndLess) {
   std::atomic<int> asked = 0;
-  Serve([&](const ScriptedRequest& request, ScriptedConnection& connection) {
+  const auto served = Serve([&](const ScriptedRequest& request, ScriptedConnection& connection) {
     const bool is_told = request.method == "PUT";
     connection.Answer(is_told || ++asked == 6 ? 200 : 503, is_told ? "{}" : kStarting);
   });
@@ -189,7 +191,7 @@ TEST_F(CoordinatorTalkTest, WhoDoesNotAnswerIsAskedLessAndLess) {
 
 TEST_F(CoordinatorTalkTest, ASpecIsToldUntilItIsHeardAndARefusalOnce) {
   std::atomic<int> told = 0;
-  Serve([&](const ScriptedRequest& request, ScriptedConnection& connection) {
+  const auto served = Serve([&](const ScriptedRequest& request, ScriptedConnection& connection) {
     if (request.method == "GET") return void(connection.Answer(200, kTraining));
     ++told;
     if (told == 1) return void(connection.Answer(503, "not yet"));
@@ -217,7 +219,7 @@ TEST_F(CoordinatorTalkTest, ASpecIsToldUntilItIsHeardAndARefusalOnce) {
 }
 
 TEST_F(CoordinatorTalkTest, ACoordinatorThatHasEndedLeavesItsLastWord) {
-  Serve([](const ScriptedRequest&, ScriptedConnection&) {});
+  const auto served = Serve([](const ScriptedRequest&, ScriptedConnection&) {});
   Continue(100);
   Put(Role::kParameterServer, "ps-uid", ProcessState::kExited);
   kube::Json pod = *pods_.back().pod;
@@ -230,7 +232,7 @@ TEST_F(CoordinatorTalkTest, ACoordinatorThatHasEndedLeavesItsLastWord) {
 }
 
 TEST_F(CoordinatorTalkTest, AnotherCoordinatorIsAskedAtOnce) {
-  Serve([](const ScriptedRequest& request, ScriptedConnection& connection) {
+  const auto served = Serve([](const ScriptedRequest& request, ScriptedConnection& connection) {
     connection.Answer(200, request.method == "GET" ? kTraining : "{}");
   });
   Continue(100);
