@@ -42,7 +42,7 @@ def test_scheme_is_patched_on_the_run(start_job):
 
 def test_suspends_and_resumes_from_the_checkpoint(start_job, shared_claim):
     claim = shared_claim("checkpoint")
-    job = start_job(digits(training={"stop": {"maxEpochs": 35}}, chaos=PACED,
+    job = start_job(digits(training={"stop": {"maxEpochs": 45}}, chaos=PACED,
                            checkpoint={"volume": claim.source(), "periodSeconds": 5}))
     job.wait_for_step(100, 120)
     job.patch(runPolicy={"suspend": True})
