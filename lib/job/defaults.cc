@@ -2,13 +2,17 @@
 
 #include <algorithm>
 
+#include "lib/job/note.h"
+
 namespace paceline::job {
 
 void ApplyDefaults(TrainingJob& job) {
   JobSpec& spec = job.spec;
-  // At least 1: of too few replicas, replicas itself is to blame.
-  if (!spec.workers.max_replicas)
-    spec.workers.max_replicas = std::max<int64_t>(spec.workers.replicas, 1);
+  // Within its bounds: of too few or too many replicas, replicas itself is to blame.
+  if (!spec.workers.max_replicas) {
+    constexpr auto kMost = static_cast<int64_t>(kProcessesMax);
+    spec.workers.max_replicas = std::clamp<int64_t>(spec.workers.replicas, 1, kMost);
+  }
   if (spec.data.eval && !spec.evaluator) spec.evaluator.emplace();
 }
 

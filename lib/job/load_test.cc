@@ -93,12 +93,11 @@ TEST(LoadJob, NamesEachNumberThatIsFarTooLargeOrSmallAndNothingElse) {
          {"workers.replicas", "parameterServer.shards", "training.globalBatchSize",
           "sync.batchSizing.minBatchSize", "sync.batchSizing.maxBatchSize",
           "runPolicy.schedulingPolicy.minAvailable"}) {
-      const Decoded loaded =
-          LoadJob(kSmall,
-                  {"spec.sync.batchSizing.strategy=EMA", "spec.sync.batchSizing.maxBatchSize=64",
-                   "spec.runPolicy.schedulingPolicy.minAvailable=2", "spec.workers.maxReplicas=4",
-                   "spec." + field + "=" + number},
-                  Capabilities());
+      const Decoded loaded = LoadJob(
+          kSmall,
+          {"spec.sync.batchSizing.strategy=EMA", "spec.sync.batchSizing.maxBatchSize=64",
+           "spec.runPolicy.schedulingPolicy.minAvailable=2", "spec." + field + "=" + number},
+          Capabilities());
       ASSERT_EQ(loaded.errors.size(), 1u) << ::testing::PrintToString(Lines(loaded));
       EXPECT_EQ(loaded.errors[0].path, "spec." + field) << number;
     }

@@ -7,6 +7,7 @@
 #include "lib/kube/core/metadata.h"
 #include "lib/tls/certificate.h"
 #include "operator/controller/resources.h"
+#include "operator/controller/status_writer.h"
 
 namespace paceline::controller {
 namespace {
@@ -57,9 +58,6 @@ std::vector<TlsRole> RolesOf(const job::TrainingJob& job) {
   return roles;
 }
 
-// Whether nothing has been made for it yet, as far as can be told: then it is not read first.
-bool IsNew(const job::TrainingJob& job) { return job.status.conditions.empty(); }
-
 }  // namespace
 
 Certificates::Certificates(kube::Client* client, Clock clock)
@@ -76,7 +74,8 @@ StatusOr<Certificates::Ensured> Certificates::Ensure(const job::TrainingJob& job
       return found->second;
     }
   }
-  PACELINE_ASSIGN_OR_RETURN(const All all, IsNew(job) ? Create(job) : Complete(job));
+  // Of a job that is new, as far as can be told, nothing is looked for first.
+  PACELINE_ASSIGN_OR_RETURN(const All all, IsUntold(job.status) ? Create(job) : Complete(job));
   Ensured ensured{.own = {}, .look_again = Time::max(), .has_evaluator = HasEvaluator(job)};
   for (const auto& [role, held] : all.roles) {
     ensured.look_again = std::min(ensured.look_again, held.due);

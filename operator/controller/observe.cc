@@ -4,7 +4,6 @@
 #include <map>
 
 namespace paceline::controller {
-
 namespace {
 
 // What was recorded last, or would be by now if the first pods had not been more urgent.

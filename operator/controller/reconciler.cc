@@ -32,9 +32,6 @@ bool StartsServer(const job::Action& action) {
   return start != nullptr && start->role == job::Role::kParameterServer;
 }
 
-// Nothing has been written of it, as far as the view shows.
-bool IsUntold(const job::JobStatus& status) { return status.conditions.empty(); }
-
 bool StartsAny(const std::vector<job::Action>& actions) {
   return std::any_of(actions.begin(), actions.end(), [](const job::Action& action) {
     return std::holds_alternative<job::Start>(action);
@@ -159,14 +156,14 @@ StatusOr<kube::Result> Reconciler::PlanAndApply(const Look& look) {
   if (!may_act) plan.status.coordinator_starts = seen.status.coordinator_starts;
   if (may_act && !memory.untold && IsUntold(look.job.status) && StartsAny(plan.actions)) {
     // The first pods are more urgent than the first word of them, which is written when they are
-    // seen, or with what stood in their way.
+    // seen, or with what stood in their way (docs/adr/0019).
     memory.untold = plan.status;
     Record(look, plan.events);
     PACELINE_RETURN_IF_ERROR(Apply(look, plan.actions));
     return kube::Result{.requeue_after = kViewLag};
   }
   PACELINE_ASSIGN_OR_RETURN(
-      const StatusWritten written,
+      const std::optional<Duration> write_after,
       WriteStatus(*client_, look.object, look.job.status, plan.status, memory, look.now));
   Record(look, plan.events);
   kube::Result result;
@@ -181,7 +178,7 @@ StatusOr<kube::Result> Reconciler::PlanAndApply(const Look& look) {
   }
   if (may_act) PACELINE_RETURN_IF_ERROR(Apply(look, plan.actions));
   if (plan.look_again) LookAgain(result.requeue_after, *plan.look_again - look.now);
-  if (written.look_again) LookAgain(result.requeue_after, *written.look_again);
+  if (write_after) LookAgain(result.requeue_after, *write_after);
   if (StartsAny(plan.actions)) LookAgain(result.requeue_after, kViewLag);
   if (const auto at = memory.talk.look_again(); at && !job::IsFinished(plan.status))
     LookAgain(result.requeue_after, *at - look.now);

@@ -17,15 +17,15 @@ StatusNews NewsBetween(const job::JobStatus& before, const job::JobStatus& after
   return only_progress == before ? StatusNews::kProgress : StatusNews::kFacts;
 }
 
-StatusOr<StatusWritten> WriteStatus(kube::Client& client, const kube::Json& object,
-                                    const job::JobStatus& before, const job::JobStatus& after,
-                                    JobMemory& memory, Time now) {
+StatusOr<std::optional<Duration>> WriteStatus(kube::Client& client, const kube::Json& object,
+                                              const job::JobStatus& before,
+                                              const job::JobStatus& after, JobMemory& memory,
+                                              Time now) {
   const StatusNews news = NewsBetween(before, after);
-  if (news == StatusNews::kNone) return StatusWritten{.is_recorded = true};
+  if (news == StatusNews::kNone) return std::nullopt;
   if (news == StatusNews::kProgress && memory.progress_written_at &&
       now - *memory.progress_written_at < kProgressPeriod) {
-    return StatusWritten{.is_recorded = true,
-                         .look_again = *memory.progress_written_at + kProgressPeriod - now};
+    return *memory.progress_written_at + kProgressPeriod - now;
   }
   job::JobStatus told = after;
   if (told.progress && told.progress != before.progress) told.progress->last_update_time = now;
@@ -39,7 +39,7 @@ StatusOr<StatusWritten> WriteStatus(kube::Client& client, const kube::Json& obje
                                                        .answer = kube::Answer::kNothing}))
                                .status());
   memory.progress_written_at = now;
-  return StatusWritten{.is_recorded = true};
+  return std::nullopt;
 }
 
 }  // namespace paceline::controller

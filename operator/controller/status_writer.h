@@ -11,6 +11,9 @@ namespace paceline::controller {
 
 inline constexpr Duration kProgressPeriod = std::chrono::seconds(10);
 
+// Nothing has been written of the job yet, as far as this status shows.
+inline bool IsUntold(const job::JobStatus& status) { return status.conditions.empty(); }
+
 enum class StatusNews {
   kNone,
   kProgress,  // Numbers only: step, loss, workers' speed.
@@ -18,15 +21,12 @@ enum class StatusNews {
 };
 StatusNews NewsBetween(const job::JobStatus& before, const job::JobStatus& after);
 
-struct StatusWritten {
-  bool is_recorded = false;            // What is recorded says no less than `after`, but progress.
-  std::optional<Duration> look_again;  // Progress is to be written then.
-};
-
 // Writes `after` where it differs from the status of `object`, which is the job as it was seen:
-// facts at once, progress every kProgressPeriod at most. Aborted if somebody else wrote first.
-StatusOr<StatusWritten> WriteStatus(kube::Client& client, const kube::Json& object,
-                                    const job::JobStatus& before, const job::JobStatus& after,
-                                    JobMemory& memory, Time now);
+// facts at once, progress every kProgressPeriod at most. Returns how long from now progress that it
+// held back is to be written, if it held back any. Aborted if somebody else wrote first.
+StatusOr<std::optional<Duration>> WriteStatus(kube::Client& client, const kube::Json& object,
+                                              const job::JobStatus& before,
+                                              const job::JobStatus& after, JobMemory& memory,
+                                              Time now);
 
 }  // namespace paceline::controller
