@@ -52,8 +52,8 @@ std::optional<Time> GoodUntil(const ReadSecret& read, const tls::Credential& aut
 
 bool HasEvaluator(const job::TrainingJob& job) { return job.spec.evaluator.has_value(); }
 
-std::vector<TlsRole> RolesOf(const job::TrainingJob& job) {
-  std::vector<TlsRole> roles(std::begin(kTlsRoles), std::end(kTlsRoles));
+std::vector<TlsRole> PodRolesOf(const job::TrainingJob& job) {
+  std::vector<TlsRole> roles(std::begin(kPodTlsRoles), std::end(kPodTlsRoles));
   if (!HasEvaluator(job)) std::erase(roles, TlsRole::kEvaluator);
   return roles;
 }
@@ -76,13 +76,10 @@ StatusOr<Certificates::Ensured> Certificates::Ensure(const job::TrainingJob& job
   }
   // Of a job that is new, as far as can be told, nothing is looked for first.
   PACELINE_ASSIGN_OR_RETURN(const All all, IsUntold(job.status) ? Create(job) : Complete(job));
-  Ensured ensured{.own = {}, .look_again = Time::max(), .has_evaluator = HasEvaluator(job)};
-  for (const auto& [role, held] : all.roles) {
-    ensured.look_again = std::min(ensured.look_again, held.due);
-    if (role == TlsRole::kOperator)
-      ensured.own = {.credential = held.credential,
-                     .authority_certificate = all.authority_certificate};
-  }
+  const Ensured ensured{
+      .own = {.credential = all.own.credential, .authority_certificate = all.authority_certificate},
+      .look_again = std::min(all.own.due, all.pods_due),
+      .has_evaluator = HasEvaluator(job)};
   const std::lock_guard lock(mutex_);
   return by_uid_[uid] = ensured;
 }
@@ -124,15 +121,16 @@ StatusOr<Certificates::Held> Certificates::Issue(const job::TrainingJob& job, Tl
 StatusOr<Certificates::All> Certificates::Create(const job::TrainingJob& job) {
   PACELINE_ASSIGN_OR_RETURN(const tls::Issuer issuer, MakeAuthority(job));
   const tls::Credential& authority = issuer.credential();
-  All all{.roles = {}, .authority_certificate = authority.certificate};
+  All all{.authority_certificate = authority.certificate};
+  PACELINE_ASSIGN_OR_RETURN(all.own, Issue(job, TlsRole::kOperator, issuer));
   std::vector<kube::Request> requests = {
       kube::Create(kube::Secrets(), BuildAuthoritySecret(job, authority), kWithoutAnswer)};
-  for (const TlsRole role : RolesOf(job)) {
-    PACELINE_ASSIGN_OR_RETURN(all.roles[role], Issue(job, role, issuer));
-    requests.push_back(
-        kube::Create(kube::Secrets(),
-                     BuildTlsSecret(job, role, all.roles[role].credential, authority.certificate),
-                     kWithoutAnswer));
+  for (const TlsRole role : PodRolesOf(job)) {
+    PACELINE_ASSIGN_OR_RETURN(const Held issued, Issue(job, role, issuer));
+    all.pods_due = std::min(all.pods_due, issued.due);
+    requests.push_back(kube::Create(
+        kube::Secrets(), BuildTlsSecret(job, role, issued.credential, authority.certificate),
+        kWithoutAnswer));
   }
   bool were_there = false;
   for (const StatusOr<kube::Json>& made : client_->CallAll(std::move(requests))) {
@@ -145,9 +143,12 @@ StatusOr<Certificates::All> Certificates::Create(const job::TrainingJob& job) {
 
 StatusOr<Certificates::All> Certificates::Complete(const job::TrainingJob& job) {
   PACELINE_ASSIGN_OR_RETURN(const tls::Credential authority, CompleteAuthority(job));
-  All all{.roles = {}, .authority_certificate = authority.certificate};
-  for (const TlsRole role : RolesOf(job)) {
-    PACELINE_ASSIGN_OR_RETURN(all.roles[role], CompleteRole(job, role, authority));
+  PACELINE_ASSIGN_OR_RETURN(const tls::Issuer issuer, tls::Issuer::Of(authority));
+  All all{.authority_certificate = authority.certificate};
+  PACELINE_ASSIGN_OR_RETURN(all.own, Issue(job, TlsRole::kOperator, issuer));
+  for (const TlsRole role : PodRolesOf(job)) {
+    PACELINE_ASSIGN_OR_RETURN(const Time due, CompleteRole(job, role, issuer));
+    all.pods_due = std::min(all.pods_due, due);
   }
   return all;
 }
@@ -169,15 +170,14 @@ StatusOr<tls::Credential> Certificates::CompleteAuthority(const job::TrainingJob
   return theirs->credential;
 }
 
-StatusOr<Certificates::Held> Certificates::CompleteRole(const job::TrainingJob& job, TlsRole role,
-                                                        const tls::Credential& authority) {
+StatusOr<Time> Certificates::CompleteRole(const job::TrainingJob& job, TlsRole role,
+                                          const tls::Issuer& issuer) {
+  const tls::Credential& authority = issuer.credential();
   PACELINE_ASSIGN_OR_RETURN(const std::optional<ReadSecret> read,
                             Read(job, TlsSecretName(job, role)));
   if (read) {
-    if (const auto due = GoodUntil(*read, authority, TlsName(job, role), clock_()))
-      return Held{.credential = read->credential, .due = *due};
+    if (const auto due = GoodUntil(*read, authority, TlsName(job, role), clock_())) return *due;
   }
-  PACELINE_ASSIGN_OR_RETURN(const tls::Issuer issuer, tls::Issuer::Of(authority));
   PACELINE_ASSIGN_OR_RETURN(const Held issued, Issue(job, role, issuer));
   PACELINE_RETURN_IF_ERROR(
       client_
@@ -185,7 +185,7 @@ StatusOr<Certificates::Held> Certificates::CompleteRole(const job::TrainingJob& 
               kube::Secrets(), BuildTlsSecret(job, role, issued.credential, authority.certificate),
               {.field_manager = kFieldManager, .force = true, .answer = kube::Answer::kNothing}))
           .status());
-  return issued;
+  return issued.due;
 }
 
 }  // namespace paceline::controller

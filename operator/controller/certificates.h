@@ -41,25 +41,24 @@ class Certificates {
   void Forget(const std::string& job_uid);
 
  private:
-  // What one role shows, and when it has to be renewed.
+  // What one role shows, and when that has to be renewed.
   struct Held {
     tls::Credential credential;
     Time due;
   };
-  using HeldByRole = std::map<TlsRole, Held>;
 
   StatusOr<std::optional<ReadSecret>> Read(const job::TrainingJob& job, const std::string& name);
-  // Of all roles that the job has, and the certificate of their authority.
   struct All {
-    HeldByRole roles;
+    Held own{};  // Issued anew whenever the authority is looked at; in no Secret.
     std::string authority_certificate;
+    Time pods_due = Time::max();  // When the first of the pods' certificates has to be renewed.
   };
   // All Secrets side by side, where there are none yet.
   StatusOr<All> Create(const job::TrainingJob& job);
   StatusOr<All> Complete(const job::TrainingJob& job);
   StatusOr<tls::Credential> CompleteAuthority(const job::TrainingJob& job);
-  StatusOr<Held> CompleteRole(const job::TrainingJob& job, TlsRole role,
-                              const tls::Credential& authority);
+  // When what the role's Secret now holds has to be renewed.
+  StatusOr<Time> CompleteRole(const job::TrainingJob& job, TlsRole role, const tls::Issuer& issuer);
   StatusOr<Held> Issue(const job::TrainingJob& job, TlsRole role, const tls::Issuer& issuer) const;
   StatusOr<tls::Issuer> MakeAuthority(const job::TrainingJob& job) const;
 

@@ -51,10 +51,10 @@ std::string ConfigMapName(const job::TrainingJob& job);
 std::string DisruptionBudgetName(const job::TrainingJob& job);
 std::string CheckpointClaimName(const job::TrainingJob& job, int64_t shard);
 
-// Who a certificate is for. kOperator is this program, as a client of the coordinator.
+// Who a certificate is for. kOperator is this program, as a client of the coordinator; it issues
+// its own and keeps that to itself, while the pods' lie in Secrets that they mount.
 enum class TlsRole { kServer, kWorker, kEvaluator, kOperator };
-inline constexpr TlsRole kTlsRoles[] = {TlsRole::kServer, TlsRole::kWorker, TlsRole::kEvaluator,
-                                        TlsRole::kOperator};
+inline constexpr TlsRole kPodTlsRoles[] = {TlsRole::kServer, TlsRole::kWorker, TlsRole::kEvaluator};
 std::string AuthoritySecretName(const job::TrainingJob& job);
 std::string TlsSecretName(const job::TrainingJob& job, TlsRole role);
 // The name in the certificate: "ps.digits.research".

@@ -124,7 +124,7 @@ TEST_F(FaultsTest, TwoOperatorsThatDoNotKnowOfEachOtherDoNoHarm) {
   // Their certificates come from one authority.
   for (const auto& job : jobs) {
     std::set<std::string> authorities;
-    for (const char* role : {"ps", "worker", "operator"}) {
+    for (const char* role : {"ps", "worker"}) {
       const auto secret = world_->client().Call(kube::Get(
           kube::Secrets(), {job->name_space(), fmt::format("{}-{}-tls", job->name(), role)}));
       ASSERT_TRUE(secret.ok());
