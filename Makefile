@@ -7,7 +7,8 @@ export PATH := /usr/bin:$(PATH)
 
 BUILD := build/release
 JOBS ?= $(shell nproc)
-TEST_JOBS ?= 2
+# More than cores: many tests wait for a deadline or for a server to start.
+TEST_JOBS ?= 3
 ARGS ?=
 JSON ?=
 export JSON
@@ -85,7 +86,7 @@ test-asan test-tsan: test-%:
 	@$(MAKE) --no-print-directory kubernetes
 	@cmake --preset $* >&2
 	@TIMEFORMAT='built in %0lR' && time cmake --build --preset $* -j $(JOBS) >&2
-	@ctest --preset $* -j $(TEST_JOBS)
+	@ctest --preset $* -j $(JOBS)
 
 test-asan: ## Build and test what needs no LibTorch with the address and undefined-behaviour sanitizers
 test-tsan: ## The same with the thread sanitizer
