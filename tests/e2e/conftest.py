@@ -12,16 +12,26 @@ from kubectl import Namespace, kubectl, run
 from nodes import SharedClaim, need_kind
 
 
-@pytest.fixture(scope="session")
-def operator():
-    """Paceline, installed for the session."""
+LOGS = os.environ.get("PACELINE_E2E_LOGS", "build/e2e")
+
+
+def is_for_all(config):
+    """Whether what is done now is done for all tests: in the process that hands them to others, before it does."""
+    return not hasattr(config, "workerinput") and not config.option.collectonly
+
+
+def pytest_sessionstart(session):
+    if not is_for_all(session.config):
+        return
     try:
         install.install()
     except AssertionError as trouble:
-        logs = os.path.join(os.environ.get("PACELINE_E2E_LOGS", "build/e2e"), "install")
-        pytest.exit(f"{trouble}\n{dump(Namespace(install.NAMESPACE), logs)}", returncode=1)
-    yield
-    install.uninstall()
+        pytest.exit(f"{trouble}\n{dump(Namespace(install.NAMESPACE), os.path.join(LOGS, 'install'))}", returncode=1)
+
+
+def pytest_sessionfinish(session):
+    if is_for_all(session.config):
+        install.uninstall()
 
 
 @pytest.hookimpl(tryfirst=True, hookwrapper=True)
@@ -30,8 +40,7 @@ def pytest_runtest_makereport(item, call):
     report = (yield).get_result()
     namespace = item.funcargs.get("namespace") if report.failed and report.when != "teardown" else None
     if namespace is not None:
-        folder = os.path.join(os.environ.get("PACELINE_E2E_LOGS", "build/e2e"), item.name)
-        report.sections.append(("what the cluster says", dump(namespace, folder)))
+        report.sections.append(("what the cluster says", dump(namespace, os.path.join(LOGS, item.name))))
 
 
 @pytest.fixture
@@ -45,7 +54,7 @@ def namespace(request):
 
 
 @pytest.fixture
-def start_job(namespace, operator):
+def start_job(namespace):
     """start_job(manifest) applies it and returns the Job."""
     def start(manifest):
         namespace.apply(manifest)

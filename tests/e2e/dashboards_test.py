@@ -12,7 +12,7 @@ DATA_SECONDS = 120
 
 
 @pytest.fixture
-def operator_address(operator, tmp_path):
+def operator_address(tmp_path):
     """host:port of the operator's metrics, forwarded to this machine."""
     log = tmp_path / "forward.log"
     forward = tools.start("kubectl", "-n", "paceline-system", "port-forward", "service/paceline-operator-metrics", ":8080", log=log)

@@ -1,7 +1,23 @@
 """The sample job: from kubectl apply to a trained model."""
+import json
+import math
+import struct
+
 from job import ROOT, SAMPLE, Job, digits
 
 TRAINING_SECONDS = 300
+PARAMETERS = 21_610
+
+
+def numbers_of(path):
+    """All float32 of a safetensors file: the length of its header in 8 bytes, the header as JSON, the tensors."""
+    data = path.read_bytes()
+    (header_bytes,) = struct.unpack_from("<Q", data)
+    tensors = json.loads(data[8:8 + header_bytes])
+    tensors.pop("__metadata__", None)
+    assert {tensor["dtype"] for tensor in tensors.values()} == {"F32"}
+    assert sum(math.prod(tensor["shape"]) for tensor in tensors.values()) * 4 == len(data) - 8 - header_bytes
+    return struct.unpack_from(f"<{(len(data) - 8 - header_bytes) // 4}f", data, 8 + header_bytes)
 
 
 def test_sample_trains_unchanged(start_job):
@@ -20,13 +36,14 @@ def test_model_lands_on_the_claim(start_job, shared_claim):
     claim = shared_claim("out")
     job = start_job(digits(output={"volume": claim.source()}))
     job.wait_for("Succeeded", TRAINING_SECONDS)
-    assert (claim.folder / "model.safetensors").stat().st_size > 21_610 * 4
+    numbers = numbers_of(claim.folder / "model.safetensors")
+    assert len(numbers) == PARAMETERS and all(map(math.isfinite, numbers)) and any(numbers)
 
 
-def test_cluster_sample_trains_with_checkpoints_and_output(namespace, operator, shared_claim):
+def test_cluster_sample_trains_with_checkpoints_and_output(namespace, shared_claim):
     claim = shared_claim("shared")
     namespace.apply((ROOT / "deploy/samples/digits-cluster.yaml").read_text())
     job = Job(namespace, "digits-cluster")
     job.wait_for("Succeeded", TRAINING_SECONDS)
-    assert (claim.folder / "model.safetensors").stat().st_size > 21_610 * 4
+    assert len(numbers_of(claim.folder / "model.safetensors")) == PARAMETERS
     assert job.status()["progress"]["metric"] >= 0.97

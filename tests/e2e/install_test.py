@@ -1,21 +1,23 @@
 """Installing, as the README says, and what the API server says to people's first attempts."""
 import install
+import pytest
 from job import SAMPLE, Job, digits
 from kubectl import kubectl, wait_until
 
 
-def test_the_operator_is_ready_and_leads(operator):
+def test_the_operator_is_ready_and_leads():
     lease = kubectl("-n", "paceline-system", "get", "lease", "paceline-operator", "-o", "jsonpath={.spec.holderIdentity}")
     assert lease.startswith("paceline-operator")
 
 
-def test_a_typo_is_refused_by_name(operator, namespace):
+def test_a_typo_is_refused_by_name(namespace):
     manifest = digits()
     manifest["spec"]["training"]["globalBatchsize"] = 64
     assert 'unknown field "spec.training.globalBatchsize"' in namespace.refuses(manifest)
 
 
-def test_helm_installs_it_too(operator, namespace):
+@pytest.mark.alone
+def test_helm_installs_it_too(namespace):
     install.uninstall()
     try:
         install.install_with_helm()

@@ -9,8 +9,8 @@ from kubectl import wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLE = yaml.safe_load((ROOT / "deploy/samples/digits.yaml").read_text())
-# As `chaos`: every step sleeps, so that how long a run lasts hardly depends on the machine. An epoch then takes a second.
-PACED = {"enabled": True, "seed": 1, "delays": [{"kind": "Constant", "seconds": 0.03}]}
+PACE = {"enabled": True, "seed": 1, "delays": [{"kind": "Constant", "seconds": 0.1}]}
+ENDLESS = 2000
 
 
 def merged(into, changes):
@@ -31,6 +31,12 @@ def digits(name="digits", **spec):
     manifest = merged(SAMPLE, {"spec": spec})
     manifest["metadata"]["name"] = name
     return manifest
+
+
+def paced(epochs, name="digits", **spec):
+    """The sample job in steps that sleep: an epoch takes two and a half seconds, hardly depends on the machine, and leaves it to
+    the other jobs on it."""
+    return digits(name, training={"stop": {"maxEpochs": epochs}}, chaos=PACE, **spec)
 
 
 class Job:

@@ -1,13 +1,11 @@
 """What users change while a job runs: its size, its scheme, whether it runs at all."""
 import time
 
-from job import PACED, digits
-
-LONG = {"stop": {"maxEpochs": 2000}}
+from job import ENDLESS, paced
 
 
 def test_scales_without_touching_the_others(start_job):
-    job = start_job(digits(training=LONG, workers={"replicas": 4, "maxReplicas": 6}))
+    job = start_job(paced(ENDLESS, workers={"replicas": 4, "maxReplicas": 6}))
     job.wait_for_step(20, 120)
     before = job.container_ids()
 
@@ -30,7 +28,7 @@ def test_scales_without_touching_the_others(start_job):
 
 
 def test_scheme_is_patched_on_the_run(start_job):
-    job = start_job(digits(training=LONG))
+    job = start_job(paced(ENDLESS))
     job.wait_for_step(20, 120)
     before = job.container_ids()
     for scheme in ("SSP", "BackupWorkers", "BSP"):
@@ -42,8 +40,7 @@ def test_scheme_is_patched_on_the_run(start_job):
 
 def test_suspends_and_resumes_from_the_checkpoint(start_job, shared_claim):
     claim = shared_claim("checkpoint")
-    job = start_job(digits(training={"stop": {"maxEpochs": 45}}, chaos=PACED,
-                           checkpoint={"volume": claim.source(), "periodSeconds": 5}))
+    job = start_job(paced(20, checkpoint={"volume": claim.source(), "periodSeconds": 5}))
     job.wait_for_step(100, 120)
     job.patch(runPolicy={"suspend": True})
     job.wait_for("Suspended", 90)
@@ -58,7 +55,7 @@ def test_suspends_and_resumes_from_the_checkpoint(start_job, shared_claim):
 
 
 def test_deleting_leaves_nothing(start_job):
-    job = start_job(digits(training=LONG))
+    job = start_job(paced(ENDLESS))
     job.wait_for("Running", 120)
     job.namespace.kubectl("delete", "tj/digits", "--wait=true", "--timeout=60s")
     job.wait_for_nothing_left(120)
@@ -66,7 +63,7 @@ def test_deleting_leaves_nothing(start_job):
 
 def test_an_autoscaler_scales_it(start_job):
     """Without a metrics server all that an autoscaler can judge is its own minimum; it reads and writes the scale subresource."""
-    job = start_job(digits(training=LONG, workers={"replicas": 2, "maxReplicas": 6}))
+    job = start_job(paced(ENDLESS, workers={"replicas": 2, "maxReplicas": 6}))
     job.wait_for_step(5, 120)
     before = job.container_ids()
     job.namespace.apply({

@@ -1,6 +1,6 @@
 """Who reaches a job's pods from outside of it: nobody but scrapers, where the cluster enforces NetworkPolicy at all."""
 import pytest
-from job import digits
+from job import ENDLESS, paced
 from kubectl import CommandFailed, wait_until
 
 BULK_PORT, METRICS_PORT = 7600, 7602
@@ -42,7 +42,7 @@ def asker(namespace, probe_image):
 
 
 def test_outsiders_reach_the_metrics_and_nothing_else(namespace, asker, start_job):
-    job = start_job(digits(training={"stop": {"maxEpochs": 100000}}))
+    job = start_job(paced(ENDLESS))
     job.wait_for("Running", 120)
     server = address(namespace, "digits-ps-0")
     wait_until("the metrics", lambda: reaches(namespace, server, METRICS_PORT), 60)

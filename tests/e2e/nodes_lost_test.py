@@ -4,18 +4,18 @@ These tests take minutes: Kubernetes itself needs 40 to 50 seconds to notice tha
 import nodes
 import pytest
 
-from job import PACED, digits
+from job import ENDLESS, paced
 from kubectl import wait_until
 
-EPOCHS = 400
+pytestmark = pytest.mark.alone
 
 
 @pytest.fixture
 def running(start_job, shared_claim):
     nodes.need_kind()
     claim = shared_claim("checkpoint")
-    job = start_job(digits(training={"stop": {"maxEpochs": EPOCHS}}, chaos=PACED, runPolicy={"nodeLostSeconds": 10},
-                           checkpoint={"volume": claim.source(), "periodSeconds": 5}))
+    job = start_job(paced(ENDLESS, runPolicy={"nodeLostSeconds": 10},
+                          checkpoint={"volume": claim.source(), "periodSeconds": 5}))
     job.wait_for_step(50, 120)
     return job
 

@@ -2,7 +2,7 @@
 live_changes_test.py."""
 import pytest
 
-from job import PACED, digits
+from job import digits, paced
 from kubectl import wait_until
 
 ACCURACY = 0.97
@@ -26,7 +26,7 @@ def test_scheme_trains_the_sample(start_job, sync):
 
 def test_scheme_changes_three_times_in_a_run(start_job):
     """This takes two minutes: what is changed is in the status ten seconds later, and so are the steps made since."""
-    job = start_job(digits(training={"stop": {"maxEpochs": 120}}, chaos=PACED))
+    job = start_job(paced(50))
     job.wait_for_step(20, 120)
     before = job.container_ids()
     for scheme in ("DBW", "WBSP", "PSPlus"):
@@ -35,7 +35,7 @@ def test_scheme_changes_three_times_in_a_run(start_job):
         job.wait_for_step(job.status()["progress"]["step"] + 20, 60)
     assert job.container_ids() == before
     job.wait_for("Succeeded", 300)
-    job.assert_every_sample_counted_once(120)
+    job.assert_every_sample_counted_once(50)
     assert job.status()["progress"]["metric"] >= ACCURACY
 
 

@@ -2,9 +2,9 @@
 import nodes
 import pytest
 
-from job import PACED, digits
+from job import paced
 
-EPOCHS = 45
+EPOCHS = 20
 TRAINING_SECONDS = 300
 
 
@@ -12,8 +12,7 @@ TRAINING_SECONDS = 300
 def running(start_job, shared_claim):
     """A job in the middle of its training, with a checkpoint every two seconds."""
     claim = shared_claim("checkpoint")
-    job = start_job(digits(training={"stop": {"maxEpochs": EPOCHS}}, chaos=PACED,
-                           checkpoint={"volume": claim.source(), "periodSeconds": 2}))
+    job = start_job(paced(EPOCHS, checkpoint={"volume": claim.source(), "periodSeconds": 2}))
     job.wait_for_step(100, 120)
     return job
 

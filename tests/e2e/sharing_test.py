@@ -2,9 +2,11 @@
 import pytest
 
 import install
-from job import PACED, digits
+from job import digits, paced
 from kubectl import kubectl, wait_until
 from nodes import workers
+
+pytestmark = pytest.mark.alone  # They count what the nodes hold, close one, kill the operator.
 
 
 def requests(cpu):
@@ -16,7 +18,7 @@ def test_two_jobs_for_a_cluster_that_holds_one(start_job):
     free = min(float(cpu) for cpu in kubectl("get", "nodes", "-o", "jsonpath={.items[*].status.allocatable.cpu}").split())
     each = f"{int(free * 1000 * 0.55)}m"  # One worker a node.
     nodes = len(kubectl("get", "nodes", "-o", "name").split())
-    first = start_job(digits("first", chaos=PACED, workers={"replicas": nodes, "minReplicas": nodes, **requests(each)}))
+    first = start_job(paced(12, "first", workers={"replicas": nodes, "minReplicas": nodes, **requests(each)}))
     first.wait_for("Running", 120)
     second = start_job(digits("second", workers={"replicas": nodes, "minReplicas": nodes, **requests(each)}))
     second.wait_for_message("ResourcesReady", ["second-worker-"], 60, "False")
@@ -28,7 +30,7 @@ def test_operator_killed_in_the_middle(start_job):
     """A second replica takes over; no pod is made twice and none is touched."""
     kubectl("-n", install.NAMESPACE, "scale", "deployment/paceline-operator", "--replicas=2")
     kubectl("-n", install.NAMESPACE, "rollout", "status", "deployment/paceline-operator", "--timeout=60s")
-    job = start_job(digits(training={"stop": {"maxEpochs": 60}}, chaos=PACED))
+    job = start_job(paced(25))
     job.wait_for_step(20, 120)
     before = job.uids()
     lease = ["-n", install.NAMESPACE, "get", "lease", "paceline-operator", "-o", "jsonpath={.spec.holderIdentity}"]
@@ -39,7 +41,7 @@ def test_operator_killed_in_the_middle(start_job):
     job.wait_for_step(step + 50, 120)
     assert job.uids() == before
     job.wait_for("Succeeded", 300)
-    job.assert_every_sample_counted_once(60)
+    job.assert_every_sample_counted_once(25)
     kubectl("-n", install.NAMESPACE, "scale", "deployment/paceline-operator", "--replicas=1")
 
 

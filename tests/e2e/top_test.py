@@ -2,11 +2,10 @@
 import re
 import subprocess
 
-from job import ROOT, digits
+from job import ENDLESS, ROOT, digits, paced
 from kubectl import wait_until
 
 PACELINE = ROOT / "build/release/bin/paceline"
-LONG = {"stop": {"maxEpochs": 2000}}
 
 
 def paceline(*arguments):
@@ -19,7 +18,7 @@ def top(job):
 
 
 def test_top_and_ctl_of_a_running_job(start_job):
-    job = start_job(digits(training=LONG))
+    job = start_job(paced(ENDLESS))
     job.wait_for_step(20, 120)
 
     shown = top(job)

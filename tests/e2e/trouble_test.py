@@ -1,6 +1,6 @@
 """What users get wrong: the status says what and where."""
 import nodes
-from job import digits
+from job import digits, paced
 
 
 def container(name, **fields):
@@ -74,8 +74,7 @@ def test_gpus_are_asked_for(start_job):
 
 def test_full_checkpoint_volume_is_told_and_training_goes_on(start_job):
     full = {"emptyDir": {"medium": "Memory", "sizeLimit": "64Ki"}}  # The kernel keeps such a limit, to the page.
-    job = start_job(digits(parameterServer={"shards": 1}, checkpoint={"periodSeconds": 1, "volume": full},
-                           training={"stop": {"maxEpochs": 100}}))
+    job = start_job(paced(20, parameterServer={"shards": 1}, checkpoint={"periodSeconds": 1, "volume": full}))
     job.wait_for_message("Degraded", ["no checkpoint can be written", "No space left"], 120, "True")
     step = job.status()["progress"]["step"]
     job.wait_for_step(step + 1, 60)

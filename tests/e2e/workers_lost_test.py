@@ -4,17 +4,17 @@ import json
 import nodes
 import pytest
 
-from job import PACED, digits
+from job import paced
 from kubectl import kubectl
 
-EPOCHS = 45
+EPOCHS = 20
 TRAINING_SECONDS = 300
 
 
 @pytest.fixture
 def running(start_job):
     """A job in the middle of its training."""
-    job = start_job(digits(training={"stop": {"maxEpochs": EPOCHS}}, chaos=PACED))
+    job = start_job(paced(EPOCHS))
     job.wait_for_step(20, 120)
     return job
 
