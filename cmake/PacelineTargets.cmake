@@ -122,7 +122,7 @@ function(paceline_test target)
   set_target_properties(${arg_NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   set(lock "")
   if(arg_SERIAL)
-    set(lock RESOURCE_LOCK ${arg_NAME})
+    set(lock RESOURCE_LOCK ${arg_NAME} COST 100)  # What is done one after the other starts first.
   endif()
   if(arg_WHOLE)
     add_test(NAME ${arg_NAME} COMMAND ${arg_NAME})

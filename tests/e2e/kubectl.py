@@ -29,7 +29,7 @@ def as_text(what):
     return yaml.safe_dump_all(what if isinstance(what, list) else [what])
 
 
-def wait_until(what, is_so, deadline_seconds, diagnose=lambda: "", every_seconds=0.5):
+def wait_until(what, is_so, deadline_seconds, diagnose=lambda: "", every_seconds=1):
     """Returns what `is_so()` returned as soon as that is true. AssertionError that says what was waited for, and what
     `diagnose()` says then, if it is not within the deadline. A kubectl that fails is a "not yet"."""
     deadline = time.monotonic() + deadline_seconds
