@@ -25,7 +25,7 @@ def test_scheme_trains_the_sample(start_job, sync):
 
 
 def test_scheme_changes_three_times_in_a_run(start_job):
-    """This takes two minutes: what is changed is in the status ten seconds later, and so are the steps made since."""
+    """This takes two to three minutes: what is changed is in the status ten seconds later, and so are the steps made since."""
     job = start_job(paced(50))
     job.wait_for_step(20, 120)
     before = job.container_ids()
