@@ -72,6 +72,8 @@ TEST_F(LifeTest, EverythingAJobNeedsIsMadeAndBelongsToIt) {
   }
   for (const auto& [name, pod] : job.Pods())
     EXPECT_THAT(pod.dump(), Not(HasSubstr("digits-ca"))) << name;
+  // What the operator shows to a coordinator stays with the operator.
+  EXPECT_TRUE(Object(kube::Secrets(), {space, "digits-operator-tls"}).is_null());
 }
 
 TEST_F(LifeTest, SucceedsWithItsMetricAndCleansUp) {
