@@ -47,6 +47,13 @@ void Job::RunAll() const {
   }
 }
 
+void Job::HasNoRoom(const std::string& pod) const {
+  PatchPodStatus(pod, {{"conditions", Json::array({{{"type", "PodScheduled"},
+                                                    {"status", "False"},
+                                                    {"reason", "Unschedulable"},
+                                                    {"message", "0/3 nodes are available"}}})}});
+}
+
 void Job::End(const std::string& pod, int code, const std::string& message,
               const std::string& reason) const {
   const std::string container = pod.find("-ps-") != std::string::npos ? "ps" : "worker";

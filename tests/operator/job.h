@@ -19,7 +19,8 @@ class Job : public testing::TrainingJob {
   Job(World& world, const std::string& name, const Json& spec = Json::object());
 
   void Run(const std::string& pod) const;
-  void RunAll() const;  // All that are pending.
+  void RunAll() const;                           // All that are pending.
+  void HasNoRoom(const std::string& pod) const;  // As a scheduler says it.
   void End(const std::string& pod, int code, const std::string& message = "",
            const std::string& reason = "Error") const;
 

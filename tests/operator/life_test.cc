@@ -208,6 +208,53 @@ TEST_F(LifeTest, JobsOfAnotherManagerAreNotTouched) {
   EXPECT_TRUE(job.Get()["status"].is_null());
 }
 
+// Kueue's way with plain pods: it gates them until they may run, and keeps what is deleted until it
+// has counted it.
+TEST_F(LifeTest, PodsThatAreHeldBackKeepTheirPlaceInTheQueue) {
+  const Json gated = {
+      {"metadata", {{"labels", {{"kueue.x-k8s.io/queue-name", "team"}}}}},
+      {"spec", {{"schedulingGates", Json::array({{{"name", "kueue.x-k8s.io/admission"}}})}}}};
+  Job job(*world_, "digits",
+          {{"workers", {{"template", gated}}},
+           {"runPolicy", {{"schedulingPolicy", {{"scheduleTimeoutSeconds", 1}}}}}});
+  ASSERT_TRUE(job.WaitForPods(job.AllPodNames()));
+  const auto before = job.Pods();
+  const auto is_another = [&](const std::string& pod) {
+    const auto pods = job.Pods();
+    return pods.contains(pod) && kube::Uid(pods.at(pod)) != kube::Uid(before.at(pod));
+  };
+  job.Run("digits-ps-0");
+  job.HasNoRoom("digits-ps-1");
+  // By the time this one is made anew the others, just as old, would have been.
+  ASSERT_TRUE(Eventually([&] { return is_another("digits-ps-1"); })) << job.Describe();
+  EXPECT_EQ(job.Condition("ResourcesReady"), "False");
+  for (const char* const worker : {"digits-worker-0", "digits-worker-1", "digits-worker-2"}) {
+    EXPECT_FALSE(is_another(worker)) << worker;
+    world_->Kubectl(
+        fmt::format("patch pod {} -n {} --type=json -p "
+                    R"('[{{"op": "remove", "path": "/spec/schedulingGates"}}]')",
+                    worker, job.name_space()));
+    job.Run(worker);
+  }
+  job.Run("digits-ps-1");
+  ASSERT_TRUE(job.WaitForCondition("ResourcesReady"));
+
+  const auto keep = [&](const std::string& finalizers) {
+    world_->Kubectl(
+        fmt::format("patch pod digits-worker-1 -n {} --type=merge -p "
+                    R"('{{"metadata": {{"finalizers": {}}}}}')",
+                    job.name_space(), finalizers));
+  };
+  keep(R"(["kueue.x-k8s.io/managed"])");
+  world_->Kubectl(fmt::format("delete pod digits-worker-1 -n {} --wait=false", job.name_space()));
+  ASSERT_TRUE(job.WaitForCondition("ResourcesReady", "False"));
+  EXPECT_FALSE(is_another("digits-worker-1"));
+  keep("null");
+  EXPECT_TRUE(Eventually([&] { return is_another("digits-worker-1"); })) << job.Describe();
+  EXPECT_NE(job.Condition("Failed"), "True");
+  EXPECT_EQ(kube::IntegerAt(job.Get(), "/status/failures"), 0);
+}
+
 TEST_F(LifeTest, ATemplateThatNoPodCanBeMadeOfIsToldInACondition) {
   const auto limit = [](const char* cpu) {
     return Json{
