@@ -7,8 +7,8 @@ export PATH := /usr/bin:$(PATH)
 
 BUILD := build/release
 JOBS ?= $(shell nproc)
-# More than cores: many tests wait for a deadline or for a server to start.
-TEST_JOBS ?= 3
+# More than cores: many tests wait for a deadline, for a server to start, for workers that sleep.
+TEST_JOBS ?= 4
 ARGS ?=
 JSON ?=
 export JSON

@@ -87,12 +87,13 @@ function(paceline_program target)
 endfunction()
 
 # One GoogleTest binary for a target, each case a ctest test. It links the target and, for what crosses targets
-# (tests/ only), any DEPS. WHOLE makes the binary one ctest test, for cases that share an expensive server.
+# (tests/ only), any DEPS. WHOLE makes the binary one ctest test, for cases that share an expensive server. SERIAL runs its
+# cases one after the other; COST, seconds, is then how long all of them take (100).
 function(paceline_test target)
   if(NOT PACELINE_TESTS)
     return()
   endif()
-  cmake_parse_arguments(arg "SERIAL;WHOLE" "TIMEOUT;NAME" "SOURCES;DEPS;LIBRARIES;LABELS;ENVIRONMENT" ${ARGN})
+  cmake_parse_arguments(arg "SERIAL;WHOLE" "TIMEOUT;NAME;COST" "SOURCES;DEPS;LIBRARIES;LABELS;ENVIRONMENT" ${ARGN})
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 120)
   endif()
@@ -122,7 +123,11 @@ function(paceline_test target)
   set_target_properties(${arg_NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   set(lock "")
   if(arg_SERIAL)
-    set(lock RESOURCE_LOCK ${arg_NAME} COST 100)  # What is done one after the other starts first.
+    if(NOT arg_COST)
+      set(arg_COST 100)
+    endif()
+    # What is done one after the other starts first, the longest before the rest.
+    set(lock RESOURCE_LOCK ${arg_NAME} COST ${arg_COST})
   endif()
   if(arg_WHOLE)
     add_test(NAME ${arg_NAME} COMMAND ${arg_NAME})

@@ -1,6 +1,7 @@
 // Batch sizes that follow speed, in jobs whose workers come and go and whose strategy changes.
 #include <csignal>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -18,11 +19,10 @@ constexpr const char* kSizes = "paceline_worker_batch_size";
 
 // Steps of some tens of milliseconds.
 LiveRun Start(const TestFolder& folder, const std::string& strategy) {
-  return LiveRun(
-      folder, folder.Write("job.yaml", DigitsManifest()),
-      {"--set", "spec.training.microBatchSize=1", "--set", "spec.training.globalBatchSize=256",
-       "--set", "spec.training.stop.maxEpochs=" + std::to_string(kEpochs), "--set",
-       "spec.sync.batchSizing.strategy=" + strategy});
+  return LiveRun(folder, folder.Write("job.yaml", DigitsManifest()),
+                 Sets(Paced(0.001, {"spec.training.globalBatchSize=256",
+                                    fmt::format("spec.training.stop.maxEpochs={}", kEpochs),
+                                    "spec.sync.batchSizing.strategy=" + strategy})));
 }
 
 // Of `workers` together; 0 unless so many are given samples.

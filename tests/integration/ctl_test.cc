@@ -17,8 +17,8 @@ class CtlTest : public ::testing::Test {
   LiveRun Start() {
     return LiveRun(
         folder_, folder_.Write("job.yaml", DigitsManifest()),
-        {"--set", "spec.training.microBatchSize=1", "--set", "spec.training.globalBatchSize=128",
-         "--set", "spec.training.stop.maxEpochs=200", "--set", "spec.workers.replicas=2"});
+        Sets(Paced(0.001, {"spec.training.globalBatchSize=128", "spec.training.stop.maxEpochs=200",
+                           "spec.workers.replicas=2"})));
   }
   static Ended Set(const LiveRun& run, std::vector<std::string> overrides) {
     std::vector<std::string> arguments = {"paceline", "ctl", "set", "--run", run.RunFolder()};

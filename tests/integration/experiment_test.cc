@@ -39,15 +39,6 @@ Pushes ReadPushes(const std::string& trace) {
   return pushes;
 }
 
-std::vector<std::string> Sets(const std::vector<std::string>& overrides) {
-  std::vector<std::string> arguments;
-  for (const std::string& one : overrides) {
-    arguments.push_back("--set");
-    arguments.push_back(one);
-  }
-  return arguments;
-}
-
 struct Observed {
   Ended ended;
   Pushes pushes;

@@ -4,8 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "lib/sync/replay.h"
 #include "tests/integration/live_run.h"
+#include "tests/integration/workers_of_a_run.h"
 
 namespace paceline::integration {
 namespace {
@@ -14,35 +14,10 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using Json = nlohmann::json;
 
-// Every step computes for some tens of milliseconds, so that a worker is nearly always found in the
-// middle of one.
-std::vector<std::string> SlowSteps(uint64_t epochs) {
-  return {"--set", "spec.training.microBatchSize=1",
-          "--set", "spec.training.globalBatchSize=256",
-          "--set", "spec.training.stop.maxEpochs=" + std::to_string(epochs)};
-}
-
-const Json* WorkerOf(const Json& state, uint64_t index) {
-  for (const Json& worker : state["workers"]) {
-    if (worker["index"] == index) return &worker;
-  }
-  return nullptr;
-}
-
-uint64_t IncarnationOf(const Json& state, uint64_t index) {
-  const Json* const worker = WorkerOf(state, index);
-  return worker == nullptr ? 0 : (*worker)["incarnation"].get<uint64_t>();
-}
-
-bool IsMember(const Json& state, uint64_t index) {
-  const Json* const worker = WorkerOf(state, index);
-  return worker != nullptr && (*worker)["isMember"].get<bool>();
-}
-
 class FaultsTest : public ::testing::Test {
  protected:
-  LiveRun Start(const std::vector<std::string>& arguments) {
-    return LiveRun(folder_, folder_.Write("job.yaml", DigitsManifest()), arguments);
+  LiveRun Start(const std::vector<std::string>& overrides) {
+    return LiveRun(folder_, folder_.Write("job.yaml", DigitsManifest()), Sets(overrides));
   }
 
   TestFolder folder_;
@@ -130,9 +105,9 @@ TEST_F(FaultsTest, WorkerThatIsAskedToGoHandsItsSamplesBack) {
 }
 
 TEST_F(FaultsTest, EndpointsTellOfHealthAndOfEveryWorker) {
-  std::vector<std::string> arguments = SlowSteps(1000);
-  arguments.insert(arguments.end(), {"--set", "spec.parameterServer.shards=2"});
-  LiveRun run = Start(arguments);
+  std::vector<std::string> overrides = SlowSteps(1000);
+  overrides.push_back("spec.parameterServer.shards=2");
+  LiveRun run = Start(overrides);
   ASSERT_FALSE(run.WaitFor([](const Json& now) { return now["step"] >= 3; }).is_null());
   EXPECT_EQ(run.Get("/healthz"), "ok\n");
   EXPECT_EQ(run.Get("/readyz"), "ok\n");
@@ -172,94 +147,6 @@ TEST_F(FaultsTest, KilledCommandLeavesNoProcessBehind) {
   EXPECT_EQ(run.Wait(60).code, 128 + SIGKILL);
   EXPECT_TRUE(run.WaitForNoProcess());
 }
-
-struct SchemeCase {
-  std::string name;
-  std::vector<std::string> overrides;
-  friend void PrintTo(const SchemeCase& one, std::ostream* out) { *out << one.name; }
-};
-
-class SchemeFaultsTest : public FaultsTest, public ::testing::WithParamInterface<SchemeCase> {
- protected:
-  LiveRun StartScheme(std::vector<std::string> arguments) {
-    for (const std::string& one : GetParam().overrides) {
-      arguments.push_back("--set");
-      arguments.push_back("spec.sync." + one);
-    }
-    return Start(arguments);
-  }
-};
-
-// What a worker holds when it dies, freezes or is asked to go depends on the scheme: one lease or
-// several, a step, a push on its way, local steps that nobody has seen.
-TEST_P(SchemeFaultsTest, WorkersDieFreezeAndLeaveAndNoSampleIsLostOrDoubled) {
-  constexpr uint64_t kEpochs = 60;
-  LiveRun run = StartScheme(SlowSteps(kEpochs));
-  ASSERT_FALSE(run.WaitFor([](const Json& now) { return now["step"] >= 12; }).is_null());
-  const pid_t frozen = run.PidOf("worker-2");
-  ASSERT_GT(frozen, 0);
-  ASSERT_EQ(kill(frozen, SIGSTOP), 0);
-  const Json lost = run.WaitFor([](const Json& now) { return !IsMember(now, 2); });
-  ASSERT_FALSE(lost.is_null());
-  EXPECT_TRUE(run.MovesOn(lost, 10)) << "the others did not go on";
-  ASSERT_EQ(kill(run.PidOf("worker-1"), SIGKILL), 0);
-  ASSERT_EQ(kill(run.PidOf("worker-3"), SIGTERM), 0);
-  ASSERT_EQ(kill(frozen, SIGCONT), 0);
-  const Json back = run.WaitFor([](const Json& now) {
-    const bool has_left = !IsMember(now, 3) || IncarnationOf(now, 3) == 2;  // It is started again.
-    return IsMember(now, 1) && IncarnationOf(now, 1) == 2 && IsMember(now, 2) && has_left;
-  });
-  ASSERT_FALSE(back.is_null()) << run.LogOf("worker-1") << run.LogOf("worker-2");
-  EXPECT_TRUE(run.MovesOn(back, 10));
-  const Ended ended = run.Wait(280);
-  ASSERT_EQ(ended.code, 0) << ended.err;
-  EXPECT_EQ(run.LogOf("ps-0").find("policy broke its contract"), std::string::npos);
-  ExpectEverySampleOnce(ended.last_state, kEpochs);
-}
-
-// Where a newcomer begins depends on the scheme too: its clock, its share of the batch, its place
-// among those whose times are known, the version from which it takes its local steps.
-TEST_P(SchemeFaultsTest, NewWorkerJoinsAndPushesAndNoSampleIsLostOrDoubled) {
-  constexpr uint64_t kEpochs = 40;
-  std::vector<std::string> arguments = SlowSteps(kEpochs);
-  arguments.insert(arguments.end(), {"--set", "spec.workers.replicas=3"});
-  LiveRun run = StartScheme(arguments);
-  const Json before = run.WaitFor([](const Json& now) { return now["step"] >= 12; });
-  ASSERT_FALSE(before.is_null());
-  ASSERT_EQ(WorkerOf(before, 3), nullptr) << before;
-  const Ended asked = RunProgram({"paceline", "ctl", "set", "--run", run.RunFolder(),
-                                  "spec.workers.maxReplicas=4", "spec.workers.replicas=4"});
-  ASSERT_EQ(asked.code, 0) << asked.err;
-  const Json joined = run.WaitFor(
-      [](const Json& now) { return IsMember(now, 3) && (*WorkerOf(now, 3))["steps"] >= 3; });
-  ASSERT_FALSE(joined.is_null()) << run.LogOf("worker-3");
-  EXPECT_TRUE(run.MovesOn(joined, 10));
-  const Ended ended = run.Wait(280);
-  ASSERT_EQ(ended.code, 0) << ended.err;
-  EXPECT_EQ(run.LogOf("ps-0").find("policy broke its contract"), std::string::npos);
-  ExpectEverySampleOnce(ended.last_state, kEpochs);
-  for (uint64_t index = 0; index < 4; ++index)
-    EXPECT_EQ(IncarnationOf(ended.last_state, index), 1) << index << " had to join again";
-  const auto replay = sync::Replay(ReadText(run.RunFolder() + "/policy.trace"));
-  ASSERT_TRUE(replay.ok()) << replay.status();
-  EXPECT_FALSE(replay->difference.has_value()) << "line " << replay->difference->line;
-}
-
-INSTANTIATE_TEST_SUITE_P(
-    Schemes, SchemeFaultsTest,
-    ::testing::Values(SchemeCase{"BackupWorkers",
-                                 {"scheme=BackupWorkers", "backupWorkers.count=1"}},
-                      SchemeCase{"Ssp", {"scheme=SSP", "ssp.staleness=2"}},
-                      SchemeCase{"Asp", {"scheme=ASP"}},
-                      SchemeCase{"BspNarx", {"batchSizing.strategy=NARX"}},
-                      SchemeCase{"BspStepwise", {"batchSizing.strategy=Stepwise"}},
-                      SchemeCase{"Dbw", {"scheme=DBW"}},
-                      SchemeCase{"DbwEma", {"scheme=DBW", "batchSizing.strategy=EMA"}},
-                      SchemeCase{"DbwInterrupting", {"scheme=DBW", "dbw.lateWorker=Interrupt"}},
-                      SchemeCase{"Wbsp", {"scheme=WBSP"}},
-                      SchemeCase{"WbspBasic", {"scheme=WBSP", "wbsp.overlap=false"}},
-                      SchemeCase{"PsPlus", {"scheme=PSPlus", "psPlus.staleness=2"}}),
-    [](const auto& info) { return info.param.name; });
 
 }  // namespace
 }  // namespace paceline::integration

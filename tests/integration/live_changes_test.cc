@@ -15,9 +15,9 @@ constexpr uint64_t kEpochs = 60;
 
 // Steps of some tens of milliseconds, so that changes meet workers in the middle of one.
 std::vector<std::string> SlowSteps(int workers) {
-  return {"spec.training.microBatchSize=1", "spec.training.globalBatchSize=128",
-          fmt::format("spec.training.stop.maxEpochs={}", kEpochs),
-          fmt::format("spec.workers.replicas={}", workers)};
+  return Paced(0.001, {"spec.training.globalBatchSize=128",
+                       fmt::format("spec.training.stop.maxEpochs={}", kEpochs),
+                       fmt::format("spec.workers.replicas={}", workers)});
 }
 
 class LiveChangesTest : public ::testing::Test {

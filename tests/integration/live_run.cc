@@ -131,6 +131,22 @@ std::string SampleManifest() {
   return std::string(PACELINE_SOURCE_DIR) + "/deploy/samples/digits.yaml";
 }
 
+std::vector<std::string> Paced(double seconds_per_sample, std::vector<std::string> overrides) {
+  overrides.push_back("spec.chaos.enabled=true");
+  overrides.push_back(fmt::format("spec.chaos.delays=[{{kind: PerSample, secondsPerSample: {}}}]",
+                                  seconds_per_sample));
+  return overrides;
+}
+
+std::vector<std::string> Sets(const std::vector<std::string>& overrides) {
+  std::vector<std::string> arguments;
+  for (const std::string& one : overrides) {
+    arguments.push_back("--set");
+    arguments.push_back(one);
+  }
+  return arguments;
+}
+
 LiveRun::LiveRun(const TestFolder& folder, const std::string& manifest_path,
                  const std::vector<std::string>& arguments)
     : folder_(folder.path()) {

@@ -30,6 +30,13 @@ std::string ReadText(const std::string& path);
 std::string DigitsManifest();
 std::string SampleManifest();  // deploy/samples/digits.yaml, as it lies there.
 
+// `overrides`, and those by which workers sleep so long for each sample of a step, as if they
+// computed on a slow device: a run's length hardly depends on the machine, and leaves it to others.
+std::vector<std::string> Paced(double seconds_per_sample, std::vector<std::string> overrides);
+
+// As arguments: --set before each.
+std::vector<std::string> Sets(const std::vector<std::string>& overrides);
+
 struct Ended {
   int code = -1;  // Of the command; 128 + number if a signal ended it.
   std::string out;

@@ -42,12 +42,11 @@ std::string Large() {
   return text.replace(text.find(small), small.size(), "hidden: 600");
 }
 
-// Many small pieces of work, so that a run lasts long enough to be disturbed.
+// Steps that take a while, so that a run lasts long enough to be disturbed.
 std::vector<std::string> Slow(uint64_t epochs, std::vector<std::string> more = {}) {
-  std::vector<std::string> arguments = {
-      "--set", "spec.training.microBatchSize=2",
-      "--set", "spec.parameterServer.shards=2",
-      "--set", "spec.training.stop.maxEpochs=" + std::to_string(epochs)};
+  std::vector<std::string> arguments =
+      Sets(Paced(0.002, {"spec.parameterServer.shards=2",
+                         fmt::format("spec.training.stop.maxEpochs={}", epochs)}));
   arguments.insert(arguments.end(), more.begin(), more.end());
   return arguments;
 }
