@@ -34,6 +34,10 @@ def pytest_sessionfinish(session):
         install.uninstall()
 
 
+def pytest_collection_modifyitems(items):
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)  # Stable: otherwise as they stand.
+
+
 @pytest.hookimpl(tryfirst=True, hookwrapper=True)
 def pytest_runtest_makereport(item, call):
     # The dump has to be taken while the test's namespace is there: before its fixtures are torn down.

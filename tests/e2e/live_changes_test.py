@@ -1,6 +1,8 @@
 """What users change while a job runs: its size, its scheme, whether it runs at all."""
 import time
 
+import pytest
+
 from job import ENDLESS, paced
 
 
@@ -38,6 +40,7 @@ def test_scheme_is_patched_on_the_run(start_job):
     assert job.container_ids() == before
 
 
+@pytest.mark.long
 def test_suspends_and_resumes_from_the_checkpoint(start_job, shared_claim):
     claim = shared_claim("checkpoint")
     job = start_job(paced(20, checkpoint={"volume": claim.source(), "periodSeconds": 5}))

@@ -24,6 +24,7 @@ def test_scheme_trains_the_sample(start_job, sync):
     job.assert_every_sample_counted_once(15)
 
 
+@pytest.mark.long
 def test_scheme_changes_three_times_in_a_run(start_job):
     """This takes two to three minutes: what is changed is in the status ten seconds later, and so are the steps made since."""
     job = start_job(paced(50))

@@ -4,6 +4,8 @@ import pytest
 
 from job import paced
 
+pytestmark = pytest.mark.long
+
 EPOCHS = 20
 TRAINING_SECONDS = 300
 

@@ -6,15 +6,14 @@ from job import digits, paced
 from kubectl import kubectl, wait_until
 from nodes import workers
 
-pytestmark = pytest.mark.alone  # They count what the nodes hold, close one, kill the operator.
-
 
 def requests(cpu):
     return {"template": {"spec": {"containers": [{"name": "worker", "resources": {"requests": {"cpu": cpu}}}]}}}
 
 
 def test_two_jobs_for_a_cluster_that_holds_one(start_job):
-    """Neither waits for ever: what does not fit is told, the first one ends, then the second one goes on."""
+    """Neither waits for ever: what does not fit is told, the first one ends, then the second one goes on. The jobs of other tests
+    ask for no CPU, and so take no room."""
     free = min(float(cpu) for cpu in kubectl("get", "nodes", "-o", "jsonpath={.items[*].status.allocatable.cpu}").split())
     each = f"{int(free * 1000 * 0.55)}m"  # One worker a node.
     nodes = len(kubectl("get", "nodes", "-o", "name").split())
@@ -26,6 +25,7 @@ def test_two_jobs_for_a_cluster_that_holds_one(start_job):
     second.wait_for("Succeeded", 300)
 
 
+@pytest.mark.alone
 def test_operator_killed_in_the_middle(start_job):
     """A second replica takes over; no pod is made twice and none is touched."""
     kubectl("-n", install.NAMESPACE, "scale", "deployment/paceline-operator", "--replicas=2")
@@ -45,6 +45,7 @@ def test_operator_killed_in_the_middle(start_job):
     kubectl("-n", install.NAMESPACE, "scale", "deployment/paceline-operator", "--replicas=1")
 
 
+@pytest.mark.alone  # It closes a node.
 def test_a_job_that_cannot_start_makes_room_and_comes_back(start_job):
     """Half of what it needs is held by nobody for ever: it gives its machine to a job that can use it, and returns."""
     nodes = workers()
