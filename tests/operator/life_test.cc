@@ -225,7 +225,8 @@ TEST_F(LifeTest, PodsThatAreHeldBackKeepTheirPlaceInTheQueue) {
   };
   job.Run("digits-ps-0");
   job.HasNoRoom("digits-ps-1");
-  // By the time this one is made anew the others, just as old, would have been.
+  // By the time this one is made anew a job that nobody holds back would have given way, with all
+  // its pods.
   ASSERT_TRUE(Eventually([&] { return is_another("digits-ps-1"); })) << job.Describe();
   EXPECT_EQ(job.Condition("ResourcesReady"), "False");
   for (const char* const worker : {"digits-worker-0", "digits-worker-1", "digits-worker-2"}) {
