@@ -1,5 +1,7 @@
 #include "tests/integration/scheme_cases.h"
 
+#include <utility>
+
 namespace paceline::integration {
 
 std::vector<SchemeCase> SchemeCases() {
@@ -20,10 +22,16 @@ std::vector<SchemeCase> SchemeCases() {
           {"PsPlus", {"sync.scheme=PSPlus", "sync.psPlus.staleness=2"}}};
 }
 
-LiveRun StartScheme(const TestFolder& folder, const SchemeCase& scheme,
-                    std::vector<std::string> overrides) {
-  for (const std::string& one : scheme.overrides) overrides.push_back("spec." + one);
-  return LiveRun(folder, folder.Write("job.yaml", DigitsManifest()), Sets(overrides));
+LiveRun EverySchemeTest::Start(std::vector<std::string> overrides) const {
+  return StartJob(folder_.Write("job.yaml", DigitsManifest()), std::move(overrides));
+}
+
+LiveRun EverySchemeTest::StartSample() const { return StartJob(SampleManifest(), {}); }
+
+LiveRun EverySchemeTest::StartJob(const std::string& manifest_path,
+                                  std::vector<std::string> overrides) const {
+  for (const std::string& one : GetParam().overrides) overrides.push_back("spec." + one);
+  return LiveRun(folder_, manifest_path, Sets(overrides));
 }
 
 }  // namespace paceline::integration

@@ -1,9 +1,12 @@
-// Every scheme, for tests that each of them has to pass.
+// A test that each of some schemes has to pass, and the schemes for those about workers that come
+// and go.
 #pragma once
 
 #include <ostream>
 #include <string>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "tests/integration/live_run.h"
 
@@ -17,8 +20,16 @@ struct SchemeCase {
 
 std::vector<SchemeCase> SchemeCases();
 
-// DigitsManifest with `overrides`, and then the scheme's.
-LiveRun StartScheme(const TestFolder& folder, const SchemeCase& scheme,
-                    std::vector<std::string> overrides);
+class EverySchemeTest : public ::testing::TestWithParam<SchemeCase> {
+ protected:
+  // DigitsManifest with `overrides`, and then the scheme's.
+  LiveRun Start(std::vector<std::string> overrides) const;
+  LiveRun StartSample() const;  // As it lies there, but for the scheme's overrides.
+
+ private:
+  LiveRun StartJob(const std::string& manifest_path, std::vector<std::string> overrides) const;
+
+  TestFolder folder_;
+};
 
 }  // namespace paceline::integration

@@ -12,16 +12,13 @@ namespace {
 
 using Json = nlohmann::json;
 
-class SchemeFaultsTest : public ::testing::TestWithParam<SchemeCase> {
- protected:
-  TestFolder folder_;
-};
+class SchemeFaultsTest : public EverySchemeTest {};
 
 // What a worker holds when it dies, freezes or is asked to go depends on the scheme: one lease or
 // several, a step, a push on its way, local steps that nobody has seen.
 TEST_P(SchemeFaultsTest, WorkersDieFreezeAndLeaveAndNoSampleIsLostOrDoubled) {
   constexpr uint64_t kEpochs = 60;
-  LiveRun run = StartScheme(folder_, GetParam(), SlowSteps(kEpochs));
+  LiveRun run = Start(SlowSteps(kEpochs));
   ASSERT_FALSE(run.WaitFor([](const Json& now) { return now["step"] >= 12; }).is_null());
   const pid_t frozen = run.PidOf("worker-2");
   ASSERT_GT(frozen, 0);

@@ -11,10 +11,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-class SchemeJoinTest : public ::testing::TestWithParam<SchemeCase> {
- protected:
-  TestFolder folder_;
-};
+class SchemeJoinTest : public EverySchemeTest {};
 
 // Where a newcomer begins depends on the scheme too: its clock, its share of the batch, its place
 // among those whose times are known, the version from which it takes its local steps.
@@ -22,7 +19,7 @@ TEST_P(SchemeJoinTest, NewWorkerJoinsAndPushesAndNoSampleIsLostOrDoubled) {
   constexpr uint64_t kEpochs = 30;
   std::vector<std::string> overrides = SlowSteps(kEpochs);
   overrides.push_back("spec.workers.replicas=3");
-  LiveRun run = StartScheme(folder_, GetParam(), overrides);
+  LiveRun run = Start(overrides);
   const Json before = run.WaitFor([](const Json& now) { return now["step"] >= 12; });
   ASSERT_FALSE(before.is_null());
   ASSERT_EQ(WorkerOf(before, 3), nullptr) << before;

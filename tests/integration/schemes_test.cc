@@ -6,6 +6,7 @@
 #include "lib/sync/replay.h"
 #include "tests/integration/live_run.h"
 #include "tests/integration/run_files.h"
+#include "tests/integration/scheme_cases.h"
 
 namespace paceline::integration {
 namespace {
@@ -13,21 +14,10 @@ namespace {
 constexpr double kWanted = 0.97;
 constexpr uint64_t kEpochs = 15;
 
-struct SchemeCase {
-  std::string name;
-  std::vector<std::string> overrides;
-};
-
-class SchemeTest : public ::testing::TestWithParam<SchemeCase> {};
+class SchemeTest : public EverySchemeTest {};
 
 TEST_P(SchemeTest, SampleReachesItsAccuracyAndReplays) {
-  const TestFolder folder;
-  std::vector<std::string> arguments;
-  for (const std::string& one : GetParam().overrides) {
-    arguments.push_back("--set");
-    arguments.push_back(one);
-  }
-  LiveRun run(folder, SampleManifest(), arguments);
+  LiveRun run = StartSample();
   const Ended ended = run.Wait(280);
   ASSERT_EQ(ended.code, 0) << ended.err;
   EXPECT_GE(ended.summary["accuracy"].get<double>(), kWanted);
@@ -48,20 +38,19 @@ INSTANTIATE_TEST_SUITE_P(
     All, SchemeTest,
     ::testing::Values(
         SchemeCase{"Bsp", {}},
-        SchemeCase{"BackupWorkers",
-                   {"spec.sync.scheme=BackupWorkers", "spec.sync.backupWorkers.count=1"}},
-        SchemeCase{"Ssp", {"spec.sync.scheme=SSP", "spec.sync.ssp.staleness=3"}},
-        SchemeCase{"Asp", {"spec.sync.scheme=ASP"}}, SchemeCase{"Wbsp", {"spec.sync.scheme=WBSP"}},
-        SchemeCase{"WbspBasic", {"spec.sync.scheme=WBSP", "spec.sync.wbsp.overlap=false"}},
-        SchemeCase{"BspEma", {"spec.sync.batchSizing.strategy=EMA"}},
-        SchemeCase{"BspNarx", {"spec.sync.batchSizing.strategy=NARX"}},
-        SchemeCase{"BspStepwise", {"spec.sync.batchSizing.strategy=Stepwise"}},
+        SchemeCase{"BackupWorkers", {"sync.scheme=BackupWorkers", "sync.backupWorkers.count=1"}},
+        SchemeCase{"Ssp", {"sync.scheme=SSP", "sync.ssp.staleness=3"}},
+        SchemeCase{"Asp", {"sync.scheme=ASP"}}, SchemeCase{"Wbsp", {"sync.scheme=WBSP"}},
+        SchemeCase{"WbspBasic", {"sync.scheme=WBSP", "sync.wbsp.overlap=false"}},
+        SchemeCase{"BspEma", {"sync.batchSizing.strategy=EMA"}},
+        SchemeCase{"BspNarx", {"sync.batchSizing.strategy=NARX"}},
+        SchemeCase{"BspStepwise", {"sync.batchSizing.strategy=Stepwise"}},
         SchemeCase{"BackupWorkersNarx",
-                   {"spec.sync.scheme=BackupWorkers", "spec.sync.batchSizing.strategy=NARX"}},
-        SchemeCase{"PsPlus", {"spec.sync.scheme=PSPlus"}},
-        SchemeCase{"PsPlusBounded", {"spec.sync.scheme=PSPlus", "spec.sync.psPlus.staleness=1"}},
-        SchemeCase{"Dbw", {"spec.sync.scheme=DBW"}},
-        SchemeCase{"DbwNarx", {"spec.sync.scheme=DBW", "spec.sync.batchSizing.strategy=NARX"}}),
+                   {"sync.scheme=BackupWorkers", "sync.batchSizing.strategy=NARX"}},
+        SchemeCase{"PsPlus", {"sync.scheme=PSPlus"}},
+        SchemeCase{"PsPlusBounded", {"sync.scheme=PSPlus", "sync.psPlus.staleness=1"}},
+        SchemeCase{"Dbw", {"sync.scheme=DBW"}},
+        SchemeCase{"DbwNarx", {"sync.scheme=DBW", "sync.batchSizing.strategy=NARX"}}),
     [](const auto& info) { return info.param.name; });
 
 TEST(SummaryTest, JsonIsOneObjectAndTheModelOpensByName) {
