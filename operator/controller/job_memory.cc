@@ -25,10 +25,10 @@ void Tombstones::AddTo(const kube::ObjectKey& job, std::vector<job::SeenProcess>
   const std::lock_guard lock(mutex_);
   const auto found = gone_.find(job);
   if (found == gone_.end()) return;
-  for (const auto& [name, process] : found->second) {
+  for (const auto& gone : found->second) {
     const bool is_there = std::any_of(processes.begin(), processes.end(),
-                                      [&](const auto& seen) { return seen.name == process.name; });
-    if (!is_there) processes.push_back(process);
+                                      [&](const auto& seen) { return seen.name == gone.first; });
+    if (!is_there) processes.push_back(gone.second);
   }
 }
 

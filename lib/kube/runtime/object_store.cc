@@ -64,7 +64,8 @@ void ObjectStore::RemoveLocked(const ObjectKey& key) {
 }
 
 void ObjectStore::Reindex(const ObjectKey& key, const Json* before, const Json* after) {
-  for (auto& [name, index] : indexes_) {
+  for (auto& named : indexes_) {
+    auto& index = named.second;
     const auto values = [&](const Json* object) {
       return object != nullptr ? index.values(*object) : std::vector<std::string>();
     };
