@@ -3,12 +3,15 @@
 #include <chrono>
 #include <exception>
 
+#include <pthread.h>
+
 #include "lib/base/check.h"
 
 namespace paceline::kube {
 namespace {
 
 constexpr std::string_view kTerminal = "kube/terminal";
+constexpr size_t kThreadNameBytesMax = 15;  // Linux's bound.
 
 }  // namespace
 
@@ -46,7 +49,10 @@ void Controller::Start() {
   if (is_stopped_) return;
   PACELINE_CHECK(threads_.empty(), "controller {} runs already", options_.name);
   for (int i = 0; i < options_.threads; ++i) {
-    threads_.emplace_back([this] { Work(); });
+    threads_.emplace_back([this] {
+      pthread_setname_np(pthread_self(), options_.name.substr(0, kThreadNameBytesMax).c_str());
+      Work();
+    });
   }
 }
 

@@ -43,7 +43,7 @@ struct ReconcileRecord {
 };
 
 struct ControllerOptions {
-  std::string name;
+  std::string name;  // Its threads are called so too, as far as 15 bytes go.
   int threads = 2;
   // May block. An error is retried with the key's backoff. An exception counts as an error: one bad
   // object never stops the others.

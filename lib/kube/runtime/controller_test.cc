@@ -9,6 +9,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <pthread.h>
 
 #include "lib/kube/runtime/expectations.h"
 #include "lib/kube/runtime/object_store.h"
@@ -65,6 +66,23 @@ TEST(Controller, RetriesFailuresAndForgetsThemOnSuccess) {
   EXPECT_EQ(seen[1].failures, 2);
   EXPECT_EQ(seen[2].outcome, Outcome::kDone);
   EXPECT_EQ(controller.queue().Failures({"ns", "a"}), 0);
+}
+
+TEST(Controller, ItsThreadsBearItsName) {
+  Records records;
+  std::promise<std::string> name;
+  ControllerOptions options = Options(records, [&](const ObjectKey&) -> StatusOr<Result> {
+    char text[16] = "";
+    pthread_getname_np(pthread_self(), text, sizeof text);
+    name.set_value(text);
+    return Result{};
+  });
+  options.name = "trainingjobs-of-a-team";
+  Controller controller(std::move(options));
+  controller.Start();
+  controller.queue().Add({"ns", "a"});
+  EXPECT_EQ(name.get_future().get(), "trainingjobs-of");
+  records.WaitFor(1);
 }
 
 TEST(Controller, OneThatThrowsDoesNotStopTheOthers) {
