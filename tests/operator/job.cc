@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include "lib/base/rfc3339.h"
 #include "lib/kube/core/json.h"
 #include "lib/kube/core/metadata.h"
+#include "operator/controller/clock.h"
 
 namespace paceline::operator_test {
 Json SmallSpec() {
@@ -28,17 +30,17 @@ Job::Job(World& world, const std::string& name, const Json& spec)
 
 void Job::Run(const std::string& pod) const {
   const std::string container = pod.find("-ps-") != std::string::npos ? "ps" : "worker";
-  PatchPodStatus(
-      pod, {{"phase", "Running"},
-            {"podIP", "127.0.0.1"},
-            {"startTime", "2026-01-31T09:30:00Z"},
-            {"containerStatuses",
-             Json::array({{{"name", container},
-                           {"image", "x"},
-                           {"imageID", "x"},
-                           {"ready", true},
-                           {"restartCount", 0},
-                           {"state", {{"running", {{"startedAt", "2026-01-31T09:30:00Z"}}}}}}})}});
+  const std::string now = FormatTime(controller::WallNow());
+  PatchPodStatus(pod, {{"phase", "Running"},
+                       {"podIP", "127.0.0.1"},
+                       {"startTime", now},
+                       {"containerStatuses",
+                        Json::array({{{"name", container},
+                                      {"image", "x"},
+                                      {"imageID", "x"},
+                                      {"ready", true},
+                                      {"restartCount", 0},
+                                      {"state", {{"running", {{"startedAt", now}}}}}}})}});
 }
 
 void Job::RunAll() const {

@@ -2,6 +2,7 @@
 // has no more rights than its service account.
 
 #include <algorithm>
+#include <set>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -208,38 +209,70 @@ TEST_F(LifeTest, JobsOfAnotherManagerAreNotTouched) {
   EXPECT_TRUE(job.Get()["status"].is_null());
 }
 
-// Kueue's way with plain pods: it gates them until they may run, and keeps what is deleted until it
-// has counted it.
-TEST_F(LifeTest, PodsThatAreHeldBackKeepTheirPlaceInTheQueue) {
+// A job gives way after five times that.
+Json ShortPatience() { return {{"schedulingPolicy", {{"scheduleTimeoutSeconds", 1}}}}; }
+
+std::set<std::string> Uids(const std::map<std::string, Json>& pods) {
+  std::set<std::string> uids;
+  for (const auto& [name, pod] : pods) uids.insert(kube::Uid(pod));
+  return uids;
+}
+
+// Pods of these roles are made with a gate, as Kueue does it with plain pods.
+Json GatedSpec() {
   const Json gated = {
-      {"metadata", {{"labels", {{"kueue.x-k8s.io/queue-name", "team"}}}}},
-      {"spec", {{"schedulingGates", Json::array({{{"name", "kueue.x-k8s.io/admission"}}})}}}};
-  Job job(*world_, "digits",
-          {{"workers", {{"template", gated}}},
-           {"runPolicy", {{"schedulingPolicy", {{"scheduleTimeoutSeconds", 1}}}}}});
+      {"template",
+       {{"metadata", {{"labels", {{"kueue.x-k8s.io/queue-name", "team"}}}}},
+        {"spec", {{"schedulingGates", Json::array({{{"name", "kueue.x-k8s.io/admission"}}})}}}}}};
+  return {{"parameterServer", gated}, {"workers", gated}, {"runPolicy", ShortPatience()}};
+}
+
+void Admit(World& world, const Job& job, const std::string& pod) {
+  world.Kubectl(
+      fmt::format("patch pod {} -n {} --type=json -p "
+                  R"('[{{"op": "remove", "path": "/spec/schedulingGates"}}]')",
+                  pod, job.name_space()));
+  job.Run(pod);
+}
+
+TEST_F(LifeTest, PodsThatAreHeldBackKeepTheirPlaceInTheQueue) {
+  Job job(*world_, "digits", GatedSpec());
   ASSERT_TRUE(job.WaitForPods(job.AllPodNames()));
   const auto before = job.Pods();
-  const auto is_another = [&](const std::string& pod) {
-    const auto pods = job.Pods();
-    return pods.contains(pod) && kube::Uid(pods.at(pod)) != kube::Uid(before.at(pod));
-  };
-  job.Run("digits-ps-0");
-  job.HasNoRoom("digits-ps-1");
-  // By the time this one is made anew a job that nobody holds back would have given way, with all
-  // its pods.
-  ASSERT_TRUE(Eventually([&] { return is_another("digits-ps-1"); })) << job.Describe();
-  EXPECT_EQ(job.Condition("ResourcesReady"), "False");
-  for (const char* const worker : {"digits-worker-0", "digits-worker-1", "digits-worker-2"}) {
-    EXPECT_FALSE(is_another(worker)) << worker;
-    world_->Kubectl(
-        fmt::format("patch pod {} -n {} --type=json -p "
-                    R"('[{{"op": "remove", "path": "/spec/schedulingGates"}}]')",
-                    worker, job.name_space()));
-    job.Run(worker);
-  }
-  job.Run("digits-ps-1");
+  // A younger job, whose patience ends later, which nobody holds back.
+  Job other(*world_, "other", {{"runPolicy", ShortPatience()}});
+  ASSERT_TRUE(other.WaitForPods(other.AllPodNames()));
+  other.Run("other-ps-0");
+  other.HasNoRoom("other-ps-1");
+  ASSERT_TRUE(other.WaitForMessage("ResourcesReady", "makes room"));
+  EXPECT_EQ(Uids(job.Pods()), Uids(before));
+  EXPECT_NE(job.Message("ResourcesReady").find("held back"), std::string::npos);
+  for (const std::string& pod : job.AllPodNames()) Admit(*world_, job, pod);
   ASSERT_TRUE(job.WaitForCondition("ResourcesReady"));
+  EXPECT_EQ(Uids(job.Pods()), Uids(before));
+}
 
+// Or two of them could wait for each other's other half for ever.
+TEST_F(LifeTest, AJobThatIsAdmittedByHalvesMakesRoomAndComesBack) {
+  Job job(*world_, "digits", GatedSpec());
+  ASSERT_TRUE(job.WaitForPods(job.AllPodNames()));
+  const auto before = Uids(job.Pods());
+  Admit(*world_, job, "digits-ps-0");
+  ASSERT_TRUE(job.WaitForMessage("ResourcesReady", "makes room"));
+  ASSERT_TRUE(job.WaitForPods(job.AllPodNames()));
+  for (const std::string& uid : Uids(job.Pods()))
+    EXPECT_FALSE(before.contains(uid)) << job.Describe();
+}
+
+// Kueue keeps what is deleted until it has counted it.
+TEST_F(LifeTest, ADeletedPodThatAFinalizerKeepsIsReplacedOnceItIsGone) {
+  Job job(*world_, "digits");
+  Start(job);
+  const std::string before = kube::Uid(job.Pods().at("digits-worker-1"));
+  const auto uid_now = [&] {
+    const auto pods = job.Pods();
+    return pods.contains("digits-worker-1") ? kube::Uid(pods.at("digits-worker-1")) : "";
+  };
   const auto keep = [&](const std::string& finalizers) {
     world_->Kubectl(
         fmt::format("patch pod digits-worker-1 -n {} --type=merge -p "
@@ -249,9 +282,10 @@ TEST_F(LifeTest, PodsThatAreHeldBackKeepTheirPlaceInTheQueue) {
   keep(R"(["kueue.x-k8s.io/managed"])");
   world_->Kubectl(fmt::format("delete pod digits-worker-1 -n {} --wait=false", job.name_space()));
   ASSERT_TRUE(job.WaitForCondition("ResourcesReady", "False"));
-  EXPECT_FALSE(is_another("digits-worker-1"));
+  EXPECT_EQ(uid_now(), before);
   keep("null");
-  EXPECT_TRUE(Eventually([&] { return is_another("digits-worker-1"); })) << job.Describe();
+  EXPECT_TRUE(Eventually([&] { return !uid_now().empty() && uid_now() != before; }))
+      << job.Describe();
   EXPECT_NE(job.Condition("Failed"), "True");
   EXPECT_EQ(kube::IntegerAt(job.Get(), "/status/failures"), 0);
 }

@@ -306,6 +306,25 @@ TEST(GiveWayTest, AJobThatCannotStartMakesRoomAndComesBack) {
   EXPECT_EQ(tries.status.gave_way, 1);  // Until it trains: the next pause is longer.
 }
 
+// Who admits pods one by one can let in halves of two jobs.
+TEST(GiveWayTest, AJobThatIsLetInByHalvesMakesRoomAfterAWhile) {
+  TrainingJob job = SmallJob();
+  job.spec.run_policy.scheduling_policy.schedule_timeout_seconds = 10;
+  Observation seen = HalfPlaced();
+  for (SeenProcess& process : seen.processes) {
+    process.is_gated = std::exchange(process.is_unschedulable, false);
+    if (process.state == ProcessState::kRunning) process.started_at = At(1000);
+  }
+  const Plan waits = PlanJob(job, seen, At(1049));
+  EXPECT_EQ(waits.status.gave_way, 0);
+  EXPECT_EQ(waits.look_again, At(1050));
+  const Plan gives_way = PlanJob(job, seen, At(1050));
+  EXPECT_EQ(Stops(gives_way), seen.processes.size());
+  ASSERT_EQ(gives_way.events.size(), 1u);
+  EXPECT_THAT(gives_way.events[0].message,
+              HasSubstr("digits-worker-1 is held back by its scheduling gates; all of the job"));
+}
+
 TEST(GiveWayTest, TwoJobsComeBackAtDifferentTimes) {
   TrainingJob one = SmallJob(), other = SmallJob();
   other.metadata.uid = "another";
@@ -343,6 +362,9 @@ TEST(GiveWayTest, WhoTrainsOrHasEnoughOrIsAdmittedByOthersGivesNoWay) {
     process.is_unschedulable = true;
     process.started_at = At(0);
   }
+  EXPECT_EQ(PlanJob(SmallJob(), holds_nothing, late).status.gave_way, 0);
+  for (SeenProcess& process : holds_nothing.processes)
+    process.is_gated = std::exchange(process.is_unschedulable, false);
   EXPECT_EQ(PlanJob(SmallJob(), holds_nothing, late).status.gave_way, 0);
 }
 

@@ -84,7 +84,8 @@ Finding JudgeResources(const Draft& draft) {
   const ConditionType type = ConditionType::kResourcesReady;
   if (draft.verdict == Verdict::kGivesWay) {
     return {type, false, PlanReason::kGaveWay,
-            "too few machines for the job; it makes room for others and tries again later"};
+            "too few of its processes found a machine; the job makes room for others and comes "
+            "back later"};
   }
   if (!GoesOn(draft)) return Not(draft, type);
   std::vector<std::string> missing;

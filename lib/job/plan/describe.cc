@@ -42,6 +42,7 @@ std::string DescribeAbsence(const std::string& name, const SeenProcess* process)
   if (process->is_stopping) return Named(*process) + " is stopping";
   if (process->state == ProcessState::kExited) return DescribeExit(*process);
   if (process->state == ProcessState::kRunning) return Named(*process) + " is not ready";
+  if (process->is_gated) return name + " is held back by its scheduling gates";
   if (process->is_unschedulable)
     return WithMessage(name + " cannot be scheduled", process->waiting_message);
   if (process->waiting_reason.empty()) return Named(*process);

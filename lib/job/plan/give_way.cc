@@ -28,31 +28,38 @@ Duration Pause(const TrainingJob& job, int64_t gave_way) {
   return base + base / 100 * static_cast<int64_t>(hash % 100);
 }
 
-// Whether somebody else places all pods together or holds them back.
-bool IsAdmittedByOthers(const Draft& draft) {
-  const SchedulingPolicy& policy = draft.job.spec.run_policy.scheduling_policy;
-  return policy.queue || policy.min_available ||
-         std::any_of(draft.seen.processes.begin(), draft.seen.processes.end(),
-                     [](const SeenProcess& process) { return process.is_gated; });
+// Whether somebody else places all pods together, or none.
+bool IsPlacedByOthers(const SchedulingPolicy& policy) {
+  return policy.queue || policy.min_available;
 }
 
-// What keeps training from opening although some of the job holds machines: the process that has
-// found none for too long; null if there is nothing to give way for.
-const SeenProcess* FindStuck(const Draft& draft) {
+struct Wait {
+  const SeenProcess* process;
+  Time until;  // The job's patience.
+};
+
+// What keeps training from opening although some of the job runs: the first process that has found
+// no machine, or is not let to one. Who admits pods one by one can let two jobs in by halves.
+// Nothing if there is nothing to give way for.
+std::optional<Wait> FindWait(const Draft& draft) {
   int64_t workers_up = 0;
-  bool is_server_missing = false, is_any_up = false;
-  const SeenProcess* stuck = nullptr;
+  bool is_server_missing = false;
+  std::optional<Time> first_up;
+  const SeenProcess* waiting = nullptr;
   for (const WantedProcess& wanted : draft.wanted) {
     const SeenProcess* process = draft.Find(wanted.name);
     const bool is_up = IsUp(process);
-    is_any_up = is_any_up || is_up;
+    if (is_up) first_up = std::min(first_up.value_or(process->started_at), process->started_at);
     if (wanted.role == Role::kWorker && is_up) ++workers_up;
     if (wanted.role == Role::kParameterServer && !is_up) is_server_missing = true;
-    if (process == nullptr || !process->is_unschedulable || process->is_stopping) continue;
-    if (draft.now >= process->started_at + Patience(draft.job)) stuck = process;
+    if (process == nullptr || process->is_stopping) continue;
+    if (!process->is_unschedulable && !process->is_gated) continue;
+    if (waiting == nullptr || process->started_at < waiting->started_at) waiting = process;
   }
   const bool is_enough = !is_server_missing && workers_up >= draft.job.spec.workers.min_replicas;
-  return is_any_up && !is_enough ? stuck : nullptr;
+  if (!first_up || is_enough || waiting == nullptr) return std::nullopt;
+  return Wait{.process = waiting,
+              .until = std::max(waiting->started_at, *first_up) + Patience(draft.job)};
 }
 
 void MakeRoom(Draft& draft) {
@@ -77,15 +84,16 @@ void JudgeGivingWay(Draft& draft) {
   const bool is_training =
       draft.report != nullptr && draft.report->phase == TrainingPhase::kTraining;
   if (is_training) status.gave_way = 0;
-  if (is_training || IsAdmittedByOthers(draft)) return;
-  const SeenProcess* stuck = FindStuck(draft);
-  if (stuck == nullptr) return;
+  if (is_training || IsPlacedByOthers(draft.job.spec.run_policy.scheduling_policy)) return;
+  const std::optional<Wait> wait = FindWait(draft);
+  if (!wait) return;
+  if (draft.now < wait->until) return draft.LookAgain(wait->until);
   const Duration pause = Pause(draft.job, status.gave_way);
   ++status.gave_way;
   status.gives_way_until = draft.now + pause;
   draft.Report(EventType::kWarning, PlanReason::kGaveWay,
                fmt::format("{}; all of the job makes room for others and tries again in {} s",
-                           DescribeAbsence(stuck->name, stuck),
+                           DescribeAbsence(wait->process->name, wait->process),
                            std::chrono::duration_cast<std::chrono::seconds>(pause).count()));
   MakeRoom(draft);
 }
