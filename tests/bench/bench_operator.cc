@@ -27,7 +27,7 @@ using operator_test::World;
 constexpr int kNodes = 10;
 constexpr int kConnections = 16;  // Of the raw client that others are held against.
 constexpr int kFewConnections = 4;
-constexpr int kRounds = 3;  // Medians of so many; of the other operator, which is slow, one.
+constexpr int kRounds = 5;  // Medians of so many; of the other operator, which is slow, one.
 constexpr int kSuspendedJobs = 1000;
 constexpr double kRestSeconds = 60;
 constexpr double kSettleSeconds = 15;
