@@ -14,6 +14,7 @@ std::vector<FieldError> Validate(const TrainingJob& job, const Capabilities& cap
   CheckTraining(job, findings);
   CheckSync(job, findings);
   CheckProcesses(job, findings);
+  CheckPodTemplates(job, findings);
   CheckChaos(job, findings);
   return findings.Take();
 }

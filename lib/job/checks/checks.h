@@ -14,7 +14,8 @@ void CheckModel(const TrainingJob& job, Findings& findings);  // spec.model and 
 void CheckTraining(const TrainingJob& job, Findings& findings);
 void CheckSync(const TrainingJob& job, Findings& findings);
 void CheckProcesses(const TrainingJob& job,
-                    Findings& findings);  // Counts, templates, volumes, run policy.
+                    Findings& findings);  // Counts, volumes, run policy.
+void CheckPodTemplates(const TrainingJob& job, Findings& findings);
 void CheckChaos(const TrainingJob& job, Findings& findings);
 void CheckAvailable(const TrainingJob& job, const Capabilities& capabilities, Findings& findings);
 

@@ -25,42 +25,6 @@ void CheckCounts(const Workers& workers, Findings& findings) {
   }
 }
 
-// The real check of a template is the API server's; this is what Paceline itself relies on.
-void CheckTemplate(const std::string& path, const PodTemplate& pod_template, Findings& findings) {
-  if (!pod_template) return;
-  for (const Node::Member& member : pod_template->members) {
-    if (member.key != "metadata" && member.key != "spec") {
-      findings.Add(path + "." + member.key,
-                   fmt::format("is not known; known in {}: metadata, spec", path));
-    } else if (member.value.kind != Node::Kind::kMap && member.value.kind != Node::Kind::kNull) {
-      findings.Add(path + "." + member.key,
-                   fmt::format("must be an object: got {}", Describe(member.value)));
-    }
-  }
-  const Node* spec = pod_template->Find("spec");
-  if (spec == nullptr) return;
-  if (const Node* restart = spec->Find("restartPolicy")) {
-    findings.Add(
-        path + ".spec.restartPolicy",
-        fmt::format(
-            "must be absent, since restarts are Paceline's (runPolicy.backoffLimit): got {}",
-            Describe(*restart)));
-  }
-  const Node* containers = spec->Find("containers");
-  if (containers == nullptr) return;
-  if (containers->kind != Node::Kind::kList) {
-    findings.Add(path + ".spec.containers",
-                 fmt::format("must be a list: got {}", Describe(*containers)));
-  }
-  for (size_t i = 0; i < containers->elements.size(); ++i) {
-    const Node* name = containers->elements[i].Find("name");
-    if (name == nullptr || name->kind != Node::Kind::kString) {
-      findings.Add(fmt::format("{}.spec.containers[{}].name", path, i),
-                   "is required: ps, worker and evaluator are Paceline's, others are yours");
-    }
-  }
-}
-
 void CheckVolume(const std::string& path, const Volume& volume, Findings& findings) {
   const int sources = int{volume.persistent_volume_claim.has_value()} +
                       int{volume.host_path.has_value()} + int{volume.empty_dir.has_value()} +
@@ -98,14 +62,9 @@ void CheckRunPolicy(const JobSpec& spec, Findings& findings) {
 void CheckProcesses(const TrainingJob& job, Findings& findings) {
   const JobSpec& spec = job.spec;
   CheckCounts(spec.workers, findings);
-  CheckTemplate("spec.parameterServer.template", spec.parameter_server.pod_template, findings);
-  CheckTemplate("spec.workers.template", spec.workers.pod_template, findings);
-  if (spec.evaluator) {
-    CheckTemplate("spec.evaluator.template", spec.evaluator->pod_template, findings);
-    if (!spec.data.eval) {
-      findings.Add("spec.evaluator", "needs data.eval, the held-out samples that it evaluates on",
-                   {"spec.data.eval"});
-    }
+  if (spec.evaluator && !spec.data.eval) {
+    findings.Add("spec.evaluator", "needs data.eval, the held-out samples that it evaluates on",
+                 {"spec.data.eval"});
   }
   if (spec.checkpoint) {
     const bool has_volume = spec.checkpoint->volume.has_value();

@@ -127,16 +127,28 @@ constexpr Rule kRules[] = {
      "sync.batchSizing.maxBatchSize must let workers.replicas x maxBatchSize reach "
      "training.globalBatchSize"},
 
+    {"spec.parameterServer.template.metadata", "labels",
+     "!has(self.labels) || !('kueue.x-k8s.io/pod-group-name' in self.labels)",
+     "labels must not have kueue.x-k8s.io/pod-group-name, Kueue keeps the names of a group's lost "
+     "pods; kueue.x-k8s.io/queue-name queues each pod"},
     {"spec.parameterServer.template.spec", "restartPolicy", "!has(self.restartPolicy)",
      "restartPolicy must be absent, since restarts are Paceline's (runPolicy.backoffLimit)"},
     {"spec.workers", "minReplicas", "self.minReplicas <= self.replicas",
      "minReplicas must be at most replicas"},
     {"spec.workers", "maxReplicas", "!has(self.maxReplicas) || self.maxReplicas >= self.replicas",
      "maxReplicas must be at least replicas"},
+    {"spec.workers.template.metadata", "labels",
+     "!has(self.labels) || !('kueue.x-k8s.io/pod-group-name' in self.labels)",
+     "labels must not have kueue.x-k8s.io/pod-group-name, Kueue keeps the names of a group's lost "
+     "pods; kueue.x-k8s.io/queue-name queues each pod"},
     {"spec.workers.template.spec", "restartPolicy", "!has(self.restartPolicy)",
      "restartPolicy must be absent, since restarts are Paceline's (runPolicy.backoffLimit)"},
     {"spec", "evaluator", "!has(self.evaluator) || has(self.data.eval)",
      "evaluator needs data.eval, the held-out samples that it evaluates on"},
+    {"spec.evaluator.template.metadata", "labels",
+     "!has(self.labels) || !('kueue.x-k8s.io/pod-group-name' in self.labels)",
+     "labels must not have kueue.x-k8s.io/pod-group-name, Kueue keeps the names of a group's lost "
+     "pods; kueue.x-k8s.io/queue-name queues each pod"},
     {"spec.evaluator.template.spec", "restartPolicy", "!has(self.restartPolicy)",
      "restartPolicy must be absent, since restarts are Paceline's (runPolicy.backoffLimit)"},
     {"spec.checkpoint", "", "has(self.volume) != has(self.volumeClaimTemplate)",

@@ -36,6 +36,8 @@ Json PodTemplateSchema() {
                         {"containers", {{"type", "array"}, {"items", container}}}};
   Json metadata = OpaqueObject();
   metadata["description"] = "labels and annotations of the pods";
+  metadata["properties"] = {
+      {"labels", {{"type", "object"}, {"additionalProperties", {{"type", "string"}}}}}};
   return {{"type", "object"}, {"properties", {{"metadata", metadata}, {"spec", spec}}}};
 }
 
