@@ -366,6 +366,12 @@ TEST(GiveWayTest, WhoTrainsOrHasEnoughOrIsAdmittedByOthersGivesNoWay) {
   for (SeenProcess& process : holds_nothing.processes)
     process.is_gated = std::exchange(process.is_unschedulable, false);
   EXPECT_EQ(PlanJob(SmallJob(), holds_nothing, late).status.gave_way, 0);
+  Observation lacks_other_things = HalfPlaced();
+  for (SeenProcess& process : lacks_other_things.processes) {
+    if (process.role == Role::kEvaluator) process.state = ProcessState::kPending;
+    process.is_unschedulable = process.role == Role::kEvaluator;
+  }
+  EXPECT_EQ(PlanJob(SmallJob(), lacks_other_things, late).status.gave_way, 0);
 }
 
 }  // namespace

@@ -52,7 +52,8 @@ std::optional<Wait> FindWait(const Draft& draft) {
     if (is_up) first_up = std::min(first_up.value_or(process->started_at), process->started_at);
     if (wanted.role == Role::kWorker && is_up) ++workers_up;
     if (wanted.role == Role::kParameterServer && !is_up) is_server_missing = true;
-    if (process == nullptr || process->is_stopping) continue;
+    // Training opens without an evaluator.
+    if (process == nullptr || process->is_stopping || wanted.role == Role::kEvaluator) continue;
     if (!process->is_unschedulable && !process->is_gated) continue;
     if (waiting == nullptr || process->started_at < waiting->started_at) waiting = process;
   }
