@@ -8,7 +8,7 @@ namespace paceline::job {
 void JudgeSuspend(
     Draft& draft);  // runPolicy.suspend: stop all; the start time counts anew afterwards.
 void JudgeGivingWay(
-    Draft& draft);  // Too few machines for too long: makes room, and tries again later.
+    Draft& draft);  // Too few have a machine for too long: makes room, and tries again later.
 void JudgeDeadline(Draft& draft);  // activeDeadlineSeconds.
 void JudgeFailure(
     Draft& draft);  // backoffLimit, a lost parameter server, a coordinator that gave up.
