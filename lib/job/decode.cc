@@ -211,6 +211,12 @@ std::string DescribeMember(const Node& root, std::string_view name) {
 
 }  // namespace
 
+StringMap DecodeTexts(const Node& node, const std::string& path, std::vector<FieldError>& errors) {
+  StringMap texts;
+  Read(node, path, texts, errors);
+  return texts;
+}
+
 Decoded Decode(const Node& root) {
   Decoded decoded;
   if (root.kind != Node::Kind::kMap) {

@@ -1,10 +1,12 @@
 // Turns a Node into a TrainingJob, reporting all that does not fit.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "lib/job/field_error.h"
 #include "lib/job/node.h"
+#include "lib/job/shape.h"
 #include "lib/job/training_job.h"
 
 namespace paceline::job {
@@ -19,5 +21,8 @@ struct Decoded {
 // (validate.h). A null counts as absent. A float without a fraction is a whole number; a string
 // never is a number.
 Decoded Decode(const Node& root);
+
+// A map of texts, such as labels, by the same rules; what is of another type is told below `path`.
+StringMap DecodeTexts(const Node& node, const std::string& path, std::vector<FieldError>& errors);
 
 }  // namespace paceline::job

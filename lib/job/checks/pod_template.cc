@@ -1,9 +1,12 @@
 // What Paceline itself relies on in a pod template; the real check is the API server's.
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "lib/job/checks/checks.h"
+#include "lib/job/decode.h"
 
 namespace paceline::job {
 namespace {
@@ -12,22 +15,16 @@ namespace {
 // does so when its job is deleted too. A job's pods come back under their own names.
 constexpr const char* kPodGroupLabel = "kueue.x-k8s.io/pod-group-name";
 
-void CheckLabels(const std::string& path, const Node& labels, Findings& findings) {
-  if (labels.kind == Node::Kind::kNull) return;
-  if (labels.kind != Node::Kind::kMap)
-    return findings.Add(path, fmt::format("must be an object: got {}", Describe(labels)));
-  for (const Node::Member& label : labels.members) {
-    if (label.value.kind != Node::Kind::kString) {
-      findings.Add(
-          fmt::format("{}.{}", path, label.key),
-          fmt::format("must be a string (put it into quotes): got {}", Describe(label.value)));
-    } else if (label.key == kPodGroupLabel) {
-      findings.Add(path,
-                   fmt::format("must not have {}, Kueue keeps the names of a group's lost pods; "
-                               "kueue.x-k8s.io/queue-name queues each pod: got {}",
-                               kPodGroupLabel, Describe(label.value)));
-    }
-  }
+void CheckLabels(const std::string& path, const Node& node, Findings& findings) {
+  if (node.kind == Node::Kind::kNull) return;
+  std::vector<FieldError> errors;
+  const StringMap labels = DecodeTexts(node, path, errors);
+  for (FieldError& error : errors) findings.Add(std::move(error.path), std::move(error.message));
+  const auto group = labels.find(kPodGroupLabel);
+  if (group == labels.end()) return;
+  findings.Add(path, fmt::format("must not have {}, Kueue keeps the names of a group's lost pods; "
+                                 "kueue.x-k8s.io/queue-name queues each pod: got \"{}\"",
+                                 kPodGroupLabel, group->second));
 }
 
 void CheckTemplate(const std::string& path, const PodTemplate& pod_template, Findings& findings) {
