@@ -36,4 +36,13 @@ bool NeedsRenewal(const Validity& validity, CalendarTime now, double fraction) {
   return static_cast<double>((now - validity.not_before).count()) >= fraction * whole;
 }
 
+bool AreSameAuthority(const std::string& pem, const std::string& other_pem) {
+  const auto one = ParseCertificates(pem), other = ParseCertificates(other_pem);
+  if (!one.ok() || !other.ok() || one->size() != 1 || other->size() != 1) return false;
+  const X509* const first = one->front().get();
+  const X509* const second = other->front().get();
+  return X509_NAME_cmp(X509_get_subject_name(first), X509_get_subject_name(second)) == 0 &&
+         EVP_PKEY_eq(X509_get0_pubkey(first), X509_get0_pubkey(second)) == 1;
+}
+
 }  // namespace paceline::tls

@@ -1,4 +1,4 @@
-// Defines Certificate, what a certificate says, and NeedsRenewal.
+// Defines Certificate, what a certificate says, NeedsRenewal and AreSameAuthority.
 #pragma once
 
 #include <string>
@@ -23,5 +23,9 @@ StatusOr<Certificate> ReadCertificate(const std::string& pem);
 // Whether `fraction` (0 to 1) of the validity is over: 2/3 leaves a third of it to try again. True
 // before the validity begins too: a certificate that cannot be used yet is of no use.
 bool NeedsRenewal(const Validity& validity, CalendarTime now, double fraction);
+
+// Whether each text is one certificate, of the same subject and key: what one of them has signed,
+// the other vouches for. False for what cannot be read.
+bool AreSameAuthority(const std::string& pem, const std::string& other_pem);
 
 }  // namespace paceline::tls

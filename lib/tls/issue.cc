@@ -7,7 +7,9 @@
 #include <openssl/core_names.h>
 #include <openssl/ec.h>
 #include <openssl/pem.h>
+#include <openssl/rand.h>
 
+#include "lib/tls/derive.h"
 #include "lib/tls/openssl.h"
 
 namespace paceline::tls {
@@ -56,6 +58,12 @@ StatusOr<std::string> ToPem(EVP_PKEY* key) {
   char* text = nullptr;
   const long size = BIO_get_mem_data(bio.get(), &text);
   return std::string(text, static_cast<size_t>(size));
+}
+
+StatusOr<Key> NewKey() {
+  Key key(EVP_EC_gen("P-256"));
+  if (key == nullptr) return OpenSslError("cannot make a key");
+  return key;
 }
 
 Status SetSerial(X509* certificate) {
@@ -122,47 +130,59 @@ Status Extend(X509* certificate, X509* issuer, const std::vector<Extension>& ext
   return OkStatus();
 }
 
-StatusOr<Credential> SignAndWrite(X509* certificate, EVP_PKEY* signer, EVP_PKEY* key) {
+StatusOr<std::string> SignAndWrite(X509* certificate, EVP_PKEY* signer) {
   if (X509_sign(certificate, signer, EVP_sha256()) == 0)
     return OpenSslError("cannot sign a certificate");
-  PACELINE_ASSIGN_OR_RETURN(std::string certificate_pem, ToPem(certificate));
-  PACELINE_ASSIGN_OR_RETURN(std::string key_pem, ToPem(key));
-  return Credential{.certificate = std::move(certificate_pem), .key = std::move(key_pem)};
+  return ToPem(certificate);
 }
 
 }  // namespace
 
 struct Issuer::State {
-  X509Certificate certificate;
   Key key;
-  Credential credential;  // The same as text.
+  X509Certificate certificate = nullptr;
+  std::string certificate_pem{};  // The same as text.
 };
 
 Issuer::Issuer(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Issuer::Issuer(Issuer&&) noexcept = default;
 Issuer& Issuer::operator=(Issuer&&) noexcept = default;
 Issuer::~Issuer() = default;
-const Credential& Issuer::credential() const { return state_->credential; }
+const std::string& Issuer::certificate() const { return state_->certificate_pem; }
+
+StatusOr<Credential> Issuer::credential() const {
+  PACELINE_ASSIGN_OR_RETURN(std::string key, ToPem(state_->key.get()));
+  return Credential{.certificate = state_->certificate_pem, .key = std::move(key)};
+}
 
 StatusOr<Issuer> Issuer::Make(const std::string& common_name, const Validity& validity) {
+  PACELINE_ASSIGN_OR_RETURN(Key key, NewKey());
+  return SelfSigned({.key = std::move(key)}, common_name, validity);
+}
+
+StatusOr<Issuer> Issuer::Derive(const std::string& seed, const std::string& purpose,
+                                const std::string& common_name, const Validity& validity) {
+  PACELINE_ASSIGN_OR_RETURN(Key key, DeriveKey(seed, purpose));
+  return SelfSigned({.key = std::move(key)}, common_name, validity);
+}
+
+StatusOr<Issuer> Issuer::SelfSigned(State state, const std::string& common_name,
+                                    const Validity& validity) {
   PACELINE_RETURN_IF_ERROR(CheckValidity(validity));
   if (common_name.empty() || common_name.size() > kCommonNameBytesMax) {
     return InvalidArgument("common name has a wrong length: {} has {} bytes, want 1 to {}",
                            common_name, common_name.size(), kCommonNameBytesMax);
   }
-  Key key(EVP_EC_gen("P-256"));
-  if (key == nullptr) return OpenSslError("cannot make a key");
-  PACELINE_ASSIGN_OR_RETURN(X509Certificate certificate, Begin(key.get(), common_name, validity));
-  if (X509_set_issuer_name(certificate.get(), X509_get_subject_name(certificate.get())) != 1)
+  PACELINE_ASSIGN_OR_RETURN(state.certificate, Begin(state.key.get(), common_name, validity));
+  X509* const certificate = state.certificate.get();
+  if (X509_set_issuer_name(certificate, X509_get_subject_name(certificate)) != 1)
     return OpenSslError("cannot fill in a certificate");
-  PACELINE_RETURN_IF_ERROR(Extend(certificate.get(), certificate.get(),
+  PACELINE_RETURN_IF_ERROR(Extend(certificate, certificate,
                                   {{NID_basic_constraints, "critical,CA:TRUE,pathlen:0"},
                                    {NID_key_usage, "critical,keyCertSign,cRLSign"},
                                    {NID_subject_key_identifier, "hash"}}));
-  PACELINE_ASSIGN_OR_RETURN(Credential credential,
-                            SignAndWrite(certificate.get(), key.get(), key.get()));
-  return Issuer(std::make_unique<State>(
-      State{std::move(certificate), std::move(key), std::move(credential)}));
+  PACELINE_ASSIGN_OR_RETURN(state.certificate_pem, SignAndWrite(certificate, state.key.get()));
+  return Issuer(std::make_unique<State>(std::move(state)));
 }
 
 StatusOr<Issuer> Issuer::Of(const Credential& authority) {
@@ -175,7 +195,7 @@ StatusOr<Issuer> Issuer::Of(const Credential& authority) {
     return InvalidArgument("{}",
                            Message(OpenSslError("authority's key and certificate are no pair")));
   }
-  state->credential = authority;
+  state->certificate_pem = authority.certificate;
   return Issuer(std::move(state));
 }
 
@@ -192,8 +212,7 @@ StatusOr<Credential> Issuer::Issue(const std::vector<std::string>& dns_names,
     return InvalidArgument("certificate would outlive its authority: until {}, want at most {}",
                            ToText(validity.not_after), ToText(end));
   }
-  const Key key(EVP_EC_gen("P-256"));
-  if (key == nullptr) return OpenSslError("cannot make a key");
+  PACELINE_ASSIGN_OR_RETURN(const Key key, NewKey());
   // Names are in the extension alone: what reads common names as hosts must find nothing here.
   PACELINE_ASSIGN_OR_RETURN(const X509Certificate certificate,
                             Begin(key.get(), "paceline", validity));
@@ -207,7 +226,19 @@ StatusOr<Credential> Issuer::Issue(const std::vector<std::string>& dns_names,
               {NID_subject_key_identifier, "hash"},
               {NID_authority_key_identifier, "keyid:always"},
               {NID_subject_alt_name, fmt::format("DNS:{}", fmt::join(dns_names, ",DNS:"))}}));
-  return SignAndWrite(certificate.get(), state_->key.get(), key.get());
+  PACELINE_ASSIGN_OR_RETURN(std::string certificate_pem,
+                            SignAndWrite(certificate.get(), state_->key.get()));
+  PACELINE_ASSIGN_OR_RETURN(std::string key_pem, ToPem(key.get()));
+  return Credential{.certificate = std::move(certificate_pem), .key = std::move(key_pem)};
+}
+
+StatusOr<std::string> MakeSeed() {
+  std::string seed(kSeedBytesMin, '\0');
+  if (RAND_priv_bytes(reinterpret_cast<unsigned char*>(seed.data()),
+                      static_cast<int>(seed.size())) != 1) {
+    return OpenSslError("cannot draw a seed");
+  }
+  return seed;
 }
 
 StatusOr<Credential> MakeAuthority(const std::string& common_name, const Validity& validity) {

@@ -16,6 +16,8 @@
 
 namespace paceline::tls {
 
+inline constexpr size_t kSeedBytesMin = 32;  // As strong as the keys that come of it.
+
 // An authority, ready to issue certificates. Immutable, but used by one thread at a time. Movable.
 class Issuer {
  public:
@@ -23,6 +25,12 @@ class Issuer {
   // authorities. `common_name` is for people: 1 to 64 bytes. InvalidArgument for another length or
   // a validity that ends before it begins.
   static StatusOr<Issuer> Make(const std::string& common_name, const Validity& validity);
+  // As Make, but with a key that the secret `seed` (kSeedBytesMin bytes or more, random) and
+  // `purpose` determine. So nothing of it has to be kept but the seed: two that are derived alike
+  // are the same authority (AreSameAuthority), though not the same bytes. InvalidArgument for a
+  // shorter seed, too.
+  static StatusOr<Issuer> Derive(const std::string& seed, const std::string& purpose,
+                                 const std::string& common_name, const Validity& validity);
   // Of an earlier one's credential. InvalidArgument for one that cannot be read, or whose key and
   // certificate are no pair.
   static StatusOr<Issuer> Of(const Credential& authority);
@@ -30,7 +38,9 @@ class Issuer {
   Issuer& operator=(Issuer&&) noexcept;
   ~Issuer();
 
-  const Credential& credential() const;
+  // PEM.
+  const std::string& certificate() const;
+  StatusOr<Credential> credential() const;
 
   // A new key on P-256 and a certificate for both ends of a connection; it names `dns_names` as
   // subject alternative names and nothing else.
@@ -43,9 +53,14 @@ class Issuer {
  private:
   struct State;  // OpenSSL's own.
   explicit Issuer(std::unique_ptr<State> state);
+  static StatusOr<Issuer> SelfSigned(State state, const std::string& common_name,
+                                     const Validity& validity);
 
   std::unique_ptr<State> state_;
 };
+
+// What authorities can be derived from: kSeedBytesMin random bytes.
+StatusOr<std::string> MakeSeed();
 
 // Both for a single use. Errors as above.
 StatusOr<Credential> MakeAuthority(const std::string& common_name, const Validity& validity);

@@ -6,6 +6,7 @@
 #include "lib/kube/core/api_error.h"
 #include "lib/kube/core/metadata.h"
 #include "lib/tls/certificate.h"
+#include "lib/tls/verify.h"
 #include "operator/controller/resources.h"
 #include "operator/controller/status_writer.h"
 
@@ -40,9 +41,13 @@ Time DueAt(const tls::Validity& validity) {
 }
 
 // When `read` is due, if it was issued by this authority for the role and is not yet.
-std::optional<Time> GoodUntil(const ReadSecret& read, const tls::Credential& authority,
+std::optional<Time> GoodUntil(const ReadSecret& read, const std::string& authority,
                               const std::string& name, Time now) {
-  if (read.authority_certificate != authority.certificate) return std::nullopt;
+  if (!tls::AreSameAuthority(read.authority_certificate, authority) ||
+      !tls::CheckCredential(read.credential).ok() ||
+      !tls::VerifyCertificate(read.credential.certificate, authority, name, Calendar(now)).ok()) {
+    return std::nullopt;
+  }
   const StatusOr<tls::Certificate> certificate = tls::ReadCertificate(read.credential.certificate);
   const bool is_good = certificate.ok() &&
                        certificate->dns_names == std::vector<std::string>{name} &&
@@ -60,28 +65,37 @@ std::vector<TlsRole> PodRolesOf(const job::TrainingJob& job) {
 
 }  // namespace
 
-Certificates::Certificates(kube::Client* client, Clock clock)
-    : client_(client), clock_(std::move(clock)) {}
+Certificates::Certificates(kube::Client* client, std::string operator_namespace, Clock clock)
+    : client_(client), clock_(std::move(clock)), seed_(client, std::move(operator_namespace)) {}
 
-StatusOr<Certificates::Ensured> Certificates::Ensure(const job::TrainingJob& job) {
-  const std::string uid = job.metadata.uid.value_or("");
-  const Time now = clock_();
-  {
-    const std::lock_guard lock(mutex_);
-    const auto found = by_uid_.find(uid);
-    if (found != by_uid_.end() && now < found->second.look_again &&
-        (found->second.has_evaluator || !HasEvaluator(job))) {
-      return found->second;
-    }
-  }
+Status Certificates::Ensure(const job::TrainingJob& job) {
+  const Known known = KnownOf(job);
+  if (clock_() < known.pods_due && (known.has_evaluator || !HasEvaluator(job))) return OkStatus();
   // Of a job that is new, as far as can be told, nothing is looked for first.
-  PACELINE_ASSIGN_OR_RETURN(const All all, IsUntold(job.status) ? Create(job) : Complete(job));
-  const Ensured ensured{
-      .own = {.credential = all.own.credential, .authority_certificate = all.authority_certificate},
-      .look_again = std::min(all.own.due, all.pods_due),
-      .has_evaluator = HasEvaluator(job)};
+  PACELINE_ASSIGN_OR_RETURN(const Time due, IsUntold(job.status) ? Create(job) : Complete(job));
   const std::lock_guard lock(mutex_);
-  return by_uid_[uid] = ensured;
+  Known& now_known = by_uid_[job.metadata.uid.value_or("")];
+  now_known.pods_due = due;
+  now_known.has_evaluator = HasEvaluator(job);
+  return OkStatus();
+}
+
+StatusOr<OwnCredential> Certificates::Own(const job::TrainingJob& job) {
+  Known known = KnownOf(job);
+  if (clock_() < known.own_due) return std::move(known.own);
+  PACELINE_ASSIGN_OR_RETURN(const tls::Issuer authority, AuthorityOf(job));
+  PACELINE_ASSIGN_OR_RETURN(Held issued, Issue(job, TlsRole::kOperator, authority));
+  const std::lock_guard lock(mutex_);
+  Known& now_known = by_uid_[job.metadata.uid.value_or("")];
+  now_known.own_due = issued.due;
+  return now_known.own = {.credential = std::move(issued.credential),
+                          .authority_certificate = authority.certificate()};
+}
+
+Certificates::Known Certificates::KnownOf(const job::TrainingJob& job) {
+  const std::lock_guard lock(mutex_);
+  const auto found = by_uid_.find(job.metadata.uid.value_or(""));
+  return found == by_uid_.end() ? Known{} : found->second;
 }
 
 void Certificates::Forget(const std::string& job_uid) {
@@ -103,33 +117,33 @@ StatusOr<std::optional<ReadSecret>> Certificates::Read(const job::TrainingJob& j
   return ReadTlsSecret(job, *secret);
 }
 
-StatusOr<tls::Issuer> Certificates::MakeAuthority(const job::TrainingJob& job) const {
-  return tls::Issuer::Make(fmt::format("paceline {}", job.metadata.name).substr(0, 64),
-                           ValidFor(clock_(), kAuthorityLife));
+// The same from its job's first day to its last, whoever asks.
+StatusOr<tls::Issuer> Certificates::AuthorityOf(const job::TrainingJob& job) {
+  PACELINE_ASSIGN_OR_RETURN(const std::string seed, seed_.Get());
+  const Time since = job.metadata.creation_timestamp.value_or(clock_());
+  return tls::Issuer::Derive(seed, job.metadata.uid.value_or(""),
+                             fmt::format("paceline {}", job.metadata.name).substr(0, 64),
+                             ValidFor(since, kAuthorityLife));
 }
 
 StatusOr<Certificates::Held> Certificates::Issue(const job::TrainingJob& job, TlsRole role,
-                                                 const tls::Issuer& issuer) const {
+                                                 const tls::Issuer& authority) const {
   const tls::Validity validity = ValidFor(clock_(), kRoleLife);
   PACELINE_ASSIGN_OR_RETURN(const tls::Credential issued,
-                            issuer.Issue({TlsName(job, role)}, validity));
+                            authority.Issue({TlsName(job, role)}, validity));
   return Held{.credential = issued, .due = DueAt(validity)};
 }
 
-// Created, never applied: of two operators that come at once, both use the authority that the first
-// one made. Where anything is there already, what else is there may be of another authority.
-StatusOr<Certificates::All> Certificates::Create(const job::TrainingJob& job) {
-  PACELINE_ASSIGN_OR_RETURN(const tls::Issuer issuer, MakeAuthority(job));
-  const tls::Credential& authority = issuer.credential();
-  All all{.authority_certificate = authority.certificate};
-  PACELINE_ASSIGN_OR_RETURN(all.own, Issue(job, TlsRole::kOperator, issuer));
-  std::vector<kube::Request> requests = {
-      kube::Create(kube::Secrets(), BuildAuthoritySecret(job, authority), kWithoutAnswer)};
+// Created, never applied: where anything is there already, it may be good.
+StatusOr<Time> Certificates::Create(const job::TrainingJob& job) {
+  PACELINE_ASSIGN_OR_RETURN(const tls::Issuer authority, AuthorityOf(job));
+  std::vector<kube::Request> requests;
+  Time due = Time::max();
   for (const TlsRole role : PodRolesOf(job)) {
-    PACELINE_ASSIGN_OR_RETURN(const Held issued, Issue(job, role, issuer));
-    all.pods_due = std::min(all.pods_due, issued.due);
+    PACELINE_ASSIGN_OR_RETURN(const Held issued, Issue(job, role, authority));
+    due = std::min(due, issued.due);
     requests.push_back(kube::Create(
-        kube::Secrets(), BuildTlsSecret(job, role, issued.credential, authority.certificate),
+        kube::Secrets(), BuildTlsSecret(job, role, issued.credential, authority.certificate()),
         kWithoutAnswer));
   }
   bool were_there = false;
@@ -138,51 +152,33 @@ StatusOr<Certificates::All> Certificates::Create(const job::TrainingJob& job) {
     if (!IsAlreadyExists(made.status())) return made.status();
     were_there = true;
   }
-  return were_there ? Complete(job) : all;
+  return were_there ? Complete(job) : due;
 }
 
-StatusOr<Certificates::All> Certificates::Complete(const job::TrainingJob& job) {
-  PACELINE_ASSIGN_OR_RETURN(const tls::Credential authority, CompleteAuthority(job));
-  PACELINE_ASSIGN_OR_RETURN(const tls::Issuer issuer, tls::Issuer::Of(authority));
-  All all{.authority_certificate = authority.certificate};
-  PACELINE_ASSIGN_OR_RETURN(all.own, Issue(job, TlsRole::kOperator, issuer));
+StatusOr<Time> Certificates::Complete(const job::TrainingJob& job) {
+  PACELINE_ASSIGN_OR_RETURN(const tls::Issuer authority, AuthorityOf(job));
+  Time due = Time::max();
   for (const TlsRole role : PodRolesOf(job)) {
-    PACELINE_ASSIGN_OR_RETURN(const Time due, CompleteRole(job, role, issuer));
-    all.pods_due = std::min(all.pods_due, due);
+    PACELINE_ASSIGN_OR_RETURN(const Time role_due, CompleteRole(job, role, authority));
+    due = std::min(due, role_due);
   }
-  return all;
-}
-
-StatusOr<tls::Credential> Certificates::CompleteAuthority(const job::TrainingJob& job) {
-  const std::string name = AuthoritySecretName(job);
-  PACELINE_ASSIGN_OR_RETURN(const std::optional<ReadSecret> read, Read(job, name));
-  if (read) return read->credential;
-  PACELINE_ASSIGN_OR_RETURN(const tls::Issuer made, MakeAuthority(job));
-  const Status created =
-      client_
-          ->Call(kube::Create(kube::Secrets(), BuildAuthoritySecret(job, made.credential()),
-                              kWithoutAnswer))
-          .status();
-  if (created.ok()) return made.credential();
-  if (!IsAlreadyExists(created)) return created;
-  PACELINE_ASSIGN_OR_RETURN(const std::optional<ReadSecret> theirs, Read(job, name));
-  if (!theirs) return FailedPrecondition("Secret {} holds no authority: delete it", name);
-  return theirs->credential;
+  return due;
 }
 
 StatusOr<Time> Certificates::CompleteRole(const job::TrainingJob& job, TlsRole role,
-                                          const tls::Issuer& issuer) {
-  const tls::Credential& authority = issuer.credential();
+                                          const tls::Issuer& authority) {
   PACELINE_ASSIGN_OR_RETURN(const std::optional<ReadSecret> read,
                             Read(job, TlsSecretName(job, role)));
   if (read) {
-    if (const auto due = GoodUntil(*read, authority, TlsName(job, role), clock_())) return *due;
+    if (const auto due = GoodUntil(*read, authority.certificate(), TlsName(job, role), clock_()))
+      return *due;
   }
-  PACELINE_ASSIGN_OR_RETURN(const Held issued, Issue(job, role, issuer));
+  PACELINE_ASSIGN_OR_RETURN(const Held issued, Issue(job, role, authority));
   PACELINE_RETURN_IF_ERROR(
       client_
           ->Call(kube::Apply(
-              kube::Secrets(), BuildTlsSecret(job, role, issued.credential, authority.certificate),
+              kube::Secrets(),
+              BuildTlsSecret(job, role, issued.credential, authority.certificate()),
               {.field_manager = kFieldManager, .force = true, .answer = kube::Answer::kNothing}))
           .status());
   return issued.due;

@@ -10,6 +10,7 @@
 #include "lib/kube/client/client.h"
 #include "lib/tls/credential.h"
 #include "lib/tls/issue.h"
+#include "operator/controller/authority_seed.h"
 #include "operator/controller/clock.h"
 #include "operator/objects/secrets.h"
 
@@ -25,47 +26,48 @@ struct OwnCredential {
 // Secrets are never watched.
 class Certificates {
  public:
-  // `client` outlives this.
-  Certificates(kube::Client* client, Clock clock);
+  // `client` outlives this. The seed of all authorities lies in `operator_namespace`.
+  Certificates(kube::Client* client, std::string operator_namespace, Clock clock);
 
-  struct Ensured {
-    OwnCredential own;
-    Time look_again;  // Then a certificate is due for renewal.
-    bool has_evaluator = false;
-  };
-  // Makes what is missing, renews what is due; pods get renewed files from their kubelet.
-  // FailedPrecondition if a Secret of that name belongs to somebody else.
-  StatusOr<Ensured> Ensure(const job::TrainingJob& job);
+  // Makes the pods' certificates that are missing, renews what is due; pods get renewed files from
+  // their kubelet. FailedPrecondition if a Secret of that name belongs to somebody else.
+  Status Ensure(const job::TrainingJob& job);
+
+  // Issued when it is first asked for or due; lies in no Secret.
+  StatusOr<OwnCredential> Own(const job::TrainingJob& job);
 
   // The job is gone, or its Secrets should be looked at anew.
   void Forget(const std::string& job_uid);
 
  private:
-  // What one role shows, and when that has to be renewed.
+  struct Known {
+    Time pods_due = Time::min();  // When the first of the pods' certificates has to be renewed.
+    bool has_evaluator = false;
+    OwnCredential own{};
+    Time own_due = Time::min();
+  };
+  Known KnownOf(const job::TrainingJob& job);
+
+  StatusOr<tls::Issuer> AuthorityOf(const job::TrainingJob& job);
+  // Both: when the first of the pods' certificates has to be renewed. Create makes all Secrets side
+  // by side, where there are none yet.
+  StatusOr<Time> Create(const job::TrainingJob& job);
+  StatusOr<Time> Complete(const job::TrainingJob& job);
+  StatusOr<Time> CompleteRole(const job::TrainingJob& job, TlsRole role,
+                              const tls::Issuer& authority);
+  StatusOr<std::optional<ReadSecret>> Read(const job::TrainingJob& job, const std::string& name);
   struct Held {
     tls::Credential credential;
     Time due;
   };
-
-  StatusOr<std::optional<ReadSecret>> Read(const job::TrainingJob& job, const std::string& name);
-  struct All {
-    Held own{};  // Issued anew whenever the authority is looked at; in no Secret.
-    std::string authority_certificate;
-    Time pods_due = Time::max();  // When the first of the pods' certificates has to be renewed.
-  };
-  // All Secrets side by side, where there are none yet.
-  StatusOr<All> Create(const job::TrainingJob& job);
-  StatusOr<All> Complete(const job::TrainingJob& job);
-  StatusOr<tls::Credential> CompleteAuthority(const job::TrainingJob& job);
-  // When what the role's Secret now holds has to be renewed.
-  StatusOr<Time> CompleteRole(const job::TrainingJob& job, TlsRole role, const tls::Issuer& issuer);
-  StatusOr<Held> Issue(const job::TrainingJob& job, TlsRole role, const tls::Issuer& issuer) const;
-  StatusOr<tls::Issuer> MakeAuthority(const job::TrainingJob& job) const;
+  StatusOr<Held> Issue(const job::TrainingJob& job, TlsRole role,
+                       const tls::Issuer& authority) const;
 
   kube::Client* const client_;
   const Clock clock_;
+  AuthoritySeed seed_;
   std::mutex mutex_;
-  std::map<std::string, Ensured> by_uid_;
+  std::map<std::string, Known> by_uid_;
 };
 
 }  // namespace paceline::controller

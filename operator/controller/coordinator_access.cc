@@ -33,12 +33,12 @@ StatusOr<kube::Config> ServerOf(const job::TrainingJob& job, const kube::Json& p
     server.server = fmt::format("http://{}:{}", host, kMetricsPort);
     return server;
   }
-  PACELINE_ASSIGN_OR_RETURN(const Certificates::Ensured ensured, certificates.Ensure(job));
+  PACELINE_ASSIGN_OR_RETURN(const OwnCredential own, certificates.Own(job));
   server.server = fmt::format("https://{}:{}", host, kApiPort);
   server.tls_server_name = TlsName(job, TlsRole::kServer);
-  server.certificate_authority.data = ensured.own.authority_certificate;
-  server.client_certificate.data = ensured.own.credential.certificate;
-  server.client_key.data = ensured.own.credential.key;
+  server.certificate_authority.data = own.authority_certificate;
+  server.client_certificate.data = own.credential.certificate;
+  server.client_key.data = own.credential.key;
   return server;
 }
 

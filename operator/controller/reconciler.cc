@@ -62,7 +62,7 @@ Reconciler::Reconciler(kube::Client* client, const ClusterView* view, kube::Even
       tombstones_(tombstones),
       options_(std::move(options)),
       children_(client, view, options_.objects),
-      certificates_(client, options_.now),
+      certificates_(client, options_.objects.operator_namespace, options_.now),
       pod_changes_(client, expectations, tombstones, options_.objects) {}
 
 StatusOr<kube::Result> Reconciler::Reconcile(const kube::ObjectKey& key) {
@@ -127,7 +127,7 @@ StatusOr<kube::Result> Reconciler::Refuse(const Look& look) {
 Status Reconciler::Prepare(const Look& look) {
   if (job::IsFinished(look.job.status) || look.job.spec.run_policy.suspend) return OkStatus();
   if (look.job.spec.security.mtls == job::Toggle::kEnabled)
-    PACELINE_RETURN_IF_ERROR(certificates_.Ensure(look.job).status());
+    PACELINE_RETURN_IF_ERROR(certificates_.Ensure(look.job));
   return children_.Ensure(look.job, look.memory->children);
 }
 

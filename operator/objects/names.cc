@@ -52,8 +52,6 @@ std::string CheckpointClaimName(const job::TrainingJob& job, int64_t shard) {
   return fmt::format("{}-checkpoint-{}", job.metadata.name, shard);
 }
 
-std::string AuthoritySecretName(const job::TrainingJob& job) { return job.metadata.name + "-ca"; }
-
 std::string TlsSecretName(const job::TrainingJob& job, TlsRole role) {
   return fmt::format("{}-{}-tls", job.metadata.name, Word(role));
 }

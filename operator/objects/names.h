@@ -55,7 +55,6 @@ std::string CheckpointClaimName(const job::TrainingJob& job, int64_t shard);
 // its own and keeps that to itself, while the pods' lie in Secrets that they mount.
 enum class TlsRole { kServer, kWorker, kEvaluator, kOperator };
 inline constexpr TlsRole kPodTlsRoles[] = {TlsRole::kServer, TlsRole::kWorker, TlsRole::kEvaluator};
-std::string AuthoritySecretName(const job::TrainingJob& job);
 std::string TlsSecretName(const job::TrainingJob& job, TlsRole role);
 // The name in the certificate: "ps.digits.research".
 std::string TlsName(const job::TrainingJob& job, TlsRole role);

@@ -124,10 +124,16 @@ TEST(PodTest, WithoutMtlsThereIsNoSecretAndNoApiPort) {
   EXPECT_EQ(Named(pod["spec"]["volumes"], "paceline-tls"), nullptr);
 }
 
-TEST(PodTest, AuthorityIsMountedNowhere) {
+TEST(PodTest, MountsTheSecretOfItsOwnRoleAndNoOther) {
   for (const job::Role role :
        {job::Role::kParameterServer, job::Role::kWorker, job::Role::kEvaluator}) {
-    EXPECT_EQ(Pod(Digits(), role).dump().find(AuthoritySecretName(Digits())), std::string::npos);
+    std::vector<std::string> secrets;
+    const Json pod = Pod(Digits(), role);
+    for (const Json& volume : pod["spec"]["volumes"]) {
+      if (volume.contains("secret")) secrets.push_back(volume["secret"]["secretName"]);
+      EXPECT_FALSE(volume.contains("projected")) << ContainerName(role);  // May hide a Secret.
+    }
+    EXPECT_THAT(secrets, ElementsAre(TlsSecretName(Digits(), TlsRoleOf(role))));
   }
 }
 

@@ -27,11 +27,6 @@ std::string Decoded(const Json& data, const char* key) {
 
 }  // namespace
 
-Json BuildAuthoritySecret(const job::TrainingJob& job, const tls::Credential& authority) {
-  return Secret(job, AuthoritySecretName(job),
-                {{kCertificateKey, authority.certificate}, {kPrivateKey, authority.key}});
-}
-
 Json BuildTlsSecret(const job::TrainingJob& job, TlsRole role, const tls::Credential& credential,
                     const std::string& authority_certificate) {
   return Secret(job, TlsSecretName(job, role),

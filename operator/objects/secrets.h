@@ -10,9 +10,6 @@
 
 namespace paceline::controller {
 
-// The authority of one job. Its key lies in this Secret alone, which no pod mounts.
-Json BuildAuthoritySecret(const job::TrainingJob& job, const tls::Credential& authority);
-
 // What the processes of one role mount: tls.crt, tls.key, ca.crt.
 Json BuildTlsSecret(const job::TrainingJob& job, TlsRole role, const tls::Credential& credential,
                     const std::string& authority_certificate);
@@ -20,7 +17,7 @@ Json BuildTlsSecret(const job::TrainingJob& job, TlsRole role, const tls::Creden
 // A Secret as it was read from the API server, its values decoded.
 struct ReadSecret {
   tls::Credential credential;
-  std::string authority_certificate;  // Empty for the authority's own Secret.
+  std::string authority_certificate;
 };
 
 // None if the Secret is not the job's child or lacks a part: it is then written anew.

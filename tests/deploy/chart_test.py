@@ -72,8 +72,11 @@ class ChartTest(unittest.TestCase):
         self.assertEqual(roles["paceline-operator"]["rules"], rules)
         for plain in load("deploy/rbac/users.yaml"):
             self.assertEqual(roles[plain["metadata"]["name"]]["rules"], plain["rules"])
-        election = load("deploy/rbac/leader-election.yaml")[0]["rules"]
-        self.assertEqual(of_kind(documents(render([])), "Role")[0]["rules"], election)
+        at_home = {role["metadata"]["name"]: role["rules"] for role in of_kind(documents(render([])), "Role")}
+        for file in ("authority", "leader-election"):
+            plain = load(f"deploy/rbac/{file}.yaml")[0]
+            self.assertEqual(at_home.pop(plain["metadata"]["name"]), plain["rules"])
+        self.assertEqual(at_home, {})
 
     def test_the_container_is_that_of_the_plain_manifests(self):
         plain = load("deploy/operator.yaml")[0]["spec"]["template"]["spec"]

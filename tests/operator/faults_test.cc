@@ -10,15 +10,20 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include "lib/base/base64.h"
 #include "lib/kube/core/api_error.h"
 #include "lib/kube/core/json.h"
 #include "lib/kube/core/metadata.h"
+#include "lib/tls/certificate.h"
 #include "operator/controller/resources.h"
 #include "tests/operator/job.h"
 #include "tests/operator/writes.h"
 
 namespace paceline::operator_test {
 namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 class FaultsTest : public ::testing::Test {
  protected:
@@ -32,8 +37,20 @@ class FaultsTest : public ::testing::Test {
     return std::make_unique<OperatorProcess>(*world_, arguments);
   }
 
+  Json TlsSecret(const Job& job, const std::string& role) const {
+    const auto secret = world_->client().Call(
+        kube::Get(kube::Secrets(), {job.name_space(), fmt::format("{}-{}-tls", job.name(), role)}));
+    EXPECT_TRUE(secret.ok()) << secret.status();
+    return secret.ok() ? *secret : Json::object();
+  }
+
   World* world_ = nullptr;
 };
+
+// PEM.
+std::string Authority(const Json& secret) {
+  return DecodeBase64(kube::StringAt(secret, "/data/ca.crt")).value_or("");
+}
 
 TEST_F(FaultsTest, AtRestNothingIsWrittenButTheLease) {
   // A minute, because what is written too often may be written every ten seconds.
@@ -123,15 +140,65 @@ TEST_F(FaultsTest, TwoOperatorsThatDoNotKnowOfEachOtherDoNoHarm) {
   }
   // Their certificates come from one authority.
   for (const auto& job : jobs) {
-    std::set<std::string> authorities;
-    for (const char* role : {"ps", "worker"}) {
-      const auto secret = world_->client().Call(kube::Get(
-          kube::Secrets(), {job->name_space(), fmt::format("{}-{}-tls", job->name(), role)}));
-      ASSERT_TRUE(secret.ok());
-      authorities.insert((*secret)["data"]["ca.crt"]);
-    }
-    EXPECT_EQ(authorities.size(), 1u);
+    const Json server = TlsSecret(*job, "ps"), worker = TlsSecret(*job, "worker");
+    EXPECT_TRUE(tls::AreSameAuthority(Authority(server), Authority(worker))) << job->name();
   }
+}
+
+TEST_F(FaultsTest, CertificatesAreGoodForTheNextOperator) {
+  auto first = Operator();
+  Job job(*world_, "digits");
+  ASSERT_TRUE(job.WaitForPods(job.AllPodNames()));
+  const Json server = TlsSecret(job, "ps"), worker = TlsSecret(job, "worker");
+  first.reset();
+  const auto second = Operator();
+  job.RunAll();
+  ASSERT_TRUE(job.WaitForCondition("ResourcesReady"));
+  EXPECT_EQ(TlsSecret(job, "ps"), server);
+  EXPECT_EQ(TlsSecret(job, "worker"), worker);
+}
+
+TEST_F(FaultsTest, ADamagedSeedIsToldAndADeletedOneMeansNewCertificates) {
+  const std::string home = world_->NewNamespace();
+  const kube::ObjectKey seed{home, "paceline-operator-authority"};
+  const std::vector<std::string> arguments = {"--leader-elect=false",
+                                              "--operator-namespace=" + home};
+  auto first = Operator(arguments);
+  Job job(*world_, "digits");
+  ASSERT_TRUE(job.WaitForPods(job.AllPodNames()));
+  const std::string before = Authority(TlsSecret(job, "ps"));
+  ASSERT_FALSE(before.empty());
+  first.reset();
+
+  world_->Kubectl(fmt::format("patch secret -n {} {} --type=merge -p '{}'", home, seed.name,
+                              R"({"data": {"seed": "c2hvcnQ="}})"));
+  const auto second = Operator(arguments);
+  Job later(*world_, "later");
+  EXPECT_TRUE(later.WaitForMessage("ResourcesReady", home + "/paceline-operator-authority"));
+  EXPECT_TRUE(later.WaitForMessage("ResourcesReady", "data.seed has 5 bytes, want 32 or more"));
+  EXPECT_EQ(Authority(TlsSecret(job, "ps")), before);  // Nothing is lost by it.
+
+  ASSERT_TRUE(world_->client().Call(kube::Delete(kube::Secrets(), seed)).ok());
+  EXPECT_TRUE(later.WaitForPods(later.AllPodNames()));  // Without another start of the operator.
+  EXPECT_TRUE(Eventually([&] {
+    const std::string server = Authority(TlsSecret(job, "ps"));
+    return !tls::AreSameAuthority(server, before) &&
+           tls::AreSameAuthority(server, Authority(TlsSecret(job, "worker")));
+  }));
+}
+
+TEST_F(FaultsTest, AnOperatorOfOneNamespaceNeedsNoRightInAnother) {
+  Job job(*world_, "digits"), foreign(*world_, "foreign");
+  const std::string home = world_->NewNamespace();
+  const OperatorProcess confined(
+      *world_, {"--operator-namespace=" + home, "--namespace=" + job.name_space()},
+      world_->ConfinedKubeconfig(home, job.name_space()));
+  ASSERT_TRUE(job.WaitForPods(job.AllPodNames())) << confined.Log();
+  job.RunAll();
+  EXPECT_TRUE(job.WaitForCondition("ResourcesReady"));
+  EXPECT_TRUE(foreign.Pods().empty());
+  EXPECT_FALSE(foreign.Get().contains("status"));
+  EXPECT_THAT(confined.Log(), Not(HasSubstr("cannot")));
 }
 
 TEST_F(FaultsTest, TheApiServerMayGoAndForget) {

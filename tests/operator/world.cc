@@ -27,19 +27,6 @@ std::string ReadText(const std::string& path) {
   return text.str();
 }
 
-std::string TokenKubeconfig(const kube::testing::ApiServer& server, const std::string& token) {
-  const std::string path = server.folder() + "/operator.kubeconfig";
-  std::ofstream(path) << fmt::format(R"(apiVersion: v1
-kind: Config
-current-context: test
-clusters: [{{name: test, cluster: {{server: "{}", certificate-authority: "{}"}}}}]
-users: [{{name: operator, user: {{token: "{}"}}}}]
-contexts: [{{name: test, context: {{cluster: test, user: operator}}}}]
-)",
-                                     server.url(), server.ca_file(), token);
-  return path;
-}
-
 }  // namespace
 
 World* World::Get() {
@@ -58,14 +45,44 @@ World::World(kube::testing::ApiServer* server) : server_(server) {
   Kubectl(
       fmt::format("apply --server-side -f {0}/deploy/crd -f {0}/deploy/rbac", PACELINE_SOURCE_DIR));
   Kubectl("wait --for=condition=Established crd/trainingjobs.paceline.dev --timeout=60s");
-  std::string token = Kubectl("create token paceline-operator -n paceline-system --duration=24h");
+  operator_kubeconfig_ = TokenKubeconfig("paceline-system");
+}
+
+std::string World::TokenKubeconfig(const std::string& home) {
+  std::string token =
+      Kubectl(fmt::format("create token paceline-operator -n {} --duration=24h", home));
   while (!token.empty() && token.back() == '\n') token.pop_back();
-  operator_kubeconfig_ = TokenKubeconfig(*server, token);
+  const std::string path = fmt::format("{}/operator-of-{}.kubeconfig", server_->folder(), home);
+  std::ofstream(path) << fmt::format(R"(apiVersion: v1
+kind: Config
+current-context: test
+clusters: [{{name: test, cluster: {{server: "{}", certificate-authority: "{}"}}}}]
+users: [{{name: operator, user: {{token: "{}"}}}}]
+contexts: [{{name: test, context: {{cluster: test, user: operator}}}}]
+)",
+                                     server_->url(), server_->ca_file(), token);
+  return path;
+}
+
+std::string World::ConfinedKubeconfig(const std::string& home, const std::string& name_space) {
+  const auto apply = [&](const std::string& manifests, const std::string& flags) {
+    testing::Shell(fmt::format("sed s/paceline-system/{}/ {}/deploy/{} | {}", home,
+                               PACELINE_SOURCE_DIR, manifests,
+                               KubectlCommand("apply --server-side -f - " + flags)));
+  };
+  for (const char* const file : {"account", "authority", "leader-election"})
+    apply(fmt::format("rbac/{}.yaml", file), "");
+  apply("rbac-namespaced/operator.yaml", "-n " + name_space);
+  return TokenKubeconfig(home);
 }
 
 std::string World::Kubectl(const std::string& arguments) const {
-  return testing::Shell(fmt::format("{}/kubectl --kubeconfig {} {}", *kube::testing::FindBinaries(),
-                                    server_->kubeconfig(), arguments));
+  return testing::Shell(KubectlCommand(arguments));
+}
+
+std::string World::KubectlCommand(const std::string& arguments) const {
+  return fmt::format("{}/kubectl --kubeconfig {} {}", *kube::testing::FindBinaries(),
+                     server_->kubeconfig(), arguments);
 }
 
 std::string World::NewNamespace() {
@@ -78,12 +95,13 @@ std::string World::NewNamespace() {
   return name;
 }
 
-OperatorProcess::OperatorProcess(World& world, const std::vector<std::string>& arguments) {
+OperatorProcess::OperatorProcess(World& world, const std::vector<std::string>& arguments,
+                                 const std::string& kubeconfig) {
   static int count = 0;
   log_path_ = fmt::format("{}/operator-{}.log", world.server().folder(), ++count);
   std::vector<std::string> command = {std::string(PACELINE_BINARY_DIR) + "/bin/paceline-operator",
                                       "--kubeconfig",
-                                      world.OperatorKubeconfig(),
+                                      kubeconfig.empty() ? world.OperatorKubeconfig() : kubeconfig,
                                       "--metrics-address",
                                       "127.0.0.1:0",
                                       "--health-address",

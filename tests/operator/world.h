@@ -35,10 +35,14 @@ class World {
   std::string Kubectl(const std::string& arguments) const;
   // A kubeconfig of the operator's service account.
   std::string OperatorKubeconfig() const { return operator_kubeconfig_; }
+  // Of one that may work in `name_space` only and lives in `home`, as deploy/rbac-namespaced says.
+  std::string ConfinedKubeconfig(const std::string& home, const std::string& name_space);
   std::string NewNamespace();
 
  private:
   explicit World(kube::testing::ApiServer* server);
+  std::string KubectlCommand(const std::string& arguments) const;
+  std::string TokenKubeconfig(const std::string& home);
 
   kube::testing::ApiServer* server_;
   std::unique_ptr<kube::Client> client_;
@@ -49,7 +53,9 @@ class World {
 // A running paceline-operator; its log is printed if the test has failed by then.
 class OperatorProcess {
  public:
-  OperatorProcess(World& world, const std::vector<std::string>& arguments);
+  // `kubeconfig`: empty for the one of the operator of all namespaces.
+  OperatorProcess(World& world, const std::vector<std::string>& arguments,
+                  const std::string& kubeconfig = "");
   ~OperatorProcess();  // SIGTERM, then SIGKILL.
 
   void Signal(int number);

@@ -1,0 +1,18 @@
+// Defines DeriveKey: the same private key from the same secret, each time. Not for other folders:
+// see Issuer::Derive.
+#pragma once
+
+#include <string>
+
+#include "lib/base/status.h"
+#include "lib/tls/openssl.h"
+
+namespace paceline::tls {
+
+// A key on P-256 that `seed` and `purpose` determine, and that tells nothing of the seed or of keys
+// for other purposes: 384 bits of HKDF with SHA-256 (RFC 5869, no salt, `purpose` as info), reduced
+// as FIPS 186-5, A.2.1 does, so that no key is likelier than another. InvalidArgument for a seed of
+// fewer than kSeedBytesMin bytes.
+StatusOr<Key> DeriveKey(const std::string& seed, const std::string& purpose);
+
+}  // namespace paceline::tls
