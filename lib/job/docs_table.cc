@@ -35,7 +35,9 @@ constexpr std::string_view kIntroduction =
     "on a cluster by the\n"
     "API server (`deploy/crd/trainingjobs.yaml`). Blocks of schemes and optimizers other than the "
     "chosen one are kept and\n"
-    "ignored, so that a scheme can be tried by changing one word.\n";
+    "ignored, so that a scheme can be tried by changing one word; a block that nobody wrote has "
+    "all its\n"
+    "defaults, and an API server does not store it.\n";
 
 template <class T>
 std::string TypeOf() {

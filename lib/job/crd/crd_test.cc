@@ -67,6 +67,17 @@ TEST(Crd, TakesBoundsWordsAndDefaultsFromTheFields) {
   EXPECT_EQ(Spec()["data"]["required"], Json::array({"train"}));
 }
 
+TEST(Crd, FillsInNoKnobsOfChoicesThatNobodyMade) {
+  const Json sync = Spec()["sync"];
+  for (const char* const scheme : {"ssp", "asp", "backupWorkers", "dbw", "wbsp", "psPlus"}) {
+    EXPECT_FALSE(sync["properties"][scheme].contains("default")) << scheme;
+    EXPECT_FALSE(sync["default"].contains(scheme)) << scheme;
+  }
+  EXPECT_EQ(sync["properties"]["dbw"]["properties"]["window"]["default"], 20);  // In one made.
+  const Json optimizer = Spec()["training"]["properties"]["optimizer"];
+  EXPECT_EQ(optimizer["default"], Json({{"type", "SGD"}}));
+}
+
 TEST(Crd, FixesWhatTheNotesCallImmutable) {
   std::set<std::string> fixed;
   const auto walk = [&](const auto& self, const std::string& path, const Json& schema) -> void {

@@ -54,7 +54,7 @@ constexpr Rule kRules[] = {
      "!has(self.microBatchSize) || self.microBatchSize <= self.globalBatchSize",
      "microBatchSize must be at most globalBatchSize"},
     {"spec.training.optimizer", "sgd",
-     "self.type != 'SGD' || !self.sgd.nesterov || self.sgd.momentum > 0.0 && "
+     "self.type != 'SGD' || !has(self.sgd) || !self.sgd.nesterov || self.sgd.momentum > 0.0 && "
      "self.sgd.dampening == 0.0",
      "sgd.nesterov needs sgd.momentum more than 0 and sgd.dampening 0"},
     {"spec.training", "learningRate",
@@ -92,18 +92,21 @@ constexpr Rule kRules[] = {
      "sample"},
 
     {"spec", "sync",
-     "self.sync.scheme != 'BackupWorkers' || self.sync.backupWorkers.count < self.workers.replicas",
+     "self.sync.scheme != 'BackupWorkers' || (has(self.sync.backupWorkers) ? "
+     "self.sync.backupWorkers.count : 1) < self.workers.replicas",
      "sync.backupWorkers.count must be less than workers.replicas"},
     {"spec", "sync",
-     "self.sync.scheme != 'DBW' || self.sync.dbw.minWorkers <= self.workers.replicas",
+     "self.sync.scheme != 'DBW' || !has(self.sync.dbw) || "
+     "self.sync.dbw.minWorkers <= self.workers.replicas",
      "sync.dbw.minWorkers must be at most workers.replicas"},
     {"spec", "sync",
-     "self.sync.scheme != 'DBW' || (self.sync.dbw.learningRateRule == 'Table') == "
+     "self.sync.scheme != 'DBW' || !has(self.sync.dbw) || "
+     "(self.sync.dbw.learningRateRule == 'Table') == "
      "(has(self.sync.dbw.learningRateFactors) && size(self.sync.dbw.learningRateFactors) > 0)",
      "sync.dbw.learningRateFactors is required with learningRateRule Table and is for that rule "
      "only"},
     {"spec", "sync",
-     "self.sync.scheme != 'DBW' || self.sync.dbw.method != 'Gain' || "
+     "self.sync.scheme != 'DBW' || has(self.sync.dbw) && self.sync.dbw.method != 'Gain' || "
      "self.training.optimizer.type != 'AdamW'",
      "sync.dbw.method must be Blind or AdaSync with optimizer AdamW, whose steps are not the "
      "gradient's that the gain is worked out for"},

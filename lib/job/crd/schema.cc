@@ -158,7 +158,8 @@ class SchemaWriter {
     }
     SchemaWriter below(part_, schema);
     Fields(below, value);
-    if (part_ == Part::kSpec && note.presence != kRequired && !schema.contains("required"))
+    if (part_ == Part::kSpec && note.presence != kRequired && !note.is_of_one_choice &&
+        !schema.contains("required"))
       schema["default"] = DefaultsBelow(schema);
     return schema;
   }
