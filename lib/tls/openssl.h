@@ -24,7 +24,7 @@ struct Freed {
   }
 };
 using Bio = std::unique_ptr<BIO, Freed<BIO_free_all>>;
-using BigNumber = std::unique_ptr<BIGNUM, Freed<BN_free>>;
+using BigNumber = std::unique_ptr<BIGNUM, Freed<BN_clear_free>>;  // Some are keys.
 using Key = std::unique_ptr<EVP_PKEY, Freed<EVP_PKEY_free>>;
 using X509Certificate = std::unique_ptr<X509, Freed<X509_free>>;
 using X509Extension = std::unique_ptr<X509_EXTENSION, Freed<X509_EXTENSION_free>>;

@@ -78,6 +78,16 @@ TEST(Crd, FillsInNoKnobsOfChoicesThatNobodyMade) {
   EXPECT_EQ(optimizer["default"], Json({{"type", "SGD"}}));
 }
 
+// What rules.cc says of a block that is absent is true of its defaults.
+TEST(Crd, RulesKnowWhatAbsentBlocksMean) {
+  EXPECT_EQ(BackupWorkers{}.count, 1);
+  EXPECT_LE(Dbw{}.min_workers, Workers{}.replicas);
+  EXPECT_EQ(ToWord(Dbw{}.method), "Gain");
+  EXPECT_NE(ToWord(Dbw{}.learning_rate_rule), "Table");
+  EXPECT_TRUE(Dbw{}.learning_rate_factors.empty());
+  EXPECT_FALSE(Sgd{}.nesterov);
+}
+
 TEST(Crd, FixesWhatTheNotesCallImmutable) {
   std::set<std::string> fixed;
   const auto walk = [&](const auto& self, const std::string& path, const Json& schema) -> void {
