@@ -41,17 +41,21 @@ void SayLastWord(const std::string& path, const std::string& word) {
   }
 }
 
+void LeaveProcess(int exit_code) {
+  std::fflush(nullptr);
+#ifdef __SANITIZE_ADDRESS__
+  __lsan_do_leak_check();  // Otherwise a function of atexit does.
+#endif
+  _exit(exit_code);
+}
+
 void EndProcess(const Status& status, const std::string& program, const std::string& path) {
   if (!status.ok()) {
     const std::string words = Message(status);
     fmt::print(stderr, "{}: {}\n", program, words);
     SayLastWord(path, words);
   }
-  std::fflush(nullptr);
-#ifdef __SANITIZE_ADDRESS__
-  __lsan_do_leak_check();  // Otherwise a function of atexit does.
-#endif
-  _exit(ExitCodeFor(status));
+  LeaveProcess(ExitCodeFor(status));
 }
 
 }  // namespace paceline::process

@@ -24,10 +24,13 @@ int ExitCodeFor(const Status& status);
 // first word stays: of two calls for one path the second does nothing.
 void SayLastWord(const std::string& path, const std::string& word);
 
-// Logs why the process ends, writes it to `path` as its last word and ends it with the exit code.
-// Nothing is written for OK. What is buffered for stdout and stderr goes out; but static objects
-// are not destroyed and functions of atexit not called: threads of gRPC, which nobody stops, would
-// meet what is left of them.
+// Ends the process. What is buffered for files goes out; but static objects are not destroyed and
+// functions of atexit not called: threads of gRPC, which nobody stops, would meet what is left of
+// them, ours, OpenSSL's and gRPC's own.
+[[noreturn]] void LeaveProcess(int exit_code);
+
+// Logs why the process ends, writes it to `path` as its last word and leaves with the exit code.
+// Nothing is written for OK.
 [[noreturn]] void EndProcess(const Status& status, const std::string& program,
                              const std::string& path);
 

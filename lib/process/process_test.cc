@@ -47,14 +47,14 @@ TEST(EndProcess, LeavesItsLastWordInTheFile) {
 }
 
 // Threads of libraries still run then, on static objects that something of atexit destroys.
-TEST(EndProcess, FlushesButDestroysNothing) {
+TEST(LeaveProcess, FlushesButDestroysNothing) {
   const std::string path = PathFor("flushed-");
-  const auto end = [&path] {
+  const auto leave = [&path] {
     std::atexit([] { std::fputs("destroyed", stderr); });
     std::fputs("all of it", std::fopen(path.c_str(), "w"));
-    EndProcess(OkStatus(), "test", "");
+    LeaveProcess(3);
   };
-  EXPECT_EXIT(end(), ExitedWithCode(0), "^$");
+  EXPECT_EXIT(leave(), ExitedWithCode(3), "^$");
   EXPECT_EQ(*ReadFile(path), "all of it");
   std::filesystem::remove(path);
 }

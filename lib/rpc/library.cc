@@ -21,7 +21,8 @@ constexpr size_t kWordsMax = 1000;
 
 bool IsDue(const std::string& message) {
   static std::mutex mutex;
-  static std::map<std::string, steady_clock::time_point> said;
+  // Never destroyed: gRPC's threads still log while main returns.
+  static auto& said = *new std::map<std::string, steady_clock::time_point>;
   const auto now = steady_clock::now();
   std::lock_guard lock(mutex);
   if (said.size() >= kWordsMax) said.clear();
