@@ -4,6 +4,7 @@
 #include <thread>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "lib/kube/core/metadata.h"
 #include "lib/kube/core/owner_reference.h"
@@ -56,14 +57,26 @@ Load::Load(operator_test::World& world, FakeNodes* nodes)
       pods_(world.client(), ""),
       running_(world.client(), "status.phase=Running") {}
 
-std::optional<double> Load::Creating(int pods, const std::function<bool()>& start) {
+double Load::CpuOfAll(const Contender& contender) const {
+  std::vector<pid_t> processes = world_.server().processes();
+  processes.insert(processes.end(), {getpid(), contender.pid()});
+  double seconds = 0;
+  for (const pid_t process : processes) seconds += UsageOf(process).cpu_seconds;
+  return seconds;
+}
+
+std::optional<Creation> Load::Creating(const Contender& contender, int pods,
+                                       const std::function<bool()>& start) {
   if (nodes_ != nullptr) nodes_->Hold();
   const int added = pods_.added();
+  const double cpu_before = CpuOfAll(contender);
   const auto since = Clock::now();
   std::optional<double> seconds;
   if (start()) seconds = pods_.SecondsUntilAdded(added + pods, since);
+  const double cpu_seconds = CpuOfAll(contender) - cpu_before;
   if (nodes_ != nullptr) nodes_->Release();
-  return seconds;
+  if (!seconds) return std::nullopt;
+  return Creation{.seconds = *seconds, .cpu_seconds = cpu_seconds};
 }
 
 bool Load::CreateJobs(const Contender& contender, const std::string& name_space, int jobs,
@@ -87,10 +100,11 @@ std::optional<Measured> Load::Jobs(const Contender& contender, int jobs, int wor
   const size_t line = writes.LinesSoFar();
   const int ran = running_.added();
   const ProcessUsage before = UsageOf(contender.pid());
-  const auto seconds = Creating(
-      measured.pods, [&] { return CreateJobs(contender, name_space, jobs, {.workers = workers}); });
-  if (!seconds) return std::nullopt;
-  measured.seconds = *seconds;
+  const auto creation = Creating(contender, measured.pods, [&] {
+    return CreateJobs(contender, name_space, jobs, {.workers = workers});
+  });
+  if (!creation) return std::nullopt;
+  measured.creation = *creation;
   if (nodes_ != nullptr && !running_.SecondsUntilAdded(ran + measured.pods, Clock::now()))
     return std::nullopt;
   const ProcessUsage after = UsageOf(contender.pid());
@@ -103,7 +117,7 @@ std::optional<Measured> Load::Jobs(const Contender& contender, int jobs, int wor
   return measured;
 }
 
-std::optional<Measured> Load::RawPods(int pods, int connections) {
+std::optional<Measured> Load::RawPods(const Contender& contender, int pods, int connections) {
   const std::string name_space = world_.NewNamespace();
   Json pod = copies_.back().object;
   pod["metadata"]["namespace"] = name_space;
@@ -115,9 +129,10 @@ std::optional<Measured> Load::RawPods(int pods, int connections) {
   const auto client =
       kube::Client::Create(world_.client().config(), {.calls_in_flight_max = connections});
   if (!client.ok()) return std::nullopt;
-  const auto seconds = Creating(pods, [&] { return AllDone(**client, std::move(requests)); });
-  if (!seconds || !CleanUp(name_space, nullptr)) return std::nullopt;
-  return Measured{.pods = pods, .seconds = *seconds};
+  const auto creation =
+      Creating(contender, pods, [&] { return AllDone(**client, std::move(requests)); });
+  if (!creation || !CleanUp(name_space, nullptr)) return std::nullopt;
+  return Measured{.pods = pods, .creation = *creation};
 }
 
 std::optional<Measured> Load::RawObjects(const Contender& contender, int connections) {
@@ -133,10 +148,11 @@ std::optional<Measured> Load::RawObjects(const Contender& contender, int connect
   const auto client =
       kube::Client::Create(world_.client().config(), {.calls_in_flight_max = connections});
   if (!client.ok()) return std::nullopt;
-  const auto seconds = Creating(pods, [&] { return AllDone(**client, std::move(requests)); });
+  const auto creation =
+      Creating(contender, pods, [&] { return AllDone(**client, std::move(requests)); });
   const kube::Resource resource = contender.resource();
-  if (!seconds || !CleanUp(name_space, &resource)) return std::nullopt;
-  return Measured{.pods = pods, .seconds = *seconds};
+  if (!creation || !CleanUp(name_space, &resource)) return std::nullopt;
+  return Measured{.pods = pods, .creation = *creation};
 }
 
 bool Load::KeepCopies(const Contender& contender, const std::string& name_space) {

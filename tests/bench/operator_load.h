@@ -13,15 +13,24 @@
 
 namespace paceline::bench {
 
+// How long pods took to come, by the clock and in CPU.
+struct Creation {
+  double seconds = 0;  // From the first request for a job until a watch has shown all pods.
+  // What server, etcd, this program and the operator used meanwhile. Where they share few cores it
+  // tells what `seconds` tells, and is told less by whatever else the machine does.
+  double cpu_seconds = 0;
+};
+
 struct Measured {
   int pods = 0;
-  double seconds = 0;  // From the first request for a job until a watch has shown all pods.
-  // What the operator has used from then until all pods ran, or, without nodes, were there.
+  Creation creation;
+  // What the operator has used from the first request until all pods ran, or, without nodes, were
+  // there.
   double cpu_seconds = 0;
   double resident_mb = 0;  // At the end of that.
   size_t writes = 0;
 
-  double pods_per_second() const { return pods / seconds; }
+  double pods_per_second() const { return pods / creation.seconds; }
 };
 
 struct AtRest {
@@ -38,8 +47,9 @@ class Load {
 
   // Nothing if not all came in time.
   std::optional<Measured> Jobs(const Contender& contender, int jobs, int workers);
-  // As many pods like `Jobs` left the last of, by a client with so many connections.
-  std::optional<Measured> RawPods(int pods, int connections);
+  // As many pods like `Jobs` left the last of, by a client with so many connections. The contender
+  // looks on, as in the two others.
+  std::optional<Measured> RawPods(const Contender& contender, int pods, int connections);
   // All that `Jobs` left the last time, jobs and what stands around their pods with them, by such a
   // client: what the server needs for it where no operator has to think.
   std::optional<Measured> RawObjects(const Contender& contender, int connections);
@@ -49,8 +59,10 @@ class Load {
   std::optional<AtRest> SuspendedJobs(const Contender& contender, int jobs, double seconds);
 
  private:
-  // Seconds from `start` until it has brought so many pods, with no scheduler at work.
-  std::optional<double> Creating(int pods, const std::function<bool()>& start);
+  // From `start` until it has brought so many pods, with no scheduler at work.
+  std::optional<Creation> Creating(const Contender& contender, int pods,
+                                   const std::function<bool()>& start);
+  double CpuOfAll(const Contender& contender) const;
   bool CreateJobs(const Contender& contender, const std::string& name_space, int jobs,
                   const JobShape& shape);
   bool KeepCopies(const Contender& contender, const std::string& name_space);

@@ -253,6 +253,14 @@ const std::string& ApiServer::ca_file() const { return parts_->ca_file; }
 const std::string& ApiServer::audit_log() const { return parts_->audit_log; }
 const std::string& ApiServer::service_account_issuer() const { return parts_->issuer; }
 
+std::vector<pid_t> ApiServer::processes() const {
+  std::vector<pid_t> running;
+  for (const auto* const process : {&parts_->apiserver, &parts_->etcd}) {
+    if (*process != nullptr) running.push_back((*process)->pid());
+  }
+  return running;
+}
+
 StatusOr<UserFiles> ApiServer::MakeUser(const std::string& name,
                                         const std::vector<std::string>& groups) {
   std::string subject;

@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include <sys/types.h>
+
 #include "lib/base/status.h"
 #include "lib/base/time.h"
 
@@ -60,6 +62,7 @@ class ApiServer {
   const std::string& ca_file() const;
   const std::string& audit_log() const;  // JSON lines, Metadata level, flushed at once.
   const std::string& service_account_issuer() const;
+  std::vector<pid_t> processes() const;  // kube-apiserver and etcd, as far as they run.
 
   // Makes a certificate for that user, whom RBAC knows by name and groups.
   StatusOr<UserFiles> MakeUser(const std::string& name, const std::vector<std::string>& groups);
