@@ -16,13 +16,14 @@ local-path-provisioner   local-path-provisioner  github.com/rancher/local-path-p
 coredns                  coredns                 .
 crictl                   crictl                  .
 pause                    pause                   .
+kube-router              kube-router             github.com/cloudnativelabs/kube-router/v2/cmd/kube-router
 helm                     helm                    helm.sh/helm/v3/cmd/helm
 kwok                     kwok                    sigs.k8s.io/kwok/cmd/kwok
 training-operator        training-operator       github.com/kubeflow/training-operator/cmd/training-operator.v1
 '
 # What tests against an API server need, and what a node needs on top of it.
 readonly api_tools='etcd kube-apiserver kube-controller-manager kube-scheduler kubectl'
-readonly kind_tools="$api_tools kind kube-proxy kubelet kubeadm local-path-provisioner coredns crictl pause"
+readonly kind_tools="$api_tools kind kube-proxy kubelet kubeadm local-path-provisioner coredns crictl pause kube-router"
 
 # A binary is as new as what determines it.
 stamp_of() { (cat "$here/tools/$1/"* && linker_flags "$1") | sha256sum | cut -d ' ' -f 1; }

@@ -26,6 +26,7 @@ up() {
     fail "kind cannot create $name"
   }
   routes
+  ! is_composed || kube -n kube-system rollout status daemonset/kube-router --timeout="${ready_seconds_max}s" >&2
   kube -n kube-system rollout status deployment/coredns --timeout="${ready_seconds_max}s" >&2
   kube -n local-path-storage rollout status deployment/local-path-provisioner --timeout="${ready_seconds_max}s" >&2
   say "$name is up after $((SECONDS - started)) s ($image)"
@@ -40,17 +41,23 @@ down() {
   rm -rf "${clusters:?}/$name"
 }
 
+is_composed() { kube -n kube-system get configmap composed-node-image >/dev/null 2>&1; }
+
 # Published node images bring a daemon that sets the routes between the nodes' pod networks; the composed one does not.
-# A node that was stopped and started again needs them anew.
+# A node that was stopped and started again needs them anew. What leaves for outside gets the node's address; pods see one
+# another's own, or no policy could tell them apart.
 routes() {
-  local node other network address table
-  kube -n kube-system get configmap composed-node-image >/dev/null 2>&1 || return 0
+  local node other network address table pods leaving
+  is_composed || return 0
+  pods=$(kube -n kube-system get configmap composed-node-image -o 'jsonpath={.data.podSubnet}')
   table=$(kube get nodes -o 'jsonpath={range .items[*]}{.metadata.name} {.spec.podCIDR} {.status.addresses[?(@.type=="InternalIP")].address}{"\n"}{end}')
   for node in $("$bin/kind" get nodes --name "$(name_of)"); do
     [[ $(docker inspect --format '{{.State.Running}}' "$node") == true ]] || continue
     while read -r other network address; do
       [[ $other == "$node" ]] || docker exec "$node" ip route replace "$network" via "$address" </dev/null
     done <<<"$table"
+    leaving="POSTROUTING -s $pods ! -d $pods -j MASQUERADE"
+    docker exec "$node" sh -c "iptables -t nat -C $leaving 2>/dev/null || iptables -t nat -A $leaving"
   done
 }
 

@@ -90,11 +90,11 @@ compose_base() {
     --file "$here/node/base.Dockerfile" "$2/base"
 }
 
-# The names are those that kubeadm, containerd's configuration and kind's storage manifest will ask for.
+# The names are those that kubeadm, containerd's configuration, and the manifests of storage and network will ask for.
 compose_preload() {
   local image target images=()
   mkdir "$2/preload"
-  cp "$bin"/{kube-apiserver,kube-controller-manager,kube-scheduler,kube-proxy,etcd,coredns,pause,local-path-provisioner} \
+  cp "$bin"/{kube-apiserver,kube-controller-manager,kube-scheduler,kube-proxy,etcd,coredns,pause,local-path-provisioner,kube-router} \
     "$2/preload/"
   while read -r target image; do
     docker_build --build-arg DEBIAN=debian:12-slim --target "$target" --tag "$image" \
@@ -103,6 +103,7 @@ compose_preload() {
   done < <(
     echo "busybox $(storage_constant "$1" storageHelperImage)"
     echo "local-path-provisioner $(storage_constant "$1" storageProvisionerImage)"
+    echo "kube-router $(sed -n 's/.* image: //p' "$here/node/default-cni.yaml")"
     echo "pause $(sed -n 's/.*sandbox_image = "\(.*\)"/\1/p' "$1/images/base/files/etc/containerd/config.toml")"
     "$bin/kubeadm" config images list --kubernetes-version "$kubernetes_version" 2>/dev/null |
       sed -E 's|^(.*/)?([^/:]+):.*$|\2 &|'

@@ -40,8 +40,13 @@ COPY local-path-provisioner /usr/bin/
 ENV PATH=/usr/bin:/bin
 ENTRYPOINT ["local-path-provisioner"]
 
-FROM ${DEBIAN} AS kube-proxy
+FROM ${DEBIAN} AS packet-filter
 RUN apt-get update \
- && apt-get install -y --no-install-recommends iptables nftables conntrack kmod \
+ && apt-get install -y --no-install-recommends iptables nftables conntrack kmod ipset iproute2 \
  && rm -rf /var/lib/apt/lists/*
+
+FROM packet-filter AS kube-proxy
 COPY kube-proxy /usr/local/bin/
+
+FROM packet-filter AS kube-router
+COPY kube-router /usr/local/bin/
