@@ -27,7 +27,10 @@ using operator_test::World;
 constexpr int kNodes = 10;
 constexpr int kConnections = 16;  // Of the raw client that others are held against.
 constexpr int kFewConnections = 4;
-constexpr int kRounds = 5;  // Medians of so many.
+// Medians of so many: what a job of many pods gives within a second, and jobs that come by the
+// dozen, of which a round takes most of a minute and differs more from the next.
+constexpr int kRoundsOfOne = 5;
+constexpr int kRoundsOfMany = 9;
 constexpr int kSuspendedJobs = 1000;
 constexpr double kRestSeconds = 60;
 constexpr double kSettleSeconds = 15;
@@ -117,29 +120,36 @@ class Report {
   nlohmann::ordered_json rows_ = nlohmann::ordered_json::array();
 };
 
-// Of each round the raw pods first and all objects after it, so that what a row is held against is
-// not older or newer than others'.
+// Raw pods before and after everything, raw objects after each run of jobs: the machine's speed
+// changes within minutes, and what a run is held against is the mean of what stood on either side.
 bool MeasureShape(Load& load, const Contender& contender, const Shape& shape, int rounds,
                   Report& report) {
   std::vector<Measured> raw, all, ours;
-  std::vector<double> of_pods, of_all, cpu_of_pods, cpu_of_all;
+  const auto take = [](std::vector<Measured>& taken, const std::optional<Measured>& measured) {
+    if (measured) taken.push_back(*measured);
+    return measured.has_value();
+  };
+  if (!take(raw, load.RawPods(contender, shape.pods(), kConnections))) return false;
   for (int round = 0; round < rounds; ++round) {
-    const auto limit = load.RawPods(contender, shape.pods(), kConnections);
-    const auto jobs = load.Jobs(contender, shape.jobs, shape.workers);
-    const auto objects = load.RawObjects(contender, kConnections);
-    if (!limit || !jobs || !objects) return false;
-    raw.push_back(*limit);
-    ours.push_back(*jobs);
-    all.push_back(*objects);
-    of_pods.push_back(limit->creation.seconds / jobs->creation.seconds);
-    of_all.push_back(objects->creation.seconds / jobs->creation.seconds);
-    cpu_of_pods.push_back(limit->creation.cpu_seconds / jobs->creation.cpu_seconds);
-    cpu_of_all.push_back(objects->creation.cpu_seconds / jobs->creation.cpu_seconds);
+    if (!take(ours, load.Jobs(contender, shape.jobs, shape.workers)) ||
+        !take(all, load.RawObjects(contender, kConnections)) ||
+        !take(raw, load.RawPods(contender, shape.pods(), kConnections))) {
+      return false;
+    }
   }
+  const auto share = [&](double Creation::*cost) {
+    std::vector<double> of_pods, of_all;
+    for (int round = 0; round < rounds; ++round) {
+      const double own = ours[round].creation.*cost;
+      of_pods.push_back((raw[round].creation.*cost + raw[round + 1].creation.*cost) / 2 / own);
+      of_all.push_back(all[round].creation.*cost / own);
+    }
+    return Shares{Median(of_pods), Median(of_all)};
+  };
   report.Raw(shape.pods(), kConnections, Middle(raw));
   report.RawObjects(contender, shape, Middle(all));
-  report.Jobs(contender, shape, Middle(ours), {Median(of_pods), Median(of_all)},
-              {Median(cpu_of_pods), Median(cpu_of_all)});
+  report.Jobs(contender, shape, Middle(ours), share(&Creation::seconds),
+              share(&Creation::cpu_seconds));
   return true;
 }
 
@@ -149,7 +159,7 @@ bool Measure(Load& load, const Contender& contender, int rounds_of_many, Report&
   // What the server builds when it is first asked for a kind is its own business.
   if (!load.Jobs(contender, 1, 10)) return false;
   for (const Shape& shape : kShapes) {
-    const int rounds = shape.jobs > 1 ? rounds_of_many : kRounds;
+    const int rounds = shape.jobs > 1 ? rounds_of_many : kRoundsOfOne;
     if (!MeasureShape(load, contender, shape, rounds, report)) return false;
   }
   return true;
@@ -190,11 +200,12 @@ int Run(const std::optional<Shape>& only) {
     const auto paceline = StartPaceline(*world);
     if (paceline == nullptr) return 1;
     if (only) {
-      const bool is_done =
-          load.Jobs(*paceline, 1, 10) && MeasureShape(load, *paceline, *only, kRounds, report);
+      const bool is_done = load.Jobs(*paceline, 1, 10) &&
+                           MeasureShape(load, *paceline, *only, kRoundsOfMany, report);
       return is_done ? WriteRows(report.rows(), JsonPathFromEnvironment()) : Fail(*paceline);
     }
-    if (!Measure(load, *paceline, kRounds, report) || !MeasureIdleJobs(load, *paceline, report))
+    if (!Measure(load, *paceline, kRoundsOfMany, report) ||
+        !MeasureIdleJobs(load, *paceline, report))
       return Fail(*paceline);
     const auto few = load.RawPods(*paceline, kShapes[0].pods(), kFewConnections);
     if (few) report.Raw(kShapes[0].pods(), kFewConnections, *few);
