@@ -140,7 +140,7 @@ Status Run(const Options& options) {
                   {"metrics_port", metrics_endpoint->port()},
                   {"health_port", health_endpoint->port()}});
   PACELINE_RETURN_IF_ERROR(the_operator.Start(kSyncTimeout));
-  const Status end = ending.Wait(kTidyPeriod, process::KeepToWhatIsUsed);
+  Status end = ending.Wait(kTidyPeriod, process::KeepToWhatIsUsed);
   metrics_endpoint->Stop();
   health_endpoint->Stop();
   the_operator.Stop();
@@ -150,6 +150,8 @@ Status Run(const Options& options) {
 }  // namespace
 }  // namespace paceline::controller
 
+// What nobody catches ends in ReportCrashes, with its stack.
+// NOLINTNEXTLINE(bugprone-exception-escape)
 int main(int argc, char** argv) {
   paceline::process::ReportCrashes(argv[0]);
   paceline::controller::Options options;

@@ -28,6 +28,8 @@ Status Run(const Options& options) {
 }  // namespace
 }  // namespace paceline::ps
 
+// What nobody catches ends in ReportCrashes, with its stack.
+// NOLINTNEXTLINE(bugprone-exception-escape)
 int main(int argc, char** argv) {
   paceline::process::ReportCrashes(argv[0]);
   paceline::rpc::TuneAllocator();

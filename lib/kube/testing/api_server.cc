@@ -1,7 +1,9 @@
 #include "lib/kube/testing/api_server.h"
 
+#include <cerrno>
 #include <chrono>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -11,6 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "lib/base/check.h"
 #include "lib/kube/testing/certificates.h"
 #include "lib/kube/testing/child_process.h"
 
@@ -32,7 +35,8 @@ int FreePort() {
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   socklen_t length = sizeof(address);
-  bind(descriptor, reinterpret_cast<sockaddr*>(&address), length);
+  PACELINE_CHECK(bind(descriptor, reinterpret_cast<sockaddr*>(&address), length) == 0,
+                 "no free port: {}", std::strerror(errno));
   getsockname(descriptor, reinterpret_cast<sockaddr*>(&address), &length);
   close(descriptor);
   return ntohs(address.sin_port);
@@ -132,7 +136,7 @@ Status ApiServer::Parts::MakeFiles() {
 }
 
 std::string ApiServer::Parts::WriteKubeconfig(const std::string& name) const {
-  const std::string path = folder + "/" + name + ".kubeconfig";
+  std::string path = folder + "/" + name + ".kubeconfig";
   Write(path,
         fmt::format(R"(apiVersion: v1
 kind: Config
