@@ -105,6 +105,11 @@ function(paceline_test target)
   endif()
   find_package(GTest REQUIRED)
   include(GoogleTest)
+  # What may hold gRPC must leave as our processes do; GoogleTest's own main is then not taken from its library.
+  if("rpc" IN_LIST PACELINE_USES_${target} OR "rpc" IN_LIST arg_DEPS OR target STREQUAL "rpc")
+    list(APPEND arg_SOURCES ${CMAKE_SOURCE_DIR}/tests/support/grpc_main.cc)
+    list(APPEND arg_DEPS process)
+  endif()
   add_executable(${arg_NAME} ${arg_SOURCES})
   target_include_directories(${arg_NAME} PRIVATE ${CMAKE_SOURCE_DIR})
   target_compile_definitions(${arg_NAME} PRIVATE PACELINE_SOURCE_DIR="${CMAKE_SOURCE_DIR}"

@@ -26,7 +26,7 @@ up() {
     fail "kind cannot create $name"
   }
   routes
-  ! is_composed || kube -n kube-system rollout status daemonset/kube-router --timeout="${ready_seconds_max}s" >&2
+  ! is_composed || enforcing
   kube -n kube-system rollout status deployment/coredns --timeout="${ready_seconds_max}s" >&2
   kube -n local-path-storage rollout status deployment/local-path-provisioner --timeout="${ready_seconds_max}s" >&2
   say "$name is up after $((SECONDS - started)) s ($image)"
@@ -39,6 +39,13 @@ down() {
   use_docker
   "$bin/kind" delete cluster --name "$name" --kubeconfig "$(kubeconfig_of "$name")" >&2
   rm -rf "${clusters:?}/$name"
+}
+
+# Returns when the composed nodes enforce NetworkPolicy.
+enforcing() {
+  kube -n kube-system rollout status daemonset/kube-router --timeout="${ready_seconds_max}s" >&2 && return
+  kube -n kube-system logs daemonset/kube-router --tail=20 >&2 || true
+  fail "kube-router does not run, its last words are above; the kernel must have ip_set and xt_set"
 }
 
 is_composed() { kube -n kube-system get configmap composed-node-image >/dev/null 2>&1; }
