@@ -26,6 +26,8 @@ def find(program):
 
 
 def need(program, how):
+    """The program, or the end of this whole test: call it while a module is loaded, since unittest takes an exit within a test
+    for an error."""
     found = find(program)
     if found is None:
         print(f"skipped: there is no {program} ({how})", file=sys.stderr)
