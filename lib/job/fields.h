@@ -58,7 +58,8 @@ void Fields(V& visit, JobSpec& spec) {
   visit("output", spec.output, Note{.text = "where results go"});
   visit("security", spec.security, Note{.text = "of the links between processes"});
   visit("runPolicy", spec.run_policy, Note{.text = "when the job stops, restarts and goes away"});
-  visit("chaos", spec.chaos, Note{.text = "injected delays, for experiments"});
+  visit("chaos", spec.chaos,
+        Note{.text = "injected delays, for experiments", .stays_absent = true});
 }
 
 template <class V>

@@ -24,9 +24,9 @@ struct Note {
   std::optional<double> above;  // A bound that is itself too small.
   std::optional<double> below;  // A bound that is itself too large.
   std::optional<size_t> items_max;  // The longest list.
-  // Knobs of one choice among several. An API server leaves it absent, with all its defaults, where
-  // nobody wrote it: most objects made another choice (docs/adr/0021).
-  bool is_of_one_choice = false;
+  // Of a block that most jobs have no use for, such as the knobs of one choice among several: where
+  // nobody wrote it, an API server leaves it absent, which means all its defaults (docs/adr/0021).
+  bool stays_absent = false;
 };
 
 inline constexpr Presence kRequired = Presence::kRequired;

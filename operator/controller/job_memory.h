@@ -35,7 +35,8 @@ struct JobMemory {
   std::shared_ptr<const ReadJob> read;
   CoordinatorTalk talk;
   SeenChildren children;                 // When they last were as wanted.
-  std::optional<job::JobStatus> untold;  // Pods were made by it before it was written.
+  std::optional<job::JobStatus> untold;  // Pods were made by it before it was written,
+  Time first_pods_made;                  // then.
   std::optional<Time> progress_written_at;
   Status resources;               // Why what stands around the pods could not be made, or OK.
   Status pods;                    // Why pods could not be made, or OK.

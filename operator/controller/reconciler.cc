@@ -18,9 +18,11 @@
 namespace paceline::controller {
 namespace {
 
+using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr Duration kViewLag = seconds(5);  // Until the view has surely shown our own writes.
+constexpr Duration kNextTurn = milliseconds(100);  // Of a job that gives way to others.
 
 void LookAgain(std::optional<Duration>& at, Duration after) {
   after = std::max<Duration>(after, seconds(1));
@@ -50,6 +52,10 @@ struct Reconciler::Look {
   std::vector<OwnPod> own;            // Those that are its processes.
   std::shared_ptr<JobMemory> memory;
   Time now;
+
+  bool IsFirst() const {
+    return IsUntold(job.status) && !memory->untold && !job.spec.run_policy.suspend;
+  }
 };
 
 Reconciler::Reconciler(kube::Client* client, const ClusterView* view, kube::EventRecorder* events,
@@ -88,7 +94,10 @@ StatusOr<kube::Result> Reconciler::Reconcile(const kube::ObjectKey& key) {
                   .now = options_.now()};
   if (!job::IsOurs(look.job)) return kube::Result{};
   if (!read->errors.empty()) return Refuse(look);
+  if (GivesWay(look)) return kube::Result{.requeue_after = kNextTurn};
 
+  std::optional<FirstPods::Making> making;
+  if (look.IsFirst()) making.emplace(&first_pods_);
   look.memory->resources = Prepare(look);
   if (!job::IsFinished(look.job.status)) {
     TalkToCoordinator(look);
@@ -121,6 +130,13 @@ StatusOr<kube::Result> Reconciler::Refuse(const Look& look) {
   PACELINE_RETURN_IF_ERROR(
       WriteStatus(*client_, look.object, look.job.status, after, *look.memory, look.now).status());
   return kube::Result{};
+}
+
+bool Reconciler::GivesWay(const Look& look) const {
+  const JobMemory& memory = *look.memory;
+  const bool has_untold = memory.untold && IsUntold(look.job.status);
+  return has_untold && memory.pods.ok() && memory.resources.ok() &&
+         first_pods_.GoBefore(memory.first_pods_made, look.now);
 }
 
 // What has to be there before a pod is.
@@ -158,6 +174,7 @@ StatusOr<kube::Result> Reconciler::PlanAndApply(const Look& look) {
     // The first pods are more urgent than the first word of them, which is written when they are
     // seen, or with what stood in their way (docs/adr/0019).
     memory.untold = plan.status;
+    memory.first_pods_made = look.now;
     Record(look, plan.events);
     PACELINE_RETURN_IF_ERROR(Apply(look, plan.actions));
     return kube::Result{.requeue_after = kViewLag};

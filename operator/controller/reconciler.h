@@ -15,6 +15,7 @@
 #include "operator/controller/children.h"
 #include "operator/controller/clock.h"
 #include "operator/controller/cluster_view.h"
+#include "operator/controller/first_pods.h"
 #include "operator/controller/job_memory.h"
 #include "operator/controller/pod_changes.h"
 #include "operator/objects/options.h"
@@ -48,6 +49,8 @@ class Reconciler {
   // Not anew where the memory has that object already.
   std::shared_ptr<const ReadJob> Read(const kube::ObjectPtr& object, const JobMemory& memory) const;
   StatusOr<kube::Result> Refuse(const Look& look);
+  // Of a job that has its first pods: whether its first status waits for the pods of others.
+  bool GivesWay(const Look& look) const;
   Status Prepare(const Look& look);
   void TalkToCoordinator(const Look& look);
   StatusOr<kube::Result> PlanAndApply(const Look& look);
@@ -67,6 +70,7 @@ class Reconciler {
   Certificates certificates_;
   PodChanges pod_changes_;
   JobMemories memories_;
+  FirstPods first_pods_;
 };
 
 }  // namespace paceline::controller

@@ -11,12 +11,15 @@ namespace {
   "spec.chaos.delays[]", knob, "(self.kind == '" kind "') == has(self." knob ")", \
       knob " is required with kind " kind " and is for that kind only", "'kind ' + self.kind"
 
-// In the order of the manifest. Optional fields need has(); all others have defaults.
+// In the order of the manifest. Optional fields need has(); all others have defaults. An API server
+// tries them at each write, a status' too, and walks over all neighbours of a field to find it:
+// what settles a rule for most jobs comes first in it, and a rule stands as deep as its fields
+// allow.
 constexpr Rule kRules[] = {
     // Rules may look at the name, but not at the length of a number's text.
     {"", "",
-     "size(self.metadata.name) <= (" MOST_WORKERS("self.spec") " > 1000 ? 51 : " MOST_WORKERS(
-         "self.spec") " > 100 ? 52 : 53)",
+     "size(self.metadata.name) <= 51 || size(self.metadata.name) <= (" MOST_WORKERS(
+         "self.spec") " > 1000 ? 51 : " MOST_WORKERS("self.spec") " > 100 ? 52 : 53)",
      "metadata.name must leave room for the names of pods, which add -worker- and a number and may "
      "have 63 characters"},
 
@@ -58,8 +61,8 @@ constexpr Rule kRules[] = {
      "self.sgd.dampening == 0.0",
      "sgd.nesterov needs sgd.momentum more than 0 and sgd.dampening 0"},
     {"spec.training", "learningRate",
-     "!(self.learningRate.schedule in ['Cosine', 'Linear']) || has(self.stop.maxEpochs) || "
-     "has(self.stop.maxSteps)",
+     "has(self.stop.maxEpochs) || has(self.stop.maxSteps) || "
+     "!(self.learningRate.schedule in ['Cosine', 'Linear'])",
      "learningRate.schedule Cosine or Linear needs stop.maxEpochs or stop.maxSteps, where it ends"},
     {"spec.training.learningRate", "final",
      "!(self.schedule in ['Cosine', 'Linear']) || self.final <= self.base",
@@ -80,9 +83,10 @@ constexpr Rule kRules[] = {
      "classes"},
     {"spec", "training",
      "!self.training.deterministic || self.sync.scheme == 'BSP' && "
-     "self.sync.batchSizing.strategy == 'Equal'",
+     "(!has(self.sync.batchSizing) || self.sync.batchSizing.strategy == 'Equal')",
      "training.deterministic needs sync.scheme BSP and sync.batchSizing.strategy Equal",
-     "self.sync.scheme + ' and ' + self.sync.batchSizing.strategy"},
+     "self.sync.scheme + ' and ' + "
+     "(has(self.sync.batchSizing) ? self.sync.batchSizing.strategy : 'Equal')"},
     {"spec", "training", "self.workers.replicas <= self.training.globalBatchSize",
      "training.globalBatchSize must be at least workers.replicas, so that each worker has a "
      "sample"},
@@ -96,15 +100,13 @@ constexpr Rule kRules[] = {
      "self.sync.backupWorkers.count : 1) < self.workers.replicas",
      "sync.backupWorkers.count must be less than workers.replicas"},
     {"spec", "sync",
-     "self.sync.scheme != 'DBW' || !has(self.sync.dbw) || "
+     "!has(self.sync.dbw) || self.sync.scheme != 'DBW' || "
      "self.sync.dbw.minWorkers <= self.workers.replicas",
      "sync.dbw.minWorkers must be at most workers.replicas"},
-    {"spec", "sync",
-     "self.sync.scheme != 'DBW' || !has(self.sync.dbw) || "
-     "(self.sync.dbw.learningRateRule == 'Table') == "
-     "(has(self.sync.dbw.learningRateFactors) && size(self.sync.dbw.learningRateFactors) > 0)",
-     "sync.dbw.learningRateFactors is required with learningRateRule Table and is for that rule "
-     "only"},
+    {"spec.sync", "dbw",
+     "!has(self.dbw) || self.scheme != 'DBW' || (self.dbw.learningRateRule == 'Table') == "
+     "(has(self.dbw.learningRateFactors) && size(self.dbw.learningRateFactors) > 0)",
+     "dbw.learningRateFactors is required with learningRateRule Table and is for that rule only"},
     {"spec", "sync",
      "self.sync.scheme != 'DBW' || has(self.sync.dbw) && self.sync.dbw.method != 'Gain' || "
      "self.training.optimizer.type != 'AdamW'",
@@ -116,17 +118,19 @@ constexpr Rule kRules[] = {
     {"spec.sync.batchSizing", "rapidPercent", "self.rapidPercent > self.deadBandPercent",
      "rapidPercent must be more than deadBandPercent"},
     {"spec.sync", "batchSizing",
-     "self.batchSizing.strategy == 'Equal' || self.scheme in ['BSP', 'BackupWorkers', 'DBW']",
+     "!has(self.batchSizing) || self.batchSizing.strategy == 'Equal' || "
+     "self.scheme in ['BSP', 'BackupWorkers', 'DBW']",
      "batchSizing.strategy must be Equal with a scheme that has no barrier to arrive at together",
      "self.batchSizing.strategy + ' with ' + self.scheme"},
     {"spec", "sync",
-     "self.sync.batchSizing.strategy == 'Equal' || self.sync.batchSizing.minBatchSize * "
-     "self.workers.replicas <= self.training.globalBatchSize",
+     "!has(self.sync.batchSizing) || self.sync.batchSizing.strategy == 'Equal' || "
+     "self.sync.batchSizing.minBatchSize * self.workers.replicas <= self.training.globalBatchSize",
      "sync.batchSizing.minBatchSize must leave workers.replicas x minBatchSize within "
      "training.globalBatchSize"},
     {"spec", "sync",
-     "self.sync.batchSizing.strategy == 'Equal' || !has(self.sync.batchSizing.maxBatchSize) || "
-     "self.sync.batchSizing.maxBatchSize * self.workers.replicas >= self.training.globalBatchSize",
+     "!has(self.sync.batchSizing) || self.sync.batchSizing.strategy == 'Equal' || "
+     "!has(self.sync.batchSizing.maxBatchSize) || self.sync.batchSizing.maxBatchSize * "
+     "self.workers.replicas >= self.training.globalBatchSize",
      "sync.batchSizing.maxBatchSize must let workers.replicas x maxBatchSize reach "
      "training.globalBatchSize"},
 
@@ -200,12 +204,14 @@ constexpr Rule kRules[] = {
     {KNOB("StepChange", "fraction")},
     {KNOB("Trace", "trace")},
     {"spec", "chaos",
-     "!has(self.chaos.delays) || self.chaos.delays.all(delay, !has(delay.workers) || "
-     "delay.workers.all(worker, worker < " MOST_WORKERS("self") "))",
+     "!has(self.chaos) || !has(self.chaos.delays) || "
+     "self.chaos.delays.all(delay, !has(delay.workers) || delay.workers.all(worker, worker "
+     "< " MOST_WORKERS("self") "))",
      "workers of chaos.delays must be less than workers.maxReplicas, since indices count from 0"},
     {"spec", "chaos",
-     "!has(self.chaos.links) || self.chaos.links.all(link, !has(link.workers) || "
-     "link.workers.all(worker, worker < " MOST_WORKERS("self") "))",
+     "!has(self.chaos) || !has(self.chaos.links) || "
+     "self.chaos.links.all(link, !has(link.workers) || link.workers.all(worker, worker "
+     "< " MOST_WORKERS("self") "))",
      "workers of chaos.links must be less than workers.maxReplicas, since indices count from 0"},
 };
 

@@ -158,7 +158,7 @@ class SchemaWriter {
     }
     SchemaWriter below(part_, schema);
     Fields(below, value);
-    if (part_ == Part::kSpec && note.presence != kRequired && !note.is_of_one_choice &&
+    if (part_ == Part::kSpec && note.presence != kRequired && !note.stays_absent &&
         !schema.contains("required"))
       schema["default"] = DefaultsBelow(schema);
     return schema;

@@ -133,15 +133,16 @@ void Fields(V& visit, BatchSizing& sizing) {
 template <class V>
 void Fields(V& visit, Sync& sync) {
   visit("scheme", sync.scheme, Note{.text = "whose gradients count, and who may go on"});
-  visit("ssp", sync.ssp, Note{.text = "stale synchronous parallel", .is_of_one_choice = true});
-  visit("asp", sync.asp, Note{.text = "asynchronous parallel", .is_of_one_choice = true});
+  visit("ssp", sync.ssp, Note{.text = "stale synchronous parallel", .stays_absent = true});
+  visit("asp", sync.asp, Note{.text = "asynchronous parallel", .stays_absent = true});
   visit("backupWorkers", sync.backup_workers,
-        Note{.text = "a fixed number of workers not waited for", .is_of_one_choice = true});
-  visit("dbw", sync.dbw, Note{.text = "dynamic backup workers", .is_of_one_choice = true});
+        Note{.text = "a fixed number of workers not waited for", .stays_absent = true});
+  visit("dbw", sync.dbw, Note{.text = "dynamic backup workers", .stays_absent = true});
   visit("wbsp", sync.wbsp,
-        Note{.text = "fast workers make local steps meanwhile", .is_of_one_choice = true});
-  visit("psPlus", sync.ps_plus, Note{.text = "eager pull", .is_of_one_choice = true});
-  visit("batchSizing", sync.batch_sizing, Note{.text = "how the global batch is shared out"});
+        Note{.text = "fast workers make local steps meanwhile", .stays_absent = true});
+  visit("psPlus", sync.ps_plus, Note{.text = "eager pull", .stays_absent = true});
+  visit("batchSizing", sync.batch_sizing,
+        Note{.text = "how the global batch is shared out", .stays_absent = true});
 }
 
 }  // namespace paceline::job

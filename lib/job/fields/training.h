@@ -75,8 +75,8 @@ template <class V>
 void Fields(V& visit, Optimizer& optimizer) {
   visit("type", optimizer.type,
         Note{.text = "the rule; the block of the other one is kept and ignored"});
-  visit("sgd", optimizer.sgd, Note{.text = "knobs of SGD", .is_of_one_choice = true});
-  visit("adamW", optimizer.adam_w, Note{.text = "knobs of AdamW", .is_of_one_choice = true});
+  visit("sgd", optimizer.sgd, Note{.text = "knobs of SGD", .stays_absent = true});
+  visit("adamW", optimizer.adam_w, Note{.text = "knobs of AdamW", .stays_absent = true});
 }
 
 template <class V>
