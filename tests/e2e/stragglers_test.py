@@ -11,17 +11,15 @@ def slow_worker(action):
 
 def test_a_straggler_is_named_with_pod_and_node(start_job):
     job = start_job(slow_worker("Report"))
-    job.wait_for_step(5, 120)
-    node = job.pods("worker")["digits-worker-1"]["spec"]["nodeName"]
-    job.wait_for_message("Straggling", ["digits-worker-1", node], 120, "True")
+    node = job.wait_for_pods("worker", 3, 120)["digits-worker-1"]["spec"]["nodeName"]
     before = job.uids("worker")
+    job.wait_for_message("Straggling", ["digits-worker-1", node], 120, "True")
     assert job.status()["workers"][0]["name"] == "digits-worker-1"  # The slowest comes first.
     assert job.uids("worker") == before
 
 
 def test_a_straggler_is_replaced_on_another_node(start_job):
     job = start_job(slow_worker("Replace"))
-    job.wait_for_step(5, 120)
-    before = job.pods("worker")["digits-worker-1"]
+    before = job.wait_for_pods("worker", 3, 120)["digits-worker-1"]  # Before it is slow for long enough.
     after = job.wait_for_another("digits-worker-1", before["metadata"]["uid"], 180)
     assert after["spec"]["nodeName"] != before["spec"]["nodeName"]
