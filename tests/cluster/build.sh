@@ -31,7 +31,7 @@ stamp_of() { (cat "$here/tools/$1/"* && linker_flags "$1") | sha256sum | cut -d 
 find_go() {
   local go
   for go in "$(command -v go || true)" /usr/local/go/bin/go /usr/lib/go/bin/go; do
-    [[ -x $go ]] && echo "$go" && return
+    [[ -x $go ]] && echo "$go" && return 0
   done
   skip "Go is needed to build Kubernetes, 1.21 or newer (it fetches the version it needs): https://go.dev/dl"
 }
@@ -69,7 +69,7 @@ build_tool() {
 compile_tool() {
   local name=$1 folder=$2 package=$3 stamp go started=$SECONDS
   stamp=$(stamp_of "$folder")
-  is_built "$name" "$stamp" && return # By another run, while this one waited.
+  is_built "$name" "$stamp" && return 0 # By another run, while this one waited.
   go=$(find_go) || exit
   mkdir -p "$bin/.stamps"
   # A compiler that collects less of its garbage takes a fifth less of the processor, and more memory.

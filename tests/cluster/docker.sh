@@ -12,7 +12,7 @@ hold_docker() {
 
 use_docker() {
   hold_docker
-  if command -v docker >/dev/null && docker info >/dev/null 2>&1; then return; fi
+  if command -v docker >/dev/null && docker info >/dev/null 2>&1; then return 0; fi
   command -v docker >/dev/null && command -v dockerd >/dev/null && command -v containerd >/dev/null ||
     skip "no Docker daemon answers, and there is no dockerd to start (tools/setup --cluster installs one)"
   ((EUID == 0)) || skip "no Docker daemon answers, and starting one takes root"
@@ -31,7 +31,7 @@ wait_for() {
 }
 
 start_docker() {
-  docker info >/dev/null 2>&1 && return
+  docker info >/dev/null 2>&1 && return 0
   mkdir -p "$docker_folder"/{data,exec,containerd/root,containerd/state}
   # The daemon keeps running when the checkout that started it is gone.
   install -m 0755 "$here/node/runc-within-bounds" "$docker_folder/runc-within-bounds"

@@ -43,7 +43,7 @@ down() {
 
 # Returns when the composed nodes enforce NetworkPolicy.
 enforcing() {
-  kube -n kube-system rollout status daemonset/kube-router --timeout="${ready_seconds_max}s" >&2 && return
+  kube -n kube-system rollout status daemonset/kube-router --timeout="${ready_seconds_max}s" >&2 && return 0
   kube -n kube-system logs daemonset/kube-router --tail=20 >&2 || true
   fail "kube-router does not run, its last words are above; the kernel must have ip_set and xt_set"
 }
@@ -107,11 +107,12 @@ run() {
   "$@"
 }
 
+# In what a trap runs, `return` alone means the status from before the trap: functions say `return 0`.
 finish_run() {
   local status=$?
   trap - EXIT
   trap '' INT TERM # Whoever is impatient sends them twice; a cluster would stay.
-  ((status == 0 || status == skipped)) || logs
+  ((status == 0 || status == skipped)) || logs || say "no logs of $(name_of)"
   if [[ -n ${PACELINE_CLUSTER_KEEP:-} ]]; then
     say "kept; eval \"\$(PACELINE_CLUSTER=$(name_of) tests/cluster/cluster env)\""
   else

@@ -6,13 +6,13 @@ readonly pull_seconds_max=600
 # node_image: prints the image's name, having pulled or composed it.
 node_image() {
   local published composed
-  [[ -n ${PACELINE_NODE_IMAGE:-} ]] && echo "$PACELINE_NODE_IMAGE" && return
+  [[ -n ${PACELINE_NODE_IMAGE:-} ]] && echo "$PACELINE_NODE_IMAGE" && return 0
   composed=$(composed_image_name) || exit
-  has_image "$composed" && echo "$composed" && return
+  has_image "$composed" && echo "$composed" && return 0
   published=$(sed -n 's/^const Image = "\(.*\)"/\1/p' "$(kind_source)/pkg/apis/config/defaults/image.go")
   if has_image "$published" || timeout "$pull_seconds_max" docker pull --quiet "$published" >/dev/null 2>&1; then
     echo "$published"
-    return
+    return 0
   fi
   say "cannot pull ${published%@*}; composing $composed"
   build kind
@@ -50,8 +50,8 @@ debian_mirror() {
 # says FROM debian:12-slim builds on it.
 debian_image() {
   local root
-  has_image debian:12-slim && return
-  timeout "$pull_seconds_max" docker pull --quiet debian:12-slim >/dev/null 2>&1 && return
+  has_image debian:12-slim && return 0
+  timeout "$pull_seconds_max" docker pull --quiet debian:12-slim >/dev/null 2>&1 && return 0
   command -v debootstrap >/dev/null || skip "debian:12-slim cannot be pulled, and there is no debootstrap (tools/setup --cluster)"
   root=$(mktemp -d "$cache/debian.XXXXXX")
   say "cannot pull debian:12-slim; making it with debootstrap"
@@ -70,7 +70,7 @@ debian_image() {
 
 compose_node_image() {
   local image=$1 source context started=$SECONDS
-  has_image "$image" && return
+  has_image "$image" && return 0
   source=$(kind_source)
   context=$(mktemp -d "$cache/node-image.XXXXXX")
   trap "rm -rf '$context'" EXIT
