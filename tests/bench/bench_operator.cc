@@ -4,12 +4,14 @@
 //
 //   bench_operator                 one job of 100 workers, 50 jobs of 10, 1,000 suspended jobs
 //   bench_operator 50x10           that alone, of Paceline's operator alone
+//   bench_operator 1x100 kubeflow  that alone, of both
 //   JSON=FILE bench_operator       writes the rows as well
 #include <algorithm>
 #include <cstdio>
 #include <iostream>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
@@ -41,12 +43,15 @@ struct Shape {
 };
 constexpr Shape kShapes[] = {{1, 100}, {50, 10}};
 
-// The middle one, by speed; of memory the most.
+// The middle one, by speed; of its CPU the middle of all, of memory the most.
 Measured Middle(std::vector<Measured> rounds) {
+  std::vector<double> cpu;
+  for (const Measured& round : rounds) cpu.push_back(round.cpu_seconds);
   std::sort(rounds.begin(), rounds.end(), [](const Measured& a, const Measured& b) {
     return a.creation.seconds < b.creation.seconds;
   });
   Measured middle = rounds[rounds.size() / 2];
+  middle.cpu_seconds = Median(cpu);
   for (const Measured& round : rounds)
     middle.resident_mb = std::max(middle.resident_mb, round.resident_mb);
   return middle;
@@ -189,21 +194,40 @@ std::optional<Shape> ParseShape(const std::string& text) {
   return shape;
 }
 
-int Run(const std::optional<Shape>& only) {
+// `shape` and nothing else; `with_kubeflow`: of both.
+int RunOnly(World& world, Load& load, const Shape& shape, bool with_kubeflow, Report& report) {
+  const auto measure = [&](const Contender& contender) {
+    report.Rest(contender, 0, load.Rest(contender, kSettleSeconds), kSettleSeconds);
+    return load.Jobs(contender, 1, 10) &&
+           MeasureShape(load, contender, shape, kRoundsOfMany, report);
+  };
+  {
+    const auto paceline = StartPaceline(world);
+    if (paceline == nullptr) return 1;
+    if (!measure(*paceline)) return Fail(*paceline);
+  }
+  if (with_kubeflow) {
+    const auto kubeflow = StartTrainingOperator(world);
+    if (!kubeflow.ok()) {
+      std::cerr << "no training-operator: " << Message(kubeflow.status()) << "\n";
+      return 1;
+    }
+    if (!measure(**kubeflow)) return Fail(**kubeflow);
+  }
+  return WriteRows(report.rows(), JsonPathFromEnvironment());
+}
+
+int Run(const std::optional<Shape>& only, bool with_kubeflow) {
   World* const world = World::Get();
   if (world == nullptr) return 77;
   const auto nodes = FakeNodes::Start(*world, kNodes);
   if (!nodes.ok()) std::cout << "pods will not run: " << Message(nodes.status()) << "\n";
   Load load(*world, nodes.ok() ? nodes->get() : nullptr);
   Report report;
+  if (only) return RunOnly(*world, load, *only, with_kubeflow, report);
   {
     const auto paceline = StartPaceline(*world);
     if (paceline == nullptr) return 1;
-    if (only) {
-      const bool is_done = load.Jobs(*paceline, 1, 10) &&
-                           MeasureShape(load, *paceline, *only, kRoundsOfMany, report);
-      return is_done ? WriteRows(report.rows(), JsonPathFromEnvironment()) : Fail(*paceline);
-    }
     if (!Measure(load, *paceline, kRoundsOfMany, report) ||
         !MeasureIdleJobs(load, *paceline, report))
       return Fail(*paceline);
@@ -224,9 +248,10 @@ int Run(const std::optional<Shape>& only) {
 }  // namespace paceline::bench
 
 int main(int argc, char** argv) {
-  if (argc < 2) return paceline::bench::Run(std::nullopt);
+  if (argc < 2) return paceline::bench::Run(std::nullopt, false);
   const auto only = paceline::bench::ParseShape(argv[1]);
-  if (argc == 2 && only) return paceline::bench::Run(only);
-  std::cerr << "usage: bench_operator [JOBSxWORKERS], such as 50x10\n";
+  const bool with_kubeflow = argc == 3 && std::string_view(argv[2]) == "kubeflow";
+  if (only && (argc == 2 || with_kubeflow)) return paceline::bench::Run(only, with_kubeflow);
+  std::cerr << "usage: bench_operator [JOBSxWORKERS [kubeflow]], such as 50x10\n";
   return 2;
 }

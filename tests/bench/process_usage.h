@@ -1,4 +1,4 @@
-// Defines ProcessUsage: what a process has used so far, as /proc tells it.
+// Defines ProcessUsage: what a process has used so far.
 #pragma once
 
 #include <sys/types.h>

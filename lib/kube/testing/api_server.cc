@@ -198,6 +198,7 @@ Status ApiServer::Parts::StartApiServer() {
       "--allow-privileged=true",
       "--audit-log-path=" + audit_log,
       "--audit-log-mode=blocking",
+      "--audit-log-maxsize=100000",  // One file, or readers would lose their place.
       "--audit-policy-file=" + folder + "/audit-policy.yaml",
   };
   if (!options.admission_plugins_off.empty()) {
