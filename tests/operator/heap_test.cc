@@ -29,7 +29,7 @@ TEST(OperatorHeap, IsJemallocAsItIsSetUp) {
   const std::string printed =
       Printed("MALLOC_CONF=stats_print:true " PACELINE_BINARY_DIR "/bin/paceline-operator --help");
   EXPECT_THAT(printed, ContainsRegex("opt.narenas: 1[^0-9]"));
-  EXPECT_THAT(printed, ContainsRegex("opt.dirty_decay_ms: 1000[^0-9]"));
+  EXPECT_THAT(printed, ContainsRegex("opt.dirty_decay_ms: 200[^0-9]"));
 }
 
 }  // namespace
