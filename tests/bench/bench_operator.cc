@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <iostream>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,10 +30,7 @@ using operator_test::World;
 constexpr int kNodes = 10;
 constexpr int kConnections = 16;  // Of the raw client that others are held against.
 constexpr int kFewConnections = 4;
-// Medians of so many: what a job of many pods gives within a second, and jobs that come by the
-// dozen, of which a round takes most of a minute and differs more from the next.
-constexpr int kRoundsOfOne = 5;
-constexpr int kRoundsOfMany = 9;
+constexpr int kRounds = 9;  // Medians of so many; of Kubeflow's many jobs, a minute each, of one.
 constexpr int kSuspendedJobs = 1000;
 constexpr double kRestSeconds = 60;
 constexpr double kSettleSeconds = 15;
@@ -159,12 +157,13 @@ bool MeasureShape(Load& load, const Contender& contender, const Shape& shape, in
 }
 
 // `rounds_of_many`: of the shape with many jobs, which takes some a minute.
-bool Measure(Load& load, const Contender& contender, int rounds_of_many, Report& report) {
+bool Measure(Load& load, const Contender& contender, std::span<const Shape> shapes,
+             int rounds_of_many, Report& report) {
   report.Rest(contender, 0, load.Rest(contender, kSettleSeconds), kSettleSeconds);
   // What the server builds when it is first asked for a kind is its own business.
   if (!load.Jobs(contender, 1, 10)) return false;
-  for (const Shape& shape : kShapes) {
-    const int rounds = shape.jobs > 1 ? rounds_of_many : kRoundsOfOne;
+  for (const Shape& shape : shapes) {
+    const int rounds = shape.jobs > 1 ? rounds_of_many : kRounds;
     if (!MeasureShape(load, contender, shape, rounds, report)) return false;
   }
   return true;
@@ -177,10 +176,10 @@ bool MeasureIdleJobs(Load& load, const Contender& contender, Report& report) {
   return true;
 }
 
-int Fail(const Contender& contender) {
+bool Fail(const Contender& contender) {
   std::cerr << "not all pods came in time; the log of " << contender.name() << ":\n"
             << contender.Log();
-  return 1;
+  return false;
 }
 
 // "50x10"; nothing for anything else.
@@ -194,53 +193,44 @@ std::optional<Shape> ParseShape(const std::string& text) {
   return shape;
 }
 
-// `shape` and nothing else; `with_kubeflow`: of both.
-int RunOnly(World& world, Load& load, const Shape& shape, bool with_kubeflow, Report& report) {
-  const auto measure = [&](const Contender& contender) {
-    report.Rest(contender, 0, load.Rest(contender, kSettleSeconds), kSettleSeconds);
-    return load.Jobs(contender, 1, 10) &&
-           MeasureShape(load, contender, shape, kRoundsOfMany, report);
-  };
-  {
-    const auto paceline = StartPaceline(world);
-    if (paceline == nullptr) return 1;
-    if (!measure(*paceline)) return Fail(*paceline);
-  }
-  if (with_kubeflow) {
-    const auto kubeflow = StartTrainingOperator(world);
-    if (!kubeflow.ok()) {
-      std::cerr << "no training-operator: " << Message(kubeflow.status()) << "\n";
-      return 1;
-    }
-    if (!measure(**kubeflow)) return Fail(**kubeflow);
-  }
-  return WriteRows(report.rows(), JsonPathFromEnvironment());
+// What was asked for on the command line.
+struct Wanted {
+  std::optional<Shape> only;  // Absent: all shapes, idle jobs, few connections.
+  bool with_kubeflow = true;
+
+  std::span<const Shape> shapes() const { return only ? std::span(&*only, 1) : kShapes; }
+};
+
+bool MeasurePaceline(World& world, Load& load, const Wanted& wanted, Report& report) {
+  const auto paceline = StartPaceline(world);
+  if (paceline == nullptr) return false;
+  if (!Measure(load, *paceline, wanted.shapes(), kRounds, report)) return Fail(*paceline);
+  if (wanted.only) return true;
+  if (!MeasureIdleJobs(load, *paceline, report)) return Fail(*paceline);
+  const auto few = load.RawPods(*paceline, kShapes[0].pods(), kFewConnections);
+  if (few) report.Raw(kShapes[0].pods(), kFewConnections, *few);
+  return true;
 }
 
-int Run(const std::optional<Shape>& only, bool with_kubeflow) {
+// Without the idle jobs: it takes minutes until it has looked at so many.
+bool MeasureKubeflow(World& world, Load& load, const Wanted& wanted, Report& report) {
+  const auto kubeflow = StartTrainingOperator(world);
+  if (!kubeflow.ok()) {
+    std::cout << "no training-operator beside it: " << Message(kubeflow.status()) << "\n";
+    return true;
+  }
+  return Measure(load, **kubeflow, wanted.shapes(), 1, report) || Fail(**kubeflow);
+}
+
+int Run(const Wanted& wanted) {
   World* const world = World::Get();
   if (world == nullptr) return 77;
   const auto nodes = FakeNodes::Start(*world, kNodes);
   if (!nodes.ok()) std::cout << "pods will not run: " << Message(nodes.status()) << "\n";
   Load load(*world, nodes.ok() ? nodes->get() : nullptr);
   Report report;
-  if (only) return RunOnly(*world, load, *only, with_kubeflow, report);
-  {
-    const auto paceline = StartPaceline(*world);
-    if (paceline == nullptr) return 1;
-    if (!Measure(load, *paceline, kRoundsOfMany, report) ||
-        !MeasureIdleJobs(load, *paceline, report))
-      return Fail(*paceline);
-    const auto few = load.RawPods(*paceline, kShapes[0].pods(), kFewConnections);
-    if (few) report.Raw(kShapes[0].pods(), kFewConnections, *few);
-  }
-  // Without the idle jobs: it takes minutes until it has looked at so many.
-  const auto kubeflow = StartTrainingOperator(*world);
-  if (!kubeflow.ok()) {
-    std::cout << "no training-operator beside it: " << Message(kubeflow.status()) << "\n";
-  } else if (!Measure(load, **kubeflow, 1, report)) {
-    return Fail(**kubeflow);
-  }
+  if (!MeasurePaceline(*world, load, wanted, report)) return 1;
+  if (wanted.with_kubeflow && !MeasureKubeflow(*world, load, wanted, report)) return 1;
   return WriteRows(report.rows(), JsonPathFromEnvironment());
 }
 
@@ -248,10 +238,11 @@ int Run(const std::optional<Shape>& only, bool with_kubeflow) {
 }  // namespace paceline::bench
 
 int main(int argc, char** argv) {
-  if (argc < 2) return paceline::bench::Run(std::nullopt, false);
+  if (argc < 2) return paceline::bench::Run({});
   const auto only = paceline::bench::ParseShape(argv[1]);
   const bool with_kubeflow = argc == 3 && std::string_view(argv[2]) == "kubeflow";
-  if (only && (argc == 2 || with_kubeflow)) return paceline::bench::Run(only, with_kubeflow);
+  if (only && (argc == 2 || with_kubeflow))
+    return paceline::bench::Run({.only = only, .with_kubeflow = with_kubeflow});
   std::cerr << "usage: bench_operator [JOBSxWORKERS [kubeflow]], such as 50x10\n";
   return 2;
 }
