@@ -13,9 +13,20 @@ namespace {
 
 constexpr size_t kAnsweringThreads = 4;
 
+std::string LowerCase(std::string text) {
+  for (char& letter : text) {
+    if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
+  }
+  return text;
+}
+
 HttpRequest ToRequest(const httplib::Request& given) {
   HttpRequest request{.method = given.method, .path = given.path, .query = {}, .body = given.body};
   for (const auto& [name, value] : given.params) request.query.emplace(name, value);
+  for (const auto& [name, value] : given.headers) {
+    std::string& all = request.headers[LowerCase(name)];
+    all += (all.empty() ? "" : ", ") + value;
+  }
   return request;
 }
 

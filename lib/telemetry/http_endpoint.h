@@ -31,6 +31,8 @@ struct HttpRequest {
   std::string path;                          // Decoded, without the query.
   std::map<std::string, std::string> query;  // Decoded; of a repeated name the first value.
   std::string body;
+  // Names in lower case; values of a repeated one are joined by ", ".
+  std::map<std::string, std::string> headers = {};
 };
 
 struct HttpAnswer {

@@ -16,9 +16,10 @@ httplib::Result Send(Client& client, const HttpCall& call, Duration timeout) {
   client.set_connection_timeout(wait);
   client.set_read_timeout(wait);
   client.set_write_timeout(wait);
-  if (call.method == "PUT") return client.Put(call.path, call.body, kJson);
-  if (call.method == "POST") return client.Post(call.path, call.body, kJson);
-  return client.Get(call.path);
+  const httplib::Headers headers(call.headers.begin(), call.headers.end());
+  if (call.method == "PUT") return client.Put(call.path, headers, call.body, kJson);
+  if (call.method == "POST") return client.Post(call.path, headers, call.body, kJson);
+  return client.Get(call.path, headers);
 }
 
 StatusOr<std::string> Judge(const httplib::Result& result, const std::string& url,

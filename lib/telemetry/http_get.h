@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -27,6 +28,7 @@ struct HttpCall {
   std::string method = "GET";  // Or "PUT" or "POST", which send `body`, JSON.
   std::string body = "";
   std::optional<HttpsClientHooks> https = std::nullopt;
+  std::map<std::string, std::string> headers = {};
 };
 
 // The body of the answer. Blocks; connecting and each wait for bytes end after `timeout`.
