@@ -55,6 +55,8 @@ void Configure(Turn turn) {
     job.birth.is_opening = true;
   }
   turn.effects.push_back(std::move(effect));
+  for (const Session& session : job.membership.workers())
+    turn.Order(protocol::Admit{session.worker, session.incarnation});
 }
 
 // Version 0 is there to go back to before anybody computes on it. A volume that is full or broken

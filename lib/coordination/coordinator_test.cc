@@ -116,6 +116,32 @@ TEST(CoordinatorTest, QuietMemberLosesItsSeatToANewcomer) {
   EXPECT_EQ(job.Sent<protocol::Admitted>(2).incarnation, Incarnation(2));
 }
 
+TEST(CoordinatorTest, ShardsAreToldWhoseTransfersToTake) {
+  using protocol::Admit;
+  Job job(TwoShards(2));
+  const auto admitted = [&] {
+    std::vector<std::pair<uint64_t, uint64_t>> all;
+    for (const Admit& admit : job.AllOrdered<Admit>())
+      all.emplace_back(admit.worker.value(), admit.incarnation.value());
+    return all;
+  };
+  using Lives = std::vector<std::pair<uint64_t, uint64_t>>;
+  // Before they are configured there is nobody to tell.
+  job.JoinEvaluator(9);
+  job.Join(1, 0);
+  EXPECT_EQ(admitted(), Lives());
+  job.Register(0);
+  job.Register(1);
+  EXPECT_EQ(admitted(), (Lives{{0, 1}}));
+  job.Join(2, 1);
+  EXPECT_EQ(admitted(), (Lives{{0, 1}, {1, 1}}));
+  // A new life, and one that is refused.
+  job.now += Seconds(2.5);
+  job.Join(3, 0);
+  job.Join(4, 0);
+  EXPECT_EQ(admitted(), (Lives{{0, 1}, {1, 1}, {0, 2}}));
+}
+
 TEST(CoordinatorTest, TrainingOpensWithTheFewerAfterTheScheduleTimeout) {
   Job job(TwoShards(2));
   job.Opened({{1, 0}});

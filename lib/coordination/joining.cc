@@ -115,6 +115,9 @@ void OnJoin(Turn turn, ConnectionId connection, const Join& join) {
                     "silent, and a new process took its place", std::nullopt, true});
   }
   const Session session = job.membership.Admit(connection, join.role, join.worker, turn.now);
+  // Before the worker knows: what it sends first may still overtake this, and is sent again.
+  if (is_worker && job.birth.is_configuring)
+    turn.Order(protocol::Admit{session.worker, session.incarnation});
   turn.Send(connection, protocol::Admitted{session.incarnation, job.options.generation,
                                            job.options.heartbeat_period, job.options.seed});
   if (job.birth.has_announced) turn.Send(connection, protocol::Shards{});

@@ -112,6 +112,15 @@ bool SmallWorld::IsIdle(uint64_t index) const {
   return !process.is_up || process.is_frozen || (process.inbox.empty() && !process.is_closed);
 }
 
+bool SmallWorld::IsAdmitted(uint64_t index) const {
+  const Process& process = processes_[index];
+  return std::all_of(shards_.begin(), shards_.end(), [&](const ShardModel& shard) {
+    if (!shard.is_alive || shard.has_stopped || shard.generation != process.generation) return true;
+    const auto admitted = shard.admitted.find(WorkerId(index));
+    return admitted != shard.admitted.end() && admitted->second >= process.incarnation;
+  });
+}
+
 std::vector<Action> SmallWorld::Enabled() const {
   std::vector<Action> actions;
   if (!is_over()) {
@@ -119,7 +128,8 @@ std::vector<Action> SmallWorld::Enabled() const {
       actions.push_back({Kind::kHearWorker, connection.value()});
   }
   for (uint64_t p = 0; p < processes_.size(); ++p) {
-    if (!IsIdle(p)) actions.push_back({Kind::kWorkerActs, p});
+    const bool must_wait = IsAboutToPush(processes_[p]) && !IsAdmitted(p);
+    if (!IsIdle(p) && !must_wait) actions.push_back({Kind::kWorkerActs, p});
   }
   for (uint64_t s = 0; s < shards_.size(); ++s) {
     const ShardModel& shard = shards_[s];
@@ -159,7 +169,7 @@ std::vector<Action> SmallWorld::Enabled() const {
     const bool is_about_to_push = IsAboutToPush(process);
     if (options_.worker_crashes > 0) {
       actions.push_back({Kind::kCrash, p});
-      if (is_about_to_push) actions.push_back({Kind::kCrashHalfway, p});
+      if (is_about_to_push && IsAdmitted(p)) actions.push_back({Kind::kCrashHalfway, p});
     }
     if (options_.freezes > 0 && is_about_to_push) actions.push_back({Kind::kFreeze, p});
   }

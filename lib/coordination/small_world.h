@@ -110,6 +110,7 @@ class SmallWorld {
     Generation generation;
     uint64_t first = 0;  // The version that `versions` begins with.
     std::map<WorkerId, Incarnation> fenced;
+    std::map<WorkerId, Incarnation> admitted;
     std::set<store::PushId> staged;
     std::vector<store::PushId> sum;
     std::vector<std::vector<store::PushId>> versions;
@@ -131,6 +132,8 @@ class SmallWorld {
     Version base;                // Likewise; of its local copy.
   };
   static bool IsAboutToPush(const Process& process);
+  // Whether every shard that would take its push knows of its life: it tries again until then.
+  bool IsAdmitted(uint64_t index) const;
 
   void Tell(const Fact& fact);  // One Step and all that comes of it.
   void Ask(const sync::Event& event, std::vector<Effect>& effects);

@@ -293,6 +293,11 @@ void SmallWorld::Obey(ShardModel& shard, const protocol::ShardOrder& order) {
     std::erase_if(shard.staged, [&](const store::PushId& push) {
       return push.worker == fence->worker && push.incarnation <= fence->incarnation;
     });
+  } else if (const auto* admit = std::get_if<protocol::Admit>(&order)) {
+    Incarnation& newest = shard.admitted[admit->worker];
+    if (admit->incarnation <= newest)
+      Violate(fmt::format("{} {} is admitted after {}", admit->worker, admit->incarnation, newest));
+    newest = admit->incarnation;
   } else if (const auto* sum = std::get_if<protocol::Sum>(&order)) {
     shard.answers.push_back(protocol::Summed{sum->version, {1.0}});
   } else if (const auto* commit = std::get_if<protocol::CommitAll>(&order)) {

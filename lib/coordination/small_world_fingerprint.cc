@@ -31,6 +31,8 @@ std::string DescribeOrder(const protocol::ShardOrder& order) {
   if (const auto* fence = std::get_if<protocol::Fence>(&order)) {
     return fmt::format(" x{}{}", fence->worker, fence->incarnation);
   }
+  if (const auto* admit = std::get_if<protocol::Admit>(&order))
+    return fmt::format(" w{}{}", admit->worker, admit->incarnation);
   return fmt::format(" o{}", order.index());
 }
 
@@ -59,6 +61,8 @@ std::string SmallWorld::Fingerprint() const {
     for (const auto& answer : shard.answers) text += fmt::format(" a{}", answer.index());
     for (const auto& [worker, incarnation] : shard.fenced)
       text += fmt::format(" f{}{}", worker, incarnation);
+    for (const auto& [worker, incarnation] : shard.admitted)
+      text += fmt::format(" w{}{}", worker, incarnation);
     for (const auto& push : shard.staged) text += Describe(push);
     text += "+";
     for (const auto& push : shard.sum) text += Describe(push);

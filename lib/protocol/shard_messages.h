@@ -90,6 +90,10 @@ struct Fence {
   WorkerId worker;
   Incarnation incarnation;
 };  // Forget that life of the worker and all earlier ones, and refuse their pushes.
+struct Admit {
+  WorkerId worker;
+  Incarnation incarnation;
+};  // Take that life's pushes and fills, and no other's of the worker; newer than any before.
 struct Sum {
   Version version;
 };  // Report the norms of the sum that `version` will apply.
@@ -110,6 +114,6 @@ struct SaveSlice {
 struct StopShard {};
 
 using ShardOrder = std::variant<Configure, Open, AccumulateOrder, DropOrder, Fence, Sum, CommitAll,
-                                Unpin, StopShard, SaveSlice>;
+                                Unpin, StopShard, SaveSlice, Admit>;
 
 }  // namespace paceline::protocol

@@ -130,6 +130,11 @@ void Put(const protocol::DropOrder& drop, v1::ShardOrder& order) {
   *order.mutable_drop()->mutable_push() = Encode(drop.push);
 }
 
+void Put(const protocol::Admit& admit, v1::ShardOrder& order) {
+  order.mutable_admit()->set_worker(admit.worker.value());
+  order.mutable_admit()->set_incarnation(admit.incarnation.value());
+}
+
 void Put(const protocol::Fence& fence, v1::ShardOrder& order) {
   order.mutable_fence()->set_worker(fence.worker.value());
   order.mutable_fence()->set_incarnation(fence.incarnation.value());
@@ -291,6 +296,9 @@ StatusOr<protocol::ShardOrder> Decode(const v1::ShardOrder& order) {
           order.save_slice().checkpoint(),
           Version(order.save_slice().version()),
           {order.save_slice().keep().begin(), order.save_slice().keep().end()}};
+    case v1::ShardOrder::kAdmit:
+      return protocol::Admit{WorkerId(order.admit().worker()),
+                             Incarnation(order.admit().incarnation())};
     case v1::ShardOrder::ORDER_NOT_SET:
       break;
   }

@@ -142,6 +142,7 @@ TEST(CodecTest, EveryShardOrderSurvives) {
       protocol::Unpin{Version(9)},
       protocol::StopShard{},
       protocol::SaveSlice{"000002-g1.0-v9", Version(9), {"000001-g1.0-v3"}},
+      protocol::Admit{WorkerId(1), Incarnation(2)},
   });
 }
 

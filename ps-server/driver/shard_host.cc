@@ -113,6 +113,12 @@ Status ShardHost::CarryOut(const protocol::ShardOrder& order) {
                           shard->Forget(fence.worker, fence.incarnation);
                           return OkStatus();
                         },
+                        [&](const protocol::Admit& admit) {
+                          std::lock_guard lock(mutex_);
+                          Incarnation& newest = admitted_[admit.worker];
+                          newest = std::max(newest, admit.incarnation);
+                          return OkStatus();
+                        },
                         [&](const protocol::Sum& sum) {
                           report_(protocol::Summed{sum.version, shard->SumBlockNorms()});
                           return OkStatus();
@@ -137,6 +143,7 @@ Status ShardHost::Configure(const protocol::Configure& order) {
     fill_.reset();
     is_open_ = false;
     fences_.clear();
+    admitted_.clear();
   }
   PACELINE_ASSIGN_OR_RETURN(std::unique_ptr<store::Shard> shard,
                             store::Shard::Create({.layout = order.layout,
@@ -237,10 +244,15 @@ Status ShardHost::EndFill(const FillBuffer& buffer) {
   return OkStatus();
 }
 
-bool ShardHost::IsFenced(WorkerId worker, Incarnation incarnation) const {
+Status ShardHost::CheckLife(WorkerId worker, Incarnation incarnation) const {
   std::lock_guard lock(mutex_);
+  const auto admitted = admitted_.find(worker);
+  if (admitted == admitted_.end() || incarnation > admitted->second)
+    return Unavailable("life of the worker is not admitted here: {} {}", worker, incarnation);
   const auto fence = fences_.find(worker);
-  return fence != fences_.end() && incarnation <= fence->second;
+  const bool is_fenced = fence != fences_.end() && incarnation <= fence->second;
+  if (!is_fenced && incarnation == admitted->second) return OkStatus();
+  return PermissionDenied("life of the worker is over: {} {}", worker, incarnation);
 }
 
 }  // namespace paceline::ps

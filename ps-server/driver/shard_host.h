@@ -51,8 +51,10 @@ class ShardHost {
                                  Incarnation incarnation);
   // All of it was written: reports Filled. Aborted if another fill took over.
   Status EndFill(const FillBuffer& buffer);
-  // Whether a push of that life of the worker is refused (Fence).
-  bool IsFenced(WorkerId worker, Incarnation incarnation) const;
+  // Whether transfers of that life of the worker are taken: of the one that the coordinator has
+  // admitted, whatever a worker says of itself. PermissionDenied for an earlier life and one that
+  // is over (Fence); Unavailable for one that nobody has told of (yet).
+  Status CheckLife(WorkerId worker, Incarnation incarnation) const;
 
  private:
   void Run();
@@ -87,6 +89,7 @@ class ShardHost {
   std::optional<FillTurn> fill_;
   bool is_open_ = false;
   std::map<WorkerId, Incarnation> fences_;
+  std::map<WorkerId, Incarnation> admitted_;
   std::thread thread_;  // Last: it uses the rest.
 };
 

@@ -54,5 +54,36 @@ TEST(ShardHost, GoesOnlyWhenNobodyIsAtWorkInIt) {
   destroyer.join();
 }
 
+TEST(ShardHost, TakesTheLifeThatWasAdmittedAndNoOther) {
+  std::promise<void> configured;
+  ShardHost host([&](const protocol::ShardMessage& message) {
+    if (std::holds_alternative<protocol::Configured>(message)) configured.set_value();
+  });
+  const WorkerId w3(3);
+  const auto code = [&](uint64_t incarnation, WorkerId worker = WorkerId(3)) {
+    return host.CheckLife(worker, Incarnation(incarnation)).code();
+  };
+  EXPECT_EQ(code(1), StatusCode::kUnavailable);
+  host.Order(SmallSlice());
+  configured.get_future().wait();
+  EXPECT_EQ(code(1), StatusCode::kUnavailable);
+  // From here on orders are carried out by who gives them: the slice is small.
+  host.Order(protocol::Admit{w3, Incarnation(2)});
+  while (code(2) == StatusCode::kUnavailable) std::this_thread::yield();
+  EXPECT_EQ(code(1), StatusCode::kPermissionDenied);
+  EXPECT_EQ(code(2), StatusCode::kOk);
+  EXPECT_EQ(code(3), StatusCode::kUnavailable);
+  EXPECT_EQ(code(UINT64_MAX), StatusCode::kUnavailable);
+  EXPECT_EQ(code(2, WorkerId(4)), StatusCode::kUnavailable);
+  host.Order(protocol::Fence{w3, Incarnation(2)});
+  while (code(2) == StatusCode::kOk) std::this_thread::yield();
+  EXPECT_EQ(code(2), StatusCode::kPermissionDenied);
+  EXPECT_EQ(code(3), StatusCode::kUnavailable);
+  host.Order(protocol::Admit{w3, Incarnation(3)});
+  while (code(3) == StatusCode::kUnavailable) std::this_thread::yield();
+  EXPECT_EQ(code(3), StatusCode::kOk);
+  EXPECT_EQ(code(2), StatusCode::kPermissionDenied);
+}
+
 }  // namespace
 }  // namespace paceline::ps

@@ -243,12 +243,46 @@ TEST(DataPlane, FencedLifeOfAWorkerIsRefusedAndTheNextIsNot) {
   const Payload payload = RandomPayload(shards.layout(), 1);
   const auto client = shards.Born(payload);
   shards[0].host().Order(protocol::Fence{WorkerId(0), Incarnation(1)});
-  while (!shards[0].host().IsFenced(WorkerId(0), Incarnation(1))) std::this_thread::yield();
+  while (shards[0].host().CheckLife(WorkerId(0), Incarnation(1)).ok()) std::this_thread::yield();
   EXPECT_EQ(client->Push(Push(0, 1), *payload, payload).status().code(),
             StatusCode::kPermissionDenied);
+  shards.Admit(WorkerId(0), Incarnation(2));
   EXPECT_TRUE(client->Push(Push(0, 1, 2), *payload, payload).ok());
   EXPECT_EQ(client->Push(Push(0, 2, 1), *payload, payload).status().code(),
             StatusCode::kPermissionDenied);
+}
+
+TEST(DataPlane, HugeIncarnationLocksNobodyOut) {
+  Shards shards(Transport::kUnix, LayoutOf(1000), 2);
+  const Payload payload = RandomPayload(shards.layout(), 1);
+  const auto client = shards.Born(payload);
+  const auto bare = shards.BareClient();
+  constexpr uint64_t kHuge = std::numeric_limits<uint64_t>::max();
+  for (const uint64_t incarnation : {uint64_t{2}, kHuge}) {
+    const Status status = bare->Push(Push(0, 1, incarnation), *payload, payload).status();
+    EXPECT_EQ(status.code(), StatusCode::kUnavailable) << status;
+    EXPECT_THAT(Message(status), HasSubstr("life of the worker is not admitted here: w0 i"));
+  }
+  // This life goes on, and so does the next one.
+  EXPECT_TRUE(bare->Push(Push(0, 1), *payload, payload).ok());
+  shards.Admit(WorkerId(0), Incarnation(2));
+  EXPECT_TRUE(bare->Push(Push(0, 1, 2), *payload, payload).ok());
+  shards.Commit(Version(1), {Push(0, 1, 2)});
+}
+
+TEST(DataPlane, StrangersLifeFillsNothing) {
+  Shards shards(Transport::kUnix, LayoutOf(1000), 1);
+  shards.Configure();
+  const auto client = shards.BareClient();
+  const Payload initial = RandomPayload(shards.layout(), 1);
+  const Payload other = RandomPayload(shards.layout(), 2);
+  ASSERT_TRUE(client->Fill(WorkerId(0), Incarnation(1), *initial, initial).ok());
+  EXPECT_EQ(client->Fill(WorkerId(0), Incarnation(7), *other, other).code(),
+            StatusCode::kUnavailable);
+  EXPECT_EQ(client->Fill(WorkerId(70), Incarnation(1), *other, other).code(),
+            StatusCode::kUnavailable);
+  shards.Open(WorkerId(0), Incarnation(1));
+  EXPECT_EQ(Pulled(*client, shards.layout(), Version(0)), *initial);
 }
 
 TEST(DataPlane, FullSlotsAreRefusedUntilAnswered) {
@@ -330,6 +364,7 @@ TEST(DataPlane, ManyTransfersShareAStream) {
   const Payload payload = RandomPayload(shards.layout(), 1);
   const auto client = shards.Born(payload);
   for (uint64_t i = 1; i <= 500; ++i) {
+    shards.Admit(WorkerId(0), Incarnation(1 + i));
     ASSERT_TRUE(client->Push(Push(0, 1, 1 + i), *payload, payload)
                     .ok());  // A new life each: the slot is free.
     ASSERT_EQ(Pulled(*client, shards.layout(), Version(0)), *payload);

@@ -11,6 +11,7 @@
 #include <random>
 #include <span>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -130,6 +131,15 @@ class Shards {
     }
   }
 
+  // As the coordinator does when a worker joins; carried out when it returns.
+  void Admit(WorkerId worker, Incarnation incarnation) {
+    for (LiveShard& shard : shards_) {
+      shard.host().Order(protocol::Admit{worker, incarnation});
+      while (!shard.host().CheckLife(worker, incarnation).ok()) std::this_thread::yield();
+    }
+  }
+
+  // With the first lives of workers 0 to 7 admitted.
   void Configure() {
     for (size_t rank = 0; rank < shards_.size(); ++rank) {
       shards_[rank].host().Order(
@@ -139,6 +149,7 @@ class Shards {
                               .optimizer = optim::SgdOptions{.momentum = 0.9}});
     }
     for (LiveShard& shard : shards_) shard.Await<protocol::Configured>();
+    for (uint64_t worker = 0; worker < 8; ++worker) Admit(WorkerId(worker), Incarnation(1));
   }
 
   // Publishes what that worker filled in.

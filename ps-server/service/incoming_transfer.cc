@@ -46,7 +46,7 @@ class IncomingPush final : public IncomingTransfer {
   static StatusOr<std::unique_ptr<IncomingTransfer>> Begin(ShardHost& host,
                                                            const rpc::ChunkHeader& first) {
     PACELINE_ASSIGN_OR_RETURN(std::shared_ptr<store::Shard> shard, host.Serving(first.generation));
-    PACELINE_RETURN_IF_ERROR(CheckFence(host, first));
+    PACELINE_RETURN_IF_ERROR(host.CheckLife(first.worker, first.incarnation));
     PACELINE_RETURN_IF_ERROR(CheckSize(first.total_bytes, shard->slice().size_bytes()));
     const store::PushId id{first.worker, first.incarnation, first.sequence};
     PACELINE_ASSIGN_OR_RETURN(store::Staging staging, shard->Stage(id));
@@ -55,7 +55,7 @@ class IncomingPush final : public IncomingTransfer {
   }
 
   StatusOr<ReceiptPointer> Seal() override {
-    PACELINE_RETURN_IF_ERROR(CheckFence(host_, first_));
+    PACELINE_RETURN_IF_ERROR(host_.CheckLife(first_.worker, first_.incarnation));
     return shard_->Seal({first_.worker, first_.incarnation, first_.sequence}, staging_.ticket,
                         judge_.Finish(staging_.bytes));
   }
@@ -75,12 +75,6 @@ class IncomingPush final : public IncomingTransfer {
     Place(staging_.bytes);
   }
 
-  static Status CheckFence(const ShardHost& host, const rpc::ChunkHeader& first) {
-    if (!host.IsFenced(first.worker, first.incarnation)) return OkStatus();
-    return PermissionDenied("push is of a life of the worker that is over: {} {}", first.worker,
-                            first.incarnation);
-  }
-
   ShardHost& host_;
   const rpc::ChunkHeader first_;
   const std::shared_ptr<store::Shard> shard_;
@@ -97,6 +91,7 @@ class IncomingFill final : public IncomingTransfer {
       return std::unique_ptr<IncomingTransfer>(new IncomingFill(host, fills, fill));
     PACELINE_ASSIGN_OR_RETURN(const std::shared_ptr<store::Shard> shard,
                               host.Serving(first.generation));
+    PACELINE_RETURN_IF_ERROR(host.CheckLife(first.worker, first.incarnation));
     PACELINE_RETURN_IF_ERROR(CheckSize(first.total_bytes, shard->slice().size_bytes()));
     PACELINE_ASSIGN_OR_RETURN(ShardHost::FillBuffer buffer,
                               host.BeginFill(first.generation, first.worker, first.incarnation));

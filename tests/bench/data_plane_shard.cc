@@ -51,6 +51,8 @@ void RunShardProcess(const DataPlaneSetup& setup, Line& line) {
                                  .optimizer = optim::SgdOptions{},
                                  .slots_per_worker = kSlotsPerLane});
   while (!is_configured) std::this_thread::yield();
+  for (uint64_t worker = 0; worker < kLanesMax; ++worker)
+    host.Order(protocol::Admit{WorkerId(worker), Incarnation(1)});
   ps::ShardService service(host);
   rpc::TlsCredentials credentials;
   if (!setup.tls_folder.empty()) credentials = *rpc::LoadTlsCredentials({setup.tls_folder});
