@@ -16,6 +16,7 @@
 #include "lib/telemetry/trace_file.h"
 #include "ps-server/advertised_address.h"
 #include "ps-server/checkpoints.h"
+#include "ps-server/driver/commit_log.h"
 #include "ps-server/driver/driver.h"
 #include "ps-server/driver/own_shard.h"
 #include "ps-server/driver/shard_host.h"
@@ -109,6 +110,10 @@ Status RunCoordinator(const Options& options, const job::TrainingJob& job) {
   if (!options.trace.empty()) {
     PACELINE_ASSIGN_OR_RETURN(trace, telemetry::TraceFile::Open(options.trace));
   }
+  std::unique_ptr<CommitLog> commit_log;
+  if (!options.commit_log.empty()) {
+    PACELINE_ASSIGN_OR_RETURN(commit_log, CommitLog::Open(options.commit_log));
+  }
   telemetry::Metrics metrics;
   DriverMetrics driver_metrics(&metrics);
   coordination::CoordinatorOptions coordination =
@@ -149,7 +154,11 @@ Status RunCoordinator(const Options& options, const job::TrainingJob& job) {
              return CompleteCheckpoint(options.checkpoint, run, checkpoint, keep);
            },
        .checkpoint_note = note,
-       .stragglers = StragglerOptionsFrom(job)},
+       .stragglers = StragglerOptionsFrom(job),
+       .on_effect =
+           [&](const coordination::Effect& effect) {
+             if (commit_log != nullptr) commit_log->Note(effect);
+           }},
       &driver_metrics);
   ShardMetrics shard_metrics(&metrics);
   ShardHost host(

@@ -73,6 +73,8 @@ int main(int argc, char** argv) {
   app.add_option("--final-state", options.final_state,
                  "File that gets the job's last state in short, as a last word (rank 0)");
   app.add_option("--trace", options.trace, "File that gets the policy's trace (rank 0)");
+  app.add_option("--commit-log", options.commit_log,
+                 "File that gets which pushes made up each version (rank 0; for experiments)");
   app.add_option("--termination-message", options.termination_message,
                  "File that gets why the process failed");
   app.add_option("--log-format", log_format, "text or json")

@@ -40,6 +40,7 @@ struct Options {
   std::string summary;  // Rank 0: gets the last state of the job, JSON, before exit; empty: none.
   std::string final_state;          // Rank 0: likewise, but short, as the process's last word.
   std::string trace;                // Rank 0: the policy's trace; empty: none.
+  std::string commit_log;           // Rank 0: which pushes made up each version; empty: none.
   std::string termination_message;  // Gets why the process failed; empty: nowhere.
 };
 

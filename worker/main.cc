@@ -16,6 +16,7 @@
 #include "worker/connections.h"
 #include "worker/experiment.h"
 #include "worker/loop/loop.h"
+#include "worker/loop/push_log.h"
 #include "worker/signals/gpu_memory.h"
 #include "worker/signals/host_signals.h"
 #include "worker/torch_trainer.h"
@@ -31,6 +32,7 @@ struct Options {
   std::string tls_folder;  // tls.crt, tls.key and ca.crt of the role; empty: plain text.
   std::string role = "worker";
   uint32_t index = 0;
+  std::string push_log;  // Folder of a worker's own account of its pushes; empty: none.
   std::string termination_message;
   std::string log_format = "text";
 };
@@ -62,11 +64,17 @@ Status Run(const Options& options) {
   PACELINE_ASSIGN_OR_RETURN(const std::unique_ptr<TorchTrainer> trainer,
                             TorchTrainer::Create(training));
   HostSignals host(KernelPaths{}, OpenGpuMemory(training.device, VisibleGpus()));
-  // An evaluator has no pace to keep.
+  // An evaluator has no pace to keep, and pushes nothing.
   const bool is_evaluator = options.role == "evaluator";
   PACELINE_ASSIGN_OR_RETURN(Experiment experiment,
                             Experiment::Create(is_evaluator ? job::Chaos() : job.spec.chaos,
                                                WorkerId(options.index), options.folder));
+  Connector connector = GrpcConnector(connections);
+  if (!options.push_log.empty() && !is_evaluator) {
+    PACELINE_ASSIGN_OR_RETURN(std::shared_ptr<PushLog> log,
+                              PushLog::Open(options.push_log, WorkerId(options.index)));
+    connector = PushLog::Watch(std::move(log), std::move(connector));
+  }
   Loop loop({.role = is_evaluator ? protocol::Role::kEvaluator : protocol::Role::kWorker,
              .worker = WorkerId(options.index),
              .rejoin_timeout = connections.connect_timeout,
@@ -74,7 +82,7 @@ Status Run(const Options& options) {
              .read_signals = [&host](Time now) { return host.Read(now); },
              .local = {.optimizer = job::OptimizerOptionsFrom(job),
                        .gradient_clip_norm = job.spec.training.gradient_clip_norm}},
-            experiment.Throttle(GrpcConnector(connections)), experiment.Delay(trainer.get()));
+            experiment.Throttle(std::move(connector)), experiment.Delay(trainer.get()));
   const process::TerminationSignals signals([&loop, &experiment] {
     loop.Drain();
     experiment.CutShort();
@@ -111,6 +119,8 @@ int main(int argc, char** argv) {
   app.add_option("--role", options.role, "worker or evaluator")
       ->check(CLI::IsMember({"worker", "evaluator"}));
   app.add_option("--index", options.index, "The worker's index in its job");
+  app.add_option("--push-log", options.push_log,
+                 "Folder that gets worker-INDEX.pushes, what was in each push (for experiments)");
   app.add_option("--termination-message", options.termination_message,
                  "File that gets why the process failed");
   app.add_option("--log-format", options.log_format, "text or json")

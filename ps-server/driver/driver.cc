@@ -221,6 +221,7 @@ void Driver::DoAll() {
   while (!effects_.empty()) {
     const coordination::Effect effect = std::move(effects_.front());
     effects_.pop_front();
+    if (options_.on_effect) options_.on_effect(effect);
     std::visit([this](const auto& known) { Do(known); }, effect);
   }
 }

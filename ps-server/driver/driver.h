@@ -51,6 +51,9 @@ struct DriverOptions {
       complete_checkpoint = nullptr;
   std::string checkpoint_note = "";  // For Progress.
   StragglerOptions stragglers = {};
+  // Told of every effect, in order, before it is carried out; never from two threads at once. May
+  // be null.
+  std::function<void(const coordination::Effect&)> on_effect = nullptr;
 };
 
 // Thread-safe from outside.
