@@ -19,7 +19,7 @@ ONLY ?= lib operator ps-server worker cli tests
 SOURCES = git ls-files --cached --others --exclude-standard -- \
             $(foreach folder,$(ONLY),'$(folder)/*.h' '$(folder)/*.cc')
 
-.PHONY: help setup run test kubernetes build bench-data-plane bench-store bench-control bench-operator bench-operator-tools bench-policy images e2e chart lint format verify crd \
+.PHONY: help setup run test kubernetes build bench-data-plane bench-store bench-control bench-operator bench-operator-tools bench-policy soak images e2e chart lint format verify crd \
         test-asan test-tsan clean
 
 help: ## Show this menu
@@ -53,6 +53,10 @@ bench-store: ## Accumulate and optimizer, GB/s beside memcpy and a triad (JSON=F
 bench-control: ## Last push arrived to release sent, microseconds (JSON=FILE writes rows)
 bench-operator: ## Pods per second, CPU and memory of the operator, beside the API server's limit and Kubeflow's (JSON=FILE writes rows)
 bench-policy: ## One event of each policy, microseconds, with 100 and 1,000 workers (JSON=FILE writes rows)
+
+soak: $(BUILD)/build.ninja ## Do random faults to running jobs, two at a time: 10 minutes (ARGS='--minutes 480 --seed N', JSON=FILE writes the table)
+	@cmake --build $(BUILD) -j $(JOBS) --target soak >&2
+	@$(BUILD)/bin/soak $(ARGS)
 
 images: $(BUILD)/build.ninja ## Build the container images operator, ps and worker (IMAGES='ps worker' DOCKER=buildah)
 	@tools/setup --cluster >&2

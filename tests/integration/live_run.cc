@@ -156,6 +156,9 @@ LiveRun::LiveRun(const TestFolder& folder, const std::string& manifest_path,
   pid_ = Spawn(all, folder_ + "/out", folder_ + "/err");
 }
 
+LiveRun::LiveRun(std::string folder, const std::vector<std::string>& command)
+    : folder_(std::move(folder)), pid_(Spawn(command, folder_ + "/out", folder_ + "/err")) {}
+
 LiveRun::~LiveRun() {
   if (code_) return;
   kill(pid_, SIGKILL);
@@ -265,6 +268,11 @@ std::string LiveRun::LogOf(const std::string& process) const {
   return ReadText(fmt::format("{}/logs/t-{}.log", RunFolder(), process));
 }
 
+bool LiveRun::HasEnded() {
+  if (!code_) code_ = PollExit(pid_);
+  return code_.has_value();
+}
+
 Ended LiveRun::Wait(double timeout_seconds) {
   if (!code_) code_ = WaitExit(pid_, timeout_seconds);
   Ended ended{.code = *code_, .out = ReadText(folder_ + "/out"), .err = ReadText(folder_ + "/err")};
@@ -304,6 +312,8 @@ pid_t SpawnProgram(const std::vector<std::string>& arguments, const std::string&
   all[0] = Binary(all[0]);
   return Spawn(all, out, err);
 }
+
+std::string ProgramPath(const std::string& name) { return Binary(name); }
 
 int RunCommand(const std::string& shell_line) {
   const int status = std::system(("(" + shell_line + ") >/dev/null 2>&1").c_str());

@@ -50,6 +50,8 @@ class LiveRun {
   // Starts `paceline run MANIFEST -o json --runs FOLDER/runs ARGUMENTS...`.
   LiveRun(const TestFolder& folder, const std::string& manifest_path,
           const std::vector<std::string>& arguments);
+  // Starts that command, a `paceline run -o json --runs FOLDER/runs`; its output goes to FOLDER.
+  LiveRun(std::string folder, const std::vector<std::string>& command);
   ~LiveRun();  // Kills what is left.
 
   // Asks the coordinator for its state until `is_reached` says yes: the state then. Null if the run
@@ -75,6 +77,7 @@ class LiveRun {
   // Whether the sum of the state's steps moves on behind that state.
   bool MovesOn(const nlohmann::json& state, uint64_t steps);
 
+  bool HasEnded();
   // Waits for the command; kills it after `timeout_seconds` and then says code -1.
   Ended Wait(double timeout_seconds = 120);
 
@@ -96,6 +99,8 @@ uint64_t SamplesOf(const nlohmann::json& state);
 // Fails the test unless the lease ledger in `state` says that every sample of `epochs` epochs was
 // committed exactly once.
 void ExpectEverySampleOnce(const nlohmann::json& state, uint64_t epochs);
+
+std::string ProgramPath(const std::string& name);  // Of one of our programs.
 
 // Starts one of our programs, by name, with its output in these files.
 pid_t SpawnProgram(const std::vector<std::string>& arguments, const std::string& out,

@@ -1,0 +1,88 @@
+#include "tests/soak/watcher.h"
+
+#include <chrono>
+
+namespace paceline::soak {
+namespace {
+
+constexpr auto kAskPeriod = std::chrono::milliseconds(100);
+
+}  // namespace
+
+double NowSeconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+Watcher::Watcher(const integration::LiveRun* run, double patience_seconds)
+    : run_(run), still_(patience_seconds, NowSeconds()), thread_([this] { Run(); }) {}
+
+Watcher::~Watcher() {
+  is_stopping_ = true;
+  thread_.join();
+}
+
+void Watcher::Run() {
+  while (!is_stopping_) {
+    const std::string text = run_->Get("/v1/job");
+    if (nlohmann::json::accept(text)) {
+      nlohmann::json state = nlohmann::json::parse(text);
+      std::lock_guard lock(mutex_);
+      still_.Saw(NowSeconds(), Place{.start = state.value("generationStart", uint64_t{0}),
+                                     .counter = state.value("generationCounter", uint64_t{0}),
+                                     .step = state.value("step", uint64_t{0})});
+      // The end has no steps, and phases of its own.
+      const bool is_other = state_.is_object() && state_["phase"] != state["phase"];
+      if (is_other && state["phase"] != "training" && state["phase"] != "birth")
+        still_.Excuse(NowSeconds());
+      state_ = std::move(state);
+    }
+    std::this_thread::sleep_for(kAskPeriod);
+  }
+}
+
+nlohmann::json Watcher::state() const {
+  std::lock_guard lock(mutex_);
+  return state_;
+}
+
+void Watcher::FaultBegan() {
+  std::lock_guard lock(mutex_);
+  still_.FaultBegan();
+}
+
+void Watcher::FaultsEnded(int count) {
+  std::lock_guard lock(mutex_);
+  for (int i = 0; i < count; ++i) still_.FaultEnded(NowSeconds());
+}
+
+void Watcher::Excuse() {
+  std::lock_guard lock(mutex_);
+  still_.Excuse(NowSeconds());
+}
+
+bool Watcher::IsHung() const {
+  std::lock_guard lock(mutex_);
+  return still_.IsHung(NowSeconds());
+}
+
+uint64_t Watcher::TakeSteps() {
+  std::lock_guard lock(mutex_);
+  return still_.TakeSteps();
+}
+
+double Watcher::TakeLongest() {
+  std::lock_guard lock(mutex_);
+  return still_.TakeLongest();
+}
+
+double Watcher::longest_seconds() const {
+  std::lock_guard lock(mutex_);
+  return still_.longest_seconds();
+}
+
+double Watcher::standing_seconds() const {
+  std::lock_guard lock(mutex_);
+  return still_.standing_seconds(NowSeconds());
+}
+
+}  // namespace paceline::soak
