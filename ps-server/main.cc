@@ -1,5 +1,6 @@
 #include <CLI/CLI.hpp>
 
+#include "lib/base/limits.h"
 #include "lib/job/encode.h"
 #include "lib/process/crash_report.h"
 #include "lib/process/exit.h"
@@ -13,7 +14,8 @@ namespace paceline::ps {
 namespace {
 
 StatusOr<job::TrainingJob> ReadJob(const std::string& path) {
-  PACELINE_ASSIGN_OR_RETURN(const std::string text, process::ReadFile(path));
+  PACELINE_ASSIGN_OR_RETURN(const std::string text,
+                            process::ReadFile(path, limits::kStoredJobBytesMax));
   job::Decoded decoded = job::FromJsonText(text);
   if (!decoded.errors.empty())
     return InvalidArgument("{}: {}", path, job::ToString(decoded.errors.front()));

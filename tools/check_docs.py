@@ -6,6 +6,7 @@
 - The folder table of docs/architecture.md has one row for each folder there is, and no other.
 - Its dependency table names every find_package and pkg_check_modules of the CMake files, and no other.
 - docs/metrics.md has a row for each metric that the programs register, and no other.
+- The table of limits in docs/wire.md has a row for each constant of lib/base/limits.h, with its value, and no other.
 - Each test that docs/promises.md names exists.
 - No source file is longer than 500 lines.
 - No text names a path of somebody's machine.
@@ -31,6 +32,8 @@ TEST_PY = re.compile(r"^ *def (test_\w+)", re.MULTILINE)
 PROMISED = re.compile(r"`(test_[a-z_]+|[A-Z]\w+\.[A-Z]\w+)`")
 METRIC = re.compile(r'"(paceline_[a-z0-9_]+)"')
 METRIC_ROW = re.compile(r"^\|\s*`(paceline_\w+)`", re.MULTILINE)
+LIMIT = re.compile(r"^inline constexpr \w+ (k\w+) = ([\d'.]+);", re.MULTILINE)
+LIMIT_ROW = re.compile(r"^\|\s*`(k\w+)`\s*\|\s*([\d,.]+)", re.MULTILINE)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 
 
@@ -125,6 +128,20 @@ def check_adrs(root):
             yield f"{path}: wants a number of its own, as in 0001-title.md"
 
 
+def check_limits(root):
+    page = "docs/wire.md"
+    header = root / "lib/base/limits.h"
+    source = header.read_text() if header.exists() else ""
+    limits = {name: value.replace("'", "") for name, value in LIMIT.findall(source)}
+    if source.count("inline constexpr") != len(limits):
+        yield "lib/base/limits.h: wants each limit as a plain number on one line"
+    rows = LIMIT_ROW.findall((root / page).read_text() if (root / page).exists() else "")
+    yield from compare(page, "limit", [name for name, _ in rows], set(limits))
+    for name, value in rows:
+        if name in limits and value.replace(",", "") != limits[name]:
+            yield f"{page}: limit {name} is {limits[name]}, its row says {value}"
+
+
 def check_promises(root):
     page = "docs/promises.md"
     tests = root / "tests"
@@ -146,6 +163,7 @@ def check_tree(root):
     yield from compare(page, "dependency", table(architecture, "Dependencies"), packages(root))
     page = "docs/metrics.md"
     yield from compare(page, "metric", METRIC_ROW.findall((root / page).read_text()), metrics(root))
+    yield from check_limits(root)
     yield from check_promises(root)
     yield from check_adrs(root)
     for file in files(root):

@@ -66,6 +66,16 @@ class Planted(unittest.TestCase):
     def test_a_row_without_a_metric(self):
         self.check({"lib/base/m.cc": ""}, "metric paceline_version has a row but does not exist")
 
+    def test_a_limit_and_its_row(self):
+        header = "inline constexpr size_t kA = 1'024;\ninline constexpr double kB = 0.5;  // Seconds.\n"
+        page = "| limit | value | of |\n|---|---|---|\n| `kA` | 1,024 | bytes |\n| `kB` | 0.5 | s |\n"
+        self.check({"lib/base/limits.h": header, "docs/wire.md": page})
+        self.check({"lib/base/limits.h": header, "docs/wire.md": page.replace("1,024", "1,025")}, "kA is 1024, its row says 1,025")
+        self.check({"lib/base/limits.h": header, "docs/wire.md": page.replace("| `kB` | 0.5 | s |\n", "")}, "limit kB has no row")
+        self.check({"docs/wire.md": page.replace("| `kA` | 1,024 | bytes |\n", "")}, "limit kB has a row but does not exist")
+        self.check({"lib/base/limits.h": header.replace("1'024", "size_t{1} << 10"), "docs/wire.md": page},
+                   "plain number", "limit kA has a row but does not exist")
+
     def test_a_promise_without_its_test(self):
         tests = {"tests/e2e/a_test.py": "class A:\n    def test_kept(self):\n", "lib/base/a_test.cc": "TEST_F(Life,\n  IsKept) {\n"}
         tree = TREE["docs/architecture.md"].replace("| `lib/base`", "| `tests` | t |\n| `tests/e2e` | e |\n| `lib/base`")

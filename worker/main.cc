@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "lib/base/limits.h"
 #include "lib/job/encode.h"
 #include "lib/job/optimizer_options.h"
 #include "lib/process/crash_report.h"
@@ -43,7 +44,8 @@ std::string VisibleGpus() {
 }
 
 StatusOr<job::TrainingJob> ReadJob(const std::string& path) {
-  PACELINE_ASSIGN_OR_RETURN(const std::string text, process::ReadFile(path));
+  PACELINE_ASSIGN_OR_RETURN(const std::string text,
+                            process::ReadFile(path, limits::kStoredJobBytesMax));
   job::Decoded decoded = job::FromJsonText(text);
   if (!decoded.errors.empty())
     return InvalidArgument("{}: {}", path, job::ToString(decoded.errors.front()));

@@ -1,18 +1,21 @@
 #include "cli/commands/manifest.h"
 
 #include <iostream>
-#include <iterator>
 
 #include <fmt/format.h>
 
+#include "lib/base/limits.h"
 #include "lib/job/load.h"
 #include "lib/process/read_file.h"
 
 namespace paceline::commands {
 
 StatusOr<std::string> ReadManifestText(const std::string& path) {
-  if (path != "-") return process::ReadFile(path);
-  return std::string(std::istreambuf_iterator<char>(std::cin), {});
+  if (path != "-") return process::ReadFile(path, limits::kManifestBytesMax);
+  std::string text(limits::kManifestBytesMax + 1, '\0');  // One more: LoadJob says it is too long.
+  std::cin.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<size_t>(std::cin.gcount()));
+  return text;
 }
 
 std::optional<job::TrainingJob> ReadManifest(const std::string& path,

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "lib/base/limits.h"
 #include "lib/job/coordinator_report.h"
 #include "lib/job/encode.h"
 #include "lib/process/read_file.h"
@@ -92,7 +93,8 @@ void Supervisor::ReadJobAgain() {
   const bool is_first = job_written_ == std::filesystem::file_time_type();
   job_written_ = written;
   if (is_first) return;
-  const StatusOr<std::string> text = process::ReadFile(folder_->JobFile());
+  const StatusOr<std::string> text =
+      process::ReadFile(folder_->JobFile(), limits::kStoredJobBytesMax);
   if (!text.ok()) return;
   job::Decoded decoded = job::FromJsonText(*text);
   if (!decoded.errors.empty()) return view_->Note("job.json is no good any more, and not read");

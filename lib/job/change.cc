@@ -1,5 +1,6 @@
 #include "lib/job/change.h"
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -62,12 +63,20 @@ const Node* At(const Node& root, std::string_view path) {
   return node;
 }
 
+std::map<std::string_view, const Node*> ByKey(const Node& map) {
+  std::map<std::string_view, const Node*> values;
+  for (const Node::Member& member : map.members) values.emplace(member.key, &member.value);
+  return values;
+}
+
 // The first difference below `path`, as deep as there are objects.
 FieldError Difference(const Node& before, const Node& after, const std::string& path) {
   if (before.kind == Node::Kind::kMap && after.kind == Node::Kind::kMap) {
     for (const auto& [one, other] : {std::pair(&before, &after), std::pair(&after, &before)}) {
+      const std::map<std::string_view, const Node*> others = ByKey(*other);
       for (const Node::Member& member : one->members) {
-        const Node* const held = other->Find(member.key);
+        const auto found = others.find(member.key);
+        const Node* const held = found == others.end() ? nullptr : found->second;
         if (held != nullptr && *held == member.value) continue;
         const Node absent;
         const Node& old_value = one == &before ? member.value : held != nullptr ? *held : absent;

@@ -10,6 +10,7 @@
 #include <fmt/ranges.h>
 
 #include "lib/base/rfc3339.h"
+#include "lib/job/error_list.h"
 #include "lib/job/fields.h"
 #include "lib/job/known_names.h"
 #include "lib/job/shape.h"
@@ -18,10 +19,10 @@
 namespace paceline::job {
 namespace {
 
-using Errors = std::vector<FieldError>;
+using Errors = ErrorList;
 
 void Fail(Errors& errors, const std::string& path, const Node& node, std::string_view right) {
-  errors.push_back({path, fmt::format("must be {}: got {}", right, Describe(node)), node.line});
+  errors.Add({path, fmt::format("must be {}: got {}", right, Describe(node)), node.line});
 }
 
 void Read(const Node& node, const std::string& path, int64_t& value, Errors& errors) {
@@ -89,11 +90,13 @@ void Read(const Node& node, const std::string& path, E& value, Errors& errors) {
       value = *found;
       return;
     }
-    if (const std::string_view near = NearestName(node.text, words); !near.empty()) {
-      errors.push_back({path,
-                        fmt::format("must be one of {}: got {}; did you mean {}?",
-                                    fmt::join(words, ", "), Describe(node), near),
-                        node.line});
+    const std::string_view near =
+        errors.IsFull() ? std::string_view() : NearestName(node.text, words);
+    if (!near.empty()) {
+      errors.Add({path,
+                  fmt::format("must be one of {}: got {}; did you mean {}?", fmt::join(words, ", "),
+                              Describe(node), near),
+                  node.line});
       return;
     }
   }
@@ -133,7 +136,7 @@ class ObjectReader {
     if (found != nullptr && found->kind != Node::Kind::kNull) {
       ReadAny(*found, Join(path_, name), value, errors_);
     } else if (note.presence == Presence::kRequired) {
-      errors_.push_back({Join(path_, name), fmt::format("is required: {}", note.text), node_.line});
+      errors_.Add({Join(path_, name), fmt::format("is required: {}", note.text), node_.line});
     }
   }
 
@@ -151,8 +154,8 @@ class ObjectReader {
       const auto is_it = [&](std::string_view name) { return name == member.key; };
       if (std::any_of(names_.begin(), names_.end(), is_it)) continue;
       if (std::any_of(ignored.begin(), ignored.end(), is_it)) continue;
-      errors_.push_back(
-          {Join(path_, member.key), "is not known; " + Hint(member.key), member.line});
+      std::string hint = errors_.IsFull() ? "" : Hint(member.key);
+      errors_.Add({Join(path_, member.key), "is not known; " + std::move(hint), member.line});
     }
   }
 
@@ -198,7 +201,7 @@ void ReadObject(const Node& node, const std::string& path, T& value, Errors& err
 void CheckHeader(const Node& root, std::string_view name, std::string_view wanted, Errors& errors) {
   const Node* found = root.Find(name);
   if (found == nullptr || found->kind == Node::Kind::kNull) {
-    errors.push_back({std::string(name), fmt::format("is required: {}", wanted), root.line});
+    errors.Add({std::string(name), fmt::format("is required: {}", wanted), root.line});
   } else if (found->kind != Node::Kind::kString || found->text != wanted) {
     Fail(errors, std::string(name), *found, wanted);
   }
@@ -213,7 +216,9 @@ std::string DescribeMember(const Node& root, std::string_view name) {
 
 StringMap DecodeTexts(const Node& node, const std::string& path, std::vector<FieldError>& errors) {
   StringMap texts;
-  Read(node, path, texts, errors);
+  Errors found;
+  Read(node, path, texts, found);
+  for (FieldError& error : found.Take()) errors.push_back(std::move(error));
   return texts;
 }
 
@@ -228,16 +233,18 @@ Decoded Decode(const Node& root) {
          root.line});
     return decoded;
   }
-  CheckHeader(root, "apiVersion", kApiVersion, decoded.errors);
-  CheckHeader(root, "kind", kKind, decoded.errors);
-  if (decoded.errors.size() == 2) {  // Another kind of object, whose fields would all be unknown.
+  Errors errors;
+  CheckHeader(root, "apiVersion", kApiVersion, errors);
+  CheckHeader(root, "kind", kKind, errors);
+  if (errors.size() == 2) {  // Another kind of object, whose fields would all be unknown.
     const std::string message = fmt::format(
         "not a TrainingJob: apiVersion must be {} and kind {}: got {} and {}", kApiVersion, kKind,
         DescribeMember(root, "apiVersion"), DescribeMember(root, "kind"));
     decoded.errors = {{"", message, root.line}};
     return decoded;
   }
-  ReadObject(root, "", decoded.job, decoded.errors);
+  ReadObject(root, "", decoded.job, errors);
+  decoded.errors = errors.Take();
   return decoded;
 }
 

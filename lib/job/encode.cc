@@ -1,13 +1,17 @@
 #include "lib/job/encode.h"
 
 #include <limits>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
+#include "lib/base/limits.h"
 #include "lib/base/rfc3339.h"
 #include "lib/job/fields.h"
 #include "lib/job/shape.h"
+#include "lib/job/size_check.h"
 #include "lib/job/words.h"
 
 namespace paceline::job {
@@ -133,9 +137,14 @@ Node ToNode(const nlohmann::json& json) {
   return Node();
 }
 
-Decoded FromJson(const nlohmann::json& json) { return Decode(ToNode(json)); }
+Decoded FromJson(const nlohmann::json& json) {
+  if (std::optional<FieldError> error = CheckSize(json)) return Decoded{{}, {*std::move(error)}};
+  return Decode(ToNode(json));
+}
 
 Decoded FromJsonText(std::string_view text) {
+  if (std::optional<FieldError> error = CheckLength(text, limits::kStoredJobBytesMax))
+    return Decoded{{}, {*std::move(error)}};
   const nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
   if (json.is_discarded()) return Decoded{{}, {{"", "not valid JSON", 0}}};
   return FromJson(json);

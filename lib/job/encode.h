@@ -17,7 +17,7 @@ nlohmann::json ToJson(const TrainingJob& job);
 nlohmann::json ToJson(const JobStatus& status);
 nlohmann::json ToJson(const Node& node);
 
-// FromJson(ToJson(job)).job == job.
+// FromJson(ToJson(job)).job == job. One error for what is larger than any job (size_check.h).
 Decoded FromJson(const nlohmann::json& json);
 
 // JSON text, such as the resolved job's file. Text that is not JSON is one error.

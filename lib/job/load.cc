@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <utility>
 
 #include "lib/job/defaults.h"
 #include "lib/job/overrides.h"
+#include "lib/job/size_check.h"
 #include "lib/job/validate.h"
 #include "lib/job/yaml.h"
 
@@ -20,6 +22,8 @@ Decoded LoadJob(std::string_view text, const std::vector<std::string>& overrides
     const Status status = ApplyOverride(parsed.root, override);
     if (!status.ok()) refused.push_back({"", "--set: " + Message(status), 0});
   }
+  if (std::optional<FieldError> error = CheckSize(parsed.root))
+    return Decoded{{}, {*std::move(error)}};
   Decoded decoded = Decode(parsed.root);
   ApplyDefaults(decoded.job);
   std::vector<FieldError> found = Validate(decoded.job, capabilities, decoded.errors);

@@ -55,6 +55,20 @@ Node& Node::operator[](std::string_view key) {
   return members.back().value;
 }
 
+namespace {
+
+std::vector<const Node::Member*> ByKey(const std::vector<Node::Member>& members) {
+  std::vector<const Node::Member*> sorted;
+  sorted.reserve(members.size());
+  for (const Node::Member& member : members) sorted.push_back(&member);
+  std::sort(sorted.begin(), sorted.end(), [](const Node::Member* one, const Node::Member* other) {
+    return one->key < other->key;
+  });
+  return sorted;
+}
+
+}  // namespace
+
 bool operator==(const Node& a, const Node& b) {
   if (a.kind != b.kind) return false;
   switch (a.kind) {
@@ -73,11 +87,11 @@ bool operator==(const Node& a, const Node& b) {
     case Node::Kind::kMap:
       break;
   }
-  return a.members.size() == b.members.size() &&
-         std::all_of(a.members.begin(), a.members.end(), [&](const Node::Member& member) {
-           const Node* other = b.Find(member.key);
-           return other != nullptr && member.value == *other;
-         });
+  const std::vector<const Node::Member*> left = ByKey(a.members), right = ByKey(b.members);
+  return std::equal(left.begin(), left.end(), right.begin(), right.end(),
+                    [](const Node::Member* one, const Node::Member* other) {
+                      return one->key == other->key && one->value == other->value;
+                    });
 }
 
 std::string Describe(const Node& node) {

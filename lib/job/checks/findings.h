@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "lib/job/error_list.h"
 #include "lib/job/field_error.h"
 
 namespace paceline::job {
@@ -21,12 +22,13 @@ class Findings {
   // `involved`: the other fields that the finding depends on.
   void Add(std::string path, std::string message,
            std::initializer_list<std::string_view> involved = {}) {
+    if (found_.IsFull()) return found_.Add({});  // Each is compared with all that were found.
     const auto is_known = [&](std::string_view field) { return IsKnownWrong(field); };
     if (is_known(path) || std::any_of(involved.begin(), involved.end(), is_known)) return;
-    found_.push_back({std::move(path), std::move(message), 0});
+    found_.Add({std::move(path), std::move(message), 0});
   }
 
-  std::vector<FieldError> Take() { return std::move(found_); }
+  std::vector<FieldError> Take() { return found_.Take(); }
 
  private:
   static bool IsWithin(std::string_view path, std::string_view outer) {
@@ -40,11 +42,11 @@ class Findings {
       return error.path.empty() || IsWithin(error.path, field) || IsWithin(field, error.path);
     };
     return std::any_of(known_.begin(), known_.end(), overlaps) ||
-           std::any_of(found_.begin(), found_.end(), overlaps);
+           std::any_of(found_.kept().begin(), found_.kept().end(), overlaps);
   }
 
   const std::vector<FieldError>& known_;
-  std::vector<FieldError> found_;
+  ErrorList found_;
 };
 
 }  // namespace paceline::job

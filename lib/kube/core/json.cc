@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "lib/base/limits.h"
+
 namespace paceline::kube {
 namespace {
 
@@ -13,8 +15,14 @@ Status ParseFailure(std::string_view what, std::string_view text) {
 }  // namespace
 
 StatusOr<Json> ParseJson(std::string_view text) {
+  // The parser needs no stack for what is nested; those who copy, write and read its result do.
+  const auto is_flat = [](int depth, Json::parse_event_t event, const Json&) {
+    return (event != Json::parse_event_t::object_start &&
+            event != Json::parse_event_t::array_start) ||
+           depth < static_cast<int>(limits::kJsonDepthMax);
+  };
   try {
-    return Json::parse(text);
+    return Json::parse(text, is_flat);
   } catch (const Json::exception& error) {
     return ParseFailure(error.what(), text);
   }

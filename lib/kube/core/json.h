@@ -16,7 +16,7 @@ namespace paceline::kube {
 
 using Json = nlohmann::json;
 
-// InvalidArgument with the position and what was expected.
+// InvalidArgument with the position and what was expected. What nests too deep is left out.
 StatusOr<Json> ParseJson(std::string_view text);
 
 // One line, even for strings that are not UTF-8 (replaced by U+FFFD). Never fails.

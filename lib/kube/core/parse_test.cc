@@ -71,10 +71,24 @@ TEST(ParseMessage, ValuesAreThoseOfTheOtherParser) {
     EXPECT_EQ(parsed["a"][i].type(), wanted["a"][i].type()) << i;
 }
 
+// One stranger's object must not take the stack, nor the others of its list, from everybody.
+TEST(ParseMessage, WhatIsTooDeepIsLeftOut) {
+  const size_t depth = 100'000;
+  const std::string deep = std::string(depth, '[') + std::string(depth, ']');
+  const StatusOr<Json> parsed =
+      ParseMessage(R"({"kind":"AList","items":[{"a":)" + deep + R"(,"b":1},{"b":2}]})");
+  ASSERT_TRUE(parsed.ok()) << parsed.status();
+  const Json copied = *parsed;
+  EXPECT_LT(WriteJson(copied).size(), 3000u);
+  EXPECT_EQ(copied["items"][0]["b"], 1);
+  EXPECT_EQ(copied["items"][1], Json::parse(R"({"b":2})"));
+  EXPECT_EQ(WriteJson(copied["items"][0]["a"]).substr(0, 500), std::string(500, '['));
+}
+
 // Legal, and beyond the fast parser: read as the slow one reads it, with the same selection.
 TEST(ParseMessage, WhatIsLegalIsRead) {
-  const std::string deep = std::string(3000, '[') + std::string(3000, ']');
-  for (const std::string& odd : {std::string("123456789012345678901234567890"), deep}) {
+  const std::string bent = R"(["\u0000",123456789012345678901234567890])";
+  for (const std::string& odd : {std::string("123456789012345678901234567890"), bent}) {
     const std::string object =
         R"({"metadata":{"name":"x","managedFields":[]},"a":)" + odd + R"(,"b":1})";
     const std::string selected = R"({"metadata":{"name":"x"},"a":)" + odd + "}";
