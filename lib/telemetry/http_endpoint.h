@@ -18,7 +18,9 @@
 #include <string>
 #include <vector>
 
+#include "lib/base/limits.h"
 #include "lib/base/status.h"
+#include "lib/base/time.h"
 #include "lib/telemetry/metrics.h"
 
 struct ssl_ctx_st;  // OpenSSL's SSL_CTX...
@@ -27,7 +29,7 @@ struct ssl_st;      // ...and SSL.
 namespace paceline::telemetry {
 
 struct HttpRequest {
-  std::string method;                        // "GET", "PUT", "POST" or "DELETE".
+  std::string method;                        // As sent: "GET", "HEAD", "PUT", ...
   std::string path;                          // Decoded, without the query.
   std::map<std::string, std::string> query;  // Decoded; of a repeated name the first value.
   std::string body;
@@ -41,13 +43,18 @@ struct HttpAnswer {
   std::string body;
 };
 
-// Called on one of the endpoint's own threads, several at a time.
+// Called on one of the endpoint's own threads, several at a time. An exception becomes a 500.
 using HttpAnswerer = std::function<HttpAnswer(const HttpRequest&)>;
+
+// Which threads answer. Probes have one to themselves: nothing else is answered there, and what is
+// must not block.
+enum class HttpLane { kOrdinary, kProbe };
 
 struct HttpRoute {
   std::string path;  // Matched whole: "/v1/job".
   HttpAnswerer answerer;
-  std::string method = "GET";
+  std::string method = "GET";  // Which serves HEAD too.
+  HttpLane lane = HttpLane::kOrdinary;
 };
 
 // "/metrics" in Prometheus' text format. `metrics` outlives the endpoint.
@@ -70,11 +77,14 @@ struct HttpEndpointOptions {
   std::string host = "127.0.0.1";
   int port = 0;  // 0 takes a free one.
   std::vector<HttpRoute> routes;
-  std::optional<HttpsHooks> https;  // Nothing: plain text.
-  size_t body_bytes_max = 1 << 20;  // Longer requests are answered 413.
+  std::optional<HttpsHooks> https;                    // Nothing: plain text.
+  size_t body_bytes_max = limits::kHttpBodyBytesMax;  // Longer ones are answered 413.
+  Duration request_longest = Seconds(limits::kHttpRequestSecondsMax);  // Slower ones: 408.
 };
 
-// Listens until it is destroyed. One owner at a time; the answerers run on other threads.
+// Listens until it is destroyed. One owner at a time; the answerers run on other threads, once a
+// request is there as a whole. Clients that are silent, slow or many cost no thread (http_front.h,
+// docs/wire.md, "Limits"). Answers are not compressed.
 class HttpEndpoint {
  public:
   // Serves as soon as it returns. Unavailable, naming the address and why, if it cannot listen
@@ -89,8 +99,8 @@ class HttpEndpoint {
   // The port that it listens on.
   int port() const;
 
-  // Answers what is being answered and closes. Milliseconds, unless a client holds a connection on
-  // which it sends nothing: then up to about a second. No answerer runs after it. Idempotent.
+  // Answers what is being answered and closes. Milliseconds, unless a client does not take its
+  // answer: then up to about a second. No answerer runs after it. Idempotent.
   void Stop();
 
  private:

@@ -51,8 +51,9 @@ TEST(HttpEndpoint, ServesMetrics) {
   metrics.OneGauge("paceline_workers", "Workers.").Set(4);
   const auto endpoint = Started({MetricsRoute(metrics)});
   EXPECT_THAT(Get(*endpoint, "/metrics").value(), HasSubstr("paceline_workers 4\n"));
-  EXPECT_THAT(Raw(endpoint->port(), "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"),
-              HasSubstr("Content-Type: text/plain; version=0.0.4"));
+  EXPECT_THAT(
+      Raw(endpoint->port(), "GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"),
+      HasSubstr("Content-Type: text/plain; version=0.0.4"));
 }
 
 TEST(HttpEndpoint, SaysWhyItIsNotReady) {
@@ -77,8 +78,9 @@ TEST(HttpEndpoint, HandsOverPathQueryAndBody) {
   };
   const auto endpoint = Started({{"/v1/job", echo}, {"/v1/job/spec", echo, "PUT"}});
   EXPECT_EQ(Get(*endpoint, "/v1/job?since=3&name=a%20b").value(), "GET /v1/job  name=a b since=3");
-  const std::string answer =
-      Raw(endpoint->port(), "PUT /v1/job/spec HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc");
+  const std::string answer = Raw(
+      endpoint->port(),
+      "PUT /v1/job/spec HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 3\r\n\r\nabc");
   EXPECT_THAT(answer, HasSubstr("PUT /v1/job/spec abc"));
   EXPECT_THAT(answer, HasSubstr("Content-Type: text/x-echo"));
 }
@@ -93,7 +95,8 @@ TEST(HttpEndpoint, AnUnknownPathIsAnsweredWithTheKnownOnes) {
 TEST(HttpEndpoint, TheWrongMethodIsRefused) {
   const auto endpoint = Started({HealthRoute()});
   EXPECT_THAT(
-      Raw(endpoint->port(), "POST /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n"),
+      Raw(endpoint->port(),
+          "POST /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"),
       HasSubstr("HTTP/1.1 405"));
 }
 
@@ -103,7 +106,8 @@ TEST(HttpEndpoint, ATooLongBodyIsRefused) {
        .body_bytes_max = 4});
   ASSERT_TRUE(endpoint.ok());
   EXPECT_THAT(
-      Raw((*endpoint)->port(), "PUT /v1/job HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nabcde"),
+      Raw((*endpoint)->port(),
+          "PUT /v1/job HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 5\r\n\r\nabcde"),
       HasSubstr("HTTP/1.1 413"));
 }
 

@@ -4,9 +4,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 
 #include "lib/telemetry/http_endpoint.h"
 #include "lib/telemetry/http_get.h"
+#include "lib/telemetry/http_socket.h"
 #include "lib/tls/role.h"
 #include "lib/tls/sessions.h"
 #include "lib/tls/testing.h"
@@ -90,6 +93,24 @@ TEST_F(HttpsTest, OperatorIsAnswered) {
   ASSERT_TRUE(answer.ok()) << answer.status();
   EXPECT_EQ(*answer, "GET ");
   EXPECT_EQ(Refusals(), "");
+}
+
+// Some say nothing at all, some stop within the handshake.
+TEST_F(HttpsTest, WhoDoesNotShakeHandsHoldsUpNobody) {
+  std::vector<telemetry::OwnedSocket> strangers;
+  for (int i = 0; i < 200; ++i) {
+    strangers.emplace_back(socket(AF_INET, SOCK_STREAM, 0));
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(static_cast<uint16_t>(endpoint_->port()));
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    ASSERT_EQ(
+        connect(strangers.back().get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+    const std::string_view begun = i % 2 == 0 ? "\x16\x03\x01\x02" : "";
+    EXPECT_GE(send(strangers.back().get(), begun.data(), begun.size(), 0), 0);
+  }
+  const IssuedFolder oper(authority_, kOperator);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(Ask(oper).value_or(""), "GET ");
 }
 
 TEST_F(HttpsTest, AnotherRoleIsForbidden) {
