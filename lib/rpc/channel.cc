@@ -11,6 +11,7 @@
 #include <grpcpp/security/credentials.h>
 #include <grpcpp/support/channel_arguments.h>
 
+#include "lib/base/limits.h"
 #include "lib/rpc/library.h"
 #include "lib/telemetry/log.h"
 
@@ -67,8 +68,10 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address,
   // buffer.
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  arguments.SetMaxReceiveMessageSize(-1);
+  arguments.SetMaxReceiveMessageSize(limits::kAnswerBytesMax);
   arguments.SetMaxSendMessageSize(-1);
+  arguments.SetInt(GRPC_ARG_MAX_METADATA_SIZE, limits::kMetadataBytesMax);
+  arguments.SetInt(GRPC_COMPRESSION_CHANNEL_ENABLED_ALGORITHMS_BITSET, 1 << GRPC_COMPRESS_NONE);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 50);
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS,
                    5000);  // Also the time that one attempt to connect may take.

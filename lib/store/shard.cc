@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "lib/base/check.h"
+#include "lib/base/limits.h"
 #include "lib/store/kernels.h"
 #include "lib/store/recycler.h"
 #include "lib/store/slice_parts.h"
@@ -31,8 +32,10 @@ Status Validate(const Shard::Options& options) {
                              cut);
     }
   }
-  if (options.slots_per_worker == 0)
-    return InvalidArgument("slots per worker must be above 0: got 0");
+  if (options.slots_per_worker == 0 || options.slots_per_worker > limits::kStagingSlotsMax) {
+    return InvalidArgument("slots per worker must be 1 to {}: got {}", limits::kStagingSlotsMax,
+                           options.slots_per_worker);
+  }
   if (options.workers_max == 0) return InvalidArgument("workers at most must be above 0: got 0");
   return OkStatus();
 }

@@ -7,11 +7,17 @@
 #include "lib/rpc/codec_shard.h"
 #include "lib/rpc/codec_worker.h"
 #include "lib/rpc/grpc_status.h"
+#include "ps-server/service/first_word.h"
 #include "ps-server/service/queueing_reactor.h"
 #include "ps-server/service/refusing_reactor.h"
 
 namespace paceline::ps {
 namespace {
+
+grpc::Status TooLate(const char* word, Duration longest) {
+  return {grpc::StatusCode::DEADLINE_EXCEEDED,
+          fmt::format("no {} within {:.1f} s of the session", word, ToSeconds(longest))};
+}
 
 class WorkerStream final : public QueueingReactor<v1::WorkerMessage, v1::WorkerOrder>,
                            public WorkerConnection {
@@ -22,8 +28,11 @@ class WorkerStream final : public QueueingReactor<v1::WorkerMessage, v1::WorkerO
       : sessions_(sessions), peers_(peers), context_(context) {}
 
   // Before Begin: nothing is received yet.
-  void Connect(std::shared_ptr<WorkerConnection> self) {
-    id_ = sessions_.WorkerConnected(std::move(self));
+  void Connect(const std::shared_ptr<WorkerStream>& self, Duration join_longest) {
+    id_ = sessions_.WorkerConnected(self);
+    join_.Await(join_longest, [weak = std::weak_ptr<WorkerStream>(self), join_longest] {
+      if (const auto stream = weak.lock()) stream->FinishSoon(TooLate("join", join_longest));
+    });
   }
 
   void Send(const protocol::WorkerOrder& order) override { Queue(rpc::Encode(order)); }
@@ -38,6 +47,7 @@ class WorkerStream final : public QueueingReactor<v1::WorkerMessage, v1::WorkerO
       const Status welcome =
           peers_.Check(context_, {is_evaluator ? tls::Role::kEvaluator : tls::Role::kWorker});
       if (!welcome.ok()) return FinishSoon(rpc::ToGrpcStatus(welcome));
+      join_.Said();
     }
     sessions_.WorkerSaid(id_, *std::move(message));
   }
@@ -48,12 +58,20 @@ class WorkerStream final : public QueueingReactor<v1::WorkerMessage, v1::WorkerO
   const PeerRoles& peers_;
   const grpc::CallbackServerContext& context_;
   coordination::ConnectionId id_;
+  FirstWord join_;
 };
 
 class ShardStream final : public QueueingReactor<v1::ShardMessage, v1::ShardOrder>,
                           public ShardConnection {
  public:
   explicit ShardStream(Sessions& sessions) : sessions_(sessions) {}
+
+  // Before Begin.
+  void Expect(const std::shared_ptr<ShardStream>& self, Duration join_longest) {
+    register_.Await(join_longest, [weak = std::weak_ptr<ShardStream>(self), join_longest] {
+      if (const auto stream = weak.lock()) stream->FinishSoon(TooLate("register", join_longest));
+    });
+  }
 
   void Send(const protocol::ShardOrder& order) override { Queue(rpc::Encode(order)); }
   void Close() override { FinishSoon(grpc::Status::OK); }
@@ -74,7 +92,9 @@ class ShardStream final : public QueueingReactor<v1::ShardMessage, v1::ShardOrde
     if (is_refused_) return;
     is_refused_ = !sessions_.ShardConnected(
         *first, std::static_pointer_cast<ShardStream>(shared_from_this()));
-    if (!is_refused_) shard_ = first->shard;
+    if (is_refused_) return;
+    shard_ = first->shard;
+    register_.Said();
   }
 
   void Ended() override {
@@ -84,6 +104,7 @@ class ShardStream final : public QueueingReactor<v1::ShardMessage, v1::ShardOrde
   Sessions& sessions_;
   std::optional<ShardId> shard_;  // Known once Register was accepted.
   bool is_refused_ = false;
+  FirstWord register_;
   std::string end_ = "session ended";
 };
 
@@ -95,7 +116,7 @@ grpc::ServerBidiReactor<v1::WorkerMessage, v1::WorkerOrder>* CoordinatorService:
   const Status welcome = peers_.Check(*context, {Role::kWorker, Role::kEvaluator});
   if (!welcome.ok()) return Refuse<v1::WorkerMessage, v1::WorkerOrder>(welcome);
   const auto stream = std::make_shared<WorkerStream>(sessions_, peers_, *context);
-  stream->Connect(stream);
+  stream->Connect(stream, join_longest_);
   return stream->Begin();
 }
 
@@ -103,7 +124,9 @@ grpc::ServerBidiReactor<v1::ShardMessage, v1::ShardOrder>* CoordinatorService::S
     grpc::CallbackServerContext* context) {
   const Status welcome = peers_.Check(*context, {tls::Role::kPs});
   if (!welcome.ok()) return Refuse<v1::ShardMessage, v1::ShardOrder>(welcome);
-  return std::make_shared<ShardStream>(sessions_)->Begin();
+  const auto stream = std::make_shared<ShardStream>(sessions_);
+  stream->Expect(stream, join_longest_);
+  return stream->Begin();
 }
 
 }  // namespace paceline::ps

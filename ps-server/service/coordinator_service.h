@@ -5,6 +5,8 @@
 
 #include "paceline/v1/coordinator.grpc.pb.h"
 
+#include "lib/base/limits.h"
+#include "lib/base/time.h"
 #include "ps-server/driver/sessions.h"
 #include "ps-server/service/peer_roles.h"
 
@@ -13,11 +15,13 @@ namespace paceline::ps {
 // Tells `sessions` of each stream as its contract says, on gRPC's threads. A stream that sends what
 // cannot be decoded ends with InvalidArgument, one of a peer that `peers` does not welcome (workers
 // and the evaluator to worker sessions, each in its own role; shards to shard sessions) with
-// PermissionDenied. `sessions` must outlive the server.
+// PermissionDenied; one that neither joins nor registers within `join_longest` with
+// DeadlineExceeded. `sessions` must outlive the server.
 class CoordinatorService final : public v1::Coordinator::CallbackService {
  public:
-  explicit CoordinatorService(Sessions& sessions, PeerRoles peers = {})
-      : sessions_(sessions), peers_(std::move(peers)) {}
+  explicit CoordinatorService(Sessions& sessions, PeerRoles peers = {},
+                              Duration join_longest = Seconds(limits::kJoinSecondsMax))
+      : sessions_(sessions), peers_(std::move(peers)), join_longest_(join_longest) {}
 
   grpc::ServerBidiReactor<v1::WorkerMessage, v1::WorkerOrder>* WorkerSession(
       grpc::CallbackServerContext* context) override;
@@ -27,6 +31,7 @@ class CoordinatorService final : public v1::Coordinator::CallbackService {
  private:
   Sessions& sessions_;
   const PeerRoles peers_;
+  const Duration join_longest_;
 };
 
 }  // namespace paceline::ps

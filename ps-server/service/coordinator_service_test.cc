@@ -104,6 +104,38 @@ class CoordinatorServiceTest : public ::testing::Test {
   size_t connected_ = 0;
 };
 
+// Heartbeats are no word of who one is.
+TEST(CoordinatorServiceDoor, WhoNeverJoinsIsSentAway) {
+  testing::SocketFolder folder;
+  RecordingSessions sessions;
+  CoordinatorService service(sessions, {}, std::chrono::milliseconds(300));
+  const auto server = *GrpcServer::Start({.address = folder.Address("c"), .services = {&service}});
+  const auto silent = *rpc::CoordinatorSession::Connect(server->address(), Seconds(30));
+  EXPECT_TRUE(silent->Send(protocol::Heartbeat{}).ok());
+  const Status end = silent->Receive(Seconds(30)).status();
+  EXPECT_EQ(end.code(), StatusCode::kDeadlineExceeded);
+  EXPECT_THAT(Message(end), HasSubstr("no join within 0.3 s"));
+  sessions.AwaitNote("c1 gone");
+  const auto shard = *rpc::ShardSession::Connect(server->address(), Seconds(30));
+  EXPECT_THAT(Message(shard->Receive(Seconds(30)).status()), HasSubstr("no register within 0.3 s"));
+}
+
+TEST(CoordinatorServiceDoor, WhoHasJoinedStays) {
+  testing::SocketFolder folder;
+  RecordingSessions sessions;
+  CoordinatorService service(sessions, {}, std::chrono::milliseconds(300));
+  const auto server = *GrpcServer::Start({.address = folder.Address("c"), .services = {&service}});
+  const auto member = *rpc::CoordinatorSession::Connect(server->address(), Seconds(30));
+  EXPECT_TRUE(member->Send(protocol::Join{.role = protocol::Role::kWorker}).ok());
+  const auto silent = *rpc::CoordinatorSession::Connect(server->address(), Seconds(30));
+  EXPECT_FALSE(silent->Receive(Seconds(30)).ok());  // Came later and is gone.
+  EXPECT_TRUE(member->Send(protocol::Heartbeat{}).ok());
+  sessions.Await([&] {
+    return std::count_if(sessions.notes.begin(), sessions.notes.end(),
+                         [](const std::string& note) { return note.starts_with("c1 said"); }) == 2;
+  });
+}
+
 TEST_F(CoordinatorServiceTest, ThousandsOfMessagesArriveInOrderBothWays) {
   constexpr uint64_t kCount = 5000;
   const auto session = Connect();

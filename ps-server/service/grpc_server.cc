@@ -7,6 +7,7 @@
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
 
+#include "lib/base/limits.h"
 #include "lib/rpc/library.h"
 #include "ps-server/service/listen_probe.h"
 
@@ -32,8 +33,17 @@ StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(const GrpcServerOptions&
   // Clients ask as often as this server does; their pings are no attack.
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
                              Milliseconds(options.keepalive_period / 4));
-  builder.SetMaxReceiveMessageSize(-1);
+  // What strangers can make this server hold. A message that unpacks to a thousand times its size
+  // is refused, whatever its own size: gradients gain nothing from compression.
+  builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, limits::kMetadataBytesMax);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, limits::kStreamsPerConnectionMax);
+  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS,
+                             Milliseconds(Seconds(limits::kHandshakeSecondsMax)));
+  builder.SetMaxReceiveMessageSize(limits::kMessageBytesMax);
   builder.SetMaxSendMessageSize(-1);
+  builder.SetDefaultCompressionAlgorithm(GRPC_COMPRESS_NONE);
+  for (const grpc_compression_algorithm packed : {GRPC_COMPRESS_DEFLATE, GRPC_COMPRESS_GZIP})
+    builder.SetCompressionAlgorithmSupportStatus(packed, false);
   int port = -1;
   builder.AddListeningPort(
       options.address,

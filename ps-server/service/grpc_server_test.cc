@@ -1,13 +1,17 @@
 #include "ps-server/service/grpc_server.h"
 
+#include <atomic>
 #include <fstream>
 
 #include "paceline/v1/coordinator.grpc.pb.h"
 #include <gmock/gmock.h>
+#include <grpcpp/create_channel.h>
+#include <grpcpp/security/credentials.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include "lib/base/limits.h"
 #include "ps-server/service/data_plane_testing.h"
 #include "ps-server/service/listen_probe.h"
 
@@ -21,6 +25,58 @@ using ::testing::MatchesRegex;
 StatusOr<std::unique_ptr<GrpcServer>> Start(const std::string& address) {
   static v1::Coordinator::Service service;
   return GrpcServer::Start({.address = address, .services = {&service}});
+}
+
+// Reads what workers send, and counts it.
+class Reading final : public v1::Coordinator::Service {
+ public:
+  grpc::Status WorkerSession(
+      grpc::ServerContext*,
+      grpc::ServerReaderWriter<v1::WorkerOrder, v1::WorkerMessage>* stream) override {
+    v1::WorkerMessage message;
+    while (stream->Read(&message)) ++count;
+    return grpc::Status::OK;
+  }
+  std::atomic<int> count = 0;
+};
+
+// How a stranger's session ends that sends one message with so long a name in it.
+grpc::Status Sent(const GrpcServer& server, size_t name_bytes, grpc_compression_algorithm packed) {
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxSendMessageSize(-1);
+  const auto stub = v1::Coordinator::NewStub(
+      grpc::CreateCustomChannel(server.address(), grpc::InsecureChannelCredentials(), arguments));
+  grpc::ClientContext context;
+  context.set_wait_for_ready(true);
+  context.set_compression_algorithm(packed);
+  const auto stream = stub->WorkerSession(&context);
+  v1::WorkerMessage message;
+  message.mutable_join()->mutable_layout()->add_tensors()->set_name(std::string(name_bytes, 'x'));
+  stream->Write(message);
+  stream->WritesDone();
+  return stream->Finish();
+}
+
+TEST(GrpcServerTest, PackedMessagesAreRefused) {
+  Reading service;
+  const auto server = *GrpcServer::Start({.address = "127.0.0.1:0", .services = {&service}});
+  for (const auto packed : {GRPC_COMPRESS_GZIP, GRPC_COMPRESS_DEFLATE}) {
+    const grpc::Status end = Sent(*server, 10'000'000, packed);
+    EXPECT_EQ(end.error_code(), grpc::StatusCode::UNIMPLEMENTED) << end.error_message();
+    EXPECT_THAT(end.error_message(), HasSubstr("ompression algorithm"));
+  }
+  EXPECT_EQ(service.count, 0);
+  EXPECT_TRUE(Sent(*server, 10'000'000, GRPC_COMPRESS_NONE).ok());
+  EXPECT_EQ(service.count, 1);
+}
+
+TEST(GrpcServerTest, AMessageBeyondTheLimitIsRefused) {
+  Reading service;
+  const auto server = *GrpcServer::Start({.address = "127.0.0.1:0", .services = {&service}});
+  const grpc::Status end = Sent(*server, limits::kMessageBytesMax, GRPC_COMPRESS_NONE);
+  EXPECT_EQ(end.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED) << end.error_message();
+  EXPECT_TRUE(Sent(*server, limits::kMessageBytesMax - 100, GRPC_COMPRESS_NONE).ok());
+  EXPECT_EQ(service.count, 1);
 }
 
 TEST(GrpcServerTest, PortZeroTakesAFreeOneAndSaysWhich) {

@@ -10,6 +10,8 @@
 
 #include <grpcpp/support/server_callback.h>
 
+#include "lib/base/limits.h"
+
 namespace paceline::ps {
 
 // Held by shared_ptr: it keeps itself alive from Begin until gRPC is done with it. Hooks run on
@@ -74,9 +76,6 @@ class QueueingReactor : public grpc::ServerBidiReactor<In, Out>,
   }
 
  protected:
-  // Messages that may wait to be sent before no more is read from the peer.
-  static constexpr size_t kOutgoingMax = 64;
-
   virtual void Received(const In& message) = 0;
   virtual void Ended() {}  // Once, the last call; nothing is in flight.
   // What is to be sent when the queue is empty, if anything; it may not use Queue or FinishSoon.
@@ -90,7 +89,7 @@ class QueueingReactor : public grpc::ServerBidiReactor<In, Out>,
  private:
   // All of these hold the lock. gRPC runs completions on its own threads, never within Start*.
   void ReadNext() {
-    if (!is_read_due_ || is_ending_ || outgoing_.size() >= kOutgoingMax) return;
+    if (!is_read_due_ || is_ending_ || outgoing_.size() >= limits::kAnswersWaitingMax) return;
     is_read_due_ = false;
     this->StartRead(&incoming_);
   }

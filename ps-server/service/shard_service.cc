@@ -4,6 +4,7 @@
 #include <mutex>
 #include <utility>
 
+#include "lib/base/limits.h"
 #include "lib/rpc/grpc_status.h"
 #include "lib/rpc/message_bytes.h"
 #include "ps-server/service/incoming_transfer.h"
@@ -81,8 +82,6 @@ class PullStream final : public QueueingReactor<ByteBuffer, ByteBuffer> {
   explicit PullStream(const ShardHost& host) : host_(host) {}
 
  private:
-  static constexpr size_t kPullsMax = 16;
-
   void Received(const ByteBuffer& message) override {
     v1::PullRequest request;
     if (const Status status = rpc::ParseByteBuffer(message, request); !status.ok()) {
@@ -91,7 +90,7 @@ class PullStream final : public QueueingReactor<ByteBuffer, ByteBuffer> {
     bool is_full = false;
     {
       std::lock_guard lock(pulls_mutex_);
-      is_full = pulls_.size() >= kPullsMax;
+      is_full = pulls_.size() >= limits::kPullsWaitingMax;
       if (!is_full) pulls_.emplace_back(host_, request);
     }
     if (is_full)
