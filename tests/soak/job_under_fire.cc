@@ -15,6 +15,7 @@
 
 #include <fmt/format.h>
 
+#include "lib/job/training_job.h"
 #include "tests/integration/live_run.h"
 #include "tests/soak/disk.h"
 #include "tests/soak/injector.h"
@@ -58,6 +59,12 @@ std::vector<std::string> Overrides(const Scheme& scheme, uint64_t epochs,
   all.insert(all.end(), scheme.overrides.begin(), scheme.overrides.end());
   return all;
 }
+
+// Where some are written by default.
+template <class Checkpoint>
+constexpr bool CanSwitchCheckpointsOff = requires(Checkpoint checkpoint) {
+  checkpoint.enabled;
+};
 
 void Append(std::vector<std::string>& to, const std::vector<std::string>& more) {
   to.insert(to.end(), more.begin(), more.end());
@@ -159,6 +166,8 @@ void JobUnderFire::Start() {
                     "{}/volume/checkpoints, type: DirectoryOrCreate}}}}}}",
                     folder_));
   }
+  if (!result_.plan.has_checkpoints && CanSwitchCheckpointsOff<job::Checkpoint>)
+    overrides.push_back("spec.checkpoint={enabled: false}");
   std::vector<std::string> command = {folder_ + "/programs/paceline",
                                       "run",
                                       Write(folder_ + "/job.yaml", integration::DigitsManifest()),
@@ -219,7 +228,9 @@ bool JobUnderFire::BeginDue(std::deque<Fault>& waiting, double began) {
       if (fault->what.kind == Kind::kKill) watcher_->Excuse();
       has_begun = true;
     }
-    const bool is_over = target.has_value() || late > kTargetPatience || !is_possible;
+    const bool is_missed = !target && (late > kTargetPatience || !is_possible);
+    const bool is_over = target.has_value() || is_missed;
+    result_.missed += is_missed ? 1 : 0;
     fault = is_over ? waiting.erase(fault) : std::next(fault);
   }
   return has_begun;

@@ -39,8 +39,8 @@ std::map<RoleAndKind, Sum> SumByFault(const SoakResult& result) {
 }
 
 struct Totals {
-  uint64_t faults = 0, roll_backs = 0, steps_lost = 0, samples = 0, hung = 0, lost = 0, wrong = 0,
-           inaccurate = 0;
+  uint64_t faults = 0, missed = 0, roll_backs = 0, steps_lost = 0, samples = 0, hung = 0, lost = 0,
+           wrong = 0, inaccurate = 0;
   double longest_stand_still = 0;
 };
 
@@ -48,6 +48,7 @@ Totals Total(const SoakResult& result) {
   Totals totals;
   for (const JobResult& job : result.jobs) {
     totals.faults += job.faults.size();
+    totals.missed += job.missed;
     totals.roll_backs += job.roll_backs;
     totals.steps_lost += job.steps_lost;
     totals.samples += job.samples;
@@ -124,12 +125,17 @@ std::string Table(const SoakResult& result) {
                       "steps lost", "epochs", "samples", "accuracy", "without", "came to");
   for (const JobResult& job : result.jobs) text += Row(job);
   const Totals totals = Total(result);
+  const auto sums = SumByFault(result);
+  const auto rarest =
+      std::ranges::min_element(sums, {}, [](const auto& named) { return named.second.faults; });
+  text += fmt::format("\n{} faults, {} at least of each role and kind; {} more found no target\n",
+                      totals.faults, rarest->second.faults, totals.missed);
   text += fmt::format(
-      "\n{} faults; longest stand-still {:.1f} s; {} roll-backs, {} steps lost; {} samples "
+      "longest stand-still {:.1f} s; {} roll-backs, {} steps lost; {} samples "
       "counted\n"
       "{} hangs, {} wrong ledgers, {} jobs lost, {} below the accuracy of runs without faults\n",
-      totals.faults, totals.longest_stand_still, totals.roll_backs, totals.steps_lost,
-      totals.samples, totals.hung, totals.wrong, totals.lost, totals.inaccurate);
+      totals.longest_stand_still, totals.roll_backs, totals.steps_lost, totals.samples, totals.hung,
+      totals.wrong, totals.lost, totals.inaccurate);
   for (const JobResult& job : result.jobs) {
     const std::vector<std::string> complaints = Complaints(job);
     if (complaints.empty()) continue;
@@ -174,6 +180,7 @@ nlohmann::ordered_json Json(const SoakResult& result) {
           {"good", IsGood(result)},
           {"leftOut", result.left_out},
           {"faults", totals.faults},
+          {"foundNoTarget", totals.missed},
           {"longestStandStillSeconds", totals.longest_stand_still},
           {"rollBacks", totals.roll_backs},
           {"stepsLost", totals.steps_lost},

@@ -31,6 +31,7 @@ struct JobResult {
   Ending ending = Ending::kSucceeded;
   std::string why;  // Of an ending that is no success.
   std::vector<Done> faults;
+  uint64_t missed = 0;  // Faults whose target was not there, or suffered from the same already.
   double seconds = 0;
   double longest_stand_still_seconds = 0;
   uint64_t roll_backs = 0;

@@ -17,6 +17,7 @@ JobResult Well() {
   job.faults = {{{Role::kWorker, Kind::kKill}, "worker-1", 0, 1.25},
                 {{Role::kWorker, Kind::kKill}, "worker-0", 0, 3.5},
                 {{Role::kDisk, Kind::kFill}, "disk", 2, 0.5}};
+  job.missed = 2;
   job.longest_stand_still_seconds = 3.5;
   job.roll_backs = 2;
   job.steps_lost = 40;
@@ -36,9 +37,9 @@ TEST(Report, JobsThatWentWellAreGood) {
   EXPECT_TRUE(IsGood(result));
   EXPECT_THAT(Table(result), HasSubstr("worker       kill            4  3.5\n"));
   EXPECT_THAT(Table(result),
-              HasSubstr("6 faults; longest stand-still 3.5 s; 4 roll-backs, 80 steps "
-                        "lost; 43110 samples counted\n0 hangs, 0 wrong ledgers, 0 "
-                        "jobs lost, 0 below"));
+              HasSubstr("6 faults, 0 at least of each role and kind; 4 more found no target\n"
+                        "longest stand-still 3.5 s; 4 roll-backs, 80 steps lost; 43110 samples "
+                        "counted\n0 hangs, 0 wrong ledgers, 0 jobs lost, 0 below"));
   EXPECT_THAT(Table(result), Not(HasSubstr("again:")));
   EXPECT_FALSE(IsGood({})) << "without a job nothing was shown";
 }
@@ -84,6 +85,7 @@ TEST(Report, JsonHasTheTablesNumbers) {
   result.left_out = {"faults of disks: no"};
   const nlohmann::ordered_json json = Json(result);
   EXPECT_EQ(json["faults"], 6);
+  EXPECT_EQ(json["foundNoTarget"], 4);
   EXPECT_EQ(json["good"], true);
   EXPECT_EQ(json["stepsLost"], 80);
   EXPECT_EQ(json["leftOut"][0], "faults of disks: no");
