@@ -19,7 +19,7 @@ ONLY ?= lib operator ps-server worker cli tests
 SOURCES = git ls-files --cached --others --exclude-standard -- \
             $(foreach folder,$(ONLY),'$(folder)/*.h' '$(folder)/*.cc')
 
-.PHONY: help setup run test kubernetes build bench-data-plane bench-store bench-control bench-operator bench-operator-tools bench-policy soak images e2e chart lint format verify crd \
+.PHONY: help setup run test test-large kubernetes build bench-data-plane bench-store bench-control bench-operator bench-operator-tools bench-policy soak images e2e chart lint format verify crd \
         test-asan test-tsan clean
 
 help: ## Show this menu
@@ -31,6 +31,10 @@ run: $(BUILD)/build.ninja ## Train the sample job on this machine (ARGS='--set s
 
 test: build kubernetes ## Build everything and run every test
 	@ctest --test-dir $(BUILD) --output-on-failure -j $(TEST_JOBS)
+
+test-large: $(BUILD)/build.ninja ## Train two steps of a model with one tensor of 2.2 GiB: 20 GiB of memory, peak printed
+	@cmake --build $(BUILD) -j $(JOBS) --target paceline paceline-ps paceline-worker >&2
+	@tests/integration/large_tensor.py $(BUILD)/bin/paceline
 
 # 77: this machine has no Go. The tests that want an API server say that they are skipped, and why.
 kubernetes: ## Build kube-apiserver, etcd, helm for the tests: 10 minutes, once (KUBEBUILDER_ASSETS is used where set)

@@ -1,5 +1,6 @@
 #include "lib/rpc/message_bytes.h"
 
+#include <limits>
 #include <string>
 
 #include <grpcpp/support/slice.h>
@@ -13,7 +14,8 @@ grpc::ByteBuffer ToByteBuffer(const google::protobuf::MessageLite& message) {
 
 Status ParseByteBuffer(const grpc::ByteBuffer& bytes, google::protobuf::MessageLite& message) {
   grpc::Slice slice;
-  if (!bytes.DumpToSingleSlice(&slice).ok() ||
+  // Protobuf counts in ints: a longer message would wrap to a part of itself.
+  if (bytes.Length() > std::numeric_limits<int>::max() || !bytes.DumpToSingleSlice(&slice).ok() ||
       !message.ParseFromArray(slice.begin(), static_cast<int>(slice.size()))) {
     return InvalidArgument("bytes are no {}: {} bytes", message.GetTypeName(), bytes.Length());
   }
