@@ -1,9 +1,8 @@
-#include <filesystem>
-#include <fstream>
 #include <memory>
 #include <utility>
 
 #include "lib/base/check.h"
+#include "lib/files/atomic_file.h"
 #include "lib/job/optimizer_options.h"
 #include "lib/process/exit.h"
 #include "lib/process/termination.h"
@@ -76,17 +75,7 @@ std::unique_ptr<sync::Policy> MakeServerPolicy(const sync::PolicySpec& spec, std
 }
 
 Status WriteSummary(const std::string& path, const std::string& text) {
-  if (path.empty()) return OkStatus();
-  const std::string partial = path + ".partial";
-  {
-    std::ofstream file(partial);
-    file << text << '\n';
-    if (!file.flush()) return ResourceExhausted("cannot write the summary: {}", partial);
-  }
-  std::error_code error;
-  std::filesystem::rename(partial, path, error);
-  if (error) return Unavailable("cannot write the summary {}: {}", path, error.message());
-  return OkStatus();
+  return path.empty() ? OkStatus() : files::WriteFile(path, text + "\n");
 }
 
 // What this coordinator goes on from, said aloud.
@@ -108,7 +97,9 @@ Status RunCoordinator(const Options& options, const job::TrainingJob& job) {
   LiveJob live(job, spec);
   std::unique_ptr<telemetry::TraceFile> trace;
   if (!options.trace.empty()) {
-    PACELINE_ASSIGN_OR_RETURN(trace, telemetry::TraceFile::Open(options.trace));
+    auto opened = telemetry::TraceFile::Open(options.trace);
+    if (!opened.ok()) Log(LogLevel::kWarning, "no trace", {{"reason", Message(opened.status())}});
+    if (opened.ok()) trace = *std::move(opened);
   }
   std::unique_ptr<CommitLog> commit_log;
   if (!options.commit_log.empty()) {

@@ -1,22 +1,12 @@
 #include "ps-server/port_file.h"
 
-#include <filesystem>
-#include <fstream>
+#include "lib/files/atomic_file.h"
 
 namespace paceline::ps {
 
 Status WritePort(const std::string& path, int port) {
   if (path.empty()) return OkStatus();
-  const std::string partial = path + ".partial";
-  {
-    std::ofstream file(partial);
-    file << port << '\n';
-    if (!file.flush()) return Unavailable("cannot write the port: {}", partial);
-  }
-  std::error_code error;
-  std::filesystem::rename(partial, path, error);
-  if (error) return Unavailable("cannot write the port {}: {}", path, error.message());
-  return OkStatus();
+  return Annotate(files::WriteFile(path, fmt::format("{}\n", port)), "the port");
 }
 
 }  // namespace paceline::ps

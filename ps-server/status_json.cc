@@ -105,6 +105,7 @@ std::string ProgressJson(const Progress& progress, const JobView& view,
       {"lastRollBack", status.last_roll_back},
       {"rolledBackFrom", status.rolled_back_from.value()},
       {"rolledBackTo", status.rolled_back_to.value()},
+      {"modelProblem", status.model_problem},
       {"checkpoint", CheckpointJson(progress)}};
   job["chaos"] = view.is_chaos_enabled;
   job["security"] = {{"mtls", job::ToWord(view.mtls)}, {"inUse", view.has_tls}};

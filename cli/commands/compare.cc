@@ -2,7 +2,6 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <optional>
 #include <utility>
 
@@ -16,6 +15,7 @@
 #include "cli/compare/plot.h"
 #include "cli/compare/report.h"
 #include "cli/local/cpu_use.h"
+#include "lib/files/atomic_file.h"
 #include "lib/job/load.h"
 #include "lib/process/exit.h"
 #include "lib/process/read_file.h"
@@ -164,13 +164,6 @@ std::optional<ArmRun> RunCase(const CompareOptions& options, const Case& one,
   return run;
 }
 
-Status WritePlot(const std::string& path, const std::string& svg) {
-  std::ofstream file(path);
-  file << svg;
-  if (!file.flush()) return ResourceExhausted("cannot write {}", path);
-  return OkStatus();
-}
-
 // As they were asked for, whatever order they ran in.
 std::vector<ArmRun> ByArm(const std::vector<Case>& cases, const std::vector<ArmRun>& runs) {
   std::vector<ArmRun> sorted;
@@ -221,7 +214,7 @@ int Compare(const CompareOptions& options) {
   std::fflush(stdout);
   if (!options.plot.empty()) {
     const std::string title = fmt::format("{}, goal: {}", cases->front().job.metadata.name, goal);
-    const Status written = WritePlot(options.plot, compare::PlotSvg(sorted, title));
+    const Status written = files::WriteFile(options.plot, compare::PlotSvg(sorted, title));
     if (!written.ok()) return Refuse(written);
   }
   if (signals.interruptions() > 0) return kExitInterrupted;

@@ -1,14 +1,12 @@
 #include "cli/commands/ctl.h"
 
-#include <filesystem>
-#include <fstream>
-
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "cli/commands/coordinator_api.h"
 #include "cli/commands/job_patch.h"
 #include "cli/commands/manifest.h"
+#include "lib/files/atomic_file.h"
 #include "lib/job/change.h"
 #include "lib/job/encode.h"
 #include "lib/job/plan.h"
@@ -17,17 +15,6 @@
 
 namespace paceline::commands {
 namespace {
-
-Status Replace(const std::string& path, const std::string& text) {
-  const std::string partial = path + ".partial";
-  std::ofstream file(partial);
-  file << text << '\n';
-  if (!file.flush()) return ResourceExhausted("cannot write {}", partial);
-  std::error_code error;
-  std::filesystem::rename(partial, path, error);
-  if (error) return Unavailable("cannot write {}: {}", path, error.message());
-  return OkStatus();
-}
 
 int Fail(const Status& status) {
   fmt::print(stderr, "paceline: {}\n", Message(status));
@@ -57,7 +44,7 @@ int SetOfRun(const CtlSetOptions& options, const std::vector<std::string>& overr
   }
   const std::string text = job::ToJson(*job).dump(2);
   Status status = coordinator->Put("/v1/job/spec", text);
-  if (status.ok()) status = Replace(job_file, text);
+  if (status.ok()) status = files::WriteFile(job_file, text + "\n");
   return status.ok() ? Done(overrides) : Fail(status);
 }
 

@@ -1,7 +1,6 @@
 #include "cli/commands/local_run.h"
 
 #include <filesystem>
-#include <fstream>
 #include <utility>
 
 #include <fmt/format.h>
@@ -10,6 +9,7 @@
 
 #include "cli/commands/manifest.h"
 #include "cli/local/volumes.h"
+#include "lib/files/atomic_file.h"
 #include "lib/job/encode.h"
 
 namespace paceline::commands {
@@ -29,10 +29,7 @@ std::string FolderOf(const std::string& manifest) {
 }
 
 Status WriteJob(const std::string& path, const job::TrainingJob& job) {
-  std::ofstream file(path);
-  file << job::ToJson(job).dump(2) << '\n';
-  if (!file.flush()) return ResourceExhausted("cannot write {}", path);
-  return OkStatus();
+  return files::WriteFile(path, job::ToJson(job).dump(2) + "\n");
 }
 
 std::nullopt_t Refuse(const Status& status) {

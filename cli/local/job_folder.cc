@@ -10,6 +10,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "lib/files/disk.h"
+
 namespace paceline::local {
 namespace {
 
@@ -30,9 +32,9 @@ std::string JobFolder::NewPath(const std::string& parent, const std::string& job
 }
 
 StatusOr<JobFolder> JobFolder::Create(const std::string& path) {
+  if (const Status made = files::MakeFolders(path + "/logs"); !made.ok())
+    return Unavailable("cannot make the run's folder {}: {}", path, Message(made));
   std::error_code error;
-  std::filesystem::create_directories(path + "/logs", error);
-  if (error) return Unavailable("cannot make the run's folder {}: {}", path, error.message());
   // Short, since a socket's path may have 107 characters at most.
   std::string private_path =
       std::filesystem::temp_directory_path(error).string() + "/paceline-XXXXXX";

@@ -47,6 +47,7 @@ LiveState Parse(const json& object) {
   state.samples_before = object.at("samplesBefore").get<uint64_t>();
   state.roll_backs = object.at("rollBacks").get<uint64_t>();
   state.last_roll_back = object.at("lastRollBack").get<std::string>();
+  state.model_problem = object.value("modelProblem", "");
   const json& checkpoint = object.at("checkpoint");
   if (const auto version = checkpoint.find("version"); version != checkpoint.end())
     state.checkpoint_version = version->get<uint64_t>();
@@ -62,6 +63,8 @@ LiveState Parse(const json& object) {
     state.finished =
         LiveFinish{finished->at("success").get<bool>(), finished->at("reason").get<std::string>()};
   }
+  if (const auto suspended = object.find("suspended"); suspended != object.end())
+    state.suspended = suspended->at("reason").get<std::string>();
   return state;
 }
 

@@ -53,8 +53,10 @@ struct LiveState {
   std::optional<uint64_t> checkpoint_version;
   std::string checkpoint_problem;
   std::string checkpoint_note;  // What the checkpoints that were there at the start came to.
+  std::string model_problem;    // Why the final model is not written yet, or empty.
   std::vector<LiveWorker> workers;
   std::optional<LiveFinish> finished;
+  std::string suspended;  // Why it ended to be gone on with later; empty if it did not.
 };
 
 // Mean over the workers of what spec.chaos had them sleep; 0 to 1.

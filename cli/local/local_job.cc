@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cli/local/pod_template.h"
+#include "lib/files/disk.h"
 
 namespace paceline::local {
 namespace {
@@ -152,10 +153,12 @@ namespace {
 
 Status PrepareFolder(const std::string& field, const std::string& folder, bool may_make) {
   namespace fs = std::filesystem;
+  if (may_make) {
+    const Status made = files::MakeFolders(folder);
+    if (!made.ok())
+      return InvalidArgument("{}: cannot make folder {}: {}", field, folder, Message(made));
+  }
   std::error_code error;
-  if (may_make) fs::create_directories(folder, error);
-  if (error)
-    return InvalidArgument("{}: cannot make folder {}: {}", field, folder, error.message());
   if (!fs::is_directory(folder, error))
     return InvalidArgument("{}: there is no folder {}", field, folder);
   if (access(folder.c_str(), W_OK | X_OK) != 0) {

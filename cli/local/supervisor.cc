@@ -4,12 +4,12 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "lib/base/limits.h"
+#include "lib/files/atomic_file.h"
 #include "lib/job/coordinator_report.h"
 #include "lib/job/encode.h"
 #include "lib/process/read_file.h"
@@ -61,11 +61,7 @@ Outcome Supervisor::Run() {
     ReadJobAgain();
     if (signals_->interruptions() > 0) {
       StopForInterruption(now);
-      if (!processes_.IsAnyRunning())
-        return {.is_interrupted = true,
-                .reason = "interrupted",
-                .restarts = status_.restarts,
-                .state = state_};
+      if (!processes_.IsAnyRunning()) return Interrupted();
       Wait({}, now);
       continue;
     }
@@ -80,6 +76,29 @@ Outcome Supervisor::Run() {
   const bool has_reason = is_success && state_ && state_->finished;
   return {.is_success = is_success,
           .reason = has_reason ? state_->finished->reason : ReasonFor(status_),
+          .restarts = status_.restarts,
+          .state = state_};
+}
+
+// The job may have been done with its work for all that.
+Outcome Supervisor::Interrupted() {
+  AskCoordinator(WallNow());
+  view_->Clear();
+  if (state_ && state_->finished && state_->finished->is_success) {
+    return {.is_success = true,
+            .reason = state_->finished->reason,
+            .restarts = status_.restarts,
+            .state = state_};
+  }
+  std::string reason = "interrupted";
+  if (state_ && !state_->model_problem.empty()) {
+    reason += ": " + (state_->suspended.empty()
+                          ? "the final model is not written: " + state_->model_problem
+                          : state_->suspended);
+    view_->Note(reason);
+  }
+  return {.is_interrupted = true,
+          .reason = std::move(reason),
           .restarts = status_.restarts,
           .state = state_};
 }
@@ -118,7 +137,9 @@ void Supervisor::AskCoordinator(Time now) {
       const StatusOr<std::string> port = process::ReadFile(folder_->PortFile(coordinator->name));
       if (!port.ok()) return;
       http_port_ = std::atoi(port->c_str());
-      std::ofstream(folder_->UrlFile()) << fmt::format("http://127.0.0.1:{}\n", *http_port_);
+      const Status told =
+          files::WriteFile(folder_->UrlFile(), fmt::format("http://127.0.0.1:{}\n", *http_port_));
+      if (!told.ok()) view_->Note("other commands will not find this run: " + Message(told));
       view_->Note(
           fmt::format("metrics and state: http://127.0.0.1:{}/metrics and /v1/job", *http_port_));
     }

@@ -51,6 +51,7 @@ class Supervisor {
   void Start(const job::Start& start, Time now);
   void Apply(const job::Plan& plan, Time now);
   void StopForInterruption(Time now);
+  Outcome Interrupted();
   void Wait(const job::Plan& plan, Time now);
 
   job::TrainingJob job_;  // As it is wanted now.

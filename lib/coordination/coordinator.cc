@@ -121,6 +121,8 @@ void RefuseLate(const JobState& job, const Fact& fact, std::vector<Effect>& effe
   effects.push_back(CloseWorker{said->connection});
 }
 
+void On(Turn turn, const ModelFetched& fetched) { OnModelFetched(turn, fetched); }
+
 void On(Turn turn, const ModelSaved& saved) { OnModelSaved(turn, saved); }
 
 void On(Turn turn, const CheckpointSaved& saved) { OnCheckpointSaved(turn, saved); }

@@ -104,6 +104,7 @@ struct Status {
   std::optional<Version> restored_from;       // What this generation began with, if not at birth.
   std::optional<Version> checkpoint_version;  // Of the newest complete one.
   std::string checkpoint_problem;             // Of the latest attempt; empty: it went well.
+  std::string model_problem;                  // Why the final model is not written yet, or empty.
   std::vector<WorkerStatus> workers;          // By index, those that ever joined.
   std::string birth_waits_for;                // In kBirth: who is missing, in words.
   bool is_changing_policy = false;            // The old one is quiesced, the new one not made.

@@ -7,6 +7,7 @@
 
 #include "lib/base/ids.h"
 #include "lib/base/push_kind.h"
+#include "lib/base/time.h"
 #include "lib/base/version.h"
 #include "lib/coordination/fact.h"
 #include "lib/protocol/shard_messages.h"
@@ -117,16 +118,23 @@ struct PolicyChanged {
 struct SaveModel {
   Version version;
   Generation generation;
-};  // Assemble from all shards and write; answer ModelSaved.
+};  // Assemble from all shards (ModelFetched) and write; answer ModelSaved. Again, after a problem
+    // of the disk: write what was fetched.
+// For people: the final model could not be written; it is kept, and tried again after that pause.
+struct ModelNotSaved {
+  std::string problem;
+  Duration pause{};
+};
 struct Finished {
   bool is_success = false;
   std::string reason;
   bool is_suspended = false;  // Neither success nor failure: it may go on later.
 };                            // Nothing follows it but StopShard orders before.
 
-using Effect = std::variant<Observe, SendWorker, CloseWorker, SendShard, ConfigureShards,
-                            VersionPublished, EpochCompleted, EvaluationDone, WorkerEvent,
-                            TrainingOpened, PolicyChanged, SaveModel, Finished, CutCheckpoint,
-                            CompleteCheckpoint, CheckpointEvent, RolledBack, OptimizerReset>;
+using Effect =
+    std::variant<Observe, SendWorker, CloseWorker, SendShard, ConfigureShards, VersionPublished,
+                 EpochCompleted, EvaluationDone, WorkerEvent, TrainingOpened, PolicyChanged,
+                 SaveModel, ModelNotSaved, Finished, CutCheckpoint, CompleteCheckpoint,
+                 CheckpointEvent, RolledBack, OptimizerReset>;
 
 }  // namespace paceline::coordination

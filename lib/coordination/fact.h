@@ -58,6 +58,11 @@ struct StopAsked {
   std::string reason;
   StopKind kind = StopKind::kFinish;
 };  // From the planner or the user.
+// The final model's values are with the coordinator: it needs no shard any more.
+struct ModelFetched {
+  Version version;
+  Generation generation;
+};
 struct ModelSaved {
   Version version;
   Generation generation;
@@ -83,7 +88,8 @@ struct DrainAsked {
   std::vector<WorkerId> workers;
 };
 
-using Fact = std::variant<WorkerSaid, WorkerGone, ShardSaid, ShardGone, Decided, DeadlineReached,
-                          StopAsked, ModelSaved, CheckpointSaved, SpecChanged, DrainAsked>;
+using Fact =
+    std::variant<WorkerSaid, WorkerGone, ShardSaid, ShardGone, Decided, DeadlineReached, StopAsked,
+                 ModelFetched, ModelSaved, CheckpointSaved, SpecChanged, DrainAsked>;
 
 }  // namespace paceline::coordination

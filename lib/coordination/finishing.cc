@@ -1,5 +1,6 @@
 #include "lib/coordination/finishing.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "lib/coordination/asking.h"
@@ -17,6 +18,8 @@ enum class End { kSuccess, kFailure, kSuspension };
 
 constexpr uint32_t kFetchesMax = 5;
 constexpr Duration kFetchPause = Seconds(2);
+constexpr Duration kSavePauseMin = Seconds(1);
+constexpr Duration kSavePauseMax = Seconds(60);
 
 void SendHome(Turn turn, const Session& session, const std::string& reason) {
   // Whoever is told nothing comes back.
@@ -43,6 +46,26 @@ void Conclude(Turn turn, End end, const std::string& reason) {
 
 Version FinalVersion(const JobState& job) {
   return job.finishing.target_met.value_or(job.commits.published());
+}
+
+// Of the attempts to write the model: doubles from the first failure on.
+Duration PauseAfter(uint32_t failures) {
+  Duration pause = kSavePauseMin;
+  for (uint32_t i = 1; i < failures && pause < kSavePauseMax; ++i) pause *= 2;
+  return std::min(pause, kSavePauseMax);
+}
+
+// The disk failed, not the model: it stays where it is.
+void TryToSaveLater(Turn turn, const std::string& problem) {
+  FinishingState& finishing = turn.job.finishing;
+  finishing.save_problem = problem;
+  if (finishing.last_try.has_value()) {
+    return Suspend(
+        turn, fmt::format("{}; the final model is not written: {}", *finishing.last_try, problem));
+  }
+  const Duration pause = PauseAfter(++finishing.saves_failed);
+  finishing.fetch_again = turn.now + pause;
+  turn.effects.push_back(ModelNotSaved{problem, pause});
 }
 
 std::string OutcomeInWords(const JobState& job) {
@@ -164,6 +187,16 @@ void AdvanceFinishing(Turn turn) {
   }
 }
 
+void OnModelFetched(Turn turn, const ModelFetched& fetched) {
+  JobState& job = turn.job;
+  if (job.phase != Phase::kFinishing || job.finishing.stage != Stage::kSaving) return;
+  if (fetched.generation == job.options.generation) job.finishing.is_fetched = true;
+}
+
+bool IsModelHere(const JobState& job) {
+  return job.phase == Phase::kFinishing && job.finishing.is_fetched;
+}
+
 void OnModelSaved(Turn turn, const ModelSaved& saved) {
   JobState& job = turn.job;
   if (job.phase != Phase::kFinishing || job.finishing.stage != Stage::kSaving) return;
@@ -173,9 +206,10 @@ void OnModelSaved(Turn turn, const ModelSaved& saved) {
     job.finishing.fetch_again = turn.now + kFetchPause;
     return;
   }
-  if (!saved.problem.empty()) {
+  if (saved.is_fetch_problem) {
     return Fail(turn, fmt::format("the final model cannot be saved: {}", saved.problem));
   }
+  if (!saved.problem.empty()) return TryToSaveLater(turn, saved.problem);
   Conclude(turn, End::kSuccess, OutcomeInWords(job));
 }
 
@@ -200,6 +234,12 @@ void Suspend(Turn turn, const std::string& reason) {
 void BeginSuspending(Turn turn, const std::string& reason) {
   JobState& job = turn.job;
   FinishingState& finishing = job.finishing;
+  if (IsModelHere(job)) {
+    // What is being written now counts as that attempt.
+    if (finishing.fetch_again.has_value()) finishing.fetch_again = turn.now;
+    finishing.last_try = reason;
+    return;
+  }
   if (job.phase == Phase::kBirth || !job.options.checkpoint.has_value())
     return Suspend(turn, reason);
   const bool is_kept = finishing.stage == Stage::kEvaluating || finishing.stage == Stage::kSaving;

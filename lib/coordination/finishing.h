@@ -24,7 +24,13 @@ void Suspend(Turn turn, const std::string& reason);
 
 // Takes every step that the state allows; after each fact in kFinishing.
 void AdvanceFinishing(Turn turn);
+void OnModelFetched(Turn turn, const ModelFetched& fetched);
+// What could not be written is kept and tried again, after a pause that grows up to a minute, for
+// as long as nobody asks the job to stop; a disk that is full now may have room later.
 void OnModelSaved(Turn turn, const ModelSaved& saved);
+// The final model is with the coordinator: whatever becomes of shards, there is nothing to go back
+// for.
+bool IsModelHere(const JobState& job);
 std::optional<Time> FinishingDeadline(const JobState& job);
 
 // The job is over at once, unsaved: everybody is told. Nothing if it is over.

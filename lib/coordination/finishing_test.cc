@@ -1,5 +1,7 @@
 #include "lib/coordination/finishing.h"
 
+#include <algorithm>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -59,14 +61,64 @@ TEST(FinishingTest, ANewcomerAfterTheEndIsToldSoAtOnce) {
   EXPECT_FALSE(job.WasClosed(3));
 }
 
-TEST(FinishingTest, AModelThatCannotBeSavedIsAFailure) {
-  Job job(OneWorker());
+// Trained to the end, the model with the coordinator, and no room for it.
+void TrainOntoAFullDisk(Job& job) {
   job.Opened({{1, 0}});
   Step(job, 1);
   Step(job, 2);
+  job.Step(ModelFetched{Version(2), {1, 0}});
   job.Step(ModelSaved{Version(2), {1, 0}, "disk full"});
-  EXPECT_FALSE(job.Last<Finished>().is_success);
-  EXPECT_THAT(job.outcome(), HasSubstr("disk full"));
+}
+
+size_t Saves(const Job& job) {
+  return static_cast<size_t>(std::ranges::count_if(
+      job.effects, [](const Effect& effect) { return std::holds_alternative<SaveModel>(effect); }));
+}
+
+TEST(FinishingTest, AModelThatCannotBeWrittenIsTriedAgainUntilItIs) {
+  Job job(OneWorker());
+  TrainOntoAFullDisk(job);
+  EXPECT_FALSE(job.Has<Finished>());
+  EXPECT_EQ(job.coordinator.status().model_problem, "disk full");
+  Duration pause = Seconds(1);
+  for (size_t tries = 1; tries <= 20; ++tries) {
+    EXPECT_EQ(job.Last<ModelNotSaved>().pause, pause);
+    ASSERT_EQ(job.coordinator.Deadline(), job.now + pause);
+    EXPECT_EQ(Saves(job), tries);
+    job.Pass(pause);
+    ASSERT_EQ(Saves(job), tries + 1);
+    job.Step(ModelSaved{Version(2), {1, 0}, "disk full"});
+    ASSERT_FALSE(job.Has<Finished>());
+    pause = std::min(pause * 2, Duration(Seconds(60)));
+  }
+  job.Pass(pause);
+  job.Step(ModelSaved{Version(2), {1, 0}, ""});
+  EXPECT_TRUE(job.Last<Finished>().is_success);
+}
+
+TEST(FinishingTest, ShardsMayGoOnceTheModelIsFetched) {
+  Job job(OneWorker());
+  TrainOntoAFullDisk(job);
+  job.Step(ShardGone{ShardId(0), "killed"});
+  EXPECT_FALSE(job.Has<RolledBack>());
+  job.Pass(Seconds(1));
+  job.Step(ModelSaved{Version(2), {1, 0}, ""});
+  EXPECT_TRUE(job.Last<Finished>().is_success);
+}
+
+TEST(FinishingTest, AskedToStopTheModelIsTriedOnceMore) {
+  for (const bool is_room : {true, false}) {
+    Job job(OneWorker());
+    TrainOntoAFullDisk(job);
+    job.Step(StopAsked{"asked to stop", StopKind::kSuspend});
+    ASSERT_EQ(Saves(job), 2u);
+    EXPECT_FALSE(job.Has<Finished>());
+    job.Step(ModelSaved{Version(2), {1, 0}, is_room ? "" : "disk full"});
+    EXPECT_EQ(job.Last<Finished>().is_success, is_room);
+    EXPECT_EQ(job.Last<Finished>().is_suspended, !is_room);
+    EXPECT_EQ(job.outcome(), is_room ? "stopped after 1 epochs"
+                                     : "asked to stop; the final model is not written: disk full");
+  }
 }
 
 TEST(FinishingTest, TargetMetInTrainingMakesThePinnedVersionTheFinalOne) {

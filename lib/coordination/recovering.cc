@@ -120,7 +120,7 @@ void OnRestoreFailed(Turn turn, ShardId shard, const protocol::RestoreFailed& fa
 
 void RollBack(Turn turn, const std::string& reason) {
   JobState& job = turn.job;
-  if (job.phase == Phase::kOver) return;
+  if (job.phase == Phase::kOver || IsModelHere(job)) return;
   if (job.finishing.is_suspending) return Suspend(turn, reason);
   RecoveryState& recovery = job.recovery;
   if (job.commits.published() > recovery.furthest) recovery.in_vain = 0;

@@ -32,6 +32,7 @@ Status Report(const JobState& job) {
   if (!job.checkpointing.complete.empty())
     status.checkpoint_version = job.checkpointing.complete.back().state.version;
   status.checkpoint_problem = job.checkpointing.problem;
+  status.model_problem = job.finishing.save_problem;
   status.is_changing_policy = job.change.quiesced.has_value();
   status.outcome = job.outcome;
   status.is_success = job.is_success;
@@ -71,6 +72,7 @@ std::string DescribeJob(const JobState& job) {
   text += fmt::format("|finishing {} {} {}{}{}|told", static_cast<int>(finishing.stage),
                       finishing.target_met.has_value(), finishing.is_without_evaluation,
                       finishing.is_suspending, finishing.is_kept);
+  text += fmt::format(" model {} {}", finishing.is_fetched, finishing.last_try.has_value());
   for (const WorkerId worker : job.told) text += fmt::format(" {}", worker);
   text += fmt::format("|change {}", job.change.quiesced.has_value());
   for (const WorkerId worker : job.change.late) text += fmt::format(" late {}", worker);

@@ -71,7 +71,11 @@ struct FinishingState {
   bool is_suspending = false;             // No evaluation, no model: only a checkpoint.
   bool is_kept = false;                   // The last version's checkpoint was made or tried.
   uint32_t fetches_failed = 0;
-  std::optional<Time> fetch_again;
+  std::optional<Time> fetch_again;  // To fetch or to write.
+  bool is_fetched = false;          // The model is with the coordinator, not yet written.
+  uint32_t saves_failed = 0;
+  std::string save_problem;             // Of the last attempt to write it.
+  std::optional<std::string> last_try;  // Asked to stop, with this reason: one attempt more.
 };
 
 struct CheckpointingState {

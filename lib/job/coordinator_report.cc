@@ -98,6 +98,7 @@ CoordinatorReport Parse(const TrainingJob& job, const json& state) {
     report.restored_from = checkpoint->value("restoredFrom", int64_t{0});
     report.checkpoint_trouble = checkpoint->value("problem", "");
   }
+  report.model_trouble = state.value("modelProblem", "");
   report.roll_backs = state.value("rollBacks", int64_t{0});
   report.last_roll_back = state.value("lastRollBack", "");
   report.rolled_back_from = state.value("rolledBackFrom", int64_t{0});

@@ -89,5 +89,23 @@ TEST(CoordinatorReportTest, AFailingCheckpointDegradesTheJob) {
   EXPECT_NE(degraded.message.find("/paceline/checkpoint"), std::string::npos);
 }
 
+TEST(CoordinatorReportTest, AModelThatIsNotWrittenDegradesTheJobAndIsTold) {
+  const CoordinatorReport report =
+      Report(R"({"phase": "finishing", "step": 3, "workers": [], "modelProblem": "disk full"})");
+  EXPECT_EQ(report.model_trouble, "disk full");
+  Observation seen = AllTraining();
+  seen.coordinator->checkpoint_trouble = "volume is full";
+  seen.status = PlanJob(SmallJob(), seen, At(10)).status;
+  seen.coordinator->model_trouble = report.model_trouble;
+  const Plan plan = PlanJob(SmallJob(), seen, At(11));
+  const std::string words =
+      "training is over; the final model cannot be written, is kept and tried again: disk full";
+  EXPECT_EQ(FindCondition(plan.status, ConditionType::kDegraded)->reason, "ModelNotWritten");
+  ASSERT_EQ(plan.events.size(), 1u);
+  EXPECT_EQ(plan.events[0].message, words);
+  seen.status = plan.status;
+  EXPECT_TRUE(PlanJob(SmallJob(), seen, At(12)).events.empty()) << "told once";
+}
+
 }  // namespace
 }  // namespace paceline::job

@@ -76,8 +76,9 @@ struct CoordinatorReport {
   std::vector<SeenStraggler> stragglers;  // By stragglerPolicy's percent and seconds.
   std::optional<CheckpointStatus> checkpoint;
   std::string checkpoint_trouble;  // Why the latest one could not be written; empty: it could.
-  int64_t roll_backs = 0;          // Of this coordinator's life; the rest is about the last one.
-  std::string last_roll_back;      // Why and to where.
+  std::string model_trouble;   // Why the final model is not written yet, though training is over.
+  int64_t roll_backs = 0;      // Of this coordinator's life; the rest is about the last one.
+  std::string last_roll_back;  // Why and to where.
   int64_t rolled_back_from = 0;
   int64_t rolled_back_to = 0;  // 0: begun anew.
   int64_t restored_from = 0;   // Version of the checkpoint that it began with; 0: none.

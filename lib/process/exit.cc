@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "lib/files/atomic_file.h"
+
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/lsan_interface.h>
 #endif
@@ -35,10 +37,9 @@ void SayLastWord(const std::string& path, const std::string& word) {
   static std::set<std::string> said;
   const std::lock_guard lock(mutex);
   if (path.empty() || !said.insert(path).second) return;
-  if (std::FILE* file = std::fopen(path.c_str(), "w"); file != nullptr) {
-    fmt::print(file, "{}\n", word);
-    std::fclose(file);
-  }
+  // Kubernetes mounts this one file into the container: nothing can be renamed to it.
+  if (const Status status = files::OverwriteFile(path, word + "\n"); !status.ok())
+    fmt::print(stderr, "no last word: {}\n", Message(status));
 }
 
 void LeaveProcess(int exit_code) {

@@ -21,7 +21,8 @@ inline constexpr int kExitTerminated = 143;  // As a shell says of SIGTERM: aske
 int ExitCodeFor(const Status& status);
 
 // Writes a process's last word to `path` (Kubernetes' terminationMessagePath; empty: nowhere). The
-// first word stays: of two calls for one path the second does nothing.
+// first word stays: of two calls for one path the second does nothing. Where that cannot be done,
+// the reason goes to standard error.
 void SayLastWord(const std::string& path, const std::string& word);
 
 // Ends the process. What is buffered for files goes out; but static objects are not destroyed and

@@ -1,9 +1,11 @@
 // Checkpoints whose writer is killed, whose disk is full, whose files are torn: what is there
 // afterwards is whole or counts for nothing.
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <random>
 #include <thread>
 
@@ -15,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/files/testing/walk_faults.h"
 #include "lib/store/checkpoint_testing.h"
 
 namespace paceline::store {
@@ -119,6 +122,68 @@ TEST(CheckpointFaultsTest, FullVolumeIsToldAndLeavesNothingBehind) {
   EXPECT_TRUE(WriteWholeCheckpoint(folder.path(), 3, 3).ok());
   EXPECT_EQ(ReadNewest(folder.path()), 3u);
   umount(folder.path().c_str());
+}
+
+// A second checkpoint beside a first one, the old one taken away after it; each call to the disk
+// fails in turn, or the machine stops there.
+class FaultyCheckpoints {
+ public:
+  static Status WriteSecond(files::testing::FaultyDisk& disk, const std::string& folder) {
+    PACELINE_RETURN_IF_ERROR(WriteWholeCheckpoint(folder, 2, 2, "run", disk));
+    return KeepCheckpoints(folder, {"000002-g1.0-v2"}, disk);
+  }
+
+  std::unique_ptr<files::testing::FaultyDisk> WithFirst() {
+    folder_.emplace();
+    auto disk = std::make_unique<files::testing::FaultyDisk>(folder_->path());
+    EXPECT_TRUE(WriteWholeCheckpoint(path(), 1, 1, "run", *disk).ok());
+    return disk;
+  }
+  const std::string& path() const { return folder_->path(); }
+
+ private:
+  std::optional<TemporaryFolder> folder_;
+};
+
+TEST(CheckpointFaultsTest, EachFaultOfTheDiskLeavesTheNewestIntact) {
+  FaultyCheckpoints checkpoints;
+  files::testing::WalkFaults(
+      {ENOSPC, EROFS, EIO}, [&] { return checkpoints.WithFirst(); },
+      [&](auto& disk) { return FaultyCheckpoints::WriteSecond(disk, checkpoints.path()); },
+      [&](int, uint64_t call, const Status& status) {
+        SCOPED_TRACE(fmt::format("call {}: {}", call, Message(status)));
+        EXPECT_GE(ReadNewest(checkpoints.path()), status.ok() ? 2u : 1u);
+        // The disk works again.
+        ASSERT_TRUE(WriteWholeCheckpoint(checkpoints.path(), 3, 3).ok());
+        ASSERT_TRUE(KeepCheckpoints(checkpoints.path(), {"000003-g1.0-v3"}).ok());
+        EXPECT_EQ(ReadNewest(checkpoints.path()), 3u);
+        EXPECT_EQ(std::distance(fs::directory_iterator(checkpoints.path()), {}), 1);
+      });
+}
+
+TEST(CheckpointFaultsTest, ACrashAtEachCallLeavesTheNewestIntact) {
+  FaultyCheckpoints checkpoints;
+  files::testing::WalkFaults(
+      {EIO}, [&] { return checkpoints.WithFirst(); },
+      [&](auto& disk) {
+        const Status status = FaultyCheckpoints::WriteSecond(disk, checkpoints.path());
+        disk.Crash();
+        return status;
+      },
+      [&](int, uint64_t call, const Status& status) {
+        SCOPED_TRACE(fmt::format("call {}: {}", call, Message(status)));
+        EXPECT_GE(ReadNewest(checkpoints.path()), status.ok() ? 2u : 1u);
+      });
+}
+
+TEST(CheckpointFaultsTest, WhatWasSaidToBeCompleteOutlivesACrash) {
+  FaultyCheckpoints checkpoints;
+  const auto disk = checkpoints.WithFirst();
+  disk->Crash();
+  EXPECT_EQ(ReadNewest(checkpoints.path()), 1u);
+  ASSERT_TRUE(FaultyCheckpoints::WriteSecond(*disk, checkpoints.path()).ok());
+  disk->Crash();
+  EXPECT_EQ(ReadNewest(checkpoints.path()), 2u);
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "lib/store/atomic_file.h"
+#include "lib/files/atomic_file.h"
 
 namespace paceline::store {
 namespace {
@@ -59,25 +59,23 @@ std::optional<ParsedName> ParseName(std::string_view name) {
 }
 
 Status SystemError(const char* what, const std::string& path, const std::error_code& error) {
-  return FileError(what, path, error.value());
+  return files::FileError(what, path, error.value());
 }
 
 StatusOr<std::string> ReadText(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
-  if (!file) return FileError("open", path, errno);
+  if (!file) return files::FileError("open", path, errno);
   std::stringstream text;
   text << file.rdbuf();
   if (file.bad()) return Internal("read {}", path);
   return text.str();
 }
 
-StatusOr<FileDigest> WriteText(const std::string& path, const std::string& text) {
-  const auto bytes = std::as_bytes(std::span(text));
-  PACELINE_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(path));
-  PACELINE_RETURN_IF_ERROR(file.Write(bytes));
-  PACELINE_RETURN_IF_ERROR(file.Commit());
+StatusOr<FileDigest> WriteText(const std::string& path, const std::string& text,
+                               files::Disk& disk) {
+  PACELINE_RETURN_IF_ERROR(files::WriteFile(path, text, disk));
   Sha256 sum;
-  sum.Add(bytes);
+  sum.Add(std::as_bytes(std::span(text)));
   return FileDigest{text.size(), sum.Finish()};
 }
 
@@ -131,16 +129,14 @@ std::vector<std::string> NamesIn(const std::string& folder, std::error_code& err
   return names;
 }
 
-// Calls `remove(path, error)` for each checkpoint that is not to be kept.
+// Calls `remove(path)` for each checkpoint that is not to be kept.
 template <class Remove>
 Status ForTheRest(const std::string& folder, const std::vector<std::string>& names, Remove remove) {
   std::error_code error;
   Status first = OkStatus();
   for (const std::string& name : NamesIn(folder, error)) {
     if (std::find(names.begin(), names.end(), name) != names.end()) continue;
-    std::error_code failed;
-    remove(folder + "/" + name, failed);
-    if (failed && first.ok()) first = SystemError("remove", folder + "/" + name, failed);
+    if (const Status removed = remove(folder + "/" + name); first.ok()) first = removed;
   }
   if (error && error != std::errc::no_such_file_or_directory)
     return SystemError("read", folder, error);
@@ -161,17 +157,14 @@ std::string SlicePath(const std::string& folder, const std::string& name, ShardI
   return folder + "/" + name + "/" + SliceFileName(shard);
 }
 
-Status MakeCheckpointFolder(const std::string& folder, const std::string& name) {
-  const std::string path = folder + "/" + name;
-  std::error_code error;
-  fs::create_directories(path, error);
-  return error ? SystemError("make", path, error) : OkStatus();
+Status MakeCheckpointFolder(const std::string& folder, const std::string& name, files::Disk& disk) {
+  return files::MakeFolders(folder + "/" + name, disk);
 }
 
 Status CompleteCheckpoint(const std::string& folder, CheckpointManifest manifest,
-                          const std::string& state) {
+                          const std::string& state, files::Disk& disk) {
   const std::string path = folder + "/" + manifest.name;
-  PACELINE_ASSIGN_OR_RETURN(manifest.state, WriteText(path + kStateFile, state));
+  PACELINE_ASSIGN_OR_RETURN(manifest.state, WriteText(path + kStateFile, state, disk));
   json shards = json::array();
   for (const FileDigest& shard : manifest.shards) shards.push_back(ToJson(shard));
   const json object = {{"format", kFormat},
@@ -180,7 +173,7 @@ Status CompleteCheckpoint(const std::string& folder, CheckpointManifest manifest
                        {"generation", fmt::format("{}", manifest.generation)},
                        {"state", ToJson(manifest.state)},
                        {"shards", shards}};
-  return WriteText(path + kManifestFile, object.dump(2) + "\n").status();
+  return WriteText(path + kManifestFile, object.dump(2) + "\n", disk).status();
 }
 
 StatusOr<CheckpointScan> ScanCheckpoints(const std::string& folder) {
@@ -214,30 +207,38 @@ StatusOr<CheckpointScan> ScanCheckpoints(const std::string& folder) {
   return scan;
 }
 
-Status KeepCheckpoints(const std::string& folder, const std::vector<std::string>& names) {
-  return ForTheRest(folder, names, [](const std::string& path, std::error_code& error) {
-    fs::remove(path + kManifestFile, error);
-    if (!error) fs::remove_all(path, error);
-  });
-}
-
-Status KeepSlices(const std::string& folder, ShardId shard, const std::vector<std::string>& names) {
-  return ForTheRest(folder, names, [&](const std::string& path, std::error_code& error) {
-    // With a manifest it is the coordinator's to take away, the manifest first.
-    if (fs::exists(path + kManifestFile, error) || error) return;
-    // What a killed process was writing has the name with something behind it.
-    for (const fs::directory_entry& entry : fs::directory_iterator(path, error)) {
-      if (!entry.path().filename().string().starts_with(SliceFileName(shard))) continue;
-      fs::remove(entry.path(), error);
-      if (error) return;
+Status KeepCheckpoints(const std::string& folder, const std::vector<std::string>& names,
+                       files::Disk& disk) {
+  return ForTheRest(folder, names, [&](const std::string& path) -> Status {
+    std::error_code ignored;
+    if (fs::exists(path + kManifestFile, ignored)) {
+      PACELINE_RETURN_IF_ERROR(disk.Remove(path + kManifestFile));
+      // Before anything that it vouches for goes.
+      PACELINE_RETURN_IF_ERROR(files::FlushFolder(path, disk));
     }
-    std::error_code is_used;  // By other shards, on a volume that all share.
-    if (!error) fs::remove(path, is_used);
+    return files::RemoveTree(path, disk);
   });
 }
 
-Status WriteFinishedRun(const std::string& folder, const std::string& run) {
-  return WriteText(folder + kFinishedFile, json{{"run", run}}.dump() + "\n").status();
+Status KeepSlices(const std::string& folder, ShardId shard, const std::vector<std::string>& names,
+                  files::Disk& disk) {
+  return ForTheRest(folder, names, [&](const std::string& path) -> Status {
+    std::error_code error;
+    // With a manifest it is the coordinator's to take away, the manifest first.
+    if (fs::exists(path + kManifestFile, error) || error) return OkStatus();
+    // What a killed process was writing has the name with something behind it.
+    for (fs::directory_iterator at(path, error), end; !error && at != end; at.increment(error)) {
+      if (at->path().filename().string().starts_with(SliceFileName(shard)))
+        PACELINE_RETURN_IF_ERROR(disk.Remove(at->path().string()));
+    }
+    if (error) return SystemError("read", path, error);
+    (void)disk.Remove(path);  // Used by other shards, on a volume that all share.
+    return OkStatus();
+  });
+}
+
+Status WriteFinishedRun(const std::string& folder, const std::string& run, files::Disk& disk) {
+  return WriteText(folder + kFinishedFile, json{{"run", run}}.dump() + "\n", disk).status();
 }
 
 }  // namespace paceline::store

@@ -19,6 +19,7 @@
 #include "lib/base/ids.h"
 #include "lib/base/status.h"
 #include "lib/base/version.h"
+#include "lib/files/disk.h"
 #include "lib/store/sha256.h"
 
 namespace paceline::store {
@@ -40,12 +41,13 @@ std::string SliceFileName(ShardId shard);
 std::string SlicePath(const std::string& folder, const std::string& name, ShardId shard);
 
 // Makes FOLDER/NAME for a slice to be written into, if it is not there.
-Status MakeCheckpointFolder(const std::string& folder, const std::string& name);
+Status MakeCheckpointFolder(const std::string& folder, const std::string& name,
+                            files::Disk& disk = files::SystemDisk());
 
 // Writes state and manifest; the slices are there. `manifest.state` is filled in. After an error
 // the checkpoint is as incomplete as before.
 Status CompleteCheckpoint(const std::string& folder, CheckpointManifest manifest,
-                          const std::string& state);
+                          const std::string& state, files::Disk& disk = files::SystemDisk());
 
 struct FoundCheckpoint {
   CheckpointManifest manifest;
@@ -65,11 +67,14 @@ StatusOr<CheckpointScan> ScanCheckpoints(const std::string& folder);
 // Takes all checkpoints away but those of these names, incomplete ones too; what has no
 // checkpoint's name is not touched. The manifest goes first. Returns the first error, having tried
 // all.
-Status KeepCheckpoints(const std::string& folder, const std::vector<std::string>& names);
+Status KeepCheckpoints(const std::string& folder, const std::vector<std::string>& names,
+                       files::Disk& disk = files::SystemDisk());
 // The same for the slices of one shard, whose volume may be another than the coordinator's.
-Status KeepSlices(const std::string& folder, ShardId shard, const std::vector<std::string>& names);
+Status KeepSlices(const std::string& folder, ShardId shard, const std::vector<std::string>& names,
+                  files::Disk& disk = files::SystemDisk());
 
 // That run ended well: its checkpoints are not for another run to go on from.
-Status WriteFinishedRun(const std::string& folder, const std::string& run);
+Status WriteFinishedRun(const std::string& folder, const std::string& run,
+                        files::Disk& disk = files::SystemDisk());
 
 }  // namespace paceline::store

@@ -107,7 +107,7 @@ OptimizerSnapshot SnapshotOf(optim::Optimizer& optimizer) {
 StatusOr<FileDigest> WriteCheckpointSlice(const std::string& path, const Layout& layout,
                                           const Slice& slice, Version version,
                                           std::span<const std::byte> bytes,
-                                          const OptimizerSnapshot& snapshot) {
+                                          const OptimizerSnapshot& snapshot, files::Disk& disk) {
   const std::vector<Part> parts = PartsIn(layout, slice);
   std::vector<SafetensorsTensor> tensors;
   PACELINE_RETURN_IF_ERROR(
@@ -118,8 +118,8 @@ StatusOr<FileDigest> WriteCheckpointSlice(const std::string& path, const Layout&
                       return OkStatus();
                     }));
   Sha256 sum;
-  PACELINE_RETURN_IF_ERROR(
-      WriteSafetensors(path, std::move(tensors), Metadata(parts, version, snapshot.steps), &sum));
+  PACELINE_RETURN_IF_ERROR(WriteSafetensors(path, std::move(tensors),
+                                            Metadata(parts, version, snapshot.steps), &sum, disk));
   const uint64_t size = sum.bytes();
   return FileDigest{size, sum.Finish()};
 }

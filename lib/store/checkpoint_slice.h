@@ -37,7 +37,8 @@ OptimizerSnapshot SnapshotOf(optim::Optimizer& optimizer);
 StatusOr<FileDigest> WriteCheckpointSlice(const std::string& path, const Layout& layout,
                                           const Slice& slice, Version version,
                                           std::span<const std::byte> bytes,
-                                          const OptimizerSnapshot& snapshot);
+                                          const OptimizerSnapshot& snapshot,
+                                          files::Disk& disk = files::SystemDisk());
 
 // Fills `bytes` and `optimizer`, both of that slice. DataLoss, naming the file, if it is not the
 // one of `digest`, or is missing; FailedPrecondition, naming the tensor, if it holds another slice,

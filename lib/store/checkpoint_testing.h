@@ -64,9 +64,10 @@ struct SliceUnderTest {
     optimizer->set_steps(static_cast<uint64_t>(salt));
   }
 
-  StatusOr<FileDigest> Write(const std::string& path, uint64_t version) {
+  StatusOr<FileDigest> Write(const std::string& path, uint64_t version,
+                             files::Disk& disk = files::SystemDisk()) {
     return WriteCheckpointSlice(path, layout, slice, Version(version), bytes,
-                                SnapshotOf(*optimizer));
+                                SnapshotOf(*optimizer), disk);
   }
   Status Read(const std::string& path, const FileDigest& digest, uint64_t version) {
     return ReadCheckpointSlice(path, digest, layout, slice, Version(version), bytes, *optimizer);
@@ -81,7 +82,8 @@ struct SliceUnderTest {
 
 // One slice, state and manifest, as the processes write them.
 inline Status WriteWholeCheckpoint(const std::string& folder, uint64_t serial, uint64_t version,
-                                   const std::string& run = "run") {
+                                   const std::string& run = "run",
+                                   files::Disk& disk = files::SystemDisk()) {
   CheckpointManifest manifest{.name = CheckpointName(serial, {1, 0}, Version(version)),
                               .serial = serial,
                               .generation = {1, 0},
@@ -89,12 +91,13 @@ inline Status WriteWholeCheckpoint(const std::string& folder, uint64_t serial, u
                               .run = run,
                               .state = {},
                               .shards = {}};
-  PACELINE_RETURN_IF_ERROR(MakeCheckpointFolder(folder, manifest.name));
+  PACELINE_RETURN_IF_ERROR(MakeCheckpointFolder(folder, manifest.name, disk));
   SliceUnderTest slice(0, 1, optim::SgdOptions{.momentum = 0.9}, static_cast<float>(version + 1));
-  PACELINE_ASSIGN_OR_RETURN(const FileDigest digest,
-                            slice.Write(SlicePath(folder, manifest.name, ShardId(0)), version));
+  PACELINE_ASSIGN_OR_RETURN(
+      const FileDigest digest,
+      slice.Write(SlicePath(folder, manifest.name, ShardId(0)), version, disk));
   manifest.shards = {digest};
-  return CompleteCheckpoint(folder, manifest, fmt::format("state of v{}", version));
+  return CompleteCheckpoint(folder, manifest, fmt::format("state of v{}", version), disk);
 }
 
 }  // namespace paceline::store::testing

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "lib/store/atomic_file.h"
+#include "lib/files/atomic_file.h"
 #include "lib/store/safetensors_header.h"
 
 namespace paceline::store {
@@ -27,7 +27,7 @@ constexpr uint64_t kHeaderBytesMax = 100'000'000;  // As Python's `safetensors` 
 // Empty for an empty file, which cannot be mapped.
 StatusOr<std::span<const std::byte>> Map(const std::string& path) {
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) return FileError("open", path, errno);
+  if (descriptor < 0) return files::FileError("open", path, errno);
   struct stat stat = {};
   void* mapping = nullptr;
   int error_number = 0;
@@ -41,7 +41,7 @@ StatusOr<std::span<const std::byte>> Map(const std::string& path) {
     if (mapping == MAP_FAILED) error_number = errno;
   }
   ::close(descriptor);
-  if (error_number != 0) return FileError("read", path, error_number);
+  if (error_number != 0) return files::FileError("read", path, error_number);
   return std::span<const std::byte>(static_cast<const std::byte*>(mapping),
                                     static_cast<size_t>(stat.st_size));
 }
@@ -119,7 +119,8 @@ const SafetensorsTensor* SafetensorsFile::Find(std::string_view name) const {
 }
 
 Status WriteSafetensors(const std::string& path, std::vector<SafetensorsTensor> tensors,
-                        const std::map<std::string, std::string>& metadata, Sha256* digest) {
+                        const std::map<std::string, std::string>& metadata, Sha256* digest,
+                        files::Disk& disk) {
   PACELINE_RETURN_IF_ERROR(Annotate(CheckForWriting(tensors), path));
   std::sort(tensors.begin(), tensors.end(),
             [](const SafetensorsTensor& a, const SafetensorsTensor& b) {
@@ -134,7 +135,7 @@ Status WriteSafetensors(const std::string& path, std::vector<SafetensorsTensor> 
   }
   const std::string json = FormatHeader(header);
   const uint64_t header_bytes = json.size();
-  PACELINE_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(path));
+  PACELINE_ASSIGN_OR_RETURN(files::AtomicFile file, files::AtomicFile::Create(path, disk));
   const auto write = [&](std::span<const std::byte> bytes) {
     if (digest != nullptr) digest->Add(bytes);
     return file.Write(bytes);

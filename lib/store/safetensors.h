@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "lib/base/status.h"
+#include "lib/files/disk.h"
 #include "lib/store/sha256.h"
 
 namespace paceline::store {
@@ -87,6 +88,6 @@ class SafetensorsFile {
 // is fed all bytes of the file.
 Status WriteSafetensors(const std::string& path, std::vector<SafetensorsTensor> tensors,
                         const std::map<std::string, std::string>& metadata = {},
-                        Sha256* digest = nullptr);
+                        Sha256* digest = nullptr, files::Disk& disk = files::SystemDisk());
 
 }  // namespace paceline::store

@@ -210,6 +210,14 @@ TEST_F(SafetensorsTest, BadTensorsAreNotWritten) {
   EXPECT_EQ(FilesInFolder(), 0u);
 }
 
+// The process of an earlier pod had this process's id.
+TEST_F(SafetensorsTest, WhatADeadProcessLeftIsNoHindrance) {
+  for (int i = 1; i <= 20; ++i)
+    std::ofstream(fmt::format("{}.{}.{}.tmp", Path("model"), getpid(), i)) << "half";
+  EXPECT_EQ(WriteSafetensors(Path("model"), TinyTensors()), OkStatus());
+  EXPECT_EQ(FilesInFolder(), 1u);
+}
+
 TEST_F(SafetensorsTest, AFullDiskLeavesTheOldFileAndNothingElse) {
   ASSERT_EQ(WriteSafetensors(Path("model"), {TinyTensors()[1]}), OkStatus());
   const std::string before = Read(Path("model"));

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "lib/base/check.h"
-#include "lib/store/atomic_file.h"
+#include "lib/files/disk.h"
 
 namespace paceline::store {
 namespace {
@@ -49,7 +49,7 @@ std::string Sha256::Finish() {
 
 StatusOr<FileDigest> DigestFile(const std::string& path) {
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) return FileError("open", path, errno);
+  if (descriptor < 0) return files::FileError("open", path, errno);
   Sha256 sum;
   std::vector<std::byte> buffer(kReadBytes);
   int error_number = 0;
@@ -61,7 +61,7 @@ StatusOr<FileDigest> DigestFile(const std::string& path) {
     sum.Add(std::span(buffer).first(static_cast<size_t>(got)));
   }
   ::close(descriptor);
-  if (error_number != 0) return FileError("read", path, error_number);
+  if (error_number != 0) return files::FileError("read", path, error_number);
   const uint64_t bytes = sum.bytes();
   return FileDigest{bytes, sum.Finish()};
 }

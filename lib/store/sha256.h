@@ -39,7 +39,7 @@ struct FileDigest {
   friend bool operator==(const FileDigest&, const FileDigest&) = default;
 };
 
-// Reads the whole file. Errors as of AtomicFile.
+// Reads the whole file. Errors as of files::Disk.
 StatusOr<FileDigest> DigestFile(const std::string& path);
 
 }  // namespace paceline::store

@@ -1,11 +1,7 @@
 #include "lib/telemetry/trace_file.h"
 
-#include <cerrno>
-#include <cstring>
+#include <span>
 #include <utility>
-
-#include <fcntl.h>
-#include <unistd.h>
 
 #include "lib/telemetry/log.h"
 
@@ -16,24 +12,20 @@ constexpr size_t kBufferBytes = 64 * 1024;
 
 }  // namespace
 
-StatusOr<std::unique_ptr<TraceFile>> TraceFile::Open(const std::string& path) {
-  const int descriptor = open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
-  if (descriptor < 0) {
-    const int reason = errno;
-    if (reason == ENOENT) return NotFound("trace file has no folder: {}", path);
-    return Unavailable("trace file cannot be opened: {}: {}", path, std::strerror(reason));
-  }
-  return std::unique_ptr<TraceFile>(new TraceFile(path, descriptor));
+StatusOr<std::unique_ptr<TraceFile>> TraceFile::Open(const std::string& path, files::Disk& disk) {
+  StatusOr<files::OpenFile> file = disk.Open(path, files::OpenFor::kAppend);
+  PACELINE_RETURN_IF_ERROR(Annotate(file.status(), "trace file"));
+  return std::unique_ptr<TraceFile>(new TraceFile(*std::move(file), disk));
 }
 
-TraceFile::TraceFile(std::string path, int descriptor)
-    : path_(std::move(path)), descriptor_(descriptor) {
+TraceFile::TraceFile(files::OpenFile file, files::Disk& disk)
+    : file_(std::move(file)), disk_(disk) {
   buffer_.reserve(2 * kBufferBytes);
 }
 
 TraceFile::~TraceFile() {
   Flush();
-  close(descriptor_);
+  (void)disk_.Close(file_);
 }
 
 void TraceFile::Append(std::string_view line) {
@@ -44,16 +36,10 @@ void TraceFile::Append(std::string_view line) {
 }
 
 void TraceFile::Flush() {
-  size_t written = 0;
-  while (!is_off_ && written < buffer_.size()) {
-    const ssize_t count = write(descriptor_, buffer_.data() + written, buffer_.size() - written);
-    if (count >= 0) {
-      written += static_cast<size_t>(count);
-    } else if (errno != EINTR) {
-      is_off_ = true;
-      Log(LogLevel::kWarning, "trace file turned off",
-          {{"path", path_}, {"error", std::strerror(errno)}});
-    }
+  if (buffer_.empty()) return;
+  if (const Status status = disk_.Write(file_, std::as_bytes(std::span(buffer_))); !status.ok()) {
+    is_off_ = true;
+    Log(LogLevel::kWarning, "trace file turned off", {{"error", Message(status)}});
   }
   buffer_.clear();
 }

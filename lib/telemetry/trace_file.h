@@ -14,15 +14,18 @@
 #include <string_view>
 
 #include "lib/base/status.h"
+#include "lib/files/disk.h"
 
 namespace paceline::telemetry {
 
 // One owner at a time.
 class TraceFile {
  public:
-  // Opens `path` for appending, and makes it where it is missing. Unavailable or NotFound, naming
-  // the path and the system's reason, if that cannot be done.
-  static StatusOr<std::unique_ptr<TraceFile>> Open(const std::string& path);
+  // Opens `path` for appending, and makes it where it is missing. Errors as of Disk if that
+  // cannot be done.
+  // `disk` outlives the file.
+  static StatusOr<std::unique_ptr<TraceFile>> Open(const std::string& path,
+                                                   files::Disk& disk = files::SystemDisk());
 
   // Flushes and closes.
   ~TraceFile();
@@ -40,10 +43,10 @@ class TraceFile {
   bool is_off() const { return is_off_; }
 
  private:
-  TraceFile(std::string path, int descriptor);
+  TraceFile(files::OpenFile file, files::Disk& disk);
 
-  const std::string path_;
-  const int descriptor_;
+  const files::OpenFile file_;
+  files::Disk& disk_;
   std::string buffer_;
   bool is_off_ = false;
 };

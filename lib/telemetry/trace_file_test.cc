@@ -73,7 +73,7 @@ TEST_F(TraceFileTest, AMissingFolderIsNamed) {
 
 TEST_F(TraceFileTest, AFolderIsNotATraceFile) {
   const auto trace = TraceFile::Open(folder_);
-  EXPECT_EQ(trace.status().code(), StatusCode::kUnavailable);
+  EXPECT_EQ(trace.status().code(), StatusCode::kInvalidArgument);
 }
 
 TEST_F(TraceFileTest, AFullDiskTurnsItOffWithOneWarning) {

@@ -120,6 +120,7 @@ class Driver : public Sessions {
   void Do(const coordination::TrainingOpened& effect);
   void Do(const coordination::PolicyChanged& effect);
   void Do(const coordination::SaveModel& effect);
+  void Do(const coordination::ModelNotSaved& effect);
   void Do(const coordination::Finished& effect);
   void Do(const coordination::CutCheckpoint& effect);
   void Do(const coordination::CompleteCheckpoint& effect);
@@ -149,6 +150,13 @@ class Driver : public Sessions {
   PolicyCut cut_;                     // Of the newest checkpoint that was begun.
   std::string checkpoint_completed_;  // As in Progress.
   std::thread saver_;
+  // Of the saver: the final model, from the first attempt to write it until one succeeds.
+  struct FetchedModel {
+    Generation generation;
+    Version version;
+    std::vector<std::byte> bytes;
+  };
+  std::optional<FetchedModel> model_;
 
   mutable std::mutex mutex_;
   std::condition_variable wake_;  // The timer's, and the destructor's.

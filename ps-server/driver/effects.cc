@@ -139,13 +139,30 @@ void Driver::Do(const coordination::SaveModel& effect) {
   meter_.Ended(SteadyNow());
   if (saver_.joinable()) saver_.join();  // An earlier attempt; it has posted its answer.
   saver_ = std::thread([this, effect, addresses = addresses_, layout = layout_] {
-    const StatusOr<std::vector<std::byte>> bytes =
-        options_.fetch(effect.generation, addresses, effect.version);
-    const Status saved = bytes.ok() ? options_.save(layout, *bytes) : bytes.status();
+    const bool is_here = model_.has_value() && model_->generation == effect.generation &&
+                         model_->version == effect.version;
+    Status status = OkStatus();
+    if (!is_here) {
+      StatusOr<std::vector<std::byte>> bytes =
+          options_.fetch(effect.generation, addresses, effect.version);
+      status = bytes.status();
+      if (status.ok()) model_ = {effect.generation, effect.version, *std::move(bytes)};
+    }
     // Not by this thread itself: what comes next may have to wait for its end.
-    Post(coordination::ModelSaved{effect.version, effect.generation, Message(saved), !bytes.ok()},
-         By::kTimer);
+    const auto post = [this](coordination::Fact fact) { Post(std::move(fact), By::kTimer); };
+    const bool is_fetched = status.ok();
+    if (is_fetched) {
+      if (!is_here) post(coordination::ModelFetched{effect.version, effect.generation});
+      status = options_.save(layout, model_->bytes);
+      if (status.ok()) model_.reset();
+    }
+    post(coordination::ModelSaved{effect.version, effect.generation, Message(status), !is_fetched});
   });
+}
+
+void Driver::Do(const coordination::ModelNotSaved& effect) {
+  Log(LogLevel::kError, "final model not written, kept to try again",
+      {{"reason", effect.problem}, {"again_in_seconds", ToSeconds(effect.pause)}});
 }
 
 void Driver::Do(const coordination::CutCheckpoint& effect) {

@@ -114,6 +114,11 @@ bool IsNew(const Draft& draft, const std::string& name, const SeenProcess* proce
 Finding JudgeDegraded(const Draft& draft) {
   const ConditionType type = ConditionType::kDegraded;
   if (!GoesOn(draft)) return Not(draft, type);
+  if (draft.report != nullptr && !draft.report->model_trouble.empty()) {
+    return {type, true, PlanReason::kModelNotWritten,
+            "training is over; the final model cannot be written, is kept and tried again: " +
+                draft.report->model_trouble};
+  }
   const bool is_training = IsTraining(draft);
   bool is_late = false;
   std::vector<std::string> missing;
@@ -238,7 +243,9 @@ void ReportTransition(Draft& draft, const Finding& finding) {
              IsTraining(draft)) {
     draft.Report(EventType::kNormal, PlanReason::kRecovered,
                  "the parameter servers are back, training goes on" + SinceRollBack(draft));
-  } else if (finding.type == ConditionType::kDegraded && finding.holds && !was) {
+  } else if (finding.type == ConditionType::kDegraded && finding.holds &&
+             (!was || (finding.reason == PlanReason::kModelNotWritten &&
+                       !WasReason(draft, finding.type, finding.reason)))) {
     draft.Report(EventType::kWarning, finding.reason, finding.message);
   } else if (finding.type == ConditionType::kStraggling && finding.holds && !was &&
              draft.job.spec.workers.straggler_policy.action == StragglerAction::kReport) {

@@ -15,6 +15,7 @@ enum class PlanReason {
   kProcessesMissing,   // Some wanted processes do not run.
   kWorkersMissing,     // Training goes on with fewer workers than wanted.
   kCheckpointFailing,  // Training goes on without new checkpoints.
+  kModelNotWritten,    // Training is over, and its model finds no place yet.
   kProcessFailed,      // A process ended by its own fault, and is started again.
   kProcessDisrupted,   // A process ended by no fault of its own, and is started again.
   kOutOfMemory,        // A process was killed because it used too much memory.
@@ -44,12 +45,12 @@ enum class PlanReason {
   kJobFinished,  // Processes are stopped because the job is over.
 };
 PACELINE_WORDS(PlanReason, "JobSeen", "NotYet", "Starting", "Training", "AllRunning",
-               "ProcessesMissing", "WorkersMissing", "CheckpointFailing", "ProcessFailed",
-               "ProcessDisrupted", "OutOfMemory", "ProcessGone", "ProcessFinished", "Unschedulable",
-               "CannotStart", "GaveWay", "PendingTooLong", "ResourcesRefused", "InvalidSpec",
-               "NodeLost", "Recovering", "Recovered", "RolledBack", "Suspended", "Resumed",
-               "ScaledDown", "Straggler", "NoStraggler", "DeadlineExceeded", "BackoffLimitExceeded",
-               "CannotWork", "ParameterServerLost", "TrainingFailed", "TrainingSucceeded",
-               "JobFinished")
+               "ProcessesMissing", "WorkersMissing", "CheckpointFailing", "ModelNotWritten",
+               "ProcessFailed", "ProcessDisrupted", "OutOfMemory", "ProcessGone", "ProcessFinished",
+               "Unschedulable", "CannotStart", "GaveWay", "PendingTooLong", "ResourcesRefused",
+               "InvalidSpec", "NodeLost", "Recovering", "Recovered", "RolledBack", "Suspended",
+               "Resumed", "ScaledDown", "Straggler", "NoStraggler", "DeadlineExceeded",
+               "BackoffLimitExceeded", "CannotWork", "ParameterServerLost", "TrainingFailed",
+               "TrainingSucceeded", "JobFinished")
 
 }  // namespace paceline::job

@@ -1,0 +1,70 @@
+// Disks that take no file for a while, and leave none of a trained model: it is kept until they do.
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/integration/live_run.h"
+#include "tests/integration/run_files.h"
+
+namespace paceline::integration {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+using Json = nlohmann::json;
+
+// A folder for the model in which something is in its place.
+class DiskFaultsTest : public ::testing::Test {
+ protected:
+  DiskFaultsTest() { fs::create_directories(Model() + "/in-the-way"); }
+
+  std::string Model() const { return output_.path() + "/model.safetensors"; }
+  std::string Job(const TestFolder& folder) const {
+    return folder.Write(
+        "job.yaml",
+        DigitsManifest() +
+            fmt::format("  output: {{volume: {{hostPath: {{path: {}}}}}}}\n", output_.path()));
+  }
+  // Trained to the end, and said that the model is not written.
+  Json IntoTrouble(LiveRun& run) {
+    const Json state = run.WaitFor([](const Json& now) { return now["modelProblem"] != ""; });
+    EXPECT_FALSE(state.is_null()) << run.LogOf("ps-0");
+    return state;
+  }
+
+  TestFolder output_;
+};
+
+TEST_F(DiskFaultsTest, AModelThatFindsNoPlaceIsKeptUntilThereIsOne) {
+  // Of an earlier pod, whose coordinator had the same process id.
+  std::ofstream(Model() + ".1.1.tmp") << "half";
+  const TestFolder folder;
+  LiveRun run(folder, Job(folder), Sets({"spec.training.stop.maxEpochs=1"}));
+  const Json state = IntoTrouble(run);
+  EXPECT_THAT(state.value("modelProblem", ""), HasSubstr("rename to " + Model()));
+  EXPECT_TRUE(run.WaitForText("the final model cannot be written, is kept and tried again"));
+  ASSERT_EQ(kill(run.PidOf("ps-0"), 0), 0) << "whoever holds the model lives";
+  fs::remove_all(Model());
+  const Ended ended = run.Wait();
+  ASSERT_EQ(ended.code, 0) << ended.err;
+  EXPECT_EQ(ended.summary["model"], Model());
+  EXPECT_FALSE(ReadModel(Model()).empty());
+  EXPECT_EQ(std::distance(fs::directory_iterator(output_.path()), {}), 1) << "no leftovers";
+}
+
+TEST_F(DiskFaultsTest, InterruptedItIsTriedOnceMoreAndSaid) {
+  const TestFolder folder;
+  LiveRun run(folder, Job(folder), Sets({"spec.training.stop.maxEpochs=1"}));
+  IntoTrouble(run);
+  run.Signal(SIGINT);
+  const Ended ended = run.Wait();
+  EXPECT_EQ(ended.code, 130) << ended.err;
+  EXPECT_THAT(ended.err, HasSubstr("the final model is not written: "));
+}
+
+}  // namespace
+}  // namespace paceline::integration
