@@ -8,6 +8,7 @@
 #include "lib/base/status.h"
 #include "lib/coordination/checkpoint.h"
 #include "lib/job/training_job.h"
+#include "ps-server/driver/slice_saver.h"
 #include "ps-server/options.h"
 
 namespace paceline::ps {
@@ -24,7 +25,19 @@ struct FoundCheckpoints {
 // NotFound if there must be one and is none; InvalidArgument, saying what would be right, if what
 // is there is of another job. Errors of the folder as they come.
 StatusOr<FoundCheckpoints> FindCheckpoints(const std::string& folder, const job::TrainingJob& job,
+                                           coordination::CheckpointOptions options,
                                            ResumeWish resume);
+
+// As the job wants them, or as nobody asked for them.
+coordination::CheckpointOptions CheckpointOptionsFrom(const job::TrainingJob& job,
+                                                      bool has_default_checkpoints);
+
+// Where this process's shard writes its slices, and what it leaves free.
+SlicePlace SlicePlaceFrom(const Options& options, const job::TrainingJob& job);
+
+// After success: records the end for later runs of other names; of those that nobody asked for,
+// takes all away.
+Status EndCheckpoints(const Options& options, const std::string& run);
 
 // The slices are there. What cannot be taken away of others is logged.
 Status CompleteCheckpoint(const std::string& folder, const std::string& run,

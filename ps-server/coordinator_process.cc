@@ -3,6 +3,7 @@
 
 #include "lib/base/check.h"
 #include "lib/files/atomic_file.h"
+#include "lib/job/checkpoint_place.h"
 #include "lib/job/optimizer_options.h"
 #include "lib/process/exit.h"
 #include "lib/process/termination.h"
@@ -80,8 +81,10 @@ Status WriteSummary(const std::string& path, const std::string& text) {
 
 // What this coordinator goes on from, said aloud.
 StatusOr<FoundCheckpoints> LookForCheckpoints(const Options& options, const job::TrainingJob& job) {
-  PACELINE_ASSIGN_OR_RETURN(FoundCheckpoints found,
-                            FindCheckpoints(options.checkpoint, job, options.resume));
+  PACELINE_ASSIGN_OR_RETURN(
+      FoundCheckpoints found,
+      FindCheckpoints(options.checkpoint, job,
+                      CheckpointOptionsFrom(job, options.has_default_checkpoints), options.resume));
   for (const std::string& problem : found.problems)
     Log(LogLevel::kError, "checkpoint is no good", {{"reason", problem}});
   if (!found.note.empty())
@@ -110,9 +113,9 @@ Status RunCoordinator(const Options& options, const job::TrainingJob& job) {
   coordination::CoordinatorOptions coordination =
       CoordinatorOptionsFrom(job, options.generation_start);
   std::string note;
-  if (job.spec.checkpoint) {
-    if (options.checkpoint.empty())
-      return InvalidArgument("spec.checkpoint needs a folder: --checkpoint is missing");
+  if (job::HasCheckpoints(job.spec) && options.checkpoint.empty())
+    return InvalidArgument("spec.checkpoint needs a folder: --checkpoint is missing");
+  if (!options.checkpoint.empty()) {
     PACELINE_ASSIGN_OR_RETURN(FoundCheckpoints found, LookForCheckpoints(options, job));
     coordination.checkpoint = std::move(found.options);
     note = found.note;
@@ -156,7 +159,7 @@ Status RunCoordinator(const Options& options, const job::TrainingJob& job) {
       [&driver](protocol::ShardMessage message) {
         driver.ShardSaid(ShardId(0), std::move(message));
       },
-      &shard_metrics, {options.checkpoint, ShardId(0)});
+      &shard_metrics, SlicePlaceFrom(options, job));
 
   CoordinatorService coordinator_service(driver, tls.peers);
   ShardService shard_service(host, tls.peers);
@@ -192,9 +195,9 @@ Status RunCoordinator(const Options& options, const job::TrainingJob& job) {
   driver.Stop();  // The own shard goes first.
   if (finished->is_suspended) return Cancelled("{}", finished->reason);
   if (!finished->is_success) return Aborted("{}", finished->reason);
-  if (job.spec.checkpoint) {
-    const Status told = store::WriteFinishedRun(options.checkpoint, RunOf(job));
-    if (!told.ok()) Log(LogLevel::kWarning, "end not recorded", {{"reason", Message(told)}});
+  if (!options.checkpoint.empty()) {
+    const Status ended = EndCheckpoints(options, RunOf(job));
+    if (!ended.ok()) Log(LogLevel::kWarning, "end not recorded", {{"reason", Message(ended)}});
   }
   return OkStatus();
 }

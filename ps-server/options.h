@@ -35,6 +35,9 @@ struct Options {
   bool waits_for_processes = false;
   uint64_t generation_start = 1;
   std::string checkpoint;  // Folder of checkpoints, of this shard's volume; empty: none.
+  // The checkpoints were not asked for: as many as cost next to nothing, on a disk that has room,
+  // and gone when the job has succeeded.
+  bool has_default_checkpoints = false;
   ResumeWish resume = ResumeWish::kAuto;
   std::string output;   // Rank 0: the final model's path.
   std::string summary;  // Rank 0: gets the last state of the job, JSON, before exit; empty: none.

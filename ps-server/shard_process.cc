@@ -12,6 +12,7 @@
 #include "lib/telemetry/http_endpoint.h"
 #include "lib/telemetry/log.h"
 #include "ps-server/advertised_address.h"
+#include "ps-server/checkpoints.h"
 #include "ps-server/driver/shard_host.h"
 #include "ps-server/job_tls.h"
 #include "ps-server/port_file.h"
@@ -154,7 +155,7 @@ Status RunShard(const Options& options, const job::TrainingJob& job) {
   CoordinatorLine* told = nullptr;
   std::unique_ptr<CoordinatorLine> line;
   ShardHost host([&told](protocol::ShardMessage message) { told->Say(std::move(message)); },
-                 &shard_metrics, {options.checkpoint, ShardId(options.rank)});
+                 &shard_metrics, SlicePlaceFrom(options, job));
   ShardService service(host, tls.peers);
   PACELINE_ASSIGN_OR_RETURN(
       const std::unique_ptr<GrpcServer> server,

@@ -48,6 +48,10 @@ json WorkerJson(const coordination::WorkerStatus& worker, const WorkerPace& pace
 json CheckpointJson(const Progress& progress) {
   const coordination::Status& status = progress.status;
   json checkpoint = {{"problem", status.checkpoint_problem}, {"note", progress.checkpoint_note}};
+  if (status.checkpoint_period > Duration::zero()) {
+    checkpoint["periodSeconds"] = ToSeconds(status.checkpoint_period);
+    checkpoint["costSeconds"] = ToSeconds(status.checkpoint_cost);
+  }
   if (status.checkpoint_version) checkpoint["version"] = status.checkpoint_version->value();
   if (status.restored_from) checkpoint["restoredFrom"] = status.restored_from->value();
   if (!progress.checkpoint_completed.empty())
@@ -103,6 +107,10 @@ std::string ProgressJson(const Progress& progress, const JobView& view,
       {"generationCounter", status.generation.counter},
       {"rollBacks", status.roll_backs},
       {"lastRollBack", status.last_roll_back},
+      {"lostSteps", status.lost.steps},
+      {"lostSeconds", ToSeconds(status.lost.training)},
+      {"lastLostSteps", status.last_lost.steps},
+      {"lastLostSeconds", ToSeconds(status.last_lost.training)},
       {"rolledBackFrom", status.rolled_back_from.value()},
       {"rolledBackTo", status.rolled_back_to.value()},
       {"modelProblem", status.model_problem},

@@ -42,7 +42,7 @@ int Refuse(const Status& status) {
 
 // Checkpoints would let one run go on from another's, and the output's folder holds one model.
 void MakeRepeatable(job::TrainingJob& job) {
-  job.spec.checkpoint.reset();
+  job.spec.checkpoint = job::Checkpoint{.enabled = false};
   job.spec.output.volume.reset();
 }
 

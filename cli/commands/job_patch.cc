@@ -47,7 +47,7 @@ JobPatch MakeJobPatch(const kube::Json& object, const std::vector<std::string>& 
   job::Decoded decoded = job::Decode(root);
   job::ApplyDefaults(decoded.job);
   std::vector<job::FieldError> found =
-      job::Validate(decoded.job, job::Capabilities::Cluster(), decoded.errors);
+      job::Validate(decoded.job, job::Capabilities(), decoded.errors);
   made.errors = std::move(decoded.errors);
   made.errors.insert(made.errors.end(), found.begin(), found.end());
   if (!made.errors.empty()) return made;

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands/manifest.h"
+#include "cli/local/resume.h"
 #include "cli/local/volumes.h"
 #include "lib/files/atomic_file.h"
 #include "lib/job/encode.h"
@@ -43,7 +44,7 @@ std::optional<local::LocalJob> Adapt(const LocalRunOptions& options, const job::
   StatusOr<local::VolumeFolders> volumes =
       local::VolumeFolders::Parse(options.volumes, "paceline-volumes");
   if (!volumes.ok()) return Refuse(volumes.status());
-  local::LocalJob local = local::AdaptJob(job, run_folder + "/volumes", *volumes);
+  local::LocalJob local = local::AdaptJob(job, run_folder, *volumes);
   if (!local.errors.empty()) {
     PrintErrors(options.manifest, local.errors);
     return std::nullopt;
@@ -55,6 +56,7 @@ std::optional<local::LocalJob> Adapt(const LocalRunOptions& options, const job::
     fmt::print(stderr, "paceline: without meaning on one machine, ignored: {}\n",
                fmt::join(local.ignored, ", "));
   }
+  for (const std::string& text : local.notes) fmt::print(stderr, "paceline: {}\n", text);
   return local;
 }
 
@@ -66,13 +68,24 @@ std::optional<LocalRun> LocalRun::Prepare(const LocalRunOptions& options,
   std::optional<local::LocalJob> local = Adapt(options, job, path);
   if (!local) return std::nullopt;
   if (options.resume != "auto" && !local->checkpoint_folder) {
-    return Refuse(InvalidArgument("--{} needs spec.checkpoint",
+    return Refuse(InvalidArgument("--{} needs checkpoints: spec.checkpoint.enabled is false",
                                   options.resume == "always" ? "resume" : "fresh"));
   }
+  const StatusOr<std::string> earlier =
+      local->has_default_checkpoints ? local::FindResumable(options.runs_folder, job.metadata.name)
+                                     : StatusOr<std::string>(NotFound("not looked for"));
+  if (local->has_default_checkpoints && options.resume == "always" && !earlier.ok())
+    return Refuse(earlier.status());
+  if (earlier.ok() && options.resume == "auto")
+    fmt::print(stderr, "paceline: begins anew; --resume goes on from {}\n", *earlier);
   // By which its processes, started again, know their own checkpoints from another run's.
   if (!local->job.metadata.uid) local->job.metadata.uid = fs::path(path).filename();
   StatusOr<local::JobFolder> folder = local::JobFolder::Create(path);
   if (!folder.ok()) return Refuse(folder.status());
+  if (earlier.ok() && options.resume == "always") {
+    if (const Status taken = local::TakeOverCheckpoints(*earlier, path); !taken.ok())
+      return Refuse(taken);
+  }
   if (const Status status = WriteJob(folder->JobFile(), local->job); !status.ok())
     return Refuse(status);
   return LocalRun(options, *std::move(local), *std::move(folder));
@@ -93,6 +106,7 @@ local::Outcome LocalRun::Run(local::Signals& signals, local::ProgressView& view)
                                            .manifest_folder = FolderOf(options_.manifest),
                                            .model_path = model_path_,
                                            .checkpoint_folder = job_.checkpoint_folder.value_or(""),
+                                           .has_default_checkpoints = job_.has_default_checkpoints,
                                            .resume = options_.resume,
                                            .http_port = options_.http_port,
                                            .extras = job_.extras},

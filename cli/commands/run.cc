@@ -34,6 +34,7 @@ int Run(const RunOptions& options) {
                                   .is_success = outcome.is_success,
                                   .reason = outcome.reason,
                                   .restarts = outcome.restarts,
+                                  .recovery = outcome.recovery,
                                   .state = outcome.state,
                                   .model_path = run->ModelOf(outcome),
                                   .folder = run->folder().path()};

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include "cli/commands/manifest.h"
+#include "cli/local/local_job.h"
+#include "cli/local/volumes.h"
 #include "lib/job/crd/verdict.h"
 #include "lib/job/load.h"
 #include "lib/process/exit.h"
@@ -15,6 +17,18 @@ bool IsAcceptedByApiServer(const std::string& text, const std::vector<std::strin
   return job::ApiServerErrors(job::LoadJob(text, overrides, job::Capabilities::All())).empty();
 }
 
+// Valid is what a cluster takes; of that, one machine may be unable to run some.
+int TellValid(const std::string& manifest, const job::TrainingJob& job) {
+  local::VolumeFolders volumes = local::VolumeFolders::Parse({}, "paceline-volumes").value();
+  const local::LocalJob here = local::AdaptJob(job, "paceline-runs", volumes);
+  fmt::print("{}: TrainingJob {} is valid, {}\n", manifest, job.metadata.name,
+             here.errors.empty() ? "here and for the API server"
+                                 : "for the API server; paceline run refuses it:");
+  for (const job::FieldError& error : here.errors)
+    fmt::print("{}: {}\n", manifest, job::ToString(error));
+  return process::kExitDone;
+}
+
 }  // namespace
 
 int Validate(const ValidateOptions& options) {
@@ -24,11 +38,7 @@ int Validate(const ValidateOptions& options) {
     return process::kExitCannotWork;
   }
   const job::Decoded loaded = job::LoadJob(*text, options.overrides, job::Capabilities());
-  if (loaded.errors.empty()) {
-    fmt::print("{}: TrainingJob {} is valid, here and for the API server\n", options.manifest,
-               loaded.job.metadata.name);
-    return process::kExitDone;
-  }
+  if (loaded.errors.empty()) return TellValid(options.manifest, loaded.job);
   PrintErrors(options.manifest, loaded.errors);
   fmt::print(stderr, "paceline: the API server would {} it\n",
              IsAcceptedByApiServer(*text, options.overrides) ? "accept" : "refuse");

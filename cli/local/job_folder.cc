@@ -7,7 +7,9 @@
 #include <system_error>
 #include <utility>
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include "lib/files/disk.h"
@@ -22,6 +24,16 @@ std::string TimeText() {
   char text[32];
   (void)std::strftime(text, sizeof text, "%Y%m%d-%H%M%S", &local);
   return text;
+}
+
+// A descriptor that locks the folder; -1 with errno if somebody else does, or it cannot be.
+int Lock(const std::string& folder) {
+  const int descriptor = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0 || flock(descriptor, LOCK_EX | LOCK_NB) == 0) return descriptor;
+  const int error = errno;
+  close(descriptor);
+  errno = error;
+  return -1;
 }
 
 }  // namespace
@@ -41,13 +53,23 @@ StatusOr<JobFolder> JobFolder::Create(const std::string& path) {
   if (error || mkdtemp(private_path.data()) == nullptr) {
     return Unavailable("cannot make a private folder {}: {}", private_path, std::strerror(errno));
   }
-  return JobFolder(path, private_path);
+  return JobFolder(path, private_path, Lock(path));
+}
+
+bool IsRunning(const std::string& run_folder) {
+  const int lock = Lock(run_folder);
+  if (lock < 0) return errno == EWOULDBLOCK;
+  close(lock);
+  return false;
 }
 
 JobFolder::JobFolder(JobFolder&& other) noexcept
-    : path_(std::move(other.path_)), private_path_(std::exchange(other.private_path_, "")) {}
+    : path_(std::move(other.path_)),
+      private_path_(std::exchange(other.private_path_, "")),
+      lock_(std::exchange(other.lock_, -1)) {}
 
 JobFolder::~JobFolder() {
+  if (lock_ >= 0) close(lock_);
   if (private_path_.empty()) return;
   std::error_code ignored;
   std::filesystem::remove_all(private_path_, ignored);

@@ -1,7 +1,7 @@
 // Defines JobFolder: where one local run keeps its files.
 //
 // - paceline-runs/<job>-<time>-<pid>: job.json, logs/<process>.log, policy.trace, summary.json,
-//   model.safetensors;
+//   model.safetensors, checkpoints/ (until success) unless the job says where they go;
 // - a private folder (0700) under the system's temporary one: sockets and port files, gone after
 //   the run.
 #pragma once
@@ -14,6 +14,9 @@ namespace paceline::local {
 
 // In a run's folder: where its coordinator answers, "http://127.0.0.1:8080" and a newline.
 inline constexpr const char* kUrlFileName = "coordinator.url";
+
+// Whether the process that made that run's folder is still there.
+bool IsRunning(const std::string& run_folder);
 
 // Removes the private folder when it goes away; the other stays.
 class JobFolder {
@@ -47,11 +50,12 @@ class JobFolder {
   }
 
  private:
-  JobFolder(std::string path, std::string private_path)
-      : path_(std::move(path)), private_path_(std::move(private_path)) {}
+  JobFolder(std::string path, std::string private_path, int lock)
+      : path_(std::move(path)), private_path_(std::move(private_path)), lock_(lock) {}
 
   std::string path_;
   std::string private_path_;
+  int lock_;  // On `path_`, for as long as the run goes on; -1 where the disk knows no locks.
 };
 
 }  // namespace paceline::local

@@ -22,6 +22,7 @@ Arguments ServerArguments(const LaunchOptions& options, const JobFolder& folder,
                          folder.PortFile(start.name)};
   if (!options.checkpoint_folder.empty())
     Append(arguments, {"--checkpoint", options.checkpoint_folder});
+  if (options.has_default_checkpoints) Append(arguments, {"--default-checkpoints"});
   if (start.index > 0) {
     Append(arguments, {"--coordinator", coordinator});
   } else {

@@ -9,7 +9,9 @@
 #include <unistd.h>
 
 #include "cli/local/pod_template.h"
+#include "cli/local/resume.h"
 #include "lib/files/disk.h"
+#include "lib/job/checkpoint_place.h"
 
 namespace paceline::local {
 namespace {
@@ -22,7 +24,6 @@ void IgnoreSetFields(const job::JobSpec& spec, std::vector<std::string>& ignored
     if (is_set) ignored.emplace_back(path);
   };
   const auto& scheduling = policy.scheduling_policy;
-  note(spec.workers.straggler_policy != job::StragglerPolicy(), "spec.workers.stragglerPolicy");
   note(policy.ttl_seconds_after_finished.has_value(), "spec.runPolicy.ttlSecondsAfterFinished");
   note(policy.clean_pod_policy != usual.clean_pod_policy, "spec.runPolicy.cleanPodPolicy");
   note(policy.node_lost_seconds != usual.node_lost_seconds, "spec.runPolicy.nodeLostSeconds");
@@ -117,8 +118,9 @@ class FileMounts {
 
 }  // namespace
 
-LocalJob AdaptJob(const job::TrainingJob& job, const std::string& empty_dirs,
+LocalJob AdaptJob(const job::TrainingJob& job, const std::string& run_folder,
                   VolumeFolders& volumes) {
+  const std::string empty_dirs = run_folder + "/volumes";
   LocalJob local;
   local.job = job;
   job::JobSpec& spec = local.job.spec;
@@ -139,9 +141,18 @@ LocalJob AdaptJob(const job::TrainingJob& job, const std::string& empty_dirs,
   }
   files.Apply(spec);
   AdaptOutput(spec.output, volumes, local);
-  if (spec.checkpoint)
+  if (job::MayHaveDefaultCheckpoints(spec)) {
+    local.checkpoint_folder = DefaultCheckpointFolder(run_folder);
+    local.has_default_checkpoints = true;
+  } else if (job::HasCheckpoints(spec)) {
     AdaptCheckpoint(*spec.checkpoint, job.metadata.name, empty_dirs, volumes, local);
+  }
   IgnoreSetFields(spec, local.ignored);
+  if (spec.workers.straggler_policy.action == job::StragglerAction::kReplace) {
+    local.notes.emplace_back(
+        "spec.workers.stragglerPolicy.action: Replace means on one machine that a straggler is "
+        "started again");
+  }
   if (spec.run_policy.suspend) {
     local.errors.push_back(
         {"spec.runPolicy.suspend", "must be false on one machine: nothing would run", 0});
@@ -175,7 +186,8 @@ Status PrepareFolders(const LocalJob& job) {
     PACELINE_RETURN_IF_ERROR(
         PrepareFolder("spec.output.volume", *job.output_folder, job.may_make_output_folder));
   }
-  if (!job.checkpoint_folder) return OkStatus();
+  // The run's own folder is not there yet.
+  if (!job.checkpoint_folder || job.has_default_checkpoints) return OkStatus();
   return PrepareFolder("spec.checkpoint.volume", *job.checkpoint_folder,
                        job.may_make_checkpoint_folder);
 }

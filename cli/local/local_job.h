@@ -28,12 +28,15 @@ struct LocalJob {
   bool may_make_output_folder = true;
   std::optional<std::string> checkpoint_folder;  // Absolute, one for all shards.
   bool may_make_checkpoint_folder = true;
-  std::vector<std::string> ignored;     // Paths of fields that mean nothing on one machine.
-  std::vector<job::FieldError> errors;  // What cannot be done on one machine.
+  bool has_default_checkpoints = false;  // Nobody asked for them: they are in the run's folder.
+  std::vector<std::string> ignored;      // Paths of fields that mean nothing on one machine.
+  std::vector<std::string> notes;        // What means something else here than on a cluster.
+  std::vector<job::FieldError> errors;   // What cannot be done on one machine.
 };
 
-// `job` is valid, with its defaults. emptyDirs become folders below `empty_dirs`. Touches no file.
-LocalJob AdaptJob(const job::TrainingJob& job, const std::string& empty_dirs,
+// `job` is valid, with its defaults. emptyDirs become folders of `run_folder`/volumes, checkpoints
+// that nobody asked for are in `run_folder`/checkpoints. Touches no file.
+LocalJob AdaptJob(const job::TrainingJob& job, const std::string& run_folder,
                   VolumeFolders& volumes);
 
 // Makes the folders of output and checkpoints where they are missing. InvalidArgument, with the

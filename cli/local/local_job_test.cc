@@ -41,6 +41,7 @@ struct Parts {
   std::string evaluator = "{}";
   std::string output = "{}";
   std::string policy = "{}";
+  std::string more = "";  // Lines of spec.
 };
 
 job::TrainingJob Job(const Parts& parts) {
@@ -52,6 +53,7 @@ job::TrainingJob Job(const Parts& parts) {
   fill("EVALUATOR", parts.evaluator);
   fill("OUTPUT", parts.output);
   fill("POLICY", parts.policy);
+  text += parts.more;
   job::Decoded decoded = job::LoadJob(text, {}, job::Capabilities());
   for (const job::FieldError& error : decoded.errors) ADD_FAILURE() << ToString(error);
   return decoded.job;
@@ -59,7 +61,7 @@ job::TrainingJob Job(const Parts& parts) {
 
 LocalJob Adapt(const Parts& parts, const std::vector<std::string>& chosen = {}) {
   VolumeFolders volumes = VolumeFolders::Parse(chosen, "/here/paceline-volumes").value();
-  return AdaptJob(Job(parts), "/run/volumes", volumes);
+  return AdaptJob(Job(parts), "/run", volumes);
 }
 
 std::vector<std::string> Errors(const LocalJob& local) {
@@ -74,6 +76,18 @@ TEST(LocalJob, WithoutTemplatesOrVolumesIsTheJobItself) {
   EXPECT_THAT(local.ignored, IsEmpty());
   EXPECT_EQ(local.output_folder, std::nullopt);
   EXPECT_TRUE(local.job == Job({}));
+}
+
+TEST(LocalJob, CheckpointsThatNobodyAskedForAreInTheRunsFolder) {
+  const LocalJob local = Adapt({});
+  EXPECT_EQ(local.checkpoint_folder, "/run/checkpoints");
+  EXPECT_TRUE(local.has_default_checkpoints);
+  const LocalJob asked = Adapt({.more = "  checkpoint: {volumeClaimTemplate: {}}\n"});
+  EXPECT_EQ(asked.checkpoint_folder, "/here/paceline-volumes/digits-checkpoint");
+  EXPECT_FALSE(asked.has_default_checkpoints);
+  const LocalJob off = Adapt({.more = "  checkpoint: {enabled: false}\n"});
+  EXPECT_EQ(off.checkpoint_folder, std::nullopt);
+  EXPECT_FALSE(off.has_default_checkpoints);
 }
 
 TEST(LocalJob, OutputOfAClaimGoesBelowPacelineVolumes) {
@@ -126,6 +140,20 @@ TEST(LocalJob, FieldsOfAClusterAreListedOnlyWhereTheyWereSet) {
                                           "schedulingPolicy: {queue: research}}"});
   EXPECT_THAT(local.ignored, ElementsAre("spec.runPolicy.ttlSecondsAfterFinished",
                                          "spec.runPolicy.schedulingPolicy.queue"));
+}
+
+TEST(LocalJob, ReplacingAStragglerMeansStartingItAgain) {
+  const LocalJob local = Adapt({.more = "  # no more\n"});
+  EXPECT_THAT(local.notes, IsEmpty());
+  job::TrainingJob job = Job({});
+  job.spec.workers.straggler_policy.action = job::StragglerAction::kReplace;
+  VolumeFolders volumes = VolumeFolders::Parse({}, "/here").value();
+  const LocalJob replacing = AdaptJob(job, "/run", volumes);
+  EXPECT_THAT(
+      replacing.notes,
+      ElementsAre("spec.workers.stragglerPolicy.action: Replace means on one machine that a "
+                  "straggler is started again"));
+  EXPECT_THAT(replacing.ignored, IsEmpty());
 }
 
 TEST(LocalJob, SuspendedOneIsRefused) {

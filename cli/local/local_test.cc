@@ -175,6 +175,19 @@ TEST(Summary, TellsPeopleAndPrograms) {
   EXPECT_EQ(json.find('\n'), json.size() - 1);
 }
 
+TEST(Summary, TellsWhatRollBacksCost) {
+  const RunSummary summary{.job = "digits",
+                           .recovery = job::RecoveryStatus{.roll_backs = 2,
+                                                           .lost_steps = 1930,
+                                                           .lost_seconds = 41.25,
+                                                           .message = "shard s1 lost"},
+                           .state = *ParseLiveState(kState)};
+  EXPECT_THAT(SummaryText(summary), HasSubstr("roll backs 2, which cost 1,930 steps and 41.2 s of "
+                                              "training; the last: shard s1 lost\n"));
+  EXPECT_THAT(SummaryJson(summary),
+              HasSubstr("\"rollBacks\":2,\"lostSteps\":1930,\"lostSeconds\":41.25"));
+}
+
 TEST(Summary, HasExactlyTheFieldsThatProgramsAreTold) {
   const auto keys = [](const nlohmann::json& object) {
     std::vector<std::string> names;
@@ -184,7 +197,8 @@ TEST(Summary, HasExactlyTheFieldsThatProgramsAreTold) {
   const auto json =
       nlohmann::json::parse(SummaryJson({.job = "digits", .state = *ParseLiveState(kState)}));
   EXPECT_THAT(keys(json), UnorderedElementsAre("succeeded", "accuracy", "loss", "steps", "epochs",
-                                               "seconds", "samplesPerSecond", "workers", "model"));
+                                               "seconds", "samplesPerSecond", "rollBacks",
+                                               "lostSteps", "lostSeconds", "workers", "model"));
   EXPECT_THAT(keys(json["workers"][0]),
               UnorderedElementsAre("name", "steps", "samples", "computeShare", "waitShare",
                                    "communicationShare"));

@@ -47,9 +47,11 @@ std::string SummaryText(const RunSummary& summary) {
       text += fmt::format("  not finite {} pushes left out\n", state.nonfinite_pushes);
     if (summary.restarts > 0)
       text += fmt::format("  restarts   {} of processes\n", summary.restarts);
-    if (state.roll_backs > 0) {
-      text +=
-          fmt::format("  roll backs {}, the last: {}\n", state.roll_backs, state.last_roll_back);
+    if (const auto& recovery = summary.recovery) {
+      text += fmt::format(
+          "  roll backs {}, which cost {} steps and {:.1f} s of training; the last: {}\n",
+          recovery->roll_backs, Thousands(static_cast<uint64_t>(recovery->lost_steps)),
+          recovery->lost_seconds, recovery->message);
     }
     if (state.is_chaos_enabled) {
       text += fmt::format("  chaos      on: {:.1f} % of the workers' time was injected sleep\n",
@@ -79,6 +81,9 @@ std::string SummaryJson(const RunSummary& summary) {
                  {"epochs", nullptr},
                  {"seconds", nullptr},
                  {"samplesPerSecond", nullptr},
+                 {"rollBacks", summary.recovery ? summary.recovery->roll_backs : 0},
+                 {"lostSteps", summary.recovery ? summary.recovery->lost_steps : 0},
+                 {"lostSeconds", summary.recovery ? summary.recovery->lost_seconds : 0.0},
                  {"workers", json::array()},
                  {"model", summary.model_path.empty() ? json(nullptr) : json(summary.model_path)}};
   if (summary.state) {

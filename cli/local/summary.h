@@ -7,14 +7,16 @@
 #include <vector>
 
 #include "cli/local/live_state.h"
+#include "lib/job/status.h"
 
 namespace paceline::local {
 
 struct RunSummary {
   std::string job;
   bool is_success = false;
-  std::string reason;              // Why it ended.
-  int64_t restarts = 0;            // Of processes.
+  std::string reason;                           // Why it ended.
+  int64_t restarts = 0;                         // Of processes.
+  std::optional<job::RecoveryStatus> recovery;  // Absent if training never went back.
   std::optional<LiveState> state;  // The coordinator's last word; absent if it never gave one.
   std::string model_path;          // Empty if no model was written.
   std::string folder;              // Logs, trace and model.
@@ -24,8 +26,8 @@ struct RunSummary {
 std::string SummaryText(const RunSummary& summary);
 
 // One object on one line: succeeded, accuracy, loss, steps, epochs, seconds, samplesPerSecond,
-// workers (each name, steps, samples, computeShare, waitShare, communicationShare), model. What is
-// not known is null.
+// rollBacks, lostSteps and lostSeconds (done and void), workers (each name, steps, samples,
+// computeShare, waitShare, communicationShare), model. What is not known is null.
 std::string SummaryJson(const RunSummary& summary);
 
 }  // namespace paceline::local

@@ -46,7 +46,8 @@ Supervisor::Supervisor(SupervisorOptions options, const JobFolder* folder, Signa
     : job_(std::move(options.job)),
       launch_(std::move(options.launch)),
       on_state_(std::move(options.on_state)),
-      plan_options_({.can_recover_shards = true,
+      plan_options_({.has_place_for_checkpoints = launch_.has_default_checkpoints,
+                     .can_recover_shards = true,
                      .stop_grace = launch_.checkpoint_folder.empty() ? kStopGrace
                                                                      : kStopGraceWithCheckpoint}),
       folder_(folder),
@@ -77,6 +78,7 @@ Outcome Supervisor::Run() {
   return {.is_success = is_success,
           .reason = has_reason ? state_->finished->reason : ReasonFor(status_),
           .restarts = status_.restarts,
+          .recovery = status_.recovery,
           .state = state_};
 }
 
@@ -88,6 +90,7 @@ Outcome Supervisor::Interrupted() {
     return {.is_success = true,
             .reason = state_->finished->reason,
             .restarts = status_.restarts,
+            .recovery = status_.recovery,
             .state = state_};
   }
   std::string reason = "interrupted";
@@ -100,6 +103,7 @@ Outcome Supervisor::Interrupted() {
   return {.is_interrupted = true,
           .reason = std::move(reason),
           .restarts = status_.restarts,
+          .recovery = status_.recovery,
           .state = state_};
 }
 

@@ -28,8 +28,9 @@ struct Outcome {
   bool is_success = false;
   bool is_interrupted = false;
   std::string reason;
-  int64_t restarts = 0;            // Of processes.
-  std::optional<LiveState> state;  // The coordinator's last word.
+  int64_t restarts = 0;                         // Of processes.
+  std::optional<job::RecoveryStatus> recovery;  // What roll backs cost, over all coordinators.
+  std::optional<LiveState> state;               // The coordinator's last word.
 };
 
 // One owner at a time. The job is read again from the folder's job.json whenever that changes.

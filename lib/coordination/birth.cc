@@ -59,7 +59,8 @@ void Configure(Turn turn) {
     turn.Order(protocol::Admit{session.worker, session.incarnation});
 }
 
-// Version 0 is there to go back to before anybody computes on it. A volume that is full or broken
+// Version 0 is there to go back to before anybody computes on it, or is being written where
+// checkpoints are to cost little. A volume that is full or broken
 // is told of, and does not keep training from opening.
 bool IsFirstKept(Turn turn) {
   JobState& job = turn.job;
@@ -68,7 +69,7 @@ bool IsFirstKept(Turn turn) {
     job.birth.is_first_kept = true;
     StartCheckpoint(turn);
   }
-  return !job.checkpointing.attempt.has_value();
+  return !job.checkpointing.attempt.has_value() || job.options.checkpoint->cost_max.has_value();
 }
 
 // Chooses who fills, in order of joining, and opens the shards once one life has filled them all.

@@ -54,11 +54,16 @@ struct Checkpoint {
   uint64_t serial = 0;  // Grows with each attempt; never used twice.
   Generation generation;
   CheckpointState state;
-  std::vector<store::FileDigest> slices;  // By rank.
+  std::vector<store::FileDigest> slices;   // By rank.
+  std::optional<Time> cut = std::nullopt;  // When, in this coordinator's life.
 };
 
 struct CheckpointOptions {
-  Duration period = Seconds(300);   // Between the cuts of two.
+  Duration period = Seconds(300);  // Between the cuts of two.
+  // Set: as far apart as it takes that they cost at most so much of training's time, a part of 1;
+  // `period` is the least then. Training does not wait for the first one, and ends without a last
+  // one unless it is suspended.
+  std::optional<double> cost_max = std::nullopt;
   uint32_t keep = 3;                // Complete ones that are there to go back to; at least 1.
   Duration timeout = Seconds(600);  // For shards to write; then that one is given up.
   uint64_t serial = 0;              // The largest that was ever used.

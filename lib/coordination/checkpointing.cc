@@ -56,6 +56,7 @@ void GiveUp(Turn turn, const std::string& problem) {
   turn.effects.push_back(
       CheckpointEvent{checkpoint.name, checkpoint.state.version, checkpointing.problem});
   checkpointing.attempt.reset();
+  checkpointing.cost.Ended(turn.now);
 }
 
 }  // namespace
@@ -65,8 +66,14 @@ bool IsCheckpointDue(Turn turn) {
   if (!job.options.checkpoint.has_value() || job.phase != Phase::kTraining) return false;
   const CheckpointingState& checkpointing = job.checkpointing;
   if (checkpointing.attempt.has_value()) return false;
-  return !checkpointing.started.has_value() ||
-         turn.now - *checkpointing.started >= job.options.checkpoint->period;
+  return !checkpointing.started.has_value() || turn.now - *checkpointing.started >= Period(job);
+}
+
+Duration Period(const JobState& job) {
+  const CheckpointOptions& options = *job.options.checkpoint;
+  if (!options.cost_max.has_value()) return options.period;
+  return std::max(options.period,
+                  Seconds(ToSeconds(job.checkpointing.cost.last()) / *options.cost_max));
 }
 
 void StartCheckpoint(Turn turn) {
@@ -80,7 +87,8 @@ void StartCheckpoint(Turn turn) {
   checkpoint.state = Cut(job);
   checkpoint.name = NameOf(checkpoint.serial, checkpoint.generation, checkpoint.state.version);
   checkpoint.slices.resize(job.options.shards);
-  checkpointing.started = turn.now;
+  checkpointing.started = checkpoint.cut = turn.now;
+  checkpointing.cost.Began(turn.now);
   protocol::SaveSlice order{checkpoint.name, checkpoint.state.version, complete};
   order.keep.push_back(checkpoint.name);
   turn.effects.push_back(CutCheckpoint{checkpoint.name});
@@ -115,7 +123,10 @@ void OnCheckpointSaved(Turn turn, const CheckpointSaved& saved) {
     if (is_awaited) GiveUp(turn, saved.problem);
     return;
   }
-  if (is_awaited) attempt.reset();
+  if (is_awaited) {
+    attempt.reset();
+    checkpointing.cost.Ended(turn.now);
+  }
   std::vector<Checkpoint>& complete = checkpointing.complete;
   complete.push_back(saved.checkpoint);
   const size_t keep = std::max<size_t>(turn.job.options.checkpoint->keep, 1);

@@ -15,6 +15,9 @@ namespace paceline::coordination {
 // Whether the commit that is being decided shall be a checkpoint's.
 bool IsCheckpointDue(Turn turn);
 
+// From one to the next.
+Duration Period(const JobState& job);
+
 // Of the newest version that was asked for: its commit was just sent, or nothing is under way.
 // There must be a place for checkpoints and no attempt.
 void StartCheckpoint(Turn turn);

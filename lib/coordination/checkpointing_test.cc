@@ -111,6 +111,44 @@ TEST(CheckpointingTest, KeepsSoManyAndLetsTheRestGo) {
   EXPECT_THAT(job.Last<CompleteCheckpoint>().keep, ElementsAre("000006-g1.0-v1", "000007-g1.0-v2"));
 }
 
+// Checkpoints that may cost one part in a hundred of training.
+TEST(CheckpointingTest, ThePeriodIsWhatTheCostAllows) {
+  CoordinatorOptions options = Kept(5);
+  options.checkpoint->cost_max = 0.01;
+  Job job(options);
+  job.Opened({{1, 0}, {2, 1}});
+  EXPECT_TRUE(job.Has<TrainingOpened>()) << "training waits for none";
+  job.Keep();
+  const auto step = [&](uint64_t version, double seconds) {
+    job.PassBeating(Seconds(seconds), {1, 2});
+    job.PushFor(1);
+    job.PushFor(2);
+    job.CommittedEverywhere(version);
+  };
+  EXPECT_EQ(job.coordinator.status().checkpoint_period, Duration(Seconds(5)));
+  step(1, 1);  // No step is known yet: all of it may be the checkpoint's doing.
+  EXPECT_EQ(job.coordinator.status().checkpoint_period, Duration(Seconds(100)));
+  step(2, 98);
+  EXPECT_THAT(job.AllOrdered<protocol::SaveSlice>(), SizeIs(1));
+  step(3, 1);
+  EXPECT_THAT(job.AllOrdered<protocol::SaveSlice>(), SizeIs(2));
+}
+
+TEST(CheckpointingTest, CheapOnesEndWithTrainingUnlessItIsSuspended) {
+  for (const bool is_suspended : {true, false}) {
+    CoordinatorOptions options = Kept(1000);
+    options.checkpoint->cost_max = 0.01;
+    Job job(options);
+    Open(job);
+    job.PushFor(1);
+    job.PushFor(2);
+    job.CommittedEverywhere(1);
+    job.Step(StopAsked{"stop", is_suspended ? StopKind::kSuspend : StopKind::kFinish});
+    EXPECT_THAT(job.AllOrdered<protocol::SaveSlice>(), SizeIs(is_suspended ? 2 : 1));
+    EXPECT_EQ(job.Has<SaveModel>(), !is_suspended);
+  }
+}
+
 TEST(CheckpointingTest, ShardThatDoesNotAnswerIsNamed) {
   Job job(Kept());
   job.Opened({{1, 0}, {2, 1}});

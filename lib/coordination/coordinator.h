@@ -85,6 +85,12 @@ struct WorkerStatus {
   double loss = 0;            // Of its latest push.
 };
 
+// What roll backs cost: what was done and is void.
+struct Setback {
+  uint64_t steps = 0;
+  Duration training{};  // From the cut that was gone back to, or from when training opened.
+};
+
 struct Status {
   Phase phase = Phase::kBirth;
   Version version;
@@ -99,16 +105,20 @@ struct Status {
   Generation generation;
   uint64_t roll_backs = 0;                    // Of this coordinator's life.
   std::string last_roll_back;                 // Why and to where, in words.
+  Setback lost;                               // By all of them...
+  Setback last_lost;                          // ...and by the last one.
   Version rolled_back_from;                   // By the last one...
   Version rolled_back_to;                     // ...to this; 0: begun anew.
   std::optional<Version> restored_from;       // What this generation began with, if not at birth.
   std::optional<Version> checkpoint_version;  // Of the newest complete one.
-  std::string checkpoint_problem;             // Of the latest attempt; empty: it went well.
-  std::string model_problem;                  // Why the final model is not written yet, or empty.
-  std::vector<WorkerStatus> workers;          // By index, those that ever joined.
-  std::string birth_waits_for;                // In kBirth: who is missing, in words.
-  bool is_changing_policy = false;            // The old one is quiesced, the new one not made.
-  std::string outcome;                        // In kOver.
+  Duration checkpoint_period{};       // From one to the next, as it is now; 0: none are made.
+  std::string checkpoint_problem;     // Of the latest attempt; empty: it went well.
+  Duration checkpoint_cost{};         // Of training's time, by the last one.
+  std::string model_problem;          // Why the final model is not written yet, or empty.
+  std::vector<WorkerStatus> workers;  // By index, those that ever joined.
+  std::string birth_waits_for;        // In kBirth: who is missing, in words.
+  bool is_changing_policy = false;    // The old one is quiesced, the new one not made.
+  std::string outcome;                // In kOver.
   bool is_success = false;
   bool is_suspended = false;
 };

@@ -71,6 +71,8 @@ struct RolledBack {
   Generation generation;           // The new one.
   std::string reason;              // In words: what happened and what it goes back to.
   std::optional<Version> version;  // Absent: the job begins anew.
+  uint64_t steps_lost = 0;
+  Duration training_lost{};
 };
 
 // All shards have published the version: telemetry and status.

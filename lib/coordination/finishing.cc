@@ -107,6 +107,8 @@ bool IsKept(Turn turn) {
   if (!job.options.checkpoint.has_value()) return true;
   if (job.checkpointing.attempt.has_value()) return false;
   if (job.finishing.is_kept) return true;
+  // The model is about to be written, and these are of no use after it.
+  if (job.options.checkpoint->cost_max.has_value() && !job.finishing.is_suspending) return true;
   job.finishing.is_kept = true;
   const std::vector<Checkpoint>& complete = job.checkpointing.complete;
   const bool is_there = !complete.empty() &&
@@ -210,6 +212,7 @@ void OnModelSaved(Turn turn, const ModelSaved& saved) {
     return Fail(turn, fmt::format("the final model cannot be saved: {}", saved.problem));
   }
   if (!saved.problem.empty()) return TryToSaveLater(turn, saved.problem);
+  job.finishing.save_problem.clear();
   Conclude(turn, End::kSuccess, OutcomeInWords(job));
 }
 

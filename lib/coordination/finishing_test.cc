@@ -94,6 +94,7 @@ TEST(FinishingTest, AModelThatCannotBeWrittenIsTriedAgainUntilItIs) {
   job.Pass(pause);
   job.Step(ModelSaved{Version(2), {1, 0}, ""});
   EXPECT_TRUE(job.Last<Finished>().is_success);
+  EXPECT_EQ(job.coordinator.status().model_problem, "");
 }
 
 TEST(FinishingTest, ShardsMayGoOnceTheModelIsFetched) {

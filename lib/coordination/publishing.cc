@@ -40,6 +40,7 @@ void Publish(Turn turn, const CommitProgress::Published& published) {
         kNonFiniteSumScale);
   }
   CommitSamples(job, published.version);
+  job.checkpointing.cost.Published(turn.now);
   const std::optional<std::string> stop = StopReason(job);
   // Releases first, since workers wait for them; those without samples are told to the policy after
   // the commit.

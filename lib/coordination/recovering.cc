@@ -49,6 +49,16 @@ void CloseSessions(Turn turn) {
   }
 }
 
+// Of a generation that is over. Only what was done in it counts: what was lost before was counted
+// then.
+Setback LostBy(const JobState& job, const std::optional<Checkpoint>& from, Time now) {
+  const Version to = from.has_value() ? from->state.version : Version();
+  const Version published = job.commits.published();
+  if (!job.birth.opened.has_value() || published < to) return {};
+  const Time since = from.has_value() ? from->cut.value_or(Time::min()) : Time::min();
+  return {published.value() - to.value(), now - std::max(since, *job.birth.opened)};
+}
+
 // What outlives the generation.
 JobState NextGeneration(const JobState& job, Time now) {
   JobState next(job.options);
@@ -57,6 +67,7 @@ JobState NextGeneration(const JobState& job, Time now) {
   next.recovery.from.reset();
   next.checkpointing = job.checkpointing;
   next.checkpointing.attempt.reset();
+  next.checkpointing.cost.Interrupted();
   next.membership = job.membership;
   next.membership.RemoveAll();
   for (const auto& [worker, status] : job.workers) {
@@ -138,11 +149,15 @@ void RollBack(Turn turn, const std::string& reason) {
                                               from->state.version.value(), from->name)
                                 : std::string("no checkpoint to go back to, begun anew");
   next.recovery.last = reason + "; " + where;
+  next.recovery.last_lost = LostBy(job, from, turn.now);
+  next.recovery.lost.steps += next.recovery.last_lost.steps;
+  next.recovery.lost.training += next.recovery.last_lost.training;
   next.recovery.last_from = job.commits.published();
   next.recovery.last_to = from.has_value() ? from->state.version : Version();
   turn.effects.push_back(
       RolledBack{next.options.generation, next.recovery.last,
-                 from.has_value() ? std::optional<Version>(from->state.version) : std::nullopt});
+                 from.has_value() ? std::optional<Version>(from->state.version) : std::nullopt,
+                 next.recovery.last_lost.steps, next.recovery.last_lost.training});
   job = std::move(next);
 }
 

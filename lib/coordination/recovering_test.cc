@@ -100,6 +100,33 @@ TEST(RecoveringTest, WithoutACheckpointTheJobBeginsAnew) {
   EXPECT_EQ(job.coordinator.status().workers[0].samples_committed, 0u);
 }
 
+// What a roll back costs: steps, and training since the cut that is gone back to.
+TEST(RecoveringTest, WhatWasLostIsCounted) {
+  for (const bool has_checkpoints : {true, false}) {
+    Job job(TwoShards(has_checkpoints));
+    TrainOneStep(job, has_checkpoints);  // One second in, to version 1.
+    job.PassBeating(Seconds(0.5), {1, 2});
+    job.PassBeating(Seconds(2), {1, 2});
+    job.PushFor(2);
+    job.CommittedEverywhere(2);
+    const Time before = job.now;
+    job.Step(ShardGone{ShardId(1), "killed"});
+    const uint64_t steps = has_checkpoints ? 1 : 2;
+    const Duration training = before - Time(Seconds(100)) - Seconds(has_checkpoints ? 1 : 0);
+    EXPECT_EQ(job.Last<RolledBack>().steps_lost, steps);
+    EXPECT_EQ(job.Last<RolledBack>().training_lost, training);
+    job.Register(1);
+    job.OpenedAgain({1, 1}, has_checkpoints, {{3, 0}, {4, 1}});
+    job.PassBeating(Seconds(1), {3, 4});
+    job.Step(ShardGone{ShardId(0), "killed"});
+    const Status status = job.coordinator.status();
+    EXPECT_EQ(status.last_lost.steps, 0u);
+    EXPECT_EQ(status.last_lost.training, Duration(Seconds(1)));
+    EXPECT_EQ(status.lost.steps, steps);
+    EXPECT_EQ(status.lost.training, training + Seconds(1));
+  }
+}
+
 TEST(RecoveringTest, ShardThatFailsIsConfiguredAnew) {
   Job job(TwoShards(true));
   TrainOneStep(job, true);

@@ -2,6 +2,7 @@
 
 #include "lib/coordination/birth.h"
 #include "lib/coordination/changing.h"
+#include "lib/coordination/checkpointing.h"
 
 namespace paceline::coordination {
 
@@ -26,11 +27,15 @@ Status Report(const JobState& job) {
   status.generation = job.options.generation;
   status.roll_backs = job.recovery.roll_backs;
   status.last_roll_back = job.recovery.last;
+  status.lost = job.recovery.lost;
+  status.last_lost = job.recovery.last_lost;
   status.rolled_back_from = job.recovery.last_from;
   status.rolled_back_to = job.recovery.last_to;
   if (job.recovery.from.has_value()) status.restored_from = job.recovery.from->state.version;
   if (!job.checkpointing.complete.empty())
     status.checkpoint_version = job.checkpointing.complete.back().state.version;
+  status.checkpoint_cost = job.checkpointing.cost.last();
+  if (job.options.checkpoint.has_value()) status.checkpoint_period = Period(job);
   status.checkpoint_problem = job.checkpointing.problem;
   status.model_problem = job.finishing.save_problem;
   status.is_changing_policy = job.change.quiesced.has_value();

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "lib/base/time.h"
+#include "lib/coordination/checkpoint_cost.h"
 #include "lib/coordination/commit_progress.h"
 #include "lib/coordination/coordinator.h"
 #include "lib/coordination/effect.h"
@@ -89,7 +90,8 @@ struct CheckpointingState {
   };
   std::optional<Attempt> attempt;
   std::optional<Time> started;  // Of the last attempt.
-  std::string problem;          // Of the last attempt.
+  CheckpointCost cost;
+  std::string problem;  // Of the last attempt.
 };
 
 // What outlives a generation.
@@ -98,6 +100,8 @@ struct RecoveryState {
   uint32_t in_vain = 0;  // Roll backs since training last came further than ever before.
   Version furthest;
   std::string last;
+  Setback lost;                    // By all of them...
+  Setback last_lost;               // ...and by the last one.
   Version last_from;               // The newest version before the last roll back...
   Version last_to;                 // ...and after it; 0: begun anew.
   std::optional<Checkpoint> from;  // What this generation began with.

@@ -98,7 +98,9 @@ TEST_F(AtomicFileTest, ACrashAtAnyCallLeavesOldOrNewWhole) {
         return status;
       },
       [&](int, uint64_t call, const Status& status) {
-        EXPECT_EQ(Text("a"), status.ok() ? "new" : "old") << "call " << call;
+        // Only the last word, of a folder that is flushed already, may be a complaint about
+        // nothing.
+        EXPECT_TRUE(Text("a") == "new" || (Text("a") == "old" && !status.ok())) << "call " << call;
         EXPECT_THAT(Names(), ElementsAre("a")) << "call " << call;
       });
 }

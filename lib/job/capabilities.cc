@@ -2,13 +2,6 @@
 
 namespace paceline::job {
 
-Capabilities Capabilities::Cluster() {
-  Capabilities cluster;
-  cluster.features.insert(
-      {Feature::kCheckpoint, Feature::kShardRecovery, Feature::kStragglerReplace});
-  return cluster;
-}
-
 Capabilities Capabilities::All() {
   return {.schemes = {Scheme::kBsp, Scheme::kSsp, Scheme::kAsp, Scheme::kBackupWorkers,
                       Scheme::kDbw, Scheme::kWbsp, Scheme::kPsPlus},

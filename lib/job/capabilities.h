@@ -22,12 +22,11 @@ struct Capabilities {
                               Scheme::kDbw, Scheme::kWbsp, Scheme::kPsPlus};
   std::set<BatchStrategy> batch_strategies = {BatchStrategy::kEqual, BatchStrategy::kEma,
                                               BatchStrategy::kNarx, BatchStrategy::kStepwise};
-  std::set<Feature> features = {Feature::kCheckpoint, Feature::kShardRecovery,
-                                Feature::kDeterministic, Feature::kOutputVolume, Feature::kChaos};
+  std::set<Feature> features = {Feature::kCheckpoint,       Feature::kShardRecovery,
+                                Feature::kStragglerReplace, Feature::kDeterministic,
+                                Feature::kOutputVolume,     Feature::kChaos};
 
   bool Has(Feature feature) const { return features.contains(feature); }
-  // What the operator can do, and one machine cannot.
-  static Capabilities Cluster();
   // All that the manifest can say: for checks that no program stands behind.
   static Capabilities All();
 };

@@ -96,7 +96,11 @@ void CheckVolumes(const JobSpec& from, const JobSpec& to, std::vector<FieldError
   const auto volume = [](const JobSpec& spec) {
     return spec.checkpoint ? spec.checkpoint->volume : std::nullopt;
   };
-  if (from.checkpoint.has_value() != to.checkpoint.has_value() || volume(from) != volume(to)) {
+  const auto is_enabled = [](const JobSpec& spec) {
+    return spec.checkpoint && spec.checkpoint->enabled;
+  };
+  if (from.checkpoint.has_value() != to.checkpoint.has_value() || volume(from) != volume(to) ||
+      is_enabled(from) != is_enabled(to)) {
     errors.push_back({"spec.checkpoint",
                       "may come, go and get another volume only while runPolicy.suspend is true",
                       0});

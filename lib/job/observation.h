@@ -79,6 +79,8 @@ struct CoordinatorReport {
   std::string model_trouble;   // Why the final model is not written yet, though training is over.
   int64_t roll_backs = 0;      // Of this coordinator's life; the rest is about the last one.
   std::string last_roll_back;  // Why and to where.
+  int64_t lost_steps = 0;      // By all of them.
+  double lost_seconds = 0;
   int64_t rolled_back_from = 0;
   int64_t rolled_back_to = 0;  // 0: begun anew.
   int64_t restored_from = 0;   // Version of the checkpoint that it began with; 0: none.

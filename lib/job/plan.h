@@ -67,6 +67,8 @@ struct Plan {
 };
 
 struct PlanOptions {
+  // There is a place for checkpoints that nobody asked for, whatever the spec says of volumes.
+  bool has_place_for_checkpoints = false;
   bool can_recover_shards = false;  // Otherwise a lost parameter server fails the job.
   Duration backoff_min =
       std::chrono::seconds(1);  // Before the first restart; doubles with each failure...

@@ -86,13 +86,17 @@ struct CheckpointStatus {
 
 // Returns of training to an earlier version, after a loss or numbers that are not finite.
 struct RecoveryStatus {
-  int64_t roll_backs = 0;              // All told; the rest is about the last of them.
-  int64_t from_version = 0;            // The newest that is known of.
-  int64_t to_version = 0;              // 0: begun anew.
-  std::string message;                 // Why and to where.
-  std::optional<Time> time;            // When it was heard of.
-  int64_t coordinator_start = 0;       // By the coordinator of that start, which...
-  int64_t coordinator_roll_backs = 0;  // ...had so many by then.
+  int64_t roll_backs = 0;         // All told...
+  int64_t lost_steps = 0;         // ...at the cost of steps that were done and are void, and...
+  double lost_seconds = 0;        // ...of training, as far as is known. The rest: the last one.
+  int64_t from_version = 0;       // The newest that is known of.
+  int64_t to_version = 0;         // 0: begun anew.
+  std::string message;            // Why and to where.
+  std::optional<Time> time;       // When it was heard of.
+  int64_t coordinator_start = 0;  // By the coordinator of that start, which...
+  int64_t coordinator_roll_backs = 0;  // ...had so many by then,
+  int64_t coordinator_lost_steps = 0;  // at this cost.
+  double coordinator_lost_seconds = 0;
   friend bool operator==(const RecoveryStatus&, const RecoveryStatus&) = default;
 };
 

@@ -14,6 +14,7 @@
 
 #include "lib/base/status.h"
 #include "lib/base/version.h"
+#include "lib/files/disk.h"
 #include "lib/optim/optimizer.h"
 #include "lib/store/layout.h"
 #include "lib/store/sha256.h"

@@ -25,7 +25,7 @@ namespace paceline::controller {
 struct ReconcilerOptions {
   ObjectOptions objects;
   job::PlanOptions plan;
-  job::Capabilities capabilities = job::Capabilities::Cluster();
+  job::Capabilities capabilities;
   Clock now = WallNow;
   // A coordinator has answered: look at its job. On the client's loop; must not block.
   std::function<void(const kube::ObjectKey& job)> news;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "lib/job/checkpoint_place.h"
 #include "operator/objects/names.h"
 
 namespace paceline::controller {
@@ -28,7 +29,12 @@ Arguments ServerArguments(const job::TrainingJob& job, const job::Start& start) 
                          "--advertise", BulkAddress(PodHost(job, start.role, start.index)),
                          "--http-host", "0.0.0.0",
                          "--http-port", std::to_string(kMetricsPort)};
-  if (job.spec.checkpoint) Append(arguments, {"--checkpoint", std::string(kCheckpointFolder)});
+  const job::CheckpointPlace place = job::CheckpointPlaceOf(job.spec);
+  if (place == job::CheckpointPlace::kOutputVolume) {
+    Append(arguments, {"--checkpoint", DefaultCheckpointFolder(job), "--default-checkpoints"});
+  } else if (place != job::CheckpointPlace::kNowhere) {
+    Append(arguments, {"--checkpoint", std::string(kCheckpointFolder)});
+  }
   if (start.index > 0) {
     Append(arguments, {"--coordinator", CoordinatorAddress(job)});
     return arguments;

@@ -1,5 +1,6 @@
 #include "operator/objects/children.h"
 
+#include "lib/job/checkpoint_place.h"
 #include "lib/job/encode.h"
 #include "operator/objects/names.h"
 
@@ -93,7 +94,7 @@ std::optional<Json> BuildDisruptionBudget(const job::TrainingJob& job) {
 }
 
 std::vector<Json> BuildCheckpointClaims(const job::TrainingJob& job) {
-  if (!job.spec.checkpoint || !job.spec.checkpoint->volume_claim_template) return {};
+  if (job::CheckpointPlaceOf(job.spec) != job::CheckpointPlace::kClaimTemplate) return {};
   const Json pattern = job::ToJson(*job.spec.checkpoint->volume_claim_template);
   std::vector<Json> claims;
   for (int64_t shard = 0; shard < job.spec.parameter_server.shards; ++shard) {

@@ -48,6 +48,11 @@ std::string DisruptionBudgetName(const job::TrainingJob& job) {
   return job.metadata.name + "-workers";
 }
 
+std::string DefaultCheckpointFolder(const job::TrainingJob& job) {
+  return fmt::format("{}/.{}-checkpoints-{}", kOutputFolder, job.metadata.name,
+                     job.metadata.uid.value_or("none"));
+}
+
 std::string CheckpointClaimName(const job::TrainingJob& job, int64_t shard) {
   return fmt::format("{}-checkpoint-{}", job.metadata.name, shard);
 }

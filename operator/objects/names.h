@@ -50,6 +50,8 @@ std::string ServiceName(const job::TrainingJob& job);
 std::string ConfigMapName(const job::TrainingJob& job);
 std::string DisruptionBudgetName(const job::TrainingJob& job);
 std::string CheckpointClaimName(const job::TrainingJob& job, int64_t shard);
+// Of checkpoints that nobody asked for, in the output's volume: this job's alone.
+std::string DefaultCheckpointFolder(const job::TrainingJob& job);
 
 // Who a certificate is for. kOperator is this program, as a client of the coordinator; it issues
 // its own and keeps that to itself, while the pods' lie in Secrets that they mount.

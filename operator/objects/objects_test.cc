@@ -245,6 +245,29 @@ TEST(PodTest, OutputGoesToTheCoordinatorAndCheckpointsToAllServers) {
   EXPECT_EQ(BuildCheckpointClaims(job).size(), 2u);
 }
 
+// Nobody asked for checkpoints: they are where the only shard has a volume that outlives its pod.
+TEST(PodTest, DefaultCheckpointsGoToTheOutputsVolumeOfTheOnlyShard) {
+  const auto arguments = [](const job::TrainingJob& job) {
+    return Arguments(Pod(job, job::Role::kParameterServer, 0));
+  };
+  job::TrainingJob job = Digits();
+  job.spec.output.volume.emplace().persistent_volume_claim = job::Claim{.claim_name = "out"};
+  EXPECT_THAT(arguments(job), Not(Contains("--checkpoint"))) << "two shards";
+  job.spec.parameter_server.shards = 1;
+  EXPECT_EQ(After(arguments(job), "--checkpoint"), "/paceline/output/.digits-checkpoints-uid-1");
+  EXPECT_THAT(arguments(job), Contains("--default-checkpoints"));
+  EXPECT_EQ(
+      Named(Pod(job, job::Role::kParameterServer, 0)["spec"]["volumes"], "paceline-checkpoint"),
+      nullptr);
+  job.spec.checkpoint.emplace().enabled = false;
+  EXPECT_THAT(arguments(job), Not(Contains("--checkpoint")));
+  EXPECT_TRUE(BuildCheckpointClaims(job).empty());
+  job.spec.checkpoint->enabled = true;
+  job.spec.checkpoint->volume.emplace().persistent_volume_claim = job::Claim{.claim_name = "c"};
+  EXPECT_EQ(After(arguments(job), "--checkpoint"), "/paceline/checkpoint");
+  EXPECT_THAT(arguments(job), Not(Contains("--default-checkpoints")));
+}
+
 TEST(PodTest, IsEqualForEqualInput) {
   EXPECT_EQ(Pod(Digits(), job::Role::kWorker).dump(), Pod(Digits(), job::Role::kWorker).dump());
 }

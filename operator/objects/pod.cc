@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "lib/job/checkpoint_place.h"
 #include "lib/job/encode.h"
 #include "operator/objects/arguments.h"
 #include "operator/objects/names.h"
@@ -84,9 +85,10 @@ std::vector<Mounted> OurVolumes(const job::TrainingJob& job, const job::Start& s
   if (job.spec.output.volume && start.index == 0) {
     add("paceline-output", OutputVolumeSource(job), kOutputFolder);
   }
-  if (job.spec.checkpoint && job.spec.checkpoint->volume) {
+  const job::CheckpointPlace place = job::CheckpointPlaceOf(job.spec);
+  if (place == job::CheckpointPlace::kVolume) {
     add("paceline-checkpoint", CheckpointVolumeSource(job), kCheckpointFolder);
-  } else if (job.spec.checkpoint) {
+  } else if (place == job::CheckpointPlace::kClaimTemplate) {
     add("paceline-checkpoint",
         {{"persistentVolumeClaim", {{"claimName", CheckpointClaimName(job, start.index)}}}},
         kCheckpointFolder);

@@ -196,7 +196,10 @@ void Driver::Do(const coordination::RolledBack& effect) {
   policy_.reset();
   metrics_->RolledBack();
   Log(LogLevel::kWarning, "rolled back",
-      {{"generation", fmt::format("{}", effect.generation)}, {"reason", effect.reason}});
+      {{"generation", fmt::format("{}", effect.generation)},
+       {"reason", effect.reason},
+       {"steps_lost", effect.steps_lost},
+       {"seconds_lost", ToSeconds(effect.training_lost)}});
 }
 
 void Driver::Do(const coordination::OptimizerReset& effect) {

@@ -2,11 +2,32 @@
 
 #include <utility>
 
+#include "lib/files/disk.h"
 #include "lib/store/checkpoint_folder.h"
 #include "lib/store/checkpoint_slice.h"
 #include "lib/telemetry/log.h"
 
 namespace paceline::ps {
+
+namespace {
+
+uint64_t SizeOf(const store::Published& version, const store::OptimizerSnapshot& snapshot) {
+  uint64_t bytes = version.bytes.size();
+  for (const auto& tensor : snapshot.tensors) bytes += tensor.values.size() * sizeof(float);
+  return bytes;
+}
+
+}  // namespace
+
+Status CheckRoom(const files::DiskSpace& space, uint64_t bytes, double free_share_min,
+                 const std::string& folder) {
+  const auto floor = static_cast<uint64_t>(free_share_min * static_cast<double>(space.total_bytes));
+  if (floor == 0 || space.free_bytes >= bytes + floor) return OkStatus();
+  return ResourceExhausted(
+      "{}: {:.1f} GB more would leave less than {:g} % of the disk free: {:.1f} of {:.1f} GB are",
+      folder, static_cast<double>(bytes) / 1e9, 100 * free_share_min,
+      static_cast<double>(space.free_bytes) / 1e9, static_cast<double>(space.total_bytes) / 1e9);
+}
 
 SliceSaver::SliceSaver(SlicePlace place, std::function<void(protocol::ShardMessage)> report)
     : place_(std::move(place)), report_(std::move(report)) {}
@@ -30,6 +51,10 @@ Status SliceSaver::Save(const std::shared_ptr<store::Shard>& shard,
         telemetry::Log(telemetry::LogLevel::kWarning, "old slices stay",
                        {{"reason", Message(kept)}});
       }
+      PACELINE_RETURN_IF_ERROR(files::MakeFolders(place_.folder));
+      PACELINE_ASSIGN_OR_RETURN(const files::DiskSpace space, files::SpaceOf(place_.folder));
+      PACELINE_RETURN_IF_ERROR(CheckRoom(space, place_.slices * SizeOf(*newest, *snapshot),
+                                         place_.free_share_min, place_.folder));
       PACELINE_RETURN_IF_ERROR(store::MakeCheckpointFolder(place_.folder, order.checkpoint));
       return store::WriteCheckpointSlice(
           store::SlicePath(place_.folder, order.checkpoint, place_.shard), shard->layout(),

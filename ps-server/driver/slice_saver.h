@@ -9,6 +9,7 @@
 
 #include "lib/base/ids.h"
 #include "lib/base/status.h"
+#include "lib/files/disk.h"
 #include "lib/protocol/shard_messages.h"
 #include "lib/store/shard.h"
 #include "ps-server/driver/background.h"
@@ -18,7 +19,13 @@ namespace paceline::ps {
 struct SlicePlace {
   std::string folder;  // Of checkpoints; empty: there is none, and every save fails.
   ShardId shard;
+  uint64_t slices = 1;        // That come onto the same disk at once.
+  double free_share_min = 0;  // Of the disk: a slice that would leave less free is not written.
 };
+
+// ResourceExhausted, with the figures, if `bytes` more would leave less of the disk free.
+Status CheckRoom(const files::DiskSpace& space, uint64_t bytes, double free_share_min,
+                 const std::string& folder);
 
 // Call in the order of a shard's orders, one at a time.
 class SliceSaver {

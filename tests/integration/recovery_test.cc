@@ -66,7 +66,9 @@ class RecoveryTest : public ::testing::Test {
                                           "{{hostPath: {{path: {}, type: DirectoryOrCreate}}}}}}\n",
                                           Volume()));
   }
-  std::string Without(const TestFolder& folder) const { return folder.Write("job.yaml", Sample()); }
+  std::string Without(const TestFolder& folder) const {
+    return folder.Write("job.yaml", Sample() + "  checkpoint: {enabled: false}\n");
+  }
 
   // In training, with a checkpoint to go back to that is not of birth, and something beyond it.
   Json IntoTraining(LiveRun& run, bool has_checkpoints) {
@@ -159,7 +161,39 @@ TEST_F(RecoveryTest, WithoutAVolumeTheJobBeginsAnew) {
     ExpectAllWell(ended);
     const bool is_told = ended.err.find("begun anew") != std::string::npos;
     EXPECT_EQ(is_told, victim == std::string("ps-1")) << ended.err;
+    EXPECT_THAT(ended.err, HasSubstr("a lost parameter server costs everything since the start: "
+                                     "spec.checkpoint.enabled is false"));
+    EXPECT_GE(ended.summary["lostSteps"], 1) << ended.out;
+    EXPECT_EQ(ended.summary["rollBacks"], 1);
   }
+}
+
+// Nobody asked for checkpoints: there are some, until the job has succeeded.
+TEST_F(RecoveryTest, ByDefaultARunKeepsItsOwnAndIsResumed) {
+  const TestFolder folder;
+  const std::string job = folder.Write("job.yaml", Sample());
+  std::string first;
+  uint64_t step = 0;
+  {
+    LiveRun run(folder, job, Slow(kEpochs));
+    IntoTraining(run, false);
+    first = run.RunFolder();
+    run.Signal(SIGINT);
+    const Ended ended = run.Wait();
+    EXPECT_EQ(ended.code, 130) << ended.err;
+    step = ended.last_state["step"];
+    EXPECT_EQ(CheckpointOf(ended.last_state), step) << ended.err;
+    EXPECT_TRUE(fs::exists(first + "/checkpoints"));
+  }
+  std::vector<std::string> arguments = {"paceline", "run", job,   "--runs", folder.path() + "/runs",
+                                        "--resume", "-o",  "json"};
+  const std::vector<std::string> slow = Slow(kEpochs);
+  arguments.insert(arguments.end(), slow.begin(), slow.end());
+  const Ended ended = RunProgram(arguments, 120);
+  ASSERT_EQ(ended.code, 0) << ended.err;
+  EXPECT_THAT(ended.err, HasSubstr(fmt::format("training goes on from version {}", step)));
+  for (const auto& entry : fs::directory_iterator(folder.path() + "/runs"))
+    EXPECT_FALSE(fs::exists(entry.path() / "checkpoints")) << entry.path();
 }
 
 TEST_F(RecoveryTest, SuspendedInTheMiddleAndResumed) {

@@ -57,6 +57,15 @@ void CheckRunPolicy(const JobSpec& spec, Findings& findings) {
   }
 }
 
+void CheckWritable(const std::string& path, std::string_view what, const Volume& volume,
+                   Findings& findings) {
+  const auto& claim = volume.persistent_volume_claim;
+  if (claim && claim->read_only) {
+    findings.Add(path + ".persistentVolumeClaim.readOnly",
+                 fmt::format("must be false, {} written there: got true", what));
+  }
+}
+
 }  // namespace
 
 void CheckProcesses(const TrainingJob& job, Findings& findings) {
@@ -68,19 +77,20 @@ void CheckProcesses(const TrainingJob& job, Findings& findings) {
   }
   if (spec.checkpoint) {
     const bool has_volume = spec.checkpoint->volume.has_value();
-    if (has_volume == spec.checkpoint->volume_claim_template.has_value()) {
+    const bool has_template = spec.checkpoint->volume_claim_template.has_value();
+    if (has_volume == has_template && (spec.checkpoint->enabled || has_volume)) {
       findings.Add("spec.checkpoint", fmt::format("must have volume or volumeClaimTemplate: got {}",
                                                   has_volume ? "both" : "neither"));
     }
-    if (has_volume) CheckVolume("spec.checkpoint.volume", *spec.checkpoint->volume, findings);
+    if (has_volume) {
+      CheckVolume("spec.checkpoint.volume", *spec.checkpoint->volume, findings);
+      CheckWritable("spec.checkpoint.volume", "checkpoints are", *spec.checkpoint->volume,
+                    findings);
+    }
   }
   if (spec.output.volume) {
     CheckVolume("spec.output.volume", *spec.output.volume, findings);
-    const auto& claim = spec.output.volume->persistent_volume_claim;
-    if (claim && claim->read_only) {
-      findings.Add("spec.output.volume.persistentVolumeClaim.readOnly",
-                   "must be false, the model is written there: got true");
-    }
+    CheckWritable("spec.output.volume", "the model is", *spec.output.volume, findings);
   }
   CheckRunPolicy(spec, findings);
 }

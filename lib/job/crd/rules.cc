@@ -158,8 +158,13 @@ constexpr Rule kRules[] = {
      "pods; kueue.x-k8s.io/queue-name queues each pod"},
     {"spec.evaluator.template.spec", "restartPolicy", "!has(self.restartPolicy)",
      "restartPolicy must be absent, since restarts are Paceline's (runPolicy.backoffLimit)"},
-    {"spec.checkpoint", "", "has(self.volume) != has(self.volumeClaimTemplate)",
+    {"spec.checkpoint", "",
+     "has(self.volume) != has(self.volumeClaimTemplate) || !self.enabled && !has(self.volume)",
      "must have volume or volumeClaimTemplate, and not both"},
+    {"spec.checkpoint", "volume",
+     "!has(self.volume) || !has(self.volume.persistentVolumeClaim) || "
+     "!self.volume.persistentVolumeClaim.readOnly",
+     "volume.persistentVolumeClaim.readOnly must be false, checkpoints are written there"},
     {"spec.output", "volume",
      "!has(self.volume) || !has(self.volume.persistentVolumeClaim) || "
      "!self.volume.persistentVolumeClaim.readOnly",
@@ -168,7 +173,8 @@ constexpr Rule kRules[] = {
     // get others.
     {"spec", "checkpoint",
      "oldSelf.runPolicy.suspend || has(self.checkpoint) == has(oldSelf.checkpoint) && "
-     "(!has(self.checkpoint) || has(self.checkpoint.volume) == has(oldSelf.checkpoint.volume) && "
+     "(!has(self.checkpoint) || self.checkpoint.enabled == oldSelf.checkpoint.enabled && "
+     "has(self.checkpoint.volume) == has(oldSelf.checkpoint.volume) && "
      "(!has(self.checkpoint.volume) || self.checkpoint.volume == oldSelf.checkpoint.volume))",
      "checkpoint may come, go and get another volume only while runPolicy.suspend is true"},
     {"spec", "output", "oldSelf.runPolicy.suspend || self.output == oldSelf.output",

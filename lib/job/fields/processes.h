@@ -27,7 +27,8 @@ void Fields(V& visit, StragglerPolicy& policy) {
              .above = 100});
   visit("forSeconds", policy.for_seconds,
         Note{.text = "for at least this long", .max = kSecondsMax, .above = 0});
-  visit("action", policy.action, Note{.text = "say so, or also start the worker anew elsewhere"});
+  visit("action", policy.action,
+        Note{.text = "say so, or also start the worker anew elsewhere (on one machine: there)"});
 }
 
 template <class V>
@@ -85,6 +86,9 @@ void Fields(V& visit, Volume& volume) {
 
 template <class V>
 void Fields(V& visit, Checkpoint& checkpoint) {
+  visit("enabled", checkpoint.enabled,
+        Note{.text = "false: none, not even those that come by default; a lost parameter server "
+                     "costs all progress; changes only while the job is suspended"});
   visit("periodSeconds", checkpoint.period_seconds,
         Note{.text = "between two checkpoints", .max = kSecondsMax, .above = 0});
   visit("keep", checkpoint.keep,

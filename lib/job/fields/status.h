@@ -83,8 +83,11 @@ void Fields(V& visit, CheckpointStatus& checkpoint) {
 
 template <class V>
 void Fields(V& visit, RecoveryStatus& recovery) {
-  visit("rollBacks", recovery.roll_backs,
-        Note{.text = "times that training went back, all told; the rest is about the last one"});
+  visit("rollBacks", recovery.roll_backs, Note{.text = "times that training went back, all told"});
+  visit("lostSteps", recovery.lost_steps,
+        Note{.text = "steps that were done and are void, by all of them"});
+  visit("lostSeconds", recovery.lost_seconds,
+        Note{.text = "training that is void, by all of them; the rest is about the last one"});
   visit("fromVersion", recovery.from_version, Note{.text = "newest step before it"});
   visit("toVersion", recovery.to_version, Note{.text = "step it went back to; 0: begun anew"});
   visit("message", recovery.message, Note{.text = "why and to where"});
@@ -93,6 +96,10 @@ void Fields(V& visit, RecoveryStatus& recovery) {
         Note{.text = "which coordinator's, by coordinatorStarts"});
   visit("coordinatorRollBacks", recovery.coordinator_roll_backs,
         Note{.text = "that coordinator's so far"});
+  visit("coordinatorLostSteps", recovery.coordinator_lost_steps,
+        Note{.text = "what those cost in steps"});
+  visit("coordinatorLostSeconds", recovery.coordinator_lost_seconds,
+        Note{.text = "what those cost in training"});
 }
 
 template <class V>

@@ -32,7 +32,7 @@ template <class V>
 void Fields(V& visit, Data& data) {
   visit("train", data.train,
         Note{.text = "samples to train on: .safetensors with inputs and targets, .npy, IDX, or "
-                     "tokens in .bin",
+                     "tokens in .bin (not in this version)",
              .presence = kRequired,
              .min = 1,
              .max = kPathMax});

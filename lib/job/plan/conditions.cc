@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "lib/job/checkpoint_place.h"
 #include "lib/job/plan/describe.h"
 #include "lib/job/plan/judgements.h"
 
@@ -217,6 +218,20 @@ Finding JudgeStraggling(const Draft& draft) {
   return {type, true, PlanReason::kStraggler, Joined(std::move(stragglers))};
 }
 
+// What the loss of a parameter server costs, said before there is one.
+Finding JudgeRecoverable(const Draft& draft) {
+  const ConditionType type = ConditionType::kRecoverable;
+  if (draft.verdict == Verdict::kSucceeded || draft.verdict == Verdict::kFailed)
+    return Not(draft, type);
+  if (draft.KeepsCheckpoints()) {
+    return {type, true, PlanReason::kCheckpointed,
+            "a lost parameter server costs what was done since the newest checkpoint"};
+  }
+  return {type, false, PlanReason::kNoCheckpoints,
+          "a lost parameter server costs everything since the start: " +
+              WhyNoCheckpoints(draft.job.spec)};
+}
+
 // " from version 320": where this restart rolled back to; empty if it did not.
 std::string SinceRollBack(const Draft& draft) {
   const std::optional<RecoveryStatus>& recovery = draft.plan.status.recovery;
@@ -255,6 +270,10 @@ void ReportTransition(Draft& draft, const Finding& finding) {
     const Condition* before = FindCondition(draft.seen.status, finding.type);
     if (before == nullptr || before->reason != ToWord(finding.reason))
       draft.Report(EventType::kWarning, finding.reason, finding.message);
+  } else if (finding.reason == PlanReason::kNoCheckpoints) {
+    const Condition* before = FindCondition(draft.seen.status, finding.type);
+    if (before == nullptr || before->message != finding.message)
+      draft.Report(EventType::kWarning, finding.reason, finding.message);
   }
 }
 
@@ -267,7 +286,8 @@ void WriteConditions(Draft& draft) {
                               JudgeSuspended(draft),
                               JudgeResources(draft),
                               JudgeDegraded(draft),
-                              JudgeStraggling(draft)};
+                              JudgeStraggling(draft),
+                              JudgeRecoverable(draft)};
   for (const Finding& finding : findings) {
     ReportTransition(draft, finding);
     draft.SetCondition(finding.type,

@@ -52,7 +52,7 @@ std::string DescribeAbsence(const std::string& name, const SeenProcess* process)
 
 std::string DescribeRecovery(const Draft& draft) {
   const auto& checkpoint = draft.plan.status.checkpoint;
-  if (!draft.job.spec.checkpoint) return "without spec.checkpoint training starts over";
+  if (!draft.KeepsCheckpoints()) return "without checkpoints training starts over";
   if (!checkpoint) return "training starts over, no checkpoint being complete";
   return fmt::format("training goes back to the checkpoint of version {}", checkpoint->version);
 }

@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "lib/job/checkpoint_place.h"
+
 namespace paceline::job {
 namespace {
 
@@ -61,6 +63,12 @@ const SeenProcess* Draft::Find(const std::string& name) const {
 std::optional<int64_t> Draft::AttemptOf(const std::string& name) const {
   const auto found = attempts_.find(name);
   return found == attempts_.end() ? std::nullopt : std::optional(found->second);
+}
+
+bool Draft::KeepsCheckpoints() const {
+  return HasCheckpoints(job.spec) || (MayHaveDefaultCheckpoints(job.spec) &&
+                                      (options.has_place_for_checkpoints ||
+                                       CheckpointPlaceOf(job.spec) != CheckpointPlace::kNowhere));
 }
 
 bool Draft::CoordinatorSucceeded() const {

@@ -42,6 +42,8 @@ class Draft {
   std::optional<int64_t> AttemptOf(const std::string& name) const;
   // Whether the last plan started it, and the cluster refused.
   bool WasRefused(const std::string& name) const { return seen.refused.contains(name); }
+  // Whether checkpoints are written.
+  bool KeepsCheckpoints() const;
   // Whether the coordinator said, by word or by its exit, that training succeeded.
   bool CoordinatorSucceeded() const;
 

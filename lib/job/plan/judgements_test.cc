@@ -25,7 +25,7 @@ TEST(JudgeScale, StartsEverythingAtOnceServersFirst) {
   EXPECT_EQ(plan.status.coordinator_starts, 1);
   EXPECT_EQ(plan.status.start_time, At(5));
   EXPECT_EQ(plan.status.state, "Starting");
-  EXPECT_EQ(plan.status.conditions.size(), 9u);
+  EXPECT_EQ(plan.status.conditions.size(), 10u);
   EXPECT_EQ(Reason(plan, ConditionType::kResourcesReady),
             "False ProcessesMissing not running: digits-ps-0, digits-ps-1, digits-worker-0, "
             "digits-worker-1, "
@@ -57,7 +57,8 @@ TEST(JudgeScale, LeavesAllAsItIsWhenAllRuns) {
   EXPECT_EQ(plan.status.replica_statuses.worker, (ReplicaStatus{3, 3, 0, 0}));
   EXPECT_EQ(Reason(plan, ConditionType::kRunning), "True Training ");
   EXPECT_EQ(Reason(plan, ConditionType::kResourcesReady), "True AllRunning ");
-  EXPECT_THAT(Events(plan), ElementsAre("Normal Training: training goes on"));
+  EXPECT_THAT(Events(plan), ElementsAre("Normal Training: training goes on",
+                                        HasSubstr("Warning NoCheckpoints: ")));
   Observation again = AllTraining();
   again.status = plan.status;
   const Plan second = PlanJob(SmallJob(), again, At(9));
@@ -270,7 +271,8 @@ TEST(JudgeSuspend, StopsAllAndStartsAnewLater) {
   EXPECT_EQ(plan.status.state, "Suspended");
   EXPECT_FALSE(plan.status.start_time.has_value());
   EXPECT_THAT(Events(plan), ElementsAre("Normal Suspended: all processes are stopped; without "
-                                        "spec.checkpoint the progress is lost"));
+                                        "checkpoints the progress is lost",
+                                        HasSubstr("Warning NoCheckpoints: ")));
 
   for (SeenProcess& process : seen.processes) process.is_stopping = true;
   seen.status = plan.status;
@@ -301,6 +303,22 @@ TEST(JudgeStragglers, ReplacesTheSlowestWhereAsked) {
   Find(seen, "digits-worker-0").state = ProcessState::kRunning;
   job.spec.workers.min_replicas = 3;
   EXPECT_THAT(Actions(PlanJob(job, seen, At(5))), IsEmpty());
+}
+
+// Where there is one machine only: once, and again when it has run for long.
+TEST(JudgeStragglers, StartsAgainWhereThereIsNoOtherMachine) {
+  TrainingJob job = SmallJob();
+  job.spec.workers.straggler_policy.action = StragglerAction::kReplace;
+  Observation seen = AllTraining();
+  seen.coordinator->stragglers = {{2, 400}};
+  const Plan plan = PlanJob(job, seen, At(5));
+  EXPECT_THAT(
+      Events(plan),
+      Contains("Warning Straggler: digits-worker-2 takes 4.0 times the median worker's time "
+               "and is started again"));
+  Find(seen, "digits-worker-2").attempt = 1;
+  EXPECT_THAT(Actions(PlanJob(job, seen, At(599))), IsEmpty());
+  EXPECT_THAT(Actions(PlanJob(job, seen, At(601))), ElementsAre("stop digits-worker-2 Straggler"));
 }
 
 TEST(JudgeCleanup, FollowsCleanPodPolicy) {

@@ -34,6 +34,8 @@ enum class PlanReason {
   kSuspended,          // spec.runPolicy.suspend is true.
   kResumed,            // It no longer is.
   kScaledDown,         // More workers run than wanted.
+  kCheckpointed,       // A lost parameter server costs what was done since the newest checkpoint.
+  kNoCheckpoints,      // It costs everything.
   kStraggler,          // A worker is slower than stragglerPolicy allows.
   kNoStraggler,
   kDeadlineExceeded,      // activeDeadlineSeconds.
@@ -49,8 +51,8 @@ PACELINE_WORDS(PlanReason, "JobSeen", "NotYet", "Starting", "Training", "AllRunn
                "ProcessFailed", "ProcessDisrupted", "OutOfMemory", "ProcessGone", "ProcessFinished",
                "Unschedulable", "CannotStart", "GaveWay", "PendingTooLong", "ResourcesRefused",
                "InvalidSpec", "NodeLost", "Recovering", "Recovered", "RolledBack", "Suspended",
-               "Resumed", "ScaledDown", "Straggler", "NoStraggler", "DeadlineExceeded",
-               "BackoffLimitExceeded", "CannotWork", "ParameterServerLost", "TrainingFailed",
-               "TrainingSucceeded", "JobFinished")
+               "Resumed", "ScaledDown", "Checkpointed", "NoCheckpoints", "Straggler", "NoStraggler",
+               "DeadlineExceeded", "BackoffLimitExceeded", "CannotWork", "ParameterServerLost",
+               "TrainingFailed", "TrainingSucceeded", "JobFinished")
 
 }  // namespace paceline::job

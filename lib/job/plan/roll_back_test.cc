@@ -69,6 +69,38 @@ TEST(RollBack, OfALostShardIsToldOnceWithWhatItCosts) {
   EXPECT_EQ(seen.status.recovery, trains.status.recovery);
 }
 
+TEST(RollBack, WhatAllOfThemCostIsCountedOverAllCoordinators) {
+  const TrainingJob job = SmallJob();
+  Observation seen = TrainingAt340(job);
+  seen.coordinator->roll_backs = 1;
+  seen.coordinator->rolled_back_from = 345;
+  seen.coordinator->rolled_back_to = 320;
+  seen.coordinator->lost_steps = 25;
+  seen.coordinator->lost_seconds = 12.5;
+  seen.coordinator->progress->step = 320;
+  seen.status = PlanJob(job, seen, At(3)).status;
+  EXPECT_THAT(seen.status.recovery->message, HasSubstr("; 25 steps (12.5 s of training) are"));
+  // Twice between two answers.
+  seen.coordinator->roll_backs = 3;
+  seen.coordinator->rolled_back_from = 330;
+  seen.coordinator->lost_steps = 45;
+  seen.coordinator->lost_seconds = 20;
+  seen.status = PlanJob(job, seen, At(4)).status;
+  EXPECT_EQ(seen.status.recovery->roll_backs, 3);
+  EXPECT_EQ(seen.status.recovery->lost_steps, 45);
+  EXPECT_EQ(seen.status.recovery->lost_seconds, 20);
+  // The coordinator dies at 340, two minutes after its checkpoint of 320 was complete.
+  seen.status.progress = Progress{.step = 340, .last_update_time = At(500)};
+  seen.status.checkpoint = CheckpointStatus{.version = 320, .completion_time = At(380)};
+  seen.status.coordinator_starts = 2;
+  seen.coordinator = CoordinatorReport{
+      .generation_start = 2, .progress = Progress{.step = 320}, .restored_from = 320};
+  seen.status = PlanJob(job, seen, At(600)).status;
+  EXPECT_EQ(seen.status.recovery->roll_backs, 4);
+  EXPECT_EQ(seen.status.recovery->lost_steps, 65);
+  EXPECT_EQ(seen.status.recovery->lost_seconds, 140);
+}
+
 TEST(RollBack, OfALostCoordinatorIsKnownByItsSteps) {
   const TrainingJob job = SmallJob();
   Observation seen = TrainingAt340(job);

@@ -7,13 +7,21 @@ namespace paceline::job {
 
 namespace {
 
-// The slowest that may do better elsewhere; null if there is none.
+// Whether it was started again not long ago, where there is only this one machine: that may help
+// once, and costs the job a worker each time.
+bool WasTriedHere(const Draft& draft, const SeenProcess& process) {
+  return process.node.empty() && process.attempt > 0 &&
+         draft.now - process.started_at < draft.options.healthy_after;
+}
+
+// The slowest that may do better elsewhere, or in another life; null if there is none.
 const SeenProcess* FindMovable(const Draft& draft, double& slowdown_percent) {
   const SeenProcess* slowest = nullptr;
   for (const SeenStraggler& straggler : draft.report->stragglers) {
     const SeenProcess* process =
         draft.Find(ProcessName(draft.job.metadata.name, Role::kWorker, straggler.worker));
-    if (process == nullptr || draft.HasNoOtherNode(*process)) continue;
+    if (process == nullptr || draft.HasNoOtherNode(*process) || WasTriedHere(draft, *process))
+      continue;
     if (slowest != nullptr && straggler.slowdown_percent <= slowdown_percent) continue;
     slowest = process;
     slowdown_percent = straggler.slowdown_percent;
@@ -40,9 +48,10 @@ void JudgeStragglers(Draft& draft) {
   if (process == nullptr) return;
   draft.AvoidNodeOf(*process);
   draft.End(*process, PlanReason::kStraggler);
-  draft.Report(EventType::kWarning, PlanReason::kStraggler,
-               fmt::format("{} takes {:.1f} times the median worker's time and is replaced",
-                           Named(*process), slowdown_percent / 100));
+  draft.Report(
+      EventType::kWarning, PlanReason::kStraggler,
+      fmt::format("{} takes {:.1f} times the median worker's time and is {}", Named(*process),
+                  slowdown_percent / 100, process->node.empty() ? "started again" : "replaced"));
 }
 
 }  // namespace paceline::job

@@ -5,7 +5,7 @@ namespace {
 
 // The coordinator writes a checkpoint as it goes, for which it needs the shards.
 bool MustWait(const Draft& draft, const SeenProcess& process) {
-  if (!draft.job.spec.checkpoint || process.role != Role::kParameterServer || process.index == 0)
+  if (!draft.KeepsCheckpoints() || process.role != Role::kParameterServer || process.index == 0)
     return false;
   const SeenProcess* coordinator = draft.Find(draft.wanted.front().name);
   return coordinator != nullptr && coordinator->state != ProcessState::kExited &&
@@ -26,9 +26,9 @@ void JudgeSuspend(Draft& draft) {
   draft.plan.status.start_time.reset();
   if (!was_suspended) {
     draft.Report(EventType::kNormal, PlanReason::kSuspended,
-                 draft.job.spec.checkpoint
+                 draft.KeepsCheckpoints()
                      ? "all processes are stopped; the job goes on from the newest checkpoint"
-                     : "all processes are stopped; without spec.checkpoint the progress is lost");
+                     : "all processes are stopped; without checkpoints the progress is lost");
   }
   for (const SeenProcess& process : draft.seen.processes) {
     if (!process.is_stopping && !MustWait(draft, process))

@@ -64,6 +64,7 @@ struct Volume {
 };
 
 struct Checkpoint {
+  bool enabled = true;
   double period_seconds = 300;
   int64_t keep = 3;
   std::optional<Volume> volume;

@@ -1,0 +1,44 @@
+#include "lib/coordination/checkpoint_cost.h"
+
+#include <algorithm>
+
+namespace paceline::coordination {
+
+namespace {
+
+constexpr int kMemory = 16;      // Steps that the mean step remembers.
+constexpr int kLeastShare = 20;  // Of the time that writing takes, one part in so many.
+
+}  // namespace
+
+void CheckpointCost::Published(Time now) {
+  if (window_.has_value()) {
+    ++window_->steps;
+    if (window_->ended.has_value()) {
+      const Duration usual =
+          step_.value_or(Duration::zero()) * static_cast<int64_t>(window_->steps);
+      const Duration least = (*window_->ended - window_->began) / kLeastShare;
+      cost_ = std::max(now - window_->from - usual, least);
+      window_.reset();
+    }
+  } else if (published_.has_value()) {
+    const Duration took = now - *published_;
+    step_ = step_.has_value() ? *step_ + (took - *step_) / kMemory : took;
+  }
+  published_ = now;
+}
+
+void CheckpointCost::Began(Time now) {
+  window_ = Window{published_.value_or(now), now, std::nullopt, 0};
+}
+
+void CheckpointCost::Ended(Time now) {
+  if (window_.has_value()) window_->ended = now;
+}
+
+void CheckpointCost::Interrupted() {
+  window_.reset();
+  published_.reset();
+}
+
+}  // namespace paceline::coordination
