@@ -123,17 +123,20 @@ TEST(CoordinatorServiceDoor, WhoNeverJoinsIsSentAway) {
 TEST(CoordinatorServiceDoor, WhoHasJoinedStays) {
   testing::SocketFolder folder;
   RecordingSessions sessions;
-  CoordinatorService service(sessions, {}, std::chrono::milliseconds(300));
+  CoordinatorService service(sessions, {}, Seconds(2));
   const auto server = *GrpcServer::Start({.address = folder.Address("c"), .services = {&service}});
+  const auto has_said = [&](std::ptrdiff_t count) {
+    return std::count_if(sessions.notes.begin(), sessions.notes.end(), [](const std::string& note) {
+             return note.starts_with("c1 said");
+           }) == count;
+  };
   const auto member = *rpc::CoordinatorSession::Connect(server->address(), Seconds(30));
   EXPECT_TRUE(member->Send(protocol::Join{.role = protocol::Role::kWorker}).ok());
+  sessions.Await([&] { return has_said(1); });
   const auto silent = *rpc::CoordinatorSession::Connect(server->address(), Seconds(30));
   EXPECT_FALSE(silent->Receive(Seconds(30)).ok());  // Came later and is gone.
-  EXPECT_TRUE(member->Send(protocol::Heartbeat{}).ok());
-  sessions.Await([&] {
-    return std::count_if(sessions.notes.begin(), sessions.notes.end(),
-                         [](const std::string& note) { return note.starts_with("c1 said"); }) == 2;
-  });
+  ASSERT_TRUE(member->Send(protocol::Heartbeat{}).ok());
+  sessions.Await([&] { return has_said(2); });
 }
 
 TEST_F(CoordinatorServiceTest, ThousandsOfMessagesArriveInOrderBothWays) {
