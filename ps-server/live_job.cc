@@ -89,6 +89,8 @@ StatusOr<coordination::SpecChanged> LiveJob::Take(const std::string& text) {
       .workers_min = static_cast<uint32_t>(workers.min_replicas),
       .is_policy_changed = !sync::MayReconfigure(policy_, policy),
   };
+  if (!decoded.job.status.evaluator_gone.empty())
+    changed.evaluator_gone = decoded.job.status.evaluator_gone;
   if (!changed.is_policy_changed && policy != policy_) changed.reconfigured = policy;
   policy_ = policy;
   job_ = std::move(decoded.job);

@@ -59,6 +59,23 @@ json CheckpointJson(const Progress& progress) {
   return checkpoint;
 }
 
+json EvaluationJson(const protocol::Evaluated& evaluation) {
+  json metrics = json::object();
+  for (const auto& [name, value] : evaluation.metrics) metrics[name] = Number(value);
+  return {{"version", evaluation.version.value()},
+          {"loss", Number(evaluation.loss)},
+          {"accuracy", evaluation.accuracy ? Number(*evaluation.accuracy) : json(nullptr)},
+          {"accuracyFrom", evaluation.accuracy_from},
+          {"metrics", std::move(metrics)},
+          {"samples", evaluation.samples}};
+}
+
+json FinishingJson(const coordination::Status& status) {
+  json finishing = {{"reason", *status.stop_reason}};
+  if (status.model_version) finishing["modelVersion"] = status.model_version->value();
+  return finishing;
+}
+
 // Of schemes without a step that is waited for: who owes a push.
 uint64_t WaitingFor(const Progress& progress) {
   for (const sync::Figure& figure : progress.figures) {
@@ -119,11 +136,11 @@ std::string ProgressJson(const Progress& progress, const JobView& view,
   job["security"] = {{"mtls", job::ToWord(view.mtls)}, {"inUse", view.has_tls}};
   job["sync"] = {{"scheme", view.scheme}, {"changing", status.is_changing_policy}};
   if (status.evaluation) {
-    job["evaluation"] = {{"version", status.evaluation->version.value()},
-                         {"loss", Number(status.evaluation->loss)},
-                         {"accuracy", Number(status.evaluation->accuracy)},
-                         {"samples", status.evaluation->samples}};
+    job["evaluation"] = EvaluationJson(*status.evaluation);
   }
+  if (status.stop_reason) job["finishing"] = FinishingJson(status);
+  job["evaluatorGone"] = status.is_evaluator_gone;
+  job["targetProblem"] = status.target_problem;
   job["workers"] = json::array();
   for (size_t i = 0; i < status.workers.size(); ++i) {
     const WorkerPace pace = i < progress.paces.size() ? progress.paces[i] : WorkerPace{};
@@ -142,7 +159,9 @@ std::string ProgressJson(const Progress& progress, const JobView& view,
   if (finished && finished->is_suspended) {
     job["suspended"] = {{"reason", finished->reason}};
   } else if (finished) {
-    job["finished"] = {{"success", finished->is_success}, {"reason", finished->reason}};
+    job["finished"] = {{"success", finished->is_success},
+                       {"reason", finished->reason},
+                       {"isUnjudged", finished->is_unjudged}};
   }
   return job.dump();
 }

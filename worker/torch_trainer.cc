@@ -51,9 +51,12 @@ StatusOr<StepResult> TorchTrainer::Step(std::span<const protocol::SampleRange> r
 }
 
 StatusOr<Evaluation> TorchTrainer::Evaluate() {
-  PACELINE_ASSIGN_OR_RETURN(const learn::Evaluation evaluation, training_->Evaluate());
-  return Evaluation{
-      .loss = evaluation.loss, .accuracy = evaluation.accuracy, .samples = evaluation.samples};
+  PACELINE_ASSIGN_OR_RETURN(learn::Evaluation evaluation, training_->Evaluate());
+  return Evaluation{.loss = evaluation.loss,
+                    .accuracy = evaluation.accuracy,
+                    .accuracy_from = std::move(evaluation.accuracy_from),
+                    .metrics = std::move(evaluation.metrics),
+                    .samples = evaluation.samples};
 }
 
 }  // namespace paceline::worker

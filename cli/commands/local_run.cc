@@ -118,9 +118,12 @@ local::Outcome LocalRun::Run(local::Signals& signals, local::ProgressView& view)
 }
 
 std::string LocalRun::ModelOf(const local::Outcome& outcome) const {
-  // The output's folder may hold an earlier run's model.
+  // The output's folder may hold an earlier run's model; a job that failed may have written its
+  // own.
+  const bool is_written = outcome.state && outcome.state->finishing &&
+                          outcome.state->finishing->model_version.has_value();
   std::error_code ignored;
-  return outcome.is_success && fs::exists(model_path_, ignored) ? model_path_ : "";
+  return (outcome.is_success || is_written) && fs::exists(model_path_, ignored) ? model_path_ : "";
 }
 
 }  // namespace paceline::commands

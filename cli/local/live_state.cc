@@ -57,8 +57,17 @@ LiveState Parse(const json& object) {
     state.accuracy = Number(*evaluation, "accuracy");
     state.evaluation_loss = Number(*evaluation, "loss");
     state.evaluation_version = evaluation->at("version").get<uint64_t>();
+    const json metrics = evaluation->value("metrics", json::object());
+    for (const auto& [name, value] : metrics.items()) {
+      if (value.is_number()) state.evaluation_metrics[name] = value.get<double>();
+    }
   }
   for (const json& worker : object.at("workers")) state.workers.push_back(ParseWorker(worker));
+  if (const auto finishing = object.find("finishing"); finishing != object.end()) {
+    state.finishing = LiveFinishing{finishing->at("reason").get<std::string>(), {}};
+    if (finishing->contains("modelVersion"))
+      state.finishing->model_version = finishing->at("modelVersion").get<uint64_t>();
+  }
   if (const auto finished = object.find("finished"); finished != object.end()) {
     state.finished =
         LiveFinish{finished->at("success").get<bool>(), finished->at("reason").get<std::string>()};

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -29,6 +30,12 @@ struct LiveFinish {
   std::string reason;
 };
 
+// What a job does once training has reached its stop.
+struct LiveFinishing {
+  std::string reason;
+  std::optional<uint64_t> model_version;  // Of the model that is written.
+};
+
 struct LiveState {
   std::string phase;
   std::string birth_waits_for;
@@ -43,6 +50,7 @@ struct LiveState {
   std::optional<double> accuracy;  // Held-out, of the latest evaluation.
   std::optional<double> evaluation_loss;
   std::optional<uint64_t> evaluation_version;
+  std::map<std::string, double> evaluation_metrics;  // The model's own, by name.
   double seconds = 0;
   double samples_per_second = 0;
   uint64_t committed_samples = 0;
@@ -55,6 +63,7 @@ struct LiveState {
   std::string checkpoint_note;  // What the checkpoints that were there at the start came to.
   std::string model_problem;    // Why the final model is not written yet, or empty.
   std::vector<LiveWorker> workers;
+  std::optional<LiveFinishing> finishing;  // Kept when it has finished.
   std::optional<LiveFinish> finished;
   std::string suspended;  // Why it ended to be gone on with later; empty if it did not.
 };

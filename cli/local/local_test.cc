@@ -196,8 +196,8 @@ TEST(Summary, HasExactlyTheFieldsThatProgramsAreTold) {
   };
   const auto json =
       nlohmann::json::parse(SummaryJson({.job = "digits", .state = *ParseLiveState(kState)}));
-  EXPECT_THAT(keys(json), UnorderedElementsAre("succeeded", "accuracy", "loss", "steps", "epochs",
-                                               "seconds", "samplesPerSecond", "rollBacks",
+  EXPECT_THAT(keys(json), UnorderedElementsAre("succeeded", "accuracy", "loss", "metrics", "steps",
+                                               "epochs", "seconds", "samplesPerSecond", "rollBacks",
                                                "lostSteps", "lostSeconds", "workers", "model"));
   EXPECT_THAT(keys(json["workers"][0]),
               UnorderedElementsAre("name", "steps", "samples", "computeShare", "waitShare",

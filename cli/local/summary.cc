@@ -39,6 +39,9 @@ std::string SummaryText(const RunSummary& summary) {
     const LiveState& state = *summary.state;
     if (state.accuracy)
       text += fmt::format("  accuracy   {:.2f} % on held-out data\n", 100 * *state.accuracy);
+    for (const auto& [name, value] : state.evaluation_metrics) {
+      if (name != "accuracy") text += fmt::format("  {:<10} {:.6g}\n", name, value);
+    }
     if (const auto loss = ShownLoss(state)) text += fmt::format("  loss       {:.4f}\n", *loss);
     text += fmt::format("  time       {:.1f} s of training, {} samples/s\n", state.seconds,
                         Thousands(static_cast<uint64_t>(MeanSamplesPerSecond(state))));
@@ -77,6 +80,7 @@ std::string SummaryJson(const RunSummary& summary) {
   json object = {{"succeeded", summary.is_success},
                  {"accuracy", nullptr},
                  {"loss", nullptr},
+                 {"metrics", json::object()},
                  {"steps", nullptr},
                  {"epochs", nullptr},
                  {"seconds", nullptr},
@@ -89,6 +93,7 @@ std::string SummaryJson(const RunSummary& summary) {
   if (summary.state) {
     const LiveState& state = *summary.state;
     object["accuracy"] = OrNull(state.accuracy);
+    for (const auto& [name, value] : state.evaluation_metrics) object["metrics"][name] = value;
     object["loss"] = OrNull(ShownLoss(state));
     object["steps"] = state.step;
     object["epochs"] = state.epochs;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "lib/base/limits.h"
 #include "lib/files/atomic_file.h"
@@ -20,6 +21,7 @@ namespace {
 
 constexpr Duration kAskPeriod = std::chrono::milliseconds(200);
 constexpr Duration kAskTimeout = std::chrono::seconds(2);
+constexpr Duration kTellPeriod = std::chrono::seconds(5);
 constexpr Duration kStopGrace = std::chrono::seconds(5);
 // The coordinator writes a checkpoint before it goes.
 constexpr Duration kStopGraceWithCheckpoint = std::chrono::seconds(20);
@@ -69,6 +71,7 @@ Outcome Supervisor::Run() {
     const job::Plan plan = job::PlanJob(job_, Observe(), now, plan_options_);
     status_ = plan.status;
     Apply(plan, now);
+    TellCoordinator(now);
     if (job::IsFinished(status_) && !processes_.IsAnyRunning()) break;
     Wait(plan, now);
   }
@@ -166,6 +169,27 @@ void Supervisor::NoteChanges(const LiveState& now) {
     view_->Note("training " + now.checkpoint_note);
   if (now.checkpoint_problem != before.checkpoint_problem && !now.checkpoint_problem.empty())
     view_->Note("training goes on, but " + now.checkpoint_problem);
+}
+
+// An evaluator that is not started again: training may have nothing left that ends it.
+void Supervisor::TellCoordinator(Time now) {
+  const bool is_told =
+      !report_ || report_->knows_evaluator_gone || report_->phase >= job::TrainingPhase::kSucceeded;
+  if (status_.evaluator_gone.empty() || is_told || !http_port_) return;
+  if (now - told_at_ < kTellPeriod) return;
+  told_at_ = now;
+  job::TrainingJob told = job_;
+  told.status.evaluator_gone = status_.evaluator_gone;
+  const StatusOr<std::string> taken = telemetry::HttpSend({.host = "127.0.0.1",
+                                                           .port = *http_port_,
+                                                           .path = "/v1/job/spec",
+                                                           .method = "PUT",
+                                                           .body = job::ToJson(told).dump()},
+                                                          kAskTimeout);
+  if (!taken.ok()) {
+    view_->Note("the coordinator cannot be told that the evaluator is gone: " +
+                Message(taken.status()));
+  }
 }
 
 job::Observation Supervisor::Observe() const {

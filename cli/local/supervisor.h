@@ -45,6 +45,7 @@ class Supervisor {
 
  private:
   void AskCoordinator(Time now);
+  void TellCoordinator(Time now);  // What it is not told by a changed job.
   // Tells of roll backs, and of checkpoints that failed or were found.
   void NoteChanges(const LiveState& now);
   void ReadJobAgain();
@@ -69,6 +70,7 @@ class Supervisor {
   std::optional<job::CoordinatorReport> report_;  // ...and for the planner.
   std::optional<int> http_port_;
   Time asked_at_{};
+  Time told_at_{};
   std::filesystem::file_time_type job_written_{};
   int interruptions_seen_ = 0;
 };

@@ -4,6 +4,7 @@
 
 #include "lib/coordination/asking.h"
 #include "lib/coordination/checkpointing.h"
+#include "lib/coordination/evaluating.h"
 #include "lib/coordination/finishing.h"
 #include "lib/coordination/recovering.h"
 
@@ -109,6 +110,8 @@ void OpenTraining(Turn turn) {
     BeginFinishing(turn, *stop);
   } else if (job.recovery.stop.has_value()) {
     BeginFinishing(turn, *job.recovery.stop);
+  } else {
+    EndUnjudged(turn);
   }
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "lib/coordination/asking.h"
+#include "lib/coordination/evaluating.h"
 #include "lib/coordination/finishing.h"
 #include "lib/coordination/joining.h"
 #include "lib/coordination/training.h"
@@ -66,6 +67,7 @@ void OnSpecChanged(Turn turn, const SpecChanged& changed) {
   JobState& job = turn.job;
   job.options.workers_wanted = changed.workers_wanted;
   job.options.workers_min = changed.workers_min;
+  if (changed.evaluator_gone.has_value()) OnEvaluatorGone(turn, *changed.evaluator_gone);
   // Before training opens the policy is not made yet; at its end none is needed any more. A change
   // that is under way makes the newest one.
   if (job.phase != Phase::kTraining || job.change.quiesced.has_value()) return;

@@ -117,8 +117,13 @@ struct Status {
   std::string model_problem;          // Why the final model is not written yet, or empty.
   std::vector<WorkerStatus> workers;  // By index, those that ever joined.
   std::string birth_waits_for;        // In kBirth: who is missing, in words.
-  bool is_changing_policy = false;    // The old one is quiesced, the new one not made.
-  std::string outcome;                // In kOver.
+  // Why training has reached its stop; nothing while there is some to do, now or in another life.
+  std::optional<std::string> stop_reason;
+  std::optional<Version> model_version;  // Of the model that is written.
+  bool is_evaluator_gone = false;        // Nobody starts it again.
+  std::string target_problem;            // Why nobody can judge it; empty: somebody may.
+  bool is_changing_policy = false;       // The old one is quiesced, the new one not made.
+  std::string outcome;                   // In kOver.
   bool is_success = false;
   bool is_suspended = false;
 };

@@ -131,6 +131,7 @@ struct Finished {
   bool is_success = false;
   std::string reason;
   bool is_suspended = false;  // Neither success nor failure: it may go on later.
+  bool is_unjudged = false;   // A failure: training ended since nobody can judge its target.
 };                            // Nothing follows it but StopShard orders before.
 
 using Effect =

@@ -21,12 +21,32 @@ bool TakePin(Turn turn, Version next) {
 
 namespace {
 
+// Evaluators that may be lost while they owe the evaluation of the final version.
+constexpr uint32_t kFinalEvaluatorsMax = 3;
+
+// An accuracy that is unknown once is so for good: it hangs on shapes, not on numbers.
+void NoteWhetherJudged(JobState& job, const Evaluated& result) {
+  const auto& target = job.options.target;
+  const bool is_unknown = target.has_value() && !TargetValue(*target, result).has_value();
+  job.recovery.no_accuracy = is_unknown ? result.accuracy_from : "";
+}
+
 void Unpin(Turn turn) {
   turn.Order(protocol::Unpin{*turn.job.evaluation.pinned});
   turn.job.evaluation.pinned.reset();
 }
 
 }  // namespace
+
+void EndUnjudged(Turn turn) {
+  JobState& job = turn.job;
+  if (job.phase != Phase::kTraining) return;
+  const bool has_other_stop = job.options.epochs_max > 0 || job.options.steps_max > 0;
+  const std::optional<std::string> why = WhyUnjudged(job);
+  if (has_other_stop || !why.has_value()) return;
+  BeginFinishing(turn, *why);
+  job.finishing.is_unjudged = true;
+}
 
 void AskEvaluator(Turn turn, Version version) {
   const Session* evaluator = turn.job.membership.evaluator();
@@ -51,18 +71,33 @@ void OnEvaluated(Turn turn, ConnectionId connection, const Evaluated& result) {
   }
   evaluation.asked.reset();
   evaluation.newest = result;
+  job.recovery.evaluator_gone.reset();
+  NoteWhetherJudged(job, result);
   turn.effects.push_back(EvaluationDone{result});
   const bool is_met = IsTargetMet(job.options, result);
   if (is_met && !job.finishing.target_met.has_value()) {
     BeginFinishing(turn, "");
     job.finishing.target_met = result.version;  // Stays pinned: it is the final model.
-  } else if (evaluation.pinned == result.version) {
-    Unpin(turn);
+    job.finishing.target_value = TargetValueInWords(*job.options.target, result);
+    job.finishing.is_unjudged = false;
+    return;
   }
+  if (evaluation.pinned == result.version) Unpin(turn);
+  EndUnjudged(turn);
 }
 
-void OnEvaluatorLost(Turn turn) {
+void OnEvaluatorGone(Turn turn, const std::string& reason) {
+  turn.job.recovery.evaluator_gone = reason;
+  EndUnjudged(turn);
+}
+
+void OnEvaluatorLost(Turn turn, const std::string& why) {
   EvaluationState& evaluation = turn.job.evaluation;
+  FinishingState& finishing = turn.job.finishing;
+  const bool was_for_final =
+      finishing.stage == FinishingState::Stage::kEvaluating && evaluation.asked.has_value();
+  if (was_for_final && ++finishing.evaluators_lost >= kFinalEvaluatorsMax)
+    finishing.not_evaluated = why;
   const bool was_asked_for_pinned =
       evaluation.asked.has_value() && evaluation.asked == evaluation.pinned;
   evaluation.asked.reset();
@@ -71,15 +106,31 @@ void OnEvaluatorLost(Turn turn) {
   if (was_asked_for_pinned) Unpin(turn);
 }
 
-double TargetValue(const Target& target, const Evaluated& result) {
+std::optional<std::string> WhyUnjudged(const JobState& job) {
+  const auto& target = job.options.target;
+  if (!target.has_value()) return std::nullopt;
+  const RecoveryState& known = job.recovery;
+  const std::string words = "target " + TargetInWords(*target) + " cannot be judged: ";
+  if (known.evaluator_gone.has_value()) return words + *known.evaluator_gone;
+  if (!known.no_accuracy.empty()) return words + "there is no accuracy: " + known.no_accuracy;
+  return std::nullopt;
+}
+
+std::optional<double> TargetValue(const Target& target, const Evaluated& result) {
   return target.metric == TargetMetric::kAccuracy ? result.accuracy : result.loss;
+}
+
+std::string TargetValueInWords(const Target& target, const Evaluated& result) {
+  const std::optional<double> value = TargetValue(target, result);
+  return value.has_value() ? fmt::format("{:.6g}", *value) : "unknown";
 }
 
 bool IsTargetMet(const CoordinatorOptions& options, const Evaluated& result) {
   if (!options.target.has_value()) return false;
-  const double value = TargetValue(*options.target, result);
-  return options.target->metric == TargetMetric::kAccuracy ? value >= options.target->value
-                                                           : value <= options.target->value;
+  const std::optional<double> value = TargetValue(*options.target, result);
+  if (!value.has_value()) return false;
+  return options.target->metric == TargetMetric::kAccuracy ? *value >= options.target->value
+                                                           : *value <= options.target->value;
 }
 
 std::string TargetInWords(const Target& target) {

@@ -74,14 +74,15 @@ struct CheckpointSaved {
   std::string problem;    // Empty: it is complete on disk.
 };                        // Answer to CompleteCheckpoint.
 
-// What may change in a running job did; from the planner or the user. The policy that the shell
-// would make now is another one where `is_policy_changed`; where it would be the same with other
-// knobs, the running one is told.
+// What may change in a running job did, or whom nobody starts again; from the planner or the user.
+// The policy that the shell would make now is another one where `is_policy_changed`; where it would
+// be the same with other knobs, the running one is told.
 struct SpecChanged {
   uint32_t workers_wanted = 1;
   uint32_t workers_min = 1;
   bool is_policy_changed = false;
   std::optional<sync::PolicySpec> reconfigured = std::nullopt;  // As sync::MayReconfigure allows.
+  std::optional<std::string> evaluator_gone = std::nullopt;     // It is not started again, and why.
 };
 // These workers are to leave: each finishes the step that it is in, and is told to go.
 struct DrainAsked {

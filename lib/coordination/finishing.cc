@@ -41,7 +41,8 @@ void Conclude(Turn turn, End end, const std::string& reason) {
     if (job.birth.shards[rank].is_registered && !job.is_suspended)
       turn.effects.push_back(SendShard{ShardId(rank), protocol::StopShard{}});
   }
-  turn.effects.push_back(Finished{job.is_success, reason, job.is_suspended});
+  const bool is_unjudged = end == End::kFailure && job.finishing.is_unjudged;
+  turn.effects.push_back(Finished{job.is_success, reason, job.is_suspended, is_unjudged});
 }
 
 Version FinalVersion(const JobState& job) {
@@ -73,18 +74,28 @@ std::string OutcomeInWords(const JobState& job) {
   const auto& target = job.options.target;
   const auto& newest = job.evaluation.newest;
   if (finishing.target_met.has_value()) {
-    return fmt::format("target {} reached: {:.6g} at {}", TargetInWords(*target),
-                       TargetValue(*target, *newest), *finishing.target_met);
+    std::string words = fmt::format("target {} reached: {} at {}", TargetInWords(*target),
+                                    finishing.target_value, *finishing.target_met);
+    if (!finishing.not_saved.empty()) {
+      words += fmt::format("; that version cannot be saved: {}; the model is {}",
+                           finishing.not_saved, *finishing.saved);
+    }
+    return words;
   }
   std::string words = finishing.reason;
   const bool is_final_evaluated = newest.has_value() && newest->version == FinalVersion(job);
   if (target.has_value() && is_final_evaluated) {
-    words += fmt::format("; target {} not reached: {:.6g}", TargetInWords(*target),
-                         TargetValue(*target, *newest));
+    const bool is_known = TargetValue(*target, *newest).has_value();
+    const std::string why = WhyUnjudged(job).value_or("");
+    if (is_known) {
+      words += fmt::format("; target {} not reached: {}", TargetInWords(*target),
+                           TargetValueInWords(*target, *newest));
+    } else if (!finishing.is_unjudged) {
+      words += "; " + why;
+    }
   }
-  if (finishing.is_without_evaluation) {
-    words += fmt::format("; {} is not evaluated: no evaluator within {:g} s", FinalVersion(job),
-                         ToSeconds(job.options.evaluation_timeout));
+  if (!finishing.not_evaluated.empty() && !finishing.is_unjudged) {
+    words += fmt::format("; {} is not evaluated: {}", FinalVersion(job), finishing.not_evaluated);
   }
   return words;
 }
@@ -127,17 +138,24 @@ bool IsEvaluated(Turn turn) {
   if (finishing.target_met.has_value()) return true;
   if (job.evaluation.newest.has_value() && job.evaluation.newest->version == FinalVersion(job))
     return true;
+  if (!finishing.not_evaluated.empty()) return true;
   if (job.membership.evaluator() != nullptr) {
     finishing.evaluator_awaited.reset();
     AskEvaluator(turn, FinalVersion(job));
     return false;
   }
   if (!job.options.has_evaluator) return true;
+  if (job.recovery.evaluator_gone.has_value()) {
+    finishing.not_evaluated = *job.recovery.evaluator_gone;
+    return true;
+  }
   if (!finishing.evaluator_awaited.has_value()) {
     finishing.evaluator_awaited = turn.now + job.options.evaluation_timeout;
   }
-  finishing.is_without_evaluation = turn.now >= *finishing.evaluator_awaited;
-  return finishing.is_without_evaluation;
+  if (turn.now < *finishing.evaluator_awaited) return false;
+  finishing.not_evaluated =
+      fmt::format("no evaluator within {:g} s", ToSeconds(job.options.evaluation_timeout));
+  return true;
 }
 
 }  // namespace
@@ -163,6 +181,17 @@ void BeginFinishing(Turn turn, const std::string& reason) {
   Ask(turn, sync::Quiesce{sync::QuiesceReason::kStop, deadline});
 }
 
+namespace {
+
+void BeginSaving(Turn turn) {
+  turn.job.finishing.stage = Stage::kSaving;
+  turn.job.finishing.fetches_failed = 0;
+  turn.job.finishing.is_fetched = false;
+  turn.job.finishing.fetch_again = turn.now;
+}
+
+}  // namespace
+
 void AdvanceFinishing(Turn turn) {
   JobState& job = turn.job;
   FinishingState& finishing = job.finishing;
@@ -176,17 +205,27 @@ void AdvanceFinishing(Turn turn) {
   if (finishing.stage == Stage::kKeeping) {
     if (!IsKept(turn)) return;
     if (finishing.is_suspending) return Suspend(turn, finishing.reason);
-    finishing.stage = Stage::kEvaluating;
+    BeginSaving(turn);
   }
   if (finishing.stage == Stage::kEvaluating) {
     if (!IsEvaluated(turn)) return;
-    finishing.stage = Stage::kSaving;
-    finishing.fetch_again = turn.now;
+    // An earlier version than the one that is saved may have met the target since.
+    if (finishing.saved == FinalVersion(job) || !finishing.not_saved.empty())
+      return Conclude(turn, finishing.is_unjudged ? End::kFailure : End::kSuccess,
+                      OutcomeInWords(job));
+    BeginSaving(turn);
   }
   if (finishing.fetch_again.has_value() && turn.now >= *finishing.fetch_again) {
     finishing.fetch_again.reset();
     turn.effects.push_back(SaveModel{FinalVersion(job), job.options.generation});
   }
+}
+
+void NoteLoss(JobState& job, const std::string& why) {
+  const bool is_evaluated =
+      job.evaluation.newest.has_value() && job.evaluation.newest->version == FinalVersion(job);
+  if (!is_evaluated && job.options.has_evaluator && job.finishing.not_evaluated.empty())
+    job.finishing.not_evaluated = why;
 }
 
 void OnModelFetched(Turn turn, const ModelFetched& fetched) {
@@ -208,12 +247,28 @@ void OnModelSaved(Turn turn, const ModelSaved& saved) {
     job.finishing.fetch_again = turn.now + kFetchPause;
     return;
   }
-  if (saved.is_fetch_problem) {
+  FinishingState& finishing = job.finishing;
+  if (!saved.problem.empty() && !finishing.saved.has_value()) {
+    if (!saved.is_fetch_problem) return TryToSaveLater(turn, saved.problem);
     return Fail(turn, fmt::format("the final model cannot be saved: {}", saved.problem));
   }
-  if (!saved.problem.empty()) return TryToSaveLater(turn, saved.problem);
-  job.finishing.save_problem.clear();
-  Conclude(turn, End::kSuccess, OutcomeInWords(job));
+  finishing.stage = Stage::kEvaluating;
+  finishing.is_fetched = false;
+  if (saved.problem.empty()) {
+    finishing.saved = saved.version;
+    finishing.save_problem.clear();
+  } else {
+    finishing.not_saved = saved.problem;  // What was saved before stays.
+  }
+  if (finishing.last_try.has_value()) EndAsSaved(turn, *finishing.last_try);
+}
+
+void EndAsSaved(Turn turn, const std::string& why_now) {
+  FinishingState& finishing = turn.job.finishing;
+  if (finishing.saved != FinalVersion(turn.job) && finishing.not_saved.empty())
+    finishing.not_saved = why_now;
+  NoteLoss(turn.job, why_now);
+  Conclude(turn, finishing.is_unjudged ? End::kFailure : End::kSuccess, OutcomeInWords(turn.job));
 }
 
 std::optional<Time> FinishingDeadline(const JobState& job) {
@@ -243,6 +298,7 @@ void BeginSuspending(Turn turn, const std::string& reason) {
     finishing.last_try = reason;
     return;
   }
+  if (finishing.saved.has_value()) return EndAsSaved(turn, reason);
   if (job.phase == Phase::kBirth || !job.options.checkpoint.has_value())
     return Suspend(turn, reason);
   const bool is_kept = finishing.stage == Stage::kEvaluating || finishing.stage == Stage::kSaving;

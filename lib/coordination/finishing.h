@@ -1,5 +1,5 @@
-// Defines how a job ends: quiesce, evaluate the final version, save it, stop the shards; or fail at
-// once.
+// Defines how a job ends: quiesce, save the final version, evaluate it, stop the shards; or fail at
+// once. What is saved is kept, whatever is lost afterwards.
 #pragma once
 
 #include <string>
@@ -24,6 +24,10 @@ void Suspend(Turn turn, const std::string& reason);
 
 // Takes every step that the state allows; after each fact in kFinishing.
 void AdvanceFinishing(Turn turn);
+// What is still to be judged cannot be any more, and why: the final version is not evaluated.
+void NoteLoss(JobState& job, const std::string& why);
+// The model is written, and what is still to be judged cannot be any more.
+void EndAsSaved(Turn turn, const std::string& why_now);
 void OnModelFetched(Turn turn, const ModelFetched& fetched);
 // What could not be written is kept and tried again, after a pause that grows up to a minute, for
 // as long as nobody asks the job to stop; a disk that is full now may have room later.

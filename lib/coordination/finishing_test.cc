@@ -143,19 +143,23 @@ TEST(FinishingTest, TargetMetInTrainingMakesThePinnedVersionTheFinalOne) {
   EXPECT_TRUE(job.WasSent<protocol::Finish>(9));
 }
 
-TEST(FinishingTest, FinalVersionIsEvaluatedAfterTheWorkersWentHome) {
+TEST(FinishingTest, TheModelIsWrittenFirstAndEvaluatedAfterTheWorkersWentHome) {
   Job job(Evaluated(0.98));
   job.Opened({{1, 0}});
   job.JoinEvaluator(9);
   Step(job, 1);
   Step(job, 2);  // The last; the evaluator is still busy with the first.
   EXPECT_TRUE(job.WasClosed(1));
-  EXPECT_FALSE(job.Has<SaveModel>());
+  EXPECT_EQ(job.Last<SaveModel>().version, Version(2));
+  EXPECT_EQ(job.coordinator.status().model_version, std::nullopt);
   job.Hear(9, protocol::Evaluated{Version(1), 0.1, 0.5, 100});
   EXPECT_EQ(job.AllOrdered<protocol::Unpin>().size(), 1u);
+  EXPECT_EQ(job.SentCount<protocol::Evaluate>(9), 1);
+  job.Step(ModelSaved{Version(2), {1, 0}, ""});
+  EXPECT_EQ(job.coordinator.status().model_version, Version(2));
+  EXPECT_FALSE(job.Has<Finished>());
   EXPECT_EQ(job.Sent<protocol::Evaluate>(9).version, Version(2));
   job.Hear(9, protocol::Evaluated{Version(2), 0.1, 0.97, 100});
-  job.Step(ModelSaved{Version(2), {1, 0}, ""});
   EXPECT_TRUE(job.Last<Finished>().is_success);
   EXPECT_EQ(job.outcome(), "stopped after 1 epochs; target Accuracy >= 0.98 not reached: 0.97");
 }
@@ -165,11 +169,11 @@ TEST(FinishingTest, WithoutAnEvaluatorTheJobGoesOnAndSaysSo) {
   job.Opened({{1, 0}});
   Step(job, 1);
   Step(job, 2);
-  EXPECT_FALSE(job.Has<SaveModel>());
-  EXPECT_EQ(job.coordinator.Deadline(), job.now + Seconds(120));
-  job.Pass(Seconds(120));
-  EXPECT_TRUE(job.Has<SaveModel>());
   job.Step(ModelSaved{Version(2), {1, 0}, ""});
+  EXPECT_EQ(job.coordinator.Deadline(), job.now + Seconds(120));
+  EXPECT_FALSE(job.Has<Finished>());
+  job.Pass(Seconds(120));
+  EXPECT_TRUE(job.Last<Finished>().is_success);
   EXPECT_EQ(job.outcome(),
             "stopped after 1 epochs; v2 is not evaluated: no evaluator within 120 s");
 }
@@ -179,11 +183,126 @@ TEST(FinishingTest, AnEvaluatorMayComeForTheFinalVersion) {
   job.Opened({{1, 0}});
   Step(job, 1);
   Step(job, 2);
+  job.Step(ModelSaved{Version(2), {1, 0}, ""});
   job.now += Seconds(100);
   job.JoinEvaluator(9);
   EXPECT_EQ(job.Sent<protocol::Evaluate>(9).version, Version(2));
   job.Step(WorkerGone{ConnectionId(9)});
   EXPECT_EQ(job.coordinator.Deadline(), job.now + Seconds(120));
+}
+
+TEST(FinishingTest, AnEarlierVersionThatMetTheTargetBecomesTheModelYet) {
+  for (const char* const problem : {"", "disk full"}) {
+    SCOPED_TRACE(problem);
+    Job job(Evaluated(0.9));
+    job.Opened({{1, 0}});
+    job.JoinEvaluator(9);
+    Step(job, 1);
+    Step(job, 2);
+    job.Step(ModelSaved{Version(2), {1, 0}, ""});
+    job.Hear(9, protocol::Evaluated{Version(1), 0.1, 0.95, 100});
+    EXPECT_FALSE(job.Ordered<protocol::Unpin>());
+    EXPECT_EQ(job.Last<SaveModel>().version, Version(1));
+    EXPECT_FALSE(job.Has<Finished>());
+    job.Step(ModelSaved{Version(1), {1, 0}, problem});
+    EXPECT_TRUE(job.Last<Finished>().is_success);
+    EXPECT_THAT(job.outcome(), HasSubstr("target Accuracy >= 0.9 reached: 0.95 at v1"));
+    if (*problem == 0) continue;
+    EXPECT_THAT(job.outcome(), HasSubstr("cannot be saved: disk full; the model is v2"));
+  }
+}
+
+TEST(FinishingTest, WhatIsSavedIsKeptWhenAShardIsLostAfterwards) {
+  Job job(Evaluated(0.98));
+  job.Opened({{1, 0}});
+  Step(job, 1);
+  Step(job, 2);
+  job.Step(ModelSaved{Version(2), {1, 0}, ""});
+  job.Step(ShardGone{ShardId(0), "killed"});
+  EXPECT_FALSE(job.Has<RolledBack>());
+  EXPECT_TRUE(job.Last<Finished>().is_success);
+  EXPECT_EQ(job.outcome(), "stopped after 1 epochs; v2 is not evaluated: shard s0 lost: killed");
+}
+
+TEST(FinishingTest, AnEvaluatorThatFailsOnTheFinalVersionIsNotTriedForEver) {
+  Job job(Evaluated(0.98));
+  job.Opened({{1, 0}});
+  Step(job, 1);
+  Step(job, 2);
+  job.Step(ModelSaved{Version(2), {1, 0}, ""});
+  for (uint64_t evaluator = 9; evaluator < 12; ++evaluator) {
+    EXPECT_FALSE(job.Has<Finished>());
+    job.JoinEvaluator(evaluator);
+    EXPECT_EQ(job.Sent<protocol::Evaluate>(evaluator).version, Version(2));
+    job.Hear(evaluator, protocol::Failing{"no metrics"});
+  }
+  EXPECT_TRUE(job.Last<Finished>().is_success);
+  EXPECT_EQ(job.outcome(), "stopped after 1 epochs; v2 is not evaluated: no metrics");
+}
+
+SpecChanged EvaluatorGone(const std::string& why) { return {1, 1, false, std::nullopt, why}; }
+
+TEST(FinishingTest, AnEvaluatorThatIsGoneForGoodIsNotWaitedFor) {
+  Job job(Evaluated(0.98));
+  job.Opened({{1, 0}});
+  job.Step(EvaluatorGone("it cannot work"));
+  EXPECT_EQ(job.coordinator.status().phase, Phase::kTraining);
+  EXPECT_TRUE(job.coordinator.status().is_evaluator_gone);
+  EXPECT_EQ(job.coordinator.status().target_problem,
+            "target Accuracy >= 0.98 cannot be judged: it cannot work");
+  Step(job, 1);
+  Step(job, 2);
+  job.Step(ModelSaved{Version(2), {1, 0}, ""});
+  EXPECT_TRUE(job.Last<Finished>().is_success);
+  EXPECT_EQ(job.outcome(), "stopped after 1 epochs; v2 is not evaluated: it cannot work");
+}
+
+TEST(FinishingTest, TrainingThatOnlyItsTargetWouldEndEndsWithItsModelWhenNobodyCanJudge) {
+  struct Case {
+    const char* name;
+    Fact fact;
+    const char* why;
+  };
+  for (const Case& c : std::vector<Case>{
+           {"evaluator", EvaluatorGone("it cannot work"), "it cannot work"},
+           {"accuracy",
+            WorkerSaid{ConnectionId(9), protocol::Evaluated{Version(1), 0.1, std::nullopt, 100,
+                                                            "a tuple without a tensor"}},
+            "there is no accuracy: a tuple without a tensor"}}) {
+    SCOPED_TRACE(c.name);
+    CoordinatorOptions options = Evaluated(0.98);
+    options.epochs_max = 0;
+    Job job(options);
+    job.Opened({{1, 0}});
+    job.JoinEvaluator(9);
+    Step(job, 1);
+    job.Step(c.fact);
+    EXPECT_FALSE(job.Has<Finished>());
+    if (!job.Has<SaveModel>()) Step(job, 2);  // What was on its way is committed yet.
+    const Version saved = job.Last<SaveModel>().version;
+    job.Step(ModelSaved{saved, {1, 0}, ""});
+    if (!job.Has<Finished>())
+      job.Hear(9, protocol::Evaluated{saved, 0.1, std::nullopt, 100, "a tuple without a tensor"});
+    const Finished finished = job.Last<Finished>();
+    EXPECT_FALSE(finished.is_success);
+    EXPECT_TRUE(finished.is_unjudged);
+    EXPECT_EQ(finished.reason, std::string("target Accuracy >= 0.98 cannot be judged: ") + c.why);
+  }
+}
+
+TEST(FinishingTest, AnAccuracyThatIsUnknownIsNoNumber) {
+  Job job(Evaluated(0));
+  job.Opened({{1, 0}});
+  job.JoinEvaluator(9);
+  Step(job, 1);
+  job.Hear(9, protocol::Evaluated{Version(1), 0.1, std::nullopt, 100, "a scalar"});
+  EXPECT_EQ(job.coordinator.status().phase, Phase::kTraining);
+  Step(job, 2);
+  job.Step(ModelSaved{Version(2), {1, 0}, ""});
+  job.Hear(9, protocol::Evaluated{Version(2), 0.1, std::nullopt, 100, "a scalar"});
+  EXPECT_EQ(job.outcome(),
+            "stopped after 1 epochs; target Accuracy >= 0 cannot be judged: there is no accuracy: "
+            "a scalar");
 }
 
 TEST(FinishingTest, LateWorkersAreRefused) {

@@ -146,7 +146,7 @@ void Remove(Turn turn, const Loss& loss) {
     if (loss.farewell.has_value()) turn.Send(loss.connection, *loss.farewell);
     turn.effects.push_back(CloseWorker{loss.connection});
   }
-  if (session->role == Role::kEvaluator) return OnEvaluatorLost(turn);
+  if (session->role == Role::kEvaluator) return OnEvaluatorLost(turn, loss.detail);
   const WorkerId worker = session->worker;
   turn.effects.push_back(WorkerEvent{loss.kind, worker, session->incarnation, loss.detail});
   job.workers[worker].dropped += job.pushes.Fence(worker).size();

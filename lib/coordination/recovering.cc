@@ -131,8 +131,10 @@ void OnRestoreFailed(Turn turn, ShardId shard, const protocol::RestoreFailed& fa
 
 void RollBack(Turn turn, const std::string& reason) {
   JobState& job = turn.job;
-  if (job.phase == Phase::kOver || IsModelHere(job)) return;
+  if (job.phase == Phase::kOver) return;
+  if (IsModelHere(job)) return NoteLoss(job, reason);
   if (job.finishing.is_suspending) return Suspend(turn, reason);
+  if (job.finishing.saved.has_value()) return EndAsSaved(turn, reason);
   RecoveryState& recovery = job.recovery;
   if (job.commits.published() > recovery.furthest) recovery.in_vain = 0;
   recovery.furthest = std::max(recovery.furthest, job.commits.published());

@@ -3,6 +3,7 @@
 #include "lib/coordination/birth.h"
 #include "lib/coordination/changing.h"
 #include "lib/coordination/checkpointing.h"
+#include "lib/coordination/evaluating.h"
 
 namespace paceline::coordination {
 
@@ -38,6 +39,11 @@ Status Report(const JobState& job) {
   if (job.options.checkpoint.has_value()) status.checkpoint_period = Period(job);
   status.checkpoint_problem = job.checkpointing.problem;
   status.model_problem = job.finishing.save_problem;
+  const bool is_stopping = job.phase == Phase::kFinishing && !job.finishing.is_suspending;
+  if (is_stopping || job.finishing.saved.has_value()) status.stop_reason = job.finishing.reason;
+  status.model_version = job.finishing.saved;
+  status.is_evaluator_gone = job.recovery.evaluator_gone.has_value();
+  status.target_problem = WhyUnjudged(job).value_or("");
   status.is_changing_policy = job.change.quiesced.has_value();
   status.outcome = job.outcome;
   status.is_success = job.is_success;
@@ -75,10 +81,13 @@ std::string DescribeJob(const JobState& job) {
                       evaluation.newest.has_value() ? evaluation.newest->version : Version());
   const FinishingState& finishing = job.finishing;
   text += fmt::format("|finishing {} {} {}{}{}|told", static_cast<int>(finishing.stage),
-                      finishing.target_met.has_value(), finishing.is_without_evaluation,
+                      finishing.target_met.has_value(), !finishing.not_evaluated.empty(),
                       finishing.is_suspending, finishing.is_kept);
   text += fmt::format(" model {} {}", finishing.is_fetched, finishing.last_try.has_value());
   for (const WorkerId worker : job.told) text += fmt::format(" {}", worker);
+  text += fmt::format("|saved {} {} {} {}|", finishing.saved.value_or(Version()),
+                      finishing.evaluators_lost, finishing.is_unjudged,
+                      job.recovery.evaluator_gone.has_value());
   text += fmt::format("|change {}", job.change.quiesced.has_value());
   for (const WorkerId worker : job.change.late) text += fmt::format(" late {}", worker);
   for (const WorkerId worker : job.change.draining) text += fmt::format(" draining {}", worker);

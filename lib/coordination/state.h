@@ -22,6 +22,7 @@
 #include "lib/coordination/coordinator.h"
 #include "lib/coordination/effect.h"
 #include "lib/coordination/fact.h"
+#include "lib/coordination/finishing_state.h"
 #include "lib/coordination/lease_ledger.h"
 #include "lib/coordination/membership.h"
 #include "lib/coordination/push_ledger.h"
@@ -61,24 +62,6 @@ struct EvaluationState {
       evaluator_layout;  // Of one that joined before the job's layout was known.
 };
 
-struct FinishingState {
-  enum class Stage { kQuiescing, kKeeping, kEvaluating, kSaving };
-  Stage stage = Stage::kQuiescing;
-  std::string reason;
-  Time quiesced;                          // What is outstanding then is given up.
-  std::optional<Time> evaluator_awaited;  // Until then one may join.
-  std::optional<Version> target_met;      // The pinned version that met the target: the final one.
-  bool is_without_evaluation = false;     // Nobody came to evaluate the final version.
-  bool is_suspending = false;             // No evaluation, no model: only a checkpoint.
-  bool is_kept = false;                   // The last version's checkpoint was made or tried.
-  uint32_t fetches_failed = 0;
-  std::optional<Time> fetch_again;  // To fetch or to write.
-  bool is_fetched = false;          // The model is with the coordinator, not yet written.
-  uint32_t saves_failed = 0;
-  std::string save_problem;             // Of the last attempt to write it.
-  std::optional<std::string> last_try;  // Asked to stop, with this reason: one attempt more.
-};
-
 struct CheckpointingState {
   std::vector<Checkpoint> complete;  // Oldest first.
   uint64_t serial = 0;
@@ -108,6 +91,8 @@ struct RecoveryState {
   Damping damping;
   std::optional<std::string>
       stop;  // A stop was asked for, and a shard was lost before it was done.
+  std::optional<std::string> evaluator_gone;  // Nobody starts it again: why.
+  std::string no_accuracy;                    // Why the target, an accuracy, cannot be judged.
 };
 
 // A member that is to be lost, once the policy has answered what it was asked before.

@@ -29,6 +29,7 @@ std::optional<double> Number(const json& object, const char* key) {
 TrainingPhase PhaseOf(const json& state) {
   if (const auto finished = state.find("finished"); finished != state.end())
     return finished->at("success").get<bool>() ? TrainingPhase::kSucceeded : TrainingPhase::kFailed;
+  if (state.contains("finishing")) return TrainingPhase::kFinishing;
   return state.at("phase") == "birth" ? TrainingPhase::kBirth : TrainingPhase::kTraining;
 }
 
@@ -75,8 +76,16 @@ CoordinatorReport Parse(const TrainingJob& job, const json& state) {
   report.generation_start =
       state.value("generationStart", static_cast<uint64_t>(job.status.coordinator_starts));
   report.phase = PhaseOf(state);
-  if (const auto finished = state.find("finished"); finished != state.end())
+  if (const auto finished = state.find("finished"); finished != state.end()) {
     report.message = finished->at("reason").get<std::string>();
+    report.is_unjudged = finished->value("isUnjudged", false);
+  }
+  if (const auto finishing = state.find("finishing"); finishing != state.end()) {
+    if (finishing->contains("modelVersion"))
+      report.model_version = finishing->at("modelVersion").get<int64_t>();
+  }
+  report.knows_evaluator_gone = state.value("evaluatorGone", false);
+  report.target_problem = state.value("targetProblem", "");
   report.progress = ProgressOf(job, state);
   int64_t members = 0;
   for (const json& worker : state.at("workers")) {

@@ -74,6 +74,22 @@ TEST(CoordinatorReportTest, WhatHasFinishedHasItsReason) {
   EXPECT_EQ(report.message, "NaN");
 }
 
+TEST(CoordinatorReportTest, TellsOfTheEndOfTraining) {
+  const CoordinatorReport report = Report(
+      R"({"phase": "finishing", "step": 9, "workers": [], "evaluatorGone": true,)"
+      R"("finishing": {"reason": "stopped after 9 steps"}, "targetProblem": "no accuracy"})");
+  EXPECT_EQ(report.phase, TrainingPhase::kFinishing);
+  EXPECT_EQ(report.model_version, std::nullopt);
+  EXPECT_TRUE(report.knows_evaluator_gone);
+  EXPECT_EQ(report.target_problem, "no accuracy");
+  const CoordinatorReport over = Report(
+      R"({"phase": "over", "step": 9, "workers": [], "finishing": {"reason": "", "modelVersion": 9},)"
+      R"("finished": {"success": false, "reason": "no accuracy", "isUnjudged": true}})");
+  EXPECT_EQ(over.phase, TrainingPhase::kFailed);
+  EXPECT_EQ(over.model_version, 9);
+  EXPECT_TRUE(over.is_unjudged);
+}
+
 TEST(CoordinatorReportTest, OtherTextIsRefused) {
   for (const char* text : {"", "{}", "[]", "no such page", R"({"phase": 3, "step": "x"})"})
     EXPECT_FALSE(ParseCoordinatorReport(SmallJob(), text).ok()) << text;

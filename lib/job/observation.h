@@ -57,8 +57,9 @@ struct SeenProcess {
   bool operator==(const SeenProcess&) const = default;
 };
 
-enum class TrainingPhase { kBirth, kTraining, kSucceeded, kFailed };
-PACELINE_WORDS(TrainingPhase, "Birth", "Training", "Succeeded", "Failed")
+// kFinishing: training has reached its stop; the model is written, then judged.
+enum class TrainingPhase { kBirth, kTraining, kFinishing, kSucceeded, kFailed };
+PACELINE_WORDS(TrainingPhase, "Birth", "Training", "Finishing", "Succeeded", "Failed")
 
 struct SeenStraggler {
   int64_t worker = 0;
@@ -69,7 +70,11 @@ struct SeenStraggler {
 struct CoordinatorReport {
   uint64_t generation_start = 0;  // A report of another than the recorded one is not listened to.
   TrainingPhase phase = TrainingPhase::kBirth;
-  std::string message;  // kFailed: why, for people.
+  std::string message;       // kFailed: why, for people.
+  bool is_unjudged = false;  // kFailed: training ended since nobody could judge its target.
+  std::optional<int64_t> model_version;  // Of the model that is written.
+  bool knows_evaluator_gone = false;     // It was told of status.evaluatorGone.
+  std::string target_problem;            // Why nobody can judge the target; empty: somebody may.
   std::optional<Progress> progress;
   std::optional<SyncStatus> sync;
   std::vector<WorkerStatus> workers;

@@ -15,8 +15,9 @@ Plan PlanJob(const TrainingJob& job, const Observation& seen, Time now,
   if (Holds(seen.status, ConditionType::kSucceeded)) draft.verdict = Verdict::kSucceeded;
   if (Holds(seen.status, ConditionType::kFailed)) draft.verdict = Verdict::kFailed;
   // Each is asked only while those before it let the job go on; cleanup, only when they do not.
-  for (const auto judge : {JudgeSuspend, JudgeDeadline, JudgeFailure, JudgeSuccess, JudgeGivingWay,
-                           JudgeScale, JudgeRestart, JudgePending, JudgeStragglers}) {
+  for (const auto judge :
+       {JudgeSuspend, JudgeDeadline, JudgeEvaluator, JudgeFailure, JudgeSuccess, JudgeGivingWay,
+        JudgeScale, JudgeRestart, JudgePending, JudgeStragglers}) {
     if (draft.verdict == Verdict::kGoesOn) judge(draft);
   }
   if (draft.verdict == Verdict::kSucceeded || draft.verdict == Verdict::kFailed)

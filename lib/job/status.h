@@ -100,6 +100,13 @@ struct RecoveryStatus {
   friend bool operator==(const RecoveryStatus&, const RecoveryStatus&) = default;
 };
 
+// Training has reached its stop.
+struct FinishingStatus {
+  int64_t coordinator_start = 0;         // That of the coordinator that said so.
+  std::optional<int64_t> model_version;  // Of the model, once it is written.
+  friend bool operator==(const FinishingStatus&, const FinishingStatus&) = default;
+};
+
 struct JobStatus {
   std::vector<Condition> conditions;  // One of each type at most.
   int64_t observed_generation = 0;
@@ -115,12 +122,14 @@ struct JobStatus {
   std::vector<WorkerStatus> workers;
   std::vector<AvoidedNode> avoided_nodes;  // The newest 20 at most.
   std::optional<CheckpointStatus> checkpoint;
-  std::optional<RecoveryStatus> recovery;  // Nothing before the first roll back.
-  int64_t restarts = 0;                    // Of processes, all told.
-  int64_t failures = 0;                    // Of those, the ones that count against backoffLimit.
-  int64_t gave_way = 0;                    // Times that the job made room for others, in a row.
-  std::optional<Time> gives_way_until;     // Then it tries again.
-  int64_t coordinator_starts = 0;          // The `start` of the newest coordinator's generation.
+  std::optional<RecoveryStatus> recovery;    // Nothing before the first roll back.
+  std::optional<FinishingStatus> finishing;  // Nothing while there is training to do.
+  std::string evaluator_gone;  // Why the evaluator is not started again; empty while it is.
+  int64_t restarts = 0;        // Of processes, all told.
+  int64_t failures = 0;        // Of those, the ones that count against backoffLimit.
+  int64_t gave_way = 0;        // Times that the job made room for others, in a row.
+  std::optional<Time> gives_way_until;  // Then it tries again.
+  int64_t coordinator_starts = 0;       // The `start` of the newest coordinator's generation.
   friend bool operator==(const JobStatus&, const JobStatus&) = default;
 };
 

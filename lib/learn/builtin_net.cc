@@ -40,7 +40,7 @@ class BuiltInNet : public Net {
   void KeepBuffers(std::span<const at::Tensor>) override {}
   void SetMode(NetMode) override {}
 
-  at::Tensor Forward(const at::Tensor& inputs) override {
+  Outputs Forward(const at::Tensor& inputs) override {
     at::Tensor x = inputs;
     for (const Layer& layer : convolutions_) {
       x = at::relu(at::conv2d(x, layer.weight, layer.bias, /*stride=*/1, /*padding=*/1));
@@ -51,11 +51,15 @@ class BuiltInNet : public Net {
       if (i > 0) x = at::relu(x);
       x = at::linear(x, linears_[i].weight, linears_[i].bias);
     }
-    return x;
+    return {x, "the model's outputs"};
   }
 
   bool HasLoss() const override { return false; }
   at::Tensor Loss(const at::Tensor&, const at::Tensor&) override { return {}; }
+  bool HasMetrics() const override { return false; }
+  std::map<std::string, double> Metrics(const at::Tensor&, const at::Tensor&) override {
+    return {};
+  }
 
  private:
   std::vector<Layer> convolutions_;

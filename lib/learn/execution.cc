@@ -1,7 +1,7 @@
 #include "lib/learn/execution.h"
 
-#include <algorithm>
-#include <numeric>
+#include <functional>
+#include <utility>
 #include <vector>
 
 #include <ATen/Parallel.h>
@@ -62,8 +62,10 @@ Status TryOutUnguarded(Model::State& model, const std::optional<Loss>& loss, con
 
   at::Tensor outputs;
   const Status forward = CatchTorch([&]() -> Status {
-    outputs = model.net->Forward(batch.inputs);
-    return OkStatus();
+    const Outputs given = model.net->Forward(batch.inputs);
+    outputs = given.tensor;
+    if (outputs.defined()) return OkStatus();
+    return InvalidArgument("it gives no outputs but {}", given.from);
   });
   if (!forward.ok()) {
     return AsMistake(forward,
@@ -99,49 +101,57 @@ Batch GatherBatch(const Dataset& data, std::span<const uint32_t> samples,
 
 Computed Compute(Net& net, const std::optional<Loss>& loss, const Batch& batch) {
   if (!loss) return {net.Loss(batch.inputs, batch.targets), {}};
-  const at::Tensor outputs = net.Forward(batch.inputs);
-  return {ComputeLoss(*loss, outputs, batch.targets), outputs};
+  Outputs outputs = net.Forward(batch.inputs);
+  TORCH_CHECK_VALUE(outputs.tensor.defined(), "the model gives no outputs but ", outputs.from);
+  return {ComputeLoss(*loss, outputs.tensor, batch.targets), std::move(outputs)};
 }
 
-Totals EvaluateAll(Model::State& model, const std::optional<Loss>& loss, const Dataset& data,
-                   uint64_t batch_size) {
-  const at::NoGradGuard no_grad;
-  model.Upload();
-  model.net->SetMode(NetMode::kEvaluation);
-  Totals totals;
-  std::vector<uint32_t> samples;
-  for (uint64_t begin = 0; begin < data.samples(); begin += batch_size) {
-    samples.resize(std::min(batch_size, data.samples() - begin));
-    std::iota(samples.begin(), samples.end(), static_cast<uint32_t>(begin));
-    const Batch batch = GatherBatch(data, samples, model.device);
-    Computed computed = Compute(*model.net, loss, batch);
-    totals.loss_sum += computed.loss.item<double>() * static_cast<double>(samples.size());
-    // A model with a loss of its own need not give outputs that can be judged.
-    if (!loss) computed.outputs = model.net->Forward(batch.inputs);
-    const Judged judged = CountCorrect(computed.outputs, batch.targets);
-    totals.judged.correct += judged.correct;
-    totals.judged.judged += judged.judged;
-  }
-  return totals;
+namespace {
+
+Status TryOutMetrics(Model::State& model, const Dataset& data, const Batch& batch) {
+  const Status status = CatchTorch([&]() -> Status {
+    model.net->Metrics(batch.inputs, batch.targets);
+    return OkStatus();
+  });
+  if (status.ok()) return status;
+  const auto rows = static_cast<uint64_t>(batch.inputs.size(0));
+  return AsMistake(status,
+                   fmt::format("the model's metrics does not accept inputs of {} and targets of {}",
+                               DataText(data.inputs(), rows), DataText(data.targets(), rows)));
 }
 
-Status TryOut(Model::State& model, const std::optional<Loss>& loss, const Dataset& data) {
-  if (loss && data.targets().type() != TargetType(*loss)) {
-    return InvalidArgument("loss {} wants targets of {}: got {}", Name(*loss),
-                           Name(TargetType(*loss)), DataText(data.targets(), data.samples()));
-  }
+// What `run` makes of the first samples; the model is left as it was.
+Status OnFirstSamples(Model::State& model, const Dataset& data,
+                      const std::function<Status(const Batch&)>& run) {
   return CatchTorch([&]() -> Status {
     const at::NoGradGuard no_grad;
     const std::vector<uint32_t> samples =
         data.samples() > 1 ? std::vector<uint32_t>{0, 1} : std::vector<uint32_t>{0};
     model.net->SetMode(NetMode::kEvaluation);
     const at::Tensor before = model.values.clone();
-    const Status status =
-        TryOutUnguarded(model, loss, data, GatherBatch(data, samples, model.device));
+    const Status status = run(GatherBatch(data, samples, model.device));
     model.net->KeepBuffers(model.buffers);
     model.values.copy_(before);
     return status;
   });
+}
+
+}  // namespace
+
+Status TryOut(Model::State& model, const std::optional<Loss>& loss, const Dataset& data) {
+  if (loss && data.targets().type() != TargetType(*loss)) {
+    return InvalidArgument("loss {} wants targets of {}: got {}", Name(*loss),
+                           Name(TargetType(*loss)), DataText(data.targets(), data.samples()));
+  }
+  return OnFirstSamples(
+      model, data, [&](const Batch& batch) { return TryOutUnguarded(model, loss, data, batch); });
+}
+
+Status TryOutEvaluation(Model::State& model, const std::optional<Loss>& loss, const Dataset& data) {
+  PACELINE_RETURN_IF_ERROR(TryOut(model, loss, data));
+  if (!model.net->HasMetrics()) return OkStatus();
+  return OnFirstSamples(model, data,
+                        [&](const Batch& batch) { return TryOutMetrics(model, data, batch); });
 }
 
 }  // namespace paceline::learn

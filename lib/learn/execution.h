@@ -35,24 +35,17 @@ struct Batch {
 };
 Batch GatherBatch(const Dataset& data, std::span<const uint32_t> samples, const at::Device& device);
 
-// The loss of a batch, a scalar; `outputs` is undefined where the network's own method gave it.
+// The loss of a batch, a scalar; `outputs` has none where the network's own method gave it.
 struct Computed {
   at::Tensor loss;
-  at::Tensor outputs;
+  Outputs outputs;
 };
-// Without `loss` the network's own method counts.
+// Without `loss` the network's own method counts. Throws where there is `loss` and no outputs.
 Computed Compute(Net& net, const std::optional<Loss>& loss, const Batch& batch);
-
-// Loss and correct predictions over all of `data`, in evaluation mode, `batch_size` samples at a
-// time.
-struct Totals {
-  double loss_sum = 0;
-  Judged judged;
-};
-Totals EvaluateAll(Model::State& model, const std::optional<Loss>& loss, const Dataset& data,
-                   uint64_t batch_size);
 
 // Runs the first samples of `data` and compares shapes, types and classes. Changes nothing.
 Status TryOut(Model::State& model, const std::optional<Loss>& loss, const Dataset& data);
+// The same of a held-out set, with the network's metrics.
+Status TryOutEvaluation(Model::State& model, const std::optional<Loss>& loss, const Dataset& data);
 
 }  // namespace paceline::learn

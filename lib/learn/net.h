@@ -2,6 +2,7 @@
 // it. Private to lib/learn, as it names LibTorch's types.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -21,6 +22,13 @@ struct NamedTensor {
 
 enum class NetMode { kTraining, kEvaluation };
 
+// What a network's forward gives to be judged: of a tensor it, of a tuple or list its first tensor,
+// of a dict its tensor "logits", else its first one.
+struct Outputs {
+  at::Tensor tensor;  // Undefined where there is none.
+  std::string from;   // "element 0 of the tuple that forward returns"; or what it returns instead.
+};
+
 // Throws what LibTorch throws. One owner at a time.
 class Net {
  public:
@@ -37,11 +45,16 @@ class Net {
   virtual void KeepBuffers(std::span<const at::Tensor> buffers) = 0;
 
   virtual void SetMode(NetMode mode) = 0;
-  virtual at::Tensor Forward(const at::Tensor& inputs) = 0;
+  virtual Outputs Forward(const at::Tensor& inputs) = 0;
 
   // A scalar, the mean over the samples. Only if HasLoss().
   virtual bool HasLoss() const = 0;
   virtual at::Tensor Loss(const at::Tensor& inputs, const at::Tensor& targets) = 0;
+
+  // Means over the samples, by name. Only if HasMetrics().
+  virtual bool HasMetrics() const = 0;
+  virtual std::map<std::string, double> Metrics(const at::Tensor& inputs,
+                                                const at::Tensor& targets) = 0;
 };
 
 // Of the calling thread.

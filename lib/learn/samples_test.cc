@@ -68,7 +68,7 @@ TEST(DigitsTest, TrainsToItsAccuracy) {
   }
   const auto evaluation = training.Evaluate();
   ASSERT_TRUE(evaluation.ok()) << evaluation.status();
-  std::printf("held-out accuracy %.4f, loss %.4f\n", evaluation->accuracy, evaluation->loss);
+  std::printf("held-out accuracy %.4f, loss %.4f\n", *evaluation->accuracy, evaluation->loss);
   EXPECT_GE(evaluation->accuracy, 0.98);
 }
 

@@ -2,6 +2,7 @@
 #include <utility>
 
 #include <ATen/core/ivalue.h>
+#include <fmt/format.h>
 #include <torch/csrc/jit/api/module.h>
 #include <torch/csrc/jit/runtime/graph_executor.h>
 #include <torch/csrc/jit/serialization/import.h>
@@ -12,10 +13,55 @@
 namespace paceline::learn {
 namespace {
 
+constexpr size_t kMetricsMax = 64;
+
+// metrics(inputs, targets) -> Dict[str, Tensor]; a method of that name that is another is the
+// model's own affair.
+bool GivesMetrics(const c10::FunctionSchema& schema) {
+  if (schema.arguments().size() != 3 || schema.returns().size() != 1) return false;
+  const auto dict = schema.returns()[0].type()->cast<c10::DictType>();
+  return dict != nullptr && dict->getKeyType()->kind() == c10::TypeKind::StringType &&
+         dict->getValueType()->kind() == c10::TypeKind::TensorType;
+}
+
+Outputs OutputsOfSequence(c10::ArrayRef<c10::IValue> elements, const char* kind) {
+  for (size_t i = 0; i < elements.size(); ++i) {
+    if (elements[i].isTensor() && elements[i].toTensor().defined())
+      return {elements[i].toTensor(),
+              fmt::format("element {} of the {} that forward returns", i, kind)};
+  }
+  return {{}, fmt::format("a {} without a tensor, which forward returns", kind)};
+}
+
+Outputs OutputsOfDict(const c10::Dict<c10::IValue, c10::IValue>& dict) {
+  constexpr const char* kPreferred = "logits";
+  std::optional<std::string> chosen;
+  Outputs outputs{{}, "a dict without a tensor under a string, which forward returns"};
+  for (const auto& entry : dict) {
+    if (!entry.key().isString() || !entry.value().isTensor()) continue;
+    const std::string& name = entry.key().toStringRef();
+    if (chosen && name != kPreferred) continue;
+    chosen = name;
+    outputs = {entry.value().toTensor(),
+               fmt::format("\"{}\" of the dict that forward returns", name)};
+  }
+  return outputs;
+}
+
+Outputs OutputsOf(const c10::IValue& result) {
+  if (result.isTensor()) return {result.toTensor(), "what forward returns"};
+  if (result.isTuple()) return OutputsOfSequence(result.toTupleRef().elements(), "tuple");
+  if (result.isList()) return OutputsOfSequence(result.toListRef(), "list");
+  if (result.isGenericDict()) return OutputsOfDict(result.toGenericDict());
+  return {{}, fmt::format("{}, which forward returns", result.tagKind())};
+}
+
 class ScriptNet : public Net {
  public:
   explicit ScriptNet(torch::jit::Module module) : module_(std::move(module)) {
     loss_ = module_.find_method("loss");
+    metrics_ = module_.find_method("metrics");
+    if (metrics_ && !GivesMetrics(metrics_->function().getSchema())) metrics_.reset();
     std::unordered_set<const void*> seen;
     for (const auto& owner : module_.named_modules()) {
       for (const auto& buffer : owner.value.named_buffers(/*recurse=*/false)) {
@@ -58,13 +104,33 @@ class ScriptNet : public Net {
 
   void SetMode(NetMode mode) override { module_.train(mode == NetMode::kTraining); }
 
-  at::Tensor Forward(const at::Tensor& inputs) override {
-    return TensorOf(module_.forward({inputs}), "forward");
+  Outputs Forward(const at::Tensor& inputs) override {
+    return OutputsOf(module_.forward({inputs}));
   }
 
   bool HasLoss() const override { return loss_.has_value(); }
   at::Tensor Loss(const at::Tensor& inputs, const at::Tensor& targets) override {
-    return TensorOf((*loss_)({inputs, targets}), "loss");
+    const c10::IValue loss = (*loss_)({inputs, targets});
+    TORCH_CHECK_VALUE(loss.isTensor(), "the model's loss returns ", loss.tagKind(),
+                      ", want one Tensor");
+    return loss.toTensor();
+  }
+
+  bool HasMetrics() const override { return metrics_.has_value(); }
+  std::map<std::string, double> Metrics(const at::Tensor& inputs,
+                                        const at::Tensor& targets) override {
+    std::map<std::string, double> values;
+    const auto given = (*metrics_)({inputs, targets}).toGenericDict();
+    TORCH_CHECK_VALUE(given.size() <= kMetricsMax, "the model's metrics gives ", given.size(),
+                      " numbers, want at most ", kMetricsMax);
+    for (const auto& entry : given) {
+      const std::string& name = entry.key().toStringRef();
+      const at::Tensor value = entry.value().toTensor();
+      TORCH_CHECK_VALUE(value.numel() == 1, "the model's metrics gives ", name, " of shape ",
+                        value.sizes(), ", want a scalar");
+      values[name] = value.item<double>();
+    }
+    return values;
   }
 
  private:
@@ -74,14 +140,9 @@ class ScriptNet : public Net {
     size_t slot;
   };
 
-  static at::Tensor TensorOf(const c10::IValue& result, const char* method) {
-    TORCH_CHECK_VALUE(result.isTensor(), "the model's ", method, " returns ", result.tagKind(),
-                      ", want one Tensor");
-    return result.toTensor();
-  }
-
   torch::jit::Module module_;
   std::optional<torch::jit::Method> loss_;
+  std::optional<torch::jit::Method> metrics_;
   std::vector<OwnedBuffer> buffers_;
 };
 

@@ -9,6 +9,7 @@
 
 #include "lib/learn/catch_torch.h"
 #include "lib/learn/epoch_order.h"
+#include "lib/learn/evaluating.h"
 #include "lib/learn/execution.h"
 
 namespace paceline::learn {
@@ -113,7 +114,7 @@ StatusOr<std::unique_ptr<Training>> Training::Create(const TrainingOptions& opti
   PACELINE_RETURN_IF_ERROR(TryOut(state->model->state(), loss, state->train));
   if (options.eval) {
     PACELINE_ASSIGN_OR_RETURN(state->eval, Dataset::Open(*options.eval));
-    PACELINE_RETURN_IF_ERROR(TryOut(state->model->state(), loss, *state->eval));
+    PACELINE_RETURN_IF_ERROR(TryOutEvaluation(state->model->state(), loss, *state->eval));
   }
   at::manual_seed(options.seed);
   return std::unique_ptr<Training>(new Training(std::move(state)));
@@ -150,7 +151,7 @@ StatusOr<StepResult> Training::Step(std::span<const SampleRange> ranges) {
       const double share = static_cast<double>(samples.size()) / static_cast<double>(total);
       (count == 1 ? computed.loss : computed.loss.mul(share)).backward();
       sum.loss += share * computed.loss.item<double>();
-      const Judged judged = CountCorrect(computed.outputs, batch.targets);
+      const Judged judged = CountCorrect(computed.outputs.tensor, batch.targets);
       sum.correct += judged.correct;
       sum.judged += judged.judged;
     }
@@ -166,16 +167,8 @@ StatusOr<Evaluation> Training::Evaluate() {
   if (!state.eval) return FailedPrecondition("there is no held-out set to evaluate on");
   const ExecutionScope scope(state.options.threads);
   return CatchTorch([&]() -> StatusOr<Evaluation> {
-    const Totals totals =
-        EvaluateAll(state.model->state(), state.loss, *state.eval, state.options.eval_batch_size);
-    Evaluation evaluation;
-    evaluation.samples = state.eval->samples();
-    evaluation.loss = totals.loss_sum / static_cast<double>(evaluation.samples);
-    if (totals.judged.judged > 0) {
-      evaluation.accuracy =
-          static_cast<double>(totals.judged.correct) / static_cast<double>(totals.judged.judged);
-    }
-    return evaluation;
+    return EvaluateAll(state.model->state(), state.loss, *state.eval,
+                       state.options.eval_batch_size);
   });
 }
 

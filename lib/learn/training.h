@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -41,8 +42,13 @@ struct StepResult {
 };
 
 struct Evaluation {
-  double loss = 0;      // Mean over the samples.
-  double accuracy = 0;  // correct / judged, 0..1; 0 where it is not defined.
+  double loss = 0;  // Mean over the samples.
+  // 0..1; nothing where neither the outputs nor the model's metrics can be judged by.
+  std::optional<double> accuracy;
+  std::string accuracy_from;  // What the accuracy is of, or why there is none; for people.
+  // What the model's own method metrics(inputs, targets) says, mean over the samples. Its
+  // "accuracy" is the accuracy.
+  std::map<std::string, double> metrics;
   uint64_t samples = 0;
 };
 
@@ -91,8 +97,8 @@ class Training {
   // LibTorch. After an error push() is undefined, parameters() as before the call.
   StatusOr<StepResult> Step(std::span<const SampleRange> ranges);
 
-  // Loss and accuracy over the whole held-out set, in evaluation mode. FailedPrecondition without
-  // such a set.
+  // Loss, accuracy and metrics over the whole held-out set, in evaluation mode. FailedPrecondition
+  // without such a set.
   StatusOr<Evaluation> Evaluate();
 
  private:

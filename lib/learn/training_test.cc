@@ -403,15 +403,15 @@ TEST(TrainingTest, SaysWhatIsWrongWithOptions) {
   }
 }
 
-TEST(TrainingTest, ModelThatReturnsATupleIsRefused) {
+TEST(TrainingTest, ModelThatReturnsNoTensorIsRefusedByANamedLoss) {
   const TestFolder folder;
-  SaveScript(folder.Path("tuple.pt"), {{.name = "weight", .shape = {1}}},
-             "def forward(self, x):\n    return (x, self.weight)\n");
-  const auto training = Training::Create({.model_path = folder.Path("tuple.pt"),
+  SaveScript(folder.Path("numbers.pt"), {{.name = "weight", .shape = {1}}},
+             "def forward(self, x):\n    return (3, 4)\n");
+  const auto training = Training::Create({.model_path = folder.Path("numbers.pt"),
                                           .loss = "CrossEntropy",
                                           .train = {.path = Small(folder)}});
   EXPECT_EQ(training.status().code(), StatusCode::kInvalidArgument);
-  EXPECT_THAT(Message(training.status()), HasSubstr("Tuple"));
+  EXPECT_THAT(Message(training.status()), HasSubstr("tuple without a tensor"));
 }
 
 }  // namespace

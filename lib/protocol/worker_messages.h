@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <variant>
@@ -89,8 +90,10 @@ struct Abandoned {
 struct Evaluated {
   Version version;
   double loss = 0;
-  double accuracy = 0;
+  std::optional<double> accuracy;  // 0..1; nothing where it cannot be told.
   uint64_t samples = 0;
+  std::string accuracy_from = {};              // What it is of, or why there is none; for people.
+  std::map<std::string, double> metrics = {};  // The model's own, by name.
 };
 
 struct Leaving {};  // Drained: nothing outstanding, leases handed back; the session ends.

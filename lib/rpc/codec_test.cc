@@ -83,10 +83,17 @@ TEST(CodecTest, EveryWorkerMessageSurvives) {
           .traffic = {.pushed_bytes = 4096, .pulled_bytes = 8192}},
       protocol::Abandoned{
           Sequence(8), sync::AbandonReason::kOutOfMemory, 32, {protocol::LeaseId(10)}},
-      protocol::Evaluated{Version(100), 0.1, 0.97, 360},
+      protocol::Evaluated{Version(100), 0.1, 0.97, 360, "logits", {{"f1", 0.5}}},
       protocol::Leaving{},
       protocol::Failing{"data set has no labels"},
   });
+}
+
+TEST(CodecTest, AnAccuracyThatIsUnknownStaysSo) {
+  const auto again = Decode(
+      Encode(protocol::WorkerMessage(protocol::Evaluated{Version(1), 0.1, std::nullopt, 9})));
+  ASSERT_TRUE(again.ok());
+  EXPECT_EQ(std::get<protocol::Evaluated>(*again).accuracy, std::nullopt);
 }
 
 TEST(CodecTest, EveryWorkerOrderSurvives) {

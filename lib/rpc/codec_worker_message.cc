@@ -75,8 +75,10 @@ void Put(const protocol::Evaluated& evaluated, v1::WorkerMessage& message) {
   v1::Evaluated& wire = *message.mutable_evaluated();
   wire.set_version(evaluated.version.value());
   wire.set_loss(evaluated.loss);
-  wire.set_accuracy(evaluated.accuracy);
+  if (evaluated.accuracy) wire.set_accuracy(*evaluated.accuracy);
   wire.set_samples(evaluated.samples);
+  wire.set_accuracy_from(evaluated.accuracy_from);
+  wire.mutable_metrics()->insert(evaluated.metrics.begin(), evaluated.metrics.end());
 }
 
 void Put(const protocol::Leaving&, v1::WorkerMessage& message) { message.mutable_leaving(); }
@@ -133,8 +135,10 @@ StatusOr<protocol::WorkerMessage> Take(const v1::Abandoned& wire) {
 protocol::Evaluated Take(const v1::Evaluated& wire) {
   return {.version = Version(wire.version()),
           .loss = wire.loss(),
-          .accuracy = wire.accuracy(),
-          .samples = wire.samples()};
+          .accuracy = wire.has_accuracy() ? std::optional(wire.accuracy()) : std::nullopt,
+          .samples = wire.samples(),
+          .accuracy_from = wire.accuracy_from(),
+          .metrics = {wire.metrics().begin(), wire.metrics().end()}};
 }
 
 }  // namespace

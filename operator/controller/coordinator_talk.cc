@@ -19,6 +19,16 @@ constexpr Duration kAskPeriod = seconds(10);
 constexpr Duration kAskSoonPeriod = seconds(2);  // Until training has begun.
 constexpr int kSilencesMax = 4;                  // By then kAskPeriod is reached.
 
+// What the coordinator is told: the job as its pods read it, and whom nobody starts again.
+std::string ToldJob(const job::TrainingJob& job) {
+  const kube::Json map = BuildConfigMap(job);
+  const auto text = map["data"][std::string(kConfigKey)].get<std::string>();
+  if (job.status.evaluator_gone.empty()) return text;
+  kube::Json told = kube::Json::parse(text);
+  told["status"]["evaluatorGone"] = job.status.evaluator_gone;
+  return told.dump();
+}
+
 std::set<std::string> EndedPods(const std::vector<OwnPod>& pods) {
   std::set<std::string> ended;
   for (const OwnPod& own : pods) {
@@ -105,7 +115,8 @@ void CoordinatorTalk::Ask(const kube::Json& pod, Time now, const Means& means) {
 // A coordinator reads the job when it starts and is told what is new.
 void CoordinatorTalk::Tell(const job::TrainingJob& job, const kube::Json& pod, Time now,
                            const Means& means) {
-  std::string news = fmt::format("{}/{}", kube::Uid(pod), job.metadata.generation);
+  std::string news = fmt::format("{}/{}{}", kube::Uid(pod), job.metadata.generation,
+                                 job.status.evaluator_gone.empty() ? "" : "/evaluatorGone");
   if (told_ == news) return;
   if (telling_ == news) {
     if (tell_.IsUnderWay()) return;
@@ -117,12 +128,11 @@ void CoordinatorTalk::Tell(const job::TrainingJob& job, const kube::Json& pod, T
     tell_again_ = now + Patience();
     return LookAgain(*tell_again_);
   }
-  const kube::Json map = BuildConfigMap(job);
   tell_.Start(*means.client,
               {.server = *std::move(server),
                .method = "PUT",
                .path = "/v1/job/spec",
-               .body = map["data"][std::string(kConfigKey)].get<std::string>(),
+               .body = ToldJob(job),
                .deadline = means.deadline},
               means.answered);
 }

@@ -17,8 +17,9 @@
 namespace paceline::controller {
 
 // Asks for the job's state every few seconds, and at once when a pod has ended; tells of a changed
-// spec. One that does not answer is tried less and less often, every 10 s in the end. Nothing here
-// waits: Continue goes on with what has been answered by then. Used by one thread at a time.
+// spec, and of an evaluator that is not started again. One that does not answer is tried less and
+// less often, every 10 s in the end. Nothing here waits: Continue goes on with what has been
+// answered by then. Used by one thread at a time.
 class CoordinatorTalk {
  public:
   struct Means {
@@ -62,7 +63,7 @@ class CoordinatorTalk {
   int silences_ = 0;  // Of the coordinator, in a row.
 
   CoordinatorCall tell_;
-  std::string telling_;  // Which pod is being told the spec of which generation.
+  std::string telling_;  // Which pod is being told the spec of which generation, and more.
   std::string told_;     // Which was last.
   std::optional<Time> tell_again_;
   std::optional<Status> refusal_;

@@ -85,18 +85,26 @@ CheckpointState::Worker WorkerFrom(const json& object) {
 
 json EvaluationJson(const std::optional<protocol::Evaluated>& evaluation) {
   if (!evaluation) return nullptr;
+  json metrics = json::object();
+  for (const auto& [name, value] : evaluation->metrics) metrics[name] = Number(value);
   return {{"version", evaluation->version.value()},
           {"loss", Number(evaluation->loss)},
-          {"accuracy", Number(evaluation->accuracy)},
+          {"accuracy", evaluation->accuracy ? Number(*evaluation->accuracy) : json(nullptr)},
+          {"accuracyFrom", evaluation->accuracy_from},
+          {"metrics", std::move(metrics)},
           {"samples", evaluation->samples}};
 }
 
 std::optional<protocol::Evaluated> EvaluationFrom(const json& value) {
   if (value.is_null()) return std::nullopt;
-  return protocol::Evaluated{.version = Version(value.at("version").get<uint64_t>()),
-                             .loss = NumberFrom(value.at("loss")),
-                             .accuracy = NumberFrom(value.at("accuracy")),
-                             .samples = value.at("samples").get<uint64_t>()};
+  protocol::Evaluated evaluated{.version = Version(value.at("version").get<uint64_t>()),
+                                .loss = NumberFrom(value.at("loss")),
+                                .samples = value.at("samples").get<uint64_t>(),
+                                .accuracy_from = value.value("accuracyFrom", "")};
+  if (!value.at("accuracy").is_null()) evaluated.accuracy = NumberFrom(value.at("accuracy"));
+  const json metrics = value.value("metrics", json::object());
+  for (const auto& [name, metric] : metrics.items()) evaluated.metrics[name] = NumberFrom(metric);
+  return evaluated;
 }
 
 // Policies save text of any bytes.

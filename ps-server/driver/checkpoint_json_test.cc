@@ -27,7 +27,7 @@ coordination::CheckpointState SomeState() {
   state.loss = std::numeric_limits<double>::quiet_NaN();
   state.train_accuracy = 0.1 + 0.2;
   state.nonfinite_pushes = 4;
-  state.evaluation = protocol::Evaluated{Version(330), 0.5, 0.97, 360};
+  state.evaluation = protocol::Evaluated{Version(330), 0.5, 0.97, 360, "logits", {{"f1", 0.25}}};
   state.workers = {{WorkerId(3), 17, 278, 16, 1}};
   state.damping = {2, 0.25};
   state.policy = std::string("k=3\0\xff", 5);

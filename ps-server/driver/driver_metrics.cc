@@ -1,5 +1,6 @@
 #include "ps-server/driver/driver_metrics.h"
 
+#include <limits>
 #include <string>
 
 #include <fmt/format.h>
@@ -88,8 +89,9 @@ struct DriverMetrics::Families {
             metrics->OneGauge("paceline_learning_rate", "Rate applied by the latest commit.")),
         evaluation_loss(metrics->OneGauge("paceline_evaluation_loss",
                                           "Held-out loss of the latest evaluation.")),
-        evaluation_accuracy(metrics->OneGauge("paceline_evaluation_accuracy",
-                                              "Held-out accuracy of the latest evaluation, 0..1.")),
+        evaluation_accuracy(metrics->OneGauge(
+            "paceline_evaluation_accuracy",
+            "Held-out accuracy of the latest evaluation, 0..1; NaN where it is unknown.")),
         version_seconds(metrics->OneHistogram(
             "paceline_step_seconds", "From the publication of one version to that of the next.",
             telemetry::ExponentialBuckets(1e-3, 2, 18))),
@@ -218,7 +220,8 @@ void DriverMetrics::EpochCompleted() { families_->epochs.Increment(); }
 
 void DriverMetrics::Evaluated(const protocol::Evaluated& result) {
   families_->evaluation_loss.Set(result.loss);
-  families_->evaluation_accuracy.Set(result.accuracy);
+  families_->evaluation_accuracy.Set(
+      result.accuracy.value_or(std::numeric_limits<double>::quiet_NaN()));
 }
 
 void DriverMetrics::WorkerHad(const coordination::WorkerEvent& event) {

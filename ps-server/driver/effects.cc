@@ -102,10 +102,16 @@ void Driver::Do(const coordination::EpochCompleted& effect) {
 
 void Driver::Do(const coordination::EvaluationDone& effect) {
   metrics_->Evaluated(effect.result);
+  const auto& accuracy = effect.result.accuracy;
+  std::string metrics;
+  for (const auto& [name, value] : effect.result.metrics)
+    metrics += fmt::format("{}{}={:.6g}", metrics.empty() ? "" : " ", name, value);
   Log(LogLevel::kInfo, "evaluated",
       {{"version", fmt::format("{}", effect.result.version)},
        {"loss", fmt::format("{:.6g}", effect.result.loss)},
-       {"accuracy", fmt::format("{:.6g}", effect.result.accuracy)}});
+       {"accuracy", accuracy ? fmt::format("{:.6g}", *accuracy) : "unknown"},
+       {"of", effect.result.accuracy_from},
+       {"metrics", metrics}});
 }
 
 void Driver::Do(const coordination::WorkerEvent& effect) {

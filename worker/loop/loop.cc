@@ -197,10 +197,19 @@ Status Loop::Evaluate(const protocol::Evaluate& order) {
     (void)session_->Send(protocol::Failing{Message(evaluation.status())});
     return Internal("evaluation failed: {}", Message(evaluation.status()));
   }
+  // The same for every version: said once.
+  if (evaluation->accuracy_from != accuracy_from_) {
+    accuracy_from_ = evaluation->accuracy_from;
+    Log(evaluation->accuracy ? LogLevel::kInfo : LogLevel::kWarning,
+        evaluation->accuracy ? "accuracy is judged" : "accuracy is unknown",
+        {{evaluation->accuracy ? "by" : "why", accuracy_from_}});
+  }
   return session_->Send(protocol::Evaluated{.version = version,
                                             .loss = evaluation->loss,
                                             .accuracy = evaluation->accuracy,
-                                            .samples = evaluation->samples});
+                                            .samples = evaluation->samples,
+                                            .accuracy_from = evaluation->accuracy_from,
+                                            .metrics = evaluation->metrics});
 }
 
 }  // namespace paceline::worker

@@ -102,6 +102,8 @@ class Loop {
   bool has_work_ = false;    // This session asked for something to be done.
   bool has_pulled_ = false;  // The trainer's parameters are not the initial ones any more.
 
+  std::string accuracy_from_;  // As an evaluation said last.
+
   Version base_;                     // Of the trainer's parameters, but for local steps.
   std::optional<LocalSteps> local_;  // Set while the pacing is to keep going.
   std::vector<std::byte> delta_;

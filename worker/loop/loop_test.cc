@@ -437,7 +437,7 @@ TEST(Loop, EvaluatesAVersion) {
   const auto evaluated = Sent<protocol::Evaluated>(f.world);
   ASSERT_EQ(evaluated.size(), 1u);
   EXPECT_EQ(evaluated[0].version, Version(6));
-  EXPECT_DOUBLE_EQ(evaluated[0].accuracy, 0.75);
+  EXPECT_EQ(evaluated[0].accuracy, 0.75);
 }
 
 // Another version's result would be taken for that of the one that was asked for.

@@ -4,7 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "lib/base/status.h"
@@ -23,7 +26,9 @@ struct StepResult {
 
 struct Evaluation {
   double loss = 0;
-  double accuracy = 0;  // 0..1
+  std::optional<double> accuracy;         // 0..1; nothing where it cannot be told.
+  std::string accuracy_from;              // What it is of, or why there is none; for people.
+  std::map<std::string, double> metrics;  // The model's own.
   uint64_t samples = 0;
 };
 
@@ -54,8 +59,8 @@ class Trainer {
   virtual StatusOr<StepResult> Step(std::span<const protocol::SampleRange> ranges,
                                     const KeepGoing& keep_going) = 0;
 
-  // Loss and accuracy over the whole held-out set, in evaluation mode. FailedPrecondition without
-  // such a set.
+  // Loss, accuracy and metrics over the whole held-out set, in evaluation mode. FailedPrecondition
+  // without such a set.
   virtual StatusOr<Evaluation> Evaluate() = 0;
 };
 

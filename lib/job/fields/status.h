@@ -103,6 +103,14 @@ void Fields(V& visit, RecoveryStatus& recovery) {
 }
 
 template <class V>
+void Fields(V& visit, FinishingStatus& finishing) {
+  visit("coordinatorStart", finishing.coordinator_start,
+        Note{.text = "which coordinator said so, by coordinatorStarts"});
+  visit("modelVersion", finishing.model_version,
+        Note{.text = "step of the final model, once it is written"});
+}
+
+template <class V>
 void Fields(V& visit, JobStatus& status) {
   visit("conditions", status.conditions, Note{.text = "what holds, by type", .items_max = 16});
   visit("observedGeneration", status.observed_generation,
@@ -123,6 +131,10 @@ void Fields(V& visit, JobStatus& status) {
         Note{.text = "machines that processes were moved away from", .items_max = 20});
   visit("checkpoint", status.checkpoint, Note{.text = "newest complete one"});
   visit("recovery", status.recovery, Note{.text = "returns to an earlier version"});
+  visit("finishing", status.finishing,
+        Note{.text = "training has reached its stop; what is left is to write and to judge"});
+  visit("evaluatorGone", status.evaluator_gone,
+        Note{.text = "why the evaluator is not started again"});
   visit("restarts", status.restarts, Note{.text = "processes started again, all told"});
   visit("failures", status.failures,
         Note{.text = "of those, the ones that count against backoffLimit"});

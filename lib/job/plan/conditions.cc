@@ -40,10 +40,14 @@ bool IsLost(const SeenProcess* server) {
 // Whether training goes on. A coordinator that cannot be asked for a moment has not stopped.
 bool IsTraining(const Draft& draft) {
   if (!GoesOn(draft) || !IsUp(draft.Find(draft.wanted.front().name))) return false;
+  if (draft.IsModelWritten()) return true;
   for (const WantedProcess& wanted : draft.wanted) {
     if (wanted.role == Role::kParameterServer && IsLost(draft.Find(wanted.name))) return false;
   }
-  if (draft.report != nullptr) return draft.report->phase == TrainingPhase::kTraining;
+  if (draft.report != nullptr) {
+    return draft.report->phase == TrainingPhase::kTraining ||
+           draft.report->phase == TrainingPhase::kFinishing;
+  }
   return Holds(draft.seen.status, ConditionType::kRunning);
 }
 
@@ -53,6 +57,12 @@ bool IsLate(const Draft& draft, const SeenProcess* process) {
 }
 
 Finding JudgeRunning(const Draft& draft) {
+  if (IsTraining(draft) && draft.IsFinishing()) {
+    return {ConditionType::kRunning, true, PlanReason::kFinishing,
+            draft.IsModelWritten()
+                ? "training has reached its stop; the model is written and judged"
+                : "training has reached its stop; the model is being written"};
+  }
   if (IsTraining(draft)) return {ConditionType::kRunning, true, PlanReason::kTraining, ""};
   return {ConditionType::kRunning, false, GoesOn(draft) ? PlanReason::kStarting : Calm(draft), ""};
 }
@@ -125,8 +135,8 @@ Finding JudgeDegraded(const Draft& draft) {
   std::vector<std::string> missing;
   for (const WantedProcess& wanted : draft.wanted) {
     const SeenProcess* process = draft.Find(wanted.name);
-    const bool is_missed = is_training && wanted.role == Role::kWorker && !IsReady(process) &&
-                           !IsNew(draft, wanted.name, process);
+    const bool is_missed = is_training && !draft.IsFinishing() && wanted.role == Role::kWorker &&
+                           !IsReady(process) && !IsNew(draft, wanted.name, process);
     if (!is_missed && !IsLate(draft, process)) continue;
     is_late = is_late || IsLate(draft, process);
     missing.push_back(DescribeAbsence(wanted.name, process));
@@ -135,6 +145,12 @@ Finding JudgeDegraded(const Draft& draft) {
     return {type, true, is_late ? PlanReason::kPendingTooLong : PlanReason::kWorkersMissing,
             "not running: " + Joined(std::move(missing))};
   }
+  if (!draft.plan.status.evaluator_gone.empty()) {
+    return {type, true, PlanReason::kEvaluatorGone,
+            "training goes on without evaluations: " + draft.plan.status.evaluator_gone};
+  }
+  if (draft.report != nullptr && !draft.report->target_problem.empty())
+    return {type, true, PlanReason::kTargetNotJudged, draft.report->target_problem};
   if (is_training && draft.report != nullptr && !draft.report->checkpoint_trouble.empty()) {
     return {type, true, PlanReason::kCheckpointFailing,
             "no checkpoint can be written: " + draft.report->checkpoint_trouble};
@@ -157,6 +173,7 @@ std::vector<std::string> OnTheirWayBack(const Draft& draft, PlanReason& reason) 
       if (draft.AttemptOf(wanted.name).value_or(0) > 0) add(wanted, wanted.name);
     } else if (process->state == ProcessState::kExited && !process->is_stopping) {
       if (!IsFailure(*process) && !process->is_disruption) continue;
+      if (!draft.StillNeeds(wanted.role)) continue;
       is_failure = is_failure || IsFailure(*process);
       is_out_of_memory = is_out_of_memory || process->is_out_of_memory;
       const std::string count =
@@ -248,6 +265,14 @@ bool WasReason(const Draft& draft, ConditionType type, PlanReason reason) {
          before->reason == ToWord(reason);
 }
 
+// What does not pass is told even where something else was amiss before.
+bool IsNewsOfItsOwn(const Draft& draft, const Finding& finding) {
+  const bool is_lasting = finding.reason == PlanReason::kEvaluatorGone ||
+                          finding.reason == PlanReason::kTargetNotJudged ||
+                          finding.reason == PlanReason::kModelNotWritten;
+  return is_lasting && !WasReason(draft, finding.type, finding.reason);
+}
+
 // Each transition is told once; what the judgements did is told by them.
 void ReportTransition(Draft& draft, const Finding& finding) {
   const bool was = Holds(draft.seen.status, finding.type);
@@ -259,8 +284,7 @@ void ReportTransition(Draft& draft, const Finding& finding) {
     draft.Report(EventType::kNormal, PlanReason::kRecovered,
                  "the parameter servers are back, training goes on" + SinceRollBack(draft));
   } else if (finding.type == ConditionType::kDegraded && finding.holds &&
-             (!was || (finding.reason == PlanReason::kModelNotWritten &&
-                       !WasReason(draft, finding.type, finding.reason)))) {
+             (!was || IsNewsOfItsOwn(draft, finding))) {
     draft.Report(EventType::kWarning, finding.reason, finding.message);
   } else if (finding.type == ConditionType::kStraggling && finding.holds && !was &&
              draft.job.spec.workers.straggler_policy.action == StragglerAction::kReport) {

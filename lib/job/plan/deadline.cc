@@ -11,6 +11,12 @@ void JudgeDeadline(Draft& draft) {
   if (!seconds || !draft.plan.status.start_time || draft.CoordinatorSucceeded()) return;
   const Time deadline = *draft.plan.status.start_time + std::chrono::seconds(*seconds);
   if (draft.now < deadline) return draft.LookAgain(deadline);
+  if (draft.IsModelWritten()) {
+    return draft.Conclude(Verdict::kSucceeded, PlanReason::kTrainingSucceeded,
+                          fmt::format("the model is trained and saved; activeDeadlineSeconds, {}, "
+                                      "were over before it was judged for the last time",
+                                      *seconds));
+  }
   draft.Conclude(Verdict::kFailed, PlanReason::kDeadlineExceeded,
                  fmt::format("not done within activeDeadlineSeconds, {}", *seconds));
 }

@@ -71,6 +71,33 @@ bool Draft::KeepsCheckpoints() const {
                                        CheckpointPlaceOf(job.spec) != CheckpointPlace::kNowhere));
 }
 
+bool Draft::IsFinishing() const {
+  if (report != nullptr) return report->phase >= TrainingPhase::kFinishing;
+  const auto& finishing = seen.status.finishing;
+  return finishing && finishing->coordinator_start == seen.status.coordinator_starts;
+}
+
+bool Draft::IsModelWritten() const {
+  if (report != nullptr) return report->model_version.has_value();
+  return IsFinishing() && seen.status.finishing->model_version.has_value();
+}
+
+bool Draft::StillNeeds(Role role) const {
+  if (role == Role::kParameterServer) return !IsModelWritten();
+  if (role == Role::kWorker) return !IsFinishing();
+  return plan.status.evaluator_gone.empty();
+}
+
+// Around the end of training everybody ends well, so only the word of the coordinator that training
+// goes on counts, and it has a moment to say otherwise.
+int64_t Draft::FailuresOf(const SeenProcess& process) const {
+  const int64_t failures = CountFailures(process, now, options.healthy_after);
+  const bool has_left = process.role != Role::kParameterServer && HasEndedWell(process) &&
+                        report != nullptr && !IsFinishing() &&
+                        now >= process.ended_at + options.backoff_min;
+  return failures + (has_left ? 1 : 0);
+}
+
 bool Draft::CoordinatorSucceeded() const {
   if (report != nullptr && report->phase == TrainingPhase::kSucceeded) return true;
   const SeenProcess* coordinator = Find(wanted.front().name);
@@ -170,6 +197,15 @@ void Draft::LookAgain(Time at) {
 bool IsFailure(const SeenProcess& process) {
   return process.state == ProcessState::kExited && !process.is_stopping && !process.is_disruption &&
          (process.exit_code != 0 || process.signal != 0);
+}
+
+bool IsHopeless(const SeenProcess& process) {
+  return IsFailure(process) && process.signal == 0 && process.exit_code == kExitCannotWork;
+}
+
+bool HasEndedWell(const SeenProcess& process) {
+  return process.state == ProcessState::kExited && !process.is_stopping && !process.is_disruption &&
+         !IsFailure(process);
 }
 
 bool IsUp(const SeenProcess* process) {

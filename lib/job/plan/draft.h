@@ -44,6 +44,14 @@ class Draft {
   bool WasRefused(const std::string& name) const { return seen.refused.contains(name); }
   // Whether checkpoints are written.
   bool KeepsCheckpoints() const;
+  // Whether training has reached its stop, as far as is known: workers are not needed any more.
+  bool IsFinishing() const;
+  // Whether the final model is written.
+  bool IsModelWritten() const;
+  // Whether processes of that role that are not there are started.
+  bool StillNeeds(Role role) const;
+  // Failures of `process` that count (CountFailures), and that it left though training goes on.
+  int64_t FailuresOf(const SeenProcess& process) const;
   // Whether the coordinator said, by word or by its exit, that training succeeded.
   bool CoordinatorSucceeded() const;
 
@@ -73,6 +81,12 @@ class Draft {
 
 // Whether a process ended by its own fault.
 bool IsFailure(const SeenProcess& process);
+
+// Whether it said that starting it again is of no use.
+bool IsHopeless(const SeenProcess& process);
+
+// Whether it ended well. A worker or evaluator may only once training is over.
+bool HasEndedWell(const SeenProcess& process);
 
 // Whether it is there and not going, as far as its machine has said.
 bool IsUp(const SeenProcess* process);

@@ -10,7 +10,7 @@ namespace {
 
 // A parameter server that ended other than well, or that training went on with and that is gone.
 bool JudgeParameterServers(Draft& draft) {
-  if (draft.options.can_recover_shards) return false;
+  if (draft.options.can_recover_shards || draft.IsModelWritten()) return false;
   for (const WantedProcess& wanted : draft.wanted) {
     if (wanted.role != Role::kParameterServer) continue;
     const SeenProcess* process = draft.Find(wanted.name);
@@ -26,10 +26,17 @@ bool JudgeParameterServers(Draft& draft) {
   return false;
 }
 
+// Whether how it ends says anything of the job. The evaluator's end is judged by itself; once
+// training has reached its stop, workers have nothing left to do, and once the model is written,
+// nobody.
+bool Matters(const Draft& draft, const SeenProcess& process) {
+  if (process.role == Role::kEvaluator || draft.IsModelWritten()) return false;
+  return process.role == Role::kParameterServer || !draft.IsFinishing();
+}
+
 bool JudgeHopeless(Draft& draft) {
   for (const SeenProcess& process : draft.seen.processes) {
-    if (!IsFailure(process) || process.signal != 0 || process.exit_code != kExitCannotWork)
-      continue;
+    if (!IsHopeless(process) || !Matters(draft, process)) continue;
     draft.Conclude(Verdict::kFailed, PlanReason::kCannotWork,
                    fmt::format("{}; starting it again is of no use{}", DescribeExit(process),
                                process.last_word.empty() ? ", and its log may say why" : ""));
@@ -42,8 +49,11 @@ void JudgeBackoffLimit(Draft& draft) {
   int64_t failures = 0;
   const SeenProcess* last = nullptr;
   for (const SeenProcess& process : draft.seen.processes) {
-    failures += CountFailures(process, draft.now, draft.options.healthy_after);
-    if (IsFailure(process) && (last == nullptr || process.ended_at > last->ended_at))
+    if (!Matters(draft, process)) continue;
+    const int64_t own = draft.FailuresOf(process);
+    failures += own;
+    const bool has_ended = process.state == ProcessState::kExited && !process.is_disruption;
+    if (has_ended && own > 0 && (last == nullptr || process.ended_at > last->ended_at))
       last = &process;
   }
   draft.plan.status.failures = failures;
@@ -60,7 +70,8 @@ void JudgeFailure(Draft& draft) {
   if (draft.CoordinatorSucceeded()) return;
   if (draft.report != nullptr && draft.report->phase == TrainingPhase::kFailed) {
     return draft.Conclude(
-        Verdict::kFailed, PlanReason::kTrainingFailed,
+        Verdict::kFailed,
+        draft.report->is_unjudged ? PlanReason::kTargetNotJudged : PlanReason::kTrainingFailed,
         draft.report->message.empty() ? "the coordinator gave up" : draft.report->message);
   }
   if (JudgeHopeless(draft) || JudgeParameterServers(draft)) return;

@@ -82,8 +82,8 @@ void JudgeGivingWay(Draft& draft) {
     if (draft.now < *status.gives_way_until) return MakeRoom(draft);
     status.gives_way_until.reset();
   }
-  const bool is_training =
-      draft.report != nullptr && draft.report->phase == TrainingPhase::kTraining;
+  const bool is_training = draft.IsFinishing() || (draft.report != nullptr &&
+                                                   draft.report->phase == TrainingPhase::kTraining);
   if (is_training) status.gave_way = 0;
   if (is_training || IsPlacedByOthers(draft.job.spec.run_policy.scheduling_policy)) return;
   const std::optional<Wait> wait = FindWait(draft);

@@ -12,6 +12,7 @@ void JudgeGivingWay(
 void JudgeDeadline(Draft& draft);  // activeDeadlineSeconds.
 void JudgeFailure(
     Draft& draft);  // backoffLimit, a lost parameter server, a coordinator that gave up.
+void JudgeEvaluator(Draft& draft);   // One that cannot work is not started again.
 void JudgeSuccess(Draft& draft);     // The coordinator says that it is done.
 void JudgeScale(Draft& draft);       // Start what is missing, stop what is too many.
 void JudgeRestart(Draft& draft);     // Start again what ended, after a backoff.
@@ -20,6 +21,7 @@ void JudgeStragglers(Draft& draft);  // stragglerPolicy.action Replace.
 void JudgeLostNodes(Draft& draft);   // nodeLostSeconds: give up what is on a dead machine.
 void JudgeCleanup(Draft& draft);     // A finished job: cleanPodPolicy, ttlSecondsAfterFinished.
 
+void RecordFinishing(Draft& draft);  // That training has reached its stop.
 void RecordRollBack(Draft& draft);   // That training went back: told once, and counted.
 void WriteStatus(Draft& draft);      // Counts, conditions and the one word for it all.
 void WriteConditions(Draft& draft);  // Of it, the conditions and events about them.

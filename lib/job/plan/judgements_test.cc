@@ -143,7 +143,7 @@ TEST(JudgeRestart, BringsAWorkerThatEndedWellBackOnlyWhileTheCoordinatorGoesOn) 
   Observation seen = AllTraining();
   Put(seen, Exited(Role::kWorker, 1, 100, 0));
   EXPECT_THAT(Actions(PlanJob(SmallJob(), seen, At(101))),
-              ElementsAre("start digits-worker-1 generation=1 attempt=1 failures=0"));
+              ElementsAre("start digits-worker-1 generation=1 attempt=1 failures=1"));
   seen.coordinator.reset();
   EXPECT_THAT(Actions(PlanJob(SmallJob(), seen, At(101))), IsEmpty());
 }

@@ -52,6 +52,7 @@ void JudgePending(Draft& draft) {
     const SeenProcess* process = draft.Find(wanted.name);
     if (process == nullptr || process->state != ProcessState::kPending || process->is_stopping)
       continue;
+    if (!draft.StillNeeds(wanted.role)) continue;
     const Time late = LateAt(draft.job, *process);
     if (draft.now < late) {
       draft.LookAgain(late);

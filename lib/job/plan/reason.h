@@ -16,6 +16,9 @@ enum class PlanReason {
   kWorkersMissing,     // Training goes on with fewer workers than wanted.
   kCheckpointFailing,  // Training goes on without new checkpoints.
   kModelNotWritten,    // Training is over, and its model finds no place yet.
+  kEvaluatorGone,      // Training goes on without an evaluator, which is not started again.
+  kTargetNotJudged,    // Nobody can judge the target.
+  kFinishing,          // Training has reached its stop; the model is written, then judged.
   kProcessFailed,      // A process ended by its own fault, and is started again.
   kProcessDisrupted,   // A process ended by no fault of its own, and is started again.
   kOutOfMemory,        // A process was killed because it used too much memory.
@@ -48,11 +51,12 @@ enum class PlanReason {
 };
 PACELINE_WORDS(PlanReason, "JobSeen", "NotYet", "Starting", "Training", "AllRunning",
                "ProcessesMissing", "WorkersMissing", "CheckpointFailing", "ModelNotWritten",
-               "ProcessFailed", "ProcessDisrupted", "OutOfMemory", "ProcessGone", "ProcessFinished",
-               "Unschedulable", "CannotStart", "GaveWay", "PendingTooLong", "ResourcesRefused",
-               "InvalidSpec", "NodeLost", "Recovering", "Recovered", "RolledBack", "Suspended",
-               "Resumed", "ScaledDown", "Checkpointed", "NoCheckpoints", "Straggler", "NoStraggler",
-               "DeadlineExceeded", "BackoffLimitExceeded", "CannotWork", "ParameterServerLost",
-               "TrainingFailed", "TrainingSucceeded", "JobFinished")
+               "EvaluatorGone", "TargetNotJudged", "Finishing", "ProcessFailed", "ProcessDisrupted",
+               "OutOfMemory", "ProcessGone", "ProcessFinished", "Unschedulable", "CannotStart",
+               "GaveWay", "PendingTooLong", "ResourcesRefused", "InvalidSpec", "NodeLost",
+               "Recovering", "Recovered", "RolledBack", "Suspended", "Resumed", "ScaledDown",
+               "Checkpointed", "NoCheckpoints", "Straggler", "NoStraggler", "DeadlineExceeded",
+               "BackoffLimitExceeded", "CannotWork", "ParameterServerLost", "TrainingFailed",
+               "TrainingSucceeded", "JobFinished")
 
 }  // namespace paceline::job

@@ -20,11 +20,12 @@ PlanReason ReasonOf(const SeenProcess& process) {
   return IsFailure(process) ? PlanReason::kProcessFailed : PlanReason::kProcessFinished;
 }
 
-// Whether a process that ended well is needed again. Around the end of training everybody ends
-// well, so only the word of the coordinator that training goes on counts.
+// Whether a process that ended is needed again. Around the end of training everybody ends well, so
+// that only the word of the coordinator that training goes on counts.
 bool IsNeeded(const Draft& draft, const SeenProcess& process) {
+  if (!draft.StillNeeds(process.role)) return false;
   if (ReasonOf(process) != PlanReason::kProcessFinished) return true;
-  return process.role != Role::kParameterServer && draft.report != nullptr;
+  return process.role != Role::kParameterServer && draft.report != nullptr && !draft.IsFinishing();
 }
 
 void ReportRestart(Draft& draft, const WantedProcess& wanted, const SeenProcess& process) {
@@ -46,7 +47,7 @@ void JudgeRestart(Draft& draft) {
     if (process == nullptr || process->state != ProcessState::kExited || process->is_stopping)
       continue;
     if (!IsNeeded(draft, *process)) continue;
-    const int64_t failures = CountFailures(*process, draft.now, draft.options.healthy_after);
+    const int64_t failures = draft.FailuresOf(*process);
     const Time ready = process->ended_at + Backoff(failures, draft.options);
     if (draft.now < ready) {
       draft.LookAgain(ready);

@@ -50,7 +50,7 @@ void JudgeScale(Draft& draft) {
   for (Role role : {Role::kParameterServer, Role::kWorker, Role::kEvaluator})
     vanished[role] = CountVanished(draft, role);
   for (const WantedProcess& wanted : draft.wanted) {
-    if (draft.Find(wanted.name) != nullptr) continue;
+    if (draft.Find(wanted.name) != nullptr || !draft.StillNeeds(wanted.role)) continue;
     if (vanished[wanted.role]-- <= 0) {
       draft.Begin(wanted, 0, 0);
       continue;

@@ -35,7 +35,7 @@ const SeenProcess* FindMovable(const Draft& draft, double& slowdown_percent) {
 // worker for as long as it takes to start.
 void JudgeStragglers(Draft& draft) {
   if (draft.job.spec.workers.straggler_policy.action != StragglerAction::kReplace) return;
-  if (draft.report == nullptr || draft.report->stragglers.empty()) return;
+  if (draft.report == nullptr || draft.report->stragglers.empty() || draft.IsFinishing()) return;
   int64_t running = 0;
   for (const WantedProcess& wanted : draft.wanted) {
     if (wanted.role != Role::kWorker) continue;

@@ -24,6 +24,7 @@ void JudgeSuspend(Draft& draft) {
   }
   draft.verdict = Verdict::kSuspended;
   draft.plan.status.start_time.reset();
+  draft.plan.status.evaluator_gone.clear();  // It has another chance afterwards.
   if (!was_suspended) {
     draft.Report(EventType::kNormal, PlanReason::kSuspended,
                  draft.KeepsCheckpoints()

@@ -53,6 +53,10 @@ class World {
   void Plan() {
     if (seen_.coordinator)
       seen_.coordinator->generation_start = static_cast<uint64_t>(seen_.status.coordinator_starts);
+    if (seen_.coordinator) {
+      is_finishing_ = seen_.coordinator->phase >= TrainingPhase::kFinishing;
+      is_model_written_ = seen_.coordinator->model_version.has_value();
+    }
     const bool was_finished = IsFinished(seen_.status);
     const JobStatus before = seen_.status;
     const paceline::job::Plan plan = PlanJob(job_, seen_, now_, options_);
@@ -66,13 +70,47 @@ class World {
     ASSERT_FALSE(Holds(plan.status, ConditionType::kSucceeded) &&
                  Holds(plan.status, ConditionType::kFailed));
     ASSERT_GE(plan.status.coordinator_starts, before.coordinator_starts);
+    CheckVerdict(before, plan.status);
     seen_.status = plan.status;
     for (const Action& action : plan.actions) {
       ASSERT_TRUE(!IsFinished(plan.status) || std::holds_alternative<Stop>(action))
           << ToString(action);
+      if (IsCoordinator(action)) {
+        ASSERT_FALSE(is_model_written_) << "trains what is trained";
+        is_finishing_ = false;
+      }
       // Now and then the shell fails, and the next plan must say so again.
       if (Below(10) != 0) Apply(action, was_finished);
     }
+  }
+
+  static bool IsCoordinator(const Action& action) {
+    const Start* start = std::get_if<Start>(&action);
+    return start != nullptr && start->role == Role::kParameterServer && start->index == 0;
+  }
+
+  // A model that is written is no failure of anybody, and neither is who ends once training is
+  // over; an evaluator never ends a job.
+  void CheckVerdict(const JobStatus& before, const JobStatus& after) {
+    if (IsFinished(before) || !Holds(after, ConditionType::kFailed)) return;
+    const Condition& failed = *FindCondition(after, ConditionType::kFailed);
+    const bool is_word = failed.reason == ToWord(PlanReason::kTrainingFailed);
+    ASSERT_TRUE(!is_model_written_ || is_word) << failed.message;
+    const bool is_exit = failed.reason == ToWord(PlanReason::kCannotWork) ||
+                         failed.reason == ToWord(PlanReason::kBackoffLimitExceeded);
+    ASSERT_TRUE(!is_exit || failed.message.find("digits-evaluator") == std::string::npos)
+        << failed.message;
+    ASSERT_TRUE(!is_exit || !is_finishing_ || failed.message.find("digits-worker") != 0)
+        << failed.message;
+  }
+
+  // Whoever ended by itself counts, and waits longer each time.
+  void CheckRestart(const Start& start, const SeenProcess& ended) {
+    ASSERT_TRUE(!is_finishing_ || start.role != Role::kWorker) << ToString(Action(start));
+    if (ended.is_disruption) return;
+    const bool is_forgiven = ended.ended_at - ended.started_at >= options_.healthy_after;
+    ASSERT_EQ(start.failures, (is_forgiven ? 0 : ended.failures) + 1) << ToString(Action(start));
+    ASSERT_GE(now_, ended.ended_at + options_.backoff_min * (int64_t{1} << (start.failures - 1)));
   }
 
   void Apply(const Action& action, bool was_finished) {
@@ -82,6 +120,7 @@ class World {
         if (process.name != start->name) continue;
         ASSERT_EQ(process.state, ProcessState::kExited) << ToString(action);
         ASSERT_FALSE(process.is_stopping) << ToString(action);
+        CheckRestart(*start, process);
       }
       Remove(seen_, start->name);
       SeenProcess process = Running(start->role, start->index);
@@ -90,7 +129,7 @@ class World {
       process.attempt = start->attempt;
       process.failures = start->failures;
       seen_.processes.push_back(process);
-      if (start->role == Role::kParameterServer && start->index == 0) seen_.coordinator.reset();
+      if (IsCoordinator(action)) seen_.coordinator.reset();
       return;
     }
     const Stop& stop = std::get<Stop>(action);
@@ -148,6 +187,9 @@ class World {
     report.stragglers.clear();
     if (Below(10) == 0) report.stragglers.push_back({Below(job_.spec.workers.replicas), 300});
     if (report.phase == TrainingPhase::kBirth) report.phase = TrainingPhase::kTraining;
+    if (report.phase == TrainingPhase::kTraining && Below(is_calm ? 5 : 100) == 0)
+      report.phase = TrainingPhase::kFinishing;
+    if (report.phase == TrainingPhase::kFinishing && Below(5) == 0) report.model_version = 7;
     if (Below(is_calm ? 5 : 300) == 0) report.phase = TrainingPhase::kSucceeded;
     if (!is_calm && Below(500) == 0) report.phase = TrainingPhase::kFailed;
   }
@@ -156,6 +198,9 @@ class World {
   TrainingJob job_;
   PlanOptions options_;
   Observation seen_;
+  // As the coordinator that runs, or ran last, has said to a plan.
+  bool is_finishing_ = false;
+  bool is_model_written_ = false;
   Time now_ = At(1000);
 };
 

@@ -128,6 +128,7 @@ std::string StateWord(const JobStatus& status) {
 
 void WriteStatus(Draft& draft) {
   CountReplicas(draft);
+  RecordFinishing(draft);
   RecordRollBack(draft);  // Compares with the last status' progress.
   CopyReport(draft);
   WriteConditions(draft);

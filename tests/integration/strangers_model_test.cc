@@ -1,0 +1,132 @@
+// Models as strangers bring them: weights under two names, BatchNorm, a loss of their own, and
+// outputs that are a tuple or a dict. Such a job ends with its model on disk, whatever its
+// evaluator can do.
+#include <filesystem>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "lib/learn/test_scripts.h"
+#include "tests/integration/live_run.h"
+#include "tests/integration/run_files.h"
+
+namespace paceline::integration {
+namespace {
+
+using learn::testing::ScriptKind;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Key;
+
+// Scores and what they were made of.
+constexpr const char* kBody = R"(
+def scores(self, inputs) -> Tuple[Tensor, Tensor]:
+    x = inputs.flatten(1)
+    x = torch.batch_norm(x, self.norm_weight, self.norm_bias, self.running_mean, self.running_var,
+                         self.training, 0.1, 0.00001, False)
+    if self.training:
+        self.batches.add_(1)
+    hidden = torch.relu(torch.matmul(x, self.encode))
+    decoded = torch.matmul(hidden, self.decode.t())
+    return torch.matmul(x + decoded, self.head), hidden
+)";
+constexpr const char* kTuple = R"(
+def forward(self, inputs):
+    return self.scores(inputs)
+
+def loss(self, inputs, targets):
+    logits, hidden = self.forward(inputs)
+    return torch.cross_entropy_loss(logits, targets) + 0.0001 * torch.mean(hidden * hidden)
+)";
+constexpr const char* kDict = R"(
+def forward(self, inputs) -> Dict[str, Tensor]:
+    logits, hidden = self.scores(inputs)
+    return {"hidden": hidden, "logits": logits}
+
+def loss(self, inputs, targets):
+    return torch.cross_entropy_loss(self.forward(inputs)["logits"], targets)
+)";
+// More than it is tried out on makes it fail.
+constexpr const char* kFailingMetrics = R"(
+def metrics(self, inputs, targets) -> Dict[str, Tensor]:
+    assert inputs.size(0) <= 2, "no metrics of so many"
+    return {"accuracy": torch.mean(inputs)}
+)";
+
+std::string Manifest(const TestFolder& folder, const std::string& methods,
+                     const std::string& stop = "maxEpochs: 4") {
+  learn::testing::SaveScript(
+      folder.path() + "/model.pt",
+      {{.name = "norm_weight", .shape = {64}, .value = 1},
+       {.name = "norm_bias", .shape = {64}},
+       {.name = "running_mean", .kind = ScriptKind::kBuffer, .shape = {64}},
+       {.name = "running_var", .kind = ScriptKind::kBuffer, .shape = {64}, .value = 1},
+       {.name = "batches", .kind = ScriptKind::kBuffer, .type = "long"},
+       {.name = "encode", .shape = {64, 64}, .value = 0.001},
+       {.name = "decode", .shape = {64, 64}, .tied_to = "encode"},
+       {.name = "head", .shape = {64, 10}}},
+      kBody + methods);
+  const std::string data = std::string(PACELINE_SOURCE_DIR) + "/deploy/samples/digits";
+  return folder.Write("job.yaml", fmt::format(R"(apiVersion: paceline.dev/v1alpha1
+kind: TrainingJob
+metadata: {{name: t}}
+spec:
+  model: {{torchScript: model.pt, loss: Model}}
+  data: {{train: {0}/train.safetensors, eval: {0}/test.safetensors}}
+  training:
+    globalBatchSize: 64
+    optimizer: {{type: SGD}}
+    learningRate: {{base: 0.1}}
+    stop: {{{1}}}
+  parameterServer: {{shards: 1}}
+  workers: {{replicas: 2}}
+  evaluator: {{periodSeconds: 0.2}}
+  runPolicy: {{backoffLimit: 1}}
+)",
+                                              data, stop));
+}
+
+void ExpectWholeModel(const Ended& ended) {
+  ASSERT_TRUE(ended.summary["model"].is_string()) << ended.summary;
+  EXPECT_THAT(ReadModel(ended.summary["model"]),
+              ElementsAre(Key("batches"), Key("encode"), Key("head"), Key("norm_bias"),
+                          Key("norm_weight"), Key("running_mean"), Key("running_var")));
+}
+
+TEST(StrangersModelTest, OutputsMayBeATupleOrADict) {
+  for (const char* const methods : {kTuple, kDict}) {
+    SCOPED_TRACE(methods);
+    const TestFolder folder;
+    const Ended ended = RunToEnd(folder, Manifest(folder, methods), {});
+    ASSERT_EQ(ended.code, 0) << ended.err;
+    ExpectWholeModel(ended);
+    EXPECT_GT(ended.summary["accuracy"].get<double>(), 0.8) << ended.summary;
+    EXPECT_THAT(ended.err, Not(HasSubstr("started again")));
+  }
+}
+
+TEST(StrangersModelTest, AnEvaluatorThatCannotWorkIsSaidAndNotTheJobsEnd) {
+  const TestFolder folder;
+  const std::string manifest =
+      Manifest(folder, std::string(kTuple) + kFailingMetrics, "maxEpochs: 8");
+  const Ended ended = RunToEnd(folder, manifest, Sets(Paced(0.001, {})));
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  ExpectWholeModel(ended);
+  EXPECT_TRUE(ended.summary["accuracy"].is_null()) << ended.summary;
+  EXPECT_THAT(ended.err, HasSubstr("no metrics of so many"));
+  EXPECT_THAT(ended.out + ended.err, HasSubstr("is not evaluated"));
+}
+
+TEST(StrangersModelTest, ATargetThatNobodyCanJudgeEndsTrainingWithItsModelWritten) {
+  const TestFolder folder;
+  const std::string manifest = Manifest(folder, std::string(kTuple) + kFailingMetrics,
+                                        "target: {metric: Accuracy, value: 0.99}");
+  const Ended ended = RunToEnd(folder, manifest, {});
+  EXPECT_EQ(ended.code, 1) << ended.err;
+  ExpectWholeModel(ended);
+  EXPECT_THAT(ended.err, AllOf(HasSubstr("Accuracy >= 0.99"), HasSubstr("no metrics of so many")));
+}
+
+}  // namespace
+}  // namespace paceline::integration
