@@ -87,7 +87,10 @@ Outcome Supervisor::Run() {
 
 // The job may have been done with its work for all that.
 Outcome Supervisor::Interrupted() {
-  AskCoordinator(WallNow());
+  // The coordinator is gone, and what it left says more than what it was last heard to say.
+  const StatusOr<std::string> text = process::ReadFile(folder_->SummaryFile());
+  StatusOr<LiveState> last = text.ok() ? ParseLiveState(*text) : StatusOr<LiveState>(text.status());
+  if (last.ok()) state_ = *std::move(last);
   view_->Clear();
   if (state_ && state_->finished && state_->finished->is_success) {
     return {.is_success = true,
