@@ -96,7 +96,7 @@ StatusOr<FoundCheckpoints> LookForCheckpoints(const Options& options, const job:
 
 Status RunCoordinator(const Options& options, const job::TrainingJob& job) {
   PACELINE_ASSIGN_OR_RETURN(const sync::PolicySpec spec, PolicySpecFrom(job));
-  PACELINE_ASSIGN_OR_RETURN(const JobTls tls, LoadJobTls(options.tls_folder, job));
+  PACELINE_ASSIGN_OR_RETURN(const JobTls tls, LoadJobTls(options.tls_folder, job, options.rank));
   LiveJob live(job, spec);
   std::unique_ptr<telemetry::TraceFile> trace;
   if (!options.trace.empty()) {

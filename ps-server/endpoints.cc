@@ -1,10 +1,15 @@
 #include "ps-server/endpoints.h"
 
+#include <cctype>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
+#include "lib/telemetry/access_token.h"
+#include "lib/telemetry/http_guard.h"
+#include "lib/telemetry/log.h"
 #include "ps-server/port_file.h"
 
 namespace paceline::ps {
@@ -62,8 +67,48 @@ telemetry::HttpRoute ProgressRoute(bool has_tls, const LiveJob& live, const Driv
   return {"/v1/job", show};
 }
 
+// Who may change a job: no web page, and without certificates only who has the token.
+struct Door {
+  std::string scheme = "https";
+  std::vector<std::string> host_names = {};
+  std::optional<telemetry::AccessToken> token = std::nullopt;
+
+  telemetry::HttpAnswerer Guard(telemetry::HttpAnswerer inside) const {
+    return [door = *this, inside = std::move(inside)](const telemetry::HttpRequest& request) {
+      if (auto refused = telemetry::RefuseForeign(request, door.scheme, door.host_names)) {
+        LogRefusal(request, refused->body);
+        return *std::move(refused);
+      }
+      if (const Status welcome = door.token ? door.token->Admit(request) : OkStatus();
+          !welcome.ok()) {
+        LogRefusal(request, Message(welcome));
+        return telemetry::HttpAnswer{.status = 403, .body = Message(welcome) + "\n"};
+      }
+      return inside(request);
+    };
+  }
+
+  static void LogRefusal(const telemetry::HttpRequest& request, std::string reason) {
+    if (reason.ends_with('\n')) reason.pop_back();
+    telemetry::Log(telemetry::LogLevel::kWarning, "API refused a call",
+                   {{"call", request.method + " " + request.path}, {"reason", reason}});
+  }
+};
+
+StatusOr<Door> DoorOf(const Options& options, bool has_tls) {
+  Door door;
+  std::string host = options.advertise.substr(0, options.advertise.rfind(':'));
+  for (char& letter : host) letter = static_cast<char>(std::tolower(letter));
+  if (!options.advertise.starts_with("unix:") && !host.empty()) door.host_names = {std::move(host)};
+  if (has_tls) return door;
+  door.scheme = "http";
+  door.token.emplace(options.token_file);
+  PACELINE_RETURN_IF_ERROR(door.token->Read().status());
+  return door;
+}
+
 // What changes a job.
-std::vector<telemetry::HttpRoute> ChangingRoutes(LiveJob& live, Driver& driver) {
+std::vector<telemetry::HttpRoute> ChangingRoutes(LiveJob& live, Driver& driver, const Door& door) {
   using telemetry::HttpRequest;
   const auto change = [&live, &driver](const HttpRequest& request) {
     return Answer(TakeSpec(live, driver, request.body));
@@ -71,7 +116,24 @@ std::vector<telemetry::HttpRoute> ChangingRoutes(LiveJob& live, Driver& driver) 
   const auto drain = [&driver](const HttpRequest& request) {
     return Answer(Drain(driver, request.body));
   };
-  return {{"/v1/job/spec", change, "PUT"}, {"/v1/job/drain", drain, "POST"}};
+  return {{"/v1/job/spec", door.Guard(change), "PUT"},
+          {"/v1/job/drain", door.Guard(drain), "POST"}};
+}
+
+StatusOr<std::unique_ptr<telemetry::HttpEndpoint>> StartApi(const Options& options,
+                                                            const JobTls& tls, LiveJob& live,
+                                                            Driver& driver) {
+  const bool has_tls = tls.api.has_value();
+  PACELINE_ASSIGN_OR_RETURN(const Door door, DoorOf(options, has_tls));
+  std::vector<telemetry::HttpRoute> routes = ChangingRoutes(live, driver, door);
+  routes.push_back(ProgressRoute(has_tls, live, driver));
+  PACELINE_ASSIGN_OR_RETURN(auto endpoint,
+                            telemetry::HttpEndpoint::Start({.host = options.api_host,
+                                                            .port = options.api_port,
+                                                            .routes = std::move(routes),
+                                                            .https = tls.api}));
+  PACELINE_RETURN_IF_ERROR(WritePort(options.api_port_file, endpoint->port()));
+  return endpoint;
 }
 
 }  // namespace
@@ -87,22 +149,16 @@ JobView ViewOf(const LiveJob& live, bool has_tls) {
 StatusOr<Endpoints> Endpoints::Start(const Options& options, const JobTls& tls,
                                      const telemetry::Metrics& metrics, LiveJob& live,
                                      Driver& driver) {
-  const telemetry::HttpRoute progress = ProgressRoute(tls.api.has_value(), live, driver);
-  std::vector<telemetry::HttpRoute> plain = {
-      telemetry::MetricsRoute(metrics), telemetry::HealthRoute(), ReadyRoute(driver), progress};
-  std::vector<telemetry::HttpRoute> api = ChangingRoutes(live, driver);
   Endpoints endpoints;
-  if (tls.api) {
-    api.push_back(progress);
-    PACELINE_ASSIGN_OR_RETURN(endpoints.api,
-                              telemetry::HttpEndpoint::Start({.host = options.api_host,
-                                                              .port = options.api_port,
-                                                              .routes = std::move(api),
-                                                              .https = tls.api}));
-    PACELINE_RETURN_IF_ERROR(WritePort(options.api_port_file, endpoints.api->port()));
+  if (tls.api || !options.token_file.empty()) {
+    PACELINE_ASSIGN_OR_RETURN(endpoints.api, StartApi(options, tls, live, driver));
   } else {
-    plain.insert(plain.end(), api.begin(), api.end());
+    telemetry::Log(telemetry::LogLevel::kWarning, "nobody may change this job",
+                   {{"reason", "neither --tls-folder nor --token-file is given"}});
   }
+  std::vector<telemetry::HttpRoute> plain = {telemetry::MetricsRoute(metrics),
+                                             telemetry::HealthRoute(), ReadyRoute(driver),
+                                             ProgressRoute(tls.api.has_value(), live, driver)};
   PACELINE_ASSIGN_OR_RETURN(
       endpoints.plain,
       telemetry::HttpEndpoint::Start(

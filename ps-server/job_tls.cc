@@ -22,44 +22,50 @@ Status CheckOwnName(const tls::TlsFolder& folder, const std::string& name) {
   PACELINE_ASSIGN_OR_RETURN(const tls::Certificate own,
                             tls::ReadCertificate(files.credential.certificate));
   if (Holds(own.dns_names, name)) return OkStatus();
-  return FailedPrecondition("{} is of another role or job: names {}, want {}",
-                            folder.certificate_file(), fmt::join(own.dns_names, " and "), name);
+  return FailedPrecondition("{} is another process's: names {}, want {}", folder.certificate_file(),
+                            fmt::join(own.dns_names, " and "), name);
+}
+
+bool MayUseApi(const tls::Identity& identity) {
+  return identity.role == tls::Role::kOperator || identity.role == tls::Role::kPs;
 }
 
 telemetry::HttpsHooks ApiHooks(std::shared_ptr<tls::ServerIdentity> identity,
-                               std::vector<std::string> welcome) {
+                               const job::Metadata& job) {
   return {.set_up = [identity](ssl_ctx_st* context) { return identity->SetUp(context); },
-          .admit = [welcome](const ssl_st* session) -> Status {
+          .admit = [name = job.name, name_space = job.name_space](const ssl_st* session) -> Status {
             const std::vector<std::string> names = tls::PeerDnsNames(session);
-            for (const std::string& name : names) {
-              if (Holds(welcome, name)) return OkStatus();
+            for (const std::string& one : names) {
+              const auto peer = tls::IdentityOf(one, name, name_space);
+              if (peer && MayUseApi(*peer)) return OkStatus();
             }
-            return PermissionDenied("certificate names another role: got {}, want {}",
-                                    fmt::join(names, " and "), fmt::join(welcome, " or "));
+            return PermissionDenied(
+                "certificate names another process: got {}, want operator.{}.{} or a ps of it",
+                fmt::join(names, " and "), name, name_space);
           }};
 }
 
 }  // namespace
 
-StatusOr<JobTls> LoadJobTls(const std::string& folder, const job::TrainingJob& job) {
+StatusOr<JobTls> LoadJobTls(const std::string& folder, const job::TrainingJob& job, uint32_t rank) {
   if (folder.empty()) return JobTls{};
-  const auto name_of = [&job](tls::Role role) {
-    return tls::RoleName(role, job.metadata.name, job.metadata.name_space);
+  const auto name_of = [name = job.metadata.name,
+                        name_space = job.metadata.name_space](ShardId shard) {
+    return tls::NameOf({tls::Role::kPs, shard.value()}, name, name_space);
   };
   const tls::TlsFolder files{folder};
-  PACELINE_RETURN_IF_ERROR(CheckOwnName(files, name_of(tls::Role::kPs)));
+  PACELINE_RETURN_IF_ERROR(CheckOwnName(files, name_of(ShardId(rank))));
   PACELINE_ASSIGN_OR_RETURN(const rpc::TlsCredentials credentials, rpc::LoadTlsCredentials(files));
   PACELINE_ASSIGN_OR_RETURN(
       std::shared_ptr<tls::ServerIdentity> identity,
       tls::ServerIdentity::Load(files, [](const std::string& reason) {
         telemetry::Log(telemetry::LogLevel::kWarning, "API refused a peer", {{"reason", reason}});
       }));
-  return JobTls{
-      .peers = PeerRoles(job.metadata.name, job.metadata.name_space),
-      .to_ps = {.credentials = credentials.channel, .peer_name = name_of(tls::Role::kPs)},
-      .server = credentials.server,
-      .identity = identity,
-      .api = ApiHooks(identity, {name_of(tls::Role::kOperator), name_of(tls::Role::kPs)})};
+  return JobTls{.peers = PeerRoles(job.metadata.name, job.metadata.name_space),
+                .to_ps = {.credentials = credentials.channel, .peer_names = name_of},
+                .server = credentials.server,
+                .identity = identity,
+                .api = ApiHooks(identity, job.metadata)};
 }
 
 }  // namespace paceline::ps

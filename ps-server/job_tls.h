@@ -1,4 +1,4 @@
-// Defines JobTls: how a parameter server process proves its role, and demands others'.
+// Defines JobTls: how a parameter server process proves who it is, and demands others' proof.
 #pragma once
 
 #include <memory>
@@ -26,8 +26,8 @@ struct JobTls {
   std::optional<telemetry::HttpsHooks> api = std::nullopt;  // Lets the operator and shards in.
 };
 
-// Plain text where `folder` is empty. Otherwise the role's files in it; FailedPrecondition if the
-// certificate is not one of this job's parameter server, and ReadTlsFolder's errors.
-StatusOr<JobTls> LoadJobTls(const std::string& folder, const job::TrainingJob& job);
+// Plain text where `folder` is empty. Otherwise the files in it of the parameter server of that
+// rank; FailedPrecondition if the certificate is another process's, and ReadTlsFolder's errors.
+StatusOr<JobTls> LoadJobTls(const std::string& folder, const job::TrainingJob& job, uint32_t rank);
 
 }  // namespace paceline::ps

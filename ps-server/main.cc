@@ -54,11 +54,14 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(0.001, 86400.0));
   app.add_option("--tls-folder", options.tls_folder,
                  "Folder of tls.crt, tls.key and ca.crt; without it, connections are plain");
-  app.add_option("--api-host", options.api_host, "Host of the API over HTTPS (rank 0, with TLS)");
+  app.add_option("--token-file", options.token_file,
+                 "File of the token that opens the API where there is no TLS (rank 0)");
+  app.add_option("--api-host", options.api_host,
+                 "Host of what changes the job: over HTTPS with TLS, else by the token (rank 0)");
   app.add_option("--api-port", options.api_port, "Port of the same; 0 takes a free one");
   app.add_option("--api-port-file", options.api_port_file, "File that gets the port number");
   app.add_option("--http-host", options.http_host,
-                 "Host of /metrics, /healthz, /readyz and, without TLS, the API");
+                 "Host of /metrics, /healthz, /readyz and, read-only, progress");
   app.add_option("--http-port", options.http_port, "Port of the same; 0 takes a free one");
   app.add_option("--http-port-file", options.http_port_file, "File that gets the port number");
   app.add_flag("--wait-for-processes", options.waits_for_processes,

@@ -26,7 +26,8 @@ struct Options {
   std::string tls_folder;  // tls.crt, tls.key and ca.crt of the role; empty: plain text.
   std::string http_host = "127.0.0.1";
   int http_port = 0;
-  // Rank 0, with a TLS folder: where the API is served; otherwise it is on the HTTP port.
+  // Rank 0: what opens the API where there is no TLS folder; with neither there is no API.
+  std::string token_file;
   std::string api_host = "127.0.0.1";
   int api_port = 0;
   std::string api_port_file;

@@ -149,7 +149,7 @@ class CoordinatorLine {
 }  // namespace
 
 Status RunShard(const Options& options, const job::TrainingJob& job) {
-  PACELINE_ASSIGN_OR_RETURN(const JobTls tls, LoadJobTls(options.tls_folder, job));
+  PACELINE_ASSIGN_OR_RETURN(const JobTls tls, LoadJobTls(options.tls_folder, job, options.rank));
   telemetry::Metrics metrics;
   ShardMetrics shard_metrics(&metrics);
   CoordinatorLine* told = nullptr;

@@ -13,7 +13,7 @@
 #include "lib/rpc/tls_credentials.h"
 #include "lib/telemetry/clock.h"
 #include "lib/telemetry/log.h"
-#include "lib/tls/role.h"
+#include "lib/tls/identity.h"
 #include "worker/connections.h"
 #include "worker/experiment.h"
 #include "worker/loop/loop.h"
@@ -58,9 +58,11 @@ Status Run(const Options& options) {
   if (!options.tls_folder.empty()) {
     PACELINE_ASSIGN_OR_RETURN(const rpc::TlsCredentials credentials,
                               rpc::LoadTlsCredentials({options.tls_folder}));
-    connections.channel = {
-        .credentials = credentials.channel,
-        .peer_name = tls::RoleName(tls::Role::kPs, job.metadata.name, job.metadata.name_space)};
+    connections.channel = {.credentials = credentials.channel,
+                           .peer_names = [name = job.metadata.name,
+                                          name_space = job.metadata.name_space](ShardId rank) {
+                             return tls::NameOf({tls::Role::kPs, rank.value()}, name, name_space);
+                           }};
   }
   const learn::TrainingOptions training = TrainingOptionsFrom(job, options.folder);
   PACELINE_ASSIGN_OR_RETURN(const std::unique_ptr<TorchTrainer> trainer,

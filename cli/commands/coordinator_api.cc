@@ -7,6 +7,7 @@
 
 #include "cli/local/job_folder.h"
 #include "lib/process/read_file.h"
+#include "lib/telemetry/access_token.h"
 #include "lib/tls/certificate.h"
 #include "lib/tls/folder.h"
 #include "lib/tls/sessions.h"
@@ -40,15 +41,16 @@ std::optional<Url> ParseUrl(std::string_view text) {
   return url;
 }
 
-// "ps.digits.default" of the certificate that names "operator.digits.default".
+// "ps-0.digits.default" of the certificate that names "operator.digits.default".
 StatusOr<std::string> PeerName(const tls::TlsFolder& folder) {
   PACELINE_ASSIGN_OR_RETURN(const tls::TlsFiles files, tls::ReadTlsFolder(folder));
   PACELINE_ASSIGN_OR_RETURN(const tls::Certificate own,
                             tls::ReadCertificate(files.credential.certificate));
   for (const std::string& name : own.dns_names) {
-    if (const size_t dot = name.find('.'); dot != std::string::npos) return "ps" + name.substr(dot);
+    if (const size_t dot = name.find('.'); dot != std::string::npos)
+      return "ps-0" + name.substr(dot);
   }
-  return InvalidArgument("{} names no role", folder.certificate_file());
+  return InvalidArgument("{} names no process", folder.certificate_file());
 }
 
 }  // namespace
@@ -59,6 +61,20 @@ StatusOr<CoordinatorApi> CoordinatorApi::OfRun(const std::string& folder) {
   const StatusOr<std::string> url = process::ReadFile(folder + "/" + local::kUrlFileName);
   if (!url.ok()) return NotFound("its coordinator does not answer yet: {}", folder);
   return OfUrl(url->substr(0, url->find('\n')), "");
+}
+
+StatusOr<CoordinatorApi> CoordinatorApi::ControlOfRun(const std::string& folder) {
+  PACELINE_RETURN_IF_ERROR(OfRun(folder).status());
+  const StatusOr<std::string> text = process::ReadFile(folder + "/" + local::kControlFileName);
+  if (!text.ok()) return NotFound("its coordinator does not answer yet: {}", folder);
+  const size_t line = text->find('\n');
+  const std::string url = text->substr(0, line);
+  std::string file = line == std::string::npos ? "" : text->substr(line + 1);
+  while (file.ends_with('\n')) file.pop_back();
+  PACELINE_ASSIGN_OR_RETURN(const std::string token, telemetry::AccessToken(file).Read());
+  PACELINE_ASSIGN_OR_RETURN(CoordinatorApi api, OfUrl(url, ""));
+  api.base_.headers = {{telemetry::kTokenHeader, token}};
+  return api;
 }
 
 StatusOr<CoordinatorApi> CoordinatorApi::OfUrl(const std::string& url,

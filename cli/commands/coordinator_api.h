@@ -13,6 +13,9 @@ class CoordinatorApi {
  public:
   // Of the local run in `folder`. NotFound if there is no such run, or it has not begun to answer.
   static StatusOr<CoordinatorApi> OfRun(const std::string& folder);
+  // The same, to change the job: shows the run's token, which its user alone can read. As OfRun's
+  // errors, and AccessToken::Read's.
+  static StatusOr<CoordinatorApi> ControlOfRun(const std::string& folder);
   // At http://HOST:PORT, or https://HOST:PORT with the operator's certificate in `tls_folder`,
   // which also tells the job: the coordinator must prove to be its parameter server.
   // InvalidArgument otherwise, and ReadTlsFolder's errors.

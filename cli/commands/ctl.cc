@@ -32,7 +32,7 @@ int SetOfRun(const CtlSetOptions& options, const std::vector<std::string>& overr
   const StatusOr<std::string> run =
       options.run.empty() ? NewestRun(options.runs_folder) : StatusOr<std::string>(options.run);
   if (!run.ok()) return Fail(run.status());
-  const StatusOr<CoordinatorApi> coordinator = CoordinatorApi::OfRun(*run);
+  const StatusOr<CoordinatorApi> coordinator = CoordinatorApi::ControlOfRun(*run);
   if (!coordinator.ok()) return Fail(coordinator.status());
   const std::string job_file = *run + "/job.json";
   const std::optional<job::TrainingJob> before = ReadManifest(job_file, {});

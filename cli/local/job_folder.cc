@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "lib/files/disk.h"
+#include "lib/telemetry/access_token.h"
 
 namespace paceline::local {
 namespace {
@@ -53,7 +54,10 @@ StatusOr<JobFolder> JobFolder::Create(const std::string& path) {
   if (error || mkdtemp(private_path.data()) == nullptr) {
     return Unavailable("cannot make a private folder {}: {}", private_path, std::strerror(errno));
   }
-  return JobFolder(path, private_path, Lock(path));
+  JobFolder folder(path, private_path, Lock(path));
+  PACELINE_ASSIGN_OR_RETURN(const std::string token, telemetry::MakeToken());
+  PACELINE_RETURN_IF_ERROR(telemetry::WriteTokenFile(folder.TokenFile(), token));
+  return folder;
 }
 
 bool IsRunning(const std::string& run_folder) {

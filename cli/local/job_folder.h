@@ -2,8 +2,9 @@
 //
 // - paceline-runs/<job>-<time>-<pid>: job.json, logs/<process>.log, policy.trace, summary.json,
 //   model.safetensors, checkpoints/ (until success) unless the job says where they go;
-// - a private folder (0700) under the system's temporary one: sockets and port files, gone after
-//   the run.
+// - a private folder (0700) under the system's temporary one: sockets, port files and the token
+// that
+//   opens the coordinator's control calls, gone after the run.
 #pragma once
 
 #include <string>
@@ -14,6 +15,9 @@ namespace paceline::local {
 
 // In a run's folder: where its coordinator answers, "http://127.0.0.1:8080" and a newline.
 inline constexpr const char* kUrlFileName = "coordinator.url";
+// In the same: where what changes the job is told, "http://127.0.0.1:8081", and in the next line
+// the path of the token that opens it, which lies in the private folder.
+inline constexpr const char* kControlFileName = "coordinator.control";
 
 // Whether the process that made that run's folder is still there.
 bool IsRunning(const std::string& run_folder);
@@ -23,8 +27,8 @@ class JobFolder {
  public:
   // An absolute path of a folder that there is not yet.
   static std::string NewPath(const std::string& parent, const std::string& job);
-  // Makes both, and what is missing above `path`. Unavailable with the system's words if that
-  // cannot be done.
+  // Makes both with a new token, and what is missing above `path`. Unavailable with the system's
+  // words if that cannot be done.
   static StatusOr<JobFolder> Create(const std::string& path);
   JobFolder(JobFolder&& other) noexcept;
   JobFolder& operator=(JobFolder&&) = delete;
@@ -41,6 +45,7 @@ class JobFolder {
   std::string TraceFile() const { return path_ + "/policy.trace"; }
   std::string SummaryFile() const { return path_ + "/summary.json"; }
   std::string UrlFile() const { return path_ + "/" + kUrlFileName; }
+  std::string ControlFile() const { return path_ + "/" + kControlFileName; }
   std::string ModelFile() const { return path_ + "/model.safetensors"; }
   std::string Address(const std::string& process) const {
     return "unix:" + private_path_ + "/" + process + ".sock";
@@ -48,6 +53,8 @@ class JobFolder {
   std::string PortFile(const std::string& process) const {
     return private_path_ + "/" + process + ".port";
   }
+  std::string ApiPortFile() const { return private_path_ + "/api.port"; }
+  std::string TokenFile() const { return private_path_ + "/token"; }
 
  private:
   JobFolder(std::string path, std::string private_path, int lock)

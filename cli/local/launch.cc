@@ -27,9 +27,11 @@ Arguments ServerArguments(const LaunchOptions& options, const JobFolder& folder,
     Append(arguments, {"--coordinator", coordinator});
   } else {
     if (!options.checkpoint_folder.empty()) Append(arguments, {"--resume", options.resume});
-    Append(arguments, {"--http-port", std::to_string(options.http_port), "--generation-start",
-                       std::to_string(start.generation_start), "--output", options.model_path,
-                       "--summary", folder.SummaryFile(), "--trace", folder.TraceFile()});
+    Append(arguments,
+           {"--http-port", std::to_string(options.http_port), "--generation-start",
+            std::to_string(start.generation_start), "--output", options.model_path, "--summary",
+            folder.SummaryFile(), "--trace", folder.TraceFile(), "--token-file", folder.TokenFile(),
+            "--api-port-file", folder.ApiPortFile()});
   }
   return arguments;
 }

@@ -147,9 +147,16 @@ void Supervisor::AskCoordinator(Time now) {
       const StatusOr<std::string> port = process::ReadFile(folder_->PortFile(coordinator->name));
       if (!port.ok()) return;
       http_port_ = std::atoi(port->c_str());
+      // The API's port was written before the other one.
+      const int api_port =
+          std::atoi(process::ReadFile(folder_->ApiPortFile()).value_or("").c_str());
       const Status told =
           files::WriteFile(folder_->UrlFile(), fmt::format("http://127.0.0.1:{}\n", *http_port_));
       if (!told.ok()) view_->Note("other commands will not find this run: " + Message(told));
+      const Status control = files::WriteFile(
+          folder_->ControlFile(),
+          fmt::format("http://127.0.0.1:{}\n{}\n", api_port, folder_->TokenFile()));
+      if (!control.ok()) view_->Note("paceline ctl cannot change this run: " + Message(control));
       view_->Note(
           fmt::format("metrics and state: http://127.0.0.1:{}/metrics and /v1/job", *http_port_));
     }
@@ -224,6 +231,7 @@ void Supervisor::Start(const job::Start& start, Time now) {
     std::filesystem::remove(folder_->PortFile(start.name), ignored);
     if (start.index == 0) {
       std::filesystem::remove(folder_->SummaryFile(), ignored);
+      std::filesystem::remove(folder_->ApiPortFile(), ignored);
       http_port_.reset();
       state_.reset();
       report_.reset();

@@ -61,7 +61,7 @@ std::string WhyNot(grpc::Channel& channel) {
 }  // namespace
 
 std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address,
-                                           const ChannelOptions& options) {
+                                           const ChannelOptions& options, ShardId rank) {
   KeepLibraryStarted();
   grpc::ChannelArguments arguments;
   // Otherwise all channels of a process to one address share one connection, and its one socket
@@ -81,7 +81,7 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address,
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, Milliseconds(options.keepalive_period));
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, Milliseconds(options.keepalive_timeout));
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);  // Any number.
-  if (!options.peer_name.empty()) arguments.SetSslTargetNameOverride(options.peer_name);
+  if (options.peer_names) arguments.SetSslTargetNameOverride(options.peer_names(rank));
   return grpc::CreateCustomChannel(
       address, options.credentials ? options.credentials : grpc::InsecureChannelCredentials(),
       arguments);

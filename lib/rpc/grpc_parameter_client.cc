@@ -104,7 +104,8 @@ GrpcParameterClient::GrpcParameterClient(GrpcParameterClientOptions options)
       total_bytes_(options_.shards.back().slice.end_bytes),
       streams_(std::make_unique<Streams>()) {
   for (const protocol::ShardAddress& shard : options_.shards) {
-    const std::shared_ptr<grpc::Channel> channel = MakeChannel(shard.address, options_.channel);
+    const std::shared_ptr<grpc::Channel> channel =
+        MakeChannel(shard.address, options_.channel, shard.shard);
     streams_->push.emplace_back(channel, "/paceline.v1.Shard/Push", streams_->queue);
     streams_->pull.emplace_back(channel, "/paceline.v1.Shard/Pull", streams_->queue);
   }

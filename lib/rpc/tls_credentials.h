@@ -16,7 +16,7 @@ namespace paceline::rpc {
 
 struct TlsCredentials {
   // The server must show a certificate of an authority in the folder that names
-  // ChannelOptions::peer_name.
+  // ChannelOptions::peer_names.
   std::shared_ptr<grpc::ChannelCredentials> channel;
   // The client must show a certificate of an authority in the folder; which names are welcome is
   // the services' affair.

@@ -59,8 +59,9 @@ std::optional<HttpAnswer> RefuseForeign(const HttpRequest& request, const std::s
                                         const std::vector<std::string>& host_names) {
   const std::string host = Header(request, "host");
   const std::string name = HostName(host);
-  const bool is_ours = IsAddress(name) || name == "localhost" ||
-                       std::find(host_names.begin(), host_names.end(), name) != host_names.end();
+  const bool is_ours =
+      IsAddress(name) || name == "localhost" ||
+      (!name.empty() && std::find(host_names.begin(), host_names.end(), name) != host_names.end());
   if (!is_ours) {
     return HttpAnswer{.status = 403,
                       .body = fmt::format("Host is none of ours: \"{}\", want an IP address, "

@@ -16,7 +16,7 @@ int StatusOf(const Headers& headers, const std::string& method = "PUT") {
   HttpRequest request;
   request.method = method;
   request.headers = all;
-  const auto refused = RefuseForeign(request, "http", {"t-ps-0.t.default.svc"});
+  const auto refused = RefuseForeign(request, "http", {"t-ps-0.t.default.svc", ""});
   return refused ? refused->status : 200;
 }
 

@@ -24,8 +24,7 @@ using KeyContext = std::unique_ptr<EVP_PKEY_CTX, Freed<EVP_PKEY_CTX_free>>;
 constexpr size_t kWideBytes = 48;   // 128 bits more than the order has: what FIPS 186-5 asks for.
 constexpr size_t kPointBytes = 65;  // Uncompressed.
 
-bool Expand(const std::string& seed, const std::string& purpose,
-            std::array<unsigned char, kWideBytes>& wide) {
+bool Expand(const std::string& seed, const std::string& purpose, std::span<unsigned char> wide) {
   const Kdf kdf(EVP_KDF_fetch(nullptr, "HKDF", nullptr));
   const KdfContext context(EVP_KDF_CTX_new(kdf.get()));
   if (context == nullptr) return false;
@@ -82,16 +81,21 @@ Key Assemble(const BIGNUM* scalar, const std::array<unsigned char, kPointBytes>&
 
 }  // namespace
 
-StatusOr<Key> DeriveKey(const std::string& seed, const std::string& purpose) {
+Status DeriveBytes(const std::string& seed, const std::string& purpose,
+                   std::span<unsigned char> bytes) {
   if (seed.size() < kSeedBytesMin) {
     return InvalidArgument("seed of an authority has {} bytes, want at least {}", seed.size(),
                            kSeedBytesMin);
   }
+  return Expand(seed, purpose, bytes) ? OkStatus() : OpenSslError("cannot derive a secret");
+}
+
+StatusOr<Key> DeriveKey(const std::string& seed, const std::string& purpose) {
+  std::array<unsigned char, kWideBytes> wide{};
+  PACELINE_RETURN_IF_ERROR(DeriveBytes(seed, purpose, wide));
   const Group group(EC_GROUP_new_by_curve_name(NID_X9_62_prime256v1));
   const Numbers numbers(BN_CTX_secure_new());
-  std::array<unsigned char, kWideBytes> wide{};
-  if (group == nullptr || numbers == nullptr || !Expand(seed, purpose, wide))
-    return OpenSslError("cannot derive a key");
+  if (group == nullptr || numbers == nullptr) return OpenSslError("cannot derive a key");
   const BigNumber scalar = Scalar(wide, group.get(), numbers.get());
   OPENSSL_cleanse(wide.data(), wide.size());
   Key key = scalar == nullptr

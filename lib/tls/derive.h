@@ -1,7 +1,8 @@
-// Defines DeriveKey: the same private key from the same secret, each time. Not for other folders:
-// see Issuer::Derive.
+// Defines DeriveKey and DeriveBytes: the same private key, the same bytes from the same secret,
+// each time. Not for other folders: see Issuer::Derive and DeriveSecret.
 #pragma once
 
+#include <span>
 #include <string>
 
 #include "lib/base/status.h"
@@ -14,5 +15,10 @@ namespace paceline::tls {
 // as FIPS 186-5, A.2.1 does, so that no key is likelier than another. InvalidArgument for a seed of
 // fewer than kSeedBytesMin bytes.
 StatusOr<Key> DeriveKey(const std::string& seed, const std::string& purpose);
+
+// The same derivation, not reduced: fills `bytes`. One purpose is for one kind of secret alone: of
+// two lengths the shorter one is the longer one's beginning.
+Status DeriveBytes(const std::string& seed, const std::string& purpose,
+                   std::span<unsigned char> bytes);
 
 }  // namespace paceline::tls

@@ -3,7 +3,7 @@
 // Example:
 //   PACELINE_ASSIGN_OR_RETURN(const Issuer issuer, Issuer::Make("job digits", ten_years));
 //   PACELINE_ASSIGN_OR_RETURN(const Credential worker,
-//                             issuer.Issue({"worker.digits.default"}, ninety_days));
+//                             issuer.Issue({"worker-3.digits.default"}, ninety_days));
 #pragma once
 
 #include <memory>

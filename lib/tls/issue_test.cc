@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "lib/tls/certificate.h"
-#include "lib/tls/role.h"
+#include "lib/tls/identity.h"
 #include "lib/tls/testing.h"
 #include "lib/tls/verify.h"
 
@@ -57,7 +57,7 @@ TEST(IssueCertificate, OpensslProgramAgrees) {
   const Folder folder;
   const Credential authority = Authority("job digits");
   const Credential other = Authority("another job");
-  const std::string name = RoleName(Role::kWorker, "digits", "default");
+  const std::string name = NameOf({Role::kWorker, 3}, "digits", "default");
   const std::string ca = folder.Write("ca.crt", authority.certificate);
   const std::string wrong_ca = folder.Write("wrong.crt", other.certificate);
   const std::string leaf = folder.Write("tls.crt", Issued(authority, {name}).certificate);
@@ -104,7 +104,8 @@ TEST(IssueCertificate, EveryOneHasItsOwnKeyAndSerial) {
 }
 
 TEST(IssueCertificate, LongestNamesOfAJobFit) {
-  const std::string name = RoleName(Role::kEvaluator, std::string(63, 'j'), std::string(63, 'n'));
+  const std::string name =
+      NameOf({Role::kEvaluator, 0}, std::string(63, 'j'), std::string(63, 'n'));
   const Credential issued = Issued(Authority(), {name});
   EXPECT_EQ(ReadCertificate(issued.certificate)->dns_names, std::vector<std::string>{name});
 }

@@ -5,8 +5,7 @@
 
 #include "lib/kube/core/api_error.h"
 #include "lib/kube/core/metadata.h"
-#include "lib/tls/certificate.h"
-#include "lib/tls/verify.h"
+#include "lib/tls/derived_secret.h"
 #include "operator/controller/resources.h"
 #include "operator/controller/status_writer.h"
 
@@ -16,7 +15,7 @@ namespace {
 using std::chrono::hours;
 
 constexpr hours kAuthorityLife{24 * 3650};
-constexpr hours kRoleLife{24 * 90};
+constexpr hours kProcessLife{24 * 90};
 constexpr hours kEarlier{1};  // Clocks of two machines differ.
 constexpr double kRenewAfter = 2.0 / 3;
 
@@ -40,56 +39,51 @@ Time DueAt(const tls::Validity& validity) {
                       std::chrono::floor<std::chrono::seconds>(life * kRenewAfter));
 }
 
-// When `read` is due, if it was issued by this authority for the role and is not yet.
-std::optional<Time> GoodUntil(const ReadSecret& read, const std::string& authority,
-                              const std::string& name, Time now) {
-  if (!tls::AreSameAuthority(read.authority_certificate, authority) ||
-      !tls::CheckCredential(read.credential).ok() ||
-      !tls::VerifyCertificate(read.credential.certificate, authority, name, Calendar(now)).ok()) {
-    return std::nullopt;
-  }
-  const StatusOr<tls::Certificate> certificate = tls::ReadCertificate(read.credential.certificate);
-  const bool is_good = certificate.ok() &&
-                       certificate->dns_names == std::vector<std::string>{name} &&
-                       !tls::NeedsRenewal(certificate->validity, Calendar(now), kRenewAfter);
-  return is_good ? std::optional(DueAt(certificate->validity)) : std::nullopt;
+// Not yet due, and not of a clock that went wrong.
+bool IsGood(const IssuedBlock& block, Time now) {
+  return now < block.renew_at && block.renew_at <= DueAt(ValidFor(now, kProcessLife));
 }
 
-bool HasEvaluator(const job::TrainingJob& job) { return job.spec.evaluator.has_value(); }
-
-std::vector<TlsRole> PodRolesOf(const job::TrainingJob& job) {
-  std::vector<TlsRole> roles(std::begin(kPodTlsRoles), std::end(kPodTlsRoles));
-  if (!HasEvaluator(job)) std::erase(roles, TlsRole::kEvaluator);
-  return roles;
+bool Covers(const std::vector<TlsBlock>& blocks, const std::vector<TlsBlock>& wanted) {
+  return std::all_of(wanted.begin(), wanted.end(), [&](const TlsBlock& one) {
+    return std::any_of(blocks.begin(), blocks.end(), [&](const TlsBlock& other) {
+      return other.role == one.role && other.number == one.number && other.count >= one.count;
+    });
+  });
 }
 
 }  // namespace
 
-Certificates::Certificates(kube::Client* client, std::string operator_namespace, Clock clock)
-    : client_(client), clock_(std::move(clock)), seed_(client, std::move(operator_namespace)) {}
+Certificates::Certificates(kube::Client* client, AuthoritySeed* seed, Clock clock)
+    : client_(client), seed_(seed), clock_(std::move(clock)) {}
 
 Status Certificates::Ensure(const job::TrainingJob& job) {
   const Known known = KnownOf(job);
-  if (clock_() < known.pods_due && (known.has_evaluator || !HasEvaluator(job))) return OkStatus();
+  std::vector<TlsBlock> blocks = TlsBlocksOf(job);
+  if (clock_() < known.pods_due && Covers(known.blocks, blocks)) return OkStatus();
   // Of a job that is new, as far as can be told, nothing is looked for first.
-  PACELINE_ASSIGN_OR_RETURN(const Time due, IsUntold(job.status) ? Create(job) : Complete(job));
+  const bool is_new = IsUntold(job.status) && known.blocks.empty();
+  PACELINE_ASSIGN_OR_RETURN(const Time due, is_new ? Create(job, blocks) : Complete(job, blocks));
   const std::lock_guard lock(mutex_);
   Known& now_known = by_uid_[job.metadata.uid.value_or("")];
   now_known.pods_due = due;
-  now_known.has_evaluator = HasEvaluator(job);
+  now_known.blocks = std::move(blocks);
   return OkStatus();
 }
 
 StatusOr<OwnCredential> Certificates::Own(const job::TrainingJob& job) {
   Known known = KnownOf(job);
   if (clock_() < known.own_due) return std::move(known.own);
-  PACELINE_ASSIGN_OR_RETURN(const tls::Issuer authority, AuthorityOf(job));
-  PACELINE_ASSIGN_OR_RETURN(Held issued, Issue(job, TlsRole::kOperator, authority));
+  PACELINE_ASSIGN_OR_RETURN(const Stamp stamp, StampOf(job));
+  const tls::Validity validity = ValidFor(clock_(), kProcessLife);
+  PACELINE_ASSIGN_OR_RETURN(
+      tls::Credential issued,
+      stamp.authority.Issue({TlsName(job, {.role = tls::Role::kOperator})}, validity));
   const std::lock_guard lock(mutex_);
   Known& now_known = by_uid_[job.metadata.uid.value_or("")];
-  now_known.own_due = issued.due;
-  return now_known.own = {.credential = std::move(issued.credential),
-                          .authority_certificate = authority.certificate()};
+  now_known.own_due = DueAt(validity);
+  return now_known.own = {.credential = std::move(issued),
+                          .authority_certificate = stamp.authority.certificate()};
 }
 
 Certificates::Known Certificates::KnownOf(const job::TrainingJob& job) {
@@ -103,9 +97,10 @@ void Certificates::Forget(const std::string& job_uid) {
   by_uid_.erase(job_uid);
 }
 
-// None if there is no such Secret or one of ours that lacks a part.
-StatusOr<std::optional<ReadSecret>> Certificates::Read(const job::TrainingJob& job,
-                                                       const std::string& name) {
+// None if there is no such Secret or one of ours that was damaged or another seed's.
+StatusOr<std::optional<IssuedBlock>> Certificates::Read(const job::TrainingJob& job,
+                                                        const TlsBlock& block, const Stamp& stamp) {
+  const std::string name = TlsSecretName(job, block.role, block.number);
   const StatusOr<kube::Json> secret =
       client_->Call(kube::Get(kube::Secrets(), {job.metadata.name_space, name}));
   if (IsNotFound(secret.status())) return std::nullopt;
@@ -114,37 +109,51 @@ StatusOr<std::optional<ReadSecret>> Certificates::Read(const job::TrainingJob& j
     return FailedPrecondition(
         "Secret {} is there and belongs to somebody else; rename it or the job", name);
   }
-  return ReadTlsSecret(job, *secret);
+  return ReadTlsSecret(job, block.role, block.number, *secret, stamp.seal);
 }
 
 // The same from its job's first day to its last, whoever asks.
-StatusOr<tls::Issuer> Certificates::AuthorityOf(const job::TrainingJob& job) {
-  PACELINE_ASSIGN_OR_RETURN(const std::string seed, seed_.Get());
+StatusOr<Certificates::Stamp> Certificates::StampOf(const job::TrainingJob& job) {
+  PACELINE_ASSIGN_OR_RETURN(const std::string seed, seed_->Get());
+  const std::string uid = job.metadata.uid.value_or("");
   const Time since = job.metadata.creation_timestamp.value_or(clock_());
-  return tls::Issuer::Derive(seed, job.metadata.uid.value_or(""),
-                             fmt::format("paceline {}", job.metadata.name).substr(0, 64),
-                             ValidFor(since, kAuthorityLife));
+  PACELINE_ASSIGN_OR_RETURN(std::string seal, tls::DeriveSecret(seed, "seal/" + uid));
+  PACELINE_ASSIGN_OR_RETURN(
+      tls::Issuer authority,
+      tls::Issuer::Derive(seed, uid, fmt::format("paceline {}", job.metadata.name).substr(0, 64),
+                          ValidFor(since, kAuthorityLife)));
+  return Stamp{.authority = std::move(authority), .seal = std::move(seal)};
 }
 
-StatusOr<Certificates::Held> Certificates::Issue(const job::TrainingJob& job, TlsRole role,
-                                                 const tls::Issuer& authority) const {
-  const tls::Validity validity = ValidFor(clock_(), kRoleLife);
-  PACELINE_ASSIGN_OR_RETURN(const tls::Credential issued,
-                            authority.Issue({TlsName(job, role)}, validity));
-  return Held{.credential = issued, .due = DueAt(validity)};
+Status Certificates::Issue(const job::TrainingJob& job, const TlsBlock& block,
+                           const tls::Issuer& authority, IssuedBlock& issued) const {
+  if (issued.credentials.size() >= block.count) return OkStatus();
+  const tls::Validity validity = ValidFor(clock_(), kProcessLife);
+  issued.renew_at =
+      issued.credentials.empty() ? DueAt(validity) : std::min(issued.renew_at, DueAt(validity));
+  while (issued.credentials.size() < block.count) {
+    const uint64_t index = block.first() + issued.credentials.size();
+    PACELINE_ASSIGN_OR_RETURN(tls::Credential one,
+                              authority.Issue({TlsName(job, {block.role, index})}, validity));
+    issued.credentials.push_back(std::move(one));
+  }
+  return OkStatus();
 }
 
 // Created, never applied: where anything is there already, it may be good.
-StatusOr<Time> Certificates::Create(const job::TrainingJob& job) {
-  PACELINE_ASSIGN_OR_RETURN(const tls::Issuer authority, AuthorityOf(job));
+StatusOr<Time> Certificates::Create(const job::TrainingJob& job,
+                                    const std::vector<TlsBlock>& blocks) {
+  PACELINE_ASSIGN_OR_RETURN(const Stamp stamp, StampOf(job));
   std::vector<kube::Request> requests;
   Time due = Time::max();
-  for (const TlsRole role : PodRolesOf(job)) {
-    PACELINE_ASSIGN_OR_RETURN(const Held issued, Issue(job, role, authority));
-    due = std::min(due, issued.due);
-    requests.push_back(kube::Create(
-        kube::Secrets(), BuildTlsSecret(job, role, issued.credential, authority.certificate()),
-        kWithoutAnswer));
+  for (const TlsBlock& block : blocks) {
+    IssuedBlock issued;
+    PACELINE_RETURN_IF_ERROR(Issue(job, block, stamp.authority, issued));
+    due = std::min(due, issued.renew_at);
+    requests.push_back(kube::Create(kube::Secrets(),
+                                    BuildTlsSecret(job, block.role, block.number, issued,
+                                                   stamp.authority.certificate(), stamp.seal),
+                                    kWithoutAnswer));
   }
   bool were_there = false;
   for (const StatusOr<kube::Json>& made : client_->CallAll(std::move(requests))) {
@@ -152,36 +161,37 @@ StatusOr<Time> Certificates::Create(const job::TrainingJob& job) {
     if (!IsAlreadyExists(made.status())) return made.status();
     were_there = true;
   }
-  return were_there ? Complete(job) : due;
+  return were_there ? Complete(job, blocks) : due;
 }
 
-StatusOr<Time> Certificates::Complete(const job::TrainingJob& job) {
-  PACELINE_ASSIGN_OR_RETURN(const tls::Issuer authority, AuthorityOf(job));
+StatusOr<Time> Certificates::Complete(const job::TrainingJob& job,
+                                      const std::vector<TlsBlock>& blocks) {
+  PACELINE_ASSIGN_OR_RETURN(const Stamp stamp, StampOf(job));
   Time due = Time::max();
-  for (const TlsRole role : PodRolesOf(job)) {
-    PACELINE_ASSIGN_OR_RETURN(const Time role_due, CompleteRole(job, role, authority));
-    due = std::min(due, role_due);
+  for (const TlsBlock& block : blocks) {
+    PACELINE_ASSIGN_OR_RETURN(const Time block_due, CompleteBlock(job, block, stamp));
+    due = std::min(due, block_due);
   }
   return due;
 }
 
-StatusOr<Time> Certificates::CompleteRole(const job::TrainingJob& job, TlsRole role,
-                                          const tls::Issuer& authority) {
-  PACELINE_ASSIGN_OR_RETURN(const std::optional<ReadSecret> read,
-                            Read(job, TlsSecretName(job, role)));
-  if (read) {
-    if (const auto due = GoodUntil(*read, authority.certificate(), TlsName(job, role), clock_()))
-      return *due;
-  }
-  PACELINE_ASSIGN_OR_RETURN(const Held issued, Issue(job, role, authority));
+// What is good stays as it is, pods show it; more of the same Secret than is wanted stays, too.
+StatusOr<Time> Certificates::CompleteBlock(const job::TrainingJob& job, const TlsBlock& block,
+                                           const Stamp& stamp) {
+  PACELINE_ASSIGN_OR_RETURN(std::optional<IssuedBlock> read, Read(job, block, stamp));
+  IssuedBlock issued;
+  if (read && IsGood(*read, clock_())) issued = *std::move(read);
+  if (issued.credentials.size() >= block.count) return issued.renew_at;
+  PACELINE_RETURN_IF_ERROR(Issue(job, block, stamp.authority, issued));
   PACELINE_RETURN_IF_ERROR(
       client_
           ->Call(kube::Apply(
               kube::Secrets(),
-              BuildTlsSecret(job, role, issued.credential, authority.certificate()),
+              BuildTlsSecret(job, block.role, block.number, issued, stamp.authority.certificate(),
+                             stamp.seal),
               {.field_manager = kFieldManager, .force = true, .answer = kube::Answer::kNothing}))
           .status());
-  return issued.due;
+  return issued.renew_at;
 }
 
 }  // namespace paceline::controller

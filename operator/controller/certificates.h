@@ -1,10 +1,12 @@
-// Defines Certificates: a job's authority and the certificates of its roles, issued and renewed.
+// Defines Certificates: a job's authority and the certificates of its processes, issued and
+// renewed.
 #pragma once
 
 #include <map>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "lib/job/training_job.h"
 #include "lib/kube/client/client.h"
@@ -26,11 +28,12 @@ struct OwnCredential {
 // Secrets are never watched.
 class Certificates {
  public:
-  // `client` outlives this. The seed of all authorities lies in `operator_namespace`.
-  Certificates(kube::Client* client, std::string operator_namespace, Clock clock);
+  // Both outlive this.
+  Certificates(kube::Client* client, AuthoritySeed* seed, Clock clock);
 
-  // Makes the pods' certificates that are missing, renews what is due; pods get renewed files from
-  // their kubelet. FailedPrecondition if a Secret of that name belongs to somebody else.
+  // Makes the pods' certificates that are missing, of as many workers as the job may be scaled to,
+  // and renews what is due; pods get renewed files from their kubelet. FailedPrecondition if a
+  // Secret of that name belongs to somebody else.
   Status Ensure(const job::TrainingJob& job);
 
   // Issued when it is first asked for or due; lies in no Secret.
@@ -41,31 +44,34 @@ class Certificates {
 
  private:
   struct Known {
-    Time pods_due = Time::min();  // When the first of the pods' certificates has to be renewed.
-    bool has_evaluator = false;
+    Time pods_due = Time::min();   // When the first of the pods' certificates has to be renewed.
+    std::vector<TlsBlock> blocks;  // That there are.
     OwnCredential own{};
     Time own_due = Time::min();
   };
   Known KnownOf(const job::TrainingJob& job);
 
-  StatusOr<tls::Issuer> AuthorityOf(const job::TrainingJob& job);
+  // What a job's certificates are issued and recognised with.
+  struct Stamp {
+    tls::Issuer authority;
+    std::string seal;
+  };
+  StatusOr<Stamp> StampOf(const job::TrainingJob& job);
   // Both: when the first of the pods' certificates has to be renewed. Create makes all Secrets side
   // by side, where there are none yet.
-  StatusOr<Time> Create(const job::TrainingJob& job);
-  StatusOr<Time> Complete(const job::TrainingJob& job);
-  StatusOr<Time> CompleteRole(const job::TrainingJob& job, TlsRole role,
-                              const tls::Issuer& authority);
-  StatusOr<std::optional<ReadSecret>> Read(const job::TrainingJob& job, const std::string& name);
-  struct Held {
-    tls::Credential credential;
-    Time due;
-  };
-  StatusOr<Held> Issue(const job::TrainingJob& job, TlsRole role,
-                       const tls::Issuer& authority) const;
+  StatusOr<Time> Create(const job::TrainingJob& job, const std::vector<TlsBlock>& blocks);
+  StatusOr<Time> Complete(const job::TrainingJob& job, const std::vector<TlsBlock>& blocks);
+  StatusOr<Time> CompleteBlock(const job::TrainingJob& job, const TlsBlock& block,
+                               const Stamp& stamp);
+  StatusOr<std::optional<IssuedBlock>> Read(const job::TrainingJob& job, const TlsBlock& block,
+                                            const Stamp& stamp);
+  // Adds what `issued` lacks of the block.
+  Status Issue(const job::TrainingJob& job, const TlsBlock& block, const tls::Issuer& authority,
+               IssuedBlock& issued) const;
 
   kube::Client* const client_;
+  AuthoritySeed* const seed_;
   const Clock clock_;
-  AuthoritySeed seed_;
   std::mutex mutex_;
   std::map<std::string, Known> by_uid_;
 };

@@ -23,19 +23,20 @@ kube::ObjectPtr RunningCoordinator(const std::vector<OwnPod>& pods) {
 }
 
 StatusOr<kube::Config> ServerOf(const job::TrainingJob& job, const kube::Json& pod,
-                                Certificates& certificates) {
+                                Certificates& certificates, ControlTokens& tokens) {
   const std::string address = PodAddress(pod).value_or("");
   const bool is_ipv6 = address.find(':') != std::string::npos;
   const std::string host = is_ipv6 ? fmt::format("[{}]", address) : address;
   kube::Config server;
   server.is_direct = true;  // A pod is never behind a proxy.
   if (job.spec.security.mtls == job::Toggle::kDisabled) {
-    server.server = fmt::format("http://{}:{}", host, kMetricsPort);
+    server.server = fmt::format("http://{}:{}", host, kApiPort);
+    PACELINE_ASSIGN_OR_RETURN(server.token.data, tokens.Of(job));
     return server;
   }
   PACELINE_ASSIGN_OR_RETURN(const OwnCredential own, certificates.Own(job));
   server.server = fmt::format("https://{}:{}", host, kApiPort);
-  server.tls_server_name = TlsName(job, TlsRole::kServer);
+  server.tls_server_name = TlsName(job, {tls::Role::kPs, 0});
   server.certificate_authority.data = own.authority_certificate;
   server.client_certificate.data = own.credential.certificate;
   server.client_key.data = own.credential.key;

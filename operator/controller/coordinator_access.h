@@ -8,6 +8,7 @@
 #include "lib/kube/client/config.h"
 #include "lib/kube/runtime/informer.h"
 #include "operator/controller/certificates.h"
+#include "operator/controller/control_tokens.h"
 #include "operator/controller/own_pod.h"
 
 namespace paceline::controller {
@@ -15,10 +16,10 @@ namespace paceline::controller {
 // The coordinator's pod while it runs and has an address; null otherwise.
 kube::ObjectPtr RunningCoordinator(const std::vector<OwnPod>& pods);
 
-// Where that pod answers, the name that its certificate must have ("ps.digits.research"), and with
-// which credential it is asked; plain HTTP for a job with security.mtls Disabled.
+// Where that pod answers, the name that its certificate must have ("ps-0.digits.research"), and
+// with which credential it is asked; plain HTTP and a token for a job with security.mtls Disabled.
 StatusOr<kube::Config> ServerOf(const job::TrainingJob& job, const kube::Json& pod,
-                                Certificates& certificates);
+                                Certificates& certificates, ControlTokens& tokens);
 
 // The job's last state, which a coordinator leaves as its termination message. NotFound if it has
 // left none.

@@ -32,7 +32,8 @@ class CoordinatorCall {
   // Whether one was started whose answer has not been taken.
   bool IsUnderWay() const { return state_ != nullptr; }
   // What came of it, once, as soon as something has. Unavailable if nobody answers or the wrong one
-  // does, FailedPrecondition with the answer's text for 4xx.
+  // does, and where it does not know us (401, 403); FailedPrecondition with the answer's text for
+  // any other 4xx.
   std::optional<Answer> Take();
 
  private:

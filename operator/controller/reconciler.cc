@@ -68,7 +68,9 @@ Reconciler::Reconciler(kube::Client* client, const ClusterView* view, kube::Even
       tombstones_(tombstones),
       options_(std::move(options)),
       children_(client, view, options_.objects),
-      certificates_(client, options_.objects.operator_namespace, options_.now),
+      seed_(client, options_.objects.operator_namespace),
+      certificates_(client, &seed_, options_.now),
+      tokens_(client, &seed_),
       pod_changes_(client, expectations, tombstones, options_.objects) {}
 
 StatusOr<kube::Result> Reconciler::Reconcile(const kube::ObjectKey& key) {
@@ -144,6 +146,7 @@ Status Reconciler::Prepare(const Look& look) {
   if (job::IsFinished(look.job.status) || look.job.spec.run_policy.suspend) return OkStatus();
   if (look.job.spec.security.mtls == job::Toggle::kEnabled)
     PACELINE_RETURN_IF_ERROR(certificates_.Ensure(look.job));
+  if (NeedsToken(look.job)) PACELINE_RETURN_IF_ERROR(tokens_.Ensure(look.job));
   return children_.Ensure(look.job, look.memory->children);
 }
 
@@ -152,7 +155,8 @@ void Reconciler::TalkToCoordinator(const Look& look) {
   talk.Continue(
       look.job, look.own, look.now,
       {.client = client_,
-       .server_of = [&](const kube::Json& pod) { return ServerOf(look.job, pod, certificates_); },
+       .server_of =
+           [&](const kube::Json& pod) { return ServerOf(look.job, pod, certificates_, tokens_); },
        .answered = [this, key = look.key] { options_.news(key); },
        .deadline = options_.coordinator_deadline});
   if (const auto refusal = talk.TakeRefusal()) {
@@ -227,7 +231,10 @@ void Reconciler::HangUp() {
 }
 
 void Reconciler::Forget(const kube::ObjectKey& key) {
-  if (const auto uid = memories_.Forget(key)) certificates_.Forget(*uid);
+  if (const auto uid = memories_.Forget(key)) {
+    certificates_.Forget(*uid);
+    tokens_.Forget(*uid);
+  }
   tombstones_->Forget(key);
   expectations_->Forget(key);
 }

@@ -15,6 +15,7 @@
 #include "operator/controller/children.h"
 #include "operator/controller/clock.h"
 #include "operator/controller/cluster_view.h"
+#include "operator/controller/control_tokens.h"
 #include "operator/controller/first_pods.h"
 #include "operator/controller/job_memory.h"
 #include "operator/controller/pod_changes.h"
@@ -67,7 +68,9 @@ class Reconciler {
   const ReconcilerOptions options_;
 
   Children children_;
+  AuthoritySeed seed_;
   Certificates certificates_;
+  ControlTokens tokens_;
   PodChanges pod_changes_;
   JobMemories memories_;
   FirstPods first_pods_;

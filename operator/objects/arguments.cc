@@ -45,8 +45,9 @@ Arguments ServerArguments(const job::TrainingJob& job, const job::Start& start) 
   // What is missing is the planner's to judge, by what the scheduler says of it.
   Append(arguments, {"--wait-for-processes"});
   Append(arguments, {"--final-state", std::string(kTerminationLog)});
-  if (job.spec.security.mtls == job::Toggle::kEnabled)
-    Append(arguments, {"--api-host", "0.0.0.0", "--api-port", std::to_string(kApiPort)});
+  Append(arguments, {"--api-host", "0.0.0.0", "--api-port", std::to_string(kApiPort)});
+  if (NeedsToken(job))
+    Append(arguments, {"--token-file", fmt::format("{}/{}", kTokenFolder, kTokenKey)});
   return arguments;
 }
 

@@ -1,26 +1,10 @@
 #include "operator/objects/names.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 namespace paceline::controller {
-namespace {
-
-std::string_view Word(TlsRole role) {
-  switch (role) {
-    case TlsRole::kServer:
-      return "ps";
-    case TlsRole::kWorker:
-      return "worker";
-    case TlsRole::kEvaluator:
-      return "evaluator";
-    case TlsRole::kOperator:
-      return "operator";
-  }
-  return "";
-}
-
-}  // namespace
-
 std::string_view ContainerName(job::Role role) { return job::ToWord(role); }
 
 std::map<std::string, std::string> JobLabels(const job::TrainingJob& job) {
@@ -57,24 +41,47 @@ std::string CheckpointClaimName(const job::TrainingJob& job, int64_t shard) {
   return fmt::format("{}-checkpoint-{}", job.metadata.name, shard);
 }
 
-std::string TlsSecretName(const job::TrainingJob& job, TlsRole role) {
-  return fmt::format("{}-{}-tls", job.metadata.name, Word(role));
+std::string TlsName(const job::TrainingJob& job, const tls::Identity& identity) {
+  return tls::NameOf(identity, job.metadata.name, job.metadata.name_space);
 }
 
-std::string TlsName(const job::TrainingJob& job, TlsRole role) {
-  return fmt::format("{}.{}.{}", Word(role), job.metadata.name, job.metadata.name_space);
-}
-
-TlsRole TlsRoleOf(job::Role role) {
+tls::Role TlsRoleOf(job::Role role) {
   switch (role) {
     case job::Role::kParameterServer:
-      return TlsRole::kServer;
+      return tls::Role::kPs;
     case job::Role::kWorker:
-      return TlsRole::kWorker;
+      return tls::Role::kWorker;
     case job::Role::kEvaluator:
-      return TlsRole::kEvaluator;
+      return tls::Role::kEvaluator;
   }
-  return TlsRole::kWorker;
+  return tls::Role::kWorker;
+}
+
+std::vector<TlsBlock> TlsBlocksOf(const job::TrainingJob& job) {
+  const job::Workers& workers = job.spec.workers;
+  std::vector<TlsBlock> blocks;
+  const auto add = [&blocks](tls::Role role, int64_t processes) {
+    const auto count = static_cast<uint64_t>(processes);
+    for (uint64_t number = 0; number * kIdentitiesPerSecret < count; ++number) {
+      blocks.push_back(
+          {role, number, std::min(count - number * kIdentitiesPerSecret, kIdentitiesPerSecret)});
+    }
+  };
+  add(tls::Role::kPs, job.spec.parameter_server.shards);
+  add(tls::Role::kWorker,
+      std::max(workers.replicas, workers.max_replicas.value_or(workers.replicas)));
+  add(tls::Role::kEvaluator, job.spec.evaluator ? 1 : 0);
+  return blocks;
+}
+
+std::string TlsSecretName(const job::TrainingJob& job, tls::Role role, uint64_t number) {
+  return fmt::format("{}-{}-tls-{}", job.metadata.name, tls::ToString(role), number);
+}
+
+std::string TokenSecretName(const job::TrainingJob& job) { return job.metadata.name + "-token"; }
+
+bool NeedsToken(const job::TrainingJob& job) {
+  return job.spec.security.mtls == job::Toggle::kDisabled;
 }
 
 std::string PodHost(const job::TrainingJob& job, job::Role role, int64_t index) {

@@ -7,10 +7,12 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "lib/job/ports.h"
 #include "lib/job/process_name.h"
 #include "lib/job/training_job.h"
+#include "lib/tls/identity.h"
 
 namespace paceline::controller {
 
@@ -22,6 +24,8 @@ inline constexpr std::string_view kJobFolder = "/paceline/job";  // Relative pat
 inline constexpr std::string_view kConfigFolder = "/paceline/config";
 inline constexpr std::string_view kConfigKey = "job.json";
 inline constexpr std::string_view kTlsFolder = "/paceline/tls";
+inline constexpr std::string_view kTokenFolder = "/paceline/token";
+inline constexpr std::string_view kTokenKey = "token";  // In the Secret, and as a file.
 inline constexpr std::string_view kOutputFolder = "/paceline/output";
 inline constexpr std::string_view kCheckpointFolder = "/paceline/checkpoint";
 
@@ -35,6 +39,10 @@ inline constexpr std::string_view kManager = "paceline-operator";
 inline constexpr std::string_view kGenerationAnnotation = "paceline.dev/generation-start";
 inline constexpr std::string_view kAttemptAnnotation = "paceline.dev/attempt";
 inline constexpr std::string_view kFailuresAnnotation = "paceline.dev/failures";
+// Of a Secret of certificates: when the first of them is due, in seconds since 1970, and what
+// proves that the operator wrote all of it.
+inline constexpr std::string_view kRenewAnnotation = "paceline.dev/renew-at";
+inline constexpr std::string_view kSealAnnotation = "paceline.dev/seal";
 // Of an object that the operator keeps as it is: a hash of what it wants there.
 inline constexpr std::string_view kWantedAnnotation = "paceline.dev/wanted";
 
@@ -53,14 +61,32 @@ std::string CheckpointClaimName(const job::TrainingJob& job, int64_t shard);
 // Of checkpoints that nobody asked for, in the output's volume: this job's alone.
 std::string DefaultCheckpointFolder(const job::TrainingJob& job);
 
-// Who a certificate is for. kOperator is this program, as a client of the coordinator; it issues
-// its own and keeps that to itself, while the pods' lie in Secrets that they mount.
-enum class TlsRole { kServer, kWorker, kEvaluator, kOperator };
-inline constexpr TlsRole kPodTlsRoles[] = {TlsRole::kServer, TlsRole::kWorker, TlsRole::kEvaluator};
-std::string TlsSecretName(const job::TrainingJob& job, TlsRole role);
-// The name in the certificate: "ps.digits.research".
-std::string TlsName(const job::TrainingJob& job, TlsRole role);
-TlsRole TlsRoleOf(job::Role role);
+// The name in a process's certificate: "worker-3.digits.research". tls::Role::kOperator is this
+// program, as a client of the coordinator; it issues its own and keeps that to itself, while the
+// pods' lie in Secrets, of which each pod mounts its own items.
+std::string TlsName(const job::TrainingJob& job, const tls::Identity& identity);
+tls::Role TlsRoleOf(job::Role role);
+
+// The pods' certificates of one role, with indices from `number` * kIdentitiesPerSecret on: as many
+// as fit into one Secret (1 MiB; one of these takes up to 600 KB).
+inline constexpr uint64_t kIdentitiesPerSecret = 256;
+struct TlsBlock {
+  tls::Role role = tls::Role::kWorker;
+  uint64_t number = 0;
+  uint64_t count = 0;  // 1 to kIdentitiesPerSecret.
+
+  uint64_t first() const { return number * kIdentitiesPerSecret; }
+  friend bool operator==(const TlsBlock&, const TlsBlock&) = default;
+};
+// All that the job's pods may need: of workers as many as it may be scaled to, so that scaling
+// writes no Secret.
+std::vector<TlsBlock> TlsBlocksOf(const job::TrainingJob& job);
+// "digits-worker-tls-0" holds workers 0 to 255.
+std::string TlsSecretName(const job::TrainingJob& job, tls::Role role, uint64_t number);
+
+// Holds what opens the coordinator's control calls where no certificate does.
+std::string TokenSecretName(const job::TrainingJob& job);
+bool NeedsToken(const job::TrainingJob& job);
 
 // "digits-ps-0.digits.research.svc": where other pods find it, before it is ready too.
 std::string PodHost(const job::TrainingJob& job, job::Role role, int64_t index);

@@ -10,6 +10,7 @@
 #include "operator/objects/names.h"
 #include "operator/objects/pod.h"
 #include "operator/objects/pod_group.h"
+#include "operator/objects/secrets.h"
 
 namespace paceline::controller {
 namespace {
@@ -115,26 +116,106 @@ TEST(PodTest, ServersAreToldWhoTheyAre) {
   EXPECT_THAT(second, Not(Contains("--output")));
 }
 
-TEST(PodTest, WithoutMtlsThereIsNoSecretAndNoApiPort) {
+TEST(PodTest, WithoutMtlsTheCoordinatorAloneHasATokenAndNobodyACertificate) {
   job::TrainingJob job = Digits();
   job.spec.security.mtls = job::Toggle::kDisabled;
   const Json pod = Pod(job, job::Role::kParameterServer);
   EXPECT_THAT(Arguments(pod), Not(Contains("--tls-folder")));
-  EXPECT_THAT(Arguments(pod), Not(Contains("--api-port")));
+  EXPECT_EQ(After(Arguments(pod), "--api-port"), "7601");
+  EXPECT_EQ(After(Arguments(pod), "--token-file"), "/paceline/token/token");
   EXPECT_EQ(Named(pod["spec"]["volumes"], "paceline-tls"), nullptr);
+  const Json* const volume = Named(pod["spec"]["volumes"], "paceline-token");
+  ASSERT_NE(volume, nullptr);
+  EXPECT_EQ((*volume)["secret"]["secretName"], "digits-token");
+  for (const Json& other : {Pod(job, job::Role::kParameterServer, 1), Pod(job, job::Role::kWorker),
+                            Pod(job, job::Role::kEvaluator)}) {
+    EXPECT_EQ(Named(other["spec"]["volumes"], "paceline-token"), nullptr);
+    EXPECT_THAT(Arguments(other), Not(Contains("--token-file")));
+  }
+  EXPECT_THAT(Arguments(Pod(Digits(), job::Role::kParameterServer)), Not(Contains("--token-file")));
 }
 
-TEST(PodTest, MountsTheSecretOfItsOwnRoleAndNoOther) {
-  for (const job::Role role :
-       {job::Role::kParameterServer, job::Role::kWorker, job::Role::kEvaluator}) {
-    std::vector<std::string> secrets;
-    const Json pod = Pod(Digits(), role);
+TEST(PodTest, MountsItsOwnItemsOfOneSecretAndNothingElse) {
+  const struct {
+    job::Role role;
+    int64_t index;
+    const char* secret;
+  } cases[] = {{job::Role::kParameterServer, 1, "digits-ps-tls-0"},
+               {job::Role::kWorker, 0, "digits-worker-tls-0"},
+               {job::Role::kWorker, 255, "digits-worker-tls-0"},
+               {job::Role::kWorker, 256, "digits-worker-tls-1"},
+               {job::Role::kEvaluator, 0, "digits-evaluator-tls-0"}};
+  for (const auto& [role, index, name] : cases) {
+    std::vector<Json> secrets;
+    const Json pod = Pod(Digits(), role, index);
     for (const Json& volume : pod["spec"]["volumes"]) {
-      if (volume.contains("secret")) secrets.push_back(volume["secret"]["secretName"]);
-      EXPECT_FALSE(volume.contains("projected")) << ContainerName(role);  // May hide a Secret.
+      if (volume.contains("secret")) secrets.push_back(volume["secret"]);
+      EXPECT_FALSE(volume.contains("projected")) << name;  // May hide a Secret.
     }
-    EXPECT_THAT(secrets, ElementsAre(TlsSecretName(Digits(), TlsRoleOf(role))));
+    ASSERT_EQ(secrets.size(), 1u) << name;
+    EXPECT_EQ(secrets[0]["secretName"], name);
+    const std::string own = std::to_string(index);
+    EXPECT_EQ(secrets[0]["items"], Json::array({{{"key", own + ".crt"}, {"path", "tls.crt"}},
+                                                {{"key", own + ".key"}, {"path", "tls.key"}},
+                                                {{"key", "ca.crt"}, {"path", "ca.crt"}}}));
   }
+}
+
+TEST(TlsBlocksTest, AreIssuedAheadToTheMostWorkersThereMayBe) {
+  job::TrainingJob job = Digits();
+  job.spec.parameter_server.shards = 2;
+  job.spec.workers.replicas = 3;
+  job.spec.workers.max_replicas = 600;
+  job.spec.evaluator.emplace();
+  using tls::Role;
+  EXPECT_THAT(TlsBlocksOf(job),
+              ElementsAre(TlsBlock{Role::kPs, 0, 2}, TlsBlock{Role::kWorker, 0, 256},
+                          TlsBlock{Role::kWorker, 1, 256}, TlsBlock{Role::kWorker, 2, 88},
+                          TlsBlock{Role::kEvaluator, 0, 1}));
+  job.spec.workers.max_replicas.reset();
+  job.spec.evaluator.reset();
+  EXPECT_THAT(TlsBlocksOf(job),
+              ElementsAre(TlsBlock{Role::kPs, 0, 2}, TlsBlock{Role::kWorker, 0, 3}));
+}
+
+TEST(TlsSecretTest, IsReadAsItWasWrittenAndByNobodyWhoLacksTheSeal) {
+  const job::TrainingJob job = Digits();
+  const IssuedBlock issued{.credentials = {{"first", "first key"}, {"second", "second key"}},
+                           .renew_at = Time(std::chrono::seconds(1'900'000'000))};
+  const Json secret = BuildTlsSecret(job, tls::Role::kWorker, 1, issued, "authority", "seal");
+  EXPECT_EQ(secret["type"], "Opaque");  // The one for TLS holds one pair.
+  EXPECT_EQ(secret["data"].size(), 5u);
+  EXPECT_TRUE(secret["data"].contains("256.crt") && secret["data"].contains("257.key"));
+  const auto read = ReadTlsSecret(job, tls::Role::kWorker, 1, secret, "seal");
+  ASSERT_TRUE(read.has_value());
+  ASSERT_EQ(read->credentials.size(), 2u);
+  EXPECT_EQ(read->credentials[1].certificate, "second");
+  EXPECT_EQ(read->credentials[1].key, "second key");
+  EXPECT_EQ(read->renew_at, issued.renew_at);
+  EXPECT_FALSE(ReadTlsSecret(job, tls::Role::kWorker, 1, secret, "other").has_value());
+  EXPECT_FALSE(ReadTlsSecret(job, tls::Role::kWorker, 0, secret, "seal").has_value());
+  EXPECT_FALSE(ReadTlsSecret(job, tls::Role::kPs, 1, secret, "seal").has_value());
+  job::TrainingJob other = job;
+  other.metadata.uid = "another";
+  EXPECT_FALSE(ReadTlsSecret(other, tls::Role::kWorker, 1, secret, "seal").has_value());
+  for (const char* const place :
+       {"/data/256.crt", "/data/ca.crt", "/metadata/annotations/paceline.dev~1renew-at",
+        "/metadata/annotations/paceline.dev~1seal"}) {
+    Json changed = secret;
+    changed[Json::json_pointer(place)] = "MTkwMDAwMDAwMQ==";
+    EXPECT_FALSE(ReadTlsSecret(job, tls::Role::kWorker, 1, changed, "seal").has_value()) << place;
+    changed[Json::json_pointer(place).parent_pointer()].erase(Json::json_pointer(place).back());
+    EXPECT_FALSE(ReadTlsSecret(job, tls::Role::kWorker, 1, changed, "seal").has_value()) << place;
+  }
+}
+
+TEST(TlsSecretTest, FullBlockStaysBelowWhatASecretMayHold) {
+  const std::string certificate(900, 'c'), key(260, 'k');  // Real ones: 690 to 860, and 241.
+  const IssuedBlock issued{
+      .credentials = std::vector<tls::Credential>(kIdentitiesPerSecret, {certificate, key}),
+      .renew_at = Time(std::chrono::seconds(1))};
+  const Json secret = BuildTlsSecret(Digits(), tls::Role::kWorker, 3, issued, certificate, "seal");
+  EXPECT_LT(secret.dump().size(), 1u << 20);
 }
 
 TEST(PodTest, TemplateIsKeptAndLaidOver) {

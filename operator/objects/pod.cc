@@ -9,6 +9,7 @@
 #include "operator/objects/arguments.h"
 #include "operator/objects/names.h"
 #include "operator/objects/pod_group.h"
+#include "operator/objects/secrets.h"
 #include "operator/objects/volume_source.h"
 
 namespace paceline::controller {
@@ -64,24 +65,33 @@ struct Mounted {
   bool read_only = false;
 };
 
+// The process's own items, of a Secret that holds those of others too.
+Json TlsVolumeSource(const job::TrainingJob& job, const job::Start& start) {
+  const tls::Role role = TlsRoleOf(start.role);
+  const auto index = static_cast<uint64_t>(tls::HasIndex(role) ? start.index : 0);
+  return {{"secret",
+           {{"secretName", TlsSecretName(job, role, index / kIdentitiesPerSecret)},
+            {"items", TlsItems(index)},
+            {"defaultMode", 0440}}}};
+}
+
 std::vector<Mounted> OurVolumes(const job::TrainingJob& job, const job::Start& start) {
   std::vector<Mounted> volumes = {{"paceline-config",
                                    {{"configMap", {{"name", ConfigMapName(job)}}}},
                                    std::string(kConfigFolder),
                                    true},
                                   {"paceline-tmp", {{"emptyDir", Json::object()}}, "/tmp"}};
-  if (job.spec.security.mtls == job::Toggle::kEnabled) {
-    volumes.push_back(
-        {"paceline-tls",
-         {{"secret",
-           {{"secretName", TlsSecretName(job, TlsRoleOf(start.role))}, {"defaultMode", 0440}}}},
-         std::string(kTlsFolder),
-         true});
-  }
+  if (job.spec.security.mtls == job::Toggle::kEnabled)
+    volumes.push_back({"paceline-tls", TlsVolumeSource(job, start), std::string(kTlsFolder), true});
   if (start.role != job::Role::kParameterServer) return volumes;
   const auto add = [&](const char* name, Json source, std::string_view path) {
     volumes.push_back({name, std::move(source), std::string(path)});
   };
+  if (NeedsToken(job) && start.index == 0) {
+    add("paceline-token",
+        {{"secret", {{"secretName", TokenSecretName(job)}, {"defaultMode", 0440}}}}, kTokenFolder);
+    volumes.back().read_only = true;
+  }
   if (job.spec.output.volume && start.index == 0) {
     add("paceline-output", OutputVolumeSource(job), kOutputFolder);
   }
@@ -164,8 +174,7 @@ void LayContainer(const job::TrainingJob& job, const job::Start& start,
   if (is_server) {
     Json& ports = ListAt(container, "ports");
     Named(ports, "name", "bulk")["containerPort"] = kBulkPort;
-    if (start.index == 0 && job.spec.security.mtls == job::Toggle::kEnabled)
-      Named(ports, "name", "api")["containerPort"] = kApiPort;
+    if (start.index == 0) Named(ports, "name", "api")["containerPort"] = kApiPort;
     Named(ports, "name", "metrics")["containerPort"] = kMetricsPort;
     LayProbes(container);
   }

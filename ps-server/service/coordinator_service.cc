@@ -22,10 +22,8 @@ grpc::Status TooLate(const char* word, Duration longest) {
 class WorkerStream final : public QueueingReactor<v1::WorkerMessage, v1::WorkerOrder>,
                            public WorkerConnection {
  public:
-  // Both outlive the stream.
-  WorkerStream(Sessions& sessions, const PeerRoles& peers,
-               const grpc::CallbackServerContext& context)
-      : sessions_(sessions), peers_(peers), context_(context) {}
+  // The sessions outlive the stream.
+  WorkerStream(Sessions& sessions, Peer peer) : sessions_(sessions), peer_(std::move(peer)) {}
 
   // Before Begin: nothing is received yet.
   void Connect(const std::shared_ptr<WorkerStream>& self, Duration join_longest) {
@@ -43,20 +41,22 @@ class WorkerStream final : public QueueingReactor<v1::WorkerMessage, v1::WorkerO
     StatusOr<protocol::WorkerMessage> message = rpc::Decode(wire);
     if (!message.ok()) return FinishSoon(rpc::ToGrpcStatus(message.status()));
     if (const auto* join = std::get_if<protocol::Join>(&*message)) {
-      const bool is_evaluator = join->role == protocol::Role::kEvaluator;
-      const Status welcome =
-          peers_.Check(context_, {is_evaluator ? tls::Role::kEvaluator : tls::Role::kWorker});
-      if (!welcome.ok()) return FinishSoon(rpc::ToGrpcStatus(welcome));
+      if (const Status welcome = peer_.Check(ClaimedBy(*join)); !welcome.ok())
+        return FinishSoon(rpc::ToGrpcStatus(welcome));
       join_.Said();
     }
     sessions_.WorkerSaid(id_, *std::move(message));
   }
 
+  static tls::Identity ClaimedBy(const protocol::Join& join) {
+    if (join.role == protocol::Role::kEvaluator) return {.role = tls::Role::kEvaluator};
+    return {.role = tls::Role::kWorker, .index = join.worker.value()};
+  }
+
   void Ended() override { sessions_.WorkerGone(id_); }
 
   Sessions& sessions_;
-  const PeerRoles& peers_;
-  const grpc::CallbackServerContext& context_;
+  const Peer peer_;
   coordination::ConnectionId id_;
   FirstWord join_;
 };
@@ -64,7 +64,7 @@ class WorkerStream final : public QueueingReactor<v1::WorkerMessage, v1::WorkerO
 class ShardStream final : public QueueingReactor<v1::ShardMessage, v1::ShardOrder>,
                           public ShardConnection {
  public:
-  explicit ShardStream(Sessions& sessions) : sessions_(sessions) {}
+  ShardStream(Sessions& sessions, Peer peer) : sessions_(sessions), peer_(std::move(peer)) {}
 
   // Before Begin.
   void Expect(const std::shared_ptr<ShardStream>& self, Duration join_longest) {
@@ -90,6 +90,8 @@ class ShardStream final : public QueueingReactor<v1::ShardMessage, v1::ShardOrde
           {grpc::StatusCode::INVALID_ARGUMENT, "first message of a shard is not register"});
     }
     if (is_refused_) return;
+    if (const Status welcome = peer_.Check({tls::Role::kPs, first->shard.value()}); !welcome.ok())
+      return FinishSoon(rpc::ToGrpcStatus(welcome));
     is_refused_ = !sessions_.ShardConnected(
         *first, std::static_pointer_cast<ShardStream>(shared_from_this()));
     if (is_refused_) return;
@@ -102,6 +104,7 @@ class ShardStream final : public QueueingReactor<v1::ShardMessage, v1::ShardOrde
   }
 
   Sessions& sessions_;
+  const Peer peer_;
   std::optional<ShardId> shard_;  // Known once Register was accepted.
   bool is_refused_ = false;
   FirstWord register_;
@@ -113,18 +116,18 @@ class ShardStream final : public QueueingReactor<v1::ShardMessage, v1::ShardOrde
 grpc::ServerBidiReactor<v1::WorkerMessage, v1::WorkerOrder>* CoordinatorService::WorkerSession(
     grpc::CallbackServerContext* context) {
   using tls::Role;
-  const Status welcome = peers_.Check(*context, {Role::kWorker, Role::kEvaluator});
-  if (!welcome.ok()) return Refuse<v1::WorkerMessage, v1::WorkerOrder>(welcome);
-  const auto stream = std::make_shared<WorkerStream>(sessions_, peers_, *context);
+  StatusOr<Peer> peer = peers_.Check(*context, {Role::kWorker, Role::kEvaluator});
+  if (!peer.ok()) return Refuse<v1::WorkerMessage, v1::WorkerOrder>(peer.status());
+  const auto stream = std::make_shared<WorkerStream>(sessions_, *std::move(peer));
   stream->Connect(stream, join_longest_);
   return stream->Begin();
 }
 
 grpc::ServerBidiReactor<v1::ShardMessage, v1::ShardOrder>* CoordinatorService::ShardSession(
     grpc::CallbackServerContext* context) {
-  const Status welcome = peers_.Check(*context, {tls::Role::kPs});
-  if (!welcome.ok()) return Refuse<v1::ShardMessage, v1::ShardOrder>(welcome);
-  const auto stream = std::make_shared<ShardStream>(sessions_);
+  StatusOr<Peer> peer = peers_.Check(*context, {tls::Role::kPs});
+  if (!peer.ok()) return Refuse<v1::ShardMessage, v1::ShardOrder>(peer.status());
+  const auto stream = std::make_shared<ShardStream>(sessions_, *std::move(peer));
   stream->Expect(stream, join_longest_);
   return stream->Begin();
 }

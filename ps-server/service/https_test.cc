@@ -10,7 +10,7 @@
 #include "lib/telemetry/http_endpoint.h"
 #include "lib/telemetry/http_get.h"
 #include "lib/telemetry/http_socket.h"
-#include "lib/tls/role.h"
+#include "lib/tls/identity.h"
 #include "lib/tls/sessions.h"
 #include "lib/tls/testing.h"
 
@@ -25,7 +25,7 @@ using tls::testing::Around;
 using tls::testing::IssuedFolder;
 using tls::testing::kNow;
 
-constexpr const char* kPs = "ps.digits.default";
+constexpr const char* kPs = "ps-0.digits.default";
 constexpr const char* kOperator = "operator.digits.default";
 
 class HttpsTest : public ::testing::Test {
@@ -114,10 +114,10 @@ TEST_F(HttpsTest, WhoDoesNotShakeHandsHoldsUpNobody) {
 }
 
 TEST_F(HttpsTest, AnotherRoleIsForbidden) {
-  const IssuedFolder worker(authority_, "worker.digits.default");
+  const IssuedFolder worker(authority_, "worker-3.digits.default");
   const auto answer = Ask(worker);
   EXPECT_EQ(answer.status().code(), StatusCode::kPermissionDenied);
-  EXPECT_THAT(Message(answer.status()), HasSubstr("got worker.digits.default"));
+  EXPECT_THAT(Message(answer.status()), HasSubstr("got worker-3.digits.default"));
 }
 
 TEST_F(HttpsTest, ClientOfAnotherAuthorityIsRefused) {

@@ -25,7 +25,9 @@ using tls::testing::kNow;
 
 constexpr Duration kRefresh = std::chrono::seconds(1);
 
-std::string Name(Role role) { return tls::RoleName(role, "digits", "default"); }
+std::string Name(Role role, uint64_t index = 0) {
+  return tls::NameOf({role, index}, "digits", "default");
+}
 
 // Lets everybody in who gets as far as that.
 class WelcomingSessions final : public Sessions {
@@ -63,7 +65,8 @@ struct End {
         credentials(*rpc::LoadTlsCredentials(folder->folder(), kRefresh)) {}
 
   rpc::ChannelOptions To(Role peer) const {
-    return {.credentials = credentials.channel, .peer_name = Name(peer)};
+    return {.credentials = credentials.channel,
+            .peer_names = [peer](ShardId rank) { return Name(peer, rank.value()); }};
   }
 };
 
@@ -77,17 +80,18 @@ class MtlsTest : public ::testing::Test {
 
   // Says what came of joining: OK once the coordinator has answered.
   Status Join(const rpc::ChannelOptions& options, protocol::Role role = protocol::Role::kWorker,
-              Duration patience = Seconds(1)) {
+              Duration patience = Seconds(1), uint64_t index = 0) {
     PACELINE_ASSIGN_OR_RETURN(const auto session, rpc::CoordinatorSession::Connect(
                                                       server_->address(), patience, options));
-    (void)session->Send(protocol::Join{.role = role, .layout = testing::LayoutOf(1)});
+    (void)session->Send(
+        protocol::Join{.role = role, .worker = WorkerId(index), .layout = testing::LayoutOf(1)});
     return session->Receive(Seconds(30)).status();
   }
 
-  Status Register(const rpc::ChannelOptions& options) {
+  Status Register(const rpc::ChannelOptions& options, uint64_t rank = 1) {
     PACELINE_ASSIGN_OR_RETURN(const auto session,
                               rpc::ShardSession::Connect(server_->address(), Seconds(5), options));
-    (void)session->Send(protocol::Register{ShardId(1), "127.0.0.1:1"});
+    (void)session->Send(protocol::Register{ShardId(rank), "127.0.0.1:1"});
     return session->Receive(Seconds(30)).status();
   }
 
@@ -99,10 +103,13 @@ class MtlsTest : public ::testing::Test {
          .timeout = Seconds(20),
          .channel = options});
   }
-  Status Push(const rpc::ChannelOptions& options) {
+  Status Push(const rpc::ChannelOptions& options, uint64_t worker = 0) {
     return Client(options)
-        ->Push({WorkerId(0), Incarnation(1), Sequence(1)}, bytes_, nullptr)
+        ->Push({WorkerId(worker), Incarnation(1), Sequence(1)}, bytes_, nullptr)
         .status();
+  }
+  Status Fill(const rpc::ChannelOptions& options, uint64_t worker = 0) {
+    return Client(options)->Fill(WorkerId(worker), Incarnation(1), bytes_, nullptr);
   }
   Status Pull(const rpc::ChannelOptions& options) {
     return Client(options)->Pull(Version(0), sync::Exactness::kExact, bytes_).status();
@@ -126,7 +133,8 @@ TEST_F(MtlsTest, EachRoleMayDoItsOwn) {
   EXPECT_TRUE(joined.ok()) << joined;
   joined = Join(evaluator.To(Role::kPs), protocol::Role::kEvaluator);
   EXPECT_TRUE(joined.ok()) << joined;
-  const Status registered = Register(ps_.To(Role::kPs));
+  const End shard(authority_, Name(Role::kPs, 1));
+  const Status registered = Register(shard.To(Role::kPs));
   EXPECT_TRUE(registered.ok()) << registered;
   // The store has its own word on what is asked of it; that it has one is what counts here.
   EXPECT_EQ(Push(worker.To(Role::kPs)).code(), StatusCode::kUnavailable);
@@ -138,23 +146,54 @@ TEST_F(MtlsTest, NoRoleMayDoWhatIsAnothers) {
   const End worker(authority_, Name(Role::kWorker));
   const End evaluator(authority_, Name(Role::kEvaluator));
   const End oper(authority_, Name(Role::kOperator));
-  const End other_job(authority_, tls::RoleName(Role::kWorker, "other", "default"));
+  const End other_job(authority_, tls::NameOf({Role::kWorker, 0}, "other", "default"));
   const auto refused = [](const Status& status, const std::string& words) {
     EXPECT_EQ(status.code(), StatusCode::kPermissionDenied) << status;
     EXPECT_THAT(Message(status), HasSubstr(words));
   };
   refused(Push(evaluator.To(Role::kPs)),
-          "certificate names another role: got evaluator.digits.default, want "
-          "worker.digits.default");
-  refused(Push(ps_.To(Role::kPs)), "got ps.digits.default, want worker.digits.default");
+          "certificate names another process: got evaluator.digits.default, want "
+          "worker-N.digits.default");
+  refused(Push(ps_.To(Role::kPs)), "got ps-0.digits.default, want worker-N.digits.default");
   refused(Pull(oper.To(Role::kPs)), "got operator.digits.default");
-  refused(Register(worker.To(Role::kPs)), "got worker.digits.default, want ps.digits.default");
-  refused(Join(ps_.To(Role::kPs)), "got ps.digits.default");
-  refused(Join(other_job.To(Role::kPs)), "got worker.other.default");
+  refused(Register(worker.To(Role::kPs)), "got worker-0.digits.default, want ps-N.digits.default");
+  refused(Join(ps_.To(Role::kPs)), "got ps-0.digits.default");
+  refused(Join(other_job.To(Role::kPs)), "got worker-0.other.default");
   refused(Join(evaluator.To(Role::kPs), protocol::Role::kWorker),
-          "got evaluator.digits.default, want worker.digits.default");
+          "got evaluator.digits.default, want worker-0.digits.default");
   refused(Join(worker.To(Role::kPs), protocol::Role::kEvaluator),
-          "got worker.digits.default, want evaluator.digits.default");
+          "got worker-0.digits.default, want evaluator.digits.default");
+}
+
+TEST_F(MtlsTest, EachProcessSpeaksForItselfAlone) {
+  const End worker(authority_, Name(Role::kWorker, 3));
+  const End shard(authority_, Name(Role::kPs, 2));
+  const auto refused = [](const Status& status, const std::string& words) {
+    EXPECT_EQ(status.code(), StatusCode::kPermissionDenied) << status;
+    EXPECT_THAT(Message(status), HasSubstr(words));
+  };
+  const std::string want = "got worker-3.digits.default, want worker-4.digits.default";
+  refused(Join(worker.To(Role::kPs), protocol::Role::kWorker, Seconds(1), 4), want);
+  refused(Push(worker.To(Role::kPs), 4), want);
+  refused(Fill(worker.To(Role::kPs), 4), want);
+  refused(Register(shard.To(Role::kPs), 1), "got ps-2.digits.default, want ps-1.digits.default");
+  refused(Pull(shard.To(Role::kPs)), "got ps-2.digits.default, want ps-0.digits.default");
+  // In their own names they get as far as the store's and the coordinator's word.
+  const Status joined = Join(worker.To(Role::kPs), protocol::Role::kWorker, Seconds(1), 3);
+  EXPECT_TRUE(joined.ok()) << joined;
+  EXPECT_EQ(Push(worker.To(Role::kPs), 3).code(), StatusCode::kUnavailable);
+  EXPECT_EQ(Fill(worker.To(Role::kPs), 3).code(), StatusCode::kUnavailable);
+  const Status registered = Register(shard.To(Role::kPs), 2);
+  EXPECT_TRUE(registered.ok()) << registered;
+}
+
+TEST_F(MtlsTest, ShardOfAnotherRankIsRefused) {
+  const End worker(authority_, Name(Role::kWorker));
+  rpc::ChannelOptions options = worker.To(Role::kPs);
+  options.peer_names = [](ShardId) { return Name(Role::kPs, 1); };  // Rank 0 is there.
+  const Status status = Join(options);
+  EXPECT_EQ(status.code(), StatusCode::kUnavailable);
+  EXPECT_THAT(Message(status), HasSubstr("ostname"));
 }
 
 TEST_F(MtlsTest, PlainTextIsRefused) {

@@ -1,4 +1,4 @@
-// Defines PeerRoles: who may open which stream.
+// Defines PeerRoles and Peer: who may open which stream, and speak for whom on it.
 #pragma once
 
 #include <initializer_list>
@@ -6,7 +6,7 @@
 #include <string>
 
 #include "lib/base/status.h"
-#include "lib/tls/role.h"
+#include "lib/tls/identity.h"
 
 namespace grpc {
 class AuthContext;
@@ -15,18 +15,37 @@ class CallbackServerContext;
 
 namespace paceline::ps {
 
+// Who opened a stream, as far as the connection proves it. A value.
+class Peer {
+ public:
+  Peer() = default;  // Could be anybody: the connection proves nothing.
+  Peer(tls::Identity identity, std::string name, std::string address)
+      : identity_(identity), name_(std::move(name)), address_(std::move(address)) {}
+
+  // PermissionDenied, naming both, if the peer has proved to be another process than `claimed`,
+  // which is one of its job. Logs it: the peer may not be able to.
+  Status Check(const tls::Identity& claimed) const;
+
+  const std::optional<tls::Identity>& identity() const { return identity_; }
+
+ private:
+  std::optional<tls::Identity> identity_;
+  std::string name_;     // In its certificate.
+  std::string address_;  // For the log.
+};
+
 // A value; thread-safe.
 class PeerRoles {
  public:
   // Everybody may do everything: connections without TLS prove nothing.
   PeerRoles() = default;
-  // Peers are who their certificates name: a role of this job.
+  // Peers are who their certificates name: a process of this job.
   PeerRoles(std::string job, std::string job_namespace);
 
-  // PermissionDenied, naming who the peer is and who is welcome, if the certificate of the call's
-  // connection names none of `welcome`. Logs it: the peer may not be able to.
-  Status Check(const grpc::CallbackServerContext& context,
-               std::initializer_list<tls::Role> welcome) const;
+  // The peer of the call's connection. PermissionDenied, naming who it is and who is welcome, if
+  // its certificate names no process of `welcome` roles. Logs it, too.
+  StatusOr<Peer> Check(const grpc::CallbackServerContext& context,
+                       std::initializer_list<tls::Role> welcome) const;
 
  private:
   struct Job {

@@ -34,8 +34,8 @@ grpc::ByteBuffer EncodeReceipt(uint64_t transfer, const StatusOr<ReceiptPointer>
 
 class PushStream final : public QueueingReactor<ByteBuffer, ByteBuffer> {
  public:
-  PushStream(ShardHost& host, std::shared_ptr<FillMemory> fills)
-      : host_(host), fills_(std::move(fills)) {}
+  PushStream(ShardHost& host, std::shared_ptr<FillMemory> fills, Peer peer)
+      : host_(host), fills_(std::move(fills)), peer_(std::move(peer)) {}
 
  private:
   void Received(const ByteBuffer& message) override {
@@ -44,12 +44,13 @@ class PushStream final : public QueueingReactor<ByteBuffer, ByteBuffer> {
     if (!status.ok()) FinishSoon(rpc::ToGrpcStatus(status));
   }
 
-  // An error breaks the stream; refusals are answers.
+  // An error breaks the stream, and so does a push in another's name; other refusals are answers.
   Status Accept(const rpc::ReceivedChunk& chunk) {
     const rpc::ChunkHeader& header = chunk.header();
     if (header.kind == rpc::ChunkKind::kPullAnswer)
       return InvalidArgument("chunk of a pull came with a push");
     if (header.transfer != transfer_number_) {
+      PACELINE_RETURN_IF_ERROR(peer_.Check({tls::Role::kWorker, header.worker.value()}));
       transfer_number_ = header.transfer;
       transfer_.reset();
       auto begun = IncomingTransfer::Begin(host_, *fills_, header);
@@ -71,6 +72,7 @@ class PushStream final : public QueueingReactor<ByteBuffer, ByteBuffer> {
 
   ShardHost& host_;
   const std::shared_ptr<FillMemory> fills_;
+  const Peer peer_;
   uint64_t transfer_number_ = 0;
   std::unique_ptr<IncomingTransfer> transfer_;
 };
@@ -121,17 +123,21 @@ ShardService::~ShardService() = default;
 
 grpc::ServerBidiReactor<ByteBuffer, ByteBuffer>* ShardService::Push(
     grpc::CallbackServerContext* context) {
-  if (const Status welcome = peers_.Check(*context, {tls::Role::kWorker}); !welcome.ok())
-    return Refuse<ByteBuffer, ByteBuffer>(welcome);
-  return std::make_shared<PushStream>(host_, fills_)->Begin();
+  StatusOr<Peer> peer = peers_.Check(*context, {tls::Role::kWorker});
+  if (!peer.ok()) return Refuse<ByteBuffer, ByteBuffer>(peer.status());
+  return std::make_shared<PushStream>(host_, fills_, *std::move(peer))->Begin();
 }
 
 grpc::ServerBidiReactor<ByteBuffer, ByteBuffer>* ShardService::Pull(
     grpc::CallbackServerContext* context) {
-  if (const Status welcome =
-          peers_.Check(*context, {tls::Role::kWorker, tls::Role::kEvaluator, tls::Role::kPs});
-      !welcome.ok())
-    return Refuse<ByteBuffer, ByteBuffer>(welcome);
+  const StatusOr<Peer> peer =
+      peers_.Check(*context, {tls::Role::kWorker, tls::Role::kEvaluator, tls::Role::kPs});
+  if (!peer.ok()) return Refuse<ByteBuffer, ByteBuffer>(peer.status());
+  // Of the shards only the one that coordinates has a use for the others' values.
+  if (peer->identity() && peer->identity()->role == tls::Role::kPs) {
+    if (const Status welcome = peer->Check({tls::Role::kPs, 0}); !welcome.ok())
+      return Refuse<ByteBuffer, ByteBuffer>(welcome);
+  }
   return std::make_shared<PullStream>(host_)->Begin();
 }
 

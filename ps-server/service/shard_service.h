@@ -18,7 +18,8 @@ class FillMemory;
 // store wants it, and a published version is lent to gRPC until it is sent. No lock is held while
 // bytes travel. What the shard refuses is answered by a receipt or chunk with its code and message,
 // and the stream goes on; chunks that break the protocol end it with InvalidArgument. Workers alone
-// may push; the evaluator and the coordinator may pull too; anybody else gets PermissionDenied.
+// may push, each in its own name; the evaluator and the coordinator may pull too; anybody else gets
+// PermissionDenied.
 // `host` must outlive the server.
 class ShardService final : public v1::Shard::WithRawCallbackMethod_Push<
                                v1::Shard::WithRawCallbackMethod_Pull<v1::Shard::Service>> {

@@ -41,7 +41,7 @@ struct DataPlaneSetup {
 };
 
 // The name in that certificate.
-inline constexpr const char* kTlsName = "ps.bench.default";
+inline constexpr const char* kTlsName = "ps-0.bench.default";
 
 // --- To and from the shard. It says Serving, gets Begin when the initial values are there, answers
 // Opened, then answers each CpuAsked with CpuUsed.

@@ -32,7 +32,7 @@ T OrFail(StatusOr<T> result) {
 rpc::ChannelOptions Channel(const DataPlaneSetup& setup) {
   if (setup.tls_folder.empty()) return {};
   return {.credentials = OrFail(rpc::LoadTlsCredentials({setup.tls_folder})).channel,
-          .peer_name = kTlsName};
+          .peer_names = [](ShardId) { return std::string(kTlsName); }};
 }
 
 class Lane {

@@ -14,8 +14,9 @@
 
 #include "lib/job/encode.h"
 #include "lib/job/load.h"
+#include "lib/telemetry/access_token.h"
 #include "lib/telemetry/http_get.h"
-#include "lib/tls/role.h"
+#include "lib/tls/identity.h"
 #include "lib/tls/sessions.h"
 
 namespace paceline::integration {
@@ -55,12 +56,12 @@ TcpJob::TcpJob(const TestFolder& folder, const TcpJobOptions& options)
       port_(FreePort()),
       http_port_(FreePort()),
       api_port_(FreePort()) {
-  for (const tls::Role role :
-       {tls::Role::kPs, tls::Role::kWorker, tls::Role::kEvaluator, tls::Role::kOperator}) {
-    tls_[role] = std::make_unique<tls::testing::IssuedFolder>(authority_,
-                                                              tls::RoleName(role, "t", "default"));
-  }
   std::ofstream(folder_ + "/job.json") << Resolved().dump();
+  if (!options_.has_tls) {
+    token_ = telemetry::MakeToken().value_or("");
+    const Status written = telemetry::WriteTokenFile(folder_ + "/token", token_);
+    EXPECT_TRUE(written.ok()) << written;
+  }
 }
 
 TcpJob::~TcpJob() {
@@ -76,10 +77,20 @@ nlohmann::json TcpJob::Resolved(const std::vector<std::string>& overrides) const
   return job::ToJson(loaded.job);
 }
 
-void TcpJob::Start(const std::string& process, std::vector<std::string> arguments, tls::Role role,
-                   const std::vector<std::string>& more) {
+const tls::testing::IssuedFolder& TcpJob::tls(tls::Role role, uint64_t index) {
+  auto& folder = tls_[{role, index}];
+  if (folder == nullptr) {
+    folder = std::make_unique<tls::testing::IssuedFolder>(
+        authority_, tls::NameOf({role, index}, "t", "default"));
+  }
+  return *folder;
+}
+
+void TcpJob::Start(const std::string& process, std::vector<std::string> arguments,
+                   const tls::Identity& identity, const std::vector<std::string>& more) {
   arguments.insert(arguments.end(), {"--job", folder_ + "/job.json"});
-  if (options_.has_tls) arguments.insert(arguments.end(), {"--tls-folder", tls_[role]->path()});
+  if (options_.has_tls)
+    arguments.insert(arguments.end(), {"--tls-folder", tls(identity.role, identity.index).path()});
   for (size_t at = 0; at + 1 < more.size(); at += 2) {
     const auto found = std::find(arguments.begin(), arguments.end(), more[at]);
     if (found == arguments.end()) {
@@ -107,24 +118,25 @@ void TcpJob::StartPs(int rank, const std::vector<std::string>& more) {
           std::to_string(api_port_), std::string("--output"), model_path(),
           std::string("--summary"), summary_path(), std::string("--trace"), trace_path()})
       arguments.push_back(one);
+    if (!options_.has_tls) arguments.insert(arguments.end(), {"--token-file", folder_ + "/token"});
   } else {
     arguments.insert(arguments.end(), {"--coordinator", fmt::format("localhost:{}", port_)});
   }
-  Start(fmt::format("ps-{}", rank), arguments, tls::Role::kPs, more);
+  Start(fmt::format("ps-{}", rank), arguments, {tls::Role::kPs, static_cast<uint64_t>(rank)}, more);
 }
 
 void TcpJob::StartWorker(int index, const std::vector<std::string>& more) {
   Start(fmt::format("worker-{}", index),
         {"paceline-worker", "--coordinator", fmt::format("localhost:{}", port_), "--index",
          std::to_string(index), "--folder", folder_},
-        tls::Role::kWorker, more);
+        {tls::Role::kWorker, static_cast<uint64_t>(index)}, more);
 }
 
 void TcpJob::StartEvaluator() {
   Start("evaluator",
         {"paceline-worker", "--coordinator", fmt::format("localhost:{}", port_), "--role",
          "evaluator", "--folder", folder_},
-        tls::Role::kEvaluator, {});
+        {tls::Role::kEvaluator, 0}, {});
 }
 
 bool TcpJob::IsRunning(const std::string& process) {
@@ -159,17 +171,15 @@ bool TcpJob::WaitForLog(const std::string& process, const std::string& text,
 
 StatusOr<std::string> TcpJob::Call(const std::string& method, const std::string& path,
                                    const std::string& body) {
-  telemetry::HttpCall call{.host = "127.0.0.1",
-                           .port = options_.has_tls ? api_port_ : http_port_,
-                           .path = path,
-                           .method = method,
-                           .body = body};
+  telemetry::HttpCall call{
+      .host = "127.0.0.1", .port = api_port_, .path = path, .method = method, .body = body};
+  if (!options_.has_tls) call.headers = {{telemetry::kTokenHeader, token_}};
   if (options_.has_tls) {
     call.https = telemetry::HttpsClientHooks{
         .set_up =
             [this](ssl_ctx_st* context) {
-              return tls::SetUpClient(context, tls_[tls::Role::kOperator]->folder(),
-                                      tls::RoleName(tls::Role::kPs, "t", "default"));
+              return tls::SetUpClient(context, tls(tls::Role::kOperator).folder(),
+                                      tls::NameOf({tls::Role::kPs, 0}, "t", "default"));
             },
         .why = tls::TakeError};
   }

@@ -5,13 +5,14 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 #include <sys/types.h>
 
 #include "lib/base/status.h"
-#include "lib/tls/role.h"
+#include "lib/tls/identity.h"
 #include "lib/tls/testing.h"
 #include "tests/integration/live_run.h"
 
@@ -56,23 +57,26 @@ class TcpJob {
   std::string model_path() const { return folder_ + "/model.safetensors"; }
   std::string trace_path() const { return folder_ + "/policy.trace"; }
   std::string summary_path() const { return folder_ + "/summary.json"; }
-  // The folder of a role's certificate.
-  const tls::testing::IssuedFolder& tls(tls::Role role) { return *tls_[role]; }
+  // The folder of a process's certificate.
+  const tls::testing::IssuedFolder& tls(tls::Role role, uint64_t index = 0);
   const tls::Credential& authority() const { return authority_; }
   int port() const { return port_; }             // Of rank 0.
   int plain_port() const { return http_port_; }  // Of rank 0's /metrics.
+  int api_port() const { return api_port_; }
+  const std::string& token() const { return token_; }  // That opens it; none with TLS.
 
  private:
-  void Start(const std::string& process, std::vector<std::string> arguments, tls::Role role,
-             const std::vector<std::string>& more);
+  void Start(const std::string& process, std::vector<std::string> arguments,
+             const tls::Identity& identity, const std::vector<std::string>& more);
 
   const std::string folder_;
   const TcpJobOptions options_;
   const tls::Credential authority_;
-  std::map<tls::Role, std::unique_ptr<tls::testing::IssuedFolder>> tls_;
+  std::map<std::pair<tls::Role, uint64_t>, std::unique_ptr<tls::testing::IssuedFolder>> tls_;
   const int port_;
   const int http_port_;
   const int api_port_;
+  std::string token_;
   std::map<std::string, pid_t> running_;
 };
 

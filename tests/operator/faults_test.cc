@@ -38,8 +38,8 @@ class FaultsTest : public ::testing::Test {
   }
 
   Json TlsSecret(const Job& job, const std::string& role) const {
-    const auto secret = world_->client().Call(
-        kube::Get(kube::Secrets(), {job.name_space(), fmt::format("{}-{}-tls", job.name(), role)}));
+    const auto secret = world_->client().Call(kube::Get(
+        kube::Secrets(), {job.name_space(), fmt::format("{}-{}-tls-0", job.name(), role)}));
     EXPECT_TRUE(secret.ok()) << secret.status();
     return secret.ok() ? *secret : Json::object();
   }
@@ -156,6 +156,62 @@ TEST_F(FaultsTest, CertificatesAreGoodForTheNextOperator) {
   ASSERT_TRUE(job.WaitForCondition("ResourcesReady"));
   EXPECT_EQ(TlsSecret(job, "ps"), server);
   EXPECT_EQ(TlsSecret(job, "worker"), worker);
+}
+
+TEST_F(FaultsTest, EachProcessHasACertificateOfItsOwnAheadToMaxReplicas) {
+  auto first = Operator();
+  Job job(*world_, "digits", {{"workers", {{"replicas", 2}, {"maxReplicas", 3}}}});
+  ASSERT_TRUE(job.WaitForPods(job.AllPodNames()));
+  const auto names = [&](const std::string& role, const std::string& index) {
+    const std::string key = "/data/" + index + ".crt";
+    const std::string pem = DecodeBase64(kube::StringAt(TlsSecret(job, role), key)).value_or("");
+    const auto certificate = tls::ReadCertificate(pem);
+    return certificate.ok() ? certificate->dns_names : std::vector<std::string>();
+  };
+  const auto name = [&](const std::string& process) {
+    return std::vector<std::string>{fmt::format("{}.digits.{}", process, job.name_space())};
+  };
+  for (const std::string index : {"0", "1", "2"})
+    EXPECT_EQ(names("worker", index), name("worker-" + index));
+  EXPECT_EQ(names("worker", "3"), std::vector<std::string>());
+  EXPECT_EQ(names("ps", "1"), name("ps-1"));
+  // Of a raised bound the rest is issued before a pod wants it, and what there is stays.
+  const Json before = TlsSecret(job, "worker");
+  job.Patch({{"spec", {{"workers", {{"replicas", 4}, {"maxReplicas", 4}}}}}});
+  ASSERT_TRUE(job.WaitForPods({"digits-ps-0", "digits-ps-1", "digits-worker-0", "digits-worker-1",
+                               "digits-worker-2", "digits-worker-3"}));
+  EXPECT_EQ(names("worker", "3"), name("worker-3"));
+  EXPECT_EQ(TlsSecret(job, "worker")["data"]["2.key"], before["data"]["2.key"]);
+  // What somebody has changed is made anew by the next operator.
+  first.reset();
+  world_->Kubectl(fmt::format("patch secret -n {} digits-worker-tls-0 --type=merge -p '{}'",
+                              job.name_space(), R"({"data": {"2.crt": "bm9uZQ=="}})"));
+  const auto second = Operator();
+  EXPECT_TRUE(Eventually([&] { return names("worker", "2") == name("worker-2"); }));
+}
+
+TEST_F(FaultsTest, WithoutMtlsThereIsATokenAndAConditionSaysSo) {
+  auto first = Operator();
+  Job job(*world_, "digits", {{"security", {{"mtls", "Disabled"}}}});
+  ASSERT_TRUE(job.WaitForPods(job.AllPodNames()));
+  EXPECT_TRUE(job.WaitForMessage("Created", "pushes, pulls and the token"));
+  const auto token = [&] {
+    const auto secret =
+        world_->client().Call(kube::Get(kube::Secrets(), {job.name_space(), "digits-token"}));
+    EXPECT_TRUE(secret.ok()) << secret.status();
+    return secret.ok() ? kube::StringAt(*secret, "/data/token") : "";
+  };
+  const std::string before = token();
+  EXPECT_EQ(DecodeBase64(before).value_or("").size(), 64u);
+  const auto secrets = world_->client().ListAll(kube::Secrets(), {.name_space = job.name_space()});
+  ASSERT_TRUE(secrets.ok()) << secrets.status();
+  EXPECT_EQ(secrets->items.size(), 1u);
+  // Another one is put right by the next operator, which has the same.
+  first.reset();
+  world_->Kubectl(fmt::format("patch secret -n {} digits-token --type=merge -p '{}'",
+                              job.name_space(), R"({"data": {"token": "bm9uZQ=="}})"));
+  const auto second = Operator();
+  EXPECT_TRUE(Eventually([&] { return token() == before; }));
 }
 
 TEST_F(FaultsTest, ADamagedSeedIsToldAndADeletedOneMeansNewCertificates) {

@@ -61,9 +61,12 @@ TEST_F(LifeTest, EverythingAJobNeedsIsMadeAndBelongsToIt) {
   const std::string uid = kube::Uid(job.Get());
   const std::string space = job.name_space();
   const std::vector<std::pair<kube::Resource, std::string>> children = {
-      {kube::Services(), "digits"},           {kube::ConfigMaps(), "digits-job"},
-      {kube::NetworkPolicies(), "digits"},    {kube::Secrets(), "digits-ps-tls"},
-      {kube::Secrets(), "digits-worker-tls"}, {kube::Pods(), "digits-ps-0"}};
+      {kube::Services(), "digits"},
+      {kube::ConfigMaps(), "digits-job"},
+      {kube::NetworkPolicies(), "digits"},
+      {kube::Secrets(), "digits-ps-tls-0"},
+      {kube::Secrets(), "digits-worker-tls-0"},
+      {kube::Pods(), "digits-ps-0"}};
   for (const auto& [resource, name] : children) {
     const Json child = Object(resource, {space, name});
     ASSERT_FALSE(child.is_null()) << resource.kind << " " << name;

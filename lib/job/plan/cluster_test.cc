@@ -36,6 +36,16 @@ TEST(Resources, TellWhatTheShellCouldNotMake) {
   EXPECT_THAT(Events(PlanJob(job, seen, At(6))), IsEmpty());  // Said once.
 }
 
+TEST(Created, SaysWhatTravelsOpenWithoutMtls) {
+  TrainingJob job = SmallJob();
+  EXPECT_EQ(Reason(PlanJob(job, {}, At(5)), ConditionType::kCreated), "True JobSeen ");
+  job.spec.security.mtls = Toggle::kDisabled;
+  EXPECT_THAT(
+      Reason(PlanJob(job, {}, At(5)), ConditionType::kCreated),
+      HasSubstr("True JobSeen security.mtls is Disabled: between pods pushes, pulls and the "
+                "token that opens"));
+}
+
 TEST(JudgeLostNodes, ForcesWhatHangsOnADeadMachineAndStartsItElsewhere) {
   const TrainingJob job = SmallJob();
   Observation seen = SettledTraining(job);

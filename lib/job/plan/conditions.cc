@@ -301,17 +301,25 @@ void ReportTransition(Draft& draft, const Finding& finding) {
   }
 }
 
+// What whoever looks at the job should know of it from its first moment to its last.
+std::string TravelsOpen(const Draft& draft) {
+  if (draft.job.spec.security.mtls == Toggle::kEnabled) return "";
+  return "security.mtls is Disabled: between pods pushes, pulls and the token that opens the "
+         "coordinator's control calls travel open, and no process has to prove who it is";
+}
+
 }  // namespace
 
 void WriteConditions(Draft& draft) {
-  const Finding findings[] = {{ConditionType::kCreated, true, PlanReason::kJobSeen, ""},
-                              JudgeRunning(draft),
-                              JudgeRestarting(draft),
-                              JudgeSuspended(draft),
-                              JudgeResources(draft),
-                              JudgeDegraded(draft),
-                              JudgeStraggling(draft),
-                              JudgeRecoverable(draft)};
+  const Finding findings[] = {
+      {ConditionType::kCreated, true, PlanReason::kJobSeen, TravelsOpen(draft)},
+      JudgeRunning(draft),
+      JudgeRestarting(draft),
+      JudgeSuspended(draft),
+      JudgeResources(draft),
+      JudgeDegraded(draft),
+      JudgeStraggling(draft),
+      JudgeRecoverable(draft)};
   for (const Finding& finding : findings) {
     ReportTransition(draft, finding);
     draft.SetCondition(finding.type,
