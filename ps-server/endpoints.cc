@@ -10,6 +10,7 @@
 #include "lib/telemetry/access_token.h"
 #include "lib/telemetry/http_guard.h"
 #include "lib/telemetry/log.h"
+#include "lib/tls/identity.h"
 #include "ps-server/port_file.h"
 
 namespace paceline::ps {
@@ -95,12 +96,18 @@ struct Door {
   }
 };
 
-StatusOr<Door> DoorOf(const Options& options, bool has_tls) {
+// We are called by the address that we advertise, and by the operator with certificates by the name
+// in ours, wherever it connects to.
+StatusOr<Door> DoorOf(const Options& options, const job::TrainingJob& job, bool has_tls) {
   Door door;
   std::string host = options.advertise.substr(0, options.advertise.rfind(':'));
   for (char& letter : host) letter = static_cast<char>(std::tolower(letter));
   if (!options.advertise.starts_with("unix:") && !host.empty()) door.host_names = {std::move(host)};
-  if (has_tls) return door;
+  if (has_tls) {
+    door.host_names.push_back(
+        tls::NameOf({tls::Role::kPs, 0}, job.metadata.name, job.metadata.name_space));
+    return door;
+  }
   door.scheme = "http";
   door.token.emplace(options.token_file);
   PACELINE_RETURN_IF_ERROR(door.token->Read().status());
@@ -124,7 +131,7 @@ StatusOr<std::unique_ptr<telemetry::HttpEndpoint>> StartApi(const Options& optio
                                                             const JobTls& tls, LiveJob& live,
                                                             Driver& driver) {
   const bool has_tls = tls.api.has_value();
-  PACELINE_ASSIGN_OR_RETURN(const Door door, DoorOf(options, has_tls));
+  PACELINE_ASSIGN_OR_RETURN(const Door door, DoorOf(options, live.job(), has_tls));
   std::vector<telemetry::HttpRoute> routes = ChangingRoutes(live, driver, door);
   routes.push_back(ProgressRoute(has_tls, live, driver));
   PACELINE_ASSIGN_OR_RETURN(auto endpoint,

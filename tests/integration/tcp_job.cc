@@ -175,6 +175,9 @@ StatusOr<std::string> TcpJob::Call(const std::string& method, const std::string&
       .host = "127.0.0.1", .port = api_port_, .path = path, .method = method, .body = body};
   if (!options_.has_tls) call.headers = {{telemetry::kTokenHeader, token_}};
   if (options_.has_tls) {
+    // As the operator calls: the name in the URL is the certificate's, the address another matter.
+    call.headers = {{"Host", fmt::format("{}:{}", tls::NameOf({tls::Role::kPs, 0}, "t", "default"),
+                                         api_port_)}};
     call.https = telemetry::HttpsClientHooks{
         .set_up =
             [this](ssl_ctx_st* context) {
