@@ -14,6 +14,7 @@
 #include "lib/job/coordinator_report.h"
 #include "lib/job/encode.h"
 #include "lib/process/read_file.h"
+#include "lib/telemetry/access_token.h"
 #include "lib/telemetry/http_get.h"
 
 namespace paceline::local {
@@ -39,6 +40,21 @@ std::string ReasonFor(const job::JobStatus& status) {
     if (job::Holds(status, type)) return job::FindCondition(status, type)->message;
   }
   return "stopped";
+}
+
+// Where the coordinator of that run is told of changes, with the token that it asks for.
+Status PutSpec(const JobFolder& folder, const job::TrainingJob& job) {
+  PACELINE_ASSIGN_OR_RETURN(const std::string port, process::ReadFile(folder.ApiPortFile()));
+  PACELINE_ASSIGN_OR_RETURN(const std::string token,
+                            telemetry::AccessToken(folder.TokenFile()).Read());
+  return telemetry::HttpSend({.host = "127.0.0.1",
+                              .port = std::atoi(port.c_str()),
+                              .path = "/v1/job/spec",
+                              .method = "PUT",
+                              .body = job::ToJson(job).dump(),
+                              .headers = {{telemetry::kTokenHeader, token}}},
+                             kAskTimeout)
+      .status();
 }
 
 }  // namespace
@@ -190,15 +206,9 @@ void Supervisor::TellCoordinator(Time now) {
   told_at_ = now;
   job::TrainingJob told = job_;
   told.status.evaluator_gone = status_.evaluator_gone;
-  const StatusOr<std::string> taken = telemetry::HttpSend({.host = "127.0.0.1",
-                                                           .port = *http_port_,
-                                                           .path = "/v1/job/spec",
-                                                           .method = "PUT",
-                                                           .body = job::ToJson(told).dump()},
-                                                          kAskTimeout);
+  const Status taken = PutSpec(*folder_, told);
   if (!taken.ok()) {
-    view_->Note("the coordinator cannot be told that the evaluator is gone: " +
-                Message(taken.status()));
+    view_->Note("the coordinator cannot be told that the evaluator is gone: " + Message(taken));
   }
 }
 
