@@ -99,6 +99,7 @@ job::JobStatus FullStatus() {
                                         .time = noon,
                                         .coordinator_start = 2,
                                         .coordinator_roll_backs = 1};
+  status.finishing = job::FinishingStatus{.coordinator_start = 2, .model_version = 900};
   status.restarts = 3;
   status.failures = 1;
   status.coordinator_starts = 2;

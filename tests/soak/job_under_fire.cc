@@ -46,6 +46,12 @@ constexpr double kOrderPatience = 60;      // For a coordinator to take its new 
 constexpr double kDeadlineSeconds = 1800;  // For what outlives its soak.
 constexpr auto kTick = std::chrono::milliseconds(20);
 
+// Null where it is not known.
+double AccuracyOf(const nlohmann::json& summary, double otherwise) {
+  const auto found = summary.find("accuracy");
+  return found != summary.end() && found->is_number() ? found->get<double>() : otherwise;
+}
+
 // Steps of some 130 ms that mostly sleep; a model of which each shard has a part.
 std::vector<std::string> Overrides(const Scheme& scheme, uint64_t epochs,
                                    double seconds_per_sample) {
@@ -285,7 +291,7 @@ void JobUnderFire::Finish() {
   }
   JudgeSamples(ended.last_state);
   if (!is_going()) return;
-  result_.accuracy = ended.summary.value("accuracy", 0.0);
+  result_.accuracy = AccuracyOf(ended.summary, 0.0);
   if (!fs::exists(ended.summary.value("model", ""))) {
     result_.ending = Ending::kLost;
     result_.why = "there is no model: " + ended.out;
@@ -366,7 +372,7 @@ double RunCalm(const Scheme& scheme, const std::string& folder) {
   if (ended.code != 0 || !ended.summary.is_object()) return -1;
   std::error_code ignored;
   fs::remove_all(folder, ignored);
-  return ended.summary.value("accuracy", -1.0);
+  return AccuracyOf(ended.summary, -1.0);
 }
 
 }  // namespace paceline::soak
