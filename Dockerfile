@@ -58,7 +58,7 @@ COPY --from=programs /src/programs/worker/ /usr/local/bin/
 USER 65532:65532
 ENTRYPOINT ["paceline-worker"]
 
-# --- the same program; it loads LibTorch's CUDA half when a job asks for a GPU
+# --- the same program; LibTorch's CUDA half lies beside it; nothing chooses the device yet
 FROM rpc-runtime AS worker-cuda
 USER 0
 ARG TORCH_VERSION=2.11.0

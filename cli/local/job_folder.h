@@ -3,8 +3,7 @@
 // - paceline-runs/<job>-<time>-<pid>: job.json, logs/<process>.log, policy.trace, summary.json,
 //   model.safetensors, checkpoints/ (until success) unless the job says where they go;
 // - a private folder (0700) under the system's temporary one: sockets, port files and the token
-// that
-//   opens the coordinator's control calls, gone after the run.
+//   that opens the coordinator's control calls, gone after the run.
 #pragma once
 
 #include <string>
