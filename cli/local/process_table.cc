@@ -30,7 +30,8 @@ void ProcessTable::Start(const job::Start& start, const Command& command,
                 .state = job::ProcessState::kRunning,
                 .started_at = now,
                 .attempt = start.attempt,
-                .failures = start.failures};
+                .failures = start.failures,
+                .unfit = start.unfit};
   entry.last_word_path = last_word_path;
   if (StatusOr<Child> child = Child::Start(command); child.ok()) {
     entry.child = *std::move(child);

@@ -20,6 +20,9 @@ PACELINE_WORDS(ProcessState, "Pending", "Running", "Exited")
 // A process exits with this when starting it again is of no use: its arguments, model or data are
 // wrong.
 inline constexpr int kExitCannotWork = 2;
+// With this when it is this machine that cannot do the work: elsewhere, or later, another start
+// may.
+inline constexpr int kExitCannotWorkHere = 3;
 
 // One process or pod. A process that was stopped by a plan is reported with `is_stopping` until it
 // is gone, and then no more; one that ended by itself is reported as kExited until it is started
@@ -52,6 +55,7 @@ struct SeenProcess {
 
   int64_t attempt = 0;            // As in its Start.
   int64_t failures = 0;           // As in its Start.
+  int64_t unfit = 0;              // As in its Start.
   uint64_t generation_start = 0;  // As in its Start; 0 where nobody wrote it down.
 
   bool operator==(const SeenProcess&) const = default;

@@ -51,6 +51,7 @@ std::string ToString(const Action& action) {
   if (const Start* start = std::get_if<Start>(&action)) {
     std::string text = fmt::format("start {} generation={} attempt={} failures={}", start->name,
                                    start->generation_start, start->attempt, start->failures);
+    if (start->unfit > 0) text += fmt::format(" unfit={}", start->unfit);
     if (!start->avoid_node.empty()) {
       text += fmt::format(" {}={}", start->may_use_avoided_node ? "prefer-not" : "avoid",
                           start->avoid_node);

@@ -14,8 +14,16 @@
 #endif
 
 namespace paceline::process {
+namespace {
+
+constexpr const char* kHereDetail = "paceline.dev/cannot-work-here";
+
+}  // namespace
+
+Status CannotWorkHere(const Status& error) { return WithDetail(error, kHereDetail, ""); }
 
 int ExitCodeFor(const Status& status) {
+  if (Detail(status, kHereDetail)) return kExitCannotWorkHere;
   switch (status.code()) {
     case StatusCode::kOk:
       return kExitDone;

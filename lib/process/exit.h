@@ -13,8 +13,14 @@ inline constexpr int kExitFailed = 1;  // Starting again may help.
 inline constexpr int kExitCannotWork =
     2;  // Command line, manifest, model or data are wrong: starting again is of no use.
 
+inline constexpr int kExitCannotWorkHere =
+    3;  // This machine cannot do the work (no CUDA, hung): elsewhere or later it may be done.
+
 inline constexpr int kExitTerminated = 143;  // As a shell says of SIGTERM: asked to go before the
                                              // work was done, and gone in good order.
+
+// An error that is this machine's: ExitCodeFor gives kExitCannotWorkHere for it, whatever its code.
+Status CannotWorkHere(const Status& error);
 
 // kExitDone for OK, kExitTerminated for Cancelled, kExitCannotWork for InvalidArgument, NotFound,
 // PermissionDenied, OutOfRange and Unimplemented, else kExitFailed.

@@ -30,6 +30,8 @@ TEST(ExitCodes, SayWhetherStartingAgainMayHelp) {
   EXPECT_EQ(ExitCodeFor(Internal("odd")), 1);
   EXPECT_EQ(ExitCodeFor(InvalidArgument("shape")), 2);
   EXPECT_EQ(ExitCodeFor(PermissionDenied("refused")), 2);
+  EXPECT_EQ(ExitCodeFor(CannotWorkHere(PermissionDenied("expelled"))), 3);
+  EXPECT_EQ(ExitCodeFor(CannotWorkHere(OkStatus())), 0);
 }
 
 std::string PathFor(const char* purpose) {

@@ -43,6 +43,7 @@ inline constexpr std::string_view kFailuresAnnotation = "paceline.dev/failures";
 // proves that the operator wrote all of it.
 inline constexpr std::string_view kRenewAnnotation = "paceline.dev/renew-at";
 inline constexpr std::string_view kSealAnnotation = "paceline.dev/seal";
+inline constexpr std::string_view kUnfitAnnotation = "paceline.dev/unfit";
 // Of an object that the operator keeps as it is: a hash of what it wants there.
 inline constexpr std::string_view kWantedAnnotation = "paceline.dev/wanted";
 

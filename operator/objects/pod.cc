@@ -246,6 +246,7 @@ void LayMetadata(const job::TrainingJob& job, const job::Start& start, Json& pod
   annotations[std::string(kGenerationAnnotation)] = std::to_string(start.generation_start);
   annotations[std::string(kAttemptAnnotation)] = std::to_string(start.attempt);
   annotations[std::string(kFailuresAnnotation)] = std::to_string(start.failures);
+  if (start.unfit > 0) annotations[std::string(kUnfitAnnotation)] = std::to_string(start.unfit);
   metadata["labels"] = std::move(labels);
   metadata["annotations"] = std::move(annotations);
 }

@@ -200,6 +200,7 @@ std::optional<SeenProcess> SeenPod(const job::TrainingJob& job, const Json& pod)
   process.node = Text(At(pod, "spec"), "nodeName");
   process.attempt = WrittenNumber(annotations, kAttemptAnnotation);
   process.failures = WrittenNumber(annotations, kFailuresAnnotation);
+  process.unfit = WrittenNumber(annotations, kUnfitAnnotation);
   process.generation_start =
       static_cast<uint64_t>(WrittenNumber(annotations, kGenerationAnnotation));
 
@@ -238,6 +239,7 @@ const kube::Selection& PartsOfPod() {
       "/metadata/labels/paceline.dev~1index",
       "/metadata/annotations/paceline.dev~1attempt",
       "/metadata/annotations/paceline.dev~1failures",
+      "/metadata/annotations/paceline.dev~1unfit",
       "/metadata/annotations/paceline.dev~1generation-start",
       "/metadata/ownerReferences/uid",
       "/metadata/ownerReferences/controller",

@@ -28,7 +28,8 @@ Json Worker(const Json& status) {
                        .index = 3,
                        .generation_start = 4,
                        .attempt = 2,
-                       .failures = 1},
+                       .failures = 1,
+                       .unfit = 4},
                       {});
   pod["metadata"]["creationTimestamp"] = "2026-01-31T09:30:00Z";
   pod["status"] = status;
@@ -64,6 +65,7 @@ TEST(SeenPodTest, ReadsBackWhatItWasStartedWith) {
   EXPECT_EQ(seen.index, 3);
   EXPECT_EQ(seen.attempt, 2);
   EXPECT_EQ(seen.failures, 1);
+  EXPECT_EQ(seen.unfit, 4);
   EXPECT_EQ(seen.generation_start, 4u);
   EXPECT_EQ(seen.state, ProcessState::kPending);
   EXPECT_FALSE(seen.is_stopping);

@@ -158,15 +158,27 @@ Finding JudgeDegraded(const Draft& draft) {
   return Not(draft, type);
 }
 
+// " (failure 2, backoffLimit allows 6)" of one that ended.
+std::string DescribeCount(const Draft& draft, const SeenProcess& process) {
+  const Duration healthy_after = draft.options.healthy_after;
+  if (IsUnfit(process)) {
+    return fmt::format(" (machine {} that cannot do its work)",
+                       CountUnfit(process, draft.now, healthy_after));
+  }
+  if (!IsFailure(process)) return {};
+  return fmt::format(" (failure {}, backoffLimit allows {})",
+                     CountFailures(process, draft.now, healthy_after),
+                     draft.job.spec.run_policy.backoff_limit);
+}
+
 // Processes on their way back, with what ended them where that is known.
 std::vector<std::string> OnTheirWayBack(const Draft& draft, PlanReason& reason) {
   std::vector<std::string> restarting;
-  bool is_failure = false, is_out_of_memory = false, is_server = false;
+  bool is_failure = false, is_out_of_memory = false, is_server = false, is_unfit = false;
   const auto add = [&](const WantedProcess& wanted, std::string words) {
     is_server = is_server || wanted.role == Role::kParameterServer;
     restarting.push_back(std::move(words));
   };
-  const int64_t limit = draft.job.spec.run_policy.backoff_limit;
   for (const WantedProcess& wanted : draft.wanted) {
     const SeenProcess* process = draft.Find(wanted.name);
     if (process == nullptr) {
@@ -176,12 +188,8 @@ std::vector<std::string> OnTheirWayBack(const Draft& draft, PlanReason& reason) 
       if (!draft.StillNeeds(wanted.role)) continue;
       is_failure = is_failure || IsFailure(*process);
       is_out_of_memory = is_out_of_memory || process->is_out_of_memory;
-      const std::string count =
-          IsFailure(*process)
-              ? fmt::format(" (failure {}, backoffLimit allows {})",
-                            CountFailures(*process, draft.now, draft.options.healthy_after), limit)
-              : "";
-      add(wanted, DescribeExit(*process) + count);
+      is_unfit = is_unfit || IsUnfit(*process);
+      add(wanted, DescribeExit(*process) + DescribeCount(draft, *process));
     } else if (process->is_stopping) {
       add(wanted, DescribeAbsence(wanted.name, process));
     } else if (process->state == ProcessState::kPending && process->attempt > 0) {
@@ -190,6 +198,7 @@ std::vector<std::string> OnTheirWayBack(const Draft& draft, PlanReason& reason) 
   }
   reason = is_server          ? PlanReason::kRecovering
            : is_out_of_memory ? PlanReason::kOutOfMemory
+           : is_unfit         ? PlanReason::kCannotWorkHere
            : is_failure       ? PlanReason::kProcessFailed
                               : PlanReason::kProcessDisrupted;
   return restarting;

@@ -33,6 +33,8 @@ std::string DescribeExit(const SeenProcess& process) {
     return fmt::format("{} was killed because it used more memory than its limit", name);
   if (process.signal != 0) return fmt::format("{} was killed by signal {}", name, process.signal);
   if (!process.last_word.empty()) return WithMessage(name, process.last_word);
+  if (process.exit_code == kExitCannotWorkHere)
+    return fmt::format("{} said that its machine cannot do the work", name);
   return fmt::format("{} exited with code {}", name, process.exit_code);
 }
 

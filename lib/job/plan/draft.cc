@@ -40,6 +40,12 @@ const CoordinatorReport* CurrentReport(const Observation& seen) {
   return is_current ? &*seen.coordinator : nullptr;
 }
 
+// Whether it ran for so long that what was counted against it before is forgotten.
+bool IsForgiven(const SeenProcess& process, Time now, Duration healthy_after) {
+  const Time until = process.state == ProcessState::kExited ? process.ended_at : now;
+  return process.state != ProcessState::kPending && until - process.started_at >= healthy_after;
+}
+
 }  // namespace
 
 Draft::Draft(const TrainingJob& the_job, const Observation& observation, Time at,
@@ -106,7 +112,7 @@ bool Draft::CoordinatorSucceeded() const {
          coordinator->signal == 0;
 }
 
-void Draft::Begin(const WantedProcess& process, int64_t attempt, int64_t failures) {
+void Draft::Begin(const WantedProcess& process, int64_t attempt, int64_t failures, int64_t unfit) {
   const bool is_coordinator = process.role == Role::kParameterServer && process.index == 0;
   if (is_coordinator && !WasRefused(process.name)) ++plan.status.coordinator_starts;
   attempts_[process.name] = attempt;
@@ -116,6 +122,7 @@ void Draft::Begin(const WantedProcess& process, int64_t attempt, int64_t failure
                                   static_cast<uint64_t>(plan.status.coordinator_starts),
                                   attempt,
                                   failures,
+                                  unfit,
                                   {},
                                   false});
   if (const AvoidedNode* avoided = FindAvoided(plan.status.avoided_nodes, process.name)) {
@@ -208,6 +215,11 @@ bool HasEndedWell(const SeenProcess& process) {
          !IsFailure(process);
 }
 
+bool IsUnfit(const SeenProcess& process) {
+  return process.role == Role::kWorker && IsFailure(process) && process.signal == 0 &&
+         process.exit_code == kExitCannotWorkHere;
+}
+
 bool IsUp(const SeenProcess* process) {
   return process != nullptr && process->state == ProcessState::kRunning && !process->is_stopping;
 }
@@ -222,11 +234,12 @@ Time LateAt(const TrainingJob& job, const SeenProcess& process) {
 }
 
 int64_t CountFailures(const SeenProcess& process, Time now, Duration healthy_after) {
-  const bool has_exited = process.state == ProcessState::kExited;
-  const Time until = has_exited ? process.ended_at : now;
-  const bool is_forgiven =
-      process.state != ProcessState::kPending && until - process.started_at >= healthy_after;
-  return (is_forgiven ? 0 : process.failures) + (IsFailure(process) ? 1 : 0);
+  return (IsForgiven(process, now, healthy_after) ? 0 : process.failures) +
+         (IsFailure(process) && !IsUnfit(process) ? 1 : 0);
+}
+
+int64_t CountUnfit(const SeenProcess& process, Time now, Duration healthy_after) {
+  return (IsForgiven(process, now, healthy_after) ? 0 : process.unfit) + (IsUnfit(process) ? 1 : 0);
 }
 
 }  // namespace paceline::job

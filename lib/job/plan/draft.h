@@ -55,7 +55,7 @@ class Draft {
   // Whether the coordinator said, by word or by its exit, that training succeeded.
   bool CoordinatorSucceeded() const;
 
-  void Begin(const WantedProcess& process, int64_t attempt, int64_t failures);
+  void Begin(const WantedProcess& process, int64_t attempt, int64_t failures, int64_t unfit = 0);
   void End(const SeenProcess& process, PlanReason reason);
   // Gives up a process that cannot be asked; in the place of an End of it, if there is one.
   void Abandon(const SeenProcess& process, PlanReason reason);
@@ -79,7 +79,7 @@ class Draft {
   std::map<std::string, int64_t> attempts_;  // Of what this plan starts.
 };
 
-// Whether a process ended by its own fault.
+// Whether a process ended by its own fault, or its machine's.
 bool IsFailure(const SeenProcess& process);
 
 // Whether it said that starting it again is of no use.
@@ -87,6 +87,9 @@ bool IsHopeless(const SeenProcess& process);
 
 // Whether it ended well. A worker or evaluator may only once training is over.
 bool HasEndedWell(const SeenProcess& process);
+
+// Whether a worker ended because its machine cannot do the work: nothing that backoffLimit counts.
+bool IsUnfit(const SeenProcess& process);
 
 // Whether it is there and not going, as far as its machine has said.
 bool IsUp(const SeenProcess* process);
@@ -100,5 +103,7 @@ Time LateAt(const TrainingJob& job, const SeenProcess& process);
 // Failures of `process` that count: those before its present start, unless it has run long enough
 // to be forgiven, and its present end.
 int64_t CountFailures(const SeenProcess& process, Time now, Duration healthy_after);
+// Likewise, ends for which its machine was not fit.
+int64_t CountUnfit(const SeenProcess& process, Time now, Duration healthy_after);
 
 }  // namespace paceline::job

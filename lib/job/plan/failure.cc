@@ -45,6 +45,29 @@ bool JudgeHopeless(Draft& draft) {
   return false;
 }
 
+// Machines that cannot do the work are for other machines to make up for: they are the job's end
+// only where too few workers are left.
+bool JudgeUnfit(Draft& draft) {
+  const int64_t limit = draft.job.spec.run_policy.backoff_limit;
+  int64_t unable = 0;
+  const SeenProcess* last = nullptr;
+  for (const WantedProcess& wanted : draft.wanted) {
+    const SeenProcess* process = draft.Find(wanted.name);
+    if (process == nullptr || IsUp(process) || !Matters(draft, *process)) continue;
+    if (CountUnfit(*process, draft.now, draft.options.healthy_after) <= limit) continue;
+    ++unable;
+    if (last == nullptr || process->ended_at > last->ended_at) last = process;
+  }
+  const Workers& workers = draft.job.spec.workers;
+  if (last == nullptr || workers.replicas - unable >= workers.min_replicas) return false;
+  draft.Conclude(
+      Verdict::kFailed, PlanReason::kCannotWorkHere,
+      fmt::format("{}; the machines of {} of {} workers cannot do the work, after more starts than "
+                  "backoffLimit, {}, and minReplicas asks for {}",
+                  DescribeExit(*last), unable, workers.replicas, limit, workers.min_replicas));
+  return true;
+}
+
 void JudgeBackoffLimit(Draft& draft) {
   int64_t failures = 0;
   const SeenProcess* last = nullptr;
@@ -74,7 +97,7 @@ void JudgeFailure(Draft& draft) {
         draft.report->is_unjudged ? PlanReason::kTargetNotJudged : PlanReason::kTrainingFailed,
         draft.report->message.empty() ? "the coordinator gave up" : draft.report->message);
   }
-  if (JudgeHopeless(draft) || JudgeParameterServers(draft)) return;
+  if (JudgeHopeless(draft) || JudgeParameterServers(draft) || JudgeUnfit(draft)) return;
   JudgeBackoffLimit(draft);
 }
 

@@ -44,6 +44,7 @@ enum class PlanReason {
   kDeadlineExceeded,      // activeDeadlineSeconds.
   kBackoffLimitExceeded,  // backoffLimit.
   kCannotWork,            // A process said that starting it again is of no use.
+  kCannotWorkHere,        // A process said that its machine cannot do the work.
   kParameterServerLost,   // And this program cannot bring one back.
   kTrainingFailed,        // The coordinator gave up.
   kTrainingSucceeded,
@@ -56,7 +57,7 @@ PACELINE_WORDS(PlanReason, "JobSeen", "NotYet", "Starting", "Training", "AllRunn
                "GaveWay", "PendingTooLong", "ResourcesRefused", "InvalidSpec", "NodeLost",
                "Recovering", "Recovered", "RolledBack", "Suspended", "Resumed", "ScaledDown",
                "Checkpointed", "NoCheckpoints", "Straggler", "NoStraggler", "DeadlineExceeded",
-               "BackoffLimitExceeded", "CannotWork", "ParameterServerLost", "TrainingFailed",
-               "TrainingSucceeded", "JobFinished")
+               "BackoffLimitExceeded", "CannotWork", "CannotWorkHere", "ParameterServerLost",
+               "TrainingFailed", "TrainingSucceeded", "JobFinished")
 
 }  // namespace paceline::job

@@ -17,6 +17,7 @@ Duration Backoff(int64_t failures, const PlanOptions& options) {
 PlanReason ReasonOf(const SeenProcess& process) {
   if (process.is_disruption) return PlanReason::kProcessDisrupted;
   if (IsFailure(process) && process.is_out_of_memory) return PlanReason::kOutOfMemory;
+  if (IsUnfit(process)) return PlanReason::kCannotWorkHere;
   return IsFailure(process) ? PlanReason::kProcessFailed : PlanReason::kProcessFinished;
 }
 
@@ -28,6 +29,13 @@ bool IsNeeded(const Draft& draft, const SeenProcess& process) {
   return process.role != Role::kParameterServer && draft.report != nullptr && !draft.IsFinishing();
 }
 
+// " on another machine": what becomes of one whose machine could not do the work.
+std::string Where(const Draft& draft, const SeenProcess& process) {
+  if (!IsUnfit(process) || process.node.empty()) return {};
+  return draft.HasNoOtherNode(process) ? ", on that machine too if no other has room"
+                                       : " on another machine";
+}
+
 void ReportRestart(Draft& draft, const WantedProcess& wanted, const SeenProcess& process) {
   const PlanReason reason = ReasonOf(process);
   if (wanted.role == Role::kParameterServer) {
@@ -35,8 +43,9 @@ void ReportRestart(Draft& draft, const WantedProcess& wanted, const SeenProcess&
         EventType::kWarning, PlanReason::kRecovering,
         fmt::format("{}; it is started again, {}", DescribeExit(process), DescribeRecovery(draft)));
   }
-  draft.Report(reason == PlanReason::kProcessFinished ? EventType::kNormal : EventType::kWarning,
-               reason, fmt::format("{}; it is started again", DescribeExit(process)));
+  draft.Report(
+      reason == PlanReason::kProcessFinished ? EventType::kNormal : EventType::kWarning, reason,
+      fmt::format("{}; it is started again{}", DescribeExit(process), Where(draft, process)));
 }
 
 }  // namespace
@@ -48,12 +57,15 @@ void JudgeRestart(Draft& draft) {
       continue;
     if (!IsNeeded(draft, *process)) continue;
     const int64_t failures = draft.FailuresOf(*process);
-    const Time ready = process->ended_at + Backoff(failures, draft.options);
+    const int64_t unfit = CountUnfit(*process, draft.now, draft.options.healthy_after);
+    const Time ready = process->ended_at + Backoff(failures + unfit, draft.options);
     if (draft.now < ready) {
       draft.LookAgain(ready);
       continue;
     }
-    draft.Begin(wanted, process->attempt + 1, failures);
+    if (IsFailure(*process) && process->exit_code == kExitCannotWorkHere)
+      draft.AvoidNodeOf(*process);
+    draft.Begin(wanted, process->attempt + 1, failures, unfit);
     if (!draft.WasRefused(wanted.name)) ReportRestart(draft, wanted, *process);
   }
 }

@@ -109,8 +109,13 @@ class World {
     ASSERT_TRUE(!is_finishing_ || start.role != Role::kWorker) << ToString(Action(start));
     if (ended.is_disruption) return;
     const bool is_forgiven = ended.ended_at - ended.started_at >= options_.healthy_after;
-    ASSERT_EQ(start.failures, (is_forgiven ? 0 : ended.failures) + 1) << ToString(Action(start));
-    ASSERT_GE(now_, ended.ended_at + options_.backoff_min * (int64_t{1} << (start.failures - 1)));
+    const bool is_unfit = start.role == Role::kWorker && ended.exit_code == kExitCannotWorkHere;
+    ASSERT_EQ(start.failures, (is_forgiven ? 0 : ended.failures) + (is_unfit ? 0 : 1))
+        << ToString(Action(start));
+    ASSERT_EQ(start.unfit, (is_forgiven ? 0 : ended.unfit) + (is_unfit ? 1 : 0))
+        << ToString(Action(start));
+    const int64_t ends = start.failures + start.unfit;
+    ASSERT_GE(now_, ended.ended_at + options_.backoff_min * (int64_t{1} << (ends - 1)));
   }
 
   void Apply(const Action& action, bool was_finished) {
@@ -128,6 +133,7 @@ class World {
       process.started_at = now_;
       process.attempt = start->attempt;
       process.failures = start->failures;
+      process.unfit = start->unfit;
       seen_.processes.push_back(process);
       if (IsCoordinator(action)) seen_.coordinator.reset();
       return;
@@ -168,7 +174,10 @@ class World {
       process.ended_at = now_;
       process.is_disruption = Below(3) == 0;
       const bool is_server = process.role == Role::kParameterServer;
-      process.exit_code = Below(20) == 0 ? kExitCannotWork : (Below(4) == 0 && !is_server) ? 0 : 1;
+      process.exit_code = Below(20) == 0                  ? kExitCannotWork
+                          : Below(4) == 0                 ? kExitCannotWorkHere
+                          : (Below(4) == 0 && !is_server) ? 0
+                                                          : 1;
       if (Below(8) == 0)
         seen_.processes.erase(seen_.processes.begin() + (&process - seen_.processes.data()));
     }

@@ -1,0 +1,97 @@
+// A worker whose machine cannot do the work: no failure of the job's, and tried elsewhere.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "lib/job/plan.h"
+#include "lib/job/plan/scenes.h"
+
+namespace paceline::job {
+namespace {
+
+using namespace paceline::job::testing;  // NOLINT: scenes are this test's language.
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+SeenProcess Unfit(int64_t worker, double ended_at, int64_t before = 0) {
+  SeenProcess process = Exited(Role::kWorker, worker, ended_at, kExitCannotWorkHere);
+  process.node = fmt::format("node-{}", worker);
+  process.unfit = before;
+  process.attempt = before;
+  process.last_word = "no usable GPU";
+  return process;
+}
+
+TEST(UnfitMachine, CountsForTheSeatAloneAndIsLeft) {
+  TrainingJob job = SmallJob();
+  job.spec.run_policy.backoff_limit = 3;
+  Observation seen = SettledTraining(job);
+  Put(seen, Unfit(1, 100, 2));
+  const Plan early = PlanJob(job, seen, At(103.9));  // The third backoff of this seat is 4 s.
+  EXPECT_THAT(Actions(early), IsEmpty());
+  EXPECT_EQ(early.look_again, At(104));
+  EXPECT_EQ(early.status.failures, 0);
+  EXPECT_EQ(Reason(early, ConditionType::kRestarting),
+            "True CannotWorkHere digits-worker-1 on node-1: no usable GPU (machine 3 that cannot "
+            "do its work)");
+  const Plan plan = PlanJob(job, seen, At(104));
+  EXPECT_THAT(Actions(plan), ElementsAre("start digits-worker-1 generation=1 attempt=3 failures=0 "
+                                         "unfit=3 avoid=node-1"));
+  EXPECT_THAT(Events(plan), Contains("Warning CannotWorkHere: digits-worker-1 on node-1: no usable "
+                                     "GPU; it is started again on another machine"));
+}
+
+TEST(UnfitMachine, IsUsedAgainWhereNoOtherHasRoom) {
+  const TrainingJob job = SmallJob();
+  Observation seen = SettledTraining(job);
+  seen.status.avoided_nodes = {{"digits-worker-1", "node-1", true}};
+  Put(seen, Unfit(1, 100));
+  const Plan plan = PlanJob(job, seen, At(101));
+  EXPECT_THAT(Actions(plan), ElementsAre(HasSubstr("unfit=1 prefer-not=node-1")));
+  EXPECT_THAT(Events(plan), Contains(HasSubstr("on that machine too if no other has room")));
+}
+
+TEST(UnfitMachine, EndsTheJobOnlyWhereTooFewWorkersAreLeft) {
+  TrainingJob job = SmallJob();  // Three workers, of which two have to be.
+  job.spec.run_policy.backoff_limit = 2;
+  Observation seen = SettledTraining(job);
+  Put(seen, Unfit(1, 100, 40));
+  EXPECT_EQ(Outcome(PlanJob(job, seen, At(100))), "Degraded");
+  Put(seen, Unfit(2, 101, 1));
+  EXPECT_EQ(Outcome(PlanJob(job, seen, At(101))), "Degraded");
+  SeenProcess up = Running(Role::kWorker, 2, 101);  // It may be well where it is now.
+  up.unfit = 3;
+  Put(seen, up);
+  EXPECT_EQ(Outcome(PlanJob(job, seen, At(101))), "Degraded");
+  Put(seen, Unfit(2, 102, 2));
+  EXPECT_EQ(Outcome(PlanJob(job, seen, At(102))),
+            "Failed CannotWorkHere: digits-worker-2 on node-2: no usable GPU; the machines of 2 of "
+            "3 workers cannot do the work, after more starts than backoffLimit, 2, and minReplicas "
+            "asks for 2");
+}
+
+TEST(UnfitMachine, IsForgivenAfterRunningLong) {
+  const TrainingJob job = SmallJob();
+  Observation seen = SettledTraining(job);
+  SeenProcess later = Unfit(1, 700, 5);
+  Put(seen, later);  // It ran from 0 on.
+  EXPECT_THAT(Actions(PlanJob(job, seen, At(701))),
+              ElementsAre(HasSubstr("attempt=6 failures=0 unfit=1")));
+}
+
+// Nobody makes up for the machine of another role: that one is a failure like others, elsewhere.
+TEST(UnfitMachine, OfAnotherRoleIsAFailure) {
+  const TrainingJob job = SmallJob();
+  Observation seen = SettledTraining(job);
+  SeenProcess evaluator = Exited(Role::kEvaluator, 0, 100, kExitCannotWorkHere);
+  evaluator.node = "node-9";
+  Put(seen, evaluator);
+  const Plan plan = PlanJob(job, seen, At(101));
+  EXPECT_THAT(Actions(plan), ElementsAre("start digits-evaluator generation=1 attempt=1 failures=1 "
+                                         "avoid=node-9"));
+  EXPECT_EQ(plan.status.failures, 1);
+}
+
+}  // namespace
+}  // namespace paceline::job
