@@ -58,7 +58,7 @@ COPY --from=programs /src/programs/worker/ /usr/local/bin/
 USER 65532:65532
 ENTRYPOINT ["paceline-worker"]
 
-# --- the same program; LibTorch's CUDA half lies beside it; nothing chooses the device yet
+# --- the same program with LibTorch's CUDA half, which it loads with --device cuda; a job that asks for a GPU names it
 FROM rpc-runtime AS worker-cuda
 USER 0
 ARG TORCH_VERSION=2.11.0

@@ -28,6 +28,7 @@ json WorkerJson(const coordination::WorkerStatus& worker, const WorkerPace& pace
           {"incarnation", worker.incarnation.value()},
           {"isMember", worker.is_member},
           {"isDraining", worker.is_draining},
+          {"device", worker.device},
           {"steps", worker.steps},
           {"samples", worker.samples_committed},
           {"accepted", worker.accepted},

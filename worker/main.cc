@@ -33,6 +33,7 @@ struct Options {
   std::string tls_folder;  // tls.crt, tls.key and ca.crt of the role; empty: plain text.
   std::string role = "worker";
   uint32_t index = 0;
+  std::string device = "cpu";
   std::string push_log;  // Folder of a worker's own account of its pushes; empty: none.
   std::string termination_message;
   std::string log_format = "text";
@@ -64,7 +65,10 @@ Status Run(const Options& options) {
                              return tls::NameOf({tls::Role::kPs, rank.value()}, name, name_space);
                            }};
   }
-  const learn::TrainingOptions training = TrainingOptionsFrom(job, options.folder);
+  learn::TrainingOptions training = TrainingOptionsFrom(job, options.folder);
+  const StatusOr<std::string> device = ChooseDevice(options.device);
+  if (!device.ok()) return process::CannotWorkHere(device.status());
+  training.device = *device;
   PACELINE_ASSIGN_OR_RETURN(const std::unique_ptr<TorchTrainer> trainer,
                             TorchTrainer::Create(training));
   HostSignals host(KernelPaths{}, OpenGpuMemory(training.device, VisibleGpus()));
@@ -81,6 +85,7 @@ Status Run(const Options& options) {
   }
   Loop loop({.role = is_evaluator ? protocol::Role::kEvaluator : protocol::Role::kWorker,
              .worker = WorkerId(options.index),
+             .device = *device == "cuda" ? "CUDA" : "CPU",
              .rejoin_timeout = connections.connect_timeout,
              .now = telemetry::SteadyNow,
              .read_signals = [&host](Time now) { return host.Read(now); },
@@ -125,6 +130,11 @@ int main(int argc, char** argv) {
   app.add_option("--index", options.index, "The worker's index in its job");
   app.add_option("--push-log", options.push_log,
                  "Folder that gets worker-INDEX.pushes, what was in each push (for experiments)");
+  app.add_option("--device", options.device,
+                 "cpu; cuda: a GPU, or the process ends and says why there is none; "
+                 "cuda-if-usable: the CPU "
+                 "then")
+      ->check(CLI::IsMember({"cpu", "cuda", "cuda-if-usable"}));
   app.add_option("--termination-message", options.termination_message,
                  "File that gets why the process failed");
   app.add_option("--log-format", options.log_format, "text or json")

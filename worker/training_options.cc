@@ -2,6 +2,9 @@
 
 #include <filesystem>
 
+#include "lib/learn/cuda_probe.h"
+#include "lib/telemetry/log.h"
+
 namespace paceline::worker {
 namespace {
 
@@ -55,6 +58,15 @@ learn::TrainingOptions TrainingOptionsFrom(const job::TrainingJob& job, const st
   options.seed = static_cast<uint64_t>(spec.training.seed);
   options.micro_batch_size = static_cast<uint64_t>(spec.training.micro_batch_size.value_or(0));
   return options;
+}
+
+StatusOr<std::string> ChooseDevice(const std::string& wish) {
+  if (wish == "cpu") return wish;
+  const Status usable = learn::CheckCuda(learn::ThisMachine());
+  if (usable.ok()) return std::string("cuda");
+  if (wish == "cuda") return usable;
+  telemetry::Log(telemetry::LogLevel::kWarning, "computing on the CPU", {{"why", Message(usable)}});
+  return std::string("cpu");
 }
 
 }  // namespace paceline::worker

@@ -75,6 +75,7 @@ Command LaunchCommand(const LaunchOptions& options, const JobFolder& folder,
                     [&](const auto& own) { return own.first == variable.first; });
       command.environment.push_back(variable);
     }
+    if (!is_server) Append(command.arguments, {"--device", extras->second.device});
     Append(command.arguments, extras->second.arguments);
   }
   return command;

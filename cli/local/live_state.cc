@@ -17,6 +17,7 @@ LiveWorker ParseWorker(const json& object) {
   return {.index = object.at("index").get<uint64_t>(),
           .is_member = object.at("isMember").get<bool>(),
           .is_draining = object.value("isDraining", false),
+          .device = object.value("device", ""),
           .steps = object.at("steps").get<uint64_t>(),
           .samples = object.at("samples").get<uint64_t>(),
           .batch_size = object.value("batchSize", uint64_t{0}),

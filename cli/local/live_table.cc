@@ -11,7 +11,7 @@
 namespace paceline::local {
 namespace {
 
-constexpr size_t kColumns = 8;
+constexpr size_t kColumns = 9;
 using Row = std::array<std::string, kColumns>;
 
 std::string StateWord(const LiveWorker& worker) {
@@ -22,13 +22,13 @@ std::string StateWord(const LiveWorker& worker) {
 std::string Share(double share) { return fmt::format("{:.0f} %", 100 * share); }
 
 std::vector<Row> Rows(const LiveState& state) {
-  std::vector<Row> rows = {
-      {"WORKER", "STATE", "STEPS", "SAMPLES", "BATCH", "COMPUTE", "WAIT", "COMMUNICATION"}};
+  std::vector<Row> rows = {{"WORKER", "STATE", "DEVICE", "STEPS", "SAMPLES", "BATCH", "COMPUTE",
+                            "WAIT", "COMMUNICATION"}};
   for (const LiveWorker& worker : state.workers) {
-    rows.push_back({std::to_string(worker.index), StateWord(worker), Thousands(worker.steps),
-                    Thousands(worker.samples), Thousands(worker.batch_size),
-                    Share(worker.compute_share), Share(worker.wait_share),
-                    Share(worker.communication_share)});
+    rows.push_back({std::to_string(worker.index), StateWord(worker), worker.device,
+                    Thousands(worker.steps), Thousands(worker.samples),
+                    Thousands(worker.batch_size), Share(worker.compute_share),
+                    Share(worker.wait_share), Share(worker.communication_share)});
   }
   return rows;
 }
@@ -60,8 +60,9 @@ std::string LiveText(const LiveState& state) {
     for (size_t column = 0; column < kColumns; ++column) {
       // Words to the left, numbers to the right.
       const char* const gap = column == 0 ? "" : "  ";
-      line += column == 1 ? fmt::format("{}{:<{}}", gap, row[column], widths[column])
-                          : fmt::format("{}{:>{}}", gap, row[column], widths[column]);
+      line += column == 1 || column == 2
+                  ? fmt::format("{}{:<{}}", gap, row[column], widths[column])
+                  : fmt::format("{}{:>{}}", gap, row[column], widths[column]);
     }
     text += line + "\n";
   }

@@ -15,6 +15,7 @@ LiveState Running() {
   state.scheme = "SSP";
   state.workers = {{.index = 0,
                     .is_member = true,
+                    .device = "CUDA",
                     .steps = 1100,
                     .samples = 70400,
                     .batch_size = 64,
@@ -29,10 +30,10 @@ LiveState Running() {
 TEST(LiveTextTest, IsALineAndATable) {
   EXPECT_EQ(LiveText(Running()),
             "42 %  step 1,200  epoch 3.5  2,913 samples/s  SSP\n"
-            "WORKER  STATE    STEPS  SAMPLES  BATCH  COMPUTE  WAIT  COMMUNICATION\n"
-            "     0  working  1,100   70,400     64     80 %  15 %            5 %\n"
-            "    11  leaving      9        0      0      0 %   0 %            0 %\n"
-            "    12  gone         0        0      0      0 %   0 %            0 %\n");
+            "WORKER  STATE    DEVICE  STEPS  SAMPLES  BATCH  COMPUTE  WAIT  COMMUNICATION\n"
+            "     0  working  CUDA    1,100   70,400     64     80 %  15 %            5 %\n"
+            "    11  leaving              9        0      0      0 %   0 %            0 %\n"
+            "    12  gone                 0        0      0      0 %   0 %            0 %\n");
 }
 
 TEST(LiveTextTest, SaysWhyItWentBack) {
@@ -43,7 +44,7 @@ TEST(LiveTextTest, SaysWhyItWentBack) {
   EXPECT_EQ(LiveText(state),
             "42 %  step 1,200  epoch 3.5  2,913 samples/s  SSP\n"
             "rolled back once: shard s1 lost: gone; back to version 320, checkpoint c\n"
-            "WORKER  STATE  STEPS  SAMPLES  BATCH  COMPUTE  WAIT  COMMUNICATION\n");
+            "WORKER  STATE  DEVICE  STEPS  SAMPLES  BATCH  COMPUTE  WAIT  COMMUNICATION\n");
   state.roll_backs = 2;
   EXPECT_NE(LiveText(state).find("rolled back 2 times, the last: shard s1"), std::string::npos);
 }
@@ -56,7 +57,7 @@ TEST(LiveTextTest, SaysThatTheSchemeChangesAndHowItEnded) {
   EXPECT_EQ(LiveText(state),
             "42 %  step 1,200  epoch 3.5  2,913 samples/s  SSP (changing)\n"
             "failed: shard s1 lost\n"
-            "WORKER  STATE  STEPS  SAMPLES  BATCH  COMPUTE  WAIT  COMMUNICATION\n");
+            "WORKER  STATE  DEVICE  STEPS  SAMPLES  BATCH  COMPUTE  WAIT  COMMUNICATION\n");
 }
 
 }  // namespace

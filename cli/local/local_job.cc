@@ -12,6 +12,7 @@
 #include "cli/local/resume.h"
 #include "lib/files/disk.h"
 #include "lib/job/checkpoint_place.h"
+#include "lib/job/device.h"
 
 namespace paceline::local {
 namespace {
@@ -82,6 +83,20 @@ void AdaptCheckpoint(const job::Checkpoint& checkpoint, const std::string& job_n
   local.may_make_checkpoint_folder = !folder || folder->may_make;
 }
 
+// A machine without a GPU runs a cluster's manifest on its CPU, and says so; what the manifest
+// names is used or refused.
+std::string ChooseDevice(const job::JobSpec& spec, job::Role role,
+                         std::vector<std::string>& notes) {
+  const job::DeviceChoice choice = job::DeviceOf(spec, role);
+  if (choice.device == job::Computes::kCpu) return "cpu";
+  if (choice.is_by_name) return "cuda";
+  notes.push_back(
+      fmt::format("{}: computed on a GPU if this machine has one that works, else on the "
+                  "CPU (workers.device: CUDA insists on one)",
+                  choice.why));
+  return "cuda-if-usable";
+}
+
 // The workers' mounts and the evaluator's: both read the job's files.
 class FileMounts {
  public:
@@ -129,7 +144,8 @@ LocalJob AdaptJob(const job::TrainingJob& job, const std::string& run_folder,
     if (!pod_template) return;
     TemplateReading reading = ReadTemplate(field, *pod_template, role, empty_dirs, volumes);
     if (role != job::Role::kParameterServer) files.Add(reading.mounts, local.errors);
-    local.extras[role] = {std::move(reading.environment), std::move(reading.arguments)};
+    local.extras[role].environment = std::move(reading.environment);
+    local.extras[role].arguments = std::move(reading.arguments);
     local.ignored.insert(local.ignored.end(), reading.ignored.begin(), reading.ignored.end());
     local.errors.insert(local.errors.end(), reading.errors.begin(), reading.errors.end());
   };
@@ -139,6 +155,8 @@ LocalJob AdaptJob(const job::TrainingJob& job, const std::string& run_folder,
   if (spec.evaluator) {
     adapt(job::Role::kEvaluator, "spec.evaluator.template", spec.evaluator->pod_template);
   }
+  for (const job::Role role : {job::Role::kWorker, job::Role::kEvaluator})
+    local.extras[role].device = ChooseDevice(spec, role, local.notes);
   files.Apply(spec);
   AdaptOutput(spec.output, volumes, local);
   if (job::MayHaveDefaultCheckpoints(spec)) {

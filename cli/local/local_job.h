@@ -19,6 +19,7 @@ namespace paceline::local {
 struct ProcessExtras {
   std::vector<std::pair<std::string, std::string>> environment;
   std::vector<std::string> arguments;
+  std::string device = "cpu";  // As paceline-worker's --device takes it.
 };
 
 struct LocalJob {

@@ -200,8 +200,8 @@ TEST(Summary, HasExactlyTheFieldsThatProgramsAreTold) {
                                                "epochs", "seconds", "samplesPerSecond", "rollBacks",
                                                "lostSteps", "lostSeconds", "workers", "model"));
   EXPECT_THAT(keys(json["workers"][0]),
-              UnorderedElementsAre("name", "steps", "samples", "computeShare", "waitShare",
-                                   "communicationShare"));
+              UnorderedElementsAre("name", "device", "steps", "samples", "computeShare",
+                                   "waitShare", "communicationShare"));
 }
 
 TEST(Summary, OfAJobThatNeverBeganHasNulls) {

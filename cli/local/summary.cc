@@ -61,12 +61,12 @@ std::string SummaryText(const RunSummary& summary) {
                           100 * InjectedShare(state));
     }
     if (!state.workers.empty()) {
-      text += fmt::format("  {:<24} {:>8} {:>10} {:>8} {:>8} {:>14}\n", "worker", "steps",
-                          "samples", "compute", "wait", "communication");
+      text += fmt::format("  {:<24} {:<6} {:>8} {:>10} {:>8} {:>8} {:>14}\n", "worker", "device",
+                          "steps", "samples", "compute", "wait", "communication");
     }
     for (const LiveWorker& worker : state.workers) {
-      text += fmt::format("  {:<24} {:>8} {:>10} {:>6.1f} % {:>6.1f} % {:>12.1f} %\n",
-                          WorkerName(summary, worker), Thousands(worker.steps),
+      text += fmt::format("  {:<24} {:<6} {:>8} {:>10} {:>6.1f} % {:>6.1f} % {:>12.1f} %\n",
+                          WorkerName(summary, worker), worker.device, Thousands(worker.steps),
                           Thousands(worker.samples), 100 * worker.compute_share,
                           100 * worker.wait_share, 100 * worker.communication_share);
     }
@@ -101,6 +101,7 @@ std::string SummaryJson(const RunSummary& summary) {
     object["samplesPerSecond"] = MeanSamplesPerSecond(state);
     for (const LiveWorker& worker : state.workers) {
       object["workers"].push_back({{"name", WorkerName(summary, worker)},
+                                   {"device", worker.device},
                                    {"steps", worker.steps},
                                    {"samples", worker.samples},
                                    {"computeShare", worker.compute_share},

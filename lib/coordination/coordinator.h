@@ -73,6 +73,7 @@ struct WorkerStatus {
   WorkerId worker;
   Incarnation incarnation;
   bool is_member = false;
+  std::string device;        // That it computes on, as it said when it joined last.
   bool is_draining = false;  // Asked to leave; finishes its step.
   uint64_t steps = 0;        // Pushes, over all incarnations.
   uint64_t samples_committed = 0;

@@ -131,6 +131,7 @@ void OnJoin(Turn turn, ConnectionId connection, const Join& join) {
   WorkerStatus& status = job.workers[join.worker];
   status.worker = join.worker;
   status.incarnation = session.incarnation;
+  status.device = join.device;
   if (!job.layout.has_value()) Adopt(turn, join);
   if (job.phase == Phase::kTraining) {
     job.told.insert(join.worker);

@@ -53,6 +53,7 @@ WorkerStatus WorkerOf(const TrainingJob& job, const json& worker) {
   WorkerStatus status;
   status.name = ProcessName(job.metadata.name, Role::kWorker, worker.at("index").get<int64_t>());
   status.state = worker.at("isMember").get<bool>() ? "Training" : "Gone";
+  status.device = worker.value("device", "");
   status.batch_size = worker.value("batchSize", int64_t{0});
   status.compute_seconds_p50 = Number(worker, "computeSecondsP50").value_or(0);
   status.slowdown_percent = Number(worker, "slowdownPercent").value_or(0);

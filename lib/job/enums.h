@@ -75,6 +75,9 @@ PACELINE_WORDS(MomentumOnPull, "Keep", "Reset")
 enum class Modulation { kStaleness, kInverse, kExponential, kProgressGap, kNone };
 PACELINE_WORDS(Modulation, "Staleness", "Inverse", "Exponential", "ProgressGap", "None")
 
+enum class Device { kAuto, kCpu, kCuda };
+PACELINE_WORDS(Device, "Auto", "CPU", "CUDA")
+
 enum class StragglerAction { kReport, kReplace };
 PACELINE_WORDS(StragglerAction, "Report", "Replace")
 

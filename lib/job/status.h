@@ -64,6 +64,7 @@ struct WorkerStatus {
   std::string pod;
   std::string node;
   std::string state;
+  std::string device;  // "CPU", "CUDA"; empty from one that did not say.
   int64_t batch_size = 0;
   double compute_seconds_p50 = 0;
   double slowdown_percent = 0;

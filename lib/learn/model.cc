@@ -3,16 +3,15 @@
 #include <cstring>
 #include <utility>
 
-#include <ATen/Context.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/zeros.h>
-#include <dlfcn.h>
 
 #include "lib/base/check.h"
 #include "lib/learn/catch_torch.h"
 #include "lib/learn/columns.h"
+#include "lib/learn/cuda_probe.h"
 #include "lib/learn/model_state.h"
 
 namespace paceline::learn {
@@ -20,28 +19,10 @@ namespace {
 
 constexpr uint64_t kAlignmentBytes = 64;
 
-// LibTorch's CUDA half is loaded on request only: without it a program needs no CUDA package, and
-// with it one program serves both devices. It must come before LibTorch is first asked about CUDA,
-// which it answers once and for all.
-Status LoadCuda() {
-  static const Status loaded = []() -> Status {
-    if (dlopen("libtorch_cuda.so", RTLD_NOW | RTLD_GLOBAL) == nullptr) {
-      return FailedPrecondition(
-          "device cuda: {} (install torch with its nvidia packages, or use device cpu)", dlerror());
-    }
-    return OkStatus();
-  }();
-  PACELINE_RETURN_IF_ERROR(loaded);
-  return CatchTorch([]() -> Status {
-    if (!at::hasCUDA()) return FailedPrecondition("device cuda: this machine has no usable GPU");
-    at::globalContext().lazyInitDevice(at::kCUDA);
-    return OkStatus();
-  });
-}
-
 StatusOr<at::Device> Prepare(Device device) {
   if (device == Device::kCpu) return at::Device(at::kCPU);
-  PACELINE_RETURN_IF_ERROR(LoadCuda());
+  static const Status usable = CheckCuda(ThisMachine());
+  PACELINE_RETURN_IF_ERROR(usable);
   return at::Device(at::kCUDA, 0);
 }
 

@@ -50,6 +50,7 @@ struct Join {
   WorkerId worker;  // Its index; ignored for an evaluator.
   store::Layout layout;
   uint64_t train_samples = 0;  // Size of the training set as this worker reads it.
+  std::string device = {};     // That it computes on: "CPU", "CUDA".
 };
 
 struct Heartbeat {};  // At least every HeartbeatPeriod of Admitted.

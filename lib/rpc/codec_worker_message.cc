@@ -31,6 +31,7 @@ void Put(const protocol::Join& join, v1::WorkerMessage& message) {
   wire.set_worker(join.worker.value());
   *wire.mutable_layout() = Encode(join.layout);
   wire.set_train_samples(join.train_samples);
+  wire.set_device(join.device);
 }
 
 void Put(const protocol::Heartbeat&, v1::WorkerMessage& message) { message.mutable_heartbeat(); }
@@ -91,6 +92,7 @@ StatusOr<protocol::WorkerMessage> Take(const v1::Join& wire) {
   protocol::Join join{.worker = WorkerId(wire.worker()), .train_samples = wire.train_samples()};
   PACELINE_ASSIGN_OR_RETURN(join.role, DecodeEnum(kRoles, wire.role(), "role"));
   PACELINE_ASSIGN_OR_RETURN(join.layout, Decode(wire.layout()));
+  join.device = wire.device();
   return join;
 }
 

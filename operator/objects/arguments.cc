@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "lib/job/checkpoint_place.h"
+#include "lib/job/device.h"
 #include "operator/objects/names.h"
 
 namespace paceline::controller {
@@ -52,8 +53,10 @@ Arguments ServerArguments(const job::TrainingJob& job, const job::Start& start) 
 }
 
 Arguments WorkerArguments(const job::TrainingJob& job, const job::Start& start) {
+  const job::Computes device = job::DeviceOf(job.spec, start.role).device;
   return {"--role",        std::string(ContainerName(start.role)),
           "--index",       std::to_string(start.index),
+          "--device",      device == job::Computes::kCuda ? "cuda" : "cpu",
           "--folder",      std::string(kJobFolder),
           "--coordinator", CoordinatorAddress(job)};
 }

@@ -70,6 +70,19 @@ const Json* Named(const Json& list, const std::string& name) {
   return nullptr;
 }
 
+TEST(PodTest, ComputesOnTheGpuThatItsTemplateAsksFor) {
+  job::TrainingJob job = Digits();
+  EXPECT_EQ(After(Arguments(Pod(job, job::Role::kWorker)), "--device"), "cpu");
+  job.spec.workers.pod_template = Yaml(R"(
+spec:
+  containers:
+  - name: worker
+    resources: {limits: {nvidia.com/gpu: 1}}
+)");
+  EXPECT_EQ(After(Arguments(Pod(job, job::Role::kWorker)), "--device"), "cuda");
+  EXPECT_EQ(After(Arguments(Pod(job, job::Role::kEvaluator)), "--device"), "cpu");
+}
+
 TEST(PodTest, IsTheJobsChildAndCarriesItsStart) {
   const Json pod = Pod(Digits(), job::Role::kWorker, 3);
   EXPECT_EQ(pod["metadata"]["name"], "digits-worker-3");

@@ -47,6 +47,33 @@ TEST_F(RefusalsTest, FileThatIsNotThereIsSaid) {
   EXPECT_THAT(ended.err, HasSubstr("none.safetensors"));
 }
 
+// Whatever this machine has: no GPU can be seen by these processes.
+std::vector<std::string> WithoutGpu(std::vector<std::string> overrides) {
+  overrides.emplace_back(
+      "spec.workers.template.spec.containers=[{name: worker, env: [{name: CUDA_VISIBLE_DEVICES, "
+      "value: \"-1\"}], resources: {limits: {nvidia.com/gpu: 1}}}]");
+  return Sets(overrides);
+}
+
+TEST_F(RefusalsTest, AGpuThatWasAskedForByNameAndIsNotThereEndsTheJob) {
+  const Ended ended =
+      Run(WithoutGpu({"spec.workers.device=CUDA", "spec.runPolicy.backoffLimit=0"}));
+  EXPECT_EQ(ended.code, 1) << ended.err;
+  EXPECT_THAT(ended.err, AllOf(HasSubstr("t-worker-"), HasSubstr("device cuda: "),
+                               HasSubstr("the machines of 4 of 4 workers cannot do the work")));
+  EXPECT_TRUE(ended.summary["model"].is_null()) << ended.summary;
+}
+
+TEST_F(RefusalsTest, AGpuThatAClustersManifestWantsIsDoneWithoutAndSaid) {
+  const Ended ended = Run(WithoutGpu({}));
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_THAT(ended.err, HasSubstr("spec.workers.template asks for nvidia.com/gpu: computed on a "
+                                   "GPU if this machine has one that works, else on the CPU"));
+  for (const nlohmann::json& worker : ended.summary["workers"])
+    EXPECT_EQ(worker.value("device", ""), "CPU") << ended.summary;
+  EXPECT_EQ(ended.summary["workers"].size(), 4);
+}
+
 TEST_F(RefusalsTest, PortInUseIsSaid) {
   const int taken = socket(AF_INET, SOCK_STREAM, 0);
   sockaddr_in address{.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};

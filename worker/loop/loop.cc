@@ -96,11 +96,11 @@ StatusOr<std::string> Loop::RunSession() {
     live_session_ = session_;
     if (is_draining_) return std::string("drained");
   }
-  PACELINE_RETURN_IF_ERROR(
-      session_->Send(protocol::Join{.role = options_.role,
-                                    .worker = options_.worker,
-                                    .layout = trainer_->layout(),
-                                    .train_samples = trainer_->train_samples()}));
+  PACELINE_RETURN_IF_ERROR(session_->Send(protocol::Join{.role = options_.role,
+                                                         .worker = options_.worker,
+                                                         .layout = trainer_->layout(),
+                                                         .train_samples = trainer_->train_samples(),
+                                                         .device = options_.device}));
   while (true) {
     stopwatch_.Switch(Activity::kWait);
     StatusOr<protocol::WorkerOrder> order = NextOrder();

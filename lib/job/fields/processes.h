@@ -44,6 +44,10 @@ void Fields(V& visit, Workers& workers) {
              .min = 1,
              .max = kProcessesMax});
   visit("template", workers.pod_template, Note{.text = kTemplateText});
+  visit("device", workers.device,
+        Note{.text =
+                 "what they compute on; Auto: CUDA where the template's container worker asks for "
+                 "nvidia.com/gpu or nvidia.com/mig-..., else the CPU"});
   visit("stragglerPolicy", workers.straggler_policy,
         Note{.text = "who counts as a straggler, and what then"});
 }

@@ -59,6 +59,7 @@ void Fields(V& visit, WorkerStatus& worker) {
   visit("pod", worker.pod, Note{.text = "it runs in"});
   visit("node", worker.node, Note{.text = "it runs on"});
   visit("state", worker.state, Note{.text = "one word"});
+  visit("device", worker.device, Note{.text = "what it computes on, CPU or CUDA"});
   visit("batchSize", worker.batch_size, Note{.text = "samples of its share"});
   visit("computeSecondsP50", worker.compute_seconds_p50,
         Note{.text = "median time to compute a step"});

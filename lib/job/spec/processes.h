@@ -32,6 +32,7 @@ struct Workers {
   int64_t min_replicas = 1;             // Needed to start.
   std::optional<int64_t> max_replicas;  // Defaulted to `replicas`.
   PodTemplate pod_template;
+  Device device = Device::kAuto;  // device.h says what it comes to.
   StragglerPolicy straggler_policy;
   friend bool operator==(const Workers&, const Workers&) = default;
 };
