@@ -72,7 +72,7 @@ int main(int argc, char** argv) {
                  "Folder of checkpoints: of the volume that all shards share, or of this shard's");
   app.add_flag(
       "--default-checkpoints", options.has_default_checkpoints,
-      "Nobody asked for them: so seldom that they cost less than 1 % of training, none that "
+      "Nobody asked for them: so seldom that they should cost less than 1 % of training, none that "
       "leaves less than 10 % of the disk free, and gone after success");
   app.add_option("--resume", resume,
                  "auto, always or never: whether to go on from another run's checkpoints (rank 0)")

@@ -33,6 +33,7 @@ inline constexpr size_t kHttpRequestsWaitingMax = 256;   // For a thread; of pro
 inline constexpr double kHttpRequestSecondsMax = 10;     // From its first byte to its last.
 inline constexpr double kHttpIdleSecondsMax = 60;        // Between two requests.
 inline constexpr double kHttpUnreadSecondsMax = 30;      // Without a byte of the answer taken.
+inline constexpr size_t kHttpAnswerBytesMax = 67'108'864;  // That our own requests take.
 
 // gRPC.
 inline constexpr int kMessageBytesMax = 16'777'216;  // To a server: a chunk, a layout, a commit.

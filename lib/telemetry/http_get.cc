@@ -5,37 +5,69 @@
 
 #include <httplib.h>
 
+#include "lib/base/limits.h"
+#include "lib/telemetry/clock.h"
+
 namespace paceline::telemetry {
 namespace {
 
 constexpr const char* kJson = "application/json";
 
+// What came, or why nothing did.
+struct Answer {
+  std::optional<httplib::Response> head;
+  std::string body;
+  std::string problem;
+};
+
 template <class Client>
-httplib::Result Send(Client& client, const HttpCall& call, Duration timeout) {
+Answer Send(Client& client, const HttpCall& call, Duration timeout) {
   const auto wait = std::chrono::duration_cast<std::chrono::microseconds>(timeout);
   client.set_connection_timeout(wait);
   client.set_read_timeout(wait);
   client.set_write_timeout(wait);
-  const httplib::Headers headers(call.headers.begin(), call.headers.end());
-  if (call.method == "PUT") return client.Put(call.path, headers, call.body, kJson);
-  if (call.method == "POST") return client.Post(call.path, headers, call.body, kJson);
-  return client.Get(call.path, headers);
+  Answer answer;
+  std::optional<Time> deadline;
+  httplib::Request request;
+  request.method = call.method;
+  request.path = call.path;
+  request.headers.insert(call.headers.begin(), call.headers.end());
+  if (call.method != "GET") {
+    request.body = call.body;
+    request.set_header("Content-Type", kJson);
+  }
+  request.content_receiver = [&](const char* data, size_t bytes, uint64_t, uint64_t) {
+    const Time now = SteadyNow();
+    deadline = deadline.value_or(now + timeout);
+    if (answer.body.size() + bytes > limits::kHttpAnswerBytesMax)
+      answer.problem = fmt::format("the answer is beyond {} bytes", limits::kHttpAnswerBytesMax);
+    else if (now > *deadline)
+      answer.problem = fmt::format("the answer is not whole within {:g} s", ToSeconds(timeout));
+    else
+      answer.body.append(data, bytes);
+    return answer.problem.empty();
+  };
+  httplib::Result result = client.send(request);
+  if (result) {
+    answer.head = std::move(*result);
+  } else if (answer.problem.empty()) {
+    answer.problem = httplib::to_string(result.error());
+  }
+  return answer;
 }
 
-StatusOr<std::string> Judge(const httplib::Result& result, const std::string& url,
-                            const std::string& why) {
-  if (!result) {
-    return Unavailable("{}: {}{}{}", url, httplib::to_string(result.error()),
-                       why.empty() ? "" : ": ", why);
-  }
-  if (result->status == 200) return result->body;
-  std::string text = result->body;
+StatusOr<std::string> Judge(Answer answer, const std::string& url, const std::string& why) {
+  if (!answer.head)
+    return Unavailable("{}: {}{}{}", url, answer.problem, why.empty() ? "" : ": ", why);
+  const int status = answer.head->status;
+  std::string text = std::move(answer.body);
+  if (status == 200) return text;
   while (!text.empty() && text.back() == '\n') text.pop_back();
-  if (result->status == 404) return NotFound("{}: {}", url, text);
-  if (result->status == 403) return PermissionDenied("{}: {}", url, text);
-  if (result->status == 400) return InvalidArgument("{}: {}", url, text);
-  if (result->status >= 500) return Unavailable("{}: {} {}", url, result->status, text);
-  return FailedPrecondition("{}: {} {}", url, result->status, text);
+  if (status == 404) return NotFound("{}: {}", url, text);
+  if (status == 403) return PermissionDenied("{}: {}", url, text);
+  if (status == 400) return InvalidArgument("{}: {}", url, text);
+  if (status >= 500) return Unavailable("{}: {} {}", url, status, text);
+  return FailedPrecondition("{}: {} {}", url, status, text);
 }
 
 }  // namespace
@@ -53,8 +85,9 @@ StatusOr<std::string> HttpSend(const HttpCall& call, Duration timeout) {
   client.enable_server_certificate_verification(false);
   PACELINE_RETURN_IF_ERROR(Annotate(call.https->set_up(client.ssl_context()), url));
   (void)call.https->why();
-  const httplib::Result result = Send(client, call, timeout);
-  return Judge(result, url, result ? "" : call.https->why());
+  Answer answer = Send(client, call, timeout);
+  const std::string why = answer.head ? "" : call.https->why();
+  return Judge(std::move(answer), url, why);
 }
 
 StatusOr<std::string> HttpGet(const std::string& host, int port, const std::string& path,

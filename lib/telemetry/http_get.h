@@ -31,10 +31,11 @@ struct HttpCall {
   std::map<std::string, std::string> headers = {};
 };
 
-// The body of the answer. Blocks; connecting and each wait for bytes end after `timeout`.
-// Thread-safe.
+// The body of the answer. Blocks; connecting, each wait for bytes and the whole of the body end
+// after `timeout`. Thread-safe.
 //
-// Unavailable if nobody answers there or the answer is 5xx, with the answer's text; NotFound for
+// Unavailable if nobody answers there, the answer does not end or is larger than
+// limits::kHttpAnswerBytesMax, or it is 5xx, with the answer's text; NotFound for
 // 404, PermissionDenied for 403, InvalidArgument for 400; FailedPrecondition for any other answer
 // than 200.
 StatusOr<std::string> HttpSend(const HttpCall& call, Duration timeout);

@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -37,6 +38,7 @@ pid_t Spawn(const std::vector<std::string>& arguments, const std::string& out,
   raw.push_back(nullptr);
   const pid_t pid = fork();
   if (pid != 0) return pid;
+  prctl(PR_SET_PDEATHSIG, SIGTERM);  // A test that is killed leaves no job behind.
   const int out_descriptor = open(out.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
   const int err_descriptor = open(err.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
   dup2(out_descriptor, STDOUT_FILENO);

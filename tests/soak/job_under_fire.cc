@@ -66,12 +66,6 @@ std::vector<std::string> Overrides(const Scheme& scheme, uint64_t epochs,
   return all;
 }
 
-// Where some are written by default.
-template <class Checkpoint>
-constexpr bool CanSwitchCheckpointsOff = requires(Checkpoint checkpoint) {
-  checkpoint.enabled;
-};
-
 void Append(std::vector<std::string>& to, const std::vector<std::string>& more) {
   to.insert(to.end(), more.begin(), more.end());
 }
@@ -172,8 +166,7 @@ void JobUnderFire::Start() {
                     "{}/volume/checkpoints, type: DirectoryOrCreate}}}}}}",
                     folder_));
   }
-  if (!result_.plan.has_checkpoints && CanSwitchCheckpointsOff<job::Checkpoint>)
-    overrides.push_back("spec.checkpoint={enabled: false}");
+  if (!result_.plan.has_checkpoints) overrides.push_back("spec.checkpoint={enabled: false}");
   std::vector<std::string> command = {folder_ + "/programs/paceline",
                                       "run",
                                       Write(folder_ + "/job.yaml", integration::DigitsManifest()),

@@ -135,7 +135,9 @@ Finding JudgeDegraded(const Draft& draft) {
   std::vector<std::string> missing;
   for (const WantedProcess& wanted : draft.wanted) {
     const SeenProcess* process = draft.Find(wanted.name);
-    const bool is_missed = is_training && !draft.IsFinishing() && wanted.role == Role::kWorker &&
+    const bool has_finished =
+        draft.IsFinishing() || (process != nullptr && draft.MayHaveFinished(*process));
+    const bool is_missed = is_training && !has_finished && wanted.role == Role::kWorker &&
                            !IsReady(process) && !IsNew(draft, wanted.name, process);
     if (!is_missed && !IsLate(draft, process)) continue;
     is_late = is_late || IsLate(draft, process);

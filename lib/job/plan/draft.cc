@@ -99,9 +99,13 @@ bool Draft::StillNeeds(Role role) const {
 int64_t Draft::FailuresOf(const SeenProcess& process) const {
   const int64_t failures = CountFailures(process, now, options.healthy_after);
   const bool has_left = process.role != Role::kParameterServer && HasEndedWell(process) &&
-                        report != nullptr && !IsFinishing() &&
-                        now >= process.ended_at + options.backoff_min;
+                        report != nullptr && !IsFinishing() && !MayHaveFinished(process);
   return failures + (has_left ? 1 : 0);
+}
+
+bool Draft::MayHaveFinished(const SeenProcess& process) const {
+  return process.role != Role::kParameterServer && HasEndedWell(process) &&
+         now < process.ended_at + options.backoff_min;
 }
 
 bool Draft::CoordinatorSucceeded() const {

@@ -55,6 +55,10 @@ class Draft {
   // Whether the coordinator said, by word or by its exit, that training succeeded.
   bool CoordinatorSucceeded() const;
 
+  // Whether it ended well so lately that the coordinator may not have said yet that training is
+  // over.
+  bool MayHaveFinished(const SeenProcess& process) const;
+
   void Begin(const WantedProcess& process, int64_t attempt, int64_t failures, int64_t unfit = 0);
   void End(const SeenProcess& process, PlanReason reason);
   // Gives up a process that cannot be asked; in the place of an End of it, if there is one.

@@ -121,7 +121,7 @@ TEST(Leaving, WhoLeavesWhileTrainingGoesOnIsStartedLessAndLessOften) {
     left.ended_at = At(now);
     return left;
   }());
-  EXPECT_EQ(Outcome(PlanJob(job, seen, At(now))), "Degraded");
+  EXPECT_EQ(Outcome(PlanJob(job, seen, At(now))), "Running");
   EXPECT_THAT(Outcome(PlanJob(job, seen, At(now + 1))),
               HasSubstr("Failed BackoffLimitExceeded: digits-worker-1 exited with code 0"));
 }

@@ -148,6 +148,13 @@ TEST(JudgeRestart, BringsAWorkerThatEndedWellBackOnlyWhileTheCoordinatorGoesOn) 
   EXPECT_THAT(Actions(PlanJob(SmallJob(), seen, At(101))), IsEmpty());
 }
 
+TEST(JudgeDegraded, WaitsForTheWordThatTrainingIsOverBeforeItMissesWhoEndedWell) {
+  Observation seen = AllTraining();
+  Put(seen, Exited(Role::kWorker, 1, 100, 0));
+  EXPECT_EQ(PlanJob(SmallJob(), seen, At(100.5)).status.state, "Running");
+  EXPECT_EQ(PlanJob(SmallJob(), seen, At(101)).status.state, "Degraded");
+}
+
 TEST(JudgeRestart, RestartsALostParameterServerWhereThatIsPossible) {
   Observation seen = AllTraining();
   Put(seen, Exited(Role::kParameterServer, 0, 100, 0, 9));
