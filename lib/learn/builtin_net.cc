@@ -8,8 +8,8 @@
 #include <ATen/ops/max_pool2d.h>
 #include <ATen/ops/relu.h>
 
+#include "lib/base/epoch_order.h"
 #include "lib/learn/columns.h"
-#include "lib/learn/epoch_order.h"
 #include "lib/learn/net.h"
 
 namespace paceline::learn {

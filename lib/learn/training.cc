@@ -7,8 +7,8 @@
 #include <ATen/Context.h>
 #include <ATen/core/Tensor.h>
 
+#include "lib/base/epoch_order.h"
 #include "lib/learn/catch_torch.h"
-#include "lib/learn/epoch_order.h"
 #include "lib/learn/evaluating.h"
 #include "lib/learn/execution.h"
 

@@ -27,7 +27,7 @@
 
 namespace paceline::learn {
 
-// Positions [begin, end) of an epoch's order (epoch_order.h).
+// Positions [begin, end) of an epoch's order (lib/base/epoch_order.h).
 struct SampleRange {
   uint64_t epoch = 0;
   uint64_t begin = 0;

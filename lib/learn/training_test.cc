@@ -9,7 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "lib/learn/epoch_order.h"
+#include "lib/base/epoch_order.h"
 #include "lib/learn/test_files.h"
 #include "lib/learn/test_scripts.h"
 

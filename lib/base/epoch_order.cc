@@ -1,4 +1,4 @@
-#include "lib/learn/epoch_order.h"
+#include "lib/base/epoch_order.h"
 
 #include <limits>
 #include <numeric>
@@ -6,7 +6,7 @@
 
 #include "lib/base/check.h"
 
-namespace paceline::learn {
+namespace paceline {
 namespace {
 
 constexpr uint64_t kGolden = 0x9e3779b97f4a7c15;
@@ -53,4 +53,4 @@ std::span<const uint32_t> EpochOrder::Epoch(uint64_t epoch) {
   return cached.order;
 }
 
-}  // namespace paceline::learn
+}  // namespace paceline

@@ -19,7 +19,7 @@
 #include <span>
 #include <vector>
 
-namespace paceline::learn {
+namespace paceline {
 
 // SplitMix64: a small generator whose numbers are the same everywhere.
 class SplitMix64 {
@@ -57,4 +57,4 @@ class EpochOrder {
   std::array<Cached, 2> cached_;  // The one asked for last comes first.
 };
 
-}  // namespace paceline::learn
+}  // namespace paceline

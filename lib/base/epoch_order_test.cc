@@ -1,4 +1,4 @@
-#include "lib/learn/epoch_order.h"
+#include "lib/base/epoch_order.h"
 
 #include <algorithm>
 #include <numeric>
@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace paceline::learn {
+namespace paceline {
 namespace {
 
 using ::testing::ElementsAre;
@@ -111,4 +111,4 @@ TEST(EpochOrderTest, LeavesOneSampleInItsPlace) {
 }
 
 }  // namespace
-}  // namespace paceline::learn
+}  // namespace paceline
