@@ -112,6 +112,7 @@ Status RunCoordinator(const Options& options, const job::TrainingJob& job) {
   DriverMetrics driver_metrics(&metrics);
   coordination::CoordinatorOptions coordination =
       CoordinatorOptionsFrom(job, options.generation_start);
+  coordination.hang.floor = options.hang_floor;
   std::string note;
   if (job::HasCheckpoints(job.spec) && options.checkpoint.empty())
     return InvalidArgument("spec.checkpoint needs a folder: --checkpoint is missing");

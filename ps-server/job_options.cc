@@ -141,6 +141,22 @@ sync::Modulation ModulationFrom(job::Modulation modulation) {
   return sync::Modulation::kStaleness;
 }
 
+coordination::NonFiniteOptions NonFiniteOptionsFrom(const job::NonFinite& from) {
+  coordination::NonFiniteOptions options;
+  if (from.action == job::NonFiniteAction::kFail)
+    options.action = coordination::NonFiniteAction::kFail;
+  options.learning_rate_factor = from.learning_rate_factor;
+  options.limit = static_cast<uint32_t>(from.limit);
+  return options;
+}
+
+coordination::HangOptions HangOptionsFrom(const job::StragglerPolicy& from) {
+  coordination::HangOptions options;
+  options.factor = from.hang_factor;
+  options.first_step = Seconds(from.first_step_seconds);
+  return options;
+}
+
 }  // namespace
 
 coordination::CoordinatorOptions CoordinatorOptionsFrom(const job::TrainingJob& job,
@@ -170,6 +186,8 @@ coordination::CoordinatorOptions CoordinatorOptionsFrom(const job::TrainingJob& 
   options.has_evaluator = spec.evaluator.has_value();
   if (spec.evaluator) options.evaluation_period = Seconds(spec.evaluator->period_seconds);
   options.gradient_clip_norm = spec.training.gradient_clip_norm;
+  options.non_finite = NonFiniteOptionsFrom(spec.training.non_finite);
+  options.hang = HangOptionsFrom(spec.workers.straggler_policy);
   options.schedule = ScheduleFrom(spec.training);
   options.schedule_step_epochs = static_cast<uint64_t>(spec.training.learning_rate.step_epochs);
   options.seed = static_cast<uint64_t>(spec.training.seed);

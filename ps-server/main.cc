@@ -68,6 +68,11 @@ int main(int argc, char** argv) {
                "Do not give up on shards and workers that do not come (rank 0)");
   app.add_option("--generation-start", options.generation_start,
                  "Given by who created this coordinator");
+  app.add_option_function<double>(
+         "--hang-floor-seconds",
+         [&options](double seconds) { options.hang_floor = paceline::Seconds(seconds); },
+         "No step hangs that is shorter (rank 0, default 30)")
+      ->check(CLI::Range(0.001, 86400.0));
   app.add_option("--checkpoint", options.checkpoint,
                  "Folder of checkpoints: of the volume that all shards share, or of this shard's");
   app.add_flag(

@@ -35,6 +35,7 @@ struct Options {
   // Processes that do not come are waited for, for a day: whoever starts them knows why.
   bool waits_for_processes = false;
   uint64_t generation_start = 1;
+  Duration hang_floor = std::chrono::seconds(30);  // Rank 0: no step hangs that is shorter.
   std::string checkpoint;  // Folder of checkpoints, of this shard's volume; empty: none.
   // The checkpoints were not asked for: as many as cost next to nothing, on a disk that has room,
   // and gone when the job has succeeded.

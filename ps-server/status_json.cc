@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "lib/coordination/words.h"
+#include "lib/telemetry/clock.h"
 
 namespace paceline::ps {
 namespace {
@@ -14,9 +15,19 @@ namespace {
 using nlohmann::json;
 
 constexpr size_t kReasonMax = 2000;
+constexpr size_t kPoisonedMax = 100;
 
 // JSON has no NaN and no infinity.
 json Number(double value) { return std::isfinite(value) ? json(value) : json(nullptr); }
+
+// Who was expelled; the age is for the planner, which ends a process that hangs yet.
+json QuarantineJson(const coordination::Quarantine& quarantine) {
+  json one = {{"reason", quarantine.reason},
+              {"isHung", quarantine.is_hung},
+              {"seconds", ToSeconds(telemetry::SteadyNow() - quarantine.since)}};
+  if (quarantine.attempt) one["attempt"] = *quarantine.attempt;
+  return one;
+}
 
 json WorkerJson(const coordination::WorkerStatus& worker, const WorkerPace& pace) {
   const double compute = ToSeconds(worker.total.compute);
@@ -24,25 +35,29 @@ json WorkerJson(const coordination::WorkerStatus& worker, const WorkerPace& pace
   const double communication = ToSeconds(worker.total.communication);
   const double all = compute + wait + communication;
   const auto share = [all](double part) { return all > 0 ? part / all : 0.0; };
-  return {{"index", worker.worker.value()},
-          {"incarnation", worker.incarnation.value()},
-          {"isMember", worker.is_member},
-          {"isDraining", worker.is_draining},
-          {"device", worker.device},
-          {"steps", worker.steps},
-          {"samples", worker.samples_committed},
-          {"accepted", worker.accepted},
-          {"dropped", worker.dropped},
-          {"staleness", worker.staleness},
-          {"batchSize", worker.batch_size},
-          {"loss", Number(worker.loss)},
-          {"computeShare", share(compute)},
-          {"waitShare", share(wait)},
-          {"communicationShare", share(communication)},
-          {"injectedShare", share(ToSeconds(worker.total.injected))},
-          {"computeSecondsP50", pace.compute_seconds_p50},
-          {"slowdownPercent", pace.slowdown_percent},
-          {"isStraggler", pace.is_straggler}};
+  json one = {{"index", worker.worker.value()},
+              {"incarnation", worker.incarnation.value()},
+              {"isMember", worker.is_member},
+              {"isDraining", worker.is_draining},
+              {"device", worker.device},
+              {"steps", worker.steps},
+              {"samples", worker.samples_committed},
+              {"accepted", worker.accepted},
+              {"dropped", worker.dropped},
+              {"staleness", worker.staleness},
+              {"batchSize", worker.batch_size},
+              {"loss", Number(worker.loss)},
+              {"computeShare", share(compute)},
+              {"waitShare", share(wait)},
+              {"communicationShare", share(communication)},
+              {"injectedShare", share(ToSeconds(worker.total.injected))},
+              {"computeSecondsP50", pace.compute_seconds_p50},
+              {"slowdownPercent", pace.slowdown_percent},
+              {"isStraggler", pace.is_straggler},
+              {"doing", worker.is_member ? coordination::ToString(worker.doing) : "gone"},
+              {"expulsions", worker.expulsions}};
+  if (worker.quarantine) one["quarantine"] = QuarantineJson(*worker.quarantine);
+  return one;
 }
 
 // What there is none of is left out.
@@ -85,6 +100,17 @@ uint64_t WaitingFor(const Progress& progress) {
   return progress.status.waiting_for;
 }
 
+// The first ones of what may be many.
+json PoisonedJson(const std::vector<coordination::PoisonedSample>& poisoned) {
+  json list = json::array();
+  for (size_t i = 0; i < std::min(poisoned.size(), kPoisonedMax); ++i) {
+    list.push_back({{"sample", poisoned[i].sample},
+                    {"epoch", poisoned[i].epoch},
+                    {"position", poisoned[i].position}});
+  }
+  return list;
+}
+
 json FiguresJson(const std::vector<sync::Figure>& figures) {
   json list = json::array();
   for (const sync::Figure& figure : figures) {
@@ -120,6 +146,7 @@ std::string ProgressJson(const Progress& progress, const JobView& view,
       {"waitingFor", WaitingFor(progress)},
       {"pushesOwed", status.waiting_for},
       {"nonFinitePushes", status.nonfinite_pushes},
+      {"poisonedSamples", status.poisoned.size()},
       {"birthWaitsFor", status.birth_waits_for},
       {"generationStart", status.generation.start},
       {"generationCounter", status.generation.counter},
@@ -147,6 +174,7 @@ std::string ProgressJson(const Progress& progress, const JobView& view,
     const WorkerPace pace = i < progress.paces.size() ? progress.paces[i] : WorkerPace{};
     job["workers"].push_back(WorkerJson(status.workers[i], pace));
   }
+  job["poisoned"] = PoisonedJson(status.poisoned);
   job["figures"] = FiguresJson(progress.figures);
   job["epochs"] = json::array();
   for (const auto& epoch : progress.epochs) {

@@ -20,6 +20,7 @@ class GrpcSession : public Session {
   StatusOr<protocol::WorkerOrder> Receive(Duration timeout) override {
     return session_->Receive(timeout);
   }
+  std::optional<std::string> expelled() const override { return session_->expelled(); }
   void Close() override { session_->Close(); }
 
  private:

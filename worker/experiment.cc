@@ -35,9 +35,9 @@ StatusOr<Experiment> Experiment::Create(const job::Chaos& chaos, WorkerId worker
   return Experiment(std::move(delays), link);
 }
 
-Trainer* Experiment::Delay(Trainer* trainer) {
+Trainer* Experiment::Delay(Trainer* trainer, Pulse* pulse) {
   if (delays_.empty()) return trainer;
-  delayed_ = std::make_unique<DelayedTrainer>(trainer, delays_, telemetry::SteadyNow);
+  delayed_ = std::make_unique<DelayedTrainer>(trainer, delays_, telemetry::SteadyNow, pulse);
   return delayed_.get();
 }
 

@@ -22,8 +22,8 @@ class Experiment {
   static StatusOr<Experiment> Create(const job::Chaos& chaos, WorkerId worker,
                                      const std::string& folder);
 
-  // `trainer` itself, or what delays it; owned by this.
-  Trainer* Delay(Trainer* trainer);
+  // `trainer` itself, or what delays it and tells `pulse`; owned by this.
+  Trainer* Delay(Trainer* trainer, Pulse* pulse);
   Connector Throttle(Connector connector) const;
   // Says in the log how long the worker slept.
   void SayTotals() const;

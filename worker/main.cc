@@ -1,4 +1,5 @@
 #include <cstdlib>
+#include <optional>
 
 #include <CLI/CLI.hpp>
 
@@ -17,6 +18,7 @@
 #include "worker/connections.h"
 #include "worker/experiment.h"
 #include "worker/loop/loop.h"
+#include "worker/loop/pulsing_trainer.h"
 #include "worker/loop/push_log.h"
 #include "worker/signals/gpu_memory.h"
 #include "worker/signals/host_signals.h"
@@ -35,6 +37,7 @@ struct Options {
   uint32_t index = 0;
   std::string device = "cpu";
   std::string push_log;  // Folder of a worker's own account of its pushes; empty: none.
+  std::optional<uint64_t> attempt;
   std::string termination_message;
   std::string log_format = "text";
 };
@@ -51,6 +54,18 @@ StatusOr<job::TrainingJob> ReadJob(const std::string& path) {
   if (!decoded.errors.empty())
     return InvalidArgument("{}: {}", path, job::ToString(decoded.errors.front()));
   return std::move(decoded.job);
+}
+
+// A process that nobody counts on any more must not stay, whatever its step does.
+void EndStuck(const Options& options, const std::string& why) {
+  process::EndProcess(
+      process::CannotWorkHere(PermissionDenied("{}; its step does not come back", why)),
+      "paceline-worker", options.termination_message);
+}
+
+// Expelled: this process, perhaps its machine, is ill; another one may be well.
+Status WhoseFault(const Status& status) {
+  return Detail(status, kExpelledDetail) ? process::CannotWorkHere(status) : status;
 }
 
 Status Run(const Options& options) {
@@ -83,6 +98,8 @@ Status Run(const Options& options) {
                               PushLog::Open(options.push_log, WorkerId(options.index)));
     connector = PushLog::Watch(std::move(log), std::move(connector));
   }
+  Pulse pulse;
+  PulsingTrainer pulsing(trainer.get(), &pulse);
   Loop loop({.role = is_evaluator ? protocol::Role::kEvaluator : protocol::Role::kWorker,
              .worker = WorkerId(options.index),
              .device = *device == "cuda" ? "CUDA" : "CPU",
@@ -90,16 +107,20 @@ Status Run(const Options& options) {
              .now = telemetry::SteadyNow,
              .read_signals = [&host](Time now) { return host.Read(now); },
              .local = {.optimizer = job::OptimizerOptionsFrom(job),
-                       .gradient_clip_norm = job.spec.training.gradient_clip_norm}},
-            experiment.Throttle(std::move(connector)), experiment.Delay(trainer.get()));
+                       .gradient_clip_norm = job.spec.training.gradient_clip_norm},
+             .attempt = options.attempt,
+             .pulse = &pulse,
+             .on_stuck = [&options](const std::string& why) { EndStuck(options, why); },
+             .stuck_alone_after = Seconds(job.spec.workers.straggler_policy.first_step_seconds)},
+            experiment.Throttle(std::move(connector)), experiment.Delay(&pulsing, &pulse));
   const process::TerminationSignals signals([&loop, &experiment] {
     loop.Drain();
     experiment.CutShort();
   });
   const StatusOr<std::string> run = loop.Run();
   experiment.SayTotals();
-  PACELINE_ASSIGN_OR_RETURN(const std::string end, run);
-  telemetry::Log(telemetry::LogLevel::kInfo, "leaving", {{"reason", end}});
+  if (!run.ok()) return WhoseFault(run.status());
+  telemetry::Log(telemetry::LogLevel::kInfo, "leaving", {{"reason", *run}});
   return OkStatus();
 }
 
@@ -135,6 +156,8 @@ int main(int argc, char** argv) {
                  "cuda-if-usable: the CPU "
                  "then")
       ->check(CLI::IsMember({"cpu", "cuda", "cuda-if-usable"}));
+  app.add_option("--attempt", options.attempt,
+                 "How often a process of this index was started before, as who starts it counts");
   app.add_option("--termination-message", options.termination_message,
                  "File that gets why the process failed");
   app.add_option("--log-format", options.log_format, "text or json")

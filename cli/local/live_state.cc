@@ -24,6 +24,7 @@ LiveWorker ParseWorker(const json& object) {
           .compute_share = object.at("computeShare").get<double>(),
           .wait_share = object.at("waitShare").get<double>(),
           .communication_share = object.at("communicationShare").get<double>(),
+          .expulsions = object.value("expulsions", uint64_t{0}),
           .injected_share = object.value("injectedShare", 0.0)};
 }
 
@@ -45,6 +46,9 @@ LiveState Parse(const json& object) {
   state.samples_per_second = object.at("samplesPerSecond").get<double>();
   state.committed_samples = object.at("committedSamples").get<uint64_t>();
   state.nonfinite_pushes = object.at("nonFinitePushes").get<uint64_t>();
+  state.poisoned_samples = object.value("poisonedSamples", uint64_t{0});
+  for (const json& one : object.value("poisoned", json::array()))
+    state.poisoned.push_back(one.at("sample").get<uint64_t>());
   state.samples_before = object.at("samplesBefore").get<uint64_t>();
   state.roll_backs = object.at("rollBacks").get<uint64_t>();
   state.last_roll_back = object.at("lastRollBack").get<std::string>();

@@ -23,6 +23,7 @@ struct LiveWorker {
   double compute_share = 0;  // 0..1, of its time so far; the three add up to 1.
   double wait_share = 0;
   double communication_share = 0;
+  uint64_t expulsions = 0;    // Of its processes, for what they did.
   double injected_share = 0;  // Of all its time, a part of compute's: slept for spec.chaos.
 };
 
@@ -57,8 +58,10 @@ struct LiveState {
   uint64_t committed_samples = 0;
   uint64_t samples_before = 0;  // Committed when those seconds began.
   uint64_t nonfinite_pushes = 0;
-  uint64_t roll_backs = 0;     // Of this coordinator's life.
-  std::string last_roll_back;  // Why and to where.
+  uint64_t poisoned_samples = 0;   // Left out, of the training set...
+  std::vector<uint64_t> poisoned;  // ...the first of them.
+  uint64_t roll_backs = 0;         // Of this coordinator's life.
+  std::string last_roll_back;      // Why and to where.
   std::optional<uint64_t> checkpoint_version;
   std::string checkpoint_problem;
   std::string checkpoint_note;  // What the checkpoints that were there at the start came to.

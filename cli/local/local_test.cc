@@ -168,6 +168,12 @@ TEST(Summary, TellsPeopleAndPrograms) {
   EXPECT_THAT(text, HasSubstr("digits-worker-0"));
   EXPECT_THAT(text, HasSubstr("chaos      on: 12.5 % of the workers' time was injected sleep\n"));
   EXPECT_THAT(text, HasSubstr("/runs/model.safetensors"));
+  EXPECT_EQ(text.find("poisoned"), std::string::npos);
+  summary.state->poisoned_samples = 3;
+  summary.state->poisoned = {17, 4};
+  summary.state->workers[0].expulsions = 2;
+  EXPECT_THAT(SummaryText(summary), HasSubstr("  poisoned   3 samples left out: 17, 4, ...\n"
+                                              "  expelled   2 processes of workers\n"));
   const std::string json = SummaryJson(summary);
   EXPECT_THAT(json, HasSubstr("\"succeeded\":true"));
   EXPECT_THAT(json, HasSubstr("\"accuracy\":0.975"));

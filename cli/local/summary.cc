@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "cli/local/progress_view.h"
@@ -24,6 +25,20 @@ std::optional<double> ShownLoss(const LiveState& state) {
 double MeanSamplesPerSecond(const LiveState& state) {
   if (state.seconds <= 0 || state.committed_samples <= state.samples_before) return 0;
   return static_cast<double>(state.committed_samples - state.samples_before) / state.seconds;
+}
+
+// Samples and processes that were to blame, one line each; empty if there were none.
+std::string FaultsText(const LiveState& state) {
+  std::string text;
+  if (state.poisoned_samples > 0) {
+    text += fmt::format("  poisoned   {} samples left out: {}{}\n", state.poisoned_samples,
+                        fmt::join(state.poisoned, ", "),
+                        state.poisoned.size() < state.poisoned_samples ? ", ..." : "");
+  }
+  uint64_t expulsions = 0;
+  for (const LiveWorker& worker : state.workers) expulsions += worker.expulsions;
+  if (expulsions > 0) text += fmt::format("  expelled   {} processes of workers\n", expulsions);
+  return text;
 }
 
 std::string WorkerName(const RunSummary& summary, const LiveWorker& worker) {
@@ -48,6 +63,7 @@ std::string SummaryText(const RunSummary& summary) {
     text += fmt::format("  steps      {} in {:.2f} epochs\n", Thousands(state.step), state.epochs);
     if (state.nonfinite_pushes > 0)
       text += fmt::format("  not finite {} pushes left out\n", state.nonfinite_pushes);
+    text += FaultsText(state);
     if (summary.restarts > 0)
       text += fmt::format("  restarts   {} of processes\n", summary.restarts);
     if (const auto& recovery = summary.recovery) {

@@ -9,7 +9,9 @@
 #include "lib/coordination/checkpointing.h"
 #include "lib/coordination/evaluating.h"
 #include "lib/coordination/finishing.h"
+#include "lib/coordination/hanging.h"
 #include "lib/coordination/joining.h"
+#include "lib/coordination/poisoning.h"
 #include "lib/coordination/publishing.h"
 #include "lib/coordination/recovering.h"
 #include "lib/coordination/reporting.h"
@@ -39,7 +41,9 @@ void On(Turn turn, const WorkerSaid& said) {
     return OnJoin(turn, said.connection, *join);
   // Of a session that is over, or was refused: its messages were on their way.
   if (!turn.job.membership.Heard(said.connection, turn.now)) return;
-  if (const auto* done = std::get_if<protocol::PushDone>(&said.message)) {
+  if (const auto* beat = std::get_if<protocol::Heartbeat>(&said.message)) {
+    OnHeartbeat(turn, said.connection, *beat);
+  } else if (const auto* done = std::get_if<protocol::PushDone>(&said.message)) {
     OnPushDone(turn, said.connection, *done);
   } else if (const auto* abandoned = std::get_if<protocol::Abandoned>(&said.message)) {
     OnAbandoned(turn, said.connection, *abandoned);
@@ -148,6 +152,7 @@ void Coordinator::Step(const Fact& fact, Time now, std::vector<Effect>& effects)
   const Turn turn{job, now, effects};
   std::visit([&](const auto& f) { On(turn, f); }, fact);
   GoOnAsking(turn);
+  TellPoisoned(turn);
   if (job.phase == Phase::kBirth) AdvanceBirth(turn);
   if (job.phase == Phase::kTraining) AdvanceChange(turn);
   if (job.phase == Phase::kFinishing) AdvanceFinishing(turn);

@@ -28,6 +28,21 @@ struct Target {
   double value = 0;
 };  // Accuracy: at least; Loss: at most.
 
+// When a worker's step hangs (hanging.h).
+struct HangOptions {
+  double factor = 10;                  // Times how long the step is expected to take...
+  Duration floor = Seconds(30);        // ...but no less than this.
+  Duration first_step = Seconds(900);  // Of an incarnation, or while no step's time is known.
+};
+
+// What becomes of the job when the model is at fault that gradients are not finite (recovering.h).
+enum class NonFiniteAction { kRollBack, kFail };
+struct NonFiniteOptions {
+  NonFiniteAction action = NonFiniteAction::kRollBack;
+  double learning_rate_factor = 0.5;  // At each roll back.
+  uint32_t limit = 3;                 // Roll backs in the life of the job.
+};
+
 struct CoordinatorOptions {
   Generation generation{1, 0};
   uint32_t shards = 1;
@@ -60,6 +75,8 @@ struct CoordinatorOptions {
   uint64_t seed = 0;
   // The second one is made when a worker first pushes before its last push was answered.
   uint32_t slots_per_worker = 2;
+  HangOptions hang;
+  NonFiniteOptions non_finite;
   std::optional<CheckpointOptions> checkpoint;  // Absent: there is no place for any.
   // After a loss: for lost shards to register again...
   Duration recovery_timeout = Seconds(600);
@@ -68,6 +85,14 @@ struct CoordinatorOptions {
 };
 
 enum class Phase { kBirth, kTraining, kFinishing, kOver };
+
+// A process that was expelled: it is not admitted again, another one on its seat is.
+struct Quarantine {
+  std::optional<uint64_t> attempt;  // Which process it was, by its Join.
+  std::string reason;
+  bool is_hung = false;
+  Time since;
+};
 
 struct WorkerStatus {
   WorkerId worker;
@@ -81,9 +106,12 @@ struct WorkerStatus {
   uint64_t dropped = 0;
   uint64_t staleness = 0;  // Of its latest accumulated push: versions published since it was based.
   sync::Timing total;      // Sum over its pushes.
-  protocol::Traffic traffic;  // Likewise.
-  uint32_t batch_size = 0;    // Of its latest assignment.
-  double loss = 0;            // Of its latest push.
+  protocol::Traffic traffic;                          // Likewise.
+  uint32_t batch_size = 0;                            // Of its latest assignment.
+  double loss = 0;                                    // Of its latest push.
+  protocol::Doing doing = protocol::Doing::kWaiting;  // By its latest heartbeat.
+  uint64_t expulsions = 0;                            // Of all its incarnations.
+  std::optional<Quarantine> quarantine;  // Expelled, and no other process has its seat yet.
 };
 
 // What roll backs cost: what was done and is void.
@@ -112,12 +140,13 @@ struct Status {
   Version rolled_back_to;                     // ...to this; 0: begun anew.
   std::optional<Version> restored_from;       // What this generation began with, if not at birth.
   std::optional<Version> checkpoint_version;  // Of the newest complete one.
-  Duration checkpoint_period{};       // From one to the next, as it is now; 0: none are made.
-  std::string checkpoint_problem;     // Of the latest attempt; empty: it went well.
-  Duration checkpoint_cost{};         // Of training's time, by the last one.
-  std::string model_problem;          // Why the final model is not written yet, or empty.
-  std::vector<WorkerStatus> workers;  // By index, those that ever joined.
-  std::string birth_waits_for;        // In kBirth: who is missing, in words.
+  Duration checkpoint_period{};          // From one to the next, as it is now; 0: none are made.
+  std::string checkpoint_problem;        // Of the latest attempt; empty: it went well.
+  Duration checkpoint_cost{};            // Of training's time, by the last one.
+  std::string model_problem;             // Why the final model is not written yet, or empty.
+  std::vector<WorkerStatus> workers;     // By index, those that ever joined.
+  std::vector<PoisonedSample> poisoned;  // Samples left out, in the order they were found.
+  std::string birth_waits_for;           // In kBirth: who is missing, in words.
   // Why training has reached its stop; nothing while there is some to do, now or in another life.
   std::optional<std::string> stop_reason;
   std::optional<Version> model_version;  // Of the model that is written.

@@ -27,6 +27,14 @@ bool IsCommittedAtOnce(const JobState& job, Later later) {
          });
 }
 
+// ", first in conv1.weight"; empty where it is not known.
+std::string FirstIn(const std::string& tensor) {
+  return tensor.empty() ? "" : ", first in " + tensor;
+}
+
+// Those who may try what another one suspects.
+std::vector<WorkerId> Told(const JobState& job) { return {job.told.begin(), job.told.end()}; }
+
 double RateNow(const JobState& job) {
   return optim::LearningRate(job.options.schedule, job.decided_samples) *
          job.recovery.damping.learning_rate_scale;
@@ -68,10 +76,11 @@ void Carry(Turn turn, const sync::Drop& decision, Later) {
   if (decision.reason == sync::DropReason::kNonFinite) {
     ++job.nonfinite_pushes;
     job.nonfinite_workers.insert(decision.worker);
-    turn.effects.push_back(WorkerEvent{WorkerEventKind::kNonFinite, decision.worker,
-                                       push->id.incarnation,
-                                       fmt::format("push {} on {} is not finite, loss {:g}",
-                                                   decision.sequence, push->based_on, push->loss)});
+    if (job.nonfinite_tensor.empty()) job.nonfinite_tensor = push->non_finite_tensor;
+    turn.effects.push_back(
+        WorkerEvent{WorkerEventKind::kNonFinite, decision.worker, push->id.incarnation,
+                    fmt::format("push {} on {} is not finite, loss {:g}{}", decision.sequence,
+                                push->based_on, push->loss, FirstIn(push->non_finite_tensor))});
   }
   turn.Order(protocol::DropOrder{push->id});
 }
@@ -94,6 +103,7 @@ void Carry(Turn turn, const sync::Commit& decision, Later) {
   order.commit.is_pinned = TakePin(turn, version);
   job.decided_samples += samples;
   job.nonfinite_workers.clear();
+  job.nonfinite_tensor.clear();
   CommitProgress::Orders out;
   job.commits.Commit(std::move(order), out);
   turn.SendShards(out);
@@ -123,7 +133,7 @@ void Carry(Turn turn, const sync::Continue& decision, Later) {
   if (session == nullptr || job.phase != Phase::kTraining || !job.told.contains(decision.worker) ||
       job.change.quiesced.has_value() || job.change.draining.contains(decision.worker))
     return;
-  const auto lease = job.leases->Grant(decision.worker, decision.assignment.samples);
+  const auto lease = job.leases->Grant(decision.worker, decision.assignment.samples, Told(job));
   if (!lease.has_value()) return Ask(turn, sync::OutOfData{decision.worker});
   job.pacings[decision.worker] = decision.assignment.pacing;
   job.workers[decision.worker].batch_size = decision.assignment.samples;
@@ -138,25 +148,23 @@ void Carry(Turn turn, const sync::Interrupt& decision, Later) {
 void Carry(Turn turn, const sync::Expel& decision, Later) {
   const Session* session = turn.job.membership.FindWorker(decision.worker);
   if (session == nullptr) return;
-  turn.job.membership.Ban(decision.worker);
   Expel(turn, session->connection,
         decision.reason == sync::ExpelReason::kTooSlow
             ? "too slow"
             : "its gradients are not finite again and again");
 }
 
-void Carry(Turn turn, const sync::RollBack& decision, Later) {
+void Carry(Turn turn, const sync::RollBack&, Later) {
   std::string names;
   for (const WorkerId worker : turn.job.nonfinite_workers)
     names += (names.empty() ? "" : ", ") + ToString(worker);
-  RollBackNonFinite(turn,
-                    fmt::format("gradients are not finite{}{} at version {}",
-                                names.empty() ? "" : ": ", names, turn.job.commits.decided()),
-                    decision.learning_rate_scale);
+  RollBackNonFinite(
+      turn, fmt::format("gradients are not finite{}{} at version {}{}", names.empty() ? "" : ": ",
+                        names, turn.job.commits.decided(), FirstIn(turn.job.nonfinite_tensor)));
 }
 
-// Training ends with the version that commits the last samples; if those are left out instead, no
-// version follows.
+}  // namespace
+
 void FinishIfAllElseIsLeftOut(Turn turn) {
   JobState& job = turn.job;
   if (job.phase != Phase::kTraining || !job.leases->is_complete()) return;
@@ -164,8 +172,6 @@ void FinishIfAllElseIsLeftOut(Turn turn) {
     turn.effects.push_back(EpochCompleted{epoch});
   BeginFinishing(turn, *StopReason(job));
 }
-
-}  // namespace
 
 bool IsEager(const JobState& job, WorkerId worker) {
   const auto pacing = job.pacings.find(worker);
@@ -186,7 +192,7 @@ bool Send(Turn turn, const sync::Release& release) {
   // One that is on its way out gets no more work; the policy hears of its leaving soon.
   const bool is_leaving = job.change.draining.contains(release.worker);
   std::optional<protocol::Lease> lease;
-  if (!is_leaving) lease = job.leases->Grant(release.worker, release.assignment.samples);
+  if (!is_leaving) lease = job.leases->Grant(release.worker, release.assignment.samples, Told(job));
   if (!lease.has_value()) {
     // It has a step to push, and waits for the answer to the push before.
     if (IsEager(job, release.worker) && OwesPush(job, release.worker))

@@ -10,6 +10,7 @@
 #include "lib/base/time.h"
 #include "lib/base/version.h"
 #include "lib/coordination/fact.h"
+#include "lib/coordination/lease_ledger.h"
 #include "lib/protocol/shard_messages.h"
 #include "lib/protocol/worker_messages.h"
 #include "lib/sync/event.h"
@@ -95,7 +96,12 @@ struct EvaluationDone {
   protocol::Evaluated result;
 };
 
-enum class WorkerEventKind { kJoined, kLeft, kSilent, kRefused, kExpelled, kNonFinite };
+// For people: it made workers ill, or killed them, and is left out from now on.
+struct SamplePoisoned {
+  PoisonedSample sample;
+};
+
+enum class WorkerEventKind { kJoined, kLeft, kSilent, kRefused, kExpelled, kHung, kNonFinite };
 struct WorkerEvent {
   WorkerEventKind kind;
   WorkerId worker;
@@ -138,6 +144,6 @@ using Effect =
     std::variant<Observe, SendWorker, CloseWorker, SendShard, ConfigureShards, VersionPublished,
                  EpochCompleted, EvaluationDone, WorkerEvent, TrainingOpened, PolicyChanged,
                  SaveModel, ModelNotSaved, Finished, CutCheckpoint, CompleteCheckpoint,
-                 CheckpointEvent, RolledBack, OptimizerReset>;
+                 CheckpointEvent, RolledBack, OptimizerReset, SamplePoisoned>;
 
 }  // namespace paceline::coordination

@@ -29,6 +29,26 @@ void IntervalSet::Add(uint64_t begin, uint64_t end) {
   }
 }
 
+bool IntervalSet::Contains(uint64_t begin, uint64_t end) const {
+  if (begin >= end) return true;
+  const auto after = intervals_.upper_bound(begin);
+  return after != intervals_.begin() && std::prev(after)->second >= end;
+}
+
+void IntervalSet::Take(uint64_t begin, uint64_t end) {
+  if (begin >= end) return;
+  PACELINE_CHECK(Contains(begin, end), "interval [{}, {}) is not there", begin, end);
+  const auto found = std::prev(intervals_.upper_bound(begin));
+  const uint64_t last = found->second;
+  size_ -= end - begin;
+  if (found->first == begin) {
+    intervals_.erase(found);
+  } else {
+    found->second = begin;
+  }
+  if (end < last) intervals_.emplace(end, last);
+}
+
 std::pair<uint64_t, uint64_t> IntervalSet::TakeFront(uint64_t count) {
   PACELINE_CHECK(!intervals_.empty(), "taking {} from an empty set", count);
   const auto [begin, end] = *intervals_.begin();

@@ -22,7 +22,11 @@ class IntervalSet {
   // empty.
   std::pair<uint64_t, uint64_t> TakeFront(uint64_t count);
 
+  // Takes [begin, end), all of which must be there.
+  void Take(uint64_t begin, uint64_t end);
+
   bool Overlaps(uint64_t begin, uint64_t end) const;
+  bool Contains(uint64_t begin, uint64_t end) const;  // All of it.
   uint64_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
   const std::map<uint64_t, uint64_t>& intervals() const { return intervals_; }  // Begin to end.

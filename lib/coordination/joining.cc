@@ -3,6 +3,7 @@
 #include "lib/coordination/asking.h"
 #include "lib/coordination/changing.h"
 #include "lib/coordination/evaluating.h"
+#include "lib/coordination/poisoning.h"
 
 namespace paceline::coordination {
 
@@ -41,6 +42,14 @@ std::string OfCheckpoint(const JobState& job) {
                                        : "";
 }
 
+// Why this very process was expelled; empty if it was not, or that cannot be told.
+std::string WhyQuarantined(const JobState& job, const Join& join) {
+  if (join.role != Role::kWorker || !join.attempt) return {};
+  const auto found = job.recovery.quarantines.find(join.worker);
+  if (found == job.recovery.quarantines.end() || found->second.attempt != join.attempt) return {};
+  return fmt::format("{} was expelled: {}", join.worker, found->second.reason);
+}
+
 // What is wrong with the newcomer itself, whoever sits on its seat.
 std::optional<Refused> Judge(const JobState& job, const Join& join) {
   const bool is_worker = join.role == Role::kWorker;
@@ -51,10 +60,8 @@ std::optional<Refused> Judge(const JobState& job, const Join& join) {
                    fmt::format("worker index is {}, want less than maxReplicas {}",
                                join.worker.value(), job.options.workers_max)};
   }
-  if (is_worker && job.membership.IsBanned(join.worker)) {
-    return Refused{RefuseReason::kExpelled,
-                   fmt::format("{} was expelled from the job", join.worker)};
-  }
+  if (const std::string why = WhyQuarantined(job, join); !why.empty())
+    return Refused{RefuseReason::kExpelled, why};
   if (is_worker && join.layout.parameter_bytes() == 0) {
     return Refused{RefuseReason::kLayoutDiffers, "the model has no parameters"};
   }
@@ -79,7 +86,8 @@ void Adopt(Turn turn, const Join& join) {
   job.layout = join.layout;
   job.train_samples = join.train_samples;
   CompleteSchedule(job.options, join.train_samples);
-  job.leases.emplace(LeaseLedger::Options{join.train_samples, job.options.epochs_max});
+  job.leases.emplace(
+      LeaseLedger::Options{join.train_samples, job.options.epochs_max, job.options.seed});
   const Session* evaluator = job.membership.evaluator();
   if (evaluator == nullptr || !job.evaluation.evaluator_layout.has_value()) return;
   const std::string difference = job.evaluation.evaluator_layout->Difference(join.layout);
@@ -114,7 +122,8 @@ void OnJoin(Turn turn, ConnectionId connection, const Join& join) {
     Lose(turn, Loss{old->connection, sync::LeaveReason::kSilent, WorkerEventKind::kSilent,
                     "silent, and a new process took its place", std::nullopt, true});
   }
-  const Session session = job.membership.Admit(connection, join.role, join.worker, turn.now);
+  const Session session =
+      job.membership.Admit(connection, join.role, join.worker, turn.now, join.attempt);
   // Before the worker knows: what it sends first may still overtake this, and is sent again.
   if (is_worker && job.birth.is_configuring)
     turn.Order(protocol::Admit{session.worker, session.incarnation});
@@ -127,6 +136,7 @@ void OnJoin(Turn turn, ConnectionId connection, const Join& join) {
   }
   turn.effects.push_back(
       WorkerEvent{WorkerEventKind::kJoined, join.worker, session.incarnation, ""});
+  job.recovery.quarantines.erase(join.worker);
   job.pushes.Begin(join.worker, session.incarnation);
   WorkerStatus& status = job.workers[join.worker];
   status.worker = join.worker;
@@ -150,6 +160,16 @@ void Remove(Turn turn, const Loss& loss) {
   if (session->role == Role::kEvaluator) return OnEvaluatorLost(turn, loss.detail);
   const WorkerId worker = session->worker;
   turn.effects.push_back(WorkerEvent{loss.kind, worker, session->incarnation, loss.detail});
+  if (loss.reason == sync::LeaveReason::kExpelled) {
+    ++job.recovery.expulsions[worker];
+    job.recovery.quarantines[worker] = {session->attempt, loss.detail,
+                                        loss.kind == WorkerEventKind::kHung, turn.now};
+  }
+  job.workers[worker].doing = protocol::Doing::kWaiting;
+  const bool is_end_of_process =
+      loss.reason == sync::LeaveReason::kDisconnected || loss.kind == WorkerEventKind::kHung;
+  if (is_end_of_process) AccuseStepOf(job, worker);
+  job.health.erase(worker);
   job.workers[worker].dropped += job.pushes.Fence(worker).size();
   if (job.leases.has_value()) job.leases->ReturnAllOf(worker);
   job.commits.ForgetReleases(worker);

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <iterator>
+#include <span>
+#include <utility>
 
 #include "lib/base/check.h"
+#include "lib/base/epoch_order.h"
 
 namespace paceline::coordination {
 
@@ -85,24 +88,57 @@ bool LeaseLedger::OpenNext() {
   if (next >= completed_.size() + kEpochsOpenMax) return false;
   if (options_.epochs_max > 0 && next >= options_.epochs_max) return false;
   open_[next].free.Add(0, options_.train_samples);
+  DiscardPoisoned(next);
   return true;
 }
 
-std::optional<Lease> LeaseLedger::Grant(WorkerId worker, uint64_t samples) {
-  Lease lease{LeaseId(next_lease_), {}};
-  uint64_t wanted = samples;
-  auto take_from_open = [&] {
-    for (auto& [number, epoch] : open_) {
-      while (wanted > 0 && !epoch.free.empty()) {
-        const auto [begin, end] = epoch.free.TakeFront(wanted);
-        lease.ranges.push_back(SampleRange{number, begin, end});
-        epoch.leased += end - begin;
-        wanted -= end - begin;
+void LeaseLedger::TakeUnsuspected(uint64_t samples, Lease& lease) {
+  for (auto& [number, epoch] : open_) {
+    for (auto at = epoch.free.intervals().begin(); at != epoch.free.intervals().end();) {
+      if (samples == 0) return;
+      SampleRange range = suspects_.Unsuspected({number, at->first, at->second});
+      if (range.begin >= range.end) {
+        ++at;
+        continue;
       }
+      range.end = std::min(range.end, range.begin + samples);
+      epoch.free.Take(range.begin, range.end);
+      epoch.leased += range.size();
+      samples -= range.size();
+      lease.ranges.push_back(range);
+      at = epoch.free.intervals().lower_bound(range.end);
     }
-  };
-  take_from_open();
-  while (wanted > 0 && OpenNext()) take_from_open();
+  }
+}
+
+bool LeaseLedger::TakeSuspect(WorkerId worker, const std::vector<WorkerId>& others,
+                              uint64_t samples, Suspects::Whose whose, Lease& lease) {
+  if (suspects_.empty()) return false;
+  const auto range = suspects_.Pick(worker, others, samples, whose,
+                                    [this](const SampleRange& one) { return IsFree(one); });
+  if (!range) return false;
+  Epoch& epoch = open_.at(range->epoch);
+  epoch.free.Take(range->begin, range->end);
+  epoch.leased += range->size();
+  lease.ranges.push_back(*range);
+  return true;
+}
+
+std::optional<Lease> LeaseLedger::Grant(WorkerId worker, uint64_t samples,
+                                        const std::vector<WorkerId>& others) {
+  if (samples == 0) return std::nullopt;
+  FindPoisoned();
+  Lease lease{LeaseId(next_lease_), {}};
+  if (!TakeSuspect(worker, others, samples, Suspects::Whose::kNew, lease)) {
+    const auto missing = [&] {
+      uint64_t taken = 0;
+      for (const SampleRange& range : lease.ranges) taken += range.size();
+      return samples - taken;
+    };
+    TakeUnsuspected(samples, lease);
+    while (missing() > 0 && OpenNext()) TakeUnsuspected(missing(), lease);
+    if (lease.ranges.empty()) TakeSuspect(worker, others, samples, Suspects::Whose::kAny, lease);
+  }
   if (lease.ranges.empty()) return std::nullopt;
   ++next_lease_;
   leases_[lease.id] = Grantee{worker, false, lease.ranges};
@@ -171,7 +207,67 @@ void LeaseLedger::Accumulate(LeaseId lease) {
 
 void LeaseLedger::Commit(LeaseId lease) {
   const auto found = leases_.find(lease);
-  if (found != leases_.end() && found->second.is_accumulated) End(found, &Epoch::committed);
+  if (found == leases_.end() || !found->second.is_accumulated) return;
+  for (const SampleRange& range : found->second.ranges) suspects_.Acquit(range);
+  End(found, &Epoch::committed);
+}
+
+bool LeaseLedger::IsFree(const SampleRange& range) const {
+  const auto epoch = open_.find(range.epoch);
+  return epoch != open_.end() && epoch->second.free.Contains(range.begin, range.end);
+}
+
+void LeaseLedger::Accuse(LeaseId lease, WorkerId worker, Suspects::Word word) {
+  const auto found = leases_.find(lease);
+  if (found == leases_.end()) return;
+  for (const SampleRange& range : found->second.ranges) suspects_.Accuse(range, worker, word);
+}
+
+bool LeaseLedger::IsExcuse(LeaseId lease, WorkerId worker) const {
+  const auto found = leases_.find(lease);
+  if (found == leases_.end()) return false;
+  return std::any_of(found->second.ranges.begin(), found->second.ranges.end(),
+                     [&](const SampleRange& range) { return suspects_.IsExcuse(range, worker); });
+}
+
+// Splits may follow splits where a part was accused before its worker was lost.
+void LeaseLedger::FindPoisoned() {
+  if (suspects_.empty()) return;
+  for (const SampleRange& range :
+       suspects_.Convict([this](const SampleRange& one) { return IsFree(one); })) {
+    EpochOrder order(options_.train_samples, options_.seed);
+    const uint64_t sample = order.Epoch(range.epoch)[range.begin];
+    news_.push_back({range.epoch, range.begin, sample});
+    poisoned_.insert(sample);
+    for (auto& [number, epoch] : open_) DiscardPoisoned(number);
+  }
+  CompleteOldest();
+}
+
+// The same samples stand elsewhere in each epoch.
+void LeaseLedger::DiscardPoisoned(uint64_t number) {
+  if (poisoned_.empty()) return;
+  Epoch& epoch = open_.at(number);
+  EpochOrder order(options_.train_samples, options_.seed);
+  const std::span<const uint32_t> samples = order.Epoch(number);
+  for (uint64_t position = 0; position < samples.size(); ++position) {
+    if (!poisoned_.contains(samples[position]) || !epoch.free.Contains(position, position + 1))
+      continue;
+    epoch.free.Take(position, position + 1);
+    epoch.discarded.Add(position, position + 1);
+  }
+}
+
+std::vector<PoisonedSample> LeaseLedger::TakePoisoned() {
+  FindPoisoned();
+  return std::exchange(news_, {});
+}
+
+void LeaseLedger::Inherit(const LeaseLedger& before) {
+  suspects_ = before.suspects_;
+  poisoned_ = before.poisoned_;
+  for (const auto& [number, epoch] : open_) DiscardPoisoned(number);
+  CompleteOldest();
 }
 
 void LeaseLedger::CompleteOldest() {
@@ -252,7 +348,8 @@ std::string LeaseLedger::Describe() const {
       text += fmt::format(" {}:{}-{}", range.epoch, range.begin, range.end);
     }
   }
-  return text;
+  for (const uint64_t sample : poisoned_) text += fmt::format("|poisoned {}", sample);
+  return text + suspects_.Describe();
 }
 
 }  // namespace paceline::coordination

@@ -18,9 +18,18 @@
 #include "lib/base/ids.h"
 #include "lib/base/status.h"
 #include "lib/coordination/interval_set.h"
+#include "lib/coordination/suspects.h"
 #include "lib/protocol/worker_messages.h"
 
 namespace paceline::coordination {
+
+// A sample that made two workers ill, or killed them, and is left out for good.
+struct PoisonedSample {
+  uint64_t epoch = 0;
+  uint64_t position = 0;  // Of the epoch's order.
+  uint64_t sample = 0;    // Of the training set.
+  friend bool operator==(const PoisonedSample&, const PoisonedSample&) = default;
+};
 
 // A value. Time and memory grow with the number of leases that are out, not with the number of
 // samples.
@@ -29,6 +38,7 @@ class LeaseLedger {
   struct Options {
     uint64_t train_samples = 1;  // At least 1.
     uint64_t epochs_max = 0;     // 0: no bound.
+    uint64_t seed = 0;           // Of the epochs' orders.
   };
   struct Count {
     uint64_t epoch, free, leased, accumulated, committed, discarded;
@@ -57,8 +67,21 @@ class LeaseLedger {
 
   // At most `samples` positions: what was handed back first, then the oldest open epoch, then the
   // next. A lease may reach over the border of two epochs. Nothing if no position is free and none
-  // may be opened yet.
-  std::optional<protocol::Lease> Grant(WorkerId worker, uint64_t samples);
+  // may be opened yet. What is suspected of being poisoned goes by itself, and first, to a worker
+  // that has not accused it; to one that has only if none of `others` may try it.
+  std::optional<protocol::Lease> Grant(WorkerId worker, uint64_t samples,
+                                       const std::vector<WorkerId>& others = {});
+
+  // --- Which samples are poisoned (suspects.h). Of unknown leases: nothing happens.
+  void Accuse(protocol::LeaseId lease, WorkerId worker, Suspects::Word word);
+  bool IsExcuse(protocol::LeaseId lease, WorkerId worker) const;
+  void Believe(WorkerId worker) { suspects_.Believe(worker); }
+  bool IsAnySuspected() const { return !suspects_.empty() || !news_.empty(); }
+  // Those found since the last call; discarded, in this epoch and in all that are open or follow.
+  std::vector<PoisonedSample> TakePoisoned();
+  // What `before`, of an earlier generation, knew of them.
+  void Inherit(const LeaseLedger& before);
+  void Doubt(WorkerId worker) { suspects_.Doubt(worker); }
 
   // Whether `worker` holds the lease and it is not accumulated.
   bool IsHeld(WorkerId worker, protocol::LeaseId lease) const;
@@ -104,6 +127,12 @@ class LeaseLedger {
   using Leases = std::map<protocol::LeaseId, Grantee>;
 
   bool OpenNext();
+  void TakeUnsuspected(uint64_t samples, protocol::Lease& lease);
+  bool TakeSuspect(WorkerId worker, const std::vector<WorkerId>& others, uint64_t samples,
+                   Suspects::Whose whose, protocol::Lease& lease);
+  bool IsFree(const protocol::SampleRange& range) const;
+  void FindPoisoned();
+  void DiscardPoisoned(uint64_t epoch);
   void End(Leases::iterator lease, IntervalSet Epoch::*to);
   void CompleteOldest();
 
@@ -113,6 +142,9 @@ class LeaseLedger {
   size_t reported_ = 0;
   Leases leases_;
   uint64_t next_lease_ = 1;
+  Suspects suspects_;            // Of free and leased positions.
+  std::set<uint64_t> poisoned_;  // Samples.
+  std::vector<PoisonedSample> news_;
 };
 
 }  // namespace paceline::coordination

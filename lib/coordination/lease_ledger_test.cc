@@ -44,6 +44,22 @@ TEST(IntervalSetTest, OverlapsAtTheEdges) {
   EXPECT_DEATH(set.Add(9, 11), "partly there");
 }
 
+TEST(IntervalSetTest, TakesFromTheMiddleAndSaysWhatItContains) {
+  IntervalSet set;
+  set.Add(0, 10);
+  EXPECT_TRUE(set.Contains(0, 10));
+  EXPECT_TRUE(set.Contains(3, 3));
+  EXPECT_FALSE(set.Contains(9, 11));
+  set.Take(3, 5);
+  EXPECT_EQ(set.intervals(), (std::map<uint64_t, uint64_t>{{0, 3}, {5, 10}}));
+  EXPECT_EQ(set.size(), 8u);
+  EXPECT_FALSE(set.Contains(2, 6));
+  set.Take(5, 10);
+  set.Take(0, 1);
+  EXPECT_EQ(set.intervals(), (std::map<uint64_t, uint64_t>{{1, 3}}));
+  EXPECT_DEATH(set.Take(2, 4), "is not there");
+}
+
 TEST(LeaseLedgerTest, LeaseReachesOverTheBorderOfTwoEpochs) {
   LeaseLedger ledger({10, 2});
   EXPECT_THAT(ledger.Grant(kW0, 7)->ranges, ElementsAre(SampleRange{0, 0, 7}));

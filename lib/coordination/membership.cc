@@ -8,9 +8,10 @@ namespace paceline::coordination {
 
 using protocol::Role;
 
-Session Membership::Admit(ConnectionId connection, Role role, WorkerId worker, Time now) {
+Session Membership::Admit(ConnectionId connection, Role role, WorkerId worker, Time now,
+                          std::optional<uint64_t> attempt) {
   PACELINE_CHECK(!sessions_.contains(connection), "{} has joined already", connection);
-  Session session{connection, role, worker, Incarnation(), now};
+  Session session{connection, role, worker, Incarnation(), now, attempt};
   if (role == Role::kWorker) {
     PACELINE_CHECK(!seats_.contains(worker), "{} has a live session", worker);
     seats_[worker] = connection;

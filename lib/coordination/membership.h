@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -23,6 +22,7 @@ struct Session {
   WorkerId worker;  // Of a worker; w0 for the evaluator.
   Incarnation incarnation;
   Time heard;
+  std::optional<uint64_t> attempt = std::nullopt;  // Which process it is, by its Join.
 };
 
 // A value. One session a worker index, and one evaluator, at a time.
@@ -36,7 +36,8 @@ class Membership {
 
   // The next incarnation of that worker (or of the evaluator). Its seat must be free and its
   // connection new.
-  Session Admit(ConnectionId connection, protocol::Role role, WorkerId worker, Time now);
+  Session Admit(ConnectionId connection, protocol::Role role, WorkerId worker, Time now,
+                std::optional<uint64_t> attempt = std::nullopt);
 
   // The session is over; nothing if there is none. The worker's incarnations go on from where they
   // are.
@@ -62,10 +63,6 @@ class Membership {
   std::vector<Session> Silent(Time now) const;  // Not heard for silent_after or longer.
   std::optional<Time> Deadline() const;         // When the next one falls silent.
 
-  // An expelled index is never admitted again; the caller asks before Admit.
-  void Ban(WorkerId worker) { banned_.insert(worker); }
-  bool IsBanned(WorkerId worker) const { return banned_.contains(worker); }
-
   std::string Describe() const;  // Without times.
 
  private:
@@ -75,7 +72,6 @@ class Membership {
   std::optional<ConnectionId> evaluator_;
   std::map<WorkerId, Incarnation> incarnations_;  // Newest issued.
   Incarnation evaluator_incarnation_;
-  std::set<WorkerId> banned_;
 };
 
 }  // namespace paceline::coordination

@@ -12,9 +12,6 @@ namespace paceline::coordination {
 
 namespace {
 
-// Each push was finite and their sum is not, which no policy sees: as a policy asks for it.
-constexpr double kNonFiniteSumScale = sync::RollBack{}.learning_rate_scale;
-
 // The version's samples are committed; what its pushes say of loss and accuracy.
 void CommitSamples(JobState& job, Version version) {
   uint64_t samples = 0, correct = 0;
@@ -35,9 +32,9 @@ void CommitSamples(JobState& job, Version version) {
 void Publish(Turn turn, const CommitProgress::Published& published) {
   JobState& job = turn.job;
   if (!std::isfinite(published.squared_norm)) {
+    // Each push was finite and their sum is not, which no policy sees.
     return RollBackNonFinite(
-        turn, fmt::format("the sum of gradients is not finite at version {}", published.version),
-        kNonFiniteSumScale);
+        turn, fmt::format("the sum of gradients is not finite at version {}", published.version));
   }
   CommitSamples(job, published.version);
   job.checkpointing.cost.Published(turn.now);
@@ -67,7 +64,7 @@ void Publish(Turn turn, const CommitProgress::Published& published) {
 void OnSummed(Turn turn, ShardId shard, const protocol::Summed& summed) {
   CommitProgress::Orders out;
   const paceline::Status status = turn.job.commits.Summed(shard, summed, out);
-  if (!status.ok()) return RollBackNonFinite(turn, Message(status), kNonFiniteSumScale);
+  if (!status.ok()) return RollBackNonFinite(turn, Message(status));
   turn.SendShards(out);
 }
 

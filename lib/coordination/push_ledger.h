@@ -24,7 +24,8 @@ struct Push {
   uint64_t correct = 0;
   double loss = 0;
   std::vector<protocol::LeaseId> leases;
-  double weight = 0;  // Once accumulated.
+  double weight = 0;              // Once accumulated.
+  std::string non_finite_tensor;  // As in its PushDone.
 };
 
 // A value.

@@ -12,7 +12,6 @@ namespace paceline::coordination {
 namespace {
 
 constexpr uint32_t kInVainMax = 5;
-constexpr uint32_t kNonFiniteMax = 3;
 
 // `checkpoint` was looked through by whoever found it.
 void GoOnFrom(JobState& job, const Checkpoint& checkpoint) {
@@ -22,7 +21,8 @@ void GoOnFrom(JobState& job, const Checkpoint& checkpoint) {
   job.layout = state.layout;
   job.train_samples = state.train_samples;
   CompleteSchedule(job.options, state.train_samples);
-  auto leases = LeaseLedger::Restore({state.train_samples, job.options.epochs_max}, state.leases);
+  auto leases = LeaseLedger::Restore(
+      {state.train_samples, job.options.epochs_max, job.options.seed}, state.leases);
   PACELINE_CHECK(leases.ok(), "checkpoint {}: {}", checkpoint.name, Message(leases.status()));
   job.leases = *std::move(leases);
   job.commits = CommitProgress({job.options.shards, job.options.gradient_clip_norm}, state.version);
@@ -88,9 +88,31 @@ JobState NextGeneration(const JobState& job, Time now) {
   } else if (job.layout.has_value()) {
     next.layout = job.layout;
     next.train_samples = job.train_samples;
-    next.leases.emplace(LeaseLedger::Options{job.train_samples, job.options.epochs_max});
+    next.leases.emplace(
+        LeaseLedger::Options{job.train_samples, job.options.epochs_max, job.options.seed});
+  }
+  if (next.leases.has_value() && job.leases.has_value()) {
+    next.leases->Inherit(*job.leases);
+    for (const auto& [worker, health] : job.health)
+      if (health.ill_in_a_row > 0) next.leases->Doubt(worker);
   }
   return next;
+}
+
+// In a row: no checkpoint was completed beyond where it happened last. What the job went back to
+// then may hold the cause, so that it goes one further, as long as there is one.
+void GoFurtherBack(JobState& job) {
+  RecoveryState& recovery = job.recovery;
+  std::vector<Checkpoint>& complete = job.checkpointing.complete;
+  const bool is_in_a_row =
+      recovery.non_finite_in_a_row > 0 &&
+      (complete.empty() || complete.back().state.version <= recovery.non_finite_at);
+  recovery.non_finite_in_a_row = is_in_a_row ? recovery.non_finite_in_a_row + 1 : 1;
+  while (is_in_a_row && complete.size() > 1 &&
+         complete.back().state.version >= recovery.non_finite_to)
+    complete.pop_back();
+  recovery.non_finite_at = job.commits.published();
+  recovery.non_finite_to = complete.empty() ? Version() : complete.back().state.version;
 }
 
 }  // namespace
@@ -163,14 +185,20 @@ void RollBack(Turn turn, const std::string& reason) {
   job = std::move(next);
 }
 
-void RollBackNonFinite(Turn turn, const std::string& reason, double learning_rate_scale) {
-  Damping& damping = turn.job.recovery.damping;
-  if (damping.roll_backs >= kNonFiniteMax) {
+void RollBackNonFinite(Turn turn, const std::string& reason) {
+  JobState& job = turn.job;
+  const NonFiniteOptions& wish = job.options.non_finite;
+  Damping& damping = job.recovery.damping;
+  if (wish.action == NonFiniteAction::kFail)
+    return Fail(turn, reason + "; training.nonFinite.action is Fail");
+  if (damping.roll_backs >= wish.limit) {
     return Fail(turn, fmt::format("{}; rolled back {} times, the learning rate times {:g}", reason,
                                   damping.roll_backs, damping.learning_rate_scale));
   }
   ++damping.roll_backs;
-  damping.learning_rate_scale *= learning_rate_scale;
+  damping.learning_rate_scale *= wish.learning_rate_factor;
+  GoFurtherBack(job);
+  job.recovery.in_vain = 0;  // They have a limit of their own.
   RollBack(turn, fmt::format("{}; from here the learning rate is multiplied by {:g}", reason,
                              damping.learning_rate_scale));
 }

@@ -20,7 +20,8 @@ void OnRestoreFailed(Turn turn, ShardId shard, const protocol::RestoreFailed& fa
 // join anew. Fails the job where that was in vain too often, ends it where it was being suspended.
 void RollBack(Turn turn, const std::string& reason);
 
-// The same, with a smaller learning rate from there on; at most three times in the life of a job.
-void RollBackNonFinite(Turn turn, const std::string& reason, double learning_rate_scale);
+// The model is at fault: the same, with a smaller learning rate from there on, from the second time
+// in a row one checkpoint further; or the end of the job, as NonFiniteOptions say.
+void RollBackNonFinite(Turn turn, const std::string& reason);
 
 }  // namespace paceline::coordination

@@ -271,7 +271,7 @@ void PushNonFinite(Job& job, uint64_t connection) {
 TEST(RecoveringTest, NonFiniteGradientsHalveTheRateThreeTimesAndThenFail) {
   Job job(TwoShards(true));
   TrainOneStep(job, true);
-  PushNonFinite(job, 2);
+  job.PushFor(2);
   for (uint64_t counter = 1; counter <= 3; ++counter) {
     const uint64_t first = 10 * counter, second = first + 1;
     if (counter > 1) {
@@ -289,8 +289,62 @@ TEST(RecoveringTest, NonFiniteGradientsHalveTheRateThreeTimesAndThenFail) {
               HasSubstr("from here the learning rate is multiplied by 0.125"));
   PushNonFinite(job, 30);
   PushNonFinite(job, 31);
-  EXPECT_THAT(job.outcome(), HasSubstr("gradients are not finite: w0, w1 at version v1; rolled "
+  // From the second time on there was the first checkpoint only.
+  EXPECT_THAT(job.outcome(), HasSubstr("gradients are not finite: w0, w1 at version v0; rolled "
                                        "back 3 times, the learning rate times 0.125"));
+}
+
+TEST(RecoveringTest, NonFiniteGradientsEndTheJobWhereThatIsAskedFor) {
+  CoordinatorOptions options = TwoShards(true);
+  options.non_finite.action = NonFiniteAction::kFail;
+  Job job(options);
+  job.Opened({{1, 0}, {2, 1}});
+  job.Keep();
+  PushNonFinite(job, 1);
+  PushNonFinite(job, 2);
+  EXPECT_FALSE(job.Has<RolledBack>());
+  EXPECT_EQ(job.outcome(),
+            "gradients are not finite: w0, w1 at version v0; training.nonFinite.action is Fail");
+}
+
+// What it went back to the first time may hold the cause.
+TEST(RecoveringTest, FromTheSecondTimeInARowItGoesOneCheckpointFurther) {
+  CoordinatorOptions options = TwoShards(true);
+  options.epochs_max = 20;
+  options.non_finite = {.learning_rate_factor = 0.25, .limit = 10};
+  Job job(options);
+  job.Opened({{1, 0}, {2, 1}});
+  job.Keep();
+  uint64_t first = 1;  // Connection of worker 0; worker 1 has the next one.
+  const auto step = [&](uint64_t version) {
+    job.PassBeating(Seconds(1), {first, first + 1});
+    job.PushFor(first);
+    job.PushFor(first + 1);
+    job.CommittedEverywhere(version);
+    job.Keep();
+  };
+  const auto fall_ill = [&](uint64_t counter) {
+    PushNonFinite(job, first);
+    PushNonFinite(job, first + 1);
+    ASSERT_EQ(job.Last<RolledBack>().generation.counter, counter);
+    first += 10;
+    job.OpenedAgain({1, counter}, true, {{first, 0}, {first + 1, 1}}, counter + 1);
+  };
+  step(1);
+  step(2);
+  fall_ill(1);
+  EXPECT_EQ(job.Last<RolledBack>().version, Version(2));
+  fall_ill(2);
+  EXPECT_EQ(job.Last<RolledBack>().version, Version(1));
+  EXPECT_THAT(job.Last<RolledBack>().reason, HasSubstr("multiplied by 0.0625"));
+  fall_ill(3);
+  EXPECT_EQ(job.Last<RolledBack>().version, Version(0));
+  fall_ill(4);  // There is none before.
+  EXPECT_EQ(job.Last<RolledBack>().version, Version(0));
+  // It gets further, and tries all samples that were suspected: not in a row.
+  for (uint64_t version = 1; version <= 5; ++version) step(version);
+  fall_ill(5);
+  EXPECT_EQ(job.Last<RolledBack>().version, Version(5));
 }
 
 TEST(RecoveringTest, DampedRateIsKeptAndSaved) {

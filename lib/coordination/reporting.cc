@@ -22,6 +22,12 @@ Status Report(const JobState& job) {
     WorkerStatus& one = status.workers.emplace_back(known);
     one.is_member = job.membership.FindWorker(worker) != nullptr;
     one.is_draining = job.change.draining.contains(worker);
+    if (const auto times = job.recovery.expulsions.find(worker);
+        times != job.recovery.expulsions.end())
+      one.expulsions = times->second;
+    if (const auto found = job.recovery.quarantines.find(worker);
+        found != job.recovery.quarantines.end())
+      one.quarantine = found->second;
     if (OwesPush(job, worker)) ++status.waiting_for;
   }
   if (job.phase == Phase::kBirth) status.birth_waits_for = BirthWaitsFor(job);
@@ -44,6 +50,7 @@ Status Report(const JobState& job) {
   status.model_version = job.finishing.saved;
   status.is_evaluator_gone = job.recovery.evaluator_gone.has_value();
   status.target_problem = WhyUnjudged(job).value_or("");
+  status.poisoned = job.recovery.poisoned;
   status.is_changing_policy = job.change.quiesced.has_value();
   status.outcome = job.outcome;
   status.is_success = job.is_success;
@@ -91,6 +98,14 @@ std::string DescribeJob(const JobState& job) {
   text += fmt::format("|change {}", job.change.quiesced.has_value());
   for (const WorkerId worker : job.change.late) text += fmt::format(" late {}", worker);
   for (const WorkerId worker : job.change.draining) text += fmt::format(" draining {}", worker);
+  for (const auto& [worker, health] : job.health) {
+    if (health.ill_in_a_row == 0) continue;  // Of a well one, only when its next ill push counts.
+    text += fmt::format(" ill {} {} {} {}", worker, health.ill_in_a_row, health.spoilt,
+                        health.is_excused);
+  }
+  for (const auto& [worker, quarantine] : job.recovery.quarantines)
+    text += fmt::format(" expelled {} {}", worker, quarantine.attempt.value_or(0));
+  text += fmt::format(" not-finite {}", job.recovery.non_finite_in_a_row);
   return text + "|" + job.outcome;
 }
 

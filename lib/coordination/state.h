@@ -1,9 +1,8 @@
 // Defines JobState, everything that the coordinator remembers, and Turn, one Step's view of it.
 //
 // Inside lib/coordination only. The phases of a job are free functions over a Turn, one file for
-// each reason to change: asking.h, joining.h, birth.h, training.h, publishing.h, evaluating.h,
-// checkpointing.h, recovering.h,
-// finishing.h.
+// each reason to change: asking.h, joining.h, birth.h, training.h, hanging.h, poisoning.h,
+// publishing.h, evaluating.h, checkpointing.h, recovering.h, finishing.h.
 #pragma once
 
 #include <cstdint>
@@ -26,6 +25,7 @@
 #include "lib/coordination/lease_ledger.h"
 #include "lib/coordination/membership.h"
 #include "lib/coordination/push_ledger.h"
+#include "lib/coordination/recovery_state.h"
 #include "lib/store/layout.h"
 
 namespace paceline::coordination {
@@ -77,24 +77,6 @@ struct CheckpointingState {
   std::string problem;  // Of the last attempt.
 };
 
-// What outlives a generation.
-struct RecoveryState {
-  uint64_t roll_backs = 0;
-  uint32_t in_vain = 0;  // Roll backs since training last came further than ever before.
-  Version furthest;
-  std::string last;
-  Setback lost;                    // By all of them...
-  Setback last_lost;               // ...and by the last one.
-  Version last_from;               // The newest version before the last roll back...
-  Version last_to;                 // ...and after it; 0: begun anew.
-  std::optional<Checkpoint> from;  // What this generation began with.
-  Damping damping;
-  std::optional<std::string>
-      stop;  // A stop was asked for, and a shard was lost before it was done.
-  std::optional<std::string> evaluator_gone;  // Nobody starts it again: why.
-  std::string no_accuracy;                    // Why the target, an accuracy, cannot be judged.
-};
-
 // A member that is to be lost, once the policy has answered what it was asked before.
 struct Loss {
   ConnectionId connection;
@@ -111,6 +93,14 @@ struct ChangeState {
                                  // is given up.
   std::set<WorkerId> late;       // Members that owe a push to a policy that is gone.
   std::set<WorkerId> draining;   // Members that leave once they owe none.
+};
+
+// What a worker's pushes of late say of it (poisoning.h).
+struct Health {
+  std::optional<Version> finite_on;  // Its latest finite push was based on that.
+  uint32_t ill_in_a_row = 0;         // Pushes since then that were not finite.
+  size_t spoilt = 0;        // So many more may be computed on a copy that the last one made ill...
+  bool is_excused = false;  // ...which was its samples' fault.
 };
 
 // Of the latest publication.
@@ -150,14 +140,18 @@ struct JobState {
   std::deque<std::variant<sync::Event, Loss>> later;  // In order, for when it is.
   std::set<WorkerId> told;                            // Whom the policy believes to be members.
 
-  std::map<WorkerId, sync::Pacing> pacings;  // That each was last sent on with.
+  std::map<WorkerId, sync::Pacing> pacings;       // That each was last sent on with.
+  std::map<WorkerId, double> seconds_per_sample;  // Of its recent pushes, injected delays left out.
+
+  std::map<WorkerId, Health> health;  // Of present incarnations.
 
   std::optional<PushKind> last_kind;  // Of the newest commit of this generation.
   uint64_t committed_samples = 0;     // Of published versions.
   uint64_t decided_samples = 0;       // Of all commits asked for.
   CommitFigures figures;
   uint64_t nonfinite_pushes = 0;
-  std::set<WorkerId> nonfinite_workers;  // Since the last commit.
+  std::set<WorkerId> nonfinite_workers;  // Since the last commit...
+  std::string nonfinite_tensor;          // ...and the first tensor of the first such push.
   std::map<WorkerId, WorkerStatus> workers;
   std::string outcome;
   bool is_success = false;

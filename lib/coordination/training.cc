@@ -4,6 +4,8 @@
 
 #include "lib/coordination/asking.h"
 #include "lib/coordination/changing.h"
+#include "lib/coordination/hanging.h"
+#include "lib/coordination/poisoning.h"
 
 namespace paceline::coordination {
 
@@ -85,17 +87,20 @@ void OnPushDone(Turn turn, ConnectionId connection, const PushDone& done) {
     return Expel(turn, connection, wrong);
   }
   Remember(job.workers[session->worker], done);
+  LearnPace(job, session->worker, done);
   // A worker can have pulled a version before the last shard's word of it is here. For the policy
   // there are only versions that it was told of.
   const Version based_on = std::min(done.based_on, job.commits.published());
-  job.pushes.Arrive(
-      Push{id, based_on, done.samples, done.correct, done.gradient.loss, done.leases, 0});
+  job.pushes.Arrive(Push{id, based_on, done.samples, done.correct, done.gradient.loss, done.leases,
+                         0, done.non_finite_tensor});
   if (job.change.late.contains(session->worker)) {
     DropLate(turn, *session, done.sequence);
     return LetGo(turn, *session);
   }
+  sync::GradientFacts gradient = done.gradient;
+  gradient.is_excused = IsSamplesFault(turn, *session, done);
   Ask(turn, sync::PushArrived{session->worker, done.sequence, based_on, done.steps, done.samples,
-                              done.timing, done.gradient, done.signals, done.spread});
+                              done.timing, gradient, done.signals, done.spread});
   LetGo(turn, *session);
 }
 

@@ -15,6 +15,10 @@ void Carry(Turn turn, const std::vector<sync::Decision>& decisions);
 // worker that has a step to push is sent the version even so.
 bool Send(Turn turn, const sync::Release& release);
 
+// Training ends with the version that commits the last samples; if those are left out instead, no
+// version follows: ends it now.
+void FinishIfAllElseIsLeftOut(Turn turn);
+
 // Whether it was last sent on to pull eagerly: it sends a push once the one before is answered.
 bool IsEager(const JobState& job, WorkerId worker);
 // The release without samples.

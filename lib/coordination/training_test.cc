@@ -170,10 +170,12 @@ TEST(TrainingTest, GradientsThatAreNotFiniteRollBackByName) {
   for (const uint64_t connection : {1, 2}) {
     PushDone done = job.Answer(connection);
     done.gradient.is_finite = false;
+    done.non_finite_tensor = connection == 1 ? "conv1.weight" : "fc.bias";
     job.Hear(connection, done);
   }
   EXPECT_THAT(job.Last<RolledBack>().reason,
-              ::testing::StartsWith("gradients are not finite: w0, w1 at version v0; from here"));
+              ::testing::StartsWith("gradients are not finite: w0, w1 at version v0, first in "
+                                    "conv1.weight; from here"));
   EXPECT_FALSE(job.Ordered<protocol::AccumulateOrder>());
 }
 

@@ -22,6 +22,20 @@ constexpr std::string_view ToString(Phase phase) {
   return "unknown";
 }
 
+constexpr std::string_view ToString(protocol::Doing doing) {
+  switch (doing) {
+    case protocol::Doing::kComputing:
+      return "computing";
+    case protocol::Doing::kDelayed:
+      return "delayed";
+    case protocol::Doing::kTransferring:
+      return "transferring";
+    case protocol::Doing::kWaiting:
+      return "waiting";
+  }
+  return "unknown";
+}
+
 constexpr std::string_view ToString(WorkerEventKind kind) {
   switch (kind) {
     case WorkerEventKind::kJoined:
@@ -34,6 +48,8 @@ constexpr std::string_view ToString(WorkerEventKind kind) {
       return "refused";
     case WorkerEventKind::kExpelled:
       return "expelled";
+    case WorkerEventKind::kHung:
+      return "hung";
     case WorkerEventKind::kNonFinite:
       return "non-finite";
   }

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <optional>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "lib/job/process_name.h"
@@ -52,7 +53,9 @@ Progress ProgressOf(const TrainingJob& job, const json& state) {
 WorkerStatus WorkerOf(const TrainingJob& job, const json& worker) {
   WorkerStatus status;
   status.name = ProcessName(job.metadata.name, Role::kWorker, worker.at("index").get<int64_t>());
-  status.state = worker.at("isMember").get<bool>() ? "Training" : "Gone";
+  status.state = worker.at("isMember").get<bool>() ? "Training"
+                 : worker.contains("quarantine")   ? "Quarantined"
+                                                   : "Gone";
   status.device = worker.value("device", "");
   status.batch_size = worker.value("batchSize", int64_t{0});
   status.compute_seconds_p50 = Number(worker, "computeSecondsP50").value_or(0);
@@ -92,6 +95,13 @@ CoordinatorReport Parse(const TrainingJob& job, const json& state) {
   for (const json& worker : state.at("workers")) {
     report.workers.push_back(WorkerOf(job, worker));
     if (worker.at("isMember").get<bool>()) ++members;
+    if (const auto quarantine = worker.find("quarantine"); quarantine != worker.end() &&
+                                                           quarantine->value("isHung", false) &&
+                                                           quarantine->contains("attempt")) {
+      report.hung.push_back({.worker = worker.at("index").get<int64_t>(),
+                             .attempt = quarantine->at("attempt").get<int64_t>(),
+                             .seconds = Number(*quarantine, "seconds").value_or(0)});
+    }
     if (worker.value("isStraggler", false)) {
       report.stragglers.push_back(
           {.worker = worker.at("index").get<int64_t>(),
@@ -109,6 +119,12 @@ CoordinatorReport Parse(const TrainingJob& job, const json& state) {
     report.checkpoint_trouble = checkpoint->value("problem", "");
   }
   report.model_trouble = state.value("modelProblem", "");
+  report.poisoned = state.value("poisonedSamples", int64_t{0});
+  for (const json& one : state.value("poisoned", json::array())) {
+    report.poisoned_of.push_back(
+        fmt::format("sample {} (position {} of epoch {})", one.value("sample", int64_t{0}),
+                    one.value("position", int64_t{0}), one.value("epoch", int64_t{0})));
+  }
   report.roll_backs = state.value("rollBacks", int64_t{0});
   report.last_roll_back = state.value("lastRollBack", "");
   report.lost_steps = state.value("lostSteps", int64_t{0});

@@ -18,10 +18,11 @@ constexpr const char* kTraining = R"({
   "loss": 0.603907123, "samplesPerSecond": 2428.61, "waitingFor": 2, "generationStart": 4,
   "sync": {"scheme": "SSP", "changing": false},
   "evaluation": {"accuracy": 0.97, "loss": 0.1},
+  "poisonedSamples": 2, "poisoned": [{"sample": 17, "epoch": 1, "position": 5}],
   "checkpoint": {"version": 20, "completionTime": "2026-01-31T09:30:00Z", "problem": "volume is full"},
   "workers": [
     {"index": 0, "isMember": true, "batchSize": 16, "computeSecondsP50": 0.1, "slowdownPercent": 100, "isStraggler": false},
-    {"index": 1, "isMember": false, "batchSize": 16, "computeSecondsP50": 0, "slowdownPercent": 0, "isStraggler": false},
+    {"index": 1, "isMember": false, "quarantine": {"reason": "its step hangs", "isHung": true, "attempt": 2, "seconds": 7.5}, "batchSize": 16, "computeSecondsP50": 0, "slowdownPercent": 0, "isStraggler": false},
     {"index": 2, "isMember": true, "batchSize": 16, "computeSecondsP50": 0.3, "slowdownPercent": 300, "isStraggler": true}]
 })";
 
@@ -43,7 +44,13 @@ TEST(CoordinatorReportTest, ReadsARunningJob) {
   EXPECT_EQ(report.sync->waiting_for, 2);
   ASSERT_EQ(report.workers.size(), 3u);
   EXPECT_EQ(report.workers[2].name, "digits-worker-2");
-  EXPECT_EQ(report.workers[1].state, "Gone");
+  EXPECT_EQ(report.workers[1].state, "Quarantined");
+  ASSERT_EQ(report.hung.size(), 1u);
+  EXPECT_EQ(report.hung[0].worker, 1);
+  EXPECT_EQ(report.hung[0].attempt, 2);
+  EXPECT_EQ(report.hung[0].seconds, 7.5);
+  EXPECT_EQ(report.poisoned, 2);
+  EXPECT_EQ(report.poisoned_of, (std::vector<std::string>{"sample 17 (position 5 of epoch 1)"}));
   ASSERT_EQ(report.stragglers.size(), 1u);
   EXPECT_EQ(report.stragglers[0].worker, 2);
   EXPECT_EQ(report.checkpoint->version, 20);

@@ -78,6 +78,9 @@ PACELINE_WORDS(Modulation, "Staleness", "Inverse", "Exponential", "ProgressGap",
 enum class Device { kAuto, kCpu, kCuda };
 PACELINE_WORDS(Device, "Auto", "CPU", "CUDA")
 
+enum class NonFiniteAction { kRollBack, kFail };
+PACELINE_WORDS(NonFiniteAction, "RollBack", "Fail")
+
 enum class StragglerAction { kReport, kReplace };
 PACELINE_WORDS(StragglerAction, "Report", "Replace")
 

@@ -70,6 +70,13 @@ struct SeenStraggler {
   double slowdown_percent = 0;
 };
 
+// A worker's process that was expelled because its step hangs, and whose seat nobody else has yet.
+struct SeenHung {
+  int64_t worker = 0;
+  int64_t attempt = 0;  // Which start of it.
+  double seconds = 0;   // Since then.
+};
+
 // What the coordinator said when last asked.
 struct CoordinatorReport {
   uint64_t generation_start = 0;  // A report of another than the recorded one is not listened to.
@@ -83,6 +90,10 @@ struct CoordinatorReport {
   std::optional<SyncStatus> sync;
   std::vector<WorkerStatus> workers;
   std::vector<SeenStraggler> stragglers;  // By stragglerPolicy's percent and seconds.
+  std::vector<SeenHung> hung;
+  int64_t poisoned = 0;  // Samples left out, in this coordinator's life...
+  std::vector<std::string>
+      poisoned_of;  // ...the first of them, "sample 17 (position 5 of epoch 0)".
   std::optional<CheckpointStatus> checkpoint;
   std::string checkpoint_trouble;  // Why the latest one could not be written; empty: it could.
   std::string model_trouble;   // Why the final model is not written yet, though training is over.

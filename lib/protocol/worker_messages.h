@@ -51,9 +51,25 @@ struct Join {
   store::Layout layout;
   uint64_t train_samples = 0;  // Size of the training set as this worker reads it.
   std::string device = {};     // That it computes on: "CPU", "CUDA".
+  std::optional<uint64_t> attempt = std::nullopt;  // Which start of its index the process is.
 };
 
-struct Heartbeat {};  // At least every HeartbeatPeriod of Admitted.
+// What a worker does, where several things at once: the first that applies.
+enum class Doing {
+  kComputing,     // Inside a step.
+  kDelayed,       // Sleeping there, because spec.chaos says so.
+  kTransferring,  // Pulling or pushing.
+  kWaiting,
+};
+
+// At least every HeartbeatPeriod of Admitted, also while a step hangs.
+struct Heartbeat {
+  Doing doing = Doing::kWaiting;
+  uint64_t steps = 0;  // Computed since the session began.
+  // kComputing: for how long without a sign of progress. Counted in the worker's own heartbeats, so
+  // that a process that was frozen, or a busy machine, does not look like a step that hangs.
+  Duration still{};
+};
 
 // Bytes of parameters, gradients and deltas since the push before, this one included; of transfers
 // that ended well, each counted once.
@@ -77,6 +93,9 @@ struct PushDone {
   Duration shard_time{};  // Until the shards had this push, beside computing or not.
   uint32_t spread = 0;    // Versions that shards were apart in what it was computed on.
   Traffic traffic;
+  // The first one in the layout's order of what was pushed; empty: all are finite, or only the loss
+  // is not.
+  std::string non_finite_tensor;
 };
 
 // The step was given up; its leases go back.
@@ -130,8 +149,8 @@ enum class RefuseReason {
   kDataDiffers,    // The training set has another size.
   kUnknownWorker,  // An index beyond maxReplicas.
   kAlreadyJoined,  // Another live process has this index.
-  kExpelled,
-  kFinished,  // The job is over.
+  kExpelled,       // This very process was.
+  kFinished,       // The job is over.
 };
 struct Refused {
   RefuseReason reason;

@@ -65,8 +65,8 @@ void ExpectRoundTrip(const std::vector<Value>& values) {
 
 TEST(CodecTest, EveryWorkerMessageSurvives) {
   ExpectRoundTrip<protocol::WorkerMessage>({
-      protocol::Join{protocol::Role::kEvaluator, WorkerId(3), SmallLayout(), 1437},
-      protocol::Heartbeat{},
+      protocol::Join{protocol::Role::kEvaluator, WorkerId(3), SmallLayout(), 1437, "CUDA", 2},
+      protocol::Heartbeat{protocol::Doing::kComputing, 12, Seconds(3)},
       protocol::PushDone{
           .generation = {2, 5},
           .sequence = Sequence(7),
@@ -80,7 +80,8 @@ TEST(CodecTest, EveryWorkerMessageSurvives) {
           .signals = {.cpu_available = 0.5, .memory_available = 1e9},
           .shard_time = Seconds(0.001),
           .spread = 3,
-          .traffic = {.pushed_bytes = 4096, .pulled_bytes = 8192}},
+          .traffic = {.pushed_bytes = 4096, .pulled_bytes = 8192},
+          .non_finite_tensor = "conv1.weight"},
       protocol::Abandoned{
           Sequence(8), sync::AbandonReason::kOutOfMemory, 32, {protocol::LeaseId(10)}},
       protocol::Evaluated{Version(100), 0.1, 0.97, 360, "logits", {{"f1", 0.5}}},

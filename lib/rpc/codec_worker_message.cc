@@ -17,6 +17,13 @@ constexpr EnumPair<sync::AbandonReason, v1::AbandonReason> kAbandonReasons[] = {
     {sync::AbandonReason::kOutOfMemory, v1::ABANDON_REASON_OUT_OF_MEMORY},
 };
 
+constexpr EnumPair<protocol::Doing, v1::Doing> kDoings[] = {
+    {protocol::Doing::kWaiting, v1::DOING_WAITING},
+    {protocol::Doing::kComputing, v1::DOING_COMPUTING},
+    {protocol::Doing::kDelayed, v1::DOING_DELAYED},
+    {protocol::Doing::kTransferring, v1::DOING_TRANSFERRING},
+};
+
 template <class Repeated>
 std::vector<protocol::LeaseId> DecodeLeases(const Repeated& wire) {
   std::vector<protocol::LeaseId> leases;
@@ -32,9 +39,15 @@ void Put(const protocol::Join& join, v1::WorkerMessage& message) {
   *wire.mutable_layout() = Encode(join.layout);
   wire.set_train_samples(join.train_samples);
   wire.set_device(join.device);
+  if (join.attempt) wire.set_attempt(*join.attempt);
 }
 
-void Put(const protocol::Heartbeat&, v1::WorkerMessage& message) { message.mutable_heartbeat(); }
+void Put(const protocol::Heartbeat& beat, v1::WorkerMessage& message) {
+  v1::Heartbeat& wire = *message.mutable_heartbeat();
+  wire.set_doing(EncodeEnum(kDoings, beat.doing));
+  wire.set_steps(beat.steps);
+  wire.set_still_ns(EncodeDuration(beat.still));
+}
 
 void Put(const protocol::PushDone& done, v1::WorkerMessage& message) {
   v1::PushDone& wire = *message.mutable_push_done();
@@ -62,6 +75,7 @@ void Put(const protocol::PushDone& done, v1::WorkerMessage& message) {
   wire.set_spread(done.spread);
   wire.set_pushed_bytes(done.traffic.pushed_bytes);
   wire.set_pulled_bytes(done.traffic.pulled_bytes);
+  wire.set_non_finite_tensor(done.non_finite_tensor);
 }
 
 void Put(const protocol::Abandoned& abandoned, v1::WorkerMessage& message) {
@@ -93,7 +107,14 @@ StatusOr<protocol::WorkerMessage> Take(const v1::Join& wire) {
   PACELINE_ASSIGN_OR_RETURN(join.role, DecodeEnum(kRoles, wire.role(), "role"));
   PACELINE_ASSIGN_OR_RETURN(join.layout, Decode(wire.layout()));
   join.device = wire.device();
+  if (wire.has_attempt()) join.attempt = wire.attempt();
   return join;
+}
+
+StatusOr<protocol::WorkerMessage> Take(const v1::Heartbeat& wire) {
+  protocol::Heartbeat beat{.steps = wire.steps(), .still = DecodeDuration(wire.still_ns())};
+  PACELINE_ASSIGN_OR_RETURN(beat.doing, DecodeEnum(kDoings, wire.doing(), "doing"));
+  return beat;
 }
 
 protocol::PushDone Take(const v1::PushDone& wire) {
@@ -116,6 +137,7 @@ protocol::PushDone Take(const v1::PushDone& wire) {
       .shard_time = DecodeDuration(wire.shard_ns()),
       .spread = wire.spread(),
       .traffic = {.pushed_bytes = wire.pushed_bytes(), .pulled_bytes = wire.pulled_bytes()},
+      .non_finite_tensor = wire.non_finite_tensor(),
   };
   if (wire.signals().has_cpu_available())
     done.signals.cpu_available = wire.signals().cpu_available();
@@ -156,7 +178,7 @@ StatusOr<protocol::WorkerMessage> Decode(const v1::WorkerMessage& message) {
     case v1::WorkerMessage::kJoin:
       return Take(message.join());
     case v1::WorkerMessage::kHeartbeat:
-      return protocol::Heartbeat{};
+      return Take(message.heartbeat());
     case v1::WorkerMessage::kPushDone:
       return Take(message.push_done());
     case v1::WorkerMessage::kAbandoned:

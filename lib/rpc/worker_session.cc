@@ -1,5 +1,6 @@
 #include "lib/rpc/worker_session.h"
 
+#include <mutex>
 #include <utility>
 
 #include "paceline/v1/coordinator.grpc.pb.h"
@@ -12,6 +13,8 @@ namespace paceline::rpc {
 
 struct CoordinatorSession::State {
   std::unique_ptr<v1::Coordinator::Stub> stub;
+  mutable std::mutex mutex;  // Guards the next one.
+  std::optional<std::string> expelled;
   std::unique_ptr<BidiSession<v1::WorkerMessage, v1::WorkerOrder>> session;
 };
 
@@ -23,6 +26,13 @@ StatusOr<std::unique_ptr<CoordinatorSession>> CoordinatorSession::Connect(
   state->stub = v1::Coordinator::NewStub(channel);
   state->session = decltype(state->session)::element_type::Start(
       [&](auto* context, auto* reactor) { state->stub->async()->WorkerSession(context, reactor); });
+  // The first orders come after Join, so nothing is missed. Kept for Receive all the same.
+  state->session->HandTo([&state = *state](const v1::WorkerOrder& order) {
+    if (!order.has_expelled()) return false;
+    std::lock_guard lock(state.mutex);
+    state.expelled = order.expelled().reason();
+    return false;
+  });
   return std::unique_ptr<CoordinatorSession>(new CoordinatorSession(std::move(state)));
 }
 
@@ -37,6 +47,11 @@ Status CoordinatorSession::Send(const protocol::WorkerMessage& message) {
 StatusOr<protocol::WorkerOrder> CoordinatorSession::Receive(Duration timeout) {
   PACELINE_ASSIGN_OR_RETURN(const v1::WorkerOrder order, state_->session->Receive(timeout));
   return Decode(order);
+}
+
+std::optional<std::string> CoordinatorSession::expelled() const {
+  std::lock_guard lock(state_->mutex);
+  return state_->expelled;
 }
 
 void CoordinatorSession::Close() { state_->session->Close(Seconds(2)); }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "lib/base/status.h"
@@ -12,7 +13,7 @@
 
 namespace paceline::rpc {
 
-// Send is thread-safe; Receive has one caller.
+// Send and expelled are thread-safe; Receive has one caller.
 class CoordinatorSession {
  public:
   // Tries again with a backoff until `timeout`; then Unavailable, naming the address. Blocks.
@@ -28,6 +29,9 @@ class CoordinatorSession {
   // received is handed out: Cancelled after Close, the coordinator's reason if it gave one,
   // otherwise Unavailable.
   StatusOr<protocol::WorkerOrder> Receive(Duration timeout);
+  // Why the coordinator expelled the worker, as soon as that has come in, received or not. Never
+  // blocks.
+  std::optional<std::string> expelled() const;
   // Sends what is queued and ends the session. Blocks at most two seconds. Again: nothing happens.
   void Close();
 

@@ -105,7 +105,6 @@ struct Expel {
 };  // It is no member from now on.
 struct RollBack {
   RollBackReason reason;
-  double learning_rate_scale = 0.5;
 };
 
 using Decision =

@@ -29,6 +29,7 @@ struct GradientFacts {
   double loss = 0;          // Mean over the push's samples, at the parameters it was computed on.
   double squared_norm = 0;  // Sum of squares over all shards, of the parameters' part.
   bool is_finite = true;    // False if any element, or the loss, is NaN or infinite.
+  bool is_excused = false;  // Not finite, and its samples are to blame: nobody's strike.
 };
 
 // Readings of the worker's host; absent where it has no such sensor.

@@ -77,6 +77,8 @@ void FirstK::On(const PushArrived& push, Decisions& decisions) {
 void FirstK::OnNonFinite(const PushArrived& push, Member& member, Decisions& decisions) {
   const bool is_late = push.based_on < version_;
   DropPush(push, DropReason::kNonFinite, decisions);
+  // Other samples may do in the same step.
+  if (push.gradient.is_excused) return ReleaseOnNewest(push.worker, member, decisions);
   ++member.non_finite_in_a_row;
   if (!is_late) {
     member.place = Place::kRoundOver;

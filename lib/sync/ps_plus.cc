@@ -48,6 +48,7 @@ void PsPlus::On(const PushArrived& push, Decisions& decisions) {
 // which is not in that version and never will be: the worker forgets it and is synchronous again.
 void PsPlus::OnNonFinite(const PushArrived& push, Member& member, Decisions& decisions) {
   DropPush(push, DropReason::kNonFinite, decisions);
+  if (push.gradient.is_excused) return;
   ++member.non_finite_in_a_row;
   const NonFiniteVerdict verdict = DecideOnNonFinite(members_, push.worker, decisions);
   if (verdict == NonFiniteVerdict::kRolledBack) phase_ = Phase::kOver;

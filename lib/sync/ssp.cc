@@ -48,6 +48,7 @@ void Ssp::On(const PushArrived& push, Decisions& decisions) {
 // The clock stands still, so the window still admits the worker: it tries again at once.
 void Ssp::OnNonFinite(const PushArrived& push, Member& member, Decisions& decisions) {
   DropPush(push, DropReason::kNonFinite, decisions);
+  if (push.gradient.is_excused) return;
   ++member.non_finite_in_a_row;
   const NonFiniteVerdict verdict = DecideOnNonFinite(members_, push.worker, decisions);
   if (verdict == NonFiniteVerdict::kRolledBack) phase_ = Phase::kOver;

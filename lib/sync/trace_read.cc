@@ -36,6 +36,7 @@ Event ReadPush(Fields& fields) {
   fields.Take("loss", event.gradient.loss);
   fields.Take("norm2", event.gradient.squared_norm);
   event.gradient.is_finite = !fields.Flag("non-finite");
+  event.gradient.is_excused = fields.Flag("excused");
   fields.Take("compute", event.timing.compute);
   fields.Take("wait", event.timing.wait);
   fields.Take("communication", event.timing.communication);
@@ -122,9 +123,7 @@ Decision ReadExpel(Fields& fields) {
 }
 
 Decision ReadRollBack(Fields& fields) {
-  RollBack decision{.reason = fields.Next<RollBackReason>("reason")};
-  fields.Take("lr", decision.learning_rate_scale);
-  return decision;
+  return RollBack{.reason = fields.Next<RollBackReason>("reason")};
 }
 
 template <class T>

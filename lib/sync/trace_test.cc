@@ -57,7 +57,6 @@ TEST(Trace, EveryDecisionReadsBackAsItWasWritten) {
            "expel w0 non-finite-repeatedly",
            "expel w0 too-slow",
            "roll-back non-finite",
-           "roll-back non-finite lr=0.25",
        }) {
     const StatusOr<Decision> decision = ParseDecision(line);
     ASSERT_TRUE(decision.ok()) << line << ": " << decision.status();

@@ -26,6 +26,7 @@ std::string Line(const PushArrived& e) {
   line.AddUnless(1u, "samples", e.samples);
   line.AddUnless(0.0, "loss", e.gradient.loss).AddUnless(0.0, "norm2", e.gradient.squared_norm);
   if (!e.gradient.is_finite) line.AddWord("non-finite");
+  if (e.gradient.is_excused) line.AddWord("excused");
   line.AddUnless(Duration{}, "compute", e.timing.compute)
       .AddUnless(Duration{}, "wait", e.timing.wait)
       .AddUnless(Duration{}, "communication", e.timing.communication)
@@ -86,10 +87,7 @@ std::string Line(const Interrupt& d) { return fmt::format("interrupt {}", d.work
 std::string Line(const Expel& d) {
   return fmt::format("expel {} {}", d.worker, ToString(d.reason));
 }
-std::string Line(const RollBack& d) {
-  FieldWriter line(fmt::format("roll-back {}", ToString(d.reason)));
-  return line.AddUnless(RollBack{}.learning_rate_scale, "lr", d.learning_rate_scale).Take();
-}
+std::string Line(const RollBack& d) { return fmt::format("roll-back {}", ToString(d.reason)); }
 
 }  // namespace
 

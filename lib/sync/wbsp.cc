@@ -94,8 +94,9 @@ void Wbsp::Measure(const PushArrived& push, Member& member) {
 // The worker replaces its copy, which is of no use any more: a release, not a continuation.
 void Wbsp::OnNonFinite(const PushArrived& push, Member& member, Decisions& decisions) {
   DropPush(push, DropReason::kNonFinite, decisions);
-  ++member.non_finite_in_a_row;
   member.on.reset();
+  if (push.gradient.is_excused) return;
+  ++member.non_finite_in_a_row;
   const NonFiniteVerdict verdict = DecideOnNonFinite(members_, push.worker, decisions);
   if (verdict == NonFiniteVerdict::kRolledBack) phase_ = Phase::kOver;
   if (verdict == NonFiniteVerdict::kExpelled) Remove(push.worker);

@@ -57,6 +57,7 @@ Arguments WorkerArguments(const job::TrainingJob& job, const job::Start& start) 
   return {"--role",        std::string(ContainerName(start.role)),
           "--index",       std::to_string(start.index),
           "--device",      device == job::Computes::kCuda ? "cuda" : "cpu",
+          "--attempt",     std::to_string(start.attempt),
           "--folder",      std::string(kJobFolder),
           "--coordinator", CoordinatorAddress(job)};
 }

@@ -117,6 +117,7 @@ class Driver : public Sessions {
   void Do(const coordination::EpochCompleted& effect);
   void Do(const coordination::EvaluationDone& effect);
   void Do(const coordination::WorkerEvent& effect);
+  void Do(const coordination::SamplePoisoned& effect);
   void Do(const coordination::TrainingOpened& effect);
   void Do(const coordination::PolicyChanged& effect);
   void Do(const coordination::SaveModel& effect);

@@ -72,6 +72,9 @@ struct DriverMetrics::Families {
         worker_events(metrics->Counters("paceline_worker_events_total",
                                         "Joins, losses, refusals and expulsions of workers.",
                                         {"kind"})),
+        poisoned(metrics->OneCounter(
+            "paceline_samples_poisoned_total",
+            "Samples left out because they made two workers ill, or ended them.")),
         versions(metrics->OneCounter("paceline_versions_published_total",
                                      "Commits that all shards have published.")),
         version(metrics->OneGauge("paceline_version",
@@ -120,7 +123,7 @@ struct DriverMetrics::Families {
   telemetry::CounterFamily pushed_bytes, pulled_bytes;
   telemetry::Histogram policy_seconds;
   telemetry::CounterFamily accepted, dropped, wasted, nonfinite, worker_events;
-  telemetry::Counter versions;
+  telemetry::Counter poisoned, versions;
   telemetry::Gauge version, committed_samples, commit_pushes, workers;
   telemetry::Counter epochs;
   telemetry::Gauge loss, learning_rate, evaluation_loss, evaluation_accuracy;
@@ -223,6 +226,8 @@ void DriverMetrics::Evaluated(const protocol::Evaluated& result) {
   families_->evaluation_accuracy.Set(
       result.accuracy.value_or(std::numeric_limits<double>::quiet_NaN()));
 }
+
+void DriverMetrics::SampleWasPoisoned() { families_->poisoned.Increment(); }
 
 void DriverMetrics::WorkerHad(const coordination::WorkerEvent& event) {
   families_->worker_events.With({std::string(ToString(event.kind))}).Increment();

@@ -35,6 +35,7 @@ class DriverMetrics {
   void EpochCompleted();
   void Evaluated(const protocol::Evaluated& result);
   void WorkerHad(const coordination::WorkerEvent& event);
+  void SampleWasPoisoned();
   void PolicyBrokeContract();
   void Opened(Version version);  // Published now.
   void CheckpointEnded(Version version, bool is_complete);

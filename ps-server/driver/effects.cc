@@ -124,6 +124,15 @@ void Driver::Do(const coordination::WorkerEvent& effect) {
        {"detail", effect.detail}});
 }
 
+void Driver::Do(const coordination::SamplePoisoned& effect) {
+  metrics_->SampleWasPoisoned();
+  Log(LogLevel::kWarning,
+      "a sample is discarded: it made two workers ill, or ended them, and is left out from now on",
+      {{"sample", std::to_string(effect.sample.sample)},
+       {"epoch", std::to_string(effect.sample.epoch)},
+       {"position", std::to_string(effect.sample.position)}});
+}
+
 void Driver::Do(const coordination::TrainingOpened& effect) {
   policy_ =
       options_.make_policy(std::max<uint32_t>(effect.workers, 1), effect.version, effect.policy);

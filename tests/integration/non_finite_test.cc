@@ -81,12 +81,33 @@ TEST_F(NonFiniteTest, PushesAreLeftOutCountedAndNamed) {
   ExpectFiniteModel(ended);
 }
 
-// The samples come back until nothing else is left: the job must not try for ever.
-TEST_F(NonFiniteTest, TrainingThatCannotGoOnEndsAndSaysWhy) {
-  const Ended ended = RunToEnd(folder_, Manifest("Return"), {}, 60);
+// The samples come back, to other workers: what makes two of them ill is left out, by itself.
+TEST_F(NonFiniteTest, ASampleThatMakesEverybodyIllIsFoundAndLeftOut) {
+  LiveRun run(folder_, Manifest("Return"), {});
+  const Ended ended = run.Wait(60);
+  ASSERT_EQ(ended.code, 0) << ended.err;
+  EXPECT_EQ(ended.last_state["poisonedSamples"], 1);
+  EXPECT_EQ(ended.last_state["poisoned"][0]["sample"], 17);
+  EXPECT_EQ(ended.last_state["rollBacks"], 0);
+  for (const nlohmann::json& epoch : ended.last_state["epochs"]) {
+    EXPECT_EQ(epoch["discarded"], 1) << epoch;
+    EXPECT_EQ(epoch["committed"], kSamples - 1) << epoch;
+  }
+  for (const nlohmann::json& worker : ended.last_state["workers"])
+    EXPECT_EQ(worker["expulsions"], 0) << worker;
+  EXPECT_THAT(run.LogOf("ps-0"), ContainsRegex("is not finite, loss nan, first in [a-z0-9.]+"));
+  EXPECT_THAT(run.LogOf("ps-0"), ContainsRegex("a sample is discarded.* sample=17"));
+  ExpectFiniteModel(ended);
+}
+
+// One worker alone cannot tell samples from the model: the model is at fault.
+TEST_F(NonFiniteTest, ASingleWorkerRollsBackAndTheJobFailsAsTheManifestSays) {
+  const Ended ended =
+      RunToEnd(folder_, Manifest("Return"),
+               Sets({"spec.workers.replicas=1", "spec.training.nonFinite.action=Fail"}), 60);
   EXPECT_EQ(ended.code, 1);
-  EXPECT_THAT(ended.err, ContainsRegex("gradients are not finite: w[0-3] at version v|"
-                                       "expelled: its gradients are not finite again and again"));
+  EXPECT_THAT(ended.err, ContainsRegex("gradients are not finite: w0 at version v[0-9]+, first in "
+                                       "[a-z0-9.]+; training.nonFinite.action is Fail"));
   EXPECT_EQ(ended.summary["succeeded"], false);
   EXPECT_EQ(ended.summary["model"], nullptr);
 }
@@ -109,6 +130,31 @@ TEST_P(NonFiniteSchemeTest, OnePoisonedSampleStallsNobody) {
   }
   ExpectFiniteModel(ended);
 }
+
+// Workers that go on from their own copies: what was made from an ill one accuses no samples.
+class PoisonedCopyTest : public NonFiniteTest, public ::testing::WithParamInterface<const char*> {};
+
+TEST_P(PoisonedCopyTest, TheSampleIsFoundAndTheJobEndsWell) {
+  LiveRun run(folder_, Manifest("Return"), {"--set", std::string("spec.sync.") + GetParam()});
+  const Ended ended = run.Wait(60);
+  ASSERT_EQ(ended.code, 0) << ended.err;
+  EXPECT_GE(ended.last_state["poisonedSamples"], 1);
+  EXPECT_EQ(ended.last_state["rollBacks"], 0);
+  bool is_found = false;
+  for (const nlohmann::json& one : ended.last_state["poisoned"])
+    is_found = is_found || one["sample"] == 17;
+  EXPECT_TRUE(is_found) << ended.last_state["poisoned"];
+  ASSERT_EQ(ended.last_state["epochs"].size(), 4u);
+  for (const nlohmann::json& epoch : ended.last_state["epochs"])
+    EXPECT_EQ(epoch["committed"].get<uint64_t>() + epoch["discarded"].get<uint64_t>(), kSamples);
+  ExpectFiniteModel(ended);
+}
+
+INSTANTIATE_TEST_SUITE_P(Schemes, PoisonedCopyTest,
+                         ::testing::Values("scheme=WBSP", "scheme=PSPlus"), [](const auto& info) {
+                           const std::string text = info.param;
+                           return text.substr(text.find('=') + 1);
+                         });
 
 INSTANTIATE_TEST_SUITE_P(Schemes, NonFiniteSchemeTest,
                          ::testing::Values("scheme=BackupWorkers", "scheme=SSP", "scheme=ASP",

@@ -4,8 +4,9 @@
 
 namespace paceline::worker {
 
-DelayedTrainer::DelayedTrainer(Trainer* trainer, chaos::Delays delays, std::function<Time()> now)
-    : trainer_(trainer), delays_(std::move(delays)), now_(std::move(now)) {}
+DelayedTrainer::DelayedTrainer(Trainer* trainer, chaos::Delays delays, std::function<Time()> now,
+                               Pulse* pulse)
+    : trainer_(trainer), delays_(std::move(delays)), now_(std::move(now)), pulse_(pulse) {}
 
 StatusOr<StepResult> DelayedTrainer::Step(std::span<const protocol::SampleRange> ranges,
                                           const KeepGoing& keep_going) {
@@ -21,6 +22,7 @@ StatusOr<StepResult> DelayedTrainer::Step(std::span<const protocol::SampleRange>
 
 Duration DelayedTrainer::Sleep(Duration duration) {
   if (duration <= Duration::zero()) return {};
+  const Pulse::Delayed delayed(pulse_);
   const Time begin = now_();
   std::unique_lock lock(mutex_);
   cut_.wait_for(lock, duration, [this] { return is_cut_; });

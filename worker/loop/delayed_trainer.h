@@ -7,6 +7,7 @@
 #include <span>
 
 #include "lib/chaos/delays.h"
+#include "worker/loop/pulse.h"
 #include "worker/loop/trainer.h"
 
 namespace paceline::worker {
@@ -15,8 +16,9 @@ namespace paceline::worker {
 // Evaluations are not delayed. One owner at a time, but for CutShort.
 class DelayedTrainer final : public Trainer {
  public:
-  // `trainer` outlives this. `now` is the steady clock.
-  DelayedTrainer(Trainer* trainer, chaos::Delays delays, std::function<Time()> now);
+  // `trainer` outlives this, and so does `pulse`, if there is one. `now` is the steady clock.
+  DelayedTrainer(Trainer* trainer, chaos::Delays delays, std::function<Time()> now,
+                 Pulse* pulse = nullptr);
 
   const store::Layout& layout() const override { return trainer_->layout(); }
   uint64_t train_samples() const override { return trainer_->train_samples(); }
@@ -41,6 +43,7 @@ class DelayedTrainer final : public Trainer {
   Trainer* const trainer_;
   const chaos::Delays delays_;
   const std::function<Time()> now_;
+  Pulse* const pulse_;
   uint64_t steps_ = 0;
   Duration injected_{};
 

@@ -38,8 +38,9 @@ StatusOr<std::string> Loop::Run() {
   while (true) {
     has_work_ = false;
     StatusOr<std::string> end = RunSession();
-    heartbeat_.reset();
+    // It waits for a step in work: the heartbeat is there yet should that one hang.
     const std::optional<Status> own = StopAhead();
+    heartbeat_.reset();
     if (own && !end.ok() && IsSessionLoss(end.status())) end = *own;  // It ended the session.
     if (end.ok() || !IsSessionLoss(end.status())) return end;
     {
@@ -100,7 +101,8 @@ StatusOr<std::string> Loop::RunSession() {
                                                          .worker = options_.worker,
                                                          .layout = trainer_->layout(),
                                                          .train_samples = trainer_->train_samples(),
-                                                         .device = options_.device}));
+                                                         .device = options_.device,
+                                                         .attempt = options_.attempt}));
   while (true) {
     stopwatch_.Switch(Activity::kWait);
     StatusOr<protocol::WorkerOrder> order = NextOrder();
@@ -132,14 +134,20 @@ StatusOr<std::optional<std::string>> Loop::Obey(const protocol::WorkerOrder& ord
       Overloaded{
           [&](const protocol::Admitted& admitted) -> End {
             admitted_ = admitted;
-            heartbeat_.emplace(session_, admitted.heartbeat_period);
+            heartbeat_.emplace(session_,
+                               HeartbeatOptions{.period = admitted.heartbeat_period,
+                                                .pulse = options_.pulse,
+                                                .on_stuck = options_.on_stuck,
+                                                .stuck_after = options_.stuck_after,
+                                                .stuck_alone_after = options_.stuck_alone_after});
             return std::optional<std::string>();
           },
           [&](const protocol::Shards& shards) -> End {
             PACELINE_ASSIGN_OR_RETURN(auto client,
                                       connector_.open_shards(admitted_.generation, shards.shards));
             (void)StopAhead();
-            transfers_ = std::make_unique<Transfers>(options_.worker, admitted_, std::move(client));
+            transfers_ = std::make_unique<Transfers>(options_.worker, admitted_, std::move(client),
+                                                     trainer_->layout(), options_.pulse);
             return std::optional<std::string>();
           },
           [&](const protocol::Refused& refused) -> End {
@@ -149,6 +157,8 @@ StatusOr<std::optional<std::string>> Loop::Obey(const protocol::WorkerOrder& ord
                 fmt::format("refused: {}: {}", ToString(refused.reason), refused.detail);
             if (refused.reason == protocol::RefuseReason::kAlreadyJoined)
               return Unavailable("{}", words);
+            if (refused.reason == protocol::RefuseReason::kExpelled)
+              return WithDetail(PermissionDenied("{}", words), kExpelledDetail, "");
             return PermissionDenied("{}", words);
           },
           [&](const protocol::Fill&) -> End { return go_on(FillShards()); },
@@ -161,7 +171,8 @@ StatusOr<std::optional<std::string>> Loop::Obey(const protocol::WorkerOrder& ord
           [&](const protocol::Continued& continued) -> End { return go_on(Continue(continued)); },
           [&](const protocol::Interrupted&) -> End { return std::optional<std::string>(); },
           [&](const protocol::Expelled& expelled) -> End {
-            return PermissionDenied("expelled: {}", expelled.reason);
+            return WithDetail(PermissionDenied("expelled: {}", expelled.reason), kExpelledDetail,
+                              "");
           },
           [&](const protocol::Evaluate& evaluate) -> End { return go_on(Evaluate(evaluate)); },
           [&](const protocol::Finish& finish) -> End {

@@ -10,6 +10,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lib/base/time.h"
@@ -17,6 +18,7 @@
 #include "worker/loop/heartbeat.h"
 #include "worker/loop/local_steps.h"
 #include "worker/loop/overlapped.h"
+#include "worker/loop/pulse.h"
 #include "worker/loop/session.h"
 #include "worker/loop/stopwatch.h"
 #include "worker/loop/trainer.h"
@@ -39,8 +41,17 @@ struct LoopOptions {
   std::function<Time()> now;            // The steady clock.
   // What the host is like now; goes with each push. May be null.
   std::function<sync::Signals(Time now)> read_signals = nullptr;
-  LocalOptions local;  // Of local steps.
+  LocalOptions local;                              // Of local steps.
+  std::optional<uint64_t> attempt = std::nullopt;  // Which start of its index the process is.
+  Pulse* pulse = nullptr;  // The trainer's; outlives the loop. Null: heartbeats say nothing of it.
+  // As in HeartbeatOptions: the loop hangs in a step while its session is over.
+  std::function<void(const std::string& why)> on_stuck = nullptr;
+  Duration stuck_after = Seconds(5);
+  Duration stuck_alone_after = Seconds(900);
 };
+
+// The detail of a status of Run that says: this process was expelled, by no fault of its arguments.
+inline constexpr std::string_view kExpelledDetail = "paceline.dev/expelled";
 
 // One owner, but for Drain.
 class Loop {
@@ -50,8 +61,8 @@ class Loop {
   ~Loop();
 
   // Until the job is over or the worker has drained: why, in words. Errors: PermissionDenied
-  // (refused or expelled), those of the trainer (wrong shapes, out of memory at one sample),
-  // Unavailable (coordinator or shards did not come back in time).
+  // (refused; expelled, with kExpelledDetail), those of the trainer (wrong shapes, out of memory at
+  // one sample), Unavailable (coordinator or shards did not come back in time).
   StatusOr<std::string> Run();
 
   // Finish the push in work, then leave. Thread-safe, never blocks for long.

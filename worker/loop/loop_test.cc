@@ -63,6 +63,7 @@ class ScriptedSession : public Session {
     orders_.pop_front();
     return order;
   }
+  std::optional<std::string> expelled() const override { return std::nullopt; }
   void Close() override {}
 
  private:

@@ -19,6 +19,7 @@ class WatchedSession : public Session {
     if (order.ok()) log_->Note(*order);
     return order;
   }
+  std::optional<std::string> expelled() const override { return session_->expelled(); }
   void Close() override { session_->Close(); }
 
  private:

@@ -20,6 +20,7 @@ class FakeSession : public Session {
     if (next_ == orders_.size()) return Unavailable("the end");
     return orders_[next_++];
   }
+  std::optional<std::string> expelled() const override { return std::nullopt; }
   void Close() override {}
 
  private:

@@ -3,6 +3,8 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
+#include <string>
 
 #include "lib/base/status.h"
 #include "lib/base/time.h"
@@ -11,7 +13,7 @@
 
 namespace paceline::worker {
 
-// Send is thread-safe; Receive has one caller.
+// Send and expelled are thread-safe; Receive has one caller.
 class Session {
  public:
   virtual ~Session() = default;
@@ -19,6 +21,9 @@ class Session {
   // The next order. DeadlineExceeded after `timeout`; Unavailable or Cancelled when the session has
   // ended.
   virtual StatusOr<protocol::WorkerOrder> Receive(Duration timeout) = 0;
+  // Why the coordinator expelled the worker, as soon as that has come in, received or not. Never
+  // blocks.
+  virtual std::optional<std::string> expelled() const = 0;
   virtual void Close() = 0;
 };
 

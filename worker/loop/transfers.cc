@@ -4,6 +4,8 @@
 #include <cmath>
 #include <utility>
 
+#include "worker/loop/non_finite.h"
+
 namespace paceline::worker {
 namespace {
 
@@ -30,11 +32,14 @@ void Tally::Add(const StepResult& step, protocol::LeaseId lease) {
 }
 
 Transfers::Transfers(WorkerId worker, const protocol::Admitted& admitted,
-                     std::unique_ptr<rpc::ParameterClient> shards)
+                     std::unique_ptr<rpc::ParameterClient> shards, store::Layout layout,
+                     Pulse* pulse)
     : worker_(worker),
       incarnation_(admitted.incarnation),
       generation_(admitted.generation),
-      shards_(std::move(shards)) {}
+      shards_(std::move(shards)),
+      layout_(std::move(layout)),
+      pulse_(pulse) {}
 
 void Transfers::Announce(Version version) {
   uint64_t known = announced_.load();
@@ -43,12 +48,14 @@ void Transfers::Announce(Version version) {
 }
 
 Status Transfers::Fill(std::span<const std::byte> values) {
+  const Pulse::Transferring transferring(pulse_);
   // The trainer's memory lives as long as the process; no owner is needed.
   return shards_->Fill(worker_, incarnation_, values, nullptr);
 }
 
 StatusOr<Version> Transfers::Pull(Version version, sync::Exactness exactness,
                                   std::span<std::byte> into) {
+  const Pulse::Transferring transferring(pulse_);
   Announce(version);
   for (int attempt = 0; attempt < kPullAttemptsMax; ++attempt) {
     PACELINE_ASSIGN_OR_RETURN(const rpc::PullReport report,
@@ -69,6 +76,7 @@ StatusOr<Version> Transfers::Pull(Version version, sync::Exactness exactness,
 
 StatusOr<protocol::PushDone> Transfers::Push(std::span<const std::byte> payload, const Tally& tally,
                                              Version based_on) {
+  const Pulse::Transferring transferring(pulse_);
   const Sequence sequence = next_sequence_;
   const StatusOr<rpc::PushReport> report =
       shards_->Push({worker_, incarnation_, sequence}, payload, nullptr);
@@ -94,7 +102,8 @@ StatusOr<protocol::PushDone> Transfers::Push(std::span<const std::byte> payload,
                    .squared_norm = report->squared_norm,
                    .is_finite = report->is_finite && std::isfinite(tally.loss)},
       .spread = spread == spreads_.end() ? 0 : spread->second,
-      .traffic = std::exchange(traffic_, {})};
+      .traffic = std::exchange(traffic_, {}),
+      .non_finite_tensor = report->is_finite ? "" : FirstNonFinite(layout_, payload)};
 }
 
 protocol::Abandoned Transfers::Abandon(sync::AbandonReason reason,

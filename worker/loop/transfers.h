@@ -12,7 +12,9 @@
 
 #include "lib/protocol/worker_messages.h"
 #include "lib/rpc/parameter_client.h"
+#include "lib/store/layout.h"
 #include "lib/sync/event.h"
+#include "worker/loop/pulse.h"
 #include "worker/loop/trainer.h"
 
 namespace paceline::worker {
@@ -37,8 +39,10 @@ constexpr uint32_t LargestThoughtToFit(uint64_t samples) {
 // One owner at a time, but for Announce.
 class Transfers {
  public:
+  // `pulse`, if there is one, outlives this.
   Transfers(WorkerId worker, const protocol::Admitted& admitted,
-            std::unique_ptr<rpc::ParameterClient> shards);
+            std::unique_ptr<rpc::ParameterClient> shards, store::Layout layout = {},
+            Pulse* pulse = nullptr);
 
   // The coordinator spoke of that version: all shards have it. Thread-safe.
   void Announce(Version version);
@@ -62,6 +66,8 @@ class Transfers {
   const Incarnation incarnation_;
   const Generation generation_;
   const std::unique_ptr<rpc::ParameterClient> shards_;
+  const store::Layout layout_;
+  Pulse* const pulse_;
   Sequence next_sequence_{1};
   std::map<Version, uint32_t> spreads_;  // Of what was pulled, as far as not pushed on yet.
   protocol::Traffic traffic_;            // Since the last push.

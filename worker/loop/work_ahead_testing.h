@@ -103,6 +103,7 @@ class FakeSession : public Session {
     return OkStatus();
   }
   StatusOr<protocol::WorkerOrder> Receive(Duration) override { return Unavailable("not asked"); }
+  std::optional<std::string> expelled() const override { return std::nullopt; }
   void Close() override {
     world_->Change([&] { world_->is_closed = true; });
   }

@@ -29,6 +29,15 @@ void Fields(V& visit, StragglerPolicy& policy) {
         Note{.text = "for at least this long", .max = kSecondsMax, .above = 0});
   visit("action", policy.action,
         Note{.text = "say so, or also start the worker anew elsewhere (on one machine: there)"});
+  visit("hangFactor", policy.hang_factor,
+        Note{.text = "a step without progress for so many times its expected duration, and 30 s at "
+                     "least, hangs: its worker is expelled and replaced",
+             .max = 100000,
+             .above = 1});
+  visit("firstStepSeconds", policy.first_step_seconds,
+        Note{.text = "the same for a worker's first step, which may compile or load",
+             .max = kSecondsMax,
+             .above = 0});
 }
 
 template <class V>

@@ -136,6 +136,8 @@ void Fields(V& visit, JobStatus& status) {
         Note{.text = "training has reached its stop; what is left is to write and to judge"});
   visit("evaluatorGone", status.evaluator_gone,
         Note{.text = "why the evaluator is not started again"});
+  visit("poisonedSamples", status.poisoned_samples,
+        Note{.text = "samples left out because they made two workers ill, or ended them"});
   visit("restarts", status.restarts, Note{.text = "processes started again, all told"});
   visit("failures", status.failures,
         Note{.text = "of those, the ones that count against backoffLimit"});

@@ -115,6 +115,20 @@ void Fields(V& visit, StopRule& stop) {
 }
 
 template <class V>
+void Fields(V& visit, NonFinite& non_finite) {
+  visit("action", non_finite.action,
+        Note{.text = "back to the newest checkpoint, from the second time in a row one further; or "
+                     "the job fails"});
+  visit(
+      "learningRateFactor", non_finite.learning_rate_factor,
+      Note{.text = "RollBack: what is left of the learning rate each time", .max = 1, .above = 0});
+  visit("limit", non_finite.limit,
+        Note{.text = "RollBack: times in the life of the job; the next one fails it",
+             .min = 0,
+             .max = 1000});
+}
+
+template <class V>
 void Fields(V& visit, Training& training) {
   visit("globalBatchSize", training.global_batch_size,
         Note{.text = "samples of one step, all workers together",
@@ -132,6 +146,10 @@ void Fields(V& visit, Training& training) {
   visit(
       "gradientClipNorm", training.gradient_clip_norm,
       Note{.text = "largest norm of the mean gradient; absent: no limit", .max = 1e9, .above = 0});
+  visit("nonFinite", training.non_finite,
+        Note{.text = "when more than half of the workers have gradients that are not finite; fewer "
+                     "are ill themselves",
+             .stays_absent = true});
   visit("stop", training.stop,
         Note{.text = "when training is done: whatever comes first", .presence = kRequired});
   visit("seed", training.seed,

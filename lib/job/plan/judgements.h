@@ -18,6 +18,7 @@ void JudgeScale(Draft& draft);       // Start what is missing, stop what is too 
 void JudgeRestart(Draft& draft);     // Start again what ended, after a backoff.
 void JudgePending(Draft& draft);     // Replace what does not come to run for too long.
 void JudgeStragglers(Draft& draft);  // stragglerPolicy.action Replace.
+void JudgeHung(Draft& draft);        // Expelled for a step that hangs, and there yet: replace it.
 void JudgeLostNodes(Draft& draft);   // nodeLostSeconds: give up what is on a dead machine.
 void JudgeCleanup(Draft& draft);     // A finished job: cleanPodPolicy, ttlSecondsAfterFinished.
 

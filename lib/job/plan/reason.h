@@ -39,6 +39,8 @@ enum class PlanReason {
   kScaledDown,         // More workers run than wanted.
   kCheckpointed,       // A lost parameter server costs what was done since the newest checkpoint.
   kNoCheckpoints,      // It costs everything.
+  kHung,               // A worker's step hangs, and it does not go.
+  kPoisonedSample,     // A sample made workers ill, or ended them, and is left out.
   kStraggler,          // A worker is slower than stragglerPolicy allows.
   kNoStraggler,
   kDeadlineExceeded,      // activeDeadlineSeconds.
@@ -56,8 +58,9 @@ PACELINE_WORDS(PlanReason, "JobSeen", "NotYet", "Starting", "Training", "AllRunn
                "OutOfMemory", "ProcessGone", "ProcessFinished", "Unschedulable", "CannotStart",
                "GaveWay", "PendingTooLong", "ResourcesRefused", "InvalidSpec", "NodeLost",
                "Recovering", "Recovered", "RolledBack", "Suspended", "Resumed", "ScaledDown",
-               "Checkpointed", "NoCheckpoints", "Straggler", "NoStraggler", "DeadlineExceeded",
-               "BackoffLimitExceeded", "CannotWork", "CannotWorkHere", "ParameterServerLost",
-               "TrainingFailed", "TrainingSucceeded", "JobFinished")
+               "Checkpointed", "NoCheckpoints", "Hung", "PoisonedSample", "Straggler",
+               "NoStraggler", "DeadlineExceeded", "BackoffLimitExceeded", "CannotWork",
+               "CannotWorkHere", "ParameterServerLost", "TrainingFailed", "TrainingSucceeded",
+               "JobFinished")
 
 }  // namespace paceline::job

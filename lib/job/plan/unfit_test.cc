@@ -93,5 +93,47 @@ TEST(UnfitMachine, OfAnotherRoleIsAFailure) {
   EXPECT_EQ(plan.status.failures, 0);  // The evaluator's count for themselves.
 }
 
+// One that was expelled for hanging ends by itself; where it does not, it is stopped.
+TEST(HungWorker, IsStoppedAndReplacedElsewhereIfItStays) {
+  const TrainingJob job = SmallJob();
+  Observation seen = SettledTraining(job);
+  Find(seen, "digits-worker-1").attempt = 2;
+  seen.coordinator->hung = {{1, 2, 5}};
+  const Plan early = PlanJob(job, seen, At(50));
+  EXPECT_THAT(Actions(early), IsEmpty());
+  EXPECT_EQ(early.look_again, At(65));
+  seen.coordinator->hung = {{1, 2, 20}};
+  const Plan plan = PlanJob(job, seen, At(65));
+  EXPECT_THAT(Actions(plan), ElementsAre("stop digits-worker-1 Hung"));
+  EXPECT_THAT(Events(plan), Contains(HasSubstr("Warning Hung: digits-worker-1 on node-1 was "
+                                               "expelled because its step hangs")));
+  seen.status = plan.status;
+  Remove(seen, "digits-worker-1");
+  EXPECT_THAT(Actions(PlanJob(job, seen, At(90))),
+              ElementsAre(HasSubstr("start digits-worker-1 generation=1 attempt=")));
+  EXPECT_THAT(Actions(PlanJob(job, seen, At(90))), ElementsAre(HasSubstr(" avoid=node-1")));
+  // Another process of that name, which has not joined yet, is left alone.
+  Find(seen, "digits-worker-1") = Running(Role::kWorker, 1, 90);
+  Find(seen, "digits-worker-1").attempt = 3;
+  EXPECT_THAT(Actions(PlanJob(job, seen, At(91))), IsEmpty());
+}
+
+TEST(PoisonedSamples, AreToldOnceAndCounted) {
+  const TrainingJob job = SmallJob();
+  Observation seen = SettledTraining(job);
+  seen.coordinator->poisoned = 1;
+  seen.coordinator->poisoned_of = {"sample 17 (position 5 of epoch 0)"};
+  const Plan plan = PlanJob(job, seen, At(50));
+  EXPECT_THAT(Events(plan),
+              ElementsAre("Warning PoisonedSample: left out because they made two workers ill, or "
+                          "ended them: sample 17 (position 5 of epoch 0)"));
+  EXPECT_EQ(plan.status.poisoned_samples, 1);
+  seen.status = plan.status;
+  EXPECT_THAT(Events(PlanJob(job, seen, At(51))), IsEmpty());
+  seen.coordinator->poisoned = 2;
+  seen.coordinator->poisoned_of.push_back("sample 3 (position 9 of epoch 0)");
+  EXPECT_THAT(Events(PlanJob(job, seen, At(52))), ElementsAre(HasSubstr("ended them: sample 3 (")));
+}
+
 }  // namespace
 }  // namespace paceline::job

@@ -89,6 +89,21 @@ void CopyWorkers(const Draft& draft, JobStatus& status) {
   }
 }
 
+// A fresh coordinator counts anew; what it finds once more is no news.
+void TellPoisoned(Draft& draft) {
+  const CoordinatorReport& report = *draft.report;
+  int64_t& known = draft.plan.status.poisoned_samples;
+  if (report.poisoned <= known) return;
+  const auto first = static_cast<size_t>(
+      std::min<int64_t>(known, static_cast<int64_t>(report.poisoned_of.size())));
+  std::vector<std::string> news(report.poisoned_of.begin() + static_cast<ptrdiff_t>(first),
+                                report.poisoned_of.end());
+  draft.Report(EventType::kWarning, PlanReason::kPoisonedSample,
+               fmt::format("left out because they made two workers ill, or ended them: {}",
+                           news.empty() ? "more samples" : Joined(std::move(news))));
+  known = report.poisoned;
+}
+
 void CopyReport(Draft& draft) {
   if (draft.report == nullptr || IsFinished(draft.seen.status)) return;
   JobStatus& status = draft.plan.status;
@@ -96,6 +111,7 @@ void CopyReport(Draft& draft) {
   if (draft.report->sync) status.sync = draft.report->sync;
   if (draft.report->checkpoint) status.checkpoint = draft.report->checkpoint;
   CopyWorkers(draft, status);
+  TellPoisoned(draft);
 }
 
 // Why nothing runs yet, where that is known and does not pass by itself.

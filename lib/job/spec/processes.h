@@ -24,6 +24,8 @@ struct StragglerPolicy {
   double slowdown_percent = 200;  // Of the median worker's time for a sample.
   double for_seconds = 120;
   StragglerAction action = StragglerAction::kReport;
+  double hang_factor = 10;          // Times a step's expected duration, without progress.
+  double first_step_seconds = 900;  // Of a worker's first step, of which nothing is expected.
   friend bool operator==(const StragglerPolicy&, const StragglerPolicy&) = default;
 };
 

@@ -79,12 +79,21 @@ struct StopRule {  // Whatever comes first. At least one is there in a valid job
   friend bool operator==(const StopRule&, const StopRule&) = default;
 };
 
+// What becomes of the job when more than half of its workers' gradients are not finite.
+struct NonFinite {
+  NonFiniteAction action = NonFiniteAction::kRollBack;
+  double learning_rate_factor = 0.5;  // At each roll back.
+  int64_t limit = 3;                  // Roll backs; the next time the job fails.
+  friend bool operator==(const NonFinite&, const NonFinite&) = default;
+};
+
 struct Training {
   int64_t global_batch_size = 0;
   std::optional<int64_t> micro_batch_size;
   Optimizer optimizer;
   LearningRate learning_rate;
   std::optional<double> gradient_clip_norm;
+  NonFinite non_finite;
   StopRule stop;
   int64_t seed = 0;
   bool deterministic = false;

@@ -1,0 +1,72 @@
+#include "lib/coordination/poisoning.h"
+
+#include <vector>
+
+#include "lib/coordination/training.h"
+
+namespace paceline::coordination {
+
+namespace {
+
+// In a row: as many as a range has parts. A worker that is ill itself is not excused for ever.
+constexpr uint32_t kExcusesMax = 16;
+
+// What the worker computes, or will: leases that no push of it has used up, in the order in which
+// they are computed.
+std::vector<protocol::LeaseId> StepsOf(const JobState& job, WorkerId worker) {
+  std::vector<protocol::LeaseId> steps = job.leases->Held(worker);
+  std::erase_if(steps, [&](protocol::LeaseId lease) { return job.pushes.Uses(worker, lease); });
+  return steps;
+}
+
+}  // namespace
+
+bool IsSamplesFault(Turn turn, const Session& session, const protocol::PushDone& done) {
+  JobState& job = turn.job;
+  const WorkerId worker = session.worker;
+  Health& health = job.health[worker];
+  if (done.gradient.is_finite) {
+    job.leases->Believe(worker);
+    health = {.finite_on = done.based_on};
+    return false;
+  }
+  const uint32_t ill_before = health.ill_in_a_row++;
+  if (job.options.on_drop == OnDrop::kDiscard) return false;  // They are left out anyway.
+  // Made from a copy that the push before had made ill: it says nothing of these samples.
+  if (health.spoilt > 0) {
+    --health.spoilt;
+    return health.is_excused;
+  }
+  std::vector<protocol::LeaseId> suspected;
+  for (const protocol::LeaseId lease : done.leases)
+    if (job.leases->IsExcuse(lease, worker)) suspected.push_back(lease);
+  const bool was_well =
+      ill_before == 0 && health.finite_on.has_value() && health.finite_on->Next() >= done.based_on;
+  for (const protocol::LeaseId lease : suspected.empty() ? done.leases : suspected) {
+    job.leases->Accuse(lease, worker, was_well ? Suspects::Word::kCounts : Suspects::Word::kNotYet);
+  }
+  health.is_excused = !suspected.empty() && ill_before < kExcusesMax;
+  const auto pacing = job.pacings.find(worker);
+  if (pacing != job.pacings.end() && sync::PushKindOf(pacing->second) == PushKind::kDelta)
+    health.spoilt = StepsOf(job, worker).size();
+  return health.is_excused;
+}
+
+void AccuseStepOf(JobState& job, WorkerId worker) {
+  if (!job.leases.has_value()) return;
+  const std::vector<protocol::LeaseId> steps = StepsOf(job, worker);
+  if (!steps.empty()) job.leases->Accuse(steps.front(), worker, Suspects::Word::kCounts);
+}
+
+void TellPoisoned(Turn turn) {
+  JobState& job = turn.job;
+  if (job.phase != Phase::kTraining || !job.leases->IsAnySuspected()) return;
+  const std::vector<PoisonedSample> poisoned = job.leases->TakePoisoned();
+  for (const PoisonedSample& sample : poisoned) {
+    job.recovery.poisoned.push_back(sample);
+    turn.effects.push_back(SamplePoisoned{sample});
+  }
+  if (!poisoned.empty()) FinishIfAllElseIsLeftOut(turn);
+}
+
+}  // namespace paceline::coordination

@@ -1,0 +1,175 @@
+#include "lib/coordination/suspects.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace paceline::coordination {
+
+using protocol::SampleRange;
+
+namespace {
+
+// A convicted range falls into so many parts at most: the more, the fewer workers a sample that
+// kills has to kill, and the more steps are small.
+constexpr uint64_t kPartsMax = 16;
+
+}  // namespace
+
+bool Suspects::HasAccused(const Suspect& suspect, WorkerId worker) {
+  return std::any_of(suspect.accusations.begin(), suspect.accusations.end(),
+                     [&](const Accusation& one) { return one.worker == worker; });
+}
+
+bool Suspects::IsTrusted(const Suspect& suspect) {
+  return suspect.is_part || std::any_of(suspect.accusations.begin(), suspect.accusations.end(),
+                                        [](const Accusation& one) { return one.counts; });
+}
+
+// Those who have not accused it. Before an accuser is known to be well, its accusers instead: an
+// ill push of another would look like an ill model.
+bool Suspects::IsFor(const Suspect& suspect, WorkerId worker) {
+  return HasAccused(suspect, worker) != IsTrusted(suspect);
+}
+
+bool Suspects::IsConvicted(const Suspect& suspect) {
+  std::set<WorkerId> workers;
+  for (const Accusation& one : suspect.accusations)
+    if (one.counts) workers.insert(one.worker);
+  return workers.size() >= (suspect.is_part ? 1u : 2u);
+}
+
+const Suspects::Suspect* Suspects::Find(const SampleRange& range) const {
+  const auto epoch = epochs_.find(range.epoch);
+  if (epoch == epochs_.end()) return nullptr;
+  const auto found = epoch->second.find(range.begin);
+  return found == epoch->second.end() || found->second.end != range.end ? nullptr : &found->second;
+}
+
+void Suspects::Accuse(const SampleRange& range, WorkerId worker, Word word) {
+  if (range.size() == 0) return;
+  Epoch& epoch = epochs_[range.epoch];
+  const auto after = epoch.lower_bound(range.end);
+  const bool overlaps = after != epoch.begin() && std::prev(after)->second.end > range.begin;
+  // Leases are cut along suspects; one from before they were ones may not be, and says less.
+  if (overlaps && Find(range) == nullptr) return;
+  Suspect& suspect = epoch[range.begin];
+  suspect.end = range.end;
+  std::erase_if(suspect.accusations,
+                [&](const Accusation& one) { return one.worker == worker && !one.counts; });
+  if (!HasAccused(suspect, worker)) suspect.accusations.push_back({worker, word == Word::kCounts});
+}
+
+void Suspects::Acquit(const SampleRange& range) {
+  const auto found = epochs_.find(range.epoch);
+  if (found == epochs_.end()) return;
+  Epoch& epoch = found->second;
+  auto at = epoch.lower_bound(range.begin);
+  while (at != epoch.end() && at->second.end <= range.end) at = epoch.erase(at);
+  if (epoch.empty()) epochs_.erase(found);
+}
+
+void Suspects::Believe(WorkerId worker) {
+  for (auto& [number, epoch] : epochs_) {
+    for (auto& [begin, suspect] : epoch) {
+      for (Accusation& one : suspect.accusations) one.counts = one.counts || one.worker == worker;
+    }
+  }
+}
+
+void Suspects::Doubt(WorkerId worker) {
+  for (auto& [number, epoch] : epochs_) {
+    for (auto& [begin, suspect] : epoch) {
+      for (Accusation& one : suspect.accusations) one.counts = one.counts && one.worker != worker;
+    }
+  }
+}
+
+bool Suspects::IsExcuse(const SampleRange& range, WorkerId worker) const {
+  const Suspect* suspect = Find(range);
+  if (suspect == nullptr) return false;
+  return suspect->is_part ||
+         std::any_of(suspect->accusations.begin(), suspect->accusations.end(),
+                     [&](const Accusation& one) { return one.worker != worker && one.counts; });
+}
+
+std::vector<SampleRange> Suspects::Convict(const std::function<bool(const SampleRange&)>& is_free) {
+  std::vector<SampleRange> poisoned;
+  std::vector<SampleRange> convicted;
+  for (const auto& [number, epoch] : epochs_) {
+    for (const auto& [begin, suspect] : epoch) {
+      const SampleRange range{number, begin, suspect.end};
+      if (IsConvicted(suspect) && is_free(range)) convicted.push_back(range);
+    }
+  }
+  for (const SampleRange& range : convicted) {
+    Epoch& epoch = epochs_[range.epoch];
+    epoch.erase(range.begin);
+    if (range.size() == 1) {
+      poisoned.push_back(range);
+      if (epoch.empty()) epochs_.erase(range.epoch);
+      continue;
+    }
+    const uint64_t parts = std::min(kPartsMax, range.size());
+    for (uint64_t part = 0; part < parts; ++part) {
+      const uint64_t begin = range.begin + range.size() * part / parts;
+      epoch[begin] = {range.begin + range.size() * (part + 1) / parts, true, {}};
+    }
+  }
+  return poisoned;
+}
+
+std::optional<SampleRange> Suspects::Pick(WorkerId worker, const std::vector<WorkerId>& others,
+                                          uint64_t samples, Whose whose,
+                                          const std::function<bool(const SampleRange&)>& is_free) {
+  for (auto& [number, epoch] : epochs_) {
+    for (auto& [begin, suspect] : epoch) {
+      const bool is_for_another = std::any_of(others.begin(), others.end(), [&](WorkerId other) {
+        return other != worker && IsFor(suspect, other);
+      });
+      const bool is_for_it = IsFor(suspect, worker);
+      const bool may_try =
+          whose == Whose::kNew ? is_for_it && IsTrusted(suspect) : is_for_it || !is_for_another;
+      if (!may_try) continue;
+      if (!is_free({number, begin, suspect.end})) continue;
+      const uint64_t cut = begin + std::min(samples, suspect.end - begin);
+      if (cut < suspect.end) {
+        epoch[cut] = suspect;
+        suspect.end = cut;
+      }
+      return SampleRange{number, begin, cut};
+    }
+  }
+  return std::nullopt;
+}
+
+SampleRange Suspects::Unsuspected(const SampleRange& range) const {
+  const auto found = epochs_.find(range.epoch);
+  if (found == epochs_.end()) return range;
+  SampleRange clear = range;
+  for (const auto& [begin, suspect] : found->second) {
+    if (suspect.end <= clear.begin) continue;
+    if (begin > clear.begin) {
+      clear.end = std::min(clear.end, begin);
+      break;
+    }
+    clear.begin = std::min(suspect.end, clear.end);
+  }
+  return clear;
+}
+
+std::string Suspects::Describe() const {
+  std::string text;
+  for (const auto& [number, epoch] : epochs_) {
+    for (const auto& [begin, suspect] : epoch) {
+      text += fmt::format(" {}:{}-{}{}", number, begin, suspect.end, suspect.is_part ? "p" : "");
+      for (const Accusation& one : suspect.accusations)
+        text += fmt::format("{}{}", one.worker, one.counts ? "!" : "?");
+    }
+  }
+  return text.empty() ? text : "|suspects" + text;
+}
+
+}  // namespace paceline::coordination

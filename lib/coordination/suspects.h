@@ -1,0 +1,87 @@
+// Defines Suspects: which ranges of samples may be poisoned, found by whom they made ill.
+//
+// A range is accused by a worker whose push of it was not finite, or whose step of it ended the
+// process. Accused by two different workers it is convicted, and split; a part needs one accusation
+// more. A single position that is convicted is poisoned. Whatever is committed is acquitted.
+//
+// A push may also be ill because its worker is, or the model. So such an accusation counts only for
+// a worker that makes a finite push as well, right before it or at any time after it: a model that
+// is ill, and a worker that is, convict nothing.
+//
+// Example:
+//   Suspects suspects;
+//   suspects.Accuse({0, 8, 12}, WorkerId(1), Suspects::Word::kCounts);
+//   suspects.Accuse({0, 8, 12}, WorkerId(2), Suspects::Word::kCounts);
+//   suspects.Convict(...);  // Four suspects now, of one position each.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lib/base/ids.h"
+#include "lib/protocol/worker_messages.h"
+
+namespace paceline::coordination {
+
+// A value. Ranges of one epoch never overlap.
+class Suspects {
+ public:
+  enum class Word { kCounts, kNotYet };
+  void Accuse(const protocol::SampleRange& range, WorkerId worker, Word word);
+  // Its samples are in a published version.
+  void Acquit(const protocol::SampleRange& range);
+  // It has made a finite push: its accusations count from now on.
+  void Believe(WorkerId worker);
+  // It was the model's fault that its last pushes were ill: they count only once it is believed.
+  void Doubt(WorkerId worker);
+
+  // Whether `worker` is not to blame for a push of that range that is not finite: the range has
+  // made another one ill before.
+  bool IsExcuse(const protocol::SampleRange& range, WorkerId worker) const;
+
+  // Splits what is convicted and of which `is_free` says so. Returns the positions that are
+  // poisoned; they are forgotten here.
+  std::vector<protocol::SampleRange> Convict(
+      const std::function<bool(const protocol::SampleRange&)>& is_free);
+
+  // The first suspect of which `is_free` says so that `worker` is to try. kNew: one that another
+  // accused whose word counts, and it did not. kAny, where there is nothing else to do: also one
+  // that it accused itself while its own word does not count, or that is for nobody of `others`.
+  // At most `samples` of it, split off.
+  enum class Whose { kNew, kAny };
+  std::optional<protocol::SampleRange> Pick(
+      WorkerId worker, const std::vector<WorkerId>& others, uint64_t samples, Whose whose,
+      const std::function<bool(const protocol::SampleRange&)>& is_free);
+
+  // The first part of [begin, end) that holds no suspect; empty if there is none.
+  protocol::SampleRange Unsuspected(const protocol::SampleRange& range) const;
+
+  bool empty() const { return epochs_.empty(); }
+  std::string Describe() const;  // Equal for equal suspects.
+
+ private:
+  struct Accusation {
+    WorkerId worker;
+    bool counts = false;
+  };
+  struct Suspect {
+    uint64_t end = 0;
+    bool is_part = false;  // Of a range that was convicted.
+    std::vector<Accusation> accusations;
+  };
+  using Epoch = std::map<uint64_t, Suspect>;  // By begin.
+
+  static bool HasAccused(const Suspect& suspect, WorkerId worker);
+  static bool IsTrusted(const Suspect& suspect);
+  static bool IsFor(const Suspect& suspect, WorkerId worker);
+  static bool IsConvicted(const Suspect& suspect);
+  const Suspect* Find(const protocol::SampleRange& range) const;
+
+  std::map<uint64_t, Epoch> epochs_;
+};
+
+}  // namespace paceline::coordination
