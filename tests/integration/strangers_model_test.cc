@@ -7,47 +7,18 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "lib/learn/test_scripts.h"
 #include "tests/integration/live_run.h"
 #include "tests/integration/run_files.h"
+#include "tests/integration/stranger_model.h"
 
 namespace paceline::integration {
 namespace {
 
-using learn::testing::ScriptKind;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Key;
 
-// Scores and what they were made of.
-constexpr const char* kBody = R"(
-def scores(self, inputs) -> Tuple[Tensor, Tensor]:
-    x = inputs.flatten(1)
-    x = torch.batch_norm(x, self.norm_weight, self.norm_bias, self.running_mean, self.running_var,
-                         self.training, 0.1, 0.00001, False)
-    if self.training:
-        self.batches.add_(1)
-    hidden = torch.relu(torch.matmul(x, self.encode))
-    decoded = torch.matmul(hidden, self.decode.t())
-    return torch.matmul(x + decoded, self.head), hidden
-)";
-constexpr const char* kTuple = R"(
-def forward(self, inputs):
-    return self.scores(inputs)
-
-def loss(self, inputs, targets):
-    logits, hidden = self.forward(inputs)
-    return torch.cross_entropy_loss(logits, targets) + 0.0001 * torch.mean(hidden * hidden)
-)";
-constexpr const char* kDict = R"(
-def forward(self, inputs) -> Dict[str, Tensor]:
-    logits, hidden = self.scores(inputs)
-    return {"hidden": hidden, "logits": logits}
-
-def loss(self, inputs, targets):
-    return torch.cross_entropy_loss(self.forward(inputs)["logits"], targets)
-)";
 // More than it is tried out on makes it fail.
 constexpr const char* kFailingMetrics = R"(
 def metrics(self, inputs, targets) -> Dict[str, Tensor]:
@@ -57,17 +28,7 @@ def metrics(self, inputs, targets) -> Dict[str, Tensor]:
 
 std::string Manifest(const TestFolder& folder, const std::string& methods,
                      const std::string& stop = "maxEpochs: 4") {
-  learn::testing::SaveScript(
-      folder.path() + "/model.pt",
-      {{.name = "norm_weight", .shape = {64}, .value = 1},
-       {.name = "norm_bias", .shape = {64}},
-       {.name = "running_mean", .kind = ScriptKind::kBuffer, .shape = {64}},
-       {.name = "running_var", .kind = ScriptKind::kBuffer, .shape = {64}, .value = 1},
-       {.name = "batches", .kind = ScriptKind::kBuffer, .type = "long"},
-       {.name = "encode", .shape = {64, 64}, .value = 0.001},
-       {.name = "decode", .shape = {64, 64}, .tied_to = "encode"},
-       {.name = "head", .shape = {64, 10}}},
-      kBody + methods);
+  SaveStranger(folder.path() + "/model.pt", methods);
   const std::string data = std::string(PACELINE_SOURCE_DIR) + "/deploy/samples/digits";
   return folder.Write("job.yaml", fmt::format(R"(apiVersion: paceline.dev/v1alpha1
 kind: TrainingJob
@@ -96,7 +57,7 @@ void ExpectWholeModel(const Ended& ended) {
 }
 
 TEST(StrangersModelTest, OutputsMayBeATupleOrADict) {
-  for (const char* const methods : {kTuple, kDict}) {
+  for (const char* const methods : {kTupleOutput, kDictOutput}) {
     SCOPED_TRACE(methods);
     const TestFolder folder;
     const Ended ended = RunToEnd(folder, Manifest(folder, methods), {});
@@ -110,7 +71,7 @@ TEST(StrangersModelTest, OutputsMayBeATupleOrADict) {
 TEST(StrangersModelTest, AnEvaluatorThatCannotWorkIsSaidAndNotTheJobsEnd) {
   const TestFolder folder;
   const std::string manifest =
-      Manifest(folder, std::string(kTuple) + kFailingMetrics, "maxEpochs: 8");
+      Manifest(folder, std::string(kTupleOutput) + kFailingMetrics, "maxEpochs: 8");
   const Ended ended = RunToEnd(folder, manifest, Sets(Paced(0.001, {})));
   EXPECT_EQ(ended.code, 0) << ended.err;
   ExpectWholeModel(ended);
@@ -122,7 +83,7 @@ TEST(StrangersModelTest, AnEvaluatorThatCannotWorkIsSaidAndNotTheJobsEnd) {
 
 TEST(StrangersModelTest, ATargetThatNobodyCanJudgeEndsTrainingWithItsModelWritten) {
   const TestFolder folder;
-  const std::string manifest = Manifest(folder, std::string(kTuple) + kFailingMetrics,
+  const std::string manifest = Manifest(folder, std::string(kTupleOutput) + kFailingMetrics,
                                         "target: {metric: Accuracy, value: 0.99}");
   const Ended ended = RunToEnd(folder, manifest, {});
   EXPECT_EQ(ended.code, 1) << ended.err;
