@@ -68,7 +68,7 @@ images: $(BUILD)/build.ninja ## Build the container images operator, ps and work
 	@tools/images build $(IMAGES)
 
 e2e: images ## Run the suite on a three-node kind cluster, or on the one of KUBECONFIG (ARGS='-k digits' is handed on)
-	@cmake --build $(BUILD) -j $(JOBS) --target paceline >&2
+	@cmake --build $(BUILD) -j $(JOBS) --target paceline write-stranger >&2
 	@tests/e2e/run $(ARGS)
 
 chart: ## Copy what the chart ships from deploy/ (a test compares)

@@ -6,6 +6,7 @@
 
 #include "cli/commands/compare.h"
 #include "cli/commands/ctl.h"
+#include "cli/commands/fetch.h"
 #include "cli/commands/run.h"
 #include "cli/commands/top.h"
 #include "cli/commands/validate.h"
@@ -59,6 +60,19 @@ constexpr const char* kTopFooter =
     "  paceline top digits --context staging --once\n"
     "  paceline top\n"
     "  paceline top --run paceline-runs/digits-20260101-120000-4711 --once";
+
+constexpr const char* kFetchFooter =
+    "With JOB: a TrainingJob of the cluster that kubectl would use, without an output volume. "
+    "Without: a run of this machine.\n"
+    "What was cut off goes on where it was. Once the whole is there and its SHA-256 is right, the "
+    "job's last pod goes.\n"
+    "Exit codes: 0 the model is there, 1 it is not, 2 no such job, permission is missing, or "
+    "another "
+    "file is in its place.\n"
+    "Examples:\n"
+    "  paceline fetch digits -n research\n"
+    "  paceline fetch digits --to models/digits.safetensors\n"
+    "  paceline fetch --run paceline-runs/digits-20260101-120000-4711";
 
 constexpr const char* kCtlSetFooter =
     "With JOB: patches a TrainingJob of the cluster that kubectl would use. Without: changes a run "
@@ -208,6 +222,20 @@ int Main(int argc, char** argv) {
   top_command->add_flag("--once", top.is_once, "Print one look and end");
   top_command->footer(kTopFooter);
 
+  paceline::commands::FetchOptions fetch;
+  CLI::App* fetch_command = app.add_subcommand("fetch", "Get the model of a job that is over");
+  CLI::Option* const fetch_job =
+      fetch_command->add_option("JOB", fetch.job, "A job of a cluster")->type_name("");
+  std::vector<CLI::Option*> fetch_cluster = AddCluster(fetch_command, &fetch.cluster);
+  for (CLI::Option* const option : fetch_cluster) option->needs(fetch_job);
+  fetch_cluster.push_back(fetch_job);
+  Exclude(fetch_cluster, AddRun(fetch_command, &fetch.run, &fetch.runs_folder));
+  fetch_command
+      ->add_option("--to", fetch.to,
+                   "Where to; JOB.safetensors here by default; of a run, its folder's own file")
+      ->type_name("FILE|DIR");
+  fetch_command->footer(kFetchFooter);
+
   paceline::commands::CtlSetOptions ctl_set;
   CLI::App* ctl_command = app.add_subcommand("ctl", "Change a running job");
   ctl_command->require_subcommand(1);
@@ -224,8 +252,9 @@ int Main(int argc, char** argv) {
   // The library would only say that a subcommand is missing.
   if (const std::string_view word = argc > 1 ? argv[1] : "";
       !word.empty() && word[0] != '-' && word != "run" && word != "compare" && word != "validate" &&
-      word != "top" && word != "ctl") {
-    std::fprintf(stderr, "paceline: no such command: %s; want run, compare, validate, top or ctl\n",
+      word != "top" && word != "fetch" && word != "ctl") {
+    std::fprintf(stderr,
+                 "paceline: no such command: %s; want run, compare, validate, top, fetch or ctl\n",
                  argv[1]);
     return paceline::process::kExitCannotWork;
   }
@@ -237,6 +266,7 @@ int Main(int argc, char** argv) {
   if (run_command->parsed()) return paceline::commands::Run(run);
   if (compare_command->parsed()) return paceline::commands::Compare(compare);
   if (top_command->parsed()) return paceline::commands::Top(top);
+  if (fetch_command->parsed()) return paceline::commands::Fetch(fetch);
   if (ctl_set_command->parsed()) return paceline::commands::CtlSet(ctl_set);
   return paceline::commands::Validate(validate);
 }

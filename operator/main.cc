@@ -99,7 +99,9 @@ OperatorOptions OperatorOptionsOf(const Options& options) {
                                      .worker_image = options.worker_image,
                                      .operator_namespace = options.own_namespace,
                                      .gang_scheduler = options.gang_scheduler},
-                         .plan = {.can_recover_shards = true, .ending_grace = kEndingGrace}}};
+                         .plan = {.can_recover_shards = true,
+                                  .serves_models = true,
+                                  .ending_grace = kEndingGrace}}};
 }
 
 Status Run(const Options& options) {

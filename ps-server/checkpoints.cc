@@ -1,16 +1,20 @@
 #include "ps-server/checkpoints.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <map>
 #include <utility>
 
 #include "lib/files/disk.h"
 #include "lib/store/checkpoint_folder.h"
+#include "lib/store/checkpoint_name.h"
 #include "lib/telemetry/log.h"
 #include "ps-server/driver/checkpoint_json.h"
 
 namespace paceline::ps {
 namespace {
 
+namespace fs = std::filesystem;
 using store::CheckpointScan;
 using store::FoundCheckpoint;
 
@@ -46,33 +50,11 @@ std::string ReasonToBeginAnew(const CheckpointScan& scan, const std::string& run
   return "";
 }
 
-}  // namespace
-
-std::string RunOf(const job::TrainingJob& job) {
-  return job.metadata.uid.value_or(job.metadata.name_space + "/" + job.metadata.name);
-}
-
-StatusOr<FoundCheckpoints> FindCheckpoints(const std::string& folder, const job::TrainingJob& job,
-                                           coordination::CheckpointOptions options,
-                                           ResumeWish resume) {
-  PACELINE_ASSIGN_OR_RETURN(CheckpointScan scan, store::ScanCheckpoints(folder));
-  FoundCheckpoints result;
-  result.options = std::move(options);
-  result.options.serial = scan.serial_max;
-  result.problems = std::move(scan.problems);
-  if (scan.complete.empty()) {
-    if (resume == ResumeWish::kAlways)
-      return NotFound("there is no complete checkpoint to resume from in {}", folder);
-    return result;
-  }
+// Those of the run that the newest one of `scan`, of which there is one, is of: to go on from.
+Status TakeNewestRun(const CheckpointScan& scan, const std::string& folder,
+                     const std::string& run_folder, const job::TrainingJob& job,
+                     FoundCheckpoints& result) {
   const std::string& newest_run = scan.complete.front().manifest.run;
-  if (const std::string why = ReasonToBeginAnew(scan, RunOf(job), resume); !why.empty()) {
-    result.note = fmt::format(
-        "begins anew, not from the checkpoints in {}: {}; they are removed as "
-        "new ones are written",
-        folder, why);
-    return result;
-  }
   for (const FoundCheckpoint& found : scan.complete) {
     // What lies below is what that run began anew in spite of.
     if (found.manifest.run != newest_run) break;
@@ -88,7 +70,7 @@ StatusOr<FoundCheckpoints> FindCheckpoints(const std::string& folder, const job:
           found.manifest.name, folder, misfit);
     }
     result.options.found.insert(result.options.found.begin(),
-                                {.name = found.manifest.name,
+                                {.name = run_folder + found.manifest.name,
                                  .serial = found.manifest.serial,
                                  .generation = found.manifest.generation,
                                  .state = *std::move(state),
@@ -96,6 +78,121 @@ StatusOr<FoundCheckpoints> FindCheckpoints(const std::string& folder, const job:
   }
   if (result.options.found.empty())
     return DataLoss("no checkpoint in {} can be read: {}", folder, result.problems.front());
+  return OkStatus();
+}
+
+}  // namespace
+
+std::string RunOf(const job::TrainingJob& job) {
+  return job.metadata.uid.value_or(job.metadata.name_space + "/" + job.metadata.name);
+}
+
+std::string RunFolder(const job::TrainingJob& job, ResumeWish resume) {
+  if (resume != ResumeWish::kOwn && resume != ResumeWish::kFromClaim) return "";
+  std::string name = RunOf(job);
+  std::replace(name.begin(), name.end(), '/', '_');
+  return name + "/";
+}
+
+namespace {
+
+// What lies on a volume, by the folders of runs that there are, "" for the volume itself.
+StatusOr<std::map<std::string, CheckpointScan>> ScanVolume(const std::string& folder) {
+  std::map<std::string, CheckpointScan> scans;
+  PACELINE_ASSIGN_OR_RETURN(scans[""], store::ScanCheckpoints(folder));
+  std::error_code error;
+  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    std::error_code ignored;
+    if (!at->is_directory(ignored)) continue;
+    const std::string name = at->path().filename();
+    StatusOr<CheckpointScan> scan = store::ScanCheckpoints(folder + "/" + name);
+    if (scan.ok() && scan->serial_max > 0) scans[name + "/"] = *std::move(scan);
+  }
+  return scans;  // What cannot be read has been told by the first of them.
+}
+
+fs::file_time_type WrittenAt(const std::string& folder, const std::string& run_folder,
+                             const FoundCheckpoint& found) {
+  std::error_code ignored;
+  return fs::last_write_time(folder + "/" + run_folder + found.manifest.name + "/manifest.json",
+                             ignored);
+}
+
+// Which of the folders to go on from; null: none. One's own before all others, of those the one
+// that was written to last.
+const std::pair<const std::string, CheckpointScan>* Choose(
+    const std::map<std::string, CheckpointScan>& scans, const std::string& folder,
+    const job::TrainingJob& job, bool is_own) {
+  const std::pair<const std::string, CheckpointScan>* chosen = nullptr;
+  for (const auto& scan : scans) {
+    if (scan.second.complete.empty()) continue;
+    const FoundCheckpoint& newest = scan.second.complete.front();
+    if ((newest.manifest.run == RunOf(job)) != is_own) continue;
+    if (chosen == nullptr || WrittenAt(folder, scan.first, newest) >
+                                 WrittenAt(folder, chosen->first, chosen->second.complete.front()))
+      chosen = &scan;
+  }
+  return chosen;
+}
+
+// On a volume that may hold other jobs' (ResumeWish::kOwn, kFromClaim): nothing of theirs is
+// touched.
+StatusOr<FoundCheckpoints> FindOnVolume(const std::string& folder, const job::TrainingJob& job,
+                                        coordination::CheckpointOptions options,
+                                        ResumeWish resume) {
+  PACELINE_ASSIGN_OR_RETURN(const auto scans, ScanVolume(folder));
+  FoundCheckpoints result{.options = std::move(options), .note = "", .problems = {}};
+  result.options.folder = RunFolder(job, resume);
+  for (const auto& [run_folder, scan] : scans) {
+    result.problems.insert(result.problems.end(), scan.problems.begin(), scan.problems.end());
+    if (run_folder == result.options.folder) result.options.serial = scan.serial_max;
+  }
+  const auto* chosen = Choose(scans, folder, job, /*is_own=*/true);
+  const auto* const others = Choose(scans, folder, job, /*is_own=*/false);
+  if (chosen == nullptr && resume == ResumeWish::kFromClaim) chosen = others;
+  if (chosen != nullptr) {
+    PACELINE_RETURN_IF_ERROR(
+        TakeNewestRun(chosen->second, folder + "/" + chosen->first, chosen->first, job, result));
+    const coordination::Checkpoint& newest = result.options.found.back();
+    const std::string& run = chosen->second.complete.front().manifest.run;
+    result.note = fmt::format("goes on from version {}, checkpoint {}{}",
+                              newest.state.version.value(), newest.name,
+                              run == RunOf(job) ? "" : fmt::format(", of another job ({})", run));
+  } else if (resume == ResumeWish::kFromClaim) {
+    result.note = "begins anew: there is no complete checkpoint on the volume to go on from";
+  } else if (others != nullptr) {
+    const store::CheckpointManifest& newest = others->second.complete.front().manifest;
+    result.note = fmt::format(
+        "begins anew: the checkpoints on the volume, the newest of version {}, are of another job "
+        "({}) and stay as they are; a job with spec.checkpoint.resume: FromClaim goes on from them",
+        newest.version.value(), newest.run);
+  }
+  return result;
+}
+
+}  // namespace
+
+StatusOr<FoundCheckpoints> FindCheckpoints(const std::string& folder, const job::TrainingJob& job,
+                                           coordination::CheckpointOptions options,
+                                           ResumeWish resume) {
+  if (!RunFolder(job, resume).empty()) return FindOnVolume(folder, job, std::move(options), resume);
+  PACELINE_ASSIGN_OR_RETURN(CheckpointScan scan, store::ScanCheckpoints(folder));
+  FoundCheckpoints result{.options = std::move(options), .note = "", .problems = {}};
+  result.options.serial = scan.serial_max;
+  result.problems = std::move(scan.problems);
+  if (scan.complete.empty()) {
+    if (resume == ResumeWish::kAlways)
+      return NotFound("there is no complete checkpoint to resume from in {}", folder);
+    return result;
+  }
+  if (const std::string why = ReasonToBeginAnew(scan, RunOf(job), resume); !why.empty()) {
+    result.note = fmt::format(
+        "begins anew, not from the checkpoints in {}: {}; they are removed as "
+        "new ones are written",
+        folder, why);
+    return result;
+  }
+  PACELINE_RETURN_IF_ERROR(TakeNewestRun(scan, folder, "", job, result));
   const coordination::Checkpoint& newest = result.options.found.back();
   result.note = fmt::format("goes on from version {}, checkpoint {} in {}",
                             newest.state.version.value(), newest.name, folder);
@@ -122,9 +219,12 @@ SlicePlace SlicePlaceFrom(const Options& options, const job::TrainingJob& job) {
           options.has_default_checkpoints ? kDefaultFreeShare : 0.0};
 }
 
-Status EndCheckpoints(const Options& options, const std::string& run) {
-  return options.has_default_checkpoints ? files::RemoveTree(options.checkpoint)
-                                         : store::WriteFinishedRun(options.checkpoint, run);
+Status EndCheckpoints(const Options& options, const job::TrainingJob& job) {
+  std::string folder = options.checkpoint;
+  if (const std::string own = RunFolder(job, options.resume); !own.empty())
+    folder += "/" + own.substr(0, own.size() - 1);
+  return options.has_default_checkpoints ? files::RemoveTree(folder)
+                                         : store::WriteFinishedRun(folder, RunOf(job));
 }
 
 Status CompleteCheckpoint(const std::string& folder, const std::string& run,
@@ -139,7 +239,9 @@ Status CompleteCheckpoint(const std::string& folder, const std::string& run,
                                                       .state = {},
                                                       .shards = checkpoint.slices},
                                                      CheckpointStateJson(checkpoint.state)));
-  if (const Status kept = store::KeepCheckpoints(folder, keep); !kept.ok()) {
+  if (const Status kept = store::KeepCheckpoints(store::FolderOfCheckpoint(folder, checkpoint.name),
+                                                 store::NamesBeside(checkpoint.name, keep));
+      !kept.ok()) {
     telemetry::Log(telemetry::LogLevel::kWarning, "old checkpoints stay",
                    {{"reason", Message(kept)}});
   }

@@ -37,7 +37,9 @@ SlicePlace SlicePlaceFrom(const Options& options, const job::TrainingJob& job);
 
 // After success: records the end for later runs of other names; of those that nobody asked for,
 // takes all away.
-Status EndCheckpoints(const Options& options, const std::string& run);
+Status EndCheckpoints(const Options& options, const job::TrainingJob& job);
+// Below the folder of checkpoints, where new ones of this job go: "" or "a1b2/" (ResumeWish).
+std::string RunFolder(const job::TrainingJob& job, ResumeWish resume);
 
 // The slices are there. What cannot be taken away of others is logged.
 Status CompleteCheckpoint(const std::string& folder, const std::string& run,

@@ -28,6 +28,7 @@
 #include "ps-server/processes.h"
 #include "ps-server/service/coordinator_service.h"
 #include "ps-server/service/grpc_server.h"
+#include "ps-server/service/served_model.h"
 #include "ps-server/service/shard_service.h"
 #include "ps-server/status_json.h"
 
@@ -79,6 +80,36 @@ Status WriteSummary(const std::string& path, const std::string& text) {
   return path.empty() ? OkStatus() : files::WriteFile(path, text + "\n");
 }
 
+// After success; without it they stay for whoever goes on.
+void CloseCheckpoints(const Options& options, const job::TrainingJob& job) {
+  if (options.checkpoint.empty()) return;
+  const Status ended = EndCheckpoints(options, job);
+  if (!ended.ok()) Log(LogLevel::kWarning, "end not recorded", {{"reason", Message(ended)}});
+}
+
+// One that serves its model has to have what opens it: found out now, not when all is trained.
+Status CheckToken(const Options& options) {
+  if (!options.serves_model) return OkStatus();
+  return Annotate(telemetry::AccessToken(options.token_file).Read().status(),
+                  "--serve-model needs --token-file");
+}
+
+// Its digest is of what can be read back.
+Status WriteModel(const std::string& path, const store::Layout& layout,
+                  const std::vector<std::byte>& bytes, ServedModel& model) {
+  PACELINE_RETURN_IF_ERROR(WriteFinalModel(path, layout, bytes));
+  PACELINE_ASSIGN_OR_RETURN(store::FileDigest digest, store::DigestFile(path));
+  model.Written(std::move(digest));
+  return OkStatus();
+}
+
+void Serve(ServedModel& model) {
+  const store::FileDigest digest = model.digest().value_or(store::FileDigest{});
+  Log(LogLevel::kInfo, "serving the model", {{"bytes", digest.bytes}, {"sha256", digest.sha256}});
+  model.Serve();
+  Log(LogLevel::kInfo, "serving ends", {{"fetched", model.is_fetched() ? "true" : "false"}});
+}
+
 // What this coordinator goes on from, said aloud.
 StatusOr<FoundCheckpoints> LookForCheckpoints(const Options& options, const job::TrainingJob& job) {
   PACELINE_ASSIGN_OR_RETURN(
@@ -113,6 +144,8 @@ Status RunCoordinator(const Options& options, const job::TrainingJob& job) {
   coordination::CoordinatorOptions coordination =
       CoordinatorOptionsFrom(job, options.generation_start);
   coordination.hang.floor = options.hang_floor;
+  PACELINE_RETURN_IF_ERROR(CheckToken(options));
+  ServedModel model(options.output, telemetry::AccessToken(options.token_file));
   std::string note;
   if (job::HasCheckpoints(job.spec) && options.checkpoint.empty())
     return InvalidArgument("spec.checkpoint needs a folder: --checkpoint is missing");
@@ -132,9 +165,8 @@ Status RunCoordinator(const Options& options, const job::TrainingJob& job) {
                     const Generation& generation, const auto& shards,
                     Version version) { return Fetch(channel, generation, shards, version); },
        .save =
-           [path = options.output](const store::Layout& layout,
-                                   const std::vector<std::byte>& bytes) {
-             return WriteFinalModel(path, layout, bytes);
+           [&](const store::Layout& layout, const std::vector<std::byte>& bytes) {
+             return WriteModel(options.output, layout, bytes, model);
            },
        .make_policy =
            [&](uint32_t workers, Version version, const std::string& saved) {
@@ -170,7 +202,7 @@ Status RunCoordinator(const Options& options, const job::TrainingJob& job) {
                                                .credentials = tls.server}));
   PACELINE_ASSIGN_OR_RETURN(const std::string address,
                             AdvertisedAddress(options, server->address()));
-  StatusOr<Endpoints> started = Endpoints::Start(options, tls, metrics, live, driver);
+  StatusOr<Endpoints> started = Endpoints::Start(options, tls, metrics, live, model, driver);
   // A port that was asked for and is taken stays so.
   if (!started.ok() && options.http_port != 0)
     return InvalidArgument("{}", Message(started.status()));
@@ -182,24 +214,30 @@ Status RunCoordinator(const Options& options, const job::TrainingJob& job) {
        {"tls", tls.server != nullptr}});
   (void)driver.ShardConnected({ShardId(0), address}, std::make_shared<OwnShard>(&host));
 
-  const process::TerminationSignals signals(
-      [&driver] { driver.AskToStop("asked to stop", coordination::StopKind::kSuspend); });
+  const process::TerminationSignals signals([&] {
+    driver.AskToStop("asked to stop", coordination::StopKind::kSuspend);
+    model.StopServing();
+  });
   std::optional<coordination::Finished> finished;
   while (!finished) finished = driver.WaitFinished(kLookPeriod);
-  const JobView view = ViewOf(live, tls.server != nullptr);
+  JobView view = ViewOf(live, model, tls.server != nullptr);
   const Status summary =
       WriteSummary(options.summary, ProgressJson(driver.progress(), view, finished));
   if (!summary.ok()) Log(LogLevel::kWarning, "no summary", {{"reason", Message(summary)}});
+  // Those that nobody asked for go when nothing writes them any more.
+  if (finished->is_success && !options.has_default_checkpoints) CloseCheckpoints(options, job);
+  if (options.serves_model && view.model && !finished->is_suspended) {
+    server->Stop(std::chrono::seconds(2));  // Nobody trains any more.
+    Serve(model);
+    view = ViewOf(live, model, tls.server != nullptr);
+  }
   process::SayLastWord(options.final_state, FinalStateJson(driver.progress(), view, *finished));
   endpoints.Stop();
   server->Stop(std::chrono::seconds(2));
   driver.Stop();  // The own shard goes first.
   if (finished->is_suspended) return Cancelled("{}", finished->reason);
   if (!finished->is_success) return Aborted("{}", finished->reason);
-  if (!options.checkpoint.empty()) {
-    const Status ended = EndCheckpoints(options, RunOf(job));
-    if (!ended.ok()) Log(LogLevel::kWarning, "end not recorded", {{"reason", Message(ended)}});
-  }
+  if (options.has_default_checkpoints) CloseCheckpoints(options, job);
   return OkStatus();
 }
 

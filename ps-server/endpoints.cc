@@ -7,6 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "lib/job/model_place.h"
 #include "lib/telemetry/access_token.h"
 #include "lib/telemetry/http_guard.h"
 #include "lib/telemetry/log.h"
@@ -15,6 +16,10 @@
 
 namespace paceline::ps {
 namespace {
+
+// Which the service, that knows no jobs, and whoever fetches have to agree on.
+static_assert(std::string_view(job::kModelPath) == kModelPath);
+static_assert(job::kModelPieceBytesMax == kModelPieceBytesMax);
 
 telemetry::HttpRoute ReadyRoute(const Driver& driver) {
   return telemetry::ReadinessRoute([&driver]() -> Status {
@@ -59,11 +64,12 @@ Status Drain(Driver& driver, const std::string& text) {
   return OkStatus();
 }
 
-telemetry::HttpRoute ProgressRoute(bool has_tls, const LiveJob& live, const Driver& driver) {
-  const auto show = [&live, &driver, has_tls](const telemetry::HttpRequest&) {
+telemetry::HttpRoute ProgressRoute(bool has_tls, const LiveJob& live, const ServedModel& model,
+                                   const Driver& driver) {
+  const auto show = [&live, &model, &driver, has_tls](const telemetry::HttpRequest&) {
     return telemetry::HttpAnswer{
         .content_type = "application/json",
-        .body = ProgressJson(driver.progress(), ViewOf(live, has_tls), driver.finished())};
+        .body = ProgressJson(driver.progress(), ViewOf(live, model, has_tls), driver.finished())};
   };
   return {"/v1/job", show};
 }
@@ -129,11 +135,12 @@ std::vector<telemetry::HttpRoute> ChangingRoutes(LiveJob& live, Driver& driver, 
 
 StatusOr<std::unique_ptr<telemetry::HttpEndpoint>> StartApi(const Options& options,
                                                             const JobTls& tls, LiveJob& live,
+                                                            const telemetry::HttpRoute& progress,
                                                             Driver& driver) {
   const bool has_tls = tls.api.has_value();
   PACELINE_ASSIGN_OR_RETURN(const Door door, DoorOf(options, live.job(), has_tls));
   std::vector<telemetry::HttpRoute> routes = ChangingRoutes(live, driver, door);
-  routes.push_back(ProgressRoute(has_tls, live, driver));
+  routes.push_back(progress);
   PACELINE_ASSIGN_OR_RETURN(auto endpoint,
                             telemetry::HttpEndpoint::Start({.host = options.api_host,
                                                             .port = options.api_port,
@@ -145,27 +152,32 @@ StatusOr<std::unique_ptr<telemetry::HttpEndpoint>> StartApi(const Options& optio
 
 }  // namespace
 
-JobView ViewOf(const LiveJob& live, bool has_tls) {
+JobView ViewOf(const LiveJob& live, const ServedModel& model, bool has_tls) {
   const job::TrainingJob job = live.job();
   return {.mtls = job.spec.security.mtls,
           .has_tls = has_tls,
           .scheme = std::string(sync::ToString(live.policy().scheme)),
-          .is_chaos_enabled = job.spec.chaos.enabled};
+          .is_chaos_enabled = job.spec.chaos.enabled,
+          .model = model.digest(),
+          .is_model_fetched = model.is_fetched()};
 }
 
 StatusOr<Endpoints> Endpoints::Start(const Options& options, const JobTls& tls,
                                      const telemetry::Metrics& metrics, LiveJob& live,
-                                     Driver& driver) {
+                                     ServedModel& model, Driver& driver) {
+  const telemetry::HttpRoute progress = ProgressRoute(tls.api.has_value(), live, model, driver);
+  std::vector<telemetry::HttpRoute> plain = {
+      telemetry::MetricsRoute(metrics), telemetry::HealthRoute(), ReadyRoute(driver), progress};
+  if (options.serves_model) {
+    for (telemetry::HttpRoute& route : model.Routes()) plain.push_back(std::move(route));
+  }
   Endpoints endpoints;
   if (tls.api || !options.token_file.empty()) {
-    PACELINE_ASSIGN_OR_RETURN(endpoints.api, StartApi(options, tls, live, driver));
+    PACELINE_ASSIGN_OR_RETURN(endpoints.api, StartApi(options, tls, live, progress, driver));
   } else {
     telemetry::Log(telemetry::LogLevel::kWarning, "nobody may change this job",
                    {{"reason", "neither --tls-folder nor --token-file is given"}});
   }
-  std::vector<telemetry::HttpRoute> plain = {telemetry::MetricsRoute(metrics),
-                                             telemetry::HealthRoute(), ReadyRoute(driver),
-                                             ProgressRoute(tls.api.has_value(), live, driver)};
   PACELINE_ASSIGN_OR_RETURN(
       endpoints.plain,
       telemetry::HttpEndpoint::Start(

@@ -54,8 +54,10 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(0.001, 86400.0));
   app.add_option("--tls-folder", options.tls_folder,
                  "Folder of tls.crt, tls.key and ca.crt; without it, connections are plain");
-  app.add_option("--token-file", options.token_file,
-                 "File of the token that opens the API where there is no TLS (rank 0)");
+  app.add_option(
+      "--token-file", options.token_file,
+      "File of the token that opens the model that is served, and the API where there is "
+      "no TLS (rank 0)");
   app.add_option("--api-host", options.api_host,
                  "Host of what changes the job: over HTTPS with TLS, else by the token (rank 0)");
   app.add_option("--api-port", options.api_port, "Port of the same; 0 takes a free one");
@@ -80,9 +82,12 @@ int main(int argc, char** argv) {
       "Nobody asked for them: so seldom that they should cost less than 1 % of training, none that "
       "leaves less than 10 % of the disk free, and gone after success");
   app.add_option("--resume", resume,
-                 "auto, always or never: whether to go on from another run's checkpoints (rank 0)")
-      ->check(CLI::IsMember({"auto", "always", "never"}));
+                 "auto, always, never, own or from-claim: whether to go on from another run's "
+                 "checkpoints (rank 0); the last two leave those where they are")
+      ->check(CLI::IsMember({"auto", "always", "never", "own", "from-claim"}));
   app.add_option("--output", options.output, "Path of the final model (rank 0)");
+  app.add_flag("--serve-model", options.serves_model,
+               "When the model is written, stay until it was fetched, or SIGTERM (rank 0)");
   app.add_option("--summary", options.summary, "File that gets the job's last state (rank 0)");
   app.add_option("--final-state", options.final_state,
                  "File that gets the job's last state in short, as a last word (rank 0)");
@@ -100,6 +105,8 @@ int main(int argc, char** argv) {
   }
   if (resume == "always") options.resume = paceline::ps::ResumeWish::kAlways;
   if (resume == "never") options.resume = paceline::ps::ResumeWish::kNever;
+  if (resume == "own") options.resume = paceline::ps::ResumeWish::kOwn;
+  if (resume == "from-claim") options.resume = paceline::ps::ResumeWish::kFromClaim;
   paceline::telemetry::ConfigureLog(
       {.program = "paceline-ps", .format = *paceline::telemetry::ParseLogFormat(log_format)});
   paceline::process::BlockTerminationSignals();

@@ -14,6 +14,10 @@ enum class ResumeWish {
   kAuto,    // Go on from them, unless that run ended well.
   kAlways,  // Go on from them; there must be some.
   kNever,   // Begin anew; they go as new ones come.
+  // As in pods, where nobody is there to say: begin anew, in a folder of its own where there are
+  // others' already, and take nothing of theirs away...
+  kOwn,
+  kFromClaim,  // ...or, where it has none of its own, go on from the newest that are there.
 };
 
 struct Options {
@@ -41,7 +45,10 @@ struct Options {
   // and gone when the job has succeeded.
   bool has_default_checkpoints = false;
   ResumeWish resume = ResumeWish::kAuto;
-  std::string output;   // Rank 0: the final model's path.
+  std::string output;  // Rank 0: the final model's path.
+  // Rank 0: a model that is written is served until it was fetched, or SIGTERM; to whoever has the
+  // token in token_file.
+  bool serves_model = false;
   std::string summary;  // Rank 0: gets the last state of the job, JSON, before exit; empty: none.
   std::string final_state;          // Rank 0: likewise, but short, as the process's last word.
   std::string trace;                // Rank 0: the policy's trace; empty: none.

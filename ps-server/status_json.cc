@@ -185,6 +185,11 @@ std::string ProgressJson(const Progress& progress, const JobView& view,
                              {"committed", epoch.committed},
                              {"discarded", epoch.discarded}});
   }
+  if (view.model) {
+    job["model"] = {{"sizeBytes", view.model->bytes},
+                    {"sha256", view.model->sha256},
+                    {"fetched", view.is_model_fetched}};
+  }
   if (finished && finished->is_suspended) {
     job["suspended"] = {{"reason", finished->reason}};
   } else if (finished) {

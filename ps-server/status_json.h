@@ -7,6 +7,7 @@
 
 #include "lib/coordination/effect.h"
 #include "lib/job/enums.h"
+#include "lib/store/sha256.h"
 #include "ps-server/driver/progress.h"
 
 namespace paceline::ps {
@@ -17,6 +18,8 @@ struct JobView {
   bool has_tls = false;                      // ...and what is: sockets of one machine need none.
   std::string scheme;                        // That is wanted now.
   bool is_chaos_enabled = false;             // Delays are injected: an experiment.
+  std::optional<store::FileDigest> model;    // Of the final model's file, once it is written.
+  bool is_model_fetched = false;
 };
 
 // One object, compact. `finished` is given once the job is over.

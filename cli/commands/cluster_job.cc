@@ -2,10 +2,13 @@
 
 #include <utility>
 
+#include "lib/base/base64.h"
+#include "lib/job/model_place.h"
 #include "lib/job/process_name.h"
 #include "lib/job/training_job.h"
 #include "lib/kube/core/api_error.h"
 #include "lib/kube/core/request.h"
+#include "lib/telemetry/access_token.h"
 
 namespace paceline::commands {
 namespace {
@@ -50,17 +53,54 @@ StatusOr<kube::Json> ClusterJob::Read() const {
   return object;
 }
 
-StatusOr<std::string> ClusterJob::AskCoordinator() const {
+kube::Request ClusterJob::ProxyRequest(const char* path) const {
   const std::string pod = job::ProcessName(key_.name, job::Role::kParameterServer, 0);
   kube::Request request = kube::Get(
       kube::Pods(), {key_.name_space, fmt::format("{}:{}", pod, coordinator_port_)}, "proxy");
-  request.path += "/v1/job";
-  request.is_repeatable = false;  // Whoever watches asks again.
+  request.path += path;
+  request.is_repeatable = false;  // Who asks, asks again.
   request.deadline = kAskDeadline;
+  return request;
+}
+
+StatusOr<std::string> ClusterJob::Send(kube::Request request) const {
   PACELINE_ASSIGN_OR_RETURN(kube::Response response, client_->CallRaw(std::move(request)));
   if (response.code >= 400)
     return kube::ToStatus(kube::ParseApiError(response.code, response.body));
   return std::move(response.body);
+}
+
+StatusOr<std::string> ClusterJob::AskCoordinator() const { return Send(ProxyRequest("/v1/job")); }
+
+StatusOr<std::string> ClusterJob::ReadModelToken() const {
+  const std::string name = job::TokenSecretName(key_.name);
+  PACELINE_ASSIGN_OR_RETURN(const kube::Json secret,
+                            client_->Call(kube::Get(kube::Secrets(), {key_.name_space, name})));
+  const std::string token =
+      DecodeBase64(kube::StringAt(secret, std::string("/data/") + job::kTokenKey)).value_or("");
+  if (!token.empty()) return token;
+  return NotFound("Secret {} of namespace {} has no data.{}", name, key_.name_space,
+                  job::kTokenKey);
+}
+
+StatusOr<std::string> ClusterJob::ReadModelPiece(const std::string& token, uint64_t from,
+                                                 uint64_t bytes, Duration deadline) const {
+  kube::Request request = ProxyRequest(job::kModelPath);
+  request.query = {{"from", std::to_string(from)}, {"bytes", std::to_string(bytes)}};
+  request.accept = "application/octet-stream";
+  request.headers = {{telemetry::kTokenHeader, token}};
+  request.deadline = deadline;
+  return Send(std::move(request));
+}
+
+Status ClusterJob::ConfirmModel(const std::string& token, const std::string& sha256) const {
+  kube::Request request = ProxyRequest(job::kModelPath);
+  request.method = "POST";
+  request.verb = "create";
+  request.body = kube::Json{{"sha256", sha256}}.dump();
+  request.content_type = "application/json";
+  request.headers = {{telemetry::kTokenHeader, token}};
+  return Send(std::move(request)).status();
 }
 
 Status ClusterJob::Patch(const kube::Json& patch) const {

@@ -15,6 +15,7 @@
 #include "lib/kube/client/client.h"
 #include "lib/kube/core/json.h"
 #include "lib/kube/core/object_key.h"
+#include "lib/kube/core/request.h"
 
 namespace paceline::commands {
 
@@ -45,10 +46,21 @@ class ClusterJob {
   // PermissionDenied tells what is missing; Unavailable, or whatever the API server says, where
   // there is no pod that answers.
   StatusOr<std::string> AskCoordinator() const;
+  // What opens its model, from the Secret that its operator made. NotFound, PermissionDenied.
+  StatusOr<std::string> ReadModelToken() const;
+  // One attempt at so many bytes of its model, as its coordinator serves it, through the same
+  // proxy.
+  StatusOr<std::string> ReadModelPiece(const std::string& token, uint64_t from, uint64_t bytes,
+                                       Duration deadline) const;
+  // That somebody has all of it. Aborted if that is not its digest.
+  Status ConfirmModel(const std::string& token, const std::string& sha256) const;
   // A JSON merge patch. InvalidArgument with the API server's words if it breaks a rule.
   Status Patch(const kube::Json& patch) const;
 
  private:
+  // To that path of its coordinator's plain port.
+  kube::Request ProxyRequest(const char* path) const;
+  StatusOr<std::string> Send(kube::Request request) const;
   ClusterJob(std::unique_ptr<kube::Client> client, kube::ObjectKey key, int coordinator_port)
       : client_(std::move(client)), key_(std::move(key)), coordinator_port_(coordinator_port) {}
 

@@ -1,9 +1,12 @@
-// paceline top and ctl of a cluster's job, on a real API server.
+// paceline top, fetch and ctl of a cluster's job, on a real API server.
 //
 // There is no kubelet: pods are what the test writes into their status, and the coordinator's is
 // this machine, on which the test answers. The API server's way to a pod is the real one.
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <memory>
 #include <thread>
 
@@ -14,12 +17,14 @@
 #include <net/if.h>
 
 #include "cli/commands/ctl.h"
+#include "cli/commands/fetch.h"
 #include "cli/commands/top.h"
 #include "lib/job/encode.h"
 #include "lib/job/yaml.h"
 #include "lib/kube/core/metadata.h"
 #include "lib/kube/testing/api_server.h"
 #include "lib/process/read_file.h"
+#include "lib/store/sha256.h"
 #include "lib/telemetry/http_endpoint.h"
 
 namespace paceline::commands {
@@ -250,6 +255,157 @@ TEST_F(ClusterTest, WithoutACoordinatorTopShowsTheStatus) {
   const Answered over = Captured([&] { return Top({.job = "digits", .cluster = Cluster()}); });
   EXPECT_EQ(over.code, 0) << over.err;
   EXPECT_THAT(over.out, HasSubstr("TrainingSucceeded: done\n"));
+}
+
+// A coordinator that serves a model, as far as the API server and the command see one.
+class Serving {
+ public:
+  explicit Serving(size_t bytes) : content_(bytes, '\0') {
+    for (size_t i = 0; i < bytes; ++i) content_[i] = static_cast<char>(i * 7 + i / 251);
+    store::Sha256 sum;
+    sum.Add(std::as_bytes(std::span(content_)));
+    sha256_ = sum.Finish();
+    endpoint_ =
+        telemetry::HttpEndpoint::Start(
+            {.host = "0.0.0.0",
+             .routes = {{"/v1/model", [this](const auto& request) { return Give(request); }},
+                        {"/v1/model",
+                         [this](const telemetry::HttpRequest& request) {
+                           confirmed_ = Json::parse(request.body)["sha256"];
+                           return Admitted(request, {});
+                         },
+                         "POST"}}})
+            .value();
+  }
+  int port() const { return endpoint_->port(); }
+  const std::string& content() const { return content_; }
+  const std::string& sha256() const { return sha256_; }
+  std::string Confirmed() {
+    endpoint_->Stop();
+    return confirmed_;
+  }
+  std::atomic<int> breaks_after = 1 << 30;  // Pieces; then there are none any more.
+  std::atomic<int> first = -1;              // Where the first piece began.
+
+ private:
+  static telemetry::HttpAnswer Admitted(const telemetry::HttpRequest& request,
+                                        telemetry::HttpAnswer answer) {
+    const auto token = request.headers.find("x-paceline-token");
+    if (token != request.headers.end() && token->second == "s3cret+/=") return answer;
+    return {.status = 403, .body = "another token"};
+  }
+  telemetry::HttpAnswer Give(const telemetry::HttpRequest& request) {
+    const auto from = std::stoul(request.query.at("from"));
+    const auto bytes = std::stoul(request.query.at("bytes"));
+    int unset = -1;
+    first.compare_exchange_strong(unset, static_cast<int>(from));
+    if (breaks_after-- <= 0) return {.status = 404, .body = "gone"};
+    return Admitted(request, {.content_type = "application/octet-stream",
+                              .body = content_.substr(from, bytes)});
+  }
+
+  std::string content_;
+  std::string sha256_;
+  std::string confirmed_;
+  std::unique_ptr<telemetry::HttpEndpoint> endpoint_;
+};
+
+class FetchTest : public ClusterTest {
+ protected:
+  void SetUp() override {
+    ClusterTest::SetUp();
+    if (IsSkipped()) return;
+    if (OwnAddress().empty()) GTEST_SKIP() << "this machine has no address but loopback";
+    folder_ = ::testing::TempDir() + "fetch_" + ns_;
+    std::filesystem::create_directories(folder_);
+    port_ = serving_.port();
+    MakeJob();
+  }
+  ~FetchTest() override { std::filesystem::remove_all(folder_); }
+
+  void Serve() {
+    SetModel({{"state", "Available"}, {"until", "2100-01-01T00:00:00Z"}});
+    MakePod(OwnAddress());
+    const Json secret = {{"metadata", {{"name", "digits-token"}, {"namespace", ns_}}},
+                         {"stringData", {{"token", "s3cret+/="}}}};
+    ASSERT_TRUE(client_->Call(kube::Create(kube::Secrets(), secret)).ok());
+  }
+  void SetModel(Json model) {
+    model["sizeBytes"] = serving_.content().size();
+    model["sha256"] = serving_.sha256();
+    SetStatus({{"state", "Succeeded"}, {"model", model}});
+  }
+  Answered FetchIt() {
+    return Captured([&] { return Fetch({.job = "digits", .cluster = Cluster(), .to = path()}); });
+  }
+  std::string path() const { return folder_ + "/got.safetensors"; }
+
+  Serving serving_{3000000};
+  std::string folder_;
+};
+
+TEST_F(FetchTest, TheModelComesThroughTheApiServerAndTheJobIsTold) {
+  Serve();
+  // The least that a user needs: the job, its model's Secret, and this port of this pod.
+  const Json pod = {{"apiGroups", {""}},
+                    {"resources", {"pods/proxy"}},
+                    {"resourceNames", {"digits-ps-0:" + std::to_string(port_)}},
+                    {"verbs", {"get", "create"}}};
+  const Json read_job = {
+      {"apiGroups", {"paceline.dev"}}, {"resources", {"trainingjobs"}}, {"verbs", {"get"}}};
+  const Json secret = {{"apiGroups", {""}},
+                       {"resources", {"secrets"}},
+                       {"resourceNames", {"digits-token"}},
+                       {"verbs", {"get"}}};
+  kubeconfig_ = KubeconfigOf("stranger", Json::array({read_job, pod}));
+  const Answered refused = FetchIt();
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_THAT(refused.err, HasSubstr(R"(User "stranger" cannot get resource "secrets")"));
+  kubeconfig_ = KubeconfigOf("fetcher", Json::array({read_job, pod, secret}));
+  const Answered fetched = FetchIt();
+  EXPECT_EQ(fetched.code, 0) << fetched.err;
+  EXPECT_THAT(fetched.out, HasSubstr("3000000 bytes, SHA-256 " + serving_.sha256()));
+  EXPECT_EQ(process::ReadFile(path()).value(), serving_.content());
+  EXPECT_EQ(serving_.Confirmed(), serving_.sha256());
+}
+
+TEST_F(FetchTest, WhatWasCutOffGoesOnWhereItWas) {
+  Serve();
+  serving_.breaks_after = 1;
+  const Answered cut_off = FetchIt();
+  EXPECT_NE(cut_off.code, 0);
+  EXPECT_THAT(cut_off.err, HasSubstr("bytes have come and are kept, call again to go on"));
+  EXPECT_FALSE(std::filesystem::exists(path()));
+  serving_.breaks_after = 1 << 30;
+  serving_.first = -1;
+  const Answered fetched = FetchIt();
+  EXPECT_EQ(fetched.code, 0) << fetched.err;
+  EXPECT_GT(serving_.first, 0);
+  EXPECT_EQ(process::ReadFile(path()).value(), serving_.content());
+}
+
+TEST_F(FetchTest, WhatIsThereAlreadyIsConfirmedOrLeftAsItIs) {
+  Serve();
+  std::ofstream(path()) << "somebody else's";
+  const Answered other = FetchIt();
+  EXPECT_EQ(other.code, 2);
+  EXPECT_THAT(other.err, HasSubstr("is there already and is another file"));
+  EXPECT_EQ(process::ReadFile(path()).value(), "somebody else's");
+  std::ofstream(path(), std::ios::binary) << serving_.content();
+  EXPECT_EQ(FetchIt().code, 0);
+  EXPECT_EQ(serving_.first, -1);
+  EXPECT_EQ(serving_.Confirmed(), serving_.sha256());
+}
+
+TEST_F(FetchTest, WhereThereIsNothingToFetchItSaysWhy) {
+  SetStatus({{"state", "Running"}});
+  const Answered early = FetchIt();
+  EXPECT_EQ(early.code, 1);
+  EXPECT_THAT(early.err, HasSubstr("digits is Running: its model is not there yet"));
+  SetModel({{"state", "OnVolume"}, {"where", "claim out, model.safetensors"}});
+  EXPECT_THAT(FetchIt().err, HasSubstr("its model lies on claim out, model.safetensors"));
+  SetModel({{"state", "Lost"}, {"message", "digits-ps-0 was evicted"}});
+  EXPECT_THAT(FetchIt().err, HasSubstr("its model is Lost: digits-ps-0 was evicted"));
 }
 
 TEST_F(ClusterTest, CtlSetPatchesTheJob) {

@@ -25,6 +25,12 @@ void IgnoreSetFields(const job::JobSpec& spec, std::vector<std::string>& ignored
     if (is_set) ignored.emplace_back(path);
   };
   const auto& scheduling = policy.scheduling_policy;
+  if (spec.checkpoint) {
+    note(spec.checkpoint->claim_retention.has_value(),
+         "spec.checkpoint.persistentVolumeClaimRetentionPolicy");
+    // --resume and --fresh say it here.
+    note(spec.checkpoint->resume != job::CheckpointResume::kOwn, "spec.checkpoint.resume");
+  }
   note(policy.ttl_seconds_after_finished.has_value(), "spec.runPolicy.ttlSecondsAfterFinished");
   note(policy.clean_pod_policy != usual.clean_pod_policy, "spec.runPolicy.cleanPodPolicy");
   note(policy.node_lost_seconds != usual.node_lost_seconds, "spec.runPolicy.nodeLostSeconds");

@@ -85,7 +85,8 @@ void StartCheckpoint(Turn turn) {
   checkpoint.serial = ++checkpointing.serial;
   checkpoint.generation = job.options.generation;
   checkpoint.state = Cut(job);
-  checkpoint.name = NameOf(checkpoint.serial, checkpoint.generation, checkpoint.state.version);
+  checkpoint.name = job.options.checkpoint->folder +
+                    NameOf(checkpoint.serial, checkpoint.generation, checkpoint.state.version);
   checkpoint.slices.resize(job.options.shards);
   checkpointing.started = checkpoint.cut = turn.now;
   checkpointing.cost.Began(turn.now);

@@ -117,6 +117,12 @@ CoordinatorReport Parse(const TrainingJob& job, const json& state) {
     }
     report.restored_from = checkpoint->value("restoredFrom", int64_t{0});
     report.checkpoint_trouble = checkpoint->value("problem", "");
+    report.checkpoint_note = checkpoint->value("note", "");
+  }
+  if (const auto model = state.find("model"); model != state.end()) {
+    report.model = SeenModel{.size_bytes = model->at("sizeBytes").get<int64_t>(),
+                             .sha256 = model->at("sha256").get<std::string>(),
+                             .is_fetched = model->value("fetched", false)};
   }
   report.model_trouble = state.value("modelProblem", "");
   report.poisoned = state.value("poisonedSamples", int64_t{0});

@@ -97,6 +97,19 @@ TEST(CoordinatorReportTest, TellsOfTheEndOfTraining) {
   EXPECT_TRUE(over.is_unjudged);
 }
 
+TEST(CoordinatorReportTest, TellsOfTheModelAndOfCheckpointsThatWereThere) {
+  const CoordinatorReport report =
+      Report(R"({"phase":"over","step":3,"workers":[],"finished":{"success":true,"reason":""},)"
+             R"("model":{"sizeBytes":86440,"sha256":"ab12","fetched":true},)"
+             R"("checkpoint":{"note":"begins anew"}})");
+  ASSERT_TRUE(report.model);
+  EXPECT_EQ(report.model->size_bytes, 86440);
+  EXPECT_EQ(report.model->sha256, "ab12");
+  EXPECT_TRUE(report.model->is_fetched);
+  EXPECT_EQ(report.checkpoint_note, "begins anew");
+  EXPECT_FALSE(Report(kTraining).model);
+}
+
 TEST(CoordinatorReportTest, OtherTextIsRefused) {
   for (const char* text : {"", "{}", "[]", "no such page", R"({"phase": 3, "step": "x"})"})
     EXPECT_FALSE(ParseCoordinatorReport(SmallJob(), text).ok()) << text;

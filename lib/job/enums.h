@@ -87,6 +87,15 @@ PACELINE_WORDS(StragglerAction, "Report", "Replace")
 enum class Toggle { kEnabled, kDisabled };
 PACELINE_WORDS(Toggle, "Enabled", "Disabled")
 
+// Whether a claim goes with what it was made for.
+enum class ClaimFate { kRetain, kDelete };
+PACELINE_WORDS(ClaimFate, "Retain", "Delete")
+
+// Whose checkpoints a job goes on from: those of its own uid alone, or, if it has none, the newest
+// that lie on its claim.
+enum class CheckpointResume { kOwn, kFromClaim };
+PACELINE_WORDS(CheckpointResume, "Own", "FromClaim")
+
 enum class CleanPodPolicy { kRunning, kAll, kNone };
 PACELINE_WORDS(CleanPodPolicy, "Running", "All", "None")
 
@@ -116,6 +125,12 @@ enum class ConditionType {
 };
 PACELINE_WORDS(ConditionType, "Created", "Running", "Restarting", "Suspended", "Succeeded",
                "Failed", "ResourcesReady", "Degraded", "Straggling", "Recoverable")
+
+// What became of a finished job's model: its coordinator's pod serves it; it was fetched, and
+// whoever did has its digest; nobody fetched it in time; the pod went before that; it lies on the
+// output's volume, which outlives the pod.
+enum class ModelState { kAvailable, kFetched, kExpired, kLost, kOnVolume };
+PACELINE_WORDS(ModelState, "Available", "Fetched", "Expired", "Lost", "OnVolume")
 
 enum class ConditionStatus { kUnknown, kTrue, kFalse };
 PACELINE_WORDS(ConditionStatus, "Unknown", "True", "False")

@@ -77,6 +77,13 @@ struct SeenHung {
   double seconds = 0;   // Since then.
 };
 
+// The final model's file, as its coordinator has written it.
+struct SeenModel {
+  int64_t size_bytes = 0;
+  std::string sha256;
+  bool is_fetched = false;  // Somebody has it, and said so with its digest.
+};
+
 // What the coordinator said when last asked.
 struct CoordinatorReport {
   uint64_t generation_start = 0;  // A report of another than the recorded one is not listened to.
@@ -95,6 +102,7 @@ struct CoordinatorReport {
   std::vector<std::string>
       poisoned_of;  // ...the first of them, "sample 17 (position 5 of epoch 0)".
   std::optional<CheckpointStatus> checkpoint;
+  std::string checkpoint_note;     // What it made of those that were there when it started.
   std::string checkpoint_trouble;  // Why the latest one could not be written; empty: it could.
   std::string model_trouble;   // Why the final model is not written yet, though training is over.
   int64_t roll_backs = 0;      // Of this coordinator's life; the rest is about the last one.
@@ -102,8 +110,9 @@ struct CoordinatorReport {
   int64_t lost_steps = 0;      // By all of them.
   double lost_seconds = 0;
   int64_t rolled_back_from = 0;
-  int64_t rolled_back_to = 0;  // 0: begun anew.
-  int64_t restored_from = 0;   // Version of the checkpoint that it began with; 0: none.
+  int64_t rolled_back_to = 0;      // 0: begun anew.
+  int64_t restored_from = 0;       // Version of the checkpoint that it began with; 0: none.
+  std::optional<SeenModel> model;  // Once it is written.
 };
 
 struct Observation {
@@ -111,6 +120,9 @@ struct Observation {
   // Why the job's processes, or what they need, could not be made: "pods is forbidden: exceeded
   // quota". Empty while nothing is known to be wrong.
   std::string resources_trouble;
+  // Claims that the job's processes mount and that are being deleted: nothing starts before they
+  // are gone and made anew. "digits-checkpoint-0, digits-checkpoint-1".
+  std::string terminating_claims;
   // Names that the last plan started in vain: the cluster refused to make them. To start them again
   // is nothing new, neither to tell nor to count. Forgotten by a fresh shell, which costs one more.
   std::set<std::string> refused;

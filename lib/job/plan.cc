@@ -20,8 +20,10 @@ Plan PlanJob(const TrainingJob& job, const Observation& seen, Time now,
         JudgeScale, JudgeRestart, JudgePending, JudgeHung, JudgeStragglers}) {
     if (draft.verdict == Verdict::kGoesOn) judge(draft);
   }
-  if (draft.verdict == Verdict::kSucceeded || draft.verdict == Verdict::kFailed)
+  if (draft.verdict == Verdict::kSucceeded || draft.verdict == Verdict::kFailed) {
+    JudgeModel(draft);
     JudgeCleanup(draft);
+  }
   JudgeLostNodes(draft);  // Whatever the verdict: what hangs on a dead machine must go.
   WriteStatus(draft);
   return std::move(draft.plan);
@@ -45,6 +47,10 @@ bool IsOurs(const TrainingJob& job) {
 
 bool IsFinished(const JobStatus& status) {
   return Holds(status, ConditionType::kSucceeded) || Holds(status, ConditionType::kFailed);
+}
+
+bool HasModelServed(const JobStatus& status) {
+  return status.model && status.model->state == ModelState::kAvailable;
 }
 
 std::string ToString(const Action& action) {

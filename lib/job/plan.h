@@ -71,6 +71,9 @@ struct PlanOptions {
   // There is a place for checkpoints that nobody asked for, whatever the spec says of volumes.
   bool has_place_for_checkpoints = false;
   bool can_recover_shards = false;  // Otherwise a lost parameter server fails the job.
+  // A model that would go with its coordinator's pod is served by it (docs/adr/0030). Otherwise
+  // where models are is the shell's to say.
+  bool serves_models = false;
   Duration backoff_min =
       std::chrono::seconds(1);  // Before the first restart; doubles with each failure...
   Duration backoff_max = std::chrono::minutes(5);     // ...up to this.
@@ -92,6 +95,9 @@ bool IsOurs(const TrainingJob& job);
 
 // True once Succeeded or Failed holds; it then holds for ever.
 bool IsFinished(const JobStatus& status);
+
+// Whether the job is over and its coordinator's pod serves the model, as far as was recorded.
+bool HasModelServed(const JobStatus& status);
 
 const Condition* FindCondition(const JobStatus& status, ConditionType type);
 bool Holds(const JobStatus& status, ConditionType type);

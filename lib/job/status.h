@@ -101,11 +101,23 @@ struct RecoveryStatus {
   friend bool operator==(const RecoveryStatus&, const RecoveryStatus&) = default;
 };
 
-// Training has reached its stop.
+// Training has reached its stop. Until the job is over; where its model is then, ModelStatus says.
 struct FinishingStatus {
   int64_t coordinator_start = 0;         // That of the coordinator that said so.
   std::optional<int64_t> model_version;  // Of the model, once it is written.
   friend bool operator==(const FinishingStatus&, const FinishingStatus&) = default;
+};
+
+// Of a job that has written one.
+struct ModelStatus {
+  ModelState state = ModelState::kAvailable;
+  std::string where;          // kAvailable: the pod; kOnVolume: claim and path. Empty otherwise.
+  std::optional<Time> until;  // kAvailable only: then the pod goes, and the model with it.
+  int64_t version = 0;        // Its step; 0: not known.
+  int64_t size_bytes = 0;     // 0: not known.
+  std::string sha256;         // As `sha256sum` prints it; empty: not known.
+  std::string message;        // How to get at it, or why one cannot.
+  friend bool operator==(const ModelStatus&, const ModelStatus&) = default;
 };
 
 struct JobStatus {
@@ -123,13 +135,15 @@ struct JobStatus {
   std::vector<WorkerStatus> workers;
   std::vector<AvoidedNode> avoided_nodes;  // The newest 20 at most.
   std::optional<CheckpointStatus> checkpoint;
+  std::string checkpoint_note;               // What was made of those that were there before.
   std::optional<RecoveryStatus> recovery;    // Nothing before the first roll back.
   std::optional<FinishingStatus> finishing;  // Nothing while there is training to do.
-  int64_t poisoned_samples = 0;  // Left out because they made workers ill, or ended them.
-  std::string evaluator_gone;    // Why the evaluator is not started again; empty while it is.
-  int64_t restarts = 0;          // Of processes, all told.
-  int64_t failures = 0;          // Of those, the ones that count against backoffLimit.
-  int64_t gave_way = 0;          // Times that the job made room for others, in a row.
+  std::optional<ModelStatus> model;  // Nothing before it is written; set with the job's end.
+  int64_t poisoned_samples = 0;      // Left out because they made workers ill, or ended them.
+  std::string evaluator_gone;        // Why the evaluator is not started again; empty while it is.
+  int64_t restarts = 0;              // Of processes, all told.
+  int64_t failures = 0;              // Of those, the ones that count against backoffLimit.
+  int64_t gave_way = 0;              // Times that the job made room for others, in a row.
   std::optional<Time> gives_way_until;  // Then it tries again.
   int64_t coordinator_starts = 0;       // The `start` of the newest coordinator's generation.
   friend bool operator==(const JobStatus&, const JobStatus&) = default;

@@ -110,17 +110,46 @@ Status Children::RemoveOne(const job::TrainingJob& job, const kube::Resource& re
       client_->Call(kube::Delete(resource, key, {.uid = kube::Uid(*seen)})).status());
 }
 
-Status Children::EnsureClaims(const job::TrainingJob& job) const {
+StatusOr<ClaimNews> Children::EnsureClaims(const job::TrainingJob& job) const {
   std::vector<kube::Request> requests;
   for (const Json& claim : BuildCheckpointClaims(job)) {
     requests.push_back(
         kube::Create(kube::PersistentVolumeClaims(), claim,
                      {.field_manager = kFieldManager, .answer = kube::Answer::kNothing}));
   }
-  for (const StatusOr<Json>& made : client_->CallAll(std::move(requests))) {
-    if (!made.ok() && !IsAlreadyExists(made.status())) return made.status();
+  const std::vector<StatusOr<Json>> made = client_->CallAll(std::move(requests));
+  ClaimNews news;
+  for (size_t i = 0; i < made.size(); ++i) {
+    if (made[i].ok()) continue;
+    if (!IsAlreadyExists(made[i].status())) return made[i].status();
+    PACELINE_RETURN_IF_ERROR(
+        SettleClaim(job, CheckpointClaimName(job, static_cast<int64_t>(i)), news));
   }
+  return news;
+}
+
+Status Children::SettleClaims(const job::TrainingJob& job) const {
+  ClaimNews unused;
+  for (const Json& claim : BuildCheckpointClaims(job))
+    PACELINE_RETURN_IF_ERROR(SettleClaim(job, kube::Name(claim), unused));
   return OkStatus();
+}
+
+Status Children::SettleClaim(const job::TrainingJob& job, const std::string& name,
+                             ClaimNews& news) const {
+  const kube::ObjectKey key{job.metadata.name_space, name};
+  const StatusOr<Json> live = client_->Call(kube::Get(kube::PersistentVolumeClaims(), key));
+  if (IsNotFound(live.status())) return OkStatus();
+  PACELINE_RETURN_IF_ERROR(live.status());
+  const auto add = [&](std::string& names) { names += (names.empty() ? "" : ", ") + name; };
+  if (kube::IsBeingDeleted(*live)) add(news.terminating);
+  if (KeepsClaimOfAnother(job, *live)) add(news.of_others);
+  const std::optional<Json> patch = ClaimPatch(job, *live);
+  if (!patch) return OkStatus();
+  return client_
+      ->Call(kube::MergePatch(kube::PersistentVolumeClaims(), key, *patch,
+                              {.field_manager = kFieldManager, .answer = kube::Answer::kNothing}))
+      .status();
 }
 
 }  // namespace paceline::controller

@@ -20,6 +20,12 @@ struct SeenChildren {
   bool operator==(const SeenChildren&) const = default;
 };
 
+// Of the claims that a job's parameter servers mount: names, as "digits-checkpoint-0, ...".
+struct ClaimNews {
+  std::string terminating;  // Are being deleted: nothing that mounts them can start.
+  std::string of_others;    // Another job has made them: they stay, whatever this one says.
+};
+
 // Thread-safe; holds no state of a job.
 class Children {
  public:
@@ -34,7 +40,9 @@ class Children {
 
   // The checkpoint volumes of spec.checkpoint.volumeClaimTemplate. Claims that are there are taken
   // as they are. Not watched: call before parameter servers are created.
-  Status EnsureClaims(const job::TrainingJob& job) const;
+  StatusOr<ClaimNews> EnsureClaims(const job::TrainingJob& job) const;
+  // Has the claims that are there belong to the job or not, as it says now.
+  Status SettleClaims(const job::TrainingJob& job) const;
 
  private:
   struct Wanted {
@@ -47,6 +55,8 @@ class Children {
   Status CreateAll(const job::TrainingJob& job, const std::vector<Wanted>& children) const;
   // Of one that is there already, whosesoever it is.
   Status MakeAsWanted(const job::TrainingJob& job, const Wanted& child) const;
+  // One claim that is there, or not any more.
+  Status SettleClaim(const job::TrainingJob& job, const std::string& name, ClaimNews& news) const;
   Status RemoveOne(const job::TrainingJob& job, const kube::Resource& resource,
                    const std::string& name) const;
 

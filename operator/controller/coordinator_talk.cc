@@ -52,14 +52,17 @@ void CoordinatorTalk::Continue(const job::TrainingJob& job, const std::vector<Ow
   TakeAnswers(job, pod == nullptr ? "" : kube::Uid(*pod), now);
   if (pod == nullptr) {
     is_news_awaited_ = false;
-    const StatusOr<std::string> word = CoordinatorsLastWord(pods);
-    if (!word.ok()) return;
-    if (auto report = job::ParseCoordinatorReport(job, *word); report.ok())
-      report_ = *std::move(report);
-    return;
+    return TakeLastWord(job, pods);
   }
   Ask(*pod, now, means);
   Tell(job, *pod, now, means);
+}
+
+void CoordinatorTalk::TakeLastWord(const job::TrainingJob& job, const std::vector<OwnPod>& pods) {
+  const StatusOr<std::string> word = CoordinatorsLastWord(pods);
+  if (!word.ok()) return;
+  if (auto report = job::ParseCoordinatorReport(job, *word); report.ok())
+    report_ = *std::move(report);
 }
 
 void CoordinatorTalk::TakeAnswers(const job::TrainingJob& job, const std::string& pod, Time now) {

@@ -33,6 +33,9 @@ class CoordinatorTalk {
   void Continue(const job::TrainingJob& job, const std::vector<OwnPod>& pods, Time now,
                 const Means& means);
 
+  // Of a job that is over: what its coordinator left when it ended, if it has.
+  void TakeLastWord(const job::TrainingJob& job, const std::vector<OwnPod>& pods);
+
   // Whether what is about to be decided hangs on an answer that is under way: what the job came to,
   // once pods have ended, or that leaving workers are known to leave. Never longer than the
   // deadline of an exchange; `answered` ends it.

@@ -40,4 +40,9 @@ job::Observation Observe(const job::TrainingJob& job, const std::vector<OwnPod>&
   return seen;
 }
 
+int64_t RecordedStarts(const job::TrainingJob& job, const std::vector<OwnPod>& pods,
+                       const JobMemory& memory) {
+  return Recorded(job, pods, memory).coordinator_starts;
+}
+
 }  // namespace paceline::controller

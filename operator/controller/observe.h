@@ -18,4 +18,8 @@ namespace paceline::controller {
 job::Observation Observe(const job::TrainingJob& job, const std::vector<OwnPod>& pods,
                          const Tombstones& tombstones, const JobMemory& memory);
 
+// How many coordinators were started, as far as is recorded or their pods say.
+int64_t RecordedStarts(const job::TrainingJob& job, const std::vector<OwnPod>& pods,
+                       const JobMemory& memory);
+
 }  // namespace paceline::controller

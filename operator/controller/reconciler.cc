@@ -21,7 +21,8 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr Duration kViewLag = seconds(5);  // Until the view has surely shown our own writes.
+constexpr Duration kViewLag = seconds(5);      // Until the view has surely shown our own writes.
+constexpr Duration kClaimPeriod = seconds(3);  // Between two looks at one that is being deleted.
 constexpr Duration kNextTurn = milliseconds(100);  // Of a job that gives way to others.
 
 void LookAgain(std::optional<Duration>& at, Duration after) {
@@ -106,6 +107,8 @@ StatusOr<kube::Result> Reconciler::Reconcile(const kube::ObjectKey& key) {
     // Comes back with the answer.
     if (look.memory->talk.IsAwaited())
       return kube::Result{.requeue_after = 2 * options_.coordinator_deadline};
+  } else if (job::HasModelServed(look.job.status)) {
+    look.memory->talk.TakeLastWord(look.job, look.own);
   }
   PACELINE_ASSIGN_OR_RETURN(kube::Result result, PlanAndApply(look));
   PACELINE_RETURN_IF_ERROR(look.memory->resources);
@@ -165,15 +168,59 @@ void Reconciler::TalkToCoordinator(const Look& look) {
   }
 }
 
+job::Plan Reconciler::MakePlan(const Look& look) const {
+  job::Observation seen = Observe(look.job, look.own, *tombstones_, *look.memory);
+  ShowTrouble(*look.memory, seen);
+  return job::PlanJob(look.job, seen, look.now, options_.plan);
+}
+
+Status Reconciler::SettleClaims(const Look& look) {
+  const auto& checkpoint = look.job.spec.checkpoint;
+  JobMemory& memory = *look.memory;
+  const int64_t generation = look.job.metadata.generation;
+  const bool are_made = look.job.status.coordinator_starts > 0;
+  if (!checkpoint || !checkpoint->volume_claim_template || !are_made ||
+      memory.claims_settled == generation)
+    return OkStatus();
+  PACELINE_RETURN_IF_ERROR(children_.SettleClaims(look.job));
+  memory.claims_settled = generation;
+  return OkStatus();
+}
+
+bool Reconciler::PrepareServers(const Look& look, const job::Plan& plan) {
+  JobMemory& memory = *look.memory;
+  if (std::none_of(plan.actions.begin(), plan.actions.end(), StartsServer)) return true;
+  const StatusOr<ClaimNews> news = children_.EnsureClaims(look.job);
+  if (!news.ok()) {
+    memory.pods = news.status();
+    return false;
+  }
+  memory.pods = OkStatus();
+  memory.claims_settled = look.job.metadata.generation;
+  memory.terminating_claims = news->terminating;
+  if (!news->of_others.empty() && news->of_others != memory.claims_of_others) {
+    memory.claims_of_others = news->of_others;
+    Record(look, {{job::EventType::kWarning, job::PlanReason::kClaimKept,
+                   fmt::format("claims that another job has made stay when this one is deleted, "
+                               "whatever whenDeleted says: {}",
+                               news->of_others)}});
+  }
+  return memory.terminating_claims.empty();
+}
+
 StatusOr<kube::Result> Reconciler::PlanAndApply(const Look& look) {
   JobMemory& memory = *look.memory;
   if (!IsUntold(look.job.status)) memory.untold.reset();
-  job::Observation seen = Observe(look.job, look.own, *tombstones_, memory);
-  ShowTrouble(memory, seen);
-  job::Plan plan = job::PlanJob(look.job, seen, look.now, options_.plan);
-  // Nothing is started where it would lack something.
-  const bool may_act = memory.resources.ok();
-  if (!may_act) plan.status.coordinator_starts = seen.status.coordinator_starts;
+  PACELINE_RETURN_IF_ERROR(SettleClaims(look));
+  memory.terminating_claims.clear();  // Who has to wait for one finds it again.
+  job::Plan plan = MakePlan(look);
+  // Nothing is started where it would lack something, which the status then says.
+  bool may_act = memory.resources.ok();
+  if (may_act && !PrepareServers(look, plan)) {
+    may_act = false;
+    plan = MakePlan(look);
+  }
+  if (!may_act) plan.status.coordinator_starts = RecordedStarts(look.job, look.own, memory);
   if (may_act && !memory.untold && IsUntold(look.job.status) && StartsAny(plan.actions)) {
     // The first pods are more urgent than the first word of them, which is written when they are
     // seen, or with what stood in their way (docs/adr/0019).
@@ -198,6 +245,10 @@ StatusOr<kube::Result> Reconciler::PlanAndApply(const Look& look) {
     return result;
   }
   if (may_act) PACELINE_RETURN_IF_ERROR(Apply(look, plan.actions));
+  if (memory.resources.ok() && !may_act) {
+    if (memory.terminating_claims.empty()) return memory.pods;
+    LookAgain(result.requeue_after, kClaimPeriod);  // Nobody watches claims.
+  }
   if (plan.look_again) LookAgain(result.requeue_after, *plan.look_again - look.now);
   if (write_after) LookAgain(result.requeue_after, *write_after);
   if (StartsAny(plan.actions)) LookAgain(result.requeue_after, kViewLag);
@@ -208,8 +259,6 @@ StatusOr<kube::Result> Reconciler::PlanAndApply(const Look& look) {
 
 Status Reconciler::Apply(const Look& look, const std::vector<job::Action>& actions) {
   JobMemory& memory = *look.memory;
-  if (std::any_of(actions.begin(), actions.end(), StartsServer))
-    PACELINE_RETURN_IF_ERROR(memory.pods = children_.EnsureClaims(look.job));
   return memory.pods = pod_changes_.Apply(look.job, actions, look.pods, memory.refused);
 }
 

@@ -55,6 +55,11 @@ class Reconciler {
   Status Prepare(const Look& look);
   void TalkToCoordinator(const Look& look);
   StatusOr<kube::Result> PlanAndApply(const Look& look);
+  job::Plan MakePlan(const Look& look) const;
+  // What the servers that the plan starts mount. Whether all of it is there.
+  bool PrepareServers(const Look& look, const job::Plan& plan);
+  // As Look::job says now, whatever runs.
+  Status SettleClaims(const Look& look);
   // OK where there is nothing to do.
   Status Apply(const Look& look, const std::vector<job::Action>& actions);
   void Record(const Look& look, const std::vector<job::PlanEvent>& events);

@@ -62,6 +62,7 @@ void ShowTrouble(const JobMemory& memory, job::Observation& seen) {
     if (!seen.resources_trouble.empty()) seen.resources_trouble += "; ";
     seen.resources_trouble += Message(status);
   }
+  seen.terminating_claims = memory.terminating_claims;
 }
 
 }  // namespace paceline::controller

@@ -4,6 +4,7 @@
 
 #include "lib/job/checkpoint_place.h"
 #include "lib/job/device.h"
+#include "lib/job/model_place.h"
 #include "operator/objects/names.h"
 
 namespace paceline::controller {
@@ -40,9 +41,15 @@ Arguments ServerArguments(const job::TrainingJob& job, const job::Start& start) 
     Append(arguments, {"--coordinator", CoordinatorAddress(job)});
     return arguments;
   }
+  // Default ones are in a folder of this job's alone.
+  if (job::HasCheckpoints(job.spec)) {
+    const bool is_from_claim = job.spec.checkpoint->resume == job::CheckpointResume::kFromClaim;
+    Append(arguments, {"--resume", is_from_claim ? "from-claim" : "own"});
+  }
   const std::string_view output = job.spec.output.volume ? kOutputFolder : kScratchFolder;
   Append(arguments, {"--generation-start", std::to_string(start.generation_start), "--output",
                      fmt::format("{}/model.safetensors", output)});
+  if (job::GoesWithPod(job.spec)) Append(arguments, {"--serve-model"});
   // What is missing is the planner's to judge, by what the scheduler says of it.
   Append(arguments, {"--wait-for-processes"});
   Append(arguments, {"--final-state", std::string(kTerminationLog)});

@@ -2,6 +2,8 @@
 
 #include "lib/job/checkpoint_place.h"
 #include "lib/job/encode.h"
+#include "lib/kube/core/json.h"
+#include "lib/kube/core/metadata.h"
 #include "operator/objects/names.h"
 
 namespace paceline::controller {
@@ -21,6 +23,17 @@ Json Ports(std::initializer_list<int> ports) {
   Json list = Json::array();
   for (const int port : ports) list.push_back({{"protocol", "TCP"}, {"port", port}});
   return list;
+}
+
+bool GoWithJob(const job::TrainingJob& job) {
+  return job.spec.checkpoint && job.spec.checkpoint->claim_retention &&
+         job.spec.checkpoint->claim_retention->when_deleted == job::ClaimFate::kDelete;
+}
+
+// One that belongs to the job was made by it, before claims said who made them.
+bool IsMadeBy(const Json& claim, const std::string& uid) {
+  return IsControlledBy(claim, uid) ||
+         (!uid.empty() && kube::Annotation(claim, std::string(kMadeByAnnotation)) == uid);
 }
 
 }  // namespace
@@ -103,10 +116,34 @@ std::vector<Json> BuildCheckpointClaims(const job::TrainingJob& job) {
         {"kind", "PersistentVolumeClaim"},
         {"metadata", ChildMetadata(job, CheckpointClaimName(job, shard), JobLabels(job))}};
     if (pattern.contains("spec")) claim["spec"] = pattern["spec"];
+    if (!GoWithJob(job)) claim["metadata"].erase("ownerReferences");
     MarkWanted(claim);
+    claim["metadata"]["annotations"][std::string(kMadeByAnnotation)] =
+        job.metadata.uid.value_or("");
     claims.push_back(std::move(claim));
   }
   return claims;
+}
+
+std::optional<Json> ClaimPatch(const job::TrainingJob& job, const Json& live) {
+  const std::string uid = job.metadata.uid.value_or("");
+  const bool belongs = IsControlledBy(live, uid);
+  if (belongs == (GoWithJob(job) && IsMadeBy(live, uid))) return std::nullopt;
+  Json owners = Json::array();
+  if (const Json* const there = kube::Find(live, "/metadata/ownerReferences"); there != nullptr) {
+    for (const Json& owner : *there) {
+      if (kube::StringAt(owner, "/uid") != uid) owners.push_back(owner);
+    }
+  }
+  if (!belongs) owners.push_back(OwnerReference(job));
+  return Json{{"metadata",
+               {{"resourceVersion", kube::ResourceVersion(live)},
+                {"annotations", {{std::string(kMadeByAnnotation), uid}}},
+                {"ownerReferences", std::move(owners)}}}};
+}
+
+bool KeepsClaimOfAnother(const job::TrainingJob& job, const Json& live) {
+  return GoWithJob(job) && !IsMadeBy(live, job.metadata.uid.value_or(""));
 }
 
 }  // namespace paceline::controller

@@ -27,7 +27,15 @@ Json BuildNetworkPolicy(const job::TrainingJob& job, const ObjectOptions& option
 // if one worker is enough.
 std::optional<Json> BuildDisruptionBudget(const job::TrainingJob& job);
 
-// spec.checkpoint.volumeClaimTemplate: one claim for each shard. They go with the job.
+// spec.checkpoint.volumeClaimTemplate: one claim for each shard. They belong to the job, and go
+// with it, only where persistentVolumeClaimRetentionPolicy.whenDeleted says so.
 std::vector<Json> BuildCheckpointClaims(const job::TrainingJob& job);
+
+// What has to change of a claim that is there so that it goes with the job, or stays, as the job
+// says: a merge patch, or nothing. A claim that another job has made is that one's, and stays.
+std::optional<Json> ClaimPatch(const job::TrainingJob& job, const Json& live);
+
+// Whether the job would have a claim go with it that it has not made.
+bool KeepsClaimOfAnother(const job::TrainingJob& job, const Json& live);
 
 }  // namespace paceline::controller

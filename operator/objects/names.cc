@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "lib/job/model_place.h"
+
 namespace paceline::controller {
 std::string_view ContainerName(job::Role role) { return job::ToWord(role); }
 
@@ -78,10 +80,12 @@ std::string TlsSecretName(const job::TrainingJob& job, tls::Role role, uint64_t 
   return fmt::format("{}-{}-tls-{}", job.metadata.name, tls::ToString(role), number);
 }
 
-std::string TokenSecretName(const job::TrainingJob& job) { return job.metadata.name + "-token"; }
+std::string TokenSecretName(const job::TrainingJob& job) {
+  return job::TokenSecretName(job.metadata.name);
+}
 
 bool NeedsToken(const job::TrainingJob& job) {
-  return job.spec.security.mtls == job::Toggle::kDisabled;
+  return job.spec.security.mtls == job::Toggle::kDisabled || job::GoesWithPod(job.spec);
 }
 
 std::string PodHost(const job::TrainingJob& job, job::Role role, int64_t index) {

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "lib/job/model_place.h"
 #include "lib/job/ports.h"
 #include "lib/job/process_name.h"
 #include "lib/job/training_job.h"
@@ -25,7 +26,7 @@ inline constexpr std::string_view kConfigFolder = "/paceline/config";
 inline constexpr std::string_view kConfigKey = "job.json";
 inline constexpr std::string_view kTlsFolder = "/paceline/tls";
 inline constexpr std::string_view kTokenFolder = "/paceline/token";
-inline constexpr std::string_view kTokenKey = "token";  // In the Secret, and as a file.
+inline constexpr std::string_view kTokenKey = job::kTokenKey;  // In the Secret, and as a file.
 inline constexpr std::string_view kOutputFolder = "/paceline/output";
 inline constexpr std::string_view kCheckpointFolder = "/paceline/checkpoint";
 
@@ -44,6 +45,8 @@ inline constexpr std::string_view kFailuresAnnotation = "paceline.dev/failures";
 inline constexpr std::string_view kRenewAnnotation = "paceline.dev/renew-at";
 inline constexpr std::string_view kSealAnnotation = "paceline.dev/seal";
 inline constexpr std::string_view kUnfitAnnotation = "paceline.dev/unfit";
+// Of a claim: uid of the job that made it, whose policy about it counts. It outlives that job.
+inline constexpr std::string_view kMadeByAnnotation = "paceline.dev/made-by";
 // Of an object that the operator keeps as it is: a hash of what it wants there.
 inline constexpr std::string_view kWantedAnnotation = "paceline.dev/wanted";
 
@@ -85,7 +88,8 @@ std::vector<TlsBlock> TlsBlocksOf(const job::TrainingJob& job);
 // "digits-worker-tls-0" holds workers 0 to 255.
 std::string TlsSecretName(const job::TrainingJob& job, tls::Role role, uint64_t number);
 
-// Holds what opens the coordinator's control calls where no certificate does.
+// Holds what opens the model that the coordinator serves, and its control calls where no
+// certificate does.
 std::string TokenSecretName(const job::TrainingJob& job);
 bool NeedsToken(const job::TrainingJob& job);
 

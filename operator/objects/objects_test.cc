@@ -147,7 +147,10 @@ TEST(PodTest, WithoutMtlsTheCoordinatorAloneHasATokenAndNobodyACertificate) {
     EXPECT_EQ(Named(other["spec"]["volumes"], "paceline-token"), nullptr);
     EXPECT_THAT(Arguments(other), Not(Contains("--token-file")));
   }
-  EXPECT_THAT(Arguments(Pod(Digits(), job::Role::kParameterServer)), Not(Contains("--token-file")));
+  // With certificates, only where it opens a model.
+  job.spec.security.mtls = job::Toggle::kEnabled;
+  job.spec.output.volume.emplace().persistent_volume_claim = job::Claim{.claim_name = "out"};
+  EXPECT_THAT(Arguments(Pod(job, job::Role::kParameterServer)), Not(Contains("--token-file")));
 }
 
 TEST(PodTest, MountsItsOwnItemsOfOneSecretAndNothingElse) {
@@ -362,6 +365,59 @@ TEST(PodTest, DefaultCheckpointsGoToTheOutputsVolumeOfTheOnlyShard) {
   job.spec.checkpoint->volume.emplace().persistent_volume_claim = job::Claim{.claim_name = "c"};
   EXPECT_EQ(After(arguments(job), "--checkpoint"), "/paceline/checkpoint");
   EXPECT_THAT(arguments(job), Not(Contains("--default-checkpoints")));
+}
+
+TEST(ClaimTest, GoesWithTheJobOnlyWhereItSaysSo) {
+  job::TrainingJob job = Digits();
+  job::Checkpoint& checkpoint = job.spec.checkpoint.emplace();
+  checkpoint.volume_claim_template = Yaml("spec: {accessModes: [ReadWriteOnce]}");
+  const Json kept = BuildCheckpointClaims(job).front();
+  EXPECT_FALSE(kept["metadata"].contains("ownerReferences"));
+  checkpoint.claim_retention.emplace().when_deleted = job::ClaimFate::kDelete;
+  const Json owned = BuildCheckpointClaims(job).front();
+  EXPECT_TRUE(IsControlledBy(owned, *job.metadata.uid));
+  // Another word about it is another owner, and nothing else.
+  EXPECT_FALSE(ClaimPatch(job, owned));
+  const auto owners = [](const Json& patch) { return patch["metadata"]["ownerReferences"]; };
+  ASSERT_TRUE(ClaimPatch(job, kept));
+  EXPECT_EQ(owners(*ClaimPatch(job, kept)), Json::array({OwnerReference(job)}));
+  checkpoint.claim_retention.reset();
+  EXPECT_FALSE(ClaimPatch(job, kept));
+  Json shared = owned;
+  shared["metadata"]["ownerReferences"].push_back({{"uid", "somebody"}});
+  ASSERT_TRUE(ClaimPatch(job, shared));
+  EXPECT_EQ(owners(*ClaimPatch(job, shared)), Json::array({{{"uid", "somebody"}}}));
+}
+
+TEST(ClaimTest, OfAnotherJobOfThatNameStaysWhateverThisOneSays) {
+  job::TrainingJob job = Digits();
+  job::Checkpoint& checkpoint = job.spec.checkpoint.emplace();
+  checkpoint.volume_claim_template = Yaml("spec: {accessModes: [ReadWriteOnce]}");
+  const Json kept = BuildCheckpointClaims(job).front();
+  checkpoint.claim_retention.emplace().when_deleted = job::ClaimFate::kDelete;
+  EXPECT_FALSE(KeepsClaimOfAnother(job, kept));
+  job.metadata.uid = "the next one's";
+  EXPECT_TRUE(KeepsClaimOfAnother(job, kept));
+  EXPECT_FALSE(ClaimPatch(job, kept));
+}
+
+TEST(PodTest, TheTokenIsTheCoordinatorsAloneWhereNoVolumeHasTheModel) {
+  job::TrainingJob job = Digits();
+  // The Secret that the pod mounts; "" for none.
+  const auto token = [&](job::Role role, int64_t index) {
+    const Json pod = Pod(job, role, index);
+    const Json* const volume = Named(pod["spec"]["volumes"], "paceline-token");
+    return volume == nullptr ? "" : (*volume)["secret"]["secretName"].get<std::string>();
+  };
+  EXPECT_EQ(token(job::Role::kParameterServer, 0), "digits-token");
+  const auto arguments = Arguments(Pod(job, job::Role::kParameterServer, 0));
+  EXPECT_EQ(After(arguments, "--token-file"), "/paceline/token/token");
+  EXPECT_THAT(arguments, Contains("--serve-model"));
+  EXPECT_EQ(token(job::Role::kParameterServer, 1), "");
+  EXPECT_EQ(token(job::Role::kWorker, 0), "");
+  job.spec.output.volume.emplace().persistent_volume_claim = job::Claim{.claim_name = "out"};
+  EXPECT_EQ(token(job::Role::kParameterServer, 0), "");
+  EXPECT_THAT(Arguments(Pod(job, job::Role::kParameterServer, 0)), Not(Contains("--serve-model")));
 }
 
 TEST(PodTest, IsEqualForEqualInput) {

@@ -6,6 +6,7 @@
 
 #include "lib/job/checkpoint_place.h"
 #include "lib/job/encode.h"
+#include "lib/job/model_place.h"
 #include "operator/objects/arguments.h"
 #include "operator/objects/names.h"
 #include "operator/objects/pod_group.h"

@@ -271,4 +271,9 @@ void DriverMetrics::RolledBack() {
   accumulated_ = 0;
 }
 
+void DriverMetrics::Finished() {
+  workers_.clear();
+  families_->workers.Set(0);
+}
+
 }  // namespace paceline::ps

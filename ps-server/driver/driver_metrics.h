@@ -40,6 +40,7 @@ class DriverMetrics {
   void Opened(Version version);  // Published now.
   void CheckpointEnded(Version version, bool is_complete);
   void RolledBack();
+  void Finished();  // Nobody trains any more, however long the coordinator stays.
   // Of an event; not of work in spare time.
   void PolicyTook(Duration duration);
   // What the coordinator knows of them now.

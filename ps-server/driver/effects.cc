@@ -233,6 +233,7 @@ void Driver::Do(const coordination::Finished& effect) {
         {{"success", effect.is_success ? "true" : "false"}, {"reason", effect.reason}});
   }
   Measure();
+  metrics_->Finished();
   {
     std::lock_guard lock(mutex_);
     finished_ = effect;

@@ -4,6 +4,7 @@
 
 #include "lib/files/disk.h"
 #include "lib/store/checkpoint_folder.h"
+#include "lib/store/checkpoint_name.h"
 #include "lib/store/checkpoint_slice.h"
 #include "lib/telemetry/log.h"
 
@@ -46,7 +47,9 @@ Status SliceSaver::Save(const std::shared_ptr<store::Shard>& shard,
     const auto write = [&]() -> StatusOr<store::FileDigest> {
       if (place_.folder.empty()) return FailedPrecondition("no folder for checkpoints was given");
       // First, so that a full volume has room again.
-      if (const Status kept = store::KeepSlices(place_.folder, place_.shard, order.keep);
+      if (const Status kept =
+              store::KeepSlices(store::FolderOfCheckpoint(place_.folder, order.checkpoint),
+                                place_.shard, store::NamesBeside(order.checkpoint, order.keep));
           !kept.ok()) {
         telemetry::Log(telemetry::LogLevel::kWarning, "old slices stay",
                        {{"reason", Message(kept)}});

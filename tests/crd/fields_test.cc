@@ -100,6 +100,13 @@ job::JobStatus FullStatus() {
                                         .coordinator_start = 2,
                                         .coordinator_roll_backs = 1};
   status.finishing = job::FinishingStatus{.coordinator_start = 2, .model_version = 900};
+  status.model = job::ModelStatus{.state = job::ModelState::kAvailable,
+                                  .where = "pod digits-ps-0",
+                                  .until = noon,
+                                  .version = 900,
+                                  .size_bytes = 86440,
+                                  .sha256 = "ab12",
+                                  .message = "paceline fetch digits -n research gets it"};
   status.restarts = 3;
   status.failures = 1;
   status.coordinator_starts = 2;

@@ -14,7 +14,7 @@ MAY = [
     ("patch", "trainingjobs/status"), ("update", "trainingjobs/finalizers"),
     ("create", "pods"), ("watch", "pods"), ("delete", "pods"),
     ("create", "services"), ("patch", "configmaps"), ("patch", "networkpolicies.networking.k8s.io"),
-    ("create", "poddisruptionbudgets.policy"), ("create", "persistentvolumeclaims"),
+    ("create", "poddisruptionbudgets.policy"), ("create", "persistentvolumeclaims"), ("patch", "persistentvolumeclaims"),
     ("get", "secrets"), ("create", "secrets"), ("patch", "secrets"),
     ("create", "events.events.k8s.io"),
 ]

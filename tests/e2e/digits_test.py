@@ -26,8 +26,10 @@ def test_sample_trains_unchanged(start_job):
     job.wait_for("Running", 120)
     job.wait_for("Succeeded", TRAINING_SECONDS)
     assert job.status()["progress"]["metric"] >= 0.97
-    # All end by themselves, and cleanPodPolicy Running keeps them and their logs.
-    job.wait_for_pods("ps", 2, 30, phase="Succeeded")
+    # All end by themselves, and cleanPodPolicy Running keeps them and their logs; the coordinator stays to serve the model.
+    job.wait_for_pods("ps", 1, 30, phase="Succeeded")
+    job.wait_for_pods("ps", 1, 30, phase="Running")
+    assert job.status()["model"]["state"] == "Available"
     job.wait_for_pods("worker", 4, 30, phase="Succeeded")
     job.wait_for_pods("evaluator", 1, 30, phase="Succeeded")
 

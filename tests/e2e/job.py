@@ -117,10 +117,15 @@ class Job:
         return wait_until(f"{self.name}: {count} pods of role {role} {phase}", are_there, deadline_seconds, self.describe)
 
     def final_state(self):
-        """The job's last state, which its coordinator leaves as a termination message when it ends, a moment after the job."""
+        """The job's last state: what its coordinator says while it serves the model, or leaves as a termination message when it
+        ends, a moment after the job."""
         def last_word():
-            pod = self.pods("ps")[f"{self.name}-ps-0"]
-            return pod["status"]["containerStatuses"][0]["state"].get("terminated", {}).get("message")
+            pod = f"{self.name}-ps-0"
+            if self.status().get("model", {}).get("state") == "Available":
+                return self.namespace.kubectl("get", "--raw",
+                                              f"/api/v1/namespaces/{self.namespace.name}/pods/{pod}:7602/proxy/v1/job")
+            state = self.pods("ps")[pod]["status"]["containerStatuses"][0]["state"]
+            return state.get("terminated", {}).get("message")
         return json.loads(wait_until(f"{self.name}: last word of the coordinator", last_word, 30, self.describe))
 
     def assert_every_sample_counted_once(self, epochs):

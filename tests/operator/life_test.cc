@@ -66,6 +66,7 @@ TEST_F(LifeTest, EverythingAJobNeedsIsMadeAndBelongsToIt) {
       {kube::NetworkPolicies(), "digits"},
       {kube::Secrets(), "digits-ps-tls-0"},
       {kube::Secrets(), "digits-worker-tls-0"},
+      {kube::Secrets(), "digits-token"},
       {kube::Pods(), "digits-ps-0"}};
   for (const auto& [resource, name] : children) {
     const Json child = Object(resource, {space, name});
@@ -77,7 +78,7 @@ TEST_F(LifeTest, EverythingAJobNeedsIsMadeAndBelongsToIt) {
   // stays with the operator.
   const auto secrets = world_->client().ListAll(kube::Secrets(), {.name_space = space});
   ASSERT_TRUE(secrets.ok()) << secrets.status();
-  EXPECT_EQ(secrets->items.size(), 2u);
+  EXPECT_EQ(secrets->items.size(), 3u);
 }
 
 TEST_F(LifeTest, SucceedsWithItsMetricAndCleansUp) {

@@ -87,6 +87,12 @@ void CheckProcesses(const TrainingJob& job, Findings& findings) {
       CheckWritable("spec.checkpoint.volume", "checkpoints are", *spec.checkpoint->volume,
                     findings);
     }
+    if (has_volume && spec.checkpoint->claim_retention) {
+      findings.Add("spec.checkpoint.persistentVolumeClaimRetentionPolicy",
+                   "is for the claims that volumeClaimTemplate makes; a volume of yours is never "
+                   "deleted: leave it out",
+                   {"spec.checkpoint.volume"});
+    }
   }
   if (spec.output.volume) {
     CheckVolume("spec.output.volume", *spec.output.volume, findings);

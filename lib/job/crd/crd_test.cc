@@ -100,10 +100,10 @@ TEST(Crd, FixesWhatTheNotesCallImmutable) {
       self(self, path + "." + name, below);
   };
   walk(walk, "", Schema());
-  EXPECT_THAT(fixed, ::testing::ElementsAre(".spec.checkpoint.volumeClaimTemplate", ".spec.data",
-                                            ".spec.model", ".spec.parameterServer.shards",
-                                            ".spec.runPolicy.managedBy", ".spec.security.mtls",
-                                            ".spec.training"));
+  EXPECT_THAT(fixed, ::testing::ElementsAre(
+                         ".spec.checkpoint.resume", ".spec.checkpoint.volumeClaimTemplate",
+                         ".spec.data", ".spec.model", ".spec.parameterServer.shards",
+                         ".spec.runPolicy.managedBy", ".spec.security.mtls", ".spec.training"));
 }
 
 TEST(Crd, LeavesPodTemplatesAndVolumesToKubernetes) {

@@ -165,6 +165,10 @@ constexpr Rule kRules[] = {
      "!has(self.volume) || !has(self.volume.persistentVolumeClaim) || "
      "!self.volume.persistentVolumeClaim.readOnly",
      "volume.persistentVolumeClaim.readOnly must be false, checkpoints are written there"},
+    {"spec.checkpoint", "persistentVolumeClaimRetentionPolicy",
+     "!has(self.persistentVolumeClaimRetentionPolicy) || !has(self.volume)",
+     "persistentVolumeClaimRetentionPolicy is for the claims that volumeClaimTemplate makes; a "
+     "volume of yours is never deleted: leave it out"},
     {"spec.output", "volume",
      "!has(self.volume) || !has(self.volume.persistentVolumeClaim) || "
      "!self.volume.persistentVolumeClaim.readOnly",

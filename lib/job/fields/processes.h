@@ -98,6 +98,13 @@ void Fields(V& visit, Volume& volume) {
 }
 
 template <class V>
+void Fields(V& visit, ClaimRetention& retention) {
+  visit("whenDeleted", retention.when_deleted, Note{.text = "whether the claims go with the job"});
+  visit("whenScaled", retention.when_scaled,
+        Note{.text = "whether a claim goes with its shard; shards cannot be scaled so far"});
+}
+
+template <class V>
 void Fields(V& visit, Checkpoint& checkpoint) {
   visit("enabled", checkpoint.enabled,
         Note{.text = "false: none, not even those that come by default; a lost parameter server "
@@ -112,12 +119,19 @@ void Fields(V& visit, Checkpoint& checkpoint) {
   visit("volumeClaimTemplate", checkpoint.volume_claim_template,
         Note{.text = "a claim for each shard, as in a StatefulSet; this or volume",
              .mutability = kImmutable});
+  visit("persistentVolumeClaimRetentionPolicy", checkpoint.claim_retention,
+        Note{.text = "of the claims of volumeClaimTemplate, as in a StatefulSet"});
+  visit("resume", checkpoint.resume,
+        Note{.text = "whose checkpoints the job goes on from: those of its own uid, or FromClaim, "
+                     "where it has none, the newest on the volume",
+             .mutability = kImmutable});
 }
 
 template <class V>
 void Fields(V& visit, Output& output) {
   visit("volume", output.volume,
-        Note{.text = "where the final model goes; absent: on a laptop the run's folder; changes "
+        Note{.text = "where the final model goes; absent: on a laptop the run's folder, on a "
+                     "cluster the coordinator's pod, which serves it to `paceline fetch`; changes "
                      "only while the job is suspended"});
 }
 

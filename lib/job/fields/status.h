@@ -112,6 +112,19 @@ void Fields(V& visit, FinishingStatus& finishing) {
 }
 
 template <class V>
+void Fields(V& visit, ModelStatus& model) {
+  visit("state", model.state,
+        Note{.text = "what became of it: Available is served by its pod, for `paceline fetch`",
+             .presence = kRequired});
+  visit("where", model.where, Note{.text = "the pod that serves it, or the volume and the path"});
+  visit("until", model.until, Note{.text = "when that pod goes, and the model with it"});
+  visit("version", model.version, Note{.text = "the step that it is of"});
+  visit("sizeBytes", model.size_bytes, Note{.text = "of the file"});
+  visit("sha256", model.sha256, Note{.text = "of the file, in hexadecimal digits"});
+  visit("message", model.message, Note{.text = "how to get at it, or why one cannot"});
+}
+
+template <class V>
 void Fields(V& visit, JobStatus& status) {
   visit("conditions", status.conditions, Note{.text = "what holds, by type", .items_max = 16});
   visit("observedGeneration", status.observed_generation,
@@ -131,6 +144,8 @@ void Fields(V& visit, JobStatus& status) {
   visit("avoidedNodes", status.avoided_nodes,
         Note{.text = "machines that processes were moved away from", .items_max = 20});
   visit("checkpoint", status.checkpoint, Note{.text = "newest complete one"});
+  visit("checkpointNote", status.checkpoint_note,
+        Note{.text = "what was made of the checkpoints that were there before"});
   visit("recovery", status.recovery, Note{.text = "returns to an earlier version"});
   visit("finishing", status.finishing,
         Note{.text = "training has reached its stop; what is left is to write and to judge"});
@@ -138,6 +153,7 @@ void Fields(V& visit, JobStatus& status) {
         Note{.text = "why the evaluator is not started again"});
   visit("poisonedSamples", status.poisoned_samples,
         Note{.text = "samples left out because they made two workers ill, or ended them"});
+  visit("model", status.model, Note{.text = "where the final model is, once it is written"});
   visit("restarts", status.restarts, Note{.text = "processes started again, all told"});
   visit("failures", status.failures,
         Note{.text = "of those, the ones that count against backoffLimit"});

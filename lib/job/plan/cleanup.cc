@@ -24,6 +24,7 @@ void JudgeCleanup(Draft& draft) {
   const Time ends_by_itself_until = EndsByItselfUntil(draft);
   for (const SeenProcess& process : draft.seen.processes) {
     if (process.is_stopping || policy.clean_pod_policy == CleanPodPolicy::kNone) continue;
+    if (ServesModel(draft, process)) continue;
     const bool has_exited = process.state == ProcessState::kExited;
     if (has_exited && policy.clean_pod_policy != CleanPodPolicy::kAll) continue;
     if (process.state == ProcessState::kRunning && draft.now < ends_by_itself_until) {

@@ -46,6 +46,32 @@ TEST(Created, SaysWhatTravelsOpenWithoutMtls) {
                 "token that opens"));
 }
 
+TEST(Resources, TellWhichClaimsAreAwaited) {
+  const TrainingJob job = SmallJob();
+  Observation seen;
+  seen.terminating_claims = "digits-checkpoint-1";
+  const Plan plan = PlanJob(job, seen, At(5));
+  EXPECT_EQ(plan.status.state, "ClaimTerminating");
+  EXPECT_THAT(Reason(plan, ConditionType::kResourcesReady),
+              HasSubstr("False ClaimTerminating waits until what is being deleted is gone: claim "
+                        "digits-checkpoint-1; not running: "));
+  EXPECT_THAT(Events(plan), Contains(HasSubstr("Warning ClaimTerminating: ")));
+  seen.status = plan.status;
+  EXPECT_THAT(Events(PlanJob(job, seen, At(6))), IsEmpty());  // Said once.
+}
+
+TEST(PlanJob, SaysOnceWhatWasMadeOfCheckpointsThatWereThere) {
+  const TrainingJob job = SmallJob();
+  Observation seen = SettledTraining(job);
+  seen.coordinator->checkpoint_note = "begins anew: they are of another job";
+  const Plan plan = PlanJob(job, seen, At(5));
+  EXPECT_EQ(plan.status.checkpoint_note, "begins anew: they are of another job");
+  EXPECT_THAT(Events(plan),
+              ElementsAre("Normal CheckpointsFound: begins anew: they are of another job"));
+  seen.status = plan.status;
+  EXPECT_THAT(Events(PlanJob(job, seen, At(6))), IsEmpty());
+}
+
 TEST(JudgeLostNodes, ForcesWhatHangsOnADeadMachineAndStartsItElsewhere) {
   const TrainingJob job = SmallJob();
   Observation seen = SettledTraining(job);

@@ -81,6 +81,7 @@ Finding JudgeSuspended(const Draft& draft) {
 // Why what does not run does not: the first of the reasons that somebody can do something about.
 PlanReason WhyNotRunning(const Draft& draft) {
   if (!draft.seen.resources_trouble.empty()) return PlanReason::kResourcesRefused;
+  if (!draft.seen.terminating_claims.empty()) return PlanReason::kClaimTerminating;
   PlanReason reason = PlanReason::kProcessesMissing;
   for (const WantedProcess& wanted : draft.wanted) {
     const SeenProcess* process = draft.Find(wanted.name);
@@ -105,6 +106,8 @@ Finding JudgeResources(const Draft& draft) {
     if (!IsReady(process)) missing.push_back(DescribeAbsence(wanted.name, process));
   }
   std::string message = draft.seen.resources_trouble;
+  if (const std::string& going = draft.seen.terminating_claims; message.empty() && !going.empty())
+    message = fmt::format("waits until what is being deleted is gone: claim {}", going);
   if (missing.empty() && message.empty()) return {type, true, PlanReason::kAllRunning, ""};
   if (!missing.empty()) {
     if (!message.empty()) message += "; ";

@@ -83,6 +83,9 @@ class Draft {
   std::map<std::string, int64_t> attempts_;  // Of what this plan starts.
 };
 
+// Whether the process stays because it serves the finished job's model: as far as the plan has got.
+bool ServesModel(const Draft& draft, const SeenProcess& process);
+
 // Whether a process ended by its own fault, or its machine's.
 bool IsFailure(const SeenProcess& process);
 

@@ -12,6 +12,7 @@ void RecordFinishing(Draft& draft) {
   } else if (draft.report->phase < TrainingPhase::kFinishing) {
     finishing.reset();
   }
+  if (draft.plan.status.model) finishing.reset();  // What there was to say of it is said there.
 }
 
 }  // namespace paceline::job

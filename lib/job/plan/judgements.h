@@ -20,6 +20,7 @@ void JudgePending(Draft& draft);     // Replace what does not come to run for to
 void JudgeStragglers(Draft& draft);  // stragglerPolicy.action Replace.
 void JudgeHung(Draft& draft);        // Expelled for a step that hangs, and there yet: replace it.
 void JudgeLostNodes(Draft& draft);   // nodeLostSeconds: give up what is on a dead machine.
+void JudgeModel(Draft& draft);       // A finished job: where its model is, and until when.
 void JudgeCleanup(Draft& draft);     // A finished job: cleanPodPolicy, ttlSecondsAfterFinished.
 
 void RecordFinishing(Draft& draft);  // That training has reached its stop.

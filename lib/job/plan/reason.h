@@ -29,6 +29,9 @@ enum class PlanReason {
   kGaveWay,            // Too few machines for too long: room is made for others, for a while.
   kPendingTooLong,     // A process waits for longer than scheduleTimeoutSeconds.
   kResourcesRefused,   // What the job needs could not be made.
+  kClaimTerminating,   // A claim is waited for that is being deleted.
+  kClaimKept,          // Another job made a claim, so that it does not go with this one.
+  kCheckpointsFound,   // There were checkpoints before; it is said what was made of them.
   kInvalidSpec,        // The spec is one that no plan can be made of.
   kNodeLost,           // A process's machine does not answer any more.
   kRecovering,         // A parameter server is started again; training returns to a checkpoint.
@@ -50,17 +53,22 @@ enum class PlanReason {
   kParameterServerLost,   // And this program cannot bring one back.
   kTrainingFailed,        // The coordinator gave up.
   kTrainingSucceeded,
-  kJobFinished,  // Processes are stopped because the job is over.
+  kModelAvailable,  // The coordinator's pod serves the model, for a while.
+  kModelFetched,    // Somebody has it: that pod may go.
+  kModelExpired,    // Nobody fetched it in time, and that pod goes.
+  kModelLost,       // That pod went before anybody was known to have fetched it.
+  kJobFinished,     // Processes are stopped because the job is over.
 };
 PACELINE_WORDS(PlanReason, "JobSeen", "NotYet", "Starting", "Training", "AllRunning",
                "ProcessesMissing", "WorkersMissing", "CheckpointFailing", "ModelNotWritten",
                "EvaluatorGone", "TargetNotJudged", "Finishing", "ProcessFailed", "ProcessDisrupted",
                "OutOfMemory", "ProcessGone", "ProcessFinished", "Unschedulable", "CannotStart",
-               "GaveWay", "PendingTooLong", "ResourcesRefused", "InvalidSpec", "NodeLost",
-               "Recovering", "Recovered", "RolledBack", "Suspended", "Resumed", "ScaledDown",
-               "Checkpointed", "NoCheckpoints", "Hung", "PoisonedSample", "Straggler",
-               "NoStraggler", "DeadlineExceeded", "BackoffLimitExceeded", "CannotWork",
-               "CannotWorkHere", "ParameterServerLost", "TrainingFailed", "TrainingSucceeded",
-               "JobFinished")
+               "GaveWay", "PendingTooLong", "ResourcesRefused", "ClaimTerminating", "ClaimKept",
+               "CheckpointsFound", "InvalidSpec", "NodeLost", "Recovering", "Recovered",
+               "RolledBack", "Suspended", "Resumed", "ScaledDown", "Checkpointed", "NoCheckpoints",
+               "Hung", "PoisonedSample", "Straggler", "NoStraggler", "DeadlineExceeded",
+               "BackoffLimitExceeded", "CannotWork", "CannotWorkHere", "ParameterServerLost",
+               "TrainingFailed", "TrainingSucceeded", "ModelAvailable", "ModelFetched",
+               "ModelExpired", "ModelLost", "JobFinished")
 
 }  // namespace paceline::job

@@ -25,8 +25,12 @@ class World {
     if (Below(2) == 0) job_.spec.workers.straggler_policy.action = StragglerAction::kReplace;
     job_.spec.run_policy.clean_pod_policy = static_cast<CleanPodPolicy>(Below(2));
     options_.can_recover_shards = Below(2) == 0;
+    options_.serves_models = Below(2) == 0;
+    if (Below(3) == 0)
+      job_.spec.output.volume.emplace().persistent_volume_claim = Claim{.claim_name = "out"};
   }
 
+  // How the job ended, and what became of its model: "Succeeded Fetched".
   std::string Run() {
     for (int round = 0; round < 400 && !::testing::Test::HasFatalFailure(); ++round) {
       const bool is_calm =
@@ -37,7 +41,7 @@ class World {
           std::all_of(seen_.processes.begin(), seen_.processes.end(), [&](const SeenProcess& p) {
             return leaves_rest && p.state == ProcessState::kExited && !p.is_stopping;
           });
-      if (IsFinished(seen_.status) && is_clean) return seen_.status.state;
+      if (IsFinished(seen_.status) && is_clean) return End();
       for (int i = Below(4); i > 0; --i) Happen(is_calm);
       now_ += Seconds(is_calm ? 10 : 0.1 * static_cast<double>(Below(100)));
     }
@@ -46,6 +50,23 @@ class World {
   }
 
  private:
+  std::string End() const {
+    const std::optional<ModelStatus>& model = seen_.status.model;
+    return seen_.status.state + (model ? " " + std::string(ToWord(model->state)) : "");
+  }
+
+  // A model that there is, is said to be somewhere or to be lost; what was settled stays so.
+  void CheckModel(const JobStatus& before, const JobStatus& after) {
+    if (!options_.serves_models || !IsFinished(after)) return;
+    ASSERT_TRUE(after.model || !Holds(after, ConditionType::kSucceeded));
+    if (IsFinished(before)) {
+      ASSERT_EQ(before.model.has_value(), after.model.has_value());
+    }
+    if (before.model && before.model->state != ModelState::kAvailable) {
+      ASSERT_EQ(*before.model, *after.model);
+    }
+  }
+
   int64_t Below(int64_t limit) {
     return static_cast<int64_t>(random_() % static_cast<uint64_t>(limit));
   }
@@ -71,8 +92,13 @@ class World {
                  Holds(plan.status, ConditionType::kFailed));
     ASSERT_GE(plan.status.coordinator_starts, before.coordinator_starts);
     CheckVerdict(before, plan.status);
+    CheckModel(before, plan.status);
+    const bool serves = plan.status.model && plan.status.model->state == ModelState::kAvailable;
     seen_.status = plan.status;
     for (const Action& action : plan.actions) {
+      ASSERT_FALSE(serves && ToString(action).starts_with("stop digits-ps-0") &&
+                   !ToString(action).ends_with(" now"))
+          << ToString(action);
       ASSERT_TRUE(!IsFinished(plan.status) || std::holds_alternative<Stop>(action))
           << ToString(action);
       if (IsCoordinator(action)) {
@@ -190,17 +216,36 @@ class World {
           return process.role == Role::kParameterServer && process.index == 0 &&
                  process.state == ProcessState::kRunning && !process.is_stopping;
         });
-    if (!is_alive) return seen_.coordinator.reset();
+    if (!is_alive) {
+      if (!is_last_word_) seen_.coordinator.reset();
+      return;
+    }
     if (!seen_.coordinator) seen_.coordinator.emplace();
     CoordinatorReport& report = *seen_.coordinator;
     report.stragglers.clear();
     if (Below(10) == 0) report.stragglers.push_back({Below(job_.spec.workers.replicas), 300});
     if (report.phase == TrainingPhase::kBirth) report.phase = TrainingPhase::kTraining;
+    if (IsFinished(seen_.status)) return ServeOn(report);
     if (report.phase == TrainingPhase::kTraining && Below(is_calm ? 5 : 100) == 0)
       report.phase = TrainingPhase::kFinishing;
     if (report.phase == TrainingPhase::kFinishing && Below(5) == 0) report.model_version = 7;
     if (Below(is_calm ? 5 : 300) == 0) report.phase = TrainingPhase::kSucceeded;
     if (!is_calm && Below(500) == 0) report.phase = TrainingPhase::kFailed;
+    if (report.phase == TrainingPhase::kSucceeded ||
+        (report.phase == TrainingPhase::kFailed && Below(2) == 0))
+      report.model = SeenModel{.size_bytes = 10, .sha256 = "ab"};
+  }
+
+  // Sooner or later somebody fetches what is served, or the time is over.
+  void ServeOn(CoordinatorReport& report) {
+    if (!seen_.status.model || seen_.status.model->state != ModelState::kAvailable) return;
+    if (Below(100) == 0) now_ += std::chrono::hours(24);
+    if (Below(5) != 0) return;
+    SeenProcess& coordinator = Find(seen_, "digits-ps-0");
+    coordinator.state = ProcessState::kExited;
+    coordinator.ended_at = now_;
+    report.model = SeenModel{.size_bytes = 10, .sha256 = "ab", .is_fetched = true};
+    is_last_word_ = true;
   }
 
   std::mt19937_64 random_;
@@ -211,6 +256,7 @@ class World {
   bool is_finishing_ = false;
   bool is_model_written_ = false;
   Time now_ = At(1000);
+  bool is_last_word_ = false;  // The coordinator has left one.
 };
 
 TEST(PlannerWalk, EveryLifeKeepsTheRulesAndComesToItsEnd) {
@@ -220,8 +266,11 @@ TEST(PlannerWalk, EveryLifeKeepsTheRulesAndComesToItsEnd) {
     ++ends[World(seed).Run()];
     if (::testing::Test::HasFailure()) return;
   }
-  EXPECT_GT(ends["Succeeded"], 200);
+  EXPECT_GT(ends["Succeeded"], 200);  // By shells that say themselves where models are.
   EXPECT_GT(ends["Failed"], 200);
+  for (const char* end : {"Succeeded Fetched", "Succeeded Expired", "Succeeded Lost",
+                          "Succeeded OnVolume", "Failed Fetched"})
+    EXPECT_GT(ends[end], 0) << end;
 }
 
 }  // namespace

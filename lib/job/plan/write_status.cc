@@ -30,7 +30,10 @@ void CountReplicas(Draft& draft) {
   for (const SeenProcess& process : draft.seen.processes) {
     ReplicaStatus& count = CountOf(counts, process.role);
     restarts += process.attempt;
-    if (process.state == ProcessState::kExited) {
+    if (ServesModel(draft, process)) {
+      // Its part in training is over; what it came to is what the job came to.
+      ++(draft.verdict == Verdict::kSucceeded ? count.succeeded : count.failed);
+    } else if (process.state == ProcessState::kExited) {
       ++(IsFailure(process) || process.is_disruption ? count.failed : count.succeeded);
     } else {
       ++count.active;
@@ -110,6 +113,11 @@ void CopyReport(Draft& draft) {
   if (draft.report->progress) CopyProgress(*draft.report->progress, status);
   if (draft.report->sync) status.sync = draft.report->sync;
   if (draft.report->checkpoint) status.checkpoint = draft.report->checkpoint;
+  if (!draft.report->checkpoint_note.empty() &&
+      draft.report->checkpoint_note != status.checkpoint_note) {
+    status.checkpoint_note = draft.report->checkpoint_note;
+    draft.Report(EventType::kNormal, PlanReason::kCheckpointsFound, status.checkpoint_note);
+  }
   CopyWorkers(draft, status);
   TellPoisoned(draft);
 }
@@ -117,8 +125,8 @@ void CopyReport(Draft& draft) {
 // Why nothing runs yet, where that is known and does not pass by itself.
 std::string StartingWord(const JobStatus& status) {
   const std::string& reason = FindCondition(status, ConditionType::kResourcesReady)->reason;
-  for (PlanReason blocked :
-       {PlanReason::kResourcesRefused, PlanReason::kCannotStart, PlanReason::kUnschedulable}) {
+  for (PlanReason blocked : {PlanReason::kResourcesRefused, PlanReason::kClaimTerminating,
+                             PlanReason::kCannotStart, PlanReason::kUnschedulable}) {
     if (reason == ToWord(blocked)) return reason;
   }
   return std::string(ToWord(PlanReason::kStarting));

@@ -66,12 +66,21 @@ struct Volume {
   friend bool operator==(const Volume&, const Volume&) = default;
 };
 
+// Names and meanings are a StatefulSet's.
+struct ClaimRetention {
+  ClaimFate when_deleted = ClaimFate::kRetain;
+  ClaimFate when_scaled = ClaimFate::kRetain;
+  friend bool operator==(const ClaimRetention&, const ClaimRetention&) = default;
+};
+
 struct Checkpoint {
   bool enabled = true;
   double period_seconds = 300;
   int64_t keep = 3;
   std::optional<Volume> volume;
-  std::optional<Node> volume_claim_template;  // One claim for each shard; opaque to us.
+  std::optional<Node> volume_claim_template;      // One claim for each shard; opaque to us.
+  std::optional<ClaimRetention> claim_retention;  // Of those claims; absent: its defaults.
+  CheckpointResume resume = CheckpointResume::kOwn;
   friend bool operator==(const Checkpoint&, const Checkpoint&) = default;
 };
 

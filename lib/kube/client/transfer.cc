@@ -166,6 +166,7 @@ void Transfer::SetHeaders(const Config& config, const Request& request, const Id
                           const std::string& user_agent) {
   AddHeader("Accept", request.accept);
   if (!request.content_type.empty()) AddHeader("Content-Type", request.content_type);
+  for (const auto& [name, value] : request.headers) AddHeader(name, value);
   headers_ = curl_slist_append(headers_, "Expect:");  // No round trip before the body.
   if (!identity.authorization.empty()) AddHeader("Authorization", identity.authorization);
   const Impersonation& as = config.impersonate;

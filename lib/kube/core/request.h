@@ -33,6 +33,8 @@ struct Request {
   std::string body;
   std::string content_type;  // Of the body.
   std::string accept = "application/json";
+  // For a program behind a proxy of the API server, which hands them on; Authorization it does not.
+  std::vector<std::pair<std::string, std::string>> headers;
   std::string verb;      // For observers: get list create update patch apply delete watch.
   std::string resource;  // For observers: "pods", "pods/status".
   Answer answer = Answer::kObject;

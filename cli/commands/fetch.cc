@@ -1,0 +1,185 @@
+#include "cli/commands/fetch.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+#include <utility>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "cli/commands/coordinator_api.h"
+#include "cli/commands/download.h"
+#include "lib/job/encode.h"
+#include "lib/job/plan.h"
+#include "lib/job/rfc3339.h"
+#include "lib/kube/core/api_error.h"
+#include "lib/process/exit.h"
+
+namespace paceline::commands {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kConfirmationsMax = 3;
+constexpr Duration kConfirmationPause = Seconds(0.5);  // Doubles.
+
+int Fail(const Status& status) {
+  fmt::print(stderr, "paceline: {}\n", Message(status));
+  return process::ExitCodeFor(status);
+}
+
+std::string TargetOf(const std::string& to, const std::string& name) {
+  const std::string file = name + ".safetensors";
+  if (to.empty()) return file;
+  std::error_code ignored;
+  return fs::is_directory(to, ignored) ? (fs::path(to) / file).string() : to;
+}
+
+// Whether `path` is the model already. InvalidArgument if something else is there.
+StatusOr<bool> IsThere(const std::string& path, const store::FileDigest& expected) {
+  std::error_code ignored;
+  if (!fs::exists(path, ignored)) return false;
+  PACELINE_ASSIGN_OR_RETURN(const store::FileDigest found, store::DigestFile(path));
+  if (found == expected) return true;
+  return InvalidArgument("{} is there already and is another file; name another with --to", path);
+}
+
+// Of what is fetched, on a terminal alone.
+std::function<void(uint64_t)> Meter(uint64_t bytes) {
+  if (isatty(STDERR_FILENO) == 0) return nullptr;
+  return [bytes](uint64_t done) {
+    fmt::print(stderr, "\r{} of {} bytes{}", done, bytes, done == bytes ? "\n" : "");
+    std::fflush(stderr);
+  };
+}
+
+// Gets `expected` from `read` into `path`, whole or not at all.
+Status GetInto(const std::string& path, const store::FileDigest& expected,
+               const PieceReader& read) {
+  PACELINE_ASSIGN_OR_RETURN(PartialFile file, PartialFile::Open(path, expected));
+  if (file.bytes() > 0)
+    fmt::print(stderr, "paceline: goes on behind {} bytes that were there\n", file.bytes());
+  if (const Status status = Download(file, read, {.progress = Meter(expected.bytes)});
+      !status.ok()) {
+    return Annotate(status, fmt::format("{} of {} bytes have come and are kept, call again to go "
+                                        "on",
+                                        file.bytes(), expected.bytes));
+  }
+  return file.Commit();
+}
+
+// Where there is nothing to fetch: why.
+Status WhyNot(const job::TrainingJob& job) {
+  const std::string& name = job.metadata.name;
+  if (!job.status.model) {
+    if (job::IsFinished(job.status))
+      return FailedPrecondition("{} is {} and has no model", name, job.status.state);
+    return FailedPrecondition("{} is {}: its model is not there yet", name,
+                              job.status.state.empty() ? "new" : job.status.state);
+  }
+  const job::ModelStatus& model = *job.status.model;
+  const std::string digest = model.sha256.empty() ? "" : fmt::format(" (SHA-256 {})", model.sha256);
+  if (model.state == job::ModelState::kOnVolume)
+    return FailedPrecondition("its model lies on {}{}", model.where, digest);
+  return FailedPrecondition("its model is {}: {}{}", job::ToWord(model.state), model.message,
+                            digest);
+}
+
+Status Confirm(const ClusterJob& cluster, const std::string& token, const std::string& sha256) {
+  Status status;
+  for (int attempt = 0; attempt < kConfirmationsMax; ++attempt) {
+    status = cluster.ConfirmModel(token, sha256);
+    if (status.ok() || status.code() == StatusCode::kPermissionDenied) break;
+    std::this_thread::sleep_for(kConfirmationPause * (1 << attempt));
+  }
+  return status;
+}
+
+int FetchFromCluster(const FetchOptions& options) {
+  const StatusOr<ClusterJob> cluster = ClusterJob::Open(options.cluster, options.job);
+  if (!cluster.ok()) return Fail(cluster.status());
+  const StatusOr<kube::Json> object = cluster->Read();
+  if (!object.ok()) return Fail(object.status());
+  const job::TrainingJob job = job::FromJson(*object).job;
+  if (!job::HasModelServed(job.status)) return Fail(WhyNot(job));
+  const job::ModelStatus& model = *job.status.model;
+  const store::FileDigest expected{static_cast<uint64_t>(model.size_bytes), model.sha256};
+  if (expected.sha256.empty()) {
+    return Fail(FailedPrecondition(
+        "nobody knows the digest of {}'s model, so that what came could not be judged; copy {} out "
+        "of {} with kubectl cp",
+        options.job, "/tmp/model.safetensors", model.where));
+  }
+  const std::string path = TargetOf(options.to, options.job);
+  const StatusOr<bool> is_there = IsThere(path, expected);
+  if (!is_there.ok()) return Fail(is_there.status());
+  const StatusOr<std::string> token = cluster->ReadModelToken();
+  if (!token.ok()) return Fail(token.status());
+  if (!*is_there) {
+    const Status got =
+        GetInto(path, expected, [&](uint64_t from, uint64_t bytes, Duration deadline) {
+          return cluster->ReadModelPiece(*token, from, bytes, deadline);
+        });
+    if (!got.ok()) return Fail(got);
+  }
+  fmt::print("{}: {} bytes, SHA-256 {}\n", path, expected.bytes, expected.sha256);
+  if (const Status told = Confirm(*cluster, *token, expected.sha256); !told.ok()) {
+    fmt::print(stderr,
+               "paceline: the model is there, but its job could not be told, and its pod stays "
+               "until {}: {}\n",
+               model.until ? job::FormatTime(*model.until) : "it is deleted", Message(told));
+  }
+  return process::kExitDone;
+}
+
+StatusOr<std::string> ReadFrom(std::ifstream& file, uint64_t from, uint64_t bytes) {
+  std::string piece(bytes, '\0');
+  file.seekg(static_cast<std::streamoff>(from));
+  file.read(piece.data(), static_cast<std::streamsize>(bytes));
+  if (!file) return DataLoss("the model could not be read");
+  return piece;
+}
+
+int FetchFromRun(const FetchOptions& options) {
+  StatusOr<std::string> run = options.run;
+  if (options.run.empty()) run = NewestRun(options.runs_folder);
+  if (!run.ok())
+    return Fail(
+        NotFound("{}; of a cluster, name the job: paceline fetch JOB", Message(run.status())));
+  const std::string model = *run + "/model.safetensors";
+  std::error_code error;
+  if (!fs::exists(model, error)) {
+    return Fail(FailedPrecondition(
+        "there is no {}: the run goes on, failed, or wrote its model to its spec.output.volume",
+        model));
+  }
+  if (options.to.empty()) {
+    fmt::print("{}\n", model);
+    return process::kExitDone;
+  }
+  const StatusOr<store::FileDigest> expected = store::DigestFile(model);
+  if (!expected.ok()) return Fail(expected.status());
+  const std::string path = TargetOf(options.to, fs::path(model).stem());
+  const StatusOr<bool> is_there = IsThere(path, *expected);
+  if (!is_there.ok()) return Fail(is_there.status());
+  if (!*is_there) {
+    std::ifstream file(model, std::ios::binary);
+    const Status copied = GetInto(path, *expected, [&](uint64_t from, uint64_t bytes, Duration) {
+      return ReadFrom(file, from, bytes);
+    });
+    if (!copied.ok()) return Fail(copied);
+  }
+  fmt::print("{}: {} bytes, SHA-256 {}\n", path, expected->bytes, expected->sha256);
+  return process::kExitDone;
+}
+
+}  // namespace
+
+int Fetch(const FetchOptions& options) {
+  return options.job.empty() ? FetchFromRun(options) : FetchFromCluster(options);
+}
+
+}  // namespace paceline::commands

@@ -1,0 +1,81 @@
+// Jobs one after another on one volume for checkpoints, as pods of a cluster have it.
+#include <filesystem>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/integration/tcp_job.h"
+
+namespace paceline::integration {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using Json = nlohmann::json;
+
+// What its coordinator made of the volume, once the job with this uid is over.
+Json Trained(const std::string& volume, const std::string& uid, const std::string& resume,
+             int epochs) {
+  std::string manifest = DigitsManifest();
+  const std::string name = "{name: t}";
+  manifest.replace(manifest.find(name), name.size(), "{name: t, uid: " + uid + "}");
+  const TestFolder folder;
+  TcpJob job(folder, {.manifest = manifest,
+                      .overrides = {"spec.workers.replicas=1", "spec.data.eval=null",
+                                    fmt::format("spec.training.stop.maxEpochs={}", epochs),
+                                    "spec.checkpoint={volume: {hostPath: {path: /x}}}"}});
+  job.StartPs(0, {"--checkpoint", volume, "--resume", resume});
+  job.StartWorker(0);
+  EXPECT_EQ(job.WaitExit("ps-0"), 0) << job.LogOf("ps-0");
+  EXPECT_EQ(job.WaitExit("worker-0"), 0) << job.LogOf("worker-0");
+  return Json::parse(ReadText(job.summary_path()));
+}
+
+std::string Note(const Json& summary) { return summary["checkpoint"]["note"]; }
+
+size_t CheckpointsIn(const std::string& folder) {
+  size_t count = 0;
+  for (const auto& entry : fs::directory_iterator(folder)) count += entry.is_directory() ? 1 : 0;
+  return count;
+}
+
+TEST(WhoseCheckpoints, AnothersAreUsedOnlyWhereTheJobSaysSoAndNeverTakenAway) {
+  const TestFolder folder;
+  const std::string volume = folder.path() + "/volume";
+  const Json first = Trained(volume, "uid-1", "own", 1);
+  EXPECT_EQ(Note(first), "");
+  ASSERT_TRUE(fs::exists(volume + "/uid-1"));
+  const size_t of_first = CheckpointsIn(volume + "/uid-1");
+  EXPECT_GT(of_first, 0u);
+
+  // The next job of that name: anew, and that is said.
+  const Json second = Trained(volume, "uid-2", "own", 1);
+  EXPECT_THAT(Note(second), AllOf(HasSubstr("begins anew"), HasSubstr("uid-1"),
+                                  HasSubstr("spec.checkpoint.resume: FromClaim")));
+  EXPECT_FALSE(second["checkpoint"].contains("restoredFrom"));
+  EXPECT_EQ(CheckpointsIn(volume + "/uid-1"), of_first);
+  EXPECT_TRUE(fs::exists(volume + "/uid-2"));
+  fs::remove_all(volume + "/uid-2");
+
+  // One that says so goes on, and writes into a folder of its own.
+  const Json third = Trained(volume, "uid-3", "from-claim", 2);
+  EXPECT_THAT(Note(third), AllOf(HasSubstr("goes on from version"), HasSubstr("uid-1")));
+  EXPECT_EQ(third["checkpoint"]["restoredFrom"], first["step"]);
+  EXPECT_EQ(third["step"], 2 * first["step"].get<int>());
+  EXPECT_EQ(CheckpointsIn(volume + "/uid-1"), of_first);
+  EXPECT_TRUE(fs::exists(volume + "/uid-3"));
+
+  // Its own come before all others.
+  const Json again = Trained(volume, "uid-3", "from-claim", 3);
+  EXPECT_EQ(again["checkpoint"]["restoredFrom"], third["step"]);
+}
+
+TEST(WhoseCheckpoints, WhereThereIsNothingToGoOnFromThatIsSaid) {
+  const TestFolder folder;
+  const Json only = Trained(folder.path() + "/volume", "uid-1", "from-claim", 1);
+  EXPECT_EQ(Note(only), "begins anew: there is no complete checkpoint on the volume to go on from");
+}
+
+}  // namespace
+}  // namespace paceline::integration

@@ -1,0 +1,108 @@
+// The claims that a job makes for its checkpoints, against a real API server.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "lib/kube/core/json.h"
+#include "lib/kube/core/metadata.h"
+#include "lib/kube/core/owner_reference.h"
+#include "operator/controller/resources.h"
+#include "tests/operator/job.h"
+
+namespace paceline::operator_test {
+namespace {
+
+using ::testing::HasSubstr;
+
+class ClaimsTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    world_ = World::Get();
+    if (world_ == nullptr) GTEST_SKIP() << "no kube-apiserver and etcd";
+    operator_ = std::make_unique<OperatorProcess>(*world_,
+                                                  std::vector<std::string>{"--leader-elect=false"});
+    ASSERT_TRUE(operator_->WaitForText("leading")) << operator_->Log();
+  }
+
+  static Json Spec(const Json& checkpoint = Json::object()) {
+    Json spec = {{"checkpoint",
+                  {{"volumeClaimTemplate",
+                    {{"spec",
+                      {{"accessModes", {"ReadWriteOnce"}},
+                       {"resources", {{"requests", {{"storage", "1Gi"}}}}}}}}}}}};
+    spec["checkpoint"].update(checkpoint);
+    return spec;
+  }
+  Json Claim(const Job& job, int shard) {
+    const auto claim = world_->client().Call(
+        kube::Get(kube::PersistentVolumeClaims(),
+                  {job.name_space(), fmt::format("digits-checkpoint-{}", shard)}));
+    return claim.ok() ? *claim : Json();
+  }
+  bool Belongs(const Job& job, int shard) {
+    return kube::IsControlledBy(Claim(job, shard), kube::Uid(job.Get()));
+  }
+
+  World* world_ = nullptr;
+  std::unique_ptr<OperatorProcess> operator_;
+};
+
+TEST_F(ClaimsTest, StayByDefaultAndGoWithTheJobWhereItSaysSo) {
+  Job kept(*world_, "digits", Spec());
+  ASSERT_TRUE(kept.WaitForPods(kept.AllPodNames()));
+  Job owned(*world_, "digits",
+            Spec({{"persistentVolumeClaimRetentionPolicy", {{"whenDeleted", "Delete"}}}}));
+  ASSERT_TRUE(owned.WaitForPods(owned.AllPodNames()));
+  for (int shard = 0; shard < 2; ++shard) {
+    EXPECT_FALSE(Belongs(kept, shard));
+    EXPECT_FALSE(Claim(kept, shard).is_null());
+    EXPECT_TRUE(Belongs(owned, shard));
+  }
+  // It may change its mind while it runs.
+  owned.Patch({{"spec",
+                {{"checkpoint",
+                  {{"persistentVolumeClaimRetentionPolicy", {{"whenDeleted", "Retain"}}}}}}}});
+  kept.Patch({{"spec",
+               {{"checkpoint",
+                 {{"persistentVolumeClaimRetentionPolicy", {{"whenDeleted", "Delete"}}}}}}}});
+  EXPECT_TRUE(Eventually([&] { return !Belongs(owned, 1) && Belongs(kept, 1); }));
+  EXPECT_FALSE(Belongs(owned, 0));
+  EXPECT_TRUE(Belongs(kept, 0));
+}
+
+TEST_F(ClaimsTest, OneThatIsBeingDeletedIsWaitedForAndSaid) {
+  Job job(*world_, "other", Spec());  // For its namespace.
+  const Json claim = {
+      {"metadata",
+       {{"name", "digits-checkpoint-1"},
+        {"namespace", job.name_space()},
+        {"finalizers", {"example.com/not-yet"}}}},
+      {"spec",
+       {{"accessModes", {"ReadWriteOnce"}}, {"resources", {{"requests", {{"storage", "1Gi"}}}}}}}};
+  const kube::ObjectKey key{job.name_space(), "digits-checkpoint-1"};
+  ASSERT_TRUE(world_->client().Call(kube::Create(kube::PersistentVolumeClaims(), claim)).ok());
+  ASSERT_TRUE(world_->client().Call(kube::Delete(kube::PersistentVolumeClaims(), key)).ok());
+  Json digits = job.Get();
+  digits["metadata"] = {{"name", "digits"}, {"namespace", job.name_space()}};
+  digits.erase("status");
+  ASSERT_TRUE(world_->client().Call(kube::Create(controller::TrainingJobs(), digits)).ok());
+  const testing::TrainingJob waiting(
+      world_->client(), [this](const std::string& arguments) { return world_->Kubectl(arguments); },
+      {job.name_space(), "digits"});
+  EXPECT_TRUE(waiting.WaitForMessage("ResourcesReady", "digits-checkpoint-1"));
+  EXPECT_EQ(kube::StringAt(waiting.Get(), "/status/state"), "ClaimTerminating");
+  EXPECT_TRUE(waiting.WaitForPods({}));
+  EXPECT_TRUE(Eventually([&] {
+    return world_->Kubectl("get events -n " + job.name_space()).find("ClaimTerminating") !=
+           std::string::npos;
+  }));
+  ASSERT_TRUE(world_->client()
+                  .Call(kube::MergePatch(kube::PersistentVolumeClaims(), key,
+                                         {{"metadata", {{"finalizers", nullptr}}}}))
+                  .ok());
+  EXPECT_TRUE(waiting.WaitForPods(waiting.AllPodNames())) << waiting.Describe();
+  EXPECT_EQ(kube::IntegerAt(waiting.Get(), "/status/coordinatorStarts"), 1);
+}
+
+}  // namespace
+}  // namespace paceline::operator_test
