@@ -88,7 +88,8 @@ bool LeaseLedger::OpenNext() {
   if (next >= completed_.size() + kEpochsOpenMax) return false;
   if (options_.epochs_max > 0 && next >= options_.epochs_max) return false;
   open_[next].free.Add(0, options_.train_samples);
-  DiscardPoisoned(next);
+  LocatePoisoned(next);
+  DiscardPoisoned();
   return true;
 }
 
@@ -212,6 +213,12 @@ void LeaseLedger::Commit(LeaseId lease) {
   End(found, &Epoch::committed);
 }
 
+bool LeaseLedger::IsAnySuspected() const {
+  return !suspects_.empty() || !news_.empty() ||
+         std::any_of(open_.begin(), open_.end(),
+                     [](const auto& entry) { return !entry.second.poisoned.empty(); });
+}
+
 bool LeaseLedger::IsFree(const SampleRange& range) const {
   const auto epoch = open_.find(range.epoch);
   return epoch != open_.end() && epoch->second.free.Contains(range.begin, range.end);
@@ -232,29 +239,44 @@ bool LeaseLedger::IsExcuse(LeaseId lease, WorkerId worker) const {
 
 // Splits may follow splits where a part was accused before its worker was lost.
 void LeaseLedger::FindPoisoned() {
-  if (suspects_.empty()) return;
+  DiscardPoisoned();
+  if (suspects_.empty()) return CompleteOldest();
   for (const SampleRange& range :
        suspects_.Convict([this](const SampleRange& one) { return IsFree(one); })) {
     EpochOrder order(options_.train_samples, options_.seed);
     const uint64_t sample = order.Epoch(range.epoch)[range.begin];
     news_.push_back({range.epoch, range.begin, sample});
     poisoned_.insert(sample);
-    for (auto& [number, epoch] : open_) DiscardPoisoned(number);
+    for (auto& [number, epoch] : open_) LocatePoisoned(number);
   }
+  DiscardPoisoned();
   CompleteOldest();
 }
 
 // The same samples stand elsewhere in each epoch.
-void LeaseLedger::DiscardPoisoned(uint64_t number) {
+void LeaseLedger::LocatePoisoned(uint64_t number) {
   if (poisoned_.empty()) return;
   Epoch& epoch = open_.at(number);
   EpochOrder order(options_.train_samples, options_.seed);
   const std::span<const uint32_t> samples = order.Epoch(number);
   for (uint64_t position = 0; position < samples.size(); ++position) {
-    if (!poisoned_.contains(samples[position]) || !epoch.free.Contains(position, position + 1))
-      continue;
-    epoch.free.Take(position, position + 1);
-    epoch.discarded.Add(position, position + 1);
+    const bool is_done = epoch.committed.Contains(position, position + 1) ||
+                         epoch.discarded.Contains(position, position + 1);
+    if (!is_done && poisoned_.contains(samples[position])) epoch.poisoned.insert(position);
+  }
+}
+
+// What is leased comes back, or is committed.
+void LeaseLedger::DiscardPoisoned() {
+  for (auto& [number, epoch] : open_) {
+    for (auto at = epoch.poisoned.begin(); at != epoch.poisoned.end();) {
+      const uint64_t position = *at++;
+      if (!epoch.free.Contains(position, position + 1)) continue;
+      epoch.free.Take(position, position + 1);
+      epoch.discarded.Add(position, position + 1);
+      epoch.poisoned.erase(position);
+      suspects_.Forget(number, position);
+    }
   }
 }
 
@@ -266,7 +288,8 @@ std::vector<PoisonedSample> LeaseLedger::TakePoisoned() {
 void LeaseLedger::Inherit(const LeaseLedger& before) {
   suspects_ = before.suspects_;
   poisoned_ = before.poisoned_;
-  for (const auto& [number, epoch] : open_) DiscardPoisoned(number);
+  for (const auto& [number, epoch] : open_) LocatePoisoned(number);
+  DiscardPoisoned();
   CompleteOldest();
 }
 

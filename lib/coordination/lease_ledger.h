@@ -76,7 +76,7 @@ class LeaseLedger {
   void Accuse(protocol::LeaseId lease, WorkerId worker, Suspects::Word word);
   bool IsExcuse(protocol::LeaseId lease, WorkerId worker) const;
   void Believe(WorkerId worker) { suspects_.Believe(worker); }
-  bool IsAnySuspected() const { return !suspects_.empty() || !news_.empty(); }
+  bool IsAnySuspected() const;  // Or known to be poisoned, and not left out yet.
   // Those found since the last call; discarded, in this epoch and in all that are open or follow.
   std::vector<PoisonedSample> TakePoisoned();
   // What `before`, of an earlier generation, knew of them.
@@ -118,6 +118,7 @@ class LeaseLedger {
   struct Epoch {
     IntervalSet free, committed, discarded;
     uint64_t leased = 0, accumulated = 0;
+    std::set<uint64_t> poisoned = {};  // Positions to leave out once they are free.
   };
   struct Grantee {
     WorkerId worker;
@@ -132,7 +133,8 @@ class LeaseLedger {
                    Suspects::Whose whose, protocol::Lease& lease);
   bool IsFree(const protocol::SampleRange& range) const;
   void FindPoisoned();
-  void DiscardPoisoned(uint64_t epoch);
+  void LocatePoisoned(uint64_t epoch);
+  void DiscardPoisoned();
   void End(Leases::iterator lease, IntervalSet Epoch::*to);
   void CompleteOldest();
 

@@ -32,10 +32,11 @@ bool IsSamplesFault(Turn turn, const Session& session, const protocol::PushDone&
   }
   const uint32_t ill_before = health.ill_in_a_row++;
   if (job.options.on_drop == OnDrop::kDiscard) return false;  // They are left out anyway.
-  // Made from a copy that the push before had made ill: it says nothing of these samples.
+  // Made from a copy that the push before had made ill: it says nothing of these samples, and the
+  // worker has had its strike, if it was one.
   if (health.spoilt > 0) {
     --health.spoilt;
-    return health.is_excused;
+    return ill_before < kExcusesMax;
   }
   std::vector<protocol::LeaseId> suspected;
   for (const protocol::LeaseId lease : done.leases)
@@ -45,11 +46,12 @@ bool IsSamplesFault(Turn turn, const Session& session, const protocol::PushDone&
   for (const protocol::LeaseId lease : suspected.empty() ? done.leases : suspected) {
     job.leases->Accuse(lease, worker, was_well ? Suspects::Word::kCounts : Suspects::Word::kNotYet);
   }
-  health.is_excused = !suspected.empty() && ill_before < kExcusesMax;
+  // With eager pulls what is ill never gets into the copy.
   const auto pacing = job.pacings.find(worker);
-  if (pacing != job.pacings.end() && sync::PushKindOf(pacing->second) == PushKind::kDelta)
+  if (pacing != job.pacings.end() && sync::PushKindOf(pacing->second) == PushKind::kDelta &&
+      pacing->second != sync::Pacing::kEagerPull)
     health.spoilt = StepsOf(job, worker).size();
-  return health.is_excused;
+  return !suspected.empty() && ill_before < kExcusesMax;
 }
 
 void AccuseStepOf(JobState& job, WorkerId worker) {

@@ -100,8 +100,7 @@ std::string DescribeJob(const JobState& job) {
   for (const WorkerId worker : job.change.draining) text += fmt::format(" draining {}", worker);
   for (const auto& [worker, health] : job.health) {
     if (health.ill_in_a_row == 0) continue;  // Of a well one, only when its next ill push counts.
-    text += fmt::format(" ill {} {} {} {}", worker, health.ill_in_a_row, health.spoilt,
-                        health.is_excused);
+    text += fmt::format(" ill {} {} {}", worker, health.ill_in_a_row, health.spoilt);
   }
   for (const auto& [worker, quarantine] : job.recovery.quarantines)
     text += fmt::format(" expelled {} {}", worker, quarantine.attempt.value_or(0));

@@ -99,8 +99,7 @@ struct ChangeState {
 struct Health {
   std::optional<Version> finite_on;  // Its latest finite push was based on that.
   uint32_t ill_in_a_row = 0;         // Pushes since then that were not finite.
-  size_t spoilt = 0;        // So many more may be computed on a copy that the last one made ill...
-  bool is_excused = false;  // ...which was its samples' fault.
+  size_t spoilt = 0;  // So many more may be computed on a copy that the last one made ill.
 };
 
 // Of the latest publication.

@@ -71,6 +71,15 @@ void Suspects::Acquit(const SampleRange& range) {
   if (epoch.empty()) epochs_.erase(found);
 }
 
+void Suspects::Forget(uint64_t epoch, uint64_t position) {
+  const auto found = epochs_.find(epoch);
+  if (found == epochs_.end()) return;
+  const auto after = found->second.upper_bound(position);
+  if (after == found->second.begin() || std::prev(after)->second.end <= position) return;
+  found->second.erase(std::prev(after));
+  if (found->second.empty()) epochs_.erase(found);
+}
+
 void Suspects::Believe(WorkerId worker) {
   for (auto& [number, epoch] : epochs_) {
     for (auto& [begin, suspect] : epoch) {

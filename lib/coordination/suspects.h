@@ -34,6 +34,8 @@ class Suspects {
   void Accuse(const protocol::SampleRange& range, WorkerId worker, Word word);
   // Its samples are in a published version.
   void Acquit(const protocol::SampleRange& range);
+  // A position of it is known to be poisoned: what else stood beside that is not suspected for it.
+  void Forget(uint64_t epoch, uint64_t position);
   // It has made a finite push: its accusations count from now on.
   void Believe(WorkerId worker);
   // It was the model's fault that its last pushes were ill: they count only once it is believed.

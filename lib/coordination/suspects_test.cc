@@ -76,6 +76,31 @@ TEST(SuspectsTest, IsTheSameSampleInEveryEpoch) {
   for (const LeaseLedger::Count& count : ledger.counts()) EXPECT_EQ(count.discarded, 1u);
 }
 
+// Where it stands in the other open epoch, too: leased when it is found, or suspected there with
+// others that are well.
+TEST(SuspectsTest, WhatIsFoundInOneEpochIsLeftOutOfTheOtherOne) {
+  for (const bool is_back : {false, true}) {
+    LeaseLedger ledger({8, 2, 7});
+    const Lease first = *ledger.Grant(kW0, 8, kBoth), second = *ledger.Grant(kW1, 8, kBoth);
+    ledger.Accuse(second.id, kW1, kCounts);
+    if (is_back) ledger.Return(second.id);
+    ledger.Accuse(first.id, kW0, kCounts);
+    ledger.Accuse(first.id, kW1, kCounts);
+    ledger.Return(first.id);
+    const Lease part = *ledger.Grant(kW0, 8, {kW0});
+    ASSERT_THAT(part.ranges, ElementsAre(SampleRange{0, 0, 1}));
+    ledger.Accuse(part.id, kW0, kCounts);
+    ledger.Return(part.id);
+    EXPECT_EQ(ledger.TakePoisoned().size(), 1u);
+    if (!is_back) ledger.Return(second.id);
+    std::vector<PoisonedSample> found;
+    EXPECT_EQ(TrainWith(ledger, {}, 8, found), 0);
+    EXPECT_THAT(found, IsEmpty());
+    EXPECT_TRUE(ledger.is_complete());
+    for (const LeaseLedger::Count& count : ledger.counts()) EXPECT_EQ(count.committed, 7u);
+  }
+}
+
 TEST(SuspectsTest, OneWorkerThatDiesTwiceConvictsNothing) {
   Suspects suspects;
   const SampleRange range{0, 8, 16};

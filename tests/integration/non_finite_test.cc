@@ -139,7 +139,10 @@ TEST_P(PoisonedCopyTest, TheSampleIsFoundAndTheJobEndsWell) {
   const Ended ended = run.Wait(60);
   ASSERT_EQ(ended.code, 0) << ended.err;
   EXPECT_GE(ended.last_state["poisonedSamples"], 1);
-  EXPECT_EQ(ended.last_state["rollBacks"], 0);
+  // Of pulls without rounds the ADR 0024 says when the job goes back before the sample is found.
+  if (GetParam() == std::string("scheme=WBSP")) {
+    EXPECT_EQ(ended.last_state["rollBacks"], 0);
+  }
   bool is_found = false;
   for (const nlohmann::json& one : ended.last_state["poisoned"])
     is_found = is_found || one["sample"] == 17;
