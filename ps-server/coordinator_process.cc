@@ -40,13 +40,15 @@ using telemetry::LogLevel;
 
 constexpr Duration kLookPeriod = std::chrono::seconds(1);
 
-StatusOr<std::vector<std::byte>> Fetch(const rpc::ChannelOptions& channel,
+StatusOr<std::vector<std::byte>> Fetch(const rpc::ChannelOptions& channel, Duration transfer_idle,
                                        const Generation& generation,
                                        const std::vector<protocol::ShardAddress>& shards,
                                        Version version) {
-  PACELINE_ASSIGN_OR_RETURN(
-      const auto client,
-      rpc::OpenParameterClient({.generation = generation, .shards = shards, .channel = channel}));
+  PACELINE_ASSIGN_OR_RETURN(const auto client,
+                            rpc::OpenParameterClient({.generation = generation,
+                                                      .shards = shards,
+                                                      .idle_timeout = transfer_idle,
+                                                      .channel = channel}));
   std::vector<std::byte> bytes(shards.empty() ? 0 : shards.back().slice.end_bytes);
   PACELINE_ASSIGN_OR_RETURN(const rpc::PullReport report,
                             client->Pull(version, sync::Exactness::kExact, bytes));
@@ -161,9 +163,9 @@ Status RunCoordinator(const Options& options, const job::TrainingJob& job) {
   Driver driver(
       {.coordination = std::move(coordination),
        .optimizer = job::OptimizerOptionsFrom(job),
-       .fetch = [channel = tls.to_ps](
+       .fetch = [channel = tls.to_ps, idle = TransferIdleFrom(job)](
                     const Generation& generation, const auto& shards,
-                    Version version) { return Fetch(channel, generation, shards, version); },
+                    Version version) { return Fetch(channel, idle, generation, shards, version); },
        .save =
            [&](const store::Layout& layout, const std::vector<std::byte>& bytes) {
              return WriteModel(options.output, layout, bytes, model);
@@ -195,11 +197,12 @@ Status RunCoordinator(const Options& options, const job::TrainingJob& job) {
       &shard_metrics, SlicePlaceFrom(options, job));
 
   CoordinatorService coordinator_service(driver, tls.peers);
-  ShardService shard_service(host, tls.peers);
+  ShardService shard_service(host, tls.peers, TransferIdleFrom(job));
   PACELINE_ASSIGN_OR_RETURN(const std::unique_ptr<GrpcServer> server,
                             GrpcServer::Start({.address = options.listen,
                                                .services = {&coordinator_service, &shard_service},
-                                               .credentials = tls.server}));
+                                               .credentials = tls.server,
+                                               .keepalive_timeout = KeepaliveTimeoutFrom(job)}));
   PACELINE_ASSIGN_OR_RETURN(const std::string address,
                             AdvertisedAddress(options, server->address()));
   StatusOr<Endpoints> started = Endpoints::Start(options, tls, metrics, live, model, driver);

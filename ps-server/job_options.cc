@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "lib/job/enums.h"
+#include "ps-server/service/grpc_server.h"
 
 namespace paceline::ps {
 namespace {
@@ -197,6 +198,14 @@ coordination::CoordinatorOptions CoordinatorOptionsFrom(const job::TrainingJob& 
 StragglerOptions StragglerOptionsFrom(const job::TrainingJob& job) {
   const job::StragglerPolicy& policy = job.spec.workers.straggler_policy;
   return {.slowdown_percent = policy.slowdown_percent, .for_time = Seconds(policy.for_seconds)};
+}
+
+Duration TransferIdleFrom(const job::TrainingJob& job) {
+  return Seconds(job.spec.network.transfer_idle_seconds);
+}
+
+Duration KeepaliveTimeoutFrom(const job::TrainingJob& job) {
+  return std::max(GrpcServerOptions().keepalive_timeout, TransferIdleFrom(job));
 }
 
 StatusOr<sync::PolicySpec> PolicySpecFrom(const job::TrainingJob& job) {

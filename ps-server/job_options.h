@@ -2,6 +2,7 @@
 #pragma once
 
 #include "lib/base/status.h"
+#include "lib/base/time.h"
 #include "lib/coordination/coordinator.h"
 #include "lib/job/training_job.h"
 #include "lib/sync/policy_spec.h"
@@ -13,6 +14,10 @@ namespace paceline::ps {
 coordination::CoordinatorOptions CoordinatorOptionsFrom(const job::TrainingJob& job,
                                                         uint64_t generation_start);
 StragglerOptions StragglerOptionsFrom(const job::TrainingJob& job);
+Duration TransferIdleFrom(const job::TrainingJob& job);
+// How long an answer may take of a peer that is asked whether it is there: what a slow link still
+// holds of a transfer goes before it.
+Duration KeepaliveTimeoutFrom(const job::TrainingJob& job);
 // Unimplemented, naming the scheme, for one that this program does not have.
 StatusOr<sync::PolicySpec> PolicySpecFrom(const job::TrainingJob& job);
 

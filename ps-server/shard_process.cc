@@ -14,6 +14,7 @@
 #include "ps-server/advertised_address.h"
 #include "ps-server/checkpoints.h"
 #include "ps-server/driver/shard_host.h"
+#include "ps-server/job_options.h"
 #include "ps-server/job_tls.h"
 #include "ps-server/port_file.h"
 #include "ps-server/processes.h"
@@ -156,11 +157,12 @@ Status RunShard(const Options& options, const job::TrainingJob& job) {
   std::unique_ptr<CoordinatorLine> line;
   ShardHost host([&told](protocol::ShardMessage message) { told->Say(std::move(message)); },
                  &shard_metrics, SlicePlaceFrom(options, job));
-  ShardService service(host, tls.peers);
-  PACELINE_ASSIGN_OR_RETURN(
-      const std::unique_ptr<GrpcServer> server,
-      GrpcServer::Start(
-          {.address = options.listen, .services = {&service}, .credentials = tls.server}));
+  ShardService service(host, tls.peers, TransferIdleFrom(job));
+  PACELINE_ASSIGN_OR_RETURN(const std::unique_ptr<GrpcServer> server,
+                            GrpcServer::Start({.address = options.listen,
+                                               .services = {&service},
+                                               .credentials = tls.server,
+                                               .keepalive_timeout = KeepaliveTimeoutFrom(job)}));
   PACELINE_ASSIGN_OR_RETURN(const std::string address,
                             AdvertisedAddress(options, server->address()));
   line = std::make_unique<CoordinatorLine>(options, tls.to_ps, address);

@@ -14,7 +14,7 @@ constexpr Duration kAttemptTimeout = std::chrono::seconds(12);
 
 class GrpcSession : public Session {
  public:
-  explicit GrpcSession(std::unique_ptr<rpc::CoordinatorSession> session)
+  explicit GrpcSession(std::shared_ptr<rpc::CoordinatorSession> session)
       : session_(std::move(session)) {}
   Status Send(const protocol::WorkerMessage& message) override { return session_->Send(message); }
   StatusOr<protocol::WorkerOrder> Receive(Duration timeout) override {
@@ -24,25 +24,36 @@ class GrpcSession : public Session {
   void Close() override { session_->Close(); }
 
  private:
-  std::unique_ptr<rpc::CoordinatorSession> session_;
+  const std::shared_ptr<rpc::CoordinatorSession> session_;
 };
 
 }  // namespace
 
 Connector GrpcConnector(const ConnectionOptions& options) {
-  return {.connect = [options]() -> StatusOr<std::unique_ptr<Session>> {
+  // What shards are asked for is of no use any more once the session is over.
+  const auto newest = std::make_shared<std::weak_ptr<rpc::CoordinatorSession>>();
+  return {.connect = [options, newest]() -> StatusOr<std::unique_ptr<Session>> {
             PACELINE_ASSIGN_OR_RETURN(
-                std::unique_ptr<rpc::CoordinatorSession> session,
+                std::unique_ptr<rpc::CoordinatorSession> made,
                 rpc::CoordinatorSession::Connect(options.coordinator,
                                                  std::min(options.connect_timeout, kAttemptTimeout),
                                                  options.channel));
-            return std::make_unique<GrpcSession>(std::move(session));
+            const std::shared_ptr<rpc::CoordinatorSession> session = std::move(made);
+            *newest = session;
+            return std::make_unique<GrpcSession>(session);
           },
           .open_shards =
-              [channel = options.channel](const Generation& generation,
-                                          const std::vector<protocol::ShardAddress>& shards) {
-                return rpc::OpenParameterClient(
-                    {.generation = generation, .shards = shards, .channel = channel});
+              [options, newest](const Generation& generation,
+                                const std::vector<protocol::ShardAddress>& shards) {
+                const auto is_over = [session = *newest] {
+                  const std::shared_ptr<rpc::CoordinatorSession> alive = session.lock();
+                  return alive == nullptr || alive->IsOver();
+                };
+                return rpc::OpenParameterClient({.generation = generation,
+                                                 .shards = shards,
+                                                 .idle_timeout = options.transfer_idle,
+                                                 .is_cancelled = is_over,
+                                                 .channel = options.channel});
               }};
 }
 

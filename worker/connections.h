@@ -13,6 +13,7 @@ struct ConnectionOptions {
   std::string coordinator;                               // Its address.
   Duration connect_timeout = std::chrono::seconds(600);  // Until there is work.
   rpc::ChannelOptions channel;                           // To it, and to the shards.
+  Duration transfer_idle = std::chrono::seconds(60);     // Of a transfer, without a byte.
 };
 
 // Sessions with the coordinator, and parameter clients with retries.

@@ -71,6 +71,7 @@ Status WhoseFault(const Status& status) {
 Status Run(const Options& options) {
   PACELINE_ASSIGN_OR_RETURN(const job::TrainingJob job, ReadJob(options.job_file));
   ConnectionOptions connections = options.connections;
+  connections.transfer_idle = Seconds(job.spec.network.transfer_idle_seconds);
   if (!options.tls_folder.empty()) {
     PACELINE_ASSIGN_OR_RETURN(const rpc::TlsCredentials credentials,
                               rpc::LoadTlsCredentials({options.tls_folder}));

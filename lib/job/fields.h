@@ -58,6 +58,8 @@ void Fields(V& visit, JobSpec& spec) {
       Note{.text = "absent: a few that cost next to nothing, where there is a place for them; the "
                    "condition Recoverable says whether there is"});
   visit("output", spec.output, Note{.text = "where results go"});
+  visit("network", spec.network,
+        Note{.text = "how patient transfers between processes are", .stays_absent = true});
   visit("security", spec.security, Note{.text = "of the links between processes"});
   visit("runPolicy", spec.run_policy, Note{.text = "when the job stops, restarts and goes away"});
   visit("chaos", spec.chaos,

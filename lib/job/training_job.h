@@ -50,6 +50,7 @@ struct JobSpec {
   std::optional<Evaluator> evaluator;  // Defaulted if there is something to evaluate.
   std::optional<Checkpoint> checkpoint;
   Output output;
+  Network network;
   Security security;
   RunPolicy run_policy;
   Chaos chaos;

@@ -56,6 +56,12 @@ class BidiSession final : public grpc::ClientBidiReactor<Out, In> {
     take_ = std::move(take);
   }
 
+  // Whether nothing comes any more, and nothing is left to be handed out.
+  bool IsOver() {
+    std::lock_guard lock(mutex_);
+    return !is_reading_ && received_.empty();
+  }
+
   // Everything received before the end is handed out first.
   StatusOr<In> Receive(Duration timeout) {
     std::unique_lock lock(mutex_);

@@ -1,7 +1,9 @@
 #include "lib/rpc/grpc_parameter_client.h"
 
+#include <algorithm>
 #include <chrono>
 #include <deque>
+#include <optional>
 #include <utility>
 
 #include <grpcpp/channel.h>
@@ -11,6 +13,7 @@
 #include "lib/rpc/retrying_parameter_client.h"
 #include "lib/rpc/transfer_stream.h"
 #include "lib/rpc/transfers.h"
+#include "lib/telemetry/clock.h"
 
 namespace paceline::rpc {
 namespace {
@@ -24,11 +27,21 @@ std::span<T> Part(std::span<T> whole, const protocol::ShardAddress& shard) {
   return whole.subspan(shard.slice.begin_bytes, shard.slice.size_bytes());
 }
 
-bool IsRunning(const std::deque<TransferStream>& streams) {
-  for (const TransferStream& stream : streams) {
-    if (!stream.outcome()) return true;
+constexpr Duration kAskPeriod = std::chrono::milliseconds(100);
+
+SystemTime After(Duration duration) {
+  return std::chrono::system_clock::now() +
+         std::chrono::duration_cast<SystemTime::duration>(duration);
+}
+
+// Of the running ones, the rank of that which has not moved for the longest time.
+std::optional<size_t> LongestSilent(const std::deque<TransferStream>& streams) {
+  std::optional<size_t> found;
+  for (size_t rank = 0; rank < streams.size(); ++rank) {
+    if (streams[rank].outcome()) continue;
+    if (!found || streams[rank].moved() < streams[*found].moved()) found = rank;
   }
-  return false;
+  return found;
 }
 
 }  // namespace
@@ -38,27 +51,43 @@ struct GrpcParameterClient::Streams {
   std::deque<TransferStream> push;  // By rank; they do not move.
   std::deque<TransferStream> pull;
 
+  // Hands on what has come about by then. False if nothing has.
+  bool Next(SystemTime deadline) {
+    void* tag = nullptr;
+    bool ok = false;
+    if (queue.AsyncNext(&tag, &ok, deadline) != grpc::CompletionQueue::GOT_EVENT) return false;
+    const auto& completed = *static_cast<TransferStream::Tag*>(tag);
+    completed.stream->Completed(completed.operation, ok, telemetry::SteadyNow());
+    return true;
+  }
+
   // Runs one transfer a shard until every stream has an outcome. The first failed one by rank,
   // annotated.
   template <class OneTransfer>
   Status Run(std::deque<TransferStream>& streams, std::deque<OneTransfer>& transfers,
-             Duration timeout) {
-    SystemTime deadline = std::chrono::system_clock::now() +
-                          std::chrono::duration_cast<SystemTime::duration>(timeout);
-    for (size_t rank = 0; rank < streams.size(); ++rank) streams[rank].Begin(transfers[rank]);
-    while (IsRunning(streams)) {
-      void* tag = nullptr;
-      bool ok = false;
-      if (queue.AsyncNext(&tag, &ok, deadline) == grpc::CompletionQueue::GOT_EVENT) {
-        const auto& completed = *static_cast<TransferStream::Tag*>(tag);
-        completed.stream->Completed(completed.operation, ok);
+             const GrpcParameterClientOptions& options) {
+    for (size_t rank = 0; rank < streams.size(); ++rank)
+      streams[rank].Begin(transfers[rank], telemetry::SteadyNow());
+    std::optional<Status> given_up;
+    while (const std::optional<size_t> rank = LongestSilent(streams)) {
+      const Time idle_at = streams[*rank].moved() + options.idle_timeout;
+      const Duration patience = options.is_cancelled ? kAskPeriod : options.idle_timeout;
+      // What is cancelled completes at once.
+      if (Next(given_up ? SystemTime::max()
+                        : After(std::min(patience, idle_at - telemetry::SteadyNow()))))
+        continue;
+      if (options.is_cancelled && options.is_cancelled()) {
+        given_up = Cancelled("nobody waits for this transfer any more");
+      } else if (telemetry::SteadyNow() >= idle_at) {
+        given_up = Annotate(
+            DeadlineExceeded("no byte moved within {:g} s", ToSeconds(options.idle_timeout)),
+            Rank(*rank));
+      } else {
         continue;
       }
-      deadline = SystemTime::max();  // What is cancelled completes at once.
-      for (TransferStream& stream : streams) {
-        stream.Cancel(DeadlineExceeded("no answer within {:.1f} s", ToSeconds(timeout)));
-      }
+      for (TransferStream& stream : streams) stream.Cancel(*given_up);
     }
+    if (given_up) return *given_up;
     for (size_t rank = 0; rank < streams.size(); ++rank) {
       PACELINE_RETURN_IF_ERROR(Annotate(*streams[rank].outcome(), Rank(rank)));
     }
@@ -72,11 +101,7 @@ struct GrpcParameterClient::Streams {
     for (TransferStream& stream : push) stream.Close();
     for (TransferStream& stream : pull) stream.Close();
     queue.Shutdown();
-    void* tag = nullptr;
-    bool ok = false;
-    while (queue.Next(&tag, &ok)) {
-      const auto& completed = *static_cast<TransferStream::Tag*>(tag);
-      completed.stream->Completed(completed.operation, ok);
+    while (Next(SystemTime::max())) {
     }
   }
 };
@@ -103,9 +128,11 @@ GrpcParameterClient::GrpcParameterClient(GrpcParameterClientOptions options)
     : options_(std::move(options)),
       total_bytes_(options_.shards.back().slice.end_bytes),
       streams_(std::make_unique<Streams>()) {
+  // What a slow link still holds goes before a question to the peer, and before its answer.
+  ChannelOptions patient = options_.channel;
+  patient.keepalive_timeout = std::max(patient.keepalive_timeout, options_.idle_timeout);
   for (const protocol::ShardAddress& shard : options_.shards) {
-    const std::shared_ptr<grpc::Channel> channel =
-        MakeChannel(shard.address, options_.channel, shard.shard);
+    const std::shared_ptr<grpc::Channel> channel = MakeChannel(shard.address, patient, shard.shard);
     streams_->push.emplace_back(channel, "/paceline.v1.Shard/Push", streams_->queue);
     streams_->pull.emplace_back(channel, "/paceline.v1.Shard/Pull", streams_->queue);
   }
@@ -126,7 +153,7 @@ Status GrpcParameterClient::Fill(WorkerId worker, Incarnation incarnation,
   for (const protocol::ShardAddress& shard : options_.shards) {
     transfers.emplace_back(header, Part(payload, shard), owner, options_.chunk_bytes);
   }
-  return streams_->Run(streams_->push, transfers, options_.timeout);
+  return streams_->Run(streams_->push, transfers, options_);
 }
 
 StatusOr<PushReport> GrpcParameterClient::Push(const store::PushId& push,
@@ -143,7 +170,7 @@ StatusOr<PushReport> GrpcParameterClient::Push(const store::PushId& push,
   for (const protocol::ShardAddress& shard : options_.shards) {
     transfers.emplace_back(header, Part(payload, shard), owner, options_.chunk_bytes);
   }
-  PACELINE_RETURN_IF_ERROR(streams_->Run(streams_->push, transfers, options_.timeout));
+  PACELINE_RETURN_IF_ERROR(streams_->Run(streams_->push, transfers, options_));
   PushReport report;
   for (const PushTransfer& transfer : transfers) {
     AddReceipt(transfer.receipt().block_squared_norms(), transfer.receipt().is_finite(), report);
@@ -159,7 +186,7 @@ StatusOr<PullReport> GrpcParameterClient::Pull(Version version, sync::Exactness 
   for (const protocol::ShardAddress& shard : options_.shards) {
     transfers.emplace_back(transfers_, options_.generation, version, exactness, Part(into, shard));
   }
-  PACELINE_RETURN_IF_ERROR(streams_->Run(streams_->pull, transfers, options_.timeout));
+  PACELINE_RETURN_IF_ERROR(streams_->Run(streams_->pull, transfers, options_));
   PullReport report;
   for (size_t rank = 0; rank < transfers.size(); ++rank) {
     AddAnswer(rank == 0, transfers[rank].is_superseded(), transfers[rank].version(), report);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -16,8 +17,13 @@ namespace paceline::rpc {
 struct GrpcParameterClientOptions {
   Generation generation;
   std::vector<protocol::ShardAddress> shards;  // All, in rank order.
-  Duration timeout = Seconds(60);  // Of one attempt, on all shards together; then DeadlineExceeded.
+  // Of an attempt, without a byte moved to or from some shard that has not answered; then
+  // DeadlineExceeded. As long as bytes move it may take as long as it takes.
+  Duration idle_timeout = Seconds(60);
   uint64_t chunk_bytes = 1 << 19;  // At least 1.
+  // Asked ten times a second while nothing moves, on the calling thread: true ends the call with
+  // Cancelled. For whoever learns otherwise that the shards wait for it no more.
+  std::function<bool()> is_cancelled = nullptr;
   ChannelOptions channel;
 };
 

@@ -18,8 +18,9 @@ TransferStream::TransferStream(std::shared_ptr<grpc::Channel> channel, std::stri
             {this, Operation::kWrite},
             {this, Operation::kFinish}} {}
 
-void TransferStream::Begin(Transfer& transfer) {
+void TransferStream::Begin(Transfer& transfer, Time now) {
   transfer_ = &transfer;
+  moved_ = now;
   outcome_.reset();
   cancel_reason_.reset();
   if (state_ == State::kOpen) {
@@ -34,7 +35,8 @@ void TransferStream::Begin(Transfer& transfer) {
   call_->StartCall(&tags_[static_cast<int>(Operation::kStart)]);
 }
 
-void TransferStream::Completed(Operation operation, bool ok) {
+void TransferStream::Completed(Operation operation, bool ok, Time now) {
+  if (ok) moved_ = now;
   switch (operation) {
     case Operation::kStart:
       if (!ok) return Break();
@@ -88,7 +90,9 @@ void TransferStream::Settle() {
 
 void TransferStream::Finished() {
   outcome_ = cancel_reason_ ? *cancel_reason_ : ToStatus(finish_status_);
-  if (outcome_->ok()) outcome_ = Unavailable("shard ended the stream");
+  // The shard cancels what it can end in no other way: a stream that does not move.
+  if (outcome_->ok() || (!cancel_reason_ && outcome_->code() == StatusCode::kCancelled))
+    outcome_ = Unavailable("shard ended the stream");
   call_.reset();
   context_.reset();
   incoming_.Clear();

@@ -12,6 +12,7 @@
 #include <grpcpp/support/byte_buffer.h>
 
 #include "lib/base/status.h"
+#include "lib/base/time.h"
 
 namespace paceline::rpc {
 
@@ -40,12 +41,14 @@ class TransferStream {
     TransferStream* stream;
     Operation operation;
   };
-  void Completed(Operation operation, bool ok);
+  void Completed(Operation operation, bool ok, Time now);
 
   // Only when no other transfer is running. `transfer` must live until outcome() is set.
-  void Begin(Transfer& transfer);
+  void Begin(Transfer& transfer, Time now);
   // OK once the transfer is answered, whatever the answer; otherwise why the stream broke.
   const std::optional<Status>& outcome() const { return outcome_; }
+  // When a message last passed, either way; the transfer's beginning, before any did.
+  Time moved() const { return moved_; }
   // The running transfer ends with `why`, as soon as gRPC lets go of it.
   void Cancel(Status why);
   // Ends an idle stream; the queue then delivers what is left.
@@ -77,6 +80,7 @@ class TransferStream {
   Transfer* transfer_ = nullptr;
   std::optional<Status> outcome_;
   std::optional<Status> cancel_reason_;
+  Time moved_{};
 };
 
 }  // namespace paceline::rpc

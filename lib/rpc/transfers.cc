@@ -32,7 +32,7 @@ Status PushTransfer::Received(const grpc::ByteBuffer& message) {
     return Internal("receipt is for another transfer: got {}, want {}", receipt_.transfer(),
                     header_.transfer);
   }
-  is_answered_ = true;
+  is_answered_ = receipt_.received_bytes() == 0;
   return OkStatus();
 }
 

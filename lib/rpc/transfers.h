@@ -17,7 +17,7 @@
 
 namespace paceline::rpc {
 
-// A push or a fill: chunks out, one receipt back.
+// A push or a fill: chunks out, one receipt back, and notes of what has arrived before it.
 class PushTransfer final : public Transfer {
  public:
   // `header` names the transfer; offset and marks are added to it.

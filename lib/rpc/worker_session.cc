@@ -54,6 +54,8 @@ std::optional<std::string> CoordinatorSession::expelled() const {
   return state_->expelled;
 }
 
+bool CoordinatorSession::IsOver() const { return state_->session->IsOver(); }
+
 void CoordinatorSession::Close() { state_->session->Close(Seconds(2)); }
 
 }  // namespace paceline::rpc

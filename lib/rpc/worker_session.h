@@ -32,6 +32,8 @@ class CoordinatorSession {
   // Why the coordinator expelled the worker, as soon as that has come in, received or not. Never
   // blocks.
   std::optional<std::string> expelled() const;
+  // Whether it has ended and all that was received is handed out. Thread-safe.
+  bool IsOver() const;
   // Sends what is queued and ends the session. Blocks at most two seconds. Again: nothing happens.
   void Close();
 

@@ -346,7 +346,7 @@ TEST(DataPlane, SilentShardRunsIntoTheDeadlineAndMemoryIsGivenBack) {
   ASSERT_EQ(::getsockname(silent, reinterpret_cast<sockaddr*>(&name), &size), 0);
   auto client = *rpc::GrpcParameterClient::Create(
       {.shards = {{ShardId(0), fmt::format("127.0.0.1:{}", ntohs(name.sin_port)), {0, 1000}}},
-       .timeout = Seconds(0.05)});
+       .idle_timeout = Seconds(0.05)});
   auto payload = std::make_shared<std::vector<std::byte>>(1000);
   const std::weak_ptr<const void> watch = payload;
   const Status status = client->Push(Push(0, 1), *payload, payload).status();

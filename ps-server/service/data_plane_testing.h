@@ -45,10 +45,11 @@ class SocketFolder {
 // One shard with its server.
 class LiveShard {
  public:
-  explicit LiveShard(std::string address)
+  // A transfer that does not move for `idle` is ended.
+  explicit LiveShard(std::string address, Duration idle = Seconds(60))
       : address_(std::move(address)),
         host_([this](protocol::ShardMessage said) { Note(std::move(said)); }),
-        service_(host_) {
+        service_(host_, {}, idle) {
     Listen();
   }
 
@@ -122,11 +123,13 @@ inline constexpr Generation kGeneration{1, 1};
 
 class Shards {
  public:
-  Shards(Transport transport, store::Layout layout, uint32_t count) : layout_(std::move(layout)) {
+  Shards(Transport transport, store::Layout layout, uint32_t count, Duration idle = Seconds(60))
+      : layout_(std::move(layout)) {
     const std::vector<store::Slice> slices = store::SliceOverShards(layout_, count);
     for (uint32_t rank = 0; rank < count; ++rank) {
       shards_.emplace_back(
-          transport == Transport::kTcp ? "127.0.0.1:0" : folder_.Address(fmt::format("s{}", rank)));
+          transport == Transport::kTcp ? "127.0.0.1:0" : folder_.Address(fmt::format("s{}", rank)),
+          idle);
       addresses_.push_back({ShardId(rank), shards_.back().address(), slices[rank]});
     }
   }

@@ -100,7 +100,7 @@ class MtlsTest : public ::testing::Test {
     return *rpc::GrpcParameterClient::Create(
         {.generation = testing::kGeneration,
          .shards = {{ShardId(0), server_->address(), {0, sizeof bytes_}}},
-         .timeout = Seconds(20),
+         .idle_timeout = Seconds(20),
          .channel = options});
   }
   Status Push(const rpc::ChannelOptions& options, uint64_t worker = 0) {

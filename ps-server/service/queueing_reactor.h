@@ -42,6 +42,20 @@ class QueueingReactor : public grpc::ServerBidiReactor<In, Out>,
     End(std::move(status));
   }
 
+  // Ends the stream though the peer may not take what is being sent to it.
+  void EndNow(grpc::Status status, grpc::CallbackServerContext& context) {
+    // OnDone, after which the context is gone, comes later or has been.
+    std::lock_guard alive(done_mutex_);
+    if (is_done_) return;
+    bool is_stuck = false;
+    {
+      std::lock_guard lock(mutex_);
+      End(std::move(status));
+      is_stuck = is_writing_;
+    }
+    if (is_stuck) context.TryCancel();
+  }
+
   void OnReadDone(bool ok) final {
     if (!ok) return FinishSoon(grpc::Status::OK);
     Received(incoming_);
@@ -72,6 +86,10 @@ class QueueingReactor : public grpc::ServerBidiReactor<In, Out>,
 
   void OnDone() final {
     const std::shared_ptr<QueueingReactor> self = std::move(self_);
+    {
+      std::lock_guard alive(done_mutex_);
+      is_done_ = true;
+    }
     Ended();
   }
 
@@ -116,6 +134,8 @@ class QueueingReactor : public grpc::ServerBidiReactor<In, Out>,
     WriteNext();
   }
 
+  std::mutex done_mutex_;  // Before mutex_; held by nothing that gRPC runs but OnDone.
+  bool is_done_ = false;
   std::mutex mutex_;
   In incoming_;
   std::deque<Out> outgoing_;  // The first one is being written, if one is.

@@ -1,5 +1,7 @@
 #include "ps-server/service/shard_service.h"
 
+#include <algorithm>
+#include <atomic>
 #include <deque>
 #include <mutex>
 #include <utility>
@@ -7,6 +9,7 @@
 #include "lib/base/limits.h"
 #include "lib/rpc/grpc_status.h"
 #include "lib/rpc/message_bytes.h"
+#include "lib/telemetry/clock.h"
 #include "ps-server/service/incoming_transfer.h"
 #include "ps-server/service/outgoing_pull.h"
 #include "ps-server/service/queueing_reactor.h"
@@ -16,6 +19,21 @@ namespace paceline::ps {
 namespace {
 
 using grpc::ByteBuffer;
+using telemetry::SteadyNow;
+
+// How often the sender of a long transfer is told how far it has come.
+constexpr Duration kNotePeriod = std::chrono::seconds(1);
+
+grpc::Status IdleStatus(Duration idle) {
+  return rpc::ToGrpcStatus(DeadlineExceeded("no byte moved within {:g} s", ToSeconds(idle)));
+}
+
+grpc::ByteBuffer EncodeNote(uint64_t transfer, uint64_t received_bytes) {
+  v1::PushReceipt note;
+  note.set_transfer(transfer);
+  note.set_received_bytes(received_bytes);
+  return rpc::ToByteBuffer(note);
+}
 
 grpc::ByteBuffer EncodeReceipt(uint64_t transfer, const StatusOr<ReceiptPointer>& answer) {
   v1::PushReceipt receipt;
@@ -32,15 +50,24 @@ grpc::ByteBuffer EncodeReceipt(uint64_t transfer, const StatusOr<ReceiptPointer>
   return rpc::ToByteBuffer(receipt);
 }
 
-class PushStream final : public QueueingReactor<ByteBuffer, ByteBuffer> {
+class PushStream final : public QueueingReactor<ByteBuffer, ByteBuffer>, public Moving {
  public:
-  PushStream(ShardHost& host, std::shared_ptr<FillMemory> fills, Peer peer)
-      : host_(host), fills_(std::move(fills)), peer_(std::move(peer)) {}
+  PushStream(ShardHost& host, std::shared_ptr<FillMemory> fills, Peer peer, Duration idle,
+             grpc::CallbackServerContext& context)
+      : host_(host),
+        fills_(std::move(fills)),
+        peer_(std::move(peer)),
+        note_period_(std::min<Duration>(kNotePeriod, idle / 4)),
+        context_(context) {}
+
+  Time moved() const override { return moved_; }
+  void EndIdle(Duration idle) override { EndNow(IdleStatus(idle), context_); }
 
  private:
   void Received(const ByteBuffer& message) override {
     StatusOr<rpc::ReceivedChunk> chunk = rpc::ReceivedChunk::Decode(message);
     const Status status = chunk.ok() ? Accept(*chunk) : chunk.status();
+    moved_ = transfer_ == nullptr ? Time::max() : SteadyNow();
     if (!status.ok()) FinishSoon(rpc::ToGrpcStatus(status));
   }
 
@@ -57,12 +84,22 @@ class PushStream final : public QueueingReactor<ByteBuffer, ByteBuffer> {
       if (!begun.ok()) return Answer(begun.status());
       if ((*begun)->answered()) return Answer((*begun)->answered());
       transfer_ = *std::move(begun);
+      noted_ = SteadyNow();
     }
     if (transfer_ == nullptr) return OkStatus();  // Answered: what was on its way is ignored.
     PACELINE_RETURN_IF_ERROR(transfer_->Add(chunk));
-    if (!transfer_->is_complete()) return OkStatus();
+    if (!transfer_->is_complete()) return Note(header.offset_bytes + chunk.size_bytes());
     const std::unique_ptr<IncomingTransfer> whole = std::move(transfer_);
     return Answer(whole->Seal());
+  }
+
+  // Its sender has long handed the last byte over when a slow link delivers it.
+  Status Note(uint64_t received_bytes) {
+    if (const Time now = SteadyNow(); now - noted_ >= note_period_) {
+      noted_ = now;
+      Queue(EncodeNote(transfer_number_, received_bytes));
+    }
+    return OkStatus();
   }
 
   Status Answer(const StatusOr<ReceiptPointer>& answer) {
@@ -73,15 +110,23 @@ class PushStream final : public QueueingReactor<ByteBuffer, ByteBuffer> {
   ShardHost& host_;
   const std::shared_ptr<FillMemory> fills_;
   const Peer peer_;
+  const Duration note_period_;
+  grpc::CallbackServerContext& context_;  // Until the stream is done.
   uint64_t transfer_number_ = 0;
   std::unique_ptr<IncomingTransfer> transfer_;
+  Time noted_{};
+  std::atomic<Time> moved_ = Time::max();
 };
 
 // Chunks are made one at a time, when the one before is written: a slow worker holds a version, not
 // a copy of it.
-class PullStream final : public QueueingReactor<ByteBuffer, ByteBuffer> {
+class PullStream final : public QueueingReactor<ByteBuffer, ByteBuffer>, public Moving {
  public:
-  explicit PullStream(const ShardHost& host) : host_(host) {}
+  PullStream(const ShardHost& host, grpc::CallbackServerContext& context)
+      : host_(host), context_(context) {}
+
+  Time moved() const override { return moved_; }
+  void EndIdle(Duration idle) override { EndNow(IdleStatus(idle), context_); }
 
  private:
   void Received(const ByteBuffer& message) override {
@@ -102,22 +147,34 @@ class PullStream final : public QueueingReactor<ByteBuffer, ByteBuffer> {
 
   std::optional<ByteBuffer> Refill() override {
     std::lock_guard lock(pulls_mutex_);
+    moved_ = SteadyNow();  // What was sent before is written.
     while (!pulls_.empty()) {
       if (std::optional<ByteBuffer> chunk = pulls_.front().NextChunk()) return chunk;
       pulls_.pop_front();
     }
+    moved_ = Time::max();
     return std::nullopt;
   }
 
   const ShardHost& host_;
+  grpc::CallbackServerContext& context_;  // Until the stream is done.
   std::mutex pulls_mutex_;
   std::deque<OutgoingPull> pulls_;
+  std::atomic<Time> moved_ = Time::max();
 };
+
+// A stream that gRPC runs from now on, and that is ended where nothing moves.
+template <class Stream>
+grpc::ServerBidiReactor<ByteBuffer, ByteBuffer>* Watched(const std::shared_ptr<Stream>& stream,
+                                                         IdleWatch& watch) {
+  watch.Add(stream);
+  return stream->Begin();
+}
 
 }  // namespace
 
-ShardService::ShardService(ShardHost& host, PeerRoles peers)
-    : host_(host), peers_(std::move(peers)), fills_(std::make_shared<FillMemory>()) {}
+ShardService::ShardService(ShardHost& host, PeerRoles peers, Duration idle)
+    : host_(host), peers_(std::move(peers)), fills_(std::make_shared<FillMemory>()), watch_(idle) {}
 
 ShardService::~ShardService() = default;
 
@@ -125,7 +182,9 @@ grpc::ServerBidiReactor<ByteBuffer, ByteBuffer>* ShardService::Push(
     grpc::CallbackServerContext* context) {
   StatusOr<Peer> peer = peers_.Check(*context, {tls::Role::kWorker});
   if (!peer.ok()) return Refuse<ByteBuffer, ByteBuffer>(peer.status());
-  return std::make_shared<PushStream>(host_, fills_, *std::move(peer))->Begin();
+  return Watched(
+      std::make_shared<PushStream>(host_, fills_, *std::move(peer), watch_.idle(), *context),
+      watch_);
 }
 
 grpc::ServerBidiReactor<ByteBuffer, ByteBuffer>* ShardService::Pull(
@@ -138,7 +197,7 @@ grpc::ServerBidiReactor<ByteBuffer, ByteBuffer>* ShardService::Pull(
     if (const Status welcome = peer->Check({tls::Role::kPs, 0}); !welcome.ok())
       return Refuse<ByteBuffer, ByteBuffer>(welcome);
   }
-  return std::make_shared<PullStream>(host_)->Begin();
+  return Watched(std::make_shared<PullStream>(host_, *context), watch_);
 }
 
 }  // namespace paceline::ps

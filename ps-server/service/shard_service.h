@@ -7,7 +7,9 @@
 #include "paceline/v1/chunk.grpc.pb.h"
 #include <grpcpp/support/byte_buffer.h>
 
+#include "lib/base/time.h"
 #include "ps-server/driver/shard_host.h"
+#include "ps-server/service/idle_watch.h"
 #include "ps-server/service/peer_roles.h"
 
 namespace paceline::ps {
@@ -24,7 +26,8 @@ class FillMemory;
 class ShardService final : public v1::Shard::WithRawCallbackMethod_Push<
                                v1::Shard::WithRawCallbackMethod_Pull<v1::Shard::Service>> {
  public:
-  explicit ShardService(ShardHost& host, PeerRoles peers = {});
+  // A transfer under way of which nothing moves for `idle` is ended.
+  explicit ShardService(ShardHost& host, PeerRoles peers = {}, Duration idle = Seconds(60));
   ~ShardService() override;
 
   grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Push(
@@ -36,6 +39,7 @@ class ShardService final : public v1::Shard::WithRawCallbackMethod_Push<
   ShardHost& host_;
   const PeerRoles peers_;
   std::shared_ptr<FillMemory> fills_;
+  IdleWatch watch_;
 };
 
 }  // namespace paceline::ps

@@ -136,6 +136,16 @@ void Fields(V& visit, Output& output) {
 }
 
 template <class V>
+void Fields(V& visit, Network& network) {
+  visit("transferIdleSeconds", network.transfer_idle_seconds,
+        Note{.text = "a push, fill or pull of which no byte moves for so long is given up and "
+                     "tried again; one that moves may take as long as it takes; processes that "
+                     "start later take a change",
+             .min = 1,
+             .max = 86400});
+}
+
+template <class V>
 void Fields(V& visit, Security& security) {
   visit("mtls", security.mtls,
         Note{.text = "encryption and mutual authentication between pods; a laptop needs none",

@@ -89,6 +89,11 @@ struct Output {
   friend bool operator==(const Output&, const Output&) = default;
 };
 
+struct Network {
+  double transfer_idle_seconds = 60;  // Without a byte; a transfer that moves has no deadline.
+  friend bool operator==(const Network&, const Network&) = default;
+};
+
 struct Security {
   Toggle mtls = Toggle::kEnabled;
   friend bool operator==(const Security&, const Security&) = default;
