@@ -156,6 +156,14 @@ int Main(int argc, char** argv) {
                    "Serves the coordinator's metrics and state; a free one by default")
       ->check(CLI::Range(0, 65535).description(""))
       ->type_name("PORT");
+  run_command
+      ->add_option_function<double>(
+          "--health-seconds",
+          [&run](double seconds) { run.health_patience = paceline::Seconds(seconds); },
+          "How long the coordinator may not answer /healthz well before it is killed and started "
+          "again; 30 by default")
+      ->check(CLI::Range(1.0, 86400.0).description(""))
+      ->type_name("SECONDS");
   CLI::Option* const resume = run_command->add_flag_callback(
       "--resume", [&run] { run.resume = "always"; },
       "Goes on from the checkpoints of an earlier run, even one that ended well; there must be "

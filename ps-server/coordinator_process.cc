@@ -222,7 +222,11 @@ Status RunCoordinator(const Options& options, const job::TrainingJob& job) {
     model.StopServing();
   });
   std::optional<coordination::Finished> finished;
-  while (!finished) finished = driver.WaitFinished(kLookPeriod);
+  while (!finished) {
+    finished = driver.WaitFinished(kLookPeriod);
+    // Its word of how it gets on; and the driver, which turns for it, is seen to turn.
+    if (!finished) driver.ShardSaid(ShardId(0), host.Heartbeat());
+  }
   JobView view = ViewOf(live, model, tls.server != nullptr);
   const Status summary =
       WriteSummary(options.summary, ProgressJson(driver.progress(), view, finished));

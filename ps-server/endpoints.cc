@@ -9,6 +9,7 @@
 
 #include "lib/job/model_place.h"
 #include "lib/telemetry/access_token.h"
+#include "lib/telemetry/clock.h"
 #include "lib/telemetry/http_guard.h"
 #include "lib/telemetry/log.h"
 #include "lib/tls/identity.h"
@@ -20,6 +21,8 @@ namespace {
 // Which the service, that knows no jobs, and whoever fetches have to agree on.
 static_assert(std::string_view(job::kModelPath) == kModelPath);
 static_assert(job::kModelPieceBytesMax == kModelPieceBytesMax);
+// It is given a fact each second.
+constexpr Duration kDriverHangs = std::chrono::seconds(30);
 
 telemetry::HttpRoute ReadyRoute(const Driver& driver) {
   return telemetry::ReadinessRoute([&driver]() -> Status {
@@ -27,6 +30,19 @@ telemetry::HttpRoute ReadyRoute(const Driver& driver) {
     if (progress.status.phase != coordination::Phase::kBirth) return OkStatus();
     return Unavailable("waiting for {}", progress.status.birth_waits_for);
   });
+}
+
+// Fails where the driver hangs: whoever asks may then replace this process. One that has finished
+// has nothing to turn for.
+telemetry::HttpRoute HealthRoute(const Driver& driver) {
+  const auto answer = [&driver](const telemetry::HttpRequest&) {
+    const Duration still = telemetry::SteadyNow() - driver.turned();
+    if (still < kDriverHangs || driver.finished()) return telemetry::HttpAnswer{.body = "ok\n"};
+    return telemetry::HttpAnswer{
+        .status = 503,
+        .body = fmt::format("the driver has not turned for {:.0f} s\n", ToSeconds(still))};
+  };
+  return {"/healthz", answer};
 }
 
 telemetry::HttpAnswer Answer(const Status& status) {
@@ -166,8 +182,8 @@ StatusOr<Endpoints> Endpoints::Start(const Options& options, const JobTls& tls,
                                      const telemetry::Metrics& metrics, LiveJob& live,
                                      ServedModel& model, Driver& driver) {
   const telemetry::HttpRoute progress = ProgressRoute(tls.api.has_value(), live, model, driver);
-  std::vector<telemetry::HttpRoute> plain = {
-      telemetry::MetricsRoute(metrics), telemetry::HealthRoute(), ReadyRoute(driver), progress};
+  std::vector<telemetry::HttpRoute> plain = {telemetry::MetricsRoute(metrics), HealthRoute(driver),
+                                             ReadyRoute(driver), progress};
   if (options.serves_model) {
     for (telemetry::HttpRoute& route : model.Routes()) plain.push_back(std::move(route));
   }

@@ -116,7 +116,7 @@ class CoordinatorLine {
       PACELINE_RETURN_IF_ERROR(session->Send(protocol::Register{ShardId(options_.rank), address_}));
       session_ = session;
     }
-    const Status end = WaitForStop(*session);
+    const Status end = WaitForStop(*session, host);
     {
       std::lock_guard lock(mutex_);
       session_.reset();
@@ -126,11 +126,11 @@ class CoordinatorLine {
   }
 
   // Stop is the only order that comes out of the session.
-  Status WaitForStop(rpc::ShardSession& session) {
+  Status WaitForStop(rpc::ShardSession& session, const ShardHost& host) {
     while (!IsPatienceOver()) {
       const StatusOr<protocol::ShardOrder> order = session.Receive(kHeartbeatPeriod);
       if (!order.ok() && order.status().code() == StatusCode::kDeadlineExceeded) {
-        PACELINE_RETURN_IF_ERROR(session.Send(protocol::ShardHeartbeat{}));
+        PACELINE_RETURN_IF_ERROR(session.Send(host.Heartbeat()));
         continue;
       }
       return order.status();

@@ -160,6 +160,14 @@ std::string ProgressJson(const Progress& progress, const JobView& view,
       {"rolledBackTo", status.rolled_back_to.value()},
       {"modelProblem", status.model_problem},
       {"checkpoint", CheckpointJson(progress)}};
+  job["standstill"] = progress.standstill;
+  job["lostShards"] = json::array();
+  for (const Progress::LostShard& lost : progress.lost_shards) {
+    job["lostShards"].push_back({{"rank", lost.rank},
+                                 {"reason", lost.reason},
+                                 {"seconds", lost.seconds},
+                                 {"wasThere", lost.was_there}});
+  }
   job["chaos"] = view.is_chaos_enabled;
   job["security"] = {{"mtls", job::ToWord(view.mtls)}, {"inUse", view.has_tls}};
   job["sync"] = {{"scheme", view.scheme}, {"changing", status.is_changing_policy}};
@@ -205,6 +213,7 @@ std::string FinalStateJson(const Progress& progress, const JobView& view,
   Progress brief = progress;
   brief.status.workers.clear();
   brief.epochs.clear();
+  brief.lost_shards.clear();
   coordination::Finished shortened = finished;
   shortened.reason.resize(std::min(shortened.reason.size(), kReasonMax));
   return ProgressJson(brief, view, shortened);

@@ -110,7 +110,8 @@ local::Outcome LocalRun::Run(local::Signals& signals, local::ProgressView& view)
                                            .resume = options_.resume,
                                            .http_port = options_.http_port,
                                            .extras = job_.extras},
-                                .on_state = options_.on_state},
+                                .on_state = options_.on_state,
+                                .health_patience = options_.health_patience},
                                &folder_, &signals, &view);
   local::Outcome outcome = supervisor.Run();
   view.Clear();

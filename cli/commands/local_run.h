@@ -23,6 +23,7 @@ struct LocalRunOptions {
   int http_port = 0;
   std::string resume = "auto";                                      // Or "always", "never".
   std::function<void(const local::LiveState&)> on_state = nullptr;  // Each time it is asked for.
+  Duration health_patience = local::SupervisorOptions().health_patience;
 };
 
 class LocalRun {

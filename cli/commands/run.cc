@@ -18,13 +18,15 @@ namespace paceline::commands {
 int Run(const RunOptions& options) {
   const std::optional<job::TrainingJob> job = ReadManifest(options.manifest, options.overrides);
   if (!job) return process::kExitCannotWork;
-  const std::optional<LocalRun> run = LocalRun::Prepare({.manifest = options.manifest,
-                                                         .runs_folder = options.runs_folder,
-                                                         .folder_name = job->metadata.name,
-                                                         .volumes = options.volumes,
-                                                         .http_port = options.http_port,
-                                                         .resume = options.resume},
-                                                        *job);
+  const std::optional<LocalRun> run =
+      LocalRun::Prepare({.manifest = options.manifest,
+                         .runs_folder = options.runs_folder,
+                         .folder_name = job->metadata.name,
+                         .volumes = options.volumes,
+                         .http_port = options.http_port,
+                         .resume = options.resume,
+                         .health_patience = options.health_patience},
+                        *job);
   if (!run) return process::kExitCannotWork;
   local::Signals signals;
   // Progress goes to stderr, so that stdout holds the summary alone.

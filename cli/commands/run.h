@@ -1,8 +1,11 @@
 // paceline run: trains a job on this machine.
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <vector>
+
+#include "lib/base/time.h"
 
 namespace paceline::commands {
 
@@ -11,7 +14,8 @@ struct RunOptions {
   std::vector<std::string> overrides;
   std::string output = "text";  // Or "json".
   std::string runs_folder = "paceline-runs";
-  std::vector<std::string> volumes;  // CLAIM=DIR each.
+  Duration health_patience = std::chrono::seconds(30);  // Of a coordinator that does not answer.
+  std::vector<std::string> volumes;                     // CLAIM=DIR each.
   int http_port = 0;
   std::string resume = "auto";  // Or "always", "never": from another run's checkpoints.
 };

@@ -32,6 +32,7 @@ LiveState Parse(const json& object) {
   LiveState state;
   state.phase = object.at("phase").get<std::string>();
   state.birth_waits_for = object.value("birthWaitsFor", "");
+  state.standstill = object.value("standstill", "");
   if (const auto sync = object.find("sync"); sync != object.end()) {
     state.scheme = sync->value("scheme", "");
     state.is_changing_scheme = sync->value("changing", false);

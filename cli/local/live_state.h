@@ -41,7 +41,8 @@ struct LiveFinishing {
 struct LiveState {
   std::string phase;
   std::string birth_waits_for;
-  std::string scheme;  // That is wanted; empty from a coordinator that does not say.
+  std::string standstill;  // Which shard all waits for, and why; empty while none.
+  std::string scheme;      // That is wanted; empty from a coordinator that does not say.
   bool is_changing_scheme = false;
   bool is_chaos_enabled = false;  // Delays are injected.
   uint64_t step = 0;

@@ -73,6 +73,11 @@ void ProcessTable::KillAll() {
   }
 }
 
+void ProcessTable::Kill(const std::string& name) {
+  const auto found = entries_.find(name);
+  if (found != entries_.end() && found->second.child) found->second.child->Signal(SIGKILL);
+}
+
 void ProcessTable::Update(Time now) {
   for (auto at = entries_.begin(); at != entries_.end();) {
     Entry& entry = at->second;

@@ -24,6 +24,7 @@ class ProcessTable {
   void Stop(const std::string& name, Duration grace, Time now);
   void StopAll(Duration grace, Time now);
   void KillAll();
+  void Kill(const std::string& name);  // It shows as ended by that signal.
 
   // Notes who has ended and kills those whose grace is over.
   void Update(Time now);

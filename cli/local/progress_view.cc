@@ -26,6 +26,7 @@ size_t Columns(std::FILE* out) {
 }
 
 std::string PhaseWords(const LiveState& state) {
+  if (!state.standstill.empty()) return "standing still: " + state.standstill + "  ";
   if (state.phase == "birth") {
     return state.birth_waits_for.empty() ? "starting"
                                          : "starting: waiting for " + state.birth_waits_for;

@@ -70,13 +70,15 @@ Supervisor::Supervisor(SupervisorOptions options, const JobFolder* folder, Signa
                                                                      : kStopGraceWithCheckpoint}),
       folder_(folder),
       signals_(signals),
-      view_(view) {}
+      view_(view),
+      health_(options.health_patience) {}
 
 Outcome Supervisor::Run() {
   while (true) {
     const Time now = WallNow();
     processes_.Update(now);
     AskCoordinator(now);
+    AskItsHealth();
     ReadJobAgain();
     if (signals_->interruptions() > 0) {
       StopForInterruption(now);
@@ -163,6 +165,7 @@ void Supervisor::AskCoordinator(Time now) {
       const StatusOr<std::string> port = process::ReadFile(folder_->PortFile(coordinator->name));
       if (!port.ok()) return;
       http_port_ = std::atoi(port->c_str());
+      health_.Begin(now);
       // The API's port was written before the other one.
       const int api_port =
           std::atoi(process::ReadFile(folder_->ApiPortFile()).value_or("").c_str());
@@ -189,12 +192,32 @@ void Supervisor::AskCoordinator(Time now) {
   view_->Show(*state_, now);
 }
 
+// As the kubelet does in a cluster. That its port takes connections says nothing.
+void Supervisor::AskItsHealth() {
+  const Time asked = WallNow();
+  const job::SeenProcess* coordinator =
+      processes_.Find(job::ProcessName(job_.metadata.name, job::Role::kParameterServer, 0));
+  const bool may_be_asked = coordinator != nullptr && !coordinator->is_stopping &&
+                            coordinator->state == job::ProcessState::kRunning && http_port_ &&
+                            !(state_ && state_->finished);
+  if (!may_be_asked || !health_.IsDue(asked)) return;
+  const StatusOr<std::string> answer =
+      telemetry::HttpGet("127.0.0.1", *http_port_, "/healthz", health_.timeout());
+  if (!health_.Answered(answer.ok(), asked, WallNow())) return;
+  view_->Note(
+      fmt::format("{} hangs and is killed: {}", coordinator->name, Message(answer.status())));
+  health_.Begin(WallNow());
+  processes_.Kill(coordinator->name);
+}
+
 void Supervisor::NoteChanges(const LiveState& now) {
   const LiveState before = state_.value_or(LiveState());
   if (now.checkpoint_note != before.checkpoint_note && !now.checkpoint_note.empty())
     view_->Note("training " + now.checkpoint_note);
   if (now.checkpoint_problem != before.checkpoint_problem && !now.checkpoint_problem.empty())
     view_->Note("training goes on, but " + now.checkpoint_problem);
+  if (before.standstill.empty() && !now.standstill.empty())
+    view_->Note("training stands still: " + now.standstill);
 }
 
 // An evaluator that is not started again: training may have nothing left that ends it.
@@ -244,8 +267,8 @@ void Supervisor::Start(const job::Start& start, Time now) {
       std::filesystem::remove(folder_->ApiPortFile(), ignored);
       http_port_.reset();
       state_.reset();
-      report_.reset();
     }
+    report_.reset();  // Who is lost, for one, is said anew.
   }
   processes_.Start(start, LaunchCommand(launch_, *folder_, start),
                    folder_->LastWordFile(start.name), now);

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "cli/local/health_watch.h"
 #include "cli/local/job_folder.h"
 #include "cli/local/launch.h"
 #include "cli/local/live_state.h"
@@ -22,6 +23,9 @@ struct SupervisorOptions {
   job::TrainingJob job;  // Valid, with its defaults.
   LaunchOptions launch;
   std::function<void(const LiveState&)> on_state = nullptr;  // Whenever the coordinator has said.
+  // A coordinator whose /healthz does not answer well for so long is killed, and started again as
+  // one that failed.
+  Duration health_patience = std::chrono::seconds(30);
 };
 
 struct Outcome {
@@ -46,6 +50,7 @@ class Supervisor {
  private:
   void AskCoordinator(Time now);
   void TellCoordinator(Time now);  // What it is not told by a changed job.
+  void AskItsHealth();
   // Tells of roll backs, and of checkpoints that failed or were found.
   void NoteChanges(const LiveState& now);
   void ReadJobAgain();
@@ -65,6 +70,7 @@ class Supervisor {
   ProgressView* const view_;
 
   ProcessTable processes_;
+  HealthWatch health_;
   job::JobStatus status_;
   std::optional<LiveState> state_;                // The coordinator's last word, for people...
   std::optional<job::CoordinatorReport> report_;  // ...and for the planner.

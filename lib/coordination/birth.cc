@@ -122,6 +122,7 @@ void OnRegister(Turn turn, ShardId shard) {
   const bool was_used = job.birth.shards[shard.value()].is_registered &&
                         (job.phase != Phase::kBirth || job.birth.is_configuring);
   job.birth.shards[shard.value()] = ShardState{.is_registered = true};
+  job.watch.Began(shard, turn.now);
   if (was_used) RollBack(turn, fmt::format("shard {} lost: it registered again", shard));
 }
 

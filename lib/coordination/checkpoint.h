@@ -65,7 +65,7 @@ struct CheckpointOptions {
   // one unless it is suspended.
   std::optional<double> cost_max = std::nullopt;
   uint32_t keep = 3;                // Complete ones that are there to go back to; at least 1.
-  Duration timeout = Seconds(600);  // For shards to write; then that one is given up.
+  Duration timeout = Seconds(600);  // Without a byte written by any shard; then it is given up.
   uint64_t serial = 0;              // The largest that was ever used.
   std::string folder;               // Of new ones' names, "a1b2/", where others' lie beside them.
   std::vector<Checkpoint> found;    // To go on from, oldest first.

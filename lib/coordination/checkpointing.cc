@@ -108,6 +108,7 @@ void OnSliceSaved(Turn turn, ShardId shard, const protocol::SliceSaved& saved) {
   attempt->saved.insert(shard);
   if (attempt->saved.size() < turn.job.options.shards || attempt->is_completing) return;
   attempt->is_completing = true;
+  attempt->deadline = turn.now + turn.job.options.checkpoint->timeout;
   std::vector<std::string> keep =
       NewestNames(checkpointing, std::max<size_t>(turn.job.options.checkpoint->keep, 1) - 1);
   keep.push_back(attempt->checkpoint.name);
@@ -146,7 +147,7 @@ void GiveUpLateCheckpoint(Turn turn) {
     late += (late.empty() ? "shards " : ", ") + ToString(ShardId(rank));
   }
   if (late.empty()) late = "the coordinator's part";
-  GiveUp(turn, fmt::format("not written within {:g} s: {}",
+  GiveUp(turn, fmt::format("nothing written for {:g} s: {}",
                            ToSeconds(turn.job.options.checkpoint->timeout), late));
 }
 

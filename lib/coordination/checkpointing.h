@@ -25,7 +25,7 @@ void StartCheckpoint(Turn turn);
 void OnSliceSaved(Turn turn, ShardId shard, const protocol::SliceSaved& saved);
 void OnCheckpointSaved(Turn turn, const CheckpointSaved& saved);
 
-// Shards that do not answer in time: the attempt is given up, training goes on.
+// Shards that write no more and do not answer: the attempt is given up, training goes on.
 void GiveUpLateCheckpoint(Turn turn);
 
 }  // namespace paceline::coordination

@@ -158,7 +158,7 @@ TEST(CheckpointingTest, ShardThatDoesNotAnswerIsNamed) {
   job.PassBeating(Seconds(2), {1, 2});
   EXPECT_TRUE(job.Has<TrainingOpened>());
   EXPECT_THAT(job.coordinator.status().checkpoint_problem,
-              HasSubstr("not written within 600 s: shards s1"));
+              HasSubstr("nothing written for 600 s: shards s1"));
 }
 
 TEST(CheckpointingTest, LastVersionIsKeptBeforeTheModelIsSaved) {

@@ -85,6 +85,18 @@ std::vector<CommitProgress::Published> CommitProgress::Committed(
   return published;
 }
 
+std::optional<Version> CommitProgress::AwaitedOf(ShardId shard) const {
+  // What stands in line was not sent yet, but for the sum that its front waits for.
+  std::optional<Version> summed;
+  if (!waiting_.empty()) summed = std::get<CommitAll>(waiting_.front()).commit.version;
+  for (const auto& [version, progress] : in_flight_) {
+    if (summed && version >= *summed) break;
+    if (!progress.norms.contains(shard)) return version;
+  }
+  if (summed && !sums_.contains(shard)) return summed;
+  return std::nullopt;
+}
+
 void CommitProgress::ForgetReleases(WorkerId worker) {
   std::erase_if(held_, [&](const sync::Release& release) { return release.worker == worker; });
 }

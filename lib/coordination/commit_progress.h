@@ -58,6 +58,8 @@ class CommitProgress {
 
   Version decided() const { return decided_; }  // Newest that was asked for.
   Version published() const { return published_; }
+  // The oldest version whose sum or commit was asked of that shard, and that it has not answered.
+  std::optional<Version> AwaitedOf(ShardId shard) const;
   bool is_idle() const { return published_ == decided_ && waiting_.empty(); }
   std::string Describe() const;
 

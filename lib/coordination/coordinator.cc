@@ -17,6 +17,7 @@
 #include "lib/coordination/reporting.h"
 #include "lib/coordination/state.h"
 #include "lib/coordination/training.h"
+#include "lib/coordination/watching.h"
 
 namespace paceline::coordination {
 
@@ -63,6 +64,10 @@ void On(Turn turn, const WorkerGone& gone) {
 
 void On(Turn turn, const ShardSaid& said) {
   if (said.shard.value() >= turn.job.options.shards) return;
+  turn.job.watch.Heard(said.shard, turn.now);
+  if (const auto* beat = std::get_if<protocol::ShardHeartbeat>(&said.message))
+    return OnShardHeartbeat(turn, said.shard, *beat);
+  turn.job.watch.Answered(said.shard, turn.now);
   if (std::holds_alternative<protocol::Register>(said.message)) {
     OnRegister(turn, said.shard);
   } else if (const auto* failed = std::get_if<protocol::ShardFailed>(&said.message)) {
@@ -96,6 +101,7 @@ void On(Turn turn, const Decided& decided) {
 
 void On(Turn turn, const DeadlineReached&) {
   LoseSilent(turn);
+  LoseOverdueShards(turn);
   GiveUpLateCheckpoint(turn);
 }
 
@@ -156,6 +162,7 @@ void Coordinator::Step(const Fact& fact, Time now, std::vector<Effect>& effects)
   if (job.phase == Phase::kBirth) AdvanceBirth(turn);
   if (job.phase == Phase::kTraining) AdvanceChange(turn);
   if (job.phase == Phase::kFinishing) AdvanceFinishing(turn);
+  NoteDuties(turn);
 }
 
 std::optional<Time> Coordinator::Deadline() const {
@@ -168,6 +175,7 @@ std::optional<Time> Coordinator::Deadline() const {
   if (job.phase == Phase::kBirth) take(BirthDeadline(job));
   if (job.phase == Phase::kTraining) take(ChangeDeadline(job));
   if (job.phase == Phase::kFinishing) take(FinishingDeadline(job));
+  take(job.watch.Deadline());
   if (job.checkpointing.attempt.has_value()) take(job.checkpointing.attempt->deadline);
   return first;
 }

@@ -17,6 +17,7 @@
 #include "lib/coordination/checkpoint.h"
 #include "lib/coordination/effect.h"
 #include "lib/coordination/fact.h"
+#include "lib/coordination/shard_watch.h"
 #include "lib/optim/schedule.h"
 
 namespace paceline::coordination {
@@ -57,6 +58,7 @@ struct CoordinatorOptions {
       600);  // For `wanted` workers; then training opens with at least `min`. Failure without.
   Duration heartbeat_period = Seconds(1);
   Duration silent_after = Seconds(6);  // Without a word from a member: it is lost.
+  ShardWatch::Options shard_watch;     // How long a shard may be silent, or stuck.
   Duration quiesce_timeout = Seconds(10);
   Duration evaluation_timeout = Seconds(120);
   bool is_deterministic =
@@ -121,6 +123,18 @@ struct Setback {
 };
 
 struct Status {
+  struct LostShard {
+    ShardId shard;
+    std::string reason;
+    Time since;
+    bool was_there = false;  // In this coordinator's life.
+  };
+  struct ShardWait {
+    ShardId shard;
+    std::string what;
+    Time since;  // It has done none of it.
+  };
+
   Phase phase = Phase::kBirth;
   Version version;
   uint64_t committed_samples = 0;
@@ -152,11 +166,16 @@ struct Status {
   std::optional<Version> model_version;  // Of the model that is written.
   bool is_evaluator_gone = false;        // Nobody starts it again.
   std::string target_problem;            // Why nobody can judge it; empty: somebody may.
+  std::vector<LostShard> lost_shards;    // Not registered by now, by rank.
+  std::vector<ShardWait> shard_waits;    // What shards owe, by rank.
   bool is_changing_policy = false;       // The old one is quiesced, the new one not made.
   std::string outcome;                   // In kOver.
   bool is_success = false;
   bool is_suspended = false;
 };
+
+// Which shard all stands still for, and why; empty while none is waited for longer than usual.
+std::string StandstillInWords(const Status& status, Time now);
 
 // One owner at a time, a value: a copy is an independent world. `now` never decreases. Facts that
 // make no sense are answered with an effect or ignored with a reason, never a crash; each Step ends

@@ -11,6 +11,7 @@
 #include "lib/base/version.h"
 #include "lib/coordination/fact.h"
 #include "lib/coordination/lease_ledger.h"
+#include "lib/coordination/shard_watch.h"
 #include "lib/protocol/shard_messages.h"
 #include "lib/protocol/worker_messages.h"
 #include "lib/sync/event.h"
@@ -34,6 +35,13 @@ struct CloseWorker {
 struct SendShard {
   ShardId shard;
   protocol::ShardOrder order;
+};
+// It is lost, though its session may be open: end that, so that the rank may register anew. Nothing
+// that is said in it counts any more.
+struct CloseShard {
+  ShardId shard;
+  ShardLoss why;
+  std::string reason;
 };
 
 // The first worker's layout, or the checkpoint's, is the job's: cut it into slices, send Configure
@@ -141,9 +149,9 @@ struct Finished {
 };                            // Nothing follows it but StopShard orders before.
 
 using Effect =
-    std::variant<Observe, SendWorker, CloseWorker, SendShard, ConfigureShards, VersionPublished,
-                 EpochCompleted, EvaluationDone, WorkerEvent, TrainingOpened, PolicyChanged,
-                 SaveModel, ModelNotSaved, Finished, CutCheckpoint, CompleteCheckpoint,
-                 CheckpointEvent, RolledBack, OptimizerReset, SamplePoisoned>;
+    std::variant<Observe, SendWorker, CloseWorker, SendShard, CloseShard, ConfigureShards,
+                 VersionPublished, EpochCompleted, EvaluationDone, WorkerEvent, TrainingOpened,
+                 PolicyChanged, SaveModel, ModelNotSaved, Finished, CutCheckpoint,
+                 CompleteCheckpoint, CheckpointEvent, RolledBack, OptimizerReset, SamplePoisoned>;
 
 }  // namespace paceline::coordination

@@ -138,6 +138,9 @@ std::vector<Case> Cases() {
     // More commits or late pushes make too many worlds of four samples.
     if (scheme != Scheme::kBsp) shard.train_samples = 2;
     cases.push_back({name + "ShardCrash", shard});
+    WorldOptions silent = shard;
+    silent.is_shard_loss_silent = true;
+    cases.push_back({name + "SilentShardCrash", silent});
     WorldOptions kept = shard;
     kept.has_checkpoints = true;
     cases.push_back({name + "ShardCrashWithCheckpoints", kept});

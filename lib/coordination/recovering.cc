@@ -68,6 +68,7 @@ JobState NextGeneration(const JobState& job, Time now) {
   next.checkpointing = job.checkpointing;
   next.checkpointing.attempt.reset();
   next.checkpointing.cost.Interrupted();
+  next.watch = job.watch;
   next.membership = job.membership;
   next.membership.RemoveAll();
   for (const auto& [worker, status] : job.workers) {
@@ -127,6 +128,7 @@ void GoOnFromFound(JobState& job) {
 void OnShardGone(Turn turn, ShardId shard, const std::string& reason) {
   JobState& job = turn.job;
   job.birth.shards[shard.value()] = ShardState{};  // Nobody is there to be told anything.
+  job.watch.Ended(shard, reason, turn.now);
   const bool was_used = job.phase != Phase::kBirth || job.birth.is_configuring;
   if (was_used) RollBack(turn, fmt::format("shard {} lost: {}", shard, reason));
 }

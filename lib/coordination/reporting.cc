@@ -4,6 +4,7 @@
 #include "lib/coordination/changing.h"
 #include "lib/coordination/checkpointing.h"
 #include "lib/coordination/evaluating.h"
+#include "lib/coordination/watching.h"
 
 namespace paceline::coordination {
 
@@ -51,6 +52,8 @@ Status Report(const JobState& job) {
   status.is_evaluator_gone = job.recovery.evaluator_gone.has_value();
   status.target_problem = WhyUnjudged(job).value_or("");
   status.poisoned = job.recovery.poisoned;
+  status.lost_shards = LostShards(job);
+  status.shard_waits = ShardWaits(job);
   status.is_changing_policy = job.change.quiesced.has_value();
   status.outcome = job.outcome;
   status.is_success = job.is_success;

@@ -134,7 +134,8 @@ std::vector<Action> SmallWorld::Enabled() const {
   for (uint64_t s = 0; s < shards_.size(); ++s) {
     const ShardModel& shard = shards_[s];
     if (shard.is_alive && !shard.orders.empty()) actions.push_back({Kind::kShardActs, s});
-    const bool has_word = !shard.answers.empty() || (!shard.is_alive && !shard.is_loss_heard);
+    const bool has_word =
+        !shard.answers.empty() || (!shard.is_alive && !shard.is_loss_heard && IsShardLossTold());
     if (has_word && !is_over()) actions.push_back({Kind::kHearShard, s});
   }
   if (is_over()) {
@@ -146,8 +147,8 @@ std::vector<Action> SmallWorld::Enabled() const {
   if (completing_.has_value()) actions.push_back({Kind::kKept, completing_->serial});
   if (saving_.has_value()) actions.push_back({Kind::kSaved, saving_->version.value()});
   for (uint64_t s = 0; s < shards_.size(); ++s) {
-    const bool is_heard = shards_[s].is_loss_heard && options_.bug != Bug::kShardLossUnheard;
-    if (!shards_[s].is_alive && is_heard) actions.push_back({Kind::kRestartShard, s});
+    if (!shards_[s].is_alive && shards_[s].is_loss_heard)
+      actions.push_back({Kind::kRestartShard, s});
   }
   // Somebody starts processes again; all of them do not stay away for ever.
   // Who went home too early, before a roll back, is needed again.
@@ -176,7 +177,9 @@ std::vector<Action> SmallWorld::Enabled() const {
   if (options_.changes > 0) actions.push_back({Kind::kChange, 0});
   if (options_.drains > 0) actions.push_back({Kind::kDrain, 0});
   for (uint64_t s = 0; s < shards_.size() && options_.shard_crashes > 0; ++s) {
-    if (shards_[s].is_alive) actions.push_back({Kind::kCrashShard, s});
+    // Rank 0 is in the coordinator's own process: it does not end in silence.
+    if (shards_[s].is_alive && (s > 0 || !options_.is_shard_loss_silent))
+      actions.push_back({Kind::kCrashShard, s});
   }
   if (options_.coordinator_crashes > 0) actions.push_back({Kind::kCrashCoordinator, 0});
   if (options_.suspensions > 0) actions.push_back({Kind::kSuspend, 0});

@@ -26,7 +26,7 @@ enum class Bug {
   kDuplicateCounted,     // A repeated PushDone reaches the policy.
   kListsDiffer,          // The last shard lacks a push of a commit.
   kReleaseLost,          // A worker is never told to go on.
-  kShardLossUnheard,     // The coordinator is not told that a shard is gone.
+  kShardLossUnheard,     // Nobody tells that a shard is gone, and its heartbeats go on.
   kLossUnheard,          // The policy is not told that a worker left.
 };
 
@@ -45,6 +45,7 @@ struct WorldOptions {
   bool sends_duplicates = false;  // Worker 0 says PushDone twice.
   uint32_t worker_crashes = 0;    // Budgets: how often the walk may choose it.
   uint32_t shard_crashes = 0;
+  bool is_shard_loss_silent = false;  // No session ends: only its heartbeats do.
   uint32_t coordinator_crashes = 0;
   uint32_t suspensions = 0;
   uint32_t freezes = 0;
@@ -164,6 +165,9 @@ class SmallWorld {
   // world and saves many: a shard's orders that only it can tell, and the acknowledgements of a
   // version before the last one.
   void Settle();
+  bool IsShardLossTold() const {
+    return !options_.is_shard_loss_silent && options_.bug != Bug::kShardLossUnheard;
+  }
 
   bool IsIdle(uint64_t process) const;
   void CheckNow();

@@ -57,7 +57,11 @@ void SmallWorld::Tell(const Fact& fact) {
 void SmallWorld::Carry(const Effect& effect) {
   if (const auto* send = std::get_if<SendWorker>(&effect)) return SendToWorker(*send);
   if (const auto* send = std::get_if<SendShard>(&effect)) return SendToShard(*send);
-  if (const auto* close = std::get_if<CloseWorker>(&effect)) {
+  if (const auto* close = std::get_if<CloseShard>(&effect)) {
+    ShardModel& shard = shards_[close->shard.value()];
+    if (shard.is_alive) Violate("a shard that lives is given up: " + close->reason);
+    shard.is_loss_heard = true;
+  } else if (const auto* close = std::get_if<CloseWorker>(&effect)) {
     for (Process& process : processes_) {
       if (process.is_up && process.connection == close->connection) process.is_closed = true;
     }
@@ -413,7 +417,7 @@ void SmallWorld::HearShard(uint64_t index) {
   ShardModel& shard = shards_[index];
   if (shard.answers.empty()) {
     shard.is_loss_heard = true;
-    if (options_.bug != Bug::kShardLossUnheard) Tell(ShardGone{ShardId(index), "killed"});
+    Tell(ShardGone{ShardId(index), "killed"});
     return;
   }
   const protocol::ShardMessage answer = std::move(shard.answers.front());
@@ -452,6 +456,11 @@ void SmallWorld::PassTime() {
     for (const Process& process : processes_) {
       if (process.is_up && !process.is_frozen)
         Tell(WorkerSaid{process.connection, protocol::Heartbeat{}});
+    }
+    for (uint64_t s = 0; s < shards_.size(); ++s) {
+      const bool beats = shards_[s].is_alive || options_.bug == Bug::kShardLossUnheard;
+      const auto work = static_cast<uint64_t>(now_.time_since_epoch().count());
+      if (beats) Tell(ShardSaid{ShardId(s), protocol::ShardHeartbeat{.work_done = work}});
     }
     Tell(DeadlineReached{});
   }

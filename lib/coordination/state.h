@@ -2,7 +2,7 @@
 //
 // Inside lib/coordination only. The phases of a job are free functions over a Turn, one file for
 // each reason to change: asking.h, joining.h, birth.h, training.h, hanging.h, poisoning.h,
-// publishing.h, evaluating.h, checkpointing.h, recovering.h, finishing.h.
+// publishing.h, evaluating.h, checkpointing.h, recovering.h, watching.h, finishing.h.
 #pragma once
 
 #include <cstdint>
@@ -26,6 +26,7 @@
 #include "lib/coordination/membership.h"
 #include "lib/coordination/push_ledger.h"
 #include "lib/coordination/recovery_state.h"
+#include "lib/coordination/shard_watch.h"
 #include "lib/store/layout.h"
 
 namespace paceline::coordination {
@@ -112,7 +113,8 @@ struct JobState {
   explicit JobState(CoordinatorOptions o)
       : options(std::move(o)),
         membership({options.heartbeat_period, options.silent_after}),
-        commits({options.shards, options.gradient_clip_norm}) {
+        commits({options.shards, options.gradient_clip_norm}),
+        watch(options.shard_watch) {
     birth.shards.resize(options.shards);
     if (!options.checkpoint.has_value()) return;
     checkpointing.complete = std::move(options.checkpoint->found);
@@ -124,6 +126,7 @@ struct JobState {
   Membership membership;
   PushLedger pushes;
   CommitProgress commits;
+  ShardWatch watch;
   std::optional<store::Layout> layout;  // The first worker's, as are the leases' sizes.
   uint64_t train_samples = 0;
   std::optional<LeaseLedger> leases;

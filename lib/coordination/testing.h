@@ -2,8 +2,10 @@
 #pragma once
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -126,15 +128,25 @@ class Job {
   }
   void PushFor(uint64_t connection) { Hear(connection, Answer(connection)); }
 
-  // Time passes in one leap, or beat by beat for those that live.
+  // Time passes in one leap, or beat by beat for those that live. Shards live, but for these; what
+  // they have done by then is in `work`, and what they have written in `saved`.
+  std::set<uint64_t> silent_shards;
+  std::map<uint64_t, uint64_t> work, saved;
+  void BeatShards() {
+    for (uint64_t s = 0; s < options_.shards; ++s) {
+      if (!silent_shards.contains(s)) Say(s, protocol::ShardHeartbeat{work[s], saved[s]});
+    }
+  }
   void Pass(Duration duration) {
     now += duration;
+    BeatShards();
     Step(DeadlineReached{});
   }
   void PassBeating(Duration duration, const std::vector<uint64_t>& connections) {
     for (const Time end = now + duration; now < end;) {
       now += Seconds(1);
       for (const uint64_t connection : connections) Hear(connection, protocol::Heartbeat{});
+      BeatShards();
       Step(DeadlineReached{});
     }
   }

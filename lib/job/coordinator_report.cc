@@ -131,6 +131,13 @@ CoordinatorReport Parse(const TrainingJob& job, const json& state) {
         fmt::format("sample {} (position {} of epoch {})", one.value("sample", int64_t{0}),
                     one.value("position", int64_t{0}), one.value("epoch", int64_t{0})));
   }
+  report.standstill = state.value("standstill", "");
+  for (const json& lost : state.value("lostShards", json::array())) {
+    report.lost_shards.push_back({.rank = lost.at("rank").get<int64_t>(),
+                                  .reason = lost.value("reason", ""),
+                                  .seconds = lost.value("seconds", 0.0),
+                                  .was_there = lost.value("wasThere", false)});
+  }
   report.roll_backs = state.value("rollBacks", int64_t{0});
   report.last_roll_back = state.value("lastRollBack", "");
   report.lost_steps = state.value("lostSteps", int64_t{0});

@@ -57,6 +57,18 @@ TEST(CoordinatorReportTest, ReadsARunningJob) {
   EXPECT_EQ(report.checkpoint->completion_time, ParseTime("2026-01-31T09:30:00Z"));
 }
 
+TEST(CoordinatorReportTest, TellsWhomTheCoordinatorHasLostAndWhatItWaitsFor) {
+  const CoordinatorReport report = Report(
+      R"({"phase":"birth","step":320,"workers":[],"standstill":"shard s1 is lost: no heartbeat",)"
+      R"("lostShards":[{"rank":1,"reason":"no heartbeat","seconds":2.5,"wasThere":true}]})");
+  EXPECT_EQ(report.standstill, "shard s1 is lost: no heartbeat");
+  ASSERT_EQ(report.lost_shards.size(), 1u);
+  EXPECT_EQ(report.lost_shards[0].rank, 1);
+  EXPECT_EQ(report.lost_shards[0].reason, "no heartbeat");
+  EXPECT_EQ(report.lost_shards[0].seconds, 2.5);
+  EXPECT_TRUE(report.lost_shards[0].was_there);
+}
+
 TEST(CoordinatorReportTest, TellsOfTheLastRollBack) {
   const CoordinatorReport report = Report(
       R"({"phase":"birth","step":320,"workers":[],"rollBacks":2,"lastRollBack":"shard s1 lost",)"

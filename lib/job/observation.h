@@ -84,6 +84,14 @@ struct SeenModel {
   bool is_fetched = false;  // Somebody has it, and said so with its digest.
 };
 
+// A parameter server that the coordinator has no session with.
+struct SeenLostShard {
+  int64_t rank = 0;
+  std::string reason;
+  double seconds = 0;      // Since when, before it was asked.
+  bool was_there = false;  // And was lost; otherwise it has not come yet.
+};
+
 // What the coordinator said when last asked.
 struct CoordinatorReport {
   uint64_t generation_start = 0;  // A report of another than the recorded one is not listened to.
@@ -101,6 +109,8 @@ struct CoordinatorReport {
   int64_t poisoned = 0;  // Samples left out, in this coordinator's life...
   std::vector<std::string>
       poisoned_of;  // ...the first of them, "sample 17 (position 5 of epoch 0)".
+  std::vector<SeenLostShard> lost_shards;
+  std::string standstill;  // Which shard all waits for, and why, where that takes long.
   std::optional<CheckpointStatus> checkpoint;
   std::string checkpoint_note;     // What it made of those that were there when it started.
   std::string checkpoint_trouble;  // Why the latest one could not be written; empty: it could.

@@ -17,7 +17,7 @@ Plan PlanJob(const TrainingJob& job, const Observation& seen, Time now,
   // Each is asked only while those before it let the job go on; cleanup, only when they do not.
   for (const auto judge :
        {JudgeSuspend, JudgeDeadline, JudgeEvaluator, JudgeFailure, JudgeSuccess, JudgeGivingWay,
-        JudgeScale, JudgeRestart, JudgePending, JudgeHung, JudgeStragglers}) {
+        JudgeScale, JudgeRestart, JudgePending, JudgeLostShards, JudgeHung, JudgeStragglers}) {
     if (draft.verdict == Verdict::kGoesOn) judge(draft);
   }
   if (draft.verdict == Verdict::kSucceeded || draft.verdict == Verdict::kFailed) {

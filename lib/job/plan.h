@@ -79,6 +79,11 @@ struct PlanOptions {
   Duration backoff_max = std::chrono::minutes(5);     // ...up to this.
   Duration healthy_after = std::chrono::minutes(10);  // Running this long forgets past failures.
   Duration stop_grace = std::chrono::seconds(30);
+  // A parameter server that runs, and that the coordinator lost so long ago, is started anew...
+  Duration lost_shard_patience = std::chrono::seconds(10);
+  // ...and one that has not come to it, so long after its start; twice as long with each start
+  // before, up to backoff_max.
+  Duration shard_comes_within = std::chrono::seconds(60);
   // Once the coordinator has said that training is over everybody ends by itself; what still runs
   // so much later is stopped.
   Duration ending_grace{};

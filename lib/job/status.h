@@ -140,6 +140,7 @@ struct JobStatus {
   std::optional<FinishingStatus> finishing;  // Nothing while there is training to do.
   std::optional<ModelStatus> model;  // Nothing before it is written; set with the job's end.
   int64_t poisoned_samples = 0;      // Left out because they made workers ill, or ended them.
+  std::string standstill;            // Which parameter server all waits for; empty while none.
   std::string evaluator_gone;        // Why the evaluator is not started again; empty while it is.
   int64_t restarts = 0;              // Of processes, all told.
   int64_t failures = 0;              // Of those, the ones that count against backoffLimit.

@@ -53,7 +53,11 @@ struct SliceSaved {
   store::FileDigest digest;
   std::string problem;  // Empty: it is on disk.
 };
-struct ShardHeartbeat {};
+// Each second, while it lives.
+struct ShardHeartbeat {
+  uint64_t work_done = 0;    // Counts what was done for orders; grows as long as it gets on.
+  uint64_t saved_bytes = 0;  // Written into checkpoints.
+};
 
 using ShardMessage = std::variant<Register, Configured, Filled, Opened, Summed, Committed,
                                   ShardFailed, ShardHeartbeat, RestoreFailed, SliceSaved>;

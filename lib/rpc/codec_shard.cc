@@ -77,8 +77,9 @@ void Put(const protocol::SliceSaved& saved, v1::ShardMessage& message) {
   wire.set_problem(saved.problem);
 }
 
-void Put(const protocol::ShardHeartbeat&, v1::ShardMessage& message) {
-  message.mutable_heartbeat();
+void Put(const protocol::ShardHeartbeat& beat, v1::ShardMessage& message) {
+  message.mutable_heartbeat()->set_work_done(beat.work_done);
+  message.mutable_heartbeat()->set_saved_bytes(beat.saved_bytes);
 }
 
 // --- Coordinator to shard.
@@ -249,7 +250,8 @@ StatusOr<protocol::ShardMessage> Decode(const v1::ShardMessage& message) {
       return protocol::ShardFailed{message.failed().reason(),
                                    Decode(message.failed().generation())};
     case v1::ShardMessage::kHeartbeat:
-      return protocol::ShardHeartbeat{};
+      return protocol::ShardHeartbeat{message.heartbeat().work_done(),
+                                      message.heartbeat().saved_bytes()};
     case v1::ShardMessage::kRestoreFailed:
       return protocol::RestoreFailed{message.restore_failed().reason(),
                                      Decode(message.restore_failed().generation())};

@@ -125,7 +125,7 @@ TEST(CodecTest, EveryShardMessageSurvives) {
       protocol::Summed{Version(3), {0.5, 1e300}},
       protocol::Committed{Version(4), {0.25}},
       protocol::ShardFailed{"disk is full", {3, 4}},
-      protocol::ShardHeartbeat{},
+      protocol::ShardHeartbeat{.work_done = 77, .saved_bytes = 1 << 20},
       protocol::RestoreFailed{"file is damaged", {3, 5}},
       protocol::SliceSaved{"000001-g1.0-v3", {12, "ab"}, "disk is full"},
   });

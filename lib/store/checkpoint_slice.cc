@@ -107,7 +107,8 @@ OptimizerSnapshot SnapshotOf(optim::Optimizer& optimizer) {
 StatusOr<FileDigest> WriteCheckpointSlice(const std::string& path, const Layout& layout,
                                           const Slice& slice, Version version,
                                           std::span<const std::byte> bytes,
-                                          const OptimizerSnapshot& snapshot, files::Disk& disk) {
+                                          const OptimizerSnapshot& snapshot, files::Disk& disk,
+                                          Meter* meter) {
   const std::vector<Part> parts = PartsIn(layout, slice);
   std::vector<SafetensorsTensor> tensors;
   PACELINE_RETURN_IF_ERROR(
@@ -117,7 +118,7 @@ StatusOr<FileDigest> WriteCheckpointSlice(const std::string& path, const Layout&
                       tensors.push_back({std::move(name), type, std::move(shape), part});
                       return OkStatus();
                     }));
-  Sha256 sum;
+  Sha256 sum(meter);
   PACELINE_RETURN_IF_ERROR(WriteSafetensors(path, std::move(tensors),
                                             Metadata(parts, version, snapshot.steps), &sum, disk));
   const uint64_t size = sum.bytes();
@@ -126,8 +127,8 @@ StatusOr<FileDigest> WriteCheckpointSlice(const std::string& path, const Layout&
 
 Status ReadCheckpointSlice(const std::string& path, const FileDigest& digest, const Layout& layout,
                            const Slice& slice, Version version, std::span<std::byte> bytes,
-                           optim::Optimizer& optimizer) {
-  const StatusOr<FileDigest> found = DigestFile(path);
+                           optim::Optimizer& optimizer, Meter* meter) {
+  const StatusOr<FileDigest> found = DigestFile(path, meter);
   if (!found.ok()) return DataLoss("{}", Message(found.status()));
   if (*found != digest) {
     return DataLoss("checkpoint file {} is damaged: {} bytes of SHA-256 {}, want {} of {}", path,
@@ -149,6 +150,7 @@ Status ReadCheckpointSlice(const std::string& path, const FileDigest& digest, co
           return FailedPrecondition("{}: tensor {} has another type or shape", path, name);
         }
         std::memcpy(part.data(), tensor->bytes.data(), part.size());
+        Count(meter, part.size());
         return OkStatus();
       }));
   if (file.tensors().size() != wanted) {

@@ -34,18 +34,19 @@ struct OptimizerSnapshot {
 OptimizerSnapshot SnapshotOf(optim::Optimizer& optimizer);
 
 // `bytes` are the slice's, arranged as the layout; `snapshot` is of the same version. Errors as of
-// WriteSafetensors: nothing is left behind then. Blocks as the disk does.
+// WriteSafetensors: nothing is left behind then. Blocks as the disk does. `meter` counts bytes.
 StatusOr<FileDigest> WriteCheckpointSlice(const std::string& path, const Layout& layout,
                                           const Slice& slice, Version version,
                                           std::span<const std::byte> bytes,
                                           const OptimizerSnapshot& snapshot,
-                                          files::Disk& disk = files::SystemDisk());
+                                          files::Disk& disk = files::SystemDisk(),
+                                          Meter* meter = nullptr);
 
 // Fills `bytes` and `optimizer`, both of that slice. DataLoss, naming the file, if it is not the
 // one of `digest`, or is missing; FailedPrecondition, naming the tensor, if it holds another slice,
 // version or kind of optimizer. What is filled in is then undefined.
 Status ReadCheckpointSlice(const std::string& path, const FileDigest& digest, const Layout& layout,
                            const Slice& slice, Version version, std::span<std::byte> bytes,
-                           optim::Optimizer& optimizer);
+                           optim::Optimizer& optimizer, Meter* meter = nullptr);
 
 }  // namespace paceline::store

@@ -23,7 +23,7 @@ struct Sha256::State {
   ~State() { EVP_MD_CTX_free(context); }
 };
 
-Sha256::Sha256() : state_(std::make_unique<State>()) {
+Sha256::Sha256(Meter* meter) : state_(std::make_unique<State>()), meter_(meter) {
   PACELINE_CHECK(
       state_->context != nullptr && EVP_DigestInit_ex(state_->context, EVP_sha256(), nullptr) == 1,
       "no SHA-256 in this libcrypto");
@@ -35,6 +35,7 @@ void Sha256::Add(std::span<const std::byte> bytes) {
   PACELINE_CHECK(EVP_DigestUpdate(state_->context, bytes.data(), bytes.size()) == 1,
                  "SHA-256 failed on {} bytes", bytes.size());
   bytes_ += bytes.size();
+  Count(meter_, bytes.size());
 }
 
 std::string Sha256::Finish() {
@@ -47,10 +48,10 @@ std::string Sha256::Finish() {
   return text;
 }
 
-StatusOr<FileDigest> DigestFile(const std::string& path) {
+StatusOr<FileDigest> DigestFile(const std::string& path, Meter* meter) {
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) return files::FileError("open", path, errno);
-  Sha256 sum;
+  Sha256 sum(meter);
   std::vector<std::byte> buffer(kReadBytes);
   int error_number = 0;
   while (true) {

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "lib/base/status.h"
+#include "lib/store/meter.h"
 
 namespace paceline::store {
 
@@ -21,7 +22,7 @@ namespace paceline::store {
 // One owner at a time.
 class Sha256 {
  public:
-  Sha256();
+  explicit Sha256(Meter* meter = nullptr);  // Counts what was added; outlives it.
   ~Sha256();
   void Add(std::span<const std::byte> bytes);
   uint64_t bytes() const { return bytes_; }  // All that were added.
@@ -30,6 +31,7 @@ class Sha256 {
  private:
   struct State;
   std::unique_ptr<State> state_;
+  Meter* const meter_;
   uint64_t bytes_ = 0;
 };
 
@@ -40,6 +42,6 @@ struct FileDigest {
 };
 
 // Reads the whole file. Errors as of files::Disk.
-StatusOr<FileDigest> DigestFile(const std::string& path);
+StatusOr<FileDigest> DigestFile(const std::string& path, Meter* meter = nullptr);
 
 }  // namespace paceline::store

@@ -97,7 +97,8 @@ Shard::State::State(Options given, std::unique_ptr<optim::Optimizer> made)
                .judge = [parts = parts](
                             std::span<const std::byte> push) { return Judge(push, parts); }}),
       recycler(
-          [size = options.slice.size_bytes()] {
+          [size = options.slice.size_bytes(), meter = options.meter] {
+            Count(meter, 1);
             auto published = std::make_unique<Published>();
             published->bytes.resize(size);
             return published;
@@ -123,6 +124,7 @@ std::vector<double> Shard::State::StepParameters(const CommitOrder& order,
     const uint64_t end = std::min(begin + kBlockBytes, parts.parameters_end);
     const auto block_sum = View<float>(std::span<const std::byte>(sum), begin, end);
     norms.push_back(SquaredNorm(block_sum) * square);
+    Count(options.meter, 1);
     optimizer->StepPart(begin / sizeof(float), View<float>(current, begin, end), block_sum, step,
                         View<float>(next, begin, end));
   }
@@ -140,6 +142,7 @@ std::vector<double> Shard::State::AddDeltas(const CommitOrder& order,
     const uint64_t end = std::min(begin + kBlockBytes, parts.parameters_end);
     const auto block_sum = View<float>(std::span<const std::byte>(sum), begin, end);
     norms.push_back(SquaredNorm(block_sum) * square);
+    Count(options.meter, 1);
     std::copy(current.begin() + begin, current.begin() + end, next.begin() + begin);
     AddWeighted(block_sum, static_cast<float>(order.gradient_scale), View<float>(next, begin, end));
   }
@@ -230,6 +233,7 @@ Status Shard::Accumulate(const PushId& id, double weight) {
   state.weight += weight;
   state.accumulated.insert(id);
   state.staging.Finish(id);
+  Count(state.options.meter, 1);
   return OkStatus();
 }
 

@@ -22,6 +22,7 @@
 #include "lib/base/version.h"
 #include "lib/optim/optimizer.h"
 #include "lib/store/layout.h"
+#include "lib/store/meter.h"
 #include "lib/store/published.h"
 #include "lib/store/push.h"
 #include "lib/store/slice_parts.h"
@@ -46,6 +47,7 @@ class Shard {
     uint32_t slots_per_worker = 1;  // Two for keep-going pacings.
     uint32_t workers_max =
         1024;  // Staging slots are made on first use and refused beyond this many workers.
+    Meter* meter = nullptr;  // Counts the blocks of orders; outlives the shard.
   };
   // InvalidArgument, naming the option.
   static StatusOr<std::unique_ptr<Shard>> Create(Options options);

@@ -15,6 +15,11 @@ namespace {
 // Working progress out costs more than a step's decisions.
 constexpr Duration kMeasurePeriod = std::chrono::milliseconds(50);
 
+// Whoever has not turned for so long stood still as a whole: what was said meanwhile is on its way,
+// and gets so long to come in before anybody's silence counts.
+constexpr Duration kAway = std::chrono::seconds(3);
+constexpr Duration kCatchUp = std::chrono::seconds(2);
+
 // Units of a policy's maintenance done at once; a push that arrives meanwhile waits for so much.
 constexpr uint32_t kSpareBudget = 64;
 
@@ -26,6 +31,7 @@ Driver::Driver(DriverOptions options, DriverMetrics* metrics)
       coordinator_(options_.coordination),
       meter_(options_.coordination.epochs_max, options_.coordination.steps_max),
       stragglers_(options_.stragglers),
+      turned_(SteadyNow()),
       timer_([this] { RunTimer(); }) {}
 
 Driver::~Driver() { Stop(); }
@@ -99,6 +105,11 @@ void Driver::AskToStop(std::string reason, coordination::StopKind kind) {
   Post(coordination::StopAsked{std::move(reason), kind});
 }
 
+Time Driver::turned() const {
+  std::lock_guard lock(mutex_);
+  return turned_;
+}
+
 Progress Driver::progress() const {
   std::lock_guard lock(mutex_);
   return progress_;
@@ -127,6 +138,7 @@ void Driver::Post(coordination::Fact fact, By by) {
 
 std::optional<Time> Driver::NextDeadline() const {
   std::optional<Time> next = coordinator_.Deadline();
+  if (next) next = std::max(*next, deaf_until_);
   const auto consider = [&next](std::optional<Time> other) {
     if (other && (!next || *other < *next)) next = other;
   };
@@ -139,6 +151,7 @@ void Driver::Work(std::unique_lock<std::mutex>& lock) {
   is_at_work_ = true;
   do {
     WorkOnce(lock);
+    turned_ = SteadyNow();
     // Once between two facts: what the policy still wants then can wait for the next.
     if (inputs_.empty() && !is_stopping_) OfferSpare(lock);
   } while (!inputs_.empty() && !is_stopping_);
@@ -156,7 +169,9 @@ void Driver::WorkOnce(std::unique_lock<std::mutex>& lock) {
     TellPolicy(sync::DeadlineReached{});
     DoAll();
   }
-  if (const auto due = coordinator_.Deadline(); due && *due <= SteadyNow()) {
+  const Time now = SteadyNow();
+  if (now - turned_ >= kAway) deaf_until_ = now + kCatchUp;
+  if (const auto due = coordinator_.Deadline(); due && *due <= now && now >= deaf_until_) {
     Process(coordination::DeadlineReached{}, SteadyNow());
   }
   has_moved_ = true;

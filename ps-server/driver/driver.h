@@ -82,6 +82,9 @@ class Driver : public Sessions {
   // Ends the job: with the model so far, as a failure, or to go on later.
   void AskToStop(std::string reason, coordination::StopKind kind);
 
+  // When the facts that had come by then were last worked through: each second at least where
+  // somebody brings one so often, unless it hangs.
+  Time turned() const;
   Progress progress() const;  // As it was at most a twentieth of a second ago.
   std::optional<coordination::Finished> finished() const;
   // What the job came to; nothing if `timeout` passes first.
@@ -112,6 +115,7 @@ class Driver : public Sessions {
   void Do(const coordination::SendWorker& effect);
   void Do(const coordination::CloseWorker& effect);
   void Do(const coordination::SendShard& effect);
+  void Do(const coordination::CloseShard& effect);
   void Do(const coordination::ConfigureShards& effect);
   void Do(const coordination::VersionPublished& effect);
   void Do(const coordination::EpochCompleted& effect);
@@ -169,6 +173,8 @@ class Driver : public Sessions {
   coordination::ConnectionId next_connection_{1};
   bool is_at_work_ = false;  // Some thread is in Work.
   bool is_stopping_ = false;
+  Time turned_;                     // When a round of work last ended; at first, the beginning.
+  Time deaf_until_{};               // Deadlines are not looked at before.
   std::optional<Time> deadline_;    // As of the last work: when there is some without a fact.
   Time timer_until_ = Time::max();  // What the timer waits for.
   Progress progress_;

@@ -6,6 +6,8 @@
 #include <condition_variable>
 #include <cstring>
 #include <deque>
+#include <functional>
+#include <future>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -65,25 +67,27 @@ struct World {
     coordination.epochs_max = kEpochs;
     coordination.schedule.base = 0.01;
     driver = std::make_unique<Driver>(
-        DriverOptions{.coordination = coordination,
-                      .optimizer = optim::SgdOptions{},
-                      .fetch = [](const Generation&, const auto&,
-                                  Version) { return std::vector<std::byte>(); },
-                      .save =
-                          [this](const auto&, const auto&) {
-                            ++saved;
-                            return OkStatus();
-                          },
-                      .make_policy = [scheme](uint32_t workers, Version first,
-                                              const std::string&) -> std::unique_ptr<sync::Policy> {
-                        const sync::PolicySpec spec{.scheme = scheme,
-                                                    .global_batch_size = 2 * kWorkers,
-                                                    .workers_expected = workers,
-                                                    .first_version = first};
-                        return std::make_unique<sync::CheckedPolicy>(
-                            sync::MakePolicy(spec).value(), spec,
-                            [](const std::string& violation) { ADD_FAILURE() << violation; });
-                      }},
+        DriverOptions{
+            .coordination = coordination,
+            .optimizer = optim::SgdOptions{},
+            .fetch = [](const Generation&, const auto&,
+                        Version) { return std::vector<std::byte>(); },
+            .save =
+                [this](const auto&, const auto&) {
+                  ++saved;
+                  return OkStatus();
+                },
+            .make_policy = [this, scheme](uint32_t workers, Version first,
+                                          const std::string&) -> std::unique_ptr<sync::Policy> {
+              if (before_policy) before_policy();
+              const sync::PolicySpec spec{.scheme = scheme,
+                                          .global_batch_size = 2 * kWorkers,
+                                          .workers_expected = workers,
+                                          .first_version = first};
+              return std::make_unique<sync::CheckedPolicy>(
+                  sync::MakePolicy(spec).value(), spec,
+                  [](const std::string& violation) { ADD_FAILURE() << violation; });
+            }},
         &metrics);
     for (uint64_t rank = 0; rank < 2; ++rank) {
       hosts.push_back(std::make_unique<ShardHost>([this, rank](protocol::ShardMessage message) {
@@ -106,6 +110,7 @@ struct World {
   telemetry::Metrics registry;
   DriverMetrics metrics{&registry};
   std::atomic<int> saved = 0;
+  std::function<void()> before_policy;
   std::unique_ptr<Driver> driver;
   std::vector<std::unique_ptr<ShardHost>> hosts;
 };
@@ -179,6 +184,29 @@ TEST_P(DriverTest, WorkersOnManyThreadsCommitEverySampleOnce) {
   EXPECT_EQ(progress.status.committed_samples, kEpochs * kSamples);
   ASSERT_EQ(progress.epochs.size(), kEpochs);
   for (const auto& epoch : progress.epochs) EXPECT_EQ(epoch.committed, kSamples) << epoch.epoch;
+}
+
+// What /healthz goes by.
+TEST(Driver, IsSeenToTurnUnlessItHangs) {
+  World world(sync::Scheme::kBsp, 100);
+  std::promise<void> is_hanging, may_go_on;
+  world.before_policy = [&, go_on = may_go_on.get_future().share()] {
+    is_hanging.set_value();
+    go_on.wait();
+  };
+  const Time before = world.driver->turned();
+  world.driver->ShardSaid(ShardId(0), protocol::ShardHeartbeat{});
+  EXPECT_GT(world.driver->turned(), before);
+  std::vector<std::thread> workers;
+  for (uint64_t i = 0; i < kWorkers; ++i) workers.emplace_back([&world, i] { world.Work(i); });
+  is_hanging.get_future().wait();
+  const Time hung = world.driver->turned();
+  world.driver->ShardSaid(ShardId(0), protocol::ShardHeartbeat{});
+  EXPECT_EQ(world.driver->turned(), hung);
+  may_go_on.set_value();
+  EXPECT_TRUE(world.driver->WaitFinished(Seconds(60)).has_value());
+  for (std::thread& worker : workers) worker.join();
+  EXPECT_GT(world.driver->turned(), hung);
 }
 
 TEST(Driver, SendsNothingOnceItIsStopped) {

@@ -55,6 +55,16 @@ void Driver::Do(const coordination::SendShard& effect) {
   connection->Send(effect.order);
 }
 
+void Driver::Do(const coordination::CloseShard& effect) {
+  Log(LogLevel::kWarning, "shard lost",
+      {{"shard", fmt::format("{}", effect.shard)}, {"reason", effect.reason}});
+  std::lock_guard lock(mutex_);
+  const auto found = shards_.find(effect.shard);
+  if (found == shards_.end()) return;
+  found->second->Close();
+  shards_.erase(found);
+}
+
 void Driver::Do(const coordination::ConfigureShards& effect) {
   const coordination::CoordinatorOptions& job = options_.coordination;
   layout_ = effect.layout;

@@ -34,6 +34,10 @@ Progress ProgressMeter::Measure(const coordination::Coordinator& coordinator, Ti
   Progress progress;
   progress.status = coordinator.status();
   progress.epochs = coordinator.epochs(kEpochsShown);
+  for (const coordination::Status::LostShard& lost : progress.status.lost_shards)
+    progress.lost_shards.push_back(
+        {lost.shard.value(), lost.reason, ToSeconds(now - lost.since), lost.was_there});
+  progress.standstill = coordination::StandstillInWords(progress.status, now);
   if (!opened_) return progress;
   const Time until = ended_.value_or(now);
   progress.seconds = ToSeconds(until - *opened_);

@@ -23,8 +23,17 @@ struct Progress {
   double percent = 0;  // Of the samples or steps that the stop rule allows; 0 without one.
   std::optional<double> eta_seconds;
   std::vector<sync::Figure> figures;  // What the policy works with.
-  std::string checkpoint_note;        // What the checkpoints that were there at the start came to.
-  std::string checkpoint_completed;   // UTC, of the newest of this coordinator's life; or empty.
+  // Shards that are not there, by rank: how long, by the clock of this look.
+  struct LostShard {
+    uint64_t rank;
+    std::string reason;
+    double seconds;
+    bool was_there;
+  };
+  std::vector<LostShard> lost_shards;
+  std::string standstill;            // As of coordination::StandstillInWords.
+  std::string checkpoint_note;       // What the checkpoints that were there at the start came to.
+  std::string checkpoint_completed;  // UTC, of the newest of this coordinator's life; or empty.
   // The last hundred that are complete, and the open ones.
   std::vector<coordination::Coordinator::EpochCount> epochs;
 };

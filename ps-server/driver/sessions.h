@@ -25,6 +25,8 @@ class ShardConnection {
  public:
   virtual ~ShardConnection() = default;
   virtual void Send(const protocol::ShardOrder& order) = 0;
+  // After what was sent before. The shard was given up: from here on neither ShardSaid nor
+  // ShardGone is called for this session, and another one of its rank may be there.
   virtual void Close() = 0;
 };
 

@@ -150,7 +150,8 @@ Status ShardHost::Configure(const protocol::Configure& order) {
                                                   .slice = order.slice,
                                                   .optimizer = order.optimizer,
                                                   .slots_per_worker = order.slots_per_worker,
-                                                  .workers_max = order.workers_max}));
+                                                  .workers_max = order.workers_max,
+                                                  .meter = &work_}));
   if (order.restore) {
     if (const Status restored = Restore(*shard, *order.restore); !restored.ok()) {
       report_(protocol::RestoreFailed{Message(restored), order.generation});
@@ -170,7 +171,7 @@ Status ShardHost::Configure(const protocol::Configure& order) {
 }
 
 Status ShardHost::Restore(store::Shard& shard, const protocol::RestoreSlice& restore) {
-  PACELINE_RETURN_IF_ERROR(saver_.Restore(shard, restore));
+  PACELINE_RETURN_IF_ERROR(saver_.Restore(shard, restore, &work_));
   return Annotate(shard.Open(restore.version), "checkpoint " + restore.checkpoint);
 }
 

@@ -39,6 +39,9 @@ class ShardHost {
   // the caller then carries the order out.
   void Order(protocol::ShardOrder order);
 
+  // How far it has got, for the coordinator.
+  protocol::ShardHeartbeat Heartbeat() const { return {work_.total(), saver_.saved_bytes()}; }
+
   // --- Transfers.
   // The shard that serves `generation`. Unavailable before Configure, FailedPrecondition for
   // another generation; both messages name what is here and what was asked.
@@ -83,6 +86,7 @@ class ShardHost {
   bool is_at_work_ = false;  // Some thread is in Work.
   bool is_small_ = false;
   bool has_failed_ = false;  // Of whoever is at work.
+  store::Meter work_;
   SliceSaver saver_;
   std::optional<Generation> generation_;
   std::shared_ptr<store::Shard> shard_;

@@ -85,5 +85,35 @@ TEST(ShardHost, TakesTheLifeThatWasAdmittedAndNoOther) {
   EXPECT_EQ(code(2), StatusCode::kPermissionDenied);
 }
 
+// What the coordinator tells slow from stuck by.
+TEST(ShardHost, HeartbeatsCountWhatIsDone) {
+  std::promise<void> filled, opened, committed;
+  ShardHost host([&](const protocol::ShardMessage& message) {
+    if (std::holds_alternative<protocol::Filled>(message)) filled.set_value();
+    if (std::holds_alternative<protocol::Opened>(message)) opened.set_value();
+    if (std::holds_alternative<protocol::Committed>(message)) committed.set_value();
+  });
+  EXPECT_EQ(host.Heartbeat().work_done, 0u);
+  const protocol::Configure configure = SmallSlice();
+  host.Order(configure);
+  StatusOr<ShardHost::FillBuffer> buffer = Unavailable("not yet");
+  while (!buffer.ok()) buffer = host.BeginFill(configure.generation, WorkerId(0), Incarnation(1));
+  ASSERT_TRUE(host.EndFill(*buffer).ok());
+  filled.get_future().wait();
+  host.Order(protocol::Open{WorkerId(0), Incarnation(1)});
+  opened.get_future().wait();
+  const uint64_t born = host.Heartbeat().work_done;
+  EXPECT_GT(born, 0u) << "memory was made";
+  const auto shard = host.Serving(configure.generation).value();
+  const store::PushId id{WorkerId(0), Incarnation(1), Sequence(1)};
+  const auto staging = shard->Stage(id).value();
+  ASSERT_TRUE(shard->Seal(id, staging.ticket).ok());
+  EXPECT_EQ(host.Heartbeat().work_done, born);
+  host.Order(protocol::CommitAll{{{id, 1}}, {.version = Version(1)}});
+  committed.get_future().wait();
+  EXPECT_EQ(host.Heartbeat().work_done, born + 2) << "a push added, one block of 64 KiB";
+  EXPECT_EQ(host.Heartbeat().saved_bytes, 0u);
+}
+
 }  // namespace
 }  // namespace paceline::ps

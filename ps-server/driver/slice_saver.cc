@@ -61,7 +61,7 @@ Status SliceSaver::Save(const std::shared_ptr<store::Shard>& shard,
       PACELINE_RETURN_IF_ERROR(store::MakeCheckpointFolder(place_.folder, order.checkpoint));
       return store::WriteCheckpointSlice(
           store::SlicePath(place_.folder, order.checkpoint, place_.shard), shard->layout(),
-          shard->slice(), newest->version, newest->bytes, *snapshot);
+          shard->slice(), newest->version, newest->bytes, *snapshot, files::SystemDisk(), &saved_);
     };
     const StatusOr<store::FileDigest> digest = write();
     report_(protocol::SliceSaved{order.checkpoint, digest.ok() ? *digest : store::FileDigest{},
@@ -70,11 +70,13 @@ Status SliceSaver::Save(const std::shared_ptr<store::Shard>& shard,
   return OkStatus();
 }
 
-Status SliceSaver::Restore(store::Shard& shard, const protocol::RestoreSlice& restore) const {
+Status SliceSaver::Restore(store::Shard& shard, const protocol::RestoreSlice& restore,
+                           store::Meter* meter) const {
   if (place_.folder.empty()) return FailedPrecondition("no folder for checkpoints was given");
   return store::ReadCheckpointSlice(
       store::SlicePath(place_.folder, restore.checkpoint, place_.shard), restore.digest,
-      shard.layout(), shard.slice(), restore.version, shard.initial_values(), shard.optimizer());
+      shard.layout(), shard.slice(), restore.version, shard.initial_values(), shard.optimizer(),
+      meter);
 }
 
 }  // namespace paceline::ps

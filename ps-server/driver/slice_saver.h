@@ -38,12 +38,17 @@ class SliceSaver {
   // newest is another version.
   Status Save(const std::shared_ptr<store::Shard>& shard, const protocol::SaveSlice& order);
 
-  // Fills in the shard, which is not open. Errors of store::ReadCheckpointSlice.
-  Status Restore(store::Shard& shard, const protocol::RestoreSlice& restore) const;
+  // Fills in the shard, which is not open; `meter` counts bytes. Errors of
+  // store::ReadCheckpointSlice.
+  Status Restore(store::Shard& shard, const protocol::RestoreSlice& restore,
+                 store::Meter* meter) const;
+
+  uint64_t saved_bytes() const { return saved_.total(); }  // Written so far. Thread-safe.
 
  private:
   const SlicePlace place_;
   const std::function<void(protocol::ShardMessage)> report_;
+  store::Meter saved_;
   Background background_;  // Last: it uses the rest.
 };
 

@@ -1,5 +1,6 @@
 #include "ps-server/service/coordinator_service.h"
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -74,10 +75,14 @@ class ShardStream final : public QueueingReactor<v1::ShardMessage, v1::ShardOrde
   }
 
   void Send(const protocol::ShardOrder& order) override { Queue(rpc::Encode(order)); }
-  void Close() override { FinishSoon(grpc::Status::OK); }
+  void Close() override {
+    is_closed_ = true;
+    FinishSoon({grpc::StatusCode::UNAVAILABLE, "the coordinator has ended this session"});
+  }
 
  private:
   void Received(const v1::ShardMessage& wire) override {
+    if (is_closed_) return;
     StatusOr<protocol::ShardMessage> message = rpc::Decode(wire);
     if (!message.ok()) {
       end_ = Message(message.status());
@@ -100,11 +105,12 @@ class ShardStream final : public QueueingReactor<v1::ShardMessage, v1::ShardOrde
   }
 
   void Ended() override {
-    if (shard_) sessions_.ShardGone(*shard_, end_);
+    if (shard_ && !is_closed_) sessions_.ShardGone(*shard_, end_);
   }
 
   Sessions& sessions_;
   const Peer peer_;
+  std::atomic<bool> is_closed_ = false;
   std::optional<ShardId> shard_;  // Known once Register was accepted.
   bool is_refused_ = false;
   FirstWord register_;

@@ -264,6 +264,26 @@ TEST_F(CoordinatorServiceTest, OrdersGoToWhoTakesThemAndTheRestToReceive) {
   EXPECT_EQ(taken, (std::vector<WorkerId>{WorkerId(2), WorkerId(4)}));
 }
 
+// It may be frozen: what it says when it thaws is of a session that is over, and its end is no
+// news.
+TEST_F(CoordinatorServiceTest, ShardThatIsGivenUpIsNotHeardOfAgainAndMayComeBack) {
+  const auto given_up = *rpc::ShardSession::Connect(server_->address(), Seconds(30));
+  ASSERT_TRUE(given_up->Send(protocol::Register{ShardId(1), "unix:/tmp/old"}).ok());
+  sessions_.AwaitNote("s1 at unix:/tmp/old");
+  sessions_.shards[0]->Close();
+  (void)given_up->Send(protocol::Opened{});
+  EXPECT_EQ(given_up->Receive(Seconds(60)).status().code(), StatusCode::kUnavailable);
+  const auto anew = *rpc::ShardSession::Connect(server_->address(), Seconds(30));
+  ASSERT_TRUE(anew->Send(protocol::Register{ShardId(1), "unix:/tmp/new"}).ok());
+  sessions_.AwaitNote("s1 at unix:/tmp/new");
+  given_up->Close();
+  anew->Close();
+  sessions_.AwaitNote("s1 gone");
+  server_->Stop(Duration::zero());  // All calls have ended then.
+  EXPECT_THAT(sessions_.notes,
+              ElementsAre("s1 at unix:/tmp/old", "s1 at unix:/tmp/new", "s1 gone"));
+}
+
 TEST_F(CoordinatorServiceTest, ShardThatDoesNotRegisterIsRefused) {
   const auto session = *rpc::ShardSession::Connect(server_->address(), Seconds(30));
   ASSERT_TRUE(session->Send(protocol::Opened{}).ok());

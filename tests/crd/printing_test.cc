@@ -54,7 +54,8 @@ void MakeTrainingJob(World& world, const std::string& name) {
                      {"percent", 10},
                      {"eta", "12m05s"},
                      {"loss", 0.31},
-                     {"metric", 0.925}}}};
+                     {"metric", 0.925}}},
+                   {"standstill", "shard s1 is lost: no heartbeat for 6 s"}};
   ASSERT_TRUE(
       world.client().Call(kube::Update(TrainingJobs(), job, {.subresource = "status"})).ok());
 }
@@ -75,8 +76,10 @@ TEST(Printing, GivesTheColumnsOfAListAndTheirValues) {
     names += column["name"].get<std::string>() + " ";
     values += (cell.is_string() ? cell.get<std::string>() : cell.dump()) + " ";
   }
-  EXPECT_EQ(names, "Name State Sync Workers Step Loss Metric K ETA ");
-  EXPECT_EQ(values, "columns Running DBW 3/4 1200 0.31 0.925 3 12m05s ");
+  EXPECT_EQ(names, "Name State Sync Workers Step Loss Metric K ETA Standstill ");
+  EXPECT_EQ(
+      values,
+      "columns Running DBW 3/4 1200 0.31 0.925 3 12m05s shard s1 is lost: no heartbeat for 6 s ");
 }
 
 TEST(Printing, KubectlShowsExplainsAndFindsThem) {
@@ -84,9 +87,10 @@ TEST(Printing, KubectlShowsExplainsAndFindsThem) {
   const std::string kubectl = Kubectl(world);
   if (kubectl.empty()) GTEST_SKIP() << "there is no kubectl";
   MakeTrainingJob(world, "shown");
-  EXPECT_THAT(Output(kubectl + " get tj shown"),
-              ContainsRegex("NAME +STATE +SYNC +WORKERS +STEP +LOSS +METRIC +K +ETA +AGE\n"
-                            "shown +Running +DBW +3/4 +1200 +0.31 +0.925 +3 +12m05s +"));
+  EXPECT_THAT(
+      Output(kubectl + " get tj shown"),
+      ContainsRegex("NAME +STATE +SYNC +WORKERS +STEP +LOSS +METRIC +K +ETA +AGE +STANDSTILL *\n"
+                    "shown +Running +DBW +3/4 +1200 +0.31 +0.925 +3 +12m05s +"));
   EXPECT_THAT(Output(kubectl + " get paceline"), HasSubstr("shown"));
   const std::string explained = Output(kubectl + " explain tj.spec.sync");
   EXPECT_THAT(explained, HasSubstr("the synchronisation scheme; may change while the job runs"));

@@ -127,7 +127,7 @@ TEST(Crd, PrintsNoColumnOfAListsElement) {
     if (!column.contains("priority")) narrow.push_back(column["name"]);
   }
   EXPECT_THAT(narrow, ::testing::ElementsAre("State", "Sync", "Workers", "Step", "Loss", "Metric",
-                                             "K", "ETA", "Age"));
+                                             "K", "ETA", "Age", "Standstill"));
 }
 
 TEST(Crd, GivesEveryRuleAMessageThatNamesAField) {

@@ -37,6 +37,7 @@ constexpr Column kColumns[] = {
     {"K", "integer", ".status.sync.waitingFor", "workers whose pushes the next commit takes"},
     {"ETA", "string", ".status.progress.eta", "left at the present pace"},
     {"Age", "date", ".metadata.creationTimestamp", "since it was created"},
+    {"Standstill", "string", ".status.standstill", "why training stands still"},
     {"Epoch", "number", ".status.progress.epoch", "passes over the data so far", true},
     {"Samples/s", "number", ".status.progress.samplesPerSecond", "committed, smoothed", true},
     {"Restarts", "integer", ".status.restarts", "processes started again, all told", true},

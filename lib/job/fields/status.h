@@ -149,6 +149,8 @@ void Fields(V& visit, JobStatus& status) {
   visit("recovery", status.recovery, Note{.text = "returns to an earlier version"});
   visit("finishing", status.finishing,
         Note{.text = "training has reached its stop; what is left is to write and to judge"});
+  visit("standstill", status.standstill,
+        Note{.text = "why training stands still: the parameter server that all waits for"});
   visit("evaluatorGone", status.evaluator_gone,
         Note{.text = "why the evaluator is not started again"});
   visit("poisonedSamples", status.poisoned_samples,

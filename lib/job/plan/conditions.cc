@@ -150,6 +150,8 @@ Finding JudgeDegraded(const Draft& draft) {
     return {type, true, is_late ? PlanReason::kPendingTooLong : PlanReason::kWorkersMissing,
             "not running: " + Joined(std::move(missing))};
   }
+  if (is_training && draft.report != nullptr && !draft.report->standstill.empty())
+    return {type, true, PlanReason::kShardStalled, draft.report->standstill};
   if (!draft.plan.status.evaluator_gone.empty()) {
     return {type, true, PlanReason::kEvaluatorGone,
             "training goes on without evaluations: " + draft.plan.status.evaluator_gone};
@@ -176,6 +178,15 @@ std::string DescribeCount(const Draft& draft, const SeenProcess& process) {
                      draft.job.spec.run_policy.backoff_limit);
 }
 
+// Why the coordinator has lost a parameter server that runs; empty if it has not.
+std::string WhyLost(const Draft& draft, const WantedProcess& wanted) {
+  if (draft.report == nullptr || wanted.role != Role::kParameterServer) return "";
+  for (const SeenLostShard& lost : draft.report->lost_shards) {
+    if (lost.rank == wanted.index && lost.was_there) return lost.reason;
+  }
+  return "";
+}
+
 // Processes on their way back, with what ended them where that is known.
 std::vector<std::string> OnTheirWayBack(const Draft& draft, PlanReason& reason) {
   std::vector<std::string> restarting;
@@ -199,6 +210,8 @@ std::vector<std::string> OnTheirWayBack(const Draft& draft, PlanReason& reason) 
       add(wanted, DescribeAbsence(wanted.name, process));
     } else if (process->state == ProcessState::kPending && process->attempt > 0) {
       add(wanted, DescribeAbsence(wanted.name, process));
+    } else if (const std::string why = WhyLost(draft, wanted); !why.empty()) {
+      add(wanted, fmt::format("{} is lost: {}", Named(*process), why));
     }
   }
   reason = is_server          ? PlanReason::kRecovering

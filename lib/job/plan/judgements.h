@@ -17,6 +17,7 @@ void JudgeSuccess(Draft& draft);     // The coordinator says that it is done.
 void JudgeScale(Draft& draft);       // Start what is missing, stop what is too many.
 void JudgeRestart(Draft& draft);     // Start again what ended, after a backoff.
 void JudgePending(Draft& draft);     // Replace what does not come to run for too long.
+void JudgeLostShards(Draft& draft);  // Replace what runs and its coordinator has lost.
 void JudgeStragglers(Draft& draft);  // stragglerPolicy.action Replace.
 void JudgeHung(Draft& draft);        // Expelled for a step that hangs, and there yet: replace it.
 void JudgeLostNodes(Draft& draft);   // nodeLostSeconds: give up what is on a dead machine.

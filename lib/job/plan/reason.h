@@ -50,6 +50,8 @@ enum class PlanReason {
   kBackoffLimitExceeded,  // backoffLimit.
   kCannotWork,            // A process said that starting it again is of no use.
   kCannotWorkHere,        // A process said that its machine cannot do the work.
+  kShardStalled,          // A parameter server does not get on with what it was told.
+  kShardLost,             // One that runs is silent, stuck or cut off, and is started anew.
   kParameterServerLost,   // And this program cannot bring one back.
   kTrainingFailed,        // The coordinator gave up.
   kTrainingSucceeded,
@@ -67,8 +69,8 @@ PACELINE_WORDS(PlanReason, "JobSeen", "NotYet", "Starting", "Training", "AllRunn
                "CheckpointsFound", "InvalidSpec", "NodeLost", "Recovering", "Recovered",
                "RolledBack", "Suspended", "Resumed", "ScaledDown", "Checkpointed", "NoCheckpoints",
                "Hung", "PoisonedSample", "Straggler", "NoStraggler", "DeadlineExceeded",
-               "BackoffLimitExceeded", "CannotWork", "CannotWorkHere", "ParameterServerLost",
-               "TrainingFailed", "TrainingSucceeded", "ModelAvailable", "ModelFetched",
-               "ModelExpired", "ModelLost", "JobFinished")
+               "BackoffLimitExceeded", "CannotWork", "CannotWorkHere", "ShardStalled", "ShardLost",
+               "ParameterServerLost", "TrainingFailed", "TrainingSucceeded", "ModelAvailable",
+               "ModelFetched", "ModelExpired", "ModelLost", "JobFinished")
 
 }  // namespace paceline::job

@@ -170,7 +170,7 @@ class World {
       if (process.name != stop.name) continue;
       const bool is_forced = stop.grace == Duration::zero();
       ASSERT_TRUE(is_forced || !process.is_stopping) << "stopped twice: " << stop.name;
-      ASSERT_TRUE(!is_forced || process.is_stopping || process.node_lost_since)
+      ASSERT_TRUE(!is_forced || process.is_stopping || process.node_lost_since || IsLost(process))
           << "forced what can be asked: " << stop.name;
       process.is_stopping = true;
       process.gone_by = now_ + stop.grace;
@@ -178,6 +178,13 @@ class World {
     }
     ASSERT_TRUE(is_there) << "stopped what is not there: " << stop.name;
     if (stop.grace == Duration::zero()) Remove(seen_, stop.name);
+  }
+
+  bool IsLost(const SeenProcess& process) const {
+    return process.role == Role::kParameterServer && seen_.coordinator &&
+           std::ranges::any_of(seen_.coordinator->lost_shards, [&](const SeenLostShard& lost) {
+             return lost.rank == process.index;
+           });
   }
 
   void Happen(bool is_calm) {
@@ -224,6 +231,11 @@ class World {
     CoordinatorReport& report = *seen_.coordinator;
     report.stragglers.clear();
     if (Below(10) == 0) report.stragglers.push_back({Below(job_.spec.workers.replicas), 300});
+    report.lost_shards.clear();
+    if (!is_calm && Below(10) == 0) {
+      report.lost_shards.push_back(
+          {Below(2), "silent", static_cast<double>(Below(100)), Below(2) == 0});
+    }
     if (report.phase == TrainingPhase::kBirth) report.phase = TrainingPhase::kTraining;
     if (IsFinished(seen_.status)) return ServeOn(report);
     if (report.phase == TrainingPhase::kTraining && Below(is_calm ? 5 : 100) == 0)

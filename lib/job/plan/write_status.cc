@@ -108,8 +108,10 @@ void TellPoisoned(Draft& draft) {
 }
 
 void CopyReport(Draft& draft) {
-  if (draft.report == nullptr || IsFinished(draft.seen.status)) return;
   JobStatus& status = draft.plan.status;
+  status.standstill.clear();
+  if (draft.report == nullptr || IsFinished(draft.seen.status)) return;
+  if (draft.verdict == Verdict::kGoesOn) status.standstill = draft.report->standstill;
   if (draft.report->progress) CopyProgress(*draft.report->progress, status);
   if (draft.report->sync) status.sync = draft.report->sync;
   if (draft.report->checkpoint) status.checkpoint = draft.report->checkpoint;
