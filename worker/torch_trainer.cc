@@ -50,8 +50,8 @@ StatusOr<StepResult> TorchTrainer::Step(std::span<const protocol::SampleRange> r
       .loss = result.loss, .samples = result.samples, .correct = CorrectSamples(result)};
 }
 
-StatusOr<Evaluation> TorchTrainer::Evaluate() {
-  PACELINE_ASSIGN_OR_RETURN(learn::Evaluation evaluation, training_->Evaluate());
+StatusOr<Evaluation> TorchTrainer::Evaluate(const std::function<void()>& on_progress) {
+  PACELINE_ASSIGN_OR_RETURN(learn::Evaluation evaluation, training_->Evaluate(on_progress));
   return Evaluation{.loss = evaluation.loss,
                     .accuracy = evaluation.accuracy,
                     .accuracy_from = std::move(evaluation.accuracy_from),

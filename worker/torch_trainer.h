@@ -21,7 +21,7 @@ class TorchTrainer : public Trainer {
   std::span<const std::byte> push() const override { return training_->push(); }
   StatusOr<StepResult> Step(std::span<const protocol::SampleRange> ranges,
                             const KeepGoing& keep_going) override;
-  StatusOr<Evaluation> Evaluate() override;
+  StatusOr<Evaluation> Evaluate(const std::function<void()>& on_progress) override;
 
  private:
   TorchTrainer(learn::TrainingOptions options, std::shared_ptr<KeepGoing> keep_going,

@@ -91,12 +91,13 @@ void OnEvaluatorGone(Turn turn, const std::string& reason) {
   EndUnjudged(turn);
 }
 
-void OnEvaluatorLost(Turn turn, const std::string& why) {
+void OnEvaluatorLost(Turn turn, const std::string& why, bool has_hung) {
   EvaluationState& evaluation = turn.job.evaluation;
   FinishingState& finishing = turn.job.finishing;
   const bool was_for_final =
       finishing.stage == FinishingState::Stage::kEvaluating && evaluation.asked.has_value();
-  if (was_for_final && ++finishing.evaluators_lost >= kFinalEvaluatorsMax)
+  // Another one would likely hang as long.
+  if (was_for_final && (++finishing.evaluators_lost >= kFinalEvaluatorsMax || has_hung))
     finishing.not_evaluated = why;
   const bool was_asked_for_pinned =
       evaluation.asked.has_value() && evaluation.asked == evaluation.pinned;

@@ -26,7 +26,7 @@ std::optional<std::string> WhyUnjudged(const JobState& job);
 void EndUnjudged(Turn turn);
 
 void OnEvaluated(Turn turn, ConnectionId connection, const protocol::Evaluated& result);
-void OnEvaluatorLost(Turn turn, const std::string& why);
+void OnEvaluatorLost(Turn turn, const std::string& why, bool has_hung);
 
 bool IsTargetMet(const CoordinatorOptions& options, const protocol::Evaluated& result);
 // "Accuracy >= 0.98", "Loss <= 0.1".

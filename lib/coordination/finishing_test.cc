@@ -240,6 +240,25 @@ TEST(FinishingTest, AnEvaluatorThatFailsOnTheFinalVersionIsNotTriedForEver) {
   EXPECT_EQ(job.outcome(), "stopped after 1 epochs; v2 is not evaluated: no metrics");
 }
 
+TEST(FinishingTest, AnEvaluationOfTheFinalVersionThatHangsIsNotWaitedForTwice) {
+  Job job(Evaluated(0.98));
+  job.Opened({{1, 0}});
+  Step(job, 1);
+  Step(job, 2);
+  job.Step(ModelSaved{Version(2), {1, 0}, ""});
+  job.JoinEvaluator(9);
+  EXPECT_EQ(job.Sent<protocol::Evaluate>(9).version, Version(2));
+  job.Hear(9, protocol::Heartbeat{protocol::Doing::kWaiting, 0, Seconds(900)});
+  job.Hear(9, protocol::Heartbeat{protocol::Doing::kComputing, 0, Seconds(899)});
+  EXPECT_FALSE(job.Has<Finished>());
+  job.Hear(9, protocol::Heartbeat{protocol::Doing::kComputing, 0, Seconds(900)});
+  EXPECT_TRUE(job.WasClosed(9));
+  EXPECT_TRUE(job.Last<Finished>().is_success);
+  EXPECT_EQ(job.outcome(),
+            "stopped after 1 epochs; v2 is not evaluated: its evaluation hangs: no progress for "
+            "900 s, 900 s are allowed");
+}
+
 SpecChanged EvaluatorGone(const std::string& why) { return {1, 1, false, std::nullopt, why}; }
 
 TEST(FinishingTest, AnEvaluatorThatIsGoneForGoodIsNotWaitedFor) {

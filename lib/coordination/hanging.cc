@@ -28,21 +28,33 @@ Duration Patience(const JobState& job, WorkerId worker, const protocol::Heartbea
   return std::max(options.floor, Seconds(options.factor * pace * samples));
 }
 
+// `what` is its step, or its evaluation.
+void LoseIfHung(Turn turn, ConnectionId connection, const char* what, Duration still,
+                Duration patience) {
+  if (still < patience) return;
+  const std::string reason =
+      fmt::format("its {} hangs: no progress for {:.0f} s, {:.0f} s are allowed", what,
+                  ToSeconds(still), ToSeconds(patience));
+  Lose(turn, Loss{connection, sync::LeaveReason::kExpelled, WorkerEventKind::kHung, reason,
+                  protocol::Expelled{reason}, true});
+}
+
 }  // namespace
 
 void OnHeartbeat(Turn turn, ConnectionId connection, const protocol::Heartbeat& beat) {
   const Session* session = turn.job.membership.Find(connection);
-  if (session == nullptr || session->role != protocol::Role::kWorker) return;
-  WorkerStatus& status = turn.job.workers[session->worker];
-  status.doing = beat.doing;
-  if (beat.doing != protocol::Doing::kComputing) return;
-  const Duration patience = Patience(turn.job, session->worker, beat);
-  if (beat.still < patience) return;
-  const std::string reason =
-      fmt::format("its step hangs: no progress for {:.0f} s, {:.0f} s are allowed",
-                  ToSeconds(beat.still), ToSeconds(patience));
-  Lose(turn, Loss{connection, sync::LeaveReason::kExpelled, WorkerEventKind::kHung, reason,
-                  protocol::Expelled{reason}, true});
+  if (session == nullptr) return;
+  const bool is_computing = beat.doing == protocol::Doing::kComputing;
+  if (session->role == protocol::Role::kEvaluator) {
+    // It has no pace to go by: each batch may take what a first step may.
+    if (is_computing)
+      LoseIfHung(turn, connection, "evaluation", beat.still, turn.job.options.hang.first_step);
+    return;
+  }
+  turn.job.workers[session->worker].doing = beat.doing;
+  if (is_computing) {
+    LoseIfHung(turn, connection, "step", beat.still, Patience(turn.job, session->worker, beat));
+  }
 }
 
 void LearnPace(JobState& job, WorkerId worker, const protocol::PushDone& done) {

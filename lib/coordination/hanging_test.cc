@@ -126,14 +126,16 @@ TEST(HangLimitTest, ExemptsTransfersWaitingAndWhatIsInjected) {
 }
 
 // An evaluation is none of this.
-TEST(HangLimitTest, LeavesTheEvaluatorAlone) {
+TEST(HangLimitTest, LeavesAnEvaluatorTheTimeOfAFirstStepForEachBatch) {
   CoordinatorOptions options = TwoWorkers();
   options.has_evaluator = true;
   Job job(options);
   job.Opened({{1, 0}, {2, 1}});
   job.JoinEvaluator(9);
-  Beat(job, 9, 1e6);
+  Beat(job, 9, 899);
   EXPECT_FALSE(job.WasSent<protocol::Expelled>(9));
+  Beat(job, 9, 900);
+  EXPECT_THAT(job.Sent<protocol::Expelled>(9).reason, HasSubstr("its evaluation hangs"));
 }
 
 }  // namespace

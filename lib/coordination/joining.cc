@@ -157,7 +157,9 @@ void Remove(Turn turn, const Loss& loss) {
     if (loss.farewell.has_value()) turn.Send(loss.connection, *loss.farewell);
     turn.effects.push_back(CloseWorker{loss.connection});
   }
-  if (session->role == Role::kEvaluator) return OnEvaluatorLost(turn, loss.detail);
+  if (session->role == Role::kEvaluator) {
+    return OnEvaluatorLost(turn, loss.detail, loss.kind == WorkerEventKind::kHung);
+  }
   const WorkerId worker = session->worker;
   turn.effects.push_back(WorkerEvent{loss.kind, worker, session->incarnation, loss.detail});
   if (loss.reason == sync::LeaveReason::kExpelled) {

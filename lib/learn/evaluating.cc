@@ -98,7 +98,8 @@ Status ShowOwnOutputs(Net& net, const Batch& batch, Judge& judge) {
 }  // namespace
 
 StatusOr<Evaluation> EvaluateAll(Model::State& model, const std::optional<Loss>& loss,
-                                 const Dataset& data, uint64_t batch_size) {
+                                 const Dataset& data, uint64_t batch_size,
+                                 const std::function<void()>& on_progress) {
   const at::NoGradGuard no_grad;
   model.Upload();
   model.net->SetMode(NetMode::kEvaluation);
@@ -112,6 +113,7 @@ StatusOr<Evaluation> EvaluateAll(Model::State& model, const std::optional<Loss>&
     const Batch batch = GatherBatch(data, samples, model.device);
     const Computed computed = Compute(*model.net, loss, batch);
     loss_sum += computed.loss.item<double>() * static_cast<double>(samples.size());
+    if (on_progress) on_progress();
     if (model.net->HasMetrics()) {
       const auto values = model.net->Metrics(batch.inputs, batch.targets);
       metrics.Add(values, samples.size());

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 
 #include "lib/learn/dataset.h"
@@ -14,8 +15,11 @@ namespace paceline::learn {
 
 // Over all of `data`, in evaluation mode, `batch_size` samples at a time. Without `loss` the
 // network's own method counts; outputs that nobody can judge leave the accuracy out, they are no
-// error. Throws what LibTorch throws; ResourceExhausted: out of memory.
+// error. Calls `on_progress`, if there is one, after
+// each batch. Throws what LibTorch throws;
+// ResourceExhausted: out of memory.
 StatusOr<Evaluation> EvaluateAll(Model::State& model, const std::optional<Loss>& loss,
-                                 const Dataset& data, uint64_t batch_size);
+                                 const Dataset& data, uint64_t batch_size,
+                                 const std::function<void()>& on_progress);
 
 }  // namespace paceline::learn

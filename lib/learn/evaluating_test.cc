@@ -45,6 +45,15 @@ class EvaluatingTest : public ::testing::Test {
   TestFolder folder_;
 };
 
+TEST_F(EvaluatingTest, SaysEachBatch) {
+  const auto training =
+      Create("def forward(self, x):\n    return x * self.weight\n", "CrossEntropy");
+  ASSERT_TRUE(training.ok()) << training.status();
+  int batches = 0;
+  EXPECT_TRUE((*training)->Evaluate([&] { ++batches; }).ok());
+  EXPECT_EQ(batches, 2);
+}
+
 constexpr char kOwnLoss[] = R"(
 def loss(self, x, y):
     return torch.mean(self.weight * x) + 3

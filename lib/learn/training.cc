@@ -162,13 +162,13 @@ StatusOr<StepResult> Training::Step(std::span<const SampleRange> ranges) {
   return result;
 }
 
-StatusOr<Evaluation> Training::Evaluate() {
+StatusOr<Evaluation> Training::Evaluate(const std::function<void()>& on_progress) {
   State& state = *state_;
   if (!state.eval) return FailedPrecondition("there is no held-out set to evaluate on");
   const ExecutionScope scope(state.options.threads);
   return CatchTorch([&]() -> StatusOr<Evaluation> {
-    return EvaluateAll(state.model->state(), state.loss, *state.eval,
-                       state.options.eval_batch_size);
+    return EvaluateAll(state.model->state(), state.loss, *state.eval, state.options.eval_batch_size,
+                       on_progress);
   });
 }
 

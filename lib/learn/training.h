@@ -97,9 +97,9 @@ class Training {
   // LibTorch. After an error push() is undefined, parameters() as before the call.
   StatusOr<StepResult> Step(std::span<const SampleRange> ranges);
 
-  // Loss, accuracy and metrics over the whole held-out set, in evaluation mode. FailedPrecondition
-  // without such a set.
-  StatusOr<Evaluation> Evaluate();
+  // Loss, accuracy and metrics over the whole held-out set, in evaluation mode; says each batch of
+  // it to `on_progress`, if that is set. FailedPrecondition without such a set.
+  StatusOr<Evaluation> Evaluate(const std::function<void()>& on_progress = {});
 
  private:
   struct State;

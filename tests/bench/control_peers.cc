@@ -45,7 +45,9 @@ class BusyTrainer final : public worker::Trainer {
     for (const protocol::SampleRange& range : ranges) result.samples += range.size();
     return result;
   }
-  StatusOr<worker::Evaluation> Evaluate() override { return FailedPrecondition("no such set"); }
+  StatusOr<worker::Evaluation> Evaluate(const std::function<void()>&) override {
+    return FailedPrecondition("no such set");
+  }
 
  private:
   const store::Layout layout_;

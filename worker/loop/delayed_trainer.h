@@ -27,7 +27,9 @@ class DelayedTrainer final : public Trainer {
   std::span<const std::byte> push() const override { return trainer_->push(); }
   StatusOr<StepResult> Step(std::span<const protocol::SampleRange> ranges,
                             const KeepGoing& keep_going) override;
-  StatusOr<Evaluation> Evaluate() override { return trainer_->Evaluate(); }
+  StatusOr<Evaluation> Evaluate(const std::function<void()>& on_progress) override {
+    return trainer_->Evaluate(on_progress);
+  }
 
   // How long it slept so far, all steps together.
   Duration injected() const { return injected_; }

@@ -20,7 +20,9 @@ class FakeTrainer : public Trainer {
     if (!status.ok()) return status;
     return StepResult{.loss = 0.5, .samples = ranges.front().size()};
   }
-  StatusOr<Evaluation> Evaluate() override { return Evaluation{.accuracy = 0.5}; }
+  StatusOr<Evaluation> Evaluate(const std::function<void()>&) override {
+    return Evaluation{.accuracy = 0.5};
+  }
 
   Status status;
 
@@ -75,7 +77,7 @@ TEST(DelayedTrainer, CountsOnlyStepsThatSucceeded) {
 
 TEST(DelayedTrainer, LeavesEvaluationAlone) {
   Fixture f({.kind = job::DelayKind::kConstant, .seconds = 3600});
-  EXPECT_EQ(f.trainer.Evaluate()->accuracy, 0.5);
+  EXPECT_EQ(f.trainer.Evaluate({})->accuracy, 0.5);
 }
 
 TEST(DelayedTrainer, CutShortEndsTheSleepAndAllLaterOnes) {

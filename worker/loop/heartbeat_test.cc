@@ -8,6 +8,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "worker/loop/pulsing_trainer.h"
+
 namespace paceline::worker {
 namespace {
 
@@ -57,6 +59,43 @@ class Listener : public Session {
   std::optional<std::string> expelled_;
   std::vector<protocol::Heartbeat> beats_;
 };
+
+// Looks at the pulse while it evaluates two batches.
+class Evaluating final : public Trainer {
+ public:
+  explicit Evaluating(const Pulse* pulse) : pulse_(pulse) {}
+  const store::Layout& layout() const override { return layout_; }
+  uint64_t train_samples() const override { return 0; }
+  Status BeginAnew() override { return OkStatus(); }
+  std::span<std::byte> parameters() override { return {}; }
+  std::span<const std::byte> push() const override { return {}; }
+  StatusOr<StepResult> Step(std::span<const protocol::SampleRange>, const KeepGoing&) override {
+    return FailedPrecondition("not asked");
+  }
+  StatusOr<Evaluation> Evaluate(const std::function<void()>& on_progress) override {
+    for (int batch = 0; batch < 2; ++batch) {
+      seen.push_back(pulse_->Read());
+      on_progress();
+    }
+    return Evaluation{};
+  }
+
+  std::vector<Pulse::Reading> seen;
+
+ private:
+  const Pulse* const pulse_;
+  store::Layout layout_;
+};
+
+TEST(PulsingTrainerTest, AnEvaluationIsComputingAndEachBatchIsProgress) {
+  Pulse pulse;
+  Evaluating trainer(&pulse);
+  EXPECT_TRUE(PulsingTrainer(&trainer, &pulse).Evaluate({}).ok());
+  ASSERT_EQ(trainer.seen.size(), 2u);
+  EXPECT_EQ(trainer.seen[0].doing, Doing::kComputing);
+  EXPECT_NE(trainer.seen[0].ticks, trainer.seen[1].ticks);
+  EXPECT_EQ(pulse.Read().doing, Doing::kWaiting);
+}
 
 constexpr Duration kPeriod = std::chrono::milliseconds(2);
 

@@ -203,7 +203,7 @@ Status Loop::Evaluate(const protocol::Evaluate& order) {
   PACELINE_ASSIGN_OR_RETURN(const Version version, Pull(order.version, sync::Exactness::kExact));
   if (version != order.version)  // Pinned until it is evaluated: nobody waits for it any more.
     return Aborted("version to evaluate was superseded: {}", order.version);
-  const StatusOr<Evaluation> evaluation = trainer_->Evaluate();
+  const StatusOr<Evaluation> evaluation = trainer_->Evaluate({});
   if (!evaluation.ok()) {
     (void)session_->Send(protocol::Failing{Message(evaluation.status())});
     return Internal("evaluation failed: {}", Message(evaluation.status()));

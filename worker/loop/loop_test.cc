@@ -129,7 +129,7 @@ class FakeTrainer : public Trainer {
     for (const protocol::SampleRange& range : ranges) samples += range.size();
     return StepResult{.loss = 0.5, .samples = samples, .correct = 1, .injected = Duration(samples)};
   }
-  StatusOr<Evaluation> Evaluate() override {
+  StatusOr<Evaluation> Evaluate(const std::function<void()>&) override {
     return Evaluation{.loss = 0.25, .accuracy = 0.75, .samples = 8};
   }
 

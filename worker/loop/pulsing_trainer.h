@@ -30,7 +30,15 @@ class PulsingTrainer final : public Trainer {
     pulse_->EndStep();
     return result;
   }
-  StatusOr<Evaluation> Evaluate() override { return trainer_->Evaluate(); }
+  StatusOr<Evaluation> Evaluate(const std::function<void()>& on_progress) override {
+    pulse_->BeginStep();
+    StatusOr<Evaluation> result = trainer_->Evaluate([&] {
+      pulse_->Tick();
+      if (on_progress) on_progress();
+    });
+    pulse_->EndStep();
+    return result;
+  }
 
  private:
   Trainer* const trainer_;

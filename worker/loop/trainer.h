@@ -59,9 +59,9 @@ class Trainer {
   virtual StatusOr<StepResult> Step(std::span<const protocol::SampleRange> ranges,
                                     const KeepGoing& keep_going) = 0;
 
-  // Loss, accuracy and metrics over the whole held-out set, in evaluation mode. FailedPrecondition
-  // without such a set.
-  virtual StatusOr<Evaluation> Evaluate() = 0;
+  // Loss, accuracy and metrics over the whole held-out set, in evaluation mode; says each batch of
+  // it to `on_progress`, if that is set. FailedPrecondition without such a set.
+  virtual StatusOr<Evaluation> Evaluate(const std::function<void()>& on_progress) = 0;
 };
 
 }  // namespace paceline::worker

@@ -174,7 +174,9 @@ class FakeTrainer : public Trainer {
     if (ranges[0].size() > 50) return ResourceExhausted("out of memory");
     return StepResult{.loss = gradient_, .samples = ranges[0].size(), .injected = world_->injected};
   }
-  StatusOr<Evaluation> Evaluate() override { return FailedPrecondition("not asked"); }
+  StatusOr<Evaluation> Evaluate(const std::function<void()>&) override {
+    return FailedPrecondition("not asked");
+  }
 
  private:
   World* world_;
