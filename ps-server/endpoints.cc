@@ -35,14 +35,11 @@ telemetry::HttpRoute ReadyRoute(const Driver& driver) {
 // Fails where the driver hangs: whoever asks may then replace this process. One that has finished
 // has nothing to turn for.
 telemetry::HttpRoute HealthRoute(const Driver& driver) {
-  const auto answer = [&driver](const telemetry::HttpRequest&) {
+  return telemetry::HealthRoute([&driver]() -> Status {
     const Duration still = telemetry::SteadyNow() - driver.turned();
-    if (still < kDriverHangs || driver.finished()) return telemetry::HttpAnswer{.body = "ok\n"};
-    return telemetry::HttpAnswer{
-        .status = 503,
-        .body = fmt::format("the driver has not turned for {:.0f} s\n", ToSeconds(still))};
-  };
-  return {"/healthz", answer};
+    if (still < kDriverHangs || driver.finished()) return OkStatus();
+    return Unavailable("the driver has not turned for {:.0f} s", ToSeconds(still));
+  });
 }
 
 telemetry::HttpAnswer Answer(const Status& status) {

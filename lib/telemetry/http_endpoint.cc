@@ -43,6 +43,17 @@ HttpAnswer Answer(const std::vector<HttpRoute>& routes, const HttpRequest& reque
           .body = fmt::format("nothing at {}; there are\n{}", request.path, PathList(routes))};
 }
 
+// Waits behind no scrape: who asks would take a busy process for a dead one.
+HttpRoute ProbeRoute(const char* path, std::function<Status()> judge) {
+  return {path,
+          [judge = std::move(judge)](const HttpRequest&) {
+            const Status status = judge();
+            if (status.ok()) return HttpAnswer{.body = "ok\n"};
+            return HttpAnswer{.status = 503, .body = Message(status) + "\n"};
+          },
+          "GET", HttpLane::kProbe};
+}
+
 }  // namespace
 
 HttpRoute MetricsRoute(const Metrics& metrics) {
@@ -52,19 +63,12 @@ HttpRoute MetricsRoute(const Metrics& metrics) {
           }};
 }
 
-HttpRoute HealthRoute() {
-  return {"/healthz", [](const HttpRequest&) { return HttpAnswer{.body = "ok\n"}; }, "GET",
-          HttpLane::kProbe};
+HttpRoute HealthRoute(std::function<Status()> healthy) {
+  return ProbeRoute("/healthz", std::move(healthy));
 }
 
 HttpRoute ReadinessRoute(std::function<Status()> ready) {
-  return {"/readyz",
-          [ready = std::move(ready)](const HttpRequest&) {
-            const Status status = ready();
-            if (status.ok()) return HttpAnswer{.body = "ok\n"};
-            return HttpAnswer{.status = 503, .body = Message(status) + "\n"};
-          },
-          "GET", HttpLane::kProbe};
+  return ProbeRoute("/readyz", std::move(ready));
 }
 
 struct HttpEndpoint::Listening {

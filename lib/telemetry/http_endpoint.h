@@ -60,8 +60,9 @@ struct HttpRoute {
 // "/metrics" in Prometheus' text format. `metrics` outlives the endpoint.
 HttpRoute MetricsRoute(const Metrics& metrics);
 
-// "/healthz": 200 as long as the process answers at all.
-HttpRoute HealthRoute();
+// "/healthz": 200 where `healthy` gives OK, which it does unless told otherwise: the process
+// answers at all. Else 503 with its message as the reason.
+HttpRoute HealthRoute(std::function<Status()> healthy = OkStatus);
 
 // "/readyz": 200 where `ready` gives OK, else 503 with its message as the reason.
 HttpRoute ReadinessRoute(std::function<Status()> ready);

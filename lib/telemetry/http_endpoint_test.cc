@@ -70,6 +70,13 @@ TEST(HttpEndpoint, SaysWhyItIsNotReady) {
   EXPECT_EQ(Get(*endpoint, "/readyz").value(), "ok\n");
 }
 
+TEST(HttpEndpoint, SaysWhyItIsNotWell) {
+  const auto endpoint =
+      Started({HealthRoute([] { return Unavailable("the driver has not turned for 31 s"); })});
+  EXPECT_THAT(Message(Get(*endpoint, "/healthz").status()),
+              HasSubstr("503 the driver has not turned for 31 s"));
+}
+
 TEST(HttpEndpoint, HandsOverPathQueryAndBody) {
   const HttpAnswerer echo = [](const HttpRequest& request) {
     std::string body = request.method + " " + request.path + " " + request.body;
