@@ -155,7 +155,8 @@ TEST_F(RecoveryTest, WithoutAVolumeTheJobBeginsAnew) {
   for (const char* victim : {"ps-1", "ps-0"}) {
     const TestFolder folder;
     LiveRun run(folder, Without(folder), Slow(kEpochs));
-    IntoTraining(run, false);
+    // What a lost coordinator had done is known from the command's last look, of five a second.
+    EXPECT_TRUE(run.MovesOn(IntoTraining(run, false), 60));
     Kill(run, {victim});
     const Ended ended = run.Wait();
     ExpectAllWell(ended);
