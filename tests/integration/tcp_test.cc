@@ -95,7 +95,8 @@ TEST(TcpTest, CertificateOfAnotherProcessIsSaidAtTheStart) {
 TEST(TcpTest, PlainTextWorksWhereNoFolderIsGiven) {
   const TestFolder folder;
   TcpJob job(folder, {.manifest = DigitsManifest(),
-                      .overrides = {"spec.workers.replicas=1", "spec.security.mtls=Disabled"},
+                      .overrides =
+                          Paced(0.0003, {"spec.workers.replicas=1", "spec.security.mtls=Disabled"}),
                       .has_tls = false});
   job.StartPs(0);
   job.StartWorker(0);
