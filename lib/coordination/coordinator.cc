@@ -90,7 +90,7 @@ void On(Turn turn, const ShardSaid& said) {
 
 void On(Turn turn, const ShardGone& gone) {
   if (gone.shard.value() >= turn.job.options.shards) return;
-  OnShardGone(turn, gone.shard, gone.reason);
+  OnShardEnded(turn, gone.shard, gone.reason);
 }
 
 void On(Turn turn, const Decided& decided) {

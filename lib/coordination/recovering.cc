@@ -133,6 +133,17 @@ void OnShardGone(Turn turn, ShardId shard, const std::string& reason) {
   if (was_used) RollBack(turn, fmt::format("shard {} lost: {}", shard, reason));
 }
 
+// Whoever starts processes counts how they end (backoffLimit), or knows that they were disrupted. A
+// job without checkpoints may well go back to its start for the tenth time before it has come
+// further than ever: what counts is that it trains.
+void OnShardEnded(Turn turn, ShardId shard, const std::string& reason) {
+  JobState& job = turn.job;
+  const std::optional<Checkpoint>& from = job.recovery.from;
+  const Version begun = from.has_value() ? from->state.version : Version();
+  if (job.commits.published() > begun) job.recovery.in_vain = 0;
+  OnShardGone(turn, shard, reason);
+}
+
 void OnShardFailed(Turn turn, ShardId shard, const protocol::ShardFailed& failed) {
   if (failed.generation != turn.job.options.generation) return;
   RollBack(turn, fmt::format("shard {} lost: {}", shard, failed.reason));

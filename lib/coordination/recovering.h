@@ -12,6 +12,8 @@ namespace paceline::coordination {
 void GoOnFromFound(JobState& job);
 
 void OnShardGone(Turn turn, ShardId shard, const std::string& reason);
+// Likewise, of a session that ended by itself: its process ended, or its link.
+void OnShardEnded(Turn turn, ShardId shard, const std::string& reason);
 void OnShardFailed(Turn turn, ShardId shard, const protocol::ShardFailed& failed);
 // The checkpoint is of no use: the one before it, or the job fails.
 void OnRestoreFailed(Turn turn, ShardId shard, const protocol::RestoreFailed& failed);

@@ -170,6 +170,24 @@ TEST(RecoveringTest, LossAgainAndAgainWithoutProgressEndsTheJob) {
             "shard s1 lost: killed; 5 times rolled back without getting any further");
 }
 
+TEST(RecoveringTest, LossAgainAndAgainOfShardsThatWorkMeanwhileIsForOthersToCount) {
+  Job job(TwoShards(false));
+  TrainOneStep(job, false);
+  uint64_t connection = 10;
+  for (uint64_t counter = 1; counter <= 12; ++counter) {
+    job.Step(ShardGone{ShardId(1), "killed"});
+    ASSERT_FALSE(job.Has<Finished>()) << counter;
+    job.Register(1);
+    job.OpenedAgain({1, counter}, false, {{connection, 0}, {connection + 1, 1}}, counter + 1);
+    ASSERT_EQ(job.coordinator.status().phase, Phase::kTraining) << counter;
+    job.PushFor(connection);
+    job.PushFor(connection + 1);
+    job.CommittedEverywhere(1);
+    ASSERT_EQ(job.coordinator.status().committed_samples, 8u) << counter;
+    connection += 2;
+  }
+}
+
 TEST(RecoveringTest, ShardThatStaysAwayIsNamed) {
   Job job(TwoShards(true));
   TrainOneStep(job, true);
