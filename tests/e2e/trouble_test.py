@@ -62,14 +62,22 @@ def test_quota_is_told(start_job, namespace):
     job.wait_for("Succeeded", 300)
 
 
-def test_gpus_are_asked_for(start_job):
+def test_gpus_are_asked_for_and_not_done_without(start_job):
+    """The node says it has GPUs: where pods go is real, what they find there is not."""
     nodes.need_kind()
     node = nodes.workers()[0]
     nodes.give_gpus(node, 4)
-    job = start_job(digits(workers=container("worker", resources={"limits": {"nvidia.com/gpu": 1}})))
+    asking = container("worker", resources={"limits": {"nvidia.com/gpu": 1}})
+    job = start_job(digits(workers={"device": "CPU", **asking}))
     job.wait_for("Running", 120)
     assert {pod["spec"]["nodeName"] for pod in job.pods("worker").values()} == {node}
     job.wait_for("Succeeded", 300)
+    assert {worker["device"] for worker in job.status()["workers"]} == {"CPU"}
+
+    missing = start_job(digits(name="wants-cuda", workers=asking, runPolicy={"backoffLimit": 0}))
+    failed = missing.wait_for("Failed", 120)
+    assert failed["reason"] == "CannotWorkHere"
+    assert "device cuda: LibTorch has no CUDA half here" in failed["message"]
 
 
 def test_full_checkpoint_volume_is_told_and_training_goes_on(start_job):
