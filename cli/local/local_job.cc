@@ -31,6 +31,8 @@ void IgnoreSetFields(const job::JobSpec& spec, std::vector<std::string>& ignored
     // --resume and --fresh say it here.
     note(spec.checkpoint->resume != job::CheckpointResume::kOwn, "spec.checkpoint.resume");
   }
+  // Its processes talk through sockets in a folder that is their user's alone.
+  note(spec.security.mtls != job::Security().mtls, "spec.security.mtls");
   note(policy.ttl_seconds_after_finished.has_value(), "spec.runPolicy.ttlSecondsAfterFinished");
   note(policy.clean_pod_policy != usual.clean_pod_policy, "spec.runPolicy.cleanPodPolicy");
   note(policy.node_lost_seconds != usual.node_lost_seconds, "spec.runPolicy.nodeLostSeconds");
