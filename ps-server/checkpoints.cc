@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <limits>
 #include <map>
 #include <utility>
 
@@ -199,18 +200,19 @@ StatusOr<FoundCheckpoints> FindCheckpoints(const std::string& folder, const job:
   return result;
 }
 
-coordination::CheckpointOptions CheckpointOptionsFrom(const job::TrainingJob& job,
-                                                      bool has_default_checkpoints) {
-  coordination::CheckpointOptions options;
-  if (has_default_checkpoints) {
-    options.cost_max = kDefaultCost;
-    options.period = kDefaultPeriodMin;
-    options.keep = kDefaultKeep;
-  } else {
-    options.period = Seconds(job.spec.checkpoint->period_seconds);
-    options.keep = static_cast<uint32_t>(job.spec.checkpoint->keep);
+coordination::CheckpointOptions CheckpointOptionsFrom(const Options& options,
+                                                      const job::TrainingJob& job) {
+  coordination::CheckpointOptions wanted;
+  if (!options.has_default_checkpoints) {
+    wanted.period = Seconds(job.spec.checkpoint->period_seconds);
+    wanted.keep = static_cast<uint32_t>(job.spec.checkpoint->keep);
+    return wanted;
   }
-  return options;
+  wanted.keep = kDefaultKeep;
+  const bool is_given = options.default_checkpoint_period > Duration::zero();
+  wanted.period = is_given ? options.default_checkpoint_period : kDefaultPeriodMin;
+  wanted.cost_max = is_given ? std::numeric_limits<double>::infinity() : kDefaultCost;
+  return wanted;
 }
 
 SlicePlace SlicePlaceFrom(const Options& options, const job::TrainingJob& job) {

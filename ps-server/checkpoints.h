@@ -29,8 +29,8 @@ StatusOr<FoundCheckpoints> FindCheckpoints(const std::string& folder, const job:
                                            ResumeWish resume);
 
 // As the job wants them, or as nobody asked for them.
-coordination::CheckpointOptions CheckpointOptionsFrom(const job::TrainingJob& job,
-                                                      bool has_default_checkpoints);
+coordination::CheckpointOptions CheckpointOptionsFrom(const Options& options,
+                                                      const job::TrainingJob& job);
 
 // Where this process's shard writes its slices, and what it leaves free.
 SlicePlace SlicePlaceFrom(const Options& options, const job::TrainingJob& job);

@@ -114,10 +114,9 @@ void Serve(ServedModel& model) {
 
 // What this coordinator goes on from, said aloud.
 StatusOr<FoundCheckpoints> LookForCheckpoints(const Options& options, const job::TrainingJob& job) {
-  PACELINE_ASSIGN_OR_RETURN(
-      FoundCheckpoints found,
-      FindCheckpoints(options.checkpoint, job,
-                      CheckpointOptionsFrom(job, options.has_default_checkpoints), options.resume));
+  PACELINE_ASSIGN_OR_RETURN(FoundCheckpoints found,
+                            FindCheckpoints(options.checkpoint, job,
+                                            CheckpointOptionsFrom(options, job), options.resume));
   for (const std::string& problem : found.problems)
     Log(LogLevel::kError, "checkpoint is no good", {{"reason", problem}});
   if (!found.note.empty())

@@ -81,6 +81,13 @@ int main(int argc, char** argv) {
       "--default-checkpoints", options.has_default_checkpoints,
       "Nobody asked for them: so seldom that they should cost less than 1 % of training, none that "
       "leaves less than 10 % of the disk free, and gone after success");
+  app.add_option_function<double>(
+         "--default-checkpoint-seconds",
+         [&options](double seconds) {
+           options.default_checkpoint_period = paceline::Seconds(seconds);
+         },
+         "Those are so far apart, whatever they cost (rank 0)")
+      ->check(CLI::Range(0.001, 86400.0));
   app.add_option("--resume", resume,
                  "auto, always, never, own or from-claim: whether to go on from another run's "
                  "checkpoints (rank 0); the last two leave those where they are")

@@ -44,6 +44,8 @@ struct Options {
   // The checkpoints were not asked for: as many as cost next to nothing, on a disk that has room,
   // and gone when the job has succeeded.
   bool has_default_checkpoints = false;
+  // Of those, rank 0: so far apart, whatever they cost. Zero: as the cost says.
+  Duration default_checkpoint_period{};
   ResumeWish resume = ResumeWish::kAuto;
   std::string output;  // Rank 0: the final model's path.
   // Rank 0: a model that is written is served until it was fetched, or SIGTERM; to whoever has the

@@ -74,7 +74,8 @@ constexpr std::string_view kMountIgnored[] = {"mountPropagation", "readOnly", "r
 constexpr std::string_view kVariableUsed[] = {"name", "value"};
 
 // Of Paceline's programs; the others are set by the planner's shell.
-constexpr std::string_view kServerFlags[] = {"--hang-floor-seconds", "--http-host", "--log-format"};
+constexpr std::string_view kServerFlags[] = {"--default-checkpoint-seconds", "--hang-floor-seconds",
+                                             "--http-host", "--log-format"};
 constexpr std::string_view kWorkerFlags[] = {"--log-format"};
 
 Names FlagsOf(job::Role role) {

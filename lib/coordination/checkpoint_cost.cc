@@ -15,10 +15,12 @@ void CheckpointCost::Published(Time now) {
   if (window_.has_value()) {
     ++window_->steps;
     if (window_->ended.has_value()) {
-      const Duration usual =
-          step_.value_or(Duration::zero()) * static_cast<int64_t>(window_->steps);
-      const Duration least = (*window_->ended - window_->began) / kLeastShare;
-      cost_ = std::max(now - window_->from - usual, least);
+      const Duration writing = *window_->ended - window_->began;
+      cost_ = writing;
+      if (step_.has_value()) {
+        const Duration usual = *step_ * static_cast<int64_t>(window_->steps);
+        cost_ = std::max(now - window_->from - usual, writing / kLeastShare);
+      }
       window_.reset();
     }
   } else if (published_.has_value()) {

@@ -20,7 +20,9 @@ class CheckpointCost {
   void Interrupted();        // Training stopped: the time until it goes on is no step's.
 
   // Of the last one that ended, once a version was published since: at least a twentieth of the
-  // time that it took, since steps vary and disks are shared. Zero before.
+  // time that it took, since steps vary and disks are shared. All of that time where no step
+  // without a checkpoint is known yet: the first step of a life, which loads and compiles, says
+  // nothing of what writing beside it costs. Zero before.
   Duration last() const { return cost_; }
 
  private:

@@ -19,6 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using Json = nlohmann::json;
 
 constexpr uint64_t kEpochs = 15;
@@ -195,6 +196,45 @@ TEST_F(RecoveryTest, ByDefaultARunKeepsItsOwnAndIsResumed) {
   EXPECT_THAT(ended.err, HasSubstr(fmt::format("training goes on from version {}", step)));
   for (const auto& entry : fs::directory_iterator(folder.path() + "/runs"))
     EXPECT_FALSE(fs::exists(entry.path() / "checkpoints")) << entry.path();
+}
+
+// A lost shard or coordinator costs what came after the last of them, not everything.
+TEST_F(RecoveryTest, ByDefaultALostServerGoesBackToTheRunsOwnCheckpoint) {
+  for (const char* victim : {"ps-1", "ps-0"}) {
+    const TestFolder folder;
+    LiveRun run(folder, folder.Write("job.yaml", Sample()),
+                Slow(kEpochs, Sets({"spec.parameterServer.template={spec: {containers: [{name: ps, "
+                                    "args: [--default-checkpoint-seconds, \"2\"]}]}}"})));
+    const Json before = IntoTraining(run, true);
+    const std::string checkpoints = run.RunFolder() + "/checkpoints";
+    const auto scan = store::ScanCheckpoints(checkpoints);
+    ASSERT_TRUE(scan.ok() && !scan->complete.empty()) << checkpoints;
+    Kill(run, {victim});
+    const bool is_coordinator = victim == std::string("ps-0");
+    const Json after = run.WaitFor([&](const Json& now) {
+      return IsTraining(now) &&
+             (is_coordinator ? now["generationStart"] == 2 : now["rollBacks"] == 1);
+    });
+    ASSERT_FALSE(after.is_null()) << run.LogOf("ps-0");
+    const auto restored = after["checkpoint"].value("restoredFrom", uint64_t{0});
+    EXPECT_GT(CheckpointOf(before), 0);
+    EXPECT_GE(restored, CheckpointOf(before)) << after["lastRollBack"];
+    const Ended ended = run.Wait();
+    ExpectAllWell(ended);
+    EXPECT_EQ(ended.summary["rollBacks"], 1);
+    EXPECT_THAT(ended.err, Not(HasSubstr("a lost parameter server costs everything")));
+    // Of a lost coordinator only what was last seen of it is known.
+    if (!is_coordinator) {
+      EXPECT_GT(after["lostSteps"], 0);
+      EXPECT_GT(after["lostSeconds"], 0.0);
+      EXPECT_EQ(ended.last_state["lostSteps"], after["lostSteps"]);
+      EXPECT_EQ(ended.summary["lostSteps"], after["lostSteps"]);
+      EXPECT_NEAR(ended.summary["lostSeconds"].get<double>(), after["lostSeconds"].get<double>(),
+                  0.001);
+      EXPECT_THAT(ended.err, HasSubstr(fmt::format("back to version {}", restored)));
+    }
+    EXPECT_FALSE(fs::exists(checkpoints));
+  }
 }
 
 TEST_F(RecoveryTest, SuspendedInTheMiddleAndResumed) {
