@@ -17,7 +17,7 @@
 #include "lib/base/limits.h"
 #include "lib/telemetry/clock.h"
 #include "lib/telemetry/http_endpoint.h"
-#include "lib/telemetry/http_socket.h"
+#include "lib/telemetry/listening_socket.h"
 
 namespace paceline::telemetry {
 namespace {

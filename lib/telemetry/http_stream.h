@@ -5,7 +5,7 @@
 #include <span>
 #include <string_view>
 
-#include "lib/telemetry/http_socket.h"
+#include "lib/telemetry/listening_socket.h"
 
 struct ssl_ctx_st;  // OpenSSL's SSL_CTX...
 struct ssl_st;      // ...and SSL.

@@ -9,7 +9,7 @@
 
 #include "lib/telemetry/http_endpoint.h"
 #include "lib/telemetry/http_get.h"
-#include "lib/telemetry/http_socket.h"
+#include "lib/telemetry/listening_socket.h"
 #include "lib/tls/identity.h"
 #include "lib/tls/sessions.h"
 #include "lib/tls/testing.h"

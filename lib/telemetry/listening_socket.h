@@ -1,4 +1,4 @@
-// Sockets of the HTTP endpoint: listening, accepting, and who is at the other end.
+// Sockets of servers: listening, accepting, and who is at the other end.
 #pragma once
 
 #include <cstdint>

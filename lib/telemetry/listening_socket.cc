@@ -1,4 +1,4 @@
-#include "lib/telemetry/http_socket.h"
+#include "lib/telemetry/listening_socket.h"
 
 #include <cerrno>
 #include <cstring>
