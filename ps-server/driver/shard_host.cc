@@ -253,7 +253,7 @@ Status ShardHost::CheckLife(WorkerId worker, Incarnation incarnation) const {
   const auto fence = fences_.find(worker);
   const bool is_fenced = fence != fences_.end() && incarnation <= fence->second;
   if (!is_fenced && incarnation == admitted->second) return OkStatus();
-  return PermissionDenied("life of the worker is over: {} {}", worker, incarnation);
+  return FailedPrecondition("life of the worker is over: {} {}", worker, incarnation);
 }
 
 }  // namespace paceline::ps

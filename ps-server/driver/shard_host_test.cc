@@ -70,19 +70,19 @@ TEST(ShardHost, TakesTheLifeThatWasAdmittedAndNoOther) {
   // From here on orders are carried out by who gives them: the slice is small.
   host.Order(protocol::Admit{w3, Incarnation(2)});
   while (code(2) == StatusCode::kUnavailable) std::this_thread::yield();
-  EXPECT_EQ(code(1), StatusCode::kPermissionDenied);
+  EXPECT_EQ(code(1), StatusCode::kFailedPrecondition);
   EXPECT_EQ(code(2), StatusCode::kOk);
   EXPECT_EQ(code(3), StatusCode::kUnavailable);
   EXPECT_EQ(code(UINT64_MAX), StatusCode::kUnavailable);
   EXPECT_EQ(code(2, WorkerId(4)), StatusCode::kUnavailable);
   host.Order(protocol::Fence{w3, Incarnation(2)});
   while (code(2) == StatusCode::kOk) std::this_thread::yield();
-  EXPECT_EQ(code(2), StatusCode::kPermissionDenied);
+  EXPECT_EQ(code(2), StatusCode::kFailedPrecondition);
   EXPECT_EQ(code(3), StatusCode::kUnavailable);
   host.Order(protocol::Admit{w3, Incarnation(3)});
   while (code(3) == StatusCode::kUnavailable) std::this_thread::yield();
   EXPECT_EQ(code(3), StatusCode::kOk);
-  EXPECT_EQ(code(2), StatusCode::kPermissionDenied);
+  EXPECT_EQ(code(2), StatusCode::kFailedPrecondition);
 }
 
 // What the coordinator tells slow from stuck by.

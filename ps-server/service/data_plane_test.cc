@@ -245,11 +245,11 @@ TEST(DataPlane, FencedLifeOfAWorkerIsRefusedAndTheNextIsNot) {
   shards[0].host().Order(protocol::Fence{WorkerId(0), Incarnation(1)});
   while (shards[0].host().CheckLife(WorkerId(0), Incarnation(1)).ok()) std::this_thread::yield();
   EXPECT_EQ(client->Push(Push(0, 1), *payload, payload).status().code(),
-            StatusCode::kPermissionDenied);
+            StatusCode::kFailedPrecondition);
   shards.Admit(WorkerId(0), Incarnation(2));
   EXPECT_TRUE(client->Push(Push(0, 1, 2), *payload, payload).ok());
   EXPECT_EQ(client->Push(Push(0, 2, 1), *payload, payload).status().code(),
-            StatusCode::kPermissionDenied);
+            StatusCode::kFailedPrecondition);
 }
 
 TEST(DataPlane, HugeIncarnationLocksNobodyOut) {

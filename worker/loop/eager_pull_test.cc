@@ -257,13 +257,13 @@ TEST(EagerPull, DrainsWithoutWaitingForAnAnswer) {
 
 TEST(EagerPull, ClosesTheSessionWhenItCannotGoOn) {
   Fixture f;
-  f.world.push_status = PermissionDenied("incarnation is fenced: i1");
+  f.world.push_status = FailedPrecondition("life of the worker is over: w2 i1");
   f.Release(0, 0);
   f.world.LetPull(1);
   f.world.LetStep(1);
   f.world.LetPush(1);
   ASSERT_TRUE(f.world.Await([&] { return f.world.is_closed; }));
-  EXPECT_EQ(f.eager->status().code(), StatusCode::kAborted);
+  EXPECT_EQ(f.eager->status().code(), StatusCode::kFailedPrecondition);
 }
 
 }  // namespace

@@ -30,6 +30,7 @@ struct World {
   std::vector<std::string> calls;    // Of the parameter client.
   std::vector<float> pushed;         // The first number of each push.
   std::deque<Status> push_statuses;  // Of the next pushes; OK when empty.
+  Status fill_status = OkStatus();   // Of the next fill.
   std::deque<rpc::PullReport> pull_reports;  // Of the next pulls; what was asked for when empty.
   std::deque<Status> step_statuses;
   std::function<void()> during_step = [] {};
@@ -77,7 +78,7 @@ class FakeShards : public rpc::ParameterClient {
   Status Fill(WorkerId worker, Incarnation incarnation, std::span<const std::byte> payload,
               std::shared_ptr<const void>) override {
     world_->calls.push_back(fmt::format("fill {} {} {}", worker, incarnation, payload.size()));
-    return OkStatus();
+    return std::exchange(world_->fill_status, OkStatus());
   }
   StatusOr<rpc::PushReport> Push(const store::PushId& push, std::span<const std::byte> payload,
                                  std::shared_ptr<const void>) override {
@@ -373,10 +374,31 @@ TEST(Loop, JoinsAnewWhenAPushIsFenced) {
   Fixture f;
   f.world.sessions = {{Admit(1), protocol::Shards{}, Release(0, 1), Release(1, 2)},
                       {Admit(2), protocol::Shards{}, protocol::Finish{"done"}}};
-  f.world.push_statuses = {PermissionDenied("incarnation is fenced: i1")};
+  f.world.push_statuses = {FailedPrecondition("life of the worker is over: w2 i1")};
   ASSERT_TRUE(f.loop.Run().ok());
   EXPECT_TRUE(Sent<protocol::PushDone>(f.world).empty());
   EXPECT_EQ(Sent<protocol::Join>(f.world).size(), 2u);
+}
+
+// Its coordinator has heard nothing of it for too long, while it was filling in the values.
+TEST(Loop, JoinsAnewWhenAFillIsFenced) {
+  Fixture f;
+  f.world.sessions = {{Admit(1), protocol::Shards{}, protocol::Fill{}, Release(0, 1)},
+                      {Admit(2), protocol::Shards{}, protocol::Finish{"done"}}};
+  f.world.fill_status = FailedPrecondition("life of the worker is over: w2 i1");
+  ASSERT_TRUE(f.loop.Run().ok());
+  EXPECT_EQ(f.world.calls, std::vector<std::string>{"fill w2 i1 16"});
+  EXPECT_EQ(Sent<protocol::Join>(f.world).size(), 2u);
+}
+
+// No other session would end otherwise.
+TEST(Loop, GivesUpWhereItMayNotSpeakForTheWorker) {
+  Fixture f;
+  f.world.sessions = {{Admit(1), protocol::Shards{}, Release(0, 1)},
+                      {Admit(2), protocol::Shards{}, protocol::Finish{"done"}}};
+  f.world.push_statuses = {PermissionDenied("certificate names another process: worker-3")};
+  EXPECT_EQ(f.loop.Run().status().code(), StatusCode::kPermissionDenied);
+  EXPECT_EQ(Sent<protocol::Join>(f.world).size(), 1u);
 }
 
 TEST(Loop, GivesUpWhenNobodyComesBackInTime) {

@@ -244,12 +244,12 @@ TEST(Overlapped, DrainsOnceTheStepInWorkIsPushed) {
 
 TEST(Overlapped, ClosesTheSessionWhenItCannotGoOn) {
   Fixture f;
-  f.world.push_status = PermissionDenied("incarnation is fenced: i1");
+  f.world.push_status = FailedPrecondition("life of the worker is over: w2 i1");
   f.Release(0);
   f.world.LetStep(1);
   f.world.LetPush(1);
   ASSERT_TRUE(f.world.Await([&] { return f.world.is_closed; }));
-  EXPECT_EQ(f.overlapped->status().code(), StatusCode::kAborted);
+  EXPECT_EQ(f.overlapped->status().code(), StatusCode::kFailedPrecondition);
   EXPECT_THAT(f.Sent<protocol::PushDone>(), SizeIs(0));
 }
 

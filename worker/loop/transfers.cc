@@ -78,14 +78,8 @@ StatusOr<protocol::PushDone> Transfers::Push(std::span<const std::byte> payload,
                                              Version based_on) {
   const Pulse::Transferring transferring(pulse_);
   const Sequence sequence = next_sequence_;
-  const StatusOr<rpc::PushReport> report =
-      shards_->Push({worker_, incarnation_, sequence}, payload, nullptr);
-  if (!report.ok()) {
-    // Fenced: this incarnation was declared lost while it was computing, and the worker may have a
-    // new one.
-    if (report.status().code() != StatusCode::kPermissionDenied) return report.status();
-    return Aborted("push refused: {}", Message(report.status()));
-  }
+  PACELINE_ASSIGN_OR_RETURN(const rpc::PushReport report,
+                            shards_->Push({worker_, incarnation_, sequence}, payload, nullptr));
   next_sequence_ = next_sequence_.Next();
   traffic_.pushed_bytes += payload.size();
   spreads_.erase(spreads_.begin(), spreads_.lower_bound(based_on));
@@ -99,11 +93,11 @@ StatusOr<protocol::PushDone> Transfers::Push(std::span<const std::byte> payload,
       .correct = tally.correct,
       .leases = tally.leases,
       .gradient = {.loss = tally.loss,
-                   .squared_norm = report->squared_norm,
-                   .is_finite = report->is_finite && std::isfinite(tally.loss)},
+                   .squared_norm = report.squared_norm,
+                   .is_finite = report.is_finite && std::isfinite(tally.loss)},
       .spread = spread == spreads_.end() ? 0 : spread->second,
       .traffic = std::exchange(traffic_, {}),
-      .non_finite_tensor = report->is_finite ? "" : FirstNonFinite(layout_, payload)};
+      .non_finite_tensor = report.is_finite ? "" : FirstNonFinite(layout_, payload)};
 }
 
 protocol::Abandoned Transfers::Abandon(sync::AbandonReason reason,
