@@ -10,6 +10,7 @@
 #include "lib/kube/client/client.h"
 #include "lib/kube/client/config.h"
 #include "lib/process/crash_report.h"
+#include "lib/process/descriptors.h"
 #include "lib/process/exit.h"
 #include "lib/process/memory.h"
 #include "lib/process/termination.h"
@@ -156,6 +157,7 @@ Status Run(const Options& options) {
 // NOLINTNEXTLINE(bugprone-exception-escape)
 int main(int argc, char** argv) {
   paceline::process::ReportCrashes(argv[0]);
+  paceline::process::RaiseDescriptorLimit();
   paceline::controller::Options options;
   CLI::App app("Makes the cluster agree with each TrainingJob.", "paceline-operator");
   app.add_option("--kubeconfig", options.kubeconfig, "File; default: KUBECONFIG or the pod's own");

@@ -3,6 +3,7 @@
 #include "lib/base/limits.h"
 #include "lib/job/encode.h"
 #include "lib/process/crash_report.h"
+#include "lib/process/descriptors.h"
 #include "lib/process/exit.h"
 #include "lib/process/read_file.h"
 #include "lib/process/termination.h"
@@ -34,6 +35,7 @@ Status Run(const Options& options) {
 // NOLINTNEXTLINE(bugprone-exception-escape)
 int main(int argc, char** argv) {
   paceline::process::ReportCrashes(argv[0]);
+  paceline::process::RaiseDescriptorLimit();
   paceline::rpc::TuneAllocator();
   paceline::ps::Options options;
   std::string log_format = "text";

@@ -36,6 +36,8 @@ inline constexpr double kHttpUnreadSecondsMax = 30;      // Without a byte of th
 inline constexpr size_t kHttpAnswerBytesMax = 67'108'864;  // That our own requests take.
 
 // gRPC.
+inline constexpr size_t kGrpcConnectionsMax = 16'384;
+inline constexpr size_t kGrpcConnectionsPerPeerMax = 2'048;  // An IPv4 address, an IPv6 /64.
 inline constexpr int kMessageBytesMax = 16'777'216;  // To a server: a chunk, a layout, a commit.
 inline constexpr int kAnswerBytesMax = 67'108'864;   // To a client: norms of a slice's blocks, too.
 inline constexpr int kMetadataBytesMax = 8'192;

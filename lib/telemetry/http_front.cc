@@ -32,10 +32,6 @@ size_t ConnectionsMax() {
   return std::clamp<size_t>(files.rlim_cur / 2, 16, limits::kHttpConnectionsMax);
 }
 
-bool IsOutOfDescriptors(int error) {
-  return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
-}
-
 }  // namespace
 
 HttpFront::HttpFront(OwnedSocket listening, ssl_ctx_st* context, HttpFrontOptions options)

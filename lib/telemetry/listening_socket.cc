@@ -16,17 +16,28 @@ namespace {
 
 constexpr int kBacklog = 4096;  // The kernel cuts it to its own limit.
 
-StatusOr<OwnedSocket> ListenOn(const addrinfo& address) {
-  OwnedSocket socket(::socket(address.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+StatusOr<OwnedSocket> Listening(OwnedSocket socket, const sockaddr* address, socklen_t length) {
   const int yes = 1;
   // Not SO_REUSEPORT, with which two processes would share a port in silence.
   if (socket.get() < 0 ||
       setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)) != 0 ||
-      bind(socket.get(), address.ai_addr, address.ai_addrlen) != 0 ||
-      listen(socket.get(), kBacklog) != 0) {
+      bind(socket.get(), address, length) != 0 || listen(socket.get(), kBacklog) != 0) {
     return Unavailable("{}", std::strerror(errno));
   }
   return socket;
+}
+
+// All addresses of both families. As gRPC's own listeners and those of Go's net do, where nobody
+// names an address: a pod does not know which family its cluster has.
+StatusOr<OwnedSocket> ListenEverywhere(int port) {
+  OwnedSocket socket(::socket(AF_INET6, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  const int no = 0;
+  sockaddr_in6 any{};
+  any.sin6_family = AF_INET6;
+  any.sin6_port = htons(static_cast<uint16_t>(port));
+  if (socket.get() < 0 || setsockopt(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof(no)) != 0)
+    return Unavailable("{}", std::strerror(errno));
+  return Listening(std::move(socket), reinterpret_cast<const sockaddr*>(&any), sizeof(any));
 }
 
 std::string PeerOf(const sockaddr_storage& address) {
@@ -53,11 +64,17 @@ OwnedSocket& OwnedSocket::operator=(OwnedSocket&& other) noexcept {
 
 OwnedSocket::~OwnedSocket() { Close(); }
 
+int OwnedSocket::Release() { return std::exchange(descriptor_, -1); }
+
 void OwnedSocket::Close() {
   if (descriptor_ >= 0) close(std::exchange(descriptor_, -1));
 }
 
 StatusOr<OwnedSocket> ListenOn(const std::string& host, int port) {
+  if (host == "0.0.0.0" || host == "::") {
+    // Where the kernel has no IPv6, or the address is in use, what follows says so.
+    if (StatusOr<OwnedSocket> socket = ListenEverywhere(port); socket.ok()) return socket;
+  }
   addrinfo hints{};
   hints.ai_family = AF_UNSPEC;
   hints.ai_socktype = SOCK_STREAM;
@@ -69,7 +86,9 @@ StatusOr<OwnedSocket> ListenOn(const std::string& host, int port) {
   const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owned(found, freeaddrinfo);
   Status last = OkStatus();
   for (const addrinfo* address = found; address != nullptr; address = address->ai_next) {
-    StatusOr<OwnedSocket> socket = ListenOn(*address);
+    StatusOr<OwnedSocket> socket = Listening(
+        OwnedSocket(::socket(address->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)),
+        address->ai_addr, address->ai_addrlen);
     if (socket.ok()) return socket;
     last = socket.status();
   }
@@ -94,6 +113,10 @@ Accepted Accept(const OwnedSocket& listening) {
   const int yes = 1;
   setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
   return {.socket = OwnedSocket(descriptor), .peer = PeerOf(address), .error = 0};
+}
+
+bool IsOutOfDescriptors(int error) {
+  return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
 }
 
 }  // namespace paceline::telemetry

@@ -18,14 +18,16 @@ class OwnedSocket {
   ~OwnedSocket();
 
   int get() const { return descriptor_; }
+  int Release();  // The caller closes it.
   void Close();
 
  private:
   int descriptor_ = -1;
 };
 
-// Listens on `host`, an address or a name, without blocking. Unavailable, naming the address and
-// why, if it cannot. No other process can listen there beside it.
+// Listens on `host`, an address or a name, without blocking; 0.0.0.0 and :: are every address of
+// both families. Unavailable, naming the address and why, if it cannot. No other process can listen
+// there beside it.
 StatusOr<OwnedSocket> ListenOn(const std::string& host, int port);
 
 int PortOf(const OwnedSocket& socket);
@@ -39,5 +41,8 @@ struct Accepted {
 };
 
 Accepted Accept(const OwnedSocket& listening);
+
+// Of Accepted::error: the client still waits, and this process, or its machine, has no room.
+bool IsOutOfDescriptors(int error);
 
 }  // namespace paceline::telemetry

@@ -18,14 +18,8 @@ int Milliseconds(Duration duration) {
   return static_cast<int>(std::chrono::duration_cast<std::chrono::milliseconds>(duration).count());
 }
 
-}  // namespace
-
-StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(const GrpcServerOptions& options) {
-  PACELINE_RETURN_IF_ERROR(ProbeAddress(options.address));
-  rpc::KeepLibraryStarted();
-  grpc::ServerBuilder builder;
-  // Two servers on one port would each get some of the workers.
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+// All but where it listens.
+void Configure(const GrpcServerOptions& options, grpc::ServerBuilder& builder) {
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, Milliseconds(options.keepalive_period));
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS,
                              Milliseconds(options.keepalive_timeout));
@@ -44,25 +38,49 @@ StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(const GrpcServerOptions&
   builder.SetDefaultCompressionAlgorithm(GRPC_COMPRESS_NONE);
   for (const grpc_compression_algorithm packed : {GRPC_COMPRESS_DEFLATE, GRPC_COMPRESS_GZIP})
     builder.SetCompressionAlgorithmSupportStatus(packed, false);
-  int port = -1;
-  builder.AddListeningPort(
-      options.address,
-      options.credentials ? options.credentials : grpc::InsecureServerCredentials(), &port);
   for (grpc::Service* service : options.services) builder.RegisterService(service);
-  std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
-  if (server == nullptr || port <= 0)
-    return Unavailable("cannot listen on {}: gRPC gives no reason", options.address);
-  return std::unique_ptr<GrpcServer>(
-      new GrpcServer(std::move(server), WithPort(options.address, port)));
 }
 
-GrpcServer::GrpcServer(std::unique_ptr<grpc::Server> server, std::string address)
-    : server_(std::move(server)), address_(std::move(address)) {}
+}  // namespace
+
+StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(const GrpcServerOptions& options) {
+  rpc::KeepLibraryStarted();
+  grpc::ServerBuilder builder;
+  Configure(options, builder);
+  const std::shared_ptr<grpc::ServerCredentials> credentials =
+      options.credentials ? options.credentials : grpc::InsecureServerCredentials();
+  std::string address = options.address;
+  std::unique_ptr<BoundedListener> listener;
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor;
+  if (address.starts_with(kUnixPrefix)) {
+    PACELINE_RETURN_IF_ERROR(ProbeUnixAddress(address));
+    builder.AddListeningPort(address, credentials);
+  } else {
+    PACELINE_ASSIGN_OR_RETURN(const HostPort split, SplitHostPort(address));
+    PACELINE_ASSIGN_OR_RETURN(
+        listener, BoundedListener::Listen(split.host, split.port,
+                                          {.unacknowledged_longest = options.keepalive_timeout}));
+    address = WithPort(address, listener->port());
+    using Type = grpc::ServerBuilder::experimental_type::ExternalConnectionType;
+    acceptor = builder.experimental().AddExternalConnectionAcceptor(Type::FROM_FD, credentials);
+  }
+  std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
+  if (server == nullptr)
+    return Unavailable("cannot listen on {}: gRPC gives no reason", options.address);
+  if (listener != nullptr) listener->LetIn(std::move(acceptor));
+  return std::unique_ptr<GrpcServer>(
+      new GrpcServer(std::move(server), std::move(listener), std::move(address)));
+}
+
+GrpcServer::GrpcServer(std::unique_ptr<grpc::Server> server,
+                       std::unique_ptr<BoundedListener> listener, std::string address)
+    : server_(std::move(server)), listener_(std::move(listener)), address_(std::move(address)) {}
 
 GrpcServer::~GrpcServer() { Stop(Duration::zero()); }
 
 void GrpcServer::Stop(Duration patience) {
   if (server_ == nullptr) return;
+  if (listener_ != nullptr) listener_->Close();
   server_->Shutdown(std::chrono::system_clock::now() + patience);
   server_->Wait();
   server_.reset();

@@ -11,6 +11,7 @@
 
 #include "lib/base/status.h"
 #include "lib/base/time.h"
+#include "ps-server/service/bounded_listener.h"
 
 namespace grpc {
 class Server;
@@ -45,9 +46,11 @@ class GrpcServer {
   void Stop(Duration patience);
 
  private:
-  GrpcServer(std::unique_ptr<grpc::Server> server, std::string address);
+  GrpcServer(std::unique_ptr<grpc::Server> server, std::unique_ptr<BoundedListener> listener,
+             std::string address);
 
   std::unique_ptr<grpc::Server> server_;
+  const std::unique_ptr<BoundedListener> listener_;  // Null: a Unix socket, on which gRPC listens.
   const std::string address_;
 };
 
