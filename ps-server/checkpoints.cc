@@ -229,6 +229,13 @@ Status EndCheckpoints(const Options& options, const job::TrainingJob& job) {
                                          : store::WriteFinishedRun(folder, RunOf(job));
 }
 
+Status ForsakeCheckpoint(const Options& options, const job::TrainingJob& job,
+                         const std::string& name) {
+  if (store::RunFolderOf(name) != RunFolder(job, options.resume))
+    return FailedPrecondition("it is another job's");
+  return store::ForsakeCheckpoint(options.checkpoint, name);
+}
+
 Status CompleteCheckpoint(const std::string& folder, const std::string& run,
                           const coordination::Checkpoint& checkpoint,
                           const std::vector<std::string>& keep) {

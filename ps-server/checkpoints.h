@@ -41,6 +41,11 @@ Status EndCheckpoints(const Options& options, const job::TrainingJob& job);
 // Below the folder of checkpoints, where new ones of this job go: "" or "a1b2/" (ResumeWish).
 std::string RunFolder(const job::TrainingJob& job, ResumeWish resume);
 
+// Nobody goes on from it any more. FailedPrecondition of another job's, which is not this one's to
+// touch.
+Status ForsakeCheckpoint(const Options& options, const job::TrainingJob& job,
+                         const std::string& name);
+
 // The slices are there. What cannot be taken away of others is logged.
 Status CompleteCheckpoint(const std::string& folder, const std::string& run,
                           const coordination::Checkpoint& checkpoint,

@@ -181,6 +181,8 @@ Status RunCoordinator(const Options& options, const job::TrainingJob& job) {
                                  const std::vector<std::string>& keep) {
              return CompleteCheckpoint(options.checkpoint, run, checkpoint, keep);
            },
+       .forsake_checkpoint =
+           [&](const std::string& name) { return ForsakeCheckpoint(options, job, name); },
        .checkpoint_note = note,
        .stragglers = StragglerOptionsFrom(job),
        .on_effect =

@@ -112,14 +112,24 @@ void OnSliceSaved(Turn turn, ShardId shard, const protocol::SliceSaved& saved) {
   std::vector<std::string> keep =
       NewestNames(checkpointing, std::max<size_t>(turn.job.options.checkpoint->keep, 1) - 1);
   keep.push_back(attempt->checkpoint.name);
+  checkpointing.completing = attempt->checkpoint.name;
+  checkpointing.is_forsaken = false;
   turn.effects.push_back(CompleteCheckpoint{attempt->checkpoint, std::move(keep)});
 }
 
 // One that was given up, or is of a generation that is over, is as good as any once it is complete:
-// its version was published, or is rolled back to as a whole.
+// its version was published, or is rolled back to as a whole. Unless the job went back beyond it.
 void OnCheckpointSaved(Turn turn, const CheckpointSaved& saved) {
   CheckpointingState& checkpointing = turn.job.checkpointing;
   auto& attempt = checkpointing.attempt;
+  if (checkpointing.completing == saved.checkpoint.name) {
+    checkpointing.completing.clear();
+    if (std::exchange(checkpointing.is_forsaken, false)) {
+      if (saved.problem.empty())
+        turn.effects.push_back(ForsakeCheckpoints{{saved.checkpoint.name}});
+      return;
+    }
+  }
   const bool is_awaited = attempt.has_value() && attempt->checkpoint.name == saved.checkpoint.name;
   if (!saved.problem.empty()) {
     if (is_awaited) GiveUp(turn, saved.problem);

@@ -67,6 +67,12 @@ struct CompleteCheckpoint {
   Checkpoint checkpoint;
   std::vector<std::string> keep;  // This one's name included.
 };
+// The job goes back beyond these, which may hold what made the model ill: nobody, and no later
+// coordinator, shall go on from them. That is durable before any effect after this one is carried
+// out.
+struct ForsakeCheckpoints {
+  std::vector<std::string> names;
+};
 // For people: one was completed (empty problem), or was given up, or cannot be restored from.
 struct CheckpointEvent {
   std::string name;
@@ -148,10 +154,10 @@ struct Finished {
   bool is_unjudged = false;   // A failure: training ended since nobody can judge its target.
 };                            // Nothing follows it but StopShard orders before.
 
-using Effect =
-    std::variant<Observe, SendWorker, CloseWorker, SendShard, CloseShard, ConfigureShards,
-                 VersionPublished, EpochCompleted, EvaluationDone, WorkerEvent, TrainingOpened,
-                 PolicyChanged, SaveModel, ModelNotSaved, Finished, CutCheckpoint,
-                 CompleteCheckpoint, CheckpointEvent, RolledBack, OptimizerReset, SamplePoisoned>;
+using Effect = std::variant<Observe, SendWorker, CloseWorker, SendShard, CloseShard,
+                            ConfigureShards, VersionPublished, EpochCompleted, EvaluationDone,
+                            WorkerEvent, TrainingOpened, PolicyChanged, SaveModel, ModelNotSaved,
+                            Finished, CutCheckpoint, CompleteCheckpoint, ForsakeCheckpoints,
+                            CheckpointEvent, RolledBack, OptimizerReset, SamplePoisoned>;
 
 }  // namespace paceline::coordination

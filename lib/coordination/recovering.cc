@@ -100,18 +100,36 @@ JobState NextGeneration(const JobState& job, Time now) {
   return next;
 }
 
+// Those from `version` on, for good: a later coordinator that finds one would go on from it. One is
+// left, however old it may be.
+void ForsakeFrom(Turn turn, Version version) {
+  CheckpointingState& checkpointing = turn.job.checkpointing;
+  std::vector<Checkpoint>& complete = checkpointing.complete;
+  if (!checkpointing.completing.empty()) {
+    const size_t kept = std::max<size_t>(turn.job.options.checkpoint->keep, 1) - 1;
+    if (kept == 0) return;  // Whichever is on the disk is the only one.
+    if (complete.size() > kept) complete.erase(complete.begin(), complete.end() - kept);
+    checkpointing.is_forsaken = true;
+  }
+  ForsakeCheckpoints forsaken;
+  while (complete.size() > 1 && complete.back().state.version >= version) {
+    forsaken.names.push_back(complete.back().name);
+    complete.pop_back();
+  }
+  if (!forsaken.names.empty()) turn.effects.push_back(std::move(forsaken));
+}
+
 // In a row: no checkpoint was completed beyond where it happened last. What the job went back to
 // then may hold the cause, so that it goes one further, as long as there is one.
-void GoFurtherBack(JobState& job) {
+void GoFurtherBack(Turn turn) {
+  JobState& job = turn.job;
   RecoveryState& recovery = job.recovery;
-  std::vector<Checkpoint>& complete = job.checkpointing.complete;
+  const std::vector<Checkpoint>& complete = job.checkpointing.complete;
   const bool is_in_a_row =
       recovery.non_finite_in_a_row > 0 &&
       (complete.empty() || complete.back().state.version <= recovery.non_finite_at);
   recovery.non_finite_in_a_row = is_in_a_row ? recovery.non_finite_in_a_row + 1 : 1;
-  while (is_in_a_row && complete.size() > 1 &&
-         complete.back().state.version >= recovery.non_finite_to)
-    complete.pop_back();
+  if (is_in_a_row) ForsakeFrom(turn, recovery.non_finite_to);
   recovery.non_finite_at = job.commits.published();
   recovery.non_finite_to = complete.empty() ? Version() : complete.back().state.version;
 }
@@ -210,7 +228,7 @@ void RollBackNonFinite(Turn turn, const std::string& reason) {
   }
   ++damping.roll_backs;
   damping.learning_rate_scale *= wish.learning_rate_factor;
-  GoFurtherBack(job);
+  GoFurtherBack(turn);
   job.recovery.in_vain = 0;  // They have a limit of their own.
   RollBack(turn, fmt::format("{}; from here the learning rate is multiplied by {:g}", reason,
                              damping.learning_rate_scale));

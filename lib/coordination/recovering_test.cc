@@ -1,5 +1,6 @@
 #include "lib/coordination/recovering.h"
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,6 +13,8 @@
 namespace paceline::coordination {
 namespace {
 
+using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::Job;
@@ -325,6 +328,12 @@ TEST(RecoveringTest, NonFiniteGradientsEndTheJobWhereThatIsAskedFor) {
             "gradients are not finite: w0, w1 at version v0; training.nonFinite.action is Fail");
 }
 
+int64_t CountForsaken(const Job& job) {
+  return std::count_if(job.effects.begin(), job.effects.end(), [](const Effect& effect) {
+    return std::holds_alternative<ForsakeCheckpoints>(effect);
+  });
+}
+
 // What it went back to the first time may hold the cause.
 TEST(RecoveringTest, FromTheSecondTimeInARowItGoesOneCheckpointFurther) {
   CoordinatorOptions options = TwoShards(true);
@@ -352,17 +361,65 @@ TEST(RecoveringTest, FromTheSecondTimeInARowItGoesOneCheckpointFurther) {
   step(2);
   fall_ill(1);
   EXPECT_EQ(job.Last<RolledBack>().version, Version(2));
+  EXPECT_FALSE(job.Has<ForsakeCheckpoints>());
   fall_ill(2);
   EXPECT_EQ(job.Last<RolledBack>().version, Version(1));
+  // A coordinator that dies from here on must not go on from what was skipped.
+  EXPECT_THAT(job.Last<ForsakeCheckpoints>().names, ElementsAre(EndsWith("-v2")));
   EXPECT_THAT(job.Last<RolledBack>().reason, HasSubstr("multiplied by 0.0625"));
   fall_ill(3);
   EXPECT_EQ(job.Last<RolledBack>().version, Version(0));
+  EXPECT_THAT(job.Last<ForsakeCheckpoints>().names, ElementsAre(EndsWith("-v1")));
   fall_ill(4);  // There is none before.
   EXPECT_EQ(job.Last<RolledBack>().version, Version(0));
+  EXPECT_EQ(CountForsaken(job), 2) << "the last one stays";
   // It gets further, and tries all samples that were suspected: not in a row.
   for (uint64_t version = 1; version <= 5; ++version) step(version);
   fall_ill(5);
   EXPECT_EQ(job.Last<RolledBack>().version, Version(5));
+}
+
+// Its disk is slow: when the job goes back for the second time in a row, it is not known yet
+// whether the newest is there, nor whether those that it does not keep still are.
+TEST(RecoveringTest, ACheckpointThatIsCompletedTooLateIsForsakenToo) {
+  CoordinatorOptions options = TwoShards(true);
+  options.epochs_max = 20;
+  options.checkpoint->keep = 2;
+  Job job(options);
+  job.Opened({{1, 0}, {2, 1}});
+  job.Keep();
+  uint64_t first = 1;
+  const auto step = [&](uint64_t version) {
+    job.PassBeating(Seconds(1), {first, first + 1});
+    job.PushFor(first);
+    job.PushFor(first + 1);
+    job.CommittedEverywhere(version);
+  };
+  const auto fall_ill = [&](uint64_t counter) {
+    PushNonFinite(job, first);
+    PushNonFinite(job, first + 1);
+    ASSERT_EQ(job.Last<RolledBack>().generation.counter, counter);
+    first += 10;
+    job.OpenedAgain({1, counter}, true, {{first, 0}, {first + 1, 1}}, counter + 1);
+  };
+  step(1);
+  job.Keep();
+  step(2);
+  const auto order = job.AllOrdered<protocol::SaveSlice>().back();
+  ASSERT_THAT(order.checkpoint, EndsWith("-v2"));
+  for (uint64_t s = 0; s < 2; ++s)
+    job.Say(s, protocol::SliceSaved{order.checkpoint, {10 + s, "digest"}, ""});
+  const CompleteCheckpoint late = job.Last<CompleteCheckpoint>();
+  EXPECT_THAT(late.keep, ElementsAre(EndsWith("-v1"), EndsWith("-v2")));
+  fall_ill(1);
+  EXPECT_EQ(job.Last<RolledBack>().version, Version(1));
+  fall_ill(2);
+  EXPECT_EQ(job.Last<RolledBack>().version, Version(1)) << "version 0 may be gone by now";
+  EXPECT_EQ(CountForsaken(job), 0);
+  job.Step(CheckpointSaved{late.checkpoint, ""});
+  EXPECT_THAT(job.Last<ForsakeCheckpoints>().names, ElementsAre(order.checkpoint));
+  fall_ill(3);
+  EXPECT_EQ(job.Last<RolledBack>().version, Version(1));
 }
 
 TEST(RecoveringTest, DampedRateIsKeptAndSaved) {

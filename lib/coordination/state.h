@@ -73,6 +73,10 @@ struct CheckpointingState {
     bool is_completing = false;  // CompleteCheckpoint went out.
   };
   std::optional<Attempt> attempt;
+  // The last one that CompleteCheckpoint went out for and that has not been answered for, whether
+  // or not it is still the attempt: what it does not keep may be gone already.
+  std::string completing;
+  bool is_forsaken = false;     // That one, as soon as it is there.
   std::optional<Time> started;  // Of the last attempt.
   CheckpointCost cost;
   std::string problem;  // Of the last attempt.

@@ -145,6 +145,22 @@ class FaultyCheckpoints {
   std::optional<TemporaryFolder> folder_;
 };
 
+// A coordinator that has gone back beyond it, and dies, does not find it again: at once, and after
+// a crash of the machine.
+TEST(CheckpointFaultsTest, AForsakenCheckpointStaysAwayWhateverComesNext) {
+  FaultyCheckpoints checkpoints;
+  const auto disk = checkpoints.WithFirst();
+  ASSERT_TRUE(WriteWholeCheckpoint(checkpoints.path(), 2, 2, "run", *disk).ok());
+  const Status forsaken = ForsakeCheckpoint(checkpoints.path(), "000002-g1.0-v2", *disk);
+  ASSERT_TRUE(forsaken.ok()) << forsaken;
+  EXPECT_EQ(ReadNewest(checkpoints.path()), 1u);
+  disk->Crash();
+  EXPECT_EQ(ReadNewest(checkpoints.path()), 1u);
+  EXPECT_EQ(ScanCheckpoints(checkpoints.path())->serial_max, 2u) << "its name is used";
+  EXPECT_TRUE(ForsakeCheckpoint(checkpoints.path(), "000002-g1.0-v2", *disk).ok());
+  EXPECT_TRUE(ForsakeCheckpoint(checkpoints.path(), "000009-g1.0-v9", *disk).ok());
+}
+
 TEST(CheckpointFaultsTest, EachFaultOfTheDiskLeavesTheNewestIntact) {
   FaultyCheckpoints checkpoints;
   files::testing::WalkFaults(

@@ -129,6 +129,14 @@ std::vector<std::string> NamesIn(const std::string& folder, std::error_code& err
   return names;
 }
 
+// Of a checkpoint's folder, for good.
+Status RemoveManifest(const std::string& path, files::Disk& disk) {
+  std::error_code ignored;
+  if (!fs::exists(path + kManifestFile, ignored)) return OkStatus();
+  PACELINE_RETURN_IF_ERROR(disk.Remove(path + kManifestFile));
+  return files::FlushFolder(path, disk);
+}
+
 // Calls `remove(path)` for each checkpoint that is not to be kept.
 template <class Remove>
 Status ForTheRest(const std::string& folder, const std::vector<std::string>& names, Remove remove) {
@@ -207,15 +215,15 @@ StatusOr<CheckpointScan> ScanCheckpoints(const std::string& folder) {
   return scan;
 }
 
+Status ForsakeCheckpoint(const std::string& folder, const std::string& name, files::Disk& disk) {
+  return RemoveManifest(folder + "/" + name, disk);
+}
+
 Status KeepCheckpoints(const std::string& folder, const std::vector<std::string>& names,
                        files::Disk& disk) {
   return ForTheRest(folder, names, [&](const std::string& path) -> Status {
-    std::error_code ignored;
-    if (fs::exists(path + kManifestFile, ignored)) {
-      PACELINE_RETURN_IF_ERROR(disk.Remove(path + kManifestFile));
-      // Before anything that it vouches for goes.
-      PACELINE_RETURN_IF_ERROR(files::FlushFolder(path, disk));
-    }
+    // Before anything that it vouches for goes.
+    PACELINE_RETURN_IF_ERROR(RemoveManifest(path, disk));
     return files::RemoveTree(path, disk);
   });
 }

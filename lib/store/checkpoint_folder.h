@@ -73,6 +73,11 @@ Status KeepCheckpoints(const std::string& folder, const std::vector<std::string>
 Status KeepSlices(const std::string& folder, ShardId shard, const std::vector<std::string>& names,
                   files::Disk& disk = files::SystemDisk());
 
+// It is as incomplete as one whose writer was killed, also after a crash; what is left of it goes
+// with the next ones. OK if it is not there.
+Status ForsakeCheckpoint(const std::string& folder, const std::string& name,
+                         files::Disk& disk = files::SystemDisk());
+
 // That run ended well: its checkpoints are not for another run to go on from.
 Status WriteFinishedRun(const std::string& folder, const std::string& run,
                         files::Disk& disk = files::SystemDisk());

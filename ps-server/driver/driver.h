@@ -49,6 +49,9 @@ struct DriverOptions {
   // `keep` away. Called on a thread of its own. May be null without checkpoints.
   std::function<Status(const coordination::Checkpoint&, const std::vector<std::string>& keep)>
       complete_checkpoint = nullptr;
+  // Makes sure that nobody goes on from that checkpoint, this process's next life included. Called
+  // at work on a fact: it is one file that goes. May be null without checkpoints.
+  std::function<Status(const std::string& name)> forsake_checkpoint = nullptr;
   std::string checkpoint_note = "";  // For Progress.
   StragglerOptions stragglers = {};
   // Told of every effect, in order, before it is carried out; never from two threads at once. May
@@ -129,6 +132,7 @@ class Driver : public Sessions {
   void Do(const coordination::Finished& effect);
   void Do(const coordination::CutCheckpoint& effect);
   void Do(const coordination::CompleteCheckpoint& effect);
+  void Do(const coordination::ForsakeCheckpoints& effect);
   void Do(const coordination::CheckpointEvent& effect);
   void Do(const coordination::RolledBack& effect);
   void Do(const coordination::OptimizerReset& effect);

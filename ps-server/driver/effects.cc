@@ -206,6 +206,20 @@ void Driver::Do(const coordination::CompleteCheckpoint& effect) {
   });
 }
 
+void Driver::Do(const coordination::ForsakeCheckpoints& effect) {
+  for (const std::string& name : effect.names) {
+    const Status forsaken = options_.forsake_checkpoint == nullptr
+                                ? FailedPrecondition("there is no place for checkpoints")
+                                : options_.forsake_checkpoint(name);
+    if (forsaken.ok()) {
+      Log(LogLevel::kWarning, "checkpoint is given up", {{"name", name}});
+    } else {
+      Log(LogLevel::kError, "checkpoint is given up, but stays",
+          {{"name", name}, {"reason", Message(forsaken)}});
+    }
+  }
+}
+
 void Driver::Do(const coordination::CheckpointEvent& effect) {
   metrics_->CheckpointEnded(effect.version, effect.problem.empty());
   if (effect.problem.empty()) {

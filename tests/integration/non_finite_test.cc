@@ -2,11 +2,13 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <regex>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "lib/store/checkpoint_folder.h"
 #include "tests/integration/live_run.h"
 #include "tests/integration/run_files.h"
 
@@ -110,6 +112,28 @@ TEST_F(NonFiniteTest, ASingleWorkerRollsBackAndTheJobFailsAsTheManifestSays) {
                                        "[a-z0-9.]+; training.nonFinite.action is Fail"));
   EXPECT_EQ(ended.summary["succeeded"], false);
   EXPECT_EQ(ended.summary["model"], nullptr);
+}
+
+// What the job skips when it goes back for the second time in a row may hold the cause: a
+// coordinator that dies then must not find it.
+TEST_F(NonFiniteTest, ASkippedCheckpointIsNoCheckpointAnyMore) {
+  const std::string volume = folder_.path() + "/checkpoints";
+  LiveRun run(
+      folder_, Manifest("Return"),
+      Sets(Paced(0.02, {"spec.workers.replicas=1", "spec.training.nonFinite.limit=3",
+                        fmt::format("spec.checkpoint={{periodSeconds: 0.1, keep: 5, volume: "
+                                    "{{hostPath: {{path: {}, type: DirectoryOrCreate}}}}}}",
+                                    volume)})));
+  const Ended ended = run.Wait(60);
+  const std::string log = run.LogOf("ps-0");
+  std::smatch given_up;
+  ASSERT_TRUE(std::regex_search(log, given_up,
+                                std::regex("checkpoint is given up.* name=(\\d+-g1\\.\\d+-v\\d+)")))
+      << log;
+  const auto scan = store::ScanCheckpoints(volume);
+  ASSERT_TRUE(scan.ok() && !scan->complete.empty());
+  for (const store::FoundCheckpoint& found : scan->complete)
+    EXPECT_NE(found.manifest.name, given_up[1]);
 }
 
 // A step without a barrier may take other samples along: how many are discarded depends on the
