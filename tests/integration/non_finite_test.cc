@@ -124,14 +124,17 @@ TEST_F(NonFiniteTest, ASkippedCheckpointIsNoCheckpointAnyMore) {
                         fmt::format("spec.checkpoint={{periodSeconds: 0.1, keep: 5, volume: "
                                     "{{hostPath: {{path: {}, type: DirectoryOrCreate}}}}}}",
                                     volume)})));
-  const Ended ended = run.Wait(60);
+  // At once, before later checkpoints take its place.
+  const nlohmann::json back =
+      run.WaitFor([](const nlohmann::json& now) { return now["rollBacks"] == 3; });
+  const auto scan = store::ScanCheckpoints(volume);
+  ASSERT_FALSE(back.is_null()) << run.LogOf("ps-0");
+  ASSERT_TRUE(scan.ok() && !scan->complete.empty());
   const std::string log = run.LogOf("ps-0");
   std::smatch given_up;
   ASSERT_TRUE(std::regex_search(log, given_up,
                                 std::regex("checkpoint is given up.* name=(\\d+-g1\\.\\d+-v\\d+)")))
       << log;
-  const auto scan = store::ScanCheckpoints(volume);
-  ASSERT_TRUE(scan.ok() && !scan->complete.empty());
   for (const store::FoundCheckpoint& found : scan->complete)
     EXPECT_NE(found.manifest.name, given_up[1]);
 }
