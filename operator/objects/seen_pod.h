@@ -13,9 +13,8 @@ namespace paceline::controller {
 // None if the pod is not the job's child (by its owner's uid; labels alone make nothing a child) or
 // not one of its processes.
 //
-// The process is Paceline's own container: a sidecar's end is not its end. It counts as disrupted
-// where Kubernetes took it away (eviction, preemption, a lost node, a deletion's signal), not where
-// it used more memory than it was given.
+// The process is Paceline's own container: a sidecar's end is not its end. Whether it
+// failed or was disrupted is pod_end.h's to say.
 std::optional<job::SeenProcess> SeenPod(const job::TrainingJob& job, const Json& pod);
 
 // What of a pod is read here, and by what finds and names pods. Most of a pod, and most of what it

@@ -56,6 +56,18 @@ void Job::HasNoRoom(const std::string& pod) const {
                                                     {"message", "0/3 nodes are available"}}})}});
 }
 
+void Job::Target(const std::string& pod) const {
+  PatchPodStatus(pod, {{"conditions", Json::array({{{"type", "DisruptionTarget"},
+                                                    {"status", "True"},
+                                                    {"reason", "EvictionByEvictionAPI"}}})}});
+}
+
+void Job::NotAdmit(const std::string& pod) const {
+  PatchPodStatus(pod, {{"phase", "Failed"},
+                       {"reason", "OutOfcpu"},
+                       {"message", "Pod was rejected: Node didn't have enough resource: cpu"}});
+}
+
 void Job::End(const std::string& pod, int code, const std::string& message,
               const std::string& reason) const {
   const std::string container = pod.find("-ps-") != std::string::npos ? "ps" : "worker";

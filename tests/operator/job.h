@@ -21,6 +21,8 @@ class Job : public testing::TrainingJob {
   void Run(const std::string& pod) const;
   void RunAll() const;                           // All that are pending.
   void HasNoRoom(const std::string& pod) const;  // As a scheduler says it.
+  void Target(const std::string& pod) const;     // As who is about to evict it says it.
+  void NotAdmit(const std::string& pod) const;   // As a kubelet that has no room after all.
   void End(const std::string& pod, int code, const std::string& message = "",
            const std::string& reason = "Error") const;
 

@@ -124,17 +124,31 @@ TEST_F(LifeTest, MoreFailuresThanBackoffLimitFailTheJob) {
   EXPECT_TRUE(job.WaitForPods({"digits-worker-2"}));
 }
 
-TEST_F(LifeTest, DeletedAndEvictedPodsComeBackAndCountForNothing) {
+// As the kubelet kills a container whose liveness probe fails.
+TEST_F(LifeTest, AKillThatNobodyAnnouncedIsAFailure) {
+  Job job(*world_, "digits", {{"runPolicy", {{"backoffLimit", 0}}}});
+  Start(job);
+  job.End("digits-worker-2", 137, "", "Error");
+  ASSERT_TRUE(job.WaitForCondition("Failed"));
+  EXPECT_THAT(job.Message("Failed"), HasSubstr("digits-worker-2"));
+}
+
+TEST_F(LifeTest, DeletedEvictedAndRejectedPodsComeBackAndCountForNothing) {
   Job job(*world_, "digits", {{"runPolicy", {{"backoffLimit", 0}}}});
   Start(job);
   const auto before = job.Pods();
   world_->Kubectl(fmt::format("delete pod digits-worker-0 -n {} --wait=false", job.name_space()));
-  job.End("digits-worker-1", 137, "", "Error");
+  job.Target("digits-worker-1");
+  job.End("digits-worker-1", 143, "", "Error");
+  job.NotAdmit("digits-worker-2");
   ASSERT_TRUE(Eventually([&] {
     const auto pods = job.Pods();
     return pods.size() == before.size() &&
-           kube::Uid(pods.at("digits-worker-0")) != kube::Uid(before.at("digits-worker-0")) &&
-           kube::Uid(pods.at("digits-worker-1")) != kube::Uid(before.at("digits-worker-1"));
+           std::ranges::all_of(
+               std::vector<std::string>{"digits-worker-0", "digits-worker-1", "digits-worker-2"},
+               [&](const std::string& name) {
+                 return kube::Uid(pods.at(name)) != kube::Uid(before.at(name));
+               });
   })) << job.Describe();
   EXPECT_NE(job.Condition("Failed"), "True");
   EXPECT_EQ(kube::IntegerAt(job.Get(), "/status/failures"), 0);
