@@ -100,10 +100,10 @@ Finding JudgeResources(const Draft& draft) {
             "back later"};
   }
   if (!GoesOn(draft)) return Not(draft, type);
-  std::vector<std::string> missing;
+  std::vector<Absent> missing;
   for (const WantedProcess& wanted : draft.wanted) {
     const SeenProcess* process = draft.Find(wanted.name);
-    if (!IsReady(process)) missing.push_back(DescribeAbsence(wanted.name, process));
+    if (!IsReady(process)) missing.emplace_back(wanted.name, process);
   }
   std::string message = draft.seen.resources_trouble;
   if (const std::string& going = draft.seen.terminating_claims; message.empty() && !going.empty())
@@ -111,7 +111,7 @@ Finding JudgeResources(const Draft& draft) {
   if (missing.empty() && message.empty()) return {type, true, PlanReason::kAllRunning, ""};
   if (!missing.empty()) {
     if (!message.empty()) message += "; ";
-    message += "not running: " + Joined(std::move(missing));
+    message += "not running: " + DescribeAbsences(missing);
   }
   return {type, false, WhyNotRunning(draft), std::move(message)};
 }
@@ -135,7 +135,7 @@ Finding JudgeDegraded(const Draft& draft) {
   }
   const bool is_training = IsTraining(draft);
   bool is_late = false;
-  std::vector<std::string> missing;
+  std::vector<Absent> missing;
   for (const WantedProcess& wanted : draft.wanted) {
     const SeenProcess* process = draft.Find(wanted.name);
     const bool has_finished =
@@ -144,11 +144,11 @@ Finding JudgeDegraded(const Draft& draft) {
                            !IsReady(process) && !IsNew(draft, wanted.name, process);
     if (!is_missed && !IsLate(draft, process)) continue;
     is_late = is_late || IsLate(draft, process);
-    missing.push_back(DescribeAbsence(wanted.name, process));
+    missing.emplace_back(wanted.name, process);
   }
   if (!missing.empty()) {
     return {type, true, is_late ? PlanReason::kPendingTooLong : PlanReason::kWorkersMissing,
-            "not running: " + Joined(std::move(missing))};
+            "not running: " + DescribeAbsences(missing)};
   }
   if (is_training && draft.report != nullptr && !draft.report->standstill.empty())
     return {type, true, PlanReason::kShardStalled, draft.report->standstill};

@@ -1,6 +1,8 @@
 #include "lib/job/plan/describe.h"
 
+#include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -18,6 +20,38 @@ std::string Shortened(const std::string& text) {
 std::string WithMessage(std::string text, const std::string& message) {
   if (!message.empty()) text += ": " + Shortened(message);
   return text;
+}
+
+// Who is absent, and what is said behind one such name or behind several.
+struct Absence {
+  std::string who;
+  std::string one;
+  std::string many;
+};
+
+Absence AbsenceOf(const std::string& name, const SeenProcess* process) {
+  if (process == nullptr) return {name, "", ""};
+  const std::string named = Named(*process);
+  if (process->node_lost_since) return {named, ", which does not answer", ", which do not answer"};
+  if (process->is_stopping) return {named, " is stopping", " are stopping"};
+  if (process->state == ProcessState::kExited) {
+    const std::string end = DescribeExit(*process).substr(named.size());
+    return {named, end, end.starts_with(" was ") ? " were " + end.substr(5) : end};
+  }
+  if (process->state == ProcessState::kRunning) return {named, " is not ready", " are not ready"};
+  if (process->is_gated) {
+    return {name, " is held back by its scheduling gates",
+            " are held back by their scheduling gates"};
+  }
+  const std::string& message = process->waiting_message;
+  if (process->is_unschedulable) {
+    const std::string says = WithMessage(" cannot be scheduled", message);
+    return {name, says, says};
+  }
+  const std::string& reason = process->waiting_reason;
+  if (reason.empty()) return {named, "", ""};
+  return {named, WithMessage(" waits, " + reason, message),
+          WithMessage(" wait, " + reason, message)};
 }
 
 }  // namespace
@@ -39,17 +73,30 @@ std::string DescribeExit(const SeenProcess& process) {
 }
 
 std::string DescribeAbsence(const std::string& name, const SeenProcess* process) {
-  if (process == nullptr) return name;
-  if (process->node_lost_since) return fmt::format("{}, which does not answer", Named(*process));
-  if (process->is_stopping) return Named(*process) + " is stopping";
-  if (process->state == ProcessState::kExited) return DescribeExit(*process);
-  if (process->state == ProcessState::kRunning) return Named(*process) + " is not ready";
-  if (process->is_gated) return name + " is held back by its scheduling gates";
-  if (process->is_unschedulable)
-    return WithMessage(name + " cannot be scheduled", process->waiting_message);
-  if (process->waiting_reason.empty()) return Named(*process);
-  return WithMessage(fmt::format("{} waits, {}", Named(*process), process->waiting_reason),
-                     process->waiting_message);
+  const Absence absence = AbsenceOf(name, process);
+  return absence.who + absence.one;
+}
+
+std::string DescribeAbsences(const std::vector<Absent>& absent) {
+  std::vector<Absence> kinds;
+  std::vector<std::vector<std::string>> who;  // Of each kind.
+  for (const auto& [name, process] : absent) {
+    const Absence absence = AbsenceOf(name, process);
+    const auto same = std::ranges::find(kinds, absence.one, &Absence::one);
+    if (same == kinds.end()) {
+      kinds.push_back(absence);
+      who.push_back({absence.who});
+    } else {
+      who[static_cast<size_t>(same - kinds.begin())].push_back(absence.who);
+    }
+  }
+  std::string text;
+  for (size_t i = 0; i < kinds.size(); ++i) {
+    const bool is_one = who[i].size() == 1;
+    if (i > 0) text += "; ";
+    text += Joined(std::move(who[i])) + (is_one ? kinds[i].one : kinds[i].many);
+  }
+  return text;
 }
 
 std::string DescribeRecovery(const Draft& draft) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lib/job/plan/draft.h"
@@ -17,6 +18,12 @@ std::string DescribeExit(const SeenProcess& process);
 // Of one that is wanted and does not run: "digits-worker-3 cannot be scheduled: 0/3 nodes ...".
 // `process` is null if there is none of that name.
 std::string DescribeAbsence(const std::string& name, const SeenProcess* process);
+
+using Absent = std::pair<std::string, const SeenProcess*>;
+
+// The same of several: who is absent for the same reason is in one sentence. "digits-worker-0,
+// digits-worker-1 cannot be scheduled: 0/3 nodes ...; digits-worker-2 is stopping".
+std::string DescribeAbsences(const std::vector<Absent>& absent);
 
 // What becomes of training when a parameter server is started again.
 std::string DescribeRecovery(const Draft& draft);

@@ -15,6 +15,27 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
+TEST(JudgePending, SaysOnceWhatKeepsSeveral) {
+  const TrainingJob job = SmallJob();
+  Observation seen = SettledTraining(job);
+  for (const int64_t index : {0, 1, 2}) {
+    SeenProcess waiting = Pending(index, 100);
+    waiting.is_unschedulable = index != 1;
+    waiting.is_gated = index == 1;
+    waiting.waiting_message = "0/3 nodes are available: insufficient cpu";
+    Put(seen, waiting);
+  }
+  EXPECT_THAT(
+      Reason(PlanJob(job, seen, At(159)), ConditionType::kResourcesReady),
+      HasSubstr("not running: digits-worker-0, digits-worker-2 cannot be scheduled: 0/3 "
+                "nodes are available: insufficient cpu; digits-worker-1 is held back by its "
+                "scheduling gates"));
+  for (const int64_t index : {0, 1}) Remove(seen, fmt::format("digits-worker-{}", index));
+  EXPECT_THAT(
+      Reason(PlanJob(job, seen, At(159)), ConditionType::kResourcesReady),
+      HasSubstr("not running: digits-worker-0, digits-worker-1; digits-worker-2 cannot be"));
+}
+
 TEST(JudgePending, ReportsAWorkerThatFindsNoRoomAndTrainsOn) {
   const TrainingJob job = SmallJob();
   Observation seen = SettledTraining(job);
