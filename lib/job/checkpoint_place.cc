@@ -1,30 +1,62 @@
 #include "lib/job/checkpoint_place.h"
 
+#include <fmt/format.h>
+
 namespace paceline::job {
+
+namespace {
+
+// File systems of a network. Of a volume that a driver brings (csi, ephemeral) nobody knows.
+bool IsSharedByKind(const Volume& volume) {
+  return volume.others.contains("nfs") || volume.others.contains("cephfs") ||
+         volume.others.contains("azureFile");
+}
+
+}  // namespace
 
 bool HasCheckpoints(const JobSpec& spec) { return spec.checkpoint && spec.checkpoint->enabled; }
 
 bool MayHaveDefaultCheckpoints(const JobSpec& spec) { return !spec.checkpoint; }
 
-CheckpointPlace CheckpointPlaceOf(const JobSpec& spec) {
+std::string DecidingClaim(const JobSpec& spec) {
+  const bool decides = MayHaveDefaultCheckpoints(spec) && spec.parameter_server.shards > 1 &&
+                       spec.output.volume && spec.output.volume->persistent_volume_claim;
+  return decides ? spec.output.volume->persistent_volume_claim->claim_name : "";
+}
+
+CheckpointPlace CheckpointPlaceOf(const JobSpec& spec, bool is_output_shared) {
   if (HasCheckpoints(spec)) {
     return spec.checkpoint->volume ? CheckpointPlace::kVolume : CheckpointPlace::kClaimTemplate;
   }
-  const bool may_be =
-      MayHaveDefaultCheckpoints(spec) && spec.output.volume && spec.parameter_server.shards == 1;
   // An emptyDir goes with the pod, and so with what checkpoints are for.
-  return may_be && !spec.output.volume->empty_dir ? CheckpointPlace::kOutputVolume
-                                                  : CheckpointPlace::kNowhere;
+  if (!MayHaveDefaultCheckpoints(spec) || !spec.output.volume || spec.output.volume->empty_dir)
+    return CheckpointPlace::kNowhere;
+  const bool can_all_mount = spec.parameter_server.shards == 1 ||
+                             IsSharedByKind(*spec.output.volume) ||
+                             (is_output_shared && !DecidingClaim(spec).empty());
+  return can_all_mount ? CheckpointPlace::kOutputVolume : CheckpointPlace::kNowhere;
 }
 
-std::string WhyNoCheckpoints(const JobSpec& spec) {
+std::string WhyNoCheckpoints(const JobSpec& spec, const std::optional<ClaimAccess>& output_claim) {
   if (!MayHaveDefaultCheckpoints(spec)) return "spec.checkpoint.enabled is false";
-  if (spec.output.volume && !spec.output.volume->empty_dir) {
+  if (!spec.output.volume || spec.output.volume->empty_dir) {
+    return "the job has no volume that outlives its pods; give it spec.output.volume or "
+           "spec.checkpoint";
+  }
+  const std::string claim = DecidingClaim(spec);
+  if (claim.empty()) {
     return "the shards do not share spec.output.volume; give spec.checkpoint a "
            "volumeClaimTemplate, or a volume that all can mount";
   }
-  return "the job has no volume that outlives its pods; give it spec.output.volume or "
-         "spec.checkpoint";
+  if (!output_claim) {
+    return fmt::format("the claim {} of spec.output.volume, which decides it, is not there yet",
+                       claim);
+  }
+  return fmt::format(
+      "the shards cannot share the claim {} of spec.output.volume, whose access mode is {}; let it "
+      "be ReadWriteMany, or give spec.checkpoint a volumeClaimTemplate, or a volume that all can "
+      "mount",
+      claim, output_claim->modes);
 }
 
 }  // namespace paceline::job

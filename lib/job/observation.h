@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "lib/base/time.h"
+#include "lib/job/checkpoint_place.h"
 #include "lib/job/process_name.h"
 #include "lib/job/status.h"
 
@@ -133,6 +134,11 @@ struct Observation {
   // Claims that the job's processes mount and that are being deleted: nothing starts before they
   // are gone and made anew. "digits-checkpoint-0, digits-checkpoint-1".
   std::string terminating_claims;
+  // Likewise one that decides where checkpoints are (DecidingClaim), that is not there or is being
+  // deleted.
+  std::string missing_claim;
+  // What that one says, once it is there.
+  std::optional<ClaimAccess> output_claim;
   // Names that the last plan started in vain: the cluster refused to make them. To start them again
   // is nothing new, neither to tell nor to count. Forgotten by a fresh shell, which costs one more.
   std::set<std::string> refused;

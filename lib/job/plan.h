@@ -34,6 +34,7 @@ struct Start {
   int64_t unfit = 0;                  // Machines that could not do the work; likewise.
   std::string avoid_node;             // Not on this machine; empty if any will do.
   bool may_use_avoided_node = false;  // On that one only where no other has room.
+  bool shares_output = false;         // The claim of spec.output.volume is one that all can mount.
   friend bool operator==(const Start&, const Start&) = default;
 };
 

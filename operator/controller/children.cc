@@ -128,6 +128,16 @@ StatusOr<ClaimNews> Children::EnsureClaims(const job::TrainingJob& job) const {
   return news;
 }
 
+StatusOr<std::optional<job::ClaimAccess>> Children::ReadDecidingClaim(
+    const job::TrainingJob& job) const {
+  const StatusOr<Json> claim = client_->Call(kube::Get(
+      kube::PersistentVolumeClaims(), {job.metadata.name_space, job::DecidingClaim(job.spec)}));
+  if (IsNotFound(claim.status())) return std::optional<job::ClaimAccess>();
+  PACELINE_RETURN_IF_ERROR(claim.status());
+  if (kube::IsBeingDeleted(*claim)) return std::optional<job::ClaimAccess>();
+  return std::optional(AccessOf(*claim));
+}
+
 Status Children::SettleClaims(const job::TrainingJob& job) const {
   ClaimNews unused;
   for (const Json& claim : BuildCheckpointClaims(job))

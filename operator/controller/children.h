@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "lib/job/checkpoint_place.h"
 #include "lib/job/training_job.h"
 #include "lib/kube/client/client.h"
 #include "operator/controller/cluster_view.h"
@@ -41,6 +43,9 @@ class Children {
   // The checkpoint volumes of spec.checkpoint.volumeClaimTemplate. Claims that are there are taken
   // as they are. Not watched: call before parameter servers are created.
   StatusOr<ClaimNews> EnsureClaims(const job::TrainingJob& job) const;
+  // What the claim says that decides where the job's checkpoints are (job::DecidingClaim), which
+  // there must be; nothing if it is not there, or is being deleted.
+  StatusOr<std::optional<job::ClaimAccess>> ReadDecidingClaim(const job::TrainingJob& job) const;
   // Has the claims that are there belong to the job or not, as it says now.
   Status SettleClaims(const job::TrainingJob& job) const;
 

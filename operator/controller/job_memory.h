@@ -40,10 +40,12 @@ struct JobMemory {
   std::optional<Time> progress_written_at;
   Status resources;                // Why what stands around the pods could not be made, or OK.
   std::string terminating_claims;  // What servers would mount and is being deleted: names.
-  std::string claims_of_others;    // Told of: names.
-  int64_t claims_settled = 0;      // The job's generation that claims belong to it as it says.
-  Status pods;                     // Why pods could not be made, or OK.
-  std::set<std::string> refused;   // Names of those that the API server said no to.
+  std::string missing_claim;       // That decides where checkpoints are, and is waited for.
+  std::optional<job::ClaimAccess> output_claim;  // What that one said.
+  std::string claims_of_others;                  // Told of: names.
+  int64_t claims_settled = 0;     // The job's generation that claims belong to it as it says.
+  Status pods;                    // Why pods could not be made, or OK.
+  std::set<std::string> refused;  // Names of those that the API server said no to.
 };
 
 // Pods that went away by no wish of ours: the planner is shown them as disrupted until it has

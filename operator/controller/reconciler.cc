@@ -4,6 +4,7 @@
 #include <chrono>
 #include <utility>
 
+#include "lib/job/checkpoint_place.h"
 #include "lib/job/defaults.h"
 #include "lib/job/encode.h"
 #include "lib/job/validate.h"
@@ -187,9 +188,24 @@ Status Reconciler::SettleClaims(const Look& look) {
   return OkStatus();
 }
 
+void Reconciler::LookAtDecidingClaim(const Look& look) {
+  JobMemory& memory = *look.memory;
+  const bool is_known = memory.output_claim && !look.pods.empty();
+  if (is_known || job::IsFinished(look.job.status) || job::DecidingClaim(look.job.spec).empty())
+    return;
+  auto claim = children_.ReadDecidingClaim(look.job);
+  memory.pods = claim.status();
+  if (claim.ok()) memory.output_claim = *std::move(claim);
+}
+
 bool Reconciler::PrepareServers(const Look& look, const job::Plan& plan) {
   JobMemory& memory = *look.memory;
   if (std::none_of(plan.actions.begin(), plan.actions.end(), StartsServer)) return true;
+  if (const std::string claim = job::DecidingClaim(look.job.spec);
+      !claim.empty() && !memory.output_claim) {
+    if (memory.pods.ok()) memory.missing_claim = claim;
+    return false;
+  }
   const StatusOr<ClaimNews> news = children_.EnsureClaims(look.job);
   if (!news.ok()) {
     memory.pods = news.status();
@@ -212,7 +228,9 @@ StatusOr<kube::Result> Reconciler::PlanAndApply(const Look& look) {
   JobMemory& memory = *look.memory;
   if (!IsUntold(look.job.status)) memory.untold.reset();
   PACELINE_RETURN_IF_ERROR(SettleClaims(look));
+  LookAtDecidingClaim(look);
   memory.terminating_claims.clear();  // Who has to wait for one finds it again.
+  memory.missing_claim.clear();
   job::Plan plan = MakePlan(look);
   // Nothing is started where it would lack something, which the status then says.
   bool may_act = memory.resources.ok();
@@ -246,7 +264,7 @@ StatusOr<kube::Result> Reconciler::PlanAndApply(const Look& look) {
   }
   if (may_act) PACELINE_RETURN_IF_ERROR(Apply(look, plan.actions));
   if (memory.resources.ok() && !may_act) {
-    if (memory.terminating_claims.empty()) return memory.pods;
+    if (memory.terminating_claims.empty() && memory.missing_claim.empty()) return memory.pods;
     LookAgain(result.requeue_after, kClaimPeriod);  // Nobody watches claims.
   }
   if (plan.look_again) LookAgain(result.requeue_after, *plan.look_again - look.now);

@@ -56,6 +56,9 @@ class Reconciler {
   void TalkToCoordinator(const Look& look);
   StatusOr<kube::Result> PlanAndApply(const Look& look);
   job::Plan MakePlan(const Look& look) const;
+  // What decides where checkpoints are. Looked at until there are pods: a claim that they mount
+  // stays as it is.
+  void LookAtDecidingClaim(const Look& look);
   // What the servers that the plan starts mount. Whether all of it is there.
   bool PrepareServers(const Look& look, const job::Plan& plan);
   // As Look::job says now, whatever runs.

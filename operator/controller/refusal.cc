@@ -63,6 +63,8 @@ void ShowTrouble(const JobMemory& memory, job::Observation& seen) {
     seen.resources_trouble += Message(status);
   }
   seen.terminating_claims = memory.terminating_claims;
+  seen.missing_claim = memory.missing_claim;
+  seen.output_claim = memory.output_claim;
 }
 
 }  // namespace paceline::controller

@@ -31,7 +31,7 @@ Arguments ServerArguments(const job::TrainingJob& job, const job::Start& start) 
                          "--advertise", BulkAddress(PodHost(job, start.role, start.index)),
                          "--http-host", "0.0.0.0",
                          "--http-port", std::to_string(kMetricsPort)};
-  const job::CheckpointPlace place = job::CheckpointPlaceOf(job.spec);
+  const job::CheckpointPlace place = job::CheckpointPlaceOf(job.spec, start.shares_output);
   if (place == job::CheckpointPlace::kOutputVolume) {
     Append(arguments, {"--checkpoint", DefaultCheckpointFolder(job), "--default-checkpoints"});
   } else if (place != job::CheckpointPlace::kNowhere) {

@@ -107,7 +107,7 @@ std::optional<Json> BuildDisruptionBudget(const job::TrainingJob& job) {
 }
 
 std::vector<Json> BuildCheckpointClaims(const job::TrainingJob& job) {
-  if (job::CheckpointPlaceOf(job.spec) != job::CheckpointPlace::kClaimTemplate) return {};
+  if (!job::HasCheckpoints(job.spec) || !job.spec.checkpoint->volume_claim_template) return {};
   const Json pattern = job::ToJson(*job.spec.checkpoint->volume_claim_template);
   std::vector<Json> claims;
   for (int64_t shard = 0; shard < job.spec.parameter_server.shards; ++shard) {
@@ -123,6 +123,17 @@ std::vector<Json> BuildCheckpointClaims(const job::TrainingJob& job) {
     claims.push_back(std::move(claim));
   }
   return claims;
+}
+
+job::ClaimAccess AccessOf(const Json& claim) {
+  const Json modes = claim.value(Json::json_pointer("/spec/accessModes"), Json::array());
+  job::ClaimAccess access;
+  for (const Json& mode : modes) {
+    if (!mode.is_string()) continue;
+    access.is_shared = access.is_shared || mode == "ReadWriteMany";
+    access.modes += (access.modes.empty() ? "" : ", ") + mode.get<std::string>();
+  }
+  return access;
 }
 
 std::optional<Json> ClaimPatch(const job::TrainingJob& job, const Json& live) {

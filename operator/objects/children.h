@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "lib/job/checkpoint_place.h"
 #include "lib/job/training_job.h"
 #include "operator/objects/metadata.h"
 #include "operator/objects/options.h"
@@ -30,6 +31,9 @@ std::optional<Json> BuildDisruptionBudget(const job::TrainingJob& job);
 // spec.checkpoint.volumeClaimTemplate: one claim for each shard. They belong to the job, and go
 // with it, only where persistentVolumeClaimRetentionPolicy.whenDeleted says so.
 std::vector<Json> BuildCheckpointClaims(const job::TrainingJob& job);
+
+// Who may mount a claim that is there.
+job::ClaimAccess AccessOf(const Json& claim);
 
 // What has to change of a claim that is there so that it goes with the job, or stays, as the job
 // says: a merge patch, or nothing. A claim that another job has made is that one's, and stays.

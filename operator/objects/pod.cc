@@ -93,10 +93,10 @@ std::vector<Mounted> OurVolumes(const job::TrainingJob& job, const job::Start& s
         {{"secret", {{"secretName", TokenSecretName(job)}, {"defaultMode", 0440}}}}, kTokenFolder);
     volumes.back().read_only = true;
   }
-  if (job.spec.output.volume && start.index == 0) {
+  const job::CheckpointPlace place = job::CheckpointPlaceOf(job.spec, start.shares_output);
+  const bool is_output_used = start.index == 0 || place == job::CheckpointPlace::kOutputVolume;
+  if (job.spec.output.volume && is_output_used)
     add("paceline-output", OutputVolumeSource(job), kOutputFolder);
-  }
-  const job::CheckpointPlace place = job::CheckpointPlaceOf(job.spec);
   if (place == job::CheckpointPlace::kVolume) {
     add("paceline-checkpoint", CheckpointVolumeSource(job), kCheckpointFolder);
   } else if (place == job::CheckpointPlace::kClaimTemplate) {

@@ -104,5 +104,53 @@ TEST_F(ClaimsTest, OneThatIsBeingDeletedIsWaitedForAndSaid) {
   EXPECT_EQ(kube::IntegerAt(waiting.Get(), "/status/coordinatorStarts"), 1);
 }
 
+// Nobody asked for checkpoints: several shards have them where the claim of the output says that
+// all can mount it, which has to be known before the first pod is made.
+TEST_F(ClaimsTest, OfTheOutputDecideOnDefaultCheckpointsOfSeveralShards) {
+  const Json spec = {{"output", {{"volume", {{"persistentVolumeClaim", {{"claimName", "out"}}}}}}}};
+  const auto has_checkpoints = [this](const Job& job, const std::string& pod) {
+    const auto live = world_->client().Call(kube::Get(kube::Pods(), {job.name_space(), pod}));
+    EXPECT_TRUE(live.ok()) << live.status();
+    const bool has_folder = live->dump().find("--default-checkpoints") != std::string::npos;
+    const bool has_mount = live->dump().find("paceline-output") != std::string::npos;
+    EXPECT_TRUE(has_mount || !has_folder) << pod;
+    return has_folder;
+  };
+  const auto kill_and_wait = [this](const Job& job, const std::string& pod) {
+    const kube::ObjectKey key{job.name_space(), pod};
+    const auto before = world_->client().Call(kube::Get(kube::Pods(), key));
+    ASSERT_TRUE(before.ok()) << before.status();
+    world_->Kubectl(fmt::format("delete pod {} -n {} --wait=false --grace-period=0 --force", pod,
+                                job.name_space()));
+    EXPECT_TRUE(Eventually([&] {
+      const auto now = world_->client().Call(kube::Get(kube::Pods(), key));
+      return now.ok() && kube::Uid(*now) != kube::Uid(*before);
+    })) << job.Describe();
+  };
+  for (const bool is_shared : {true, false}) {
+    Job job(*world_, "digits", spec);
+    ASSERT_TRUE(job.WaitForMessage("ResourcesReady", "waits for claim out")) << job.Describe();
+    EXPECT_EQ(kube::StringAt(job.Get(), "/status/state"), "ClaimMissing");
+    EXPECT_TRUE(job.WaitForPods({}));
+    MakeClaim(*world_, job.name_space(), "out", is_shared ? "ReadWriteMany" : "ReadWriteOnce");
+    ASSERT_TRUE(job.WaitForPods(job.AllPodNames())) << job.Describe();
+    for (const char* shard : {"digits-ps-0", "digits-ps-1"})
+      EXPECT_EQ(has_checkpoints(job, shard), is_shared) << shard;
+    EXPECT_TRUE(job.WaitForMessage("Recoverable", is_shared ? "since the newest checkpoint"
+                                                            : "out of spec.output.volume, "
+                                                              "whose access mode is "
+                                                              "ReadWriteOnce"))
+        << job.Describe();
+    // An operator that knows nothing of before decides the same for what it starts again.
+    job.RunAll();
+    operator_.reset();
+    operator_ = std::make_unique<OperatorProcess>(*world_,
+                                                  std::vector<std::string>{"--leader-elect=false"});
+    ASSERT_TRUE(operator_->WaitForText("leading")) << operator_->Log();
+    kill_and_wait(job, "digits-ps-1");
+    EXPECT_EQ(has_checkpoints(job, "digits-ps-1"), is_shared);
+  }
+}
+
 }  // namespace
 }  // namespace paceline::operator_test

@@ -1,6 +1,7 @@
 #include "tests/operator/job.h"
 
 #include <fmt/format.h>
+#include <gtest/gtest.h>
 
 #include "lib/base/rfc3339.h"
 #include "lib/kube/core/json.h"
@@ -94,6 +95,16 @@ void Job::PatchPodStatus(const std::string& pod, const Json& status) const {
                                  {.subresource = "status"}))
           .status();
   EXPECT_TRUE(patched.ok()) << pod << ": " << patched.message();
+}
+
+void MakeClaim(World& world, const std::string& name_space, const std::string& name,
+               const std::string& access_mode) {
+  const Json claim = {
+      {"metadata", {{"name", name}, {"namespace", name_space}}},
+      {"spec",
+       {{"accessModes", {access_mode}}, {"resources", {{"requests", {{"storage", "1Gi"}}}}}}}};
+  const auto made = world.client().Call(kube::Create(kube::PersistentVolumeClaims(), claim));
+  EXPECT_TRUE(made.ok()) << made.status();
 }
 
 }  // namespace paceline::operator_test

@@ -30,4 +30,8 @@ class Job : public testing::TrainingJob {
   void PatchPodStatus(const std::string& pod, const Json& status) const;
 };
 
+// A claim that nothing binds: of 1 GiB, with that access mode.
+void MakeClaim(World& world, const std::string& name_space, const std::string& name,
+               const std::string& access_mode);
+
 }  // namespace paceline::operator_test

@@ -94,6 +94,7 @@ TEST_F(ModelTest, ItsTokenIsASecretThatTheCoordinatorAloneMounts) {
   // Which no job needs whose model lies on a volume.
   Job other(*world_, "digits",
             {{"output", {{"volume", {{"persistentVolumeClaim", {{"claimName", "out"}}}}}}}});
+  MakeClaim(*world_, other.name_space(), "out", "ReadWriteOnce");
   ASSERT_TRUE(other.WaitForPods(other.AllPodNames()));
   EXPECT_TRUE(IsNotFound(world_->client()
                              .Call(kube::Get(kube::Secrets(), {other.name_space(), "digits-token"}))
@@ -143,6 +144,7 @@ TEST_F(ModelTest, FetchedBeforeAnybodySawTheEndItIsSettledAtOnce) {
 TEST_F(ModelTest, OnAVolumeItIsSaidWhere) {
   Job job(*world_, "digits",
           {{"output", {{"volume", {{"persistentVolumeClaim", {{"claimName", "out"}}}}}}}});
+  MakeClaim(*world_, job.name_space(), "out", "ReadWriteOnce");
   Start(job);
   job.End("digits-ps-0", 0, LastWord(false));
   ASSERT_TRUE(job.WaitForCondition("Succeeded"));

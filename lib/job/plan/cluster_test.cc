@@ -60,6 +60,16 @@ TEST(Resources, TellWhichClaimsAreAwaited) {
   EXPECT_THAT(Events(PlanJob(job, seen, At(6))), IsEmpty());  // Said once.
 }
 
+TEST(Resources, TellThatTheOutputsClaimIsAwaited) {
+  Observation seen;
+  seen.missing_claim = "out";
+  const Plan plan = PlanJob(SmallJob(), seen, At(5));
+  EXPECT_EQ(plan.status.state, "ClaimMissing");
+  EXPECT_THAT(Reason(plan, ConditionType::kResourcesReady),
+              HasSubstr("False ClaimMissing waits for claim out of spec.output.volume, which is "
+                        "not there or is being deleted; not running: "));
+}
+
 TEST(PlanJob, SaysOnceWhatWasMadeOfCheckpointsThatWereThere) {
   const TrainingJob job = SmallJob();
   Observation seen = SettledTraining(job);
@@ -425,9 +435,15 @@ TEST(Recoverable, SaysFromTheFirstPlanOnWhatALossWouldCost) {
   EXPECT_THAT(Events(judge()), Contains(HasSubstr("Warning NoCheckpoints: a lost parameter")));
   EXPECT_THAT(Reason(judge({.has_place_for_checkpoints = true}), ConditionType::kRecoverable),
               HasSubstr("True Checkpointed"));
-  job.spec.output.volume.emplace().persistent_volume_claim.emplace().claim_name = "out";
+  job.spec.output.volume.emplace().host_path.emplace().path = "/models";
   EXPECT_THAT(Reason(judge(), ConditionType::kRecoverable),
               HasSubstr(everything + "the shards do not share spec.output.volume"));
+  job.spec.output.volume.emplace().others["nfs"];
+  EXPECT_THAT(Reason(judge(), ConditionType::kRecoverable), HasSubstr("True Checkpointed"));
+  job.spec.output.volume.emplace().persistent_volume_claim.emplace().claim_name = "out";
+  EXPECT_THAT(Reason(judge(), ConditionType::kRecoverable),
+              HasSubstr(everything + "the claim out of spec.output.volume, which decides it, is "
+                                     "not there yet"));
   job.spec.parameter_server.shards = 1;
   EXPECT_THAT(Reason(judge(), ConditionType::kRecoverable), HasSubstr("True Checkpointed"));
   EXPECT_THAT(Events(judge()), Not(Contains(HasSubstr("NoCheckpoints"))));
@@ -438,6 +454,32 @@ TEST(Recoverable, SaysFromTheFirstPlanOnWhatALossWouldCost) {
             everything + "spec.checkpoint.enabled is false");
   job.spec.checkpoint->enabled = true;
   EXPECT_THAT(Reason(judge(), ConditionType::kRecoverable), HasSubstr("True Checkpointed"));
+}
+
+// The claim decides, and what is started goes by it.
+TEST(Recoverable, SeveralShardsHaveCheckpointsWhereAllCanMountTheOutputsClaim) {
+  TrainingJob job = SmallJob();
+  job.spec.output.volume.emplace().persistent_volume_claim.emplace().claim_name = "out";
+  Observation seen;
+  const auto are_shared = [](const Plan& plan) {
+    std::set<bool> shared;
+    for (const Action& action : plan.actions) shared.insert(std::get<Start>(action).shares_output);
+    return shared;
+  };
+  seen.output_claim = {.is_shared = false, .modes = "ReadWriteOnce"};
+  Plan plan = PlanJob(job, seen, At(0));
+  EXPECT_THAT(Reason(plan, ConditionType::kRecoverable),
+              HasSubstr("the shards cannot share the claim out of spec.output.volume, whose "
+                        "access mode is ReadWriteOnce; let it be ReadWriteMany, or give "
+                        "spec.checkpoint a volumeClaimTemplate, or a volume that all can mount"));
+  EXPECT_THAT(are_shared(plan), ElementsAre(false));
+  seen.output_claim = {.is_shared = true, .modes = "ReadWriteMany"};
+  plan = PlanJob(job, seen, At(0));
+  EXPECT_THAT(Reason(plan, ConditionType::kRecoverable), HasSubstr("True Checkpointed"));
+  EXPECT_THAT(are_shared(plan), ElementsAre(true));
+  job.spec.checkpoint.emplace().enabled = false;
+  EXPECT_THAT(Reason(PlanJob(job, seen, At(0)), ConditionType::kRecoverable),
+              HasSubstr("spec.checkpoint.enabled is false"));
 }
 
 TEST(Recoverable, IsToldOnce) {

@@ -82,6 +82,7 @@ Finding JudgeSuspended(const Draft& draft) {
 PlanReason WhyNotRunning(const Draft& draft) {
   if (!draft.seen.resources_trouble.empty()) return PlanReason::kResourcesRefused;
   if (!draft.seen.terminating_claims.empty()) return PlanReason::kClaimTerminating;
+  if (!draft.seen.missing_claim.empty()) return PlanReason::kClaimMissing;
   PlanReason reason = PlanReason::kProcessesMissing;
   for (const WantedProcess& wanted : draft.wanted) {
     const SeenProcess* process = draft.Find(wanted.name);
@@ -108,6 +109,10 @@ Finding JudgeResources(const Draft& draft) {
   std::string message = draft.seen.resources_trouble;
   if (const std::string& going = draft.seen.terminating_claims; message.empty() && !going.empty())
     message = fmt::format("waits until what is being deleted is gone: claim {}", going);
+  if (const std::string& claim = draft.seen.missing_claim; message.empty() && !claim.empty()) {
+    message = fmt::format(
+        "waits for claim {} of spec.output.volume, which is not there or is being deleted", claim);
+  }
   if (missing.empty() && message.empty()) return {type, true, PlanReason::kAllRunning, ""};
   if (!missing.empty()) {
     if (!message.empty()) message += "; ";
@@ -273,7 +278,7 @@ Finding JudgeRecoverable(const Draft& draft) {
   }
   return {type, false, PlanReason::kNoCheckpoints,
           "a lost parameter server costs everything since the start: " +
-              WhyNoCheckpoints(draft.job.spec)};
+              WhyNoCheckpoints(draft.job.spec, draft.seen.output_claim)};
 }
 
 // " from version 320": where this restart rolled back to; empty if it did not.

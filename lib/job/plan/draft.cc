@@ -72,9 +72,10 @@ std::optional<int64_t> Draft::AttemptOf(const std::string& name) const {
 }
 
 bool Draft::KeepsCheckpoints() const {
-  return HasCheckpoints(job.spec) || (MayHaveDefaultCheckpoints(job.spec) &&
-                                      (options.has_place_for_checkpoints ||
-                                       CheckpointPlaceOf(job.spec) != CheckpointPlace::kNowhere));
+  return HasCheckpoints(job.spec) ||
+         (MayHaveDefaultCheckpoints(job.spec) &&
+          (options.has_place_for_checkpoints ||
+           CheckpointPlaceOf(job.spec, SharesOutput()) != CheckpointPlace::kNowhere));
 }
 
 bool Draft::IsFinishing() const {
@@ -128,7 +129,8 @@ void Draft::Begin(const WantedProcess& process, int64_t attempt, int64_t failure
                                   failures,
                                   unfit,
                                   {},
-                                  false});
+                                  false,
+                                  SharesOutput()});
   if (const AvoidedNode* avoided = FindAvoided(plan.status.avoided_nodes, process.name)) {
     Start& start = std::get<Start>(plan.actions.back());
     start.avoid_node = avoided->node;

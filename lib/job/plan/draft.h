@@ -42,6 +42,8 @@ class Draft {
   std::optional<int64_t> AttemptOf(const std::string& name) const;
   // Whether the last plan started it, and the cluster refused.
   bool WasRefused(const std::string& name) const { return seen.refused.contains(name); }
+  // Whether the claim of the output, if it has one, is known to be one that all pods can mount.
+  bool SharesOutput() const { return seen.output_claim && seen.output_claim->is_shared; }
   // Whether checkpoints are written.
   bool KeepsCheckpoints() const;
   // Whether training has reached its stop, as far as is known: workers are not needed any more.

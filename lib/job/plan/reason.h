@@ -30,6 +30,7 @@ enum class PlanReason {
   kPendingTooLong,     // A process waits for longer than scheduleTimeoutSeconds.
   kResourcesRefused,   // What the job needs could not be made.
   kClaimTerminating,   // A claim is waited for that is being deleted.
+  kClaimMissing,       // A claim is waited for that decides where checkpoints are.
   kClaimKept,          // Another job made a claim, so that it does not go with this one.
   kCheckpointsFound,   // There were checkpoints before; it is said what was made of them.
   kInvalidSpec,        // The spec is one that no plan can be made of.
@@ -65,12 +66,13 @@ PACELINE_WORDS(PlanReason, "JobSeen", "NotYet", "Starting", "Training", "AllRunn
                "ProcessesMissing", "WorkersMissing", "CheckpointFailing", "ModelNotWritten",
                "EvaluatorGone", "TargetNotJudged", "Finishing", "ProcessFailed", "ProcessDisrupted",
                "OutOfMemory", "ProcessGone", "ProcessFinished", "Unschedulable", "CannotStart",
-               "GaveWay", "PendingTooLong", "ResourcesRefused", "ClaimTerminating", "ClaimKept",
-               "CheckpointsFound", "InvalidSpec", "NodeLost", "Recovering", "Recovered",
-               "RolledBack", "Suspended", "Resumed", "ScaledDown", "Checkpointed", "NoCheckpoints",
-               "Hung", "PoisonedSample", "Straggler", "NoStraggler", "DeadlineExceeded",
-               "BackoffLimitExceeded", "CannotWork", "CannotWorkHere", "ShardStalled", "ShardLost",
-               "ParameterServerLost", "TrainingFailed", "TrainingSucceeded", "ModelAvailable",
-               "ModelFetched", "ModelExpired", "ModelLost", "JobFinished")
+               "GaveWay", "PendingTooLong", "ResourcesRefused", "ClaimTerminating", "ClaimMissing",
+               "ClaimKept", "CheckpointsFound", "InvalidSpec", "NodeLost", "Recovering",
+               "Recovered", "RolledBack", "Suspended", "Resumed", "ScaledDown", "Checkpointed",
+               "NoCheckpoints", "Hung", "PoisonedSample", "Straggler", "NoStraggler",
+               "DeadlineExceeded", "BackoffLimitExceeded", "CannotWork", "CannotWorkHere",
+               "ShardStalled", "ShardLost", "ParameterServerLost", "TrainingFailed",
+               "TrainingSucceeded", "ModelAvailable", "ModelFetched", "ModelExpired", "ModelLost",
+               "JobFinished")
 
 }  // namespace paceline::job
