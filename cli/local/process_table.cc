@@ -31,7 +31,8 @@ void ProcessTable::Start(const job::Start& start, const Command& command,
                 .started_at = now,
                 .attempt = start.attempt,
                 .failures = start.failures,
-                .unfit = start.unfit};
+                .unfit = start.unfit,
+                .disruptions = start.disruptions};
   entry.last_word_path = last_word_path;
   if (StatusOr<Child> child = Child::Start(command); child.ok()) {
     entry.child = *std::move(child);

@@ -57,6 +57,7 @@ struct SeenProcess {
   int64_t attempt = 0;            // As in its Start.
   int64_t failures = 0;           // As in its Start.
   int64_t unfit = 0;              // As in its Start.
+  int64_t disruptions = 0;        // As in its Start.
   uint64_t generation_start = 0;  // As in its Start; 0 where nobody wrote it down.
 
   bool operator==(const SeenProcess&) const = default;

@@ -58,6 +58,7 @@ std::string ToString(const Action& action) {
     std::string text = fmt::format("start {} generation={} attempt={} failures={}", start->name,
                                    start->generation_start, start->attempt, start->failures);
     if (start->unfit > 0) text += fmt::format(" unfit={}", start->unfit);
+    if (start->disruptions > 0) text += fmt::format(" disruptions={}", start->disruptions);
     if (!start->avoid_node.empty()) {
       text += fmt::format(" {}={}", start->may_use_avoided_node ? "prefer-not" : "avoid",
                           start->avoid_node);

@@ -32,6 +32,7 @@ struct Start {
   int64_t attempt = 0;
   int64_t failures = 0;               // Failures that still count against it; handed back too.
   int64_t unfit = 0;                  // Machines that could not do the work; likewise.
+  int64_t disruptions = 0;            // Times that it was taken away; likewise.
   std::string avoid_node;             // Not on this machine; empty if any will do.
   bool may_use_avoided_node = false;  // On that one only where no other has room.
   bool shares_output = false;         // The claim of spec.output.volume is one that all can mount.
@@ -109,7 +110,8 @@ const Condition* FindCondition(const JobStatus& status, ConditionType type);
 bool Holds(const JobStatus& status, ConditionType type);
 
 // "start digits-worker-3 generation=1 attempt=2 failures=1", "stop digits-worker-3 Straggler"; with
-// " unfit=1", " avoid=node-2", " prefer-not=node-2" and " now" where that is said.
+// " unfit=1", " disruptions=1", " avoid=node-2", " prefer-not=node-2" and " now" where that is
+// said.
 std::string ToString(const Action& action);
 
 }  // namespace paceline::job

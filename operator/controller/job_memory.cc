@@ -6,9 +6,10 @@
 namespace paceline::controller {
 
 void Tombstones::PodGone(const kube::ObjectKey& job, const std::string& pod_uid,
-                         job::SeenProcess process) {
+                         job::SeenProcess process, Time now) {
   const std::lock_guard lock(mutex_);
   if (expected_.erase(pod_uid) > 0) return;
+  if (process.state != job::ProcessState::kExited) process.ended_at = now;
   process.state = job::ProcessState::kExited;
   process.is_stopping = false;
   process.is_disruption = true;

@@ -52,8 +52,9 @@ struct JobMemory {
 // started them again. Thread-safe.
 class Tombstones {
  public:
-  // A pod of the job was deleted.
-  void PodGone(const kube::ObjectKey& job, const std::string& pod_uid, job::SeenProcess process);
+  // A pod of the job was gone at `now`.
+  void PodGone(const kube::ObjectKey& job, const std::string& pod_uid, job::SeenProcess process,
+               Time now);
   // We are about to delete it ourselves: no tombstone will be put up.
   void Expect(const std::string& pod_uid);
   // Names that `processes` does not hold are added.

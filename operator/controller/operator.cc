@@ -5,6 +5,7 @@
 #include "lib/kube/core/metadata.h"
 #include "lib/kube/core/owner_reference.h"
 #include "lib/telemetry/log.h"
+#include "operator/controller/clock.h"
 #include "operator/objects/names.h"
 #include "operator/objects/seen_pod.h"
 
@@ -106,7 +107,7 @@ void Operator::PodChanged(const kube::ObjectKey& job, const kube::ObjectChange& 
   owner_job.metadata.name_space = job.name_space;
   owner_job.metadata.uid = owner->uid;
   if (auto process = SeenPod(owner_job, gone))
-    tombstones_.PodGone(job, kube::Uid(gone), *std::move(process));
+    tombstones_.PodGone(job, kube::Uid(gone), *std::move(process), WallNow());
 }
 
 Status Operator::Start(Duration deadline) {

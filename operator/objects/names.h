@@ -40,11 +40,12 @@ inline constexpr std::string_view kManager = "paceline-operator";
 inline constexpr std::string_view kGenerationAnnotation = "paceline.dev/generation-start";
 inline constexpr std::string_view kAttemptAnnotation = "paceline.dev/attempt";
 inline constexpr std::string_view kFailuresAnnotation = "paceline.dev/failures";
+inline constexpr std::string_view kUnfitAnnotation = "paceline.dev/unfit";
+inline constexpr std::string_view kDisruptionsAnnotation = "paceline.dev/disruptions";
 // Of a Secret of certificates: when the first of them is due, in seconds since 1970, and what
 // proves that the operator wrote all of it.
 inline constexpr std::string_view kRenewAnnotation = "paceline.dev/renew-at";
 inline constexpr std::string_view kSealAnnotation = "paceline.dev/seal";
-inline constexpr std::string_view kUnfitAnnotation = "paceline.dev/unfit";
 // Of a claim: uid of the job that made it, whose policy about it counts. It outlives that job.
 inline constexpr std::string_view kMadeByAnnotation = "paceline.dev/made-by";
 // Of an object that the operator keeps as it is: a hash of what it wants there.

@@ -39,7 +39,8 @@ job::Start StartOf(job::Role role, int64_t index) {
           .generation_start = 3,
           .attempt = 2,
           .failures = 1,
-          .unfit = 4};
+          .unfit = 4,
+          .disruptions = 5};
 }
 
 const ObjectOptions kOptions = {.server_image = "ps:1", .worker_image = "worker:1"};
@@ -97,6 +98,7 @@ TEST(PodTest, IsTheJobsChildAndCarriesItsStart) {
   EXPECT_EQ(pod["metadata"]["annotations"]["paceline.dev/attempt"], "2");
   EXPECT_EQ(pod["metadata"]["annotations"]["paceline.dev/failures"], "1");
   EXPECT_EQ(pod["metadata"]["annotations"]["paceline.dev/unfit"], "4");
+  EXPECT_EQ(pod["metadata"]["annotations"]["paceline.dev/disruptions"], "5");
   EXPECT_EQ(pod["spec"]["hostname"], "digits-worker-3");
   EXPECT_EQ(pod["spec"]["subdomain"], "digits");
   EXPECT_EQ(pod["spec"]["restartPolicy"], "Never");

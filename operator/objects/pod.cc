@@ -248,6 +248,8 @@ void LayMetadata(const job::TrainingJob& job, const job::Start& start, Json& pod
   annotations[std::string(kAttemptAnnotation)] = std::to_string(start.attempt);
   annotations[std::string(kFailuresAnnotation)] = std::to_string(start.failures);
   if (start.unfit > 0) annotations[std::string(kUnfitAnnotation)] = std::to_string(start.unfit);
+  if (start.disruptions > 0)
+    annotations[std::string(kDisruptionsAnnotation)] = std::to_string(start.disruptions);
   metadata["labels"] = std::move(labels);
   metadata["annotations"] = std::move(annotations);
 }

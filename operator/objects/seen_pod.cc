@@ -153,6 +153,7 @@ std::optional<SeenProcess> SeenPod(const job::TrainingJob& job, const Json& pod)
   process.attempt = WrittenNumber(annotations, kAttemptAnnotation);
   process.failures = WrittenNumber(annotations, kFailuresAnnotation);
   process.unfit = WrittenNumber(annotations, kUnfitAnnotation);
+  process.disruptions = WrittenNumber(annotations, kDisruptionsAnnotation);
   process.generation_start =
       static_cast<uint64_t>(WrittenNumber(annotations, kGenerationAnnotation));
 
@@ -193,6 +194,7 @@ const kube::Selection& PartsOfPod() {
       "/metadata/annotations/paceline.dev~1attempt",
       "/metadata/annotations/paceline.dev~1failures",
       "/metadata/annotations/paceline.dev~1unfit",
+      "/metadata/annotations/paceline.dev~1disruptions",
       "/metadata/annotations/paceline.dev~1generation-start",
       "/metadata/ownerReferences/uid",
       "/metadata/ownerReferences/controller",

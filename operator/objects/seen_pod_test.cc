@@ -29,7 +29,8 @@ Json Worker(const Json& status) {
                        .generation_start = 4,
                        .attempt = 2,
                        .failures = 1,
-                       .unfit = 4},
+                       .unfit = 4,
+                       .disruptions = 5},
                       {});
   pod["metadata"]["creationTimestamp"] = "2026-01-31T09:30:00Z";
   pod["status"] = status;
@@ -66,6 +67,7 @@ TEST(SeenPodTest, ReadsBackWhatItWasStartedWith) {
   EXPECT_EQ(seen.attempt, 2);
   EXPECT_EQ(seen.failures, 1);
   EXPECT_EQ(seen.unfit, 4);
+  EXPECT_EQ(seen.disruptions, 5);
   EXPECT_EQ(seen.generation_start, 4u);
   EXPECT_EQ(seen.state, ProcessState::kPending);
   EXPECT_FALSE(seen.is_stopping);

@@ -117,7 +117,7 @@ bool Draft::CoordinatorSucceeded() const {
          coordinator->signal == 0;
 }
 
-void Draft::Begin(const WantedProcess& process, int64_t attempt, int64_t failures, int64_t unfit) {
+void Draft::Begin(const WantedProcess& process, int64_t attempt, const PastEnds& ends) {
   const bool is_coordinator = process.role == Role::kParameterServer && process.index == 0;
   if (is_coordinator && !WasRefused(process.name)) ++plan.status.coordinator_starts;
   attempts_[process.name] = attempt;
@@ -126,8 +126,9 @@ void Draft::Begin(const WantedProcess& process, int64_t attempt, int64_t failure
                                   process.index,
                                   static_cast<uint64_t>(plan.status.coordinator_starts),
                                   attempt,
-                                  failures,
-                                  unfit,
+                                  ends.failures,
+                                  ends.unfit,
+                                  ends.disruptions,
                                   {},
                                   false,
                                   SharesOutput()});
@@ -246,6 +247,11 @@ int64_t CountFailures(const SeenProcess& process, Time now, Duration healthy_aft
 
 int64_t CountUnfit(const SeenProcess& process, Time now, Duration healthy_after) {
   return (IsForgiven(process, now, healthy_after) ? 0 : process.unfit) + (IsUnfit(process) ? 1 : 0);
+}
+
+int64_t CountDisruptions(const SeenProcess& process, Time now, Duration healthy_after) {
+  const bool is_one = process.state == ProcessState::kExited && process.is_disruption;
+  return (IsForgiven(process, now, healthy_after) ? 0 : process.disruptions) + (is_one ? 1 : 0);
 }
 
 }  // namespace paceline::job

@@ -18,6 +18,13 @@ struct WantedProcess {
   int64_t index = 0;
 };
 
+// How a process's starts before this one ended, as far as it still counts.
+struct PastEnds {
+  int64_t failures = 0;
+  int64_t unfit = 0;
+  int64_t disruptions = 0;
+};
+
 enum class Verdict { kGoesOn, kSuspended, kGivesWay, kSucceeded, kFailed };
 
 // One owner at a time. Keeps references to what it is made from.
@@ -61,7 +68,7 @@ class Draft {
   // over.
   bool MayHaveFinished(const SeenProcess& process) const;
 
-  void Begin(const WantedProcess& process, int64_t attempt, int64_t failures, int64_t unfit = 0);
+  void Begin(const WantedProcess& process, int64_t attempt, const PastEnds& ends = {});
   void End(const SeenProcess& process, PlanReason reason);
   // Gives up a process that cannot be asked; in the place of an End of it, if there is one.
   void Abandon(const SeenProcess& process, PlanReason reason);
@@ -114,5 +121,6 @@ Time LateAt(const TrainingJob& job, const SeenProcess& process);
 int64_t CountFailures(const SeenProcess& process, Time now, Duration healthy_after);
 // Likewise, ends for which its machine was not fit.
 int64_t CountUnfit(const SeenProcess& process, Time now, Duration healthy_after);
+int64_t CountDisruptions(const SeenProcess& process, Time now, Duration healthy_after);
 
 }  // namespace paceline::job

@@ -118,7 +118,7 @@ TEST(JudgeRestart, WaitsForTheBackoffWhichDoublesUpToItsMost) {
   }
 }
 
-TEST(JudgeRestart, CountsADisruptionNowhere) {
+TEST(JudgeRestart, CountsADisruptionForItsBackoffAlone) {
   Observation seen = AllTraining();
   SeenProcess dead = Exited(Role::kWorker, 1, 100, 137);
   dead.is_disruption = true;
@@ -126,7 +126,14 @@ TEST(JudgeRestart, CountsADisruptionNowhere) {
   TrainingJob job = SmallJob();
   job.spec.run_policy.backoff_limit = 0;
   EXPECT_THAT(Actions(PlanJob(job, seen, At(101))),
-              ElementsAre("start digits-worker-1 generation=1 attempt=1 failures=0"));
+              ElementsAre("start digits-worker-1 generation=1 attempt=1 failures=0 disruptions=1"));
+  dead.disruptions = 3;
+  Put(seen, dead);
+  const Plan waiting = PlanJob(job, seen, At(107));
+  EXPECT_THAT(Actions(waiting), IsEmpty());
+  EXPECT_EQ(waiting.look_again, At(108));
+  EXPECT_THAT(Actions(PlanJob(job, seen, At(108))),
+              ElementsAre("start digits-worker-1 generation=1 attempt=1 failures=0 disruptions=4"));
 }
 
 TEST(JudgeRestart, ForgivesAfterRunningLong) {

@@ -56,16 +56,19 @@ void JudgeRestart(Draft& draft) {
     if (process == nullptr || process->state != ProcessState::kExited || process->is_stopping)
       continue;
     if (!IsNeeded(draft, *process)) continue;
-    const int64_t failures = draft.FailuresOf(*process);
-    const int64_t unfit = CountUnfit(*process, draft.now, draft.options.healthy_after);
-    const Time ready = process->ended_at + Backoff(failures + unfit, draft.options);
+    const Duration healthy_after = draft.options.healthy_after;
+    const PastEnds ends = {.failures = draft.FailuresOf(*process),
+                           .unfit = CountUnfit(*process, draft.now, healthy_after),
+                           .disruptions = CountDisruptions(*process, draft.now, healthy_after)};
+    const Time ready =
+        process->ended_at + Backoff(ends.failures + ends.unfit + ends.disruptions, draft.options);
     if (draft.now < ready) {
       draft.LookAgain(ready);
       continue;
     }
     if (IsFailure(*process) && process->exit_code == kExitCannotWorkHere)
       draft.AvoidNodeOf(*process);
-    draft.Begin(wanted, process->attempt + 1, failures, unfit);
+    draft.Begin(wanted, process->attempt + 1, ends);
     if (!draft.WasRefused(wanted.name)) ReportRestart(draft, wanted, *process);
   }
 }

@@ -52,10 +52,10 @@ void JudgeScale(Draft& draft) {
   for (const WantedProcess& wanted : draft.wanted) {
     if (draft.Find(wanted.name) != nullptr || !draft.StillNeeds(wanted.role)) continue;
     if (vanished[wanted.role]-- <= 0) {
-      draft.Begin(wanted, 0, 0);
+      draft.Begin(wanted, 0);
       continue;
     }
-    draft.Begin(wanted, std::exchange(forgotten, 0) + 1, 0);
+    draft.Begin(wanted, std::exchange(forgotten, 0) + 1);
     if (!draft.WasRefused(wanted.name)) ReportGone(draft, wanted);
   }
   for (const SeenProcess& process : draft.seen.processes) {

@@ -133,8 +133,15 @@ class World {
   // Whoever ended by itself counts, and waits longer each time.
   void CheckRestart(const Start& start, const SeenProcess& ended) {
     ASSERT_TRUE(!is_finishing_ || start.role != Role::kWorker) << ToString(Action(start));
-    if (ended.is_disruption) return;
     const bool is_forgiven = ended.ended_at - ended.started_at >= options_.healthy_after;
+    ASSERT_EQ(start.disruptions,
+              (is_forgiven ? 0 : ended.disruptions) + (ended.is_disruption ? 1 : 0))
+        << ToString(Action(start));
+    if (ended.is_disruption) {
+      ASSERT_EQ(start.failures, is_forgiven ? 0 : ended.failures) << ToString(Action(start));
+      ASSERT_GE(now_, ended.ended_at + options_.backoff_min);
+      return;
+    }
     const bool is_unfit = start.role == Role::kWorker && ended.exit_code == kExitCannotWorkHere;
     ASSERT_EQ(start.failures, (is_forgiven ? 0 : ended.failures) + (is_unfit ? 0 : 1))
         << ToString(Action(start));
@@ -160,6 +167,7 @@ class World {
       process.attempt = start->attempt;
       process.failures = start->failures;
       process.unfit = start->unfit;
+      process.disruptions = start->disruptions;
       seen_.processes.push_back(process);
       if (IsCoordinator(action)) seen_.coordinator.reset();
       return;
