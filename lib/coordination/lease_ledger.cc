@@ -88,6 +88,7 @@ bool LeaseLedger::OpenNext() {
   if (next >= completed_.size() + kEpochsOpenMax) return false;
   if (options_.epochs_max > 0 && next >= options_.epochs_max) return false;
   open_[next].free.Add(0, options_.train_samples);
+  suspects_.SetLast(false);
   LocatePoisoned(next);
   DiscardPoisoned();
   return true;
@@ -138,7 +139,9 @@ std::optional<Lease> LeaseLedger::Grant(WorkerId worker, uint64_t samples,
     };
     TakeUnsuspected(samples, lease);
     while (missing() > 0 && OpenNext()) TakeUnsuspected(missing(), lease);
-    if (lease.ranges.empty()) TakeSuspect(worker, others, samples, Suspects::Whose::kAny, lease);
+    if (lease.ranges.empty()) suspects_.SetLast(true);
+    for (const Suspects::Whose whose : {Suspects::Whose::kLast, Suspects::Whose::kAny})
+      if (lease.ranges.empty()) TakeSuspect(worker, others, samples, whose, lease);
   }
   if (lease.ranges.empty()) return std::nullopt;
   ++next_lease_;
@@ -287,6 +290,7 @@ std::vector<PoisonedSample> LeaseLedger::TakePoisoned() {
 
 void LeaseLedger::Inherit(const LeaseLedger& before) {
   suspects_ = before.suspects_;
+  suspects_.SetLast(false);
   poisoned_ = before.poisoned_;
   for (const auto& [number, epoch] : open_) LocatePoisoned(number);
   DiscardPoisoned();

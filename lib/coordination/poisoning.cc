@@ -19,6 +19,14 @@ std::vector<protocol::LeaseId> StepsOf(const JobState& job, WorkerId worker) {
   return steps;
 }
 
+// What a worker's word is worth when its push on that version is not finite: was it well right
+// before, and the model?
+Suspects::Word WordOf(const Health& health, Version based_on) {
+  if (health.ill_in_a_row > 0 || !health.finite_on.has_value()) return Suspects::Word::kNotYet;
+  const bool is_model_well = health.finite_on->Next() >= based_on;
+  return is_model_well ? Suspects::Word::kCounts : Suspects::Word::kUnlessModel;
+}
+
 }  // namespace
 
 bool IsSamplesFault(Turn turn, const Session& session, const protocol::PushDone& done) {
@@ -30,6 +38,7 @@ bool IsSamplesFault(Turn turn, const Session& session, const protocol::PushDone&
     health = {.finite_on = done.based_on};
     return false;
   }
+  const Suspects::Word word = WordOf(health, done.based_on);
   const uint32_t ill_before = health.ill_in_a_row++;
   if (job.options.on_drop == OnDrop::kDiscard) return false;  // They are left out anyway.
   // Made from a copy that the push before had made ill: it says nothing of these samples, and the
@@ -41,11 +50,8 @@ bool IsSamplesFault(Turn turn, const Session& session, const protocol::PushDone&
   std::vector<protocol::LeaseId> suspected;
   for (const protocol::LeaseId lease : done.leases)
     if (job.leases->IsExcuse(lease, worker)) suspected.push_back(lease);
-  const bool was_well =
-      ill_before == 0 && health.finite_on.has_value() && health.finite_on->Next() >= done.based_on;
-  for (const protocol::LeaseId lease : suspected.empty() ? done.leases : suspected) {
-    job.leases->Accuse(lease, worker, was_well ? Suspects::Word::kCounts : Suspects::Word::kNotYet);
-  }
+  for (const protocol::LeaseId lease : suspected.empty() ? done.leases : suspected)
+    job.leases->Accuse(lease, worker, word);
   // With eager pulls what is ill never gets into the copy.
   const auto pacing = job.pacings.find(worker);
   if (pacing != job.pacings.end() && sync::PushKindOf(pacing->second) == PushKind::kDelta &&
@@ -62,7 +68,9 @@ void AccuseStepOf(JobState& job, WorkerId worker) {
 
 void TellPoisoned(Turn turn) {
   JobState& job = turn.job;
-  if (job.phase != Phase::kTraining || !job.leases->IsAnySuspected()) return;
+  // What was found with the last word may have been all that training waited for.
+  const bool is_time = job.phase == Phase::kTraining || job.phase == Phase::kFinishing;
+  if (!is_time || !job.leases->IsAnySuspected()) return;
   const std::vector<PoisonedSample> poisoned = job.leases->TakePoisoned();
   for (const PoisonedSample& sample : poisoned) {
     job.recovery.poisoned.push_back(sample);

@@ -1,7 +1,9 @@
 // Workers that are expelled: the process is, its seat is not.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "lib/coordination/sick_world.h"
 #include "lib/coordination/testing.h"
 
 namespace paceline::coordination {
@@ -88,30 +90,28 @@ TEST(QuarantineTest, NamesTheTensorThatWasTheFirstToBeIll) {
 class SickOfTwoTest : public ::testing::TestWithParam<sync::Scheme> {};
 
 TEST_P(SickOfTwoTest, NeverRollsTheJobBack) {
-  CoordinatorOptions options = ThreeWorkers();
-  options.workers_wanted = 2;
-  Job job(options, GetParam());
-  job.Opened({{1, 0}, {2, 1}});
-  uint64_t version = 0, pushed_1 = 0, pushed_2 = 0;
-  for (int i = 0; i < 40 && !job.WasSent<protocol::Expelled>(2); ++i) {
-    if (job.SentCount<protocol::Released>(2) > static_cast<int>(pushed_2)) {
-      ++pushed_2;
-      Push(job, 2, false);
+  for (const uint64_t sick : {0, 1}) {
+    for (uint64_t walk = 0; walk < 20; ++walk) {
+      testing::SickWorld world({.scheme = GetParam(),
+                                .workers = 2,
+                                .samples = 64,
+                                .epochs = 3,
+                                .seed = walk,
+                                .sick = {sick}});
+      world.Run();
+      SCOPED_TRACE(fmt::format("worker {}, walk {}", sick, walk));
+      ASSERT_EQ(world.RollBacks(), 0u) << world.job().coordinator.status().last_roll_back;
+      ASSERT_THAT(world.Expelled(), ::testing::ElementsAre(sick));
+      ASSERT_TRUE(world.IsFinishing());
     }
-    if (job.SentCount<protocol::Released>(1) > static_cast<int>(pushed_1)) {
-      ++pushed_1;
-      Push(job, 1, true);
-    }
-    while (version < job.AllOrdered<protocol::CommitAll>().size())
-      job.CommittedEverywhere(++version);
   }
-  EXPECT_TRUE(job.WasSent<protocol::Expelled>(2));
-  EXPECT_FALSE(job.Has<RolledBack>());
 }
 
 INSTANTIATE_TEST_SUITE_P(Schemes, SickOfTwoTest,
-                         ::testing::Values(sync::Scheme::kBsp, sync::Scheme::kSsp,
-                                           sync::Scheme::kAsp));
+                         ::testing::Values(sync::Scheme::kBsp, sync::Scheme::kBackupWorkers,
+                                           sync::Scheme::kSsp, sync::Scheme::kAsp,
+                                           sync::Scheme::kDbw, sync::Scheme::kWbsp,
+                                           sync::Scheme::kPsPlus));
 
 }  // namespace
 }  // namespace paceline::coordination

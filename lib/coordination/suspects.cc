@@ -1,7 +1,6 @@
 #include "lib/coordination/suspects.h"
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -18,9 +17,14 @@ constexpr uint64_t kPartsMax = 16;
 
 }  // namespace
 
+const Suspects::Accusation* Suspects::FindAccusation(const Suspect& suspect, WorkerId worker) {
+  const auto found = std::find_if(suspect.accusations.begin(), suspect.accusations.end(),
+                                  [&](const Accusation& one) { return one.worker == worker; });
+  return found == suspect.accusations.end() ? nullptr : &*found;
+}
+
 bool Suspects::HasAccused(const Suspect& suspect, WorkerId worker) {
-  return std::any_of(suspect.accusations.begin(), suspect.accusations.end(),
-                     [&](const Accusation& one) { return one.worker == worker; });
+  return FindAccusation(suspect, worker) != nullptr;
 }
 
 bool Suspects::IsTrusted(const Suspect& suspect) {
@@ -34,11 +38,19 @@ bool Suspects::IsFor(const Suspect& suspect, WorkerId worker) {
   return HasAccused(suspect, worker) != IsTrusted(suspect);
 }
 
+bool Suspects::IsLastFor(const Suspect& suspect, WorkerId worker) {
+  return !HasAccused(suspect, worker) &&
+         std::any_of(suspect.accusations.begin(), suspect.accusations.end(),
+                     [](const Accusation& one) { return one.counts_at_last; });
+}
+
 bool Suspects::IsConvicted(const Suspect& suspect) {
-  std::set<WorkerId> workers;
-  for (const Accusation& one : suspect.accusations)
-    if (one.counts) workers.insert(one.worker);
-  return workers.size() >= (suspect.is_part ? 1u : 2u);
+  size_t counting = 0, well = 0;  // Each worker has one word at most.
+  for (const Accusation& one : suspect.accusations) {
+    if (one.counts) ++counting;
+    if (one.counts || one.counts_at_last) ++well;
+  }
+  return counting >= (suspect.is_part ? 1u : 2u) || (suspect.is_last && well >= 2);
 }
 
 const Suspects::Suspect* Suspects::Find(const SampleRange& range) const {
@@ -57,9 +69,13 @@ void Suspects::Accuse(const SampleRange& range, WorkerId worker, Word word) {
   if (overlaps && Find(range) == nullptr) return;
   Suspect& suspect = epoch[range.begin];
   suspect.end = range.end;
-  std::erase_if(suspect.accusations,
-                [&](const Accusation& one) { return one.worker == worker && !one.counts; });
-  if (!HasAccused(suspect, worker)) suspect.accusations.push_back({worker, word == Word::kCounts});
+  Accusation accusation{worker};
+  if (const Accusation* before = FindAccusation(suspect, worker)) accusation = *before;
+  accusation.counts = accusation.counts || word == Word::kCounts;
+  accusation.counts_at_last = accusation.counts_at_last || word == Word::kUnlessModel;
+  // The latest one comes last.
+  std::erase_if(suspect.accusations, [&](const Accusation& one) { return one.worker == worker; });
+  suspect.accusations.push_back(accusation);
 }
 
 void Suspects::Acquit(const SampleRange& range) {
@@ -91,9 +107,16 @@ void Suspects::Believe(WorkerId worker) {
 void Suspects::Doubt(WorkerId worker) {
   for (auto& [number, epoch] : epochs_) {
     for (auto& [begin, suspect] : epoch) {
-      for (Accusation& one : suspect.accusations) one.counts = one.counts && one.worker != worker;
+      for (Accusation& one : suspect.accusations) {
+        if (one.worker == worker) one.counts = one.counts_at_last = false;
+      }
     }
   }
+}
+
+void Suspects::SetLast(bool is_last) {
+  for (auto& [number, epoch] : epochs_)
+    for (auto& [begin, suspect] : epoch) suspect.is_last = is_last;
 }
 
 bool Suspects::IsExcuse(const SampleRange& range, WorkerId worker) const {
@@ -101,7 +124,10 @@ bool Suspects::IsExcuse(const SampleRange& range, WorkerId worker) const {
   if (suspect == nullptr) return false;
   return suspect->is_part ||
          std::any_of(suspect->accusations.begin(), suspect->accusations.end(),
-                     [&](const Accusation& one) { return one.worker != worker && one.counts; });
+                     [&](const Accusation& one) {
+                       const bool is_word = one.counts || (suspect->is_last && one.counts_at_last);
+                       return one.worker != worker && is_word;
+                     });
 }
 
 std::vector<SampleRange> Suspects::Convict(const std::function<bool(const SampleRange&)>& is_free) {
@@ -124,7 +150,9 @@ std::vector<SampleRange> Suspects::Convict(const std::function<bool(const Sample
     const uint64_t parts = std::min(kPartsMax, range.size());
     for (uint64_t part = 0; part < parts; ++part) {
       const uint64_t begin = range.begin + range.size() * part / parts;
-      epoch[begin] = {range.begin + range.size() * (part + 1) / parts, true, {}};
+      epoch[begin] = {.end = range.begin + range.size() * (part + 1) / parts,
+                      .is_part = true,
+                      .accusations = {}};
     }
   }
   return poisoned;
@@ -135,12 +163,17 @@ std::optional<SampleRange> Suspects::Pick(WorkerId worker, const std::vector<Wor
                                           const std::function<bool(const SampleRange&)>& is_free) {
   for (auto& [number, epoch] : epochs_) {
     for (auto& [begin, suspect] : epoch) {
-      const bool is_for_another = std::any_of(others.begin(), others.end(), [&](WorkerId other) {
-        return other != worker && IsFor(suspect, other);
-      });
+      const auto is_for_another = [&](const auto& is_for) {
+        return std::any_of(others.begin(), others.end(), [&](WorkerId other) {
+          return other != worker && is_for(suspect, other);
+        });
+      };
       const bool is_for_it = IsFor(suspect, worker);
-      const bool may_try =
-          whose == Whose::kNew ? is_for_it && IsTrusted(suspect) : is_for_it || !is_for_another;
+      const bool is_last_for_another = is_for_another(IsLastFor);
+      const bool may_try = whose == Whose::kNew ? is_for_it && IsTrusted(suspect)
+                           : whose == Whose::kLast
+                               ? IsLastFor(suspect, worker)
+                               : !is_last_for_another && (is_for_it || !is_for_another(IsFor));
       if (!may_try) continue;
       if (!is_free({number, begin, suspect.end})) continue;
       const uint64_t cut = begin + std::min(samples, suspect.end - begin);
@@ -173,9 +206,12 @@ std::string Suspects::Describe() const {
   std::string text;
   for (const auto& [number, epoch] : epochs_) {
     for (const auto& [begin, suspect] : epoch) {
-      text += fmt::format(" {}:{}-{}{}", number, begin, suspect.end, suspect.is_part ? "p" : "");
-      for (const Accusation& one : suspect.accusations)
+      text += fmt::format(" {}:{}-{}{}{}", number, begin, suspect.end, suspect.is_part ? "p" : "",
+                          suspect.is_last ? "l" : "");
+      for (const Accusation& one : suspect.accusations) {
         text += fmt::format("{}{}", one.worker, one.counts ? "!" : "?");
+        if (one.counts_at_last && !one.counts) text += "l";
+      }
     }
   }
   return text.empty() ? text : "|suspects" + text;

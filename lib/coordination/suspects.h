@@ -8,6 +8,9 @@
 // a worker that makes a finite push as well, right before it or at any time after it: a model that
 // is ill, and a worker that is, convict nothing.
 //
+// Where nothing else is left to train on, no finite push will come any more. Then a range goes to
+// others by the word of a worker whose push before was finite, and two such words convict.
+//
 // Example:
 //   Suspects suspects;
 //   suspects.Accuse({0, 8, 12}, WorkerId(1), Suspects::Word::kCounts);
@@ -30,7 +33,8 @@ namespace paceline::coordination {
 // A value. Ranges of one epoch never overlap.
 class Suspects {
  public:
-  enum class Word { kCounts, kNotYet };
+  // kUnlessModel: the worker was well right before; the model may be ill since.
+  enum class Word { kCounts, kUnlessModel, kNotYet };
   void Accuse(const protocol::SampleRange& range, WorkerId worker, Word word);
   // Its samples are in a published version.
   void Acquit(const protocol::SampleRange& range);
@@ -40,6 +44,8 @@ class Suspects {
   void Believe(WorkerId worker);
   // It was the model's fault that its last pushes were ill: they count only once it is believed.
   void Doubt(WorkerId worker);
+  // Whether nothing but suspects is left.
+  void SetLast(bool is_last);
 
   // Whether `worker` is not to blame for a push of that range that is not finite: the range has
   // made another one ill before.
@@ -51,10 +57,11 @@ class Suspects {
       const std::function<bool(const protocol::SampleRange&)>& is_free);
 
   // The first suspect of which `is_free` says so that `worker` is to try. kNew: one that another
-  // accused whose word counts, and it did not. kAny, where there is nothing else to do: also one
-  // that it accused itself while its own word does not count, or that is for nobody of `others`.
-  // At most `samples` of it, split off.
-  enum class Whose { kNew, kAny };
+  // accused whose word counts, and it did not. Where there is nothing else to do: kLast, one that
+  // another accused whose word counts unless the model is ill; then kAny, one that it accused
+  // itself while its own word does not count, or that is for nobody of `others`. At most `samples`
+  // of it, split off.
+  enum class Whose { kNew, kLast, kAny };
   std::optional<protocol::SampleRange> Pick(
       WorkerId worker, const std::vector<WorkerId>& others, uint64_t samples, Whose whose,
       const std::function<bool(const protocol::SampleRange&)>& is_free);
@@ -69,17 +76,21 @@ class Suspects {
   struct Accusation {
     WorkerId worker;
     bool counts = false;
+    bool counts_at_last = false;  // Where nothing but suspects is left.
   };
   struct Suspect {
     uint64_t end = 0;
     bool is_part = false;  // Of a range that was convicted.
+    bool is_last = false;  // Nothing but suspects is left.
     std::vector<Accusation> accusations;
   };
   using Epoch = std::map<uint64_t, Suspect>;  // By begin.
 
+  static const Accusation* FindAccusation(const Suspect& suspect, WorkerId worker);
   static bool HasAccused(const Suspect& suspect, WorkerId worker);
   static bool IsTrusted(const Suspect& suspect);
   static bool IsFor(const Suspect& suspect, WorkerId worker);
+  static bool IsLastFor(const Suspect& suspect, WorkerId worker);
   static bool IsConvicted(const Suspect& suspect);
   const Suspect* Find(const protocol::SampleRange& range) const;
 

@@ -154,6 +154,29 @@ TEST(SuspectsTest, GoesToAnotherWorkerFirstAndBackToItsAccuserOnlyIfNobodyElseMa
   EXPECT_TRUE(ledger.Check().ok());
 }
 
+// Where nothing else is left there is no such push: others try it, and two words convict.
+TEST(SuspectsTest, WhereNothingElseIsLeftAWordUnlessTheModelIsIllIsEnough) {
+  LeaseLedger ledger({8, 1, 7});
+  const auto accuse = [&](WorkerId worker, const Lease& lease) {
+    ledger.Accuse(lease.id, worker, Suspects::Word::kUnlessModel);
+    ledger.Return(lease.id);
+  };
+  const Lease first = *ledger.Grant(kW0, 1, kBoth);
+  accuse(kW0, first);
+  const Lease rest = *ledger.Grant(kW1, 8, kBoth);  // Something else is left.
+  EXPECT_THAT(rest.ranges, ElementsAre(SampleRange{0, 1, 8}));
+  ledger.Accumulate(rest.id);
+  ledger.Commit(rest.id);
+  EXPECT_FALSE(ledger.Grant(kW0, 1, kBoth).has_value());  // The other one is to try it.
+  const Lease again = *ledger.Grant(kW1, 1, kBoth);
+  EXPECT_THAT(again.ranges, ElementsAre(SampleRange{0, 0, 1}));
+  EXPECT_TRUE(ledger.IsExcuse(again.id, kW1));
+  EXPECT_THAT(ledger.TakePoisoned(), IsEmpty());
+  accuse(kW1, again);
+  EXPECT_EQ(ledger.TakePoisoned().size(), 1u);
+  EXPECT_TRUE(ledger.is_complete());
+}
+
 // An ill push of another one would look like an ill model. Nobody waits for ever either.
 TEST(SuspectsTest, GoesBackToItsAccuserUntilThatOneIsKnownToBeWell) {
   LeaseLedger ledger({8, 1, 7});

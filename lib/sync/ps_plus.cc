@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include "lib/sync/equal_share.h"
-#include "lib/sync/non_finite.h"
 
 namespace paceline::sync {
 
@@ -40,7 +39,8 @@ void PsPlus::On(const PushArrived& push, Decisions& decisions) {
   member.is_starved = false;  // What it lacks is asked for again with the answer.
   member.last = push.sequence;
   if (!push.gradient.is_finite) return OnNonFinite(push, member, decisions);
-  member.non_finite_in_a_row = 0;
+  member.non_finite.in_a_row = 0;
+  NoteFinite(push, finite_on_);
   CommitAlone(push, member, decisions);
 }
 
@@ -49,8 +49,7 @@ void PsPlus::On(const PushArrived& push, Decisions& decisions) {
 void PsPlus::OnNonFinite(const PushArrived& push, Member& member, Decisions& decisions) {
   DropPush(push, DropReason::kNonFinite, decisions);
   if (push.gradient.is_excused) return;
-  ++member.non_finite_in_a_row;
-  const NonFiniteVerdict verdict = DecideOnNonFinite(members_, push.worker, decisions);
+  const NonFiniteVerdict verdict = DecideOnNonFinite(members_, push, finite_on_, decisions);
   if (verdict == NonFiniteVerdict::kRolledBack) phase_ = Phase::kOver;
   if (verdict == NonFiniteVerdict::kExpelled) Remove(push.worker);
 }
@@ -186,12 +185,13 @@ void PsPlus::Tell(std::vector<Figure>& figures) const {
 }
 
 std::string PsPlus::DebugString() const {
-  std::string text = fmt::format("{} phase={} joins={}", version_, int(phase_), joins_);
+  std::string text = fmt::format("{} phase={} joins={} finite={}", version_, int(phase_), joins_,
+                                 finite_on_.value_or(Version()));
   for (const auto& [worker, member] : members_) {
     const bool is_ahead = member.clock > floor_ && !options_.window.is_unbounded();
     text += fmt::format(" {}:{},{},{},{},{},{},{}", worker, is_ahead ? member.clock - floor_ : 0,
                         member.owed, member.is_unanswered, member.is_starved, MayFindData(member),
-                        member.samples_max, member.non_finite_in_a_row);
+                        member.samples_max, Describe(member.non_finite));
   }
   return text;
 }

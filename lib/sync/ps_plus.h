@@ -17,6 +17,7 @@
 
 #include "lib/sync/controllers/modulation/modulation.h"
 #include "lib/sync/controllers/modulation/pace.h"
+#include "lib/sync/non_finite.h"
 #include "lib/sync/policy.h"
 #include "lib/sync/policy_spec.h"
 #include "lib/sync/staleness_window.h"
@@ -59,7 +60,7 @@ class PsPlus : public Policy {
     double scale = 1;                   // Of its next push.
     uint64_t looked = 0;                // samples_back_ when it was last given leases.
     uint32_t samples_max = UINT32_MAX;  // What fits its memory, as far as known.
-    uint32_t non_finite_in_a_row = 0;
+    NonFinitePushes non_finite;
   };
   enum class Phase { kOpening, kRunning, kOver };
   using Decisions = std::vector<Decision>;
@@ -92,9 +93,10 @@ class PsPlus : public Policy {
   Options options_;
   Phase phase_ = Phase::kOpening;
   uint32_t joins_ = 0;
-  Version version_;            // The newest that was committed here, published or not.
-  uint64_t floor_ = 0;         // The slowest's clock when somebody was last active.
-  uint64_t samples_back_ = 1;  // How often samples may have come back.
+  Version version_;                   // The newest that was committed here, published or not.
+  uint64_t floor_ = 0;                // The slowest's clock when somebody was last active.
+  uint64_t samples_back_ = 1;         // How often samples may have come back.
+  std::optional<Version> finite_on_;  // The newest version that a finite push was based on.
   std::map<WorkerId, Member> members_;
   Pace pace_;
 };

@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "lib/sync/equal_share.h"
-#include "lib/sync/non_finite.h"
 
 namespace paceline::sync {
 
@@ -40,7 +39,8 @@ void Ssp::On(const PushArrived& push, Decisions& decisions) {
   if (member.place != Place::kComputing) return DropPush(push, DropReason::kSuperseded, decisions);
   member.place = Place::kParked;
   if (!push.gradient.is_finite) return OnNonFinite(push, member, decisions);
-  member.non_finite_in_a_row = 0;
+  member.non_finite.in_a_row = 0;
+  NoteFinite(push, finite_on_);
   ++member.clock;
   CommitAlone(push, decisions);
 }
@@ -49,8 +49,7 @@ void Ssp::On(const PushArrived& push, Decisions& decisions) {
 void Ssp::OnNonFinite(const PushArrived& push, Member& member, Decisions& decisions) {
   DropPush(push, DropReason::kNonFinite, decisions);
   if (push.gradient.is_excused) return;
-  ++member.non_finite_in_a_row;
-  const NonFiniteVerdict verdict = DecideOnNonFinite(members_, push.worker, decisions);
+  const NonFiniteVerdict verdict = DecideOnNonFinite(members_, push, finite_on_, decisions);
   if (verdict == NonFiniteVerdict::kRolledBack) phase_ = Phase::kOver;
   if (verdict == NonFiniteVerdict::kExpelled) Remove(push.worker);
 }
@@ -166,12 +165,13 @@ void Ssp::SamplesCameBack() {
 }
 
 std::string Ssp::DebugString() const {
-  std::string text = fmt::format("{} phase={} joins={}", version_, int(phase_), joins_);
+  std::string text = fmt::format("{} phase={} joins={} finite={}", version_, int(phase_), joins_,
+                                 finite_on_.value_or(Version()));
   for (const auto& [worker, member] : members_) {
     const bool is_ahead = member.clock > floor_ && !options_.window.is_unbounded();
     text += fmt::format(" {}:{},{},{},{},{}", worker, int(member.place), member.may_find_data,
                         is_ahead ? member.clock - floor_ : 0, member.samples_max,
-                        member.non_finite_in_a_row);
+                        Describe(member.non_finite));
   }
   return text;
 }

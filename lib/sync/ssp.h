@@ -11,6 +11,7 @@
 #include <optional>
 #include <vector>
 
+#include "lib/sync/non_finite.h"
 #include "lib/sync/policy.h"
 #include "lib/sync/policy_spec.h"
 #include "lib/sync/staleness_window.h"
@@ -48,7 +49,7 @@ class Ssp : public Policy {
     bool may_find_data = false;  // Samples may have come back since its last release.
     uint64_t clock = 0;
     uint32_t samples_max = UINT32_MAX;  // What fits its memory, as far as known.
-    uint32_t non_finite_in_a_row = 0;
+    NonFinitePushes non_finite;
   };
   enum class Phase { kOpening, kRunning, kOver };
   using Decisions = std::vector<Decision>;
@@ -78,8 +79,9 @@ class Ssp : public Policy {
   Options options_;
   Phase phase_ = Phase::kOpening;
   uint32_t joins_ = 0;
-  Version version_;     // The newest that was committed here, published or not.
-  uint64_t floor_ = 0;  // The slowest's clock when somebody was last active.
+  Version version_;                   // The newest that was committed here, published or not.
+  uint64_t floor_ = 0;                // The slowest's clock when somebody was last active.
+  std::optional<Version> finite_on_;  // The newest version that a finite push was based on.
   std::map<WorkerId, Member> members_;
 };
 

@@ -133,6 +133,19 @@ TEST(Ssp, WhenMoreThanHalfOfTheLatestPushesAreNotFiniteItRollsBack) {
   EXPECT_THAT(script.Feed("push w2 #1 based-on=v0"), ElementsAre("drop w2 #1 quiescing"));
 }
 
+// Two workers of three meet something of their own: the third one's push was finite on a version
+// that the first one's was not.
+TEST(Ssp, APushOnAVersionThatServedAnotherSaysNothingOfTheModel) {
+  Script script("ASP batch=3 workers=3");
+  script.FeedAll({"join w0", "join w1", "join w2", "push w0 #1 based-on=v0 non-finite",
+                  "push w2 #1 based-on=v0"});
+  EXPECT_THAT(script.Feed("push w1 #1 based-on=v0 non-finite"),
+              ElementsAre("drop w1 #1 non-finite", "release w1 at v1"));
+  script.FeedAll({"push w1 #2 based-on=v1 non-finite"});
+  EXPECT_THAT(script.Feed("push w2 #2 based-on=v1 non-finite"),
+              ElementsAre("drop w2 #2 non-finite", "roll-back non-finite"));
+}
+
 TEST(Ssp, ALossOfTheSlowestReleasesTheParked) {
   Script script("SSP batch=2 workers=2 staleness=0");
   script.FeedAll({"join w0", "join w1", "push w0 #1 based-on=v0"});

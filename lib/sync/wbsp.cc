@@ -8,7 +8,6 @@
 
 #include "lib/sync/equal_share.h"
 #include "lib/sync/fields.h"
-#include "lib/sync/non_finite.h"
 
 namespace paceline::sync {
 namespace {
@@ -71,7 +70,8 @@ void Wbsp::On(const PushArrived& push, Decisions& decisions) {
       ToSeconds(push.timing.wait) > kWaitShareMax * ToSeconds(push.timing.compute);
   if (was_starved && member.leases < kLeasesMax) ++member.leases;
   if (!push.gradient.is_finite) return OnNonFinite(push, member, decisions);
-  member.non_finite_in_a_row = 0;
+  member.non_finite.in_a_row = 0;
+  NoteFinite(push, finite_on_);
   if (push.based_on.Next() < version_) return DropPush(push, DropReason::kTooStale, decisions);
   const bool is_late = push.based_on < version_;
   if (is_late) ++late_pushes_;
@@ -96,8 +96,7 @@ void Wbsp::OnNonFinite(const PushArrived& push, Member& member, Decisions& decis
   DropPush(push, DropReason::kNonFinite, decisions);
   member.on.reset();
   if (push.gradient.is_excused) return;
-  ++member.non_finite_in_a_row;
-  const NonFiniteVerdict verdict = DecideOnNonFinite(members_, push.worker, decisions);
+  const NonFiniteVerdict verdict = DecideOnNonFinite(members_, push, finite_on_, decisions);
   if (verdict == NonFiniteVerdict::kRolledBack) phase_ = Phase::kOver;
   if (verdict == NonFiniteVerdict::kExpelled) Remove(push.worker);
 }

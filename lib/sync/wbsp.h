@@ -27,6 +27,7 @@
 #include <vector>
 
 #include "lib/base/status.h"
+#include "lib/sync/non_finite.h"
 #include "lib/sync/policy.h"
 #include "lib/sync/wbsp_knobs.h"
 
@@ -79,7 +80,7 @@ class Wbsp : public Policy {
     bool is_out_of_data = false;
     bool may_find_data = false;         // Samples may have come back since it was sent on last.
     uint32_t samples_max = UINT32_MAX;  // What fits its memory, as far as known.
-    uint32_t non_finite_in_a_row = 0;
+    NonFinitePushes non_finite;
     Seen seen;
   };
   enum class Phase { kOpening, kRunning, kOver };
@@ -119,8 +120,9 @@ class Wbsp : public Policy {
   Options options_;
   Phase phase_ = Phase::kOpening;
   uint32_t joins_ = 0;
-  Version version_;    // The newest that was committed here...
-  Version published_;  // ...and that is published.
+  Version version_;                   // The newest that was committed here...
+  Version published_;                 // ...and that is published.
+  std::optional<Version> finite_on_;  // The newest version that a finite push was based on.
   std::map<WorkerId, Member> members_;
   uint32_t round_members_ = 1;  // n of the round's weights...
   double mean_steps_ = 0;       // ...and the mean of its members' mean steps; 0: none yet.

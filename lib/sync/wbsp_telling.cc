@@ -54,9 +54,9 @@ StatusOr<std::optional<double>> Wbsp::ReadSaved(const std::string& saved) {
 
 std::string Wbsp::DebugString() const {
   const auto lag = [this](Version version) { return version_.value() - version.value(); };
-  std::string text =
-      fmt::format("{} {} phase={} joins={} n={} pushes={}", version_, lag(published_), int(phase_),
-                  joins_, round_members_, round_pushes_);
+  std::string text = fmt::format("{} {} phase={} joins={} n={} pushes={} finite={}", version_,
+                                 lag(published_), int(phase_), joins_, round_members_,
+                                 round_pushes_, finite_on_.value_or(Version()));
   const bool is_electing = options_.knobs.trigger == RoundTrigger::kDesignated;
   if (is_electing) text += fmt::format(" election={}", rounds_since_election_);
   if (options_.knobs.is_normalised) text += fmt::format(" steps={}", mean_steps_);
@@ -65,7 +65,7 @@ std::string Wbsp::DebugString() const {
     text += fmt::format(" {}:{},{},{},{},{},{},{},{},{},{}", worker, member.is_counted,
                         member.is_missing, member.leases, member.owed, member.pushes, member.steps,
                         member.is_out_of_data, member.may_find_data, member.samples_max,
-                        member.non_finite_in_a_row);
+                        Describe(member.non_finite));
     if (member.on) text += fmt::format(",{}", lag(*member.on));
     if (is_electing) text += fmt::format(",{}", member.seen.step_seconds);
     if (options_.knobs.is_normalised) text += fmt::format(",{}", member.mean_steps);

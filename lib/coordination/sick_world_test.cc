@@ -1,0 +1,99 @@
+// Who is at fault, whatever the order in which workers compute and push: walks by chance.
+#include "lib/coordination/sick_world.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "lib/sync/words.h"
+
+namespace paceline::coordination {
+namespace {
+
+using ::testing::Contains;
+using ::testing::IsEmpty;
+using ::testing::IsSubsetOf;
+using testing::SampleAt;
+using testing::SickWorld;
+using testing::SickWorldOptions;
+
+constexpr uint64_t kWalks = 60;
+
+class SickWorldTest : public ::testing::TestWithParam<sync::Scheme> {
+ protected:
+  static void ExpectFoundAndNobodyBlamed(const SickWorldOptions& options) {
+    SickWorld world(options);
+    world.Run();
+    ASSERT_EQ(world.RollBacks(), 0u) << world.job().coordinator.status().last_roll_back;
+    ASSERT_THAT(world.Expelled(), IsEmpty());
+    ASSERT_TRUE(world.IsFinishing()) << world.job().coordinator.Describe();
+    for (const uint64_t sample : options.poisoned) ASSERT_THAT(world.Found(), Contains(sample));
+  }
+};
+
+// The last positions are the corner: what is left of the job when a sample there is met is that
+// sample, and nobody makes a finite push any more.
+TEST_P(SickWorldTest, APoisonedSampleIsFoundAndNobodyIsBlamed) {
+  for (const uint64_t workers : {2, 3, 4}) {
+    for (const uint64_t position : {0, 21, 40, 56, 62, 63}) {
+      for (uint64_t walk = 0; walk < kWalks; ++walk) {
+        SCOPED_TRACE(fmt::format("{} workers, position {}, walk {}", workers, position, walk));
+        SickWorldOptions options{.scheme = GetParam(), .workers = workers, .seed = walk};
+        options.poisoned = {SampleAt(position, options)};
+        ExpectFoundAndNobodyBlamed(options);
+        if (HasFatalFailure()) return;
+      }
+    }
+  }
+}
+
+// Of one epoch, in steps of one sample for each of four workers: it alone is left.
+TEST_P(SickWorldTest, TheLastSampleThereIsMayBeThePoisonedOne) {
+  for (const uint64_t position : {12, 13, 14, 15}) {
+    for (uint64_t walk = 0; walk < kWalks; ++walk) {
+      SCOPED_TRACE(fmt::format("position {}, walk {}", position, walk));
+      SickWorldOptions options{
+          .scheme = GetParam(), .samples = 16, .global_batch_size = 4, .epochs = 1, .seed = walk};
+      options.poisoned = {SampleAt(position, options)};
+      ExpectFoundAndNobodyBlamed(options);
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
+TEST_P(SickWorldTest, AWorkerThatIsIllIsExpelledAndNobodyElse) {
+  for (const uint64_t workers : {2, 3, 4}) {
+    for (uint64_t walk = 0; walk < kWalks; ++walk) {
+      SCOPED_TRACE(fmt::format("{} workers, walk {}", workers, walk));
+      SickWorld world(
+          {.scheme = GetParam(), .workers = workers, .seed = walk, .sick = {walk % workers}});
+      world.Run();
+      ASSERT_EQ(world.RollBacks(), 0u) << world.job().coordinator.status().last_roll_back;
+      ASSERT_THAT(world.Expelled(), IsSubsetOf({walk % workers}));
+      ASSERT_THAT(world.Found(), IsEmpty());
+      ASSERT_TRUE(world.IsFinishing()) << world.job().coordinator.Describe();
+    }
+  }
+}
+
+TEST_P(SickWorldTest, AModelThatIsIllGoesBackAndConvictsNoSample) {
+  for (const uint64_t workers : {2, 3, 4}) {
+    for (uint64_t walk = 0; walk < kWalks; ++walk) {
+      SCOPED_TRACE(fmt::format("{} workers, walk {}", workers, walk));
+      SickWorld world({.scheme = GetParam(), .workers = workers, .seed = walk, .ill_from = 3});
+      world.Run();
+      ASSERT_EQ(world.RollBacks(), 1u) << world.job().coordinator.Describe();
+      ASSERT_THAT(world.Found(), IsEmpty());
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Schemes, SickWorldTest,
+                         ::testing::Values(sync::Scheme::kBsp, sync::Scheme::kBackupWorkers,
+                                           sync::Scheme::kSsp, sync::Scheme::kAsp,
+                                           sync::Scheme::kDbw, sync::Scheme::kWbsp,
+                                           sync::Scheme::kPsPlus),
+                         [](const auto& info) { return std::string(sync::ToString(info.param)); });
+
+}  // namespace
+}  // namespace paceline::coordination
