@@ -129,7 +129,7 @@ void World::Push(const store::PushId& id, const Generation& generation) {
     const std::shared_ptr<store::Shard> shard = host->Serving(generation).value();
     const auto staging = shard->Stage(id);
     ASSERT_TRUE(staging.ok()) << staging.status();
-    std::memset(staging->bytes.data(), 0, staging->bytes.size());
+    std::fill(staging->bytes.begin(), staging->bytes.end(), std::byte{0});
     ASSERT_TRUE(shard->Seal(id, staging->ticket).ok());
   }
 }

@@ -1,5 +1,7 @@
 // Steps that hang, and such as only look like it; samples on which a step hangs or the model
 // raises: found, left out and named, and the job ends well.
+#include <string>
+
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -78,10 +80,12 @@ def forward(self, inputs):
   EXPECT_THAT(ended.err, HasSubstr("a value out of range"));
 }
 
+class HungStepTest : public ::testing::TestWithParam<std::string> {};
+
 // The step never ends: its worker is expelled for it, ends by itself with the code that says that
 // it cannot work there, and is started again. Three times here: more than backoffLimit, and no
-// failure.
-TEST(PoisonedTest, AStepThatHangsIsEndedReplacedAndItsSampleFound) {
+// failure. Half a minute a scheme, most of it in steps that hang until that is told from slow.
+TEST_P(HungStepTest, IsEndedReplacedAndItsSampleFound) {
   const TestFolder folder;
   LiveRun run(folder, Manifest(folder, R"(
 def forward(self, inputs):
@@ -90,7 +94,7 @@ def forward(self, inputs):
         inputs = inputs + 1.0
     return torch.matmul(inputs, self.weight)
 )"),
-              Sets({"spec.runPolicy.backoffLimit=1"}));
+              Sets({"spec.runPolicy.backoffLimit=1", "spec.sync.scheme=" + GetParam()}));
   const Ended ended = run.Wait(180);
   ExpectLeftOutOnce(ended);
   EXPECT_THAT(ended.err, HasSubstr("expelled: its step hangs: no progress for"));
@@ -100,6 +104,11 @@ def forward(self, inputs):
   EXPECT_GE(expulsions, 3);  // Two for the range, one for the sample.
   EXPECT_THAT(run.LogOf("ps-0"), HasSubstr("kind=hung"));
 }
+
+INSTANTIATE_TEST_SUITE_P(Schemes, HungStepTest,
+                         ::testing::Values("BSP", "BackupWorkers", "SSP", "ASP", "DBW", "WBSP",
+                                           "PSPlus"),
+                         [](const auto& info) { return info.param; });
 
 // One worker sleeps for Pareto-like times, twice the floor at the longest; another one's link takes
 // as long for each message. Both would hang if that were computing.
