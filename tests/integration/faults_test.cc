@@ -78,7 +78,7 @@ TEST_F(FaultsTest, StoppedWorkerIsLostAndItsLatePushRefusedAndItJoinsAgain) {
     ASSERT_FALSE(back.is_null()) << "it did not join again: " << run.LogOf("worker-2");
     EXPECT_TRUE(run.MovesOn(back, 3));
     EXPECT_EQ(run.PidOf("worker-2"), victim) << "the same process, not a new one";
-    was_refused = run.LogOf("worker-2").find("push refused") != std::string::npos;
+    was_refused = run.LogOf("worker-2").find("life of the worker is over") != std::string::npos;
   }
   EXPECT_TRUE(was_refused) << run.LogOf("worker-2");
   EXPECT_THAT(run.Get("/metrics"), HasSubstr("paceline_worker_events_total{kind=\"silent\"}"));

@@ -54,6 +54,8 @@ bool JudgeUnfit(Draft& draft) {
   for (const WantedProcess& wanted : draft.wanted) {
     const SeenProcess* process = draft.Find(wanted.name);
     if (process == nullptr || IsUp(process) || !Matters(draft, *process)) continue;
+    // Where it was last it could do the work: it may even have done all of it.
+    if (process->state == ProcessState::kExited && !IsUnfit(*process)) continue;
     if (CountUnfit(*process, draft.now, draft.options.healthy_after) <= limit) continue;
     ++unable;
     if (last == nullptr || process->ended_at > last->ended_at) last = process;

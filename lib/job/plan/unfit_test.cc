@@ -64,6 +64,10 @@ TEST(UnfitMachine, EndsTheJobOnlyWhereTooFewWorkersAreLeft) {
   up.unfit = 3;
   Put(seen, up);
   EXPECT_EQ(Outcome(PlanJob(job, seen, At(101))), "Degraded");
+  SeenProcess well = Exited(Role::kWorker, 2, 101.5, 0);  // Training may be over.
+  well.unfit = 3;
+  Put(seen, well);
+  EXPECT_EQ(Outcome(PlanJob(job, seen, At(101.5))), "Degraded");
   Put(seen, Unfit(2, 102, 2));
   EXPECT_EQ(Outcome(PlanJob(job, seen, At(102))),
             "Failed CannotWorkHere: digits-worker-2 on node-2: no usable GPU; the machines of 2 of "
