@@ -135,7 +135,10 @@ void On(Turn turn, const ModelFetched& fetched) { OnModelFetched(turn, fetched);
 
 void On(Turn turn, const ModelSaved& saved) { OnModelSaved(turn, saved); }
 
-void On(Turn turn, const CheckpointSaved& saved) { OnCheckpointSaved(turn, saved); }
+void On(Turn turn, const CheckpointSaved& saved) {
+  OnCheckpointSaved(turn, saved);
+  OnCheckpointAnswered(turn);
+}
 
 }  // namespace
 

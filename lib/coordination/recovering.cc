@@ -119,6 +119,13 @@ void ForsakeFrom(Turn turn, Version version) {
   if (!forsaken.names.empty()) turn.effects.push_back(std::move(forsaken));
 }
 
+// From a checkpoint that cannot be restored, and is none any more.
+void GoBackFurther(Turn turn, const std::string& problem) {
+  if (turn.job.checkpointing.complete.empty())
+    return Fail(turn, problem + "; there is no other: move it away to begin anew");
+  RollBack(turn, problem);
+}
+
 // In a row: no checkpoint was completed beyond where it happened last. What the job went back to
 // then may hold the cause, so that it goes one further, as long as there is one.
 void GoFurtherBack(Turn turn) {
@@ -176,10 +183,17 @@ void OnRestoreFailed(Turn turn, ShardId shard, const protocol::RestoreFailed& fa
   turn.effects.push_back(CheckpointEvent{name, job.recovery.from->state.version, problem});
   std::vector<Checkpoint>& complete = job.checkpointing.complete;
   std::erase_if(complete, [&](const Checkpoint& one) { return one.name == name; });
-  if (complete.empty()) {
-    return Fail(turn, problem + "; there is no other: move it away to begin anew");
+  if (complete.empty() && !job.checkpointing.completing.empty()) {
+    job.recovery.unrestored = problem;
+    return;
   }
-  RollBack(turn, problem);
+  GoBackFurther(turn, problem);
+}
+
+void OnCheckpointAnswered(Turn turn) {
+  if (turn.job.phase == Phase::kOver) return;
+  if (turn.job.recovery.unrestored.empty() || !turn.job.checkpointing.completing.empty()) return;
+  GoBackFurther(turn, std::exchange(turn.job.recovery.unrestored, {}));
 }
 
 void RollBack(Turn turn, const std::string& reason) {

@@ -15,8 +15,12 @@ void OnShardGone(Turn turn, ShardId shard, const std::string& reason);
 // Likewise, of a session that ended by itself: its process ended, or its link.
 void OnShardEnded(Turn turn, ShardId shard, const std::string& reason);
 void OnShardFailed(Turn turn, ShardId shard, const protocol::ShardFailed& failed);
-// The checkpoint is of no use: the one before it, or the job fails.
+// The checkpoint is of no use: the one before it, or one that is being completed, or the job fails.
 void OnRestoreFailed(Turn turn, ShardId shard, const protocol::RestoreFailed& failed);
+
+// A checkpoint that was being completed is there, or is not: if one that cannot be restored waits
+// for that, it is what the job goes back to.
+void OnCheckpointAnswered(Turn turn);
 
 // All that came after the newest complete checkpoint is void. Workers' sessions are closed: they
 // join anew. Fails the job where that was in vain too often, ends it where it was being suspended.

@@ -155,6 +155,39 @@ TEST(RecoveringTest, DamagedCheckpointFallsBackToTheOneBefore) {
   EXPECT_THAT(job.outcome(), HasSubstr("move it away to begin anew"));
 }
 
+// With keep: 1 the disk may have the new one in its place before the coordinator has heard of it.
+TEST(RecoveringTest, WaitsForTheCheckpointThatIsTakingTheOnlyOnesPlace) {
+  for (const std::string problem : {"", "no space left"}) {
+    CoordinatorOptions options = TwoShards(true);
+    options.checkpoint->keep = 1;
+    Job job(options);
+    job.Opened({{1, 0}, {2, 1}});
+    job.Keep();
+    job.PassBeating(Seconds(1), {1, 2});
+    job.PushFor(1);
+    job.PushFor(2);
+    job.CommittedEverywhere(1);
+    const auto order = job.AllOrdered<protocol::SaveSlice>().back();
+    for (uint64_t s = 0; s < 2; ++s)
+      job.Say(s, protocol::SliceSaved{order.checkpoint, {10 + s, "digest"}, ""});
+    const CompleteCheckpoint late = job.Last<CompleteCheckpoint>();
+    EXPECT_THAT(late.keep, ElementsAre(EndsWith("-v1")));
+    job.Step(ShardGone{ShardId(1), "killed"});
+    EXPECT_EQ(job.Last<RolledBack>().version, Version(0));
+    job.Register(1);
+    job.Say(0, protocol::RestoreFailed{"missing", {1, 1}});
+    job.Say(1, protocol::RestoreFailed{"missing", {1, 1}});
+    EXPECT_EQ(job.outcome(), "");
+    job.Step(CheckpointSaved{late.checkpoint, problem});
+    if (problem.empty()) {
+      EXPECT_EQ(job.Last<RolledBack>().version, Version(1));
+      EXPECT_EQ(job.outcome(), "");
+    } else {
+      EXPECT_THAT(job.outcome(), HasSubstr("move it away to begin anew"));
+    }
+  }
+}
+
 TEST(RecoveringTest, LossAgainAndAgainWithoutProgressEndsTheJob) {
   Job job(TwoShards(true));
   TrainOneStep(job, true);

@@ -27,6 +27,9 @@ struct RecoveryState {
   Version last_from;               // The newest version before the last roll back...
   Version last_to;                 // ...and after it; 0: begun anew.
   std::optional<Checkpoint> from;  // What this generation began with.
+  // Why the only checkpoint cannot be restored, while another is being completed: that one may have
+  // taken its place on the disk by now.
+  std::string unrestored;
   Damping damping;
   // Roll backs for gradients that were not finite, in a row...
   uint32_t non_finite_in_a_row = 0;

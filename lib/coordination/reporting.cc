@@ -84,7 +84,8 @@ std::string DescribeJob(const JobState& job) {
   }
   for (const Checkpoint& one : checkpointing.complete)
     text += fmt::format("|kept {}", one.state.version);
-  text += fmt::format("|back {} {}", job.recovery.in_vain, job.recovery.stop.has_value());
+  text += fmt::format("|back {} {} {}", job.recovery.in_vain, job.recovery.stop.has_value(),
+                      job.recovery.unrestored);
   const EvaluationState& evaluation = job.evaluation;
   text += fmt::format("|evaluation {} {} {}", evaluation.pinned.value_or(Version()),
                       evaluation.asked.value_or(Version()),

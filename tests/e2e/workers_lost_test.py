@@ -19,11 +19,11 @@ def running(start_job):
     return job
 
 
-def finish(job):
+def finish(job, failures=0):
     job.wait_for("Succeeded", TRAINING_SECONDS)
     job.assert_every_sample_counted_once(EPOCHS)
     assert job.status()["progress"]["metric"] >= 0.97
-    assert job.status()["failures"] == 0
+    assert job.status()["failures"] == failures
 
 
 def test_container_killed(running):
@@ -31,7 +31,7 @@ def test_container_killed(running):
     pod = running.pods()["digits-worker-2"]
     nodes.kill_process(pod, f"paceline-worker .*--index 2 .*{running.namespace.name}")
     running.wait_for_another("digits-worker-2", pod["metadata"]["uid"], 60)
-    finish(running)
+    finish(running, failures=1)  # Nobody announced it: docs/conditions.md, "Failure or disruption".
     assert running.status()["restarts"] >= 1
 
 
