@@ -53,7 +53,9 @@ struct SoakResult {
 
 // The least accuracy that is within the spread of the runs without faults: their lowest, less what
 // lies between them or kAccuracyGrain, whichever is more.
-inline constexpr double kAccuracyGrain = 0.02;  // 7 of the 360 samples that judge.
+// 10 of the 360 samples that judge. A last step of a few samples is taken at the full learning
+// rate: one of three samples cost 8 of them.
+inline constexpr double kAccuracyGrain = 0.03;
 double LeastAccuracy(const JobResult& job);
 
 // Why the job is no good; empty: it is.
