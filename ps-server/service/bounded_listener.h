@@ -1,7 +1,7 @@
 // Defines BoundedListener: accepts a gRPC server's connections, as many as its limits allow.
 //
 // gRPC 1.51 accepts without a bound, and where descriptors run out it stops accepting for good:
-// whoever opens enough connections once has shut the server to everybody.
+// whoever opens enough connections once has shut the server to everybody (docs/adr/0033).
 #pragma once
 
 #include <atomic>
