@@ -3,11 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "lib/job/defaults.h"
 #include "lib/job/encode.h"
-#include "lib/job/yaml.h"
 #include "operator/objects/children.h"
 #include "operator/objects/names.h"
+#include "operator/objects/objects_testing.h"
 #include "operator/objects/pod.h"
 #include "operator/objects/pod_group.h"
 #include "operator/objects/secrets.h"
@@ -18,58 +17,6 @@ namespace {
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::Not;
-
-job::TrainingJob Digits() {
-  job::TrainingJob job;
-  job.metadata.name = "digits";
-  job.metadata.name_space = "research";
-  job.metadata.uid = "uid-1";
-  job.spec.data.eval = "test.safetensors";
-  job.spec.parameter_server.shards = 2;
-  job.spec.workers.replicas = 4;
-  job.spec.workers.min_replicas = 2;
-  job::ApplyDefaults(job);
-  return job;
-}
-
-job::Start StartOf(job::Role role, int64_t index) {
-  return {.name = job::ProcessName("digits", role, index),
-          .role = role,
-          .index = index,
-          .generation_start = 3,
-          .attempt = 2,
-          .failures = 1,
-          .unfit = 4,
-          .disruptions = 5};
-}
-
-const ObjectOptions kOptions = {.server_image = "ps:1", .worker_image = "worker:1"};
-
-Json Pod(const job::TrainingJob& job, job::Role role, int64_t index = 0) {
-  return BuildPod(job, StartOf(role, index), kOptions);
-}
-
-job::Node Yaml(const std::string& text) {
-  auto parsed = job::ParseYaml(text);
-  EXPECT_TRUE(parsed.errors.empty());
-  return parsed.root;
-}
-
-std::vector<std::string> Arguments(const Json& pod, size_t container = 0) {
-  return pod["spec"]["containers"][container]["args"].get<std::vector<std::string>>();
-}
-
-std::string After(const std::vector<std::string>& arguments, const std::string& flag) {
-  const auto found = std::find(arguments.begin(), arguments.end(), flag);
-  return found == arguments.end() || found + 1 == arguments.end() ? "" : *(found + 1);
-}
-
-const Json* Named(const Json& list, const std::string& name) {
-  for (const Json& element : list) {
-    if (element.value("name", "") == name) return &element;
-  }
-  return nullptr;
-}
 
 TEST(PodTest, ComputesOnTheGpuThatItsTemplateAsksFor) {
   job::TrainingJob job = Digits();
