@@ -224,7 +224,7 @@ void Supervisor::NoteChanges(const LiveState& now) {
 void Supervisor::TellCoordinator(Time now) {
   const bool is_told =
       !report_ || report_->knows_evaluator_gone || report_->phase >= job::TrainingPhase::kSucceeded;
-  if (status_.evaluator_gone.empty() || is_told || !http_port_) return;
+  if (!job::IsEvaluatorGone(status_) || is_told || !http_port_) return;
   if (now - told_at_ < kTellPeriod) return;
   told_at_ = now;
   job::TrainingJob told = job_;

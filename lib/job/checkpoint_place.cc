@@ -37,26 +37,35 @@ CheckpointPlace CheckpointPlaceOf(const JobSpec& spec, bool is_output_shared) {
   return can_all_mount ? CheckpointPlace::kOutputVolume : CheckpointPlace::kNowhere;
 }
 
+NoCheckpoints WhatForbidsCheckpoints(const JobSpec& spec,
+                                     const std::optional<ClaimAccess>& output_claim) {
+  if (!MayHaveDefaultCheckpoints(spec)) return NoCheckpoints::kSwitchedOff;
+  if (!spec.output.volume || spec.output.volume->empty_dir) return NoCheckpoints::kNoVolume;
+  if (DecidingClaim(spec).empty()) return NoCheckpoints::kNotShared;
+  return output_claim ? NoCheckpoints::kClaimNotShared : NoCheckpoints::kClaimNotThere;
+}
+
 std::string WhyNoCheckpoints(const JobSpec& spec, const std::optional<ClaimAccess>& output_claim) {
-  if (!MayHaveDefaultCheckpoints(spec)) return "spec.checkpoint.enabled is false";
-  if (!spec.output.volume || spec.output.volume->empty_dir) {
-    return "the job has no volume that outlives its pods; give it spec.output.volume or "
-           "spec.checkpoint";
-  }
-  const std::string claim = DecidingClaim(spec);
-  if (claim.empty()) {
-    return "the shards do not share spec.output.volume; give spec.checkpoint a "
-           "volumeClaimTemplate, or a volume that all can mount";
-  }
-  if (!output_claim) {
-    return fmt::format("the claim {} of spec.output.volume, which decides it, is not there yet",
-                       claim);
+  switch (WhatForbidsCheckpoints(spec, output_claim)) {
+    case NoCheckpoints::kSwitchedOff:
+      return "spec.checkpoint.enabled is false";
+    case NoCheckpoints::kNoVolume:
+      return "the job has no volume that outlives its pods; give it spec.output.volume or "
+             "spec.checkpoint";
+    case NoCheckpoints::kNotShared:
+      return "the shards do not share spec.output.volume; give spec.checkpoint a "
+             "volumeClaimTemplate, or a volume that all can mount";
+    case NoCheckpoints::kClaimNotThere:
+      return fmt::format("the claim {} of spec.output.volume, which decides it, is not there yet",
+                         DecidingClaim(spec));
+    case NoCheckpoints::kClaimNotShared:
+      break;
   }
   return fmt::format(
       "the shards cannot share the claim {} of spec.output.volume, whose access mode is {}; let it "
       "be ReadWriteMany, or give spec.checkpoint a volumeClaimTemplate, or a volume that all can "
       "mount",
-      claim, output_claim->modes);
+      DecidingClaim(spec), output_claim->modes);
 }
 
 }  // namespace paceline::job

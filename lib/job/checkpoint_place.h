@@ -5,6 +5,7 @@
 #include <string>
 
 #include "lib/job/training_job.h"
+#include "lib/job/words.h"
 
 namespace paceline::job {
 
@@ -36,8 +37,17 @@ std::string DecidingClaim(const JobSpec& spec);
 // `is_output_shared`: as the deciding claim says.
 CheckpointPlace CheckpointPlaceOf(const JobSpec& spec, bool is_output_shared);
 
-// Of kNowhere on a cluster: why, and what would be right. `output_claim`: what is known of the
-// deciding claim; nothing while it is not there.
+// Why CheckpointPlaceOf is kNowhere.
+enum class NoCheckpoints { kSwitchedOff, kNoVolume, kNotShared, kClaimNotThere, kClaimNotShared };
+PACELINE_WORDS(NoCheckpoints, "SwitchedOff", "NoVolume", "NotShared", "ClaimNotThere",
+               "ClaimNotShared")
+
+// Of kNowhere on a cluster. `output_claim`: what is known of the deciding claim; nothing while it
+// is not there.
+NoCheckpoints WhatForbidsCheckpoints(const JobSpec& spec,
+                                     const std::optional<ClaimAccess>& output_claim);
+
+// The same in words, and what would be right.
 std::string WhyNoCheckpoints(const JobSpec& spec, const std::optional<ClaimAccess>& output_claim);
 
 }  // namespace paceline::job

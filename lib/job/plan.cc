@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include "lib/job/plan/judgements.h"
+#include "lib/job/plan/recall.h"
 
 namespace paceline::job {
 
@@ -28,6 +29,8 @@ Plan PlanJob(const TrainingJob& job, const Observation& seen, Time now,
   WriteStatus(draft);
   return std::move(draft.plan);
 }
+
+bool IsEvaluatorGone(const JobStatus& status) { return Recall(status).is_evaluator_gone; }
 
 const Condition* FindCondition(const JobStatus& status, ConditionType type) {
   const auto found =

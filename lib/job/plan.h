@@ -106,6 +106,9 @@ bool IsFinished(const JobStatus& status);
 // Whether the job is over and its coordinator's pod serves the model, as far as was recorded.
 bool HasModelServed(const JobStatus& status);
 
+// Whether the evaluator is not started again; status.evaluator_gone says why.
+bool IsEvaluatorGone(const JobStatus& status);
+
 const Condition* FindCondition(const JobStatus& status, ConditionType type);
 bool Holds(const JobStatus& status, ConditionType type);
 

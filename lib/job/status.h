@@ -120,6 +120,21 @@ struct ModelStatus {
   friend bool operator==(const ModelStatus&, const ModelStatus&) = default;
 };
 
+// What the planner knows of its plans before: what it decides by, and what events have told. What
+// people read (conditions' reasons and messages, `state`, other texts) is written and never read.
+// Reasons here are words of PlanReason.
+struct Remembered {
+  bool is_recovering = false;      // A parameter server is on its way back, and training with it.
+  bool was_resumed = false;        // Goes on after a suspension.
+  bool is_evaluator_gone = false;  // It is not started again; JobStatus says why.
+  bool has_coordinator_ended = false;  // It ended the job, and all processes end by themselves.
+  std::string degraded;                // The reason that Degraded holds for; empty: it does not.
+  std::string resources;               // That of ResourcesReady.
+  std::string no_checkpoints;          // A word of NoCheckpoints; empty where there are some.
+  int64_t note_of_start = 0;           // Of the coordinator whose checkpointNote was told.
+  friend bool operator==(const Remembered&, const Remembered&) = default;
+};
+
 struct JobStatus {
   std::vector<Condition> conditions;  // One of each type at most.
   int64_t observed_generation = 0;
@@ -138,15 +153,16 @@ struct JobStatus {
   std::string checkpoint_note;               // What was made of those that were there before.
   std::optional<RecoveryStatus> recovery;    // Nothing before the first roll back.
   std::optional<FinishingStatus> finishing;  // Nothing while there is training to do.
-  std::optional<ModelStatus> model;  // Nothing before it is written; set with the job's end.
-  int64_t poisoned_samples = 0;      // Left out because they made workers ill, or ended them.
-  std::string standstill;            // Which parameter server all waits for; empty while none.
-  std::string evaluator_gone;        // Why the evaluator is not started again; empty while it is.
-  int64_t restarts = 0;              // Of processes, all told.
-  int64_t failures = 0;              // Of those, the ones that count against backoffLimit.
-  int64_t gave_way = 0;              // Times that the job made room for others, in a row.
-  std::optional<Time> gives_way_until;  // Then it tries again.
-  int64_t coordinator_starts = 0;       // The `start` of the newest coordinator's generation.
+  std::optional<ModelStatus> model;      // Nothing before it is written; set with the job's end.
+  int64_t poisoned_samples = 0;          // Left out because they made workers ill, or ended them.
+  std::string standstill;                // Which parameter server all waits for; empty while none.
+  std::string evaluator_gone;            // Why the evaluator is not started again, for people.
+  int64_t restarts = 0;                  // Of processes, all told.
+  int64_t failures = 0;                  // Of those, the ones that count against backoffLimit.
+  int64_t gave_way = 0;                  // Times that the job made room for others, in a row.
+  std::optional<Time> gives_way_until;   // Then it tries again.
+  int64_t coordinator_starts = 0;        // The `start` of the newest coordinator's generation.
+  std::optional<Remembered> remembered;  // Nothing before the first plan.
   friend bool operator==(const JobStatus&, const JobStatus&) = default;
 };
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "lib/job/coordinator_report.h"
+#include "lib/job/plan.h"
 #include "lib/kube/core/metadata.h"
 #include "operator/controller/coordinator_access.h"
 #include "operator/objects/children.h"
@@ -23,7 +24,7 @@ constexpr int kSilencesMax = 4;                  // By then kAskPeriod is reache
 std::string ToldJob(const job::TrainingJob& job) {
   const kube::Json map = BuildConfigMap(job);
   const auto text = map["data"][std::string(kConfigKey)].get<std::string>();
-  if (job.status.evaluator_gone.empty()) return text;
+  if (!job::IsEvaluatorGone(job.status)) return text;
   kube::Json told = kube::Json::parse(text);
   told["status"]["evaluatorGone"] = job.status.evaluator_gone;
   return told.dump();
@@ -119,7 +120,7 @@ void CoordinatorTalk::Ask(const kube::Json& pod, Time now, const Means& means) {
 void CoordinatorTalk::Tell(const job::TrainingJob& job, const kube::Json& pod, Time now,
                            const Means& means) {
   std::string news = fmt::format("{}/{}{}", kube::Uid(pod), job.metadata.generation,
-                                 job.status.evaluator_gone.empty() ? "" : "/evaluatorGone");
+                                 job::IsEvaluatorGone(job.status) ? "/evaluatorGone" : "");
   if (told_ == news) return;
   if (telling_ == news) {
     if (tell_.IsUnderWay()) return;

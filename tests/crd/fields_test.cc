@@ -110,6 +110,11 @@ job::JobStatus FullStatus() {
   status.restarts = 3;
   status.failures = 1;
   status.coordinator_starts = 2;
+  status.remembered = job::Remembered{.is_recovering = true,
+                                      .degraded = "WorkersMissing",
+                                      .resources = "ProcessesMissing",
+                                      .no_checkpoints = "NoVolume",
+                                      .note_of_start = 2};
   return status;
 }
 

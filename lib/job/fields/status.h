@@ -125,6 +125,24 @@ void Fields(V& visit, ModelStatus& model) {
 }
 
 template <class V>
+void Fields(V& visit, Remembered& remembered) {
+  visit("isRecovering", remembered.is_recovering,
+        Note{.text = "a parameter server is on its way back, and training with it"});
+  visit("wasResumed", remembered.was_resumed, Note{.text = "the job goes on after a suspension"});
+  visit("isEvaluatorGone", remembered.is_evaluator_gone,
+        Note{.text = "the evaluator is not started again; status.evaluatorGone says why"});
+  visit("hasCoordinatorEnded", remembered.has_coordinator_ended,
+        Note{.text = "the coordinator has ended the job, and its processes end by themselves"});
+  visit("degraded", remembered.degraded,
+        Note{.text = "what Degraded was said to hold for; empty: it does not hold"});
+  visit("resources", remembered.resources, Note{.text = "what was said of ResourcesReady"});
+  visit("noCheckpoints", remembered.no_checkpoints,
+        Note{.text = "why it was said that there are none; empty: there are"});
+  visit("noteOfStart", remembered.note_of_start,
+        Note{.text = "which coordinator's checkpointNote was told, by coordinatorStarts"});
+}
+
+template <class V>
 void Fields(V& visit, JobStatus& status) {
   visit("conditions", status.conditions, Note{.text = "what holds, by type", .items_max = 16});
   visit("observedGeneration", status.observed_generation,
@@ -165,6 +183,8 @@ void Fields(V& visit, JobStatus& status) {
   visit("givesWayUntil", status.gives_way_until, Note{.text = "when it tries again"});
   visit("coordinatorStarts", status.coordinator_starts,
         Note{.text = "coordinators started, which fences older ones"});
+  visit("remembered", status.remembered,
+        Note{.text = "what the planner decides by; all that people read is written, never read"});
 }
 
 }  // namespace paceline::job

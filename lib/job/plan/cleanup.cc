@@ -10,9 +10,8 @@ namespace {
 // keeps.
 Time EndsByItselfUntil(const Draft& draft) {
   const JobStatus& status = draft.plan.status;
-  const Condition* failed = FindCondition(status, ConditionType::kFailed);
-  const bool is_told = Holds(status, ConditionType::kSucceeded) ||
-                       (failed != nullptr && failed->reason == ToWord(PlanReason::kTrainingFailed));
+  const bool is_told =
+      Holds(status, ConditionType::kSucceeded) || draft.remembered().has_coordinator_ended;
   if (!is_told || !status.completion_time) return draft.now;
   return *status.completion_time + draft.options.ending_grace;
 }

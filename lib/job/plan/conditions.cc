@@ -70,10 +70,9 @@ Finding JudgeRunning(const Draft& draft) {
 Finding JudgeSuspended(const Draft& draft) {
   if (draft.verdict == Verdict::kSuspended)
     return {ConditionType::kSuspended, true, PlanReason::kSuspended, ""};
-  const Condition* before = FindCondition(draft.seen.status, ConditionType::kSuspended);
-  const bool was_resumed = before != nullptr && (before->status == ConditionStatus::kTrue ||
-                                                 before->reason == ToWord(PlanReason::kResumed));
-  if (GoesOn(draft) && was_resumed)
+  const bool is_resumed =
+      Holds(draft.seen.status, ConditionType::kSuspended) || draft.before.was_resumed;
+  if (GoesOn(draft) && is_resumed)
     return {ConditionType::kSuspended, false, PlanReason::kResumed, ""};
   return Not(draft, ConditionType::kSuspended);
 }
@@ -157,7 +156,7 @@ Finding JudgeDegraded(const Draft& draft) {
   }
   if (is_training && draft.report != nullptr && !draft.report->standstill.empty())
     return {type, true, PlanReason::kShardStalled, draft.report->standstill};
-  if (!draft.plan.status.evaluator_gone.empty()) {
+  if (draft.remembered().is_evaluator_gone) {
     return {type, true, PlanReason::kEvaluatorGone,
             "training goes on without evaluations: " + draft.plan.status.evaluator_gone};
   }
@@ -234,16 +233,14 @@ Finding JudgeRestarting(const Draft& draft) {
   PlanReason reason = PlanReason::kNotYet;
   std::vector<std::string> restarting = OnTheirWayBack(draft, reason);
   if (!restarting.empty()) {
-    const Condition* before = FindCondition(draft.seen.status, type);
-    const bool recovers = before != nullptr && before->status == ConditionStatus::kTrue &&
-                          before->reason == ToWord(PlanReason::kRecovering) && !IsTraining(draft);
+    const bool recovers = draft.before.is_recovering && !IsTraining(draft);
     return {type, true, recovers ? PlanReason::kRecovering : reason, Joined(std::move(restarting))};
   }
   const Condition* before = FindCondition(draft.seen.status, type);
   if (before == nullptr || before->status != ConditionStatus::kTrue || IsTraining(draft))
     return Not(draft, type);
-  const bool recovers = before->reason == ToWord(PlanReason::kRecovering);
-  std::string message = before->message;
+  const bool recovers = draft.before.is_recovering;
+  std::string message = before->message;  // Who it was, for people: nothing is decided by it.
   if (draft.plan.status.recovery != draft.seen.status.recovery)
     message += "; rolled back: " + draft.plan.status.recovery->message;
   return {type, true, recovers ? PlanReason::kRecovering : PlanReason::kProcessFailed,
@@ -291,24 +288,18 @@ std::string SinceRollBack(const Draft& draft) {
   return fmt::format(" from version {}", recovery->to_version);
 }
 
-bool WasReason(const Draft& draft, ConditionType type, PlanReason reason) {
-  const Condition* before = FindCondition(draft.seen.status, type);
-  return before != nullptr && before->status == ConditionStatus::kTrue &&
-         before->reason == ToWord(reason);
-}
-
 // What does not pass is told even where something else was amiss before.
 bool IsNewsOfItsOwn(const Draft& draft, const Finding& finding) {
   const bool is_lasting = finding.reason == PlanReason::kEvaluatorGone ||
                           finding.reason == PlanReason::kTargetNotJudged ||
                           finding.reason == PlanReason::kModelNotWritten;
-  return is_lasting && !WasReason(draft, finding.type, finding.reason);
+  return is_lasting && draft.before.degraded != ToWord(finding.reason);
 }
 
 // Each transition is told once; what the judgements did is told by them.
 void ReportTransition(Draft& draft, const Finding& finding) {
   const bool was = Holds(draft.seen.status, finding.type);
-  const bool recovers = WasReason(draft, ConditionType::kRestarting, PlanReason::kRecovering);
+  const bool recovers = draft.before.is_recovering;
   if (finding.type == ConditionType::kRunning && finding.holds && !was && !recovers) {
     draft.Report(EventType::kNormal, finding.reason, "training goes on");
   } else if (finding.type == ConditionType::kRestarting && !finding.holds && recovers &&
@@ -323,13 +314,31 @@ void ReportTransition(Draft& draft, const Finding& finding) {
     draft.Report(EventType::kWarning, finding.reason, finding.message);
   } else if (finding.type == ConditionType::kResourcesReady && !finding.holds &&
              finding.reason != PlanReason::kProcessesMissing && GoesOn(draft)) {
-    const Condition* before = FindCondition(draft.seen.status, finding.type);
-    if (before == nullptr || before->reason != ToWord(finding.reason))
+    if (draft.before.resources != ToWord(finding.reason))
       draft.Report(EventType::kWarning, finding.reason, finding.message);
   } else if (finding.reason == PlanReason::kNoCheckpoints) {
-    const Condition* before = FindCondition(draft.seen.status, finding.type);
-    if (before == nullptr || before->message != finding.message)
+    // A version before told it too, and did not write down why.
+    const bool was_told =
+        !draft.seen.status.remembered && FindCondition(draft.seen.status, finding.type) != nullptr;
+    if (!was_told && draft.before.no_checkpoints != draft.remembered().no_checkpoints)
       draft.Report(EventType::kWarning, finding.reason, finding.message);
+  }
+}
+
+// For the next plan, which reads none of what is written for people.
+void Remember(Draft& draft, const Finding& finding) {
+  Remembered& remembered = draft.remembered();
+  const std::string word(ToWord(finding.reason));
+  if (finding.type == ConditionType::kRestarting)
+    remembered.is_recovering = finding.holds && finding.reason == PlanReason::kRecovering;
+  if (finding.type == ConditionType::kSuspended)
+    remembered.was_resumed = finding.reason == PlanReason::kResumed;
+  if (finding.type == ConditionType::kDegraded) remembered.degraded = finding.holds ? word : "";
+  if (finding.type == ConditionType::kResourcesReady) remembered.resources = word;
+  if (finding.type == ConditionType::kRecoverable) {
+    const bool has_none = finding.reason == PlanReason::kNoCheckpoints;
+    remembered.no_checkpoints =
+        has_none ? ToWord(WhatForbidsCheckpoints(draft.job.spec, draft.seen.output_claim)) : "";
   }
 }
 
@@ -353,6 +362,7 @@ void WriteConditions(Draft& draft) {
       JudgeStraggling(draft),
       JudgeRecoverable(draft)};
   for (const Finding& finding : findings) {
+    Remember(draft, finding);
     ReportTransition(draft, finding);
     draft.SetCondition(finding.type,
                        finding.holds ? ConditionStatus::kTrue : ConditionStatus::kFalse,

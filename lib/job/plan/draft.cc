@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "lib/job/checkpoint_place.h"
+#include "lib/job/plan/recall.h"
 
 namespace paceline::job {
 namespace {
@@ -55,8 +56,10 @@ Draft::Draft(const TrainingJob& the_job, const Observation& observation, Time at
       now(at),
       options(chosen),
       wanted(Wanted(the_job)),
-      report(CurrentReport(observation)) {
+      report(CurrentReport(observation)),
+      before(Recall(observation.status)) {
   plan.status = observation.status;
+  plan.status.remembered = before;
   for (const SeenProcess& process : seen.processes) by_name_[process.name] = &process;
   for (const WantedProcess& process : wanted) wanted_names_.insert(process.name);
 }
@@ -92,7 +95,7 @@ bool Draft::IsModelWritten() const {
 bool Draft::StillNeeds(Role role) const {
   if (role == Role::kParameterServer) return !IsModelWritten();
   if (role == Role::kWorker) return !IsFinishing();
-  return plan.status.evaluator_gone.empty();
+  return !remembered().is_evaluator_gone;
 }
 
 // Around the end of training everybody ends well, so only the word of the coordinator that training

@@ -40,8 +40,13 @@ class Draft {
   const std::vector<WantedProcess> wanted;  // Parameter servers, workers, evaluator.
   const CoordinatorReport* report;          // Null if there is none of the present generation.
 
+  const Remembered before;  // What plans before this one have left.
+
   Verdict verdict = Verdict::kGoesOn;
-  Plan plan;
+  Plan plan;  // Its status remembers what this plan leaves.
+
+  Remembered& remembered() { return *plan.status.remembered; }
+  const Remembered& remembered() const { return *plan.status.remembered; }
 
   const SeenProcess* Find(const std::string& name) const;
   bool IsWanted(const std::string& name) const { return wanted_names_.contains(name); }

@@ -9,17 +9,19 @@ namespace paceline::job {
 // again. Training goes on without it; what a target can come to then is for the coordinator to
 // judge.
 void JudgeEvaluator(Draft& draft) {
+  if (draft.remembered().is_evaluator_gone) return;
   std::string& gone = draft.plan.status.evaluator_gone;
-  if (!gone.empty()) return;
   for (const SeenProcess& process : draft.seen.processes) {
     if (process.role != Role::kEvaluator || process.state != ProcessState::kExited ||
         process.is_stopping)
       continue;
     const int64_t limit = draft.job.spec.run_policy.backoff_limit;
     const int64_t failures = draft.FailuresOf(process);
+    if (!IsHopeless(process) && failures <= limit) continue;
+    draft.remembered().is_evaluator_gone = true;
     if (IsHopeless(process)) {
       gone = fmt::format("{}; starting it again is of no use", DescribeExit(process));
-    } else if (failures > limit) {
+    } else {
       gone = fmt::format("{}; failure {}, backoffLimit allows {}", DescribeExit(process), failures,
                          limit);
     }

@@ -94,6 +94,7 @@ void JudgeBackoffLimit(Draft& draft) {
 void JudgeFailure(Draft& draft) {
   if (draft.CoordinatorSucceeded()) return;
   if (draft.report != nullptr && draft.report->phase == TrainingPhase::kFailed) {
+    draft.remembered().has_coordinator_ended = true;
     return draft.Conclude(
         Verdict::kFailed,
         draft.report->is_unjudged ? PlanReason::kTargetNotJudged : PlanReason::kTrainingFailed,

@@ -53,10 +53,7 @@ std::string WithCost(std::string message, const Cost& cost) {
 // Whether the servers are on their way back and the report is the first to say that training goes
 // on.
 bool HasJustRecovered(const Draft& draft) {
-  const Condition* restarting = FindCondition(draft.seen.status, ConditionType::kRestarting);
-  return restarting != nullptr && restarting->status == ConditionStatus::kTrue &&
-         restarting->reason == ToWord(PlanReason::kRecovering) &&
-         draft.report->phase == TrainingPhase::kTraining;
+  return draft.before.is_recovering && draft.report->phase == TrainingPhase::kTraining;
 }
 
 }  // namespace

@@ -115,6 +115,18 @@ inline std::string Reason(const Plan& plan, ConditionType type) {
                                             condition->reason, condition->message);
 }
 
+// The status in other words: whatever in it is for people to read says something else, or nothing.
+inline JobStatus Reworded(JobStatus status, const std::string& words) {
+  for (Condition& condition : status.conditions) condition.reason = condition.message = words;
+  status.state = status.ready_workers = status.selector = words;
+  status.standstill = status.evaluator_gone = status.checkpoint_note = words;
+  if (status.progress) status.progress->eta = words;
+  if (status.recovery) status.recovery->message = words;
+  if (status.model) status.model->message = words;
+  for (WorkerStatus& worker : status.workers) worker.state = words;
+  return status;
+}
+
 // "Running", or "Failed DeadlineExceeded: not done within ..." where the job is over.
 inline std::string Outcome(const Plan& plan) {
   for (ConditionType type : {ConditionType::kFailed, ConditionType::kSucceeded}) {

@@ -25,6 +25,7 @@ void JudgeSuspend(Draft& draft) {
   draft.verdict = Verdict::kSuspended;
   draft.plan.status.start_time.reset();
   draft.plan.status.evaluator_gone.clear();  // It has another chance afterwards.
+  draft.remembered().is_evaluator_gone = false;
   if (!was_suspended) {
     draft.Report(EventType::kNormal, PlanReason::kSuspended,
                  draft.KeepsCheckpoints()

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 #include <random>
+#include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -26,6 +28,8 @@ class World {
     job_.spec.run_policy.clean_pod_policy = static_cast<CleanPodPolicy>(Below(2));
     options_.can_recover_shards = Below(2) == 0;
     options_.serves_models = Below(2) == 0;
+    if (Below(2) == 0) options_.ending_grace = Seconds(10);
+    if (Below(2) == 0) job_.spec.evaluator.emplace();
     if (Below(3) == 0)
       job_.spec.output.volume.emplace().persistent_volume_claim = Claim{.claim_name = "out"};
   }
@@ -81,6 +85,10 @@ class World {
     const bool was_finished = IsFinished(seen_.status);
     const JobStatus before = seen_.status;
     const paceline::job::Plan plan = PlanJob(job_, seen_, now_, options_);
+    for (const char* words : {"", "Recovering", "TrainingFailed", "Resumed"}) {
+      CheckReworded(plan, words);
+      if (::testing::Test::HasFatalFailure()) return;
+    }
     const paceline::job::Plan same = PlanJob(job_, seen_, now_, options_);
     ASSERT_TRUE(plan.actions == same.actions && plan.status == same.status &&
                 plan.events == same.events);
@@ -108,6 +116,25 @@ class World {
       // Now and then the shell fails, and the next plan must say so again.
       if (Below(10) != 0) Apply(action, was_finished);
     }
+  }
+
+  // Whatever people read in a status, no plan is another one for it.
+  void CheckReworded(const paceline::job::Plan& plan, const char* words) {
+    if (!seen_.status.remembered) return;  // Nothing was planned yet.
+    Observation reworded = seen_;
+    reworded.status = Reworded(seen_.status, words);
+    const paceline::job::Plan same = PlanJob(job_, reworded, now_, options_);
+    ASSERT_TRUE(plan.actions == same.actions) << words;
+    ASSERT_EQ(plan.look_again, same.look_again) << words;
+    ASSERT_EQ(plan.is_expired, same.is_expired) << words;
+    ASSERT_TRUE(Reworded(plan.status, "") == Reworded(same.status, "")) << words;
+    ASSERT_EQ(Kinds(plan), Kinds(same)) << words;
+  }
+
+  static std::vector<std::pair<EventType, PlanReason>> Kinds(const paceline::job::Plan& plan) {
+    std::vector<std::pair<EventType, PlanReason>> kinds;
+    for (const PlanEvent& event : plan.events) kinds.emplace_back(event.type, event.reason);
+    return kinds;
   }
 
   static bool IsCoordinator(const Action& action) {
@@ -203,6 +230,8 @@ class World {
     if (is_calm) job_.spec.run_policy.suspend = false;
     if (!is_calm && Below(40) == 0) job_.spec.run_policy.suspend = !job_.spec.run_policy.suspend;
     if (!is_calm && Below(40) == 0) job_.spec.workers.replicas = 1 + Below(4);
+    if (is_calm || Below(10) == 0)
+      seen_.resources_trouble = is_calm || Below(2) == 0 ? "" : "exceeded quota";
     if (seen_.processes.empty()) return;
     SeenProcess& process =
         seen_.processes[static_cast<size_t>(Below(static_cast<int64_t>(seen_.processes.size())))];
@@ -244,6 +273,7 @@ class World {
       report.lost_shards.push_back(
           {Below(2), "silent", static_cast<double>(Below(100)), Below(2) == 0});
     }
+    Trouble(report);
     if (report.phase == TrainingPhase::kBirth) report.phase = TrainingPhase::kTraining;
     if (IsFinished(seen_.status)) return ServeOn(report);
     if (report.phase == TrainingPhase::kTraining && Below(is_calm ? 5 : 100) == 0)
@@ -254,6 +284,18 @@ class World {
     if (report.phase == TrainingPhase::kSucceeded ||
         (report.phase == TrainingPhase::kFailed && Below(2) == 0))
       report.model = SeenModel{.size_bytes = 10, .sha256 = "ab"};
+  }
+
+  // What is told of, and changes nothing.
+  void Trouble(CoordinatorReport& report) {
+    const auto now_and_then = [&](std::string& trouble) {
+      if (Below(10) == 0) trouble = Below(2) == 0 ? "" : "no space left on device";
+    };
+    for (std::string* trouble : {&report.checkpoint_trouble, &report.standstill,
+                                 &report.checkpoint_note, &report.target_problem})
+      now_and_then(*trouble);
+    report.restored_from = report.generation_start > 1 ? 3 : 0;
+    report.progress = paceline::job::Progress{.step = 5 + Below(3)};
   }
 
   // Sooner or later somebody fetches what is served, or the time is over.

@@ -115,8 +115,10 @@ void CopyReport(Draft& draft) {
   if (draft.report->progress) CopyProgress(*draft.report->progress, status);
   if (draft.report->sync) status.sync = draft.report->sync;
   if (draft.report->checkpoint) status.checkpoint = draft.report->checkpoint;
+  // A coordinator says it once, and the same for as long as it lives.
   if (!draft.report->checkpoint_note.empty() &&
-      draft.report->checkpoint_note != status.checkpoint_note) {
+      draft.before.note_of_start != status.coordinator_starts) {
+    draft.remembered().note_of_start = status.coordinator_starts;
     status.checkpoint_note = draft.report->checkpoint_note;
     draft.Report(EventType::kNormal, PlanReason::kCheckpointsFound, status.checkpoint_note);
   }
@@ -126,7 +128,7 @@ void CopyReport(Draft& draft) {
 
 // Why nothing runs yet, where that is known and does not pass by itself.
 std::string StartingWord(const JobStatus& status) {
-  const std::string& reason = FindCondition(status, ConditionType::kResourcesReady)->reason;
+  const std::string& reason = status.remembered->resources;
   for (PlanReason blocked :
        {PlanReason::kResourcesRefused, PlanReason::kClaimTerminating, PlanReason::kClaimMissing,
         PlanReason::kCannotStart, PlanReason::kUnschedulable}) {
