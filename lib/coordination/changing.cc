@@ -1,12 +1,12 @@
 #include "lib/coordination/changing.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "lib/coordination/asking.h"
 #include "lib/coordination/evaluating.h"
 #include "lib/coordination/finishing.h"
 #include "lib/coordination/joining.h"
+#include "lib/coordination/poisoning.h"
 #include "lib/coordination/training.h"
 
 namespace paceline::coordination {
@@ -57,10 +57,7 @@ void AnswerLate(Turn turn, const Session& session) {
 }  // namespace
 
 bool OwesPush(const JobState& job, WorkerId worker) {
-  if (!job.leases.has_value()) return false;
-  const std::vector<protocol::LeaseId> held = job.leases->Held(worker);
-  return std::any_of(held.begin(), held.end(),
-                     [&](protocol::LeaseId lease) { return !job.pushes.Uses(worker, lease); });
+  return job.leases.has_value() && !Unpushed(job, worker).empty();
 }
 
 void OnSpecChanged(Turn turn, const SpecChanged& changed) {

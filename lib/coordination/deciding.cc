@@ -7,6 +7,7 @@
 #include "lib/coordination/checkpointing.h"
 #include "lib/coordination/evaluating.h"
 #include "lib/coordination/finishing.h"
+#include "lib/coordination/poisoning.h"
 #include "lib/coordination/recovering.h"
 #include "lib/coordination/training.h"
 #include "lib/optim/schedule.h"
@@ -133,8 +134,10 @@ void Carry(Turn turn, const sync::Continue& decision, Later) {
   if (session == nullptr || job.phase != Phase::kTraining || !job.told.contains(decision.worker) ||
       job.change.quiesced.has_value() || job.change.draining.contains(decision.worker))
     return;
-  const auto lease = job.leases->Grant(decision.worker, decision.assignment.samples, Told(job));
+  const auto lease = job.leases->Grant(decision.worker, decision.assignment.samples, Told(job),
+                                       Unpushed(job, decision.worker));
   if (!lease.has_value()) return Ask(turn, sync::OutOfData{decision.worker});
+  NoteBase(job, decision.worker, Base::kOwnCopy);
   job.pacings[decision.worker] = decision.assignment.pacing;
   job.workers[decision.worker].batch_size = decision.assignment.samples;
   turn.Send(session->connection, protocol::Continued{decision.assignment, *lease, RateNow(job)});
@@ -192,13 +195,17 @@ bool Send(Turn turn, const sync::Release& release) {
   // One that is on its way out gets no more work; the policy hears of its leaving soon.
   const bool is_leaving = job.change.draining.contains(release.worker);
   std::optional<protocol::Lease> lease;
-  if (!is_leaving) lease = job.leases->Grant(release.worker, release.assignment.samples, Told(job));
+  if (!is_leaving) {
+    lease = job.leases->Grant(release.worker, release.assignment.samples, Told(job),
+                              Unpushed(job, release.worker));
+  }
   if (!lease.has_value()) {
     // It has a step to push, and waits for the answer to the push before.
     if (IsEager(job, release.worker) && OwesPush(job, release.worker))
       Answer(turn, *session, release);
     return is_leaving;
   }
+  NoteBase(job, release.worker, Base::kPulled);
   job.workers[release.worker].batch_size = release.assignment.samples;
   turn.Send(session->connection,
             protocol::Released{release.version, release.exactness, release.includes,

@@ -52,6 +52,7 @@ void OnHeartbeat(Turn turn, ConnectionId connection, const protocol::Heartbeat& 
     return;
   }
   turn.job.workers[session->worker].doing = beat.doing;
+  turn.job.step_counts[session->worker].computed = beat.steps;
   if (is_computing) {
     LoseIfHung(turn, connection, "step", beat.still, Patience(turn.job, session->worker, beat));
   }

@@ -168,10 +168,13 @@ void Remove(Turn turn, const Loss& loss) {
                                         loss.kind == WorkerEventKind::kHung, turn.now};
   }
   job.workers[worker].doing = protocol::Doing::kWaiting;
-  const bool is_end_of_process =
-      loss.reason == sync::LeaveReason::kDisconnected || loss.kind == WorkerEventKind::kHung;
-  if (is_end_of_process) AccuseStepOf(job, worker);
+  if (loss.kind == WorkerEventKind::kHung) {
+    AccuseStepOf(job, worker, EndOfProcess::kHung);
+  } else if (loss.reason == sync::LeaveReason::kDisconnected) {
+    AccuseStepOf(job, worker, EndOfProcess::kEnded);
+  }
   job.health.erase(worker);
+  job.step_counts.erase(worker);
   job.workers[worker].dropped += job.pushes.Fence(worker).size();
   if (job.leases.has_value()) job.leases->ReturnAllOf(worker);
   job.commits.ForgetReleases(worker);

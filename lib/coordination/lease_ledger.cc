@@ -127,11 +127,15 @@ bool LeaseLedger::TakeSuspect(WorkerId worker, const std::vector<WorkerId>& othe
 }
 
 std::optional<Lease> LeaseLedger::Grant(WorkerId worker, uint64_t samples,
-                                        const std::vector<WorkerId>& others) {
+                                        const std::vector<WorkerId>& others,
+                                        const std::vector<LeaseId>& unpushed) {
   if (samples == 0) return std::nullopt;
   FindPoisoned();
+  if (std::ranges::any_of(unpushed, [this](LeaseId held) { return IsSuspect(held); }))
+    return std::nullopt;
+  const bool may_suspect = unpushed.empty();
   Lease lease{LeaseId(next_lease_), {}};
-  if (!TakeSuspect(worker, others, samples, Suspects::Whose::kNew, lease)) {
+  if (!may_suspect || !TakeSuspect(worker, others, samples, Suspects::Whose::kNew, lease)) {
     const auto missing = [&] {
       uint64_t taken = 0;
       for (const SampleRange& range : lease.ranges) taken += range.size();
@@ -141,7 +145,7 @@ std::optional<Lease> LeaseLedger::Grant(WorkerId worker, uint64_t samples,
     while (missing() > 0 && OpenNext()) TakeUnsuspected(missing(), lease);
     if (lease.ranges.empty()) suspects_.SetLast(true);
     for (const Suspects::Whose whose : {Suspects::Whose::kLast, Suspects::Whose::kAny})
-      if (lease.ranges.empty()) TakeSuspect(worker, others, samples, whose, lease);
+      if (may_suspect && lease.ranges.empty()) TakeSuspect(worker, others, samples, whose, lease);
   }
   if (lease.ranges.empty()) return std::nullopt;
   ++next_lease_;
@@ -227,6 +231,14 @@ bool LeaseLedger::IsFree(const SampleRange& range) const {
   return epoch != open_.end() && epoch->second.free.Contains(range.begin, range.end);
 }
 
+bool LeaseLedger::IsSuspect(LeaseId lease) const {
+  const auto found = leases_.find(lease);
+  return found != leases_.end() &&
+         std::ranges::any_of(found->second.ranges, [this](const SampleRange& range) {
+           return suspects_.IsSuspect(range);
+         });
+}
+
 void LeaseLedger::Accuse(LeaseId lease, WorkerId worker, Suspects::Word word) {
   const auto found = leases_.find(lease);
   if (found == leases_.end()) return;
@@ -248,8 +260,8 @@ void LeaseLedger::FindPoisoned() {
        suspects_.Convict([this](const SampleRange& one) { return IsFree(one); })) {
     EpochOrder order(options_.train_samples, options_.seed);
     const uint64_t sample = order.Epoch(range.epoch)[range.begin];
+    if (!poisoned_.insert(sample).second) continue;  // Found where it stands in another epoch.
     news_.push_back({range.epoch, range.begin, sample});
-    poisoned_.insert(sample);
     for (auto& [number, epoch] : open_) LocatePoisoned(number);
   }
   DiscardPoisoned();

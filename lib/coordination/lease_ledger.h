@@ -68,9 +68,12 @@ class LeaseLedger {
   // At most `samples` positions: what was handed back first, then the oldest open epoch, then the
   // next. A lease may reach over the border of two epochs. Nothing if no position is free and none
   // may be opened yet. What is suspected of being poisoned goes by itself, and first, to a worker
-  // that has not accused it; to one that has only if none of `others` may try it.
+  // that has not accused it; to one that has only if none of `others` may try it. `unpushed`: what
+  // the worker holds and has not pushed. Beside that it gets no suspect, and beside a suspect it
+  // gets nothing: what it falls ill of, or hangs on, is that one then.
   std::optional<protocol::Lease> Grant(WorkerId worker, uint64_t samples,
-                                       const std::vector<WorkerId>& others = {});
+                                       const std::vector<WorkerId>& others = {},
+                                       const std::vector<protocol::LeaseId>& unpushed = {});
 
   // --- Which samples are poisoned (suspects.h). Of unknown leases: nothing happens.
   void Accuse(protocol::LeaseId lease, WorkerId worker, Suspects::Word word);
@@ -132,6 +135,7 @@ class LeaseLedger {
   bool TakeSuspect(WorkerId worker, const std::vector<WorkerId>& others, uint64_t samples,
                    Suspects::Whose whose, protocol::Lease& lease);
   bool IsFree(const protocol::SampleRange& range) const;
+  bool IsSuspect(protocol::LeaseId lease) const;
   void FindPoisoned();
   void LocatePoisoned(uint64_t epoch);
   void DiscardPoisoned();

@@ -1,5 +1,6 @@
 #include "lib/coordination/poisoning.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "lib/coordination/training.h"
@@ -11,19 +12,11 @@ namespace {
 // In a row: as many as a range has parts. A worker that is ill itself is not excused for ever.
 constexpr uint32_t kExcusesMax = 16;
 
-// What the worker computes, or will: leases that no push of it has used up, in the order in which
-// they are computed.
-std::vector<protocol::LeaseId> StepsOf(const JobState& job, WorkerId worker) {
-  std::vector<protocol::LeaseId> steps = job.leases->Held(worker);
-  std::erase_if(steps, [&](protocol::LeaseId lease) { return job.pushes.Uses(worker, lease); });
-  return steps;
-}
-
 // What a worker's word is worth when its push on that version is not finite: was it well right
 // before, and the model?
 Suspects::Word WordOf(const Health& health, Version based_on) {
   if (health.ill_in_a_row > 0 || !health.finite_on.has_value()) return Suspects::Word::kNotYet;
-  const bool is_model_well = health.finite_on->Next() >= based_on;
+  const bool is_model_well = *health.finite_on >= based_on;
   return is_model_well ? Suspects::Word::kCounts : Suspects::Word::kUnlessModel;
 }
 
@@ -44,7 +37,7 @@ bool IsSamplesFault(Turn turn, const Session& session, const protocol::PushDone&
   // Made from a copy that the push before had made ill: it says nothing of these samples, and the
   // worker has had its strike, if it was one.
   if (health.spoilt > 0) {
-    --health.spoilt;
+    health.spoilt -= std::min(health.spoilt, done.leases.size());
     return ill_before < kExcusesMax;
   }
   std::vector<protocol::LeaseId> suspected;
@@ -55,15 +48,37 @@ bool IsSamplesFault(Turn turn, const Session& session, const protocol::PushDone&
   // With eager pulls what is ill never gets into the copy.
   const auto pacing = job.pacings.find(worker);
   if (pacing != job.pacings.end() && sync::PushKindOf(pacing->second) == PushKind::kDelta &&
-      pacing->second != sync::Pacing::kEagerPull)
-    health.spoilt = StepsOf(job, worker).size();
+      pacing->second != sync::Pacing::kEagerPull) {
+    health.is_copy_ill = true;
+    health.spoilt = Unpushed(job, worker).size();
+  }
   return !suspected.empty() && ill_before < kExcusesMax;
 }
 
-void AccuseStepOf(JobState& job, WorkerId worker) {
+void NoteBase(JobState& job, WorkerId worker, Base base) {
+  Health& health = job.health[worker];
+  if (base == Base::kPulled) {
+    health.is_copy_ill = false;
+  } else if (health.is_copy_ill) {
+    ++health.spoilt;
+  }
+}
+
+std::vector<protocol::LeaseId> Unpushed(const JobState& job, WorkerId worker) {
+  std::vector<protocol::LeaseId> steps = job.leases->Held(worker);
+  std::erase_if(steps, [&](protocol::LeaseId lease) { return job.pushes.Uses(worker, lease); });
+  return steps;
+}
+
+void AccuseStepOf(JobState& job, WorkerId worker, EndOfProcess end) {
   if (!job.leases.has_value()) return;
-  const std::vector<protocol::LeaseId> steps = StepsOf(job, worker);
-  if (!steps.empty()) job.leases->Accuse(steps.front(), worker, Suspects::Word::kCounts);
+  const std::vector<protocol::LeaseId> steps = Unpushed(job, worker);
+  const StepCount& count = job.step_counts[worker];
+  // Those before are computed, and wait to be pushed.
+  const uint64_t first = count.computed - std::min(count.told, count.computed);
+  const uint64_t end_at = end == EndOfProcess::kHung ? first + 1 : steps.size();
+  for (uint64_t at = first; at < std::min<uint64_t>(end_at, steps.size()); ++at)
+    job.leases->Accuse(steps[at], worker, Suspects::Word::kCounts);
 }
 
 void TellPoisoned(Turn turn) {

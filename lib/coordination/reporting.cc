@@ -104,7 +104,8 @@ std::string DescribeJob(const JobState& job) {
   for (const WorkerId worker : job.change.draining) text += fmt::format(" draining {}", worker);
   for (const auto& [worker, health] : job.health) {
     if (health.ill_in_a_row == 0) continue;  // Of a well one, only when its next ill push counts.
-    text += fmt::format(" ill {} {} {}", worker, health.ill_in_a_row, health.spoilt);
+    text += fmt::format(" ill {} {} {}{}", worker, health.ill_in_a_row, health.spoilt,
+                        health.is_copy_ill ? "c" : "");
   }
   for (const auto& [worker, quarantine] : job.recovery.quarantines)
     text += fmt::format(" expelled {} {}", worker, quarantine.attempt.value_or(0));

@@ -41,8 +41,10 @@ SickWorld::SickWorld(const SickWorldOptions& options)
   }
   job_.samples = options.samples;
   std::vector<std::pair<uint64_t, uint64_t>> joins;
-  for (uint64_t worker = 0; worker < options.workers; ++worker)
-    joins.emplace_back(worker + 1, worker);
+  for (uint64_t worker = 0; worker < options.workers; ++worker) {
+    workers_[worker].connection = ++connections_;
+    joins.emplace_back(connections_, worker);
+  }
   job_.Opened(joins);
   Listen();
 }
@@ -71,14 +73,22 @@ std::set<uint64_t> SickWorld::Expelled() const {
   return expelled;
 }
 
+uint64_t SickWorld::Discarded() const {
+  uint64_t discarded = 0;
+  for (const auto& epoch : job_.coordinator.epochs()) discarded += epoch.discarded;
+  return discarded;
+}
+
 // What it is told it knows at once.
 void SickWorld::Listen() {
   std::vector<size_t> seen(workers_.size());
   for (const Effect& effect : job_.effects) {
     const auto* send = std::get_if<SendWorker>(&effect);
     if (send == nullptr) continue;
-    const uint64_t index = send->connection.value() - 1;
-    Worker& worker = workers_[index];
+    const auto to = std::ranges::find(workers_, send->connection.value(), &Worker::connection);
+    if (to == workers_.end()) continue;
+    Worker& worker = *to;
+    const auto index = static_cast<uint64_t>(to - workers_.begin());
     if (++seen[index] <= worker.heard) continue;
     worker.heard = seen[index];
     if (const auto* continued = std::get_if<protocol::Continued>(&send->order)) {
@@ -90,7 +100,7 @@ void SickWorld::Listen() {
       worker.is_unanswered = false;
       const bool is_newest = released->exactness == sync::Exactness::kAtLeast;
       worker.pulled = is_newest ? Version(published_) : released->version;
-      if (!worker.made) {
+      if (worker.made.empty()) {
         worker.base = *std::exchange(worker.pulled, std::nullopt);
         worker.is_copy_ill = false;
       }
@@ -99,13 +109,21 @@ void SickWorld::Listen() {
   }
 }
 
+bool SickWorld::MayCompute(const Worker& worker) const {
+  if (worker.leases.empty()) return false;
+  const bool goes_on = sync::PushKindOf(worker.pacing) == PushKind::kDelta &&
+                       worker.pacing != sync::Pacing::kEagerPull && !options_.is_one_a_push;
+  return worker.made.empty() || (goes_on && !worker.is_ill);
+}
+
 std::vector<SickWorld::Action> SickWorld::Enabled() const {
   std::vector<Action> enabled;
   for (uint64_t index = 0; index < workers_.size(); ++index) {
     const Worker& worker = workers_[index];
-    if (job_.WasClosed(index + 1)) continue;
-    if (!worker.made && !worker.leases.empty()) enabled.push_back({Action::Kind::kCompute, index});
-    if (worker.made && !(worker.is_unanswered && worker.pacing == sync::Pacing::kEagerPull))
+    if (job_.WasClosed(worker.connection)) continue;
+    if (MayCompute(worker)) enabled.push_back({Action::Kind::kCompute, index});
+    if (!worker.made.empty() &&
+        !(worker.is_unanswered && worker.pacing == sync::Pacing::kEagerPull))
       enabled.push_back({Action::Kind::kPush, index});
   }
   if (published_ < job_.AllOrdered<protocol::CommitAll>().size())
@@ -122,18 +140,52 @@ void SickWorld::Do(const Action& action) {
 
 void SickWorld::Compute(uint64_t index) {
   Worker& worker = workers_[index];
-  worker.made = std::move(worker.leases.front());
+  protocol::Lease lease = std::move(worker.leases.front());
   worker.leases.pop_front();
-  if (worker.pulled && worker.pacing != sync::Pacing::kEagerPull)
-    worker.base = *std::exchange(worker.pulled, std::nullopt);
-  worker.made_on = worker.base;
-  worker.is_ill = options_.sick.contains(index) || worker.is_copy_ill ||
-                  worker.base.value() >= options_.ill_from || HasPoison(*worker.made);
+  const bool has_poison = HasPoison(lease);
+  if (has_poison && options_.harm != Harm::kMakesIll) return Break(index);
+  ++worker.steps;
+  // Those that are pushed together are of one base.
+  if (worker.made.empty()) {
+    if (worker.pulled && worker.pacing != sync::Pacing::kEagerPull)
+      worker.base = *std::exchange(worker.pulled, std::nullopt);
+    worker.made_on = worker.base;
+    worker.is_ill = worker.is_copy_ill;
+  }
+  worker.made.push_back(std::move(lease));
+  worker.is_ill = worker.is_ill || options_.sick.contains(index) ||
+                  worker.base.value() >= options_.ill_from || has_poison;
+}
+
+void SickWorld::Break(uint64_t index) {
+  Worker& worker = workers_[index];
+  if (options_.harm == Harm::kHangs) {
+    constexpr double kForEver = 1e6;
+    job_.Hear(worker.connection,
+              protocol::Heartbeat{protocol::Doing::kComputing, worker.steps, Seconds(kForEver)});
+  } else {
+    // Which of its steps it was in is told only now and then.
+    if (chance_() % 2 == 0)
+      job_.Hear(worker.connection,
+                protocol::Heartbeat{protocol::Doing::kComputing, worker.steps, Duration::zero()});
+    job_.Step(WorkerGone{ConnectionId(worker.connection)});
+  }
+  Join(index);
+}
+
+void SickWorld::Join(uint64_t index) {
+  const uint64_t attempt = workers_[index].attempt + 1;
+  workers_[index] = Worker{.connection = ++connections_, .attempt = attempt};
+  job_.Hear(connections_, protocol::Join{.role = protocol::Role::kWorker,
+                                         .worker = WorkerId(index),
+                                         .layout = Model(),
+                                         .train_samples = options_.samples,
+                                         .attempt = attempt});
 }
 
 void SickWorld::Push(uint64_t index) {
   Worker& worker = workers_[index];
-  const protocol::Lease lease = *std::exchange(worker.made, std::nullopt);
+  const std::vector<protocol::Lease> leases = std::exchange(worker.made, {});
   const bool is_delta = sync::PushKindOf(worker.pacing) == PushKind::kDelta;
   worker.is_copy_ill = worker.is_ill && is_delta && worker.pacing != sync::Pacing::kEagerPull;
   worker.is_unanswered = true;
@@ -145,13 +197,16 @@ void SickWorld::Push(uint64_t index) {
   done.generation = job_.coordinator.status().generation;
   done.sequence = Sequence(++worker.pushes);
   done.based_on = worker.made_on;
-  done.leases = {lease.id};
-  for (const protocol::SampleRange& range : lease.ranges)
-    done.samples += static_cast<uint32_t>(range.size());
+  done.steps = static_cast<uint32_t>(leases.size());
+  for (const protocol::Lease& lease : leases) {
+    done.leases.push_back(lease.id);
+    for (const protocol::SampleRange& range : lease.ranges)
+      done.samples += static_cast<uint32_t>(range.size());
+  }
   done.timing.compute = Seconds(1);
   done.gradient.loss = 0.5;
   done.gradient.is_finite = !worker.is_ill;
-  job_.Hear(index + 1, done);
+  job_.Hear(worker.connection, done);
 }
 
 bool SickWorld::HasPoison(const protocol::Lease& lease) const {

@@ -15,6 +15,9 @@
 
 namespace paceline::coordination::testing {
 
+// What a poisoned sample does to whoever computes it.
+enum class Harm { kMakesIll, kEndsProcess, kHangs };
+
 struct SickWorldOptions {
   sync::Scheme scheme = sync::Scheme::kBsp;
   uint64_t workers = 4;
@@ -26,13 +29,16 @@ struct SickWorldOptions {
   std::set<uint64_t> poisoned = {};
   std::set<uint64_t> sick = {};
   uint64_t ill_from = UINT64_MAX;
+  Harm harm = Harm::kMakesIll;
+  // Else one that goes on from its own copy pushes several steps at once, as chance has it.
+  bool is_one_a_push = true;
 };
 
 // The sample that stands there in epoch 0.
 uint64_t SampleAt(uint64_t position, const SickWorldOptions& options);
 
-// One process each, which is not replaced when it is expelled. Connection and worker have one
-// number, but for connection 0: worker w speaks through w + 1.
+// One process each. One that ended, or hung, is replaced by another; one that was expelled for its
+// gradients is not.
 class SickWorld {
  public:
   explicit SickWorld(const SickWorldOptions& options);
@@ -40,8 +46,10 @@ class SickWorld {
   // Until the job is finishing, has gone back, or nothing more happens.
   void Run();
 
-  std::vector<uint64_t> Found() const;  // Samples, in order.
-  std::set<uint64_t> Expelled() const;  // Workers.
+  std::vector<uint64_t> Found() const;                                 // Samples, in order.
+  std::set<uint64_t> Expelled() const;                                 // Workers.
+  uint64_t Discarded() const;                                          // Positions of all epochs.
+  uint64_t Broken() const { return connections_ - options_.workers; }  // Processes.
   uint64_t RollBacks() const { return job_.coordinator.status().roll_backs; }
   bool IsFinishing() const { return job_.coordinator.status().phase == Phase::kFinishing; }
   const Job& job() const { return job_; }
@@ -50,11 +58,14 @@ class SickWorld {
   // One that pulls eagerly computes on while its push is not answered; others push and wait for the
   // next lease.
   struct Worker {
+    uint64_t connection = 0;
+    uint64_t attempt = 0;
     size_t heard = 0;  // Of what was sent to it.
+    uint64_t steps = 0;
     std::deque<protocol::Lease> leases;
     sync::Pacing pacing = sync::Pacing::kWait;
-    std::optional<protocol::Lease> made;  // Computed, not pushed.
-    bool is_ill = false;                  // What is made.
+    std::vector<protocol::Lease> made;  // Computed, not pushed.
+    bool is_ill = false;                // What is made.
     Version base, made_on;
     std::optional<Version> pulled;  // Here, not used yet.
     bool is_copy_ill = false;       // Of one that goes on from its own copy.
@@ -66,16 +77,21 @@ class SickWorld {
     uint64_t worker = 0;
   };
 
+  void Join(uint64_t index);
   void Listen();
   std::vector<Action> Enabled() const;
   void Do(const Action& action);
   void Compute(uint64_t index);
   void Push(uint64_t index);
+  // Its process ends, or its step never does.
+  void Break(uint64_t index);
+  bool MayCompute(const Worker& worker) const;
   bool HasPoison(const protocol::Lease& lease) const;
 
   SickWorldOptions options_;
   Job job_;
   std::vector<Worker> workers_;
+  uint64_t connections_ = 0;
   std::map<uint64_t, std::vector<uint32_t>> orders_;  // Of epochs.
   uint64_t published_ = 0;
   std::mt19937_64 chance_;

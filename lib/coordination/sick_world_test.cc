@@ -10,7 +10,8 @@
 namespace paceline::coordination {
 namespace {
 
-using ::testing::Contains;
+using ::testing::ElementsAreArray;
+using testing::Harm;
 using ::testing::IsEmpty;
 using ::testing::IsSubsetOf;
 using testing::SampleAt;
@@ -26,8 +27,14 @@ class SickWorldTest : public ::testing::TestWithParam<sync::Scheme> {
     world.Run();
     ASSERT_EQ(world.RollBacks(), 0u) << world.job().coordinator.status().last_roll_back;
     ASSERT_THAT(world.Expelled(), IsEmpty());
+    ExpectFoundAlone(options, world);
+  }
+
+  // In both epochs, and nothing else with it.
+  static void ExpectFoundAlone(const SickWorldOptions& options, const SickWorld& world) {
     ASSERT_TRUE(world.IsFinishing()) << world.job().coordinator.Describe();
-    for (const uint64_t sample : options.poisoned) ASSERT_THAT(world.Found(), Contains(sample));
+    ASSERT_THAT(world.Found(), ElementsAreArray(options.poisoned));
+    ASSERT_EQ(world.Discarded(), options.poisoned.size() * options.epochs);
   }
 };
 
@@ -43,6 +50,54 @@ TEST_P(SickWorldTest, APoisonedSampleIsFoundAndNobodyIsBlamed) {
         ExpectFoundAndNobodyBlamed(options);
         if (HasFatalFailure()) return;
       }
+    }
+  }
+}
+
+// Whatever else its workers held at the time: several steps a push, leases for later ones.
+TEST_P(SickWorldTest, ASampleThatEndsProcessesIsLeftOutAlone) {
+  for (const Harm harm : {Harm::kEndsProcess, Harm::kHangs}) {
+    for (const bool is_one_a_push : {true, false}) {
+      for (const uint64_t workers : {2, 3, 4}) {
+        for (const uint64_t position : {0, 21, 40, 63}) {
+          for (uint64_t walk = 0; walk < kWalks; ++walk) {
+            SCOPED_TRACE(fmt::format("{}, {} a push, {} workers, position {}, walk {}",
+                                     harm == Harm::kHangs ? "hangs" : "ends",
+                                     is_one_a_push ? "one" : "several", workers, position, walk));
+            SickWorldOptions options{.scheme = GetParam(), .workers = workers, .seed = walk};
+            options.harm = harm;
+            options.is_one_a_push = is_one_a_push;
+            options.poisoned = {SampleAt(position, options)};
+            SickWorld world(options);
+            world.Run();
+            ExpectFoundAlone(options, world);
+            ASSERT_EQ(world.RollBacks(), 0u);
+            // Two for the range and one for the sample, in each epoch that is open. Which step it
+            // was is known of one that hangs.
+            if (harm == Harm::kHangs) {
+              ASSERT_LE(world.Broken(), 6u);
+            }
+            if (HasFatalFailure()) return;
+          }
+        }
+      }
+    }
+  }
+}
+
+// What local steps make of a copy that an ill push left is ill, whatever its samples: it accuses
+// nothing. Rare enough to need many walks.
+TEST(SickCopyTest, ACopyThatIsIllCostsNoSampleThatIsWell) {
+  for (const uint64_t position : {21, 63}) {
+    for (uint64_t walk = 0; walk < 600; ++walk) {
+      SCOPED_TRACE(fmt::format("position {}, walk {}", position, walk));
+      SickWorldOptions options{.scheme = sync::Scheme::kWbsp, .seed = walk};
+      options.poisoned = {SampleAt(position, options)};
+      SickWorld world(options);
+      world.Run();
+      ASSERT_EQ(world.RollBacks(), 0u);
+      ASSERT_THAT(world.Found(), ElementsAreArray(options.poisoned));
+      ASSERT_EQ(world.Discarded(), options.epochs);
     }
   }
 }

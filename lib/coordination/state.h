@@ -104,7 +104,16 @@ struct ChangeState {
 struct Health {
   std::optional<Version> finite_on;  // Its latest finite push was based on that.
   uint32_t ill_in_a_row = 0;         // Pushes since then that were not finite.
-  size_t spoilt = 0;  // So many more may be computed on a copy that the last one made ill.
+  // The last one made the copy ill that the worker goes on from, until it pulls. So many leases
+  // more may be computed on that.
+  bool is_copy_ill = false;
+  size_t spoilt = 0;
+};
+
+// Of a worker's session: its steps, each of one lease.
+struct StepCount {
+  uint64_t computed = 0;  // As its latest heartbeat says: begun and ended.
+  uint64_t told = 0;      // Pushed or given up.
 };
 
 // Of the latest publication.
@@ -149,7 +158,8 @@ struct JobState {
   std::map<WorkerId, sync::Pacing> pacings;       // That each was last sent on with.
   std::map<WorkerId, double> seconds_per_sample;  // Of its recent pushes, injected delays left out.
 
-  std::map<WorkerId, Health> health;  // Of present incarnations.
+  std::map<WorkerId, Health> health;          // Of present incarnations.
+  std::map<WorkerId, StepCount> step_counts;  // Likewise.
 
   std::optional<PushKind> last_kind;  // Of the newest commit of this generation.
   uint64_t committed_samples = 0;     // Of published versions.

@@ -50,10 +50,18 @@ bool Suspects::IsConvicted(const Suspect& suspect) {
     if (one.counts) ++counting;
     if (one.counts || one.counts_at_last) ++well;
   }
-  return counting >= (suspect.is_part ? 1u : 2u) || (suspect.is_last && well >= 2);
+  if (counting >= (suspect.is_part ? 1u : 2u)) return true;
+  // Nobody else's push will ever make the other one's word count.
+  const size_t believed = suspect.is_part ? well : counting;
+  return suspect.is_last && (well >= 2 || (believed > 0 && suspect.accusations.size() >= 2));
 }
 
-const Suspects::Suspect* Suspects::Find(const SampleRange& range) const {
+bool Suspects::IsAccusedAlone(const Suspect& suspect) {
+  return std::any_of(suspect.accusations.begin(), suspect.accusations.end(),
+                     [](const Accusation& one) { return !one.is_of_more; });
+}
+
+const Suspects::Suspect* Suspects::At(const SampleRange& range) const {
   const auto epoch = epochs_.find(range.epoch);
   if (epoch == epochs_.end()) return nullptr;
   const auto found = epoch->second.find(range.begin);
@@ -66,11 +74,12 @@ void Suspects::Accuse(const SampleRange& range, WorkerId worker, Word word) {
   const auto after = epoch.lower_bound(range.end);
   const bool overlaps = after != epoch.begin() && std::prev(after)->second.end > range.begin;
   // Leases are cut along suspects; one from before they were ones may not be, and says less.
-  if (overlaps && Find(range) == nullptr) return;
+  if (overlaps && At(range) == nullptr) return;
   Suspect& suspect = epoch[range.begin];
   suspect.end = range.end;
   Accusation accusation{worker};
   if (const Accusation* before = FindAccusation(suspect, worker)) accusation = *before;
+  accusation.is_of_more = false;
   accusation.counts = accusation.counts || word == Word::kCounts;
   accusation.counts_at_last = accusation.counts_at_last || word == Word::kUnlessModel;
   // The latest one comes last.
@@ -120,7 +129,7 @@ void Suspects::SetLast(bool is_last) {
 }
 
 bool Suspects::IsExcuse(const SampleRange& range, WorkerId worker) const {
-  const Suspect* suspect = Find(range);
+  const Suspect* suspect = At(range);
   if (suspect == nullptr) return false;
   return suspect->is_part ||
          std::any_of(suspect->accusations.begin(), suspect->accusations.end(),
@@ -141,6 +150,12 @@ std::vector<SampleRange> Suspects::Convict(const std::function<bool(const Sample
   }
   for (const SampleRange& range : convicted) {
     Epoch& epoch = epochs_[range.epoch];
+    Suspect& suspect = epoch[range.begin];
+    if (!IsAccusedAlone(suspect)) {
+      suspect.is_part = true;
+      suspect.accusations.clear();
+      continue;
+    }
     epoch.erase(range.begin);
     if (range.size() == 1) {
       poisoned.push_back(range);
@@ -158,30 +173,42 @@ std::vector<SampleRange> Suspects::Convict(const std::function<bool(const Sample
   return poisoned;
 }
 
+bool Suspects::MayTry(const Suspect& suspect, WorkerId worker, const std::vector<WorkerId>& others,
+                      Whose whose) {
+  const auto is_for_another = [&](const auto& is_for) {
+    return std::any_of(others.begin(), others.end(),
+                       [&](WorkerId other) { return other != worker && is_for(suspect, other); });
+  };
+  const bool is_for_it = IsFor(suspect, worker);
+  switch (whose) {
+    case Whose::kNew:
+      return is_for_it && IsTrusted(suspect);
+    case Whose::kLast:
+      return IsLastFor(suspect, worker);
+    case Whose::kAny:
+      return !is_for_another(IsLastFor) && (is_for_it || !is_for_another(IsFor));
+  }
+  return false;
+}
+
+SampleRange Suspects::Cut(Epoch& epoch, uint64_t number, uint64_t begin, uint64_t samples) {
+  Suspect& suspect = epoch.at(begin);
+  const uint64_t cut = begin + std::min(samples, suspect.end - begin);
+  if (cut < suspect.end) {
+    for (Accusation& one : suspect.accusations) one.is_of_more = true;
+    epoch[cut] = suspect;
+    suspect.end = cut;
+  }
+  return {number, begin, cut};
+}
+
 std::optional<SampleRange> Suspects::Pick(WorkerId worker, const std::vector<WorkerId>& others,
                                           uint64_t samples, Whose whose,
                                           const std::function<bool(const SampleRange&)>& is_free) {
   for (auto& [number, epoch] : epochs_) {
-    for (auto& [begin, suspect] : epoch) {
-      const auto is_for_another = [&](const auto& is_for) {
-        return std::any_of(others.begin(), others.end(), [&](WorkerId other) {
-          return other != worker && is_for(suspect, other);
-        });
-      };
-      const bool is_for_it = IsFor(suspect, worker);
-      const bool is_last_for_another = is_for_another(IsLastFor);
-      const bool may_try = whose == Whose::kNew ? is_for_it && IsTrusted(suspect)
-                           : whose == Whose::kLast
-                               ? IsLastFor(suspect, worker)
-                               : !is_last_for_another && (is_for_it || !is_for_another(IsFor));
-      if (!may_try) continue;
-      if (!is_free({number, begin, suspect.end})) continue;
-      const uint64_t cut = begin + std::min(samples, suspect.end - begin);
-      if (cut < suspect.end) {
-        epoch[cut] = suspect;
-        suspect.end = cut;
-      }
-      return SampleRange{number, begin, cut};
+    for (const auto& [begin, suspect] : epoch) {
+      if (MayTry(suspect, worker, others, whose) && is_free({number, begin, suspect.end}))
+        return Cut(epoch, number, begin, samples);
     }
   }
   return std::nullopt;
@@ -211,6 +238,7 @@ std::string Suspects::Describe() const {
       for (const Accusation& one : suspect.accusations) {
         text += fmt::format("{}{}", one.worker, one.counts ? "!" : "?");
         if (one.counts_at_last && !one.counts) text += "l";
+        if (one.is_of_more) text += "+";
       }
     }
   }

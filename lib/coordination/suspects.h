@@ -2,7 +2,12 @@
 //
 // A range is accused by a worker whose push of it was not finite, or whose step of it ended the
 // process. Accused by two different workers it is convicted, and split; a part needs one accusation
-// more. A single position that is convicted is poisoned. Whatever is committed is acquitted.
+// more. A single position that is convicted is poisoned. Whatever is committed is acquitted. What
+// is convicted only by what was said of a range that it is a piece of becomes a part, and no more.
+//
+// Two accusations tell of a range only where each accuser had nothing else at hand: a suspect goes
+// by itself to a worker that has pushed all it had, and that gets nothing more before it pushes
+// that (LeaseLedger::Grant).
 //
 // A push may also be ill because its worker is, or the model. So such an accusation counts only for
 // a worker that makes a finite push as well, right before it or at any time after it: a model that
@@ -65,6 +70,7 @@ class Suspects {
   std::optional<protocol::SampleRange> Pick(
       WorkerId worker, const std::vector<WorkerId>& others, uint64_t samples, Whose whose,
       const std::function<bool(const protocol::SampleRange&)>& is_free);
+  bool IsSuspect(const protocol::SampleRange& range) const { return At(range) != nullptr; }
 
   // The first part of [begin, end) that holds no suspect; empty if there is none.
   protocol::SampleRange Unsuspected(const protocol::SampleRange& range) const;
@@ -77,6 +83,7 @@ class Suspects {
     WorkerId worker;
     bool counts = false;
     bool counts_at_last = false;  // Where nothing but suspects is left.
+    bool is_of_more = false;      // It was said of a range of which this is a piece.
   };
   struct Suspect {
     uint64_t end = 0;
@@ -92,7 +99,12 @@ class Suspects {
   static bool IsFor(const Suspect& suspect, WorkerId worker);
   static bool IsLastFor(const Suspect& suspect, WorkerId worker);
   static bool IsConvicted(const Suspect& suspect);
-  const Suspect* Find(const protocol::SampleRange& range) const;
+  static bool IsAccusedAlone(const Suspect& suspect);
+  static bool MayTry(const Suspect& suspect, WorkerId worker, const std::vector<WorkerId>& others,
+                     Whose whose);
+  const Suspect* At(const protocol::SampleRange& range) const;
+  // Keeps the first `samples` of it; what was said of the whole is said of more than either piece.
+  static protocol::SampleRange Cut(Epoch& epoch, uint64_t number, uint64_t begin, uint64_t samples);
 
   std::map<uint64_t, Epoch> epochs_;
 };

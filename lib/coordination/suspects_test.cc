@@ -9,6 +9,7 @@ namespace paceline::coordination {
 namespace {
 
 using protocol::Lease;
+using protocol::LeaseId;
 using protocol::SampleRange;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
@@ -152,6 +153,44 @@ TEST(SuspectsTest, GoesToAnotherWorkerFirstAndBackToItsAccuserOnlyIfNobodyElseMa
   EXPECT_THAT(ledger.Grant(kW0, 2, {kW0})->ranges, ElementsAre(SampleRange{0, 0, 2}));
   EXPECT_THAT(ledger.Grant(kW1, 4, kBoth)->ranges, ElementsAre(SampleRange{0, 2, 4}));
   EXPECT_TRUE(ledger.Check().ok());
+}
+
+// Nor is it given anything before it has pushed that.
+TEST(SuspectsTest, ASuspectIsComputedByAWorkerThatHasNothingElseToPush) {
+  LeaseLedger ledger({16, 1, 7});
+  const Lease first = *ledger.Grant(kW0, 4, kBoth);
+  ledger.Accuse(first.id, kW0, kCounts);
+  ledger.Return(first.id);
+  const Lease other = *ledger.Grant(kW1, 4, kBoth, {LeaseId(77)});  // Of what is not suspected.
+  EXPECT_THAT(other.ranges, ElementsAre(SampleRange{0, 4, 8}));
+  const Lease suspect = *ledger.Grant(kW1, 4, kBoth, {});
+  EXPECT_THAT(suspect.ranges, ElementsAre(SampleRange{0, 0, 4}));
+  EXPECT_FALSE(ledger.Grant(kW1, 4, kBoth, {suspect.id}).has_value());
+  EXPECT_TRUE(ledger.Grant(kW0, 8, kBoth, {}).has_value());
+  ledger.Return(suspect.id);
+  EXPECT_FALSE(ledger.Grant(kW1, 4, kBoth, {other.id}).has_value());  // Not even the last thing.
+  EXPECT_TRUE(ledger.Grant(kW1, 4, kBoth, {}).has_value());
+}
+
+// Two words of a range convict none of its pieces: each is a part that needs one word of its own.
+TEST(SuspectsTest, WhatWasSaidOfARangeConvictsNoPieceOfIt) {
+  LeaseLedger ledger({8, 1, 7});
+  const Lease first = *ledger.Grant(kW0, 8, kBoth);
+  ledger.Accuse(first.id, kW0, kNotYet);
+  ledger.Accuse(first.id, kW1, kNotYet);
+  ledger.Return(first.id);
+  const Lease piece = *ledger.Grant(kW2, 1, {kW2});  // By a worker whose batches are smaller.
+  ASSERT_THAT(piece.ranges, ElementsAre(SampleRange{0, 0, 1}));
+  ledger.Believe(kW0);
+  ledger.Believe(kW1);
+  ledger.Return(piece.id);
+  EXPECT_THAT(ledger.TakePoisoned(), IsEmpty());
+  const Lease again = *ledger.Grant(kW2, 8, {kW2});
+  ASSERT_THAT(again.ranges, ElementsAre(SampleRange{0, 0, 1}));
+  ledger.Accuse(again.id, kW2, kCounts);
+  ledger.Return(again.id);
+  EXPECT_EQ(ledger.TakePoisoned().size(), 1u);
+  EXPECT_EQ(ledger.counts()[0].discarded, 1u);
 }
 
 // Where nothing else is left there is no such push: others try it, and two words convict.

@@ -88,6 +88,7 @@ void OnPushDone(Turn turn, ConnectionId connection, const PushDone& done) {
   }
   Remember(job.workers[session->worker], done);
   LearnPace(job, session->worker, done);
+  job.step_counts[session->worker].told += done.leases.size();
   // A worker can have pulled a version before the last shard's word of it is here. For the policy
   // there are only versions that it was told of.
   const Version based_on = std::min(done.based_on, job.commits.published());
@@ -117,6 +118,7 @@ void OnAbandoned(Turn turn, ConnectionId connection, const protocol::Abandoned& 
                  fmt::format("abandoned step {} is out of order", abandoned.sequence));
   }
   for (const protocol::LeaseId lease : abandoned.leases) job.leases->Return(lease);
+  job.step_counts[session->worker].told += abandoned.leases.size();
   if (job.change.late.contains(session->worker)) {
     if (!OwesPush(job, session->worker)) WelcomeLate(turn, session->worker);
     return LetGo(turn, *session);
