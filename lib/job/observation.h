@@ -43,6 +43,7 @@ struct SeenProcess {
   bool is_disruption = false;  // kExited only: evicted, preempted, its node lost.
 
   bool is_out_of_memory = false;  // kExited only: killed because it used too much of it.
+  std::string memory_limit;       // kExited only: that it has, as the manifest says; or empty.
 
   std::string last_word;  // kExited only: why, in the process's own words; may be empty.
 

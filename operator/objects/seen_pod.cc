@@ -166,9 +166,11 @@ std::optional<SeenProcess> SeenPod(const job::TrainingJob& job, const Json& pod)
   if (running.is_object())
     process.started_at = TimeAt(running, "startedAt").value_or(process.started_at);
   const Json& terminated = TerminatedState(status, ContainerName(*role));
+  const Json& container = Among(At(At(pod, "spec"), "containers"), "name", ContainerName(*role));
   if (terminated.is_object()) {
     process.started_at = TimeAt(terminated, "startedAt").value_or(process.started_at);
     ReadEnd(status, terminated, process);
+    process.memory_limit = TextAt(At(At(container, "resources"), "limits"), "memory");
   } else if (phase == "Failed" || phase == "Succeeded") {
     ReadEnd(status, Nothing(), process);
   } else if (running.is_object() && phase == "Running") {
@@ -199,6 +201,8 @@ const kube::Selection& PartsOfPod() {
       "/metadata/ownerReferences/uid",
       "/metadata/ownerReferences/controller",
       "/spec/nodeName",
+      "/spec/containers/name",
+      "/spec/containers/resources/limits/memory",
       "/status/phase",
       "/status/reason",
       "/status/message",

@@ -181,6 +181,17 @@ TEST(SeenPodTest, OutOfMemoryIsTheProcessesOwnFault) {
   EXPECT_NE(seen.last_word.find("OOMKilled"), std::string::npos);
 }
 
+TEST(SeenPodTest, OfOneThatWasKilledItsMemoryLimitIsKnown) {
+  Json pod = Worker(Ended(137, "Error"));
+  pod["spec"]["containers"].push_back(
+      {{"name", "sidecar"}, {"resources", {{"limits", {{"memory", "1Gi"}}}}}});
+  EXPECT_EQ(SeenPod(Digits(), pod)->memory_limit, "");
+  pod["spec"]["containers"][0]["resources"]["limits"]["memory"] = "40Mi";
+  EXPECT_EQ(SeenPod(Digits(), pod)->memory_limit, "40Mi");
+  kube::Keep(pod, PartsOfPod());
+  EXPECT_EQ(SeenPod(Digits(), pod)->memory_limit, "40Mi");
+}
+
 TEST(SeenPodTest, BeingTakenAwayIsADisruption) {
   Json evicted = {{"phase", "Failed"}, {"reason", "Evicted"}, {"message", "low on memory"}};
   EXPECT_TRUE(Seen(evicted).is_disruption);

@@ -65,6 +65,12 @@ std::string DescribeExit(const SeenProcess& process) {
   if (process.is_disruption) return fmt::format("{} was disrupted", name);
   if (process.is_out_of_memory)
     return fmt::format("{} was killed because it used more memory than its limit", name);
+  // A kubelet may miss that the kernel did it for the memory, and then says nothing.
+  constexpr int kKill = 9;
+  if (process.signal == kKill && !process.memory_limit.empty()) {
+    return fmt::format("{} was killed by signal 9, as happens beyond its memory limit of {}", name,
+                       process.memory_limit);
+  }
   if (process.signal != 0) return fmt::format("{} was killed by signal {}", name, process.signal);
   if (!process.last_word.empty()) return WithMessage(name, process.last_word);
   if (process.exit_code == kExitCannotWorkHere)

@@ -178,6 +178,9 @@ TEST(JudgeFailure, TellsWhatFailedTheJob) {
   };
   SeenProcess often = exited(Role::kWorker, 1, 0);
   often.failures = 6;
+  SeenProcess limited = exited(Role::kWorker, 0, 9);
+  limited.failures = 6;
+  limited.memory_limit = "40Mi";
   SeenProcess evicted = exited(Role::kParameterServer, 0, 0);
   evicted.is_disruption = true;
   SeenProcess speaking = exited(Role::kWorker, 2, 0);
@@ -189,6 +192,9 @@ TEST(JudgeFailure, TellsWhatFailedTheJob) {
       {often,
        "Failed BackoffLimitExceeded: digits-worker-1 exited with code 1: failure 7, backoffLimit "
        "allows 6"},
+      {limited,
+       "Failed BackoffLimitExceeded: digits-worker-1 was killed by signal 9, as happens beyond its "
+       "memory limit of 40Mi: failure 7, backoffLimit allows 6"},
       {exited(Role::kWorker, 2, 0),
        "Failed CannotWork: digits-worker-1 exited with code 2; starting it again is of no use, and "
        "its log may say why"},
