@@ -133,6 +133,9 @@ struct Observation {
   // Why the job's processes, or what they need, could not be made: "pods is forbidden: exceeded
   // quota". Empty while nothing is known to be wrong.
   std::string resources_trouble;
+  // What an earlier job of the same name left, which is in the way until it is gone: "pods
+  // digits-ps-0, digits-worker-1". Nothing starts before.
+  std::string former_job;
   // Claims that the job's processes mount and that are being deleted: nothing starts before they
   // are gone and made anew. "digits-checkpoint-0, digits-checkpoint-1".
   std::string terminating_claims;

@@ -6,6 +6,7 @@
 #include "lib/kube/core/api_error.h"
 #include "lib/kube/core/metadata.h"
 #include "lib/tls/derived_secret.h"
+#include "operator/controller/own_child.h"
 #include "operator/controller/resources.h"
 #include "operator/controller/status_writer.h"
 
@@ -57,59 +58,52 @@ bool Covers(const std::vector<TlsBlock>& blocks, const std::vector<TlsBlock>& wa
 Certificates::Certificates(kube::Client* client, AuthoritySeed* seed, Clock clock)
     : client_(client), seed_(seed), clock_(std::move(clock)) {}
 
-Status Certificates::Ensure(const job::TrainingJob& job) {
-  const Known known = KnownOf(job);
+Status Certificates::Ensure(const job::TrainingJob& job, SecretLook look, KnownCertificates& known,
+                            FormerJob& former) {
   std::vector<TlsBlock> blocks = TlsBlocksOf(job);
-  if (clock_() < known.pods_due && Covers(known.blocks, blocks)) return OkStatus();
+  if (clock_() < known.pods_due && Covers(known.blocks, blocks)) {
+    if (look == SecretLook::kRemembered) return OkStatus();
+    PACELINE_ASSIGN_OR_RETURN(const bool are_unchanged, AreUnchanged(job, known));
+    if (are_unchanged) return OkStatus();
+  }
   // Of a job that is new, as far as can be told, nothing is looked for first.
   const bool is_new = IsUntold(job.status) && known.blocks.empty();
-  PACELINE_ASSIGN_OR_RETURN(const Time due, is_new ? Create(job, blocks) : Complete(job, blocks));
-  const std::lock_guard lock(mutex_);
-  Known& now_known = by_uid_[job.metadata.uid.value_or("")];
-  now_known.pods_due = due;
-  now_known.blocks = std::move(blocks);
+  PACELINE_ASSIGN_OR_RETURN(known.pods_due, is_new ? Create(job, blocks, known, former)
+                                                   : Complete(job, blocks, known, former));
+  known.blocks = std::move(blocks);
   return OkStatus();
 }
 
-StatusOr<OwnCredential> Certificates::Own(const job::TrainingJob& job) {
-  Known known = KnownOf(job);
-  if (clock_() < known.own_due) return std::move(known.own);
+StatusOr<bool> Certificates::AreUnchanged(const job::TrainingJob& job,
+                                          const KnownCertificates& known) const {
+  std::vector<kube::Request> requests;
+  for (const TlsBlock& block : known.blocks) {
+    const std::string name = TlsSecretName(job, block.role, block.number);
+    if (!known.versions.contains(name)) return false;
+    requests.push_back(kube::GetMetadata(
+        kube::Secrets(), {job.metadata.name_space, TlsSecretName(job, block.role, block.number)}));
+  }
+  bool are_unchanged = true;
+  for (const StatusOr<kube::Json>& secret : client_->CallAll(std::move(requests))) {
+    if (!secret.ok() && !IsNotFound(secret.status())) return secret.status();
+    if (!secret.ok()) return false;
+    const auto version = known.versions.find(kube::Name(*secret));
+    are_unchanged = are_unchanged && version != known.versions.end() &&
+                    version->second == kube::ResourceVersion(*secret);
+  }
+  return are_unchanged;
+}
+
+StatusOr<OwnCredential> Certificates::Own(const job::TrainingJob& job, KnownCertificates& known) {
+  if (clock_() < known.own_due) return known.own;
   PACELINE_ASSIGN_OR_RETURN(const Stamp stamp, StampOf(job));
   const tls::Validity validity = ValidFor(clock_(), kProcessLife);
   PACELINE_ASSIGN_OR_RETURN(
       tls::Credential issued,
       stamp.authority.Issue({TlsName(job, {.role = tls::Role::kOperator})}, validity));
-  const std::lock_guard lock(mutex_);
-  Known& now_known = by_uid_[job.metadata.uid.value_or("")];
-  now_known.own_due = DueAt(validity);
-  return now_known.own = {.credential = std::move(issued),
-                          .authority_certificate = stamp.authority.certificate()};
-}
-
-Certificates::Known Certificates::KnownOf(const job::TrainingJob& job) {
-  const std::lock_guard lock(mutex_);
-  const auto found = by_uid_.find(job.metadata.uid.value_or(""));
-  return found == by_uid_.end() ? Known{} : found->second;
-}
-
-void Certificates::Forget(const std::string& job_uid) {
-  const std::lock_guard lock(mutex_);
-  by_uid_.erase(job_uid);
-}
-
-// None if there is no such Secret or one of ours that was damaged or another seed's.
-StatusOr<std::optional<IssuedBlock>> Certificates::Read(const job::TrainingJob& job,
-                                                        const TlsBlock& block, const Stamp& stamp) {
-  const std::string name = TlsSecretName(job, block.role, block.number);
-  const StatusOr<kube::Json> secret =
-      client_->Call(kube::Get(kube::Secrets(), {job.metadata.name_space, name}));
-  if (IsNotFound(secret.status())) return std::nullopt;
-  PACELINE_RETURN_IF_ERROR(secret.status());
-  if (!IsControlledBy(*secret, job.metadata.uid.value_or(""))) {
-    return FailedPrecondition(
-        "Secret {} is there and belongs to somebody else; rename it or the job", name);
-  }
-  return ReadTlsSecret(job, block.role, block.number, *secret, stamp.seal);
+  known.own_due = DueAt(validity);
+  return known.own = {.credential = std::move(issued),
+                      .authority_certificate = stamp.authority.certificate()};
 }
 
 // The same from its job's first day to its last, whoever asks.
@@ -140,9 +134,10 @@ Status Certificates::Issue(const job::TrainingJob& job, const TlsBlock& block,
   return OkStatus();
 }
 
-// Created, never applied: where anything is there already, it may be good.
+// Created, never changed: where anything is there already, it may be good.
 StatusOr<Time> Certificates::Create(const job::TrainingJob& job,
-                                    const std::vector<TlsBlock>& blocks) {
+                                    const std::vector<TlsBlock>& blocks, KnownCertificates& known,
+                                    FormerJob& former) {
   PACELINE_ASSIGN_OR_RETURN(const Stamp stamp, StampOf(job));
   std::vector<kube::Request> requests;
   Time due = Time::max();
@@ -161,36 +156,49 @@ StatusOr<Time> Certificates::Create(const job::TrainingJob& job,
     if (!IsAlreadyExists(made.status())) return made.status();
     were_there = true;
   }
-  return were_there ? Complete(job, blocks) : due;
+  return were_there ? Complete(job, blocks, known, former) : due;
 }
 
 StatusOr<Time> Certificates::Complete(const job::TrainingJob& job,
-                                      const std::vector<TlsBlock>& blocks) {
+                                      const std::vector<TlsBlock>& blocks, KnownCertificates& known,
+                                      FormerJob& former) {
   PACELINE_ASSIGN_OR_RETURN(const Stamp stamp, StampOf(job));
   Time due = Time::max();
   for (const TlsBlock& block : blocks) {
-    PACELINE_ASSIGN_OR_RETURN(const Time block_due, CompleteBlock(job, block, stamp));
+    PACELINE_ASSIGN_OR_RETURN(const Time block_due,
+                              CompleteBlock(job, block, stamp, known, former));
     due = std::min(due, block_due);
   }
   return due;
 }
 
 // What is good stays as it is, pods show it; more of the same Secret than is wanted stays, too.
+// What is damaged, due or another seed's is written anew, in place.
 StatusOr<Time> Certificates::CompleteBlock(const job::TrainingJob& job, const TlsBlock& block,
-                                           const Stamp& stamp) {
-  PACELINE_ASSIGN_OR_RETURN(std::optional<IssuedBlock> read, Read(job, block, stamp));
+                                           const Stamp& stamp, KnownCertificates& known,
+                                           FormerJob& former) {
+  const std::string name = TlsSecretName(job, block.role, block.number);
+  PACELINE_ASSIGN_OR_RETURN(const FoundChild found,
+                            FindChild(*client_, job, kube::Secrets(), name, former));
+  known.versions.erase(name);
+  if (found.is_in_the_way) return Time::min();
+  const bool is_there = !found.live.is_null();
   IssuedBlock issued;
-  if (read && IsGood(*read, clock_())) issued = *std::move(read);
-  if (issued.credentials.size() >= block.count) return issued.renew_at;
+  if (is_there) {
+    auto read = ReadTlsSecret(job, block.role, block.number, found.live, stamp.seal);
+    if (read && IsGood(*read, clock_())) issued = *std::move(read);
+  }
+  if (issued.credentials.size() >= block.count) {
+    // One that is being deleted is looked at again.
+    if (!kube::IsBeingDeleted(found.live)) known.versions[name] = kube::ResourceVersion(found.live);
+    return issued.renew_at;
+  }
   PACELINE_RETURN_IF_ERROR(Issue(job, block, stamp.authority, issued));
+  const kube::Json wanted = BuildTlsSecret(job, block.role, block.number, issued,
+                                           stamp.authority.certificate(), stamp.seal);
   PACELINE_RETURN_IF_ERROR(
-      client_
-          ->Call(kube::Apply(
-              kube::Secrets(),
-              BuildTlsSecret(job, block.role, block.number, issued, stamp.authority.certificate(),
-                             stamp.seal),
-              {.field_manager = kFieldManager, .force = true, .answer = kube::Answer::kNothing}))
-          .status());
+      is_there ? MendChild(*client_, kube::Secrets(), found.live, wanted)
+               : client_->Call(kube::Create(kube::Secrets(), wanted, kWithoutAnswer)).status());
   return issued.renew_at;
 }
 

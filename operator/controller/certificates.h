@@ -3,8 +3,6 @@
 #pragma once
 
 #include <map>
-#include <mutex>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +12,8 @@
 #include "lib/tls/issue.h"
 #include "operator/controller/authority_seed.h"
 #include "operator/controller/clock.h"
+#include "operator/controller/secret_look.h"
+#include "operator/objects/ownership.h"
 #include "operator/objects/secrets.h"
 
 namespace paceline::controller {
@@ -24,47 +24,50 @@ struct OwnCredential {
   std::string authority_certificate;
 };
 
-// Thread-safe. Remembers what it has seen in order, so that at rest nothing is read or written;
-// Secrets are never watched.
+// What is known of one job's certificates; kept in its record.
+struct KnownCertificates {
+  Time pods_due = Time::min();   // When the first of the pods' certificates has to be renewed.
+  std::vector<TlsBlock> blocks;  // That there are.
+  std::map<std::string, std::string> versions;  // Of Secrets that were read and good, by name.
+  OwnCredential own{};
+  Time own_due = Time::min();
+};
+
+// Thread-safe; holds nothing of a job. What is known of one is filled and read here alone, by one
+// thread at a time.
 class Certificates {
  public:
   // Both outlive this.
   Certificates(kube::Client* client, AuthoritySeed* seed, Clock clock);
 
   // Makes the pods' certificates that are missing, of as many workers as the job may be scaled to,
-  // and renews what is due; pods get renewed files from their kubelet. FailedPrecondition if a
-  // Secret of that name belongs to somebody else.
-  Status Ensure(const job::TrainingJob& job);
+  // and renews what is due, in place; pods get renewed files from their kubelet. Of a former job's
+  // Secret that is in the way nothing is made, and `former` says so. FailedPrecondition if a Secret
+  // of that name belongs to somebody else.
+  Status Ensure(const job::TrainingJob& job, SecretLook look, KnownCertificates& known,
+                FormerJob& former);
 
   // Issued when it is first asked for or due; lies in no Secret.
-  StatusOr<OwnCredential> Own(const job::TrainingJob& job);
-
-  // The job is gone, or its Secrets should be looked at anew.
-  void Forget(const std::string& job_uid);
+  StatusOr<OwnCredential> Own(const job::TrainingJob& job, KnownCertificates& known);
 
  private:
-  struct Known {
-    Time pods_due = Time::min();   // When the first of the pods' certificates has to be renewed.
-    std::vector<TlsBlock> blocks;  // That there are.
-    OwnCredential own{};
-    Time own_due = Time::min();
-  };
-  Known KnownOf(const job::TrainingJob& job);
-
   // What a job's certificates are issued and recognised with.
   struct Stamp {
     tls::Issuer authority;
     std::string seal;
   };
   StatusOr<Stamp> StampOf(const job::TrainingJob& job);
-  // Both: when the first of the pods' certificates has to be renewed. Create makes all Secrets side
-  // by side, where there are none yet.
-  StatusOr<Time> Create(const job::TrainingJob& job, const std::vector<TlsBlock>& blocks);
-  StatusOr<Time> Complete(const job::TrainingJob& job, const std::vector<TlsBlock>& blocks);
+  // All of these: when the first of the pods' certificates has to be renewed; Time::min() where a
+  // former job's Secret is in the way. Create makes all Secrets side by side, where there are none
+  // yet.
+  StatusOr<Time> Create(const job::TrainingJob& job, const std::vector<TlsBlock>& blocks,
+                        KnownCertificates& known, FormerJob& former);
+  StatusOr<Time> Complete(const job::TrainingJob& job, const std::vector<TlsBlock>& blocks,
+                          KnownCertificates& known, FormerJob& former);
   StatusOr<Time> CompleteBlock(const job::TrainingJob& job, const TlsBlock& block,
-                               const Stamp& stamp);
-  StatusOr<std::optional<IssuedBlock>> Read(const job::TrainingJob& job, const TlsBlock& block,
-                                            const Stamp& stamp);
+                               const Stamp& stamp, KnownCertificates& known, FormerJob& former);
+  // Whether all Secrets are those that were read and good.
+  StatusOr<bool> AreUnchanged(const job::TrainingJob& job, const KnownCertificates& known) const;
   // Adds what `issued` lacks of the block.
   Status Issue(const job::TrainingJob& job, const TlsBlock& block, const tls::Issuer& authority,
                IssuedBlock& issued) const;
@@ -72,8 +75,6 @@ class Certificates {
   kube::Client* const client_;
   AuthoritySeed* const seed_;
   const Clock clock_;
-  std::mutex mutex_;
-  std::map<std::string, Known> by_uid_;
 };
 
 }  // namespace paceline::controller

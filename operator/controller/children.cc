@@ -1,9 +1,16 @@
 #include "operator/controller/children.h"
 
+#include <utility>
+
+#include <fmt/format.h>
+
 #include "lib/kube/core/api_error.h"
 #include "lib/kube/core/metadata.h"
+#include "lib/kube/core/owner_reference.h"
+#include "operator/controller/own_child.h"
 #include "operator/controller/resources.h"
 #include "operator/objects/children.h"
+#include "operator/objects/mend.h"
 #include "operator/objects/names.h"
 #include "operator/objects/pod_group.h"
 
@@ -11,67 +18,90 @@ namespace paceline::controller {
 
 using kube::Json;
 
+namespace {
+
+// Changes with all that is compared: of kinds that count the generations of their spec a status is
+// nothing new.
+std::string MarkOf(const Json& child) {
+  const auto controller = kube::ControllerOf(child);
+  const int64_t generation = kube::Generation(child);
+  return fmt::format("{}/{}/{}", kube::Uid(child), controller ? controller->uid : "",
+                     generation > 0 ? std::to_string(generation) : kube::ResourceVersion(child));
+}
+
+}  // namespace
+
 Children::Children(kube::Client* client, const ClusterView* view, ObjectOptions options)
     : client_(client), view_(view), options_(std::move(options)) {}
 
-Status Children::Ensure(const job::TrainingJob& job, SeenChildren& good) const {
-  SeenChildren seen = Seen(job);
-  if (seen == good) return OkStatus();
-  PACELINE_ASSIGN_OR_RETURN(const bool are_good, Compare(job));
-  // What was written is in the view later, or, deleted before that, never.
-  good = are_good ? std::move(seen) : SeenChildren{};
+Status Children::Ensure(const job::TrainingJob& job, SeenChildren& good, FormerJob& former) const {
+  if (good.generation == job.metadata.generation && good.marks == MarksOf(job)) return OkStatus();
+  good.generation = 0;
+  PACELINE_RETURN_IF_ERROR(Compare(job, good, former));
+  good.generation = job.metadata.generation;
   return OkStatus();
 }
 
-SeenChildren Children::Seen(const job::TrainingJob& job) const {
-  const std::string& name_space = job.metadata.name_space;
-  SeenChildren seen{.generation = job.metadata.generation};
+std::map<std::string, std::string> Children::MarksOf(const job::TrainingJob& job) const {
+  std::map<std::string, std::string> marks;
   const auto add = [&](const kube::Resource& resource, const std::string& name) {
-    const kube::ObjectPtr child = view_->Child(resource.plural, {name_space, name});
-    seen.versions.push_back(child == nullptr ? "" : kube::ResourceVersion(*child));
+    const kube::ObjectPtr child = view_->Child(resource.plural, {job.metadata.name_space, name});
+    marks[resource.plural] = child == nullptr ? "" : MarkOf(*child);
   };
   add(kube::Services(), ServiceName(job));
   add(kube::ConfigMaps(), ConfigMapName(job));
   add(kube::NetworkPolicies(), job.metadata.name);
   add(kube::PodDisruptionBudgets(), DisruptionBudgetName(job));
   if (options_.gang_scheduler != GangScheduler::kNone)
-    add(PodGroups(options_.gang_scheduler), job.metadata.name);
-  return seen;
+    add(PodGroups(options_.gang_scheduler), PodGroupName(job));
+  return marks;
 }
 
-StatusOr<bool> Children::Compare(const job::TrainingJob& job) const {
+Status Children::Compare(const job::TrainingJob& job, SeenChildren& good, FormerJob& former) const {
   std::vector<Wanted> wanted = {
       {kube::Services(), BuildService(job)},
       {kube::ConfigMaps(), BuildConfigMap(job)},
       {kube::NetworkPolicies(), BuildNetworkPolicy(job, options_)},
   };
-  bool are_good = true;
+  std::map<std::string, std::string> marks = MarksOf(job);
   if (const auto budget = BuildDisruptionBudget(job)) {
     wanted.push_back({kube::PodDisruptionBudgets(), *budget});
   } else {
     PACELINE_RETURN_IF_ERROR(
         RemoveOne(job, kube::PodDisruptionBudgets(), DisruptionBudgetName(job)));
+    good.marks[kube::PodDisruptionBudgets().plural] = "";
   }
-  if (const auto group = BuildPodGroup(job, options_))
-    wanted.push_back({PodGroups(options_.gang_scheduler), *group});
+  if (options_.gang_scheduler != GangScheduler::kNone) {
+    const kube::Resource groups = PodGroups(options_.gang_scheduler);
+    if (const auto group = BuildPodGroup(job, options_))
+      wanted.push_back({groups, *group});
+    else
+      good.marks[groups.plural] = marks[groups.plural];
+  }
 
   std::vector<Wanted> unseen;
   for (Wanted& child : wanted) {
-    const kube::ObjectPtr seen = view_->Child(child.resource.plural, kube::KeyOf(child.object));
+    const std::string& plural = child.resource.plural;
+    const kube::ObjectPtr seen = view_->Child(plural, kube::KeyOf(child.object));
     if (seen == nullptr) {
       unseen.push_back(std::move(child));
-    } else if (!IsControlledBy(*seen, job.metadata.uid.value_or("")) ||
-               !IsAsWanted(*seen, child.object)) {
-      are_good = false;
-      PACELINE_RETURN_IF_ERROR(MakeAsWanted(job, child));
+      continue;
+    }
+    const std::string mark = MarkOf(*seen);
+    const bool is_known = good.made.erase(plural) > 0 || good.marks[plural] == mark;
+    if (is_known && OwnershipOf(job, *seen) == Ownership::kOurs &&
+        IsAsWanted(*seen, child.object)) {
+      good.marks[plural] = mark;
+    } else {
+      PACELINE_RETURN_IF_ERROR(MakeAsWanted(job, child, good, former));
     }
   }
-  PACELINE_RETURN_IF_ERROR(CreateAll(job, unseen));
-  return are_good && unseen.empty();
+  return CreateAll(job, unseen, good, former);
 }
 
-// Created, not applied: what lies there under this name unseen is not ours to change.
-Status Children::CreateAll(const job::TrainingJob& job, const std::vector<Wanted>& children) const {
+// Created, not changed: what lies there under this name unseen may be anybody's.
+Status Children::CreateAll(const job::TrainingJob& job, const std::vector<Wanted>& children,
+                           SeenChildren& good, FormerJob& former) const {
   std::vector<kube::Request> requests;
   for (const Wanted& child : children) {
     requests.push_back(
@@ -80,25 +110,32 @@ Status Children::CreateAll(const job::TrainingJob& job, const std::vector<Wanted
   }
   const std::vector<StatusOr<Json>> made = client_->CallAll(std::move(requests));
   for (size_t i = 0; i < made.size(); ++i) {
-    if (made[i].ok()) continue;
+    good.marks.erase(children[i].resource.plural);  // It is in the view later, or never.
+    if (made[i].ok()) {
+      good.made.insert(children[i].resource.plural);
+      continue;
+    }
     if (!IsAlreadyExists(made[i].status())) return made[i].status();
-    PACELINE_RETURN_IF_ERROR(MakeAsWanted(job, children[i]));
+    PACELINE_RETURN_IF_ERROR(MakeAsWanted(job, children[i], good, former));
   }
   return OkStatus();
 }
 
-Status Children::MakeAsWanted(const job::TrainingJob& job, const Wanted& child) const {
-  const kube::ObjectKey key = kube::KeyOf(child.object);
-  PACELINE_ASSIGN_OR_RETURN(const Json live, client_->Call(kube::Get(child.resource, key)));
-  if (!IsControlledBy(live, job.metadata.uid.value_or(""))) {
-    return FailedPrecondition("{} {} is there and belongs to somebody else; rename it or the job",
-                              child.resource.kind, key);
+Status Children::MakeAsWanted(const job::TrainingJob& job, const Wanted& child, SeenChildren& good,
+                              FormerJob& former) const {
+  const std::string& plural = child.resource.plural;
+  good.marks.erase(plural);
+  good.made.erase(plural);
+  const std::string name = kube::Name(child.object);
+  PACELINE_ASSIGN_OR_RETURN(const FoundChild found,
+                            FindChild(*client_, job, child.resource, name, former));
+  if (found.is_in_the_way) return OkStatus();
+  if (found.live.is_null()) return Aborted("{} {} went away just now", child.resource.kind, name);
+  if (!PatchTowards(found.live, child.object)) {
+    good.marks[plural] = MarkOf(found.live);
+    return OkStatus();
   }
-  if (IsAsWanted(live, child.object)) return OkStatus();
-  return client_
-      ->Call(kube::Apply(child.resource, child.object,
-                         {.field_manager = kFieldManager, .force = true}))
-      .status();
+  return MendChild(*client_, child.resource, found.live, child.object);
 }
 
 Status Children::RemoveOne(const job::TrainingJob& job, const kube::Resource& resource,
@@ -110,7 +147,7 @@ Status Children::RemoveOne(const job::TrainingJob& job, const kube::Resource& re
       client_->Call(kube::Delete(resource, key, {.uid = kube::Uid(*seen)})).status());
 }
 
-StatusOr<ClaimNews> Children::EnsureClaims(const job::TrainingJob& job) const {
+StatusOr<ClaimNews> Children::EnsureClaims(const job::TrainingJob& job, FormerJob& former) const {
   std::vector<kube::Request> requests;
   for (const Json& claim : BuildCheckpointClaims(job)) {
     requests.push_back(
@@ -123,7 +160,7 @@ StatusOr<ClaimNews> Children::EnsureClaims(const job::TrainingJob& job) const {
     if (made[i].ok()) continue;
     if (!IsAlreadyExists(made[i].status())) return made[i].status();
     PACELINE_RETURN_IF_ERROR(
-        SettleClaim(job, CheckpointClaimName(job, static_cast<int64_t>(i)), news));
+        SettleClaim(job, CheckpointClaimName(job, static_cast<int64_t>(i)), news, former));
   }
   return news;
 }
@@ -140,19 +177,25 @@ StatusOr<std::optional<job::ClaimAccess>> Children::ReadDecidingClaim(
 
 Status Children::SettleClaims(const job::TrainingJob& job) const {
   ClaimNews unused;
+  FormerJob nobody;
   for (const Json& claim : BuildCheckpointClaims(job))
-    PACELINE_RETURN_IF_ERROR(SettleClaim(job, kube::Name(claim), unused));
+    PACELINE_RETURN_IF_ERROR(SettleClaim(job, kube::Name(claim), unused, nobody));
   return OkStatus();
 }
 
-Status Children::SettleClaim(const job::TrainingJob& job, const std::string& name,
-                             ClaimNews& news) const {
+Status Children::SettleClaim(const job::TrainingJob& job, const std::string& name, ClaimNews& news,
+                             FormerJob& former) const {
   const kube::ObjectKey key{job.metadata.name_space, name};
   const StatusOr<Json> live = client_->Call(kube::Get(kube::PersistentVolumeClaims(), key));
   if (IsNotFound(live.status())) return OkStatus();
   PACELINE_RETURN_IF_ERROR(live.status());
   const auto add = [&](std::string& names) { names += (names.empty() ? "" : ", ") + name; };
-  if (kube::IsBeingDeleted(*live)) add(news.terminating);
+  if (kube::IsBeingDeleted(*live)) {
+    add(news.terminating);
+  } else if (OwnershipOf(job, *live) == Ownership::kFormer) {
+    AddTo(former, kube::PersistentVolumeClaims(), name);  // It is about to be deleted.
+    return OkStatus();
+  }
   if (KeepsClaimOfAnother(job, *live)) add(news.of_others);
   const std::optional<Json> patch = ClaimPatch(job, *live);
   if (!patch) return OkStatus();

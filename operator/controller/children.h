@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -11,15 +13,15 @@
 #include "lib/kube/client/client.h"
 #include "operator/controller/cluster_view.h"
 #include "operator/objects/options.h"
+#include "operator/objects/ownership.h"
 
 namespace paceline::controller {
 
-// What the view showed when a job's children last were as wanted, and nothing had to be written.
+// What the view showed of a job's children that are as wanted; kept in its record. By plural.
 struct SeenChildren {
-  int64_t generation = 0;             // Of the job; 0 is none's.
-  std::vector<std::string> versions;  // Of each child, in a fixed order; empty: not there.
-
-  bool operator==(const SeenChildren&) const = default;
+  int64_t generation = 0;                    // Of the job; 0 is none's.
+  std::map<std::string, std::string> marks;  // Empty: it is not to be there, and is not.
+  std::set<std::string> made;                // By us, and not seen yet.
 };
 
 // Of the claims that a job's parameter servers mount: names, as "digits-checkpoint-0, ...".
@@ -35,14 +37,16 @@ class Children {
   Children(kube::Client* client, const ClusterView* view, ObjectOptions options);
 
   // Service, ConfigMap, NetworkPolicy, budget, PodGroup: writes those that are missing or
-  // other than wanted, and nothing if none is. FailedPrecondition if an object of that name belongs
-  // to somebody else: it is left alone. `good` is this job's, filled and read here alone: where the
-  // view shows the same again, nothing is compared.
-  Status Ensure(const job::TrainingJob& job, SeenChildren& good) const;
+  // other than wanted, and nothing if none is. Orphans are adopted; what a former job left is added
+  // to `former`. FailedPrecondition if an object of that name belongs to somebody else: it is left
+  // alone. `good` is this job's, filled and read here alone: where the view shows the same again,
+  // nothing is compared, and where it shows something else the object itself is read.
+  Status Ensure(const job::TrainingJob& job, SeenChildren& good, FormerJob& former) const;
 
   // The checkpoint volumes of spec.checkpoint.volumeClaimTemplate. Claims that are there are taken
-  // as they are. Not watched: call before parameter servers are created.
-  StatusOr<ClaimNews> EnsureClaims(const job::TrainingJob& job) const;
+  // as they are, but for a former job's that go with it, which are added to `former`. Not watched:
+  // call before parameter servers are created.
+  StatusOr<ClaimNews> EnsureClaims(const job::TrainingJob& job, FormerJob& former) const;
   // What the claim says that decides where the job's checkpoints are (job::DecidingClaim), which
   // there must be; nothing if it is not there, or is being deleted.
   StatusOr<std::optional<job::ClaimAccess>> ReadDecidingClaim(const job::TrainingJob& job) const;
@@ -54,14 +58,16 @@ class Children {
     kube::Resource resource;
     kube::Json object;
   };
-  SeenChildren Seen(const job::TrainingJob& job) const;
-  // Whether nothing had to be written.
-  StatusOr<bool> Compare(const job::TrainingJob& job) const;
-  Status CreateAll(const job::TrainingJob& job, const std::vector<Wanted>& children) const;
+  std::map<std::string, std::string> MarksOf(const job::TrainingJob& job) const;
+  Status Compare(const job::TrainingJob& job, SeenChildren& good, FormerJob& former) const;
+  Status CreateAll(const job::TrainingJob& job, const std::vector<Wanted>& children,
+                   SeenChildren& good, FormerJob& former) const;
   // Of one that is there already, whosesoever it is.
-  Status MakeAsWanted(const job::TrainingJob& job, const Wanted& child) const;
+  Status MakeAsWanted(const job::TrainingJob& job, const Wanted& child, SeenChildren& good,
+                      FormerJob& former) const;
   // One claim that is there, or not any more.
-  Status SettleClaim(const job::TrainingJob& job, const std::string& name, ClaimNews& news) const;
+  Status SettleClaim(const job::TrainingJob& job, const std::string& name, ClaimNews& news,
+                     FormerJob& former) const;
   Status RemoveOne(const job::TrainingJob& job, const kube::Resource& resource,
                    const std::string& name) const;
 

@@ -15,10 +15,13 @@ using kube::ObjectChange;
 using kube::ObjectKey;
 
 constexpr const char* kByOwner = "owner";
+constexpr const char* kByJob = "job";
 
 ObjectKey JobOf(const Json& child) {
   return {kube::Namespace(child), kube::Label(child, std::string(kJobLabel))};
 }
+
+std::string IndexOf(const ObjectKey& job) { return fmt::format("{}/{}", job.name_space, job.name); }
 
 bool IsOfStatusAlone(const ObjectChange& change) {
   if (change.before == nullptr || change.after == nullptr) return false;
@@ -55,7 +58,8 @@ ClusterView::ClusterView(kube::Client& client, const std::string& name_space,
       }));
   kube::InformerOptions pods = of_ours;
   pods.selection = PartsOfPod();
-  pods.indexes = {{kByOwner, kube::OwnerUid}};
+  pods.indexes = {{kByOwner, kube::OwnerUid},
+                  {kByJob, [](const Json& pod) { return std::vector{IndexOf(JobOf(pod))}; }}};
   Add(kube::Pods(), pods, informer([handler](const ObjectChange& change) {
         const ObjectKey job = JobOf(*change.object());
         handler.pod_changed(job, change);
@@ -110,6 +114,10 @@ std::vector<kube::ObjectPtr> ClusterView::Jobs() const {
 
 std::vector<kube::ObjectPtr> ClusterView::PodsOf(const std::string& job_uid) const {
   return informers_.at(kube::Pods().plural)->ByIndex(kByOwner, job_uid);
+}
+
+std::vector<kube::ObjectPtr> ClusterView::PodsNamedAfter(const ObjectKey& job) const {
+  return informers_.at(kube::Pods().plural)->ByIndex(kByJob, IndexOf(job));
 }
 
 kube::ObjectPtr ClusterView::Child(const std::string& plural, const ObjectKey& key) const {

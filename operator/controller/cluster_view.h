@@ -41,6 +41,8 @@ class ClusterView {
   kube::ObjectPtr Job(const kube::ObjectKey& key) const;  // Null if there is none.
   std::vector<kube::ObjectPtr> Jobs() const;
   std::vector<kube::ObjectPtr> PodsOf(const std::string& job_uid) const;
+  // Those with the label of a job of that name, whosesoever they are.
+  std::vector<kube::ObjectPtr> PodsNamedAfter(const kube::ObjectKey& job) const;
   // A child other than a pod, by its kind's plural; null if there is none with our label.
   kube::ObjectPtr Child(const std::string& plural, const kube::ObjectKey& key) const;
 

@@ -23,7 +23,8 @@ kube::ObjectPtr RunningCoordinator(const std::vector<OwnPod>& pods) {
 }
 
 StatusOr<kube::Config> ServerOf(const job::TrainingJob& job, const kube::Json& pod,
-                                Certificates& certificates, ControlTokens& tokens) {
+                                Certificates& certificates, KnownCertificates& known,
+                                ControlTokens& tokens) {
   const std::string address = PodAddress(pod).value_or("");
   const bool is_ipv6 = address.find(':') != std::string::npos;
   const std::string host = is_ipv6 ? fmt::format("[{}]", address) : address;
@@ -34,7 +35,7 @@ StatusOr<kube::Config> ServerOf(const job::TrainingJob& job, const kube::Json& p
     PACELINE_ASSIGN_OR_RETURN(server.token.data, tokens.Of(job));
     return server;
   }
-  PACELINE_ASSIGN_OR_RETURN(const OwnCredential own, certificates.Own(job));
+  PACELINE_ASSIGN_OR_RETURN(const OwnCredential own, certificates.Own(job, known));
   server.server = fmt::format("https://{}:{}", host, kApiPort);
   server.tls_server_name = TlsName(job, {tls::Role::kPs, 0});
   server.certificate_authority.data = own.authority_certificate;

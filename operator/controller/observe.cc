@@ -8,8 +8,8 @@ namespace {
 
 // What was recorded last, or would be by now if the first pods had not been more urgent.
 job::JobStatus Recorded(const job::TrainingJob& job, const std::vector<OwnPod>& pods,
-                        const JobMemory& memory) {
-  job::JobStatus status = memory.untold.value_or(job.status);
+                        const JobRecord& record) {
+  job::JobStatus status = record.untold.value_or(job.status);
   // Whoever made these pods may not have come to record it.
   for (const OwnPod& own : pods) {
     status.coordinator_starts =
@@ -21,14 +21,13 @@ job::JobStatus Recorded(const job::TrainingJob& job, const std::vector<OwnPod>& 
 }  // namespace
 
 job::Observation Observe(const job::TrainingJob& job, const std::vector<OwnPod>& pods,
-                         const Tombstones& tombstones, const JobMemory& memory) {
+                         const JobRecord& record) {
   job::Observation seen;
-  seen.status = Recorded(job, pods, memory);
-  seen.coordinator = memory.talk.report();
-  seen.refused = memory.refused;
+  seen.status = Recorded(job, pods, record);
+  seen.coordinator = record.talk.report();
+  seen.refused = record.refused;
   for (const OwnPod& own : pods) seen.processes.push_back(own.process);
-  if (!job::IsFinished(job.status))
-    tombstones.AddTo({job.metadata.name_space, job.metadata.name}, seen.processes);
+  if (!job::IsFinished(job.status)) record.tombstones.AddTo(seen.processes);
   if (seen.coordinator) {
     std::map<std::string_view, std::string_view> nodes;
     for (const OwnPod& own : pods) nodes[own.process.name] = own.process.node;
@@ -41,8 +40,8 @@ job::Observation Observe(const job::TrainingJob& job, const std::vector<OwnPod>&
 }
 
 int64_t RecordedStarts(const job::TrainingJob& job, const std::vector<OwnPod>& pods,
-                       const JobMemory& memory) {
-  return Recorded(job, pods, memory).coordinator_starts;
+                       const JobRecord& record) {
+  return Recorded(job, pods, record).coordinator_starts;
 }
 
 }  // namespace paceline::controller

@@ -1,7 +1,7 @@
 // Puts together what the planner is shown of a job in the cluster.
 //
 // Example:
-//   job::Observation seen = Observe(job, OwnPods(job, view.PodsOf(uid)), tombstones, memory);
+//   job::Observation seen = Observe(job, OwnPods(job, view.PodsOf(uid)), record);
 #pragma once
 
 #include <vector>
@@ -9,17 +9,17 @@
 #include "lib/job/observation.h"
 #include "lib/job/plan.h"
 #include "lib/job/training_job.h"
-#include "operator/controller/job_memory.h"
+#include "operator/controller/job_record.h"
 #include "operator/controller/own_pod.h"
 
 namespace paceline::controller {
 
 // Of the pods that are the job's, and of those that went away.
 job::Observation Observe(const job::TrainingJob& job, const std::vector<OwnPod>& pods,
-                         const Tombstones& tombstones, const JobMemory& memory);
+                         const JobRecord& record);
 
 // How many coordinators were started, as far as is recorded or their pods say.
 int64_t RecordedStarts(const job::TrainingJob& job, const std::vector<OwnPod>& pods,
-                       const JobMemory& memory);
+                       const JobRecord& record);
 
 }  // namespace paceline::controller

@@ -1,6 +1,7 @@
 #include "operator/controller/operator.h"
 
 #include <chrono>
+#include <set>
 
 #include "lib/kube/core/metadata.h"
 #include "lib/kube/core/owner_reference.h"
@@ -15,7 +16,6 @@ namespace {
 using telemetry::Log;
 using telemetry::LogLevel;
 
-constexpr Duration kViewTimeout = std::chrono::seconds(30);
 // Pods come and change in swarms. What is seen of one after a quiet time is acted on at once, what
 // follows together; the gap is that of Kubernetes' own Job controller.
 constexpr Duration kSoon = std::chrono::milliseconds(100);
@@ -38,7 +38,6 @@ Operator::Operator(kube::Client* client, OperatorMetrics* metrics, OperatorOptio
       metrics_(metrics),
       options_(std::move(options)),
       lost_(std::move(lost)),
-      expectations_(kViewTimeout),
       events_(*client,
               {.controller = "paceline.dev/operator",
                .instance = options_.identity,
@@ -48,7 +47,7 @@ Operator::Operator(kube::Client* client, OperatorMetrics* metrics, OperatorOptio
                    }}),
       view_(*client, options_.name_space, options_.reconciler.objects.gang_scheduler,
             ViewHandler()),
-      reconciler_(client, &view_, &events_, &expectations_, &tombstones_, ReconcilerOptionsOf()),
+      reconciler_(client, &view_, &events_, &records_, ReconcilerOptionsOf()),
       pacing_(kSoon, kGap),
       controller_({.name = "trainingjobs",
                    .threads = options_.threads,
@@ -77,8 +76,7 @@ ReconcilerOptions Operator::ReconcilerOptionsOf() {
 ClusterViewHandler Operator::ViewHandler() {
   return {.job_changed =
               [this](const kube::ObjectKey& job, bool is_initial) {
-                controller_.queue().Add(
-                    job, is_initial ? kube::Priority::kLow : kube::Priority::kNormal);
+                Look(job, is_initial ? kube::Priority::kLow : kube::Priority::kNormal);
               },
           .status_changed = [this](const kube::ObjectKey& job) { LookSoon(job); },
           .child_changed = [this](const kube::ObjectKey& job) { LookSoon(job); },
@@ -91,23 +89,39 @@ ClusterViewHandler Operator::ViewHandler() {
               }};
 }
 
+void Operator::Look(const kube::ObjectKey& job, kube::Priority priority) {
+  if (leads_) controller_.queue().Add(job, priority);
+}
+
 void Operator::LookSoon(const kube::ObjectKey& job) {
+  if (!leads_) return;
   controller_.queue().AddAfter(job, pacing_.DelayAt(job, kube::Pacing::Clock::now()));
 }
 
+// What is remembered of a pod is its owner's, whatever job has that name by now.
 void Operator::PodChanged(const kube::ObjectKey& job, const kube::ObjectChange& change) {
-  expectations_.Saw(change);
-  if (change.after != nullptr || change.before == nullptr) return;
-  const kube::Json& gone = *change.before;
-  const auto owner = kube::ControllerOf(gone);
+  std::set<std::string> owners;
+  for (const kube::ObjectPtr& version : {change.before, change.after}) {
+    const auto owner = version == nullptr ? std::nullopt : kube::ControllerOf(*version);
+    if (owner) owners.insert(owner->uid);
+  }
+  for (const std::string& uid : owners) {
+    const std::shared_ptr<JobRecord> record = records_.Find(uid);
+    if (record == nullptr) continue;
+    record->expectations.Saw(change);
+    if (change.after == nullptr) PodGone(job, *change.before, *record);
+  }
+}
+
+void Operator::PodGone(const kube::ObjectKey& job, const kube::Json& pod, JobRecord& record) {
   const kube::ObjectPtr object = view_.Job(job);
-  if (!owner || object == nullptr || kube::IsBeingDeleted(*object)) return;
-  job::TrainingJob owner_job;  // As far as reading its pod needs it.
-  owner_job.metadata.name = job.name;
-  owner_job.metadata.name_space = job.name_space;
-  owner_job.metadata.uid = owner->uid;
-  if (auto process = SeenPod(owner_job, gone))
-    tombstones_.PodGone(job, kube::Uid(gone), *std::move(process), WallNow());
+  if (object == nullptr || kube::IsBeingDeleted(*object)) return;
+  job::TrainingJob owner;  // As far as reading its pod needs it.
+  owner.metadata.name = job.name;
+  owner.metadata.name_space = job.name_space;
+  owner.metadata.uid = record.uid;
+  if (auto process = SeenPod(owner, pod))
+    record.tombstones.PodGone(kube::Uid(pod), *std::move(process), WallNow());
 }
 
 Status Operator::Start(Duration deadline) {
@@ -126,6 +140,7 @@ Status Operator::Start(Duration deadline) {
           .lost =
               [this](const Status& why) {
                 Log(LogLevel::kError, "lead lost", {{"reason", Message(why)}});
+                leads_ = false;
                 metrics_->Leads(false);
                 lost_();
               },
@@ -142,8 +157,12 @@ Status Operator::Start(Duration deadline) {
 }
 
 void Operator::Lead() {
-  Log(LogLevel::kInfo, "leading", {{"jobs", view_.Jobs().size()}});
+  records_.Lead();
+  leads_ = true;  // Before the jobs are read: what comes from now on is looked at when it comes.
+  const std::vector<kube::ObjectPtr> jobs = view_.Jobs();
+  Log(LogLevel::kInfo, "leading", {{"jobs", jobs.size()}});
   metrics_->Leads(true);
+  for (const kube::ObjectPtr& job : jobs) Look(kube::KeyOf(*job), kube::Priority::kLow);
   controller_.Start();
 }
 

@@ -9,11 +9,10 @@
 #include "lib/kube/client/client.h"
 #include "lib/kube/runtime/controller.h"
 #include "lib/kube/runtime/event_recorder.h"
-#include "lib/kube/runtime/expectations.h"
 #include "lib/kube/runtime/leader_elector.h"
 #include "lib/kube/runtime/pacing.h"
 #include "operator/controller/cluster_view.h"
-#include "operator/controller/job_memory.h"
+#include "operator/controller/job_record.h"
 #include "operator/controller/operator_metrics.h"
 #include "operator/controller/reconciler.h"
 
@@ -49,8 +48,11 @@ class Operator {
  private:
   ClusterViewHandler ViewHandler();
   ReconcilerOptions ReconcilerOptionsOf();
+  // Both do nothing while somebody else leads.
+  void Look(const kube::ObjectKey& job, kube::Priority priority);
   void LookSoon(const kube::ObjectKey& job);
   void PodChanged(const kube::ObjectKey& job, const kube::ObjectChange& change);
+  void PodGone(const kube::ObjectKey& job, const kube::Json& pod, JobRecord& record);
   void Lead();
 
   kube::Client* const client_;
@@ -58,14 +60,14 @@ class Operator {
   const OperatorOptions options_;
   const std::function<void()> lost_;
 
-  kube::Expectations expectations_;
-  Tombstones tombstones_;
+  JobRecords records_;
   kube::EventRecorder events_;
   ClusterView view_;
   Reconciler reconciler_;
   kube::Pacing pacing_;
   kube::Controller controller_;
   std::unique_ptr<kube::LeaderElector> elector_;
+  std::atomic<bool> leads_{false};
   std::atomic<bool> is_stopped_{false};
 };
 

@@ -16,10 +16,6 @@ namespace {
 using kube::Json;
 using kube::ObjectKey;
 
-ObjectKey KeyOf(const job::TrainingJob& job) {
-  return {job.metadata.name_space, job.metadata.name};
-}
-
 // What a plan wants gone: what it stops, and what is left of a process that it starts again.
 struct Removal {
   kube::ObjectPtr pod;
@@ -43,33 +39,27 @@ Removal RemovalFor(const job::Action& action, const std::vector<kube::ObjectPtr>
 
 }  // namespace
 
-PodChanges::PodChanges(kube::Client* client, kube::Expectations* expectations,
-                       Tombstones* tombstones, ObjectOptions options)
-    : client_(client),
-      expectations_(expectations),
-      tombstones_(tombstones),
-      options_(std::move(options)) {}
+PodChanges::PodChanges(kube::Client* client, ObjectOptions options)
+    : client_(client), options_(std::move(options)) {}
 
 Status PodChanges::Apply(const job::TrainingJob& job, const std::vector<job::Action>& actions,
-                         const std::vector<kube::ObjectPtr>& pods,
-                         std::set<std::string>& refused) const {
-  PACELINE_RETURN_IF_ERROR(DeleteAll(job, actions, pods));
-  return CreateAll(job, actions, refused);
+                         const std::vector<kube::ObjectPtr>& pods, JobRecord& record) const {
+  PACELINE_RETURN_IF_ERROR(DeleteAll(actions, pods, record));
+  return CreateAll(job, actions, record);
 }
 
-Status PodChanges::DeleteAll(const job::TrainingJob& job, const std::vector<job::Action>& actions,
-                             const std::vector<kube::ObjectPtr>& pods) const {
+Status PodChanges::DeleteAll(const std::vector<job::Action>& actions,
+                             const std::vector<kube::ObjectPtr>& pods, JobRecord& record) const {
   std::vector<kube::Request> requests;
   std::vector<ObjectKey> keys;
   for (const job::Action& action : actions) {
-    if (const auto* stop = std::get_if<job::Stop>(&action))
-      tombstones_->Take(KeyOf(job), stop->name);
+    if (const auto* stop = std::get_if<job::Stop>(&action)) record.tombstones.Take(stop->name);
     const Removal removal = RemovalFor(action, pods);
     if (removal.pod == nullptr) continue;
     const std::string uid = kube::Uid(*removal.pod);
     keys.push_back(kube::KeyOf(*removal.pod));
-    tombstones_->Expect(uid);
-    expectations_->ExpectDeletion(KeyOf(job), keys.back(), uid);
+    record.tombstones.Expect(uid);
+    record.expectations.ExpectDeletion(record.key, keys.back(), uid);
     requests.push_back(
         kube::Delete(kube::Pods(), keys.back(),
                      {.uid = uid, .grace_period_seconds = removal.grace_period_seconds}));
@@ -78,7 +68,7 @@ Status PodChanges::DeleteAll(const job::TrainingJob& job, const std::vector<job:
   const std::vector<StatusOr<Json>> answers = client_->CallAll(std::move(requests));
   for (size_t i = 0; i < answers.size(); ++i) {
     if (answers[i].ok()) continue;
-    expectations_->Drop(KeyOf(job), keys[i]);
+    record.expectations.Drop(record.key, keys[i]);
     // Conflict: another pod has taken the name since; it will be seen.
     const Status& status = answers[i].status();
     if (IsNotFound(status) || kube::IsConflict(status)) continue;
@@ -88,8 +78,8 @@ Status PodChanges::DeleteAll(const job::TrainingJob& job, const std::vector<job:
 }
 
 Status PodChanges::CreateAll(const job::TrainingJob& job, const std::vector<job::Action>& actions,
-                             std::set<std::string>& refused) const {
-  refused.clear();
+                             JobRecord& record) const {
+  record.refused.clear();
   std::vector<kube::Request> requests;
   std::vector<ObjectKey> keys;
   for (const job::Action& action : actions) {
@@ -97,7 +87,7 @@ Status PodChanges::CreateAll(const job::TrainingJob& job, const std::vector<job:
     if (start == nullptr) continue;
     const Json pod = BuildPod(job, *start, options_);
     keys.push_back(kube::KeyOf(pod));
-    expectations_->ExpectCreation(KeyOf(job), keys.back());
+    record.expectations.ExpectCreation(record.key, keys.back());
     requests.push_back(kube::Create(
         kube::Pods(), pod, {.field_manager = kFieldManager, .answer = kube::Answer::kNothing}));
   }
@@ -105,12 +95,12 @@ Status PodChanges::CreateAll(const job::TrainingJob& job, const std::vector<job:
   const std::vector<StatusOr<Json>> answers = client_->CallAll(std::move(requests));
   for (size_t i = 0; i < answers.size(); ++i) {
     if (answers[i].ok()) {
-      tombstones_->Take(KeyOf(job), keys[i].name);
+      record.tombstones.Take(keys[i].name);
       continue;
     }
-    expectations_->Drop(KeyOf(job), keys[i]);
+    record.expectations.Drop(record.key, keys[i]);
     Status status = answers[i].status();
-    if (kube::IsForbidden(status) || kube::IsInvalid(status)) refused.insert(keys[i].name);
+    if (kube::IsForbidden(status) || kube::IsInvalid(status)) record.refused.insert(keys[i].name);
     if (IsAlreadyExists(status)) status = CheckOwner(job, keys[i]);
     if (first.ok()) first = status;
   }
@@ -122,7 +112,10 @@ Status PodChanges::CheckOwner(const job::TrainingJob& job, const ObjectKey& pod)
   const StatusOr<Json> live = client_->Call(kube::Get(kube::Pods(), pod));
   if (IsNotFound(live.status())) return Aborted("pod {} went away just now", pod);
   PACELINE_RETURN_IF_ERROR(live.status());
-  if (IsControlledBy(*live, job.metadata.uid.value_or(""))) return OkStatus();
+  const Ownership ownership = OwnershipOf(job, *live);
+  if (ownership == Ownership::kOurs) return OkStatus();
+  if (ownership == Ownership::kFormer)
+    return Aborted("pod {} of a former job is not gone yet", pod);
   return FailedPrecondition("Pod {} is there and belongs to somebody else; rename it or the job",
                             pod);
 }

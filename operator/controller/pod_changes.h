@@ -1,43 +1,38 @@
 // Defines PodChanges: makes a job's pods be as a plan says.
 #pragma once
 
-#include <set>
-#include <string>
 #include <vector>
 
 #include "lib/job/plan.h"
 #include "lib/job/training_job.h"
 #include "lib/kube/client/client.h"
-#include "lib/kube/runtime/expectations.h"
 #include "lib/kube/runtime/informer.h"
-#include "operator/controller/job_memory.h"
+#include "operator/controller/job_record.h"
 #include "operator/objects/options.h"
 
 namespace paceline::controller {
 
-// Thread-safe.
+// Thread-safe; holds nothing of a job.
 class PodChanges {
  public:
-  // All outlive this.
-  PodChanges(kube::Client* client, kube::Expectations* expectations, Tombstones* tombstones,
-             ObjectOptions options);
+  // `client` outlives this.
+  PodChanges(kube::Client* client, ObjectOptions options);
 
-  // Deletes and creates, side by side. The first error; what could be done is done. An error of
-  // FailedPrecondition names a pod that is there and belongs to somebody else. `refused` becomes
-  // the names of the pods that are surely not made because the API server said no.
+  // Deletes and creates, side by side, and notes in the record what the view is to show of it. The
+  // first error; what could be done is done. An error of FailedPrecondition names a pod that is
+  // there and belongs to somebody else, Aborted one that is about to go. The record's `refused`
+  // becomes the names of the pods that are surely not made because the API server said no.
   Status Apply(const job::TrainingJob& job, const std::vector<job::Action>& actions,
-               const std::vector<kube::ObjectPtr>& pods, std::set<std::string>& refused) const;
+               const std::vector<kube::ObjectPtr>& pods, JobRecord& record) const;
 
  private:
-  Status DeleteAll(const job::TrainingJob& job, const std::vector<job::Action>& actions,
-                   const std::vector<kube::ObjectPtr>& pods) const;
+  Status DeleteAll(const std::vector<job::Action>& actions,
+                   const std::vector<kube::ObjectPtr>& pods, JobRecord& record) const;
   Status CreateAll(const job::TrainingJob& job, const std::vector<job::Action>& actions,
-                   std::set<std::string>& refused) const;
+                   JobRecord& record) const;
   Status CheckOwner(const job::TrainingJob& job, const kube::ObjectKey& pod) const;
 
   kube::Client* const client_;
-  kube::Expectations* const expectations_;
-  Tombstones* const tombstones_;
   const ObjectOptions options_;
 };
 

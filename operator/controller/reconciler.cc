@@ -22,8 +22,9 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr Duration kViewLag = seconds(5);      // Until the view has surely shown our own writes.
-constexpr Duration kClaimPeriod = seconds(3);  // Between two looks at one that is being deleted.
+constexpr Duration kViewLag = seconds(5);  // Until the view has surely shown our own writes.
+constexpr Duration kUnwatchedPeriod = seconds(3);  // Between two looks at what has to go first.
+constexpr Duration kSecretPeriod = seconds(30);    // Between two looks at a job's Secrets.
 constexpr Duration kNextTurn = milliseconds(100);  // Of a job that gives way to others.
 
 void LookAgain(std::optional<Duration>& at, Duration after) {
@@ -52,73 +53,77 @@ struct Reconciler::Look {
   const job::TrainingJob& job;
   std::vector<kube::ObjectPtr> pods;  // That it controls.
   std::vector<OwnPod> own;            // Those that are its processes.
-  std::shared_ptr<JobMemory> memory;
+  std::shared_ptr<JobRecord> record;
   Time now;
 
   bool IsFirst() const {
-    return IsUntold(job.status) && !memory->untold && !job.spec.run_policy.suspend;
+    return IsUntold(job.status) && !record->untold && !job.spec.run_policy.suspend;
   }
 };
 
 Reconciler::Reconciler(kube::Client* client, const ClusterView* view, kube::EventRecorder* events,
-                       kube::Expectations* expectations, Tombstones* tombstones,
-                       ReconcilerOptions options)
+                       JobRecords* records, ReconcilerOptions options)
     : client_(client),
       view_(view),
       events_(events),
-      expectations_(expectations),
-      tombstones_(tombstones),
+      records_(records),
       options_(std::move(options)),
       children_(client, view, options_.objects),
       seed_(client, options_.objects.operator_namespace),
       certificates_(client, &seed_, options_.now),
       tokens_(client, &seed_),
-      pod_changes_(client, expectations, tombstones, options_.objects) {}
+      pod_changes_(client, options_.objects) {}
 
 StatusOr<kube::Result> Reconciler::Reconcile(const kube::ObjectKey& key) {
   const kube::ObjectPtr object = view_->Job(key);
   if (object == nullptr || kube::IsBeingDeleted(*object)) {
-    Forget(key);  // What it owned goes with it.
+    records_->Forget(key);  // What it owned goes with it.
     return kube::Result{};
   }
-  if (!expectations_->AreMet(key)) return kube::Result{.requeue_after = kViewLag};
   const std::string uid = kube::Uid(*object);
-  const std::shared_ptr<JobMemory> memory = memories_.Of(key, uid);
-  const std::shared_ptr<const ReadJob> read = Read(object, *memory);
+  const std::shared_ptr<const ReadJob> read = Read(object, records_->Find(uid).get());
+  if (!job::IsOurs(read->job)) {
+    records_->Forget(key);
+    return kube::Result{};
+  }
+  const std::shared_ptr<JobRecord> record = records_->Of(key, uid);
+  if (record == nullptr) return kube::Result{};  // Somebody else leads.
+  if (!record->expectations.AreMet(key)) return kube::Result{.requeue_after = kViewLag};
   std::vector<kube::ObjectPtr> pods = view_->PodsOf(uid);
   std::vector<OwnPod> own = OwnPods(read->job, pods);
-  memory->read = pods.empty() ? nullptr : read;
+  record->read = pods.empty() ? nullptr : read;
   const Look look{.key = key,
                   .read = read,
                   .object = *object,
                   .job = read->job,
                   .pods = std::move(pods),
                   .own = std::move(own),
-                  .memory = memory,
+                  .record = record,
                   .now = options_.now()};
-  if (!job::IsOurs(look.job)) return kube::Result{};
   if (!read->errors.empty()) return Refuse(look);
   if (GivesWay(look)) return kube::Result{.requeue_after = kNextTurn};
 
   std::optional<FirstPods::Making> making;
   if (look.IsFirst()) making.emplace(&first_pods_);
-  look.memory->resources = Prepare(look);
+  record->former = {};  // What is in the way is found again.
+  record->resources = Prepare(look);
   if (!job::IsFinished(look.job.status)) {
     TalkToCoordinator(look);
     // Comes back with the answer.
-    if (look.memory->talk.IsAwaited())
+    if (record->talk.IsAwaited())
       return kube::Result{.requeue_after = 2 * options_.coordinator_deadline};
   } else if (job::HasModelServed(look.job.status)) {
-    look.memory->talk.TakeLastWord(look.job, look.own);
+    record->talk.TakeLastWord(look.job, look.own);
   }
   PACELINE_ASSIGN_OR_RETURN(kube::Result result, PlanAndApply(look));
-  PACELINE_RETURN_IF_ERROR(look.memory->resources);
+  PACELINE_RETURN_IF_ERROR(record->resources);
   return result;
 }
 
 std::shared_ptr<const ReadJob> Reconciler::Read(const kube::ObjectPtr& object,
-                                                const JobMemory& memory) const {
-  if (memory.read != nullptr && memory.read->object == object) return memory.read;
+                                                const JobRecord* record) const {
+  if (record != nullptr && record->read != nullptr && record->read->object == object)
+    return record->read;
   job::Decoded decoded = job::FromJson(*object);
   job::ApplyDefaults(decoded.job);
   auto read = std::make_shared<ReadJob>();
@@ -134,35 +139,44 @@ std::shared_ptr<const ReadJob> Reconciler::Read(const kube::ObjectPtr& object,
 StatusOr<kube::Result> Reconciler::Refuse(const Look& look) {
   const job::JobStatus after = RefusedStatus(look.job, look.read->errors, look.now);
   PACELINE_RETURN_IF_ERROR(
-      WriteStatus(*client_, look.object, look.job.status, after, *look.memory, look.now).status());
+      WriteStatus(*client_, look.object, look.job.status, after, *look.record, look.now).status());
   return kube::Result{};
 }
 
 bool Reconciler::GivesWay(const Look& look) const {
-  const JobMemory& memory = *look.memory;
-  const bool has_untold = memory.untold && IsUntold(look.job.status);
-  return has_untold && memory.pods.ok() && memory.resources.ok() &&
-         first_pods_.GoBefore(memory.first_pods_made, look.now);
+  const JobRecord& record = *look.record;
+  const bool has_untold = record.untold && IsUntold(look.job.status);
+  return has_untold && record.pods.ok() && record.resources.ok() &&
+         first_pods_.GoBefore(record.first_pods_made, look.now);
 }
 
 // What has to be there before a pod is.
 Status Reconciler::Prepare(const Look& look) {
   if (job::IsFinished(look.job.status) || look.job.spec.run_policy.suspend) return OkStatus();
-  if (look.job.spec.security.mtls == job::Toggle::kEnabled)
-    PACELINE_RETURN_IF_ERROR(certificates_.Ensure(look.job));
-  if (NeedsToken(look.job)) PACELINE_RETURN_IF_ERROR(tokens_.Ensure(look.job));
-  return children_.Ensure(look.job, look.memory->children);
+  JobRecord& record = *look.record;
+  const bool is_due = look.now >= record.secrets_due;
+  const SecretLook how = is_due ? SecretLook::kAnew : SecretLook::kRemembered;
+  if (look.job.spec.security.mtls == job::Toggle::kEnabled) {
+    PACELINE_RETURN_IF_ERROR(
+        certificates_.Ensure(look.job, how, record.certificates, record.former));
+  }
+  if (NeedsToken(look.job))
+    PACELINE_RETURN_IF_ERROR(tokens_.Ensure(look.job, how, record.token, record.former));
+  if (is_due) record.secrets_due = look.now + kSecretPeriod;
+  return children_.Ensure(look.job, record.children, record.former);
 }
 
 void Reconciler::TalkToCoordinator(const Look& look) {
-  CoordinatorTalk& talk = look.memory->talk;
-  talk.Continue(
-      look.job, look.own, look.now,
-      {.client = client_,
-       .server_of =
-           [&](const kube::Json& pod) { return ServerOf(look.job, pod, certificates_, tokens_); },
-       .answered = [this, key = look.key] { options_.news(key); },
-       .deadline = options_.coordinator_deadline});
+  CoordinatorTalk& talk = look.record->talk;
+  talk.Continue(look.job, look.own, look.now,
+                {.client = client_,
+                 .server_of =
+                     [&](const kube::Json& pod) {
+                       return ServerOf(look.job, pod, certificates_, look.record->certificates,
+                                       tokens_);
+                     },
+                 .answered = [this, key = look.key] { options_.news(key); },
+                 .deadline = options_.coordinator_deadline});
   if (const auto refusal = talk.TakeRefusal()) {
     Record(look, {{job::EventType::kWarning, job::PlanReason::kCannotWork,
                    fmt::format("the coordinator refuses the new spec: {}", Message(*refusal))}});
@@ -170,87 +184,98 @@ void Reconciler::TalkToCoordinator(const Look& look) {
 }
 
 job::Plan Reconciler::MakePlan(const Look& look) const {
-  job::Observation seen = Observe(look.job, look.own, *tombstones_, *look.memory);
-  ShowTrouble(*look.memory, seen);
+  job::Observation seen = Observe(look.job, look.own, *look.record);
+  ShowTrouble(*look.record, seen);
   return job::PlanJob(look.job, seen, look.now, options_.plan);
 }
 
 Status Reconciler::SettleClaims(const Look& look) {
   const auto& checkpoint = look.job.spec.checkpoint;
-  JobMemory& memory = *look.memory;
+  JobRecord& record = *look.record;
   const int64_t generation = look.job.metadata.generation;
   const bool are_made = look.job.status.coordinator_starts > 0;
   if (!checkpoint || !checkpoint->volume_claim_template || !are_made ||
-      memory.claims_settled == generation)
+      record.claims_settled == generation)
     return OkStatus();
   PACELINE_RETURN_IF_ERROR(children_.SettleClaims(look.job));
-  memory.claims_settled = generation;
+  record.claims_settled = generation;
   return OkStatus();
 }
 
 void Reconciler::LookAtDecidingClaim(const Look& look) {
-  JobMemory& memory = *look.memory;
-  const bool is_known = memory.output_claim && !look.pods.empty();
+  JobRecord& record = *look.record;
+  const bool is_known = record.output_claim && !look.pods.empty();
   if (is_known || job::IsFinished(look.job.status) || job::DecidingClaim(look.job.spec).empty())
     return;
   auto claim = children_.ReadDecidingClaim(look.job);
-  memory.pods = claim.status();
-  if (claim.ok()) memory.output_claim = *std::move(claim);
+  record.pods = claim.status();
+  if (claim.ok()) record.output_claim = *std::move(claim);
 }
 
 bool Reconciler::PrepareServers(const Look& look, const job::Plan& plan) {
-  JobMemory& memory = *look.memory;
+  JobRecord& record = *look.record;
   if (std::none_of(plan.actions.begin(), plan.actions.end(), StartsServer)) return true;
   if (const std::string claim = job::DecidingClaim(look.job.spec);
-      !claim.empty() && !memory.output_claim) {
-    if (memory.pods.ok()) memory.missing_claim = claim;
+      !claim.empty() && !record.output_claim) {
+    if (record.pods.ok()) record.missing_claim = claim;
     return false;
   }
-  const StatusOr<ClaimNews> news = children_.EnsureClaims(look.job);
+  const StatusOr<ClaimNews> news = children_.EnsureClaims(look.job, record.former);
   if (!news.ok()) {
-    memory.pods = news.status();
+    record.pods = news.status();
     return false;
   }
-  memory.pods = OkStatus();
-  memory.claims_settled = look.job.metadata.generation;
-  memory.terminating_claims = news->terminating;
-  if (!news->of_others.empty() && news->of_others != memory.claims_of_others) {
-    memory.claims_of_others = news->of_others;
+  record.pods = OkStatus();
+  record.claims_settled = look.job.metadata.generation;
+  record.terminating_claims = news->terminating;
+  if (!news->of_others.empty() && news->of_others != record.claims_of_others) {
+    record.claims_of_others = news->of_others;
     Record(look, {{job::EventType::kWarning, job::PlanReason::kClaimKept,
                    fmt::format("claims that another job has made stay when this one is deleted, "
                                "whatever whenDeleted says: {}",
                                news->of_others)}});
   }
-  return memory.terminating_claims.empty();
+  return record.terminating_claims.empty() && record.former.IsGone();
+}
+
+bool Reconciler::AwaitsFormerJob(const Look& look, const job::Plan& plan) const {
+  JobRecord& record = *look.record;
+  if (StartsAny(plan.actions)) {
+    for (const kube::ObjectPtr& pod : view_->PodsNamedAfter(look.key)) {
+      if (IsLeftover(look.job, *pod)) record.former.pods.insert(kube::Name(*pod));
+    }
+  }
+  return !record.former.IsGone();
 }
 
 StatusOr<kube::Result> Reconciler::PlanAndApply(const Look& look) {
-  JobMemory& memory = *look.memory;
-  if (!IsUntold(look.job.status)) memory.untold.reset();
+  JobRecord& record = *look.record;
+  if (!IsUntold(look.job.status)) record.untold.reset();
   PACELINE_RETURN_IF_ERROR(SettleClaims(look));
   LookAtDecidingClaim(look);
-  memory.terminating_claims.clear();  // Who has to wait for one finds it again.
-  memory.missing_claim.clear();
+  record.terminating_claims.clear();  // Who has to wait for one finds it again.
+  record.missing_claim.clear();
   job::Plan plan = MakePlan(look);
   // Nothing is started where it would lack something, which the status then says.
-  bool may_act = memory.resources.ok();
-  if (may_act && !PrepareServers(look, plan)) {
+  bool may_act = record.resources.ok();
+  if (may_act && (AwaitsFormerJob(look, plan) || !PrepareServers(look, plan))) {
     may_act = false;
+    if (!record.former.IsGone()) record.pods = OkStatus();  // It is why they could not be made.
     plan = MakePlan(look);
   }
-  if (!may_act) plan.status.coordinator_starts = RecordedStarts(look.job, look.own, memory);
-  if (may_act && !memory.untold && IsUntold(look.job.status) && StartsAny(plan.actions)) {
+  if (!may_act) plan.status.coordinator_starts = RecordedStarts(look.job, look.own, record);
+  if (may_act && !record.untold && IsUntold(look.job.status) && StartsAny(plan.actions)) {
     // The first pods are more urgent than the first word of them, which is written when they are
     // seen, or with what stood in their way (docs/adr/0019).
-    memory.untold = plan.status;
-    memory.first_pods_made = look.now;
+    record.untold = plan.status;
+    record.first_pods_made = look.now;
     Record(look, plan.events);
     PACELINE_RETURN_IF_ERROR(Apply(look, plan.actions));
     return kube::Result{.requeue_after = kViewLag};
   }
   PACELINE_ASSIGN_OR_RETURN(
       const std::optional<Duration> write_after,
-      WriteStatus(*client_, look.object, look.job.status, plan.status, memory, look.now));
+      WriteStatus(*client_, look.object, look.job.status, plan.status, record, look.now));
   Record(look, plan.events);
   kube::Result result;
   if (plan.is_expired) {
@@ -263,21 +288,30 @@ StatusOr<kube::Result> Reconciler::PlanAndApply(const Look& look) {
     return result;
   }
   if (may_act) PACELINE_RETURN_IF_ERROR(Apply(look, plan.actions));
-  if (memory.resources.ok() && !may_act) {
-    if (memory.terminating_claims.empty() && memory.missing_claim.empty()) return memory.pods;
-    LookAgain(result.requeue_after, kClaimPeriod);  // Nobody watches claims.
+  if (record.resources.ok() && !may_act) {
+    if (record.terminating_claims.empty() && record.missing_claim.empty() && record.former.IsGone())
+      return record.pods;
+    LookAgain(result.requeue_after, kUnwatchedPeriod);
   }
-  if (plan.look_again) LookAgain(result.requeue_after, *plan.look_again - look.now);
+  LookAgainBy(result.requeue_after, look, plan);
   if (write_after) LookAgain(result.requeue_after, *write_after);
-  if (StartsAny(plan.actions)) LookAgain(result.requeue_after, kViewLag);
-  if (const auto at = memory.talk.look_again(); at && !job::IsFinished(plan.status))
-    LookAgain(result.requeue_after, *at - look.now);
   return result;
 }
 
+// When to look again if nothing happens first.
+void Reconciler::LookAgainBy(std::optional<Duration>& at, const Look& look,
+                             const job::Plan& plan) const {
+  const JobRecord& record = *look.record;
+  if (plan.look_again) LookAgain(at, *plan.look_again - look.now);
+  if (StartsAny(plan.actions)) LookAgain(at, kViewLag);
+  if (job::IsFinished(plan.status)) return;
+  if (record.talk.look_again()) LookAgain(at, *record.talk.look_again() - look.now);
+  if (!look.job.spec.run_policy.suspend) LookAgain(at, record.secrets_due - look.now);
+}
+
 Status Reconciler::Apply(const Look& look, const std::vector<job::Action>& actions) {
-  JobMemory& memory = *look.memory;
-  return memory.pods = pod_changes_.Apply(look.job, actions, look.pods, memory.refused);
+  JobRecord& record = *look.record;
+  return record.pods = pod_changes_.Apply(look.job, actions, look.pods, record);
 }
 
 void Reconciler::Record(const Look& look, const std::vector<job::PlanEvent>& events) {
@@ -293,17 +327,8 @@ void Reconciler::Record(const Look& look, const std::vector<job::PlanEvent>& eve
 }
 
 void Reconciler::HangUp() {
-  memories_.ForgetAll();
+  records_->ForgetAll();
   client_->loop().RunAndWait([] {});  // After which no answer comes any more.
-}
-
-void Reconciler::Forget(const kube::ObjectKey& key) {
-  if (const auto uid = memories_.Forget(key)) {
-    certificates_.Forget(*uid);
-    tokens_.Forget(*uid);
-  }
-  tombstones_->Forget(key);
-  expectations_->Forget(key);
 }
 
 }  // namespace paceline::controller

@@ -10,14 +10,13 @@
 #include "lib/kube/client/client.h"
 #include "lib/kube/runtime/controller.h"
 #include "lib/kube/runtime/event_recorder.h"
-#include "lib/kube/runtime/expectations.h"
 #include "operator/controller/certificates.h"
 #include "operator/controller/children.h"
 #include "operator/controller/clock.h"
 #include "operator/controller/cluster_view.h"
 #include "operator/controller/control_tokens.h"
 #include "operator/controller/first_pods.h"
-#include "operator/controller/job_memory.h"
+#include "operator/controller/job_record.h"
 #include "operator/controller/pod_changes.h"
 #include "operator/objects/options.h"
 
@@ -39,16 +38,17 @@ class Reconciler {
  public:
   // All outlive this.
   Reconciler(kube::Client* client, const ClusterView* view, kube::EventRecorder* events,
-             kube::Expectations* expectations, Tombstones* tombstones, ReconcilerOptions options);
+             JobRecords* records, ReconcilerOptions options);
 
   StatusOr<kube::Result> Reconcile(const kube::ObjectKey& key);
-  // Forgets all jobs; `news` is not called any more. Nothing reconciles beside it or after.
+  // Forgets all jobs, whose records are made no more; `news` is not called any more. Nothing
+  // reconciles beside it or after.
   void HangUp();
 
  private:
   struct Look;
-  // Not anew where the memory has that object already.
-  std::shared_ptr<const ReadJob> Read(const kube::ObjectPtr& object, const JobMemory& memory) const;
+  // Not anew where the record, which may be null, has that object already.
+  std::shared_ptr<const ReadJob> Read(const kube::ObjectPtr& object, const JobRecord* record) const;
   StatusOr<kube::Result> Refuse(const Look& look);
   // Of a job that has its first pods: whether its first status waits for the pods of others.
   bool GivesWay(const Look& look) const;
@@ -59,20 +59,21 @@ class Reconciler {
   // What decides where checkpoints are. Looked at until there are pods: a claim that they mount
   // stays as it is.
   void LookAtDecidingClaim(const Look& look);
+  // Whether something of a former job is in the way of what the plan starts.
+  bool AwaitsFormerJob(const Look& look, const job::Plan& plan) const;
   // What the servers that the plan starts mount. Whether all of it is there.
   bool PrepareServers(const Look& look, const job::Plan& plan);
   // As Look::job says now, whatever runs.
   Status SettleClaims(const Look& look);
+  void LookAgainBy(std::optional<Duration>& at, const Look& look, const job::Plan& plan) const;
   // OK where there is nothing to do.
   Status Apply(const Look& look, const std::vector<job::Action>& actions);
   void Record(const Look& look, const std::vector<job::PlanEvent>& events);
-  void Forget(const kube::ObjectKey& key);
 
   kube::Client* const client_;
   const ClusterView* const view_;
   kube::EventRecorder* const events_;
-  kube::Expectations* const expectations_;
-  Tombstones* const tombstones_;
+  JobRecords* const records_;
   const ReconcilerOptions options_;
 
   Children children_;
@@ -80,7 +81,6 @@ class Reconciler {
   Certificates certificates_;
   ControlTokens tokens_;
   PodChanges pod_changes_;
-  JobMemories memories_;
   FirstPods first_pods_;
 };
 

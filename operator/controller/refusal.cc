@@ -56,15 +56,16 @@ job::JobStatus RefusedStatus(const job::TrainingJob& job,
   return status;
 }
 
-void ShowTrouble(const JobMemory& memory, job::Observation& seen) {
-  for (const Status& status : {memory.resources, memory.pods}) {
+void ShowTrouble(const JobRecord& record, job::Observation& seen) {
+  for (const Status& status : {record.resources, record.pods}) {
     if (status.ok()) continue;
     if (!seen.resources_trouble.empty()) seen.resources_trouble += "; ";
     seen.resources_trouble += Message(status);
   }
-  seen.terminating_claims = memory.terminating_claims;
-  seen.missing_claim = memory.missing_claim;
-  seen.output_claim = memory.output_claim;
+  seen.former_job = Describe(record.former);
+  seen.terminating_claims = record.terminating_claims;
+  seen.missing_claim = record.missing_claim;
+  seen.output_claim = record.output_claim;
 }
 
 }  // namespace paceline::controller

@@ -6,7 +6,7 @@
 #include "lib/job/field_error.h"
 #include "lib/job/observation.h"
 #include "lib/job/training_job.h"
-#include "operator/controller/job_memory.h"
+#include "operator/controller/job_record.h"
 
 namespace paceline::controller {
 
@@ -16,6 +16,6 @@ job::JobStatus RefusedStatus(const job::TrainingJob& job,
                              const std::vector<job::FieldError>& errors, Time now);
 
 // Tells the planner why objects could not be made.
-void ShowTrouble(const JobMemory& memory, job::Observation& seen);
+void ShowTrouble(const JobRecord& record, job::Observation& seen);
 
 }  // namespace paceline::controller

@@ -19,13 +19,13 @@ StatusNews NewsBetween(const job::JobStatus& before, const job::JobStatus& after
 
 StatusOr<std::optional<Duration>> WriteStatus(kube::Client& client, const kube::Json& object,
                                               const job::JobStatus& before,
-                                              const job::JobStatus& after, JobMemory& memory,
+                                              const job::JobStatus& after, JobRecord& record,
                                               Time now) {
   const StatusNews news = NewsBetween(before, after);
   if (news == StatusNews::kNone) return std::nullopt;
-  if (news == StatusNews::kProgress && memory.progress_written_at &&
-      now - *memory.progress_written_at < kProgressPeriod) {
-    return *memory.progress_written_at + kProgressPeriod - now;
+  if (news == StatusNews::kProgress && record.progress_written_at &&
+      now - *record.progress_written_at < kProgressPeriod) {
+    return *record.progress_written_at + kProgressPeriod - now;
   }
   job::JobStatus told = after;
   if (told.progress && told.progress != before.progress) told.progress->last_update_time = now;
@@ -38,7 +38,7 @@ StatusOr<std::optional<Duration>> WriteStatus(kube::Client& client, const kube::
                                                        .field_manager = kFieldManager,
                                                        .answer = kube::Answer::kNothing}))
                                .status());
-  memory.progress_written_at = now;
+  record.progress_written_at = now;
   return std::nullopt;
 }
 

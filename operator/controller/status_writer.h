@@ -5,7 +5,7 @@
 
 #include "lib/job/training_job.h"
 #include "lib/kube/client/client.h"
-#include "operator/controller/job_memory.h"
+#include "operator/controller/job_record.h"
 
 namespace paceline::controller {
 
@@ -26,7 +26,7 @@ StatusNews NewsBetween(const job::JobStatus& before, const job::JobStatus& after
 // held back is to be written, if it held back any. Aborted if somebody else wrote first.
 StatusOr<std::optional<Duration>> WriteStatus(kube::Client& client, const kube::Json& object,
                                               const job::JobStatus& before,
-                                              const job::JobStatus& after, JobMemory& memory,
+                                              const job::JobStatus& after, JobRecord& record,
                                               Time now);
 
 }  // namespace paceline::controller

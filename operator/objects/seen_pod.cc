@@ -199,6 +199,7 @@ const kube::Selection& PartsOfPod() {
       "/metadata/annotations/paceline.dev~1disruptions",
       "/metadata/annotations/paceline.dev~1generation-start",
       "/metadata/ownerReferences/uid",
+      "/metadata/ownerReferences/kind",
       "/metadata/ownerReferences/controller",
       "/spec/nodeName",
       "/spec/containers/name",

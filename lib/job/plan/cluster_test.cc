@@ -24,18 +24,6 @@ PlanOptions Recovering() {
   return options;
 }
 
-TEST(Resources, TellWhatTheShellCouldNotMake) {
-  const TrainingJob job = SmallJob();
-  Observation seen;
-  seen.resources_trouble = "pods is forbidden: exceeded quota";
-  const Plan plan = PlanJob(job, seen, At(5));
-  EXPECT_EQ(plan.status.state, "ResourcesRefused");
-  EXPECT_THAT(Reason(plan, ConditionType::kResourcesReady),
-              HasSubstr("False ResourcesRefused pods is forbidden: exceeded quota; not running: "));
-  seen.status = plan.status;
-  EXPECT_THAT(Events(PlanJob(job, seen, At(6))), IsEmpty());  // Said once.
-}
-
 TEST(Created, SaysWhatTravelsOpenWithoutMtls) {
   TrainingJob job = SmallJob();
   EXPECT_EQ(Reason(PlanJob(job, {}, At(5)), ConditionType::kCreated), "True JobSeen ");
@@ -44,30 +32,6 @@ TEST(Created, SaysWhatTravelsOpenWithoutMtls) {
       Reason(PlanJob(job, {}, At(5)), ConditionType::kCreated),
       HasSubstr("True JobSeen security.mtls is Disabled: between pods pushes, pulls and the "
                 "token that opens"));
-}
-
-TEST(Resources, TellWhichClaimsAreAwaited) {
-  const TrainingJob job = SmallJob();
-  Observation seen;
-  seen.terminating_claims = "digits-checkpoint-1";
-  const Plan plan = PlanJob(job, seen, At(5));
-  EXPECT_EQ(plan.status.state, "ClaimTerminating");
-  EXPECT_THAT(Reason(plan, ConditionType::kResourcesReady),
-              HasSubstr("False ClaimTerminating waits until what is being deleted is gone: claim "
-                        "digits-checkpoint-1; not running: "));
-  EXPECT_THAT(Events(plan), Contains(HasSubstr("Warning ClaimTerminating: ")));
-  seen.status = plan.status;
-  EXPECT_THAT(Events(PlanJob(job, seen, At(6))), IsEmpty());  // Said once.
-}
-
-TEST(Resources, TellThatTheOutputsClaimIsAwaited) {
-  Observation seen;
-  seen.missing_claim = "out";
-  const Plan plan = PlanJob(SmallJob(), seen, At(5));
-  EXPECT_EQ(plan.status.state, "ClaimMissing");
-  EXPECT_THAT(Reason(plan, ConditionType::kResourcesReady),
-              HasSubstr("False ClaimMissing waits for claim out of spec.output.volume, which is "
-                        "not there or is being deleted; not running: "));
 }
 
 TEST(PlanJob, SaysOnceWhatWasMadeOfCheckpointsThatWereThere) {

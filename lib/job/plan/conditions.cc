@@ -80,6 +80,7 @@ Finding JudgeSuspended(const Draft& draft) {
 // Why what does not run does not: the first of the reasons that somebody can do something about.
 PlanReason WhyNotRunning(const Draft& draft) {
   if (!draft.seen.resources_trouble.empty()) return PlanReason::kResourcesRefused;
+  if (!draft.seen.former_job.empty()) return PlanReason::kWaitsForFormerJob;
   if (!draft.seen.terminating_claims.empty()) return PlanReason::kClaimTerminating;
   if (!draft.seen.missing_claim.empty()) return PlanReason::kClaimMissing;
   PlanReason reason = PlanReason::kProcessesMissing;
@@ -106,6 +107,8 @@ Finding JudgeResources(const Draft& draft) {
     if (!IsReady(process)) missing.emplace_back(wanted.name, process);
   }
   std::string message = draft.seen.resources_trouble;
+  if (const std::string& left = draft.seen.former_job; message.empty() && !left.empty())
+    message = fmt::format("waits until what a former job of this name left is gone: {}", left);
   if (const std::string& going = draft.seen.terminating_claims; message.empty() && !going.empty())
     message = fmt::format("waits until what is being deleted is gone: claim {}", going);
   if (const std::string& claim = draft.seen.missing_claim; message.empty() && !claim.empty()) {

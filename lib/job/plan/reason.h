@@ -29,6 +29,7 @@ enum class PlanReason {
   kGaveWay,            // Too few machines for too long: room is made for others, for a while.
   kPendingTooLong,     // A process waits for longer than scheduleTimeoutSeconds.
   kResourcesRefused,   // What the job needs could not be made.
+  kWaitsForFormerJob,  // An earlier job of the same name is not gone yet.
   kClaimTerminating,   // A claim is waited for that is being deleted.
   kClaimMissing,       // A claim is waited for that decides where checkpoints are.
   kClaimKept,          // Another job made a claim, so that it does not go with this one.
@@ -66,13 +67,13 @@ PACELINE_WORDS(PlanReason, "JobSeen", "NotYet", "Starting", "Training", "AllRunn
                "ProcessesMissing", "WorkersMissing", "CheckpointFailing", "ModelNotWritten",
                "EvaluatorGone", "TargetNotJudged", "Finishing", "ProcessFailed", "ProcessDisrupted",
                "OutOfMemory", "ProcessGone", "ProcessFinished", "Unschedulable", "CannotStart",
-               "GaveWay", "PendingTooLong", "ResourcesRefused", "ClaimTerminating", "ClaimMissing",
-               "ClaimKept", "CheckpointsFound", "InvalidSpec", "NodeLost", "Recovering",
-               "Recovered", "RolledBack", "Suspended", "Resumed", "ScaledDown", "Checkpointed",
-               "NoCheckpoints", "Hung", "PoisonedSample", "Straggler", "NoStraggler",
-               "DeadlineExceeded", "BackoffLimitExceeded", "CannotWork", "CannotWorkHere",
-               "ShardStalled", "ShardLost", "ParameterServerLost", "TrainingFailed",
-               "TrainingSucceeded", "ModelAvailable", "ModelFetched", "ModelExpired", "ModelLost",
-               "JobFinished")
+               "GaveWay", "PendingTooLong", "ResourcesRefused", "WaitsForFormerJob",
+               "ClaimTerminating", "ClaimMissing", "ClaimKept", "CheckpointsFound", "InvalidSpec",
+               "NodeLost", "Recovering", "Recovered", "RolledBack", "Suspended", "Resumed",
+               "ScaledDown", "Checkpointed", "NoCheckpoints", "Hung", "PoisonedSample", "Straggler",
+               "NoStraggler", "DeadlineExceeded", "BackoffLimitExceeded", "CannotWork",
+               "CannotWorkHere", "ShardStalled", "ShardLost", "ParameterServerLost",
+               "TrainingFailed", "TrainingSucceeded", "ModelAvailable", "ModelFetched",
+               "ModelExpired", "ModelLost", "JobFinished")
 
 }  // namespace paceline::job

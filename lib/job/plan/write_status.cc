@@ -129,9 +129,9 @@ void CopyReport(Draft& draft) {
 // Why nothing runs yet, where that is known and does not pass by itself.
 std::string StartingWord(const JobStatus& status) {
   const std::string& reason = status.remembered->resources;
-  for (PlanReason blocked :
-       {PlanReason::kResourcesRefused, PlanReason::kClaimTerminating, PlanReason::kClaimMissing,
-        PlanReason::kCannotStart, PlanReason::kUnschedulable}) {
+  for (PlanReason blocked : {PlanReason::kResourcesRefused, PlanReason::kWaitsForFormerJob,
+                             PlanReason::kClaimTerminating, PlanReason::kClaimMissing,
+                             PlanReason::kCannotStart, PlanReason::kUnschedulable}) {
     if (reason == ToWord(blocked)) return reason;
   }
   return std::string(ToWord(PlanReason::kStarting));

@@ -65,6 +65,12 @@ Request Get(const Resource& resource, const ObjectKey& key, std::string_view sub
           .is_repeatable = true};
 }
 
+Request GetMetadata(const Resource& resource, const ObjectKey& key) {
+  Request request = Get(resource, key);
+  request.accept = kMetadata;
+  return request;
+}
+
 Request List(const Resource& resource, const ListOptions& options) {
   Request request{.path = resource.CollectionPath(options.name_space),
                   .verb = "list",

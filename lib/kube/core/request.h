@@ -50,6 +50,9 @@ struct Request {
 [[nodiscard]] Request Get(const Resource& resource, const ObjectKey& key,
                           std::string_view subresource = "");
 
+// Its metadata alone: whether it is there, and is as it was.
+[[nodiscard]] Request GetMetadata(const Resource& resource, const ObjectKey& key);
+
 // How much of each object a list or a watch gives.
 enum class Extent {
   kWhole,

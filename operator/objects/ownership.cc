@@ -1,0 +1,58 @@
+#include "operator/objects/ownership.h"
+
+#include <fmt/format.h>
+
+#include "lib/kube/core/metadata.h"
+#include "lib/kube/core/owner_reference.h"
+#include "operator/objects/names.h"
+
+namespace paceline::controller {
+namespace {
+
+constexpr size_t kNamesMax = 10;
+
+std::string Listed(const std::set<std::string>& names) {
+  std::string list;
+  size_t count = 0;
+  for (const std::string& name : names) {
+    if (++count > kNamesMax) break;
+    list += (list.empty() ? "" : ", ") + name;
+  }
+  if (names.size() > kNamesMax) list += fmt::format(" and {} more", names.size() - kNamesMax);
+  return list;
+}
+
+}  // namespace
+
+Ownership OwnershipOf(const job::TrainingJob& job, const Json& object) {
+  const auto controller = kube::ControllerOf(object);
+  const bool is_labelled = kube::Label(object, std::string(kJobLabel)) == job.metadata.name;
+  if (!controller) {
+    const bool is_managed = kube::Label(object, std::string(kManagerLabel)) == kManager;
+    return is_labelled && is_managed ? Ownership::kOrphaned : Ownership::kForeign;
+  }
+  const std::string uid = job.metadata.uid.value_or("");
+  if (!uid.empty() && controller->uid == uid) return Ownership::kOurs;
+  // Of pods in the view only the kind was read, and they are there for their labels.
+  const bool is_of_that_name =
+      controller->name.empty()
+          ? is_labelled
+          : controller->name == job.metadata.name && controller->api_version == job::kApiVersion;
+  return controller->kind == job::kKind && is_of_that_name ? Ownership::kFormer
+                                                           : Ownership::kForeign;
+}
+
+bool IsLeftover(const job::TrainingJob& job, const Json& pod) {
+  if (OwnershipOf(job, pod) == Ownership::kFormer) return true;
+  return !kube::ControllerOf(pod) &&
+         !kube::Annotation(pod, std::string(kGenerationAnnotation)).empty();
+}
+
+std::string Describe(const FormerJob& former) {
+  std::string text;
+  if (!former.pods.empty()) text = "pods " + Listed(former.pods);
+  if (!former.others.empty()) text += (text.empty() ? "" : "; ") + Listed(former.others);
+  return text;
+}
+
+}  // namespace paceline::controller
