@@ -82,7 +82,12 @@ void CoordinatorTalk::TakeAnswers(const job::TrainingJob& job, const std::string
   const bool is_refused = heard->status().code() == StatusCode::kFailedPrecondition;
   if (heard->ok() || is_refused) {
     told_ = telling_;
-    if (is_refused) refusal_ = heard->status();
+    if (is_refused) {
+      refusal_ = heard->status();
+    } else if (tells_change_) {
+      is_report_outdated_ = true;
+      soon_until_ = now + kAskPeriod;
+    }
   } else {
     tell_again_ = now + Patience();
   }
@@ -95,12 +100,13 @@ Duration CoordinatorTalk::Patience() const {
 
 void CoordinatorTalk::Ask(const kube::Json& pod, Time now, const Means& means) {
   const bool is_another = asked_ != kube::Uid(pod);
-  const bool is_due = is_news_awaited_ || now - asked_at_ >= AskPeriod();
+  const bool is_due = is_news_awaited_ || is_report_outdated_ || now - asked_at_ >= AskPeriod(now);
   if (is_another) silences_ = 0;
   if (is_another || (is_due && !ask_.IsUnderWay())) {
     asked_at_ = now;
     asked_ = kube::Uid(pod);
     ended_when_asked_ = ended_;
+    is_report_outdated_ = false;
     auto server = means.server_of(pod);
     if (server.ok()) {
       ask_.Start(*means.client,
@@ -113,7 +119,7 @@ void CoordinatorTalk::Ask(const kube::Json& pod, Time now, const Means& means) {
       is_news_awaited_ = false;
     }
   }
-  LookAgain(asked_at_ + AskPeriod());
+  LookAgain(asked_at_ + AskPeriod(now));
 }
 
 // A coordinator reads the job when it starts and is told what is new.
@@ -127,6 +133,7 @@ void CoordinatorTalk::Tell(const job::TrainingJob& job, const kube::Json& pod, T
     if (tell_again_ && now < *tell_again_) return LookAgain(*tell_again_);
   }
   telling_ = std::move(news);
+  tells_change_ = told_.starts_with(kube::Uid(pod) + "/");
   auto server = means.server_of(pod);
   if (!server.ok()) {
     tell_again_ = now + Patience();
@@ -149,8 +156,9 @@ void CoordinatorTalk::LookAgain(Time at) {
   look_again_ = look_again_ ? std::min(*look_again_, at) : at;
 }
 
-Duration CoordinatorTalk::AskPeriod() const {
-  return report_ && report_->phase == job::TrainingPhase::kTraining ? kAskPeriod : Patience();
+Duration CoordinatorTalk::AskPeriod(Time now) const {
+  const bool is_training = report_ && report_->phase == job::TrainingPhase::kTraining;
+  return is_training && now >= soon_until_ ? kAskPeriod : Patience();
 }
 
 }  // namespace paceline::controller

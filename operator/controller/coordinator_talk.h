@@ -16,10 +16,10 @@
 
 namespace paceline::controller {
 
-// Asks for the job's state every few seconds, and at once when a pod has ended; tells of a changed
-// spec, and of an evaluator that is not started again. One that does not answer is tried less and
-// less often, every 10 s in the end. Nothing here waits: Continue goes on with what has been
-// answered by then. Used by one thread at a time.
+// Asks for the job's state every few seconds, and at once when a pod has ended or a change has been
+// told; tells of a changed spec, and of an evaluator that is not started again. One that does not
+// answer is tried less and less often, every 10 s in the end. Nothing here waits: Continue goes on
+// with what has been answered by then. Used by one thread at a time.
 class CoordinatorTalk {
  public:
   struct Means {
@@ -54,7 +54,7 @@ class CoordinatorTalk {
   void Tell(const job::TrainingJob& job, const kube::Json& pod, Time now, const Means& means);
   void LookAgain(Time at);
   Duration Patience() const;
-  Duration AskPeriod() const;
+  Duration AskPeriod(Time now) const;
 
   CoordinatorCall ask_;
   std::string asked_;            // Uid of the coordinator's pod.
@@ -69,6 +69,9 @@ class CoordinatorTalk {
   std::string telling_;  // Which pod is being told the spec of which generation, and more.
   std::string told_;     // Which was last.
   std::optional<Time> tell_again_;
+  bool tells_change_ = false;        // To one that was told before.
+  bool is_report_outdated_ = false;  // It has heard of a change since.
+  Time soon_until_{};                // Then the change is in force, as a rule.
   std::optional<Status> refusal_;
 
   std::optional<Time> look_again_;

@@ -218,6 +218,32 @@ TEST_F(CoordinatorTalkTest, ASpecIsToldUntilItIsHeardAndARefusalOnce) {
   EXPECT_TRUE(talk_.IsAwaited());
 }
 
+// What it comes to is seen at once, and for as long as it may take soon again.
+TEST_F(CoordinatorTalkTest, AfterAChangeIsToldTheStateIsAskedForAtOnce) {
+  std::atomic<int> asked = 0;
+  const auto served = Serve([&](const ScriptedRequest& request, ScriptedConnection& connection) {
+    asked += request.method == "GET";
+    connection.Answer(200, request.method == "GET" ? kTraining : "{}");
+  });
+  Continue(100);
+  bell_.Await(2);
+  Continue(101);
+  EXPECT_EQ(talk_.look_again(), At(110));  // The spec that it began with is no change.
+  job_.metadata.generation = 2;
+  Continue(103);
+  bell_.Await(3);  // It was told.
+  EXPECT_EQ(asked, 1);
+  Continue(103.1);
+  bell_.Await(4);
+  EXPECT_EQ(asked, 2);
+  Continue(103.2);
+  EXPECT_EQ(talk_.look_again(), At(105.1));
+  Continue(113.2);
+  bell_.Await(5);
+  Continue(113.3);
+  EXPECT_EQ(talk_.look_again(), At(123.2));
+}
+
 TEST_F(CoordinatorTalkTest, ACoordinatorThatHasEndedLeavesItsLastWord) {
   const auto served = Serve([](const ScriptedRequest&, ScriptedConnection&) {});
   Continue(100);

@@ -13,6 +13,8 @@ StatusNews NewsBetween(const job::JobStatus& before, const job::JobStatus& after
   only_progress.progress = before.progress;
   only_progress.workers = before.workers;
   only_progress.sync = before.sync;
+  // How many are waited for changes with the workers' pace, the scheme when somebody wants it to.
+  if (after.sync && before.sync) only_progress.sync->scheme = after.sync->scheme;
   only_progress.checkpoint = before.checkpoint;
   return only_progress == before ? StatusNews::kProgress : StatusNews::kFacts;
 }

@@ -16,7 +16,7 @@ inline bool IsUntold(const job::JobStatus& status) { return status.conditions.em
 
 enum class StatusNews {
   kNone,
-  kProgress,  // Numbers only: step, loss, workers' speed.
+  kProgress,  // Numbers only: step, loss, workers' speed, how many are waited for.
   kFacts,     // Anything else.
 };
 StatusNews NewsBetween(const job::JobStatus& before, const job::JobStatus& after);
