@@ -45,7 +45,8 @@ Progress ProgressOf(const TrainingJob& job, const json& state) {
   if (const auto evaluation = state.find("evaluation"); evaluation != state.end()) {
     const auto& target = job.spec.training.stop.target;
     const bool is_loss = target && target->metric == Metric::kLoss;
-    progress.metric = Number(*evaluation, is_loss ? "loss" : "accuracy");
+    progress.accuracy = Number(*evaluation, "accuracy");
+    progress.metric = is_loss ? Number(*evaluation, "loss") : progress.accuracy;
   }
   return progress;
 }

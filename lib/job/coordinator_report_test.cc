@@ -83,7 +83,9 @@ TEST(CoordinatorReportTest, TellsOfTheLastRollBack) {
 TEST(CoordinatorReportTest, TheTargetsMetricIsTheMetric) {
   TrainingJob job = SmallJob();
   job.spec.training.stop.target = Target{.metric = Metric::kLoss, .value = 0.05};
-  EXPECT_EQ(ParseCoordinatorReport(job, kTraining)->progress->metric, 0.1);
+  const StatusOr<CoordinatorReport> report = ParseCoordinatorReport(job, kTraining);
+  EXPECT_EQ(report->progress->metric, 0.1);
+  EXPECT_EQ(report->progress->accuracy, 0.97);
 }
 
 TEST(CoordinatorReportTest, WhatHasFinishedHasItsReason) {

@@ -37,7 +37,7 @@ void Fields(V& visit, Metadata& metadata) {
 template <class V>
 void Fields(V& visit, JobSpec& spec) {
   visit("model", spec.model,
-        Note{.text = "what is trained", .presence = kRequired, .mutability = kImmutable});
+        Note{.text = "the model that is trained", .presence = kRequired, .mutability = kImmutable});
   visit("data", spec.data,
         Note{.text = "files of samples; relative paths start at the manifest's folder, in pods at "
                      "/paceline/job",
@@ -57,7 +57,7 @@ void Fields(V& visit, JobSpec& spec) {
       "checkpoint", spec.checkpoint,
       Note{.text = "absent: a few that cost next to nothing, where there is a place for them; the "
                    "condition Recoverable says whether there is"});
-  visit("output", spec.output, Note{.text = "where results go"});
+  visit("output", spec.output, Note{.text = "where the trained model goes"});
   visit("network", spec.network,
         Note{.text = "how patient transfers between processes are", .stays_absent = true});
   visit("security", spec.security, Note{.text = "of the links between processes"});
@@ -69,7 +69,9 @@ void Fields(V& visit, JobSpec& spec) {
 template <class V>
 void Fields(V& visit, TrainingJob& job) {
   visit("metadata", job.metadata, Note{.text = "as in Kubernetes", .presence = kRequired});
-  visit("spec", job.spec, Note{.text = "what is wanted", .presence = kRequired});
+  visit("spec", job.spec,
+        Note{.text = "what is wanted: model, data, processes and how they train",
+             .presence = kRequired});
   visit("status", job.status, Note{.text = "what is; written by Paceline alone"});
 }
 

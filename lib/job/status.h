@@ -43,11 +43,15 @@ struct Progress {
   int64_t step = 0;
   double epoch = 0;
   double percent = 0;
+  std::string done;  // Percent and step for people: "62%, step 230".
   std::optional<double> eta_seconds;
   std::string eta;  // The same for people: "1h20m".
   std::optional<double> loss;
-  std::optional<double> metric;
+  std::optional<double> metric;    // The one that the target is about; accuracy without one.
+  std::optional<double> accuracy;  // Whatever the target is about.
   std::optional<double> samples_per_second;
+  std::string
+      slowest;  // Worker and how many times the median worker's time: "digits-worker-3 1.8x".
   std::optional<Time> last_update_time;
   friend bool operator==(const Progress&, const Progress&) = default;
 };
@@ -56,6 +60,7 @@ struct SyncStatus {
   Scheme scheme = Scheme::kBsp;
   int64_t waiting_for = 0;     // k: workers whose pushes the next commit takes.
   int64_t backup_workers = 0;  // n - k.
+  std::string summary;         // Scheme and k for people: "DBW k=3".
   friend bool operator==(const SyncStatus&, const SyncStatus&) = default;
 };
 

@@ -74,14 +74,19 @@ job::JobStatus FullStatus() {
   status.progress = job::Progress{.step = 42,
                                   .epoch = 1.25,
                                   .percent = 8.3,
+                                  .done = "8%, step 42",
                                   .eta_seconds = 605,
                                   .eta = "10m05s",
                                   .loss = 0.0123457,
                                   .metric = 0.97,
+                                  .accuracy = 0.97,
                                   .samples_per_second = 1234.5,
+                                  .slowest = "digits-worker-3 1.8x",
                                   .last_update_time = noon};
-  status.sync =
-      job::SyncStatus{.scheme = job::Scheme::kBackupWorkers, .waiting_for = 3, .backup_workers = 1};
+  status.sync = job::SyncStatus{.scheme = job::Scheme::kBackupWorkers,
+                                .waiting_for = 3,
+                                .backup_workers = 1,
+                                .summary = "BackupWorkers k=3"};
   status.workers = {{.name = "digits-worker-3",
                      .pod = "digits-worker-3",
                      .node = "node-2",

@@ -44,18 +44,22 @@ void MakeTrainingJob(World& world, const std::string& name) {
   const StatusOr<Json> made = world.client().Call(kube::Create(TrainingJobs(), job));
   ASSERT_TRUE(made.ok()) << made.status();
   job = *made;
-  job["status"] = {{"state", "Running"},
-                   {"readyWorkers", "3/4"},
-                   {"restarts", 2},
-                   {"sync", {{"scheme", "DBW"}, {"waitingFor", 3}, {"backupWorkers", 1}}},
-                   {"progress",
-                    {{"step", 1200},
-                     {"epoch", 1.5},
-                     {"percent", 10},
-                     {"eta", "12m05s"},
-                     {"loss", 0.31},
-                     {"metric", 0.925}}},
-                   {"standstill", "shard s1 is lost: no heartbeat for 6 s"}};
+  job["status"] = {
+      {"state", "Running"},
+      {"readyWorkers", "3/4"},
+      {"restarts", 2},
+      {"sync",
+       {{"scheme", "DBW"}, {"waitingFor", 3}, {"backupWorkers", 1}, {"summary", "DBW k=3"}}},
+      {"progress",
+       {{"step", 1200},
+        {"epoch", 1.5},
+        {"percent", 10},
+        {"done", "10%, step 1200"},
+        {"eta", "12m05s"},
+        {"loss", 0.31},
+        {"accuracy", 0.925},
+        {"slowest", "digits-worker-3 1.8x"}}},
+      {"standstill", "shard s1 is lost: no heartbeat for 6 s"}};
   ASSERT_TRUE(
       world.client().Call(kube::Update(TrainingJobs(), job, {.subresource = "status"})).ok());
 }
@@ -76,10 +80,11 @@ TEST(Printing, GivesTheColumnsOfAListAndTheirValues) {
     names += column["name"].get<std::string>() + " ";
     values += (cell.is_string() ? cell.get<std::string>() : cell.dump()) + " ";
   }
-  EXPECT_EQ(names, "Name State Sync Workers Step Loss Metric K ETA Standstill ");
+  EXPECT_EQ(names, "Name State Progress ETA Accuracy Workers Scheme Slowest Standstill ");
   EXPECT_EQ(
       values,
-      "columns Running DBW 3/4 1200 0.31 0.925 3 12m05s shard s1 is lost: no heartbeat for 6 s ");
+      "columns Running 10%, step 1200 12m05s 0.925 3/4 DBW k=3 digits-worker-3 1.8x shard s1 is "
+      "lost: no heartbeat for 6 s ");
 }
 
 TEST(Printing, KubectlShowsExplainsAndFindsThem) {
@@ -87,11 +92,13 @@ TEST(Printing, KubectlShowsExplainsAndFindsThem) {
   const std::string kubectl = Kubectl(world);
   if (kubectl.empty()) GTEST_SKIP() << "there is no kubectl";
   MakeTrainingJob(world, "shown");
-  EXPECT_THAT(
-      Output(kubectl + " get tj shown"),
-      ContainsRegex("NAME +STATE +SYNC +WORKERS +STEP +LOSS +METRIC +K +ETA +AGE +STANDSTILL *\n"
-                    "shown +Running +DBW +3/4 +1200 +0.31 +0.925 +3 +12m05s +"));
+  EXPECT_THAT(Output(kubectl + " get tj shown"),
+              ContainsRegex("NAME +STATE +PROGRESS +ETA +ACCURACY +WORKERS +SCHEME +SLOWEST +AGE "
+                            "+STANDSTILL *\n"
+                            "shown +Running +10%, step 1200 +12m05s +0.925 +3/4 +DBW k=3 +"
+                            "digits-worker-3 1.8x +"));
   EXPECT_THAT(Output(kubectl + " get paceline"), HasSubstr("shown"));
+  EXPECT_THAT(Output(kubectl + " get all"), HasSubstr("shown"));
   const std::string explained = Output(kubectl + " explain tj.spec.sync");
   EXPECT_THAT(explained, HasSubstr("the synchronisation scheme; may change while the job runs"));
   EXPECT_THAT(explained, HasSubstr("enum: BSP, SSP, ASP"));

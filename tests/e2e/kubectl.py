@@ -1,5 +1,6 @@
 """kubectl, as far as the suite needs it, and waiting with a deadline."""
 import json
+import os
 import subprocess
 import time
 
@@ -20,6 +21,13 @@ def run(*command, text=None, deadline_seconds=120, check=True):
 
 def kubectl(*arguments, **options):
     return run("kubectl", *arguments, **options)
+
+
+def attempt(*arguments, text=None, deadline_seconds=120, **environment):
+    """kubectl, however it ends: what it printed, all of it, and its exit code."""
+    done = subprocess.run(["kubectl", *arguments], input=text, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          timeout=deadline_seconds, env={**os.environ, **environment}, check=False)
+    return done.stdout, done.returncode
 
 
 def as_text(what):
@@ -54,6 +62,9 @@ class Namespace:
 
     def kubectl(self, *arguments, **options):
         return kubectl("-n", self.name, *arguments, **options)
+
+    def attempt(self, *arguments, **options):
+        return attempt("-n", self.name, *arguments, **options)
 
     def apply(self, what):
         return self.kubectl("apply", "-f", "-", text=as_text(what))

@@ -29,16 +29,20 @@ struct Column {
 
 constexpr Column kColumns[] = {
     {"State", "string", ".status.state", "the conditions as one word"},
-    {"Sync", "string", ".status.sync.scheme", "the synchronisation scheme in force"},
-    {"Workers", "string", ".status.readyWorkers", "workers that run, of those wanted"},
-    {"Step", "integer", ".status.progress.step", "commits so far"},
-    {"Loss", "number", ".status.progress.loss", "of training, smoothed"},
-    {"Metric", "number", ".status.progress.metric", "newest held-out metric"},
-    {"K", "integer", ".status.sync.waitingFor", "workers whose pushes the next commit takes"},
+    {"Progress", "string", ".status.progress.done", "percent and step"},
     {"ETA", "string", ".status.progress.eta", "left at the present pace"},
+    {"Accuracy", "number", ".status.progress.accuracy", "newest, on the held-out samples"},
+    {"Workers", "string", ".status.readyWorkers", "workers that run, of those wanted"},
+    {"Scheme", "string", ".status.sync.summary",
+     "the synchronisation scheme in force, and k: workers whose pushes the next commit takes"},
+    {"Slowest", "string", ".status.progress.slowest",
+     "the slowest worker, in times of the median worker's"},
     {"Age", "date", ".metadata.creationTimestamp", "since it was created"},
     {"Standstill", "string", ".status.standstill", "why training stands still"},
+    {"Step", "integer", ".status.progress.step", "commits so far", true},
     {"Epoch", "number", ".status.progress.epoch", "passes over the data so far", true},
+    {"Loss", "number", ".status.progress.loss", "of training, smoothed", true},
+    {"Metric", "number", ".status.progress.metric", "newest held-out, of the target", true},
     {"Samples/s", "number", ".status.progress.samplesPerSecond", "committed, smoothed", true},
     {"Restarts", "integer", ".status.restarts", "processes started again, all told", true},
     {"Queue", "string", ".spec.runPolicy.schedulingPolicy.queue", "of the batch scheduler", true},
@@ -87,7 +91,7 @@ Json CustomResourceDefinition() {
               {"plural", "trainingjobs"},
               {"singular", "trainingjob"},
               {"shortNames", {"tj"}},
-              {"categories", {"paceline"}}}},
+              {"categories", {"all", "paceline"}}}},
             {"versions", versions}}}};
 }
 

@@ -22,22 +22,35 @@ constexpr std::string_view kOpen = "x-kubernetes-preserve-unknown-fields";
 
 Json OpaqueObject() { return {{"type", "object"}, {kOpen, true}}; }
 
+Json Text(std::string_view description) {
+  return {{"description", description}, {"type", "string"}};
+}
+
 // Of a pod template, what Paceline relies on; the rest is the API server's to judge when the pod is
 // made.
 Json PodTemplateSchema() {
   Json container = OpaqueObject();
   container["required"] = {"name"};
-  container["properties"] = {{"name", {{"type", "string"}}}};
+  container["properties"] = {{"name", Text("ps, worker or evaluator for Paceline's own")}};
   Json spec = OpaqueObject();
   spec["description"] =
       "as in a pod; containers ps, worker and evaluator are Paceline's and "
       "created if absent";
-  spec["properties"] = {{"restartPolicy", {{"type", "string"}}},
-                        {"containers", {{"type", "array"}, {"items", container}}}};
+  spec["properties"] = {
+      {"restartPolicy", Text("Never, or left out: every restart is Paceline's")},
+      {"containers",
+       {{"description",
+         "as in a pod; of Paceline's own container image, resources, environment, "
+         "probes and security context are yours where you say so"},
+        {"type", "array"},
+        {"items", container}}}};
   Json metadata = OpaqueObject();
   metadata["description"] = "labels and annotations of the pods";
   metadata["properties"] = {
-      {"labels", {{"type", "object"}, {"additionalProperties", {{"type", "string"}}}}}};
+      {"labels",
+       {{"description", "labels of the pods; those that Paceline finds them by are laid over them"},
+        {"type", "object"},
+        {"additionalProperties", {{"type", "string"}}}}}};
   return {{"type", "object"}, {"properties", {{"metadata", metadata}, {"spec", spec}}}};
 }
 
@@ -196,19 +209,19 @@ Json PartSchema(Part part, std::string_view description) {
 }  // namespace
 
 Json OpenApiSchema() {
-  const Json kText = {{"type", "string"}};
   Json root = {
       {"description", "A PyTorch model that is trained data-parallel."},
       {"type", "object"},
       {"required", {"spec"}},
       {"properties",
-       {{"apiVersion", kText},
-        {"kind", kText},
+       {{"apiVersion", Text("the version of this schema")},
+        {"kind", Text("TrainingJob, as in every manifest of one")},
         {"metadata",
          {{"type", "object"},
           {"properties",
            {{"name", {{"type", "string"}, {"pattern", kNamePattern}, {"maxLength", kNameMax}}}}}}},
-        {"spec", PartSchema<JobSpec>(Part::kSpec, "what is wanted")},
+        {"spec", PartSchema<JobSpec>(Part::kSpec,
+                                     "what is wanted: model, data, processes and how they train")},
         {"status", PartSchema<JobStatus>(Part::kStatus, "what is; written by Paceline alone")}}}};
   for (const ListKey& list : kListKeys) {
     Json& schema = Find(root, list.path);

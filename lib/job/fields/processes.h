@@ -43,7 +43,9 @@ void Fields(V& visit, StragglerPolicy& policy) {
 template <class V>
 void Fields(V& visit, Workers& workers) {
   visit("replicas", workers.replicas,
-        Note{.text = "workers wanted", .min = 1, .max = kProcessesMax});
+        Note{.text = "how many workers are wanted; may change while the job runs",
+             .min = 1,
+             .max = kProcessesMax});
   visit("minReplicas", workers.min_replicas,
         Note{.text = "enough to start after runPolicy.schedulingPolicy.scheduleTimeoutSeconds",
              .min = 1,
@@ -77,14 +79,16 @@ void Fields(V& visit, Claim& claim) {
              .presence = kRequired,
              .min = 1,
              .max = 253});
-  visit("readOnly", claim.read_only, Note{.text = "mounted read-only"});
+  visit("readOnly", claim.read_only, Note{.text = "whether the claim is mounted read-only"});
 }
 
 template <class V>
 void Fields(V& visit, HostPath& host_path) {
   visit("path", host_path.path,
         Note{.text = "a folder of the host", .presence = kRequired, .min = 1, .max = kPathMax});
-  visit("type", host_path.type, Note{.text = "as in Kubernetes", .max = 63});
+  visit("type", host_path.type,
+        Note{.text = "what must be there, as in Kubernetes: Directory, DirectoryOrCreate, ...",
+             .max = 63});
 }
 
 template <class V>
@@ -110,7 +114,7 @@ void Fields(V& visit, Checkpoint& checkpoint) {
         Note{.text = "false: none, not even those that come by default; a lost parameter server "
                      "costs all progress; changes only while the job is suspended"});
   visit("periodSeconds", checkpoint.period_seconds,
-        Note{.text = "between two checkpoints", .max = kSecondsMax, .above = 0});
+        Note{.text = "time between two checkpoints", .max = kSecondsMax, .above = 0});
   visit("keep", checkpoint.keep,
         Note{.text = "checkpoints kept, the newest ones", .min = 1, .max = 1000});
   visit("volume", checkpoint.volume,

@@ -15,7 +15,10 @@ void Fields(V& visit, SchedulingPolicy& policy) {
         Note{.text = "pods that must be schedulable together", .min = 1, .max = 2 * kProcessesMax});
   visit("queue", policy.queue,
         Note{.text = "of the cluster's batch scheduler", .min = 1, .max = 253});
-  visit("priorityClass", policy.priority_class, Note{.text = "of the pods", .min = 1, .max = 253});
+  visit("priorityClass", policy.priority_class,
+        Note{.text = "the PriorityClass of the pods, where their template names none",
+             .min = 1,
+             .max = 253});
   visit("scheduleTimeoutSeconds", policy.schedule_timeout_seconds,
         Note{.text = "after which workers.minReplicas are enough to start",
              .min = 1,
@@ -108,8 +111,10 @@ void Fields(V& visit, LinkLimit& limit) {
              .min = 0,
              .max = kProcessesMax,
              .items_max = kListedWorkersMax});
-  visit("bytesPerSecond", limit.bytes_per_second,
-        Note{.text = "each way", .presence = kRequired, .min = 1, .max = 1e15});
+  visit(
+      "bytesPerSecond", limit.bytes_per_second,
+      Note{
+          .text = "what the link carries, each way", .presence = kRequired, .min = 1, .max = 1e15});
   visit("latencySeconds", limit.latency_seconds,
         Note{.text = "added to each push and each pull", .min = 0, .max = 60});
 }
@@ -123,7 +128,8 @@ void Fields(V& visit, Chaos& chaos) {
         Note{.text = "in the compute phase, one after the other; Ratio and StepChange stretch what "
                      "those before them left",
              .items_max = 32});
-  visit("links", chaos.links, Note{.text = "slower links", .items_max = 32});
+  visit("links", chaos.links,
+        Note{.text = "links that are slower than they would be", .items_max = 32});
 }
 
 }  // namespace paceline::job

@@ -9,7 +9,8 @@ namespace paceline::job {
 template <class V>
 void Fields(V& visit, Condition& condition) {
   visit("type", condition.type, Note{.text = "what the condition is about", .presence = kRequired});
-  visit("status", condition.status, Note{.text = "whether it holds", .presence = kRequired});
+  visit("status", condition.status,
+        Note{.text = "whether it holds: True, False or Unknown", .presence = kRequired});
   visit("reason", condition.reason, Note{.text = "one word for programs"});
   visit("message", condition.message, Note{.text = "one sentence for people"});
   visit("observedGeneration", condition.observed_generation,
@@ -20,56 +21,74 @@ void Fields(V& visit, Condition& condition) {
 
 template <class V>
 void Fields(V& visit, ReplicaStatus& status) {
-  visit("active", status.active, Note{.text = "pending or running"});
-  visit("ready", status.ready, Note{.text = "running"});
-  visit("succeeded", status.succeeded, Note{.text = "exited well"});
-  visit("failed", status.failed, Note{.text = "exited otherwise"});
+  visit("active", status.active, Note{.text = "that are pending or running"});
+  visit("ready", status.ready, Note{.text = "that run and can be used"});
+  visit("succeeded", status.succeeded, Note{.text = "that ended with exit code 0"});
+  visit("failed", status.failed, Note{.text = "that ended otherwise and were not replaced yet"});
 }
 
 template <class V>
 void Fields(V& visit, ReplicaStatuses& statuses) {
-  visit("parameterServer", statuses.parameter_server, Note{.text = "parameter servers"});
-  visit("worker", statuses.worker, Note{.text = "workers"});
-  visit("evaluator", statuses.evaluator, Note{.text = "the evaluator"});
+  visit("parameterServer", statuses.parameter_server,
+        Note{.text = "of the parameter servers, the coordinator among them"});
+  visit("worker", statuses.worker, Note{.text = "of the workers"});
+  visit("evaluator", statuses.evaluator, Note{.text = "of the evaluator, if there is one"});
 }
 
 template <class V>
 void Fields(V& visit, Progress& progress) {
-  visit("step", progress.step, Note{.text = "commits so far"});
+  visit("step", progress.step,
+        Note{.text = "commits so far, which is the version of the parameters"});
   visit("epoch", progress.epoch, Note{.text = "passes over the data so far"});
-  visit("percent", progress.percent, Note{.text = "of maxEpochs or maxSteps"});
-  visit("etaSeconds", progress.eta_seconds, Note{.text = "left at the present pace"});
-  visit("eta", progress.eta, Note{.text = "the same for people"});
-  visit("loss", progress.loss, Note{.text = "of training, smoothed"});
-  visit("metric", progress.metric, Note{.text = "newest held-out metric"});
-  visit("samplesPerSecond", progress.samples_per_second, Note{.text = "committed, smoothed"});
+  visit(
+      "percent", progress.percent,
+      Note{.text = "how much of maxEpochs or maxSteps is done; a target may end training before"});
+  visit("done", progress.done, Note{.text = "percent and step for people, as \"62%, step 230\""});
+  visit("etaSeconds", progress.eta_seconds,
+        Note{.text = "seconds that are left at the present pace"});
+  visit("eta", progress.eta, Note{.text = "the same for people, as 1h20m"});
+  visit("loss", progress.loss, Note{.text = "loss of the training samples, smoothed"});
+  visit("metric", progress.metric,
+        Note{.text =
+                 "newest evaluation of what training.stop.target is about; accuracy without one"});
+  visit("accuracy", progress.accuracy, Note{.text = "newest accuracy on the held-out samples"});
+  visit("samplesPerSecond", progress.samples_per_second,
+        Note{.text = "samples that were committed in a second, smoothed"});
+  visit("slowest", progress.slowest,
+        Note{.text = "the slowest worker and how many times the median worker's time it takes, as "
+                     "\"digits-worker-3 1.8x\""});
   visit("lastUpdateTime", progress.last_update_time, Note{.text = "when the coordinator said so"});
 }
 
 template <class V>
 void Fields(V& visit, SyncStatus& sync) {
-  visit("scheme", sync.scheme, Note{.text = "in force"});
+  visit("scheme", sync.scheme, Note{.text = "the scheme that is in force now"});
   visit("waitingFor", sync.waiting_for, Note{.text = "workers whose pushes the next commit takes"});
-  visit("backupWorkers", sync.backup_workers, Note{.text = "workers it does not wait for"});
+  visit("backupWorkers", sync.backup_workers,
+        Note{.text = "workers that the next commit does not wait for"});
+  visit("summary", sync.summary, Note{.text = "scheme and k for people, as \"DBW k=3\""});
 }
 
 template <class V>
 void Fields(V& visit, WorkerStatus& worker) {
-  visit("name", worker.name, Note{.text = "of the worker", .presence = kRequired});
-  visit("pod", worker.pod, Note{.text = "it runs in"});
-  visit("node", worker.node, Note{.text = "it runs on"});
-  visit("state", worker.state, Note{.text = "one word"});
+  visit("name", worker.name,
+        Note{.text = "the worker, by the name of its pod", .presence = kRequired});
+  visit("pod", worker.pod, Note{.text = "the pod that it runs in"});
+  visit("node", worker.node, Note{.text = "the machine that it runs on"});
+  visit("state", worker.state,
+        Note{.text = "Training, Quarantined (its pushes do not count), or Gone"});
   visit("device", worker.device, Note{.text = "what it computes on, CPU or CUDA"});
-  visit("batchSize", worker.batch_size, Note{.text = "samples of its share"});
+  visit("batchSize", worker.batch_size, Note{.text = "samples that it computes in a step"});
   visit("computeSecondsP50", worker.compute_seconds_p50,
         Note{.text = "median time to compute a step"});
   visit("slowdownPercent", worker.slowdown_percent,
-        Note{.text = "of the median worker's time for a sample"});
+        Note{.text = "its time for a sample, in percent of the median worker's"});
 }
 
 template <class V>
 void Fields(V& visit, AvoidedNode& avoided) {
-  visit("name", avoided.name, Note{.text = "of the process", .presence = kRequired});
+  visit("name", avoided.name,
+        Note{.text = "the process, by the name of its pod", .presence = kRequired});
   visit("node", avoided.node,
         Note{.text = "where it was slow or stuck; its next starts are on others"});
   visit("hasNoOther", avoided.has_no_other,
@@ -119,8 +138,8 @@ void Fields(V& visit, ModelStatus& model) {
   visit("where", model.where, Note{.text = "the pod that serves it, or the volume and the path"});
   visit("until", model.until, Note{.text = "when that pod goes, and the model with it"});
   visit("version", model.version, Note{.text = "the step that it is of"});
-  visit("sizeBytes", model.size_bytes, Note{.text = "of the file"});
-  visit("sha256", model.sha256, Note{.text = "of the file, in hexadecimal digits"});
+  visit("sizeBytes", model.size_bytes, Note{.text = "bytes that the file has"});
+  visit("sha256", model.sha256, Note{.text = "SHA-256 of the file, in hexadecimal digits"});
   visit("message", model.message, Note{.text = "how to get at it, or why one cannot"});
 }
 
@@ -154,14 +173,15 @@ void Fields(V& visit, JobStatus& status) {
   visit("readyWorkers", status.ready_workers,
         Note{.text = "workers that run, of those wanted, as 3/4"});
   visit("selector", status.selector, Note{.text = "labels of the workers' pods"});
-  visit("replicaStatuses", status.replica_statuses, Note{.text = "processes by role"});
+  visit("replicaStatuses", status.replica_statuses,
+        Note{.text = "how many processes there are of each role"});
   visit("progress", status.progress, Note{.text = "how far training is"});
   visit("sync", status.sync, Note{.text = "what the policy does now"});
   visit("workers", status.workers,
         Note{.text = "the slowest 20 at most, by name", .items_max = 20});
   visit("avoidedNodes", status.avoided_nodes,
         Note{.text = "machines that processes were moved away from", .items_max = 20});
-  visit("checkpoint", status.checkpoint, Note{.text = "newest complete one"});
+  visit("checkpoint", status.checkpoint, Note{.text = "the newest checkpoint that is complete"});
   visit("checkpointNote", status.checkpoint_note,
         Note{.text = "what was made of the checkpoints that were there before"});
   visit("recovery", status.recovery, Note{.text = "returns to an earlier version"});

@@ -40,7 +40,8 @@ void Fields(V& visit, Dbw& dbw) {
         Note{.text = "a loss above beta times the last one raises k", .min = 1, .max = 10});
   visit("warmupSteps", dbw.warmup_steps,
         Note{.text = "steps with all workers at first", .min = 1, .max = 10000});
-  visit("minWorkers", dbw.min_workers, Note{.text = "smallest k", .min = 1, .max = kProcessesMax});
+  visit("minWorkers", dbw.min_workers,
+        Note{.text = "the fewest workers that a commit waits for", .min = 1, .max = kProcessesMax});
   visit("refitSteps", dbw.refit_steps,
         Note{.text = "steps between two refits of the time model", .min = 1, .max = 10000});
   visit("aging", dbw.aging,
@@ -114,7 +115,9 @@ void Fields(V& visit, BatchSizing& sizing) {
         Note{.text = "equal shares, or by speed: predicted by a mean, by a network, or tuned in "
                      "steps (GPU)"});
   visit("minBatchSize", sizing.min_batch_size,
-        Note{.text = "of one worker", .min = 1, .max = kCountMax});
+        Note{.text = "the fewest samples that one worker computes in a step",
+             .min = 1,
+             .max = kCountMax});
   visit("maxBatchSize", sizing.max_batch_size,
         Note{.text = "of one worker; absent: no bound", .min = 1, .max = kCountMax});
   visit("emaWeight", sizing.ema_weight,
@@ -133,14 +136,16 @@ void Fields(V& visit, BatchSizing& sizing) {
 template <class V>
 void Fields(V& visit, Sync& sync) {
   visit("scheme", sync.scheme, Note{.text = "whose gradients count, and who may go on"});
-  visit("ssp", sync.ssp, Note{.text = "stale synchronous parallel", .stays_absent = true});
-  visit("asp", sync.asp, Note{.text = "asynchronous parallel", .stays_absent = true});
+  visit("ssp", sync.ssp,
+        Note{.text = "knobs of SSP: stale synchronous parallel", .stays_absent = true});
+  visit("asp", sync.asp, Note{.text = "knobs of ASP: asynchronous parallel", .stays_absent = true});
   visit("backupWorkers", sync.backup_workers,
         Note{.text = "a fixed number of workers not waited for", .stays_absent = true});
-  visit("dbw", sync.dbw, Note{.text = "dynamic backup workers", .stays_absent = true});
+  visit("dbw", sync.dbw,
+        Note{.text = "knobs of DBW: dynamic backup workers", .stays_absent = true});
   visit("wbsp", sync.wbsp,
         Note{.text = "fast workers make local steps meanwhile", .stays_absent = true});
-  visit("psPlus", sync.ps_plus, Note{.text = "eager pull", .stays_absent = true});
+  visit("psPlus", sync.ps_plus, Note{.text = "knobs of PSPlus: eager pull", .stays_absent = true});
   visit("batchSizing", sync.batch_sizing,
         Note{.text = "how the global batch is shared out", .stays_absent = true});
 }

@@ -67,8 +67,9 @@ void Fields(V& visit, AdamW& adam_w) {
         Note{.text = "decay of the mean squared gradient", .min = 0, .below = 1});
   visit("epsilon", adam_w.epsilon,
         Note{.text = "keeps the denominator from zero", .max = 1, .above = 0});
-  visit("weightDecay", adam_w.weight_decay,
-        Note{.text = "decoupled weight decay", .min = 0, .max = 1});
+  visit(
+      "weightDecay", adam_w.weight_decay,
+      Note{.text = "decoupled weight decay, as a share of the learning rate", .min = 0, .max = 1});
 }
 
 template <class V>
@@ -109,7 +110,8 @@ template <class V>
 void Fields(V& visit, StopRule& stop) {
   visit("maxEpochs", stop.max_epochs,
         Note{.text = "passes over the training data", .min = 1, .max = kCountMax});
-  visit("maxSteps", stop.max_steps, Note{.text = "commits", .min = 1, .max = kCountMax});
+  visit("maxSteps", stop.max_steps,
+        Note{.text = "commits after which training ends", .min = 1, .max = kCountMax});
   visit("target", stop.target,
         Note{.text = "stop when the held-out data says so; needs data.eval"});
 }

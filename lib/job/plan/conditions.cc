@@ -299,12 +299,24 @@ bool IsNewsOfItsOwn(const Draft& draft, const Finding& finding) {
   return is_lasting && draft.before.degraded != ToWord(finding.reason);
 }
 
+void ReportRunning(Draft& draft, const Finding& finding, bool was) {
+  if (finding.reason == PlanReason::kFinishing) {
+    if (!draft.seen.status.finishing)
+      draft.Report(EventType::kNormal, finding.reason, finding.message);
+  } else if (!was && !draft.before.is_recovering) {
+    draft.Report(EventType::kNormal, finding.reason, "training goes on");
+  }
+}
+
 // Each transition is told once; what the judgements did is told by them.
 void ReportTransition(Draft& draft, const Finding& finding) {
   const bool was = Holds(draft.seen.status, finding.type);
   const bool recovers = draft.before.is_recovering;
-  if (finding.type == ConditionType::kRunning && finding.holds && !was && !recovers) {
-    draft.Report(EventType::kNormal, finding.reason, "training goes on");
+  if (finding.type == ConditionType::kRunning && finding.holds) {
+    ReportRunning(draft, finding, was);
+  } else if (finding.type == ConditionType::kResourcesReady && finding.holds && !was) {
+    draft.Report(EventType::kNormal, finding.reason,
+                 fmt::format("all {} processes run", draft.wanted.size()));
   } else if (finding.type == ConditionType::kRestarting && !finding.holds && recovers &&
              IsTraining(draft)) {
     draft.Report(EventType::kNormal, PlanReason::kRecovered,
@@ -356,11 +368,12 @@ std::string TravelsOpen(const Draft& draft) {
 
 void WriteConditions(Draft& draft) {
   const Finding findings[] = {
+      // In the order in which events tell the story.
       {ConditionType::kCreated, true, PlanReason::kJobSeen, TravelsOpen(draft)},
+      JudgeResources(draft),
       JudgeRunning(draft),
       JudgeRestarting(draft),
       JudgeSuspended(draft),
-      JudgeResources(draft),
       JudgeDegraded(draft),
       JudgeStraggling(draft),
       JudgeRecoverable(draft)};

@@ -57,7 +57,8 @@ TEST(JudgeScale, LeavesAllAsItIsWhenAllRuns) {
   EXPECT_EQ(plan.status.replica_statuses.worker, (ReplicaStatus{3, 3, 0, 0}));
   EXPECT_EQ(Reason(plan, ConditionType::kRunning), "True Training ");
   EXPECT_EQ(Reason(plan, ConditionType::kResourcesReady), "True AllRunning ");
-  EXPECT_THAT(Events(plan), ElementsAre("Normal Training: training goes on",
+  EXPECT_THAT(Events(plan), ElementsAre("Normal AllRunning: all 6 processes run",
+                                        "Normal Training: training goes on",
                                         HasSubstr("Warning NoCheckpoints: ")));
   Observation again = AllTraining();
   again.status = plan.status;

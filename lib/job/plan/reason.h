@@ -41,7 +41,9 @@ enum class PlanReason {
   kRolledBack,         // Training went back to an earlier version.
   kSuspended,          // spec.runPolicy.suspend is true.
   kResumed,            // It no longer is.
+  kScaledUp,           // More workers are wanted than there were.
   kScaledDown,         // More workers run than wanted.
+  kSchemeChanged,      // Another scheme is in force than before.
   kCheckpointed,       // A lost parameter server costs what was done since the newest checkpoint.
   kNoCheckpoints,      // It costs everything.
   kHung,               // A worker's step hangs, and it does not go.
@@ -70,10 +72,10 @@ PACELINE_WORDS(PlanReason, "JobSeen", "NotYet", "Starting", "Training", "AllRunn
                "GaveWay", "PendingTooLong", "ResourcesRefused", "WaitsForFormerJob",
                "ClaimTerminating", "ClaimMissing", "ClaimKept", "CheckpointsFound", "InvalidSpec",
                "NodeLost", "Recovering", "Recovered", "RolledBack", "Suspended", "Resumed",
-               "ScaledDown", "Checkpointed", "NoCheckpoints", "Hung", "PoisonedSample", "Straggler",
-               "NoStraggler", "DeadlineExceeded", "BackoffLimitExceeded", "CannotWork",
-               "CannotWorkHere", "ShardStalled", "ShardLost", "ParameterServerLost",
-               "TrainingFailed", "TrainingSucceeded", "ModelAvailable", "ModelFetched",
-               "ModelExpired", "ModelLost", "JobFinished")
+               "ScaledUp", "ScaledDown", "SchemeChanged", "Checkpointed", "NoCheckpoints", "Hung",
+               "PoisonedSample", "Straggler", "NoStraggler", "DeadlineExceeded",
+               "BackoffLimitExceeded", "CannotWork", "CannotWorkHere", "ShardStalled", "ShardLost",
+               "ParameterServerLost", "TrainingFailed", "TrainingSucceeded", "ModelAvailable",
+               "ModelFetched", "ModelExpired", "ModelLost", "JobFinished")
 
 }  // namespace paceline::job

@@ -46,7 +46,8 @@ TEST(RollBack, OfALostShardIsToldOnceWithWhatItCosts) {
   const std::string words =
       "rolled back: shard s1 lost: gone; back to version 320, checkpoint c; 25 steps are computed "
       "again";
-  EXPECT_THAT(Events(back), ElementsAre("Warning RolledBack: " + words));
+  EXPECT_THAT(Events(back), ElementsAre("Warning RolledBack: " + words,
+                                        "Normal AllRunning: all 6 processes run"));
   const Condition& restarting = *FindCondition(back.status, ConditionType::kRestarting);
   EXPECT_EQ(restarting.reason, "Recovering");
   EXPECT_EQ(restarting.message,
@@ -116,7 +117,8 @@ TEST(RollBack, OfALostCoordinatorIsKnownByItsSteps) {
   const Plan back = PlanJob(job, seen, At(13), Recovering());
   EXPECT_THAT(Events(back),
               ElementsAre("Warning RolledBack: rolled back: another coordinator goes on from "
-                          "version 320; 20 steps are computed again"));
+                          "version 320; 20 steps are computed again",
+                          "Normal AllRunning: all 6 processes run"));
   // It then goes back itself, and its successor once more: all are counted.
   seen.status = back.status;
   seen.coordinator->roll_backs = 2;

@@ -41,6 +41,18 @@ void ReportGone(Draft& draft, const WantedProcess& wanted) {
   }
 }
 
+// Of workers that come or go beside others that are there: another number of them is wanted.
+void ReportScaling(Draft& draft, PlanReason reason, std::vector<std::string> names) {
+  const JobStatus& before = draft.seen.status;
+  if (names.empty() || before.replica_statuses.worker.active == 0 ||
+      Holds(before, ConditionType::kSuspended))
+    return;
+  draft.Report(EventType::kNormal, reason,
+               fmt::format("{} workers are wanted now; {} {}", draft.job.spec.workers.replicas,
+                           reason == PlanReason::kScaledUp ? "starting" : "stopping",
+                           Joined(std::move(names))));
+}
+
 }  // namespace
 
 void JudgeScale(Draft& draft) {
@@ -49,19 +61,25 @@ void JudgeScale(Draft& draft) {
   std::map<Role, int64_t> vanished;
   for (Role role : {Role::kParameterServer, Role::kWorker, Role::kEvaluator})
     vanished[role] = CountVanished(draft, role);
+  std::vector<std::string> fresh, surplus;
   for (const WantedProcess& wanted : draft.wanted) {
     if (draft.Find(wanted.name) != nullptr || !draft.StillNeeds(wanted.role)) continue;
     if (vanished[wanted.role]-- <= 0) {
       draft.Begin(wanted, 0);
+      if (wanted.role == Role::kWorker && !draft.WasRefused(wanted.name))
+        fresh.push_back(wanted.name);
       continue;
     }
     draft.Begin(wanted, std::exchange(forgotten, 0) + 1);
     if (!draft.WasRefused(wanted.name)) ReportGone(draft, wanted);
   }
   for (const SeenProcess& process : draft.seen.processes) {
-    if (!draft.IsWanted(process.name) && !process.is_stopping)
-      draft.End(process, PlanReason::kScaledDown);
+    if (draft.IsWanted(process.name) || process.is_stopping) continue;
+    draft.End(process, PlanReason::kScaledDown);
+    if (process.role == Role::kWorker) surplus.push_back(process.name);
   }
+  ReportScaling(draft, PlanReason::kScaledUp, std::move(fresh));
+  ReportScaling(draft, PlanReason::kScaledDown, std::move(surplus));
 }
 
 }  // namespace paceline::job

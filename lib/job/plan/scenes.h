@@ -120,7 +120,9 @@ inline JobStatus Reworded(JobStatus status, const std::string& words) {
   for (Condition& condition : status.conditions) condition.reason = condition.message = words;
   status.state = status.ready_workers = status.selector = words;
   status.standstill = status.evaluator_gone = status.checkpoint_note = words;
-  if (status.progress) status.progress->eta = words;
+  if (status.progress)
+    status.progress->eta = status.progress->done = status.progress->slowest = words;
+  if (status.sync) status.sync->summary = words;
   if (status.recovery) status.recovery->message = words;
   if (status.model) status.model->message = words;
   for (WorkerStatus& worker : status.workers) worker.state = words;

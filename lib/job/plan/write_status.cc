@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <string>
 
 #include <fmt/format.h>
@@ -69,9 +70,11 @@ void CopyProgress(const Progress& said, JobStatus& status) {
   Progress& progress = status.progress.emplace(said);
   progress.epoch = Rounded(progress.epoch);
   progress.percent = Rounded(progress.percent);
-  for (auto* number :
-       {&progress.eta_seconds, &progress.loss, &progress.metric, &progress.samples_per_second})
+  for (auto* number : {&progress.eta_seconds, &progress.loss, &progress.metric, &progress.accuracy,
+                       &progress.samples_per_second})
     Round(*number);
+  // What is not quite done is not called so.
+  progress.done = fmt::format("{:.0f}%, step {}", std::floor(progress.percent), progress.step);
   progress.eta = progress.eta_seconds ? DescribeDuration(*progress.eta_seconds) : "";
 }
 
@@ -90,6 +93,23 @@ void CopyWorkers(const Draft& draft, JobStatus& status) {
     worker.pod = process->name;
     worker.node = process->node;
   }
+  const WorkerStatus* const slowest = status.workers.empty() ? nullptr : &status.workers.front();
+  if (!status.progress || slowest == nullptr || slowest->slowdown_percent <= 0) return;
+  status.progress->slowest =
+      fmt::format("{} {:.1f}x", slowest->name, slowest->slowdown_percent / 100);
+}
+
+void CopySync(Draft& draft) {
+  const SyncStatus& said = *draft.report->sync;
+  std::optional<SyncStatus>& sync = draft.plan.status.sync;
+  if (sync && sync->scheme != said.scheme) {
+    draft.Report(
+        EventType::kNormal, PlanReason::kSchemeChanged,
+        fmt::format("the scheme is {} now; it was {}", ToWord(said.scheme), ToWord(sync->scheme)));
+  }
+  sync = said;
+  sync->summary = ToWord(said.scheme);
+  if (said.waiting_for > 0) sync->summary += fmt::format(" k={}", said.waiting_for);
 }
 
 // A fresh coordinator counts anew; what it finds once more is no news.
@@ -113,7 +133,7 @@ void CopyReport(Draft& draft) {
   if (draft.report == nullptr || IsFinished(draft.seen.status)) return;
   if (draft.verdict == Verdict::kGoesOn) status.standstill = draft.report->standstill;
   if (draft.report->progress) CopyProgress(*draft.report->progress, status);
-  if (draft.report->sync) status.sync = draft.report->sync;
+  if (draft.report->sync) CopySync(draft);
   if (draft.report->checkpoint) status.checkpoint = draft.report->checkpoint;
   // A coordinator says it once, and the same for as long as it lives.
   if (!draft.report->checkpoint_note.empty() &&
