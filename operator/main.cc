@@ -100,7 +100,10 @@ OperatorOptions OperatorOptionsOf(const Options& options) {
                                      .worker_image = options.worker_image,
                                      .operator_namespace = options.own_namespace,
                                      .gang_scheduler = options.gang_scheduler},
-                         .plan = {.can_recover_shards = true,
+                         .plan = {.gangs = options.gang_scheduler == GangScheduler::kNone
+                                               ? job::GangPlacement::kNobody
+                                               : job::GangPlacement::kByScheduler,
+                                  .can_recover_shards = true,
                                   .serves_models = true,
                                   .ending_grace = kEndingGrace}}};
 }

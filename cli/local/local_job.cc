@@ -40,6 +40,8 @@ void IgnoreSetFields(const job::JobSpec& spec, std::vector<std::string>& ignored
   note(scheduling.min_available.has_value(), "spec.runPolicy.schedulingPolicy.minAvailable");
   note(scheduling.queue.has_value(), "spec.runPolicy.schedulingPolicy.queue");
   note(scheduling.priority_class.has_value(), "spec.runPolicy.schedulingPolicy.priorityClass");
+  note(scheduling.scheduler_name.has_value(), "spec.runPolicy.schedulingPolicy.schedulerName");
+  note(scheduling.min_resources.has_value(), "spec.runPolicy.schedulingPolicy.minResources");
 }
 
 struct VolumeFolder {

@@ -121,10 +121,11 @@ enum class ConditionType {
   kResourcesReady,
   kDegraded,
   kStraggling,
-  kRecoverable
+  kRecoverable,
+  kGangScheduled
 };
 PACELINE_WORDS(ConditionType, "Created", "Running", "Restarting", "Suspended", "Succeeded",
-               "Failed", "ResourcesReady", "Degraded", "Straggling", "Recoverable")
+               "Failed", "ResourcesReady", "Degraded", "Straggling", "Recoverable", "GangScheduled")
 
 // What became of a finished job's model: its coordinator's pod serves it; it was fetched, and
 // whoever did has its digest; nobody fetched it in time; the pod went before that; it lies on the

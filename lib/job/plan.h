@@ -69,7 +69,15 @@ struct Plan {
   bool is_expired = false;         // ttlSecondsAfterFinished is over: the job itself may go.
 };
 
+// Who places together the pods of a job that asks for it (AsksForGang).
+enum class GangPlacement {
+  kOneMachine,   // Nobody has to.
+  kNobody,       // They are placed one by one.
+  kByScheduler,  // A gang scheduler.
+};
+
 struct PlanOptions {
+  GangPlacement gangs = GangPlacement::kOneMachine;
   // There is a place for checkpoints that nobody asked for, whatever the spec says of volumes.
   bool has_place_for_checkpoints = false;
   bool can_recover_shards = false;  // Otherwise a lost parameter server fails the job.

@@ -434,5 +434,30 @@ TEST(PodGroupTest, HasTheMembersThatTrainingNeedsToStart) {
   EXPECT_EQ(pod["metadata"]["annotations"]["scheduling.k8s.io/group-name"], "digits");
 }
 
+TEST(PodGroupTest, HasWhatSchedulingPolicySays) {
+  job::TrainingJob job = Digits();
+  job::SchedulingPolicy& policy = job.spec.run_policy.scheduling_policy;
+  policy.min_resources = Yaml("{cpu: 8, nvidia.com/gpu: \"4\"}");  // Enough to ask for a group.
+  policy.priority_class = "high";
+  policy.scheduler_name = "volcano-of-ours";
+  const Json wanted = {{"cpu", 8}, {"nvidia.com/gpu", "4"}};
+  for (const GangScheduler scheduler : {GangScheduler::kVolcano, GangScheduler::kCoscheduling}) {
+    ObjectOptions options = kOptions;
+    options.gang_scheduler = scheduler;
+    const auto group = BuildPodGroup(job, options);
+    ASSERT_TRUE(group.has_value());
+    EXPECT_EQ((*group)["spec"]["minResources"], wanted);
+    // The other one's groups have no such field; its pods do.
+    EXPECT_EQ((*group)["spec"].contains("priorityClassName"), scheduler == GangScheduler::kVolcano);
+    const Json pod = BuildPod(job, StartOf(job::Role::kWorker, 0), options);
+    EXPECT_EQ(pod["spec"]["priorityClassName"], "high");
+    EXPECT_EQ(pod["spec"]["schedulerName"], "volcano-of-ours");
+  }
+  // A template of the user's own has the last word.
+  job.spec.workers.pod_template = Yaml("{spec: {schedulerName: theirs}}");
+  EXPECT_EQ(Pod(job, job::Role::kWorker)["spec"]["schedulerName"], "theirs");
+  EXPECT_EQ(Pod(job, job::Role::kParameterServer)["spec"]["schedulerName"], "volcano-of-ours");
+}
+
 }  // namespace
 }  // namespace paceline::controller

@@ -204,6 +204,7 @@ void LayTolerations(const job::TrainingJob& job, Json& spec) {
 void LayGang(const job::TrainingJob& job, const ObjectOptions& options, Json& pod) {
   const job::SchedulingPolicy& policy = job.spec.run_policy.scheduling_policy;
   if (policy.priority_class) Default(pod["spec"], "priorityClassName", *policy.priority_class);
+  if (policy.scheduler_name) Default(pod["spec"], "schedulerName", *policy.scheduler_name);
   if (!WantsPodGroup(job, options)) return;
   if (options.gang_scheduler == GangScheduler::kVolcano) {
     Default(pod["spec"], "schedulerName", "volcano");

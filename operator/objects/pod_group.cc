@@ -1,12 +1,13 @@
 #include "operator/objects/pod_group.h"
 
+#include "lib/job/encode.h"
 #include "operator/objects/names.h"
 
 namespace paceline::controller {
 
 bool WantsPodGroup(const job::TrainingJob& job, const ObjectOptions& options) {
-  const job::SchedulingPolicy& policy = job.spec.run_policy.scheduling_policy;
-  return options.gang_scheduler != GangScheduler::kNone && (policy.min_available || policy.queue);
+  return options.gang_scheduler != GangScheduler::kNone &&
+         job::AsksForGang(job.spec.run_policy.scheduling_policy);
 }
 
 std::string PodGroupName(const job::TrainingJob& job) { return job.metadata.name; }
@@ -16,6 +17,7 @@ std::optional<Json> BuildPodGroup(const job::TrainingJob& job, const ObjectOptio
   const job::SchedulingPolicy& policy = job.spec.run_policy.scheduling_policy;
   Json spec = {{"minMember", policy.min_available.value_or(job.spec.parameter_server.shards +
                                                            job.spec.workers.min_replicas)}};
+  if (policy.min_resources) spec["minResources"] = job::ToJson(*policy.min_resources);
   const bool is_volcano = options.gang_scheduler == GangScheduler::kVolcano;
   if (is_volcano) {
     if (policy.queue) spec["queue"] = *policy.queue;

@@ -10,14 +10,14 @@
 
 namespace paceline::controller {
 
-// A gang scheduler is there and the job asks for it: schedulingPolicy.minAvailable or queue.
+// A gang scheduler is there and the job asks for it.
 bool WantsPodGroup(const job::TrainingJob& job, const ObjectOptions& options);
 
 std::string PodGroupName(const job::TrainingJob& job);
 
-// minMember is what training needs to start: all parameter servers and minReplicas workers, which
-// are all created before the gate opens. The group lives as long as the job: its pods never outlive
-// it.
+// Not of a job that does not want one. minMember is what training needs to start: all parameter
+// servers and minReplicas workers, which are all created before the gate opens. The group lives as
+// long as the job: its pods never outlive it.
 std::optional<Json> BuildPodGroup(const job::TrainingJob& job, const ObjectOptions& options);
 
 }  // namespace paceline::controller

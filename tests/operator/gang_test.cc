@@ -27,10 +27,15 @@ void PrintTo(const Scheduler& scheduler, std::ostream* out) { *out << scheduler.
 
 Json PodGroupDefinition(const Scheduler& scheduler) {
   const Json text = {{"type", "string"}}, number = {{"type", "integer"}};
+  const Json quantities = {
+      {"type", "object"},
+      {"additionalProperties",
+       {{"x-kubernetes-int-or-string", true}, {"pattern", "^[0-9.]+(m|Ki|Mi|Gi)?$"}}}};
   const Json spec = {{"type", "object"},
                      {"required", {"minMember"}},
                      {"properties",
                       {{"minMember", number},
+                       {"minResources", quantities},
                        {"queue", text},
                        {"priorityClassName", text},
                        {"scheduleTimeoutSeconds", number}}}};
@@ -77,16 +82,23 @@ class GangTest : public ::testing::TestWithParam<Scheduler> {
 };
 
 TEST_P(GangTest, AGroupOfTheRightSizeComesBeforeItsPodsAndFollowsTheJob) {
-  Job job(*world_, "digits", {{"runPolicy", {{"schedulingPolicy", {{"minAvailable", 4}}}}}});
+  const Json quantities = {{"cpu", 4}, {"memory", "8Gi"}};
+  const Json policy = {
+      {"minAvailable", 4}, {"minResources", quantities}, {"schedulerName", "volcano-of-ours"}};
+  Job job(*world_, "digits", {{"runPolicy", {{"schedulingPolicy", policy}}}});
   ASSERT_TRUE(job.WaitForPods(job.AllPodNames()));
   const Json group = GroupOf(job);
   ASSERT_FALSE(group.is_null());
   EXPECT_EQ(group["spec"]["minMember"], 4);
+  EXPECT_EQ(group["spec"]["minResources"], quantities);
+  EXPECT_TRUE(job.WaitForCondition("GangScheduled"));
   EXPECT_TRUE(kube::IsControlledBy(group, kube::Uid(job.Get())));
   for (const auto& [name, pod] : job.Pods())
     EXPECT_LE(kube::StringAt(group, "/metadata/creationTimestamp"),
               kube::StringAt(pod, "/metadata/creationTimestamp"))
         << name;
+  for (const auto& [name, pod] : job.Pods())
+    EXPECT_EQ(kube::StringAt(pod, "/spec/schedulerName"), "volcano-of-ours") << name;
 
   job.Patch({{"spec", {{"runPolicy", {{"schedulingPolicy", {{"minAvailable", 5}}}}}}}});
   EXPECT_TRUE(Eventually([&] { return GroupOf(job)["spec"]["minMember"] == 5; })) << job.Describe();
@@ -96,6 +108,31 @@ TEST_P(GangTest, AJobThatDoesNotAskHasNone) {
   Job job(*world_, "digits");
   ASSERT_TRUE(job.WaitForPods(job.AllPodNames()));
   EXPECT_TRUE(GroupOf(job).is_null());
+  EXPECT_EQ(job.Condition("GangScheduled"), "");
+}
+
+// Half of such a job would wait for ever for a scheduler that is not there.
+TEST(WithoutGangScheduler, AJobIsToldAndGivesWay) {
+  World* const world = World::Get();
+  if (world == nullptr) GTEST_SKIP() << "no kube-apiserver and etcd";
+  OperatorProcess the_operator(*world, {"--leader-elect=false"});
+  ASSERT_TRUE(the_operator.WaitForText("leading")) << the_operator.Log();
+  const Json policy = {{"queue", "research"}, {"scheduleTimeoutSeconds", 3}};
+  Job job(*world, "digits",
+          {{"workers", {{"replicas", 2}, {"minReplicas", 2}}},
+           {"runPolicy", {{"schedulingPolicy", policy}}}});
+  ASSERT_TRUE(job.WaitForPods(job.AllPodNames()));
+  ASSERT_TRUE(job.WaitForCondition("GangScheduled", "False"));
+  EXPECT_THAT(job.Message("GangScheduled"), ::testing::HasSubstr("--gang-scheduler"));
+  EXPECT_TRUE(Eventually([&] {
+    return job.Describe().find("NoGangScheduler") != std::string::npos &&
+           world->Kubectl("get events -n " + job.name_space()).find("NoGangScheduler") !=
+               std::string::npos;
+  })) << job.Describe();
+  for (const char* const name : {"digits-ps-0", "digits-ps-1", "digits-worker-0"}) job.Run(name);
+  job.HasNoRoom("digits-worker-1");
+  EXPECT_TRUE(Eventually([&] { return kube::IntegerAt(job.Get(), "/status/gaveWay") >= 1; }, 60))
+      << job.Describe();
 }
 
 INSTANTIATE_TEST_SUITE_P(Schedulers, GangTest,

@@ -19,6 +19,14 @@ void Fields(V& visit, SchedulingPolicy& policy) {
         Note{.text = "the PriorityClass of the pods, where their template names none",
              .min = 1,
              .max = 253});
+  visit("schedulerName", policy.scheduler_name,
+        Note{.text = "who places the pods, where their template names nobody; absent: the gang "
+                     "scheduler for jobs that ask for one, else the cluster's own",
+             .min = 1,
+             .max = 253});
+  visit("minResources", policy.min_resources,
+        Note{.text = "what must be free in all before the first pod is placed, as in resource "
+                     "requests: {cpu: 8, nvidia.com/gpu: 4}"});
   visit("scheduleTimeoutSeconds", policy.schedule_timeout_seconds,
         Note{.text = "after which workers.minReplicas are enough to start",
              .min = 1,

@@ -366,7 +366,8 @@ TEST(GiveWayTest, WhoTrainsOrHasEnoughOrIsAdmittedByOthersGivesNoWay) {
   EXPECT_EQ(PlanJob(modest, HalfPlaced(), late).status.gave_way, 0);
   TrainingJob queued = SmallJob();
   queued.spec.run_policy.scheduling_policy.queue = "research";
-  EXPECT_EQ(PlanJob(queued, HalfPlaced(), late).status.gave_way, 0);
+  const PlanOptions gangs = {.gangs = GangPlacement::kByScheduler};
+  EXPECT_EQ(PlanJob(queued, HalfPlaced(), late, gangs).status.gave_way, 0);
   Observation holds_nothing = HalfPlaced();
   for (SeenProcess& process : holds_nothing.processes) {
     process.state = ProcessState::kPending;

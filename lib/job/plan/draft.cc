@@ -74,6 +74,11 @@ std::optional<int64_t> Draft::AttemptOf(const std::string& name) const {
   return found == attempts_.end() ? std::nullopt : std::optional(found->second);
 }
 
+bool Draft::IsGang() const {
+  return options.gangs == GangPlacement::kByScheduler &&
+         AsksForGang(job.spec.run_policy.scheduling_policy);
+}
+
 bool Draft::KeepsCheckpoints() const {
   return HasCheckpoints(job.spec) ||
          (MayHaveDefaultCheckpoints(job.spec) &&

@@ -56,6 +56,8 @@ class Draft {
   bool WasRefused(const std::string& name) const { return seen.refused.contains(name); }
   // Whether the claim of the output, if it has one, is known to be one that all pods can mount.
   bool SharesOutput() const { return seen.output_claim && seen.output_claim->is_shared; }
+  // Whether somebody else places all of the job's pods together, or none.
+  bool IsGang() const;
   // Whether checkpoints are written.
   bool KeepsCheckpoints() const;
   // Whether training has reached its stop, as far as is known: workers are not needed any more.

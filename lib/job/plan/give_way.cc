@@ -28,11 +28,6 @@ Duration Pause(const TrainingJob& job, int64_t gave_way) {
   return base + base / 100 * static_cast<int64_t>(hash % 100);
 }
 
-// Whether somebody else places all pods together, or none.
-bool IsPlacedByOthers(const SchedulingPolicy& policy) {
-  return policy.queue || policy.min_available;
-}
-
 struct Wait {
   const SeenProcess* process;
   Time until;  // The job's patience.
@@ -85,7 +80,7 @@ void JudgeGivingWay(Draft& draft) {
   const bool is_training = draft.IsFinishing() || (draft.report != nullptr &&
                                                    draft.report->phase == TrainingPhase::kTraining);
   if (is_training) status.gave_way = 0;
-  if (is_training || IsPlacedByOthers(draft.job.spec.run_policy.scheduling_policy)) return;
+  if (is_training || draft.IsGang()) return;
   const std::optional<Wait> wait = FindWait(draft);
   if (!wait) return;
   if (draft.now < wait->until) return draft.LookAgain(wait->until);

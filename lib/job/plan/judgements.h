@@ -24,6 +24,7 @@ void JudgeLostNodes(Draft& draft);   // nodeLostSeconds: give up what is on a de
 void JudgeModel(Draft& draft);       // A finished job: where its model is, and until when.
 void JudgeCleanup(Draft& draft);     // A finished job: cleanPodPolicy, ttlSecondsAfterFinished.
 
+void JudgeGang(Draft& draft);  // Says whether pods are placed together, where that is asked for.
 void RecordFinishing(Draft& draft);  // That training has reached its stop.
 void RecordRollBack(Draft& draft);   // That training went back: told once, and counted.
 void WriteStatus(Draft& draft);      // Counts, conditions and the one word for it all.

@@ -16,8 +16,7 @@ constexpr Duration kQuietPatience = std::chrono::minutes(15);
 
 // A scheduler that admits pods together keeps their place in its queue: a new pod would lose it.
 bool IsForTheQueue(const Draft& draft, const SeenProcess& process) {
-  const SchedulingPolicy& policy = draft.job.spec.run_policy.scheduling_policy;
-  return process.is_gated || (process.is_unschedulable && (policy.queue || policy.min_available));
+  return process.is_gated || (process.is_unschedulable && draft.IsGang());
 }
 
 // How long to wait for a process before it is made anew, if it is late after `timeout`.

@@ -15,6 +15,8 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
+const PlanOptions kGangs = {.gangs = GangPlacement::kByScheduler};
+
 TEST(JudgePending, SaysOnceWhatKeepsSeveral) {
   const TrainingJob job = SmallJob();
   Observation seen = SettledTraining(job);
@@ -108,9 +110,12 @@ TEST(JudgePending, LeavesAPlaceInAQueueAlone) {
   SeenProcess waiting = Pending(2, 0);
   waiting.is_unschedulable = true;
   Put(seen, waiting);
-  EXPECT_THAT(Actions(PlanJob(job, seen, At(9999))), IsEmpty());
-  Find(seen, "digits-worker-2").is_unschedulable = false;  // It has a machine, and hangs there.
+  EXPECT_THAT(Actions(PlanJob(job, seen, At(9999), kGangs)), IsEmpty());
+  // There is no queue where there is no gang scheduler.
   EXPECT_THAT(Actions(PlanJob(job, seen, At(9999))),
+              ElementsAre("stop digits-worker-2 PendingTooLong"));
+  Find(seen, "digits-worker-2").is_unschedulable = false;  // It has a machine, and hangs there.
+  EXPECT_THAT(Actions(PlanJob(job, seen, At(9999), kGangs)),
               ElementsAre("stop digits-worker-2 PendingTooLong"));
 }
 
@@ -187,10 +192,11 @@ TEST(JudgePending, AQueuedProcessTooMayReturnToWhatItAvoided) {
   SeenProcess waiting = Pending(1, 9);
   waiting.is_unschedulable = true;
   Put(seen, waiting);
-  const Plan plan = PlanJob(job, seen, At(69));
+  const Plan plan = PlanJob(job, seen, At(69), kGangs);
   EXPECT_THAT(Actions(plan), ElementsAre("stop digits-worker-1 PendingTooLong"));
   seen.status = plan.status;
-  EXPECT_THAT(Actions(PlanJob(job, seen, At(200))), IsEmpty());  // The queue's affair from now on.
+  EXPECT_THAT(Actions(PlanJob(job, seen, At(200), kGangs)),
+              IsEmpty());  // The queue's affair from now on.
 }
 
 TEST(JudgeStragglers, NamesThemOnceWhereOnlyAReportIsAskedFor) {

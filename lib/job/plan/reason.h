@@ -25,6 +25,8 @@ enum class PlanReason {
   kProcessGone,        // A process went away without a trace, and is started again.
   kProcessFinished,    // A process ended well though the job goes on, and is started again.
   kUnschedulable,      // No machine has room for a process.
+  kPlacedTogether,     // The job's PodGroup is a gang scheduler's to place.
+  kNoGangScheduler,    // The job asks for that, and there is none.
   kCannotStart,        // A process waits for what does not come: an image, a volume, a Secret.
   kGaveWay,            // Too few machines for too long: room is made for others, for a while.
   kPendingTooLong,     // A process waits for longer than scheduleTimeoutSeconds.
@@ -68,14 +70,15 @@ enum class PlanReason {
 PACELINE_WORDS(PlanReason, "JobSeen", "NotYet", "Starting", "Training", "AllRunning",
                "ProcessesMissing", "WorkersMissing", "CheckpointFailing", "ModelNotWritten",
                "EvaluatorGone", "TargetNotJudged", "Finishing", "ProcessFailed", "ProcessDisrupted",
-               "OutOfMemory", "ProcessGone", "ProcessFinished", "Unschedulable", "CannotStart",
-               "GaveWay", "PendingTooLong", "ResourcesRefused", "WaitsForFormerJob",
-               "ClaimTerminating", "ClaimMissing", "ClaimKept", "CheckpointsFound", "InvalidSpec",
-               "NodeLost", "Recovering", "Recovered", "RolledBack", "Suspended", "Resumed",
-               "ScaledUp", "ScaledDown", "SchemeChanged", "Checkpointed", "NoCheckpoints", "Hung",
-               "PoisonedSample", "Straggler", "NoStraggler", "DeadlineExceeded",
-               "BackoffLimitExceeded", "CannotWork", "CannotWorkHere", "ShardStalled", "ShardLost",
-               "ParameterServerLost", "TrainingFailed", "TrainingSucceeded", "ModelAvailable",
-               "ModelFetched", "ModelExpired", "ModelLost", "JobFinished")
+               "OutOfMemory", "ProcessGone", "ProcessFinished", "Unschedulable", "PlacedTogether",
+               "NoGangScheduler", "CannotStart", "GaveWay", "PendingTooLong", "ResourcesRefused",
+               "WaitsForFormerJob", "ClaimTerminating", "ClaimMissing", "ClaimKept",
+               "CheckpointsFound", "InvalidSpec", "NodeLost", "Recovering", "Recovered",
+               "RolledBack", "Suspended", "Resumed", "ScaledUp", "ScaledDown", "SchemeChanged",
+               "Checkpointed", "NoCheckpoints", "Hung", "PoisonedSample", "Straggler",
+               "NoStraggler", "DeadlineExceeded", "BackoffLimitExceeded", "CannotWork",
+               "CannotWorkHere", "ShardStalled", "ShardLost", "ParameterServerLost",
+               "TrainingFailed", "TrainingSucceeded", "ModelAvailable", "ModelFetched",
+               "ModelExpired", "ModelLost", "JobFinished")
 
 }  // namespace paceline::job

@@ -181,6 +181,7 @@ void WriteStatus(Draft& draft) {
   RecordRollBack(draft);  // Compares with the last status' progress.
   CopyReport(draft);
   WriteConditions(draft);
+  JudgeGang(draft);
   JobStatus& status = draft.plan.status;
   status.observed_generation = draft.job.metadata.generation;
   status.selector =

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "lib/job/enums.h"
+#include "lib/job/node.h"
 
 namespace paceline::job {
 
@@ -14,9 +15,16 @@ struct SchedulingPolicy {
   std::optional<int64_t> min_available;
   std::optional<std::string> queue;
   std::optional<std::string> priority_class;
+  std::optional<std::string> scheduler_name;
+  std::optional<Node> min_resources;      // Quantities by resource; the PodGroup's to judge.
   int64_t schedule_timeout_seconds = 60;  // Then minReplicas workers are enough to start.
   friend bool operator==(const SchedulingPolicy&, const SchedulingPolicy&) = default;
 };
+
+// Whether pods are to be placed together or not at all.
+inline bool AsksForGang(const SchedulingPolicy& policy) {
+  return policy.min_available || policy.queue || policy.min_resources;
+}
 
 // Names and meanings are Kubeflow's, where Kubeflow has them.
 struct RunPolicy {
