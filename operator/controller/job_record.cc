@@ -14,7 +14,7 @@ constexpr Duration kViewTimeout = std::chrono::seconds(30);  // For the view to 
 void Tombstones::PodGone(const std::string& pod_uid, job::SeenProcess process, Time now) {
   const std::lock_guard lock(mutex_);
   if (expected_.erase(pod_uid) > 0) return;
-  if (process.state != job::ProcessState::kExited) process.ended_at = now;
+  process.ended_at = now;  // By our own clock; whoever saw it end before knows better.
   process.state = job::ProcessState::kExited;
   process.is_stopping = false;
   process.is_disruption = true;

@@ -27,6 +27,7 @@
 #include "operator/controller/children.h"
 #include "operator/controller/control_tokens.h"
 #include "operator/controller/coordinator_talk.h"
+#include "operator/controller/pod_clocks.h"
 #include "operator/objects/ownership.h"
 
 namespace paceline::controller {
@@ -71,6 +72,7 @@ struct JobRecord {
   // The version last looked at, while the job has pods: there are more news of them than of it.
   std::shared_ptr<const ReadJob> read;
   CoordinatorTalk talk;
+  PodClocks clocks;
   SeenChildren children;
   KnownCertificates certificates;
   KnownToken token;

@@ -27,7 +27,11 @@ job::Observation Observe(const job::TrainingJob& job, const std::vector<OwnPod>&
   seen.coordinator = record.talk.report();
   seen.refused = record.refused;
   for (const OwnPod& own : pods) seen.processes.push_back(own.process);
-  if (!job::IsFinished(job.status)) record.tombstones.AddTo(seen.processes);
+  if (!job::IsFinished(job.status)) {
+    record.tombstones.AddTo(seen.processes);
+    for (size_t i = pods.size(); i < seen.processes.size(); ++i)
+      record.clocks.CorrectGone(seen.processes[i]);
+  }
   if (seen.coordinator) {
     std::map<std::string_view, std::string_view> nodes;
     for (const OwnPod& own : pods) nodes[own.process.name] = own.process.node;

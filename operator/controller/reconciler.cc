@@ -91,6 +91,8 @@ StatusOr<kube::Result> Reconciler::Reconcile(const kube::ObjectKey& key) {
   if (!record->expectations.AreMet(key)) return kube::Result{.requeue_after = kViewLag};
   std::vector<kube::ObjectPtr> pods = view_->PodsOf(uid);
   std::vector<OwnPod> own = OwnPods(read->job, pods);
+  const Time now = options_.now();
+  record->clocks.Correct(own, read->job.spec.run_policy.node_lost_seconds, now);
   record->read = pods.empty() ? nullptr : read;
   const Look look{.key = key,
                   .read = read,
@@ -99,7 +101,7 @@ StatusOr<kube::Result> Reconciler::Reconcile(const kube::ObjectKey& key) {
                   .pods = std::move(pods),
                   .own = std::move(own),
                   .record = record,
-                  .now = options_.now()};
+                  .now = now};
   if (!read->errors.empty()) return Refuse(look);
   if (GivesWay(look)) return kube::Result{.requeue_after = kNextTurn};
 

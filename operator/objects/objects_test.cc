@@ -245,14 +245,13 @@ TEST(PodTest, AvoidedNodeIsRuledOutInEveryTermOfTheTemplate) {
   job::TrainingJob job = Digits();
   job::Start start = StartOf(job::Role::kWorker, 1);
   start.avoid_node = "node-2";
-  const Json elsewhere = {
-      {"key", "kubernetes.io/hostname"}, {"operator", "NotIn"}, {"values", {"node-2"}}};
+  const Json elsewhere = {{"key", "metadata.name"}, {"operator", "NotIn"}, {"values", {"node-2"}}};
   const auto affinity = [&] {
     return BuildPod(job, start, kOptions).at("spec").at("affinity").at("nodeAffinity");
   };
   const std::string required = "requiredDuringSchedulingIgnoredDuringExecution";
   EXPECT_EQ(affinity().at(required).at("nodeSelectorTerms"),
-            Json::array({{{"matchExpressions", Json::array({elsewhere})}}}));
+            Json::array({{{"matchFields", Json::array({elsewhere})}}}));
   job.spec.workers.pod_template = Yaml(R"(
 spec:
   affinity:
@@ -261,16 +260,22 @@ spec:
         nodeSelectorTerms:
         - matchExpressions: [{key: zone, operator: In, values: [a]}]
         - matchFields: [{key: metadata.name, operator: In, values: [node-1]}]
+        - {}
+        - matchExpressions: []
 )");
   const Json terms = affinity().at(required).at("nodeSelectorTerms");
   EXPECT_EQ(terms.at(0).at("matchExpressions").at(0).at("key"), "zone");
-  EXPECT_EQ(terms.at(0).at("matchExpressions").at(1), elsewhere);
-  EXPECT_EQ(terms.at(1).at("matchExpressions"), Json::array({elsewhere}));
+  EXPECT_EQ(terms.at(0).at("matchFields"), Json::array({elsewhere}));
+  EXPECT_EQ(terms.at(1).at("matchFields").at(0).at("operator"), "In");
+  EXPECT_EQ(terms.at(1).at("matchFields").at(1), elsewhere);
+  // No node meets an empty term, and with a demand added all but one would.
+  EXPECT_FALSE(terms.at(2).contains("matchFields"));
+  EXPECT_FALSE(terms.at(3).contains("matchFields"));
   start.may_use_avoided_node = true;
   job.spec.workers.pod_template = {};
   EXPECT_FALSE(affinity().contains(required));
   EXPECT_EQ(affinity().at("preferredDuringSchedulingIgnoredDuringExecution").at(0).at("preference"),
-            (Json{{"matchExpressions", Json::array({elsewhere})}}));
+            (Json{{"matchFields", Json::array({elsewhere})}}));
 }
 
 TEST(PodTest, OutputGoesToTheCoordinatorAndCheckpointsToAllServers) {

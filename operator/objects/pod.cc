@@ -214,28 +214,33 @@ void LayGang(const job::TrainingJob& job, const ObjectOptions& options, Json& po
   }
 }
 
+// Whether no node meets it.
+bool IsEmptyTerm(const Json& term) {
+  return std::all_of(term.begin(), term.end(),
+                     [](const Json& requirements) { return requirements.empty(); });
+}
+
 // A mere preference loses where the avoided node is the emptiest, which it is: the process has just
-// left it. The planner gives up what no other node can grant.
+// left it. The planner gives up what no other node can grant. By the node's own name: its label
+// kubernetes.io/hostname may say another.
 void LayAvoidance(const job::Start& start, Json& spec) {
   if (start.avoid_node.empty()) return;
-  const Json elsewhere = {{"key", "kubernetes.io/hostname"},
-                          {"operator", "NotIn"},
-                          {"values", Json::array({start.avoid_node})}};
+  const Json elsewhere = {
+      {"key", "metadata.name"}, {"operator", "NotIn"}, {"values", Json::array({start.avoid_node})}};
   Json& affinity = ObjectAt(ObjectAt(spec, "affinity"), "nodeAffinity");
   if (start.may_use_avoided_node) {
     ListAt(affinity, "preferredDuringSchedulingIgnoredDuringExecution")
-        .push_back(
-            {{"weight", 100}, {"preference", {{"matchExpressions", Json::array({elsewhere})}}}});
+        .push_back({{"weight", 100}, {"preference", {{"matchFields", Json::array({elsewhere})}}}});
     return;
   }
   Json& terms = ListAt(ObjectAt(affinity, "requiredDuringSchedulingIgnoredDuringExecution"),
                        "nodeSelectorTerms");
   if (terms.empty()) {
-    terms.push_back({{"matchExpressions", Json::array({elsewhere})}});
+    terms.push_back({{"matchFields", Json::array({elsewhere})}});
     return;
   }
-  for (Json& term : terms) {  // A node that meets one of them is enough; an empty one, none meets.
-    if (!term.empty()) ListAt(term, "matchExpressions").push_back(elsewhere);
+  for (Json& term : terms) {  // A node that meets one of them is enough.
+    if (!IsEmptyTerm(term)) ListAt(term, "matchFields").push_back(elsewhere);
   }
 }
 

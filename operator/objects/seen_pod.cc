@@ -190,6 +190,7 @@ const kube::Selection& PartsOfPod() {
       "/metadata/resourceVersion",
       "/metadata/creationTimestamp",
       "/metadata/deletionTimestamp",
+      "/metadata/deletionGracePeriodSeconds",
       "/metadata/labels/paceline.dev~1job",
       "/metadata/labels/paceline.dev~1role",
       "/metadata/labels/paceline.dev~1index",
