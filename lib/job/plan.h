@@ -58,6 +58,7 @@ struct PlanEvent {
   EventType type = EventType::kNormal;
   PlanReason reason = PlanReason::kJobSeen;
   std::string message;
+  bool ends_job = false;  // How it ended: to be told whatever was told before.
   friend bool operator==(const PlanEvent&, const PlanEvent&) = default;
 };
 

@@ -103,6 +103,29 @@ class CoordinatorTalkTest : public ::testing::Test {
   CoordinatorTalk talk_;  // First to go.
 };
 
+// A coordinator of an older version refuses fields that it does not know.
+TEST_F(CoordinatorTalkTest, TellsNothingOfTheStatusButThatTheEvaluatorIsGone) {
+  job_.status.restarts = 7;
+  job_.status.remembered = job::Remembered{.degraded = "WorkersMissing"};
+  std::mutex mutex;
+  std::vector<kube::Json> told;
+  const auto served = Serve([&](const ScriptedRequest& request, ScriptedConnection& connection) {
+    const std::lock_guard lock(mutex);
+    if (request.method == "PUT") told.push_back(kube::Json::parse(request.body));
+    connection.Answer(200, request.method == "GET" ? kTraining : "{}");
+  });
+  Continue(100);
+  bell_.Await(2);
+  job_.status.evaluator_gone = "it ended with exit code 2";
+  job_.status.remembered->is_evaluator_gone = true;
+  Continue(101);
+  bell_.Await(3);
+  const std::lock_guard lock(mutex);
+  ASSERT_EQ(told.size(), 2u);
+  EXPECT_FALSE(told[0].contains("status"));
+  EXPECT_EQ(told[1]["status"], (kube::Json{{"evaluatorGone", "it ended with exit code 2"}}));
+}
+
 TEST_F(CoordinatorTalkTest, AsksAndTellsAtOnceAndThenNowAndAgain) {
   std::mutex mutex;
   std::vector<std::string> said;

@@ -180,8 +180,11 @@ void Reconciler::TalkToCoordinator(const Look& look) {
                  .answered = [this, key = look.key] { options_.news(key); },
                  .deadline = options_.coordinator_deadline});
   if (const auto refusal = talk.TakeRefusal()) {
-    Record(look, {{job::EventType::kWarning, job::PlanReason::kCannotWork,
-                   fmt::format("the coordinator refuses the new spec: {}", Message(*refusal))}});
+    Record(
+        look,
+        {{.type = job::EventType::kWarning,
+          .reason = job::PlanReason::kCannotWork,
+          .message = fmt::format("the coordinator refuses the new spec: {}", Message(*refusal))}});
   }
 }
 
@@ -232,10 +235,11 @@ bool Reconciler::PrepareServers(const Look& look, const job::Plan& plan) {
   record.terminating_claims = news->terminating;
   if (!news->of_others.empty() && news->of_others != record.claims_of_others) {
     record.claims_of_others = news->of_others;
-    Record(look, {{job::EventType::kWarning, job::PlanReason::kClaimKept,
-                   fmt::format("claims that another job has made stay when this one is deleted, "
-                               "whatever whenDeleted says: {}",
-                               news->of_others)}});
+    Record(look, {{.type = job::EventType::kWarning,
+                   .reason = job::PlanReason::kClaimKept,
+                   .message = fmt::format("claims that another job has made stay when this one is "
+                                          "deleted, whatever whenDeleted says: {}",
+                                          news->of_others)}});
   }
   return record.terminating_claims.empty() && record.former.IsGone();
 }
@@ -318,13 +322,15 @@ Status Reconciler::Apply(const Look& look, const std::vector<job::Action>& actio
 
 void Reconciler::Record(const Look& look, const std::vector<job::PlanEvent>& events) {
   for (const job::PlanEvent& event : events) {
-    events_->Record({.regarding = look.object,
-                     .type = event.type == job::EventType::kWarning ? kube::EventType::kWarning
-                                                                    : kube::EventType::kNormal,
-                     .reason = std::string(job::ToWord(event.reason)),
-                     .action = "",
-                     .note = event.message,
-                     .related = nullptr});
+    events_->Record(
+        {.regarding = look.object,
+         .type = event.type == job::EventType::kWarning ? kube::EventType::kWarning
+                                                        : kube::EventType::kNormal,
+         .reason = std::string(job::ToWord(event.reason)),
+         .action = "",
+         .note = event.message,
+         .related = nullptr,
+         .weight = event.ends_job ? kube::EventWeight::kFinal : kube::EventWeight::kOrdinary});
   }
 }
 

@@ -56,7 +56,6 @@ Json BuildService(const job::TrainingJob& job) {
 Json BuildConfigMap(const job::TrainingJob& job) {
   // Of the job, what its programs have a use for: a new status is no reason to write this again.
   job::TrainingJob told = job;
-  told.status = {};
   told.metadata.resource_version.reset();
   told.metadata.generation = 0;
   told.metadata.annotations.clear();
@@ -64,10 +63,13 @@ Json BuildConfigMap(const job::TrainingJob& job) {
   told.spec.parameter_server.pod_template.reset();
   told.spec.workers.pod_template.reset();
   if (told.spec.evaluator) told.spec.evaluator->pod_template.reset();
+  Json text = job::ToJson(told);
+  // Programs of another version than this one refuse what they do not know of it.
+  text.erase("status");
   Json map = {{"apiVersion", "v1"},
               {"kind", "ConfigMap"},
               {"metadata", ChildMetadata(job, ConfigMapName(job), JobLabels(job))},
-              {"data", {{std::string(kConfigKey), job::ToJson(told).dump()}}}};
+              {"data", {{std::string(kConfigKey), text.dump()}}}};
   MarkWanted(map);
   return map;
 }

@@ -184,6 +184,7 @@ void Draft::Conclude(Verdict how, PlanReason reason, std::string message) {
   const bool is_success = how == Verdict::kSucceeded;
   plan.status.completion_time = now;
   Report(is_success ? EventType::kNormal : EventType::kWarning, reason, message);
+  plan.events.back().ends_job = true;
   SetCondition(is_success ? ConditionType::kSucceeded : ConditionType::kFailed,
                ConditionStatus::kTrue, reason, std::move(message));
 }
@@ -209,7 +210,7 @@ void Draft::SetCondition(ConditionType type, ConditionStatus status, PlanReason 
 }
 
 void Draft::Report(EventType type, PlanReason reason, std::string message) {
-  plan.events.push_back({type, reason, std::move(message)});
+  plan.events.push_back({.type = type, .reason = reason, .message = std::move(message)});
 }
 
 void Draft::LookAgain(Time at) {

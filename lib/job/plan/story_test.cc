@@ -55,6 +55,17 @@ TEST(Events, TellARunInOrderAndEachThingOnce) {
   EXPECT_THAT(story.Look(seen), IsEmpty());
 }
 
+// Which is told even of a job that has said too much before.
+TEST(Events, MarkHowTheJobEndedAndNothingElse) {
+  Observation seen = AllTraining();
+  seen.coordinator->phase = TrainingPhase::kFailed;
+  const Plan plan = PlanJob(SmallJob(), seen, At(9));
+  ASSERT_GE(plan.events.size(), 1u);
+  for (const PlanEvent& event : plan.events)
+    EXPECT_EQ(event.ends_job, event.reason == PlanReason::kTrainingFailed) << event.message;
+  EXPECT_THAT(Events(plan), ::testing::Contains(StartsWith("Warning TrainingFailed")));
+}
+
 TEST(Events, TellWhoComesAndGoesWhenAnotherNumberOfWorkersIsWanted) {
   Story story(SmallJob());
   story.Look(AllTraining());

@@ -96,6 +96,21 @@ TEST_F(EventCluster, WhatIsNotRepeatedInTimeStartsAnew) {
   EXPECT_EQ(Stored().size(), 2u);
 }
 
+TEST_F(EventCluster, WhatIsFinalIsToldHoweverMuchWasSaidBefore) {
+  EventRecorderOptions options = Options();
+  options.burst = 2;
+  EventRecorder recorder(*client_, options);
+  for (int i = 0; i < 20; ++i) recorder.Record(Event(fmt::format("note {}", i)));
+  kube::Event end = Event("the end");
+  end.weight = EventWeight::kFinal;
+  recorder.Record(end);
+  ASSERT_TRUE(recorder.Flush(Seconds(30)).ok());
+  std::vector<std::string> told;
+  for (const Json& stored : Stored()) told.push_back(StringAt(stored, "/note"));
+  EXPECT_THAT(told, UnorderedElementsAre("note 0", "note 1", "the end"));
+  EXPECT_EQ(recorder.dropped(), 18u);
+}
+
 TEST_F(EventCluster, ATalkativeObjectIsCutShortAndTheOthersAreNot) {
   EventRecorderOptions options = Options();
   options.burst = 5;

@@ -85,7 +85,8 @@ class EventRecorder::Writer : public std::enable_shared_from_this<Writer> {
     std::list<std::string>::iterator age;
   };
 
-  void Handle(const Json& object, const std::string& identity, const std::string& about);
+  void Handle(const Json& object, const std::string& identity, const std::string& about,
+              EventWeight weight);
   bool TakeToken(const std::string& about);
   void CreateEvent(const Json& object, const std::string& identity);
   void Continue(const std::string& identity);
@@ -120,7 +121,7 @@ void EventRecorder::Writer::Add(int difference) {
 void EventRecorder::Writer::Record(const Event& event) {
   {
     std::lock_guard lock(mutex_);
-    if (pending_ >= options_.pending_max) {
+    if (pending_ >= options_.pending_max && event.weight == EventWeight::kOrdinary) {
       ++dropped_;
       return;
     }
@@ -144,22 +145,23 @@ void EventRecorder::Writer::Record(const Event& event) {
   std::string identity = fmt::format("{}\n{}\n{}\n{}\n{}", about, StringAt(object, "/type"),
                                      StringAt(object, "/reason"), StringAt(object, "/action"),
                                      StringAt(object, "/note"));
-  const bool runs = client_.loop().Post([self = shared_from_this(), object = std::move(object),
-                                         identity = std::move(identity), about] {
-    self->Handle(object, identity, about);
-    self->Add(-1);
-  });
+  const bool runs =
+      client_.loop().Post([self = shared_from_this(), object = std::move(object),
+                           identity = std::move(identity), about, weight = event.weight] {
+        self->Handle(object, identity, about, weight);
+        self->Add(-1);
+      });
   if (!runs) Add(-1);
 }
 
 void EventRecorder::Writer::Handle(const Json& object, const std::string& identity,
-                                   const std::string& about) {
+                                   const std::string& about, EventWeight weight) {
   if (is_stopped_) return;
   const auto found = series_.find(identity);
   if (found != series_.end() && Clock::now() - found->second.last < options_.series_idle) {
     return Continue(identity);
   }
-  if (!TakeToken(about)) {
+  if (!TakeToken(about) && weight == EventWeight::kOrdinary) {
     ++dropped_;
     return;
   }

@@ -20,6 +20,12 @@ namespace paceline::kube {
 
 enum class EventType { kNormal, kWarning };
 
+// Whether an object that has said too much may say this yet.
+enum class EventWeight {
+  kOrdinary,
+  kFinal,  // It may: how the object ended. Nobody says that often.
+};
+
 struct Event {
   Json regarding;  // The object; apiVersion, kind and metadata are read.
   EventType type = EventType::kNormal;
@@ -27,17 +33,18 @@ struct Event {
   std::string action;  // What was or will be done: CamelCase, at most 128 bytes; empty: the reason.
   std::string note;    // For people; cut to 1024 bytes.
   Json related;        // Another object; null: none.
+  EventWeight weight = EventWeight::kOrdinary;
 };
 
 struct EventRecorderOptions {
   std::string controller;                     // reportingController: "example.com/operator".
   std::string instance;                       // reportingInstance: the pod's name.
-  int burst = 25;                             // Of events about one object, then...
+  int burst = 25;                             // Of ordinary events about one object, then...
   Duration refill = Seconds(5 * 60);          // ...one more each.
   Duration series_idle = Seconds(6 * 60);     // An equal event within it counts into the series.
   Duration series_write = Seconds(10);        // A series is written at most that often.
   int objects_max = 4096;                     // Remembered; the longest unused are forgotten.
-  int pending_max = 1000;                     // Being written; more are dropped.
+  int pending_max = 1000;                     // Being written; more ordinary ones are dropped.
   std::function<void(const Status&)> failed;  // An event that could not be written; for logs.
 };
 
