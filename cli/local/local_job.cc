@@ -37,6 +37,12 @@ void IgnoreSetFields(const job::JobSpec& spec, std::vector<std::string>& ignored
   note(policy.clean_pod_policy != usual.clean_pod_policy, "spec.runPolicy.cleanPodPolicy");
   note(policy.node_lost_seconds != usual.node_lost_seconds, "spec.runPolicy.nodeLostSeconds");
   note(policy.managed_by != usual.managed_by, "spec.runPolicy.managedBy");
+  const auto has_conditions = [](const job::FailureRule& rule) {
+    return !rule.on_pod_conditions.empty();
+  };
+  // There are no pods; rules about exit codes count.
+  note(policy.failure_policy && std::ranges::any_of(policy.failure_policy->rules, has_conditions),
+       "spec.runPolicy.failurePolicy.rules.onPodConditions");
   note(scheduling.min_available.has_value(), "spec.runPolicy.schedulingPolicy.minAvailable");
   note(scheduling.queue.has_value(), "spec.runPolicy.schedulingPolicy.queue");
   note(scheduling.priority_class.has_value(), "spec.runPolicy.schedulingPolicy.priorityClass");

@@ -133,6 +133,13 @@ PACELINE_WORDS(ConditionType, "Created", "Running", "Restarting", "Suspended", "
 enum class ModelState { kAvailable, kFetched, kExpired, kLost, kOnVolume };
 PACELINE_WORDS(ModelState, "Available", "Fetched", "Expired", "Lost", "OnVolume")
 
+// What a rule of runPolicy.failurePolicy makes of an end: the job's end, a disruption, a failure.
+enum class FailureAction { kFailJob, kIgnore, kCount };
+PACELINE_WORDS(FailureAction, "FailJob", "Ignore", "Count")
+
+enum class ExitCodeOperator { kIn, kNotIn };
+PACELINE_WORDS(ExitCodeOperator, "In", "NotIn")
+
 enum class ConditionStatus { kUnknown, kTrue, kFalse };
 PACELINE_WORDS(ConditionStatus, "Unknown", "True", "False")
 

@@ -71,9 +71,8 @@ spec:
   EXPECT_THAT(
       Lines(loaded),
       ElementsAre(
-          "line 3: metadata.name: must be lower case letters, digits and '-', beginning and ending "
-          "with a letter or "
-          "digit: got \"Digits\"",
+          "line 3: metadata.name: must be lower case letters, digits and '-', beginning with a "
+          "letter and ending with a letter or digit: a Service gets that name: got \"Digits\"",
           "line 5: spec.model.loss: must be one of CrossEntropy, MeanSquaredError, Model: got "
           "\"CrossEntrpy\"; did you "
           "mean CrossEntropy?",

@@ -25,6 +25,13 @@ inline constexpr int kExitCannotWork = 2;
 // may.
 inline constexpr int kExitCannotWorkHere = 3;
 
+// A condition that a pod had when it ended.
+struct SeenPodCondition {
+  std::string type;
+  ConditionStatus status = ConditionStatus::kUnknown;
+  bool operator==(const SeenPodCondition&) const = default;
+};
+
 // One process or pod. A process that was stopped by a plan is reported with `is_stopping` until it
 // is gone, and then no more; one that ended by itself is reported as kExited until it is started
 // again or the job is over.
@@ -44,6 +51,10 @@ struct SeenProcess {
 
   bool is_out_of_memory = false;  // kExited only: killed because it used too much of it.
   std::string memory_limit;       // kExited only: that it has, as the manifest says; or empty.
+
+  std::vector<SeenPodCondition> conditions;  // kExited only, of its pod; none on one machine.
+  // kExited only: the rule of failurePolicy that says what its end is; not in what is observed.
+  std::optional<size_t> rule;
 
   std::string last_word;  // kExited only: why, in the process's own words; may be empty.
 

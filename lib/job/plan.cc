@@ -1,24 +1,29 @@
 #include "lib/job/plan.h"
 
 #include <algorithm>
+#include <optional>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "lib/job/plan/failure_policy.h"
 #include "lib/job/plan/judgements.h"
 #include "lib/job/plan/recall.h"
 
 namespace paceline::job {
 
-Plan PlanJob(const TrainingJob& job, const Observation& seen, Time now,
+Plan PlanJob(const TrainingJob& job, const Observation& observed, Time now,
              const PlanOptions& options) {
+  std::optional<Observation> ruled;
+  if (job.spec.run_policy.failure_policy) ruled = ApplyFailurePolicy(job, observed);
+  const Observation& seen = ruled ? *ruled : observed;
   Draft draft(job, seen, now, options);
   if (Holds(seen.status, ConditionType::kSucceeded)) draft.verdict = Verdict::kSucceeded;
   if (Holds(seen.status, ConditionType::kFailed)) draft.verdict = Verdict::kFailed;
   // Each is asked only while those before it let the job go on; cleanup, only when they do not.
-  for (const auto judge :
-       {JudgeSuspend, JudgeDeadline, JudgeEvaluator, JudgeFailure, JudgeSuccess, JudgeGivingWay,
-        JudgeScale, JudgeRestart, JudgePending, JudgeLostShards, JudgeHung, JudgeStragglers}) {
+  for (const auto judge : {JudgeSuspend, JudgeDeadline, JudgeFailurePolicy, JudgeEvaluator,
+                           JudgeFailure, JudgeSuccess, JudgeGivingWay, JudgeScale, JudgeRestart,
+                           JudgePending, JudgeLostShards, JudgeHung, JudgeStragglers}) {
     if (draft.verdict == Verdict::kGoesOn) judge(draft);
   }
   if (draft.verdict == Verdict::kSucceeded || draft.verdict == Verdict::kFailed) {

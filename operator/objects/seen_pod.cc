@@ -91,6 +91,15 @@ void ReadEnd(const Json& status, const Json& terminated, SeenProcess& process) {
   if (process.last_word.empty()) process.last_word = Shortened(TextAt(status, "message"));
 }
 
+void ReadConditions(const Json& status, SeenProcess& process) {
+  const Json& conditions = At(status, "conditions");
+  if (!conditions.is_array()) return;
+  for (const Json& condition : conditions) {
+    const auto word = job::FromWord<job::ConditionStatus>(TextAt(condition, "status"));
+    if (word) process.conditions.push_back({TextAt(condition, "type"), *word});
+  }
+}
+
 // The taint manager deletes pods of a lost node when what they tolerate is over, which is
 // nodeLostSeconds after the node was lost.
 std::optional<Time> NodeLostSince(const job::TrainingJob& job, const Json& status) {
@@ -170,9 +179,11 @@ std::optional<SeenProcess> SeenPod(const job::TrainingJob& job, const Json& pod)
   if (terminated.is_object()) {
     process.started_at = TimeAt(terminated, "startedAt").value_or(process.started_at);
     ReadEnd(status, terminated, process);
+    ReadConditions(status, process);
     process.memory_limit = TextAt(At(At(container, "resources"), "limits"), "memory");
   } else if (phase == "Failed" || phase == "Succeeded") {
     ReadEnd(status, Nothing(), process);
+    ReadConditions(status, process);
   } else if (running.is_object() && phase == "Running") {
     process.state = ProcessState::kRunning;
     process.is_ready = TextAt(ConditionAt(status, "Ready"), "status") != "False";

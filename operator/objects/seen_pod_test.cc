@@ -181,6 +181,19 @@ TEST(SeenPodTest, OutOfMemoryIsTheProcessesOwnFault) {
   EXPECT_NE(seen.last_word.find("OOMKilled"), std::string::npos);
 }
 
+// For failurePolicy.rules to match.
+TEST(SeenPodTest, OfOneThatEndedTheConditionsAreKnown) {
+  Json ended = Ended(143, "Error");
+  ended["conditions"] = {{{"type", "DisruptionTarget"}, {"status", "True"}},
+                         {{"type", "Ready"}, {"status", "Unknown"}},
+                         {{"type", "Odd"}, {"status", "Perhaps"}}};
+  const std::vector<job::SeenPodCondition> known = {
+      {"DisruptionTarget", job::ConditionStatus::kTrue}, {"Ready", job::ConditionStatus::kUnknown}};
+  EXPECT_EQ(Seen(ended).conditions, known);
+  ended.erase("containerStatuses");  // It never began.
+  EXPECT_EQ(Seen(ended).conditions, known);
+}
+
 TEST(SeenPodTest, OfOneThatWasKilledItsMemoryLimitIsKnown) {
   Json pod = Worker(Ended(137, "Error"));
   pod["spec"]["containers"].push_back(

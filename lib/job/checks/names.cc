@@ -24,13 +24,19 @@ bool IsDnsLabel(std::string_view name) {
 
 constexpr std::string_view kLabelRule =
     "must be lower case letters, digits and '-', beginning and ending with a letter or digit";
+// RFC 1035, which is what API servers take for the name of a Service.
+constexpr std::string_view kNameRule =
+    "must be lower case letters, digits and '-', beginning with a letter and ending with a letter "
+    "or digit: a Service gets that name";
 
 }  // namespace
 
 void CheckNames(const TrainingJob& job, Findings& findings) {
   const Metadata& metadata = job.metadata;
-  if (!IsDnsLabel(metadata.name)) {
-    findings.Add("metadata.name", fmt::format("{}: got \"{}\"", kLabelRule, metadata.name));
+  const bool begins_with_digit =
+      !metadata.name.empty() && metadata.name.front() >= '0' && metadata.name.front() <= '9';
+  if (!IsDnsLabel(metadata.name) || begins_with_digit) {
+    findings.Add("metadata.name", fmt::format("{}: got \"{}\"", kNameRule, metadata.name));
   }
   if (!IsDnsLabel(metadata.name_space)) {
     findings.Add("metadata.namespace",

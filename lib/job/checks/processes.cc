@@ -57,6 +57,23 @@ void CheckRunPolicy(const JobSpec& spec, Findings& findings) {
   }
 }
 
+void CheckFailurePolicy(const RunPolicy& policy, Findings& findings) {
+  if (!policy.failure_policy) return;
+  const std::vector<FailureRule>& rules = policy.failure_policy->rules;
+  for (size_t i = 0; i < rules.size(); ++i) {
+    const std::string path = fmt::format("spec.runPolicy.failurePolicy.rules[{}]", i);
+    const bool has_codes = rules[i].on_exit_codes.has_value();
+    const bool has_conditions = !rules[i].on_pod_conditions.empty();
+    if (has_codes == has_conditions) {
+      findings.Add(path,
+                   fmt::format("must have onExitCodes or onPodConditions, and not both: got {}",
+                               has_codes ? "both" : "neither"));
+    }
+    if (has_codes && rules[i].on_exit_codes->values.empty())
+      findings.Add(path + ".onExitCodes.values", "must have an exit code: got none");
+  }
+}
+
 void CheckWritable(const std::string& path, std::string_view what, const Volume& volume,
                    Findings& findings) {
   const auto& claim = volume.persistent_volume_claim;
@@ -71,6 +88,7 @@ void CheckWritable(const std::string& path, std::string_view what, const Volume&
 void CheckProcesses(const TrainingJob& job, Findings& findings) {
   const JobSpec& spec = job.spec;
   CheckCounts(spec.workers, findings);
+  CheckFailurePolicy(spec.run_policy, findings);
   if (spec.evaluator && !spec.data.eval) {
     findings.Add("spec.evaluator", "needs data.eval, the held-out samples that it evaluates on",
                  {"spec.data.eval"});

@@ -17,6 +17,9 @@ namespace {
 // allow.
 constexpr Rule kRules[] = {
     // Rules may look at the name, but not at the length of a number's text.
+    {"", "", "self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",
+     "metadata.name must be lower case letters, digits and '-', beginning with a letter and ending "
+     "with a letter or digit: a Service gets that name"},
     {"", "",
      "size(self.metadata.name) <= 51 || size(self.metadata.name) <= (" MOST_WORKERS(
          "self.spec") " > 1000 ? 51 : " MOST_WORKERS("self.spec") " > 100 ? 52 : 53)",
@@ -191,6 +194,12 @@ constexpr Rule kRules[] = {
      "self.runPolicy.schedulingPolicy.minAvailable <= self.parameterServer.shards + "
      "self.workers.replicas + (has(self.evaluator) || has(self.data.eval) ? 1 : 0)",
      "runPolicy.schedulingPolicy.minAvailable must be at most the job's processes"},
+
+    {"spec.runPolicy.failurePolicy.rules[]", "",
+     "has(self.onExitCodes) != (has(self.onPodConditions) && size(self.onPodConditions) > 0)",
+     "must have onExitCodes or onPodConditions, and not both"},
+    {"spec.runPolicy.failurePolicy.rules[].onExitCodes", "values", "size(self.values) > 0",
+     "values must have an exit code"},
 
     {"spec.chaos", "enabled",
      "!self.enabled || has(self.delays) && size(self.delays) > 0 || has(self.links) && "

@@ -1,5 +1,5 @@
 // Defines what of the CustomResourceDefinition is written by hand: rules between fields in CEL,
-// keys of lists, the name's pattern. Everything else follows from the fields' notes.
+// keys of lists, the name's length. Everything else follows from the fields' notes.
 #pragma once
 
 #include <cstdint>
@@ -28,6 +28,5 @@ inline constexpr ListKey kListKeys[] = {
 
 // The longest name that leaves room for "-evaluator" in a pod's name of 63 characters.
 inline constexpr int64_t kNameMax = 53;
-inline constexpr std::string_view kNamePattern = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$";
 
 }  // namespace paceline::job

@@ -218,8 +218,7 @@ Json OpenApiSchema() {
         {"kind", Text("TrainingJob, as in every manifest of one")},
         {"metadata",
          {{"type", "object"},
-          {"properties",
-           {{"name", {{"type", "string"}, {"pattern", kNamePattern}, {"maxLength", kNameMax}}}}}}},
+          {"properties", {{"name", {{"type", "string"}, {"maxLength", kNameMax}}}}}}},
         {"spec", PartSchema<JobSpec>(Part::kSpec,
                                      "what is wanted: model, data, processes and how they train")},
         {"status", PartSchema<JobStatus>(Part::kStatus, "what is; written by Paceline alone")}}}};

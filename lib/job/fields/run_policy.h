@@ -34,6 +34,50 @@ void Fields(V& visit, SchedulingPolicy& policy) {
 }
 
 template <class V>
+void Fields(V& visit, ExitCodePattern& pattern) {
+  visit("operator", pattern.op,
+        Note{.text = "whether the exit code is one of values, or is none of them",
+             .presence = kRequired});
+  visit("values", pattern.values,
+        Note{.text = "exit codes; 128 and a signal's number for one that ended the process",
+             .presence = kRequired,
+             .min = 1,
+             .max = 255,
+             .items_max = 255});
+}
+
+template <class V>
+void Fields(V& visit, PodConditionPattern& pattern) {
+  visit("type", pattern.type,
+        Note{.text = "of a condition of the pod, such as DisruptionTarget",
+             .presence = kRequired,
+             .min = 1,
+             .max = 316});
+  visit("status", pattern.status, Note{.text = "that the condition has"});
+}
+
+template <class V>
+void Fields(V& visit, FailureRule& rule) {
+  visit("action", rule.action,
+        Note{.text = "FailJob: the job fails at once; Ignore: no failure, as a disruption is none; "
+                     "Count: a failure, for backoffLimit to count",
+             .presence = kRequired});
+  visit("onExitCodes", rule.on_exit_codes,
+        Note{.text = "matches how the process ended; 0 never matches"});
+  visit("onPodConditions", rule.on_pod_conditions,
+        Note{.text = "matches if the pod has one of these conditions", .items_max = 20});
+}
+
+template <class V>
+void Fields(V& visit, FailurePolicy& policy) {
+  visit("rules", policy.rules,
+        Note{.text = "tried in order; the first that matches decides, and without any the table in "
+                     "docs/conditions.md",
+             .presence = kRequired,
+             .items_max = 20});
+}
+
+template <class V>
 void Fields(V& visit, RunPolicy& policy) {
   visit("suspend", policy.suspend,
         Note{.text = "stop all processes, and start them again when false"});
@@ -45,6 +89,8 @@ void Fields(V& visit, RunPolicy& policy) {
         Note{.text = "failures of processes before the job fails; disruptions do not count",
              .min = 0,
              .max = 1e6});
+  visit("failurePolicy", policy.failure_policy,
+        Note{.text = "which ends of processes are failures, which are not, and which end the job"});
   visit(
       "ttlSecondsAfterFinished", policy.ttl_seconds_after_finished,
       Note{.text = "when a finished job is deleted; absent: never", .min = 0, .max = kSecondsMax});

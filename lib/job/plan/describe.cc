@@ -22,6 +22,24 @@ std::string WithMessage(std::string text, const std::string& message) {
   return text;
 }
 
+std::string DescribeEnd(const SeenProcess& process) {
+  const std::string name = Named(process);
+  if (process.is_disruption) return fmt::format("{} was disrupted", name);
+  if (process.is_out_of_memory)
+    return fmt::format("{} was killed because it used more memory than its limit", name);
+  // A kubelet may miss that the kernel did it for the memory, and then says nothing.
+  constexpr int kKill = 9;
+  if (process.signal == kKill && !process.memory_limit.empty()) {
+    return fmt::format("{} was killed by signal 9, as happens beyond its memory limit of {}", name,
+                       process.memory_limit);
+  }
+  if (process.signal != 0) return fmt::format("{} was killed by signal {}", name, process.signal);
+  if (!process.last_word.empty()) return WithMessage(name, process.last_word);
+  if (process.exit_code == kExitCannotWorkHere)
+    return fmt::format("{} said that its machine cannot do the work", name);
+  return fmt::format("{} exited with code {}", name, process.exit_code);
+}
+
 // Who is absent, and what is said behind one such name or behind several.
 struct Absence {
   std::string who;
@@ -61,21 +79,10 @@ std::string Named(const SeenProcess& process) {
 }
 
 std::string DescribeExit(const SeenProcess& process) {
-  const std::string name = Named(process);
-  if (process.is_disruption) return fmt::format("{} was disrupted", name);
-  if (process.is_out_of_memory)
-    return fmt::format("{} was killed because it used more memory than its limit", name);
-  // A kubelet may miss that the kernel did it for the memory, and then says nothing.
-  constexpr int kKill = 9;
-  if (process.signal == kKill && !process.memory_limit.empty()) {
-    return fmt::format("{} was killed by signal 9, as happens beyond its memory limit of {}", name,
-                       process.memory_limit);
-  }
-  if (process.signal != 0) return fmt::format("{} was killed by signal {}", name, process.signal);
-  if (!process.last_word.empty()) return WithMessage(name, process.last_word);
-  if (process.exit_code == kExitCannotWorkHere)
-    return fmt::format("{} said that its machine cannot do the work", name);
-  return fmt::format("{} exited with code {}", name, process.exit_code);
+  if (!process.rule) return DescribeEnd(process);
+  SeenProcess seen = process;
+  seen.is_disruption = false;  // How it ended says more.
+  return fmt::format("{}, by failurePolicy.rules[{}]", DescribeEnd(seen), *process.rule);
 }
 
 std::string DescribeAbsence(const std::string& name, const SeenProcess* process) {

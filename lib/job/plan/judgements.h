@@ -9,7 +9,8 @@ void JudgeSuspend(
     Draft& draft);  // runPolicy.suspend: stop all; the start time counts anew afterwards.
 void JudgeGivingWay(
     Draft& draft);  // Too few have a machine for too long: makes room, and tries again later.
-void JudgeDeadline(Draft& draft);  // activeDeadlineSeconds.
+void JudgeDeadline(Draft& draft);       // activeDeadlineSeconds.
+void JudgeFailurePolicy(Draft& draft);  // A rule says FailJob.
 void JudgeFailure(
     Draft& draft);  // backoffLimit, a lost parameter server, a coordinator that gave up.
 void JudgeEvaluator(Draft& draft);   // One that cannot work is not started again.

@@ -54,6 +54,7 @@ enum class PlanReason {
   kNoStraggler,
   kDeadlineExceeded,      // activeDeadlineSeconds.
   kBackoffLimitExceeded,  // backoffLimit.
+  kPodFailurePolicy,      // A rule of failurePolicy says that the job fails.
   kCannotWork,            // A process said that starting it again is of no use.
   kCannotWorkHere,        // A process said that its machine cannot do the work.
   kShardStalled,          // A parameter server does not get on with what it was told.
@@ -76,8 +77,8 @@ PACELINE_WORDS(PlanReason, "JobSeen", "NotYet", "Starting", "Training", "AllRunn
                "CheckpointsFound", "InvalidSpec", "NodeLost", "Recovering", "Recovered",
                "RolledBack", "Suspended", "Resumed", "ScaledUp", "ScaledDown", "SchemeChanged",
                "Checkpointed", "NoCheckpoints", "Hung", "PoisonedSample", "Straggler",
-               "NoStraggler", "DeadlineExceeded", "BackoffLimitExceeded", "CannotWork",
-               "CannotWorkHere", "ShardStalled", "ShardLost", "ParameterServerLost",
+               "NoStraggler", "DeadlineExceeded", "BackoffLimitExceeded", "PodFailurePolicy",
+               "CannotWork", "CannotWorkHere", "ShardStalled", "ShardLost", "ParameterServerLost",
                "TrainingFailed", "TrainingSucceeded", "ModelAvailable", "ModelFetched",
                "ModelExpired", "ModelLost", "JobFinished")
 

@@ -26,11 +26,39 @@ inline bool AsksForGang(const SchedulingPolicy& policy) {
   return policy.min_available || policy.queue || policy.min_resources;
 }
 
+// Exit codes that the shell knows: 128 and the number of the signal that ended a process.
+struct ExitCodePattern {
+  ExitCodeOperator op = ExitCodeOperator::kIn;
+  std::vector<int64_t> values;
+  friend bool operator==(const ExitCodePattern&, const ExitCodePattern&) = default;
+};
+
+struct PodConditionPattern {
+  std::string type;
+  ConditionStatus status = ConditionStatus::kTrue;
+  friend bool operator==(const PodConditionPattern&, const PodConditionPattern&) = default;
+};
+
+// Has one of the two; of conditions, one that holds is enough.
+struct FailureRule {
+  FailureAction action = FailureAction::kCount;
+  std::optional<ExitCodePattern> on_exit_codes;
+  std::vector<PodConditionPattern> on_pod_conditions;
+  friend bool operator==(const FailureRule&, const FailureRule&) = default;
+};
+
+// Names and meanings are those of a Job's podFailurePolicy. The first rule that matches decides.
+struct FailurePolicy {
+  std::vector<FailureRule> rules;
+  friend bool operator==(const FailurePolicy&, const FailurePolicy&) = default;
+};
+
 // Names and meanings are Kubeflow's, where Kubeflow has them.
 struct RunPolicy {
   bool suspend = false;
   std::optional<int64_t> active_deadline_seconds;
   int64_t backoff_limit = 6;
+  std::optional<FailurePolicy> failure_policy;
   std::optional<int64_t> ttl_seconds_after_finished;
   CleanPodPolicy clean_pod_policy = CleanPodPolicy::kRunning;
   int64_t node_lost_seconds = 30;
