@@ -247,9 +247,8 @@ bool Reconciler::PrepareServers(const Look& look, const job::Plan& plan) {
 bool Reconciler::AwaitsFormerJob(const Look& look, const job::Plan& plan) const {
   JobRecord& record = *look.record;
   if (StartsAny(plan.actions)) {
-    for (const kube::ObjectPtr& pod : view_->PodsNamedAfter(look.key)) {
-      if (IsLeftover(look.job, *pod)) record.former.pods.insert(kube::Name(*pod));
-    }
+    for (const kube::ObjectPtr& pod : view_->PodsNamedAfter(look.key))
+      AddPod(record.former, look.job, *pod);
   }
   return !record.former.IsGone();
 }

@@ -42,16 +42,22 @@ Ownership OwnershipOf(const job::TrainingJob& job, const Json& object) {
                                                            : Ownership::kForeign;
 }
 
-bool IsLeftover(const job::TrainingJob& job, const Json& pod) {
-  if (OwnershipOf(job, pod) == Ownership::kFormer) return true;
-  return !kube::ControllerOf(pod) &&
-         !kube::Annotation(pod, std::string(kGenerationAnnotation)).empty();
+void AddPod(FormerJob& former, const job::TrainingJob& job, const Json& pod) {
+  if (OwnershipOf(job, pod) == Ownership::kFormer) {
+    former.pods.insert(kube::Name(pod));
+  } else if (!kube::ControllerOf(pod) &&
+             !kube::Annotation(pod, std::string(kGenerationAnnotation)).empty()) {
+    former.orphans.insert(kube::Name(pod));
+  }
 }
 
 std::string Describe(const FormerJob& former) {
   std::string text;
-  if (!former.pods.empty()) text = "pods " + Listed(former.pods);
-  if (!former.others.empty()) text += (text.empty() ? "" : "; ") + Listed(former.others);
+  const auto add = [&text](const std::string& part) { text += (text.empty() ? "" : "; ") + part; };
+  if (!former.pods.empty()) add("pods " + Listed(former.pods));
+  if (!former.orphans.empty())
+    add("pods that belong to nobody and have to be deleted: " + Listed(former.orphans));
+  if (!former.others.empty()) add(Listed(former.others));
   return text;
 }
 

@@ -18,20 +18,20 @@ enum class Ownership {
 };
 Ownership OwnershipOf(const job::TrainingJob& job, const Json& object);
 
-// Whether a pod with the job's labels was made for another job of that name, which is gone or is
-// going, or left its pods to themselves.
-bool IsLeftover(const job::TrainingJob& job, const Json& pod);
-
 // What an earlier job of the same name has left and that has to be gone before this one can have
 // its own (docs/adr/0037).
 struct FormerJob {
-  std::set<std::string> pods;    // Names.
-  std::set<std::string> others;  // "Secret digits-token".
+  std::set<std::string> pods;     // Names.
+  std::set<std::string> orphans;  // Names of pods that do not go by themselves.
+  std::set<std::string> others;   // "Secret digits-token".
 
-  bool IsGone() const { return pods.empty() && others.empty(); }
+  bool IsGone() const { return pods.empty() && orphans.empty() && others.empty(); }
 };
-// "pods digits-ps-0, digits-worker-1; Secret digits-token": ten pods and ten others at most, and
-// how many more. Empty where all is gone.
+// Adds a pod with the job's labels if it was made for another job of that name, which is gone or
+// going, or has left its pods to themselves. In a pod that a person made there is no trace of that.
+void AddPod(FormerJob& former, const job::TrainingJob& job, const Json& pod);
+// "pods digits-ps-0, digits-worker-1; Secret digits-token": ten of each kind at most, and how many
+// more. Empty where all is gone.
 std::string Describe(const FormerJob& former);
 
 }  // namespace paceline::controller

@@ -21,6 +21,12 @@ Json Owned(const char* kind, const char* name, const char* uid) {
   return service;
 }
 
+std::string WaitedFor(const job::TrainingJob& job, const Json& pod) {
+  FormerJob former;
+  AddPod(former, job, pod);
+  return Describe(former);
+}
+
 TEST(Ownership, IsTheControllersAndWithoutOneTheLabels) {
   const job::TrainingJob job = Digits();
   EXPECT_EQ(OwnershipOf(job, BuildService(job)), Ownership::kOurs);
@@ -44,34 +50,37 @@ TEST(Ownership, OfAPodIsSeenInWhatTheViewKeepsOfIt) {
   pod["metadata"]["ownerReferences"][0]["uid"] = "uid-0";
   kube::Keep(pod, PartsOfPod());
   EXPECT_EQ(OwnershipOf(job, pod), Ownership::kFormer);
-  EXPECT_TRUE(IsLeftover(job, pod));
+  EXPECT_EQ(WaitedFor(job, pod), "pods digits-worker-0");
   pod["metadata"]["ownerReferences"][0]["kind"] = "ReplicaSet";
   EXPECT_EQ(OwnershipOf(job, pod), Ownership::kForeign);
-  EXPECT_FALSE(IsLeftover(job, pod));
+  EXPECT_EQ(WaitedFor(job, pod), "");
 }
 
 TEST(Ownership, APodThatIsLeftToItselfWasMadeByAnOperatorOrByHand) {
   const job::TrainingJob job = Digits();
   Json pod = Pod(job, job::Role::kWorker);
-  EXPECT_FALSE(IsLeftover(job, pod));
+  EXPECT_EQ(WaitedFor(job, pod), "");
   pod["metadata"].erase("ownerReferences");
   kube::Keep(pod, PartsOfPod());
-  EXPECT_TRUE(IsLeftover(job, pod));
+  EXPECT_EQ(WaitedFor(job, pod),
+            "pods that belong to nobody and have to be deleted: digits-worker-0");
   pod["metadata"].erase("annotations");  // As `kubectl run` makes one.
-  EXPECT_FALSE(IsLeftover(job, pod));
+  EXPECT_EQ(WaitedFor(job, pod), "");
 }
 
 TEST(FormerJob, IsDescribedByTenNamesOfEachKindAtMost) {
   EXPECT_EQ(Describe({}), "");
-  EXPECT_EQ(
-      Describe({.pods = {"digits-worker-1", "digits-ps-0"}, .others = {"Secret digits-token"}}),
-      "pods digits-ps-0, digits-worker-1; Secret digits-token");
+  EXPECT_EQ(Describe({.pods = {"digits-worker-1", "digits-ps-0"},
+                      .orphans = {},
+                      .others = {"Secret digits-token"}}),
+            "pods digits-ps-0, digits-worker-1; Secret digits-token");
   FormerJob many;
   for (int i = 0; i < 12; ++i) many.pods.insert(fmt::format("digits-worker-{:02}", i));
   const std::string text = Describe(many);
   EXPECT_NE(text.find("digits-worker-09 and 2 more"), std::string::npos) << text;
   EXPECT_EQ(text.find("digits-worker-10"), std::string::npos) << text;
-  EXPECT_EQ(Describe({.pods = {}, .others = {"Service digits"}}), "Service digits");
+  EXPECT_EQ(Describe({.pods = {}, .orphans = {"digits-ps-0"}, .others = {"Service digits"}}),
+            "pods that belong to nobody and have to be deleted: digits-ps-0; Service digits");
 }
 
 }  // namespace

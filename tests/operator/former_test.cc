@@ -197,7 +197,10 @@ TEST_F(FormerTest, OrphanedChildrenAreAdopted) {
   job.Create(spec);
   StartOperator();
   // Pods of another life have its certificates and its orders: they are not taken over.
-  ASSERT_TRUE(WaitsFor(job, "pods digits-ps-0, digits-ps-1, digits-worker-0"));
+  ASSERT_TRUE(WaitsFor(job,
+                       "pods that belong to nobody and have to be deleted: digits-ps-0, "
+                       "digits-ps-1, digits-worker-0, digits-worker-1, digits-worker-2; not "
+                       "running"));
   for (const auto& [name, pod] : job.Pods()) Remove(kube::Pods(), job, name);
   Start(job);
   IsNew(job);
