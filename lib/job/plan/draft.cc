@@ -104,16 +104,20 @@ bool Draft::StillNeeds(Role role) const {
 }
 
 // Around the end of training everybody ends well, so only the word of the coordinator that training
-// goes on counts, and it has a moment to say otherwise.
+// goes on counts, and it has a moment to say otherwise. Whom a former one sent home has not left
+// this one.
 int64_t Draft::FailuresOf(const SeenProcess& process) const {
   const int64_t failures = CountFailures(process, now, options.healthy_after);
-  const bool has_left = process.role != Role::kParameterServer && HasEndedWell(process) &&
+  const bool is_of_former =
+      process.generation_start > 0 &&
+      process.generation_start < static_cast<uint64_t>(seen.status.coordinator_starts);
+  const bool has_left = !is_of_former && !IsCoordinator(process) && HasEndedWell(process) &&
                         report != nullptr && !IsFinishing() && !MayHaveFinished(process);
   return failures + (has_left ? 1 : 0);
 }
 
 bool Draft::MayHaveFinished(const SeenProcess& process) const {
-  return process.role != Role::kParameterServer && HasEndedWell(process) &&
+  return !IsCoordinator(process) && HasEndedWell(process) &&
          now < process.ended_at + options.backoff_min;
 }
 
@@ -229,6 +233,10 @@ bool IsHopeless(const SeenProcess& process) {
 bool HasEndedWell(const SeenProcess& process) {
   return process.state == ProcessState::kExited && !process.is_stopping && !process.is_disruption &&
          !IsFailure(process);
+}
+
+bool IsCoordinator(const SeenProcess& process) {
+  return process.role == Role::kParameterServer && process.index == 0;
 }
 
 bool IsUnfit(const SeenProcess& process) {

@@ -108,8 +108,11 @@ bool IsFailure(const SeenProcess& process);
 // Whether it said that starting it again is of no use.
 bool IsHopeless(const SeenProcess& process);
 
-// Whether it ended well. A worker or evaluator may only once training is over.
+// Whether it ended well. All may, but only once training is over.
 bool HasEndedWell(const SeenProcess& process);
+
+// Whether it is the one that judges when training is over.
+bool IsCoordinator(const SeenProcess& process);
 
 // Whether a worker ended because its machine cannot do the work: nothing that backoffLimit counts.
 bool IsUnfit(const SeenProcess& process);

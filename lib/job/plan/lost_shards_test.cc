@@ -130,5 +130,29 @@ TEST(LostShards, ShardThatTrainingStandsStillForIsSaidBeforeItIsLost) {
   EXPECT_EQ(PlanJob(job, seen, At(101), Recovering()).status.standstill, "");
 }
 
+// It was sent home by a coordinator that was lost before anybody heard that training was over.
+TEST(LostShards, OneThatEndedWellIsStartedAgainForACoordinatorThatGoesOn) {
+  Observation seen = AllTraining();
+  Put(seen, Exited(Role::kParameterServer, 1, 9, 0));
+  seen.coordinator->phase = TrainingPhase::kBirth;
+  EXPECT_THAT(Actions(PlanJob(SmallJob(), seen, At(9.5), Recovering())), IsEmpty());
+  EXPECT_THAT(Actions(PlanJob(SmallJob(), seen, At(10), Recovering())),
+              ElementsAre("start digits-ps-1 generation=1 attempt=1 failures=1"));
+  // It does not count against it that a former one sent it home; nor against workers.
+  seen.status.coordinator_starts = 2;
+  seen.coordinator->generation_start = 2;
+  Put(seen, Exited(Role::kWorker, 0, 9, 0));
+  for (const char* const name : {"digits-ps-1", "digits-worker-0"})
+    Find(seen, name).generation_start = 1;
+  EXPECT_THAT(Actions(PlanJob(SmallJob(), seen, At(10), Recovering())),
+              ElementsAre("start digits-ps-1 generation=2 attempt=1 failures=0",
+                          "start digits-worker-0 generation=2 attempt=1 failures=0"));
+  // Nobody is needed any more where it says so, and nobody knows where it says nothing.
+  seen.coordinator->phase = TrainingPhase::kFinishing;
+  EXPECT_THAT(Actions(PlanJob(SmallJob(), seen, At(10), Recovering())), IsEmpty());
+  seen.coordinator.reset();
+  EXPECT_THAT(Actions(PlanJob(SmallJob(), seen, At(10), Recovering())), IsEmpty());
+}
+
 }  // namespace
 }  // namespace paceline::job

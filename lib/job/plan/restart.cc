@@ -22,11 +22,12 @@ PlanReason ReasonOf(const SeenProcess& process) {
 }
 
 // Whether a process that ended is needed again. Around the end of training everybody ends well, so
-// that only the word of the coordinator that training goes on counts.
+// that only the word of the coordinator that training goes on counts: one that takes the place of
+// the one that sent all home, and was lost before anybody heard that training was over, needs them.
 bool IsNeeded(const Draft& draft, const SeenProcess& process) {
   if (!draft.StillNeeds(process.role)) return false;
   if (ReasonOf(process) != PlanReason::kProcessFinished) return true;
-  return process.role != Role::kParameterServer && draft.report != nullptr && !draft.IsFinishing();
+  return !IsCoordinator(process) && draft.report != nullptr && !draft.IsFinishing();
 }
 
 // " on another machine": what becomes of one whose machine could not do the work.
