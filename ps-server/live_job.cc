@@ -43,7 +43,11 @@ job::Capabilities Takeable() {
 }  // namespace
 
 Status CheckUnchanged(const job::TrainingJob& from, const job::TrainingJob& to) {
-  const json before = job::ToJson(from);
+  job::TrainingJob on_course = from;
+  on_course.spec.training.stop.max_epochs = to.spec.training.stop.max_epochs;
+  on_course.spec.training.stop.max_steps = to.spec.training.stop.max_steps;
+  on_course.spec.training.learning_rate.base = to.spec.training.learning_rate.base;
+  const json before = job::ToJson(on_course);
   const json after = job::ToJson(to);
   for (const char* const place :
        {"/metadata/name", "/metadata/namespace", "/spec/model", "/spec/data", "/spec/training",
@@ -92,6 +96,10 @@ StatusOr<coordination::SpecChanged> LiveJob::Take(const std::string& text) {
   if (!decoded.job.status.evaluator_gone.empty())
     changed.evaluator_gone = decoded.job.status.evaluator_gone;
   if (!changed.is_policy_changed && policy != policy_) changed.reconfigured = policy;
+  if (decoded.job.spec.training != job_.spec.training) {
+    const coordination::CoordinatorOptions options = CoordinatorOptionsFrom(decoded.job, 0);
+    changed.course = coordination::Course{options.epochs_max, options.steps_max, options.schedule};
+  }
   policy_ = policy;
   job_ = std::move(decoded.job);
   return changed;

@@ -14,9 +14,9 @@ namespace paceline::ps {
 // What may not differ between two specs of one running job; the first difference as a path, such as
 // "spec.training.seed", with both values. OK if there is none.
 //
-// Model, data, training, the number of shards, chaos and the job's name are as they were; what
-// remains is taken over live (sync, workers.replicas and minReplicas) or means nothing to a
-// coordinator.
+// Model, data, training but for its course, the number of shards, chaos and the job's name are as
+// they were; what remains is taken over live (sync, workers.replicas and minReplicas; of training
+// stop.maxEpochs, stop.maxSteps and learningRate.base) or means nothing to a coordinator.
 Status CheckUnchanged(const job::TrainingJob& from, const job::TrainingJob& to);
 
 // Thread-safe.

@@ -1,5 +1,6 @@
 #include "lib/coordination/changing.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "lib/coordination/asking.h"
@@ -54,14 +55,41 @@ void AnswerLate(Turn turn, const Session& session) {
           .assignment = {.samples = 1, .pacing = sync::Pacing::kEagerPull}});
 }
 
+void SetCourse(JobState& job, const Course& course) {
+  job.options.epochs_max = course.epochs_max;
+  job.options.steps_max = course.steps_max;
+  job.options.schedule = course.schedule;
+  if (!job.leases.has_value()) return;  // The first worker's training set completes it.
+  CompleteSchedule(job.options, job.train_samples);
+  job.leases->SetEpochsMax(course.epochs_max);
+}
+
+// Where a version is on its way, training stops with that one (publishing.cc).
+void StopIfNothingIsDone(Turn turn) {
+  const JobState& job = turn.job;
+  if (job.phase != Phase::kTraining || IsBusy(job)) return;
+  if (const std::optional<std::string> stop = StopReason(job)) BeginFinishing(turn, *stop);
+}
+
 }  // namespace
 
 bool OwesPush(const JobState& job, WorkerId worker) {
   return job.leases.has_value() && !Unpushed(job, worker).empty();
 }
 
+bool IsBusy(const JobState& job) {
+  const std::vector<Session> workers = job.membership.workers();
+  return !job.pushes.is_idle() || !job.commits.is_idle() ||
+         std::any_of(workers.begin(), workers.end(),
+                     [&](const Session& session) { return OwesPush(job, session.worker); });
+}
+
 void OnSpecChanged(Turn turn, const SpecChanged& changed) {
   JobState& job = turn.job;
+  if (changed.course.has_value()) {
+    SetCourse(job, *changed.course);
+    StopIfNothingIsDone(turn);
+  }
   job.options.workers_wanted = changed.workers_wanted;
   job.options.workers_min = changed.workers_min;
   if (changed.evaluator_gone.has_value()) OnEvaluatorGone(turn, *changed.evaluator_gone);

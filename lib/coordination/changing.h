@@ -26,6 +26,9 @@ std::optional<Time> ChangeDeadline(const JobState& job);
 // Has a lease and no push staged: it computes, or is about to.
 bool OwesPush(const JobState& job, WorkerId worker);
 
+// Whether anything is computed, staged or committed: another version will come, or a loss.
+bool IsBusy(const JobState& job);
+
 // The push that just arrived was asked for by a policy that is gone.
 void DropLate(Turn turn, const Session& session, Sequence sequence);
 // A late worker owes nothing any more; the policy hears that it joined, even where it leaves next:

@@ -254,5 +254,98 @@ TEST_F(EagerTest, WhoIsToLeaveIsAnsweredSoThatItCanPush) {
   EXPECT_TRUE(job->WasSent<protocol::Finish>(1));
 }
 
+// Eight samples of sixteen a step; four epochs are eight steps.
+class CourseTest : public ChangingTest {
+ protected:
+  static Course CourseOf(uint64_t epochs_max, uint64_t steps_max, double base = 0.1) {
+    Course course{epochs_max, steps_max, {}};
+    course.schedule.base = base;
+    course.schedule.kind = optim::ScheduleKind::kLinear;
+    return course;
+  }
+  void SetCourse(const Course& course) {
+    SpecChanged changed{2, 1, false};
+    changed.course = course;
+    job.Step(changed);
+  }
+  void TrainTo(uint64_t version) {
+    for (uint64_t next = job.coordinator.status().version.value() + 1; next <= version; ++next) {
+      job.PushFor(1);
+      job.PushFor(2);
+      job.CommittedEverywhere(next);
+    }
+  }
+  double RateOfLastCommit() {
+    return job.AllOrdered<protocol::CommitAll>().back().commit.learning_rate;
+  }
+};
+
+TEST_F(CourseTest, MoreEpochsGoOnAndFewerEndThere) {
+  TrainTo(3);
+  SetCourse(CourseOf(2, 0));
+  EXPECT_EQ(job.coordinator.status().phase, Phase::kTraining);
+  TrainTo(4);
+  EXPECT_EQ(job.coordinator.status().phase, Phase::kFinishing);
+  EXPECT_TRUE(job.coordinator.Check().ok());
+}
+
+TEST_F(CourseTest, MoreEpochsThanThereWereAreTrained) {
+  TrainTo(7);
+  SetCourse(CourseOf(5, 0));
+  TrainTo(9);
+  EXPECT_EQ(job.coordinator.status().phase, Phase::kTraining);
+  TrainTo(10);
+  EXPECT_EQ(job.coordinator.status().phase, Phase::kFinishing);
+  EXPECT_EQ(job.coordinator.epochs().size(), 5u);
+}
+
+TEST_F(CourseTest, WhatIsPassedAlreadyMeansStopWithTheNextCommit) {
+  for (const Course& course : {CourseOf(2, 0), CourseOf(0, 3)}) {
+    Job now(TwoWorkers());
+    now.Opened({{1, 0}, {2, 1}});
+    for (uint64_t next = 1; next <= 5; ++next) {
+      now.PushFor(1);
+      now.PushFor(2);
+      now.CommittedEverywhere(next);
+    }
+    SpecChanged changed{2, 1, false};
+    changed.course = course;
+    now.Step(changed);
+    EXPECT_EQ(now.coordinator.status().phase, Phase::kTraining);  // Two are at work.
+    now.PushFor(1);
+    now.PushFor(2);
+    now.CommittedEverywhere(6);
+    EXPECT_EQ(now.coordinator.status().phase, Phase::kFinishing);
+    EXPECT_TRUE(now.coordinator.Check().ok());
+  }
+}
+
+// Half of the way is half of the way: the rate goes on from there, of what is the whole now.
+TEST_F(CourseTest, TheScheduleKeepsItsPlaceInSamples) {
+  SetCourse(CourseOf(4, 0, 0.1));
+  TrainTo(5);
+  EXPECT_DOUBLE_EQ(RateOfLastCommit(), 0.1 * (1 - 4.0 / 8));
+  SetCourse(CourseOf(8, 0, 0.4));
+  TrainTo(6);
+  EXPECT_DOUBLE_EQ(RateOfLastCommit(), 0.4 * (1 - 5.0 / 16));
+  EXPECT_DOUBLE_EQ(job.Sent<protocol::Released>(1).learning_rate, 0.4 * (1 - 6.0 / 16));
+}
+
+// A roll back of this coordinator's goes on with what was set last.
+TEST_F(CourseTest, OutlivesARollBack) {
+  TrainTo(3);
+  SetCourse(CourseOf(2, 0));
+  job.Step(ShardGone{ShardId(0), "gone"});
+  const Generation again{1, 1};
+  job.Register(0);
+  job.OpenedAgain(again, false, {{3, 0}, {4, 1}});
+  for (uint64_t next = 1; next <= 4; ++next) {
+    job.PushFor(3);
+    job.PushFor(4);
+    job.CommittedEverywhere(next);
+  }
+  EXPECT_EQ(job.coordinator.status().phase, Phase::kFinishing);
+}
+
 }  // namespace
 }  // namespace paceline::coordination

@@ -170,7 +170,7 @@ void Carry(Turn turn, const sync::RollBack&, Later) {
 
 void FinishIfAllElseIsLeftOut(Turn turn) {
   JobState& job = turn.job;
-  if (job.phase != Phase::kTraining || !job.leases->is_complete()) return;
+  if (job.phase != Phase::kTraining || !job.leases->is_complete() || IsBusy(job)) return;
   for (const uint64_t epoch : job.leases->TakeCompleted())
     turn.effects.push_back(EpochCompleted{epoch});
   BeginFinishing(turn, *StopReason(job));

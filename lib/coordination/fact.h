@@ -10,6 +10,7 @@
 #include "lib/base/ids.h"
 #include "lib/base/version.h"
 #include "lib/coordination/checkpoint.h"
+#include "lib/optim/schedule.h"
 #include "lib/protocol/shard_messages.h"
 #include "lib/protocol/worker_messages.h"
 #include "lib/sync/decision.h"
@@ -74,6 +75,13 @@ struct CheckpointSaved {
   std::string problem;    // Empty: it is complete on disk.
 };                        // Answer to CompleteCheckpoint.
 
+// How far training goes and at which rate; as in CoordinatorOptions.
+struct Course {
+  uint64_t epochs_max = 0;
+  uint64_t steps_max = 0;
+  optim::ScheduleOptions schedule;
+};
+
 // What may change in a running job did, or whom nobody starts again; from the planner or the user.
 // The policy that the shell would make now is another one where `is_policy_changed`; where it would
 // be the same with other knobs, the running one is told.
@@ -83,6 +91,9 @@ struct SpecChanged {
   bool is_policy_changed = false;
   std::optional<sync::PolicySpec> reconfigured = std::nullopt;  // As sync::MayReconfigure allows.
   std::optional<std::string> evaluator_gone = std::nullopt;     // It is not started again, and why.
+  // From the next commit on. The schedule goes on from where it is, by samples; what is passed
+  // already means: stop with that commit.
+  std::optional<Course> course = std::nullopt;
 };
 // These workers are to leave: each finishes the step that it is in, and is told to go.
 struct DrainAsked {

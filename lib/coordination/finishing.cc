@@ -162,7 +162,7 @@ bool IsEvaluated(Turn turn) {
 
 std::optional<std::string> StopReason(const JobState& job) {
   if (job.leases->is_complete())
-    return fmt::format("stopped after {} epochs", job.options.epochs_max);
+    return fmt::format("stopped after {} epochs", job.leases->oldest_open());
   const uint64_t steps = job.commits.published().value();
   if (job.options.steps_max > 0 && steps >= job.options.steps_max)
     return fmt::format("stopped after {} steps", steps);

@@ -86,7 +86,7 @@ LeaseLedger::Saved LeaseLedger::Save(const std::set<LeaseId>& committed) const {
 bool LeaseLedger::OpenNext() {
   const uint64_t next = open_.empty() ? completed_.size() : open_.rbegin()->first + 1;
   if (next >= completed_.size() + kEpochsOpenMax) return false;
-  if (options_.epochs_max > 0 && next >= options_.epochs_max) return false;
+  if (IsBeyond(next)) return false;
   open_[next].free.Add(0, options_.train_samples);
   suspects_.SetLast(false);
   LocatePoisoned(next);
@@ -96,6 +96,7 @@ bool LeaseLedger::OpenNext() {
 
 void LeaseLedger::TakeUnsuspected(uint64_t samples, Lease& lease) {
   for (auto& [number, epoch] : open_) {
+    if (IsBeyond(number)) return;
     for (auto at = epoch.free.intervals().begin(); at != epoch.free.intervals().end();) {
       if (samples == 0) return;
       SampleRange range = suspects_.Unsuspected({number, at->first, at->second});
@@ -116,8 +117,9 @@ void LeaseLedger::TakeUnsuspected(uint64_t samples, Lease& lease) {
 bool LeaseLedger::TakeSuspect(WorkerId worker, const std::vector<WorkerId>& others,
                               uint64_t samples, Suspects::Whose whose, Lease& lease) {
   if (suspects_.empty()) return false;
-  const auto range = suspects_.Pick(worker, others, samples, whose,
-                                    [this](const SampleRange& one) { return IsFree(one); });
+  const auto range = suspects_.Pick(worker, others, samples, whose, [this](const SampleRange& one) {
+    return !IsBeyond(one.epoch) && IsFree(one);
+  });
   if (!range) return false;
   Epoch& epoch = open_.at(range->epoch);
   epoch.free.Take(range->begin, range->end);
@@ -224,6 +226,10 @@ bool LeaseLedger::IsAnySuspected() const {
   return !suspects_.empty() || !news_.empty() ||
          std::any_of(open_.begin(), open_.end(),
                      [](const auto& entry) { return !entry.second.poisoned.empty(); });
+}
+
+bool LeaseLedger::IsBeyond(uint64_t epoch) const {
+  return options_.epochs_max > 0 && epoch >= options_.epochs_max;
 }
 
 bool LeaseLedger::IsFree(const SampleRange& range) const {

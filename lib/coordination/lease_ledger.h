@@ -108,7 +108,9 @@ class LeaseLedger {
   std::vector<uint64_t> TakeCompleted();
 
   uint64_t oldest_open() const { return completed_.size(); }
-  bool is_complete() const;  // epochs_max epochs are complete.
+  bool is_complete() const;  // epochs_max epochs are complete, or more.
+  // What is leased beyond fewer stays leased; what is free there is not leased any more.
+  void SetEpochsMax(uint64_t epochs_max) { options_.epochs_max = epochs_max; }
   // Oldest first: the last `complete_max` that are complete, and the open ones.
   std::vector<Count> counts(size_t complete_max = SIZE_MAX) const;
 
@@ -135,6 +137,7 @@ class LeaseLedger {
   bool TakeSuspect(WorkerId worker, const std::vector<WorkerId>& others, uint64_t samples,
                    Suspects::Whose whose, protocol::Lease& lease);
   bool IsFree(const protocol::SampleRange& range) const;
+  bool IsBeyond(uint64_t epoch) const;
   bool IsSuspect(protocol::LeaseId lease) const;
   void FindPoisoned();
   void LocatePoisoned(uint64_t epoch);

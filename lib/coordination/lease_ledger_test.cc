@@ -147,5 +147,21 @@ TEST(LeaseLedgerTest, MillionsOfSamplesStayAFewIntervals) {
   EXPECT_TRUE(ledger.Check().ok());
 }
 
+TEST(LeaseLedgerTest, BeyondFewerEpochsNothingIsLeasedAnyMore) {
+  LeaseLedger ledger({4, 4, 7});
+  const Lease first = *ledger.Grant(WorkerId(0), 4);
+  const Lease beyond = *ledger.Grant(WorkerId(1), 2);  // Of the next epoch.
+  ledger.SetEpochsMax(1);
+  EXPECT_FALSE(ledger.Grant(WorkerId(0), 2).has_value());
+  ledger.Accumulate(first.id);
+  ledger.Commit(first.id);
+  EXPECT_TRUE(ledger.is_complete());
+  ledger.Return(beyond.id);
+  EXPECT_TRUE(ledger.Check().ok()) << ledger.Check();
+  ledger.SetEpochsMax(2);
+  EXPECT_FALSE(ledger.is_complete());
+  EXPECT_TRUE(ledger.Grant(WorkerId(0), 4).has_value());
+}
+
 }  // namespace
 }  // namespace paceline::coordination

@@ -91,6 +91,21 @@ FieldError Difference(const Node& before, const Node& after, const std::string& 
           0};
 }
 
+// Optional fields of spec.training: without one, another model is trained.
+constexpr const char* kFixedOptions[] = {
+    "spec.training.microBatchSize", "spec.training.gradientClipNorm", "spec.training.stop.target"};
+
+void CheckOptions(const Node& before, const Node& after, std::vector<FieldError>& errors) {
+  const Node absent;
+  for (const char* const path : kFixedOptions) {
+    const Node* const old_value = At(before, path);
+    const Node* const new_value = At(after, path);
+    if ((old_value == nullptr) == (new_value == nullptr)) continue;
+    errors.push_back(Difference(old_value == nullptr ? absent : *old_value,
+                                new_value == nullptr ? absent : *new_value, path));
+  }
+}
+
 void CheckVolumes(const JobSpec& from, const JobSpec& to, std::vector<FieldError>& errors) {
   if (from.run_policy.suspend) return;
   const auto volume = [](const JobSpec& spec) {
@@ -124,6 +139,7 @@ std::vector<FieldError> ValidateChange(const TrainingJob& from, const TrainingJo
     if (old_value == nullptr || new_value == nullptr || *old_value == *new_value) continue;
     errors.push_back(Difference(*old_value, *new_value, path));
   }
+  CheckOptions(before, after, errors);
   CheckVolumes(from.spec, to.spec, errors);
   return errors;
 }

@@ -55,6 +55,29 @@ TEST(ValidateChange, NamesTheFieldAndBothValues) {
                           "\"test.safetensors\""));
 }
 
+TEST(ValidateChange, TheCourseOfTrainingIsNotAndTheRestOfItIs) {
+  EXPECT_THAT(Errors({}, {"spec.training.stop.maxEpochs=3", "spec.training.stop.maxSteps=70",
+                          "spec.training.learningRate.base=0.001"}),
+              IsEmpty());
+  EXPECT_THAT(Errors({"spec.training.stop.maxSteps=70"}, {}), IsEmpty());
+  for (const char* path :
+       {"spec.training.globalBatchSize=128", "spec.training.microBatchSize=4",
+        "spec.training.gradientClipNorm=1", "spec.training.optimizer.sgd.momentum=0.5",
+        "spec.training.learningRate.schedule=Cosine", "spec.training.learningRate.warmupSteps=3",
+        "spec.training.learningRate.final=0.001", "spec.training.learningRate.stepEpochs=3",
+        "spec.training.learningRate.factor=0.3", "spec.training.nonFinite.limit=7",
+        "spec.training.deterministic=true"}) {
+    const auto errors = Errors({}, {path});
+    ASSERT_EQ(errors.size(), 1u) << path;
+    EXPECT_NE(errors[0].find("cannot change once the job exists"), std::string::npos) << errors[0];
+    EXPECT_EQ(Errors({path}, {}).size(), 1u) << path;
+  }
+  const std::string eval = "spec.data.eval=test.safetensors";
+  EXPECT_THAT(Errors({eval}, {eval, "spec.training.stop.target={value: 0.9}"}),
+              ElementsAre("spec.training.stop.target: cannot change once the job exists: from null "
+                          "to an object"));
+}
+
 TEST(ValidateChange, TheRestIsNot) {
   EXPECT_THAT(
       Errors({}, {"spec.sync.scheme=SSP", "spec.workers.replicas=8", "spec.checkpoint.keep=9",

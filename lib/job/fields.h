@@ -43,8 +43,7 @@ void Fields(V& visit, JobSpec& spec) {
                      "/paceline/job",
              .presence = kRequired,
              .mutability = kImmutable});
-  visit("training", spec.training,
-        Note{.text = "how it is trained", .presence = kRequired, .mutability = kImmutable});
+  visit("training", spec.training, Note{.text = "how it is trained", .presence = kRequired});
   visit("sync", spec.sync,
         Note{.text = "the synchronisation scheme; may change while the job runs"});
   visit("parameterServer", spec.parameter_server,

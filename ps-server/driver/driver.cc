@@ -226,6 +226,9 @@ void Driver::Measure() {
 void Driver::Process(const coordination::Fact& fact, Time arrived) {
   arrived_ = arrived;
   now_ = SteadyNow();
+  if (const auto* changed = std::get_if<coordination::SpecChanged>(&fact);
+      changed != nullptr && changed->course)
+    meter_.StopsAt(changed->course->epochs_max, changed->course->steps_max);
   std::vector<coordination::Effect> stepped;
   coordinator_.Step(fact, now_, stepped);
   Enqueue(std::move(stepped));

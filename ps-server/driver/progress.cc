@@ -13,6 +13,11 @@ constexpr Duration kWindow = std::chrono::seconds(10);
 ProgressMeter::ProgressMeter(uint64_t epochs_max, uint64_t steps_max)
     : epochs_max_(epochs_max), steps_max_(steps_max) {}
 
+void ProgressMeter::StopsAt(uint64_t epochs_max, uint64_t steps_max) {
+  epochs_max_ = epochs_max;
+  steps_max_ = steps_max;
+}
+
 void ProgressMeter::Opened(Version version, uint64_t committed_samples, Time now) {
   if (!opened_) {
     opened_ = now;

@@ -42,6 +42,7 @@ struct Progress {
 class ProgressMeter {
  public:
   ProgressMeter(uint64_t epochs_max, uint64_t steps_max);
+  void StopsAt(uint64_t epochs_max, uint64_t steps_max);  // 0: no bound.
 
   // With what is published now. Again after a roll back: `seconds` goes on.
   void Opened(Version version, uint64_t committed_samples, Time now);

@@ -51,7 +51,12 @@ TEST(Changes, OfModelDataAndTrainingAreRefused) {
       {R"({"data": {"eval": "test.safetensors"}})", "spec.data"},
       {R"({"training": {"globalBatchSize": 128}})", "spec.training"},
       {R"({"training": {"optimizer": {"sgd": {"momentum": 0.9}}}})", "spec.training"},
-      {R"({"training": {"stop": {"maxEpochs": 16}}})", "spec.training"},
+      {R"({"training": {"microBatchSize": 4}})", "spec.training"},
+      {R"({"training": {"gradientClipNorm": 4}})", "spec.training"},
+      {R"({"training": {"learningRate": {"warmupSteps": 4}}})", "spec.training"},
+      {R"({"training": {"learningRate": {"factor": 0.4}}})", "spec.training"},
+      {R"({"training": {"stop": {"target": {"value": 0.9}}}})", "spec.training"},
+      {R"({"training": {"seed": 4}})", "spec.training"},
       {R"({"parameterServer": {"shards": 2}})", "spec.parameterServer.shards"},
       {R"({"security": {"mtls": "Disabled"}})", "spec.security.mtls"},
       {R"({"runPolicy": {"managedBy": "kueue.x-k8s.io/multikueue"}})", "spec.runPolicy.managedBy"},
@@ -65,6 +70,19 @@ TEST(Changes, OfModelDataAndTrainingAreRefused) {
     ASSERT_EQ(ours.size(), 1u) << c.patch;
     EXPECT_TRUE(ours[0].path.starts_with(c.field)) << ours[0].path;
     EXPECT_THAT(ours[0].message, HasSubstr("cannot change once the job exists"));
+  }
+}
+
+TEST(Changes, OfTheCourseOfTrainingAreTaken) {
+  PACELINE_CRD_WORLD(world);
+  const kube::ObjectKey key = Stored(world, "course");
+  for (const char* patch : {R"({"training": {"stop": {"maxEpochs": 16}}})",
+                            R"({"training": {"stop": {"maxSteps": 16}}})",
+                            R"({"training": {"stop": {"maxEpochs": null, "maxSteps": 16}}})",
+                            R"({"training": {"learningRate": {"base": 0.25}}})"}) {
+    const StatusOr<Json> changed = Patch(world, key, patch);
+    EXPECT_TRUE(changed.ok()) << patch << changed.status();
+    EXPECT_TRUE(OurErrors(world, key, patch).empty()) << patch;
   }
 }
 

@@ -63,6 +63,27 @@ TEST_F(CtlTest, SchemeAndWorkersChangeAndTopShowsIt) {
   EXPECT_EQ(run.Wait().code, 130);
 }
 
+TEST_F(CtlTest, TheCourseOfTrainingChanges) {
+  LiveRun run = Start();
+  ASSERT_FALSE(run.WaitFor([](const Json& now) { return now["step"] >= 3; }).is_null());
+  const Ended raised =
+      Set(run, {"training.stop.maxEpochs=1000", "training.learningRate.base=0.01"});
+  ASSERT_EQ(raised.code, 0) << raised.err;
+  EXPECT_THAT(raised.out, HasSubstr("taken over: spec.training.stop.maxEpochs=1000"));
+  const Json kept = Json::parse(ReadText(run.RunFolder() + "/job.json"));  // For its successor.
+  EXPECT_EQ(kept["spec"]["training"]["stop"]["maxEpochs"], 1000);
+  EXPECT_EQ(kept["spec"]["training"]["learningRate"]["base"], 0.01);
+  const Json state = run.WaitFor([](const Json&) { return true; });
+  EXPECT_TRUE(run.MovesOn(state, 3));
+  EXPECT_THAT(run.Get("/metrics"), HasSubstr("paceline_learning_rate 0.01\n"));
+  // Passed already: it stops with the next commit, and well.
+  ASSERT_EQ(Set(run, {"training.stop.maxSteps=2"}).code, 0);
+  const Ended ended = run.Wait(60);
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_THAT(ended.last_state["finished"]["reason"].get<std::string>(),
+              HasSubstr("stopped after"));
+}
+
 TEST_F(CtlTest, WhatIsRefusedChangesNothing) {
   LiveRun run = Start();
   ASSERT_FALSE(run.WaitFor([](const Json& now) { return now["step"] >= 1; }).is_null());

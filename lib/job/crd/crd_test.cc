@@ -101,10 +101,17 @@ TEST(Crd, FixesWhatTheNotesCallImmutable) {
       self(self, path + "." + name, below);
   };
   walk(walk, "", Schema());
-  EXPECT_THAT(fixed, ::testing::ElementsAre(
-                         ".spec.checkpoint.resume", ".spec.checkpoint.volumeClaimTemplate",
-                         ".spec.data", ".spec.model", ".spec.parameterServer.shards",
-                         ".spec.runPolicy.managedBy", ".spec.security.mtls", ".spec.training"));
+  EXPECT_THAT(
+      fixed,
+      ::testing::ElementsAre(
+          ".spec.checkpoint.resume", ".spec.checkpoint.volumeClaimTemplate", ".spec.data",
+          ".spec.model", ".spec.parameterServer.shards", ".spec.runPolicy.managedBy",
+          ".spec.security.mtls", ".spec.training.deterministic", ".spec.training.globalBatchSize",
+          ".spec.training.gradientClipNorm", ".spec.training.learningRate.factor",
+          ".spec.training.learningRate.final", ".spec.training.learningRate.schedule",
+          ".spec.training.learningRate.stepEpochs", ".spec.training.learningRate.warmupSteps",
+          ".spec.training.microBatchSize", ".spec.training.nonFinite", ".spec.training.optimizer",
+          ".spec.training.seed", ".spec.training.stop.target"));
 }
 
 TEST(Crd, LeavesPodTemplatesAndVolumesToKubernetes) {

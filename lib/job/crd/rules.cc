@@ -59,6 +59,13 @@ constexpr Rule kRules[] = {
     {"spec.training", "microBatchSize",
      "!has(self.microBatchSize) || self.microBatchSize <= self.globalBatchSize",
      "microBatchSize must be at most globalBatchSize"},
+    // Rules of a field are not tried where it comes or goes.
+    {"spec.training", "",
+     "has(self.microBatchSize) == has(oldSelf.microBatchSize) && has(self.gradientClipNorm) == "
+     "has(oldSelf.gradientClipNorm) && has(self.nonFinite) == has(oldSelf.nonFinite)",
+     "microBatchSize, gradientClipNorm and nonFinite cannot change once the job exists"},
+    {"spec.training.stop", "target", "has(self.target) == has(oldSelf.target)",
+     "target cannot change once the job exists"},
     {"spec.training.optimizer", "sgd",
      "self.type != 'SGD' || !has(self.sgd) || !self.sgd.nesterov || self.sgd.momentum > 0.0 && "
      "self.sgd.dampening == 0.0",

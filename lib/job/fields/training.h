@@ -83,17 +83,33 @@ void Fields(V& visit, Optimizer& optimizer) {
 template <class V>
 void Fields(V& visit, LearningRate& rate) {
   visit("base", rate.base,
-        Note{.text = "the rate after warm-up", .presence = kRequired, .max = 1000, .above = 0});
+        Note{.text = "the rate after warm-up; may change while the job runs",
+             .presence = kRequired,
+             .max = 1000,
+             .above = 0});
   visit("warmupSteps", rate.warmup_steps,
-        Note{.text = "steps that raise the rate from 0 to base", .min = 0, .max = kCountMax});
+        Note{.text = "steps that raise the rate from 0 to base",
+             .mutability = kImmutable,
+             .min = 0,
+             .max = kCountMax});
   visit("schedule", rate.schedule,
-        Note{.text = "how the rate changes after warm-up, by committed samples"});
+        Note{.text = "how the rate changes after warm-up, by committed samples",
+             .mutability = kImmutable});
   visit("final", rate.final,
-        Note{.text = "Cosine, Linear: the rate at the end of training", .min = 0, .max = 1000});
+        Note{.text = "Cosine, Linear: the rate at the end of training",
+             .mutability = kImmutable,
+             .min = 0,
+             .max = 1000});
   visit("stepEpochs", rate.step_epochs,
-        Note{.text = "Step: epochs between two cuts", .min = 1, .max = kCountMax});
+        Note{.text = "Step: epochs between two cuts",
+             .mutability = kImmutable,
+             .min = 1,
+             .max = kCountMax});
   visit("factor", rate.factor,
-        Note{.text = "Step: what each cut leaves of the rate", .max = 1, .above = 0});
+        Note{.text = "Step: what each cut leaves of the rate",
+             .mutability = kImmutable,
+             .max = 1,
+             .above = 0});
 }
 
 template <class V>
@@ -109,11 +125,16 @@ void Fields(V& visit, Target& target) {
 template <class V>
 void Fields(V& visit, StopRule& stop) {
   visit("maxEpochs", stop.max_epochs,
-        Note{.text = "passes over the training data", .min = 1, .max = kCountMax});
+        Note{.text = "passes over the training data; may change while the job runs",
+             .min = 1,
+             .max = kCountMax});
   visit("maxSteps", stop.max_steps,
-        Note{.text = "commits after which training ends", .min = 1, .max = kCountMax});
+        Note{.text = "commits after which training ends; may change while the job runs",
+             .min = 1,
+             .max = kCountMax});
   visit("target", stop.target,
-        Note{.text = "stop when the held-out data says so; needs data.eval"});
+        Note{.text = "stop when the held-out data says so; needs data.eval",
+             .mutability = kImmutable});
 }
 
 template <class V>
@@ -135,29 +156,38 @@ void Fields(V& visit, Training& training) {
   visit("globalBatchSize", training.global_batch_size,
         Note{.text = "samples of one step, all workers together",
              .presence = kRequired,
+             .mutability = kImmutable,
              .min = 1,
              .max = kCountMax});
   visit("microBatchSize", training.micro_batch_size,
         Note{.text = "samples that a worker computes at once; absent: all of its share",
+             .mutability = kImmutable,
              .min = 1,
              .max = kCountMax});
   visit("optimizer", training.optimizer,
-        Note{.text = "the rule by which a gradient changes the parameters"});
+        Note{.text = "the rule by which a gradient changes the parameters",
+             .mutability = kImmutable});
   visit("learningRate", training.learning_rate,
         Note{.text = "how far a step goes", .presence = kRequired});
-  visit(
-      "gradientClipNorm", training.gradient_clip_norm,
-      Note{.text = "largest norm of the mean gradient; absent: no limit", .max = 1e9, .above = 0});
+  visit("gradientClipNorm", training.gradient_clip_norm,
+        Note{.text = "largest norm of the mean gradient; absent: no limit",
+             .mutability = kImmutable,
+             .max = 1e9,
+             .above = 0});
   visit("nonFinite", training.non_finite,
         Note{.text = "when more than half of the workers have gradients that are not finite; fewer "
                      "are ill themselves",
+             .mutability = kImmutable,
              .stays_absent = true});
   visit("stop", training.stop,
         Note{.text = "when training is done: whatever comes first", .presence = kRequired});
   visit("seed", training.seed,
-        Note{.text = "of initial values of built-in models and of the order of samples", .min = 0});
+        Note{.text = "of initial values of built-in models and of the order of samples",
+             .mutability = kImmutable,
+             .min = 0});
   visit("deterministic", training.deterministic,
-        Note{.text = "equal runs give equal bits; only with BSP and equal batches"});
+        Note{.text = "equal runs give equal bits; only with BSP and equal batches",
+             .mutability = kImmutable});
 }
 
 }  // namespace paceline::job
