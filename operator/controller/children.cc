@@ -150,9 +150,9 @@ Status Children::RemoveOne(const job::TrainingJob& job, const kube::Resource& re
 StatusOr<ClaimNews> Children::EnsureClaims(const job::TrainingJob& job, FormerJob& former) const {
   std::vector<kube::Request> requests;
   for (const Json& claim : BuildCheckpointClaims(job)) {
-    requests.push_back(
-        kube::Create(kube::PersistentVolumeClaims(), claim,
-                     {.field_manager = kFieldManager, .answer = kube::Answer::kNothing}));
+    requests.push_back(kube::Create(
+        kube::PersistentVolumeClaims(), claim,
+        {.field_manager = kFieldManager, .is_strict = true, .answer = kube::Answer::kNothing}));
   }
   const std::vector<StatusOr<Json>> made = client_->CallAll(std::move(requests));
   ClaimNews news;

@@ -88,8 +88,10 @@ Status PodChanges::CreateAll(const job::TrainingJob& job, const std::vector<job:
     const Json pod = BuildPod(job, *start, options_);
     keys.push_back(kube::KeyOf(pod));
     record.expectations.ExpectCreation(record.key, keys.back());
+    // A template's fields are for the API server to know: what it left out, nobody would see.
     requests.push_back(kube::Create(
-        kube::Pods(), pod, {.field_manager = kFieldManager, .answer = kube::Answer::kNothing}));
+        kube::Pods(), pod,
+        {.field_manager = kFieldManager, .is_strict = true, .answer = kube::Answer::kNothing}));
   }
   Status first;
   const std::vector<StatusOr<Json>> answers = client_->CallAll(std::move(requests));

@@ -329,6 +329,23 @@ TEST_F(LifeTest, ATemplateThatNoPodCanBeMadeOfIsToldInACondition) {
   EXPECT_TRUE(job.WaitForPods(job.AllPodNames()));
 }
 
+// The schema leaves templates open, and an API server that is not asked drops what it does not
+// know.
+TEST_F(LifeTest, AFieldThatNoPodHasIsToldInACondition) {
+  const auto worker = [](const Json& container) {
+    Json named = container;
+    named["name"] = "worker";
+    return Json{{"template", {{"spec", {{"containers", Json::array({named})}}}}}};
+  };
+  Job job(*world_, "digits", {{"workers", worker({{"imagePullPolcy", "Always"}})}});
+  ASSERT_TRUE(job.WaitForMessage("ResourcesReady", "imagePullPolcy"));
+  EXPECT_EQ(job.Condition("ResourcesReady"), "False");
+  job.Patch({{"spec", {{"workers", worker({{"resources", {{"limit", {{"cpu", "1"}}}}}})}}}});
+  ASSERT_TRUE(job.WaitForMessage("ResourcesReady", "resources.limit"));
+  job.Patch({{"spec", {{"workers", worker({{"resources", {{"limits", {{"cpu", "1"}}}}}})}}}});
+  EXPECT_TRUE(job.WaitForPods(job.AllPodNames()));
+}
+
 TEST_F(LifeTest, DeletedServiceAndChangedConfigMapAreMended) {
   Job job(*world_, "digits");
   Start(job);

@@ -29,6 +29,7 @@ Request Write(const char* method, const char* verb, const Resource& resource,
   if (options.answer == Answer::kNothing) request.accept = kMetadata;
   AddIfSet(request, "fieldManager", options.field_manager);
   if (options.dry_run) request.query.emplace_back("dryRun", "All");
+  if (options.is_strict) request.query.emplace_back("fieldValidation", "Strict");
   return request;
 }
 

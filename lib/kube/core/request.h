@@ -87,6 +87,7 @@ struct WriteOptions {
   std::string field_manager;  // Empty: the server takes it from the user agent.
   bool dry_run = false;       // Everything but the storing.
   bool force = false;         // Apply only: take over fields of other managers.
+  bool is_strict = false;     // Fields that the server does not know are an error, not left out.
   Answer answer = Answer::kObject;
 };
 

@@ -67,6 +67,11 @@ TEST(Requests, ApplyNamesKindManagerAndForce) {
   EXPECT_EQ(Json::parse(apply.body)["apiVersion"], "v1");
 }
 
+TEST(Requests, StrictOnesSaySo) {
+  EXPECT_EQ(Target(Create(Pods(), kPod, {.is_strict = true})),
+            "/api/v1/namespaces/ns/pods?fieldValidation=Strict");
+}
+
 TEST(Requests, DeletesCarryTheirConditions) {
   const Request request = Delete(Pods(), {"ns", "p"},
                                  {.uid = "u",
