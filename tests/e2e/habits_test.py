@@ -118,7 +118,7 @@ def test_a_running_job_is_applied_scaled_and_edited(namespace, tmp_path):
     text, code = edit(namespace, "digits", r"/^spec:/,/^status:/ s/(scheme: )BSP$/\1SSP/", tmp_path)
     assert code == 0, text
     job.wait_for_scheme("SSP", 60)
-    text, code = edit(namespace, "digits", r"s/(globalBatchSize: ).*/\132/", tmp_path)
+    text, code = edit(namespace, "digits", r"s/^( *globalBatchSize: ).*/\132/", tmp_path)
     assert code != 0 and "is invalid" in text, text
     # What the editor shows again: the reason, and below it what was written.
     kept = [path.read_text() for path in tmp_path.glob("kubectl-edit-*.yaml")]
