@@ -40,7 +40,7 @@ def test_scheme_changes_three_times_in_a_run(start_job):
     assert job.status()["progress"]["metric"] >= ACCURACY
 
 
-def test_the_k_column_follows_the_controller(start_job):
+def test_the_scheme_column_follows_the_controller(start_job):
     """Two of four workers are five times slower: DBW learns not to wait for all. By durations alone: the sample is learnt
     within seconds, and where no k promises a gain any more, the rule is to wait for all."""
     slow = {"enabled": True, "seed": 1, "delays": [{"kind": "Constant", "seconds": 0.05},
@@ -50,5 +50,5 @@ def test_the_k_column_follows_the_controller(start_job):
 
     def column():
         names, values = job.namespace.kubectl("get", "tj", job.name).splitlines()
-        return values[names.index(" K ") + 1:].split()[0]  # By its place: a column may be empty.
-    wait_until(f"{job.name}: K of 1, 2 or 3", lambda: column() in ("1", "2", "3"), 120, job.describe)
+        return values[names.index(" SCHEME ") + 1:].split()[:2]  # By its place: a column may be empty.
+    wait_until(f"{job.name}: k of 1, 2 or 3", lambda: column() in (["DBW", "k=1"], ["DBW", "k=2"], ["DBW", "k=3"]), 120, job.describe)
