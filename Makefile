@@ -19,7 +19,7 @@ ONLY ?= lib operator ps-server worker cli tests
 SOURCES = git ls-files --cached --others --exclude-standard -- \
             $(foreach folder,$(ONLY),'$(folder)/*.h' '$(folder)/*.cc')
 
-.PHONY: help setup run test test-large kubernetes build bench-data-plane bench-store bench-control bench-operator bench-operator-tools bench-policy soak images e2e chart lint format verify crd \
+.PHONY: help setup run test test-large kubernetes build bench-data-plane bench-store bench-control bench-operator bench-operator-tools bench-policy soak images e2e e2e-soak chart lint format verify crd \
         test-asan test-tsan clean
 
 help: ## Show this menu
@@ -70,6 +70,9 @@ images: $(BUILD)/build.ninja ## Build the container images operator, ps and work
 e2e: images ## Run the suite on a three-node kind cluster, or on the one of KUBECONFIG (ARGS='-k digits' is handed on)
 	@cmake --build $(BUILD) -j $(JOBS) --target paceline write-stranger >&2
 	@tests/e2e/run $(ARGS)
+
+e2e-soak: images ## Ten minutes of random faults to jobs on a three-node kind cluster
+	@PACELINE_E2E_SOAK_SECONDS=$${PACELINE_E2E_SOAK_SECONDS:-600} tests/e2e/run -k test_soak
 
 chart: ## Copy what the chart ships from deploy/ (a test compares)
 	@cp deploy/crd/trainingjobs.yaml deploy/prometheus/rules.yaml charts/paceline/files/

@@ -52,6 +52,12 @@ def unpause(node, deadline_seconds=120):
     wait_until(f"{node} is Ready again", lambda: is_ready(node), deadline_seconds)
 
 
+def kill_api_server():
+    """kill -9; its kubelet starts it again."""
+    node = kubectl("get", "nodes", "-l", "node-role.kubernetes.io/control-plane", "-o", "jsonpath={.items[0].metadata.name}")
+    run("docker", "exec", node, "pkill", "-9", "-x", "kube-apiserver")
+
+
 def kill_process(pod, pattern):
     """kill -9 of the pod's process whose command line matches, as its node would do it."""
     node = pod["spec"]["nodeName"]
