@@ -16,35 +16,15 @@
 #include "lib/tls/certificate.h"
 #include "operator/controller/certificates.h"
 #include "operator/controller/resources.h"
-#include "tests/operator/job.h"
+#include "tests/operator/one_operator.h"
 
 namespace paceline::operator_test {
 namespace {
 
 constexpr double kSecretsWithin = 40;  // Nobody watches them.
 
-class ChildrenTest : public ::testing::Test {
+class ChildrenTest : public OneOperator {
  protected:
-  void SetUp() override {
-    world_ = World::Get();
-    if (world_ == nullptr) GTEST_SKIP() << "no kube-apiserver and etcd";
-    StartOperator();
-  }
-
-  void StartOperator() {
-    operator_ = std::make_unique<OperatorProcess>(*world_,
-                                                  std::vector<std::string>{"--leader-elect=false"});
-    ASSERT_TRUE(operator_->WaitForText("leading")) << operator_->Log();
-  }
-  void Start(const Job& job) {
-    ASSERT_TRUE(job.WaitForPods(job.AllPodNames())) << job.Describe();
-    job.RunAll();
-    ASSERT_TRUE(job.WaitForCondition("ResourcesReady"));
-  }
-  Json Object(const kube::Resource& resource, const Job& job, const std::string& name) {
-    const auto object = world_->client().Call(kube::Get(resource, {job.name_space(), name}));
-    return object.ok() ? *object : Json();
-  }
   void Edit(const kube::Resource& resource, const Job& job, const std::string& name,
             const Json& patch) {
     const auto edited =
@@ -60,9 +40,6 @@ class ChildrenTest : public ::testing::Test {
     for (const auto& [name, pod] : job.Pods()) uids[name] = kube::Uid(pod);
     return uids;
   }
-
-  World* world_ = nullptr;
-  std::unique_ptr<OperatorProcess> operator_;
 };
 
 // Somebody's edit of a child, and the part that is to be as before.

@@ -7,23 +7,15 @@
 #include "lib/kube/core/metadata.h"
 #include "lib/kube/core/owner_reference.h"
 #include "operator/controller/resources.h"
-#include "tests/operator/job.h"
+#include "tests/operator/one_operator.h"
 
 namespace paceline::operator_test {
 namespace {
 
 using ::testing::HasSubstr;
 
-class ClaimsTest : public ::testing::Test {
+class ClaimsTest : public OneOperator {
  protected:
-  void SetUp() override {
-    world_ = World::Get();
-    if (world_ == nullptr) GTEST_SKIP() << "no kube-apiserver and etcd";
-    operator_ = std::make_unique<OperatorProcess>(*world_,
-                                                  std::vector<std::string>{"--leader-elect=false"});
-    ASSERT_TRUE(operator_->WaitForText("leading")) << operator_->Log();
-  }
-
   static Json Spec(const Json& checkpoint = Json::object()) {
     Json spec = {{"checkpoint",
                   {{"volumeClaimTemplate",
@@ -42,9 +34,6 @@ class ClaimsTest : public ::testing::Test {
   bool Belongs(const Job& job, int shard) {
     return kube::IsControlledBy(Claim(job, shard), kube::Uid(job.Get()));
   }
-
-  World* world_ = nullptr;
-  std::unique_ptr<OperatorProcess> operator_;
 };
 
 TEST_F(ClaimsTest, StayByDefaultAndGoWithTheJobWhereItSaysSo) {

@@ -12,7 +12,7 @@
 #include "lib/kube/core/metadata.h"
 #include "lib/kube/core/owner_reference.h"
 #include "operator/controller/resources.h"
-#include "tests/operator/job.h"
+#include "tests/operator/one_operator.h"
 
 namespace paceline::operator_test {
 namespace {
@@ -20,24 +20,8 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-class FormerTest : public ::testing::Test {
+class FormerTest : public OneOperator {
  protected:
-  void SetUp() override {
-    world_ = World::Get();
-    if (world_ == nullptr) GTEST_SKIP() << "no kube-apiserver and etcd";
-    StartOperator();
-  }
-
-  void StartOperator() {
-    operator_ = std::make_unique<OperatorProcess>(*world_,
-                                                  std::vector<std::string>{"--leader-elect=false"});
-    ASSERT_TRUE(operator_->WaitForText("leading")) << operator_->Log();
-  }
-  void Start(const Job& job) {
-    ASSERT_TRUE(job.WaitForPods(job.AllPodNames())) << job.Describe();
-    job.RunAll();
-    ASSERT_TRUE(job.WaitForCondition("ResourcesReady"));
-  }
   // With claims that go with it.
   static Json Spec() {
     Json spec = SmallSpec();
@@ -49,11 +33,6 @@ class FormerTest : public ::testing::Test {
     return spec;
   }
 
-  kube::Client& client() { return world_->client(); }
-  Json Object(const kube::Resource& resource, const Job& job, const std::string& name) {
-    const auto object = client().Call(kube::Get(resource, {job.name_space(), name}));
-    return object.ok() ? *object : Json();
-  }
   void Remove(const kube::Resource& resource, const Job& job, const std::string& name) {
     const auto gone = client().Call(
         kube::Delete(resource, {job.name_space(), name}, {.grace_period_seconds = 0}));
@@ -105,9 +84,6 @@ class FormerTest : public ::testing::Test {
     EXPECT_THAT(of_it, Not(HasSubstr("ProcessDisrupted")));
     EXPECT_THAT(of_it, Not(HasSubstr("RolledBack")));
   }
-
-  World* world_ = nullptr;
-  std::unique_ptr<OperatorProcess> operator_;
 };
 
 TEST_F(FormerTest, DeletedAndAppliedAgainItInheritsNothingAndSaysWhatItWaitsFor) {

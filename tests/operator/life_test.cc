@@ -12,7 +12,7 @@
 #include "lib/kube/core/json.h"
 #include "lib/kube/core/metadata.h"
 #include "operator/controller/resources.h"
-#include "tests/operator/job.h"
+#include "tests/operator/one_operator.h"
 
 namespace paceline::operator_test {
 namespace {
@@ -21,32 +21,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 // One operator for all jobs of a test, each of which has its own namespace.
-class LifeTest : public ::testing::Test {
- protected:
-  void SetUp() override {
-    world_ = World::Get();
-    if (world_ == nullptr) GTEST_SKIP() << "no kube-apiserver and etcd";
-    operator_ = std::make_unique<OperatorProcess>(*world_,
-                                                  std::vector<std::string>{"--leader-elect=false"});
-    ASSERT_TRUE(operator_->WaitForText("leading")) << operator_->Log();
-  }
-
-  // All pods run, as far as a kubelet could tell.
-  void Start(const Job& job) {
-    ASSERT_TRUE(job.WaitForPods(job.AllPodNames()));
-    job.RunAll();
-    ASSERT_TRUE(job.WaitForCondition("ResourcesReady"));
-  }
-
-  kube::Client& client() { return world_->client(); }
-  Json Object(const kube::Resource& resource, const kube::ObjectKey& key) {
-    const StatusOr<Json> object = client().Call(kube::Get(resource, key));
-    return object.ok() ? *object : Json();
-  }
-
-  World* world_ = nullptr;
-  std::unique_ptr<OperatorProcess> operator_;
-};
+class LifeTest : public OneOperator {};
 
 constexpr const char* kSucceeded =
     R"({"phase":"over","step":30,"epoch":1,"epochProgress":1,"percent":100,"loss":0.25,)"

@@ -7,7 +7,7 @@
 #include "lib/kube/core/json.h"
 #include "lib/kube/core/metadata.h"
 #include "operator/controller/resources.h"
-#include "tests/operator/job.h"
+#include "tests/operator/one_operator.h"
 
 namespace paceline::operator_test {
 namespace {
@@ -26,24 +26,8 @@ std::string LastWord(bool is_fetched) {
       is_fetched ? "true" : "false");
 }
 
-class ModelTest : public ::testing::Test {
+class ModelTest : public OneOperator {
  protected:
-  void SetUp() override {
-    world_ = World::Get();
-    if (world_ == nullptr) GTEST_SKIP() << "no kube-apiserver and etcd";
-    StartOperator();
-  }
-
-  void StartOperator() {
-    operator_ = std::make_unique<OperatorProcess>(*world_,
-                                                  std::vector<std::string>{"--leader-elect=false"});
-    ASSERT_TRUE(operator_->WaitForText("leading")) << operator_->Log();
-  }
-  void Start(const Job& job) {
-    ASSERT_TRUE(job.WaitForPods(job.AllPodNames()));
-    job.RunAll();
-    ASSERT_TRUE(job.WaitForCondition("ResourcesReady"));
-  }
   // What an operator has recorded of a job whose coordinator serves the model: the next one goes on
   // from that alone.
   void RecordServed(const Job& job) {
@@ -71,9 +55,6 @@ class ModelTest : public ::testing::Test {
   std::string Events(const Job& job) {
     return world_->Kubectl("get events -n " + job.name_space());
   }
-
-  World* world_ = nullptr;
-  std::unique_ptr<OperatorProcess> operator_;
 };
 
 TEST_F(ModelTest, ItsTokenIsASecretThatTheCoordinatorAloneMounts) {
