@@ -70,8 +70,18 @@ std::string ForPeople(const std::string& word) {
   return Shortened(reason.empty() ? word : reason);
 }
 
+void ReadConditions(const Json& status, SeenProcess& process) {
+  const Json& conditions = At(status, "conditions");
+  if (!conditions.is_array()) return;
+  for (const Json& condition : conditions) {
+    const auto word = job::FromWord<job::ConditionStatus>(TextAt(condition, "status"));
+    if (word) process.conditions.push_back({TextAt(condition, "type"), *word});
+  }
+}
+
 void ReadEnd(const Json& status, const Json& terminated, SeenProcess& process) {
   process.state = ProcessState::kExited;
+  ReadConditions(status, process);
   const int64_t code = terminated.is_object() ? NumberAt(terminated, "exitCode") : 1;
   const bool is_out_of_memory = TextAt(terminated, "reason") == "OOMKilled";
   if (code > kSignalBase)
@@ -89,15 +99,6 @@ void ReadEnd(const Json& status, const Json& terminated, SeenProcess& process) {
   }
   process.is_disruption = HowItEnded(status, terminated).kind == EndKind::kDisruption;
   if (process.last_word.empty()) process.last_word = Shortened(TextAt(status, "message"));
-}
-
-void ReadConditions(const Json& status, SeenProcess& process) {
-  const Json& conditions = At(status, "conditions");
-  if (!conditions.is_array()) return;
-  for (const Json& condition : conditions) {
-    const auto word = job::FromWord<job::ConditionStatus>(TextAt(condition, "status"));
-    if (word) process.conditions.push_back({TextAt(condition, "type"), *word});
-  }
 }
 
 // The taint manager deletes pods of a lost node when what they tolerate is over, which is
@@ -179,11 +180,9 @@ std::optional<SeenProcess> SeenPod(const job::TrainingJob& job, const Json& pod)
   if (terminated.is_object()) {
     process.started_at = TimeAt(terminated, "startedAt").value_or(process.started_at);
     ReadEnd(status, terminated, process);
-    ReadConditions(status, process);
     process.memory_limit = TextAt(At(At(container, "resources"), "limits"), "memory");
   } else if (phase == "Failed" || phase == "Succeeded") {
     ReadEnd(status, Nothing(), process);
-    ReadConditions(status, process);
   } else if (running.is_object() && phase == "Running") {
     process.state = ProcessState::kRunning;
     process.is_ready = TextAt(ConditionAt(status, "Ready"), "status") != "False";
