@@ -54,6 +54,10 @@ def wait_until(what, is_so, deadline_seconds, diagnose=lambda: "", every_seconds
         time.sleep(every_seconds)
 
 
+def when_it_happened(event):
+    return event.get("eventTime") or event["metadata"]["creationTimestamp"]
+
+
 class Namespace:
     """One namespace; every method is about it."""
 
@@ -94,7 +98,7 @@ class Namespace:
         """(reason, message) of the events about an object of that name, oldest first."""
         events = json.loads(self.kubectl("get", "events.events.k8s.io", "-o", "json"))["items"]
         about = [event for event in events if event["regarding"].get("name") == name]
-        about.sort(key=lambda event: event["metadata"]["creationTimestamp"])
+        about.sort(key=when_it_happened)
         return [(event["reason"], event.get("note", "")) for event in about]
 
     def logs(self, pod, *flags):
