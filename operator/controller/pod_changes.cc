@@ -37,6 +37,22 @@ Removal RemovalFor(const job::Action& action, const std::vector<kube::ObjectPtr>
               stop.grace <= Duration::zero() ? std::optional<int>(0) : std::nullopt};
 }
 
+// A template's fields are for the API server to know: what it left out, nobody would see.
+kube::Request CreatePod(const Json& pod, bool dry_run) {
+  return kube::Create(kube::Pods(), pod,
+                      {.field_manager = kFieldManager,
+                       .dry_run = dry_run,
+                       .is_strict = true,
+                       .answer = kube::Answer::kNothing});
+}
+
+// A field that no pod has, or a value that none may have. Webhooks that know no dry run are a bad
+// request, too.
+bool IsOfTheTemplate(const Status& status) {
+  return kube::IsInvalid(status) || (IsInvalidArgument(status) &&
+                                     Message(status).find("strict decoding") != std::string::npos);
+}
+
 }  // namespace
 
 PodChanges::PodChanges(kube::Client* client, ObjectOptions options)
@@ -46,6 +62,26 @@ Status PodChanges::Apply(const job::TrainingJob& job, const std::vector<job::Act
                          const std::vector<kube::ObjectPtr>& pods, JobRecord& record) const {
   PACELINE_RETURN_IF_ERROR(DeleteAll(actions, pods, record));
   return CreateAll(job, actions, record);
+}
+
+Status PodChanges::TryTemplates(const job::TrainingJob& job,
+                                const std::vector<job::Action>& actions) const {
+  std::vector<kube::Request> requests;
+  std::vector<job::Role> roles;
+  for (const job::Action& action : actions) {
+    const auto* start = std::get_if<job::Start>(&action);
+    if (start == nullptr || !TemplateOf(job.spec, start->role)) continue;
+    if (std::find(roles.begin(), roles.end(), start->role) != roles.end()) continue;
+    roles.push_back(start->role);
+    requests.push_back(CreatePod(BuildPod(job, *start, options_), true));
+  }
+  const std::vector<StatusOr<Json>> answers = client_->CallAll(std::move(requests));
+  for (size_t i = 0; i < answers.size(); ++i) {
+    const Status& status = answers[i].status();
+    if (!IsOfTheTemplate(status)) continue;
+    return InvalidArgument("{}: {}", TemplatePath(roles[i]), Message(status));
+  }
+  return OkStatus();
 }
 
 Status PodChanges::DeleteAll(const std::vector<job::Action>& actions,
@@ -88,10 +124,7 @@ Status PodChanges::CreateAll(const job::TrainingJob& job, const std::vector<job:
     const Json pod = BuildPod(job, *start, options_);
     keys.push_back(kube::KeyOf(pod));
     record.expectations.ExpectCreation(record.key, keys.back());
-    // A template's fields are for the API server to know: what it left out, nobody would see.
-    requests.push_back(kube::Create(
-        kube::Pods(), pod,
-        {.field_manager = kFieldManager, .is_strict = true, .answer = kube::Answer::kNothing}));
+    requests.push_back(CreatePod(pod, false));
   }
   Status first;
   const std::vector<StatusOr<Json>> answers = client_->CallAll(std::move(requests));

@@ -18,6 +18,11 @@ class PodChanges {
   // `client` outlives this.
   PodChanges(kube::Client* client, ObjectOptions options);
 
+  // Asks the API server about the first pod that is to be started of each role whose template the
+  // manifest has, without making any. What it says of one that could never be made, OK otherwise:
+  // what depends on the hour (quota, admission by others, no answer) is for Apply to meet.
+  Status TryTemplates(const job::TrainingJob& job, const std::vector<job::Action>& actions) const;
+
   // Deletes and creates, side by side, and notes in the record what the view is to show of it. The
   // first error; what could be done is done. An error of FailedPrecondition names a pod that is
   // there and belongs to somebody else, Aborted one that is about to go. The record's `refused`

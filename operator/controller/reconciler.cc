@@ -268,6 +268,11 @@ StatusOr<kube::Result> Reconciler::PlanAndApply(const Look& look) {
     if (!record.former.IsGone()) record.pods = OkStatus();  // It is why they could not be made.
     plan = MakePlan(look);
   }
+  if (may_act && look.own.empty() && StartsAny(plan.actions)) {
+    record.pods = pod_changes_.TryTemplates(look.job, plan.actions);
+    may_act = record.pods.ok();
+    if (!may_act) plan = MakePlan(look);
+  }
   if (!may_act) plan.status.coordinator_starts = RecordedStarts(look.job, look.own, record);
   if (may_act && !record.untold && IsUntold(look.job.status) && StartsAny(plan.actions)) {
     // The first pods are more urgent than the first word of them, which is written when they are

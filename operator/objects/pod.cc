@@ -45,19 +45,6 @@ Json& Named(Json& list, const char* key, std::string_view value) {
   return list.back();
 }
 
-const job::PodTemplate& TemplateOf(const job::JobSpec& spec, job::Role role) {
-  static const job::PodTemplate none;
-  switch (role) {
-    case job::Role::kParameterServer:
-      return spec.parameter_server.pod_template;
-    case job::Role::kWorker:
-      return spec.workers.pod_template;
-    case job::Role::kEvaluator:
-      return spec.evaluator ? spec.evaluator->pod_template : none;
-  }
-  return none;
-}
-
 // A volume of ours and where it is mounted. It replaces one of the template with the same name.
 struct Mounted {
   std::string name;
@@ -261,6 +248,31 @@ void LayMetadata(const job::TrainingJob& job, const job::Start& start, Json& pod
 }
 
 }  // namespace
+
+const job::PodTemplate& TemplateOf(const job::JobSpec& spec, job::Role role) {
+  static const job::PodTemplate none;
+  switch (role) {
+    case job::Role::kParameterServer:
+      return spec.parameter_server.pod_template;
+    case job::Role::kWorker:
+      return spec.workers.pod_template;
+    case job::Role::kEvaluator:
+      return spec.evaluator ? spec.evaluator->pod_template : none;
+  }
+  return none;
+}
+
+std::string_view TemplatePath(job::Role role) {
+  switch (role) {
+    case job::Role::kParameterServer:
+      return "spec.parameterServer.template";
+    case job::Role::kWorker:
+      return "spec.workers.template";
+    case job::Role::kEvaluator:
+      return "spec.evaluator.template";
+  }
+  return "";
+}
 
 Json BuildPod(const job::TrainingJob& job, const job::Start& start, const ObjectOptions& options) {
   const job::PodTemplate& pod_template = TemplateOf(job.spec, start.role);

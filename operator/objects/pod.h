@@ -8,6 +8,8 @@
 // capabilities dropped, a root file system that cannot be written.
 #pragma once
 
+#include <string_view>
+
 #include "lib/job/plan.h"
 #include "lib/job/training_job.h"
 #include "operator/objects/metadata.h"
@@ -17,5 +19,9 @@ namespace paceline::controller {
 
 // The job is valid, with its defaults and its uid. Equal input gives an equal pod.
 Json BuildPod(const job::TrainingJob& job, const job::Start& start, const ObjectOptions& options);
+
+// What the manifest has for pods of that role, and where: "spec.workers.template".
+const job::PodTemplate& TemplateOf(const job::JobSpec& spec, job::Role role);
+std::string_view TemplatePath(job::Role role);
 
 }  // namespace paceline::controller

@@ -314,7 +314,9 @@ TEST_F(LifeTest, AFieldThatNoPodHasIsToldInACondition) {
   };
   Job job(*world_, "digits", {{"workers", worker({{"imagePullPolcy", "Always"}})}});
   ASSERT_TRUE(job.WaitForMessage("ResourcesReady", "imagePullPolcy"));
+  EXPECT_TRUE(job.WaitForMessage("ResourcesReady", "spec.workers.template: "));
   EXPECT_EQ(job.Condition("ResourcesReady"), "False");
+  EXPECT_TRUE(job.Pods().empty()) << "nothing starts before all can";
   job.Patch({{"spec", {{"workers", worker({{"resources", {{"limit", {{"cpu", "1"}}}}}})}}}});
   ASSERT_TRUE(job.WaitForMessage("ResourcesReady", "resources.limit"));
   job.Patch({{"spec", {{"workers", worker({{"resources", {{"limits", {{"cpu", "1"}}}}}})}}}});
