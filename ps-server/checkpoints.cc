@@ -40,6 +40,30 @@ std::string Misfit(const FoundCheckpoint& found, const coordination::CheckpointS
   return "";
 }
 
+// What has changed of the job's course since the checkpoint was written, to follow where training
+// goes on; empty: nothing. Live changes are the job's: they are in its spec, and whoever resumes
+// with a manifest of before takes them back.
+std::string ChangedCourse(const coordination::CheckpointState& state, const job::TrainingJob& job) {
+  if (!state.course) return "";
+  std::string changes;
+  const auto note = [&](std::string_view field, auto then, auto now, bool is_bound) {
+    if (then == now) return;
+    const auto shown = [&](auto value) {
+      return is_bound && value == 0 ? std::string("none") : fmt::format("{}", value);
+    };
+    changes += fmt::format("{} spec.training.{} was {}, is {}", changes.empty() ? ";" : ",", field,
+                           shown(then), shown(now));
+  };
+  const job::Training& training = job.spec.training;
+  const auto bound = [](std::optional<int64_t> max) {
+    return static_cast<uint64_t>(max.value_or(0));
+  };
+  note("stop.maxEpochs", state.course->epochs_max, bound(training.stop.max_epochs), true);
+  note("stop.maxSteps", state.course->steps_max, bound(training.stop.max_steps), true);
+  note("learningRate.base", state.course->base_rate, training.learning_rate.base, false);
+  return changes;
+}
+
 // Whether to begin anew although there are checkpoints, and why, in words.
 std::string ReasonToBeginAnew(const CheckpointScan& scan, const std::string& run,
                               ResumeWish resume) {
@@ -156,9 +180,10 @@ StatusOr<FoundCheckpoints> FindOnVolume(const std::string& folder, const job::Tr
         TakeNewestRun(chosen->second, folder + "/" + chosen->first, chosen->first, job, result));
     const coordination::Checkpoint& newest = result.options.found.back();
     const std::string& run = chosen->second.complete.front().manifest.run;
-    result.note = fmt::format("goes on from version {}, checkpoint {}{}",
-                              newest.state.version.value(), newest.name,
-                              run == RunOf(job) ? "" : fmt::format(", of another job ({})", run));
+    result.note =
+        fmt::format("goes on from version {}, checkpoint {}{}{}", newest.state.version.value(),
+                    newest.name, run == RunOf(job) ? "" : fmt::format(", of another job ({})", run),
+                    ChangedCourse(newest.state, job));
   } else if (resume == ResumeWish::kFromClaim) {
     result.note = "begins anew: there is no complete checkpoint on the volume to go on from";
   } else if (others != nullptr) {
@@ -195,8 +220,9 @@ StatusOr<FoundCheckpoints> FindCheckpoints(const std::string& folder, const job:
   }
   PACELINE_RETURN_IF_ERROR(TakeNewestRun(scan, folder, "", job, result));
   const coordination::Checkpoint& newest = result.options.found.back();
-  result.note = fmt::format("goes on from version {}, checkpoint {} in {}",
-                            newest.state.version.value(), newest.name, folder);
+  result.note =
+      fmt::format("goes on from version {}, checkpoint {} in {}{}", newest.state.version.value(),
+                  newest.name, folder, ChangedCourse(newest.state, job));
   return result;
 }
 

@@ -23,6 +23,15 @@ struct Damping {
   friend bool operator==(const Damping&, const Damping&) = default;
 };
 
+// How far training was to go and at which rate; both may change while a job runs. The job says what
+// holds, this is for those who want to know what has changed since.
+struct CourseThen {
+  uint64_t epochs_max = 0;  // 0: no bound.
+  uint64_t steps_max = 0;
+  double base_rate = 0;  // Of the schedule.
+  friend bool operator==(const CourseThen&, const CourseThen&) = default;
+};
+
 // All that the coordinator needs to go on from a version, as it was when that version's commit was
 // asked for. What was leased, staged or accumulated beyond it is free again.
 struct CheckpointState {
@@ -46,7 +55,8 @@ struct CheckpointState {
   std::optional<protocol::Evaluated> evaluation;
   std::vector<Worker> workers;
   Damping damping;
-  std::string policy;  // Policy::Save; the shell's to fill in and to use.
+  std::optional<CourseThen> course;  // Checkpoints of earlier versions have none.
+  std::string policy;                // Policy::Save; the shell's to fill in and to use.
 };
 
 struct Checkpoint {

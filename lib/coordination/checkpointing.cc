@@ -24,6 +24,7 @@ CheckpointState Cut(const JobState& job) {
   state.nonfinite_pushes = job.nonfinite_pushes;
   state.evaluation = job.evaluation.newest;
   state.damping = job.recovery.damping;
+  state.course = {job.options.epochs_max, job.options.steps_max, job.options.schedule.base};
   std::map<WorkerId, uint64_t> closing;
   std::set<protocol::LeaseId> closed;
   for (const auto& [version, pushes] : job.pushes.closed()) {

@@ -144,6 +144,10 @@ StatusOr<CheckpointState> Read(const json& object) {
   for (const json& worker : object.at("workers")) state.workers.push_back(WorkerFrom(worker));
   state.damping = {object.at("damping").at("rollBacks").get<uint32_t>(),
                    object.at("damping").at("learningRateScale").get<double>()};
+  if (const auto course = object.find("course"); course != object.end()) {
+    state.course = {course->at("epochsMax").get<uint64_t>(), course->at("stepsMax").get<uint64_t>(),
+                    course->at("baseRate").get<double>()};
+  }
   PACELINE_ASSIGN_OR_RETURN(state.policy, FromHex(object.at("policy").get<std::string>()));
   if (state.train_samples == 0) return DataLoss("trainSamples must be above 0: got 0");
   PACELINE_RETURN_IF_ERROR(LeaseLedger::Restore({state.train_samples, 0}, state.leases).status());
@@ -156,22 +160,27 @@ std::string CheckpointStateJson(const CheckpointState& state) {
   json layout = json::array();
   for (const store::TensorPlace& place : state.layout.tensors())
     layout.push_back(TensorJson(place.spec));
-  const json object = {{"format", kFormat},
-                       {"version", state.version.value()},
-                       {"seed", state.seed},
-                       {"trainSamples", state.train_samples},
-                       {"layout", layout},
-                       {"leases", LeasesJson(state.leases)},
-                       {"committedSamples", state.committed_samples},
-                       {"loss", Number(state.loss)},
-                       {"trainAccuracy", Number(state.train_accuracy)},
-                       {"nonFinitePushes", state.nonfinite_pushes},
-                       {"evaluation", EvaluationJson(state.evaluation)},
-                       {"workers", WorkersJson(state.workers)},
-                       {"damping",
-                        {{"rollBacks", state.damping.roll_backs},
-                         {"learningRateScale", state.damping.learning_rate_scale}}},
-                       {"policy", Hex(state.policy)}};
+  json object = {{"format", kFormat},
+                 {"version", state.version.value()},
+                 {"seed", state.seed},
+                 {"trainSamples", state.train_samples},
+                 {"layout", layout},
+                 {"leases", LeasesJson(state.leases)},
+                 {"committedSamples", state.committed_samples},
+                 {"loss", Number(state.loss)},
+                 {"trainAccuracy", Number(state.train_accuracy)},
+                 {"nonFinitePushes", state.nonfinite_pushes},
+                 {"evaluation", EvaluationJson(state.evaluation)},
+                 {"workers", WorkersJson(state.workers)},
+                 {"damping",
+                  {{"rollBacks", state.damping.roll_backs},
+                   {"learningRateScale", state.damping.learning_rate_scale}}},
+                 {"policy", Hex(state.policy)}};
+  if (state.course) {
+    object["course"] = {{"epochsMax", state.course->epochs_max},
+                        {"stepsMax", state.course->steps_max},
+                        {"baseRate", state.course->base_rate}};
+  }
   return object.dump(1) + "\n";
 }
 

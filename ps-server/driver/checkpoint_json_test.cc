@@ -30,6 +30,7 @@ coordination::CheckpointState SomeState() {
   state.evaluation = protocol::Evaluated{Version(330), 0.5, 0.97, 360, "logits", {{"f1", 0.25}}};
   state.workers = {{WorkerId(3), 17, 278, 16, 1}};
   state.damping = {2, 0.25};
+  state.course = {.epochs_max = 12, .steps_max = 0, .base_rate = 0.1 + 0.7};
   state.policy = std::string("k=3\0\xff", 5);
   return state;
 }
@@ -47,6 +48,15 @@ TEST(CheckpointJsonTest, GivesEverythingBack) {
   EXPECT_TRUE(std::isnan(again->loss));
   EXPECT_EQ(again->policy, std::string("k=3\0\xff", 5));
   EXPECT_EQ(again->damping, SomeState().damping);
+  EXPECT_EQ(again->course, SomeState().course);
+}
+
+TEST(CheckpointJsonTest, ReadsWhatWasSavedBeforeCoursesWere) {
+  coordination::CheckpointState state = SomeState();
+  state.course.reset();
+  const auto again = ParseCheckpointState(CheckpointStateJson(state));
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_FALSE(again->course.has_value());
 }
 
 TEST(CheckpointJsonTest, RefusesWhatCouldNotHaveBeenSaved) {

@@ -12,11 +12,13 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using Json = nlohmann::json;
 
-// What its coordinator made of the volume, once the job with this uid is over.
+// What its coordinator made of the volume, once the job with this uid is over. Where nothing is
+// left to do it needs no worker.
 Json Trained(const std::string& volume, const std::string& uid, const std::string& resume,
-             int epochs) {
+             int epochs, int workers = 1) {
   std::string manifest = DigitsManifest();
   const std::string name = "{name: t}";
   manifest.replace(manifest.find(name), name.size(), "{name: t, uid: " + uid + "}");
@@ -26,9 +28,11 @@ Json Trained(const std::string& volume, const std::string& uid, const std::strin
                                     fmt::format("spec.training.stop.maxEpochs={}", epochs),
                                     "spec.checkpoint={volume: {hostPath: {path: /x}}}"}});
   job.StartPs(0, {"--checkpoint", volume, "--resume", resume});
-  job.StartWorker(0);
+  if (workers > 0) job.StartWorker(0);
   EXPECT_EQ(job.WaitExit("ps-0"), 0) << job.LogOf("ps-0");
-  EXPECT_EQ(job.WaitExit("worker-0"), 0) << job.LogOf("worker-0");
+  if (workers > 0) {
+    EXPECT_EQ(job.WaitExit("worker-0"), 0) << job.LogOf("worker-0");
+  }
   return Json::parse(ReadText(job.summary_path()));
 }
 
@@ -69,6 +73,22 @@ TEST(WhoseCheckpoints, AnothersAreUsedOnlyWhereTheJobSaysSoAndNeverTakenAway) {
   // Its own come before all others.
   const Json again = Trained(volume, "uid-3", "from-claim", 3);
   EXPECT_EQ(again["checkpoint"]["restoredFrom"], third["step"]);
+}
+
+TEST(WhoseCheckpoints, TheSpecSaysHowFarTrainingGoesAndWhatChangedIsSaid) {
+  const TestFolder folder;
+  const std::string volume = folder.path() + "/volume";
+  const Json first = Trained(volume, "uid-1", "own", 2);
+  const Json same = Trained(volume, "uid-1", "own", 2, 0);
+  EXPECT_THAT(Note(same),
+              AllOf(HasSubstr("goes on from version"), Not(HasSubstr("spec.training"))));
+  const Json further = Trained(volume, "uid-1", "own", 3);
+  EXPECT_THAT(Note(further), HasSubstr("; spec.training.stop.maxEpochs was 2, is 3"));
+  // Passed already: no step is made, and the model is there.
+  const Json passed = Trained(volume, "uid-1", "own", 1, 0);
+  EXPECT_THAT(Note(passed), HasSubstr("; spec.training.stop.maxEpochs was 3, is 1"));
+  EXPECT_EQ(passed["step"], further["step"]);
+  EXPECT_EQ(passed["finishing"]["modelVersion"], further["step"]) << passed.dump(1);
 }
 
 TEST(WhoseCheckpoints, WhereThereIsNothingToGoOnFromThatIsSaid) {
