@@ -58,6 +58,16 @@ Node* Descend(Node& root, const std::vector<PathStep>& steps) {
   return node;
 }
 
+// They are those of the override's own text, not of a manifest's.
+void ForgetLines(Node& node) {
+  node.line = 0;
+  for (Node& element : node.elements) ForgetLines(element);
+  for (Node::Member& member : node.members) {
+    member.line = 0;
+    ForgetLines(member.value);
+  }
+}
+
 }  // namespace
 
 Status ApplyOverride(Node& root, std::string_view override) {
@@ -87,6 +97,7 @@ Status ApplyOverride(Node& root, std::string_view override) {
                            Shortened(text));
   }
   PACELINE_RETURN_IF_ERROR(CheckWay(root, path, steps));
+  ForgetLines(parsed.root);
   *Descend(root, steps) = std::move(parsed.root);
   return OkStatus();
 }

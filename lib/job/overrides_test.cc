@@ -37,6 +37,14 @@ TEST(ApplyOverride, SetsMakesAppendsAndTakesAway) {
   }
 }
 
+TEST(ApplyOverride, GivesValuesNoLineOfAManifest) {
+  Node root = ParseYaml("a: 1\nb: 2").root;
+  ASSERT_TRUE(ApplyOverride(root, "b={c: [1, {d: 2}]}").ok());
+  EXPECT_EQ(LineOf(root, "b.c"), 0);
+  EXPECT_EQ(LineOf(root, "b.c[1].d"), 0);
+  EXPECT_EQ(root.Find("b")->line, 0);
+}
+
 TEST(ApplyOverride, RefusesClearlyAndChangesNothing) {
   const struct {
     const char* override;
