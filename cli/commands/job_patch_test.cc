@@ -51,6 +51,17 @@ TEST(JobPatch, OfAListIsTheWholeList) {
             Json::parse(R"([{"name": "worker"}, {"name": "b", "image": "b:2"}])"));
 }
 
+TEST(JobPatch, SetsTimesAsTheyAreWritten) {
+  EXPECT_EQ(Made({"runPolicy.activeDeadlineSeconds=1h30m", "runPolicy.nodeLostSeconds=90"}).patch,
+            Json::parse(R"({"spec": {"runPolicy": {
+                "activeDeadlineSeconds": "1h30m", "nodeLostSeconds": 90}}})"));
+  const JobPatch refused = Made({"network.transferIdleSeconds=1.5"});
+  ASSERT_EQ(refused.errors.size(), 1u);
+  EXPECT_EQ(job::ToString(refused.errors[0]),
+            "spec.network.transferIdleSeconds: must be whole seconds or a duration such as 1h30m, "
+            "90s or 500ms: got 1.5; write 1.5s");
+}
+
 TEST(JobPatch, WhatIsWrongIsSaidByItsPath) {
   const auto error = [](const std::string& override) {
     const JobPatch made = Made({override});

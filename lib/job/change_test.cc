@@ -47,6 +47,13 @@ TEST(ValidateChange, WhatIsFixedIsFixed) {
   }
 }
 
+TEST(ValidateChange, AnotherWayToWriteATimeIsNone) {
+  const std::string path = "spec.checkpoint.periodSeconds=";
+  const TrainingJob number = Job({path + "3600"}), duration = Job({path + "1h"});
+  EXPECT_TRUE(number == duration);
+  EXPECT_THAT(ValidateChange(number, duration), IsEmpty());
+}
+
 TEST(ValidateChange, NamesTheFieldAndBothValues) {
   EXPECT_THAT(Errors({}, {"spec.training.seed=7"}),
               ElementsAre("spec.training.seed: cannot change once the job exists: from 0 to 7"));

@@ -10,6 +10,8 @@
 #include <fmt/ranges.h>
 
 #include "lib/base/rfc3339.h"
+#include "lib/job/duration_field.h"
+#include "lib/job/duration_text.h"
 #include "lib/job/error_list.h"
 #include "lib/job/fields.h"
 #include "lib/job/known_names.h"
@@ -106,15 +108,30 @@ void Read(const Node& node, const std::string& path, E& value, Errors& errors) {
 template <class T>
 void ReadObject(const Node& node, const std::string& path, T& value, Errors& errors);
 
+// A field of time.
 template <class T>
-void ReadAny(const Node& node, const std::string& path, T& value, Errors& errors) {
+void ReadSeconds(const Node& node, const std::string& path, T& value, Errors& errors) {
+  if (IsWholeNumber(node)) return Read(node, path, value, errors);
+  constexpr bool kIsWhole = std::is_same_v<T, int64_t>;
+  const StatusOr<Duration> read =
+      ReadDuration(node, kIsWhole ? Grain::kWholeSeconds : Grain::kNanoseconds);
+  if (!read.ok()) return errors.Add({path, Message(read.status()), node.line});
+  value = static_cast<T>(SecondsOf(*read));
+}
+
+template <class T>
+void ReadAny(const Node& node, const std::string& path, T& value, const Note& note,
+             Errors& errors) {
+  if constexpr (kIsNumber<T>) {
+    if (note.is_duration) return ReadSeconds(node, path, value, errors);
+  }
   if constexpr (kIsOptional<T>) {
-    ReadAny(node, path, value.emplace(), errors);
+    ReadAny(node, path, value.emplace(), note, errors);
   } else if constexpr (kIsList<T>) {
     if (node.kind != Node::Kind::kList) return Fail(errors, path, node, "a list");
     value.clear();
     for (size_t i = 0; i < node.elements.size(); ++i) {
-      ReadAny(node.elements[i], fmt::format("{}[{}]", path, i), value.emplace_back(), errors);
+      ReadAny(node.elements[i], fmt::format("{}[{}]", path, i), value.emplace_back(), note, errors);
     }
   } else if constexpr (kIsLeaf<T>) {
     Read(node, path, value, errors);
@@ -134,7 +151,7 @@ class ObjectReader {
     names_.push_back(name);
     const Node* found = node_.Find(name);
     if (found != nullptr && found->kind != Node::Kind::kNull) {
-      ReadAny(*found, Join(path_, name), value, errors_);
+      ReadAny(*found, Join(path_, name), value, note, errors_);
     } else if (note.presence == Presence::kRequired) {
       errors_.Add({Join(path_, name), fmt::format("is required: {}", note.text), node_.line});
     }

@@ -19,7 +19,7 @@ struct Decoded {
 
 // Checks apiVersion and kind, types, enum words, required and unknown fields; not bounds
 // (validate.h). A null counts as absent. A float without a fraction is a whole number; a string
-// never is a number.
+// never is a number, but may be a time (duration_field.h).
 Decoded Decode(const Node& root);
 
 // A map of texts, such as labels, by the same rules; what is of another type is told below `path`.

@@ -26,6 +26,12 @@ constexpr std::string_view kIntroduction =
     "ones, "
     "and pods that are made\n"
     "again get the new ones.\n"
+    "*Seconds or duration*: a whole number of seconds, or a duration such as `1h30m`, `90s`, "
+    "`1.5h` or `500ms`: hours, minutes,\n"
+    "seconds and milliseconds in this order, each at most once and with up to six decimals. A "
+    "number with a fraction is refused:\n"
+    "instead of `0.5` write `500ms`. *Whole seconds or duration*: the same, and a duration must "
+    "come to whole seconds.\n"
     "A complete manifest with comments: `deploy/samples/digits.yaml`.\n"
     "\n"
     "What the conditions in its status mean and when they change: [conditions.md](conditions.md).\n"
@@ -62,6 +68,13 @@ std::string TypeOf() {
   } else {
     return "object";
   }
+}
+
+template <class T>
+std::string TypeOf(const Note& note) {
+  if (!note.is_duration) return TypeOf<T>();
+  const std::string number = TypeOf<T>();
+  return number == TypeOf<int64_t>() ? "whole seconds or duration" : "seconds or duration";
 }
 
 template <class T>
@@ -109,7 +122,7 @@ class RowWriter {
     const std::string path = Join(path_, name);
     const Mutability mutability = around_ == kImmutable ? kImmutable : note.mutability;
     const std::string fallback = note.presence == kRequired ? "*required*" : DefaultOf(value);
-    page_ += fmt::format("| `{}` | {} | {} | {} | {}{} |\n", path, TypeOf<T>(), fallback,
+    page_ += fmt::format("| `{}` | {} | {} | {} | {}{} |\n", path, TypeOf<T>(note), fallback,
                          BoundsOf(note, kIsText<T>), note.text,
                          mutability == kImmutable ? "; *fixed*" : "");
     Below<T>(path, mutability);

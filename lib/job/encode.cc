@@ -9,6 +9,7 @@
 
 #include "lib/base/limits.h"
 #include "lib/base/rfc3339.h"
+#include "lib/job/duration_field.h"
 #include "lib/job/fields.h"
 #include "lib/job/shape.h"
 #include "lib/job/size_check.h"
@@ -23,20 +24,23 @@ class ObjectWriter {
   explicit ObjectWriter(Node& node) : node_(node) {}
 
   template <class T>
-  void operator()(std::string_view name, T& value, const Note&) {
+  void operator()(std::string_view name, T& value, const Note& note) {
     if constexpr (kIsOptional<T>) {
       if (!value.has_value()) return;
     }
-    node_.members.push_back({std::string(name), Write(value), 0});
+    node_.members.push_back({std::string(name), Write(value, note), 0});
   }
 
   template <class T>
-  static Node Write(T& value) {
+  static Node Write(T& value, const Note& note) {
+    if constexpr (std::is_same_v<T, double>) {
+      if (note.is_duration) return WriteDuration(value);
+    }
     if constexpr (kIsOptional<T>) {
-      return Write(*value);
+      return Write(*value, note);
     } else if constexpr (kIsList<T>) {
       Node list(Node::Kind::kList);
-      for (auto& element : value) list.elements.push_back(Write(element));
+      for (auto& element : value) list.elements.push_back(Write(element, note));
       return list;
     } else if constexpr (kIsLeaf<T>) {
       return WriteLeaf(value);
@@ -73,7 +77,7 @@ class ObjectWriter {
 // Fields takes its value by non-const reference, so that one function serves reading and writing.
 template <class T>
 Node WriteCopy(T value) {
-  return ObjectWriter::Write(value);
+  return ObjectWriter::Write(value, Note{});
 }
 
 }  // namespace

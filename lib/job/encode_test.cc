@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "lib/job/duration_text.h"
 #include "lib/job/fields.h"
 #include "lib/job/shape.h"
 
@@ -17,8 +18,11 @@ class RandomFiller {
   explicit RandomFiller(std::mt19937_64& random) : random_(random) {}
 
   template <class T>
-  void operator()(std::string_view, T& value, const Note&) {
+  void operator()(std::string_view, T& value, const Note& note) {
     Fill(value);
+    if constexpr (std::is_same_v<T, double>) {
+      if (note.is_duration) value = SecondsOf(RandomDuration());
+    }
   }
 
  private:
@@ -54,6 +58,13 @@ class RandomFiller {
     }
   }
 
+  // From a nanosecond to years, whole seconds now and then.
+  Duration RandomDuration() {
+    const Duration most = random_() % 2 == 0 ? kDurationMax : Duration(std::chrono::seconds(2));
+    const Duration duration(1 + static_cast<int64_t>(random_() % most.count()));
+    return random_() % 4 == 0 ? std::chrono::ceil<std::chrono::seconds>(duration) : duration;
+  }
+
   std::string Word() {
     const char* words[] = {"", "true", "3", "a b", "\"quoted\"\n", "µ", "null", "digits"};
     return words[random_() % 8];
@@ -79,6 +90,20 @@ TEST(Encode, WritesDefaultsAndLeavesAbsentFieldsOut) {
   EXPECT_EQ(json["spec"]["sync"]["ssp"]["staleness"], 3);
   EXPECT_EQ(json["apiVersion"], "paceline.dev/v1alpha1");
   EXPECT_FALSE(json["spec"].contains("checkpoint"));
+}
+
+TEST(Encode, WritesTimesAsWholeNumbersOfSecondsOrAsDurations) {
+  TrainingJob job;
+  job.spec.evaluator = Evaluator{.period_seconds = 0.5};
+  job.spec.checkpoint = Checkpoint{.period_seconds = 5400};
+  job.spec.network.transfer_idle_seconds = 1.25;
+  job.spec.run_policy.active_deadline_seconds = 3600;
+  const nlohmann::json spec = ToJson(job)["spec"];
+  EXPECT_EQ(spec["evaluator"]["periodSeconds"], "500ms");
+  EXPECT_TRUE(spec["checkpoint"]["periodSeconds"].is_number_integer());
+  EXPECT_EQ(spec["checkpoint"]["periodSeconds"], 5400);
+  EXPECT_EQ(spec["network"]["transferIdleSeconds"], "1.25s");
+  EXPECT_EQ(spec["runPolicy"]["activeDeadlineSeconds"], 3600);
 }
 
 TEST(FromJsonText, RefusesWhatIsNotJson) {

@@ -103,6 +103,76 @@ TEST(LoadJob, NamesEachNumberThatIsFarTooLargeOrSmallAndNothingElse) {
   }
 }
 
+TEST(LoadJob, TakesTimesAsNumbersAndAsDurations) {
+  const std::vector<std::string> numbers = {
+      "spec.sync.dbw.silenceSeconds=5400",
+      "spec.sync.dbw.adaSyncSeconds=90",
+      "spec.workers.stragglerPolicy.forSeconds=90",
+      "spec.workers.stragglerPolicy.firstStepSeconds=5400",
+      "spec.evaluator.periodSeconds=90",
+      "spec.checkpoint={periodSeconds: 5400, volume: {emptyDir: {}}}",
+      "spec.network.transferIdleSeconds=5400",
+      "spec.runPolicy.activeDeadlineSeconds=86400",
+      "spec.runPolicy.ttlSecondsAfterFinished=0",
+      "spec.runPolicy.nodeLostSeconds=90",
+      "spec.runPolicy.schedulingPolicy.scheduleTimeoutSeconds=5400"};
+  const std::vector<std::string> durations = {
+      "spec.sync.dbw.silenceSeconds=1h30m",
+      "spec.sync.dbw.adaSyncSeconds=90s",
+      "spec.workers.stragglerPolicy.forSeconds=1.5m",
+      "spec.workers.stragglerPolicy.firstStepSeconds=1.5h",
+      "spec.evaluator.periodSeconds=1m30000ms",
+      "spec.checkpoint={periodSeconds: 1h30m, volume: {emptyDir: {}}}",
+      "spec.network.transferIdleSeconds=1h30m0s",
+      "spec.runPolicy.activeDeadlineSeconds=24h",
+      "spec.runPolicy.ttlSecondsAfterFinished=0s",
+      "spec.runPolicy.nodeLostSeconds=\"90s\"",
+      "spec.runPolicy.schedulingPolicy.scheduleTimeoutSeconds=1h30m"};
+  const Decoded plain = LoadJob(kSmall, numbers, Capabilities());
+  const Decoded written = LoadJob(kSmall, durations, Capabilities());
+  ASSERT_THAT(Lines(plain), IsEmpty());
+  ASSERT_THAT(Lines(written), IsEmpty());
+  EXPECT_TRUE(written.job == plain.job);
+  EXPECT_EQ(written.job.spec.sync.dbw.silence_seconds, 5400);
+  EXPECT_EQ(written.job.spec.run_policy.active_deadline_seconds, 86400);
+  const Decoded half = LoadJob(kSmall, {"spec.evaluator.periodSeconds=500ms"}, Capabilities());
+  ASSERT_THAT(Lines(half), IsEmpty());
+  EXPECT_EQ(half.job.spec.evaluator->period_seconds, 0.5);
+}
+
+TEST(LoadJob, SaysHowTimesAreWritten) {
+  const std::vector<std::string> overrides = {
+      "spec.evaluator.periodSeconds=0.5",
+      "spec.network.transferIdleSeconds=500ms",
+      "spec.workers.stragglerPolicy.forSeconds=\"1h 30m\"",
+      "spec.workers.stragglerPolicy.firstStepSeconds=0s",
+      "spec.sync.dbw.silenceSeconds=true",
+      "spec.sync.dbw.adaSyncSeconds=2000000000",
+      "spec.runPolicy.activeDeadlineSeconds=1500ms",
+      "spec.runPolicy.nodeLostSeconds=0.5",
+      "spec.runPolicy.ttlSecondsAfterFinished=-5s",
+      "spec.runPolicy.schedulingPolicy.scheduleTimeoutSeconds=9999999999h"};
+  constexpr const char* kForm =
+      ": must be whole seconds or a duration such as 1h30m, 90s or 500ms: got ";
+  constexpr const char* kWhole =
+      ": must be whole seconds, also as a duration such as 1h30m or 90s: got ";
+  EXPECT_THAT(
+      Lines(LoadJob(kSmall, overrides, Capabilities())),
+      ::testing::UnorderedElementsAre(
+          std::string("spec.evaluator.periodSeconds") + kForm + "0.5; write 500ms",
+          "spec.network.transferIdleSeconds: must be at least 1s: got 500ms",
+          std::string("spec.workers.stragglerPolicy.forSeconds") + kForm +
+              "\"1h 30m\"; write 1h30m",
+          "spec.workers.stragglerPolicy.firstStepSeconds: must be more than 0s: got 0",
+          std::string("spec.sync.dbw.silenceSeconds") + kForm + "true",
+          "spec.sync.dbw.adaSyncSeconds: must be at most 1000000000s: got 2000000000",
+          std::string("spec.runPolicy.activeDeadlineSeconds") + kWhole + "\"1500ms\"",
+          std::string("spec.runPolicy.nodeLostSeconds") + kWhole + "0.5",
+          std::string("spec.runPolicy.ttlSecondsAfterFinished") + kWhole + "\"-5s\"",
+          "spec.runPolicy.schedulingPolicy.scheduleTimeoutSeconds: must be at most 1000000000s: "
+          "got \"9999999999h\""));
+}
+
 TEST(LoadJob, RefusesWhatTheRunningProgramLacks) {
   const std::vector<std::string> dbw = {"spec.sync.scheme=DBW"};
   EXPECT_THAT(

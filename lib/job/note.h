@@ -24,6 +24,8 @@ struct Note {
   std::optional<double> above;  // A bound that is itself too small.
   std::optional<double> below;  // A bound that is itself too large.
   std::optional<size_t> items_max;  // The longest list.
+  // Of a number: a time in seconds, which may be written as a duration too (duration_field.h).
+  bool is_duration = false;
   // Of a block that most jobs have no use for, such as the knobs of one choice among several: where
   // nobody wrote it, an API server leaves it absent, which means all its defaults (docs/adr/0021).
   bool stays_absent = false;

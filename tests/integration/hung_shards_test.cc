@@ -29,7 +29,7 @@ class HungShardsTest : public ::testing::Test {
     const std::string small = "hidden: 64";
     job.replace(job.find(small), small.size(), "hidden: 600");
     job += fmt::format(
-        "  checkpoint: {{periodSeconds: 0.2, volume: {{hostPath: {{path: {}/kept, type: "
+        "  checkpoint: {{periodSeconds: 200ms, volume: {{hostPath: {{path: {}/kept, type: "
         "DirectoryOrCreate}}}}}}\n",
         folder_.path());
     std::vector<std::string> all =

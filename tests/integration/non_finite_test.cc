@@ -121,7 +121,7 @@ TEST_F(NonFiniteTest, ASkippedCheckpointIsNoCheckpointAnyMore) {
   LiveRun run(
       folder_, Manifest("Return"),
       Sets(Paced(0.02, {"spec.workers.replicas=1", "spec.training.nonFinite.limit=3",
-                        fmt::format("spec.checkpoint={{periodSeconds: 0.1, keep: 5, volume: "
+                        fmt::format("spec.checkpoint={{periodSeconds: 100ms, keep: 5, volume: "
                                     "{{hostPath: {{path: {}, type: DirectoryOrCreate}}}}}}",
                                     volume)})));
   // At once, before later checkpoints take its place.

@@ -63,7 +63,7 @@ class RecoveryTest : public ::testing::Test {
   std::string Volume() const { return volume_.path() + "/checkpoints"; }
   std::string WithCheckpoints(const TestFolder& folder, const std::string& job = Sample()) const {
     return folder.Write("job.yaml",
-                        job + fmt::format("  checkpoint: {{periodSeconds: 0.3, keep: 3, volume: "
+                        job + fmt::format("  checkpoint: {{periodSeconds: 300ms, keep: 3, volume: "
                                           "{{hostPath: {{path: {}, type: DirectoryOrCreate}}}}}}\n",
                                           Volume()));
   }
@@ -325,7 +325,7 @@ std::string Deterministic(const std::string& volume) {
   const std::string seed = "    seed: 1\n";
   manifest.replace(manifest.find(seed), seed.size(), seed + "    deterministic: true\n");
   return manifest + fmt::format(
-                        "  checkpoint: {{periodSeconds: 0.2, volume: {{hostPath: {{path: "
+                        "  checkpoint: {{periodSeconds: 200ms, volume: {{hostPath: {{path: "
                         "{}, type: DirectoryOrCreate}}}}}}\n",
                         volume);
 }

@@ -43,7 +43,7 @@ spec:
     stop: {{{1}}}
   parameterServer: {{shards: 1}}
   workers: {{replicas: 2}}
-  evaluator: {{periodSeconds: 0.2}}
+  evaluator: {{periodSeconds: 200ms}}
   runPolicy: {{backoffLimit: 1}}
 )",
                                               data, stop));

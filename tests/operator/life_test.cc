@@ -203,7 +203,7 @@ TEST_F(LifeTest, JobsOfAnotherManagerAreNotTouched) {
 }
 
 // A job gives way after five times that.
-Json ShortPatience() { return {{"schedulingPolicy", {{"scheduleTimeoutSeconds", 1}}}}; }
+Json ShortPatience() { return {{"schedulingPolicy", {{"scheduleTimeoutSeconds", "1s"}}}}; }
 
 std::set<std::string> Uids(const std::map<std::string, Json>& pods) {
   std::set<std::string> uids;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "lib/job/checks/checks.h"
+#include "lib/job/duration_field.h"
 #include "lib/job/fields.h"
 #include "lib/job/shape.h"
 
@@ -45,14 +46,30 @@ class BoundsChecker {
   void CheckNumber(const std::string& path, T value, const Note& note) {
     const auto number = static_cast<double>(value);
     if (note.min && number < *note.min) {
-      findings_.Add(path, fmt::format("must be at least {}: got {}", *note.min, value));
+      AddNumber(path, "at least", *note.min, value, note);
     } else if (note.max && number > *note.max) {
-      findings_.Add(path, fmt::format("must be at most {}: got {}", *note.max, value));
+      AddNumber(path, "at most", *note.max, value, note);
     } else if (note.above && number <= *note.above) {
-      findings_.Add(path, fmt::format("must be more than {}: got {}", *note.above, value));
+      AddNumber(path, "more than", *note.above, value, note);
     } else if (note.below && number >= *note.below) {
-      findings_.Add(path, fmt::format("must be less than {}: got {}", *note.below, value));
+      AddNumber(path, "less than", *note.below, value, note);
     }
+  }
+
+  template <class T>
+  void AddNumber(const std::string& path, std::string_view relation, double bound, T value,
+                 const Note& note) {
+    std::string got = fmt::format("{}", value);
+    if constexpr (std::is_same_v<T, double>) {
+      if (note.is_duration) got = Shown(WriteDuration(value));
+    }
+    findings_.Add(path, fmt::format("must be {} {}{}: got {}", relation, bound,
+                                    note.is_duration ? "s" : "", got));
+  }
+
+  // As it stands in a manifest.
+  static std::string Shown(const Node& node) {
+    return node.kind == Node::Kind::kString ? node.text : Describe(node);
   }
 
   void CheckText(const std::string& path, const std::string& text, const Note& note) {

@@ -68,6 +68,29 @@ TEST(Crd, TakesBoundsWordsAndDefaultsFromTheFields) {
   EXPECT_EQ(Spec()["data"]["required"], Json::array({"train"}));
 }
 
+TEST(Crd, TypesTimesAsIntegersOrDurationsWithinTheirBounds) {
+  const Json period = Spec()["checkpoint"]["properties"]["periodSeconds"];
+  EXPECT_EQ(period["x-kubernetes-int-or-string"], true);
+  EXPECT_FALSE(period.contains("type"));  // A structural schema has one of the two.
+  EXPECT_TRUE(period["default"].is_number_integer());
+  EXPECT_EQ(period["description"],
+            "time between two checkpoints; seconds, or a duration like 1h30m");
+  EXPECT_EQ(period["maxLength"], 32);
+  EXPECT_EQ(period["x-kubernetes-validations"][0]["rule"],
+            "type(self) != string || duration(self) > duration('0s') && duration(self) <= "
+            "duration('1000000000s')");
+  const Json deadline = Spec()["runPolicy"]["properties"]["activeDeadlineSeconds"];
+  EXPECT_EQ(deadline["minimum"], 1);
+  EXPECT_FALSE(deadline.contains("default"));
+  EXPECT_EQ(deadline["x-kubernetes-validations"][0]["rule"],
+            "type(self) != string || duration(self) >= duration('1s') && duration(self) <= "
+            "duration('1000000000s') && int(duration(self)) % 1000000000 == 0");
+  const std::string text = Schema().dump();
+  size_t count = 0;
+  for (size_t at = 0; (at = text.find("int-or-string", at)) != std::string::npos; ++at) ++count;
+  EXPECT_EQ(count, 11u);
+}
+
 TEST(Crd, FillsInNoKnobsOfChoicesThatNobodyMade) {
   const Json sync = Spec()["sync"];
   for (const char* const scheme : {"ssp", "asp", "backupWorkers", "dbw", "wbsp", "psPlus"}) {

@@ -2,11 +2,17 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "lib/base/check.h"
 #include "lib/job/crd/rules.h"
+#include "lib/job/duration_field.h"
+#include "lib/job/duration_text.h"
+#include "lib/job/encode.h"
 #include "lib/job/fields.h"
 #include "lib/job/shape.h"
 
@@ -96,6 +102,38 @@ void AddBounds(const Note& note, Json& schema) {
   }
 }
 
+// A whole number or a text, whose bounds are a rule.
+template <class T>
+Json DurationSchema(const T& value, const Note& note) {
+  Json schema = {{"anyOf", {{{"type", "integer"}}, {{"type", "string"}}}},
+                 {"x-kubernetes-int-or-string", true},
+                 {"pattern", DurationPattern()},
+                 {"minLength", kDurationBytesMin},
+                 {"maxLength", kDurationBytesMax}};
+  AddBounds<int64_t>(note, schema);
+  schema["default"] = ToJson(WriteDuration(static_cast<double>(value)));
+  std::vector<std::string> rules, words;
+  const auto add = [&](std::string_view relation, std::string_view word,
+                       const std::optional<double>& bound) {
+    if (!bound) return;
+    const std::string text = FormatDuration(NearestDuration(*bound));
+    rules.push_back(fmt::format("duration(self) {} duration('{}')", relation, text));
+    words.push_back(fmt::format("{} {}", word, text));
+  };
+  add(">=", "at least", note.min);
+  add(">", "more than", note.above);
+  add("<=", "at most", note.max);
+  add("<", "less than", note.below);
+  constexpr Grain kGrain = std::is_same_v<T, int64_t> ? Grain::kWholeSeconds : Grain::kNanoseconds;
+  if (kGrain == Grain::kWholeSeconds) {  // An int of a duration is its nanoseconds.
+    rules.push_back("int(duration(self)) % 1000000000 == 0");
+  }
+  schema["x-kubernetes-validations"] = Json::array(
+      {{{"rule", fmt::format("type(self) != string || {}", fmt::join(rules, " && "))},
+        {"message", fmt::format("must be {}: {}", DurationForm(kGrain), fmt::join(words, ", "))}}});
+  return schema;
+}
+
 template <class T>
 Json DefaultOf(const T& value) {
   if constexpr (std::is_enum_v<T>) {
@@ -120,19 +158,26 @@ class SchemaWriter {
 
   template <class T>
   void operator()(std::string_view name, T& value, const Note& note) {
-    Json schema = {{"description", note.text}};
+    Json schema = {{"description", Description(note)}};
     schema.update(Schema(value, name, note));
     if (note.mutability == kImmutable) {
-      schema["x-kubernetes-validations"] = Json::array(
-          {{{"rule", "self == oldSelf"}, {"message", "cannot change once the job exists"}}});
+      schema["x-kubernetes-validations"].push_back(
+          {{"rule", "self == oldSelf"}, {"message", "cannot change once the job exists"}});
     }
     object_["properties"][std::string(name)] = std::move(schema);
     if (note.presence == kRequired) object_["required"].push_back(name);
   }
 
  private:
+  static std::string Description(const Note& note) {
+    return std::string(note.text) + (note.is_duration ? "; seconds, or a duration like 1h30m" : "");
+  }
+
   template <class T>
   Json Schema(T& value, std::string_view name, const Note& note) {
+    if constexpr (kIsNumber<T>) {
+      if (note.is_duration) return DurationSchema(value, note);
+    }
     if constexpr (kIsOptional<T>) {
       typename OptionalOf<T>::Type absent{};
       Json schema = Schema(absent, name, note);

@@ -25,8 +25,9 @@ void Fields(V& visit, StragglerPolicy& policy) {
         Note{.text = "time for a sample, in percent of the median worker's, that makes a straggler",
              .max = 100000,
              .above = 100});
-  visit("forSeconds", policy.for_seconds,
-        Note{.text = "for at least this long", .max = kSecondsMax, .above = 0});
+  visit(
+      "forSeconds", policy.for_seconds,
+      Note{.text = "for at least this long", .max = kSecondsMax, .above = 0, .is_duration = true});
   visit("action", policy.action,
         Note{.text = "say so, or also start the worker anew elsewhere (on one machine: there)"});
   visit("hangFactor", policy.hang_factor,
@@ -37,7 +38,8 @@ void Fields(V& visit, StragglerPolicy& policy) {
   visit("firstStepSeconds", policy.first_step_seconds,
         Note{.text = "the same for a worker's first step, which may compile or load",
              .max = kSecondsMax,
-             .above = 0});
+             .above = 0,
+             .is_duration = true});
 }
 
 template <class V>
@@ -65,10 +67,11 @@ void Fields(V& visit, Workers& workers) {
 
 template <class V>
 void Fields(V& visit, Evaluator& evaluator) {
-  visit(
-      "periodSeconds", evaluator.period_seconds,
-      Note{
-          .text = "between two evaluations of published versions", .max = kSecondsMax, .above = 0});
+  visit("periodSeconds", evaluator.period_seconds,
+        Note{.text = "between two evaluations of published versions",
+             .max = kSecondsMax,
+             .above = 0,
+             .is_duration = true});
   visit("template", evaluator.pod_template, Note{.text = kTemplateText});
 }
 
@@ -114,7 +117,10 @@ void Fields(V& visit, Checkpoint& checkpoint) {
         Note{.text = "false: none, not even those that come by default; a lost parameter server "
                      "costs all progress; changes only while the job is suspended"});
   visit("periodSeconds", checkpoint.period_seconds,
-        Note{.text = "time between two checkpoints", .max = kSecondsMax, .above = 0});
+        Note{.text = "time between two checkpoints",
+             .max = kSecondsMax,
+             .above = 0,
+             .is_duration = true});
   visit("keep", checkpoint.keep,
         Note{.text = "checkpoints kept, the newest ones", .min = 1, .max = 1000});
   visit("volume", checkpoint.volume,
@@ -146,7 +152,8 @@ void Fields(V& visit, Network& network) {
                      "tried again; one that moves may take as long as it takes; processes that "
                      "start later take a change",
              .min = 1,
-             .max = 86400});
+             .max = 86400,
+             .is_duration = true});
 }
 
 template <class V>

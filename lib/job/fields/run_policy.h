@@ -30,7 +30,8 @@ void Fields(V& visit, SchedulingPolicy& policy) {
   visit("scheduleTimeoutSeconds", policy.schedule_timeout_seconds,
         Note{.text = "after which workers.minReplicas are enough to start",
              .min = 1,
-             .max = kSecondsMax});
+             .max = kSecondsMax,
+             .is_duration = true});
 }
 
 template <class V>
@@ -84,22 +85,26 @@ void Fields(V& visit, RunPolicy& policy) {
   visit("activeDeadlineSeconds", policy.active_deadline_seconds,
         Note{.text = "the job fails when it runs longer; counts anew at each resume",
              .min = 1,
-             .max = kSecondsMax});
+             .max = kSecondsMax,
+             .is_duration = true});
   visit("backoffLimit", policy.backoff_limit,
         Note{.text = "failures of processes before the job fails; disruptions do not count",
              .min = 0,
              .max = 1e6});
   visit("failurePolicy", policy.failure_policy,
         Note{.text = "which ends of processes are failures, which are not, and which end the job"});
-  visit(
-      "ttlSecondsAfterFinished", policy.ttl_seconds_after_finished,
-      Note{.text = "when a finished job is deleted; absent: never", .min = 0, .max = kSecondsMax});
+  visit("ttlSecondsAfterFinished", policy.ttl_seconds_after_finished,
+        Note{.text = "when a finished job is deleted; absent: never",
+             .min = 0,
+             .max = kSecondsMax,
+             .is_duration = true});
   visit("cleanPodPolicy", policy.clean_pod_policy,
         Note{.text = "which pods are deleted when the job is finished"});
   visit("nodeLostSeconds", policy.node_lost_seconds,
         Note{.text = "after which the pods of a dead node are replaced",
              .min = 1,
-             .max = kSecondsMax});
+             .max = kSecondsMax,
+             .is_duration = true});
   visit("managedBy", policy.managed_by,
         Note{.text = "the controller that runs the job",
              .mutability = kImmutable,

@@ -66,11 +66,17 @@ void Fields(V& visit, Dbw& dbw) {
              .min = 1,
              .max = 1000});
   visit("silenceSeconds", dbw.silence_seconds,
-        Note{.text = "the same, as long as nothing is expected", .max = kSecondsMax, .above = 0});
+        Note{.text = "the same, as long as nothing is expected",
+             .max = kSecondsMax,
+             .above = 0,
+             .is_duration = true});
   visit("adaSyncWorkers", dbw.ada_sync_workers,
         Note{.text = "AdaSync: the first k", .min = 1, .max = kProcessesMax});
   visit("adaSyncSeconds", dbw.ada_sync_seconds,
-        Note{.text = "AdaSync: between two looks at the loss", .max = kSecondsMax, .above = 0});
+        Note{.text = "AdaSync: between two looks at the loss",
+             .max = kSecondsMax,
+             .above = 0,
+             .is_duration = true});
 }
 
 template <class V>

@@ -108,6 +108,7 @@ void JobFuzzer::Edit(FuzzedJob& job) {
 
 Json JobFuzzer::Allowed(const Schema& schema) {
   if (schema.contains("properties") && schema["properties"].contains("spec")) return PodTemplate();
+  if (schema.contains("x-kubernetes-int-or-string")) return Seconds(schema);
   const std::string type = schema["type"];
   if (type == "boolean") return OneIn(2);
   if (type == "integer" || type == "number") return Number(schema);
@@ -140,7 +141,7 @@ Json JobFuzzer::Allowed(const Schema& schema) {
 Json JobFuzzer::Number(const Schema& schema) {
   const double least = schema.value("minimum", 0.0);
   const double most = schema.value("maximum", 1e9);
-  const bool is_whole = schema["type"] == "integer";
+  const bool is_whole = schema.value("type", "integer") == "integer";
   if (is_whole) {
     const auto low = static_cast<int64_t>(least), high = static_cast<int64_t>(most);
     if (OneIn(6)) return low;
@@ -151,6 +152,24 @@ Json JobFuzzer::Number(const Schema& schema) {
   if (OneIn(6) && !schema.value("exclusiveMinimum", false)) return least;
   if (OneIn(6) && !schema.value("exclusiveMaximum", false)) return most;
   return least + (std::min(most, least + 100) - least) * static_cast<double>(1 + Below(98)) / 100;
+}
+
+// A number, or a duration that its schema may take or not.
+Json JobFuzzer::Seconds(const Schema& schema) {
+  if (OneIn(2)) return Number(schema);
+  static constexpr const char* kTexts[] = {"1h30m",        "90s",
+                                           "500ms",        "1.5h",
+                                           "0s",           "0.5m",
+                                           "2000ms",       "1s500ms",
+                                           "24h",          "277777h46m40s",
+                                           "999999999.5s", "1000000000s0.000001ms",
+                                           "9999999999h",  "1h 30m",
+                                           "-5s",          "+5s",
+                                           "90",           "1.s",
+                                           "1e3s",         "1.0000000s",
+                                           "30m1h",        "1d",
+                                           "1h\n",         "1\xc2\xb5s"};
+  return kTexts[Below(std::size(kTexts))];
 }
 
 std::string JobFuzzer::Text(const Schema& schema) {

@@ -44,6 +44,7 @@ class JobFuzzer {
   void Edit(FuzzedJob& job);
   nlohmann::json Allowed(const Schema& schema);
   nlohmann::json Number(const Schema& schema);
+  nlohmann::json Seconds(const Schema& schema);
   std::string Text(const Schema& schema);
   nlohmann::json Hostile();
   nlohmann::json PodTemplate();
