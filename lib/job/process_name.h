@@ -1,4 +1,5 @@
-// Names the processes of a job: "digits-ps-0", "digits-worker-3", "digits-evaluator".
+// Tells the processes of a job apart, and names them: "digits-ps-0", "digits-worker-3",
+// "digits-evaluator".
 #pragma once
 
 #include <cstdint>
@@ -12,8 +13,21 @@ namespace paceline::job {
 enum class Role { kParameterServer, kWorker, kEvaluator };
 PACELINE_WORDS(Role, "ps", "worker", "evaluator")
 
-// The same name for the same process, whoever asks and however often it was started. `index` is not
-// used for the evaluator, of which there is one.
+// Which process of its job: so names, labels, certificates and status say it. It is the same
+// however often the process is started, and whatever else of the job is scaled (docs/adr/0025).
+struct ProcessId {
+  std::string group;
+  int64_t index = 0;  // In the group, from 0 on; 0 of the evaluator, of which there is one.
+  friend bool operator==(const ProcessId&, const ProcessId&) = default;
+};
+
+// The group of all of a role's processes, for there are no groups of workers yet: "ps", "worker",
+// "evaluator".
+std::string_view GroupOf(Role role);
+ProcessId IdOf(Role role, int64_t index);
+
+// The same name for the same process, whoever asks. The evaluator's has no index.
+std::string ProcessName(std::string_view job, const ProcessId& process);
 std::string ProcessName(std::string_view job, Role role, int64_t index);
 
 }  // namespace paceline::job

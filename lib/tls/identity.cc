@@ -1,12 +1,43 @@
 #include "lib/tls/identity.h"
 
 #include <charconv>
+#include <optional>
 
 #include <fmt/format.h>
 
 namespace paceline::tls {
+namespace {
 
-std::string_view ToString(Role role) {
+// A process within its job: "worker-3" is (worker, 3). One of which there is one has no index.
+struct Process {
+  std::string_view group;
+  std::optional<uint64_t> index;
+};
+
+std::string Write(const Process& process) {
+  if (!process.index) return std::string(process.group);
+  return fmt::format("{}-{}", process.group, *process.index);
+}
+
+// What Write gives, and more that it does not.
+Process Read(std::string_view text) {
+  const size_t dash = text.rfind('-');
+  if (dash == std::string_view::npos) return {text, std::nullopt};
+  uint64_t index = 0;
+  std::from_chars(text.data() + dash + 1, text.data() + text.size(), index);
+  return {text.substr(0, dash), index};
+}
+
+std::optional<Role> RoleOf(std::string_view group) {
+  for (const Role role : {Role::kPs, Role::kWorker, Role::kEvaluator, Role::kOperator}) {
+    if (GroupOf(role) == group) return role;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string_view GroupOf(Role role) {
   switch (role) {
     case Role::kPs:
       return "ps";
@@ -21,26 +52,20 @@ std::string_view ToString(Role role) {
 }
 
 std::string NameOf(const Identity& identity, std::string_view job, std::string_view job_namespace) {
-  const std::string_view role = ToString(identity.role);
-  if (!HasIndex(identity.role)) return fmt::format("{}.{}.{}", role, job, job_namespace);
-  return fmt::format("{}-{}.{}.{}", role, identity.index, job, job_namespace);
+  Process process{.group = GroupOf(identity.role)};
+  if (HasIndex(identity.role)) process.index = identity.index;
+  return fmt::format("{}.{}.{}", Write(process), job, job_namespace);
 }
 
 std::optional<Identity> IdentityOf(std::string_view name, std::string_view job,
                                    std::string_view job_namespace) {
-  const std::string_view process = name.substr(0, name.find('.'));
-  for (const Role role : {Role::kPs, Role::kWorker, Role::kEvaluator, Role::kOperator}) {
-    if (!process.starts_with(ToString(role))) continue;
-    Identity identity{.role = role};
-    if (HasIndex(role)) {
-      const std::string_view index = process.substr(ToString(role).size());
-      if (!index.starts_with('-')) continue;
-      std::from_chars(index.data() + 1, index.data() + index.size(), identity.index);
-    }
-    // Written again, it must be the same: there is one name for each.
-    if (NameOf(identity, job, job_namespace) == name) return identity;
-  }
-  return std::nullopt;
+  const Process process = Read(name.substr(0, name.find('.')));
+  const std::optional<Role> role = RoleOf(process.group);
+  if (!role) return std::nullopt;
+  const Identity identity{.role = *role, .index = process.index.value_or(0)};
+  // Written again, it must be the same: there is one name for each.
+  if (NameOf(identity, job, job_namespace) != name) return std::nullopt;
+  return identity;
 }
 
 }  // namespace paceline::tls

@@ -13,18 +13,22 @@ namespace paceline::tls {
 
 enum class Role { kPs, kWorker, kEvaluator, kOperator };
 
-std::string_view ToString(Role role);  // "ps", "worker", "evaluator", "operator".
+// The group of all of a role's processes, for there are no groups of workers yet: "ps", "worker",
+// "evaluator", "operator".
+std::string_view GroupOf(Role role);
 
 // Whether a job has several processes of the role, which have an index each.
 constexpr bool HasIndex(Role role) { return role == Role::kPs || role == Role::kWorker; }
 
 struct Identity {
   Role role = Role::kWorker;
-  uint64_t index = 0;  // Of a shard its rank; 0 of evaluator and operator, of which there is one.
+  // In its group: of a shard its rank; 0 of evaluator and operator, of which there is one.
+  uint64_t index = 0;
   friend bool operator==(const Identity&, const Identity&) = default;
 };
 
-// The DNS name in the process's certificate: "worker-3.digits.default", "evaluator.digits.default".
+// The DNS name in the process's certificate, of its group and its index there:
+// "worker-3.digits.default", "evaluator.digits.default".
 // It is never resolved: peers verify it whatever the address is.
 std::string NameOf(const Identity& identity, std::string_view job, std::string_view job_namespace);
 

@@ -38,6 +38,10 @@ TEST(Identity, NothingElseIsAnybodysName) {
                                  "evaluator-0.digits.default",
                                  "operator-0.digits.default",
                                  "digits-worker-3.digits.default",
+                                 "a100-3.digits.default",
+                                 "ps-worker-3.digits.default",
+                                 "3-worker.digits.default",
+                                 "-3.digits.default",
                                  "WORKER-3.digits.default",
                                  "worker-3.digits.default.evil",
                                  "*.digits.default"})

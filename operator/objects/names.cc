@@ -22,7 +22,9 @@ std::map<std::string, std::string> PodLabels(const job::TrainingJob& job, job::R
   std::map<std::string, std::string> labels = JobLabels(job);
   labels["app.kubernetes.io/component"] = ContainerName(role);
   labels[std::string(kRoleLabel)] = ContainerName(role);
-  labels[std::string(kIndexLabel)] = std::to_string(index);
+  const job::ProcessId process = job::IdOf(role, index);
+  labels[std::string(kGroupLabel)] = process.group;
+  labels[std::string(kIndexLabel)] = std::to_string(process.index);
   return labels;
 }
 
@@ -77,7 +79,7 @@ std::vector<TlsBlock> TlsBlocksOf(const job::TrainingJob& job) {
 }
 
 std::string TlsSecretName(const job::TrainingJob& job, tls::Role role, uint64_t number) {
-  return fmt::format("{}-{}-tls-{}", job.metadata.name, tls::ToString(role), number);
+  return fmt::format("{}-{}-tls-{}", job.metadata.name, tls::GroupOf(role), number);
 }
 
 std::string TokenSecretName(const job::TrainingJob& job) {

@@ -32,6 +32,9 @@ inline constexpr std::string_view kCheckpointFolder = "/paceline/checkpoint";
 
 inline constexpr std::string_view kJobLabel = "paceline.dev/job";
 inline constexpr std::string_view kRoleLabel = "paceline.dev/role";
+// Which process it is (job::ProcessId). Older operators' pods have no group: theirs is
+// GroupOf(role).
+inline constexpr std::string_view kGroupLabel = "paceline.dev/group";
 inline constexpr std::string_view kIndexLabel = "paceline.dev/index";
 inline constexpr std::string_view kManagerLabel = "app.kubernetes.io/managed-by";
 inline constexpr std::string_view kManager = "paceline-operator";

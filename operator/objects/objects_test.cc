@@ -1,9 +1,11 @@
 #include <algorithm>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "lib/job/encode.h"
+#include "lib/job/process_name.h"
 #include "operator/objects/children.h"
 #include "operator/objects/names.h"
 #include "operator/objects/objects_testing.h"
@@ -40,6 +42,7 @@ TEST(PodTest, IsTheJobsChildAndCarriesItsStart) {
   EXPECT_FALSE(IsControlledBy(pod, ""));
   EXPECT_EQ(pod["metadata"]["ownerReferences"][0]["blockOwnerDeletion"], true);
   EXPECT_EQ(pod["metadata"]["labels"]["paceline.dev/role"], "worker");
+  EXPECT_EQ(pod["metadata"]["labels"]["paceline.dev/group"], "worker");
   EXPECT_EQ(pod["metadata"]["labels"]["paceline.dev/index"], "3");
   EXPECT_EQ(pod["metadata"]["annotations"]["paceline.dev/generation-start"], "3");
   EXPECT_EQ(pod["metadata"]["annotations"]["paceline.dev/attempt"], "2");
@@ -49,6 +52,24 @@ TEST(PodTest, IsTheJobsChildAndCarriesItsStart) {
   EXPECT_EQ(pod["spec"]["hostname"], "digits-worker-3");
   EXPECT_EQ(pod["spec"]["subdomain"], "digits");
   EXPECT_EQ(pod["spec"]["restartPolicy"], "Never");
+}
+
+// What labels, pod and certificate say is the same (group, index).
+TEST(PodTest, NameLabelsAndCertificateNameOneProcess) {
+  for (const auto& [role, index, process] : {std::tuple(job::Role::kParameterServer, 1, "ps-1"),
+                                             std::tuple(job::Role::kWorker, 3, "worker-3"),
+                                             std::tuple(job::Role::kEvaluator, 0, "evaluator")}) {
+    const Json pod = Pod(Digits(), role, index);
+    EXPECT_EQ(pod["metadata"]["name"], fmt::format("digits-{}", process));
+    EXPECT_EQ(TlsName(Digits(), {TlsRoleOf(role), static_cast<uint64_t>(index)}),
+              fmt::format("{}.digits.research", process));
+    const Json& labels = pod["metadata"]["labels"];
+    EXPECT_EQ(
+        job::ProcessName("digits", {.group = labels["paceline.dev/group"],
+                                    .index = std::stoi(std::string(labels["paceline.dev/index"]))}),
+        pod["metadata"]["name"]);
+    EXPECT_EQ(job::GroupOf(role), tls::GroupOf(TlsRoleOf(role)));
+  }
 }
 
 TEST(PodTest, IsRestrictedAndWithoutCredentialsByDefault) {
@@ -189,7 +210,7 @@ TEST(PodTest, TemplateIsKeptAndLaidOver) {
   job::TrainingJob job = Digits();
   job.spec.workers.pod_template = Yaml(R"(
 metadata:
-  labels: {team: vision, paceline.dev/role: mine, kueue.x-k8s.io/queue-name: q}
+  labels: {team: vision, paceline.dev/role: mine, paceline.dev/group: mine, kueue.x-k8s.io/queue-name: q}
   annotations: {note: hello}
 spec:
   runtimeClassName: nvidia
@@ -212,6 +233,7 @@ spec:
   EXPECT_EQ(pod["metadata"]["labels"]["team"], "vision");
   EXPECT_EQ(pod["metadata"]["labels"]["kueue.x-k8s.io/queue-name"], "q");
   EXPECT_EQ(pod["metadata"]["labels"]["paceline.dev/role"], "worker");
+  EXPECT_EQ(pod["metadata"]["labels"]["paceline.dev/group"], "worker");
   EXPECT_EQ(pod["metadata"]["annotations"]["note"], "hello");
   EXPECT_EQ(pod["spec"]["runtimeClassName"], "nvidia");
   EXPECT_EQ(pod["spec"]["nodeSelector"]["gpu"], "a100");

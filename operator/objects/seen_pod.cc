@@ -42,6 +42,12 @@ std::optional<Role> RoleOf(std::string_view word) {
   return std::nullopt;
 }
 
+job::ProcessId IdAt(const Json& labels, Role role) {
+  job::ProcessId process = job::IdOf(role, WrittenNumber(labels, kIndexLabel));
+  if (const std::string group = TextAt(labels, kGroupLabel); !group.empty()) process.group = group;
+  return process;
+}
+
 // How the pod's own container ended, or the first init container that kept it from starting.
 const Json& TerminatedState(const Json& status, std::string_view container) {
   const Json& own =
@@ -151,8 +157,9 @@ std::optional<SeenProcess> SeenPod(const job::TrainingJob& job, const Json& pod)
   SeenProcess process;
   process.name = TextAt(metadata, "name");
   process.role = *role;
-  process.index = WrittenNumber(labels, kIndexLabel);
-  if (process.name != job::ProcessName(job.metadata.name, *role, process.index))
+  const job::ProcessId id = IdAt(labels, *role);
+  process.index = id.index;
+  if (id.group != job::GroupOf(*role) || process.name != job::ProcessName(job.metadata.name, id))
     return std::nullopt;
   process.is_stopping = At(metadata, "deletionTimestamp").is_string();
   if (process.is_stopping) {
@@ -203,6 +210,7 @@ const kube::Selection& PartsOfPod() {
       "/metadata/deletionGracePeriodSeconds",
       "/metadata/labels/paceline.dev~1job",
       "/metadata/labels/paceline.dev~1role",
+      "/metadata/labels/paceline.dev~1group",
       "/metadata/labels/paceline.dev~1index",
       "/metadata/annotations/paceline.dev~1attempt",
       "/metadata/annotations/paceline.dev~1failures",

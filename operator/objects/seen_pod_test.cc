@@ -74,6 +74,28 @@ TEST(SeenPodTest, ReadsBackWhatItWasStartedWith) {
   EXPECT_EQ(seen.started_at, job::ParseTime("2026-01-31T09:30:00Z"));
 }
 
+TEST(SeenPodTest, APodWithoutAGroupIsOfTheGroupThatItsRoleHas) {
+  Json pod = Worker({{"phase", "Pending"}});
+  const auto before = SeenPod(Digits(), pod);
+  ASSERT_EQ(pod["metadata"]["labels"].erase("paceline.dev/group"), 1u);
+  ASSERT_TRUE(before.has_value());
+  EXPECT_EQ(SeenPod(Digits(), pod), before);
+}
+
+TEST(SeenPodTest, APodOfAnotherGroupIsNoneOfTheJobs) {
+  Json pod = Worker({{"phase", "Pending"}});
+  pod["metadata"]["labels"]["paceline.dev/group"] = "a100";
+  EXPECT_FALSE(SeenPod(Digits(), pod).has_value());
+  kube::Keep(pod, PartsOfPod());
+  EXPECT_FALSE(SeenPod(Digits(), pod).has_value());
+  pod["metadata"]["name"] = "digits-a100-3";
+  EXPECT_FALSE(SeenPod(Digits(), pod).has_value());
+  // Not even under a name that a process of the job has: its role is another's.
+  pod["metadata"]["name"] = "digits-ps-3";
+  pod["metadata"]["labels"]["paceline.dev/group"] = "ps";
+  EXPECT_FALSE(SeenPod(Digits(), pod).has_value());
+}
+
 TEST(SeenPodTest, ForeignPodsAreNotTheJobs) {
   Json other_owner = Worker({}), no_owner = Worker({}), other_name = Worker({});
   other_owner["metadata"]["ownerReferences"][0]["uid"] = "uid-2";

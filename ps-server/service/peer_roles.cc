@@ -16,7 +16,7 @@ namespace {
 
 // "worker-N.digits.default" stands for every worker of the job.
 std::string WantedName(tls::Role role, const std::string& job, const std::string& job_namespace) {
-  return fmt::format("{}{}.{}.{}", tls::ToString(role), tls::HasIndex(role) ? "-N" : "", job,
+  return fmt::format("{}{}.{}.{}", tls::GroupOf(role), tls::HasIndex(role) ? "-N" : "", job,
                      job_namespace);
 }
 

@@ -190,6 +190,49 @@ TEST_F(FaultsTest, EachProcessHasACertificateOfItsOwnAheadToMaxReplicas) {
   EXPECT_TRUE(Eventually([&] { return names("worker", "2") == name("worker-2"); }));
 }
 
+// Pods had no label that names their group once.
+TEST_F(FaultsTest, PodsAndCertificatesOfAnOlderOperatorAreTakenAsTheyAre) {
+  auto first = Operator();
+  Job job(*world_, "digits");
+  ASSERT_TRUE(job.WaitForPods(job.AllPodNames()));
+  job.RunAll();
+  ASSERT_TRUE(job.WaitForCondition("ResourcesReady"));
+  const Writes writes(world_->server().audit_log());
+  ASSERT_TRUE(writes.WaitForQuiet(60));
+  const size_t from = writes.LinesSoFar();
+  const Json server = TlsSecret(job, "ps"), worker = TlsSecret(job, "worker");
+  for (const auto& [name, pod] : job.Pods())
+    EXPECT_EQ(kube::Label(pod, "paceline.dev/group"),
+              name.starts_with("digits-ps") ? "ps" : "worker");
+  world_->Kubectl(fmt::format("label pods -n {} -l paceline.dev/job=digits paceline.dev/group-",
+                              job.name_space()));
+  const auto before = job.Pods();
+  EXPECT_TRUE(writes.WaitForQuiet(60));
+  first.reset();
+  const auto second = Operator();
+  ASSERT_TRUE(second->WaitForText("\"leading\""));
+  EXPECT_TRUE(writes.WaitForQuiet(60));
+  for (const std::string& write : writes.Since(from)) {
+    // An operator that starts tries to make the token, and finds that it is there.
+    if (write.starts_with("create") && write.find("/secrets") != std::string::npos) continue;
+    ADD_FAILURE() << write;
+  }
+  EXPECT_EQ(job.Pods(), before);
+  EXPECT_EQ(TlsSecret(job, "ps"), server);
+  EXPECT_EQ(TlsSecret(job, "worker"), worker);
+  // They are its processes all the same.
+  job.End("digits-worker-1", 1, "cannot allocate");
+  ASSERT_TRUE(Eventually([&] {
+    const auto pods = job.Pods();
+    return pods.contains("digits-worker-1") &&
+           kube::Label(pods.at("digits-worker-1"), "paceline.dev/group") == "worker";
+  })) << job.Describe();
+  for (const auto& [name, pod] : job.Pods()) {
+    if (name == "digits-worker-1") continue;
+    EXPECT_EQ(pod, before.at(name));
+  }
+}
+
 TEST_F(FaultsTest, WithoutMtlsThereIsATokenAndAConditionSaysSo) {
   auto first = Operator();
   Job job(*world_, "digits", {{"security", {{"mtls", "Disabled"}}}});
