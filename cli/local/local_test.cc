@@ -206,8 +206,8 @@ TEST(Summary, HasExactlyTheFieldsThatProgramsAreTold) {
                                                "epochs", "seconds", "samplesPerSecond", "rollBacks",
                                                "lostSteps", "lostSeconds", "workers", "model"));
   EXPECT_THAT(keys(json["workers"][0]),
-              UnorderedElementsAre("name", "device", "steps", "samples", "computeShare",
-                                   "waitShare", "communicationShare"));
+              UnorderedElementsAre("name", "group", "index", "device", "steps", "samples",
+                                   "computeShare", "waitShare", "communicationShare"));
 }
 
 TEST(Summary, OfAJobThatNeverBeganHasNulls) {

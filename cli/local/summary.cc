@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/local/progress_view.h"
+#include "lib/job/process_name.h"
 
 namespace paceline::local {
 namespace {
@@ -41,8 +42,8 @@ std::string FaultsText(const LiveState& state) {
   return text;
 }
 
-std::string WorkerName(const RunSummary& summary, const LiveWorker& worker) {
-  return fmt::format("{}-worker-{}", summary.job, worker.index);
+job::ProcessId IdOf(const LiveWorker& worker) {
+  return job::IdOf(job::Role::kWorker, static_cast<int64_t>(worker.index));
 }
 
 }  // namespace
@@ -82,9 +83,10 @@ std::string SummaryText(const RunSummary& summary) {
     }
     for (const LiveWorker& worker : state.workers) {
       text += fmt::format("  {:<24} {:<6} {:>8} {:>10} {:>6.1f} % {:>6.1f} % {:>12.1f} %\n",
-                          WorkerName(summary, worker), worker.device, Thousands(worker.steps),
-                          Thousands(worker.samples), 100 * worker.compute_share,
-                          100 * worker.wait_share, 100 * worker.communication_share);
+                          job::ProcessName(summary.job, IdOf(worker)), worker.device,
+                          Thousands(worker.steps), Thousands(worker.samples),
+                          100 * worker.compute_share, 100 * worker.wait_share,
+                          100 * worker.communication_share);
     }
   }
   if (!summary.model_path.empty()) text += fmt::format("  model      {}\n", summary.model_path);
@@ -116,7 +118,10 @@ std::string SummaryJson(const RunSummary& summary) {
     object["seconds"] = state.seconds;
     object["samplesPerSecond"] = MeanSamplesPerSecond(state);
     for (const LiveWorker& worker : state.workers) {
-      object["workers"].push_back({{"name", WorkerName(summary, worker)},
+      const job::ProcessId process = IdOf(worker);
+      object["workers"].push_back({{"name", job::ProcessName(summary.job, process)},
+                                   {"group", process.group},
+                                   {"index", process.index},
                                    {"device", worker.device},
                                    {"steps", worker.steps},
                                    {"samples", worker.samples},

@@ -53,7 +53,10 @@ Progress ProgressOf(const TrainingJob& job, const json& state) {
 
 WorkerStatus WorkerOf(const TrainingJob& job, const json& worker) {
   WorkerStatus status;
-  status.name = ProcessName(job.metadata.name, Role::kWorker, worker.at("index").get<int64_t>());
+  const ProcessId process = IdOf(Role::kWorker, worker.at("index").get<int64_t>());
+  status.name = ProcessName(job.metadata.name, process);
+  status.group = process.group;
+  status.index = process.index;
   status.state = worker.at("isMember").get<bool>() ? "Training"
                  : worker.contains("quarantine")   ? "Quarantined"
                                                    : "Gone";

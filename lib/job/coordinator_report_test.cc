@@ -44,6 +44,8 @@ TEST(CoordinatorReportTest, ReadsARunningJob) {
   EXPECT_EQ(report.sync->waiting_for, 2);
   ASSERT_EQ(report.workers.size(), 3u);
   EXPECT_EQ(report.workers[2].name, "digits-worker-2");
+  EXPECT_EQ(report.workers[2].group, "worker");
+  EXPECT_EQ(report.workers[2].index, 2);
   EXPECT_EQ(report.workers[1].state, "Quarantined");
   ASSERT_EQ(report.hung.size(), 1u);
   EXPECT_EQ(report.hung[0].worker, 1);

@@ -110,5 +110,17 @@ TEST(FromJsonText, RefusesWhatIsNotJson) {
   EXPECT_EQ(FromJsonText("{").errors.at(0).message, "not valid JSON");
 }
 
+// Of a job that is over nobody says it again.
+TEST(Encode, AWorkerThatAnOlderOperatorToldOfGetsNoGroupOrIndexMadeUp) {
+  const Decoded decoded = FromJson({{"apiVersion", kApiVersion},
+                                    {"kind", kKind},
+                                    {"metadata", {{"name", "digits"}}},
+                                    {"status", {{"workers", {{{"name", "digits-worker-3"}}}}}}});
+  ASSERT_EQ(decoded.job.status.workers.size(), 1u);
+  const nlohmann::json worker = ToJson(decoded.job.status).at("workers").at(0);
+  EXPECT_EQ(worker.at("name"), "digits-worker-3");
+  EXPECT_FALSE(worker.contains("group") || worker.contains("index"));
+}
+
 }  // namespace
 }  // namespace paceline::job

@@ -66,6 +66,9 @@ struct SyncStatus {
 
 struct WorkerStatus {
   std::string name;
+  // Absent in what an operator wrote that knew neither.
+  std::optional<std::string> group;
+  std::optional<int64_t> index;  // In the group.
   std::string pod;
   std::string node;
   std::string state;

@@ -88,6 +88,8 @@ job::JobStatus FullStatus() {
                                 .backup_workers = 1,
                                 .summary = "BackupWorkers k=3"};
   status.workers = {{.name = "digits-worker-3",
+                     .group = "worker",
+                     .index = 3,
                      .pod = "digits-worker-3",
                      .node = "node-2",
                      .state = "Computing",

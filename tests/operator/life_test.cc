@@ -25,7 +25,8 @@ class LifeTest : public OneOperator {};
 
 constexpr const char* kSucceeded =
     R"({"phase":"over","step":30,"epoch":1,"epochProgress":1,"percent":100,"loss":0.25,)"
-    R"("samplesPerSecond":100,"workers":[],"epochs":[],"evaluation":{"accuracy":0.97,"loss":0.1},)"
+    R"("samplesPerSecond":100,"workers":[{"index":2,"isMember":true}],"epochs":[],)"
+    R"("evaluation":{"accuracy":0.97,"loss":0.1},)"
     R"("finished":{"success":true,"reason":"last epoch"}})";
 
 TEST_F(LifeTest, EverythingAJobNeedsIsMadeAndBelongsToIt) {
@@ -67,6 +68,9 @@ TEST_F(LifeTest, SucceedsWithItsMetricAndCleansUp) {
   EXPECT_EQ(status["progress"]["step"], 30);
   EXPECT_NEAR(status["progress"]["metric"].get<double>(), 0.97, 1e-9);
   EXPECT_FALSE(status["completionTime"].is_null());
+  EXPECT_EQ(status["workers"][0]["name"], "digits-worker-2");
+  EXPECT_EQ(status["workers"][0]["group"], "worker");
+  EXPECT_EQ(status["workers"][0]["index"], 2);
   EXPECT_THAT(world_->Kubectl("get tj -n " + job.name_space()), HasSubstr("Succeeded"));
   world_->Kubectl(fmt::format("wait --for=condition=Succeeded tj/digits -n {} --timeout=10s",
                               job.name_space()));

@@ -73,6 +73,9 @@ template <class V>
 void Fields(V& visit, WorkerStatus& worker) {
   visit("name", worker.name,
         Note{.text = "the worker, by the name of its pod", .presence = kRequired});
+  visit("group", worker.group,
+        Note{.text = "the group of workers that it is of: worker, where a job has no groups"});
+  visit("index", worker.index, Note{.text = "which of its group, from 0 on"});
   visit("pod", worker.pod, Note{.text = "the pod that it runs in"});
   visit("node", worker.node, Note{.text = "the machine that it runs on"});
   visit("state", worker.state,
