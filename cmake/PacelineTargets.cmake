@@ -1,7 +1,7 @@
 # Targets by the book: tools/layers.txt says which exist, where they live and what each may use.
 #
 #   paceline_library(sync SOURCES a.cc b.cc DEPS base [PUBLIC fmt::fmt] [PRIVATE yaml-cpp])
-#   paceline_program(paceline-ps SOURCES main.cc DEPS job ps_driver ...)
+#   paceline_program(paceline-ps SOURCES main.cc DEPS job ps_coordinator ...)
 #   paceline_test(sync SOURCES a_test.cc [DEPS store] [LIBRARIES ...] [LABELS slow])   # one binary a target: sync_test
 #
 # An edge that the file does not list stops the configuration.

@@ -10,7 +10,7 @@
 #include "lib/store/checkpoint_folder.h"
 #include "lib/store/checkpoint_name.h"
 #include "lib/telemetry/log.h"
-#include "ps-server/driver/checkpoint_json.h"
+#include "ps-server/coordinator/checkpoint_json.h"
 
 namespace paceline::ps {
 namespace {

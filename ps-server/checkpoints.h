@@ -8,8 +8,8 @@
 #include "lib/base/status.h"
 #include "lib/coordination/checkpoint.h"
 #include "lib/job/training_job.h"
-#include "ps-server/driver/slice_saver.h"
 #include "ps-server/options.h"
+#include "ps-server/shard/slice_saver.h"
 
 namespace paceline::ps {
 

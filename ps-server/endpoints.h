@@ -5,7 +5,7 @@
 
 #include "lib/base/status.h"
 #include "lib/telemetry/http_endpoint.h"
-#include "ps-server/driver/driver.h"
+#include "ps-server/coordinator/driver.h"
 #include "ps-server/job_tls.h"
 #include "ps-server/live_job.h"
 #include "ps-server/options.h"

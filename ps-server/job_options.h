@@ -5,8 +5,8 @@
 #include "lib/base/time.h"
 #include "lib/coordination/coordinator.h"
 #include "lib/job/training_job.h"
-#include "lib/sync/policy_spec.h"
-#include "ps-server/driver/straggler_watch.h"
+#include "lib/sync/schemes/policy_spec.h"
+#include "ps-server/coordinator/straggler_watch.h"
 
 namespace paceline::ps {
 

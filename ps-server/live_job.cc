@@ -7,7 +7,7 @@
 
 #include "lib/job/encode.h"
 #include "lib/job/validate.h"
-#include "lib/sync/policy_factory.h"
+#include "lib/sync/schemes/policy_factory.h"
 #include "ps-server/job_options.h"
 
 namespace paceline::ps {

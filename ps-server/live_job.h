@@ -7,7 +7,7 @@
 #include "lib/base/status.h"
 #include "lib/coordination/fact.h"
 #include "lib/job/training_job.h"
-#include "lib/sync/policy_spec.h"
+#include "lib/sync/schemes/policy_spec.h"
 
 namespace paceline::ps {
 

@@ -7,7 +7,7 @@
 #include "lib/process/exit.h"
 #include "lib/process/read_file.h"
 #include "lib/process/termination.h"
-#include "lib/rpc/allocator.h"
+#include "lib/rpc/bulk/allocator.h"
 #include "lib/telemetry/log.h"
 #include "ps-server/processes.h"
 

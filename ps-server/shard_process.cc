@@ -7,19 +7,19 @@
 #include <utility>
 
 #include "lib/process/termination.h"
-#include "lib/rpc/shard_session.h"
+#include "lib/rpc/control/shard_session.h"
 #include "lib/telemetry/clock.h"
 #include "lib/telemetry/http_endpoint.h"
 #include "lib/telemetry/log.h"
 #include "ps-server/advertised_address.h"
 #include "ps-server/checkpoints.h"
-#include "ps-server/driver/shard_host.h"
 #include "ps-server/job_options.h"
 #include "ps-server/job_tls.h"
 #include "ps-server/port_file.h"
 #include "ps-server/processes.h"
 #include "ps-server/service/grpc_server.h"
 #include "ps-server/service/shard_service.h"
+#include "ps-server/shard/shard_host.h"
 
 namespace paceline::ps {
 namespace {

@@ -8,7 +8,7 @@
 #include "lib/coordination/effect.h"
 #include "lib/job/enums.h"
 #include "lib/store/sha256.h"
-#include "ps-server/driver/progress.h"
+#include "ps-server/coordinator/progress.h"
 
 namespace paceline::ps {
 

@@ -66,7 +66,7 @@ class Planted(unittest.TestCase):
 
     def test_tests_may_look_lower(self):
         self.check("lib/learn/a_test.cc", '#include "lib/telemetry/log.h"\n')
-        self.check("lib/learn/testing/fake.h", '#include "lib/sync/policy.h"\n')
+        self.check("lib/learn/testing/fake.h", '#include "lib/sync/contract/policy.h"\n')
 
     def test_tests_may_not_look_higher_or_beside(self):
         self.check("lib/sync/a_test.cc", '#include "lib/store/shard.h"\n', "is of store")

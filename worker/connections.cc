@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "lib/rpc/grpc_parameter_client.h"
-#include "lib/rpc/worker_session.h"
+#include "lib/rpc/bulk/grpc_parameter_client.h"
+#include "lib/rpc/control/worker_session.h"
 
 namespace paceline::worker {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "lib/base/time.h"
 #include "lib/rpc/channel.h"
-#include "worker/loop/session.h"
+#include "lib/worker/loop/session.h"
 
 namespace paceline::worker {
 

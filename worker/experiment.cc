@@ -5,7 +5,7 @@
 
 #include "lib/chaos/links.h"
 #include "lib/process/read_file.h"
-#include "lib/rpc/throttled_parameter_client.h"
+#include "lib/rpc/bulk/throttled_parameter_client.h"
 #include "lib/telemetry/clock.h"
 #include "lib/telemetry/log.h"
 

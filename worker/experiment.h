@@ -9,8 +9,8 @@
 #include "lib/chaos/delays.h"
 #include "lib/chaos/links.h"
 #include "lib/job/training_job.h"
-#include "worker/loop/delayed_trainer.h"
-#include "worker/loop/session.h"
+#include "lib/worker/loop/delayed_trainer.h"
+#include "lib/worker/loop/session.h"
 
 namespace paceline::worker {
 

@@ -5,7 +5,7 @@
 
 #include "lib/learn/training.h"
 #include "lib/protocol/worker_messages.h"
-#include "worker/loop/trainer.h"
+#include "lib/worker/loop/trainer.h"
 
 namespace paceline::worker {
 

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "lib/sync/trace.h"
+#include "lib/sync/trace/trace.h"
 
 namespace paceline::compare {
 namespace {

@@ -9,7 +9,7 @@
 #include "lib/base/ids.h"
 #include "lib/base/time.h"
 #include "lib/base/version.h"
-#include "lib/coordination/lease_ledger.h"
+#include "lib/coordination/ledgers/lease_ledger.h"
 #include "lib/protocol/worker_messages.h"
 #include "lib/store/layout.h"
 #include "lib/store/sha256.h"

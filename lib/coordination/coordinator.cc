@@ -3,21 +3,21 @@
 #include <algorithm>
 #include <utility>
 
-#include "lib/coordination/asking.h"
-#include "lib/coordination/birth.h"
-#include "lib/coordination/changing.h"
-#include "lib/coordination/checkpointing.h"
-#include "lib/coordination/evaluating.h"
-#include "lib/coordination/finishing.h"
-#include "lib/coordination/hanging.h"
-#include "lib/coordination/joining.h"
-#include "lib/coordination/poisoning.h"
-#include "lib/coordination/publishing.h"
-#include "lib/coordination/recovering.h"
-#include "lib/coordination/reporting.h"
-#include "lib/coordination/state.h"
-#include "lib/coordination/training.h"
-#include "lib/coordination/watching.h"
+#include "lib/coordination/phases/asking.h"
+#include "lib/coordination/phases/birth.h"
+#include "lib/coordination/phases/changing.h"
+#include "lib/coordination/phases/checkpointing.h"
+#include "lib/coordination/phases/evaluating.h"
+#include "lib/coordination/phases/finishing.h"
+#include "lib/coordination/phases/hanging.h"
+#include "lib/coordination/phases/joining.h"
+#include "lib/coordination/phases/poisoning.h"
+#include "lib/coordination/phases/publishing.h"
+#include "lib/coordination/phases/recovering.h"
+#include "lib/coordination/phases/reporting.h"
+#include "lib/coordination/phases/state.h"
+#include "lib/coordination/phases/training.h"
+#include "lib/coordination/phases/watching.h"
 
 namespace paceline::coordination {
 

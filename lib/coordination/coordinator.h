@@ -17,7 +17,7 @@
 #include "lib/coordination/checkpoint.h"
 #include "lib/coordination/effect.h"
 #include "lib/coordination/fact.h"
-#include "lib/coordination/shard_watch.h"
+#include "lib/coordination/ledgers/shard_watch.h"
 #include "lib/optim/schedule.h"
 
 namespace paceline::coordination {

@@ -10,11 +10,11 @@
 #include "lib/base/time.h"
 #include "lib/base/version.h"
 #include "lib/coordination/fact.h"
-#include "lib/coordination/lease_ledger.h"
-#include "lib/coordination/shard_watch.h"
+#include "lib/coordination/ledgers/lease_ledger.h"
+#include "lib/coordination/ledgers/shard_watch.h"
 #include "lib/protocol/shard_messages.h"
 #include "lib/protocol/worker_messages.h"
-#include "lib/sync/event.h"
+#include "lib/sync/contract/event.h"
 
 namespace paceline::coordination {
 

@@ -13,8 +13,8 @@
 #include "lib/optim/schedule.h"
 #include "lib/protocol/shard_messages.h"
 #include "lib/protocol/worker_messages.h"
-#include "lib/sync/decision.h"
-#include "lib/sync/policy_spec.h"
+#include "lib/sync/contract/decision.h"
+#include "lib/sync/schemes/policy_spec.h"
 
 namespace paceline::coordination {
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "lib/coordination/coordinator.h"
-#include "lib/sync/policy_factory.h"
+#include "lib/sync/schemes/policy_factory.h"
 
 namespace paceline::coordination::testing {
 

@@ -14,8 +14,8 @@
 #include "lib/base/status.h"
 #include "lib/base/version.h"
 #include "lib/store/layout.h"
-#include "lib/sync/decision.h"
-#include "lib/sync/event.h"
+#include "lib/sync/contract/decision.h"
+#include "lib/sync/contract/event.h"
 
 namespace paceline::protocol {
 

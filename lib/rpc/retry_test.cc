@@ -5,8 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "lib/rpc/in_process_parameter_client.h"
-#include "lib/rpc/retrying_parameter_client.h"
+#include "lib/rpc/bulk/in_process_parameter_client.h"
+#include "lib/rpc/bulk/retrying_parameter_client.h"
 #include "lib/rpc/testing/flaky_parameter_client.h"
 
 namespace paceline::rpc {

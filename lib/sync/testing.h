@@ -12,8 +12,8 @@
 #include <string_view>
 #include <vector>
 
-#include "lib/sync/policy_factory.h"
-#include "lib/sync/trace.h"
+#include "lib/sync/schemes/policy_factory.h"
+#include "lib/sync/trace/trace.h"
 
 namespace paceline::sync::testing {
 

@@ -5,8 +5,8 @@
 #include <optional>
 #include <utility>
 
-#include "lib/rpc/codec_shard.h"
-#include "lib/rpc/codec_worker.h"
+#include "lib/rpc/control/codec_shard.h"
+#include "lib/rpc/control/codec_worker.h"
 #include "lib/rpc/grpc_status.h"
 #include "ps-server/service/first_word.h"
 #include "ps-server/service/queueing_reactor.h"

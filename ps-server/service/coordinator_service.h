@@ -7,7 +7,7 @@
 
 #include "lib/base/limits.h"
 #include "lib/base/time.h"
-#include "ps-server/driver/sessions.h"
+#include "ps-server/coordinator/sessions.h"
 #include "ps-server/service/peer_roles.h"
 
 namespace paceline::ps {

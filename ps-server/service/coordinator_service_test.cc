@@ -9,8 +9,8 @@
 #include <grpcpp/security/credentials.h>
 #include <gtest/gtest.h>
 
-#include "lib/rpc/shard_session.h"
-#include "lib/rpc/worker_session.h"
+#include "lib/rpc/control/shard_session.h"
+#include "lib/rpc/control/worker_session.h"
 #include "ps-server/service/data_plane_testing.h"
 
 namespace paceline::ps {

@@ -10,8 +10,8 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
-#include "lib/rpc/in_process_parameter_client.h"
-#include "lib/rpc/retrying_parameter_client.h"
+#include "lib/rpc/bulk/in_process_parameter_client.h"
+#include "lib/rpc/bulk/retrying_parameter_client.h"
 #include "lib/rpc/testing/flaky_parameter_client.h"
 #include "ps-server/service/data_plane_testing.h"
 

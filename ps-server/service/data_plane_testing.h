@@ -19,10 +19,10 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "lib/rpc/grpc_parameter_client.h"
-#include "ps-server/driver/shard_host.h"
+#include "lib/rpc/bulk/grpc_parameter_client.h"
 #include "ps-server/service/grpc_server.h"
 #include "ps-server/service/shard_service.h"
+#include "ps-server/shard/shard_host.h"
 
 namespace paceline::ps::testing {
 

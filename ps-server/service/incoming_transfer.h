@@ -9,8 +9,8 @@
 
 #include "lib/base/status.h"
 #include "lib/base/version.h"
-#include "lib/rpc/bulk_chunk.h"
-#include "ps-server/driver/shard_host.h"
+#include "lib/rpc/bulk/bulk_chunk.h"
+#include "ps-server/shard/shard_host.h"
 
 namespace paceline::ps {
 

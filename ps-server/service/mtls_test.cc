@@ -5,9 +5,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "lib/rpc/shard_session.h"
+#include "lib/rpc/control/shard_session.h"
+#include "lib/rpc/control/worker_session.h"
 #include "lib/rpc/tls_credentials.h"
-#include "lib/rpc/worker_session.h"
 #include "lib/tls/testing.h"
 #include "ps-server/service/coordinator_service.h"
 #include "ps-server/service/data_plane_testing.h"

@@ -4,7 +4,7 @@
 #include <span>
 #include <utility>
 
-#include "lib/rpc/codec_values.h"
+#include "lib/rpc/control/codec_values.h"
 
 namespace paceline::ps {
 

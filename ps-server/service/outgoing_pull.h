@@ -8,8 +8,8 @@
 #include "paceline/v1/chunk.pb.h"
 #include <grpcpp/support/byte_buffer.h>
 
-#include "lib/rpc/bulk_chunk.h"
-#include "ps-server/driver/shard_host.h"
+#include "lib/rpc/bulk/bulk_chunk.h"
+#include "ps-server/shard/shard_host.h"
 
 namespace paceline::ps {
 

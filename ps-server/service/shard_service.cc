@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "lib/base/limits.h"
+#include "lib/rpc/bulk/message_bytes.h"
 #include "lib/rpc/grpc_status.h"
-#include "lib/rpc/message_bytes.h"
 #include "lib/telemetry/clock.h"
 #include "ps-server/service/incoming_transfer.h"
 #include "ps-server/service/outgoing_pull.h"

@@ -8,9 +8,9 @@
 #include <grpcpp/support/byte_buffer.h>
 
 #include "lib/base/time.h"
-#include "ps-server/driver/shard_host.h"
 #include "ps-server/service/idle_watch.h"
 #include "ps-server/service/peer_roles.h"
+#include "ps-server/shard/shard_host.h"
 
 namespace paceline::ps {
 

@@ -17,7 +17,7 @@
 #include <nlohmann/json.hpp>
 #include <time.h>
 
-#include "lib/sync/policy_factory.h"
+#include "lib/sync/schemes/policy_factory.h"
 #include "tests/bench/report.h"
 
 namespace paceline::bench {

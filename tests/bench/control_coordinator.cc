@@ -1,12 +1,12 @@
 #include <optional>
 #include <vector>
 
-#include "lib/rpc/allocator.h"
-#include "lib/sync/checked_policy.h"
-#include "lib/sync/policy_factory.h"
+#include "lib/rpc/bulk/allocator.h"
+#include "lib/sync/contract/checked_policy.h"
+#include "lib/sync/schemes/policy_factory.h"
 #include "lib/telemetry/metrics.h"
-#include "ps-server/driver/driver.h"
-#include "ps-server/driver/own_shard.h"
+#include "ps-server/coordinator/driver.h"
+#include "ps-server/coordinator/own_shard.h"
 #include "ps-server/service/coordinator_service.h"
 #include "ps-server/service/grpc_server.h"
 #include "ps-server/service/shard_service.h"

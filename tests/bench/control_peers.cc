@@ -3,15 +3,15 @@
 #include <utility>
 #include <vector>
 
-#include "lib/rpc/allocator.h"
-#include "lib/rpc/shard_session.h"
+#include "lib/rpc/bulk/allocator.h"
+#include "lib/rpc/control/shard_session.h"
 #include "lib/telemetry/clock.h"
-#include "ps-server/driver/shard_host.h"
+#include "lib/worker/loop/loop.h"
 #include "ps-server/service/grpc_server.h"
 #include "ps-server/service/shard_service.h"
+#include "ps-server/shard/shard_host.h"
 #include "tests/bench/control_processes.h"
 #include "worker/connections.h"
-#include "worker/loop/loop.h"
 
 namespace paceline::bench {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "lib/rpc/parameter_client.h"
+#include "lib/rpc/bulk/parameter_client.h"
 #include "tests/bench/child_process.h"
 
 namespace paceline::bench {

@@ -3,11 +3,11 @@
 
 #include <sys/socket.h>
 
-#include "lib/rpc/allocator.h"
+#include "lib/rpc/bulk/allocator.h"
 #include "lib/rpc/tls_credentials.h"
-#include "ps-server/driver/shard_host.h"
 #include "ps-server/service/grpc_server.h"
 #include "ps-server/service/shard_service.h"
+#include "ps-server/shard/shard_host.h"
 #include "tests/bench/data_plane_processes.h"
 #include "tests/bench/raw_stream.h"
 

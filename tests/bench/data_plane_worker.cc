@@ -4,8 +4,8 @@
 
 #include <sys/socket.h>
 
-#include "lib/rpc/allocator.h"
-#include "lib/rpc/grpc_parameter_client.h"
+#include "lib/rpc/bulk/allocator.h"
+#include "lib/rpc/bulk/grpc_parameter_client.h"
 #include "lib/rpc/tls_credentials.h"
 #include "tests/bench/data_plane_processes.h"
 #include "tests/bench/raw_stream.h"

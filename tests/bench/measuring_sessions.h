@@ -7,7 +7,7 @@
 #include <mutex>
 #include <vector>
 
-#include "ps-server/driver/sessions.h"
+#include "ps-server/coordinator/sessions.h"
 #include "tests/bench/control_processes.h"
 
 namespace paceline::bench {

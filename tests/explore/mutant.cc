@@ -1,6 +1,6 @@
 #include "tests/explore/mutant.h"
 
-#include "lib/sync/trace.h"
+#include "lib/sync/trace/trace.h"
 #include "tests/explore/walk.h"
 
 namespace paceline::sync::explore {

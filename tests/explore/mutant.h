@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "lib/sync/policy.h"
+#include "lib/sync/contract/policy.h"
 
 namespace paceline::sync::explore {
 

@@ -4,10 +4,10 @@
 
 #include <gmock/gmock.h>
 
-#include "lib/sync/controllers/batching/equal.h"
-#include "lib/sync/controllers/dbw/dbw.h"
-#include "lib/sync/first_k.h"
-#include "lib/sync/policy_factory.h"
+#include "lib/sync/schemes/batching/equal.h"
+#include "lib/sync/schemes/dbw/dbw.h"
+#include "lib/sync/schemes/first_k.h"
+#include "lib/sync/schemes/policy_factory.h"
 #include "tests/explore/walk.h"
 
 namespace paceline::sync::explore {

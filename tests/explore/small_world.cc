@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "lib/base/check.h"
-#include "lib/sync/fields.h"
+#include "lib/sync/trace/fields.h"
 
 namespace paceline::sync::explore {
 

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "lib/sync/checked_policy.h"
+#include "lib/sync/contract/checked_policy.h"
 
 namespace paceline::sync::explore {
 

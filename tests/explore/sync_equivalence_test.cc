@@ -8,8 +8,8 @@
 
 #include <gmock/gmock.h>
 
-#include "lib/sync/policy_factory.h"
-#include "lib/sync/trace.h"
+#include "lib/sync/schemes/policy_factory.h"
+#include "lib/sync/trace/trace.h"
 
 namespace paceline::sync {
 namespace {

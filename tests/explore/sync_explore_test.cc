@@ -3,8 +3,8 @@
 
 #include <gmock/gmock.h>
 
-#include "lib/sync/policy_factory.h"
-#include "lib/sync/words.h"
+#include "lib/sync/contract/words.h"
+#include "lib/sync/schemes/policy_factory.h"
 #include "tests/explore/mutant.h"
 #include "tests/explore/walk.h"
 

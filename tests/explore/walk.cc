@@ -5,10 +5,10 @@
 #include <utility>
 
 #include "lib/base/check.h"
-#include "lib/sync/first_k.h"
-#include "lib/sync/ps_plus.h"
-#include "lib/sync/ssp.h"
-#include "lib/sync/wbsp.h"
+#include "lib/sync/schemes/first_k.h"
+#include "lib/sync/schemes/ps_plus/ps_plus.h"
+#include "lib/sync/schemes/ssp.h"
+#include "lib/sync/schemes/wbsp/wbsp.h"
 
 namespace paceline::sync::explore {
 namespace {

@@ -19,9 +19,9 @@
 
 #include <gmock/gmock.h>
 
-#include "lib/sync/checked_policy.h"
-#include "lib/sync/policy_factory.h"
-#include "lib/sync/trace.h"
+#include "lib/sync/contract/checked_policy.h"
+#include "lib/sync/schemes/policy_factory.h"
+#include "lib/sync/trace/trace.h"
 
 namespace paceline::sync {
 namespace {

@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "lib/sync/replay.h"
+#include "lib/sync/trace/replay.h"
 #include "tests/integration/live_run.h"
 
 namespace paceline::integration {

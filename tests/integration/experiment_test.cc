@@ -11,7 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "lib/chaos/delays.h"
-#include "lib/sync/trace.h"
+#include "lib/sync/trace/trace.h"
 #include "tests/integration/live_run.h"
 
 namespace paceline::integration {

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "lib/sync/replay.h"
+#include "lib/sync/trace/replay.h"
 #include "tests/integration/tcp_job.h"
 
 namespace paceline::integration {

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "lib/learn/test_scripts.h"
-#include "lib/sync/replay.h"
+#include "lib/sync/trace/replay.h"
 #include "tests/integration/live_run.h"
 
 namespace paceline::integration {

@@ -1,7 +1,7 @@
 // A worker more in the middle of a run, with every scheme.
 #include <gtest/gtest.h>
 
-#include "lib/sync/replay.h"
+#include "lib/sync/trace/replay.h"
 #include "tests/integration/live_run.h"
 #include "tests/integration/scheme_cases.h"
 #include "tests/integration/workers_of_a_run.h"

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "lib/sync/replay.h"
+#include "lib/sync/trace/replay.h"
 #include "tests/integration/live_run.h"
 #include "tests/integration/run_files.h"
 #include "tests/integration/scheme_cases.h"

@@ -6,7 +6,7 @@
 #include <optional>
 #include <utility>
 
-#include "lib/rpc/parameter_client.h"
+#include "lib/rpc/bulk/parameter_client.h"
 
 namespace paceline::rpc::testing {
 

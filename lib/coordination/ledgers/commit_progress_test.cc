@@ -1,0 +1,139 @@
+#include "lib/coordination/ledgers/commit_progress.h"
+
+#include <cmath>
+#include <limits>
+
+#include <gtest/gtest.h>
+
+namespace paceline::coordination {
+namespace {
+
+using Orders = CommitProgress::Orders;
+using protocol::AccumulateOrder;
+using protocol::CommitAll;
+using protocol::Committed;
+using protocol::Sum;
+using protocol::Summed;
+
+const ShardId kS0{0}, kS1{1};
+
+AccumulateOrder Add(uint64_t worker) {
+  return {{WorkerId(worker), Incarnation(1), Sequence(1)}, 1.0};
+}
+
+CommitAll To(uint64_t version, double gradient_scale = 1) {
+  CommitAll commit;
+  commit.commit.version = Version(version);
+  commit.commit.gradient_scale = gradient_scale;
+  commit.commit.learning_rate = 0.1;
+  return commit;
+}
+
+template <class M>
+bool Is(const protocol::ShardOrder& order) {
+  return std::holds_alternative<M>(order);
+}
+
+TEST(CommitProgressTest, WithoutClippingEverythingGoesOutAtOnce) {
+  CommitProgress commits({2, std::nullopt});
+  Orders out;
+  commits.Give(Add(0), out);
+  commits.Commit(To(1), out);
+  commits.Give(Add(1), out);
+  commits.Commit(To(2), out);
+  ASSERT_EQ(out.size(), 4u);
+  EXPECT_TRUE(Is<CommitAll>(out[3]));
+  EXPECT_EQ(commits.decided(), Version(2));
+  EXPECT_EQ(commits.published(), Version(0));
+}
+
+TEST(CommitProgressTest, PublishedWhenAllShardsHaveIt) {
+  CommitProgress commits({2, std::nullopt});
+  Orders out;
+  commits.Commit(To(1), out);
+  commits.Commit(To(2), out);
+  EXPECT_TRUE(commits.Committed(kS1, Committed{Version(1), {4}}).empty());
+  EXPECT_TRUE(commits.Committed(kS1, Committed{Version(1), {4}}).empty());  // Said twice.
+  EXPECT_TRUE(commits.Committed(kS1, Committed{Version(2), {4}}).empty());
+  EXPECT_TRUE(commits.Committed(ShardId(2), Committed{Version(1), {4}}).empty());  // No such shard.
+  const auto first = commits.Committed(kS0, Committed{Version(1), {1, 2}});
+  ASSERT_EQ(first.size(), 1u);
+  EXPECT_EQ(first[0].squared_norm, 7);
+  EXPECT_EQ(first[0].learning_rate, 0.1);
+  EXPECT_FALSE(commits.is_idle());
+  EXPECT_EQ(commits.Committed(kS0, Committed{Version(2), {1}}).size(), 1u);
+  EXPECT_TRUE(commits.is_idle());
+  EXPECT_TRUE(commits.Committed(kS0, Committed{Version(9), {1}}).empty());
+}
+
+TEST(CommitProgressTest, OrdersWaitInLineBehindASum) {
+  CommitProgress commits({2, 1.0});
+  Orders out;
+  commits.Give(Add(0), out);
+  commits.Commit(To(1, 0.5), out);
+  commits.Give(Add(1), out);
+  commits.Commit(To(2), out);
+  commits.Give(protocol::Unpin{Version(1)}, out);
+  ASSERT_EQ(out.size(), 2u);
+  EXPECT_TRUE(Is<Sum>(out[1]));
+  out.clear();
+  EXPECT_TRUE(commits.Summed(kS1, Summed{Version(1), {12}}, out).ok());
+  EXPECT_TRUE(commits.Summed(kS1, Summed{Version(2), {99}}, out).ok());  // Not asked for yet.
+  EXPECT_TRUE(out.empty());
+  EXPECT_TRUE(commits.Summed(kS0, Summed{Version(1), {3, 1}}, out).ok());
+  // Norm 4 of the sum, 2 of the mean: clipped to half.
+  ASSERT_EQ(out.size(), 3u);
+  EXPECT_NEAR(std::get<CommitAll>(out[0]).commit.clip_scale, 0.5, 1e-6);
+  EXPECT_TRUE(Is<AccumulateOrder>(out[1]));
+  EXPECT_EQ(std::get<Sum>(out[2]).version, Version(2));
+  out.clear();
+  EXPECT_TRUE(commits.Summed(kS0, Summed{Version(2), {0.1}}, out).ok());
+  EXPECT_TRUE(commits.Summed(kS1, Summed{Version(2), {}}, out).ok());
+  ASSERT_EQ(out.size(), 2u);
+  EXPECT_EQ(std::get<CommitAll>(out[0]).commit.clip_scale, 1);
+  EXPECT_TRUE(Is<protocol::Unpin>(out[1]));
+}
+
+TEST(CommitProgressTest, ASumThatIsNotFiniteIsNotCommitted) {
+  for (const double bad : {std::nan(""), std::numeric_limits<double>::infinity()}) {
+    CommitProgress commits({1, 1.0});
+    Orders out;
+    commits.Commit(To(1), out);
+    out.clear();
+    EXPECT_FALSE(commits.Summed(kS0, Summed{Version(1), {bad}}, out).ok());
+    EXPECT_TRUE(out.empty());
+  }
+}
+
+TEST(CommitProgressTest, ReleasesWaitForTheirVersionInOrder) {
+  CommitProgress commits({1, std::nullopt});
+  Orders out;
+  commits.Commit(To(1), out);
+  commits.Commit(To(2), out);
+  commits.Hold(sync::Release{.worker = WorkerId(2), .version = Version(2)});
+  commits.Hold(sync::Release{.worker = WorkerId(1), .version = Version(1)});
+  commits.Hold(sync::Release{.worker = WorkerId(0), .version = Version(1)});
+  commits.Hold(sync::Release{.worker = WorkerId(3), .version = Version(1)});
+  commits.ForgetReleases(WorkerId(3));
+  EXPECT_TRUE(commits.TakeReady().empty());
+  commits.Committed(kS0, Committed{Version(1), {}});
+  const auto ready = commits.TakeReady();
+  ASSERT_EQ(ready.size(), 2u);
+  EXPECT_EQ(ready[0].worker, WorkerId(1));
+  EXPECT_EQ(ready[1].worker, WorkerId(0));
+  commits.Committed(kS0, Committed{Version(2), {}});
+  EXPECT_EQ(commits.TakeReady().size(), 1u);
+}
+
+TEST(CommitProgressTest, BlocksAddUpTheSameHoweverTheyAreCut) {
+  const std::vector<double> blocks = {1e16, 1, -1e16, 1, 1e-3, 7, 1e9};
+  const double whole = AddBlocks({{kS0, blocks}});
+  for (size_t cut = 0; cut <= blocks.size(); ++cut) {
+    EXPECT_EQ(AddBlocks({{kS0, {blocks.begin(), blocks.begin() + cut}},
+                         {kS1, {blocks.begin() + cut, blocks.end()}}}),
+              whole);
+  }
+}
+
+}  // namespace
+}  // namespace paceline::coordination

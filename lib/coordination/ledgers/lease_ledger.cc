@@ -1,0 +1,400 @@
+#include "lib/coordination/ledgers/lease_ledger.h"
+
+#include <algorithm>
+#include <iterator>
+#include <span>
+#include <utility>
+
+#include "lib/base/check.h"
+#include "lib/base/epoch_order.h"
+
+namespace paceline::coordination {
+
+using protocol::Lease;
+using protocol::LeaseId;
+using protocol::SampleRange;
+
+namespace {
+
+constexpr uint64_t kEpochsOpenMax = 2;
+
+}  // namespace
+
+LeaseLedger::LeaseLedger(const Options& options) : options_(options) {
+  PACELINE_CHECK(options.train_samples > 0, "a training set has no samples");
+}
+
+paceline::StatusOr<LeaseLedger> LeaseLedger::Restore(const Options& options, const Saved& saved) {
+  LeaseLedger ledger(options);
+  for (const Saved::Complete& epoch : saved.complete) {
+    if (epoch.committed + epoch.discarded != options.train_samples) {
+      return InvalidArgument("complete epoch {} has {} samples, want {}", ledger.completed_.size(),
+                             epoch.committed + epoch.discarded, options.train_samples);
+    }
+    ledger.completed_.push_back(
+        {ledger.completed_.size(), 0, 0, 0, epoch.committed, epoch.discarded});
+  }
+  ledger.reported_ = ledger.completed_.size();
+  for (const Saved::Open& one : saved.open) {
+    const uint64_t first = ledger.completed_.size();
+    if (one.epoch < first || one.epoch >= first + kEpochsOpenMax ||
+        ledger.open_.contains(one.epoch))
+      return InvalidArgument("epoch {} cannot be open after {} complete ones", one.epoch, first);
+    Epoch& epoch = ledger.open_[one.epoch];
+    std::vector<std::pair<uint64_t, uint64_t>> used;
+    const auto fill = [&](const auto& intervals, IntervalSet& set) {
+      for (const auto& [begin, end] : intervals) {
+        used.emplace_back(begin, end);
+        if (begin >= end || end > options.train_samples || set.Overlaps(begin, end)) return false;
+        set.Add(begin, end);
+      }
+      return true;
+    };
+    const bool is_sound =
+        fill(one.committed, epoch.committed) && fill(one.discarded, epoch.discarded);
+    std::sort(used.begin(), used.end());
+    uint64_t at = 0;
+    for (const auto& [begin, end] : used) {
+      if (!is_sound || begin < at)
+        return InvalidArgument("epoch {} has positions [{}, {}) that cannot be", one.epoch, begin,
+                               end);
+      epoch.free.Add(at, begin);
+      at = end;
+    }
+    epoch.free.Add(at, options.train_samples);
+  }
+  ledger.CompleteOldest();
+  return ledger;
+}
+
+LeaseLedger::Saved LeaseLedger::Save(const std::set<LeaseId>& committed) const {
+  LeaseLedger copy = *this;
+  for (const LeaseId lease : committed) copy.Commit(lease);
+  while (!copy.leases_.empty()) copy.End(copy.leases_.begin(), &Epoch::free);
+  Saved saved;
+  for (const Count& count : copy.completed_)
+    saved.complete.push_back({count.committed, count.discarded});
+  const auto list = [](const IntervalSet& set) {
+    return std::vector<std::pair<uint64_t, uint64_t>>(set.intervals().begin(),
+                                                      set.intervals().end());
+  };
+  for (const auto& [number, epoch] : copy.open_)
+    saved.open.push_back({number, list(epoch.committed), list(epoch.discarded)});
+  return saved;
+}
+
+bool LeaseLedger::OpenNext() {
+  const uint64_t next = open_.empty() ? completed_.size() : open_.rbegin()->first + 1;
+  if (next >= completed_.size() + kEpochsOpenMax) return false;
+  if (IsBeyond(next)) return false;
+  open_[next].free.Add(0, options_.train_samples);
+  suspects_.SetLast(false);
+  LocatePoisoned(next);
+  DiscardPoisoned();
+  return true;
+}
+
+void LeaseLedger::TakeUnsuspected(uint64_t samples, Lease& lease) {
+  for (auto& [number, epoch] : open_) {
+    if (IsBeyond(number)) return;
+    for (auto at = epoch.free.intervals().begin(); at != epoch.free.intervals().end();) {
+      if (samples == 0) return;
+      SampleRange range = suspects_.Unsuspected({number, at->first, at->second});
+      if (range.begin >= range.end) {
+        ++at;
+        continue;
+      }
+      range.end = std::min(range.end, range.begin + samples);
+      epoch.free.Take(range.begin, range.end);
+      epoch.leased += range.size();
+      samples -= range.size();
+      lease.ranges.push_back(range);
+      at = epoch.free.intervals().lower_bound(range.end);
+    }
+  }
+}
+
+bool LeaseLedger::TakeSuspect(WorkerId worker, const std::vector<WorkerId>& others,
+                              uint64_t samples, Suspects::Whose whose, Lease& lease) {
+  if (suspects_.empty()) return false;
+  const auto range = suspects_.Pick(worker, others, samples, whose, [this](const SampleRange& one) {
+    return !IsBeyond(one.epoch) && IsFree(one);
+  });
+  if (!range) return false;
+  Epoch& epoch = open_.at(range->epoch);
+  epoch.free.Take(range->begin, range->end);
+  epoch.leased += range->size();
+  lease.ranges.push_back(*range);
+  return true;
+}
+
+std::optional<Lease> LeaseLedger::Grant(WorkerId worker, uint64_t samples,
+                                        const std::vector<WorkerId>& others,
+                                        const std::vector<LeaseId>& unpushed) {
+  if (samples == 0) return std::nullopt;
+  FindPoisoned();
+  if (std::ranges::any_of(unpushed, [this](LeaseId held) { return IsSuspect(held); }))
+    return std::nullopt;
+  const bool may_suspect = unpushed.empty();
+  Lease lease{LeaseId(next_lease_), {}};
+  if (!may_suspect || !TakeSuspect(worker, others, samples, Suspects::Whose::kNew, lease)) {
+    const auto missing = [&] {
+      uint64_t taken = 0;
+      for (const SampleRange& range : lease.ranges) taken += range.size();
+      return samples - taken;
+    };
+    TakeUnsuspected(samples, lease);
+    while (missing() > 0 && OpenNext()) TakeUnsuspected(missing(), lease);
+    if (lease.ranges.empty()) suspects_.SetLast(true);
+    for (const Suspects::Whose whose : {Suspects::Whose::kLast, Suspects::Whose::kAny})
+      if (may_suspect && lease.ranges.empty()) TakeSuspect(worker, others, samples, whose, lease);
+  }
+  if (lease.ranges.empty()) return std::nullopt;
+  ++next_lease_;
+  leases_[lease.id] = Grantee{worker, false, lease.ranges};
+  return lease;
+}
+
+bool LeaseLedger::IsHeld(WorkerId worker, LeaseId lease) const {
+  const auto found = leases_.find(lease);
+  return found != leases_.end() && found->second.worker == worker && !found->second.is_accumulated;
+}
+
+std::vector<LeaseId> LeaseLedger::Held(WorkerId worker) const {
+  std::vector<LeaseId> held;
+  for (const auto& [lease, grantee] : leases_) {
+    if (grantee.worker == worker && !grantee.is_accumulated) held.push_back(lease);
+  }
+  return held;
+}
+
+uint64_t LeaseLedger::size(LeaseId lease) const {
+  const auto found = leases_.find(lease);
+  if (found == leases_.end()) return 0;
+  uint64_t samples = 0;
+  for (const SampleRange& range : found->second.ranges) samples += range.size();
+  return samples;
+}
+
+void LeaseLedger::End(Leases::iterator lease, IntervalSet Epoch::*to) {
+  for (const SampleRange& range : lease->second.ranges) {
+    Epoch& epoch = open_.at(range.epoch);
+    (lease->second.is_accumulated ? epoch.accumulated : epoch.leased) -= range.size();
+    (epoch.*to).Add(range.begin, range.end);
+  }
+  leases_.erase(lease);
+  CompleteOldest();
+}
+
+void LeaseLedger::Return(LeaseId lease) {
+  const auto found = leases_.find(lease);
+  if (found != leases_.end() && !found->second.is_accumulated) End(found, &Epoch::free);
+}
+
+void LeaseLedger::Discard(LeaseId lease) {
+  const auto found = leases_.find(lease);
+  if (found != leases_.end() && !found->second.is_accumulated) End(found, &Epoch::discarded);
+}
+
+void LeaseLedger::ReturnAllOf(WorkerId worker) {
+  for (auto lease = leases_.begin(); lease != leases_.end();) {
+    const auto next = std::next(lease);
+    if (lease->second.worker == worker && !lease->second.is_accumulated) End(lease, &Epoch::free);
+    lease = next;
+  }
+}
+
+void LeaseLedger::Accumulate(LeaseId lease) {
+  const auto found = leases_.find(lease);
+  if (found == leases_.end() || found->second.is_accumulated) return;
+  found->second.is_accumulated = true;
+  for (const SampleRange& range : found->second.ranges) {
+    Epoch& epoch = open_.at(range.epoch);
+    epoch.leased -= range.size();
+    epoch.accumulated += range.size();
+  }
+}
+
+void LeaseLedger::Commit(LeaseId lease) {
+  const auto found = leases_.find(lease);
+  if (found == leases_.end() || !found->second.is_accumulated) return;
+  for (const SampleRange& range : found->second.ranges) suspects_.Acquit(range);
+  End(found, &Epoch::committed);
+}
+
+bool LeaseLedger::IsAnySuspected() const {
+  return !suspects_.empty() || !news_.empty() ||
+         std::any_of(open_.begin(), open_.end(),
+                     [](const auto& entry) { return !entry.second.poisoned.empty(); });
+}
+
+bool LeaseLedger::IsBeyond(uint64_t epoch) const {
+  return options_.epochs_max > 0 && epoch >= options_.epochs_max;
+}
+
+bool LeaseLedger::IsFree(const SampleRange& range) const {
+  const auto epoch = open_.find(range.epoch);
+  return epoch != open_.end() && epoch->second.free.Contains(range.begin, range.end);
+}
+
+bool LeaseLedger::IsSuspect(LeaseId lease) const {
+  const auto found = leases_.find(lease);
+  return found != leases_.end() &&
+         std::ranges::any_of(found->second.ranges, [this](const SampleRange& range) {
+           return suspects_.IsSuspect(range);
+         });
+}
+
+void LeaseLedger::Accuse(LeaseId lease, WorkerId worker, Suspects::Word word) {
+  const auto found = leases_.find(lease);
+  if (found == leases_.end()) return;
+  for (const SampleRange& range : found->second.ranges) suspects_.Accuse(range, worker, word);
+}
+
+bool LeaseLedger::IsExcuse(LeaseId lease, WorkerId worker) const {
+  const auto found = leases_.find(lease);
+  if (found == leases_.end()) return false;
+  return std::any_of(found->second.ranges.begin(), found->second.ranges.end(),
+                     [&](const SampleRange& range) { return suspects_.IsExcuse(range, worker); });
+}
+
+// Splits may follow splits where a part was accused before its worker was lost.
+void LeaseLedger::FindPoisoned() {
+  DiscardPoisoned();
+  if (suspects_.empty()) return CompleteOldest();
+  for (const SampleRange& range :
+       suspects_.Convict([this](const SampleRange& one) { return IsFree(one); })) {
+    EpochOrder order(options_.train_samples, options_.seed);
+    const uint64_t sample = order.Epoch(range.epoch)[range.begin];
+    if (!poisoned_.insert(sample).second) continue;  // Found where it stands in another epoch.
+    news_.push_back({range.epoch, range.begin, sample});
+    for (auto& [number, epoch] : open_) LocatePoisoned(number);
+  }
+  DiscardPoisoned();
+  CompleteOldest();
+}
+
+// The same samples stand elsewhere in each epoch.
+void LeaseLedger::LocatePoisoned(uint64_t number) {
+  if (poisoned_.empty()) return;
+  Epoch& epoch = open_.at(number);
+  EpochOrder order(options_.train_samples, options_.seed);
+  const std::span<const uint32_t> samples = order.Epoch(number);
+  for (uint64_t position = 0; position < samples.size(); ++position) {
+    const bool is_done = epoch.committed.Contains(position, position + 1) ||
+                         epoch.discarded.Contains(position, position + 1);
+    if (!is_done && poisoned_.contains(samples[position])) epoch.poisoned.insert(position);
+  }
+}
+
+// What is leased comes back, or is committed.
+void LeaseLedger::DiscardPoisoned() {
+  for (auto& [number, epoch] : open_) {
+    for (auto at = epoch.poisoned.begin(); at != epoch.poisoned.end();) {
+      const uint64_t position = *at++;
+      if (!epoch.free.Contains(position, position + 1)) continue;
+      epoch.free.Take(position, position + 1);
+      epoch.discarded.Add(position, position + 1);
+      epoch.poisoned.erase(position);
+      suspects_.Forget(number, position);
+    }
+  }
+}
+
+std::vector<PoisonedSample> LeaseLedger::TakePoisoned() {
+  FindPoisoned();
+  return std::exchange(news_, {});
+}
+
+void LeaseLedger::Inherit(const LeaseLedger& before) {
+  suspects_ = before.suspects_;
+  suspects_.SetLast(false);
+  poisoned_ = before.poisoned_;
+  for (const auto& [number, epoch] : open_) LocatePoisoned(number);
+  DiscardPoisoned();
+  CompleteOldest();
+}
+
+void LeaseLedger::CompleteOldest() {
+  while (!open_.empty()) {
+    const auto& [number, epoch] = *open_.begin();
+    if (epoch.committed.size() + epoch.discarded.size() < options_.train_samples) return;
+    completed_.push_back({number, 0, 0, 0, epoch.committed.size(), epoch.discarded.size()});
+    open_.erase(open_.begin());
+  }
+}
+
+std::vector<uint64_t> LeaseLedger::TakeCompleted() {
+  std::vector<uint64_t> epochs;
+  for (; reported_ < completed_.size(); ++reported_) epochs.push_back(reported_);
+  return epochs;
+}
+
+bool LeaseLedger::is_complete() const {
+  return options_.epochs_max > 0 && completed_.size() >= options_.epochs_max;
+}
+
+std::vector<LeaseLedger::Count> LeaseLedger::counts(size_t complete_max) const {
+  const auto shown = static_cast<ptrdiff_t>(std::min(complete_max, completed_.size()));
+  std::vector<Count> counts(completed_.end() - shown, completed_.end());
+  for (const auto& [number, epoch] : open_) {
+    counts.push_back({number, epoch.free.size(), epoch.leased, epoch.accumulated,
+                      epoch.committed.size(), epoch.discarded.size()});
+  }
+  return counts;
+}
+
+paceline::Status LeaseLedger::Check() const {
+  for (const auto& [number, epoch] : open_) {
+    std::vector<std::pair<uint64_t, uint64_t>> ranges;
+    for (const IntervalSet* set : {&epoch.free, &epoch.committed, &epoch.discarded}) {
+      ranges.insert(ranges.end(), set->intervals().begin(), set->intervals().end());
+    }
+    uint64_t leased = 0, accumulated = 0;
+    for (const auto& [id, lease] : leases_) {
+      for (const SampleRange& range : lease.ranges) {
+        if (range.epoch != number) continue;
+        ranges.emplace_back(range.begin, range.end);
+        (lease.is_accumulated ? accumulated : leased) += range.size();
+      }
+    }
+    if (leased != epoch.leased || accumulated != epoch.accumulated) {
+      return Internal("epoch {} counts differ from its leases: {} leased, {} accumulated", number,
+                      epoch.leased, epoch.accumulated);
+    }
+    std::sort(ranges.begin(), ranges.end());
+    uint64_t at = 0;
+    for (const auto& [begin, end] : ranges) {
+      if (begin < at)
+        return Internal("epoch {} has positions [{}, {}) in two states", number, begin, at);
+      if (begin > at)
+        return Internal("epoch {} has positions [{}, {}) in no state", number, at, begin);
+      at = end;
+    }
+    if (at != options_.train_samples) {
+      return Internal("epoch {} ends at position {}, want {}", number, at, options_.train_samples);
+    }
+  }
+  return OkStatus();
+}
+
+std::string LeaseLedger::Describe() const {
+  std::string text = fmt::format("epochs {}", completed_.size());
+  for (const auto& [number, epoch] : open_) {
+    text += fmt::format("|e{}", number);
+    for (const auto& [begin, end] : epoch.free.intervals())
+      text += fmt::format(" f{}-{}", begin, end);
+    for (const auto& [begin, end] : epoch.discarded.intervals())
+      text += fmt::format(" d{}-{}", begin, end);
+  }
+  for (const auto& [id, lease] : leases_) {
+    text += fmt::format("|{}{}", lease.worker, lease.is_accumulated ? "a" : "l");
+    for (const SampleRange& range : lease.ranges) {
+      text += fmt::format(" {}:{}-{}", range.epoch, range.begin, range.end);
+    }
+  }
+  for (const uint64_t sample : poisoned_) text += fmt::format("|poisoned {}", sample);
+  return text + suspects_.Describe();
+}
+
+}  // namespace paceline::coordination

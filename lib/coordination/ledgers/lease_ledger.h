@@ -1,0 +1,159 @@
+// Defines LeaseLedger: which samples of which epoch are free, leased, accumulated, committed or
+// discarded.
+//
+// Every epoch is `train_samples` positions of a shuffled order, and every position of an open epoch
+// is in exactly one of those states. Two epochs are open at most, the oldest that is not complete
+// and the next, so that only the last epoch of a job can run dry.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lib/base/ids.h"
+#include "lib/base/status.h"
+#include "lib/coordination/ledgers/interval_set.h"
+#include "lib/coordination/ledgers/suspects.h"
+#include "lib/protocol/worker_messages.h"
+
+namespace paceline::coordination {
+
+// A sample that made two workers ill, or killed them, and is left out for good.
+struct PoisonedSample {
+  uint64_t epoch = 0;
+  uint64_t position = 0;  // Of the epoch's order.
+  uint64_t sample = 0;    // Of the training set.
+  friend bool operator==(const PoisonedSample&, const PoisonedSample&) = default;
+};
+
+// A value. Time and memory grow with the number of leases that are out, not with the number of
+// samples.
+class LeaseLedger {
+ public:
+  struct Options {
+    uint64_t train_samples = 1;  // At least 1.
+    uint64_t epochs_max = 0;     // 0: no bound.
+    uint64_t seed = 0;           // Of the epochs' orders.
+  };
+  struct Count {
+    uint64_t epoch, free, leased, accumulated, committed, discarded;
+  };
+
+  // A ledger at rest: nothing is leased or accumulated.
+  struct Saved {
+    struct Complete {
+      uint64_t committed = 0;
+      uint64_t discarded = 0;
+    };
+    struct Open {
+      uint64_t epoch = 0;
+      std::vector<std::pair<uint64_t, uint64_t>> committed, discarded;  // [begin, end), in order.
+    };
+    std::vector<Complete> complete;  // By epoch.
+    std::vector<Open> open;
+  };
+
+  explicit LeaseLedger(const Options& options);
+  // InvalidArgument if no ledger of these options could have been saved so.
+  static paceline::StatusOr<LeaseLedger> Restore(const Options& options, const Saved& saved);
+
+  // As if the pushes of these leases were published and everything else were handed back.
+  Saved Save(const std::set<protocol::LeaseId>& committed) const;
+
+  // At most `samples` positions: what was handed back first, then the oldest open epoch, then the
+  // next. A lease may reach over the border of two epochs. Nothing if no position is free and none
+  // may be opened yet. What is suspected of being poisoned goes by itself, and first, to a worker
+  // that has not accused it; to one that has only if none of `others` may try it. `unpushed`: what
+  // the worker holds and has not pushed. Beside that it gets no suspect, and beside a suspect it
+  // gets nothing: what it falls ill of, or hangs on, is that one then.
+  std::optional<protocol::Lease> Grant(WorkerId worker, uint64_t samples,
+                                       const std::vector<WorkerId>& others = {},
+                                       const std::vector<protocol::LeaseId>& unpushed = {});
+
+  // --- Which samples are poisoned (suspects.h). Of unknown leases: nothing happens.
+  void Accuse(protocol::LeaseId lease, WorkerId worker, Suspects::Word word);
+  bool IsExcuse(protocol::LeaseId lease, WorkerId worker) const;
+  void Believe(WorkerId worker) { suspects_.Believe(worker); }
+  bool IsAnySuspected() const;  // Or known to be poisoned, and not left out yet.
+  // Those found since the last call; discarded, in this epoch and in all that are open or follow.
+  std::vector<PoisonedSample> TakePoisoned();
+  // What `before`, of an earlier generation, knew of them.
+  void Inherit(const LeaseLedger& before);
+  void Doubt(WorkerId worker) { suspects_.Doubt(worker); }
+
+  // Whether `worker` holds the lease and it is not accumulated.
+  bool IsHeld(WorkerId worker, protocol::LeaseId lease) const;
+  std::vector<protocol::LeaseId> Held(WorkerId worker) const;  // Likewise, all of them.
+  uint64_t size(protocol::LeaseId lease) const;                // 0 for an unknown one.
+
+  // The lease is over. Its positions are free again, or left out for good. Not for accumulated
+  // ones: nothing happens.
+  void Return(protocol::LeaseId lease);
+  void Discard(protocol::LeaseId lease);
+  void ReturnAllOf(WorkerId worker);  // What it holds and is not accumulated.
+
+  // The lease's push is in the open sum, whatever becomes of its worker.
+  void Accumulate(protocol::LeaseId lease);
+
+  // The accumulated lease's push is in a published version.
+  void Commit(protocol::LeaseId lease);
+
+  // Epochs that became complete since the last call, oldest first. An epoch counts as complete only
+  // after all before.
+  std::vector<uint64_t> TakeCompleted();
+
+  uint64_t oldest_open() const { return completed_.size(); }
+  bool is_complete() const;  // epochs_max epochs are complete, or more.
+  // What is leased beyond fewer stays leased; what is free there is not leased any more.
+  void SetEpochsMax(uint64_t epochs_max) { options_.epochs_max = epochs_max; }
+  // Oldest first: the last `complete_max` that are complete, and the open ones.
+  std::vector<Count> counts(size_t complete_max = SIZE_MAX) const;
+
+  // Internal, naming the epoch and the positions, if a position of an open epoch is in no state or
+  // in two. Walks over all intervals: for tests.
+  paceline::Status Check() const;
+  std::string Describe() const;  // Equal for equal ledgers; the lease ids' counter is left out.
+
+ private:
+  struct Epoch {
+    IntervalSet free, committed, discarded;
+    uint64_t leased = 0, accumulated = 0;
+    std::set<uint64_t> poisoned = {};  // Positions to leave out once they are free.
+  };
+  struct Grantee {
+    WorkerId worker;
+    bool is_accumulated = false;
+    std::vector<protocol::SampleRange> ranges;
+  };
+  using Leases = std::map<protocol::LeaseId, Grantee>;
+
+  bool OpenNext();
+  void TakeUnsuspected(uint64_t samples, protocol::Lease& lease);
+  bool TakeSuspect(WorkerId worker, const std::vector<WorkerId>& others, uint64_t samples,
+                   Suspects::Whose whose, protocol::Lease& lease);
+  bool IsFree(const protocol::SampleRange& range) const;
+  bool IsBeyond(uint64_t epoch) const;
+  bool IsSuspect(protocol::LeaseId lease) const;
+  void FindPoisoned();
+  void LocatePoisoned(uint64_t epoch);
+  void DiscardPoisoned();
+  void End(Leases::iterator lease, IntervalSet Epoch::*to);
+  void CompleteOldest();
+
+  Options options_;
+  std::map<uint64_t, Epoch> open_;
+  std::vector<Count> completed_;
+  size_t reported_ = 0;
+  Leases leases_;
+  uint64_t next_lease_ = 1;
+  Suspects suspects_;            // Of free and leased positions.
+  std::set<uint64_t> poisoned_;  // Samples.
+  std::vector<PoisonedSample> news_;
+};
+
+}  // namespace paceline::coordination

@@ -1,0 +1,109 @@
+#include "lib/coordination/ledgers/push_ledger.h"
+
+#include <gtest/gtest.h>
+
+namespace paceline::coordination {
+namespace {
+
+using Arrival = PushLedger::Arrival;
+
+const WorkerId kW0{0}, kW1{1};
+
+store::PushId Id(uint64_t incarnation, uint64_t sequence, WorkerId worker = kW0) {
+  return {worker, Incarnation(incarnation), Sequence(sequence)};
+}
+
+Push Of(const store::PushId& id) {
+  Push push;
+  push.id = id;
+  push.samples = 4;
+  push.leases = {protocol::LeaseId(10 * id.worker.value() + id.sequence.value())};
+  return push;
+}
+
+TEST(PushLedgerTest, Arrivals) {
+  struct Case {
+    const char* name;
+    store::PushId id;
+    Arrival want;
+  };
+  PushLedger ledger;
+  ledger.Begin(kW0, Incarnation(2));
+  ledger.Arrive(Of(Id(2, 1)));
+  ledger.Arrive(Of(Id(2, 2)));
+  for (const Case& c : std::vector<Case>{{"next", Id(2, 3), Arrival::kNew},
+                                         {"the newest again", Id(2, 2), Arrival::kDuplicate},
+                                         {"an older one", Id(2, 1), Arrival::kOutOfOrder},
+                                         {"none", Id(2, 0), Arrival::kOutOfOrder},
+                                         {"a gap", Id(2, 4), Arrival::kOutOfOrder},
+                                         {"earlier life", Id(1, 3), Arrival::kFenced},
+                                         {"life to come", Id(3, 1), Arrival::kFenced},
+                                         {"unknown worker", Id(1, 1, kW1), Arrival::kFenced}}) {
+    EXPECT_EQ(ledger.Judge(c.id), c.want) << c.name;
+  }
+}
+
+TEST(PushLedgerTest, NoSequenceBeforeTheFirstIsADuplicate) {
+  PushLedger ledger;
+  ledger.Begin(kW0, Incarnation(1));
+  EXPECT_EQ(ledger.Judge(Id(1, 0)), Arrival::kOutOfOrder);
+  EXPECT_EQ(ledger.Judge(Id(1, 1)), Arrival::kNew);
+}
+
+TEST(PushLedgerTest, AnAbandonedSequenceMayBeUsedOrSkipped) {
+  PushLedger ledger;
+  ledger.Begin(kW0, Incarnation(1));
+  EXPECT_TRUE(ledger.Abandon(Id(1, 1)));
+  EXPECT_EQ(ledger.Judge(Id(1, 1)), Arrival::kNew);
+  EXPECT_EQ(ledger.Judge(Id(1, 2)), Arrival::kNew);
+  EXPECT_EQ(ledger.Judge(Id(1, 3)), Arrival::kOutOfOrder);
+  EXPECT_FALSE(ledger.Abandon(Id(1, 3)));
+}
+
+TEST(PushLedgerTest, FenceDropsWhatIsStagedAndKeepsWhatIsInTheSum) {
+  PushLedger ledger;
+  ledger.Begin(kW0, Incarnation(1));
+  ledger.Begin(kW1, Incarnation(1));
+  ledger.Arrive(Of(Id(1, 1)));
+  ledger.Arrive(Of(Id(1, 2)));
+  ledger.Arrive(Of(Id(1, 1, kW1)));
+  EXPECT_EQ(ledger.Accumulate(kW0, Sequence(1), 4)->weight, 4);
+  const std::vector<Push> left = ledger.Fence(kW0);
+  ASSERT_EQ(left.size(), 1u);
+  EXPECT_EQ(left[0].id, Id(1, 2));
+  EXPECT_EQ(ledger.Judge(Id(1, 3)), Arrival::kFenced);
+  EXPECT_EQ(ledger.open_sum().size(), 1u);
+  // The next life's first push is not the old life's.
+  ledger.Begin(kW0, Incarnation(2));
+  ledger.Arrive(Of(Id(2, 1)));
+  EXPECT_NE(ledger.Accumulate(kW0, Sequence(1), 1), nullptr);
+  EXPECT_EQ(ledger.Close(Version(1)).size(), 2u);
+}
+
+TEST(PushLedgerTest, AnsweredOnce) {
+  PushLedger ledger;
+  ledger.Begin(kW0, Incarnation(1));
+  ledger.Arrive(Of(Id(1, 1)));
+  EXPECT_TRUE(ledger.Uses(kW0, protocol::LeaseId(1)));
+  EXPECT_TRUE(ledger.Drop(kW0, Sequence(1)).has_value());
+  EXPECT_FALSE(ledger.Uses(kW0, protocol::LeaseId(1)));
+  EXPECT_FALSE(ledger.Drop(kW0, Sequence(1)).has_value());
+  EXPECT_EQ(ledger.Accumulate(kW0, Sequence(1), 1), nullptr);
+  EXPECT_EQ(ledger.Judge(Id(1, 1)), Arrival::kDuplicate);
+  EXPECT_TRUE(ledger.is_idle());
+}
+
+TEST(PushLedgerTest, VersionsAreTakenOutOnce) {
+  PushLedger ledger;
+  ledger.Begin(kW0, Incarnation(1));
+  ledger.Arrive(Of(Id(1, 1)));
+  ledger.Accumulate(kW0, Sequence(1), 1);
+  ledger.Close(Version(1));
+  EXPECT_FALSE(ledger.is_idle());
+  EXPECT_EQ(ledger.Publish(Version(1)).size(), 1u);
+  EXPECT_TRUE(ledger.Publish(Version(1)).empty());
+  EXPECT_TRUE(ledger.is_idle());
+}
+
+}  // namespace
+}  // namespace paceline::coordination

@@ -1,0 +1,19 @@
+// Defines the first phase of a job: shards register, the first worker's layout is cut over them,
+// its initial values fill them, and training opens when enough workers have joined.
+#pragma once
+
+#include "lib/coordination/phases/state.h"
+
+namespace paceline::coordination {
+
+// Registered, Configured, Filled, Opened of a shard.
+void OnRegister(Turn turn, ShardId shard);
+void OnBirthWord(Turn turn, ShardId shard, const protocol::ShardMessage& message);
+
+// Takes every step that the state allows; after each fact in kBirth.
+void AdvanceBirth(Turn turn);
+
+std::optional<Time> BirthDeadline(const JobState& job);
+std::string BirthWaitsFor(const JobState& job);
+
+}  // namespace paceline::coordination

@@ -1,0 +1,197 @@
+#include "lib/coordination/phases/joining.h"
+
+#include "lib/coordination/phases/asking.h"
+#include "lib/coordination/phases/changing.h"
+#include "lib/coordination/phases/evaluating.h"
+#include "lib/coordination/phases/poisoning.h"
+
+namespace paceline::coordination {
+
+using protocol::Join;
+using protocol::Refused;
+using protocol::RefuseReason;
+using protocol::Role;
+
+void CompleteSchedule(CoordinatorOptions& options, uint64_t train_samples) {
+  optim::ScheduleOptions& schedule = options.schedule;
+  if (schedule.total_samples == 0) {
+    const uint64_t by_epochs = options.epochs_max * train_samples;
+    const uint64_t by_steps = options.steps_max * options.global_batch_size;
+    schedule.total_samples =
+        by_epochs == 0 || (by_steps > 0 && by_steps < by_epochs) ? by_steps : by_epochs;
+  }
+  if (schedule.step_samples == 0)
+    schedule.step_samples = options.schedule_step_epochs * train_samples;
+}
+
+namespace {
+
+void Refuse(Turn turn, ConnectionId connection, const Join& join, RefuseReason reason,
+            const std::string& detail) {
+  turn.Send(connection, Refused{reason, detail});
+  turn.effects.push_back(CloseWorker{connection});
+  if (join.role == Role::kWorker) {
+    turn.effects.push_back(
+        WorkerEvent{WorkerEventKind::kRefused, join.worker, Incarnation(), detail});
+  }
+}
+
+// Says where a wish comes from, if not from the first worker.
+std::string OfCheckpoint(const JobState& job) {
+  return job.recovery.from.has_value() ? " as checkpoint " + job.recovery.from->name + " has it"
+                                       : "";
+}
+
+// Why this very process was expelled; empty if it was not, or that cannot be told.
+std::string WhyQuarantined(const JobState& job, const Join& join) {
+  if (join.role != Role::kWorker || !join.attempt) return {};
+  const auto found = job.recovery.quarantines.find(join.worker);
+  if (found == job.recovery.quarantines.end() || found->second.attempt != join.attempt) return {};
+  return fmt::format("{} was expelled: {}", join.worker, found->second.reason);
+}
+
+// What is wrong with the newcomer itself, whoever sits on its seat.
+std::optional<Refused> Judge(const JobState& job, const Join& join) {
+  const bool is_worker = join.role == Role::kWorker;
+  const bool is_over = is_worker ? job.phase >= Phase::kFinishing : job.phase == Phase::kOver;
+  if (is_over) return Refused{RefuseReason::kFinished, "the job is finishing"};
+  if (is_worker && join.worker.value() >= job.options.workers_max) {
+    return Refused{RefuseReason::kUnknownWorker,
+                   fmt::format("worker index is {}, want less than maxReplicas {}",
+                               join.worker.value(), job.options.workers_max)};
+  }
+  if (const std::string why = WhyQuarantined(job, join); !why.empty())
+    return Refused{RefuseReason::kExpelled, why};
+  if (is_worker && join.layout.parameter_bytes() == 0) {
+    return Refused{RefuseReason::kLayoutDiffers, "the model has no parameters"};
+  }
+  if (job.layout.has_value() && join.layout.hash() != job.layout->hash()) {
+    return Refused{RefuseReason::kLayoutDiffers,
+                   join.layout.Difference(*job.layout) + OfCheckpoint(job)};
+  }
+  if (is_worker && join.train_samples == 0) {
+    return Refused{RefuseReason::kDataDiffers, "the training set has no samples"};
+  }
+  if (is_worker && job.layout.has_value() && join.train_samples != job.train_samples) {
+    return Refused{RefuseReason::kDataDiffers,
+                   fmt::format("the training set has {} samples, want {}{}", join.train_samples,
+                               job.train_samples, OfCheckpoint(job))};
+  }
+  return std::nullopt;
+}
+
+// The first worker's layout and data are the job's.
+void Adopt(Turn turn, const Join& join) {
+  JobState& job = turn.job;
+  job.layout = join.layout;
+  job.train_samples = join.train_samples;
+  CompleteSchedule(job.options, join.train_samples);
+  job.leases.emplace(
+      LeaseLedger::Options{join.train_samples, job.options.epochs_max, job.options.seed});
+  const Session* evaluator = job.membership.evaluator();
+  if (evaluator == nullptr || !job.evaluation.evaluator_layout.has_value()) return;
+  const std::string difference = job.evaluation.evaluator_layout->Difference(join.layout);
+  if (difference.empty()) return;
+  Lose(turn, Loss{evaluator->connection, sync::LeaveReason::kExpelled, WorkerEventKind::kRefused,
+                  difference, Refused{RefuseReason::kLayoutDiffers, difference}, true});
+}
+
+}  // namespace
+
+void OnJoin(Turn turn, ConnectionId connection, const Join& join) {
+  JobState& job = turn.job;
+  if (job.membership.Find(connection) != nullptr) {
+    return Expel(turn, connection, "a second Join in one session");
+  }
+  // It is not over: whoever is told nothing tries again, and finds the coordinator's next life.
+  if (job.finishing.is_suspending) {
+    turn.effects.push_back(CloseWorker{connection});
+    return;
+  }
+  if (const std::optional<Refused> refused = Judge(job, join)) {
+    return Refuse(turn, connection, join, refused->reason, refused->detail);
+  }
+  const bool is_worker = join.role == Role::kWorker;
+  if (const Session* old =
+          is_worker ? job.membership.FindWorker(join.worker) : job.membership.evaluator()) {
+    const std::string who = is_worker ? ToString(join.worker) : "an evaluator";
+    if (!job.membership.IsQuiet(*old, turn.now)) {
+      return Refuse(turn, connection, join, RefuseReason::kAlreadyJoined,
+                    who + " has joined already and is alive");
+    }
+    Lose(turn, Loss{old->connection, sync::LeaveReason::kSilent, WorkerEventKind::kSilent,
+                    "silent, and a new process took its place", std::nullopt, true});
+  }
+  const Session session =
+      job.membership.Admit(connection, join.role, join.worker, turn.now, join.attempt);
+  // Before the worker knows: what it sends first may still overtake this, and is sent again.
+  if (is_worker && job.birth.is_configuring)
+    turn.Order(protocol::Admit{session.worker, session.incarnation});
+  turn.Send(connection, protocol::Admitted{session.incarnation, job.options.generation,
+                                           job.options.heartbeat_period, job.options.seed});
+  if (job.birth.has_announced) turn.Send(connection, protocol::Shards{});
+  if (!is_worker) {
+    job.evaluation.evaluator_layout = join.layout;
+    return;
+  }
+  turn.effects.push_back(
+      WorkerEvent{WorkerEventKind::kJoined, join.worker, session.incarnation, ""});
+  job.recovery.quarantines.erase(join.worker);
+  job.pushes.Begin(join.worker, session.incarnation);
+  WorkerStatus& status = job.workers[join.worker];
+  status.worker = join.worker;
+  status.incarnation = session.incarnation;
+  status.device = join.device;
+  if (!job.layout.has_value()) Adopt(turn, join);
+  if (job.phase == Phase::kTraining) {
+    job.told.insert(join.worker);
+    Ask(turn, sync::WorkerJoined{join.worker});
+  }
+}
+
+void Remove(Turn turn, const Loss& loss) {
+  JobState& job = turn.job;
+  const std::optional<Session> session = job.membership.Remove(loss.connection);
+  if (!session.has_value()) return;
+  if (loss.is_open) {
+    if (loss.farewell.has_value()) turn.Send(loss.connection, *loss.farewell);
+    turn.effects.push_back(CloseWorker{loss.connection});
+  }
+  if (session->role == Role::kEvaluator) {
+    return OnEvaluatorLost(turn, loss.detail, loss.kind == WorkerEventKind::kHung);
+  }
+  const WorkerId worker = session->worker;
+  turn.effects.push_back(WorkerEvent{loss.kind, worker, session->incarnation, loss.detail});
+  if (loss.reason == sync::LeaveReason::kExpelled) {
+    ++job.recovery.expulsions[worker];
+    job.recovery.quarantines[worker] = {session->attempt, loss.detail,
+                                        loss.kind == WorkerEventKind::kHung, turn.now};
+  }
+  job.workers[worker].doing = protocol::Doing::kWaiting;
+  if (loss.kind == WorkerEventKind::kHung) {
+    AccuseStepOf(job, worker, EndOfProcess::kHung);
+  } else if (loss.reason == sync::LeaveReason::kDisconnected) {
+    AccuseStepOf(job, worker, EndOfProcess::kEnded);
+  }
+  job.health.erase(worker);
+  job.step_counts.erase(worker);
+  job.workers[worker].dropped += job.pushes.Fence(worker).size();
+  if (job.leases.has_value()) job.leases->ReturnAllOf(worker);
+  job.commits.ForgetReleases(worker);
+  job.change.draining.erase(worker);
+  if (job.birth.filler == loss.connection) job.birth.filler.reset();
+  if (job.birth.has_announced) turn.Order(protocol::Fence{worker, session->incarnation});
+  // A late worker's samples came back: only one that joined can leave.
+  if (job.change.late.contains(worker)) WelcomeLate(turn, worker);
+  if (job.told.erase(worker) > 0) Ask(turn, sync::WorkerLeft{worker, loss.reason});
+}
+
+void LoseSilent(Turn turn) {
+  for (const Session& session : turn.job.membership.Silent(turn.now)) {
+    Lose(turn, Loss{session.connection, sync::LeaveReason::kSilent, WorkerEventKind::kSilent,
+                    fmt::format("no word for {:g} s", ToSeconds(turn.now - session.heard)),
+                    std::nullopt, true});
+  }
+}
+
+}  // namespace paceline::coordination

@@ -1,0 +1,78 @@
+#include "lib/coordination/phases/publishing.h"
+
+#include <cmath>
+
+#include "lib/coordination/phases/asking.h"
+#include "lib/coordination/phases/evaluating.h"
+#include "lib/coordination/phases/finishing.h"
+#include "lib/coordination/phases/recovering.h"
+#include "lib/coordination/phases/training.h"
+
+namespace paceline::coordination {
+
+namespace {
+
+// The version's samples are committed; what its pushes say of loss and accuracy.
+void CommitSamples(JobState& job, Version version) {
+  uint64_t samples = 0, correct = 0;
+  double loss = 0;
+  for (const Push& push : job.pushes.Publish(version)) {
+    for (const protocol::LeaseId lease : push.leases) job.leases->Commit(lease);
+    job.workers[push.id.worker].samples_committed += push.samples;
+    samples += push.samples;
+    correct += push.correct;
+    loss += push.loss * push.samples;
+  }
+  if (samples == 0) return;
+  job.committed_samples += samples;
+  job.figures = {loss / static_cast<double>(samples),
+                 static_cast<double>(correct) / static_cast<double>(samples)};
+}
+
+void Publish(Turn turn, const CommitProgress::Published& published) {
+  JobState& job = turn.job;
+  if (!std::isfinite(published.squared_norm)) {
+    // Each push was finite and their sum is not, which no policy sees.
+    return RollBackNonFinite(
+        turn, fmt::format("the sum of gradients is not finite at version {}", published.version));
+  }
+  CommitSamples(job, published.version);
+  job.checkpointing.cost.Published(turn.now);
+  const std::optional<std::string> stop = StopReason(job);
+  // Releases first, since workers wait for them; those without samples are told to the policy after
+  // the commit.
+  std::vector<WorkerId> out_of_data;
+  for (const sync::Release& release : job.commits.TakeReady()) {
+    if (stop.has_value() || job.phase != Phase::kTraining || !job.told.contains(release.worker) ||
+        job.change.quiesced.has_value())
+      continue;
+    if (!Send(turn, release)) out_of_data.push_back(release.worker);
+  }
+  turn.effects.push_back(VersionPublished{published.version, job.committed_samples,
+                                          job.figures.loss, published.learning_rate});
+  for (const uint64_t epoch : job.leases->TakeCompleted())
+    turn.effects.push_back(EpochCompleted{epoch});
+  OnPublishedForEvaluation(turn, published.version);
+  Ask(turn,
+      sync::StepCommitted{published.version, published.learning_rate, published.squared_norm});
+  if (stop.has_value()) return BeginFinishing(turn, *stop);
+  for (const WorkerId worker : out_of_data) Ask(turn, sync::OutOfData{worker});
+}
+
+}  // namespace
+
+void OnSummed(Turn turn, ShardId shard, const protocol::Summed& summed) {
+  CommitProgress::Orders out;
+  const paceline::Status status = turn.job.commits.Summed(shard, summed, out);
+  if (!status.ok()) return RollBackNonFinite(turn, Message(status));
+  turn.SendShards(out);
+}
+
+void OnCommitted(Turn turn, ShardId shard, const protocol::Committed& committed) {
+  for (const CommitProgress::Published& published : turn.job.commits.Committed(shard, committed)) {
+    if (turn.job.phase == Phase::kOver || turn.job.phase == Phase::kBirth) return;
+    Publish(turn, published);
+  }
+}
+
+}  // namespace paceline::coordination

@@ -1,0 +1,116 @@
+#include "lib/coordination/phases/reporting.h"
+
+#include "lib/coordination/phases/birth.h"
+#include "lib/coordination/phases/changing.h"
+#include "lib/coordination/phases/checkpointing.h"
+#include "lib/coordination/phases/evaluating.h"
+#include "lib/coordination/phases/watching.h"
+
+namespace paceline::coordination {
+
+Status Report(const JobState& job) {
+  Status status;
+  status.phase = job.phase;
+  status.version = job.commits.published();
+  status.committed_samples = job.committed_samples;
+  status.train_samples = job.train_samples;
+  status.epoch = job.leases.has_value() ? job.leases->oldest_open() : 0;
+  status.loss = job.figures.loss;
+  status.train_accuracy = job.figures.train_accuracy;
+  status.evaluation = job.evaluation.newest;
+  status.nonfinite_pushes = job.nonfinite_pushes;
+  for (const auto& [worker, known] : job.workers) {
+    WorkerStatus& one = status.workers.emplace_back(known);
+    one.is_member = job.membership.FindWorker(worker) != nullptr;
+    one.is_draining = job.change.draining.contains(worker);
+    if (const auto times = job.recovery.expulsions.find(worker);
+        times != job.recovery.expulsions.end())
+      one.expulsions = times->second;
+    if (const auto found = job.recovery.quarantines.find(worker);
+        found != job.recovery.quarantines.end())
+      one.quarantine = found->second;
+    if (OwesPush(job, worker)) ++status.waiting_for;
+  }
+  if (job.phase == Phase::kBirth) status.birth_waits_for = BirthWaitsFor(job);
+  status.generation = job.options.generation;
+  status.roll_backs = job.recovery.roll_backs;
+  status.last_roll_back = job.recovery.last;
+  status.lost = job.recovery.lost;
+  status.last_lost = job.recovery.last_lost;
+  status.rolled_back_from = job.recovery.last_from;
+  status.rolled_back_to = job.recovery.last_to;
+  if (job.recovery.from.has_value()) status.restored_from = job.recovery.from->state.version;
+  if (!job.checkpointing.complete.empty())
+    status.checkpoint_version = job.checkpointing.complete.back().state.version;
+  status.checkpoint_cost = job.checkpointing.cost.last();
+  if (job.options.checkpoint.has_value()) status.checkpoint_period = Period(job);
+  status.checkpoint_problem = job.checkpointing.problem;
+  status.model_problem = job.finishing.save_problem;
+  const bool is_stopping = job.phase == Phase::kFinishing && !job.finishing.is_suspending;
+  if (is_stopping || job.finishing.saved.has_value()) status.stop_reason = job.finishing.reason;
+  status.model_version = job.finishing.saved;
+  status.is_evaluator_gone = job.recovery.evaluator_gone.has_value();
+  status.target_problem = WhyUnjudged(job).value_or("");
+  status.poisoned = job.recovery.poisoned;
+  status.lost_shards = LostShards(job);
+  status.shard_waits = ShardWaits(job);
+  status.is_changing_policy = job.change.quiesced.has_value();
+  status.outcome = job.outcome;
+  status.is_success = job.is_success;
+  status.is_suspended = job.is_suspended;
+  return status;
+}
+
+std::string DescribeJob(const JobState& job) {
+  std::string text = fmt::format("phase {} asking {} {}|", static_cast<int>(job.phase),
+                                 job.is_asking, job.later.size());
+  text += job.membership.Describe() + "|" + job.pushes.Describe() + "|" + job.commits.Describe();
+  if (job.leases.has_value()) text += "|" + job.leases->Describe();
+  const BirthState& birth = job.birth;
+  text +=
+      fmt::format("|birth {}{}{}{} {}", birth.is_configuring, birth.has_announced, birth.is_opening,
+                  birth.is_schedule_over, birth.filler.value_or(ConnectionId()));
+  for (const ShardState& shard : birth.shards) {
+    text += fmt::format(" {}{}{}", shard.is_registered, shard.is_configured, shard.is_opened);
+    if (shard.filled.has_value())
+      text += fmt::format("{}{}", shard.filled->first, shard.filled->second);
+  }
+  text += fmt::format("|{}{}{} {}", birth.is_recovery, birth.is_gathered, birth.is_first_kept,
+                      birth.needed.value_or(0));
+  const CheckpointingState& checkpointing = job.checkpointing;
+  if (const auto& attempt = checkpointing.attempt) {
+    text += fmt::format("|keeping {} {} {}", attempt->checkpoint.state.version,
+                        attempt->saved.size(), attempt->is_completing);
+  }
+  for (const Checkpoint& one : checkpointing.complete)
+    text += fmt::format("|kept {}", one.state.version);
+  text += fmt::format("|back {} {} {}", job.recovery.in_vain, job.recovery.stop.has_value(),
+                      job.recovery.unrestored);
+  const EvaluationState& evaluation = job.evaluation;
+  text += fmt::format("|evaluation {} {} {}", evaluation.pinned.value_or(Version()),
+                      evaluation.asked.value_or(Version()),
+                      evaluation.newest.has_value() ? evaluation.newest->version : Version());
+  const FinishingState& finishing = job.finishing;
+  text += fmt::format("|finishing {} {} {}{}{}|told", static_cast<int>(finishing.stage),
+                      finishing.target_met.has_value(), !finishing.not_evaluated.empty(),
+                      finishing.is_suspending, finishing.is_kept);
+  text += fmt::format(" model {} {}", finishing.is_fetched, finishing.last_try.has_value());
+  for (const WorkerId worker : job.told) text += fmt::format(" {}", worker);
+  text += fmt::format("|saved {} {} {} {}|", finishing.saved.value_or(Version()),
+                      finishing.evaluators_lost, finishing.is_unjudged,
+                      job.recovery.evaluator_gone.has_value());
+  text += fmt::format("|change {}", job.change.quiesced.has_value());
+  for (const WorkerId worker : job.change.late) text += fmt::format(" late {}", worker);
+  for (const WorkerId worker : job.change.draining) text += fmt::format(" draining {}", worker);
+  for (const auto& [worker, health] : job.health) {
+    if (health.ill_in_a_row == 0) continue;  // Of a well one, only when its next ill push counts.
+    text += fmt::format(" ill {} {} {}{}", worker, health.ill_in_a_row, health.spoilt,
+                        health.is_copy_ill ? "c" : "");
+  }
+  for (const auto& [worker, quarantine] : job.recovery.quarantines)
+    text += fmt::format(" expelled {} {}", worker, quarantine.attempt.value_or(0));
+  text += fmt::format(" not-finite {}", job.recovery.non_finite_in_a_row);
+  return text + "|" + job.outcome;
+}
+
+}  // namespace paceline::coordination

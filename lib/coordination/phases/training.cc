@@ -1,0 +1,131 @@
+#include "lib/coordination/phases/training.h"
+
+#include <algorithm>
+
+#include "lib/coordination/phases/asking.h"
+#include "lib/coordination/phases/changing.h"
+#include "lib/coordination/phases/hanging.h"
+#include "lib/coordination/phases/poisoning.h"
+
+namespace paceline::coordination {
+
+using protocol::PushDone;
+using protocol::Role;
+
+namespace {
+
+// What is wrong with the leases that a worker names; empty: nothing.
+std::string JudgeLeases(const JobState& job, WorkerId worker,
+                        const std::vector<protocol::LeaseId>& leases) {
+  std::set<protocol::LeaseId> named;
+  for (const protocol::LeaseId lease : leases) {
+    if (!named.insert(lease).second) return fmt::format("lease {} named twice", lease);
+    if (!job.leases->IsHeld(worker, lease))
+      return fmt::format("lease {} is not held by {}", lease, worker);
+    // A staged push keeps its leases until it is answered: they are used up.
+    if (job.pushes.Uses(worker, lease))
+      return fmt::format("lease {} is used up by an earlier push", lease);
+  }
+  return "";
+}
+
+std::string JudgePush(const JobState& job, WorkerId worker, const PushDone& done) {
+  if (std::string wrong = JudgeLeases(job, worker, done.leases); !wrong.empty()) return wrong;
+  uint64_t leased = 0;
+  for (const protocol::LeaseId lease : done.leases) leased += job.leases->size(lease);
+  if (done.samples == 0 || done.samples != leased) {
+    return fmt::format("push has {} samples, want the {} of its leases", done.samples, leased);
+  }
+  if (done.based_on > job.commits.decided())
+    return fmt::format("push is based on unpublished {}", done.based_on);
+  return "";
+}
+
+void Remember(WorkerStatus& status, const PushDone& done) {
+  ++status.steps;
+  status.loss = done.gradient.loss;
+  status.total.compute += done.timing.compute;
+  status.total.wait += done.timing.wait;
+  status.total.communication += done.timing.communication;
+  status.total.injected += done.timing.injected;
+  status.traffic.pushed_bytes += done.traffic.pushed_bytes;
+  status.traffic.pulled_bytes += done.traffic.pulled_bytes;
+}
+
+// The worker of that connection, if the policy counts it in; else the sender is expelled.
+const Session* TrainingWorker(Turn turn, ConnectionId connection, std::string_view said) {
+  const Session* session = turn.job.membership.Find(connection);
+  if (session != nullptr && session->role == Role::kWorker &&
+      (turn.job.told.contains(session->worker) || turn.job.change.late.contains(session->worker)))
+    return session;
+  Expel(turn, connection, fmt::format("{} before training", said));
+  return nullptr;
+}
+
+}  // namespace
+
+void OnPushDone(Turn turn, ConnectionId connection, const PushDone& done) {
+  JobState& job = turn.job;
+  const Session* session = TrainingWorker(turn, connection, "a push");
+  if (session == nullptr) return;
+  if (done.generation != job.options.generation) {
+    return Expel(
+        turn, connection,
+        fmt::format("push of generation {}, want {}", done.generation, job.options.generation));
+  }
+  const store::PushId id{session->worker, session->incarnation, done.sequence};
+  switch (job.pushes.Judge(id)) {
+    case PushLedger::Arrival::kNew:
+      break;
+    case PushLedger::Arrival::kDuplicate:
+      return;  // Answered by what the first one brings about.
+    case PushLedger::Arrival::kFenced:
+    case PushLedger::Arrival::kOutOfOrder:
+      return Expel(turn, connection, fmt::format("push {} is out of order", done.sequence));
+  }
+  if (const std::string wrong = JudgePush(job, session->worker, done); !wrong.empty()) {
+    return Expel(turn, connection, wrong);
+  }
+  Remember(job.workers[session->worker], done);
+  LearnPace(job, session->worker, done);
+  job.step_counts[session->worker].told += done.leases.size();
+  // A worker can have pulled a version before the last shard's word of it is here. For the policy
+  // there are only versions that it was told of.
+  const Version based_on = std::min(done.based_on, job.commits.published());
+  job.pushes.Arrive(Push{id, based_on, done.samples, done.correct, done.gradient.loss, done.leases,
+                         0, done.non_finite_tensor});
+  if (job.change.late.contains(session->worker)) {
+    DropLate(turn, *session, done.sequence);
+    return LetGo(turn, *session);
+  }
+  sync::GradientFacts gradient = done.gradient;
+  gradient.is_excused = IsSamplesFault(turn, *session, done);
+  Ask(turn, sync::PushArrived{session->worker, done.sequence, based_on, done.steps, done.samples,
+                              done.timing, gradient, done.signals, done.spread});
+  LetGo(turn, *session);
+}
+
+void OnAbandoned(Turn turn, ConnectionId connection, const protocol::Abandoned& abandoned) {
+  JobState& job = turn.job;
+  const Session* session = TrainingWorker(turn, connection, "an abandoned step");
+  if (session == nullptr) return;
+  if (const std::string wrong = JudgeLeases(job, session->worker, abandoned.leases);
+      !wrong.empty()) {
+    return Expel(turn, connection, wrong);
+  }
+  if (!job.pushes.Abandon({session->worker, session->incarnation, abandoned.sequence})) {
+    return Expel(turn, connection,
+                 fmt::format("abandoned step {} is out of order", abandoned.sequence));
+  }
+  for (const protocol::LeaseId lease : abandoned.leases) job.leases->Return(lease);
+  job.step_counts[session->worker].told += abandoned.leases.size();
+  if (job.change.late.contains(session->worker)) {
+    if (!OwesPush(job, session->worker)) WelcomeLate(turn, session->worker);
+    return LetGo(turn, *session);
+  }
+  Ask(turn, sync::StepAbandoned{session->worker, abandoned.sequence, abandoned.reason,
+                                abandoned.samples_fit});
+  LetGo(turn, *session);
+}
+
+}  // namespace paceline::coordination

@@ -1,0 +1,243 @@
+#include "lib/coordination/phases/training.h"
+
+#include <functional>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "lib/coordination/testing.h"
+
+namespace paceline::coordination {
+namespace {
+
+using protocol::PushDone;
+using ::testing::HasSubstr;
+using testing::Job;
+using ::testing::SizeIs;
+
+CoordinatorOptions TwoWorkers() {
+  CoordinatorOptions options;
+  options.workers_wanted = 2;
+  options.workers_max = 4;
+  options.global_batch_size = 8;
+  options.epochs_max = 2;
+  return options;
+}
+
+TEST(TrainingTest, AWorkerThatBreaksTheProtocolIsExpelled) {
+  struct Case {
+    const char* name;
+    std::function<void(PushDone&)> spoil;
+    const char* detail;
+  };
+  for (const Case& c : std::vector<Case>{
+           {"generation", [](PushDone& d) { d.generation.counter = 7; },
+            "generation g1.7, want g1.0"},
+           {"gap", [](PushDone& d) { d.sequence = Sequence(2); }, "#2 is out of order"},
+           {"zero", [](PushDone& d) { d.sequence = Sequence(0); }, "#0 is out of order"},
+           {"samples", [](PushDone& d) { d.samples = 3; }, "3 samples, want the 4"},
+           {"nothing",
+            [](PushDone& d) {
+              d.samples = 0;
+              d.leases.clear();
+            },
+            "0 samples"},
+           {"another's lease", [](PushDone& d) { d.leases[0] = d.leases[0].Next(); },
+            "not held by w0"},
+           {"lease twice", [](PushDone& d) { d.leases.push_back(d.leases[0]); }, "named twice"},
+           {"future version", [](PushDone& d) { d.based_on = Version(1); }, "unpublished v1"}}) {
+    SCOPED_TRACE(c.name);
+    Job job(TwoWorkers());
+    job.Opened({{1, 0}, {2, 1}});
+    PushDone done = job.Answer(1);
+    c.spoil(done);
+    job.Hear(1, done);
+    EXPECT_THAT(job.Sent<protocol::Expelled>(1).reason, HasSubstr(c.detail));
+    EXPECT_TRUE(job.WasClosed(1));
+    EXPECT_EQ(job.Last<WorkerEvent>().kind, WorkerEventKind::kExpelled);
+    EXPECT_THAT(job.AllOrdered<protocol::Fence>(), SizeIs(1));
+    EXPECT_EQ(job.coordinator.epochs()[0].leased, 4u);  // The other's.
+    job.Join(3, 0);                                     // A new life may do better.
+    EXPECT_EQ(job.Sent<protocol::Admitted>(3).incarnation, Incarnation(2));
+  }
+}
+
+TEST(TrainingTest, APushSaidTwiceCountsOnce) {
+  Job job(TwoWorkers());
+  job.Opened({{1, 0}, {2, 1}});
+  const PushDone done = job.Answer(1);
+  job.Hear(1, done);
+  job.Hear(1, done);
+  EXPECT_THAT(job.AllOrdered<protocol::AccumulateOrder>(), SizeIs(1));
+  EXPECT_FALSE(job.WasClosed(1));
+  EXPECT_EQ(job.coordinator.status().workers[0].steps, 1u);
+}
+
+TEST(TrainingTest, ASilentWorkerIsLostAndItsLatePushUnheard) {
+  Job job(TwoWorkers());
+  job.Opened({{1, 0}, {2, 1}});
+  job.PushFor(2);
+  const PushDone late = job.Answer(1);
+  job.PassBeating(Seconds(6), {2});
+  EXPECT_TRUE(job.WasClosed(1));
+  EXPECT_EQ(job.Last<WorkerEvent>().kind, WorkerEventKind::kSilent);
+  EXPECT_THAT(job.AllOrdered<protocol::CommitAll>(), SizeIs(1));  // The barrier opened without it.
+  job.Hear(1, late);
+  job.Step(WorkerGone{ConnectionId(1)});
+  EXPECT_THAT(job.AllOrdered<protocol::AccumulateOrder>(), SizeIs(1));
+  EXPECT_TRUE(job.coordinator.Check().ok());
+  EXPECT_EQ(job.coordinator.epochs()[0].free, 12u);
+}
+
+TEST(TrainingTest, AnAccumulatedPushOutlivesItsWorker) {
+  Job job(TwoWorkers());
+  job.Opened({{1, 0}, {2, 1}});
+  job.PushFor(1);
+  job.Step(WorkerGone{ConnectionId(1)});
+  job.PushFor(2);
+  EXPECT_THAT(job.AllOrdered<protocol::CommitAll>().at(0).pushes, SizeIs(2));
+  job.CommittedEverywhere(1);
+  EXPECT_EQ(job.coordinator.status().committed_samples, 8u);
+}
+
+TEST(TrainingTest, TwoLossesAtOnceAreToldOneAfterTheOther) {
+  CoordinatorOptions options = TwoWorkers();
+  options.workers_wanted = 3;
+  options.global_batch_size = 12;
+  options.is_deterministic = true;  // Pushes stay staged until the barrier opens.
+  Job job(options);
+  job.Opened({{1, 0}, {2, 1}, {3, 2}});
+  job.PushFor(1);
+  job.PushFor(2);
+  job.now += Seconds(6);
+  job.Hear(1, protocol::Heartbeat{});
+  job.Step(DeadlineReached{});
+  // Losing w1 leaves w2 to wait for; losing w2 opens the barrier for w0 alone.
+  EXPECT_TRUE(job.WasClosed(2));
+  EXPECT_TRUE(job.WasClosed(3));
+  ASSERT_THAT(job.AllOrdered<protocol::CommitAll>(), SizeIs(1));
+  EXPECT_THAT(job.AllOrdered<protocol::CommitAll>()[0].pushes, SizeIs(1));
+  EXPECT_TRUE(job.coordinator.Check().ok());
+}
+
+TEST(TrainingTest, AbandonedStepGivesItsSamplesBack) {
+  Job job(TwoWorkers());
+  job.Opened({{1, 0}, {2, 1}});
+  const PushDone step = job.Answer(1);
+  job.Hear(1,
+           protocol::Abandoned{step.sequence, sync::AbandonReason::kOutOfMemory, 2, step.leases});
+  EXPECT_THAT(job.AllSent<protocol::Released>(1), SizeIs(2));
+  EXPECT_EQ(job.Sent<protocol::Released>(1).assignment.samples, 2u);
+  EXPECT_EQ(job.Sent<protocol::Released>(1).lease.ranges[0], (protocol::SampleRange{0, 0, 2}));
+}
+
+TEST(TrainingTest, WhatIsDroppedComesBackOrStaysOut) {
+  for (const OnDrop on_drop : {OnDrop::kReturn, OnDrop::kDiscard}) {
+    CoordinatorOptions options = TwoWorkers();
+    options.on_drop = on_drop;
+    Job job(options, sync::Scheme::kBackupWorkers);
+    job.Opened({{1, 0}, {2, 1}});
+    job.PushFor(1);
+    job.CommittedEverywhere(1);
+    job.PushFor(2);  // Superseded.
+    EXPECT_THAT(job.AllOrdered<protocol::DropOrder>(), SizeIs(1));
+    EXPECT_EQ(job.coordinator.epochs()[0].discarded, on_drop == OnDrop::kDiscard ? 4u : 0u);
+    EXPECT_EQ(job.coordinator.status().workers[1].dropped, 1u);
+    EXPECT_TRUE(job.coordinator.Check().ok());
+  }
+}
+
+TEST(TrainingTest, EndsWhenItsLastSamplesAreLeftOut) {
+  CoordinatorOptions options = TwoWorkers();
+  options.on_drop = OnDrop::kDiscard;
+  options.epochs_max = 1;
+  Job job(options, sync::Scheme::kBackupWorkers);
+  job.Opened({{1, 0}, {2, 1}});
+  const auto step_of_the_first = [&job] {
+    job.PushFor(1);
+    job.CommittedEverywhere(job.coordinator.status().version.value() + 1);
+  };
+  while (job.coordinator.epochs()[0].free > 0) step_of_the_first();
+  step_of_the_first();
+  EXPECT_EQ(job.coordinator.status().phase, Phase::kTraining);
+  job.PushFor(2);  // Superseded, with the last samples.
+  EXPECT_EQ(job.coordinator.status().phase, Phase::kFinishing);
+}
+
+TEST(TrainingTest, GradientsThatAreNotFiniteRollBackByName) {
+  Job job(TwoWorkers());
+  job.Opened({{1, 0}, {2, 1}});
+  for (const uint64_t connection : {1, 2}) {
+    PushDone done = job.Answer(connection);
+    done.gradient.is_finite = false;
+    done.non_finite_tensor = connection == 1 ? "conv1.weight" : "fc.bias";
+    job.Hear(connection, done);
+  }
+  EXPECT_THAT(job.Last<RolledBack>().reason,
+              ::testing::StartsWith("gradients are not finite: w0, w1 at version v0, first in "
+                                    "conv1.weight; from here"));
+  EXPECT_FALSE(job.Ordered<protocol::AccumulateOrder>());
+}
+
+TEST(TrainingTest, LearningRateFollowsCommittedSamples) {
+  CoordinatorOptions options = TwoWorkers();
+  options.schedule.base = 1;
+  options.schedule.kind = optim::ScheduleKind::kLinear;
+  options.schedule.total_samples = 32;
+  Job job(options);
+  job.Opened({{1, 0}, {2, 1}});
+  for (uint64_t version = 1; version <= 3; ++version) {
+    job.PushFor(1);
+    job.PushFor(2);
+    EXPECT_DOUBLE_EQ(job.AllOrdered<protocol::CommitAll>().back().commit.learning_rate,
+                     1 - 0.25 * static_cast<double>(version - 1));
+    job.CommittedEverywhere(version);
+  }
+}
+
+TEST(TrainingTest, ALateJoinerIsAdmittedToldShardsAndReleasedAtTheNextCommit) {
+  Job job(TwoWorkers());
+  job.Opened({{1, 0}, {2, 1}});
+  job.Join(3, 2);
+  EXPECT_TRUE(job.WasSent<protocol::Shards>(3));
+  EXPECT_FALSE(job.WasSent<protocol::Fill>(3));
+  EXPECT_FALSE(job.WasSent<protocol::Released>(3));
+  job.PushFor(1);
+  job.PushFor(2);
+  job.CommittedEverywhere(1);
+  EXPECT_TRUE(job.WasSent<protocol::Released>(3));
+}
+
+TEST(TrainingTest, ADrainedWorkerIsSentHome) {
+  Job job(TwoWorkers());
+  job.Opened({{1, 0}, {2, 1}});
+  job.Hear(1, protocol::Leaving{});
+  EXPECT_EQ(job.Sent<protocol::Finish>(1).reason, "drained");
+  EXPECT_TRUE(job.WasClosed(1));
+  EXPECT_EQ(job.coordinator.epochs()[0].leased, 4u);
+}
+
+TEST(TrainingTest, WordsOfStrangersAreIgnored) {
+  Job job(TwoWorkers());
+  job.Opened({{1, 0}, {2, 1}});
+  const size_t effects = job.effects.size();
+  job.Hear(77, protocol::Heartbeat{});
+  job.Hear(77, job.Answer(1));
+  job.Step(WorkerGone{ConnectionId(77)});
+  job.Say(5, protocol::Committed{Version(1), {}});
+  job.Step(ModelSaved{Version(9), {1, 0}, ""});
+  job.Step(Decided{{sync::Accumulate{WorkerId(0), Sequence(9), 1}, sync::Commit{},
+                    sync::Drop{WorkerId(9), Sequence(1)}, sync::Release{.worker = WorkerId(9)},
+                    sync::Expel{WorkerId(9)}, sync::Interrupt{WorkerId(9)}}});
+  EXPECT_EQ(job.effects.size(), effects);
+}
+
+TEST(TrainingTest, APushBeforeTrainingIsAProtocolError) {
+  Job job(TwoWorkers());
+  job.Configured({{1, 0}});
+  job.Hear(1, PushDone{});
+  EXPECT_THAT(job.Sent<protocol::Expelled>(1).reason, HasSubstr("before training"));
+}
+
+}  // namespace
+}  // namespace paceline::coordination

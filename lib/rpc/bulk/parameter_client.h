@@ -1,0 +1,49 @@
+// Defines ParameterClient: how a worker moves bulk bytes to and from all shards.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+
+#include "lib/base/ids.h"
+#include "lib/base/status.h"
+#include "lib/base/time.h"
+#include "lib/base/version.h"
+#include "lib/store/shard.h"
+#include "lib/sync/contract/decision.h"
+
+namespace paceline::rpc {
+
+struct PushReport {
+  double squared_norm =
+      0;                  // Of the parameters' part: all blocks of all shards, added in rank order.
+  bool is_finite = true;  // All shards say so.
+};
+
+struct PullReport {
+  bool is_superseded =
+      false;       // Exact: the version is evicted on some shard; `into` is then undefined.
+  Version oldest;  // Over the shards, as answered; equal for Exact.
+  Version newest;
+};
+
+// One owner at a time. Every call has a deadline (given at construction), retries Unavailable,
+// DeadlineExceeded and Aborted transfers with the same identity a bounded number of times, and
+// blocks until all shards have answered. Errors are those of the first shard that failed, annotated
+// with its rank; the call may be repeated.
+class ParameterClient {
+ public:
+  virtual ~ParameterClient() = default;
+
+  // `payload`: the whole layout. `owner` keeps its memory alive for as long as a transfer may still
+  // read it.
+  virtual Status Fill(WorkerId worker, Incarnation incarnation, std::span<const std::byte> payload,
+                      std::shared_ptr<const void> owner) = 0;
+  virtual StatusOr<PushReport> Push(const store::PushId& push, std::span<const std::byte> payload,
+                                    std::shared_ptr<const void> owner) = 0;
+  // Fills `into`, the whole layout.
+  virtual StatusOr<PullReport> Pull(Version version, sync::Exactness exactness,
+                                    std::span<std::byte> into) = 0;
+};
+
+}  // namespace paceline::rpc

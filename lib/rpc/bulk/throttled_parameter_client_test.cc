@@ -1,0 +1,92 @@
+#include "lib/rpc/bulk/throttled_parameter_client.h"
+
+#include <array>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace paceline::rpc {
+namespace {
+
+// Each call takes `takes` of the test's clock.
+struct World {
+  Time now{};
+  Duration takes = Seconds(0.25);
+  std::vector<Duration> slept;
+  Status status;
+  PullReport pulled;
+};
+
+class Wire final : public ParameterClient {
+ public:
+  explicit Wire(World* world) : world_(world) {}
+  Status Fill(WorkerId, Incarnation, std::span<const std::byte>,
+              std::shared_ptr<const void>) override {
+    world_->now += world_->takes;
+    return world_->status;
+  }
+  StatusOr<PushReport> Push(const store::PushId&, std::span<const std::byte>,
+                            std::shared_ptr<const void>) override {
+    world_->now += world_->takes;
+    if (!world_->status.ok()) return world_->status;
+    return PushReport{.squared_norm = 3};
+  }
+  StatusOr<PullReport> Pull(Version, sync::Exactness, std::span<std::byte>) override {
+    world_->now += world_->takes;
+    if (!world_->status.ok()) return world_->status;
+    return world_->pulled;
+  }
+
+ private:
+  World* world_;
+};
+
+// 100 bytes a second and 0.5 s of latency.
+struct Fixture {
+  World world;
+  std::array<std::byte, 100> bytes{};
+  ThrottledParameterClient client{
+      std::make_unique<Wire>(&world),
+      {.time_for = [](uint64_t size) { return Seconds(0.5 + static_cast<double>(size) / 100); },
+       .now = [this] { return world.now; },
+       .sleep = [this](Duration duration) { world.slept.push_back(duration); }}};
+};
+
+TEST(ThrottledParameterClient, WaitsForWhatIsMissing) {
+  Fixture f;
+  EXPECT_TRUE(f.client.Fill(WorkerId(0), Incarnation(1), f.bytes, nullptr).ok());
+  const StatusOr<PushReport> pushed = f.client.Push({}, f.bytes, nullptr);
+  ASSERT_TRUE(pushed.ok());
+  EXPECT_EQ(pushed->squared_norm, 3);
+  ASSERT_TRUE(f.client.Pull(Version(1), sync::Exactness::kExact, f.bytes).ok());
+  // 0.5 s + 100 bytes at 100 a second, less the 0.25 s that the call itself took.
+  EXPECT_EQ(f.world.slept, std::vector<Duration>(3, Seconds(1.25)));
+}
+
+TEST(ThrottledParameterClient, AddsNothingToWhatIsSlowerAlready) {
+  Fixture f;
+  f.world.takes = Seconds(1.5);
+  ASSERT_TRUE(f.client.Push({}, f.bytes, nullptr).ok());
+  EXPECT_TRUE(f.world.slept.empty());
+}
+
+TEST(ThrottledParameterClient, SupersededPullsCarryNoBytes) {
+  Fixture f;
+  f.world.pulled.is_superseded = true;
+  ASSERT_TRUE(f.client.Pull(Version(1), sync::Exactness::kExact, f.bytes).ok());
+  EXPECT_EQ(f.world.slept, std::vector<Duration>{Seconds(0.25)});
+}
+
+TEST(ThrottledParameterClient, FailuresComeBackAtOnce) {
+  Fixture f;
+  f.world.status = Unavailable("shard is gone");
+  EXPECT_EQ(f.client.Push({}, f.bytes, nullptr).status().code(), StatusCode::kUnavailable);
+  EXPECT_EQ(f.client.Pull(Version(1), sync::Exactness::kExact, f.bytes).status().code(),
+            StatusCode::kUnavailable);
+  EXPECT_EQ(f.client.Fill(WorkerId(0), Incarnation(1), f.bytes, nullptr).code(),
+            StatusCode::kUnavailable);
+  EXPECT_TRUE(f.world.slept.empty());
+}
+
+}  // namespace
+}  // namespace paceline::rpc

@@ -1,0 +1,236 @@
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <google/protobuf/message.h>
+#include <gtest/gtest.h>
+
+#include "lib/rpc/control/codec_shard.h"
+#include "lib/rpc/control/codec_values.h"
+#include "lib/rpc/control/codec_worker.h"
+
+namespace paceline::rpc {
+namespace {
+
+using ::testing::HasSubstr;
+
+store::Layout SmallLayout() {
+  return store::Layout::Create(
+             {{"conv.weight", {16, 1, 3, 3}},
+              {"scale", {}},
+              {"running_mean", {16}, store::DataType::kFloat32, store::TensorKind::kBuffer},
+              {"batches", {1}, store::DataType::kInt64, store::TensorKind::kBuffer}})
+      .value();
+}
+
+// Every field that the wire knows has a value other than its default, in every message within.
+// `shape` of a scalar is the one that is rightly empty.
+void ExpectAllFieldsSet(const google::protobuf::Message& message) {
+  const auto& reflection = *message.GetReflection();
+  const auto& descriptor = *message.GetDescriptor();
+  for (int i = 0; i < descriptor.field_count(); ++i) {
+    const auto* const field = descriptor.field(i);
+    if (field->name() == "shape" ||
+        (field->real_containing_oneof() && !reflection.HasField(message, field))) {
+      continue;
+    }
+    if (field->is_repeated()) {
+      ASSERT_GT(reflection.FieldSize(message, field), 0) << field->full_name();
+      if (field->message_type() == nullptr) continue;
+      for (int k = 0; k < reflection.FieldSize(message, field); ++k) {
+        ExpectAllFieldsSet(reflection.GetRepeatedMessage(message, field, k));
+      }
+      continue;
+    }
+    EXPECT_TRUE(reflection.HasField(message, field)) << field->full_name();
+    if (field->message_type() != nullptr) ExpectAllFieldsSet(reflection.GetMessage(message, field));
+  }
+}
+
+// Encoded and decoded again, nothing is lost: the second encoding has the same bytes.
+template <class Value>
+void ExpectRoundTrip(const std::vector<Value>& values) {
+  for (size_t i = 0; i < values.size(); ++i) {
+    SCOPED_TRACE(values[i].index());
+    EXPECT_EQ(values[i].index(), i) << "the cases must cover the variants in their order";
+    const auto wire = Encode(values[i]);
+    ExpectAllFieldsSet(wire);
+    const auto again = Decode(wire);
+    ASSERT_TRUE(again.ok()) << again.status();
+    EXPECT_EQ(again->index(), i);
+    EXPECT_EQ(Encode(*again).SerializeAsString(), wire.SerializeAsString());
+  }
+  EXPECT_EQ(values.size(), std::variant_size_v<Value>);
+}
+
+TEST(CodecTest, EveryWorkerMessageSurvives) {
+  ExpectRoundTrip<protocol::WorkerMessage>({
+      protocol::Join{protocol::Role::kEvaluator, WorkerId(3), SmallLayout(), 1437, "CUDA", 2},
+      protocol::Heartbeat{protocol::Doing::kComputing, 12, Seconds(3)},
+      protocol::PushDone{
+          .generation = {2, 5},
+          .sequence = Sequence(7),
+          .based_on = Version(6),
+          .steps = 2,
+          .samples = 64,
+          .correct = 60,
+          .leases = {protocol::LeaseId(4), protocol::LeaseId(9)},
+          .timing = {Seconds(0.25), Seconds(0.5), Seconds(1e-9), Seconds(2), Seconds(0.125)},
+          .gradient = {0.75, 12.5, true},
+          .signals = {.cpu_available = 0.5, .memory_available = 1e9},
+          .shard_time = Seconds(0.001),
+          .spread = 3,
+          .traffic = {.pushed_bytes = 4096, .pulled_bytes = 8192},
+          .non_finite_tensor = "conv1.weight"},
+      protocol::Abandoned{
+          Sequence(8), sync::AbandonReason::kOutOfMemory, 32, {protocol::LeaseId(10)}},
+      protocol::Evaluated{Version(100), 0.1, 0.97, 360, "logits", {{"f1", 0.5}}},
+      protocol::Leaving{},
+      protocol::Failing{"data set has no labels"},
+  });
+}
+
+TEST(CodecTest, AnAccuracyThatIsUnknownStaysSo) {
+  const auto again = Decode(
+      Encode(protocol::WorkerMessage(protocol::Evaluated{Version(1), 0.1, std::nullopt, 9})));
+  ASSERT_TRUE(again.ok());
+  EXPECT_EQ(std::get<protocol::Evaluated>(*again).accuracy, std::nullopt);
+}
+
+TEST(CodecTest, EveryWorkerOrderSurvives) {
+  const sync::Assignment assignment{64, 3, 0.5, sync::Pacing::kEagerPull};
+  const protocol::Lease lease{protocol::LeaseId(12), {{1, 5, 69}, {2, 3, 4}}};
+  ExpectRoundTrip<protocol::WorkerOrder>({
+      protocol::Admitted{Incarnation(2), {1, 3}, Seconds(2), 17},
+      protocol::Shards{{{ShardId(1), "unix:/tmp/s1.sock", {65536, 131072}}}},
+      protocol::Refused{protocol::RefuseReason::kFinished, "job is over"},
+      protocol::Fill{},
+      protocol::Released{Version(4), sync::Exactness::kAtLeast, Sequence(3), assignment, lease,
+                         0.05},
+      protocol::Offered{Version(5)},
+      protocol::Continued{assignment, lease, 0.05},
+      protocol::Interrupted{},
+      protocol::Expelled{"too slow"},
+      protocol::Evaluate{Version(7)},
+      protocol::Finish{"target reached"},
+  });
+}
+
+TEST(CodecTest, EveryShardMessageSurvives) {
+  ExpectRoundTrip<protocol::ShardMessage>({
+      protocol::Register{ShardId(2), "127.0.0.1:7001"},
+      protocol::Configured{{3, 4}},
+      protocol::Filled{WorkerId(1), Incarnation(2)},
+      protocol::Opened{},
+      protocol::Summed{Version(3), {0.5, 1e300}},
+      protocol::Committed{Version(4), {0.25}},
+      protocol::ShardFailed{"disk is full", {3, 4}},
+      protocol::ShardHeartbeat{.work_done = 77, .saved_bytes = 1 << 20},
+      protocol::RestoreFailed{"file is damaged", {3, 5}},
+      protocol::SliceSaved{"000001-g1.0-v3", {12, "ab"}, "disk is full"},
+  });
+}
+
+TEST(CodecTest, EveryShardOrderSurvives) {
+  const store::PushId push{WorkerId(1), Incarnation(2), Sequence(3)};
+  ExpectRoundTrip<protocol::ShardOrder>({
+      protocol::Configure{{1, 2},
+                          SmallLayout(),
+                          {64, 640},
+                          optim::SgdOptions{0.9, 0.1, 5e-4, true},
+                          2,
+                          16,
+                          protocol::RestoreSlice{"000001-g1.0-v3", Version(3), {7, "c"}}},
+      protocol::Open{WorkerId(1), Incarnation(2)},
+      protocol::AccumulateOrder{push, 64},
+      protocol::DropOrder{push},
+      protocol::Fence{WorkerId(1), Incarnation(2)},
+      protocol::Sum{Version(9)},
+      protocol::CommitAll{{{push, 64}, {push, 32}}, {Version(9), 0.01, 0.5, 0.1, true}},
+      protocol::Unpin{Version(9)},
+      protocol::StopShard{},
+      protocol::SaveSlice{"000002-g1.0-v9", Version(9), {"000001-g1.0-v3"}},
+      protocol::Admit{WorkerId(1), Incarnation(2)},
+  });
+}
+
+TEST(CodecTest, BothOptimizersSurvive) {
+  const protocol::ShardOrder order =
+      protocol::Configure{{}, SmallLayout(), {}, optim::AdamWOptions{0.8, 0.9, 1e-6, 0.1}, 1, 1};
+  const auto again = Decode(Encode(order));
+  ASSERT_TRUE(again.ok());
+  const auto& adamw =
+      std::get<optim::AdamWOptions>(std::get<protocol::Configure>(*again).optimizer);
+  EXPECT_EQ(adamw.beta1, 0.8);
+  EXPECT_EQ(adamw.epsilon, 1e-6);
+  EXPECT_EQ(adamw.weight_decay, 0.1);
+}
+
+TEST(CodecTest, EveryEnumValueSurvives) {
+  for (const auto pacing : {sync::Pacing::kWait, sync::Pacing::kKeepGoing,
+                            sync::Pacing::kOverlapped, sync::Pacing::kEagerPull}) {
+    const auto again =
+        Decode(Encode(protocol::WorkerOrder(protocol::Continued{{1, 1, 1, pacing}, {}})));
+    EXPECT_EQ(std::get<protocol::Continued>(*again).assignment.pacing, pacing);
+  }
+  for (int reason = 0; reason <= static_cast<int>(protocol::RefuseReason::kFinished); ++reason) {
+    const auto refused = protocol::Refused{static_cast<protocol::RefuseReason>(reason), ""};
+    EXPECT_EQ(std::get<protocol::Refused>(*Decode(Encode(protocol::WorkerOrder(refused)))).reason,
+              refused.reason);
+  }
+}
+
+TEST(CodecTest, LayoutKeepsItsHash) {
+  const store::Layout layout = SmallLayout();
+  const auto again = Decode(Encode(layout));
+  ASSERT_TRUE(again.ok());
+  EXPECT_EQ(again->hash(), layout.hash());
+  EXPECT_EQ(again->Difference(layout), "");
+}
+
+TEST(CodecTest, AbsentSignalsStayAbsent) {
+  const auto again = Decode(Encode(protocol::WorkerMessage(protocol::PushDone{})));
+  EXPECT_FALSE(std::get<protocol::PushDone>(*again).signals.cpu_available.has_value());
+  EXPECT_FALSE(std::get<protocol::PushDone>(*again).signals.memory_available.has_value());
+}
+
+TEST(CodecTest, ReleaseWithoutOwnPushSaysSo) {
+  const auto again =
+      Decode(Encode(protocol::WorkerOrder(protocol::Released{.version = Version(1)})));
+  EXPECT_FALSE(std::get<protocol::Released>(*again).includes.has_value());
+}
+
+TEST(CodecTest, RefusesWhatNoProgramSends) {
+  v1::WorkerMessage join;
+  join.mutable_join();
+  v1::WorkerMessage unknown_role = join;
+  unknown_role.mutable_join()->set_role(static_cast<v1::Role>(77));
+  v1::WorkerMessage bad_kind;
+  bad_kind.mutable_join()->set_role(v1::ROLE_WORKER);
+  bad_kind.mutable_join()->mutable_layout()->add_tensors()->set_name("w");
+  v1::WorkerMessage no_reason;
+  no_reason.mutable_abandoned();
+  for (const auto& [message, words] : std::vector<std::pair<v1::WorkerMessage, std::string>>{
+           {v1::WorkerMessage(), "says nothing"},
+           {join, "unknown role: got 0, want 1 to 2"},
+           {unknown_role, "unknown role: got 77"},
+           {bad_kind, "type of tensor w: got 0"},
+           {no_reason, "reason of abandoned"}}) {
+    const auto decoded = Decode(message);
+    EXPECT_EQ(decoded.status().code(), StatusCode::kInvalidArgument);
+    EXPECT_THAT(Message(decoded.status()), HasSubstr(words));
+  }
+  v1::WorkerOrder backwards;
+  backwards.mutable_shards()->add_shards()->mutable_slice()->set_begin_bytes(1);
+  EXPECT_THAT(Message(Decode(backwards).status()),
+              HasSubstr("slice ends before it begins: [1, 0)"));
+  v1::ShardOrder no_optimizer;
+  no_optimizer.mutable_configure();
+  EXPECT_THAT(Message(Decode(no_optimizer).status()), HasSubstr("no optimizer"));
+  EXPECT_FALSE(Decode(v1::WorkerOrder()).ok());
+  EXPECT_FALSE(Decode(v1::ShardOrder()).ok());
+  EXPECT_FALSE(Decode(v1::ShardMessage()).ok());
+}
+
+}  // namespace
+}  // namespace paceline::rpc

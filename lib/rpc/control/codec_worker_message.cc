@@ -1,0 +1,198 @@
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "lib/rpc/control/codec_values.h"
+#include "lib/rpc/control/codec_worker.h"
+
+namespace paceline::rpc {
+namespace {
+
+constexpr EnumPair<protocol::Role, v1::Role> kRoles[] = {
+    {protocol::Role::kWorker, v1::ROLE_WORKER},
+    {protocol::Role::kEvaluator, v1::ROLE_EVALUATOR},
+};
+constexpr EnumPair<sync::AbandonReason, v1::AbandonReason> kAbandonReasons[] = {
+    {sync::AbandonReason::kInterrupted, v1::ABANDON_REASON_INTERRUPTED},
+    {sync::AbandonReason::kOutOfMemory, v1::ABANDON_REASON_OUT_OF_MEMORY},
+};
+
+constexpr EnumPair<protocol::Doing, v1::Doing> kDoings[] = {
+    {protocol::Doing::kWaiting, v1::DOING_WAITING},
+    {protocol::Doing::kComputing, v1::DOING_COMPUTING},
+    {protocol::Doing::kDelayed, v1::DOING_DELAYED},
+    {protocol::Doing::kTransferring, v1::DOING_TRANSFERRING},
+};
+
+template <class Repeated>
+std::vector<protocol::LeaseId> DecodeLeases(const Repeated& wire) {
+  std::vector<protocol::LeaseId> leases;
+  leases.reserve(wire.size());
+  for (const uint64_t id : wire) leases.emplace_back(id);
+  return leases;
+}
+
+void Put(const protocol::Join& join, v1::WorkerMessage& message) {
+  v1::Join& wire = *message.mutable_join();
+  wire.set_role(EncodeEnum(kRoles, join.role));
+  wire.set_worker(join.worker.value());
+  *wire.mutable_layout() = Encode(join.layout);
+  wire.set_train_samples(join.train_samples);
+  wire.set_device(join.device);
+  if (join.attempt) wire.set_attempt(*join.attempt);
+}
+
+void Put(const protocol::Heartbeat& beat, v1::WorkerMessage& message) {
+  v1::Heartbeat& wire = *message.mutable_heartbeat();
+  wire.set_doing(EncodeEnum(kDoings, beat.doing));
+  wire.set_steps(beat.steps);
+  wire.set_still_ns(EncodeDuration(beat.still));
+}
+
+void Put(const protocol::PushDone& done, v1::WorkerMessage& message) {
+  v1::PushDone& wire = *message.mutable_push_done();
+  *wire.mutable_generation() = Encode(done.generation);
+  wire.set_sequence(done.sequence.value());
+  wire.set_based_on(done.based_on.value());
+  wire.set_steps(done.steps);
+  wire.set_samples(done.samples);
+  wire.set_correct(done.correct);
+  for (const protocol::LeaseId lease : done.leases) wire.add_leases(lease.value());
+  wire.mutable_timing()->set_compute_ns(EncodeDuration(done.timing.compute));
+  wire.mutable_timing()->set_wait_ns(EncodeDuration(done.timing.wait));
+  wire.mutable_timing()->set_communication_ns(EncodeDuration(done.timing.communication));
+  wire.mutable_timing()->set_overlapped_ns(EncodeDuration(done.timing.overlapped));
+  wire.mutable_timing()->set_injected_ns(EncodeDuration(done.timing.injected));
+  wire.mutable_gradient()->set_loss(done.gradient.loss);
+  wire.mutable_gradient()->set_squared_norm(done.gradient.squared_norm);
+  wire.mutable_gradient()->set_is_finite(done.gradient.is_finite);
+  if (done.signals.cpu_available)
+    wire.mutable_signals()->set_cpu_available(*done.signals.cpu_available);
+  if (done.signals.memory_available) {
+    wire.mutable_signals()->set_memory_available_bytes(*done.signals.memory_available);
+  }
+  wire.set_shard_ns(EncodeDuration(done.shard_time));
+  wire.set_spread(done.spread);
+  wire.set_pushed_bytes(done.traffic.pushed_bytes);
+  wire.set_pulled_bytes(done.traffic.pulled_bytes);
+  wire.set_non_finite_tensor(done.non_finite_tensor);
+}
+
+void Put(const protocol::Abandoned& abandoned, v1::WorkerMessage& message) {
+  v1::Abandoned& wire = *message.mutable_abandoned();
+  wire.set_sequence(abandoned.sequence.value());
+  wire.set_reason(EncodeEnum(kAbandonReasons, abandoned.reason));
+  wire.set_samples_fit(abandoned.samples_fit);
+  for (const protocol::LeaseId lease : abandoned.leases) wire.add_leases(lease.value());
+}
+
+void Put(const protocol::Evaluated& evaluated, v1::WorkerMessage& message) {
+  v1::Evaluated& wire = *message.mutable_evaluated();
+  wire.set_version(evaluated.version.value());
+  wire.set_loss(evaluated.loss);
+  if (evaluated.accuracy) wire.set_accuracy(*evaluated.accuracy);
+  wire.set_samples(evaluated.samples);
+  wire.set_accuracy_from(evaluated.accuracy_from);
+  wire.mutable_metrics()->insert(evaluated.metrics.begin(), evaluated.metrics.end());
+}
+
+void Put(const protocol::Leaving&, v1::WorkerMessage& message) { message.mutable_leaving(); }
+
+void Put(const protocol::Failing& failing, v1::WorkerMessage& message) {
+  message.mutable_failing()->set_reason(failing.reason);
+}
+
+StatusOr<protocol::WorkerMessage> Take(const v1::Join& wire) {
+  protocol::Join join{.worker = WorkerId(wire.worker()), .train_samples = wire.train_samples()};
+  PACELINE_ASSIGN_OR_RETURN(join.role, DecodeEnum(kRoles, wire.role(), "role"));
+  PACELINE_ASSIGN_OR_RETURN(join.layout, Decode(wire.layout()));
+  join.device = wire.device();
+  if (wire.has_attempt()) join.attempt = wire.attempt();
+  return join;
+}
+
+StatusOr<protocol::WorkerMessage> Take(const v1::Heartbeat& wire) {
+  protocol::Heartbeat beat{.steps = wire.steps(), .still = DecodeDuration(wire.still_ns())};
+  PACELINE_ASSIGN_OR_RETURN(beat.doing, DecodeEnum(kDoings, wire.doing(), "doing"));
+  return beat;
+}
+
+protocol::PushDone Take(const v1::PushDone& wire) {
+  protocol::PushDone done{
+      .generation = Decode(wire.generation()),
+      .sequence = Sequence(wire.sequence()),
+      .based_on = Version(wire.based_on()),
+      .steps = wire.steps(),
+      .samples = wire.samples(),
+      .correct = wire.correct(),
+      .leases = DecodeLeases(wire.leases()),
+      .timing = {.compute = DecodeDuration(wire.timing().compute_ns()),
+                 .wait = DecodeDuration(wire.timing().wait_ns()),
+                 .communication = DecodeDuration(wire.timing().communication_ns()),
+                 .overlapped = DecodeDuration(wire.timing().overlapped_ns()),
+                 .injected = DecodeDuration(wire.timing().injected_ns())},
+      .gradient = {.loss = wire.gradient().loss(),
+                   .squared_norm = wire.gradient().squared_norm(),
+                   .is_finite = wire.gradient().is_finite()},
+      .shard_time = DecodeDuration(wire.shard_ns()),
+      .spread = wire.spread(),
+      .traffic = {.pushed_bytes = wire.pushed_bytes(), .pulled_bytes = wire.pulled_bytes()},
+      .non_finite_tensor = wire.non_finite_tensor(),
+  };
+  if (wire.signals().has_cpu_available())
+    done.signals.cpu_available = wire.signals().cpu_available();
+  if (wire.signals().has_memory_available_bytes()) {
+    done.signals.memory_available = wire.signals().memory_available_bytes();
+  }
+  return done;
+}
+
+StatusOr<protocol::WorkerMessage> Take(const v1::Abandoned& wire) {
+  PACELINE_ASSIGN_OR_RETURN(const sync::AbandonReason reason,
+                            DecodeEnum(kAbandonReasons, wire.reason(), "reason of abandoned"));
+  return protocol::Abandoned{.sequence = Sequence(wire.sequence()),
+                             .reason = reason,
+                             .samples_fit = wire.samples_fit(),
+                             .leases = DecodeLeases(wire.leases())};
+}
+
+protocol::Evaluated Take(const v1::Evaluated& wire) {
+  return {.version = Version(wire.version()),
+          .loss = wire.loss(),
+          .accuracy = wire.has_accuracy() ? std::optional(wire.accuracy()) : std::nullopt,
+          .samples = wire.samples(),
+          .accuracy_from = wire.accuracy_from(),
+          .metrics = {wire.metrics().begin(), wire.metrics().end()}};
+}
+
+}  // namespace
+
+v1::WorkerMessage Encode(const protocol::WorkerMessage& message) {
+  v1::WorkerMessage wire;
+  std::visit([&](const auto& said) { Put(said, wire); }, message);
+  return wire;
+}
+
+StatusOr<protocol::WorkerMessage> Decode(const v1::WorkerMessage& message) {
+  switch (message.said_case()) {
+    case v1::WorkerMessage::kJoin:
+      return Take(message.join());
+    case v1::WorkerMessage::kHeartbeat:
+      return Take(message.heartbeat());
+    case v1::WorkerMessage::kPushDone:
+      return Take(message.push_done());
+    case v1::WorkerMessage::kAbandoned:
+      return Take(message.abandoned());
+    case v1::WorkerMessage::kEvaluated:
+      return Take(message.evaluated());
+    case v1::WorkerMessage::kLeaving:
+      return protocol::Leaving{};
+    case v1::WorkerMessage::kFailing:
+      return protocol::Failing{message.failing().reason()};
+    case v1::WorkerMessage::SAID_NOT_SET:
+      break;
+  }
+  return InvalidArgument("worker message says nothing that this version knows");
+}
+
+}  // namespace paceline::rpc

@@ -1,0 +1,202 @@
+#include "lib/sync/schemes/dbw/dbw.h"
+
+#include <map>
+
+#include <gmock/gmock.h>
+
+#include "lib/sync/schemes/policy_factory.h"
+
+namespace paceline::sync {
+namespace {
+
+using ::testing::HasSubstr;
+
+// A quorum whose steps take their pushes at given seconds.
+class Bench {
+ public:
+  explicit Bench(const DbwOptions& options, std::string_view saved = "")
+      : dbw_(*Dbw::Make(options, saved).value()) {}
+  explicit Bench(const Dbw& dbw) : dbw_(dbw) {}
+
+  // Its pushes come until there are as many as it asks for; gives that number.
+  uint32_t Step(const std::vector<double>& seconds, double norm2 = 1.5, double squared_norm = 1) {
+    const auto members = static_cast<uint32_t>(seconds.size());
+    Tell(StepBegan{.version = version_, .members = members, .workers = members});
+    const Time began = now_;
+    const uint32_t k = dbw_.PushesWanted(members);
+    for (uint32_t rank = 1; rank <= k; ++rank) {
+      now_ = began + Seconds(seconds[rank - 1]);
+      PushCounted push{.worker = WorkerId(rank - 1), .rank = rank, .samples = 8};
+      push.timing.compute = now_ - began;
+      push.gradient = {.loss = 1, .squared_norm = norm2};
+      Tell(push);
+    }
+    const double rate = 0.1 * dbw_.LearningRateScale(k);
+    Tell(StepClosed{k});
+    version_ = version_.Next();
+    Tell(StepCommitted{version_, rate, squared_norm});
+    while (dbw_.WantsSpare()) Tell(Spare{64});
+    return k;
+  }
+
+  void Tell(const StepFact& fact) { dbw_.Observe(fact, now_); }
+  Dbw& dbw() { return dbw_; }
+
+  std::map<std::string, double> Figures() {
+    std::vector<Figure> figures;
+    dbw_.Tell(figures);
+    std::map<std::string, double> values;
+    for (const Figure& figure : figures)
+      values[std::string(figure.kind->name) + (figure.label.empty() ? "" : " " + figure.label)] =
+          figure.value;
+    return values;
+  }
+
+ private:
+  Dbw dbw_;
+  Version version_;
+  Time now_{};
+};
+
+const std::vector<double> kLastIsSlow = {1, 1, 1, 10};
+
+TEST(Dbw, WaitsForAllAtFirstThenForWhatIsWorthMost) {
+  Bench bench({.warmup_steps = 2});
+  EXPECT_EQ(bench.Step(kLastIsSlow), 4u);
+  EXPECT_EQ(bench.Step(kLastIsSlow), 4u);
+  EXPECT_EQ(bench.Step(kLastIsSlow), 3u);
+}
+
+TEST(Dbw, WaitsForAllAfterAJoinOnce) {
+  Bench bench({.warmup_steps = 1});
+  bench.Step(kLastIsSlow);
+  EXPECT_EQ(bench.Step(kLastIsSlow), 3u);
+  const std::vector<double> five = {1, 1, 1, 1, 10};
+  EXPECT_EQ(bench.Step(five), 5u);
+  EXPECT_LT(bench.Step(five), 5u);
+}
+
+TEST(Dbw, KIsNeverMoreThanWhomToCountOn) {
+  Bench bench({.warmup_steps = 1});
+  bench.Step({1, 1, 1, 1});
+  bench.Tell(StepBegan{.members = 4, .workers = 2});
+  EXPECT_EQ(bench.dbw().PushesWanted(4), 2u);
+  bench.Tell(StepBegan{.members = 4, .workers = 0});
+  EXPECT_EQ(bench.dbw().PushesWanted(4), 1u);
+}
+
+TEST(Dbw, KIsAtLeastItsBound) {
+  Bench bench({.warmup_steps = 1, .k_min = 4});
+  bench.Step(kLastIsSlow);
+  EXPECT_EQ(bench.Step(kLastIsSlow), 4u);
+}
+
+TEST(Dbw, TellsTheFiguresThatItWorksWith) {
+  Bench bench({.warmup_steps = 1});
+  bench.Step(kLastIsSlow);
+  bench.Step(kLastIsSlow);
+  bench.Tell(PushLate{.worker = WorkerId(3), .samples = 8});
+  const auto figures = bench.Figures();
+  EXPECT_EQ(figures.at("paceline_step_backup_workers"), 1);
+  EXPECT_EQ(figures.at("paceline_dbw_fallbacks_total warm-up"), 1);
+  EXPECT_EQ(figures.at("paceline_dbw_fallbacks_total no-gain"), 0);
+  EXPECT_EQ(figures.at("paceline_dbw_loss"), 1);
+  EXPECT_NEAR(figures.at("paceline_dbw_step_seconds 1"), 1, 1e-3);
+  EXPECT_GT(figures.at("paceline_dbw_gain 2"), figures.at("paceline_dbw_gain 1"));
+  EXPECT_EQ(figures.at("paceline_step_arrival_seconds 3"), 1);
+  EXPECT_FALSE(figures.contains("paceline_step_arrival_seconds 4"));
+  EXPECT_EQ(figures.at("paceline_worker_round_trip_seconds w0"), 1);
+  EXPECT_EQ(figures.at("paceline_worker_accept_ratio w0"), 1);
+  EXPECT_LT(figures.at("paceline_worker_accept_ratio w3"), 1);
+  // (4 x 8 x 1.5 - 32 x 1) / 3 at first, (3 x 8 x 1.5 - 24 x 1) / 2 then.
+  EXPECT_NEAR(figures.at("paceline_dbw_sample_variance"), (16.0 / 3 + 6) / 2, 1e-12);
+}
+
+TEST(Dbw, GoesOnFromWhatWasSaved) {
+  const DbwOptions options{.warmup_steps = 2};
+  Bench bench(options);
+  for (int step = 0; step < 5; ++step) bench.Step(kLastIsSlow);
+  const std::string saved = bench.dbw().Save();
+  Bench restored(options, saved);
+  EXPECT_EQ(restored.dbw().Save(), saved);
+  // It is told of its workers anew, as if they had joined: one step of all.
+  EXPECT_EQ(restored.Step(kLastIsSlow), 4u);
+  EXPECT_EQ(restored.Step(kLastIsSlow), 3u);
+}
+
+TEST(Dbw, ACloneGoesItsOwnWay) {
+  Bench bench({.warmup_steps = 1});
+  bench.Step(kLastIsSlow);
+  Bench clone(bench.dbw());
+  const std::string before = bench.dbw().DebugString();
+  EXPECT_EQ(clone.dbw().DebugString(), before);
+  clone.Step(kLastIsSlow);
+  EXPECT_EQ(bench.dbw().DebugString(), before);
+}
+
+TEST(Dbw, RefusesWhatItDidNotSave) {
+  for (const char* const saved :
+       {"nonsense", "dbw warm=x", "gain norms=1 shares=1,2", "durations workers=2\nduration cell=9",
+        "gain loss=1 rate=0 samples=1 squared-gradient=0 variance=0"}) {
+    const auto dbw = Dbw::Make({}, saved);
+    EXPECT_EQ(dbw.status().code(), StatusCode::kDataLoss) << saved;
+    EXPECT_THAT(Message(dbw.status()), HasSubstr("DBW"));
+  }
+}
+
+TEST(Dbw, RefitsInPortionsAndInSpareTimeOnly) {
+  Bench bench({.warmup_steps = 1});
+  std::vector<double> seconds(64);
+  for (size_t i = 0; i < seconds.size(); ++i) seconds[i] = 1 + 0.01 * static_cast<double>(i);
+  bench.Tell(StepBegan{.members = 64, .workers = 64});
+  bench.Tell(PushCounted{.worker = WorkerId(0), .rank = 1, .samples = 1});
+  int portions = 0;
+  for (; bench.dbw().WantsSpare(); ++portions) bench.Tell(Spare{64});
+  // Thirty sweeps over 4,096 cells and back, 16,384 cells a portion.
+  EXPECT_NEAR(portions, 16, 1);
+}
+
+TEST(Dbw, AStepHasADeadlineOfTenTimesWhatIsExpected) {
+  Bench bench({.warmup_steps = 1});
+  bench.Tell(StepBegan{.members = 4, .workers = 4});
+  EXPECT_EQ(bench.dbw().Deadline(), Time{} + Seconds(60));
+  bench.Step(kLastIsSlow);
+  EXPECT_FALSE(bench.dbw().Deadline());
+  bench.Tell(StepBegan{.members = 4, .workers = 4});
+  EXPECT_NEAR(ToSeconds(*bench.dbw().Deadline() - Time{}), 10 + 10 * 10, 0.1);
+  bench.Tell(SilentGivenUp{});
+  EXPECT_FALSE(bench.dbw().Deadline());
+}
+
+TEST(Dbw, ManyWorkersAreChosenAmongInSteps) {
+  Bench bench({.warmup_steps = 1});
+  std::vector<double> seconds(1000, 1);
+  for (size_t i = 500; i < seconds.size(); ++i) seconds[i] = 100;
+  bench.Step(seconds);
+  const uint32_t k = bench.Step(seconds);
+  EXPECT_LE(k, 500u);
+  EXPECT_GE(k, 500u - 1000 / 64 - 1);
+}
+
+TEST(Fleet, TheFastestComeFirst) {
+  Fleet fleet;
+  const auto push = [&](uint32_t worker, uint32_t samples, double seconds) {
+    Timing timing;
+    timing.compute = Seconds(seconds);
+    fleet.Pushed(WorkerId(worker), samples, timing, true);
+  };
+  push(0, 10, 3);
+  push(1, 20, 1);
+  push(2, 60, 2);
+  fleet.Sort();
+  EXPECT_EQ(fleet.BatchOfFastest(1), 20);
+  EXPECT_EQ(fleet.BatchOfFastest(2), 80);
+  EXPECT_EQ(fleet.BatchOfFastest(3), 90);
+  EXPECT_EQ(fleet.BatchOfFastest(5), 150);  // Unknown ones have the mean batch.
+  fleet.Forget(WorkerId(2));
+  fleet.Sort();
+  EXPECT_EQ(fleet.BatchOfFastest(2), 30);
+}
+
+}  // namespace
+}  // namespace paceline::sync

@@ -1,0 +1,44 @@
+// Defines Fleet: how fast each worker is, how large its batches are, and how often it counts.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "lib/base/ids.h"
+#include "lib/base/time.h"
+#include "lib/sync/contract/event.h"
+#include "lib/sync/contract/figure.h"
+
+namespace paceline::sync {
+
+class Fleet {
+ public:
+  // A push came; `is_counted` if its step took it.
+  void Pushed(WorkerId worker, uint32_t samples, const Timing& timing, bool is_counted);
+  void Forget(WorkerId worker) { workers_.erase(worker); }
+
+  // Orders the workers anew; call now and then, it takes n log n.
+  void Sort();
+
+  // Samples of the `k` workers that were fastest when last sorted, k >= 1; of workers not known
+  // then, the mean batch.
+  double BatchOfFastest(uint32_t k) const;
+
+  void Tell(std::vector<Figure>& figures) const;
+  std::string DebugString() const;
+
+ private:
+  struct Worker {
+    double seconds = 0;   // From release to push, a running mean...
+    double samples = 0;   // ...and of its batch.
+    double accepted = 1;  // Share of its pushes that counted, likewise.
+  };
+
+  std::map<WorkerId, Worker> workers_;
+  std::vector<double> samples_of_fastest_;  // Of the k fastest at k - 1.
+  double mean_batch_ = 1;
+};
+
+}  // namespace paceline::sync

@@ -1,0 +1,104 @@
+#include "lib/sync/schemes/policy_spec.h"
+
+#include <gmock/gmock.h>
+
+#include "lib/sync/schemes/policy_factory.h"
+
+namespace paceline::sync {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(PolicySpec, TextReadsBackAsItWasWritten) {
+  for (const char* line : {
+           "BSP batch=256 workers=4",
+           "BSP batch=256 workers=4 deterministic",
+           "BackupWorkers batch=256 workers=4 backup=2",
+           "BSP batch=256 workers=4 sizing=EMA batch-min=8 batch-max=100 newest-weight=0.5",
+           "BackupWorkers batch=256 workers=4 sizing=Stepwise sizing-period=10 dead-band=0.1 "
+           "rapid=1",
+           "BSP batch=256 workers=4 sizing=NARX",
+           "SSP batch=256 workers=4 staleness=0",
+           "SSP batch=256 workers=4 staleness=unbounded update-scale=full",
+           "ASP batch=256 workers=4 first-version=v12",
+           "DBW batch=256 workers=4",
+           "DBW batch=256 workers=4 dbw-method=blind dbw-window=5 dbw-beta=1.5 dbw-warm-up=1 "
+           "dbw-k-min=2 dbw-refit=9 dbw-aging=0.5 dbw-late=interrupt dbw-no-gain=hold "
+           "dbw-loss-rule=off dbw-rate-rule=table dbw-rates=0.5,0.75,1 dbw-momentum=0.9 "
+           "dbw-silence-factor=3 dbw-silence-seconds=7.5 dbw-ada-k=2 dbw-ada-seconds=30",
+       }) {
+    const StatusOr<PolicySpec> spec = ParsePolicySpec(line);
+    ASSERT_TRUE(spec.ok()) << line << ": " << spec.status();
+    EXPECT_EQ(FormatPolicySpec(*spec), line);
+  }
+}
+
+TEST(PolicySpec, DefaultsAreLeftOutAndFoundAgain) {
+  const StatusOr<PolicySpec> spec = ParsePolicySpec("ssp");
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  EXPECT_EQ(*spec, PolicySpec{.scheme = Scheme::kSsp});
+}
+
+TEST(PolicySpec, ABadSpecIsRefusedByTheFieldThatIsWrong) {
+  const struct {
+    const char* text;
+    const char* message;
+  } cases[] = {
+      {"", "scheme is missing"},
+      {"DBSP", "scheme is unknown: got DBSP, want one of BSP, SSP"},
+      {"BSP batch=0", "global batch size is 0, want at least 1"},
+      {"BSP workers=0", "number of workers expected is 0, want at least 1"},
+      {"BSP batch=many", "batch is not valid: many"},
+      {"SSP staleness=-1", "staleness is not valid: -1"},
+      {"ASP update-scale=half", "update-scale is not valid: half"},
+      {"BSP colour=red", "unknown field: colour=red"},
+      {"ASP sizing=EMA", "sizing is EMA, want Equal with ASP, which has no barrier"},
+      {"BSP batch-min=0", "least batch is 0, want at least 1"},
+      {"BSP batch-min=9 batch-max=8", "largest batch is 8, want at least the least, 9"},
+      {"BSP newest-weight=0", "weight of the newest is 0, want more than 0"},
+      {"BSP sizing-period=0", "period is 0, want at least 1 step"},
+      {"BSP dead-band=0.3", "rapid is 0.3, want more than the dead band, 0.3"},
+      {"DBW dbw-window=0", "dbw-window is 0, want at least 1"},
+      {"DBW dbw-method=guess", "dbw-method is not valid: guess"},
+      {"DBW dbw-momentum=1", "dbw-momentum is 1, want at least 0"},
+      {"DBW dbw-rates=1,0", "factor in dbw-rates is 0"},
+      {"DBW dbw-rates=1,", "dbw-rates is not valid: 1,"},
+      {"DBW dbw-rate-rule=table", "dbw-rates is empty"},
+  };
+  for (const auto& [text, message] : cases) {
+    const StatusOr<PolicySpec> spec = ParsePolicySpec(text);
+    ASSERT_FALSE(spec.ok()) << text;
+    EXPECT_THAT(Message(spec.status()), HasSubstr(message)) << text;
+  }
+}
+
+TEST(PolicyFactory, MakesEveryScheme) {
+  for (const auto& [scheme, name] : WordsOf(Scheme{})) {
+    const auto policy = MakePolicy({.scheme = scheme});
+    ASSERT_TRUE(policy.ok()) << name;
+    const auto again = MakePolicy({.scheme = scheme}, (*policy)->Save());
+    EXPECT_TRUE(again.ok()) << name << ": " << again.status();
+  }
+}
+
+TEST(PolicyFactory, RefusesWhatAnotherSchemeSaved) {
+  EXPECT_EQ(MakePolicy({}, "learnt").status().code(), StatusCode::kDataLoss);
+}
+
+TEST(PolicyFactory, RefusesAnEmptyBatch) {
+  EXPECT_EQ(MakePolicy({.global_batch_size = 0}).status().code(), StatusCode::kInvalidArgument);
+}
+
+TEST(MayReconfigure, AsksWhetherTheSchemeTakesItOver) {
+  const PolicySpec ssp = *ParsePolicySpec("SSP batch=4 workers=2 staleness=1");
+  const auto may = [&](const char* to) { return MayReconfigure(ssp, *ParsePolicySpec(to)); };
+  EXPECT_TRUE(may("SSP batch=4 workers=2 staleness=1"));
+  EXPECT_TRUE(may("SSP batch=4 workers=2 staleness=4 update-scale=full backup=2"));
+  EXPECT_TRUE(may("SSP batch=4 workers=2 staleness=unbounded"));
+  EXPECT_FALSE(may("ASP batch=4 workers=2 staleness=1"));
+  EXPECT_FALSE(may("SSP batch=8 workers=2 staleness=1"));
+  EXPECT_FALSE(may("SSP batch=4 workers=2 staleness=1 deterministic"));
+}
+
+}  // namespace
+}  // namespace paceline::sync

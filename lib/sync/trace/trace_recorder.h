@@ -1,0 +1,39 @@
+// Defines TraceRecorder: decorates a policy and writes its trace, in the format of trace.h.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/sync/contract/policy.h"
+#include "lib/sync/schemes/policy_spec.h"
+
+namespace paceline::sync {
+
+class TraceRecorder : public Policy {
+ public:
+  // Given each line without its end, in order, within the constructor and Observe.
+  using Sink = std::function<void(std::string_view line)>;
+
+  // `spec` and `saved` are what `policy` was made from. Writes the header at once.
+  TraceRecorder(std::unique_ptr<Policy> policy, const PolicySpec& spec, const std::string& saved,
+                Sink sink);
+
+  // The event's line is written before the policy sees it, so that a crash leaves its cause behind.
+  void Observe(const Event& event, Time now, std::vector<Decision>& decisions) override;
+  std::optional<Time> Deadline() const override { return policy_->Deadline(); }
+  bool WantsSpare() const override { return policy_->WantsSpare(); }
+  void Tell(std::vector<Figure>& figures) const override { policy_->Tell(figures); }
+  std::string Save() const override { return policy_->Save(); }
+
+  // Of the decorated policy alone: what a copy is asked did not happen.
+  std::unique_ptr<Policy> Clone() const override { return policy_->Clone(); }
+
+ private:
+  std::unique_ptr<Policy> policy_;
+  Sink sink_;
+};
+
+}  // namespace paceline::sync

@@ -1,0 +1,109 @@
+#include "lib/worker/loop/transfers.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "lib/worker/loop/non_finite.h"
+
+namespace paceline::worker {
+namespace {
+
+constexpr int kPullAttemptsMax = 10;
+constexpr size_t kSpreadsMax = 8;  // An evaluator pulls and never pushes.
+
+// A version that all shards have by now, or will have soon, and that none of them can have given up
+// when it answered: each keeps its newest two. All carry out the same commits, so that what one has
+// published the others will.
+Version InsteadOfSuperseded(const rpc::PullReport& report) {
+  return std::max(report.oldest, Version(report.newest.value() - 1));
+}
+
+}  // namespace
+
+void Tally::Add(const StepResult& step, protocol::LeaseId lease) {
+  const double before = static_cast<double>(samples);
+  const double added = static_cast<double>(step.samples);
+  loss = steps == 0 ? step.loss : (loss * before + step.loss * added) / (before + added);
+  ++steps;
+  samples += step.samples;
+  correct += step.correct;
+  leases.push_back(lease);
+}
+
+Transfers::Transfers(WorkerId worker, const protocol::Admitted& admitted,
+                     std::unique_ptr<rpc::ParameterClient> shards, store::Layout layout,
+                     Pulse* pulse)
+    : worker_(worker),
+      incarnation_(admitted.incarnation),
+      generation_(admitted.generation),
+      shards_(std::move(shards)),
+      layout_(std::move(layout)),
+      pulse_(pulse) {}
+
+void Transfers::Announce(Version version) {
+  uint64_t known = announced_.load();
+  while (known < version.value() && !announced_.compare_exchange_weak(known, version.value())) {
+  }
+}
+
+Status Transfers::Fill(std::span<const std::byte> values) {
+  const Pulse::Transferring transferring(pulse_);
+  // The trainer's memory lives as long as the process; no owner is needed.
+  return shards_->Fill(worker_, incarnation_, values, nullptr);
+}
+
+StatusOr<Version> Transfers::Pull(Version version, sync::Exactness exactness,
+                                  std::span<std::byte> into) {
+  const Pulse::Transferring transferring(pulse_);
+  Announce(version);
+  for (int attempt = 0; attempt < kPullAttemptsMax; ++attempt) {
+    PACELINE_ASSIGN_OR_RETURN(const rpc::PullReport report,
+                              shards_->Pull(version, exactness, into));
+    if (!report.is_superseded) {
+      traffic_.pulled_bytes += into.size();
+      spreads_[report.oldest] =
+          static_cast<uint32_t>(report.newest.value() - report.oldest.value());
+      if (spreads_.size() > kSpreadsMax) spreads_.erase(spreads_.begin());
+      return report.oldest;
+    }
+    // The coordinator's word of a newer one may still be on its way.
+    version = std::max(Version(announced_.load()), InsteadOfSuperseded(report));
+  }
+  return Aborted("version was superseded {} times, the last time before {}", kPullAttemptsMax,
+                 version);
+}
+
+StatusOr<protocol::PushDone> Transfers::Push(std::span<const std::byte> payload, const Tally& tally,
+                                             Version based_on) {
+  const Pulse::Transferring transferring(pulse_);
+  const Sequence sequence = next_sequence_;
+  PACELINE_ASSIGN_OR_RETURN(const rpc::PushReport report,
+                            shards_->Push({worker_, incarnation_, sequence}, payload, nullptr));
+  next_sequence_ = next_sequence_.Next();
+  traffic_.pushed_bytes += payload.size();
+  spreads_.erase(spreads_.begin(), spreads_.lower_bound(based_on));
+  const auto spread = spreads_.find(based_on);
+  return protocol::PushDone{
+      .generation = generation_,
+      .sequence = sequence,
+      .based_on = based_on,
+      .steps = tally.steps,
+      .samples = static_cast<uint32_t>(tally.samples),
+      .correct = tally.correct,
+      .leases = tally.leases,
+      .gradient = {.loss = tally.loss,
+                   .squared_norm = report.squared_norm,
+                   .is_finite = report.is_finite && std::isfinite(tally.loss)},
+      .spread = spread == spreads_.end() ? 0 : spread->second,
+      .traffic = std::exchange(traffic_, {}),
+      .non_finite_tensor = report.is_finite ? "" : FirstNonFinite(layout_, payload)};
+}
+
+protocol::Abandoned Transfers::Abandon(sync::AbandonReason reason,
+                                       std::vector<protocol::LeaseId> leases) {
+  const Sequence sequence = std::exchange(next_sequence_, next_sequence_.Next());
+  return {.sequence = sequence, .reason = reason, .leases = std::move(leases)};
+}
+
+}  // namespace paceline::worker

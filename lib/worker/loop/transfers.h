@@ -1,0 +1,77 @@
+// Defines Transfers: a worker's pulls and pushes within one session, numbered and retold as
+// protocol values.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "lib/protocol/worker_messages.h"
+#include "lib/rpc/bulk/parameter_client.h"
+#include "lib/store/layout.h"
+#include "lib/sync/contract/event.h"
+#include "lib/worker/loop/pulse.h"
+#include "lib/worker/loop/trainer.h"
+
+namespace paceline::worker {
+
+// What one push is made of: one step, or several local ones.
+struct Tally {
+  uint32_t steps = 0;
+  uint64_t samples = 0;
+  uint64_t correct = 0;
+  double loss = 0;  // Mean over the samples.
+  std::vector<protocol::LeaseId> leases;
+
+  void Add(const StepResult& step, protocol::LeaseId lease);
+};
+
+// After a batch that did not: a tenth less, so that little memory is left unused once some batch
+// fits.
+constexpr uint32_t LargestThoughtToFit(uint64_t samples) {
+  return static_cast<uint32_t>(std::max<uint64_t>(1, samples * 9 / 10));
+}
+
+// One owner at a time, but for Announce.
+class Transfers {
+ public:
+  // `pulse`, if there is one, outlives this.
+  Transfers(WorkerId worker, const protocol::Admitted& admitted,
+            std::unique_ptr<rpc::ParameterClient> shards, store::Layout layout = {},
+            Pulse* pulse = nullptr);
+
+  // The coordinator spoke of that version: all shards have it. Thread-safe.
+  void Announce(Version version);
+
+  Status Fill(std::span<const std::byte> values);
+
+  // The version that `into` holds now: an exact one that is superseded gives way to the newest
+  // announced, or a newer one that all shards have; all of `into` is of one version then. Aborted
+  // if versions are given up faster than they can be pulled.
+  StatusOr<Version> Pull(Version version, sync::Exactness exactness, std::span<std::byte> into);
+
+  // What to tell the coordinator, but for the timing; `payload` lives until the answer, and as long
+  // as the process if there is none. Aborted if this life of the worker was declared lost.
+  StatusOr<protocol::PushDone> Push(std::span<const std::byte> payload, const Tally& tally,
+                                    Version based_on);
+  // Instead of a push.
+  protocol::Abandoned Abandon(sync::AbandonReason reason, std::vector<protocol::LeaseId> leases);
+
+ private:
+  const WorkerId worker_;
+  const Incarnation incarnation_;
+  const Generation generation_;
+  const std::unique_ptr<rpc::ParameterClient> shards_;
+  const store::Layout layout_;
+  Pulse* const pulse_;
+  Sequence next_sequence_{1};
+  std::map<Version, uint32_t> spreads_;  // Of what was pulled, as far as not pushed on yet.
+  protocol::Traffic traffic_;            // Since the last push.
+  std::atomic<uint64_t> announced_ = 0;
+};
+
+}  // namespace paceline::worker

@@ -1,0 +1,79 @@
+#include "lib/worker/pacings/local_steps.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "lib/base/check.h"
+#include "lib/optim/clip.h"
+#include "lib/store/kernels.h"
+
+namespace paceline::worker {
+namespace {
+
+std::span<const float> Floats(std::span<const std::byte> bytes, size_t size_bytes) {
+  PACELINE_CHECK(bytes.size() >= size_bytes, "got {} bytes, want {}", bytes.size(), size_bytes);
+  return {reinterpret_cast<const float*>(bytes.data()), size_bytes / sizeof(float)};
+}
+
+std::span<float> Floats(std::span<std::byte> bytes, size_t size_bytes) {
+  PACELINE_CHECK(bytes.size() >= size_bytes, "got {} bytes, want {}", bytes.size(), size_bytes);
+  return {reinterpret_cast<float*>(bytes.data()), size_bytes / sizeof(float)};
+}
+
+}  // namespace
+
+StatusOr<LocalSteps> LocalSteps::Create(const LocalOptions& options, const store::Layout& layout) {
+  PACELINE_ASSIGN_OR_RETURN(
+      std::unique_ptr<optim::Optimizer> optimizer,
+      optim::MakeOptimizer(options.optimizer, layout.parameter_bytes() / sizeof(float)));
+  return LocalSteps(options, layout, std::move(optimizer));
+}
+
+LocalSteps::LocalSteps(const LocalOptions& options, const store::Layout& layout,
+                       std::unique_ptr<optim::Optimizer> optimizer)
+    : gradient_clip_norm_(options.gradient_clip_norm),
+      parameter_bytes_(layout.parameter_bytes()),
+      optimizer_(std::move(optimizer)),
+      snapshot_(parameter_bytes_ / sizeof(float)) {}
+
+void LocalSteps::Begin(std::span<const std::byte> values) {
+  std::ranges::copy(Floats(values, parameter_bytes_), snapshot_.begin());
+}
+
+void LocalSteps::Step(std::span<const std::byte> gradient, double learning_rate,
+                      std::span<std::byte> values) {
+  const std::span<const float> sum = Floats(gradient, parameter_bytes_);
+  const std::span<float> parameters = Floats(values, parameter_bytes_);
+  optim::StepOptions step{.learning_rate = learning_rate};
+  if (gradient_clip_norm_)
+    step.gradient_scale = optim::ClipScale(store::SquaredNorm(sum), *gradient_clip_norm_);
+  optimizer_->Step(parameters, sum, step, parameters);
+}
+
+void LocalSteps::Cut(std::span<const std::byte> values, std::span<std::byte> push) {
+  const std::span<const float> parameters = Floats(values, parameter_bytes_);
+  const std::span<float> delta = Floats(push, parameter_bytes_);
+  for (size_t i = 0; i < snapshot_.size(); ++i) {
+    delta[i] = parameters[i] - snapshot_[i];
+    snapshot_[i] = parameters[i];
+  }
+  std::copy(values.begin() + parameter_bytes_, values.end(), push.begin() + parameter_bytes_);
+}
+
+void LocalSteps::Rebase(std::span<const std::byte> version, std::span<std::byte> values) {
+  const std::span<const float> newest = Floats(version, parameter_bytes_);
+  const std::span<float> parameters = Floats(values, parameter_bytes_);
+  for (size_t i = 0; i < snapshot_.size(); ++i) {
+    parameters[i] = newest[i] + (parameters[i] - snapshot_[i]);
+    snapshot_[i] = newest[i];
+  }
+  std::copy(version.begin() + parameter_bytes_, version.end(), values.begin() + parameter_bytes_);
+}
+
+void LocalSteps::Forget() {
+  for (const optim::Optimizer::StateTensor& tensor : optimizer_->State())
+    std::fill(tensor.values.begin(), tensor.values.end(), 0.0f);
+  optimizer_->set_steps(0);
+}
+
+}  // namespace paceline::worker

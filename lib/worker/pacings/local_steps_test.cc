@@ -1,0 +1,88 @@
+#include "lib/worker/pacings/local_steps.h"
+
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace paceline::worker {
+namespace {
+
+using ::testing::ElementsAre;
+
+// Two parameters, and a buffer of one.
+store::Layout SmallLayout() {
+  return *store::Layout::Create(
+      {{.name = "w", .shape = {2}},
+       {.name = "mean", .shape = {1}, .kind = store::TensorKind::kBuffer}});
+}
+
+using Floats = std::vector<float>;
+
+std::span<const std::byte> Bytes(const Floats& floats) { return std::as_bytes(std::span(floats)); }
+std::span<std::byte> Bytes(Floats& floats) { return std::as_writable_bytes(std::span(floats)); }
+
+LocalSteps Make(const optim::SgdOptions& sgd = {}, std::optional<double> clip = std::nullopt) {
+  StatusOr<LocalSteps> local =
+      LocalSteps::Create({.optimizer = sgd, .gradient_clip_norm = clip}, SmallLayout());
+  EXPECT_TRUE(local.ok()) << local.status();
+  return *std::move(local);
+}
+
+TEST(LocalSteps, CutsOffWhatIsNotPushedYet) {
+  LocalSteps local = Make();
+  Floats values{1, 2, 7}, push(3);
+  local.Begin(Bytes(values));
+  local.Step(Bytes(Floats{4, 8, 9}), 0.25, Bytes(values));
+  EXPECT_THAT(values, ElementsAre(0, 0, 7));
+  local.Cut(Bytes(values), Bytes(push));
+  EXPECT_THAT(push, ElementsAre(-1, -2, 7));  // The buffer as it is.
+
+  // Two steps since then travel together.
+  local.Step(Bytes(Floats{4, 0, 0}), 0.25, Bytes(values));
+  local.Step(Bytes(Floats{0, 4, 0}), 0.5, Bytes(values));
+  local.Cut(Bytes(values), Bytes(push));
+  EXPECT_THAT(push, ElementsAre(-1, -2, 7));
+  local.Cut(Bytes(values), Bytes(push));
+  EXPECT_THAT(push, ElementsAre(0, 0, 7));
+}
+
+TEST(LocalSteps, PutsWhatIsNotPushedOnTopOfANewVersion) {
+  LocalSteps local = Make();
+  Floats values{0, 0, 1}, push(3);
+  local.Begin(Bytes(values));
+  local.Step(Bytes(Floats{-1, 0, 0}), 1, Bytes(values));
+  local.Cut(Bytes(values), Bytes(push));  // On its way: the new version may hold it.
+  local.Step(Bytes(Floats{0, -1, 0}), 1, Bytes(values));
+  local.Rebase(Bytes(Floats{10, 20, 5}), Bytes(values));
+  EXPECT_THAT(values, ElementsAre(10, 21, 5));
+  local.Cut(Bytes(values), Bytes(push));
+  EXPECT_THAT(push, ElementsAre(0, 1, 5));
+}
+
+TEST(LocalSteps, KeepsItsMomentumUntilItForgets) {
+  LocalSteps local = Make({.momentum = 0.5});
+  Floats values{0, 0, 0};
+  local.Begin(Bytes(values));
+  local.Step(Bytes(Floats{-1, 0, 0}), 1, Bytes(values));
+  EXPECT_EQ(values[0], 1);
+  values = {0, 0, 0};  // A new version.
+  local.Begin(Bytes(values));
+  local.Step(Bytes(Floats{-1, 0, 0}), 1, Bytes(values));
+  EXPECT_EQ(values[0], 1.5f);
+  local.Forget();
+  local.Step(Bytes(Floats{-1, 0, 0}), 1, Bytes(values));
+  EXPECT_EQ(values[0], 2.5f);
+}
+
+TEST(LocalSteps, ClipsEachGradient) {
+  LocalSteps local = Make({}, 1.0);
+  Floats values{0, 0, 0};
+  local.Begin(Bytes(values));
+  local.Step(Bytes(Floats{-3, -4, 100}), 1, Bytes(values));  // Norm 5; a buffer has none.
+  EXPECT_NEAR(values[0], 0.6f, 1e-6);
+  EXPECT_NEAR(values[1], 0.8f, 1e-6);
+}
+
+}  // namespace
+}  // namespace paceline::worker

@@ -1,0 +1,99 @@
+#include "lib/worker/pacings/two_threads.h"
+
+#include <utility>
+
+namespace paceline::worker {
+
+TwoThreads::TwoThreads(Options options, LocalSteps local)
+    : options_(std::move(options)),
+      local_(std::move(local)),
+      stopwatch_(options_.now),
+      push_bytes_(options_.trainer->layout().total_bytes()),
+      pulled_bytes_(options_.trainer->layout().total_bytes()) {}
+
+void TwoThreads::Start() {
+  computing_ = std::thread([this] { Run(&TwoThreads::ComputeOnce); });
+  communicating_ = std::thread([this] { Run(&TwoThreads::CommunicateOnce); });
+}
+
+void TwoThreads::Stop() {
+  {
+    std::lock_guard lock(mutex_);
+    is_stopping_ = true;
+    changed_.notify_all();
+  }
+  computing_.join();
+  communicating_.join();
+}
+
+void TwoThreads::Run(void (TwoThreads::*once)(Lock&)) {
+  Lock lock(mutex_);
+  while (!is_stopping_) (this->*once)(lock);
+  const bool has_failed = !status_.ok();
+  lock.unlock();
+  // Whoever waits for orders learns of it so. Not while holding the lock: it may take seconds.
+  if (has_failed) options_.session->Close();
+}
+
+void TwoThreads::Drain() {
+  std::lock_guard lock(mutex_);
+  is_draining_ = true;
+  changed_.notify_all();
+}
+
+Status TwoThreads::status() const {
+  std::lock_guard lock(mutex_);
+  return status_;
+}
+
+void TwoThreads::Fail(const Status& status) {
+  if (is_stopping_) return;
+  status_ = status;
+  is_stopping_ = true;
+  changed_.notify_all();
+}
+
+StatusOr<StepResult> TwoThreads::MakeStep(const protocol::Lease& lease) {
+  StatusOr<StepResult> step = options_.trainer->Step(lease.ranges, [this] {
+    std::lock_guard asking(mutex_);
+    return !is_stopping_;
+  });
+  if (step.ok()) stopwatch_.Injected(step->injected);
+  return step;
+}
+
+sync::Signals TwoThreads::ReadSignals() const {
+  return options_.read_signals ? options_.read_signals(options_.now()) : sync::Signals{};
+}
+
+void TwoThreads::GiveUp(const protocol::Lease& lease, const Status& why) {
+  uint64_t samples = 0;
+  for (const protocol::SampleRange& range : lease.ranges) samples += range.size();
+  if (why.code() == StatusCode::kResourceExhausted && samples > 1) {
+    abandoned_.push_back({.reason = sync::AbandonReason::kOutOfMemory,
+                          .samples_fit = LargestThoughtToFit(samples),
+                          .leases = {lease.id}});
+    (void)stopwatch_.Take();  // What came to nothing says nothing of the next step's speed.
+    changed_.notify_all();
+    return;
+  }
+  if (is_stopping_) return;  // That is why.
+  (void)options_.session->Send(protocol::Failing{Message(why)});
+  // Internal, whatever the trainer called it: no new session mends it.
+  Fail(Internal("step failed: {}", Message(why)));
+}
+
+void TwoThreads::TellAbandoned() {
+  protocol::Abandoned told =
+      options_.transfers->Abandon(abandoned_.front().reason, std::move(abandoned_.front().leases));
+  told.samples_fit = abandoned_.front().samples_fit;
+  abandoned_.pop_front();
+  if (const Status status = options_.session->Send(told); !status.ok()) Fail(status);
+}
+
+void TwoThreads::TellLeaving() {
+  has_left_ = true;
+  (void)options_.session->Send(protocol::Leaving{});
+}
+
+}  // namespace paceline::worker

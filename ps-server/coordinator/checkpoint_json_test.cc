@@ -1,0 +1,77 @@
+#include "ps-server/coordinator/checkpoint_json.h"
+
+#include <limits>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace paceline::ps {
+namespace {
+
+using ::testing::HasSubstr;
+
+coordination::CheckpointState SomeState() {
+  coordination::CheckpointState state;
+  state.version = Version(340);
+  state.seed = (1ull << 63) + 5;
+  state.train_samples = 100;
+  state.layout =
+      store::Layout::Create({{"w", {3, 4}},
+                             {"bias", {}},
+                             {"mean", {2}, store::DataType::kFloat32, store::TensorKind::kBuffer},
+                             {"count", {1}, store::DataType::kInt64, store::TensorKind::kBuffer}})
+          .value();
+  state.leases.complete = {{100, 0}, {98, 2}};
+  state.leases.open = {{2, {{0, 10}, {20, 90}}, {{10, 12}}}, {3, {}, {}}};
+  state.committed_samples = 278;
+  state.loss = std::numeric_limits<double>::quiet_NaN();
+  state.train_accuracy = 0.1 + 0.2;
+  state.nonfinite_pushes = 4;
+  state.evaluation = protocol::Evaluated{Version(330), 0.5, 0.97, 360, "logits", {{"f1", 0.25}}};
+  state.workers = {{WorkerId(3), 17, 278, 16, 1}};
+  state.damping = {2, 0.25};
+  state.course = {.epochs_max = 12, .steps_max = 0, .base_rate = 0.1 + 0.7};
+  state.policy = std::string("k=3\0\xff", 5);
+  return state;
+}
+
+TEST(CheckpointJsonTest, GivesEverythingBack) {
+  const std::string text = CheckpointStateJson(SomeState());
+  const auto again = ParseCheckpointState(text);
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(CheckpointStateJson(*again), text);
+  EXPECT_EQ(again->version, Version(340));
+  EXPECT_EQ(again->layout.Difference(SomeState().layout), "");
+  EXPECT_EQ(again->layout.hash(), SomeState().layout.hash());
+  EXPECT_EQ(again->leases.open[0].committed[1].second, 90u);
+  EXPECT_EQ(again->train_accuracy, 0.1 + 0.2);
+  EXPECT_TRUE(std::isnan(again->loss));
+  EXPECT_EQ(again->policy, std::string("k=3\0\xff", 5));
+  EXPECT_EQ(again->damping, SomeState().damping);
+  EXPECT_EQ(again->course, SomeState().course);
+}
+
+TEST(CheckpointJsonTest, ReadsWhatWasSavedBeforeCoursesWere) {
+  coordination::CheckpointState state = SomeState();
+  state.course.reset();
+  const auto again = ParseCheckpointState(CheckpointStateJson(state));
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_FALSE(again->course.has_value());
+}
+
+TEST(CheckpointJsonTest, RefusesWhatCouldNotHaveBeenSaved) {
+  EXPECT_EQ(ParseCheckpointState("{").status().code(), StatusCode::kDataLoss);
+  EXPECT_THAT(Message(ParseCheckpointState("{\"format\": 1}").status()), HasSubstr("version"));
+  EXPECT_THAT(Message(ParseCheckpointState("{\"format\": 9}").status()), HasSubstr("format is 9"));
+  coordination::CheckpointState twice = SomeState();
+  twice.leases.open[0].discarded = {{5, 12}};
+  EXPECT_THAT(Message(ParseCheckpointState(CheckpointStateJson(twice)).status()),
+              HasSubstr("epoch 2 has positions"));
+  coordination::CheckpointState short_epoch = SomeState();
+  short_epoch.leases.complete[1] = {98, 1};
+  EXPECT_THAT(Message(ParseCheckpointState(CheckpointStateJson(short_epoch)).status()),
+              HasSubstr("complete epoch 1 has 99 samples"));
+}
+
+}  // namespace
+}  // namespace paceline::ps

@@ -1,0 +1,82 @@
+#include "ps-server/shard/slice_saver.h"
+
+#include <utility>
+
+#include "lib/files/disk.h"
+#include "lib/store/checkpoint_folder.h"
+#include "lib/store/checkpoint_name.h"
+#include "lib/store/checkpoint_slice.h"
+#include "lib/telemetry/log.h"
+
+namespace paceline::ps {
+
+namespace {
+
+uint64_t SizeOf(const store::Published& version, const store::OptimizerSnapshot& snapshot) {
+  uint64_t bytes = version.bytes.size();
+  for (const auto& tensor : snapshot.tensors) bytes += tensor.values.size() * sizeof(float);
+  return bytes;
+}
+
+}  // namespace
+
+Status CheckRoom(const files::DiskSpace& space, uint64_t bytes, double free_share_min,
+                 const std::string& folder) {
+  const auto floor = static_cast<uint64_t>(free_share_min * static_cast<double>(space.total_bytes));
+  if (floor == 0 || space.free_bytes >= bytes + floor) return OkStatus();
+  return ResourceExhausted(
+      "{}: {:.1f} GB more would leave less than {:g} % of the disk free: {:.1f} of {:.1f} GB are",
+      folder, static_cast<double>(bytes) / 1e9, 100 * free_share_min,
+      static_cast<double>(space.free_bytes) / 1e9, static_cast<double>(space.total_bytes) / 1e9);
+}
+
+SliceSaver::SliceSaver(SlicePlace place, std::function<void(protocol::ShardMessage)> report)
+    : place_(std::move(place)), report_(std::move(report)) {}
+
+Status SliceSaver::Save(const std::shared_ptr<store::Shard>& shard,
+                        const protocol::SaveSlice& order) {
+  std::shared_ptr<const store::Published> newest = shard->Newest();
+  if (newest == nullptr || newest->version != order.version) {
+    return FailedPrecondition("newest version is {}, want {} for checkpoint {}",
+                              newest ? ToString(newest->version) : "none", order.version,
+                              order.checkpoint);
+  }
+  auto snapshot =
+      std::make_shared<const store::OptimizerSnapshot>(store::SnapshotOf(shard->optimizer()));
+  background_.Do([this, shard, order, newest = std::move(newest), snapshot = std::move(snapshot)] {
+    const auto write = [&]() -> StatusOr<store::FileDigest> {
+      if (place_.folder.empty()) return FailedPrecondition("no folder for checkpoints was given");
+      // First, so that a full volume has room again.
+      if (const Status kept =
+              store::KeepSlices(store::FolderOfCheckpoint(place_.folder, order.checkpoint),
+                                place_.shard, store::NamesBeside(order.checkpoint, order.keep));
+          !kept.ok()) {
+        telemetry::Log(telemetry::LogLevel::kWarning, "old slices stay",
+                       {{"reason", Message(kept)}});
+      }
+      PACELINE_RETURN_IF_ERROR(files::MakeFolders(place_.folder));
+      PACELINE_ASSIGN_OR_RETURN(const files::DiskSpace space, files::SpaceOf(place_.folder));
+      PACELINE_RETURN_IF_ERROR(CheckRoom(space, place_.slices * SizeOf(*newest, *snapshot),
+                                         place_.free_share_min, place_.folder));
+      PACELINE_RETURN_IF_ERROR(store::MakeCheckpointFolder(place_.folder, order.checkpoint));
+      return store::WriteCheckpointSlice(
+          store::SlicePath(place_.folder, order.checkpoint, place_.shard), shard->layout(),
+          shard->slice(), newest->version, newest->bytes, *snapshot, files::SystemDisk(), &saved_);
+    };
+    const StatusOr<store::FileDigest> digest = write();
+    report_(protocol::SliceSaved{order.checkpoint, digest.ok() ? *digest : store::FileDigest{},
+                                 Message(digest.status())});
+  });
+  return OkStatus();
+}
+
+Status SliceSaver::Restore(store::Shard& shard, const protocol::RestoreSlice& restore,
+                           store::Meter* meter) const {
+  if (place_.folder.empty()) return FailedPrecondition("no folder for checkpoints was given");
+  return store::ReadCheckpointSlice(
+      store::SlicePath(place_.folder, restore.checkpoint, place_.shard), restore.digest,
+      shard.layout(), shard.slice(), restore.version, shard.initial_values(), shard.optimizer(),
+      meter);
+}
+
+}  // namespace paceline::ps

@@ -1,0 +1,26 @@
+#include "ps-server/shard/slice_saver.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace paceline::ps {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr files::DiskSpace kDisk{.total_bytes = 100'000'000'000, .free_bytes = 12'000'000'000};
+
+TEST(SliceSaverTest, ATenthOfTheDiskStaysFreeWhereThatIsAsked) {
+  EXPECT_TRUE(CheckRoom(kDisk, 2'000'000'000, 0.1, "/runs").ok());
+  const Status status = CheckRoom(kDisk, 2'000'000'001, 0.1, "/runs");
+  EXPECT_EQ(status.code(), StatusCode::kResourceExhausted);
+  EXPECT_EQ(Message(status),
+            "/runs: 2.0 GB more would leave less than 10 % of the disk free: 12.0 of 100.0 GB are");
+}
+
+TEST(SliceSaverTest, WhoeverAskedForCheckpointsMayFillTheDisk) {
+  EXPECT_TRUE(CheckRoom(kDisk, 50'000'000'000, 0, "/volume").ok());
+}
+
+}  // namespace
+}  // namespace paceline::ps
