@@ -113,4 +113,17 @@ class FixedBackup : public Quorum {
   uint32_t backup_workers_;
 };
 
+// So many, whoever takes part: one for schemes in which each push makes a version.
+class FixedCount : public Quorum {
+ public:
+  explicit FixedCount(uint32_t count) : count_(count) {}
+
+  void Observe(const StepFact&, Time) override {}
+  uint32_t PushesWanted(uint32_t) const override { return count_; }
+  std::unique_ptr<Quorum> Clone() const override { return std::make_unique<FixedCount>(*this); }
+
+ private:
+  uint32_t count_;
+};
+
 }  // namespace paceline::sync

@@ -1,0 +1,211 @@
+#include "lib/sync/schemes/engine/rounds.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "lib/sync/schemes/engine/designated.h"
+#include "lib/sync/schemes/engine/sending.h"
+#include "lib/sync/schemes/meanwhile/local_steps.h"
+
+namespace paceline::sync {
+namespace {
+
+// A part that has become larger or smaller by so much of itself, and by more than what rounding
+// does, takes another time.
+constexpr double kOtherSize = 0.2;
+constexpr double kRounding = 1;
+
+bool IsRoundOver(EngineState& state) {
+  if (state.round.pushes == 0) return false;
+  if (state.round.is_out_of_time) return true;
+  if (const std::optional<bool> is_awaited = IsDesignatedAwaited(state)) return !*is_awaited;
+  return state.round.distinct >= PushesNeeded(state);
+}
+
+double LearningRateScale(const EngineState& state) {
+  switch (state.at.step) {
+    case StepScale::kMean:
+      return state.sizer->LearningRateScale() * state.quorum->LearningRateScale(state.round.pushes);
+    case StepScale::kShare:
+      return state.round.samples / state.global_batch_size;
+    case StepScale::kFull:
+      return 1;
+  }
+  return 1;
+}
+
+Commit CommitOf(const EngineState& state) {
+  // Deltas carry the weights that they count with.
+  if (state.at.Kind() == PushKind::kDelta) return {.kind = PushKind::kDelta};
+  return {.gradient_scale = 1 / state.round.samples,
+          .learning_rate_scale = LearningRateScale(state)};
+}
+
+void ShareOut(Turn turn) {
+  EngineState& state = turn.state;
+  std::vector<Member>& members = state.roster.members();
+  std::vector<WorkerId> workers;
+  workers.reserve(members.size());
+  for (const Member& member : members) workers.push_back(member.id);
+  const std::vector<uint32_t> shares = state.sizer->ShareOut(workers);
+  bool has_changed = false;
+  for (size_t rank = 0; rank < members.size(); ++rank) {
+    const double before = std::exchange(members[rank].share, shares[rank]);
+    has_changed |= !members[rank].is_new &&
+                   std::abs(shares[rank] - before) > std::max(kOtherSize * before, kRounding);
+  }
+  if (has_changed) state.quorum->Observe(SizesChanged{}, turn.now);
+}
+
+}  // namespace
+
+void OpenRound(Turn turn) {
+  EngineState& state = turn.state;
+  for (const WorkerId worker : std::exchange(state.round.contributors, {})) {
+    if (Member* const member = state.roster.Find(worker)) {
+      state.roster.Change(*member, [](Standing& standing) { standing.pushes = 0; });
+      state.due.push_back(worker);
+    }
+  }
+  for (const WorkerId worker : std::exchange(state.held, {})) {
+    Member* const member = state.roster.Find(worker);
+    if (member == nullptr || !member->is_held) continue;
+    member->is_held = false;
+    state.roster.Change(*member, [](Standing& standing) { standing.has_sat_out = false; });
+    state.due.push_back(worker);
+  }
+  state.round = Round{};
+  if (state.at.IsStrict()) ShareOut(turn);
+  if (state.at.meanwhile == Meanwhile::kLocalSteps) OpenLocalRound(turn);
+  state.is_beginning_told = state.at.HasRounds() && state.version <= state.published;
+}
+
+namespace {
+
+// Those who found no samples are looked at once some may have come back.
+void WakeStarved(EngineState& state) {
+  if (state.starved.empty() || state.starved_since == state.roster.generation()) return;
+  state.due.insert(state.due.end(), state.starved.begin(), state.starved.end());
+  state.starved.clear();
+}
+
+// Whoever returns from being out of data may not pull the minimum down under the others' feet. The
+// first to return when nobody counts sets it: there is nobody to wait for.
+void FindSlowest(EngineState& state) {
+  if (const auto least = state.roster.LeastClock()) {
+    state.slowest = *least;
+    return;
+  }
+  std::optional<uint64_t> returning = state.roster.LeastParked();
+  for (const WorkerId worker : state.due) {
+    const Member* const member = state.roster.Find(worker);
+    if (member == nullptr || !state.roster.MayFindData(*member)) continue;
+    const uint64_t clock = member->standing().clock;
+    returning = std::min(returning.value_or(clock), clock);
+  }
+  if (returning) state.slowest = std::max(*returning, state.slowest);
+}
+
+void WakeParked(EngineState& state) {
+  while (const auto least = state.roster.LeastParked()) {
+    if (!state.at.window.Admits(*least, state.slowest)) return;
+    state.due.push_back(state.roster.UnparkFirst());
+  }
+}
+
+void NoteEnd(EngineState& state, Time now) {
+  LocalSeen& seen = state.seen;
+  ++seen.rounds;
+  seen.last_round_seconds = ToSeconds(now - seen.round_began);
+  seen.trigger_worker = state.round.is_out_of_time ? std::nullopt : seen.last_pusher;
+  if (++state.rounds_since_election >= state.at.local.elect_rounds) state.designated.reset();
+}
+
+std::vector<WorkerId> Busy(const EngineState& state) {
+  std::vector<WorkerId> busy;
+  if (!state.at.IsStrict() || state.at.news == LateWorker::kLeave) return busy;
+  for (const Member& member : state.roster.members()) {
+    if (member.standing().owed > 0) busy.push_back(member.id);
+  }
+  return busy;
+}
+
+void SendNews(Turn turn, WorkerId busy) {
+  if (turn.state.at.news == LateWorker::kOffer)
+    turn.decisions.push_back(Offer{busy, turn.state.version});
+  if (turn.state.at.news == LateWorker::kInterrupt) turn.decisions.push_back(Interrupt{busy});
+}
+
+}  // namespace
+
+uint32_t PushesNeeded(const EngineState& state) {
+  const Roster::Counts& counts = state.roster.counts();
+  const uint32_t may_arrive = counts.waited_for + state.round.distinct;
+  const uint32_t k = state.quorum->PushesWanted(may_arrive + counts.silent + counts.sat_out);
+  return std::min(std::max(k, 1u), may_arrive);
+}
+
+void CloseRound(Turn turn) {
+  EngineState& state = turn.state;
+  std::vector<Round::Staged>& staged = state.round.staged;
+  std::sort(staged.begin(), staged.end(),
+            [](const auto& a, const auto& b) { return a.worker < b.worker; });
+  for (const Round::Staged& push : staged)
+    turn.decisions.push_back(Accumulate{push.worker, push.sequence, push.weight});
+  turn.decisions.push_back(CommitOf(state));
+  if (state.at.IsStrict()) state.sizer->StepClosed();
+  state.quorum->Observe(StepClosed{state.round.pushes}, turn.now);
+  state.version = state.version.Next();
+  NoteEnd(state, turn.now);
+  OpenRound(turn);
+  state.roster.SamplesCameBack();
+}
+
+void DropStaged(Turn turn) {
+  Round& round = turn.state.round;
+  for (const Round::Staged& push : std::exchange(round.staged, {})) {
+    turn.decisions.push_back(Drop{push.worker, push.sequence, DropReason::kQuiescing});
+    --round.pushes;
+  }
+}
+
+void Settle(Turn turn) {
+  EngineState& state = turn.state;
+  std::vector<WorkerId> news;
+  if (!state.round.is_out_of_time) ElectIfDue(state);
+  if (IsRoundOver(state)) {
+    news = Busy(state);
+    CloseRound(turn);
+    ElectIfDue(state);
+  } else if (state.at.IsStrict() && state.round.pushes == 0 && state.roster.counts().busy == 0) {
+    // Nothing to wait for and nothing to commit: the round begins anew on the same version.
+    OpenRound(turn);
+  }
+  WakeStarved(state);
+  if (!state.at.HasRounds()) {
+    FindSlowest(state);
+    WakeParked(state);
+  }
+  std::vector<WorkerId> due = std::exchange(state.due, {});
+  std::sort(due.begin(), due.end());
+  due.erase(std::unique(due.begin(), due.end()), due.end());
+  for (const WorkerId worker : due) {
+    if (Member* const member = state.roster.Find(worker)) SendOn(turn, *member);
+  }
+  if (std::exchange(state.is_beginning_told, false)) TellBegan(turn);
+  for (const WorkerId busy : news) SendNews(turn, busy);
+}
+
+void TellBegan(Turn turn) {
+  EngineState& state = turn.state;
+  StepBegan began{.version = state.version};
+  for (const Member& member : state.roster.members()) {
+    if (member.standing().owed == 0) continue;
+    ++began.members;
+    if (!member.standing().is_missing && member.non_finite.in_a_row == 0) ++began.workers;
+  }
+  state.quorum->Observe(began, turn.now);
+}
+
+}  // namespace paceline::sync

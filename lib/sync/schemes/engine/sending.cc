@@ -1,0 +1,50 @@
+#include "lib/sync/schemes/engine/sending.h"
+
+#include <algorithm>
+
+#include "lib/sync/schemes/equal_share.h"
+#include "lib/sync/schemes/meanwhile/eager_pull.h"
+#include "lib/sync/schemes/meanwhile/local_steps.h"
+#include "lib/sync/schemes/meanwhile/wait.h"
+
+namespace paceline::sync {
+
+void SendOn(Turn turn, Member& member) {
+  if (member.is_held) return;
+  turn.state.roster.Unpark(member);
+  switch (turn.state.at.meanwhile) {
+    case Meanwhile::kWait:
+      return SendOnWaiting(turn, member);
+    case Meanwhile::kLocalSteps:
+      return SendOnLocal(turn, member);
+    case Meanwhile::kEagerPull:
+      return SendOnEager(turn, member);
+  }
+}
+
+bool IsStuck(EngineState& state, Member& member) {
+  if (!member.standing().is_starved || state.roster.MayFindData(member)) return false;
+  if (state.starved.empty()) state.starved_since = state.roster.generation();
+  state.starved.push_back(member.id);
+  return true;
+}
+
+bool IsStopped(EngineState& state, Member& member) {
+  if (state.at.HasRounds()) return false;
+  Roster& roster = state.roster;
+  if (!Roster::HasClock(member.standing()) && member.standing().clock < state.slowest)
+    roster.Change(member, [&](Standing& standing) { standing.clock = state.slowest; });
+  if (state.at.window.Admits(member.standing().clock, state.slowest)) return false;
+  roster.Park(member);
+  return true;
+}
+
+Assignment AssignmentOf(const EngineState& state, const Member& member) {
+  const Roster& roster = state.roster;
+  const uint32_t share = state.at.IsStrict() ? member.share
+                                             : EqualShare(state.global_batch_size, roster.size(),
+                                                          roster.RankOf(member));
+  return {.samples = std::min(share, member.samples_max)};
+}
+
+}  // namespace paceline::sync

@@ -1,0 +1,22 @@
+// Defines how a worker is sent on: which leases it gets, on what it computes, or why it waits.
+#pragma once
+
+#include "lib/sync/schemes/engine/state.h"
+
+namespace paceline::sync {
+
+// Looks at a member that may go on; where it may not, it is looked at again when that changes.
+void SendOn(Turn turn, Member& member);
+
+// --- For the meanwhiles (lib/sync/schemes/meanwhile).
+
+// Whether it has nothing to look for data with: then it is looked at when samples come back.
+bool IsStuck(EngineState& state, Member& member);
+
+// Whether the window stops it: then it is looked at when the slowest has gone on.
+bool IsStopped(EngineState& state, Member& member);
+
+// With the samples of its next push; the rest is the meanwhile's.
+Assignment AssignmentOf(const EngineState& state, const Member& member);
+
+}  // namespace paceline::sync

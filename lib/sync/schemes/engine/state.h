@@ -1,0 +1,73 @@
+// Defines EngineState, all that the engine remembers, and Turn, one Observe's view of it.
+//
+// Inside lib/sync/schemes/engine and its meanwhiles only. What the engine does are free functions
+// over a Turn, one file for each part of a step's life.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "lib/base/time.h"
+#include "lib/base/version.h"
+#include "lib/sync/contract/decision.h"
+#include "lib/sync/roster/roster.h"
+#include "lib/sync/roster/round.h"
+#include "lib/sync/schemes/batching/batch_sizer.h"
+#include "lib/sync/schemes/cloned.h"
+#include "lib/sync/schemes/coordinates.h"
+#include "lib/sync/schemes/modulation/pace.h"
+#include "lib/sync/schemes/quorum.h"
+
+namespace paceline::sync {
+
+enum class EnginePhase { kOpening, kRunning, kOver };
+
+// Of local steps, for people.
+struct LocalSeen {
+  Time round_began{};
+  double last_round_seconds = 0;
+  uint64_t rounds = 0;
+  uint64_t late_pushes = 0;
+  std::optional<WorkerId> last_pusher;
+  std::optional<WorkerId> trigger_worker;  // Whose push ended the last round.
+};
+
+struct EngineState {
+  Coordinates at;
+  Cloned<Quorum> quorum;
+  Cloned<BatchSizer> sizer;
+  uint32_t global_batch_size = 1;
+  uint32_t workers_expected = 1;
+
+  EnginePhase phase = EnginePhase::kOpening;
+  uint32_t joins = 0;
+  Version version;    // The newest that was committed here, published or not...
+  Version published;  // ...and the newest that was published.
+  Roster roster;
+  Round round;
+  uint64_t slowest = 0;              // The least clock when somebody last counted.
+  std::optional<Version> finite_on;  // The newest version that a finite push was based on.
+  Pace pace;                         // Only where modulation asks for it.
+
+  // Local steps.
+  std::optional<WorkerId> designated;  // Whose push alone ends the round.
+  uint64_t rounds_since_election = 0;
+  LocalSeen seen;
+
+  // Ids; some may be there twice, or gone.
+  std::vector<WorkerId> due;          // To be looked at before this Observe ends.
+  std::vector<WorkerId> held;         // Until the next round begins.
+  std::vector<WorkerId> starved;      // Until samples may have come back.
+  std::vector<WorkerId> unpublished;  // Until what they were sent to is published.
+  uint64_t starved_since = 0;         // The roster's generation then.
+  bool is_beginning_told = false;     // Quorum is to hear of the round that has begun.
+};
+
+struct Turn {
+  EngineState& state;
+  Time now;
+  std::vector<Decision>& decisions;
+};
+
+}  // namespace paceline::sync
