@@ -1,12 +1,12 @@
 // Walks every way through small worlds in which a quorum asks for every sequence of numbers of
-// pushes, with each way of treating late workers: whatever a controller chooses, FirstK keeps its
-// contract and commits every sample.
+// pushes, with each way of treating late workers: whatever a controller chooses, the engine keeps
+// its contract and commits every sample.
 
 #include <gmock/gmock.h>
 
 #include "lib/sync/schemes/batching/equal.h"
 #include "lib/sync/schemes/dbw/dbw.h"
-#include "lib/sync/schemes/first_k.h"
+#include "lib/sync/schemes/engine/engine.h"
 #include "lib/sync/schemes/policy_factory.h"
 #include "tests/explore/walk.h"
 
@@ -47,9 +47,9 @@ std::optional<std::string> NothingStale(const SmallWorld& world) {
 }
 
 std::unique_ptr<Policy> With(std::unique_ptr<Quorum> quorum, LateWorker late_worker) {
-  return std::make_unique<FirstK>(
-      FirstK::Options{
-          .global_batch_size = kWorkers, .workers_expected = kWorkers, .late_worker = late_worker},
+  return std::make_unique<Engine>(
+      Engine::Options{
+          .global_batch_size = kWorkers, .workers_expected = kWorkers, .at = {.news = late_worker}},
       std::move(quorum), std::make_unique<EqualSizer>(kWorkers));
 }
 

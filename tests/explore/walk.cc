@@ -5,10 +5,7 @@
 #include <utility>
 
 #include "lib/base/check.h"
-#include "lib/sync/schemes/first_k.h"
-#include "lib/sync/schemes/ps_plus/ps_plus.h"
-#include "lib/sync/schemes/ssp.h"
-#include "lib/sync/schemes/wbsp/wbsp.h"
+#include "lib/sync/schemes/engine/engine.h"
 
 namespace paceline::sync::explore {
 namespace {
@@ -59,18 +56,9 @@ class Walker {
 }  // namespace
 
 std::string DescribePolicy(const Policy& policy) {
-  std::string text;
-  if (const auto* first_k = dynamic_cast<const FirstK*>(&policy)) {
-    text = first_k->DebugString();
-  } else if (const auto* wbsp = dynamic_cast<const Wbsp*>(&policy)) {
-    text = wbsp->DebugString();
-  } else if (const auto* ps_plus = dynamic_cast<const PsPlus*>(&policy)) {
-    text = ps_plus->DebugString();
-  } else {
-    const auto* ssp = dynamic_cast<const Ssp*>(&policy);
-    PACELINE_CHECK(ssp != nullptr, "policy without a description");
-    text = ssp->DebugString();
-  }
+  const auto* const engine = dynamic_cast<const Engine*>(&policy);
+  PACELINE_CHECK(engine != nullptr, "policy without a description");
+  const std::string text = engine->DebugString();
   // The newest version comes first; as a number it changes nothing but the versions decided.
   return text.substr(text.find(' '));
 }

@@ -6,6 +6,7 @@
 
 #include "lib/base/ids.h"
 #include "lib/base/version.h"
+#include "lib/sync/contract/event.h"
 #include "lib/sync/schemes/non_finite.h"
 
 namespace paceline::sync {

@@ -36,7 +36,8 @@ class Roster {
     return static_cast<uint32_t>(&member - members_.data());
   }
 
-  Member* Find(WorkerId worker);                           // Null if it takes no part.
+  Member* Find(WorkerId worker);  // Null if it takes no part.
+  const Member* Find(WorkerId worker) const { return const_cast<Roster*>(this)->Find(worker); }
   Member& Add(WorkerId worker, const Standing& standing);  // It takes no part yet.
   void Remove(Member& member);
 

@@ -1,7 +1,7 @@
-// Defines Quorum: how many pushes a step of FirstK waits for, and what that is learnt from.
+// Defines Quorum: how many members' pushes make a version, and what that is learnt from.
 //
-// FirstK tells it each step's course; it answers with k. FirstK bounds the answer by what can still
-// arrive, so that a quorum need not follow losses within a step.
+// The engine tells it each step's course; it answers with k. The engine bounds the answer by what
+// can still arrive, so that a quorum need not follow losses within a step.
 #pragma once
 
 #include <cstdint>

@@ -4,7 +4,7 @@
 
 #include "lib/base/overloaded.h"
 #include "lib/sync/schemes/batching/equal.h"
-#include "lib/sync/schemes/first_k.h"
+#include "lib/sync/schemes/engine/engine.h"
 #include "lib/sync/testing.h"
 
 namespace paceline::sync {
@@ -57,11 +57,11 @@ class Scribe : public Quorum {
   std::optional<Time> deadline_;
 };
 
-class QuorumInFirstK : public ::testing::Test {
+class QuorumInEngine : public ::testing::Test {
  protected:
   Script Waiting(uint32_t k, LateWorker late_worker = LateWorker::kOffer) {
-    return Script(std::make_unique<FirstK>(
-        FirstK::Options{.global_batch_size = 3, .workers_expected = 3, .late_worker = late_worker},
+    return Script(std::make_unique<Engine>(
+        Engine::Options{.global_batch_size = 3, .workers_expected = 3, .at = {.news = late_worker}},
         std::make_unique<Scribe>(k, &notes_), std::make_unique<EqualSizer>(3)));
   }
   std::vector<std::string> Notes() { return std::exchange(notes_, {}); }
@@ -72,7 +72,7 @@ class QuorumInFirstK : public ::testing::Test {
   std::vector<std::string> notes_;
 };
 
-TEST_F(QuorumInFirstK, IsToldTheCourseOfEachStep) {
+TEST_F(QuorumInEngine, IsToldTheCourseOfEachStep) {
   Script script = Waiting(2);
   script.FeedAll(joins_);
   EXPECT_THAT(Notes(), ElementsAre("began v0 3 of 3"));
@@ -89,10 +89,10 @@ TEST_F(QuorumInFirstK, IsToldTheCourseOfEachStep) {
   EXPECT_THAT(Notes(), ElementsAre("forgotten w1"));
 }
 
-TEST_F(QuorumInFirstK, IsToldThatPartsAreOfAnotherSize) {
+TEST_F(QuorumInEngine, IsToldThatPartsAreOfAnotherSize) {
   std::vector<std::string> notes;
-  Script script(std::make_unique<FirstK>(
-      FirstK::Options{.global_batch_size = 12, .workers_expected = 3},
+  Script script(std::make_unique<Engine>(
+      Engine::Options{.global_batch_size = 12, .workers_expected = 3},
       std::make_unique<Scribe>(9, &notes), std::make_unique<EqualSizer>(12)));
   script.FeedAll(joins_);  // Four each. One leaves: six each, from the next step on.
   notes.clear();
@@ -107,7 +107,7 @@ TEST_F(QuorumInFirstK, IsToldThatPartsAreOfAnotherSize) {
   EXPECT_THAT(notes, ::testing::Not(::testing::Contains("sizes changed")));
 }
 
-TEST_F(QuorumInFirstK, MayAskForNoMoreThanCanArrive) {
+TEST_F(QuorumInEngine, MayAskForNoMoreThanCanArrive) {
   Script script = Waiting(9);
   script.FeedAll(joins_);
   script.FeedAll({"push w0 #1 based-on=v0", "push w1 #1 based-on=v0"});
@@ -116,13 +116,13 @@ TEST_F(QuorumInFirstK, MayAskForNoMoreThanCanArrive) {
                           "release w1 at v1 exact"));
 }
 
-TEST_F(QuorumInFirstK, MayAskForNoLessThanOne) {
+TEST_F(QuorumInEngine, MayAskForNoLessThanOne) {
   Script script = Waiting(0);
   script.FeedAll(joins_);
   EXPECT_THAT(script.Feed("push w0 #1 based-on=v0"), ::testing::Contains("commit scale=1 lr=0.25"));
 }
 
-TEST_F(QuorumInFirstK, DoesNotCountOnWhoseLastPushWasNotFinite) {
+TEST_F(QuorumInEngine, DoesNotCountOnWhoseLastPushWasNotFinite) {
   Script script = Waiting(3);
   script.FeedAll(joins_);
   script.FeedAll(
@@ -132,7 +132,7 @@ TEST_F(QuorumInFirstK, DoesNotCountOnWhoseLastPushWasNotFinite) {
   EXPECT_THAT(Notes(), ElementsAre("committed v1 norm2 0", "began v1 2 of 3"));
 }
 
-TEST_F(QuorumInFirstK, GivesUpWhoIsSilentAtItsDeadline) {
+TEST_F(QuorumInEngine, GivesUpWhoIsSilentAtItsDeadline) {
   Script script = Waiting(3);
   script.FeedAll(joins_);  // Began at 2 s.
   script.FeedAll({"deadline", "push w0 #1 based-on=v0", "push w1 #1 based-on=v0"});
@@ -152,7 +152,7 @@ TEST_F(QuorumInFirstK, GivesUpWhoIsSilentAtItsDeadline) {
   EXPECT_EQ(Notes().back(), "began v2 3 of 3");
 }
 
-TEST_F(QuorumInFirstK, ASilentWorkersPushCounts) {
+TEST_F(QuorumInEngine, ASilentWorkersPushCounts) {
   Script script = Waiting(3);
   script.FeedAll(joins_);
   for (int second = 3; second < 12; ++second) script.Feed("spare budget=1");
@@ -162,7 +162,7 @@ TEST_F(QuorumInFirstK, ASilentWorkersPushCounts) {
                           "release w2 at v1 exact", "offer w0 v1", "offer w1 v1"));
 }
 
-TEST_F(QuorumInFirstK, LateWorkersMayBeInterrupted) {
+TEST_F(QuorumInEngine, LateWorkersMayBeInterrupted) {
   Script script = Waiting(2, LateWorker::kInterrupt);
   script.FeedAll(joins_);
   EXPECT_THAT(script.FeedAll({"push w2 #1 based-on=v0", "push w0 #1 based-on=v0"}),
@@ -171,7 +171,7 @@ TEST_F(QuorumInFirstK, LateWorkersMayBeInterrupted) {
   EXPECT_THAT(script.Feed("abandon w1 #1 interrupted"), ElementsAre("release w1 at v1 exact"));
 }
 
-TEST_F(QuorumInFirstK, LateWorkersMayBeLeftAlone) {
+TEST_F(QuorumInEngine, LateWorkersMayBeLeftAlone) {
   Script script = Waiting(1, LateWorker::kLeave);
   script.FeedAll(joins_);
   EXPECT_THAT(
@@ -179,9 +179,9 @@ TEST_F(QuorumInFirstK, LateWorkersMayBeLeftAlone) {
       ElementsAre("accumulate w2 #1 weight=1", "commit scale=1 lr=0.25", "release w2 at v1 exact"));
 }
 
-TEST_F(QuorumInFirstK, HasNoDeadlineOnceThePolicyIsOver) {
+TEST_F(QuorumInEngine, HasNoDeadlineOnceThePolicyIsOver) {
   std::vector<std::string> notes;
-  FirstK policy({.workers_expected = 1}, std::make_unique<Scribe>(1, &notes),
+  Engine policy({.workers_expected = 1}, std::make_unique<Scribe>(1, &notes),
                 std::make_unique<EqualSizer>(1));
   std::vector<Decision> decisions;
   policy.Observe(WorkerJoined{WorkerId(0)}, Time{}, decisions);

@@ -1,7 +1,6 @@
-#include "lib/sync/schemes/ssp.h"
-
 #include <gmock/gmock.h>
 
+#include "lib/sync/schemes/staleness_window.h"
 #include "lib/sync/testing.h"
 
 namespace paceline::sync {

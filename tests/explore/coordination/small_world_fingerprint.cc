@@ -1,9 +1,7 @@
 #include <algorithm>
 
 #include "lib/sync/contract/checked_policy.h"
-#include "lib/sync/schemes/first_k.h"
-#include "lib/sync/schemes/ssp.h"
-#include "lib/sync/schemes/wbsp/wbsp.h"
+#include "lib/sync/schemes/engine/engine.h"
 #include "tests/explore/coordination/small_world.h"
 
 namespace paceline::coordination::testing {
@@ -12,10 +10,7 @@ namespace {
 std::string DescribePolicy(const sync::Policy* policy) {
   if (policy == nullptr) return "";
   const sync::Policy& inner = dynamic_cast<const sync::CheckedPolicy&>(*policy).inner();
-  if (const auto* first_k = dynamic_cast<const sync::FirstK*>(&inner))
-    return first_k->DebugString();
-  if (const auto* wbsp = dynamic_cast<const sync::Wbsp*>(&inner)) return wbsp->DebugString();
-  return dynamic_cast<const sync::Ssp&>(inner).DebugString();
+  return dynamic_cast<const sync::Engine&>(inner).DebugString();
 }
 
 std::string DescribeOrder(const protocol::ShardOrder& order) {

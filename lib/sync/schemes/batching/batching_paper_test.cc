@@ -175,8 +175,8 @@ TEST(PaperClosedForm, GainOverEqualSharesIsMeanOverLeastSpeed) {
   EXPECT_NEAR(equal / tuned, mean / 429, 0.01);
 }
 
-// (13): the weighted mean of means is the mean over all samples, whoever computed them. FirstK's
-// weights are samples and its scale is 1 / their sum (first_k_test.cc); here the algebra.
+// (13): the weighted mean of means is the mean over all samples, whoever computed them. A barrier's
+// weights are samples and its scale is 1 / their sum (barrier_test.cc); here the algebra.
 TEST(PaperClosedForm, WeightedMeanOfMeansIsTheMeanOverAllSamples) {
   Chance chance(2);
   const std::vector<uint32_t> shares = {5, 11, 3};

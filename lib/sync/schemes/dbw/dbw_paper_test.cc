@@ -16,7 +16,7 @@
 #include "lib/sync/schemes/dbw/dbw.h"
 #include "lib/sync/schemes/dbw/late_arrivals.h"
 #include "lib/sync/schemes/dbw/virtual_cluster.h"
-#include "lib/sync/schemes/first_k.h"
+#include "lib/sync/schemes/engine/engine.h"
 
 namespace paceline::sync {
 namespace {
@@ -35,9 +35,9 @@ VirtualCluster::Workload ShiftedExponential(double alpha, uint64_t seed) {
 
 std::unique_ptr<Policy> With(std::unique_ptr<Quorum> quorum, uint32_t workers,
                              LateWorker late_worker = LateWorker::kOffer) {
-  return std::make_unique<FirstK>(
-      FirstK::Options{
-          .global_batch_size = workers, .workers_expected = workers, .late_worker = late_worker},
+  return std::make_unique<Engine>(
+      Engine::Options{
+          .global_batch_size = workers, .workers_expected = workers, .at = {.news = late_worker}},
       std::move(quorum), std::make_unique<EqualSizer>(workers));
 }
 

@@ -33,7 +33,7 @@ void ElectIfDue(EngineState& state) {
   Elect(state);
 }
 
-std::optional<bool> IsDesignatedAwaited(EngineState& state) {
+std::optional<bool> IsDesignatedAwaited(const EngineState& state) {
   if (!state.designated) return std::nullopt;
   const Member* const member = state.roster.Find(*state.designated);
   if (member == nullptr) return false;

@@ -10,6 +10,6 @@ namespace paceline::sync {
 void ElectIfDue(EngineState& state);
 
 // Whether the open round waits for the designated member, or nothing if there is none.
-std::optional<bool> IsDesignatedAwaited(EngineState& state);
+std::optional<bool> IsDesignatedAwaited(const EngineState& state);
 
 }  // namespace paceline::sync

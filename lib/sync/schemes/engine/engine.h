@@ -15,9 +15,9 @@ namespace paceline::sync {
 class Engine : public Policy {
  public:
   struct Options {
-    Coordinates at;
     uint32_t global_batch_size = 1;  // Shared out over the workers of a step.
     uint32_t workers_expected = 1;   // Nobody is released before so many joins.
+    Coordinates at;
     Version first_version;
   };
 

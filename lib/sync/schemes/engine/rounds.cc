@@ -16,7 +16,7 @@ namespace {
 constexpr double kOtherSize = 0.2;
 constexpr double kRounding = 1;
 
-bool IsRoundOver(EngineState& state) {
+bool IsRoundOver(const EngineState& state) {
   if (state.round.pushes == 0) return false;
   if (state.round.is_out_of_time) return true;
   if (const std::optional<bool> is_awaited = IsDesignatedAwaited(state)) return !*is_awaited;

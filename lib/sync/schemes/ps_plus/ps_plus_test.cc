@@ -1,5 +1,3 @@
-#include "lib/sync/schemes/ps_plus/ps_plus.h"
-
 #include <map>
 #include <string>
 
@@ -168,6 +166,16 @@ TEST(PsPlus, StoppingDropsWhatComesAndReleasesNobody) {
   script.FeedAll({"join w0", "join w1", "push w0 #1 based-on=v0"});
   EXPECT_THAT(script.Feed("quiesce stop deadline=50"), IsEmpty());
   EXPECT_THAT(script.Feed("push w1 #1 based-on=v0"), ElementsAre("drop w1 #1 quiescing"));
+}
+
+TEST(PsPlus, AWiderWindowAnswersAtOnceAndANarrowerOneLater) {
+  Script script("PSPlus batch=2 workers=2 staleness=0");
+  script.FeedAll({"join w0", "join w1"});
+  EXPECT_THAT(script.Feed("push w0 #1 based-on=v0"), Not(Contains(StartsWith("release"))));
+  EXPECT_THAT(script.Feed("reconfigured PSPlus batch=2 workers=2 staleness=1"),
+              ElementsAre(StartsWith("release w0 at v1 includes=#1")));
+  EXPECT_THAT(script.Feed("reconfigured PSPlus batch=2 workers=2 staleness=0"), IsEmpty());
+  EXPECT_THAT(script.Feed("push w0 #2 based-on=v0"), Not(Contains(StartsWith("release"))));
 }
 
 TEST(PsPlus, APushOfNobodyOrOfOneWhoOwesNoneIsDropped) {

@@ -5,7 +5,6 @@
 
 #include <gmock/gmock.h>
 
-#include "lib/sync/schemes/wbsp/wbsp.h"
 #include "lib/sync/schemes/wbsp/wbsp_timed_world.h"
 
 namespace paceline::sync {

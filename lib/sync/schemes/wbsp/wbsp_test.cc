@@ -1,7 +1,6 @@
-#include "lib/sync/schemes/wbsp/wbsp.h"
-
 #include <gmock/gmock.h>
 
+#include "lib/sync/schemes/wbsp/all_in_time.h"
 #include "lib/sync/testing.h"
 
 namespace paceline::sync {
@@ -125,11 +124,14 @@ TEST(Wbsp, QuiescingPublishesTheSumAndDropsTheRest) {
 }
 
 TEST(Wbsp, RemembersTheMeanRoundAndNothingElse) {
-  EXPECT_FALSE(Wbsp::ReadSaved("")->has_value());
-  EXPECT_EQ(**Wbsp::ReadSaved("wbsp round-seconds=0.25"), 0.25);
-  EXPECT_FALSE(Wbsp::ReadSaved("narx 12").ok());
-  EXPECT_FALSE(Wbsp::ReadSaved("wbsp round-seconds=-1").ok());
-  EXPECT_FALSE(Wbsp::ReadSaved("wbsp round-seconds=1 more").ok());
+  EXPECT_EQ((*AllInTime::Make(5, ""))->Save(), "");
+  EXPECT_EQ((*AllInTime::Make(5, "wbsp round-seconds=0.25"))->Save(), "wbsp round-seconds=0.25");
+  for (const char* const bad :
+       {"narx 12", "wbsp round-seconds=-1", "wbsp round-seconds=1 more", "wbsp"})
+    EXPECT_FALSE(AllInTime::Make(5, bad).ok()) << bad;
+  // As policies before the engine saved it.
+  const auto spec = ParsePolicySpec("WBSP");
+  EXPECT_TRUE(MakePolicy(*spec, "wbsp round-seconds=0.25").ok());
 }
 
 }  // namespace

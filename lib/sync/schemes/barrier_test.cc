@@ -1,5 +1,3 @@
-#include "lib/sync/schemes/first_k.h"
-
 #include <gmock/gmock.h>
 
 #include "lib/sync/testing.h"
@@ -14,27 +12,27 @@ using testing::Script;
 
 const std::vector<std::string> kThreeJoin = {"join w0", "join w1", "join w2"};
 
-TEST(FirstK, NobodyIsReleasedBeforeTheExpectedWorkersHaveJoined) {
+TEST(Barrier, NobodyIsReleasedBeforeTheExpectedWorkersHaveJoined) {
   Script script("BSP batch=4 workers=2");
   EXPECT_THAT(script.Feed("join w1"), IsEmpty());
   EXPECT_THAT(script.Feed("join w0"),
               ElementsAre("release w0 at v0 exact samples=2", "release w1 at v0 exact samples=2"));
 }
 
-TEST(FirstK, TheRemainderOfTheBatchGoesToTheFirstWorkers) {
+TEST(Barrier, TheRemainderOfTheBatchGoesToTheFirstWorkers) {
   Script script("BSP batch=8 workers=3");
   EXPECT_THAT(script.FeedAll(kThreeJoin),
               ElementsAre("release w0 at v0 exact samples=3", "release w1 at v0 exact samples=3",
                           "release w2 at v0 exact samples=2"));
 }
 
-TEST(FirstK, ABatchSmallerThanTheWorkersGivesEachOneSample) {
+TEST(Barrier, ABatchSmallerThanTheWorkersGivesEachOneSample) {
   Script script("BSP batch=1 workers=2");
   EXPECT_THAT(script.FeedAll({"join w0", "join w1"}),
               ElementsAre("release w0 at v0 exact", "release w1 at v0 exact"));
 }
 
-TEST(FirstK, TheMeanIsWeightedBySamples) {
+TEST(Barrier, TheMeanIsWeightedBySamples) {
   Script script("BSP batch=4 workers=2");
   script.FeedAll({"join w0", "join w1"});
   EXPECT_THAT(script.Feed("push w0 #1 based-on=v0 samples=3"),
@@ -44,12 +42,12 @@ TEST(FirstK, TheMeanIsWeightedBySamples) {
                           "release w0 at v1 exact samples=2", "release w1 at v1 exact samples=2"));
 }
 
-TEST(FirstK, TheFirstVersionMayBeAnyOne) {
+TEST(Barrier, TheFirstVersionMayBeAnyOne) {
   Script script("BSP first-version=v7");
   EXPECT_THAT(script.Feed("join w0"), ElementsAre("release w0 at v7 exact"));
 }
 
-TEST(FirstK, MoreBackupsThanWorkersLeaveAStepOfOne) {
+TEST(Barrier, MoreBackupsThanWorkersLeaveAStepOfOne) {
   Script script("BackupWorkers batch=2 workers=2 backup=5");
   script.FeedAll({"join w0", "join w1"});
   EXPECT_THAT(script.Feed("push w1 #1 based-on=v0"),
@@ -57,7 +55,7 @@ TEST(FirstK, MoreBackupsThanWorkersLeaveAStepOfOne) {
                           "offer w0 v1"));
 }
 
-TEST(FirstK, AContributorThatLeavesStillCounts) {
+TEST(Barrier, AContributorThatLeavesStillCounts) {
   Script script("BSP batch=3 workers=3");
   script.FeedAll(kThreeJoin);
   script.FeedAll({"push w0 #1 based-on=v0", "leave w0 silent"});
@@ -65,7 +63,7 @@ TEST(FirstK, AContributorThatLeavesStillCounts) {
   EXPECT_THAT(script.Feed("push w2 #1 based-on=v0"), Contains("commit scale=0.3333333333333333"));
 }
 
-TEST(FirstK, WithDeterminismTheStagedPushOfALostWorkerIsDropped) {
+TEST(Barrier, WithDeterminismTheStagedPushOfALostWorkerIsDropped) {
   Script script("BSP batch=2 workers=2 deterministic");
   script.FeedAll({"join w0", "join w1", "push w0 #1 based-on=v0"});
   EXPECT_THAT(script.Feed("leave w0 disconnected"), ElementsAre("drop w0 #1 worker-left"));
@@ -74,14 +72,14 @@ TEST(FirstK, WithDeterminismTheStagedPushOfALostWorkerIsDropped) {
                           "release w1 at v1 exact samples=2"));
 }
 
-TEST(FirstK, ALossOfTheLastBusyWorkerClosesTheStep) {
+TEST(Barrier, ALossOfTheLastBusyWorkerClosesTheStep) {
   Script script("BSP batch=2 workers=2");
   script.FeedAll({"join w0", "join w1", "push w0 #1 based-on=v0"});
   EXPECT_THAT(script.Feed("leave w1 silent"),
               ElementsAre("commit scale=1", "release w0 at v1 exact samples=2"));
 }
 
-TEST(FirstK, AJoinDuringAStepWaitsForItsCommit) {
+TEST(Barrier, AJoinDuringAStepWaitsForItsCommit) {
   Script script("BSP batch=2");
   script.Feed("join w0");
   EXPECT_THAT(script.Feed("join w1"), IsEmpty());
@@ -90,19 +88,19 @@ TEST(FirstK, AJoinDuringAStepWaitsForItsCommit) {
                           "release w1 at v1 exact"));
 }
 
-TEST(FirstK, AJoinWhenNobodyIsAtWorkBeginsAtOnce) {
+TEST(Barrier, AJoinWhenNobodyIsAtWorkBeginsAtOnce) {
   Script script("BSP");
   script.FeedAll({"join w0", "leave w0 silent"});
   EXPECT_THAT(script.Feed("join w1"), ElementsAre("release w1 at v0 exact"));
 }
 
-TEST(FirstK, AWorkerThatJoinsTwiceHasLeftInBetween) {
+TEST(Barrier, AWorkerThatJoinsTwiceHasLeftInBetween) {
   Script script("BSP batch=2 workers=2 deterministic");
   script.FeedAll({"join w0", "join w1", "push w0 #1 based-on=v0"});
   EXPECT_THAT(script.Feed("join w0"), ElementsAre("drop w0 #1 worker-left"));
 }
 
-TEST(FirstK, ABackupIsSpentOnAPushThatIsNotFinite) {
+TEST(Barrier, ABackupIsSpentOnAPushThatIsNotFinite) {
   Script script("BackupWorkers batch=3 workers=3 backup=1");
   script.FeedAll(kThreeJoin);
   EXPECT_THAT(script.Feed("push w0 #1 based-on=v0 non-finite"),
@@ -111,7 +109,7 @@ TEST(FirstK, ABackupIsSpentOnAPushThatIsNotFinite) {
   EXPECT_THAT(script.Feed("push w2 #1 based-on=v0"), Contains("commit scale=0.5"));
 }
 
-TEST(FirstK, WhenMoreThanHalfAreNotFiniteItRollsBackAndStops) {
+TEST(Barrier, WhenMoreThanHalfAreNotFiniteItRollsBackAndStops) {
   Script script("BSP batch=3 workers=3");
   script.FeedAll(kThreeJoin);
   script.Feed("push w0 #1 based-on=v0 non-finite");
@@ -120,14 +118,14 @@ TEST(FirstK, WhenMoreThanHalfAreNotFiniteItRollsBackAndStops) {
   EXPECT_THAT(script.Feed("push w2 #1 based-on=v0"), ElementsAre("drop w2 #1 quiescing"));
 }
 
-TEST(FirstK, HalfNotFiniteIsNotMoreThanHalf) {
+TEST(Barrier, HalfNotFiniteIsNotMoreThanHalf) {
   Script script("BSP batch=2 workers=2");
   script.FeedAll({"join w0", "join w1"});
   EXPECT_THAT(script.Feed("push w0 #1 based-on=v0 non-finite"),
               ElementsAre("drop w0 #1 non-finite"));
 }
 
-TEST(FirstK, AStepWithNothingFiniteBeginsAnewOnTheSameVersion) {
+TEST(Barrier, AStepWithNothingFiniteBeginsAnewOnTheSameVersion) {
   Script script("BSP batch=3 workers=3");
   script.FeedAll(kThreeJoin);
   script.FeedAll({"out-of-data w1", "out-of-data w2"});
@@ -136,7 +134,7 @@ TEST(FirstK, AStepWithNothingFiniteBeginsAnewOnTheSameVersion) {
                           "release w1 at v0 exact", "release w2 at v0 exact"));
 }
 
-TEST(FirstK, ThreeNonFinitePushesInARowExpel) {
+TEST(Barrier, ThreeNonFinitePushesInARowExpel) {
   Script script("BSP batch=3 workers=3");
   script.FeedAll(kThreeJoin);
   for (int step = 0; step < 2; ++step) {
@@ -150,7 +148,7 @@ TEST(FirstK, ThreeNonFinitePushesInARowExpel) {
   EXPECT_THAT(script.Feed("push w1 #3 based-on=v2"), ElementsAre("accumulate w1 #3 weight=1"));
 }
 
-TEST(FirstK, AFinitePushForgivesThoseBefore) {
+TEST(Barrier, AFinitePushForgivesThoseBefore) {
   Script script("BSP batch=3 workers=3");
   script.FeedAll(kThreeJoin);
   for (int step = 0; step < 5; ++step) {
@@ -162,7 +160,7 @@ TEST(FirstK, AFinitePushForgivesThoseBefore) {
   }
 }
 
-TEST(FirstK, AnAbandonedStepIsTriedAgainWithWhatFits) {
+TEST(Barrier, AnAbandonedStepIsTriedAgainWithWhatFits) {
   Script script("BSP batch=64");
   script.Feed("join w0");
   EXPECT_THAT(script.Feed("abandon w0 #1 out-of-memory fit=24"),
@@ -171,12 +169,12 @@ TEST(FirstK, AnAbandonedStepIsTriedAgainWithWhatFits) {
               Contains("release w0 at v1 exact samples=24"));
 }
 
-TEST(FirstK, APushOfAnUnknownWorkerIsDropped) {
+TEST(Barrier, APushOfAnUnknownWorkerIsDropped) {
   Script script("BSP");
   EXPECT_THAT(script.Feed("push w9 #1 based-on=v0"), ElementsAre("drop w9 #1 worker-left"));
 }
 
-TEST(FirstK, FactsAboutUnknownWorkersChangeNothing) {
+TEST(Barrier, FactsAboutUnknownWorkersChangeNothing) {
   Script script("BSP");
   script.Feed("join w0");
   EXPECT_THAT(script.FeedAll({"leave w9 silent", "out-of-data w9", "abandon w9 #1 interrupted",
@@ -184,7 +182,7 @@ TEST(FirstK, FactsAboutUnknownWorkersChangeNothing) {
               IsEmpty());
 }
 
-TEST(FirstK, AfterQuiesceNobodyIsReleased) {
+TEST(Barrier, AfterQuiesceNobodyIsReleased) {
   Script script("BSP batch=2 workers=2");
   script.FeedAll({"join w0", "join w1", "push w0 #1 based-on=v0"});
   EXPECT_THAT(script.Feed("quiesce stop deadline=9"), ElementsAre("commit scale=1"));
@@ -193,7 +191,7 @@ TEST(FirstK, AfterQuiesceNobodyIsReleased) {
               IsEmpty());
 }
 
-TEST(FirstK, ACloneGoesItsOwnWay) {
+TEST(Barrier, ACloneGoesItsOwnWay) {
   auto policy = Script::Make("BSP batch=2 workers=1");
   std::vector<Decision> decisions;
   policy->Observe(WorkerJoined{WorkerId(0)}, Time{}, decisions);
