@@ -7,7 +7,7 @@
 
 #include "lib/base/status.h"
 #include "lib/coordination/checkpoint.h"
-#include "lib/job/training_job.h"
+#include "lib/job/manifest/training_job.h"
 #include "ps-server/options.h"
 #include "ps-server/shard/slice_saver.h"
 

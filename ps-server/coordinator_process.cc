@@ -3,8 +3,8 @@
 
 #include "lib/base/check.h"
 #include "lib/files/atomic_file.h"
-#include "lib/job/checkpoint_place.h"
 #include "lib/job/optimizer_options.h"
+#include "lib/job/state/checkpoint_place.h"
 #include "lib/process/exit.h"
 #include "lib/process/termination.h"
 #include "lib/rpc/bulk/grpc_parameter_client.h"

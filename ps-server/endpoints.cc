@@ -7,7 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "lib/job/model_place.h"
+#include "lib/job/state/model_place.h"
 #include "lib/telemetry/access_token.h"
 #include "lib/telemetry/clock.h"
 #include "lib/telemetry/http_guard.h"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "lib/job/enums.h"
+#include "lib/job/manifest/enums.h"
 #include "ps-server/service/grpc_server.h"
 
 namespace paceline::ps {

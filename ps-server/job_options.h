@@ -4,7 +4,7 @@
 #include "lib/base/status.h"
 #include "lib/base/time.h"
 #include "lib/coordination/coordinator.h"
-#include "lib/job/training_job.h"
+#include "lib/job/manifest/training_job.h"
 #include "lib/sync/schemes/policy_spec.h"
 #include "ps-server/coordinator/straggler_watch.h"
 

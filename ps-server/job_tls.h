@@ -6,7 +6,7 @@
 #include <string>
 
 #include "lib/base/status.h"
-#include "lib/job/training_job.h"
+#include "lib/job/manifest/training_job.h"
 #include "lib/rpc/channel.h"
 #include "lib/telemetry/http_endpoint.h"
 #include "lib/tls/sessions.h"

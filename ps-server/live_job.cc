@@ -5,8 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "lib/job/encode.h"
-#include "lib/job/validate.h"
+#include "lib/job/checks/validate.h"
+#include "lib/job/manifest/encode.h"
 #include "lib/sync/schemes/policy_factory.h"
 #include "ps-server/job_options.h"
 

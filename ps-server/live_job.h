@@ -6,7 +6,7 @@
 
 #include "lib/base/status.h"
 #include "lib/coordination/fact.h"
-#include "lib/job/training_job.h"
+#include "lib/job/manifest/training_job.h"
 #include "lib/sync/schemes/policy_spec.h"
 
 namespace paceline::ps {

@@ -1,7 +1,7 @@
 #include <CLI/CLI.hpp>
 
 #include "lib/base/limits.h"
-#include "lib/job/encode.h"
+#include "lib/job/manifest/encode.h"
 #include "lib/process/crash_report.h"
 #include "lib/process/descriptors.h"
 #include "lib/process/exit.h"

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "lib/base/status.h"
-#include "lib/job/training_job.h"
+#include "lib/job/manifest/training_job.h"
 #include "ps-server/options.h"
 
 namespace paceline::ps {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "lib/coordination/effect.h"
-#include "lib/job/enums.h"
+#include "lib/job/manifest/enums.h"
 #include "lib/store/sha256.h"
 #include "ps-server/coordinator/progress.h"
 

@@ -8,7 +8,7 @@
 #include "lib/base/status.h"
 #include "lib/chaos/delays.h"
 #include "lib/chaos/links.h"
-#include "lib/job/training_job.h"
+#include "lib/job/manifest/training_job.h"
 #include "lib/worker/loop/delayed_trainer.h"
 #include "lib/worker/loop/session.h"
 

@@ -4,7 +4,7 @@
 #include <CLI/CLI.hpp>
 
 #include "lib/base/limits.h"
-#include "lib/job/encode.h"
+#include "lib/job/manifest/encode.h"
 #include "lib/job/optimizer_options.h"
 #include "lib/process/crash_report.h"
 #include "lib/process/exit.h"

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "lib/job/training_job.h"
+#include "lib/job/manifest/training_job.h"
 #include "lib/learn/training.h"
 
 namespace paceline::worker {

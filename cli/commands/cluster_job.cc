@@ -3,9 +3,9 @@
 #include <utility>
 
 #include "lib/base/base64.h"
-#include "lib/job/model_place.h"
+#include "lib/job/manifest/training_job.h"
 #include "lib/job/process_name.h"
-#include "lib/job/training_job.h"
+#include "lib/job/state/model_place.h"
 #include "lib/kube/core/api_error.h"
 #include "lib/kube/core/request.h"
 #include "lib/telemetry/access_token.h"

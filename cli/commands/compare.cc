@@ -16,7 +16,7 @@
 #include "cli/compare/report.h"
 #include "cli/local/cpu_use.h"
 #include "lib/files/atomic_file.h"
-#include "lib/job/load.h"
+#include "lib/job/manifest/load.h"
 #include "lib/process/exit.h"
 #include "lib/process/read_file.h"
 #include "lib/telemetry/clock.h"

@@ -7,9 +7,9 @@
 #include "cli/commands/job_patch.h"
 #include "cli/commands/manifest.h"
 #include "lib/files/atomic_file.h"
-#include "lib/job/change.h"
-#include "lib/job/encode.h"
-#include "lib/job/plan.h"
+#include "lib/job/checks/change.h"
+#include "lib/job/manifest/encode.h"
+#include "lib/job/plan/plan.h"
 #include "lib/kube/core/patch.h"
 #include "lib/process/exit.h"
 

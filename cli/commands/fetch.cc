@@ -12,9 +12,9 @@
 
 #include "cli/commands/coordinator_api.h"
 #include "cli/commands/download.h"
-#include "lib/job/encode.h"
-#include "lib/job/plan.h"
-#include "lib/job/rfc3339.h"
+#include "lib/job/manifest/encode.h"
+#include "lib/job/plan/plan.h"
+#include "lib/job/state/rfc3339.h"
 #include "lib/kube/core/api_error.h"
 #include "lib/process/exit.h"
 

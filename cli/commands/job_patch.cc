@@ -4,13 +4,13 @@
 #include <string_view>
 #include <utility>
 
-#include "lib/job/capabilities.h"
-#include "lib/job/change.h"
-#include "lib/job/decode.h"
-#include "lib/job/defaults.h"
-#include "lib/job/encode.h"
-#include "lib/job/overrides.h"
-#include "lib/job/validate.h"
+#include "lib/job/checks/capabilities.h"
+#include "lib/job/checks/change.h"
+#include "lib/job/checks/validate.h"
+#include "lib/job/manifest/decode.h"
+#include "lib/job/manifest/defaults.h"
+#include "lib/job/manifest/encode.h"
+#include "lib/job/manifest/overrides.h"
 #include "lib/kube/core/patch.h"
 
 namespace paceline::commands {

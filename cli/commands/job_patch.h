@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "lib/job/field_error.h"
+#include "lib/job/manifest/field_error.h"
 #include "lib/kube/core/json.h"
 
 namespace paceline::commands {
@@ -14,10 +14,10 @@ struct JobPatch {
   std::vector<job::FieldError> errors;  // Not empty: there is no patch.
 };
 
-// `object` is the TrainingJob as the API server has it. What the overrides (lib/job/overrides.h)
-// lead to is checked as the operator will check it, so that an error comes with all that is wrong,
-// and with what may not change (lib/job/change.h), before anything is sent. A value replaces what
-// is there, objects too.
+// `object` is the TrainingJob as the API server has it. What the overrides
+// (lib/job/manifest/overrides.h) lead to is checked as the operator will check it, so that an error
+// comes with all that is wrong, and with what may not change (lib/job/checks/change.h), before
+// anything is sent. A value replaces what is there, objects too.
 JobPatch MakeJobPatch(const kube::Json& object, const std::vector<std::string>& overrides);
 
 // "sync.scheme=SSP" as "spec.sync.scheme=SSP"; whole paths as they are.

@@ -11,7 +11,7 @@
 #include "cli/local/resume.h"
 #include "cli/local/volumes.h"
 #include "lib/files/atomic_file.h"
-#include "lib/job/encode.h"
+#include "lib/job/manifest/encode.h"
 
 namespace paceline::commands {
 namespace {

@@ -11,7 +11,7 @@
 #include "cli/local/progress_view.h"
 #include "cli/local/signals.h"
 #include "cli/local/supervisor.h"
-#include "lib/job/training_job.h"
+#include "lib/job/manifest/training_job.h"
 
 namespace paceline::commands {
 

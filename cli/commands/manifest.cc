@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "lib/base/limits.h"
-#include "lib/job/load.h"
+#include "lib/job/manifest/load.h"
 #include "lib/process/read_file.h"
 
 namespace paceline::commands {

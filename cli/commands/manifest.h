@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "lib/base/status.h"
-#include "lib/job/field_error.h"
-#include "lib/job/training_job.h"
+#include "lib/job/manifest/field_error.h"
+#include "lib/job/manifest/training_job.h"
 
 namespace paceline::commands {
 

@@ -4,7 +4,7 @@
 
 #include "cli/local/live_state.h"
 #include "cli/local/progress_view.h"
-#include "lib/job/plan.h"
+#include "lib/job/plan/plan.h"
 
 namespace paceline::commands {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "lib/job/training_job.h"
+#include "lib/job/manifest/training_job.h"
 
 namespace paceline::commands {
 

@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "lib/job/defaults.h"
-#include "lib/job/plan.h"
+#include "lib/job/manifest/defaults.h"
+#include "lib/job/plan/plan.h"
 
 namespace paceline::commands {
 namespace {

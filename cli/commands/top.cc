@@ -14,8 +14,8 @@
 #include "cli/commands/status_text.h"
 #include "cli/local/live_state.h"
 #include "cli/local/live_table.h"
-#include "lib/job/encode.h"
-#include "lib/job/plan.h"
+#include "lib/job/manifest/encode.h"
+#include "lib/job/plan/plan.h"
 #include "lib/kube/core/api_error.h"
 #include "lib/process/exit.h"
 

@@ -6,7 +6,7 @@
 #include "cli/local/local_job.h"
 #include "cli/local/volumes.h"
 #include "lib/job/crd/verdict.h"
-#include "lib/job/load.h"
+#include "lib/job/manifest/load.h"
 #include "lib/process/exit.h"
 
 namespace paceline::commands {

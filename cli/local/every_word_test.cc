@@ -15,7 +15,7 @@
 #include "cli/local/local_job.h"
 #include "lib/job/crd/schema.h"
 #include "lib/job/crd/verdict.h"
-#include "lib/job/load.h"
+#include "lib/job/manifest/load.h"
 
 namespace paceline::local {
 namespace {

@@ -7,7 +7,7 @@
 #include "cli/local/child.h"
 #include "cli/local/job_folder.h"
 #include "cli/local/local_job.h"
-#include "lib/job/plan.h"
+#include "lib/job/plan/plan.h"
 
 namespace paceline::local {
 

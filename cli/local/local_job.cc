@@ -11,8 +11,8 @@
 #include "cli/local/pod_template.h"
 #include "cli/local/resume.h"
 #include "lib/files/disk.h"
-#include "lib/job/checkpoint_place.h"
-#include "lib/job/device.h"
+#include "lib/job/state/checkpoint_place.h"
+#include "lib/job/state/device.h"
 
 namespace paceline::local {
 namespace {

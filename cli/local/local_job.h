@@ -9,9 +9,9 @@
 
 #include "cli/local/volumes.h"
 #include "lib/base/status.h"
-#include "lib/job/field_error.h"
+#include "lib/job/manifest/field_error.h"
+#include "lib/job/manifest/training_job.h"
 #include "lib/job/process_name.h"
-#include "lib/job/training_job.h"
 
 namespace paceline::local {
 

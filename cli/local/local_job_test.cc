@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "cli/local/launch.h"
-#include "lib/job/load.h"
+#include "lib/job/manifest/load.h"
 
 namespace paceline::local {
 namespace {

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "cli/local/volumes.h"
-#include "lib/job/field_error.h"
-#include "lib/job/node.h"
+#include "lib/job/manifest/field_error.h"
+#include "lib/job/manifest/node.h"
 #include "lib/job/process_name.h"
 
 namespace paceline::local {

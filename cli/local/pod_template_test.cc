@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "cli/local/references.h"
-#include "lib/job/yaml.h"
+#include "lib/job/manifest/yaml.h"
 
 namespace paceline::local {
 namespace {

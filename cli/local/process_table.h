@@ -8,8 +8,8 @@
 
 #include "cli/local/child.h"
 #include "lib/base/time.h"
-#include "lib/job/observation.h"
-#include "lib/job/plan.h"
+#include "lib/job/plan/plan.h"
+#include "lib/job/state/observation.h"
 
 namespace paceline::local {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cli/local/live_state.h"
-#include "lib/job/status.h"
+#include "lib/job/state/status.h"
 
 namespace paceline::local {
 

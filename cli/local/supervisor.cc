@@ -11,8 +11,8 @@
 
 #include "lib/base/limits.h"
 #include "lib/files/atomic_file.h"
-#include "lib/job/coordinator_report.h"
-#include "lib/job/encode.h"
+#include "lib/job/manifest/encode.h"
+#include "lib/job/state/coordinator_report.h"
 #include "lib/process/read_file.h"
 #include "lib/telemetry/access_token.h"
 #include "lib/telemetry/http_get.h"

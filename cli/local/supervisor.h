@@ -14,8 +14,8 @@
 #include "cli/local/process_table.h"
 #include "cli/local/progress_view.h"
 #include "cli/local/signals.h"
-#include "lib/job/plan.h"
-#include "lib/job/training_job.h"
+#include "lib/job/manifest/training_job.h"
+#include "lib/job/plan/plan.h"
 
 namespace paceline::local {
 

@@ -15,7 +15,7 @@
 #include "lib/base/status.h"
 #include "lib/base/time.h"
 #include "lib/chaos/trace_table.h"
-#include "lib/job/training_job.h"
+#include "lib/job/manifest/training_job.h"
 
 namespace paceline::chaos {
 

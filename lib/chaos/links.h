@@ -6,7 +6,7 @@
 
 #include "lib/base/ids.h"
 #include "lib/base/time.h"
-#include "lib/job/training_job.h"
+#include "lib/job/manifest/training_job.h"
 
 namespace paceline::chaos {
 

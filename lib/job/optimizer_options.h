@@ -2,7 +2,7 @@
 // the worker for local steps.
 #pragma once
 
-#include "lib/job/training_job.h"
+#include "lib/job/manifest/training_job.h"
 #include "lib/optim/optimizer.h"
 
 namespace paceline::job {

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "lib/job/words.h"
+#include "lib/job/manifest/words.h"
 
 namespace paceline::job {
 

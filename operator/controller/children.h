@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "lib/job/checkpoint_place.h"
-#include "lib/job/training_job.h"
+#include "lib/job/manifest/training_job.h"
+#include "lib/job/state/checkpoint_place.h"
 #include "lib/kube/client/client.h"
 #include "operator/controller/cluster_view.h"
 #include "operator/objects/options.h"

@@ -17,17 +17,17 @@
 #include <vector>
 
 #include "lib/base/status.h"
-#include "lib/job/field_error.h"
-#include "lib/job/observation.h"
-#include "lib/job/training_job.h"
+#include "lib/job/manifest/field_error.h"
+#include "lib/job/manifest/training_job.h"
+#include "lib/job/state/observation.h"
 #include "lib/kube/core/object_key.h"
 #include "lib/kube/runtime/expectations.h"
 #include "lib/kube/runtime/informer.h"
-#include "operator/controller/certificates.h"
 #include "operator/controller/children.h"
-#include "operator/controller/control_tokens.h"
-#include "operator/controller/coordinator_talk.h"
-#include "operator/controller/pod_clocks.h"
+#include "operator/controller/coordinator/coordinator_talk.h"
+#include "operator/controller/pods/pod_clocks.h"
+#include "operator/controller/secrets/certificates.h"
+#include "operator/controller/secrets/control_tokens.h"
 #include "operator/objects/ownership.h"
 
 namespace paceline::controller {

@@ -6,11 +6,11 @@
 
 #include <vector>
 
-#include "lib/job/observation.h"
-#include "lib/job/plan.h"
-#include "lib/job/training_job.h"
+#include "lib/job/manifest/training_job.h"
+#include "lib/job/plan/plan.h"
+#include "lib/job/state/observation.h"
 #include "operator/controller/job_record.h"
-#include "operator/controller/own_pod.h"
+#include "operator/controller/pods/own_pod.h"
 
 namespace paceline::controller {
 

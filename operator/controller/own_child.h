@@ -4,7 +4,7 @@
 #include <string>
 
 #include "lib/base/status.h"
-#include "lib/job/training_job.h"
+#include "lib/job/manifest/training_job.h"
 #include "lib/kube/client/client.h"
 #include "operator/objects/ownership.h"
 

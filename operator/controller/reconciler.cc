@@ -4,13 +4,13 @@
 #include <chrono>
 #include <utility>
 
-#include "lib/job/checkpoint_place.h"
-#include "lib/job/defaults.h"
-#include "lib/job/encode.h"
-#include "lib/job/validate.h"
+#include "lib/job/checks/validate.h"
+#include "lib/job/manifest/defaults.h"
+#include "lib/job/manifest/encode.h"
+#include "lib/job/state/checkpoint_place.h"
 #include "lib/kube/core/api_error.h"
 #include "lib/kube/core/metadata.h"
-#include "operator/controller/coordinator_access.h"
+#include "operator/controller/coordinator/coordinator_access.h"
 #include "operator/controller/observe.h"
 #include "operator/controller/refusal.h"
 #include "operator/controller/resources.h"

@@ -4,20 +4,20 @@
 #include <chrono>
 #include <functional>
 
-#include "lib/job/capabilities.h"
-#include "lib/job/field_error.h"
-#include "lib/job/plan.h"
+#include "lib/job/checks/capabilities.h"
+#include "lib/job/manifest/field_error.h"
+#include "lib/job/plan/plan.h"
 #include "lib/kube/client/client.h"
 #include "lib/kube/runtime/controller.h"
 #include "lib/kube/runtime/event_recorder.h"
-#include "operator/controller/certificates.h"
 #include "operator/controller/children.h"
 #include "operator/controller/clock.h"
 #include "operator/controller/cluster_view.h"
-#include "operator/controller/control_tokens.h"
-#include "operator/controller/first_pods.h"
 #include "operator/controller/job_record.h"
-#include "operator/controller/pod_changes.h"
+#include "operator/controller/pods/first_pods.h"
+#include "operator/controller/pods/pod_changes.h"
+#include "operator/controller/secrets/certificates.h"
+#include "operator/controller/secrets/control_tokens.h"
 #include "operator/objects/options.h"
 
 namespace paceline::controller {

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "lib/job/plan.h"
+#include "lib/job/plan/plan.h"
 
 namespace paceline::controller {
 namespace {

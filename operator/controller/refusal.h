@@ -3,9 +3,9 @@
 
 #include <vector>
 
-#include "lib/job/field_error.h"
-#include "lib/job/observation.h"
-#include "lib/job/training_job.h"
+#include "lib/job/manifest/field_error.h"
+#include "lib/job/manifest/training_job.h"
+#include "lib/job/state/observation.h"
 #include "operator/controller/job_record.h"
 
 namespace paceline::controller {

@@ -1,6 +1,6 @@
 #include "operator/controller/status_writer.h"
 
-#include "lib/job/encode.h"
+#include "lib/job/manifest/encode.h"
 #include "lib/kube/core/metadata.h"
 #include "lib/kube/core/patch.h"
 #include "operator/controller/resources.h"

@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "lib/job/training_job.h"
+#include "lib/job/manifest/training_job.h"
 #include "lib/kube/client/client.h"
 #include "operator/controller/job_record.h"
 

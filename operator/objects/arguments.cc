@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include "lib/job/checkpoint_place.h"
-#include "lib/job/device.h"
-#include "lib/job/model_place.h"
+#include "lib/job/state/checkpoint_place.h"
+#include "lib/job/state/device.h"
+#include "lib/job/state/model_place.h"
 #include "operator/objects/names.h"
 
 namespace paceline::controller {

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "lib/job/plan.h"
-#include "lib/job/training_job.h"
+#include "lib/job/manifest/training_job.h"
+#include "lib/job/plan/plan.h"
 
 namespace paceline::controller {
 

@@ -1,7 +1,7 @@
 #include "operator/objects/children.h"
 
-#include "lib/job/checkpoint_place.h"
-#include "lib/job/encode.h"
+#include "lib/job/manifest/encode.h"
+#include "lib/job/state/checkpoint_place.h"
 #include "lib/kube/core/json.h"
 #include "lib/kube/core/metadata.h"
 #include "operator/objects/names.h"

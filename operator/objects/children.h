@@ -4,8 +4,8 @@
 #include <optional>
 #include <vector>
 
-#include "lib/job/checkpoint_place.h"
-#include "lib/job/training_job.h"
+#include "lib/job/manifest/training_job.h"
+#include "lib/job/state/checkpoint_place.h"
 #include "operator/objects/metadata.h"
 #include "operator/objects/options.h"
 

@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "lib/job/training_job.h"
+#include "lib/job/manifest/training_job.h"
 
 namespace paceline::controller {
 

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "lib/job/model_place.h"
+#include "lib/job/state/model_place.h"
 
 namespace paceline::controller {
 std::string_view ContainerName(job::Role role) { return job::ToWord(role); }

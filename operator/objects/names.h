@@ -9,10 +9,10 @@
 #include <string_view>
 #include <vector>
 
-#include "lib/job/model_place.h"
+#include "lib/job/manifest/training_job.h"
 #include "lib/job/ports.h"
 #include "lib/job/process_name.h"
-#include "lib/job/training_job.h"
+#include "lib/job/state/model_place.h"
 #include "lib/tls/identity.h"
 
 namespace paceline::controller {

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "lib/job/encode.h"
+#include "lib/job/manifest/encode.h"
 #include "lib/job/process_name.h"
 #include "operator/objects/children.h"
 #include "operator/objects/names.h"

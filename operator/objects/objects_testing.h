@@ -8,8 +8,8 @@
 
 #include <gtest/gtest.h>
 
-#include "lib/job/defaults.h"
-#include "lib/job/yaml.h"
+#include "lib/job/manifest/defaults.h"
+#include "lib/job/manifest/yaml.h"
 #include "operator/objects/pod.h"
 
 namespace paceline::controller {

@@ -4,7 +4,7 @@
 #include <set>
 #include <string>
 
-#include "lib/job/training_job.h"
+#include "lib/job/manifest/training_job.h"
 #include "operator/objects/metadata.h"
 
 namespace paceline::controller {

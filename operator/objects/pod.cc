@@ -4,9 +4,9 @@
 
 #include <fmt/format.h>
 
-#include "lib/job/checkpoint_place.h"
-#include "lib/job/encode.h"
-#include "lib/job/model_place.h"
+#include "lib/job/manifest/encode.h"
+#include "lib/job/state/checkpoint_place.h"
+#include "lib/job/state/model_place.h"
 #include "operator/objects/arguments.h"
 #include "operator/objects/names.h"
 #include "operator/objects/pod_group.h"

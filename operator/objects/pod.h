@@ -10,8 +10,8 @@
 
 #include <string_view>
 
-#include "lib/job/plan.h"
-#include "lib/job/training_job.h"
+#include "lib/job/manifest/training_job.h"
+#include "lib/job/plan/plan.h"
 #include "operator/objects/metadata.h"
 #include "operator/objects/options.h"
 

@@ -1,6 +1,6 @@
 #include "operator/objects/pod_group.h"
 
-#include "lib/job/encode.h"
+#include "lib/job/manifest/encode.h"
 #include "operator/objects/names.h"
 
 namespace paceline::controller {

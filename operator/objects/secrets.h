@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "lib/base/time.h"
-#include "lib/job/training_job.h"
+#include "lib/job/manifest/training_job.h"
 #include "lib/tls/credential.h"
 #include "operator/objects/metadata.h"
 #include "operator/objects/names.h"

@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "lib/job/process_name.h"
-#include "lib/job/rfc3339.h"
+#include "lib/job/state/rfc3339.h"
 #include "operator/objects/json_at.h"
 #include "operator/objects/names.h"
 #include "operator/objects/pod_end.h"

@@ -3,8 +3,8 @@
 
 #include <optional>
 
-#include "lib/job/observation.h"
-#include "lib/job/training_job.h"
+#include "lib/job/manifest/training_job.h"
+#include "lib/job/state/observation.h"
 #include "lib/kube/core/selection.h"
 #include "operator/objects/metadata.h"
 

@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "lib/job/defaults.h"
-#include "lib/job/rfc3339.h"
+#include "lib/job/manifest/defaults.h"
+#include "lib/job/state/rfc3339.h"
 #include "operator/objects/pod.h"
 
 namespace paceline::controller {

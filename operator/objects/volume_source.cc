@@ -1,6 +1,6 @@
 #include "operator/objects/volume_source.h"
 
-#include "lib/job/encode.h"
+#include "lib/job/manifest/encode.h"
 
 namespace paceline::controller {
 

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "lib/job/crd/verdict.h"
-#include "lib/job/load.h"
+#include "lib/job/manifest/load.h"
 #include "lib/job/testing/fuzzed_job.h"
 #include "tests/crd/corpus.h"
 #include "tests/crd/world.h"

@@ -4,9 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "lib/job/change.h"
-#include "lib/job/defaults.h"
-#include "lib/job/encode.h"
+#include "lib/job/checks/change.h"
+#include "lib/job/manifest/defaults.h"
+#include "lib/job/manifest/encode.h"
 #include "lib/kube/core/api_error.h"
 #include "tests/crd/world.h"
 

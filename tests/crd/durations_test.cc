@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "lib/job/load.h"
+#include "lib/job/manifest/load.h"
 #include "lib/kube/core/api_error.h"
 #include "tests/crd/world.h"
 

@@ -6,9 +6,9 @@
 #include <gtest/gtest.h>
 
 #include "lib/job/crd/schema.h"
-#include "lib/job/encode.h"
-#include "lib/job/load.h"
-#include "lib/job/yaml.h"
+#include "lib/job/manifest/encode.h"
+#include "lib/job/manifest/load.h"
+#include "lib/job/manifest/yaml.h"
 #include "lib/kube/core/api_error.h"
 #include "tests/crd/corpus.h"
 #include "tests/crd/world.h"

@@ -3,8 +3,8 @@
 #include <chrono>
 #include <thread>
 
-#include "lib/job/encode.h"
-#include "lib/job/yaml.h"
+#include "lib/job/manifest/encode.h"
+#include "lib/job/manifest/yaml.h"
 #include "lib/kube/core/api_error.h"
 #include "tests/crd/corpus.h"
 

@@ -12,8 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "lib/job/encode.h"
-#include "lib/job/load.h"
+#include "lib/job/manifest/encode.h"
+#include "lib/job/manifest/load.h"
 #include "lib/telemetry/access_token.h"
 #include "lib/telemetry/http_get.h"
 #include "lib/tls/identity.h"

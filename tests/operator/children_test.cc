@@ -10,12 +10,12 @@
 #include <gtest/gtest.h>
 
 #include "lib/base/base64.h"
-#include "lib/job/encode.h"
+#include "lib/job/manifest/encode.h"
 #include "lib/kube/core/json.h"
 #include "lib/kube/core/metadata.h"
 #include "lib/tls/certificate.h"
-#include "operator/controller/certificates.h"
 #include "operator/controller/resources.h"
+#include "operator/controller/secrets/certificates.h"
 #include "tests/operator/one_operator.h"
 
 namespace paceline::operator_test {

@@ -15,7 +15,7 @@
 
 #include <fmt/format.h>
 
-#include "lib/job/training_job.h"
+#include "lib/job/manifest/training_job.h"
 #include "tests/integration/live_run.h"
 #include "tests/soak/disk.h"
 #include "tests/soak/injector.h"

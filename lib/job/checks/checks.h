@@ -1,9 +1,9 @@
 // The checks of a job, one subject each; validate.cc calls them in order.
 #pragma once
 
-#include "lib/job/capabilities.h"
+#include "lib/job/checks/capabilities.h"
 #include "lib/job/checks/findings.h"
-#include "lib/job/training_job.h"
+#include "lib/job/manifest/training_job.h"
 
 namespace paceline::job {
 

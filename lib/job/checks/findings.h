@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "lib/job/error_list.h"
-#include "lib/job/field_error.h"
+#include "lib/job/manifest/error_list.h"
+#include "lib/job/manifest/field_error.h"
 
 namespace paceline::job {
 

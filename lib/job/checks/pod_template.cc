@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "lib/job/checks/checks.h"
-#include "lib/job/decode.h"
+#include "lib/job/manifest/decode.h"
 
 namespace paceline::job {
 namespace {

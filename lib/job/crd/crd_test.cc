@@ -14,8 +14,8 @@
 #include "lib/job/crd/definition.h"
 #include "lib/job/crd/rules.h"
 #include "lib/job/crd/yaml_text.h"
-#include "lib/job/encode.h"
-#include "lib/job/yaml.h"
+#include "lib/job/manifest/encode.h"
+#include "lib/job/manifest/yaml.h"
 
 namespace paceline::job {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <vector>
 
-#include "lib/job/decode.h"
-#include "lib/job/field_error.h"
+#include "lib/job/manifest/decode.h"
+#include "lib/job/manifest/field_error.h"
 
 namespace paceline::job {
 

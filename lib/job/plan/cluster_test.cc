@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "lib/job/plan.h"
+#include "lib/job/plan/plan.h"
 #include "lib/job/plan/scenes.h"
 
 namespace paceline::job {

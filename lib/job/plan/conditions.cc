@@ -4,9 +4,9 @@
 
 #include <fmt/format.h>
 
-#include "lib/job/checkpoint_place.h"
 #include "lib/job/plan/describe.h"
 #include "lib/job/plan/judgements.h"
+#include "lib/job/state/checkpoint_place.h"
 
 namespace paceline::job {
 namespace {

@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
-#include "lib/job/checkpoint_place.h"
 #include "lib/job/plan/recall.h"
+#include "lib/job/state/checkpoint_place.h"
 
 namespace paceline::job {
 namespace {

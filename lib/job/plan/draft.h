@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "lib/job/plan.h"
+#include "lib/job/plan/plan.h"
 
 namespace paceline::job {
 

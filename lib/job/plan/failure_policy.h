@@ -2,8 +2,8 @@
 // Job's podFailurePolicy (Kubernetes, batch/v1).
 #pragma once
 
-#include "lib/job/observation.h"
-#include "lib/job/training_job.h"
+#include "lib/job/manifest/training_job.h"
+#include "lib/job/state/observation.h"
 
 namespace paceline::job {
 

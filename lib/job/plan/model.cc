@@ -4,10 +4,10 @@
 
 #include <fmt/format.h>
 
-#include "lib/job/model_place.h"
 #include "lib/job/plan/describe.h"
 #include "lib/job/plan/judgements.h"
-#include "lib/job/rfc3339.h"
+#include "lib/job/state/model_place.h"
+#include "lib/job/state/rfc3339.h"
 
 namespace paceline::job {
 namespace {

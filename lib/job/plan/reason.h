@@ -2,7 +2,7 @@
 // actions and logs.
 #pragma once
 
-#include "lib/job/words.h"
+#include "lib/job/manifest/words.h"
 
 namespace paceline::job {
 

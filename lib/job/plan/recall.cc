@@ -1,6 +1,6 @@
 #include "lib/job/plan/recall.h"
 
-#include "lib/job/plan.h"
+#include "lib/job/plan/plan.h"
 #include "lib/job/plan/reason.h"
 
 namespace paceline::job {

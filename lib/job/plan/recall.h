@@ -1,7 +1,7 @@
 // Finds what plans before have left in a job's status for those after them.
 #pragma once
 
-#include "lib/job/status.h"
+#include "lib/job/state/status.h"
 
 namespace paceline::job {
 

@@ -5,8 +5,8 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "lib/job/encode.h"
-#include "lib/job/plan.h"
+#include "lib/job/manifest/encode.h"
+#include "lib/job/plan/plan.h"
 #include "lib/job/plan/scenes.h"
 
 namespace paceline::job {

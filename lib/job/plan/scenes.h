@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
-#include "lib/job/defaults.h"
-#include "lib/job/plan.h"
+#include "lib/job/manifest/defaults.h"
+#include "lib/job/plan/plan.h"
 
 namespace paceline::job::testing {
 

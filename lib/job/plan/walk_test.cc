@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include "lib/job/plan.h"
+#include "lib/job/plan/plan.h"
 #include "lib/job/plan/scenes.h"
 
 namespace paceline::job {

@@ -7,7 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "lib/job/crd/schema.h"
-#include "lib/job/training_job.h"
+#include "lib/job/manifest/training_job.h"
 
 namespace paceline::job::testing {
 namespace {

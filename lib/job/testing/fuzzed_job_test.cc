@@ -4,8 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include "lib/job/encode.h"
-#include "lib/job/load.h"
+#include "lib/job/manifest/encode.h"
+#include "lib/job/manifest/load.h"
 
 namespace paceline::job::testing {
 namespace {

@@ -1,0 +1,19 @@
+#include "lib/job/manifest/defaults.h"
+
+#include <algorithm>
+
+#include "lib/job/manifest/note.h"
+
+namespace paceline::job {
+
+void ApplyDefaults(TrainingJob& job) {
+  JobSpec& spec = job.spec;
+  // Within its bounds: of too few or too many replicas, replicas itself is to blame.
+  if (!spec.workers.max_replicas) {
+    constexpr auto kMost = static_cast<int64_t>(kProcessesMax);
+    spec.workers.max_replicas = std::clamp<int64_t>(spec.workers.replicas, 1, kMost);
+  }
+  if (spec.data.eval && !spec.evaluator) spec.evaluator.emplace();
+}
+
+}  // namespace paceline::job

@@ -1,0 +1,12 @@
+// Fills in what depends on other fields; plain defaults are the structs' own member initialisers.
+#pragma once
+
+#include "lib/job/manifest/training_job.h"
+
+namespace paceline::job {
+
+// workers.maxReplicas: workers.replicas. evaluator: there, with its defaults, if data.eval is.
+// Applying twice changes nothing.
+void ApplyDefaults(TrainingJob& job);
+
+}  // namespace paceline::job

@@ -1,0 +1,146 @@
+// Defines the enums of the TrainingJob manifest, each with its words.
+#pragma once
+
+#include "lib/job/manifest/words.h"
+
+namespace paceline::job {
+
+enum class BuiltInModel { kSoftmax, kMlp, kCnn };
+PACELINE_WORDS(BuiltInModel, "Softmax", "Mlp", "Cnn")
+
+enum class Loss {
+  kCrossEntropy,
+  kMeanSquaredError,
+  kModel
+};  // kModel: the module's own `loss` method.
+PACELINE_WORDS(Loss, "CrossEntropy", "MeanSquaredError", "Model")
+
+enum class OnDrop { kReturn, kDiscard };
+PACELINE_WORDS(OnDrop, "Return", "Discard")
+
+enum class OptimizerType { kSgd, kAdamW };
+PACELINE_WORDS(OptimizerType, "SGD", "AdamW")
+
+enum class Schedule { kConstant, kCosine, kStep, kLinear };
+PACELINE_WORDS(Schedule, "Constant", "Cosine", "Step", "Linear")
+
+enum class Metric { kAccuracy, kLoss };
+PACELINE_WORDS(Metric, "Accuracy", "Loss")
+
+enum class Scheme { kBsp, kSsp, kAsp, kBackupWorkers, kDbw, kWbsp, kPsPlus };
+PACELINE_WORDS(Scheme, "BSP", "SSP", "ASP", "BackupWorkers", "DBW", "WBSP", "PSPlus")
+
+// Of schemes without a barrier: whether a worker's push moves the parameters by 1/n of its gradient
+// or by all of it.
+enum class UpdateScale { kPerWorker, kFull };
+PACELINE_WORDS(UpdateScale, "PerWorker", "Full")
+
+enum class BatchStrategy { kEqual, kEma, kNarx, kStepwise };
+PACELINE_WORDS(BatchStrategy, "Equal", "EMA", "NARX", "Stepwise")
+
+// What k is chosen by: expected decrease of the loss per second, gradients per second, or the loss.
+enum class DbwMethod { kGain, kBlind, kAdaSync };
+PACELINE_WORDS(DbwMethod, "Gain", "Blind", "AdaSync")
+
+// What a worker does whose gradient comes too late: finishes it, being offered the new version
+// (push and wait) or not (pull and wait), or gives it up (push and interrupt).
+enum class LateWorker { kFinish, kFinishThenPull, kInterrupt };
+PACELINE_WORDS(LateWorker, "Finish", "FinishThenPull", "Interrupt")
+
+// What a loss that rose does to k: one more than before at least, all workers, nothing.
+enum class DbwLossRule { kBump, kJump, kNone };
+PACELINE_WORDS(DbwLossRule, "Bump", "Jump", "None")
+
+// The learning rate of a step of k of n workers: the schedule's, k/n of it, or a factor for each k.
+enum class DbwRateRule { kConstant, kProportional, kTable };
+PACELINE_WORDS(DbwRateRule, "Constant", "Proportional", "Table")
+
+// k when no k promises a gain: all workers, or the last k.
+enum class DbwFallback { kAll, kHold };
+PACELINE_WORDS(DbwFallback, "All", "Hold")
+
+enum class RoundTrigger { kAllPushed, kDesignated };
+PACELINE_WORDS(RoundTrigger, "AllPushed", "Designated")
+
+enum class LatePush { kFold, kDrop };
+PACELINE_WORDS(LatePush, "Fold", "Drop")
+
+// What becomes of local steps that were not pushed when a new version arrives.
+enum class OnPull { kRebase, kOverwrite };
+PACELINE_WORDS(OnPull, "Rebase", "Overwrite")
+
+enum class MomentumOnPull { kKeep, kReset };
+PACELINE_WORDS(MomentumOnPull, "Keep", "Reset")
+
+enum class Modulation { kStaleness, kInverse, kExponential, kProgressGap, kNone };
+PACELINE_WORDS(Modulation, "Staleness", "Inverse", "Exponential", "ProgressGap", "None")
+
+enum class Device { kAuto, kCpu, kCuda };
+PACELINE_WORDS(Device, "Auto", "CPU", "CUDA")
+
+enum class NonFiniteAction { kRollBack, kFail };
+PACELINE_WORDS(NonFiniteAction, "RollBack", "Fail")
+
+enum class StragglerAction { kReport, kReplace };
+PACELINE_WORDS(StragglerAction, "Report", "Replace")
+
+enum class Toggle { kEnabled, kDisabled };
+PACELINE_WORDS(Toggle, "Enabled", "Disabled")
+
+// Whether a claim goes with what it was made for.
+enum class ClaimFate { kRetain, kDelete };
+PACELINE_WORDS(ClaimFate, "Retain", "Delete")
+
+// Whose checkpoints a job goes on from: those of its own uid alone, or, if it has none, the newest
+// that lie on its claim.
+enum class CheckpointResume { kOwn, kFromClaim };
+PACELINE_WORDS(CheckpointResume, "Own", "FromClaim")
+
+enum class CleanPodPolicy { kRunning, kAll, kNone };
+PACELINE_WORDS(CleanPodPolicy, "Running", "All", "None")
+
+enum class DelayKind {
+  kConstant,
+  kPerWorker,
+  kPerSample,
+  kShiftedExponential,
+  kRatio,
+  kStepChange,
+  kTrace
+};
+PACELINE_WORDS(DelayKind, "Constant", "PerWorker", "PerSample", "ShiftedExponential", "Ratio",
+               "StepChange", "Trace")
+
+enum class ConditionType {
+  kCreated,
+  kRunning,
+  kRestarting,
+  kSuspended,
+  kSucceeded,
+  kFailed,
+  kResourcesReady,
+  kDegraded,
+  kStraggling,
+  kRecoverable,
+  kGangScheduled
+};
+PACELINE_WORDS(ConditionType, "Created", "Running", "Restarting", "Suspended", "Succeeded",
+               "Failed", "ResourcesReady", "Degraded", "Straggling", "Recoverable", "GangScheduled")
+
+// What became of a finished job's model: its coordinator's pod serves it; it was fetched, and
+// whoever did has its digest; nobody fetched it in time; the pod went before that; it lies on the
+// output's volume, which outlives the pod.
+enum class ModelState { kAvailable, kFetched, kExpired, kLost, kOnVolume };
+PACELINE_WORDS(ModelState, "Available", "Fetched", "Expired", "Lost", "OnVolume")
+
+// What a rule of runPolicy.failurePolicy makes of an end: the job's end, a disruption, a failure.
+enum class FailureAction { kFailJob, kIgnore, kCount };
+PACELINE_WORDS(FailureAction, "FailJob", "Ignore", "Count")
+
+enum class ExitCodeOperator { kIn, kNotIn };
+PACELINE_WORDS(ExitCodeOperator, "In", "NotIn")
+
+enum class ConditionStatus { kUnknown, kTrue, kFalse };
+PACELINE_WORDS(ConditionStatus, "Unknown", "True", "False")
+
+}  // namespace paceline::job

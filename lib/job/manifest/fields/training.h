@@ -1,0 +1,193 @@
+// Fields of spec.model, spec.data and spec.training.
+#pragma once
+
+#include "lib/job/manifest/note.h"
+#include "lib/job/manifest/spec/training.h"
+
+namespace paceline::job {
+
+template <class V>
+void Fields(V& visit, Model& model) {
+  visit("torchScript", model.torch_script,
+        Note{.text = "TorchScript file with forward(inputs); this or builtIn",
+             .min = 1,
+             .max = kPathMax});
+  visit("builtIn", model.built_in,
+        Note{.text = "small model for tests and first steps; this or torchScript"});
+  visit("inputShape", model.input_shape,
+        Note{.text = "built-in models: shape of one sample, [channels, height, width] for Cnn",
+             .min = 1,
+             .max = 1e6,
+             .items_max = 8});
+  visit("classes", model.classes,
+        Note{.text = "built-in models: length of the output", .min = 1, .max = 1e6});
+  visit(
+      "hidden", model.hidden,
+      Note{.text = "built-in models: hidden units (Mlp) or channels (Cnn)", .min = 1, .max = 1e6});
+  visit("loss", model.loss,
+        Note{.text = "what is minimised; Model is the module's own method loss(inputs, targets)"});
+}
+
+template <class V>
+void Fields(V& visit, Data& data) {
+  visit("train", data.train,
+        Note{.text = "samples to train on: .safetensors with inputs and targets, .npy, IDX, or "
+                     "tokens in .bin (not in this version)",
+             .presence = kRequired,
+             .min = 1,
+             .max = kPathMax});
+  visit("trainTargets", data.train_targets,
+        Note{.text = "targets of train, if train is .npy or IDX", .min = 1, .max = kPathMax});
+  visit("eval", data.eval, Note{.text = "held-out samples, as train", .min = 1, .max = kPathMax});
+  visit("evalTargets", data.eval_targets,
+        Note{.text = "targets of eval, if eval is .npy or IDX", .min = 1, .max = kPathMax});
+  visit("sequenceLength", data.sequence_length,
+        Note{.text = "tokens of one sample of a .bin file", .min = 1, .max = kCountMax});
+  visit("onDrop", data.on_drop,
+        Note{.text = "what becomes of the samples of a push that was not used: trained on later in "
+                     "the epoch, or not"});
+}
+
+template <class V>
+void Fields(V& visit, Sgd& sgd) {
+  visit("momentum", sgd.momentum,
+        Note{.text = "share of the last update that is kept", .min = 0, .below = 1});
+  visit("dampening", sgd.dampening,
+        Note{.text = "share of the gradient kept out of the momentum", .min = 0, .max = 1});
+  visit("weightDecay", sgd.weight_decay,
+        Note{.text = "L2 penalty, added to the gradient", .min = 0, .max = 1});
+  visit("nesterov", sgd.nesterov,
+        Note{.text = "Nesterov's momentum; needs momentum and no dampening"});
+}
+
+template <class V>
+void Fields(V& visit, AdamW& adam_w) {
+  visit("beta1", adam_w.beta1, Note{.text = "decay of the mean gradient", .min = 0, .below = 1});
+  visit("beta2", adam_w.beta2,
+        Note{.text = "decay of the mean squared gradient", .min = 0, .below = 1});
+  visit("epsilon", adam_w.epsilon,
+        Note{.text = "keeps the denominator from zero", .max = 1, .above = 0});
+  visit(
+      "weightDecay", adam_w.weight_decay,
+      Note{.text = "decoupled weight decay, as a share of the learning rate", .min = 0, .max = 1});
+}
+
+template <class V>
+void Fields(V& visit, Optimizer& optimizer) {
+  visit("type", optimizer.type,
+        Note{.text = "the rule; the block of the other one is kept and ignored"});
+  visit("sgd", optimizer.sgd, Note{.text = "knobs of SGD", .stays_absent = true});
+  visit("adamW", optimizer.adam_w, Note{.text = "knobs of AdamW", .stays_absent = true});
+}
+
+template <class V>
+void Fields(V& visit, LearningRate& rate) {
+  visit("base", rate.base,
+        Note{.text = "the rate after warm-up; may change while the job runs",
+             .presence = kRequired,
+             .max = 1000,
+             .above = 0});
+  visit("warmupSteps", rate.warmup_steps,
+        Note{.text = "steps that raise the rate from 0 to base",
+             .mutability = kImmutable,
+             .min = 0,
+             .max = kCountMax});
+  visit("schedule", rate.schedule,
+        Note{.text = "how the rate changes after warm-up, by committed samples",
+             .mutability = kImmutable});
+  visit("final", rate.final,
+        Note{.text = "Cosine, Linear: the rate at the end of training",
+             .mutability = kImmutable,
+             .min = 0,
+             .max = 1000});
+  visit("stepEpochs", rate.step_epochs,
+        Note{.text = "Step: epochs between two cuts",
+             .mutability = kImmutable,
+             .min = 1,
+             .max = kCountMax});
+  visit("factor", rate.factor,
+        Note{.text = "Step: what each cut leaves of the rate",
+             .mutability = kImmutable,
+             .max = 1,
+             .above = 0});
+}
+
+template <class V>
+void Fields(V& visit, Target& target) {
+  visit("metric", target.metric, Note{.text = "held-out accuracy (to reach) or loss (to fall to)"});
+  visit("value", target.value,
+        Note{.text = "accuracy as a share of 1, or loss",
+             .presence = kRequired,
+             .min = 0,
+             .max = 1e9});
+}
+
+template <class V>
+void Fields(V& visit, StopRule& stop) {
+  visit("maxEpochs", stop.max_epochs,
+        Note{.text = "passes over the training data; may change while the job runs",
+             .min = 1,
+             .max = kCountMax});
+  visit("maxSteps", stop.max_steps,
+        Note{.text = "commits after which training ends; may change while the job runs",
+             .min = 1,
+             .max = kCountMax});
+  visit("target", stop.target,
+        Note{.text = "stop when the held-out data says so; needs data.eval",
+             .mutability = kImmutable});
+}
+
+template <class V>
+void Fields(V& visit, NonFinite& non_finite) {
+  visit("action", non_finite.action,
+        Note{.text = "back to the newest checkpoint, from the second time in a row one further; or "
+                     "the job fails"});
+  visit(
+      "learningRateFactor", non_finite.learning_rate_factor,
+      Note{.text = "RollBack: what is left of the learning rate each time", .max = 1, .above = 0});
+  visit("limit", non_finite.limit,
+        Note{.text = "RollBack: times in the life of the job; the next one fails it",
+             .min = 0,
+             .max = 1000});
+}
+
+template <class V>
+void Fields(V& visit, Training& training) {
+  visit("globalBatchSize", training.global_batch_size,
+        Note{.text = "samples of one step, all workers together",
+             .presence = kRequired,
+             .mutability = kImmutable,
+             .min = 1,
+             .max = kCountMax});
+  visit("microBatchSize", training.micro_batch_size,
+        Note{.text = "samples that a worker computes at once; absent: all of its share",
+             .mutability = kImmutable,
+             .min = 1,
+             .max = kCountMax});
+  visit("optimizer", training.optimizer,
+        Note{.text = "the rule by which a gradient changes the parameters",
+             .mutability = kImmutable});
+  visit("learningRate", training.learning_rate,
+        Note{.text = "how far a step goes", .presence = kRequired});
+  visit("gradientClipNorm", training.gradient_clip_norm,
+        Note{.text = "largest norm of the mean gradient; absent: no limit",
+             .mutability = kImmutable,
+             .max = 1e9,
+             .above = 0});
+  visit("nonFinite", training.non_finite,
+        Note{.text = "when more than half of the workers have gradients that are not finite; fewer "
+                     "are ill themselves",
+             .mutability = kImmutable,
+             .stays_absent = true});
+  visit("stop", training.stop,
+        Note{.text = "when training is done: whatever comes first", .presence = kRequired});
+  visit("seed", training.seed,
+        Note{.text = "of initial values of built-in models and of the order of samples",
+             .mutability = kImmutable,
+             .min = 0});
+  visit("deterministic", training.deterministic,
+        Note{.text = "equal runs give equal bits; only with BSP and equal batches",
+             .mutability = kImmutable});
+}
+
+}  // namespace paceline::job

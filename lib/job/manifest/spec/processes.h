@@ -1,0 +1,102 @@
+// Defines the processes of a job, where they keep files, and what each may ask of the cluster.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "lib/job/manifest/enums.h"
+#include "lib/job/manifest/node.h"
+
+namespace paceline::job {
+
+// A pod template as Kubernetes knows it, opaque to us.
+using PodTemplate = std::optional<Node>;
+
+struct ParameterServer {
+  int64_t shards = 1;
+  PodTemplate pod_template;
+  friend bool operator==(const ParameterServer&, const ParameterServer&) = default;
+};
+
+struct StragglerPolicy {
+  double slowdown_percent = 200;  // Of the median worker's time for a sample.
+  double for_seconds = 120;
+  StragglerAction action = StragglerAction::kReport;
+  double hang_factor = 10;          // Times a step's expected duration, without progress.
+  double first_step_seconds = 900;  // Of a worker's first step, of which nothing is expected.
+  friend bool operator==(const StragglerPolicy&, const StragglerPolicy&) = default;
+};
+
+struct Workers {
+  int64_t replicas = 1;
+  int64_t min_replicas = 1;             // Needed to start.
+  std::optional<int64_t> max_replicas;  // Defaulted to `replicas`.
+  PodTemplate pod_template;
+  Device device = Device::kAuto;  // device.h says what it comes to.
+  StragglerPolicy straggler_policy;
+  friend bool operator==(const Workers&, const Workers&) = default;
+};
+
+struct Evaluator {
+  double period_seconds = 10;
+  PodTemplate pod_template;
+  friend bool operator==(const Evaluator&, const Evaluator&) = default;
+};
+
+struct Claim {
+  std::string claim_name;
+  bool read_only = false;
+  friend bool operator==(const Claim&, const Claim&) = default;
+};
+
+struct HostPath {
+  std::string path;
+  std::optional<std::string> type;
+  friend bool operator==(const HostPath&, const HostPath&) = default;
+};
+
+// A Kubernetes volume source, of any kind. Exactly one is there in a valid job.
+struct Volume {
+  std::optional<Claim> persistent_volume_claim;
+  std::optional<HostPath> host_path;
+  std::optional<Node> empty_dir;
+  std::map<std::string, Node> others;  // Sources that Paceline need not understand, by field.
+  friend bool operator==(const Volume&, const Volume&) = default;
+};
+
+// Names and meanings are a StatefulSet's.
+struct ClaimRetention {
+  ClaimFate when_deleted = ClaimFate::kRetain;
+  ClaimFate when_scaled = ClaimFate::kRetain;
+  friend bool operator==(const ClaimRetention&, const ClaimRetention&) = default;
+};
+
+struct Checkpoint {
+  bool enabled = true;
+  double period_seconds = 300;
+  int64_t keep = 3;
+  std::optional<Volume> volume;
+  std::optional<Node> volume_claim_template;      // One claim for each shard; opaque to us.
+  std::optional<ClaimRetention> claim_retention;  // Of those claims; absent: its defaults.
+  CheckpointResume resume = CheckpointResume::kOwn;
+  friend bool operator==(const Checkpoint&, const Checkpoint&) = default;
+};
+
+struct Output {
+  std::optional<Volume> volume;
+  friend bool operator==(const Output&, const Output&) = default;
+};
+
+struct Network {
+  double transfer_idle_seconds = 60;  // Without a byte; a transfer that moves has no deadline.
+  friend bool operator==(const Network&, const Network&) = default;
+};
+
+struct Security {
+  Toggle mtls = Toggle::kEnabled;
+  friend bool operator==(const Security&, const Security&) = default;
+};
+
+}  // namespace paceline::job

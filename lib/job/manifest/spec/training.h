@@ -1,0 +1,103 @@
+// Defines what is trained, on what, and how: the immutable part of a job.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lib/job/manifest/enums.h"
+
+namespace paceline::job {
+
+// Exactly one of `torch_script` and `built_in` is there in a valid job.
+struct Model {
+  std::optional<std::string> torch_script;  // A file.
+  std::optional<BuiltInModel> built_in;
+  std::vector<int64_t> input_shape;  // Built-in models: of one sample, without the batch.
+  std::optional<int64_t> classes;    // Built-in models: length of the output.
+  std::optional<int64_t> hidden;     // Mlp: units of the hidden layer. Cnn: channels.
+  Loss loss = Loss::kCrossEntropy;
+  friend bool operator==(const Model&, const Model&) = default;
+};
+
+// Files. One .safetensors file holds `inputs` and `targets`, one .bin file tokens that are both; of
+// IDX and .npy there are two files.
+struct Data {
+  std::string train;
+  std::optional<std::string> train_targets;
+  std::optional<std::string> eval;
+  std::optional<std::string> eval_targets;
+  std::optional<int64_t> sequence_length;  // Token files: tokens of one sample.
+  OnDrop on_drop = OnDrop::kReturn;
+  friend bool operator==(const Data&, const Data&) = default;
+};
+
+struct Sgd {
+  double momentum = 0;
+  double dampening = 0;
+  double weight_decay = 0;
+  bool nesterov = false;
+  friend bool operator==(const Sgd&, const Sgd&) = default;
+};
+
+struct AdamW {
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1e-8;
+  double weight_decay = 0.01;
+  friend bool operator==(const AdamW&, const AdamW&) = default;
+};
+
+struct Optimizer {  // The block of the other type is kept and ignored.
+  OptimizerType type = OptimizerType::kSgd;
+  Sgd sgd;
+  AdamW adam_w;
+  friend bool operator==(const Optimizer&, const Optimizer&) = default;
+};
+
+struct LearningRate {
+  double base = 0;
+  int64_t warmup_steps = 0;  // From 0 to `base`, linearly.
+  Schedule schedule = Schedule::kConstant;
+  double final = 0;          // Cosine, Linear: the rate at the end of training.
+  int64_t step_epochs = 30;  // Step: epochs between two cuts.
+  double factor = 0.1;       // Step: what each cut leaves.
+  friend bool operator==(const LearningRate&, const LearningRate&) = default;
+};
+
+struct Target {
+  Metric metric = Metric::kAccuracy;
+  double value = 0;
+  friend bool operator==(const Target&, const Target&) = default;
+};
+
+struct StopRule {  // Whatever comes first. At least one is there in a valid job.
+  std::optional<int64_t> max_epochs;
+  std::optional<int64_t> max_steps;
+  std::optional<Target> target;
+  friend bool operator==(const StopRule&, const StopRule&) = default;
+};
+
+// What becomes of the job when more than half of its workers' gradients are not finite.
+struct NonFinite {
+  NonFiniteAction action = NonFiniteAction::kRollBack;
+  double learning_rate_factor = 0.5;  // At each roll back.
+  int64_t limit = 3;                  // Roll backs; the next time the job fails.
+  friend bool operator==(const NonFinite&, const NonFinite&) = default;
+};
+
+struct Training {
+  int64_t global_batch_size = 0;
+  std::optional<int64_t> micro_batch_size;
+  Optimizer optimizer;
+  LearningRate learning_rate;
+  std::optional<double> gradient_clip_norm;
+  NonFinite non_finite;
+  StopRule stop;
+  int64_t seed = 0;
+  bool deterministic = false;
+  friend bool operator==(const Training&, const Training&) = default;
+};
+
+}  // namespace paceline::job
