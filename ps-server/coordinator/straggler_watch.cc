@@ -31,14 +31,25 @@ void StragglerWatch::Pushed(WorkerId worker, Duration compute, uint64_t samples,
   Past& past = workers_[worker];
   Keep(past.seconds, ToSeconds(compute));
   Keep(past.sample_seconds, ToSeconds(compute) / static_cast<double>(samples));
+  Forget(past);
   past.sample_seconds_p50 = Median(past.sample_seconds);
+  median_.Add(*past.sample_seconds_p50);
   // Judged at its own push: whoever else changed the median is judged at theirs.
   const bool is_slow = SlowdownOf(past) >= options_.slowdown_percent;
   if (!is_slow) past.slow_since.reset();
   if (is_slow && !past.slow_since) past.slow_since = now;
 }
 
-void StragglerWatch::Left(WorkerId worker) { workers_.erase(worker); }
+void StragglerWatch::Left(WorkerId worker) {
+  const auto found = workers_.find(worker);
+  if (found == workers_.end()) return;
+  Forget(found->second);
+  workers_.erase(found);
+}
+
+void StragglerWatch::Forget(const Past& past) {
+  if (past.sample_seconds_p50) median_.Remove(*past.sample_seconds_p50);
+}
 
 WorkerPace StragglerWatch::PaceOf(WorkerId worker, Time now) const {
   const auto found = workers_.find(worker);
@@ -49,18 +60,9 @@ WorkerPace StragglerWatch::PaceOf(WorkerId worker, Time now) const {
           .is_straggler = past.slow_since && now - *past.slow_since >= options_.for_time};
 }
 
-std::optional<double> StragglerWatch::MedianWorker() const {
-  if (workers_.size() < kWorkersMin) return std::nullopt;
-  std::vector<double> paces;
-  for (const auto& [worker, past] : workers_) paces.push_back(past.sample_seconds_p50);
-  // The lower one of two: of two workers the slow one is slow, not half of the measure.
-  std::sort(paces.begin(), paces.end());
-  return paces[(paces.size() - 1) / 2];
-}
-
 double StragglerWatch::SlowdownOf(const Past& past) const {
-  const std::optional<double> median = MedianWorker();
-  return median && *median > 0 ? 100 * past.sample_seconds_p50 / *median : 0;
+  if (median_.size() < kWorkersMin || !past.sample_seconds_p50 || !(median_.value() > 0)) return 0;
+  return 100 * *past.sample_seconds_p50 / median_.value();
 }
 
 }  // namespace paceline::ps

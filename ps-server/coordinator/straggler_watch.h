@@ -12,6 +12,7 @@
 
 #include "lib/base/ids.h"
 #include "lib/base/time.h"
+#include "ps-server/coordinator/lower_median.h"
 
 namespace paceline::ps {
 
@@ -26,7 +27,7 @@ struct WorkerPace {
   bool is_straggler = false;
 };
 
-// A value; time is an argument. One owner at a time.
+// A value; time is an argument. One owner at a time. A push costs O(log n), a look O(1), n workers.
 class StragglerWatch {
  public:
   explicit StragglerWatch(StragglerOptions options) : options_(options) {}
@@ -39,16 +40,19 @@ class StragglerWatch {
 
  private:
   struct Past {
-    std::deque<double> seconds;         // Of the latest pushes, oldest first.
-    std::deque<double> sample_seconds;  // Likewise, divided by their samples.
-    double sample_seconds_p50 = 0;
+    std::deque<double> seconds;                // Of the latest pushes, oldest first.
+    std::deque<double> sample_seconds;         // Likewise, divided by their samples.
+    std::optional<double> sample_seconds_p50;  // Once it has pushed.
     std::optional<Time> slow_since;
   };
-  std::optional<double> MedianWorker() const;
+  void Forget(const Past& past);  // Its pace no longer counts for the median.
   double SlowdownOf(const Past& past) const;
 
   StragglerOptions options_;
   std::map<WorkerId, Past> workers_;
+  // Of their paces. The lower one of two: of two workers the slow one is slow, not half of the
+  // measure.
+  LowerMedian median_;
 };
 
 }  // namespace paceline::ps

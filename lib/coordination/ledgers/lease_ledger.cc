@@ -152,6 +152,7 @@ std::optional<Lease> LeaseLedger::Grant(WorkerId worker, uint64_t samples,
   if (lease.ranges.empty()) return std::nullopt;
   ++next_lease_;
   leases_[lease.id] = Grantee{worker, false, lease.ranges};
+  held_[worker].insert(lease.id);
   return lease;
 }
 
@@ -161,11 +162,9 @@ bool LeaseLedger::IsHeld(WorkerId worker, LeaseId lease) const {
 }
 
 std::vector<LeaseId> LeaseLedger::Held(WorkerId worker) const {
-  std::vector<LeaseId> held;
-  for (const auto& [lease, grantee] : leases_) {
-    if (grantee.worker == worker && !grantee.is_accumulated) held.push_back(lease);
-  }
-  return held;
+  const auto found = held_.find(worker);
+  if (found == held_.end()) return {};
+  return {found->second.begin(), found->second.end()};
 }
 
 uint64_t LeaseLedger::size(LeaseId lease) const {
@@ -182,8 +181,15 @@ void LeaseLedger::End(Leases::iterator lease, IntervalSet Epoch::*to) {
     (lease->second.is_accumulated ? epoch.accumulated : epoch.leased) -= range.size();
     (epoch.*to).Add(range.begin, range.end);
   }
+  if (!lease->second.is_accumulated) NotHeld(lease);
   leases_.erase(lease);
   CompleteOldest();
+}
+
+void LeaseLedger::NotHeld(Leases::iterator lease) {
+  const auto held = held_.find(lease->second.worker);
+  held->second.erase(lease->first);
+  if (held->second.empty()) held_.erase(held);
 }
 
 void LeaseLedger::Return(LeaseId lease) {
@@ -197,16 +203,13 @@ void LeaseLedger::Discard(LeaseId lease) {
 }
 
 void LeaseLedger::ReturnAllOf(WorkerId worker) {
-  for (auto lease = leases_.begin(); lease != leases_.end();) {
-    const auto next = std::next(lease);
-    if (lease->second.worker == worker && !lease->second.is_accumulated) End(lease, &Epoch::free);
-    lease = next;
-  }
+  for (const LeaseId lease : Held(worker)) End(leases_.find(lease), &Epoch::free);
 }
 
 void LeaseLedger::Accumulate(LeaseId lease) {
   const auto found = leases_.find(lease);
   if (found == leases_.end() || found->second.is_accumulated) return;
+  NotHeld(found);
   found->second.is_accumulated = true;
   for (const SampleRange& range : found->second.ranges) {
     Epoch& epoch = open_.at(range.epoch);

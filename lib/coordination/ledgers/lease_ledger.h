@@ -143,6 +143,7 @@ class LeaseLedger {
   void LocatePoisoned(uint64_t epoch);
   void DiscardPoisoned();
   void End(Leases::iterator lease, IntervalSet Epoch::*to);
+  void NotHeld(Leases::iterator lease);
   void CompleteOldest();
 
   Options options_;
@@ -150,6 +151,7 @@ class LeaseLedger {
   std::vector<Count> completed_;
   size_t reported_ = 0;
   Leases leases_;
+  std::map<WorkerId, std::set<protocol::LeaseId>> held_;  // Those that are not accumulated.
   uint64_t next_lease_ = 1;
   Suspects suspects_;            // Of free and leased positions.
   std::set<uint64_t> poisoned_;  // Samples.

@@ -33,8 +33,13 @@ std::string FirstIn(const std::string& tensor) {
   return tensor.empty() ? "" : ", first in " + tensor;
 }
 
-// Those who may try what another one suspects.
-std::vector<WorkerId> Told(const JobState& job) { return {job.told.begin(), job.told.end()}; }
+// Who else may try, and what the worker holds, matters for suspects alone; to name them for each
+// release would make a commit cost the square of the workers.
+std::optional<protocol::Lease> Grant(JobState& job, WorkerId worker, uint32_t samples) {
+  if (!job.leases->IsAnySuspected()) return job.leases->Grant(worker, samples);
+  return job.leases->Grant(worker, samples, {job.told.begin(), job.told.end()},
+                           Unpushed(job, worker));
+}
 
 double RateNow(const JobState& job) {
   return optim::LearningRate(job.options.schedule, job.decided_samples) *
@@ -134,8 +139,7 @@ void Carry(Turn turn, const sync::Continue& decision, Later) {
   if (session == nullptr || job.phase != Phase::kTraining || !job.told.contains(decision.worker) ||
       job.change.quiesced.has_value() || job.change.draining.contains(decision.worker))
     return;
-  const auto lease = job.leases->Grant(decision.worker, decision.assignment.samples, Told(job),
-                                       Unpushed(job, decision.worker));
+  const auto lease = Grant(job, decision.worker, decision.assignment.samples);
   if (!lease.has_value()) return Ask(turn, sync::OutOfData{decision.worker});
   NoteBase(job, decision.worker, Base::kOwnCopy);
   job.pacings[decision.worker] = decision.assignment.pacing;
@@ -195,10 +199,7 @@ bool Send(Turn turn, const sync::Release& release) {
   // One that is on its way out gets no more work; the policy hears of its leaving soon.
   const bool is_leaving = job.change.draining.contains(release.worker);
   std::optional<protocol::Lease> lease;
-  if (!is_leaving) {
-    lease = job.leases->Grant(release.worker, release.assignment.samples, Told(job),
-                              Unpushed(job, release.worker));
-  }
+  if (!is_leaving) lease = Grant(job, release.worker, release.assignment.samples);
   if (!lease.has_value()) {
     // It has a step to push, and waits for the answer to the push before.
     if (IsEager(job, release.worker) && OwesPush(job, release.worker))
