@@ -169,6 +169,14 @@ TEST(Barrier, AnAbandonedStepIsTriedAgainWithWhatFits) {
               Contains("release w0 at v1 exact samples=24"));
 }
 
+TEST(Barrier, AnAbandonedStepWakesWhoFoundNoData) {
+  Script script("BSP batch=2 workers=2");
+  script.FeedAll({"join w0", "join w1"});
+  EXPECT_THAT(script.Feed("out-of-data w0"), IsEmpty());
+  EXPECT_THAT(script.Feed("abandon w1 #1 interrupted"),
+              ElementsAre("release w1 at v0 exact", "release w0 at v0 exact"));
+}
+
 TEST(Barrier, APushOfAnUnknownWorkerIsDropped) {
   Script script("BSP");
   EXPECT_THAT(script.Feed("push w9 #1 based-on=v0"), ElementsAre("drop w9 #1 worker-left"));

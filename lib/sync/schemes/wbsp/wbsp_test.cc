@@ -123,6 +123,19 @@ TEST(Wbsp, QuiescingPublishesTheSumAndDropsTheRest) {
   EXPECT_THAT(script.Feed("join w2"), IsEmpty());
 }
 
+// Not when another one could be elected in the place of the one that let time run out.
+TEST(Wbsp, AtItsDeadlineADesignatedRoundEnds) {
+  Script script("WBSP batch=3 workers=3 trigger=designated round-timeout=2 basic");
+  script.FeedAll({"join w0", "join w1", "join w2", "push w0 #1 based-on=v0 compute=1",
+                  "push w1 #1 based-on=v0 compute=2"});
+  EXPECT_THAT(script.Feed("push w2 #1 based-on=v0 compute=3"),
+              Contains("commit scale=1 deltas"));  // At 5 s, after 3.
+  script.FeedAll(
+      {"committed v1", "push w0 #2 based-on=v1 compute=1", "spare budget=0", "spare budget=0"});
+  EXPECT_THAT(script.Feed("deadline"), IsEmpty());  // At 10 s.
+  EXPECT_THAT(script.Feed("deadline"), Contains("commit scale=1 deltas"));
+}
+
 TEST(Wbsp, RemembersTheMeanRoundAndNothingElse) {
   EXPECT_EQ((*AllInTime::Make(5, ""))->Save(), "");
   EXPECT_EQ((*AllInTime::Make(5, "wbsp round-seconds=0.25"))->Save(), "wbsp round-seconds=0.25");
