@@ -1,4 +1,5 @@
-// Measures what policies take to decide: the time of one event, with 100 and with 1,000 workers.
+// Measures what policies take to decide: the time of one event, with 100, 1,000 and 10,000 workers;
+// and what a push takes on its whole way through coordination.
 //
 //   bench_policy [STEPS] [SPEC...]       a spec as heads a trace, without batch= and workers=
 //
@@ -18,11 +19,13 @@
 #include <time.h>
 
 #include "lib/sync/schemes/policy_factory.h"
+#include "tests/bench/coordination_pushes.h"
 #include "tests/bench/report.h"
 
 namespace paceline::bench {
 namespace {
 
+constexpr uint32_t kWorkers[] = {100, 1000, 10'000};
 constexpr uint32_t kSamplesPerWorker = 64;
 constexpr uint32_t kSpareBudget = 64;  // As the server gives.
 constexpr uint64_t kEventsASpare = 16;
@@ -140,6 +143,20 @@ double Mean(const std::vector<double>& values) {
   return values.empty() ? 0 : sum / static_cast<double>(values.size());
 }
 
+void TimePushes(uint32_t steps, nlohmann::ordered_json& rows) {
+  fmt::print("\n{:24} {:>8} {:>10}\n", "push, all of it", "workers", "mean us");
+  for (const sync::Scheme scheme : {sync::Scheme::kBsp, sync::Scheme::kSsp, sync::Scheme::kAsp}) {
+    for (const uint32_t workers : kWorkers) {
+      const double mean = PushMicroseconds(scheme, workers, steps);
+      fmt::print("{:24} {:>8} {:>10.2f}\n", sync::ToString(scheme), workers, mean);
+      std::fflush(stdout);
+      rows.push_back({{"name", fmt::format("push {}", sync::ToString(scheme))},
+                      {"workers", workers},
+                      {"push_us_mean", mean}});
+    }
+  }
+}
+
 int Main(int count, char** arguments) {
   const uint32_t steps = count > 1 ? static_cast<uint32_t>(std::atoi(arguments[1])) : 20;
   std::vector<std::string> specs(arguments + std::min(count, 2), arguments + count);
@@ -162,7 +179,7 @@ int Main(int count, char** arguments) {
   fmt::print("{:24} {:>8} {:>10} {:>10} {:>10} {:>10}\n", "policy", "workers", "mean us", "p99 us",
              "most us", "spare us");
   for (const std::string& spec : specs) {
-    for (const uint32_t workers : {100u, 1000u}) {
+    for (const uint32_t workers : kWorkers) {
       Bench bench(spec, workers);
       bench.Run(steps);
       const double mean = Mean(bench.events_), p99 = Quantile(bench.events_, 0.99);
@@ -178,6 +195,7 @@ int Main(int count, char** arguments) {
                       {"spare_us_mean", spare}});
     }
   }
+  if (count <= 2) TimePushes(steps, rows);
   return WriteRows(rows, JsonPathFromEnvironment());
 }
 
