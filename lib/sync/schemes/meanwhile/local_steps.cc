@@ -5,20 +5,16 @@
 #include <utility>
 
 #include "lib/sync/schemes/engine/sending.h"
+#include "lib/sync/schemes/newest_mean.h"
 
 namespace paceline::sync {
 namespace {
 
-constexpr double kNewestShare = 0.2;  // Of the newest measurement in a mean.
 // Leases of one worker where pushes travel while it computes: of the step that it makes, and of the
 // next, which it begins while the first one's push is under way. One more each time that it had to
 // wait for one: its pushes take longer than its steps, and are to carry several.
 constexpr uint32_t kLeasesMax = 8;
 constexpr double kWaitShareMax = 0.1;  // Of its time computing.
-
-double Mixed(double mean, double newest) {
-  return mean == 0 ? newest : mean + kNewestShare * (newest - mean);
-}
 
 Assignment LocalAssignment(const EngineState& state, const Member& member) {
   const WbspKnobs& knobs = state.at.local;

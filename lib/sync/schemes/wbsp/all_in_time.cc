@@ -4,14 +4,10 @@
 
 #include <fmt/format.h>
 
+#include "lib/sync/schemes/newest_mean.h"
 #include "lib/sync/trace/fields.h"
 
 namespace paceline::sync {
-namespace {
-
-constexpr double kNewestShare = 0.2;  // Of the newest round in the mean.
-
-}  // namespace
 
 StatusOr<std::unique_ptr<Quorum>> AllInTime::Make(double factor, const std::string& saved) {
   std::optional<double> round_seconds;
@@ -30,9 +26,7 @@ void AllInTime::Observe(const StepFact& fact, Time now) {
   if (std::holds_alternative<PushCounted>(fact)) has_pushes_ = true;
   if (std::holds_alternative<StepBegan>(fact) && !began_) began_ = now;
   if (!std::holds_alternative<StepClosed>(fact)) return;
-  const double seconds = ToSeconds(now - began_.value_or(now));
-  const double mean = round_seconds_.value_or(0);
-  round_seconds_ = mean == 0 ? seconds : mean + kNewestShare * (seconds - mean);
+  round_seconds_ = Mixed(round_seconds_.value_or(0), ToSeconds(now - began_.value_or(now)));
   began_ = now;
   has_pushes_ = false;
 }
