@@ -41,6 +41,8 @@ class Script {
     return lines;
   }
 
+  const Policy& policy() const { return *policy_; }
+
   static std::unique_ptr<Policy> Make(std::string_view spec) {
     return Value(MakePolicy(Value(ParsePolicySpec(spec))));
   }

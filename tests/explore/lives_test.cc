@@ -20,7 +20,8 @@ uint32_t Below(std::mt19937_64& chance, uint32_t bound) {
   return static_cast<uint32_t>(chance() % bound);
 }
 
-WorldOptions WorldOf(const PolicySpec& spec, std::mt19937_64& chance) {
+// The spec may become `next` once, at any moment.
+WorldOptions WorldOf(const PolicySpec& spec, const PolicySpec& next, std::mt19937_64& chance) {
   WorldOptions options{.spec = spec};
   options.spec.workers_expected = 1 + Below(chance, 7);
   options.spec.global_batch_size = options.spec.workers_expected * (1 + Below(chance, 4));
@@ -33,10 +34,14 @@ WorldOptions WorldOf(const PolicySpec& spec, std::mt19937_64& chance) {
   options.deadlines = Below(chance, 4);
   options.per_choice = Seconds(0.25 * Below(chance, 4));
   if (Below(chance, 2) == 0) {
-    options.reconfigured = options.spec;
-    options.reconfigured->backup_workers = Below(chance, 3);
-    options.reconfigured->staleness = Below(chance, 5);
-    options.reconfigured->update_scale = UpdateScale::kFull;
+    options.reconfigured = next;
+    options.reconfigured->workers_expected = options.spec.workers_expected;
+    options.reconfigured->global_batch_size = options.spec.global_batch_size;
+    if (next == spec) {
+      options.reconfigured->backup_workers = Below(chance, 3);
+      options.reconfigured->staleness = Below(chance, 5);
+      options.reconfigured->update_scale = UpdateScale::kFull;
+    }
   }
   return options;
 }
@@ -47,9 +52,9 @@ struct Lived {
   size_t steps = 0;
 };
 
-Lived Live(const PolicySpec& spec, uint64_t seed) {
+Lived Live(const PolicySpec& spec, const PolicySpec& next, uint64_t seed) {
   std::mt19937_64 chance(seed);
-  const WorldOptions options = WorldOf(spec, chance);
+  const WorldOptions options = WorldOf(spec, next, chance);
   Lived lived;
   SmallWorld world(options, *MakePolicy(options.spec), [&](const std::string& violation) {
     if (lived.problem.empty()) lived.problem = violation;
@@ -76,7 +81,7 @@ TEST_P(LivesTest, KeepTheContractAndLoseNoSample) {
   ASSERT_TRUE(spec.ok()) << spec.status();
   size_t steps = 0;
   for (uint64_t seed = 0; seed < kLives; ++seed) {
-    const Lived lived = Live(*spec, seed);
+    const Lived lived = Live(*spec, *spec, seed);
     ASSERT_EQ(lived.problem, "") << "seed " << seed << " after: " << lived.way;
     steps += lived.steps;
   }
@@ -97,6 +102,81 @@ INSTANTIATE_TEST_SUITE_P(
         "PSPlus modulation=inverse update-scale=full staleness=2", "WBSP", "WBSP basic",
         "WBSP late-push=drop", "WBSP trigger=designated elect=2",
         "WBSP trigger=designated basic late-push=drop", "WBSP local-steps=3", "WBSP normalised"));
+
+using Group = std::vector<const char*>;
+
+// What specs become of each other while workers compute: any of those of one group, which go on
+// after a push alike.
+const Group kGradients = {
+    "BSP",
+    "BackupWorkers late-worker=interrupt",
+    "DBW dbw-warm-up=1",
+    "DBW dbw-method=ada-sync dbw-ada-k=1 dbw-ada-seconds=2",
+    "SSP staleness=1",
+    "SSP staleness=2 modulate=staleness sizing=EMA",
+    "ASP sizing=NARX",
+    "KAsync quorum=2",
+    "KAsync quorum=3 window=1 modulate=progress-gap sizing=Stepwise",
+    "KBatchAsync quorum=1",
+    "KBatchAsync quorum=3",
+    "KBatchAsync quorum=2 window=2 modulate=inverse sizing=NARX",
+    "BSP reach=1 quorum=2",
+    "BSP meanwhile=go-on",
+    "BackupWorkers meanwhile=go-on reach=2",
+    "BackupWorkers late=weigh",
+    "DBW dbw-warm-up=1 late=weigh sizing=EMA",
+    "DBW dbw-warm-up=1 reach=1 sizing=NARX",
+    "SSP late=drop reach=2 staleness=unbounded",
+    "ASP quorum=all",
+    "BSP quorum=dbw sizing=Stepwise dbw-warm-up=1",
+    "BackupWorkers sizing=EMA",
+};
+const Group kEager = {
+    "PSPlus",
+    "PSPlus staleness=0 sizing=NARX",
+    "PSPlus staleness=unbounded quorum=2",
+    "PSPlus staleness=unbounded quorum=all late=drop",
+    "BSP meanwhile=eager-pull",
+    "BackupWorkers meanwhile=eager-pull",
+    "BackupWorkers meanwhile=eager-pull late=weigh",
+    "DBW dbw-method=blind dbw-warm-up=1 meanwhile=eager-pull sizing=NARX",
+    "KAsync quorum=2 meanwhile=eager-pull window=1",
+    "SSP meanwhile=eager-pull staleness=1",
+};
+const Group kLocal = {
+    "WBSP",
+    "WBSP sizing=NARX",
+    "WBSP trigger=designated elect=2",
+    "WBSP late-push=drop local-steps=3 sizing=EMA",
+    "WBSP quorum=2",
+    "BackupWorkers meanwhile=local-steps",
+    "DBW dbw-method=blind dbw-warm-up=1 meanwhile=local-steps",
+    "BSP quorum=dbw dbw-method=ada-sync dbw-ada-seconds=2 meanwhile=local-steps reach=3",
+};
+
+// From one spec to the other, which some lives never come to.
+class ComposedLivesTest : public ::testing::TestWithParam<Group> {};
+
+TEST_P(ComposedLivesTest, KeepTheContractAndLoseNoSample) {
+  uint64_t seed = 0;
+  for (const char* const from : GetParam()) {
+    for (const char* const to : GetParam()) {
+      const auto spec = ParsePolicySpec(from), next = ParsePolicySpec(to);
+      ASSERT_TRUE(spec.ok()) << from << ": " << spec.status();
+      ASSERT_TRUE(next.ok()) << to << ": " << next.status();
+      ASSERT_TRUE(MayReconfigure(*spec, *next)) << from << " to " << to;
+      for (int life = 0; life < 15; ++life) {
+        const Lived lived = Live(*spec, *next, ++seed);
+        ASSERT_EQ(lived.problem, "")
+            << from << " to " << to << ", seed " << seed << " after: " << lived.way;
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Gradients, ComposedLivesTest, ::testing::Values(kGradients));
+INSTANTIATE_TEST_SUITE_P(EagerPull, ComposedLivesTest, ::testing::Values(kEager));
+INSTANTIATE_TEST_SUITE_P(LocalSteps, ComposedLivesTest, ::testing::Values(kLocal));
 
 }  // namespace
 }  // namespace paceline::sync::explore

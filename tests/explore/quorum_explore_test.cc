@@ -8,6 +8,7 @@
 #include "lib/sync/schemes/dbw/dbw.h"
 #include "lib/sync/schemes/engine/engine.h"
 #include "lib/sync/schemes/policy_factory.h"
+#include "lib/sync/schemes/presets.h"
 #include "tests/explore/walk.h"
 
 namespace paceline::sync::explore {
@@ -47,10 +48,10 @@ std::optional<std::string> NothingStale(const SmallWorld& world) {
 }
 
 std::unique_ptr<Policy> With(std::unique_ptr<Quorum> quorum, LateWorker late_worker) {
-  return std::make_unique<Engine>(
-      Engine::Options{
-          .global_batch_size = kWorkers, .workers_expected = kWorkers, .at = {.news = late_worker}},
-      std::move(quorum), std::make_unique<EqualSizer>(kWorkers));
+  return std::make_unique<Engine>(PolicySpec{.parts = {.late_worker = late_worker},
+                                             .global_batch_size = kWorkers,
+                                             .workers_expected = kWorkers},
+                                  std::move(quorum), std::make_unique<EqualSizer>(kWorkers));
 }
 
 PolicySpec Spec() {
@@ -128,6 +129,47 @@ INSTANTIATE_TEST_SUITE_P(LateWorkers, EveryQuorum,
                          ::testing::Values(LateWorker::kOffer, LateWorker::kLeave,
                                            LateWorker::kInterrupt),
                          [](const auto& info) { return std::string(ToString(info.param)); });
+
+// The same where late pushes count and workers go on meanwhile: what is left of the rule is that
+// nothing counts beyond the reach, and that every sample does.
+class EveryQuorumComposed : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(EveryQuorumComposed, OfEverySequenceOfTwo) {
+  PolicySpec spec = *ParsePolicySpec(GetParam());
+  spec.global_batch_size = spec.workers_expected;
+  const std::optional<uint64_t> reach = CoordinatesOf(spec).reach;
+  const Rule within = [reach](const SmallWorld& world) -> std::optional<std::string> {
+    for (const auto& [based_on, newest] : world.accumulated_on()) {
+      if (reach && based_on.value() + *reach < newest.value())
+        return fmt::format("push on {} is used at {}", based_on, newest);
+    }
+    return std::nullopt;
+  };
+  for (const WorldOptions& options :
+       {WorldOptions{.spec = spec, .samples_total = 5, .crashes = 1, .joins = 1},
+        WorldOptions{.spec = spec, .samples_total = 5, .non_finite = 1, .deadlines = 1},
+        WorldOptions{.spec = spec, .samples_total = 4, .abandons = 1, .quiesces = 1}}) {
+    for (uint32_t first = 1; first <= spec.workers_expected; ++first) {
+      for (uint32_t second = first; second <= spec.workers_expected; ++second) {
+        auto policy =
+            std::make_unique<Engine>(spec, std::make_unique<InTurn>(std::vector{first, second}),
+                                     std::make_unique<EqualSizer>(spec.global_batch_size));
+        const WalkResult result = Walk(options, std::move(policy), within);
+        ASSERT_FALSE(result.finding) << first << " " << second << ": " << Told(*result.finding);
+        EXPECT_GT(result.ends, 0u);
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Compositions, EveryQuorumComposed,
+    ::testing::Values("DBW workers=3 reach=1", "DBW workers=3 late=weigh",
+                      "DBW workers=3 meanwhile=go-on", "DBW workers=2 meanwhile=go-on late=weigh",
+                      "DBW dbw-method=blind workers=2 meanwhile=eager-pull",
+                      "DBW dbw-method=blind workers=2 meanwhile=eager-pull late=weigh",
+                      "DBW dbw-method=blind workers=2 meanwhile=local-steps local-steps=2",
+                      "DBW dbw-method=blind workers=3 meanwhile=local-steps local-steps=2 basic"));
 
 }  // namespace
 }  // namespace paceline::sync::explore

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "lib/base/check.h"
+#include "lib/sync/schemes/presets.h"
 #include "lib/sync/trace/fields.h"
 
 namespace paceline::sync::explore {
@@ -15,6 +16,7 @@ using State = SeenWorker::State;
 SmallWorld::SmallWorld(const WorldOptions& options, std::unique_ptr<Policy> policy,
                        CheckedPolicy::Report report)
     : left_(options),
+      at_(CoordinatesOf(options.spec)),
       policy_(std::make_unique<CheckedPolicy>(std::move(policy), options.spec, std::move(report))),
       pool_(options.samples_total),
       version_(options.spec.first_version) {
@@ -26,6 +28,7 @@ SmallWorld::SmallWorld(const WorldOptions& options, std::unique_ptr<Policy> poli
 
 SmallWorld::SmallWorld(const SmallWorld& other)
     : left_(other.left_),
+      at_(other.at_),
       // Clone of a CheckedPolicy gives a CheckedPolicy.
       policy_(static_cast<CheckedPolicy*>(other.policy_->Clone().release())),
       workers_(other.workers_),
@@ -90,8 +93,11 @@ void SmallWorld::Happen(const std::string& choice) {
     // Due at once: whatever is left for later is reported.
     return Tell(Quiesce{.reason = QuiesceReason::kStop, .deadline = now_});
   }
-  if (kind == "reconfigure")
-    return Tell(Reconfigured{*std::exchange(left_.reconfigured, std::nullopt)});
+  if (kind == "reconfigure") {
+    const PolicySpec to = *std::exchange(left_.reconfigured, std::nullopt);
+    at_ = CoordinatesOf(to);
+    return Tell(Reconfigured{to});
+  }
   const auto worker = fields.Next<WorkerId>("worker");
   SeenWorker& seen = workers_.at(worker);
   if (kind == "push") {
@@ -210,8 +216,7 @@ void SmallWorld::Apply(const Decision& decision, std::vector<Event>& consequence
   } else if (const auto* offer = std::get_if<Offer>(&decision)) {
     // To those that compute while they fetch it; for the others it is a hint.
     const auto worker = workers_.find(offer->worker);
-    const bool is_overlapped = left_.spec.scheme == Scheme::kWbsp;
-    if (worker != workers_.end() && is_overlapped) worker->second.offered = offer->version;
+    if (worker != workers_.end() && at_.IsLocal()) worker->second.offered = offer->version;
   } else if (const auto* expel = std::get_if<Expel>(&decision)) {
     if (workers_.count(expel->worker) > 0) Lose(expel->worker);
     consequences.push_back(WorkerLeft{.worker = expel->worker, .reason = LeaveReason::kExpelled});
@@ -306,9 +311,8 @@ std::string SmallWorld::Fingerprint(const std::string& policy_state) const {
   if (left_.per_choice > Duration{}) text << '@' << ToSeconds(now_ - Time{});
   // Versions in relation to the newest, clocks to the slowest's, where the scheme looks, so that
   // ways that differ in nothing else meet again. Sequences are left out for the same reason.
-  const bool has_clocks =
-      left_.spec.scheme == Scheme::kSsp || (IsEager() && left_.spec.staleness.has_value());
-  const bool has_barrier = !has_clocks && !IsEager() && left_.spec.scheme != Scheme::kAsp;
+  const bool has_clocks = !at_.window.is_unbounded();
+  const bool has_barrier = at_.reach || (!IsEager() && at_.modulation.rule != Modulation::kNone);
   const auto lag = [this](Version version) { return version_.value() - version.value(); };
   for (const auto& [worker, seen] : workers_) {
     text << '|' << worker.value() << ' ' << static_cast<int>(seen.state) << ' ' << seen.was_released

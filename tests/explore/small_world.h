@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "lib/sync/contract/checked_policy.h"
+#include "lib/sync/schemes/coordinates.h"
 
 namespace paceline::sync::explore {
 
@@ -85,7 +86,7 @@ class SmallWorld {
   void Apply(const Decision& decision, std::vector<Event>& consequences);
   void Release(const sync::Release& release);
   void Lease(SeenWorker& seen, uint32_t samples);
-  bool IsEager() const { return left_.spec.scheme == Scheme::kPsPlus; }
+  bool IsEager() const { return at_.meanwhile == Meanwhile::kEagerPull; }
   static bool CountsEager(const SeenWorker& seen);
   void ReleaseEager(SeenWorker& seen, const sync::Release& release);
   void LeaseEager(SeenWorker& seen, uint32_t samples);
@@ -95,6 +96,7 @@ class SmallWorld {
   void Join();
 
   WorldOptions left_;  // Of each chance, what is left.
+  Coordinates at_;     // As the spec is now.
   std::unique_ptr<CheckedPolicy> policy_;
   std::map<WorkerId, SeenWorker> workers_;
   std::map<WorkerId, uint64_t> sequences_;

@@ -129,6 +129,13 @@ PolicySpec SizedSpec(Scheme scheme, Sizing strategy) {
   return spec;
 }
 
+// One sample for each worker, unless the batch is given.
+PolicySpec Parsed(const std::string& text) {
+  PolicySpec spec = *ParsePolicySpec(text);
+  if (text.find("batch=") == std::string::npos) spec.global_batch_size = spec.workers_expected;
+  return spec;
+}
+
 std::vector<Case> AllSchemes() {
   return {
       {"Bsp", Spec(Scheme::kBsp), AllOnOneVersion},
@@ -151,6 +158,25 @@ std::vector<Case> AllSchemes() {
       {"PsPlusZero", PsPlusSpec(kWorkers, 0), EagerWithin(0, 1)},
       {"PsPlusOne", PsPlusSpec(2, 1), EagerWithin(1, 1)},
       {"PsPlusDeep", PsPlusSpec(2, 1, 2), EagerWithin(1, 2)},
+      {"KAsync", Parsed("KAsync workers=3 quorum=2"), Anything},
+      {"KAsyncModulated", Parsed("KAsync workers=3 quorum=2 window=1 modulate=staleness"), Anything,
+       6},
+      {"KBatchAsync", Parsed("KBatchAsync workers=3 quorum=2"), Anything, 6},
+      {"KBatchAsyncOfMany", Parsed("KBatchAsync workers=2 quorum=3"), Anything, 6},
+      {"BspGoingOn", Parsed("BSP workers=3 meanwhile=go-on"), NothingStale, 6},
+      {"BackupFolding", Parsed("BackupWorkers workers=3 reach=1"), OneRoundLateAtMost},
+      {"BackupWeighing", Parsed("BackupWorkers workers=3 late=weigh"), Anything, 6},
+      {"BspEager", Parsed("BSP workers=2 meanwhile=eager-pull"), OneRoundLateAtMost},
+      {"BackupEager", Parsed("BackupWorkers workers=3 meanwhile=eager-pull"), OneRoundLateAtMost,
+       4},
+      {"PsPlusOfTwo", Parsed("PSPlus workers=3 quorum=2 staleness=unbounded"), Anything, 4},
+      {"LocalOfTwo", Parsed("WBSP workers=3 quorum=2 local-steps=2 basic"), OneRoundLateAtMost, 4},
+      {"LocalEma", Parsed("WBSP workers=2 batch=3 local-steps=2 sizing=EMA"), OneRoundLateAtMost,
+       5},
+      {"SspEma", Parsed("SSP workers=2 batch=3 staleness=1 sizing=EMA modulate=inverse"), Within(1),
+       7},
+      {"EagerEma", Parsed("BSP workers=2 batch=3 meanwhile=eager-pull sizing=EMA"),
+       OneRoundLateAtMost, 5},
   };
 }
 
@@ -224,7 +250,11 @@ TEST(Reconfigured, EveryWayToAnotherWindowOrBarrier) {
   } cases[] = {{SspSpec(0), SspSpec(2), Within(2)},
                {SspSpec(2), SspSpec(0), Within(2)},
                {backup, none, NothingStale},
-               {none, backup, NothingStale}};
+               {none, backup, NothingStale},
+               {Spec(Scheme::kBsp), Parsed("SSP workers=3 staleness=1"), Anything},
+               {SspSpec(1), Spec(Scheme::kBsp), Anything},
+               {Parsed("KBatchAsync workers=3 quorum=2"), backup, Anything},
+               {backup, Parsed("KAsync workers=3 quorum=2 sizing=EMA"), Anything}};
   for (const auto& c : cases) {
     ASSERT_TRUE(MayReconfigure(c.from, c.to));
     ExpectClean(

@@ -5,6 +5,7 @@
 
 #include "lib/sync/schemes/batching/make_sizer.h"
 #include "lib/sync/schemes/dbw/options_text.h"
+#include "lib/sync/schemes/refusals.h"
 #include "lib/sync/trace/fields.h"
 
 namespace paceline::sync {
@@ -87,6 +88,7 @@ std::string FormatPolicySpec(const PolicySpec& spec) {
   } else {
     line.AddUnless(*defaults.staleness, "staleness", *spec.staleness);
   }
+  AddTo(line, spec.parts);
   AddSizing(spec.sizing, line);
   line.AddUnless(defaults.update_scale, "update-scale", spec.update_scale)
       .AddUnless(defaults.depth, "depth", spec.depth)
@@ -120,6 +122,7 @@ StatusOr<PolicySpec> ParsePolicySpec(std::string_view text) {
   } else {
     fields.Take("staleness", spec.staleness);
   }
+  TakeFrom(fields, spec.parts);
   TakeSizing(fields, spec.sizing);
   fields.Take("update-scale", spec.update_scale);
   fields.Take("depth", spec.depth);
@@ -142,12 +145,9 @@ Status Validate(const PolicySpec& spec) {
   if (spec.workers_expected == 0) {
     return InvalidArgument("number of workers expected is 0, want at least 1");
   }
-  const bool has_barrier = spec.scheme != Scheme::kSsp && spec.scheme != Scheme::kAsp &&
-                           spec.scheme != Scheme::kWbsp && spec.scheme != Scheme::kPsPlus;
-  if (spec.sizing.strategy != Sizing::kEqual && !has_barrier) {
-    return InvalidArgument("sizing is {}, want Equal with {}, which has no barrier",
-                           ToString(spec.sizing.strategy), ToString(spec.scheme));
-  }
+  const std::optional<QuorumChoice>& quorum = spec.parts.quorum;
+  if (quorum && quorum->rule == QuorumChoice::Rule::kCount && quorum->count == 0)
+    return InvalidArgument("quorum is 0, want at least 1 push");
   PACELINE_RETURN_IF_ERROR(Validate(spec.sizing));
   if (spec.wbsp.local_steps_max == 0) return InvalidArgument("local-steps is 0, want at least 1");
   if (spec.wbsp.elect_rounds == 0) return InvalidArgument("elect is 0, want at least 1 round");
@@ -163,7 +163,10 @@ Status Validate(const PolicySpec& spec) {
     return InvalidArgument("scale-min is {}, want a number above 0 and at most 1",
                            modulation.scale_min);
   }
-  return Validate(spec.dbw);
+  PACELINE_RETURN_IF_ERROR(Validate(spec.dbw));
+  if (const std::optional<Refusal> refusal = RefusalOf(spec))
+    return InvalidArgument("{} {}", refusal->part, refusal->reason);
+  return OkStatus();
 }
 
 }  // namespace paceline::sync

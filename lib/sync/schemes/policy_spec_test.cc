@@ -26,6 +26,10 @@ TEST(PolicySpec, TextReadsBackAsItWasWritten) {
            "dbw-k-min=2 dbw-refit=9 dbw-aging=0.5 dbw-late=interrupt dbw-no-gain=hold "
            "dbw-loss-rule=off dbw-rate-rule=table dbw-rates=0.5,0.75,1 dbw-momentum=0.9 "
            "dbw-silence-factor=3 dbw-silence-seconds=7.5 dbw-ada-k=2 dbw-ada-seconds=30",
+           "BSP batch=256 workers=4 quorum=3 reach=2 late=drop meanwhile=eager-pull",
+           "BSP batch=256 workers=4 quorum=dbw late=weigh window=2 meanwhile=wait "
+           "modulate=exponential late-worker=leave scale=full",
+           "SSP batch=256 workers=4 quorum=all",
        }) {
     const StatusOr<PolicySpec> spec = ParsePolicySpec(line);
     ASSERT_TRUE(spec.ok()) << line << ": " << spec.status();
@@ -52,7 +56,29 @@ TEST(PolicySpec, ABadSpecIsRefusedByTheFieldThatIsWrong) {
       {"SSP staleness=-1", "staleness is not valid: -1"},
       {"ASP update-scale=half", "update-scale is not valid: half"},
       {"BSP colour=red", "unknown field: colour=red"},
-      {"ASP sizing=EMA", "sizing is EMA, want Equal with ASP, which has no barrier"},
+      {"BSP quorum=0", "quorum is 0, want at least 1 push"},
+      {"BSP quorum=few", "quorum is not valid: few"},
+      {"KAsync", "quorum must be a number with scheme KAsync: it is K of its name"},
+      {"KBatchAsync quorum=all", "quorum must be a number with scheme KBatchAsync"},
+      {"BackupWorkers quorum=2", "quorum must be absent with scheme BackupWorkers"},
+      {"DBW quorum=2", "quorum must be DBW or absent with scheme DBW"},
+      {"BSP reach=2 late=weigh", "reach must be absent with late Weigh"},
+      {"SSP reach=2", "reach needs late Drop with scheme SSP"},
+      {"BSP window=2", "staleness must be absent where late pushes are dropped"},
+      {"SSP late=drop", "late must be absent where late pushes are dropped"},
+      {"BSP meanwhile=eager-pull reach=0", "reach must be at least 1 with meanwhile EagerPull"},
+      {"BSP reach=1 modulate=inverse", "modulation needs late Weigh"},
+      {"SSP meanwhile=local-steps", "meanwhile must not be LocalSteps where every push counts"},
+      {"WBSP late=weigh", "late must not be LocalSteps where every push counts"},
+      {"BSP late-worker=interrupt reach=1", "lateWorker must not be Interrupt where a late push"},
+      {"DBW dbw-late=interrupt late=weigh", "dbw.lateWorker must not be Interrupt where a late"},
+      {"WBSP trigger=designated quorum=2", "quorum must be All with wbsp.trigger Designated"},
+      {"BSP deterministic meanwhile=go-on", "meanwhile must be Wait in deterministic training"},
+      {"PSPlus update-scale=full quorum=2", "quorum Full goes with a version for each push"},
+      {"KBatchAsync quorum=dbw", "quorum must be a number with scheme KBatchAsync"},
+      {"DBW meanwhile=local-steps", "dbw.method must be Blind or AdaSync where workers push"},
+      {"DBW dbw-method=blind dbw-rate-rule=proportional meanwhile=eager-pull",
+       "dbw.learningRateRule must be Constant where workers push local steps"},
       {"BSP batch-min=0", "least batch is 0, want at least 1"},
       {"BSP batch-min=9 batch-max=8", "largest batch is 8, want at least the least, 9"},
       {"BSP newest-weight=0", "weight of the newest is 0, want more than 0"},
@@ -74,9 +100,11 @@ TEST(PolicySpec, ABadSpecIsRefusedByTheFieldThatIsWrong) {
 
 TEST(PolicyFactory, MakesEveryScheme) {
   for (const auto& [scheme, name] : WordsOf(Scheme{})) {
-    const auto policy = MakePolicy({.scheme = scheme});
+    PolicySpec spec{.scheme = scheme};
+    if (name.front() == 'K') spec.parts.quorum = {QuorumChoice::Rule::kCount, 1};
+    const auto policy = MakePolicy(spec);
     ASSERT_TRUE(policy.ok()) << name;
-    const auto again = MakePolicy({.scheme = scheme}, (*policy)->Save());
+    const auto again = MakePolicy(spec, (*policy)->Save());
     EXPECT_TRUE(again.ok()) << name << ": " << again.status();
   }
 }
@@ -95,9 +123,12 @@ TEST(MayReconfigure, AsksWhetherTheSchemeTakesItOver) {
   EXPECT_TRUE(may("SSP batch=4 workers=2 staleness=1"));
   EXPECT_TRUE(may("SSP batch=4 workers=2 staleness=4 update-scale=full backup=2"));
   EXPECT_TRUE(may("SSP batch=4 workers=2 staleness=unbounded"));
-  EXPECT_FALSE(may("ASP batch=4 workers=2 staleness=1"));
+  EXPECT_TRUE(may("DBW batch=4 workers=2 sizing=NARX"));
+  EXPECT_TRUE(may("KBatchAsync batch=4 workers=2 quorum=2"));
+  EXPECT_FALSE(may("SSP batch=4 workers=2 staleness=1 meanwhile=eager-pull"));
+  EXPECT_FALSE(may("WBSP batch=4 workers=2"));
   EXPECT_FALSE(may("SSP batch=8 workers=2 staleness=1"));
-  EXPECT_FALSE(may("SSP batch=4 workers=2 staleness=1 deterministic"));
+  EXPECT_FALSE(may("BSP batch=4 workers=2 deterministic"));
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Defines PresetOf: the point in the space of schemes that a named scheme is.
+// Defines PresetOf: the point in the space of schemes that a named scheme is, and CoordinatesOf:
+// the one that a spec is, which may change parts of its scheme.
 #pragma once
 
 #include "lib/sync/schemes/coordinates.h"
@@ -6,7 +7,10 @@
 
 namespace paceline::sync {
 
-// `spec` is valid.
+// As the scheme's paper has it, with the spec's knobs, its parts left out.
 Coordinates PresetOf(const PolicySpec& spec);
+
+// Of any spec, of one that is refused (refusals.h) too.
+Coordinates CoordinatesOf(const PolicySpec& spec);
 
 }  // namespace paceline::sync

@@ -71,9 +71,6 @@ class Quorum {
 
   virtual void Observe(const StepFact& fact, Time now) = 0;
 
-  // Takes over those of its knobs that may change on the run (MayReconfigure).
-  virtual void Reconfigure(const PolicySpec&) {}
-
   // k of the running step, of which `taking_part` workers are part. At least 1.
   virtual uint32_t PushesWanted(uint32_t taking_part) const = 0;
 
@@ -101,9 +98,6 @@ class FixedBackup : public Quorum {
   explicit FixedBackup(uint32_t backup_workers) : backup_workers_(backup_workers) {}
 
   void Observe(const StepFact&, Time) override {}
-  void Reconfigure(const PolicySpec& spec) override {
-    if (spec.scheme == Scheme::kBackupWorkers) backup_workers_ = spec.backup_workers;
-  }
   uint32_t PushesWanted(uint32_t taking_part) const override {
     return taking_part > backup_workers_ ? taking_part - backup_workers_ : 1;
   }

@@ -61,7 +61,8 @@ class QuorumInEngine : public ::testing::Test {
  protected:
   Script Waiting(uint32_t k, LateWorker late_worker = LateWorker::kOffer) {
     return Script(std::make_unique<Engine>(
-        Engine::Options{.global_batch_size = 3, .workers_expected = 3, .at = {.news = late_worker}},
+        PolicySpec{
+            .parts = {.late_worker = late_worker}, .global_batch_size = 3, .workers_expected = 3},
         std::make_unique<Scribe>(k, &notes_), std::make_unique<EqualSizer>(3)));
   }
   std::vector<std::string> Notes() { return std::exchange(notes_, {}); }
@@ -91,9 +92,9 @@ TEST_F(QuorumInEngine, IsToldTheCourseOfEachStep) {
 
 TEST_F(QuorumInEngine, IsToldThatPartsAreOfAnotherSize) {
   std::vector<std::string> notes;
-  Script script(std::make_unique<Engine>(
-      Engine::Options{.global_batch_size = 12, .workers_expected = 3},
-      std::make_unique<Scribe>(9, &notes), std::make_unique<EqualSizer>(12)));
+  Script script(std::make_unique<Engine>(PolicySpec{.global_batch_size = 12, .workers_expected = 3},
+                                         std::make_unique<Scribe>(9, &notes),
+                                         std::make_unique<EqualSizer>(12)));
   script.FeedAll(joins_);  // Four each. One leaves: six each, from the next step on.
   notes.clear();
   script.FeedAll({"push w0 #1 based-on=v0", "leave w2 silent"});

@@ -121,7 +121,7 @@ TEST(Replay, WhatCannotBeReadIsRefusedWithItsLine) {
       {"policy BSP\n@0 joined w0\n", "line 2: event is unknown"},
       {"policy BSP workers=2\n@0 join w0\n  released w0\n", "line 3: decision is unknown"},
       {"policy BSP\nsaved 00\n", "line 2: saved policy state has no parts"},
-      {"policy ASP\nsaved 00\n", "line 2: saved policy state is of another scheme"},
+      {"policy ASP\nsaved 00\n", "line 2: saved policy state has no parts"},
       {"saved 00\n", "line 1: saved state comes before its policy"},
   };
   for (const auto& [trace, message] : cases) {

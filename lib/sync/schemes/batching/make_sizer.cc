@@ -5,6 +5,7 @@
 #include "lib/sync/schemes/batching/equal.h"
 #include "lib/sync/schemes/batching/speed_sizer.h"
 #include "lib/sync/schemes/batching/stepwise_sizer.h"
+#include "lib/sync/schemes/presets.h"
 
 namespace paceline::sync {
 namespace {
@@ -19,6 +20,12 @@ StatusOr<std::unique_ptr<BatchSizer>> Unlearnt(std::unique_ptr<BatchSizer> sizer
 }
 
 }  // namespace
+
+SizerOptions SizerOptionsOf(const PolicySpec& spec) {
+  return {.global_batch_size = spec.global_batch_size,
+          .spec = spec.sizing,
+          .is_slow = CoordinatesOf(spec).quorum.rule == QuorumChoice::Rule::kDbw};
+}
 
 StatusOr<std::unique_ptr<BatchSizer>> MakeSizer(const SizerOptions& options,
                                                 const std::string& saved) {

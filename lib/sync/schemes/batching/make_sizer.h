@@ -7,6 +7,7 @@
 #include "lib/base/status.h"
 #include "lib/sync/schemes/batching/batch_sizer.h"
 #include "lib/sync/schemes/batching/sizing_spec.h"
+#include "lib/sync/schemes/policy_spec.h"
 
 namespace paceline::sync {
 
@@ -16,7 +17,11 @@ struct SizerOptions {
   // Another controller learns from the times of the same steps: sizes change ten times as seldom,
   // or each would chase the other (schemes 2.11-7).
   bool is_slow = false;
+  friend bool operator==(const SizerOptions&, const SizerOptions&) = default;
 };
+
+// What the spec asks for.
+SizerOptions SizerOptionsOf(const PolicySpec& spec);
 
 // DataLoss if `saved` is not what such a sizer saved.
 StatusOr<std::unique_ptr<BatchSizer>> MakeSizer(const SizerOptions& options,

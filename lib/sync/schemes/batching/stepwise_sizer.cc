@@ -45,13 +45,14 @@ void StepwiseSizer::Arrived(const PushArrived& push) {
     worker.memory_most = std::max(worker.memory_most.value_or(0), *worker.memory);
   }
   // What was leased may be less than what was given, or given before the last change.
-  if (push.samples != worker.share || push.timing.compute <= Duration{}) return;
+  const uint32_t steps = std::max(push.steps, 1u);
+  if (push.samples != worker.share * steps || push.timing.compute <= Duration{}) return;
   if (worker.to_skip > 0) {
     --worker.to_skip;
     return;
   }
   ++worker.times;
-  worker.seconds += ToSeconds(push.timing.compute);
+  worker.seconds += ToSeconds(push.timing.compute) / steps;
 }
 
 void StepwiseSizer::RanOutOfMemory(WorkerId worker, uint32_t samples_fit) {

@@ -35,10 +35,10 @@ VirtualCluster::Workload ShiftedExponential(double alpha, uint64_t seed) {
 
 std::unique_ptr<Policy> With(std::unique_ptr<Quorum> quorum, uint32_t workers,
                              LateWorker late_worker = LateWorker::kOffer) {
-  return std::make_unique<Engine>(
-      Engine::Options{
-          .global_batch_size = workers, .workers_expected = workers, .at = {.news = late_worker}},
-      std::move(quorum), std::make_unique<EqualSizer>(workers));
+  return std::make_unique<Engine>(PolicySpec{.parts = {.late_worker = late_worker},
+                                             .global_batch_size = workers,
+                                             .workers_expected = workers},
+                                  std::move(quorum), std::make_unique<EqualSizer>(workers));
 }
 
 // Mean seconds of a step that waits for k of n, over so many pushes.

@@ -5,8 +5,10 @@
 #include "lib/base/overloaded.h"
 #include "lib/sync/schemes/engine/members.h"
 #include "lib/sync/schemes/engine/pushes.h"
+#include "lib/sync/schemes/engine/reconfigured.h"
 #include "lib/sync/schemes/engine/rounds.h"
 #include "lib/sync/schemes/meanwhile/local_steps.h"
+#include "lib/sync/schemes/presets.h"
 
 namespace paceline::sync {
 namespace {
@@ -18,8 +20,7 @@ void OnCommitted(Turn turn, const StepCommitted& committed) {
   state.due.insert(state.due.end(), state.unpublished.begin(), state.unpublished.end());
   state.unpublished.clear();
   const bool is_running = state.phase == EnginePhase::kRunning;
-  if (is_running && state.at.meanwhile == Meanwhile::kLocalSteps && state.at.local.is_overlapped)
-    OfferLocal(turn);
+  if (is_running && state.at.IsLocal() && state.at.local.is_overlapped) OfferLocal(turn);
   if (committed.version != state.version || !state.at.HasRounds()) return;
   state.sizer->StepPublished();
   if (is_running) TellBegan(turn);
@@ -38,10 +39,10 @@ void OnDeadline(Turn turn, std::optional<Time> deadline) {
     ++member.local.timeouts;
     state.roster.Change(member, [&](Standing& changed) {
       changed.is_missing = true;
-      changed.is_counted = is_strict;
+      changed.is_counted = !state.at.IsLocal();
     });
   }
-  state.round.is_out_of_time = !is_strict;
+  state.round.is_out_of_time = state.at.IsLocal();
   state.quorum->Observe(SilentGivenUp{}, turn.now);
 }
 
@@ -63,30 +64,16 @@ void OnSpare(Turn turn, const Spare& spare) {
   state.sizer->UseSpare(budget);
 }
 
-// Settle closes the open round if it waits for nobody any more, and releases whom a wider window
-// admits; who is ahead of a narrower one finishes its step and waits for the others then.
-void OnReconfigured(Turn turn, const PolicySpec& spec) {
-  EngineState& state = turn.state;
-  state.quorum->Reconfigure(spec);
-  if (state.at.HasRounds()) return;
-  state.at.step =
-      spec.update_scale == UpdateScale::kPerWorker ? StepScale::kShare : StepScale::kFull;
-  if (spec.scheme == Scheme::kAsp) return;
-  state.at.window =
-      spec.staleness ? StalenessWindow(*spec.staleness) : StalenessWindow::Unbounded();
-}
-
 }  // namespace
 
-Engine::Engine(const Options& options, std::unique_ptr<Quorum> quorum,
+Engine::Engine(const PolicySpec& spec, std::unique_ptr<Quorum> quorum,
                std::unique_ptr<BatchSizer> sizer)
-    : state_{.at = options.at,
+    : state_{.spec = spec,
+             .at = CoordinatesOf(spec),
              .quorum = Cloned<Quorum>(std::move(quorum)),
              .sizer = Cloned<BatchSizer>(std::move(sizer)),
-             .global_batch_size = options.global_batch_size,
-             .workers_expected = options.workers_expected,
-             .version = options.first_version,
-             .published = options.first_version} {}
+             .version = spec.first_version,
+             .published = spec.first_version} {}
 
 void Engine::Observe(const Event& event, Time now, std::vector<Decision>& decisions) {
   const Turn turn{state_, now, decisions};
@@ -101,7 +88,7 @@ void Engine::Observe(const Event& event, Time now, std::vector<Decision>& decisi
                         [&](const Spare& e) { OnSpare(turn, e); },
                         [&](const Reconfigured& e) { OnReconfigured(turn, e.spec); }},
              event);
-  if (state_.phase == EnginePhase::kOpening && state_.joins >= state_.workers_expected) {
+  if (state_.phase == EnginePhase::kOpening && state_.joins >= state_.spec.workers_expected) {
     state_.phase = EnginePhase::kRunning;
     // A strict one is opened once nobody is busy, which is so now.
     if (!state_.at.IsStrict()) OpenRound(turn);

@@ -1,5 +1,5 @@
-// Defines Engine: the one Policy. Which scheme it is says the point of Coordinates that it is
-// given, with a Quorum and a BatchSizer.
+// Defines Engine: the one Policy. Which scheme it is says the point of Coordinates that its spec
+// is, with a Quorum and a BatchSizer.
 #pragma once
 
 #include <memory>
@@ -14,14 +14,8 @@ namespace paceline::sync {
 
 class Engine : public Policy {
  public:
-  struct Options {
-    uint32_t global_batch_size = 1;  // Shared out over the workers of a step.
-    uint32_t workers_expected = 1;   // Nobody is released before so many joins.
-    Coordinates at;
-    Version first_version;
-  };
-
-  Engine(const Options& options, std::unique_ptr<Quorum> quorum, std::unique_ptr<BatchSizer> sizer);
+  // `spec` is valid; quorum and sizer are those that it asks for.
+  Engine(const PolicySpec& spec, std::unique_ptr<Quorum> quorum, std::unique_ptr<BatchSizer> sizer);
 
   void Observe(const Event& event, Time now, std::vector<Decision>& decisions) override;
   std::optional<Time> Deadline() const override;

@@ -24,6 +24,7 @@ void Remove(Turn turn, Member& member) {
   if (state.designated == worker) state.designated.reset();
   if (state.at.modulation.rule == Modulation::kProgressGap) state.pace.Leave(worker);
   state.sizer->Left(worker);
+  state.is_sharing_due = true;
   state.quorum->Observe(WorkerForgotten{worker}, turn.now);
   state.roster.SamplesCameBack();
 }
@@ -36,11 +37,12 @@ void OnJoined(Turn turn, const WorkerJoined& joined) {
   const uint64_t clock = state.roster.LeastClock().value_or(state.slowest);
   // Who makes local steps works on the running version at once, and is waited for from the next
   // round on.
-  const bool is_counted = state.at.meanwhile != Meanwhile::kLocalSteps;
-  Member& member = state.roster.Add(joined.worker, {.is_counted = is_counted, .clock = clock});
+  Member& member =
+      state.roster.Add(joined.worker, {.is_counted = !state.at.IsLocal(), .clock = clock});
   member.is_held = state.at.IsStrict();
   (member.is_held ? state.held : state.due).push_back(joined.worker);
   state.sizer->Joined(joined.worker);
+  state.is_sharing_due = true;
   if (state.at.modulation.rule == Modulation::kProgressGap) state.pace.Join(joined.worker);
   if (state.phase == EnginePhase::kOpening) ++state.joins;
 }
@@ -56,6 +58,7 @@ void OnAbandoned(Turn turn, const StepAbandoned& abandoned) {
   if (abandoned.reason == AbandonReason::kOutOfMemory) {
     member->samples_max = std::max<uint32_t>(1, abandoned.samples_fit);
     state.sizer->RanOutOfMemory(abandoned.worker, member->samples_max);
+    state.is_sharing_due = true;
   }
   state.roster.Change(*member, [](Standing& standing) { --standing.owed; });
   state.roster.SamplesCameBack();

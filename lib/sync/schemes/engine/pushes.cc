@@ -5,6 +5,7 @@
 #include "lib/sync/schemes/engine/members.h"
 #include "lib/sync/schemes/engine/rounds.h"
 #include "lib/sync/schemes/engine/sending.h"
+#include "lib/sync/schemes/engine/sharing.h"
 #include "lib/sync/schemes/meanwhile/local_steps.h"
 
 namespace paceline::sync {
@@ -69,8 +70,23 @@ void OnNonFinite(Turn turn, const PushArrived& push, Member& member) {
   TryAgain(turn, member);
 }
 
+uint64_t Behind(const EngineState& state, const PushArrived& push) {
+  return push.based_on < state.version ? state.version.value() - push.based_on.value() : 0;
+}
+
+// A delta was shrunk by its worker.
+double DecayOf(const EngineState& state, const PushArrived& push) {
+  if (state.at.modulation.rule == Modulation::kNone) return 1;
+  Lateness lateness;
+  lateness.missed = Behind(state, push) * state.pushes_a_version;
+  lateness.workers = state.roster.size();
+  if (state.at.modulation.rule == Modulation::kProgressGap)
+    lateness.pace = state.pace.Of(push.worker);
+  return LearningRateScale(state.at.modulation, lateness);
+}
+
 double WeightOf(const EngineState& state, const PushArrived& push, const Member& member) {
-  if (state.at.Kind() == PushKind::kGradient) return push.samples;
+  if (state.at.Kind() == PushKind::kGradient) return push.samples * DecayOf(state, push);
   if (state.at.step == StepScale::kFull) return 1;
   if (!state.at.HasRounds()) return 1.0 / state.roster.size();
   return WeightOfRound(state, member);
@@ -80,6 +96,7 @@ void Contribute(Turn turn, const PushArrived& push, Member& member) {
   EngineState& state = turn.state;
   Round& round = state.round;
   const double weight = WeightOf(state, push, member);
+  const bool is_first = member.standing().pushes == 0;
   if (state.at.is_deterministic) {
     round.staged.push_back({push.worker, push.sequence, weight, push.samples});
   } else {
@@ -87,7 +104,7 @@ void Contribute(Turn turn, const PushArrived& push, Member& member) {
   }
   ++round.pushes;
   round.samples += push.samples;
-  if (member.standing().pushes == 0) {
+  if (is_first) {
     ++round.distinct;
     round.contributors.push_back(member.id);
   }
@@ -99,6 +116,8 @@ void Contribute(Turn turn, const PushArrived& push, Member& member) {
   member.local.steps += push.steps;
   state.seen.last_pusher = push.worker;
   if (state.at.modulation.rule == Modulation::kProgressGap) state.pace.Step(push.worker);
+  NoteSweep(state);
+  if (!is_first) return;
   state.quorum->Observe(PushCounted{.worker = push.worker,
                                     .rank = round.distinct,
                                     .samples = push.samples,
@@ -107,8 +126,13 @@ void Contribute(Turn turn, const PushArrived& push, Member& member) {
                         turn.now);
 }
 
-uint64_t Behind(const EngineState& state, const PushArrived& push) {
-  return push.based_on < state.version ? state.version.value() - push.based_on.value() : 0;
+bool IsInReach(const EngineState& state, const PushArrived& push) {
+  const auto is_within = [&](const std::optional<uint64_t>& reach) {
+    return !reach || Behind(state, push) <= *reach;
+  };
+  if (is_within(state.at.reach)) return true;
+  const std::optional<FormerReach>& former = state.former_reach;
+  return former && push.based_on <= former->until && is_within(former->reach);
 }
 
 // A push of the round before was only not waited for.
@@ -140,7 +164,7 @@ void OnPush(Turn turn, const PushArrived& push) {
   state.sizer->Arrived(push);
   const uint64_t behind = Behind(state, push);
   if (behind == 1) ++state.seen.late_pushes;
-  if (!state.at.reach || behind <= *state.at.reach) {
+  if (IsInReach(state, push)) {
     Contribute(turn, push, *member);
     return state.due.push_back(member->id);
   }

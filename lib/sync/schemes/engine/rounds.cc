@@ -1,26 +1,31 @@
 #include "lib/sync/schemes/engine/rounds.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "lib/sync/schemes/engine/designated.h"
+#include "lib/sync/schemes/engine/reconfigured.h"
 #include "lib/sync/schemes/engine/sending.h"
+#include "lib/sync/schemes/engine/sharing.h"
 #include "lib/sync/schemes/meanwhile/local_steps.h"
 
 namespace paceline::sync {
 namespace {
 
-// A part that has become larger or smaller by so much of itself, and by more than what rounding
-// does, takes another time.
-constexpr double kOtherSize = 0.2;
-constexpr double kRounding = 1;
-
 bool IsRoundOver(const EngineState& state) {
   if (state.round.pushes == 0) return false;
   if (state.round.is_out_of_time) return true;
   if (const std::optional<bool> is_awaited = IsDesignatedAwaited(state)) return !*is_awaited;
-  return state.round.distinct >= PushesNeeded(state);
+  const uint32_t needed = PushesNeeded(state);
+  if (state.at.counted == Counted::kPushes) return state.round.pushes >= needed;
+  if (state.round.distinct < needed) return false;
+  return state.roster.counts().waited_for == 0 || HoldsPartOf(state, needed);
+}
+
+// All who go on at once have done so, and nobody makes a push any more.
+bool IsDeserted(const EngineState& state) {
+  return state.at.meanwhile == Meanwhile::kGoOn && state.round.pushes > 0 &&
+         state.roster.counts().busy == 0;
 }
 
 double LearningRateScale(const EngineState& state) {
@@ -28,7 +33,7 @@ double LearningRateScale(const EngineState& state) {
     case StepScale::kMean:
       return state.sizer->LearningRateScale() * state.quorum->LearningRateScale(state.round.pushes);
     case StepScale::kShare:
-      return state.round.samples / state.global_batch_size;
+      return state.round.samples / state.spec.global_batch_size;
     case StepScale::kFull:
       return 1;
   }
@@ -40,22 +45,6 @@ Commit CommitOf(const EngineState& state) {
   if (state.at.Kind() == PushKind::kDelta) return {.kind = PushKind::kDelta};
   return {.gradient_scale = 1 / state.round.samples,
           .learning_rate_scale = LearningRateScale(state)};
-}
-
-void ShareOut(Turn turn) {
-  EngineState& state = turn.state;
-  std::vector<Member>& members = state.roster.members();
-  std::vector<WorkerId> workers;
-  workers.reserve(members.size());
-  for (const Member& member : members) workers.push_back(member.id);
-  const std::vector<uint32_t> shares = state.sizer->ShareOut(workers);
-  bool has_changed = false;
-  for (size_t rank = 0; rank < members.size(); ++rank) {
-    const double before = std::exchange(members[rank].share, shares[rank]);
-    has_changed |= !members[rank].is_new &&
-                   std::abs(shares[rank] - before) > std::max(kOtherSize * before, kRounding);
-  }
-  if (has_changed) state.quorum->Observe(SizesChanged{}, turn.now);
 }
 
 }  // namespace
@@ -76,8 +65,10 @@ void OpenRound(Turn turn) {
     state.due.push_back(worker);
   }
   state.round = Round{};
+  state.round.members = std::max(state.roster.size() - state.roster.counts().silent, 1u);
+  if (state.at.HasRounds()) state.is_sharing_due = true;
   if (state.at.IsStrict()) ShareOut(turn);
-  if (state.at.meanwhile == Meanwhile::kLocalSteps) OpenLocalRound(turn);
+  if (state.at.IsLocal()) OpenLocalRound(turn);
   state.is_beginning_told = state.at.HasRounds() && state.version <= state.published;
 }
 
@@ -141,6 +132,8 @@ void SendNews(Turn turn, WorkerId busy) {
 
 uint32_t PushesNeeded(const EngineState& state) {
   const Roster::Counts& counts = state.roster.counts();
+  if (state.at.counted == Counted::kPushes)
+    return std::max(state.quorum->PushesWanted(state.roster.size()), 1u);
   const uint32_t may_arrive = counts.waited_for + state.round.distinct;
   const uint32_t k = state.quorum->PushesWanted(may_arrive + counts.silent + counts.sat_out);
   return std::min(std::max(k, 1u), may_arrive);
@@ -154,8 +147,9 @@ void CloseRound(Turn turn) {
   for (const Round::Staged& push : staged)
     turn.decisions.push_back(Accumulate{push.worker, push.sequence, push.weight});
   turn.decisions.push_back(CommitOf(state));
-  if (state.at.IsStrict()) state.sizer->StepClosed();
+  if (state.at.HasRounds()) state.sizer->StepClosed();
   state.quorum->Observe(StepClosed{state.round.pushes}, turn.now);
+  state.pushes_a_version = state.round.pushes;
   state.version = state.version.Next();
   NoteEnd(state, turn.now);
   OpenRound(turn);
@@ -183,10 +177,11 @@ void Settle(Turn turn) {
     OpenRound(turn);
   }
   WakeStarved(state);
-  if (!state.at.HasRounds()) {
+  if (!state.at.reach) {
     FindSlowest(state);
     WakeParked(state);
   }
+  ShareOutIfDue(turn);
   std::vector<WorkerId> due = std::exchange(state.due, {});
   std::sort(due.begin(), due.end());
   due.erase(std::unique(due.begin(), due.end()), due.end());
@@ -195,10 +190,14 @@ void Settle(Turn turn) {
   }
   if (std::exchange(state.is_beginning_told, false)) TellBegan(turn);
   for (const WorkerId busy : news) SendNews(turn, busy);
+  if (!IsDeserted(state)) return;
+  CloseRound(turn);
+  Settle(turn);
 }
 
 void TellBegan(Turn turn) {
   EngineState& state = turn.state;
+  TakeQuorumIfDue(state);
   StepBegan began{.version = state.version};
   for (const Member& member : state.roster.members()) {
     if (member.standing().owed == 0) continue;

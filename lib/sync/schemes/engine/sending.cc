@@ -2,8 +2,10 @@
 
 #include <algorithm>
 
+#include "lib/sync/schemes/engine/sharing.h"
 #include "lib/sync/schemes/equal_share.h"
 #include "lib/sync/schemes/meanwhile/eager_pull.h"
+#include "lib/sync/schemes/meanwhile/go_on.h"
 #include "lib/sync/schemes/meanwhile/local_steps.h"
 #include "lib/sync/schemes/meanwhile/wait.h"
 
@@ -15,6 +17,8 @@ void SendOn(Turn turn, Member& member) {
   switch (turn.state.at.meanwhile) {
     case Meanwhile::kWait:
       return SendOnWaiting(turn, member);
+    case Meanwhile::kGoOn:
+      return SendOnAtOnce(turn, member);
     case Meanwhile::kLocalSteps:
       return SendOnLocal(turn, member);
     case Meanwhile::kEagerPull:
@@ -30,7 +34,7 @@ bool IsStuck(EngineState& state, Member& member) {
 }
 
 bool IsStopped(EngineState& state, Member& member) {
-  if (state.at.HasRounds()) return false;
+  if (state.at.reach) return false;
   Roster& roster = state.roster;
   if (!Roster::HasClock(member.standing()) && member.standing().clock < state.slowest)
     roster.Change(member, [&](Standing& standing) { standing.clock = state.slowest; });
@@ -41,10 +45,25 @@ bool IsStopped(EngineState& state, Member& member) {
 
 Assignment AssignmentOf(const EngineState& state, const Member& member) {
   const Roster& roster = state.roster;
-  const uint32_t share = state.at.IsStrict() ? member.share
-                                             : EqualShare(state.global_batch_size, roster.size(),
-                                                          roster.RankOf(member));
+  const uint32_t share = HasShares(state) ? member.share
+                                          : EqualShare(state.spec.global_batch_size, roster.size(),
+                                                       roster.RankOf(member));
   return {.samples = std::min(share, member.samples_max)};
+}
+
+void ReleaseToWait(Turn turn, Member& member) {
+  EngineState& state = turn.state;
+  turn.decisions.push_back(
+      Release{.worker = member.id,
+              .version = state.version,
+              .exactness = state.at.reach ? Exactness::kExact : Exactness::kAtLeast,
+              .assignment = AssignmentOf(state, member)});
+  state.roster.Change(member, [](Standing& standing) {
+    standing.owed = 1;
+    standing.is_starved = standing.is_missing = false;
+  });
+  member.looked = state.roster.generation();
+  member.is_new = false;
 }
 
 }  // namespace paceline::sync

@@ -16,6 +16,9 @@ bool IsStuck(EngineState& state, Member& member);
 // Whether the window stops it: then it is looked at when the slowest has gone on.
 bool IsStopped(EngineState& state, Member& member);
 
+// Releases it on the newest version, to push one gradient.
+void ReleaseToWait(Turn turn, Member& member);
+
 // With the samples of its next push; the rest is the meanwhile's.
 Assignment AssignmentOf(const EngineState& state, const Member& member);
 

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "lib/base/time.h"
@@ -17,6 +18,7 @@
 #include "lib/sync/schemes/cloned.h"
 #include "lib/sync/schemes/coordinates.h"
 #include "lib/sync/schemes/modulation/pace.h"
+#include "lib/sync/schemes/policy_spec.h"
 #include "lib/sync/schemes/quorum.h"
 
 namespace paceline::sync {
@@ -33,12 +35,29 @@ struct LocalSeen {
   std::optional<WorkerId> trigger_worker;  // Whose push ended the last round.
 };
 
+// What quorums and sizers before these learnt, as they saved it.
+struct Learnt {
+  std::string quorum;
+  std::string sizing;
+};
+
+// What was shared out last.
+struct Shared {
+  uint32_t members = 0;
+  double samples = 0;
+};
+
+// Of before the spec was changed: for what was computed on versions until then.
+struct FormerReach {
+  std::optional<uint64_t> reach;
+  Version until;
+};
+
 struct EngineState {
-  Coordinates at;
+  PolicySpec spec;
+  Coordinates at;  // The point that it is.
   Cloned<Quorum> quorum;
   Cloned<BatchSizer> sizer;
-  uint32_t global_batch_size = 1;
-  uint32_t workers_expected = 1;
 
   EnginePhase phase = EnginePhase::kOpening;
   uint32_t joins = 0;
@@ -49,6 +68,17 @@ struct EngineState {
   uint64_t slowest = 0;              // The least clock when somebody last counted.
   std::optional<Version> finite_on;  // The newest version that a finite push was based on.
   Pace pace;                         // Only where modulation asks for it.
+  uint32_t pushes_a_version = 1;     // In the newest.
+
+  // Shares (sharing.h).
+  Shared shared;
+  uint32_t swept = 0;  // Pushes since they were shared out, where each makes a version.
+  bool is_sharing_due = false;
+
+  // Of a spec that was changed (reconfigured.h).
+  Learnt learnt;
+  std::optional<FormerReach> former_reach;
+  bool is_quorum_due = false;
 
   // Local steps.
   std::optional<WorkerId> designated;  // Whose push alone ends the round.

@@ -6,6 +6,7 @@
 #include "lib/sync/schemes/engine/designated.h"
 #include "lib/sync/schemes/engine/engine.h"
 #include "lib/sync/schemes/engine/rounds.h"
+#include "lib/sync/schemes/engine/sharing.h"
 #include "lib/sync/schemes/saved_pair.h"
 
 namespace paceline::sync {
@@ -59,7 +60,7 @@ void TellLocal(const EngineState& state, std::vector<Figure>& figures) {
 
 // Members whose push the open round waits for.
 double WaitingFor(const EngineState& state) {
-  if (state.at.meanwhile != Meanwhile::kLocalSteps) return PushesNeeded(state);
+  if (!state.at.IsLocal() || state.at.quorum != QuorumChoice{}) return PushesNeeded(state);
   if (const auto is_awaited = IsDesignatedAwaited(state)) return *is_awaited ? 1 : 0;
   return state.roster.counts().waited_for;
 }
@@ -86,8 +87,7 @@ std::string Described(const Member& member, const EngineState& state) {
       standing.is_counted ? 'c' : '-', member.is_held ? 'h' : '-', standing.has_sat_out ? 'o' : '-',
       standing.is_missing ? 'm' : '-', standing.is_starved ? 's' : '-',
       state.roster.MayFindData(member) ? 'f' : '-', is_ahead ? standing.clock - state.slowest : 0,
-      state.at.IsStrict() ? member.share : 0, member.samples_max,
-      Described(member.non_finite, state));
+      HasShares(state) ? member.share : 0, member.samples_max, Described(member.non_finite, state));
   if (state.at.IsStrict() && member.is_new) text += ",new";
   if (state.at.meanwhile == Meanwhile::kEagerPull && member.is_unanswered) text += ",unanswered";
   if (state.at.meanwhile == Meanwhile::kLocalSteps) text += DescribedLocal(member.local, state);
@@ -127,6 +127,13 @@ std::string Engine::DebugString() const {
     text += fmt::format(" finite={}", state_.finite_on.value_or(Version()));
   for (const Member& member : state_.roster.members()) text += Described(member, state_);
   text += Described(state_.round, state_);
+  if (HasShares(state_) && !state_.at.IsStrict())
+    text += fmt::format(" swept={}{}", state_.swept, state_.is_sharing_due);
+  if (const auto& former = state_.former_reach) {
+    text += fmt::format(" former={},{}", former->reach ? int64_t(*former->reach) : -1,
+                        int64_t(state_.version.value()) - int64_t(former->until.value()));
+  }
+  if (state_.is_quorum_due) text += " quorum-due";
   if (const std::string sizing = state_.sizer->DebugString(); !sizing.empty())
     text += " | " + sizing;
   if (const std::string quorum = state_.quorum->DebugString(); !quorum.empty()) {

@@ -13,7 +13,8 @@ namespace {
 double ScaleOfNextPush(const EngineState& state, const Member& member) {
   const bool is_in_flight = member.released && member.standing().owed > 0;
   if (!is_in_flight) return 1;
-  const uint64_t updates = state.version.value() - member.released->value();
+  const uint64_t updates =
+      (state.version.value() - member.released->value()) * state.pushes_a_version;
   Lateness lateness;
   lateness.missed = updates - std::min(updates, member.own_since_release);
   lateness.workers = state.roster.size();
@@ -30,6 +31,8 @@ void SendOnEager(Turn turn, Member& member) {
   EngineState& state = turn.state;
   const uint32_t leases_max = state.at.depth + 1;
   if (member.standing().owed >= leases_max) return;
+  // A push in an open round has no answer yet.
+  if (state.at.HasRounds() && member.standing().pushes > 0) return;
   if (IsStuck(state, member) || IsStopped(state, member)) return;
   Assignment assignment = AssignmentOf(state, member);
   assignment.pacing = Pacing::kEagerPull;

@@ -1,0 +1,60 @@
+#include "lib/sync/schemes/engine/sharing.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace paceline::sync {
+namespace {
+
+// A part that has become larger or smaller by so much of itself, and by more than what rounding
+// does, takes another time.
+constexpr double kOtherSize = 0.2;
+constexpr double kRounding = 1;
+
+bool IsSized(const EngineState& state) { return state.spec.sizing.strategy != Sizing::kEqual; }
+
+}  // namespace
+
+bool HasShares(const EngineState& state) { return state.at.IsStrict() || IsSized(state); }
+
+void ShareOut(Turn turn) {
+  EngineState& state = turn.state;
+  std::vector<Member>& members = state.roster.members();
+  std::vector<WorkerId> workers;
+  workers.reserve(members.size());
+  for (const Member& member : members) workers.push_back(member.id);
+  const std::vector<uint32_t> shares = state.sizer->ShareOut(workers);
+  bool has_changed = false;
+  state.shared = {.members = state.roster.size()};
+  for (size_t rank = 0; rank < members.size(); ++rank) {
+    const double before = std::exchange(members[rank].share, shares[rank]);
+    state.shared.samples += std::min(shares[rank], members[rank].samples_max);
+    has_changed |= !members[rank].is_new &&
+                   std::abs(shares[rank] - before) > std::max(kOtherSize * before, kRounding);
+  }
+  if (has_changed) state.quorum->Observe(SizesChanged{}, turn.now);
+}
+
+void ShareOutIfDue(Turn turn) {
+  if (!std::exchange(turn.state.is_sharing_due, false)) return;
+  if (IsSized(turn.state) && !turn.state.at.IsStrict()) ShareOut(turn);
+}
+
+void NoteSweep(EngineState& state) {
+  if (state.at.HasRounds() || !IsSized(state)) return;
+  if (++state.swept < state.roster.size()) return;
+  state.swept = 0;
+  state.sizer->StepClosed();
+  state.sizer->StepPublished();
+  state.is_sharing_due = true;
+}
+
+bool HoldsPartOf(const EngineState& state, uint32_t k) {
+  if (!IsSized(state) || state.at.Kind() == PushKind::kDelta) return true;
+  if (state.shared.members == 0) return true;
+  const double part = state.shared.samples * k / state.shared.members;
+  return state.round.samples + k >= part;  // Each share was rounded.
+}
+
+}  // namespace paceline::sync

@@ -1,0 +1,29 @@
+// Defines how the global batch is shared out over the members.
+//
+// Where a round is strict, shares change with it. Elsewhere they change once a round, or once in as
+// many pushes as there are members where each makes a version; and where somebody comes, goes or
+// runs out of memory, at once.
+#pragma once
+
+#include "lib/sync/schemes/engine/state.h"
+
+namespace paceline::sync {
+
+// Whether shares are told to the members, not worked out for each push.
+bool HasShares(const EngineState& state);
+
+// New shares for all members.
+void ShareOut(Turn turn);
+
+// The same, if something has made it due.
+void ShareOutIfDue(Turn turn);
+
+// A push counted where each makes a version.
+void NoteSweep(EngineState& state);
+
+// Whether the pushes of the open round hold as many samples as `k` members' part is of the batch.
+// Where shares differ, small ones may be the first to come every time, and without this the batch
+// would shrink towards them.
+bool HoldsPartOf(const EngineState& state, uint32_t k);
+
+}  // namespace paceline::sync
