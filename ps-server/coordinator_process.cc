@@ -4,6 +4,7 @@
 #include "lib/base/check.h"
 #include "lib/files/atomic_file.h"
 #include "lib/job/optimizer_options.h"
+#include "lib/job/policy_spec.h"
 #include "lib/job/state/checkpoint_place.h"
 #include "lib/process/exit.h"
 #include "lib/process/termination.h"
@@ -60,13 +61,12 @@ StatusOr<std::vector<std::byte>> Fetch(const rpc::ChannelOptions& channel, Durat
 std::unique_ptr<sync::Policy> MakeServerPolicy(const sync::PolicySpec& spec, std::string saved,
                                                telemetry::TraceFile* trace,
                                                DriverMetrics* metrics) {
-  auto policy = sync::MakePolicy(spec, saved);
-  if (!policy.ok() && !saved.empty()) {
-    Log(LogLevel::kWarning, "the checkpoint's policy has learnt nothing for this scheme",
-        {{"reason", Message(policy.status())}});
-    saved.clear();
-    policy = sync::MakePolicy(spec);
+  const std::string learnt = std::exchange(saved, sync::WhatFits(spec, saved));
+  if (saved.size() < learnt.size()) {
+    Log(LogLevel::kInfo, "not all that the policy before had learnt is of use to this one",
+        {{"bytes", std::to_string(learnt.size())}, {"kept", std::to_string(saved.size())}});
   }
+  auto policy = sync::MakePolicy(spec, saved);
   PACELINE_CHECK(policy.ok(), "the spec was valid at the start: {}", Message(policy.status()));
   std::unique_ptr<sync::Policy> made = std::make_unique<sync::CheckedPolicy>(
       *std::move(policy), spec, [metrics](const std::string& violation) {
@@ -127,7 +127,7 @@ StatusOr<FoundCheckpoints> LookForCheckpoints(const Options& options, const job:
 }  // namespace
 
 Status RunCoordinator(const Options& options, const job::TrainingJob& job) {
-  PACELINE_ASSIGN_OR_RETURN(const sync::PolicySpec spec, PolicySpecFrom(job));
+  const sync::PolicySpec spec = job::PolicySpecFrom(job);
   PACELINE_ASSIGN_OR_RETURN(const JobTls tls, LoadJobTls(options.tls_folder, job, options.rank));
   LiveJob live(job, spec);
   std::unique_ptr<telemetry::TraceFile> trace;

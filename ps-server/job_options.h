@@ -1,11 +1,9 @@
 // Turns a resolved TrainingJob into the options of the parts that carry it out.
 #pragma once
 
-#include "lib/base/status.h"
 #include "lib/base/time.h"
 #include "lib/coordination/coordinator.h"
 #include "lib/job/manifest/training_job.h"
-#include "lib/sync/schemes/policy_spec.h"
 #include "ps-server/coordinator/straggler_watch.h"
 
 namespace paceline::ps {
@@ -18,7 +16,5 @@ Duration TransferIdleFrom(const job::TrainingJob& job);
 // How long an answer may take of a peer that is asked whether it is there: what a slow link still
 // holds of a transfer goes before it.
 Duration KeepaliveTimeoutFrom(const job::TrainingJob& job);
-// Unimplemented, naming the scheme, for one that this program does not have.
-StatusOr<sync::PolicySpec> PolicySpecFrom(const job::TrainingJob& job);
 
 }  // namespace paceline::ps

@@ -7,6 +7,7 @@
 
 #include "lib/job/checks/validate.h"
 #include "lib/job/manifest/encode.h"
+#include "lib/job/policy_spec.h"
 #include "lib/sync/schemes/policy_factory.h"
 #include "ps-server/job_options.h"
 
@@ -82,7 +83,7 @@ StatusOr<coordination::SpecChanged> LiveJob::Take(const std::string& text) {
   std::vector<job::FieldError> errors = std::move(decoded.errors);
   if (errors.empty()) errors = job::Validate(decoded.job, Takeable());
   if (!errors.empty()) return InvalidArgument("{}", job::ToString(errors.front()));
-  PACELINE_ASSIGN_OR_RETURN(sync::PolicySpec policy, PolicySpecFrom(decoded.job));
+  sync::PolicySpec policy = job::PolicySpecFrom(decoded.job);
   std::lock_guard lock(mutex_);
   PACELINE_RETURN_IF_ERROR(CheckUnchanged(job_, decoded.job));
   // The number of workers is coordination's to know; no other policy follows from it.

@@ -22,7 +22,7 @@ Status CheckUnchanged(const job::TrainingJob& from, const job::TrainingJob& to);
 // Thread-safe.
 class LiveJob {
  public:
-  // `policy` is what PolicySpecFrom(job) gave.
+  // `policy` is what job::PolicySpecFrom(job) gave.
   LiveJob(job::TrainingJob job, sync::PolicySpec policy);
 
   job::TrainingJob job() const;

@@ -12,6 +12,7 @@
 
 #include "lib/coordination/coordinator.h"
 #include "lib/sync/schemes/policy_factory.h"
+#include "lib/sync/schemes/presets.h"
 
 namespace paceline::coordination::testing {
 
@@ -220,6 +221,7 @@ class Job {
   void MakePolicy(uint32_t workers) {
     sync::PolicySpec spec;
     spec.scheme = scheme_;
+    if (sync::IsKToBeSaid(scheme_)) spec.parts.quorum = {sync::QuorumChoice::Rule::kCount, 2};
     spec.global_batch_size = options_.global_batch_size;
     spec.workers_expected = workers;
     spec.is_deterministic = options_.is_deterministic;

@@ -155,7 +155,9 @@ void Driver::Do(const coordination::TrainingOpened& effect) {
 }
 
 void Driver::Do(const coordination::PolicyChanged& effect) {
-  policy_ = options_.make_policy(std::max<uint32_t>(effect.workers, 1), effect.version, "");
+  // What it has learnt goes on, as far as it is of use to the next one.
+  policy_ =
+      options_.make_policy(std::max<uint32_t>(effect.workers, 1), effect.version, policy_->Save());
   Log(LogLevel::kInfo, "policy changed",
       {{"version", fmt::format("{}", effect.version)}, {"workers", effect.workers}});
 }

@@ -1,5 +1,6 @@
 // The API server and lib/job judge the same manifests alike.
 #include <map>
+#include <random>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -86,6 +87,67 @@ TEST(Agreement, HoldsForJobsMadeUpFromTheSchemaToo) {
   }
   EXPECT_GE(accepted, 100);
   EXPECT_GE(refused, 100);
+}
+
+// Parts of schemes by chance, blocks whose knobs bear on them too.
+nlohmann::json ComposedSync(std::mt19937_64& chance) {
+  using Json = nlohmann::json;
+  const auto one_of = [&](std::initializer_list<Json> values) {
+    return *(values.begin() + static_cast<std::ptrdiff_t>(chance() % values.size()));
+  };
+  Json sync;
+  const auto maybe = [&](const char* name, uint64_t one_in, std::initializer_list<Json> values) {
+    if (chance() % one_in == 0) sync[name] = one_of(values);
+  };
+  sync["scheme"] = one_of(
+      {"BSP", "SSP", "ASP", "BackupWorkers", "DBW", "WBSP", "PSPlus", "KAsync", "KBatchAsync"});
+  maybe("quorum", 2, {"All", "DBW", 1, 2, 3, 4, 5});
+  maybe("reach", 4, {0, 1, 2});
+  maybe("late", 3, {"Drop", "Weigh"});
+  maybe("staleness", 4, {0, 2});
+  maybe("meanwhile", 2, {"Wait", "GoOn", "LocalSteps", "EagerPull"});
+  maybe("modulation", 4, {Json::object(), {{"rule", "None"}}, {{"rule", "ProgressGap"}}});
+  maybe("lateWorker", 5, {"Finish", "FinishThenPull", "Interrupt"});
+  maybe("updateScale", 5, {"PerWorker", "Full"});
+  maybe("ssp", 4, {{{"updateScale", "Full"}}, {{"staleness", 0}}});
+  maybe("asp", 4, {{{"updateScale", "Full"}}});
+  maybe("psPlus", 3, {{{"updateScale", "Full"}}, {{"staleness", 3}}, Json::object()});
+  maybe("backupWorkers", 4, {{{"count", 0}}, {{"count", 2}}});
+  maybe("wbsp", 3, {{{"trigger", "Designated"}}, {{"latePush", "Drop"}}});
+  maybe("dbw", 2,
+        {{{"method", "Blind"}},
+         {{"lateWorker", "Interrupt"}},
+         {{"method", "AdaSync"}, {"learningRateRule", "Proportional"}},
+         {{"minWorkers", 5}},
+         {{"learningRateRule", "Table"}}});
+  maybe("batchSizing", 3, {{{"strategy", "NARX"}}});
+  return sync;
+}
+
+TEST(Agreement, HoldsForSchemesComposedByChance) {
+  PACELINE_CRD_WORLD(world);
+  std::mt19937_64 chance(28);
+  int accepted = 0, refused = 0;
+  for (int i = 0; i < 1500; ++i) {
+    nlohmann::json job = nlohmann::json::parse(R"({
+      "apiVersion": "paceline.dev/v1alpha1", "kind": "TrainingJob",
+      "spec": {"model": {"torchScript": "cnn.pt"}, "data": {"train": "train.safetensors"},
+               "training": {"globalBatchSize": 64, "learningRate": {"base": 0.05},
+                            "stop": {"maxEpochs": 1}},
+               "workers": {"replicas": 4}}})");
+    job["metadata"]["name"] = "composed-" + std::to_string(i);
+    job["spec"]["sync"] = ComposedSync(chance);
+    if (chance() % 8 == 0) job["spec"]["training"]["deterministic"] = true;
+    const std::string text = job.dump();
+    const job::Decoded loaded = job::LoadJob(text, {}, job::Capabilities::All());
+    const Answer answer = world.TryCreate(text, "application/json");
+    ASSERT_EQ(answer.is_accepted, job::ApiServerErrors(loaded).empty())
+        << job["spec"]["sync"] << "\n  lib/job:\n"
+        << Errors(loaded) << "  API server:\n    " << answer.text.substr(0, 1000);
+    ++(answer.is_accepted ? accepted : refused);
+  }
+  EXPECT_GE(accepted, 300);
+  EXPECT_GE(refused, 300);
 }
 
 }  // namespace

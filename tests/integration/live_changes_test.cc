@@ -71,9 +71,49 @@ TEST_F(LiveChangesTest, SchemesFollowEachOtherAndEverySampleCountsOnce) {
   ExpectEverySampleOnce(Json::parse(ReadText(job.summary_path())), kEpochs);
   const auto replay = sync::Replay(ReadText(job.trace_path()));
   ASSERT_TRUE(replay.ok()) << replay.status();
-  // Another staleness was taken over on the run.
-  EXPECT_EQ(replay->policies, 7u);
+  // Those of the first five go on after a push alike: one policy took them all over on the run.
+  EXPECT_EQ(replay->policies, 4u);
   EXPECT_THAT(ReadText(job.trace_path()), HasSubstr(" reconfigured SSP "));
+  EXPECT_FALSE(replay->difference.has_value()) << "line " << replay->difference->line;
+  EXPECT_EQ(job.LogOf("ps-0").find("policy broke its contract"), std::string::npos);
+  for (const char* const worker : {"worker-0", "worker-1", "worker-2"})
+    EXPECT_EQ(job.WaitExit(worker), 0) << job.LogOf(worker);
+}
+
+// Each of a group becomes each other one without a stop, of the groups one becomes the next.
+TEST_F(LiveChangesTest, CompositionsFollowEachOther) {
+  TcpJob job(folder_, {.manifest = DigitsManifest(), .overrides = SlowSteps(3)});
+  Start(job, 3);
+  ASSERT_FALSE(job.WaitFor([](const Json& now) { return now["step"] >= 3; }).is_null())
+      << job.LogOf("ps-0");
+  const std::string narx = "spec.sync.batchSizing.strategy=NARX";
+  const std::string blind = "spec.sync.dbw.method=Blind";
+  const std::string eager = "spec.sync.meanwhile=EagerPull";
+  const std::vector<std::vector<std::string>> changes = {
+      {"spec.sync.scheme=BackupWorkers", "spec.sync.lateWorker=Interrupt", narx},
+      {"spec.sync.scheme=KBatchAsync", "spec.sync.quorum=4", narx},
+      {"spec.sync.scheme=SSP", "spec.sync.modulation.rule=Staleness",
+       "spec.sync.batchSizing.strategy=EMA"},
+      {"spec.sync.scheme=DBW", "spec.sync.late=Weigh"},
+      {"spec.sync.scheme=KAsync", "spec.sync.quorum=2", "spec.sync.staleness=2"},
+      {"spec.sync.scheme=DBW", blind, eager, narx},
+      {"spec.sync.scheme=BackupWorkers", eager},
+      {"spec.sync.scheme=PSPlus", narx},
+      {"spec.sync.scheme=WBSP", narx},
+      {"spec.sync.scheme=DBW", blind, "spec.sync.meanwhile=LocalSteps"},
+      {"spec.sync.scheme=BackupWorkers", eager}};
+  for (const std::vector<std::string>& change : changes) {
+    const Status taken = Put(job, change);
+    ASSERT_TRUE(taken.ok()) << taken;
+    EXPECT_TRUE(RunsScheme(job, change[0].substr(change[0].find('=') + 1)));
+    EXPECT_TRUE(MovesOn(job, 5)) << fmt::format("{}: ", fmt::join(change, " "))
+                                 << job.LogOf("ps-0");
+  }
+  EXPECT_EQ(job.WaitExit("ps-0"), 0) << job.LogOf("ps-0");
+  ExpectEverySampleOnce(Json::parse(ReadText(job.summary_path())), kEpochs);
+  const auto replay = sync::Replay(ReadText(job.trace_path()));
+  ASSERT_TRUE(replay.ok()) << replay.status();
+  EXPECT_EQ(replay->policies, 4u);
   EXPECT_FALSE(replay->difference.has_value()) << "line " << replay->difference->line;
   EXPECT_EQ(job.LogOf("ps-0").find("policy broke its contract"), std::string::npos);
   for (const char* const worker : {"worker-0", "worker-1", "worker-2"})

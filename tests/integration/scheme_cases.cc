@@ -5,21 +5,33 @@
 namespace paceline::integration {
 
 std::vector<SchemeCase> SchemeCases() {
-  return {{"BackupWorkers", {"sync.scheme=BackupWorkers", "sync.backupWorkers.count=1"}},
-          {"Ssp", {"sync.scheme=SSP", "sync.ssp.staleness=2"}},
-          {"Asp", {"sync.scheme=ASP"}},
-          {"BspNarx", {"sync.batchSizing.strategy=NARX"}},
-          {"BspStepwise", {"sync.batchSizing.strategy=Stepwise"}},
-          {"Dbw", {"sync.scheme=DBW"}},
-          {"DbwEma", {"sync.scheme=DBW", "sync.batchSizing.strategy=EMA"}},
-          // Steps that compute: between their pieces a late worker is interrupted, in its sleep it
-          // is not.
-          {"DbwInterrupting",
-           {"sync.scheme=DBW", "sync.dbw.lateWorker=Interrupt", "chaos=null",
-            "training.microBatchSize=1"}},
-          {"Wbsp", {"sync.scheme=WBSP"}},
-          {"WbspBasic", {"sync.scheme=WBSP", "sync.wbsp.overlap=false"}},
-          {"PsPlus", {"sync.scheme=PSPlus", "sync.psPlus.staleness=2"}}};
+  return {
+      {"BackupWorkers", {"sync.scheme=BackupWorkers", "sync.backupWorkers.count=1"}},
+      {"Ssp", {"sync.scheme=SSP", "sync.ssp.staleness=2"}},
+      {"Asp", {"sync.scheme=ASP"}},
+      {"BspNarx", {"sync.batchSizing.strategy=NARX"}},
+      {"BspStepwise", {"sync.batchSizing.strategy=Stepwise"}},
+      {"Dbw", {"sync.scheme=DBW"}},
+      {"DbwEma", {"sync.scheme=DBW", "sync.batchSizing.strategy=EMA"}},
+      // Steps that compute: between their pieces a late worker is interrupted, in its sleep it
+      // is not.
+      {"DbwInterrupting",
+       {"sync.scheme=DBW", "sync.dbw.lateWorker=Interrupt", "chaos=null",
+        "training.microBatchSize=1"}},
+      {"Wbsp", {"sync.scheme=WBSP"}},
+      {"WbspBasic", {"sync.scheme=WBSP", "sync.wbsp.overlap=false"}},
+      {"PsPlus", {"sync.scheme=PSPlus", "sync.psPlus.staleness=2"}},
+      {"KAsync", {"sync.scheme=KAsync", "sync.quorum=2"}},
+      {"KBatchAsync", {"sync.scheme=KBatchAsync", "sync.quorum=3"}},
+      {"BackupWeighing", {"sync.scheme=BackupWorkers", "sync.late=Weigh"}},
+      {"BackupEager", {"sync.scheme=BackupWorkers", "sync.meanwhile=EagerPull"}},
+      {"DbwNarxEager",
+       {"sync.scheme=DBW", "sync.dbw.method=Blind", "sync.meanwhile=EagerPull",
+        "sync.batchSizing.strategy=NARX"}},
+      {"DbwLocalSteps", {"sync.scheme=DBW", "sync.dbw.method=Blind", "sync.meanwhile=LocalSteps"}},
+      {"WbspNarx", {"sync.scheme=WBSP", "sync.batchSizing.strategy=NARX"}},
+      {"SspEmaModulated",
+       {"sync.scheme=SSP", "sync.modulation.rule=Staleness", "sync.batchSizing.strategy=EMA"}}};
 }
 
 LiveRun EverySchemeTest::Start(std::vector<std::string> overrides) const {

@@ -50,7 +50,22 @@ INSTANTIATE_TEST_SUITE_P(
         SchemeCase{"PsPlus", {"sync.scheme=PSPlus"}},
         SchemeCase{"PsPlusBounded", {"sync.scheme=PSPlus", "sync.psPlus.staleness=1"}},
         SchemeCase{"Dbw", {"sync.scheme=DBW"}},
-        SchemeCase{"DbwNarx", {"sync.scheme=DBW", "sync.batchSizing.strategy=NARX"}}),
+        SchemeCase{"DbwNarx", {"sync.scheme=DBW", "sync.batchSizing.strategy=NARX"}},
+        SchemeCase{"KAsync", {"sync.scheme=KAsync", "sync.quorum=2"}},
+        SchemeCase{"KBatchAsync", {"sync.scheme=KBatchAsync", "sync.quorum=4"}},
+        SchemeCase{"BackupInterrupting",
+                   {"sync.scheme=BackupWorkers", "sync.lateWorker=Interrupt"}},
+        SchemeCase{"BackupWeighing", {"sync.scheme=BackupWorkers", "sync.late=Weigh"}},
+        SchemeCase{"BackupEager", {"sync.scheme=BackupWorkers", "sync.meanwhile=EagerPull"}},
+        SchemeCase{"DbwNarxEager",
+                   {"sync.scheme=DBW", "sync.dbw.method=Blind", "sync.meanwhile=EagerPull",
+                    "sync.batchSizing.strategy=NARX"}},
+        SchemeCase{"DbwLocalSteps",
+                   {"sync.scheme=DBW", "sync.dbw.method=Blind", "sync.meanwhile=LocalSteps"}},
+        SchemeCase{"WbspNarx", {"sync.scheme=WBSP", "sync.batchSizing.strategy=NARX"}},
+        SchemeCase{"SspEmaModulated",
+                   {"sync.scheme=SSP", "sync.modulation.rule=Staleness",
+                    "sync.batchSizing.strategy=EMA"}}),
     [](const auto& info) { return info.param.name; });
 
 TEST(SummaryTest, JsonIsOneObjectAndTheModelOpensByName) {

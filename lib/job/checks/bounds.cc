@@ -34,6 +34,8 @@ class BoundsChecker {
         Check(fmt::format("{}[{}]", path, i), value[i], note);
     } else if constexpr (kIsNumber<T>) {
       CheckNumber(path, value, note);
+    } else if constexpr (std::is_same_v<T, QuorumField>) {
+      if (!value.word) CheckNumber(path, value.workers, note);
     } else if constexpr (std::is_same_v<T, std::string>) {
       CheckText(path, value, note);
     } else if constexpr (!kIsLeaf<T>) {

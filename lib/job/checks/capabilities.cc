@@ -2,10 +2,14 @@
 
 namespace paceline::job {
 
+std::set<Scheme> EverySchemeThereIs() {
+  std::set<Scheme> schemes;
+  for (size_t i = 0; i < Words(Scheme{}).size(); ++i) schemes.insert(static_cast<Scheme>(i));
+  return schemes;
+}
+
 Capabilities Capabilities::All() {
-  return {.schemes = {Scheme::kBsp, Scheme::kSsp, Scheme::kAsp, Scheme::kBackupWorkers,
-                      Scheme::kDbw, Scheme::kWbsp, Scheme::kPsPlus},
-          .batch_strategies = {BatchStrategy::kEqual, BatchStrategy::kEma, BatchStrategy::kNarx,
+  return {.batch_strategies = {BatchStrategy::kEqual, BatchStrategy::kEma, BatchStrategy::kNarx,
                                BatchStrategy::kStepwise},
           .features = {Feature::kCheckpoint, Feature::kShardRecovery, Feature::kStragglerReplace,
                        Feature::kOutputVolume, Feature::kChaos, Feature::kDeterministic,

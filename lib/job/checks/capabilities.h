@@ -17,9 +17,10 @@ enum class Feature {
   kTokenFiles,        // .bin in spec.data.
 };
 
+std::set<Scheme> EverySchemeThereIs();
+
 struct Capabilities {
-  std::set<Scheme> schemes = {Scheme::kBsp, Scheme::kSsp,  Scheme::kAsp,   Scheme::kBackupWorkers,
-                              Scheme::kDbw, Scheme::kWbsp, Scheme::kPsPlus};
+  std::set<Scheme> schemes = EverySchemeThereIs();
   std::set<BatchStrategy> batch_strategies = {BatchStrategy::kEqual, BatchStrategy::kEma,
                                               BatchStrategy::kNarx, BatchStrategy::kStepwise};
   std::set<Feature> features = {Feature::kCheckpoint,       Feature::kShardRecovery,

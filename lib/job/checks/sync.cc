@@ -2,12 +2,14 @@
 
 #include "lib/job/checks/checks.h"
 #include "lib/job/checks/counts.h"
+#include "lib/job/policy_spec.h"
+#include "lib/sync/schemes/refusals.h"
 
 namespace paceline::job {
 namespace {
 
-bool HasBarrier(Scheme scheme) {
-  return scheme == Scheme::kBsp || scheme == Scheme::kBackupWorkers || scheme == Scheme::kDbw;
+bool UsesDbw(const Sync& sync) {
+  return sync.quorum ? sync.quorum->word == QuorumWord::kDbw : sync.scheme == Scheme::kDbw;
 }
 
 void CheckBatchSizing(const JobSpec& spec, Findings& findings) {
@@ -25,14 +27,6 @@ void CheckBatchSizing(const JobSpec& spec, Findings& findings) {
                  {"spec.sync.batchSizing.deadBandPercent"});
   }
   if (sizing.strategy == BatchStrategy::kEqual) return;
-  if (!HasBarrier(spec.sync.scheme)) {
-    findings.Add(
-        "spec.sync.batchSizing.strategy",
-        fmt::format(
-            "must be Equal with sync.scheme {}, which has no barrier to arrive at together: got {}",
-            ToWord(spec.sync.scheme), ToWord(sizing.strategy)),
-        {"spec.sync.scheme"});
-  }
   const int64_t workers = spec.workers.replicas, batch = spec.training.global_batch_size;
   if (Product(sizing.min_batch_size, workers) > batch) {
     findings.Add("spec.sync.batchSizing.minBatchSize",
@@ -75,6 +69,25 @@ void CheckDbw(const JobSpec& spec, Findings& findings) {
   }
 }
 
+// Parts that make no sense together. Where training is deterministic another check has the last
+// word on schemes (training.cc).
+void CheckParts(const TrainingJob& job, Findings& findings) {
+  const Sync& sync = job.spec.sync;
+  const int64_t workers = job.spec.workers.replicas;
+  // KBatchAsync counts pushes, of which one worker makes several.
+  if (sync.quorum && !sync.quorum->word && sync.quorum->workers > workers &&
+      sync.scheme != Scheme::kKBatchAsync) {
+    findings.Add(
+        "spec.sync.quorum",
+        fmt::format("must be at most workers.replicas, {}: got {}", workers, sync.quorum->workers),
+        {"spec.workers.replicas", "spec.sync.scheme"});
+  }
+  sync::PolicySpec spec = PolicySpecFrom(job);
+  spec.is_deterministic &= sync.scheme == Scheme::kBsp;
+  if (const std::optional<sync::Refusal> refusal = sync::RefusalOf(spec))
+    findings.Add("spec.sync." + refusal->part, refusal->reason, {"spec.sync"});
+}
+
 }  // namespace
 
 void CheckSync(const TrainingJob& job, Findings& findings) {
@@ -86,7 +99,8 @@ void CheckSync(const TrainingJob& job, Findings& findings) {
                              sync.backup_workers.count),
                  {"spec.workers.replicas", "spec.sync.scheme"});
   }
-  if (sync.scheme == Scheme::kDbw) CheckDbw(job.spec, findings);
+  if (UsesDbw(sync)) CheckDbw(job.spec, findings);
+  CheckParts(job, findings);
   CheckBatchSizing(job.spec, findings);
 }
 

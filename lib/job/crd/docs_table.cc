@@ -62,6 +62,8 @@ std::string TypeOf() {
     return fmt::format("{}", fmt::join(Words(T{}), ", "));
   } else if constexpr (std::is_same_v<T, std::string>) {
     return "string";
+  } else if constexpr (std::is_same_v<T, QuorumField>) {
+    return fmt::format("{} or whole number", fmt::join(Words(QuorumWord{}), ", "));
   } else if constexpr (std::is_same_v<T, Time>) {
     return "time";
   } else if constexpr (std::is_same_v<T, StringMap>) {

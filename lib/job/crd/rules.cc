@@ -1,5 +1,16 @@
 #include "lib/job/crd/rules.h"
 
+#include <deque>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "lib/job/manifest/enums.h"
+#include "lib/sync/schemes/presets.h"
+
 namespace paceline::job {
 namespace {
 
@@ -10,6 +21,16 @@ namespace {
 #define KNOB(kind, knob)                                                          \
   "spec.chaos.delays[]", knob, "(self.kind == '" kind "') == has(self." knob ")", \
       knob " is required with kind " kind " and is for that kind only", "'kind ' + self.kind"
+// Of spec.sync, whose parts are the scheme's where they are absent: written out from the table of
+// schemes (Expanded).
+#define MEANWHILE "$MEANWHILE"
+#define EVERY_PUSH_COUNTS "$EVERY_PUSH_COUNTS"
+#define EACH_COUNTS "$EACH_COUNTS"  // Schemes in which every push does.
+#define NEEDS_K "$NEEDS_K"
+#define EACH_MAKES_A_VERSION "$EACH_MAKES_A_VERSION"
+#define PUSHES_LOCAL_STEPS "(" MEANWHILE " in ['LocalSteps', 'EagerPull'])"
+#define USES_DBW(sync) \
+  "(has(" sync ".quorum) ? " sync ".quorum == 'DBW' : " sync ".scheme == 'DBW')"
 
 // In the order of the manifest. Optional fields need has(); all others have defaults. An API server
 // tries them at each write, a status' too, and walks over all neighbours of a field to find it:
@@ -97,6 +118,13 @@ constexpr Rule kRules[] = {
      "training.deterministic needs sync.scheme BSP and sync.batchSizing.strategy Equal",
      "self.sync.scheme + ' and ' + "
      "(has(self.sync.batchSizing) ? self.sync.batchSizing.strategy : 'Equal')"},
+    {"spec", "sync",
+     "!self.training.deterministic || self.sync.scheme != 'BSP' || (!has(self.sync.quorum) || "
+     "self.sync.quorum == 'All') && (!has(self.sync.meanwhile) || self.sync.meanwhile == 'Wait') "
+     "&& (!has(self.sync.late) || self.sync.late == 'Drop') && (!has(self.sync.reach) || "
+     "self.sync.reach == 0) && !has(self.sync.updateScale)",
+     "sync.meanwhile must be Wait in deterministic training, with quorum All, late Drop and reach "
+     "0: what counts must not depend on who is first"},
     {"spec", "training", "self.workers.replicas <= self.training.globalBatchSize",
      "training.globalBatchSize must be at least workers.replicas, so that each worker has a "
      "sample"},
@@ -110,16 +138,78 @@ constexpr Rule kRules[] = {
      "self.sync.backupWorkers.count : 1) < self.workers.replicas",
      "sync.backupWorkers.count must be less than workers.replicas"},
     {"spec", "sync",
-     "!has(self.sync.dbw) || self.sync.scheme != 'DBW' || "
-     "self.sync.dbw.minWorkers <= self.workers.replicas",
+     "!has(self.sync.quorum) || type(self.sync.quorum) != int || self.sync.scheme == "
+     "'KBatchAsync' || self.sync.quorum <= self.workers.replicas",
+     "sync.quorum must be at most workers.replicas"},
+    {"spec.sync", "quorum",
+     "!(self.scheme in " NEEDS_K ") || has(self.quorum) && type(self.quorum) == int",
+     "quorum must be a number with a scheme that has no other K", "self.scheme"},
+    {"spec.sync", "quorum", "self.scheme != 'BackupWorkers' || !has(self.quorum)",
+     "quorum must be absent with scheme BackupWorkers: all but backupWorkers.count are waited for"},
+    {"spec.sync", "quorum", "self.scheme != 'DBW' || !has(self.quorum) || self.quorum == 'DBW'",
+     "quorum must be DBW or absent with scheme DBW; scheme BSP takes any"},
+    {"spec.sync", "reach", "!has(self.reach) || !has(self.late) || self.late != 'Weigh'",
+     "reach must be absent with late Weigh: every push counts, however old"},
+    {"spec.sync", "reach",
+     "!has(self.reach) || has(self.late) || !(self.scheme in " EACH_COUNTS ")",
+     "reach needs late Drop with a scheme in which every push counts, however old", "self.scheme"},
+    {"spec.sync", "staleness",
+     EVERY_PUSH_COUNTS
+     " || !has(self.staleness) && self.scheme != 'SSP' && (self.scheme != 'PSPlus' || "
+     "!has(self.psPlus) || !has(self.psPlus.staleness))",
+     "staleness must be absent where late pushes are dropped: it bounds the lead over the slowest, "
+     "whose late pushes have to count"},
+    {"spec.sync", "reach", MEANWHILE " != 'EagerPull' || !has(self.reach) || self.reach >= 1",
+     "reach must be at least 1 with meanwhile EagerPull, whose pushes are that many versions old"},
+    {"spec.sync", "modulation",
+     "!has(self.modulation) || self.modulation.rule == 'None' || " EVERY_PUSH_COUNTS,
+     "modulation needs late Weigh: what is within reach counts in full, what is older is dropped"},
+    {"spec.sync", "meanwhile", MEANWHILE " != 'LocalSteps' || !" EVERY_PUSH_COUNTS,
+     "meanwhile must not be LocalSteps where every push counts, however old: they are made until a "
+     "round ends, and none does; set late Drop"},
+    {"spec.sync", "lateWorker",
+     "(has(self.lateWorker) ? self.lateWorker : " USES_DBW(
+         "self") " && has(self.dbw) ? self.dbw.lateWorker : 'Finish') != 'Interrupt' || " MEANWHILE
+                 " == 'Wait' && !" EVERY_PUSH_COUNTS " && (!has(self.reach) || self.reach == 0)",
+     "lateWorker must not be Interrupt where a late push counts or local steps would be lost: only "
+     "with meanwhile Wait, late Drop and reach 0"},
+    {"spec.sync", "quorum",
+     "!has(self.wbsp) || self.wbsp.trigger != 'Designated' || " MEANWHILE
+     " != 'LocalSteps' || (has(self.quorum) ? self.quorum == 'All' : self.scheme in ['BSP', "
+     "'WBSP'] || self.scheme == 'BackupWorkers' && has(self.backupWorkers) && "
+     "self.backupWorkers.count == 0)",
+     "quorum must be All with wbsp.trigger Designated: two rules would end a round"},
+    {"spec.sync", "updateScale",
+     "(has(self.updateScale) ? self.updateScale : self.scheme == 'SSP' && has(self.ssp) ? "
+     "self.ssp.updateScale : self.scheme == 'ASP' && has(self.asp) ? self.asp.updateScale : "
+     "self.scheme == 'PSPlus' && has(self.psPlus) ? self.psPlus.updateScale : 'PerWorker') != "
+     "'Full' || !" PUSHES_LOCAL_STEPS " || " EVERY_PUSH_COUNTS
+     " && (has(self.quorum) ? self.quorum == 1 : self.scheme in " EACH_MAKES_A_VERSION ")",
+     "updateScale must be PerWorker where several pushes make a version: local steps of several "
+     "would be added up, not averaged"},
+    {"spec.sync", "dbw",
+     "!" USES_DBW("self") " || !" PUSHES_LOCAL_STEPS
+                          " || has(self.dbw) && self.dbw.method != 'Gain'",
+     "dbw.method must be Blind or AdaSync where workers push local steps: the gain is worked out "
+     "for gradients"},
+    {"spec.sync", "dbw",
+     "!" USES_DBW("self") " || !" PUSHES_LOCAL_STEPS
+                          " || !has(self.dbw) || self.dbw.learningRateRule == 'Constant'",
+     "dbw.learningRateRule must be Constant where workers push local steps, which were made with "
+     "the learning rate already"},
+    {"spec", "sync",
+     "!has(self.sync.dbw) || !" USES_DBW(
+         "self.sync") " || "
+                      "self.sync.dbw.minWorkers <= self.workers.replicas",
      "sync.dbw.minWorkers must be at most workers.replicas"},
     {"spec.sync", "dbw",
-     "!has(self.dbw) || self.scheme != 'DBW' || (self.dbw.learningRateRule == 'Table') == "
-     "(has(self.dbw.learningRateFactors) && size(self.dbw.learningRateFactors) > 0)",
+     "!has(self.dbw) || !" USES_DBW(
+         "self") " || (self.dbw.learningRateRule == 'Table') == "
+                 "(has(self.dbw.learningRateFactors) && size(self.dbw.learningRateFactors) > 0)",
      "dbw.learningRateFactors is required with learningRateRule Table and is for that rule only"},
     {"spec", "sync",
-     "self.sync.scheme != 'DBW' || has(self.sync.dbw) && self.sync.dbw.method != 'Gain' || "
-     "self.training.optimizer.type != 'AdamW'",
+     "!" USES_DBW("self.sync") " || has(self.sync.dbw) && self.sync.dbw.method != 'Gain' || "
+                               "self.training.optimizer.type != 'AdamW'",
      "sync.dbw.method must be Blind or AdaSync with optimizer AdamW, whose steps are not the "
      "gradient's that the gain is worked out for"},
     {"spec.sync.batchSizing", "maxBatchSize",
@@ -127,11 +217,6 @@ constexpr Rule kRules[] = {
      "maxBatchSize must be at least minBatchSize"},
     {"spec.sync.batchSizing", "rapidPercent", "self.rapidPercent > self.deadBandPercent",
      "rapidPercent must be more than deadBandPercent"},
-    {"spec.sync", "batchSizing",
-     "!has(self.batchSizing) || self.batchSizing.strategy == 'Equal' || "
-     "self.scheme in ['BSP', 'BackupWorkers', 'DBW']",
-     "batchSizing.strategy must be Equal with a scheme that has no barrier to arrive at together",
-     "self.batchSizing.strategy + ' with ' + self.scheme"},
     {"spec", "sync",
      "!has(self.sync.batchSizing) || self.sync.batchSizing.strategy == 'Equal' || "
      "self.sync.batchSizing.minBatchSize * self.workers.replicas <= self.training.globalBatchSize",
@@ -241,12 +326,75 @@ constexpr Rule kRules[] = {
      "workers of chaos.links must be less than workers.maxReplicas, since indices count from 0"},
 };
 
+#undef USES_DBW
+#undef PUSHES_LOCAL_STEPS
+#undef EVERY_PUSH_COUNTS
+#undef EACH_COUNTS
+#undef NEEDS_K
+#undef EACH_MAKES_A_VERSION
+#undef MEANWHILE
 #undef KNOB
 #undef HOLDS_TARGETS
 #undef MOST_WORKERS
 
+template <class Predicate>
+std::string SchemesWhere(Predicate is_one) {
+  std::vector<std::string> found;
+  for (const auto& [scheme, word] : sync::WordsOf(sync::Scheme{})) {
+    if (is_one(scheme, sync::PresetOf({.scheme = scheme})))
+      found.push_back(fmt::format("'{}'", word));
+  }
+  return fmt::format("[{}]", fmt::join(found, ", "));
+}
+
+// What a scheme that names no meanwhile does.
+std::string MeanwhileOfSchemes() {
+  std::string text;
+  for (const sync::Meanwhile meanwhile :
+       {sync::Meanwhile::kLocalSteps, sync::Meanwhile::kEagerPull, sync::Meanwhile::kGoOn}) {
+    const std::string schemes = SchemesWhere(
+        [&](sync::Scheme, const sync::Coordinates& at) { return at.meanwhile == meanwhile; });
+    text += fmt::format("self.scheme in {} ? '{}' : ", schemes,
+                        ToWord(static_cast<Meanwhile>(static_cast<int>(meanwhile))));
+  }
+  return fmt::format("(has(self.meanwhile) ? self.meanwhile : {}'Wait')", text);
+}
+
+std::string Expanded(std::string text) {
+  static const std::string kEachCounts =
+      SchemesWhere([](sync::Scheme, const sync::Coordinates& at) { return !at.reach; });
+  static const std::pair<std::string_view, std::string> kTokens[] = {
+      {"$MEANWHILE", MeanwhileOfSchemes()},
+      {"$EVERY_PUSH_COUNTS",
+       fmt::format(
+           "(has(self.late) ? self.late == 'Weigh' : !has(self.reach) && self.scheme in {})",
+           kEachCounts)},
+      {"$EACH_COUNTS", kEachCounts},
+      {"$NEEDS_K", SchemesWhere([](sync::Scheme scheme, const sync::Coordinates&) {
+         return sync::IsKToBeSaid(scheme);
+       })},
+      {"$EACH_MAKES_A_VERSION",
+       SchemesWhere([](sync::Scheme, const sync::Coordinates& at) { return at.IsOneByOne(); })},
+  };
+  for (const auto& [token, meaning] : kTokens) {
+    for (size_t at = 0; (at = text.find(token, at)) != std::string::npos; at += meaning.size())
+      text.replace(at, token.size(), meaning);
+  }
+  return text;
+}
+
+std::vector<Rule> AllExpanded() {
+  static std::deque<std::string> texts;  // Where it is, a text stays.
+  std::vector<Rule> rules(std::begin(kRules), std::end(kRules));
+  for (Rule& rule : rules) rule.rule = texts.emplace_back(Expanded(std::string(rule.rule)));
+  return rules;
+}
+
 }  // namespace
 
-std::span<const Rule> Rules() { return kRules; }
+std::span<const Rule> Rules() {
+  static const std::vector<Rule> rules = AllExpanded();
+  return rules;
+}
 
 }  // namespace paceline::job

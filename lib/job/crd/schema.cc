@@ -74,6 +74,11 @@ Json TypeOf() {
     return {{"type", "string"}};
   } else if constexpr (std::is_same_v<T, Time>) {
     return {{"type", "string"}, {"format", "date-time"}};
+  } else if constexpr (std::is_same_v<T, QuorumField>) {
+    return {{"anyOf", {{{"type", "integer"}}, {{"type", "string"}}}},
+            {"x-kubernetes-int-or-string", true},
+            {"pattern", fmt::format("^({})$", fmt::join(Words(QuorumWord{}), "|"))},
+            {"maxLength", 3}};
   } else if constexpr (std::is_same_v<T, StringMap>) {
     return {{"type", "object"}, {"additionalProperties", {{"type", "string"}}}};
   } else {
@@ -83,13 +88,13 @@ Json TypeOf() {
 
 template <class T>
 void AddBounds(const Note& note, Json& schema) {
-  if constexpr (kIsNumber<T>) {
+  if constexpr (kIsNumber<T> || std::is_same_v<T, QuorumField>) {
     const auto add = [&](const char* name, const std::optional<double>& bound) {
       if (!bound) return;
-      if constexpr (std::is_same_v<T, int64_t>) {
-        schema[name] = static_cast<int64_t>(*bound);
-      } else {
+      if constexpr (std::is_same_v<T, double>) {
         schema[name] = *bound;
+      } else {
+        schema[name] = static_cast<int64_t>(*bound);
       }
     };
     add("minimum", note.min ? note.min : note.above);
@@ -196,7 +201,8 @@ class SchemaWriter {
     } else if constexpr (kIsLeaf<T>) {
       Json schema = TypeOf<T>();
       AddBounds<T>(note, schema);
-      if constexpr (!std::is_same_v<T, Time> && !std::is_same_v<T, StringMap>) {
+      if constexpr (!std::is_same_v<T, Time> && !std::is_same_v<T, StringMap> &&
+                    !std::is_same_v<T, QuorumField>) {
         if (part_ == Part::kSpec && note.presence != kRequired)
           schema["default"] = DefaultOf(value);
       }

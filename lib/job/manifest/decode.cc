@@ -83,6 +83,17 @@ void Read(const Node& node, const std::string& path, Node& value, Errors& errors
   value = node;
 }
 
+void Read(const Node& node, const std::string& path, QuorumField& value, Errors& errors) {
+  if (node.kind == Node::Kind::kString) {
+    value.word = FromWord<QuorumWord>(node.text);
+    if (value.word) return;
+  } else if (node.kind == Node::Kind::kInteger) {
+    value.workers = node.integer;
+    return;
+  }
+  Fail(errors, path, node, "All, DBW or a whole number");
+}
+
 template <class E>
 requires std::is_enum_v<E>
 void Read(const Node& node, const std::string& path, E& value, Errors& errors) {

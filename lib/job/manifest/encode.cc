@@ -61,6 +61,10 @@ class ObjectWriter {
   static Node WriteLeaf(bool value) { return Node::Bool(value); }
   static Node WriteLeaf(const std::string& value) { return Node::String(value); }
   static Node WriteLeaf(const Node& value) { return value; }
+  static Node WriteLeaf(const QuorumField& value) {
+    if (value.word) return Node::String(std::string(ToWord(*value.word)));
+    return Node::Integer(value.workers);
+  }
   static Node WriteLeaf(Time value) { return Node::String(FormatTime(value)); }
   static Node WriteLeaf(const StringMap& value) {
     Node map(Node::Kind::kMap);

@@ -46,6 +46,10 @@ class RandomFiller {
       value = Word();
     } else if constexpr (std::is_same_v<T, Time>) {
       value = Time(Duration(static_cast<int64_t>(random_() % 4'000'000'000'000'000'000ull)));
+    } else if constexpr (std::is_same_v<T, QuorumField>) {
+      value = QuorumField{};
+      if (random_() % 2 == 0) value.word = static_cast<QuorumWord>(random_() % 2);
+      if (!value.word) value.workers = static_cast<int64_t>(random_());
     } else if constexpr (std::is_same_v<T, StringMap>) {
       value.clear();
       for (uint64_t i = random_() % 3; i > 0; --i) value[Word()] = Word();

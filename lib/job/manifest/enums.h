@@ -27,8 +27,21 @@ PACELINE_WORDS(Schedule, "Constant", "Cosine", "Step", "Linear")
 enum class Metric { kAccuracy, kLoss };
 PACELINE_WORDS(Metric, "Accuracy", "Loss")
 
-enum class Scheme { kBsp, kSsp, kAsp, kBackupWorkers, kDbw, kWbsp, kPsPlus };
-PACELINE_WORDS(Scheme, "BSP", "SSP", "ASP", "BackupWorkers", "DBW", "WBSP", "PSPlus")
+enum class Scheme { kBsp, kSsp, kAsp, kBackupWorkers, kDbw, kWbsp, kPsPlus, kKAsync, kKBatchAsync };
+PACELINE_WORDS(Scheme, "BSP", "SSP", "ASP", "BackupWorkers", "DBW", "WBSP", "PSPlus", "KAsync",
+               "KBatchAsync")
+
+// What a quorum may be besides a number of workers.
+enum class QuorumWord { kAll, kDbw };
+PACELINE_WORDS(QuorumWord, "All", "DBW")
+
+// What becomes of a push that is older than what the open round takes.
+enum class Late { kDrop, kWeigh };
+PACELINE_WORDS(Late, "Drop", "Weigh")
+
+// What a worker does until its push is answered.
+enum class Meanwhile { kWait, kGoOn, kLocalSteps, kEagerPull };
+PACELINE_WORDS(Meanwhile, "Wait", "GoOn", "LocalSteps", "EagerPull")
 
 // Of schemes without a barrier: whether a worker's push moves the parameters by 1/n of its gradient
 // or by all of it.

@@ -9,6 +9,7 @@
 
 #include "lib/base/time.h"
 #include "lib/job/manifest/node.h"
+#include "lib/job/manifest/quorum_field.h"
 
 namespace paceline::job {
 
@@ -41,9 +42,10 @@ inline constexpr bool kIsNumber = std::is_same_v<T, int64_t> || std::is_same_v<T
 
 // A value without parts. Everything else that is neither optional nor a list has Fields.
 template <class T>
-inline constexpr bool kIsLeaf = kIsNumber<T> || std::is_same_v<T, bool> || std::is_enum_v<T> ||
-                                std::is_same_v<T, std::string> || std::is_same_v<T, StringMap> ||
-                                std::is_same_v<T, Node> || std::is_same_v<T, Time>;
+inline constexpr bool kIsLeaf =
+    kIsNumber<T> || std::is_same_v<T, bool> || std::is_enum_v<T> ||
+    std::is_same_v<T, std::string> || std::is_same_v<T, StringMap> || std::is_same_v<T, Node> ||
+    std::is_same_v<T, Time> || std::is_same_v<T, QuorumField>;
 
 inline std::string Join(const std::string& path, std::string_view name) {
   return path.empty() ? std::string(name) : path + "." + std::string(name);

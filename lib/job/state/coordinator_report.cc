@@ -69,11 +69,8 @@ WorkerStatus WorkerOf(const TrainingJob& job, const json& worker) {
 
 SyncStatus SyncOf(const TrainingJob& job, const json& state, int64_t members) {
   SyncStatus sync;
-  sync.scheme = job.spec.sync.scheme;
   const std::string word = state.contains("sync") ? state.at("sync").value("scheme", "") : "";
-  for (int i = 0; i <= static_cast<int>(Scheme::kPsPlus); ++i) {
-    if (ToWord(static_cast<Scheme>(i)) == word) sync.scheme = static_cast<Scheme>(i);
-  }
+  sync.scheme = FromWord<Scheme>(word).value_or(job.spec.sync.scheme);
   sync.waiting_for = state.value("waitingFor", int64_t{0});
   if (sync.waiting_for > 0) sync.backup_workers = std::max<int64_t>(members - sync.waiting_for, 0);
   return sync;

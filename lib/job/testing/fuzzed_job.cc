@@ -108,7 +108,11 @@ void JobFuzzer::Edit(FuzzedJob& job) {
 
 Json JobFuzzer::Allowed(const Schema& schema) {
   if (schema.contains("properties") && schema["properties"].contains("spec")) return PodTemplate();
-  if (schema.contains("x-kubernetes-int-or-string")) return Seconds(schema);
+  if (schema.contains("x-kubernetes-int-or-string")) {
+    if (!schema.value("pattern", "").starts_with("^(All")) return Seconds(schema);
+    static constexpr const char* kQuorums[] = {"All", "DBW", "BSP", "3"};
+    return OneIn(2) ? Number(schema) : Json(kQuorums[Below(std::size(kQuorums))]);
+  }
   const std::string type = schema["type"];
   if (type == "boolean") return OneIn(2);
   if (type == "integer" || type == "number") return Number(schema);

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "lib/sync/schemes/policy_factory.h"
+#include "lib/sync/schemes/presets.h"
 
 namespace paceline::sync {
 namespace {
@@ -58,14 +59,14 @@ TEST(PolicySpec, ABadSpecIsRefusedByTheFieldThatIsWrong) {
       {"BSP colour=red", "unknown field: colour=red"},
       {"BSP quorum=0", "quorum is 0, want at least 1 push"},
       {"BSP quorum=few", "quorum is not valid: few"},
-      {"KAsync", "quorum must be a number with scheme KAsync: it is K of its name"},
+      {"KAsync", "quorum must be a number with scheme KAsync, which has no other K"},
       {"KBatchAsync quorum=all", "quorum must be a number with scheme KBatchAsync"},
       {"BackupWorkers quorum=2", "quorum must be absent with scheme BackupWorkers"},
       {"DBW quorum=2", "quorum must be DBW or absent with scheme DBW"},
       {"BSP reach=2 late=weigh", "reach must be absent with late Weigh"},
       {"SSP reach=2", "reach needs late Drop with scheme SSP"},
       {"BSP window=2", "staleness must be absent where late pushes are dropped"},
-      {"SSP late=drop", "late must be absent where late pushes are dropped"},
+      {"SSP late=drop", "late must be Weigh or absent where staleness is bounded"},
       {"BSP meanwhile=eager-pull reach=0", "reach must be at least 1 with meanwhile EagerPull"},
       {"BSP reach=1 modulate=inverse", "modulation needs late Weigh"},
       {"SSP meanwhile=local-steps", "meanwhile must not be LocalSteps where every push counts"},
@@ -74,7 +75,7 @@ TEST(PolicySpec, ABadSpecIsRefusedByTheFieldThatIsWrong) {
       {"DBW dbw-late=interrupt late=weigh", "dbw.lateWorker must not be Interrupt where a late"},
       {"WBSP trigger=designated quorum=2", "quorum must be All with wbsp.trigger Designated"},
       {"BSP deterministic meanwhile=go-on", "meanwhile must be Wait in deterministic training"},
-      {"PSPlus update-scale=full quorum=2", "quorum Full goes with a version for each push"},
+      {"PSPlus update-scale=full quorum=2", "psPlus.updateScale must be PerWorker where several"},
       {"KBatchAsync quorum=dbw", "quorum must be a number with scheme KBatchAsync"},
       {"DBW meanwhile=local-steps", "dbw.method must be Blind or AdaSync where workers push"},
       {"DBW dbw-method=blind dbw-rate-rule=proportional meanwhile=eager-pull",
@@ -101,7 +102,7 @@ TEST(PolicySpec, ABadSpecIsRefusedByTheFieldThatIsWrong) {
 TEST(PolicyFactory, MakesEveryScheme) {
   for (const auto& [scheme, name] : WordsOf(Scheme{})) {
     PolicySpec spec{.scheme = scheme};
-    if (name.front() == 'K') spec.parts.quorum = {QuorumChoice::Rule::kCount, 1};
+    if (IsKToBeSaid(scheme)) spec.parts.quorum = {QuorumChoice::Rule::kCount, 1};
     const auto policy = MakePolicy(spec);
     ASSERT_TRUE(policy.ok()) << name;
     const auto again = MakePolicy(spec, (*policy)->Save());

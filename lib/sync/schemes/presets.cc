@@ -22,6 +22,7 @@ uint64_t ReachOfLocal(const WbspKnobs& knobs) { return knobs.late_push == LatePu
 // What another meanwhile brings with it, of what the parts do not say.
 void TakeMeanwhile(const PolicySpec& spec, Meanwhile meanwhile, Coordinates& at) {
   if (meanwhile == at.meanwhile) return;
+  if (at.IsLocal()) at.reach = 0;  // WBSP's is a knob of local steps.
   at.meanwhile = meanwhile;
   if (at.IsLocal()) {
     at.local = spec.wbsp;
@@ -46,7 +47,6 @@ void TakeLate(Late late, Coordinates& at) {
 }  // namespace
 
 Coordinates PresetOf(const PolicySpec& spec) {
-  const QuorumChoice count = spec.parts.quorum.value_or(kEach);
   switch (spec.scheme) {
     case Scheme::kBsp:  // Valiant 1990.
       return {.is_deterministic = spec.is_deterministic};
@@ -77,15 +77,19 @@ Coordinates PresetOf(const PolicySpec& spec) {
               .meanwhile = Meanwhile::kLocalSteps,
               .local = spec.wbsp};
     case Scheme::kKAsync:  // Dutta et al. 2018.
-      return {.quorum = count, .reach = std::nullopt, .step = StepScale::kShare};
+      return {.quorum = {Rule::kCount}, .reach = std::nullopt, .step = StepScale::kShare};
     case Scheme::kKBatchAsync:  // Dutta et al. 2018.
-      return {.quorum = count,
+      return {.quorum = {Rule::kCount},
               .counted = Counted::kPushes,
               .reach = std::nullopt,
               .meanwhile = Meanwhile::kGoOn,
               .step = StepScale::kShare};
   }
   return {};
+}
+
+bool IsKToBeSaid(Scheme scheme) {
+  return PresetOf({.scheme = scheme}).quorum == QuorumChoice{Rule::kCount, 0};
 }
 
 Coordinates CoordinatesOf(const PolicySpec& spec) {

@@ -10,6 +10,9 @@ namespace paceline::sync {
 // As the scheme's paper has it, with the spec's knobs, its parts left out.
 Coordinates PresetOf(const PolicySpec& spec);
 
+// Whether the scheme leaves the number of pushes that make a version to the spec.
+bool IsKToBeSaid(Scheme scheme);
+
 // Of any spec, of one that is refused (refusals.h) too.
 Coordinates CoordinatesOf(const PolicySpec& spec);
 

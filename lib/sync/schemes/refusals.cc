@@ -19,9 +19,8 @@ struct Asked {
 std::optional<Refusal> OfQuorum(const Asked& asked) {
   const Scheme scheme = asked.spec.scheme;
   const std::optional<QuorumChoice>& quorum = asked.parts.quorum;
-  const bool is_k = scheme == Scheme::kKAsync || scheme == Scheme::kKBatchAsync;
-  if (is_k && (!quorum || quorum->rule != Rule::kCount)) {
-    return Refusal{"quorum", fmt::format("must be a number with scheme {}: it is K of its name",
+  if (IsKToBeSaid(scheme) && (!quorum || quorum->rule != Rule::kCount)) {
+    return Refusal{"quorum", fmt::format("must be a number with scheme {}, which has no other K",
                                          ToString(scheme))};
   }
   if (quorum && scheme == Scheme::kBackupWorkers) {
@@ -44,9 +43,14 @@ std::optional<Refusal> OfLateness(const Asked& asked) {
                                         "counts, however old",
                                         ToString(spec.scheme))};
   }
+  if (at.reach && parts.staleness) {
+    return Refusal{"staleness",
+                   "must be absent where late pushes are dropped: it bounds the lead over the "
+                   "slowest, whose late pushes have to count"};
+  }
   if (at.reach && !at.window.is_unbounded()) {
-    return Refusal{parts.staleness ? "staleness" : "late",
-                   "must be absent where late pushes are dropped: staleness bounds the lead over "
+    return Refusal{"late",
+                   "must be Weigh or absent where staleness is bounded: that bounds the lead over "
                    "the slowest, whose late pushes have to count"};
   }
   if (at.reach && at.meanwhile == Meanwhile::kEagerPull && *at.reach < at.depth) {
@@ -83,19 +87,25 @@ std::optional<Refusal> OfMeanwhile(const Asked& asked) {
   if (spec.is_deterministic &&
       !(at.IsStrict() && at.quorum.rule == Rule::kAllBut && at.step == StepScale::kMean)) {
     return Refusal{"meanwhile",
-                   "must be Wait in deterministic training, with late Drop and reach "
+                   "must be Wait in deterministic training, with quorum All, late Drop and reach "
                    "0: what counts must not depend on who is first"};
   }
   return std::nullopt;
+}
+
+std::string ScalePart(const Asked& asked) {
+  if (asked.parts.update_scale) return "updateScale";
+  if (asked.spec.scheme == Scheme::kSsp) return "ssp.updateScale";
+  return asked.spec.scheme == Scheme::kAsp ? "asp.updateScale" : "psPlus.updateScale";
 }
 
 std::optional<Refusal> OfStep(const Asked& asked) {
   const auto& [spec, parts, at] = asked;
   const bool is_delta = at.Kind() == PushKind::kDelta;
   if (is_delta && at.step == StepScale::kFull && at.HasRounds()) {
-    return Refusal{parts.update_scale ? "updateScale" : "quorum",
-                   "Full goes with a version for each push: local steps of several would be added "
-                   "up, not averaged"};
+    return Refusal{ScalePart(asked),
+                   "must be PerWorker where several pushes make a version: local steps of several "
+                   "would be added up, not averaged"};
   }
   if (at.quorum.rule != Rule::kDbw) return std::nullopt;
   if (at.counted == Counted::kPushes) {

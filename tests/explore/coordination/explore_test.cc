@@ -114,11 +114,12 @@ std::vector<Case> Cases() {
        std::vector<std::pair<std::string, Scheme>>{{"Bsp", Scheme::kBsp},
                                                    {"Backup", Scheme::kBackupWorkers},
                                                    {"Ssp", Scheme::kSsp},
-                                                   {"Asp", Scheme::kAsp}}) {
+                                                   {"Asp", Scheme::kAsp},
+                                                   {"KBatchAsync", Scheme::kKBatchAsync}}) {
     WorldOptions calm;
     calm.scheme = scheme;
     // Each push is a commit of its own: with two shards three workers make too many worlds.
-    if (scheme == Scheme::kSsp || scheme == Scheme::kAsp) calm.shards = 1;
+    if (scheme != Scheme::kBsp && scheme != Scheme::kBackupWorkers) calm.shards = 1;
     cases.push_back({name + "Calm", calm});
     WorldOptions small = calm;
     small.shards = 2;

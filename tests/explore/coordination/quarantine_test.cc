@@ -111,7 +111,8 @@ INSTANTIATE_TEST_SUITE_P(Schemes, SickOfTwoTest,
                          ::testing::Values(sync::Scheme::kBsp, sync::Scheme::kBackupWorkers,
                                            sync::Scheme::kSsp, sync::Scheme::kAsp,
                                            sync::Scheme::kDbw, sync::Scheme::kWbsp,
-                                           sync::Scheme::kPsPlus));
+                                           sync::Scheme::kPsPlus, sync::Scheme::kKAsync,
+                                           sync::Scheme::kKBatchAsync));
 
 }  // namespace
 }  // namespace paceline::coordination

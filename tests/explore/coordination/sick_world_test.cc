@@ -147,7 +147,8 @@ INSTANTIATE_TEST_SUITE_P(Schemes, SickWorldTest,
                          ::testing::Values(sync::Scheme::kBsp, sync::Scheme::kBackupWorkers,
                                            sync::Scheme::kSsp, sync::Scheme::kAsp,
                                            sync::Scheme::kDbw, sync::Scheme::kWbsp,
-                                           sync::Scheme::kPsPlus),
+                                           sync::Scheme::kPsPlus, sync::Scheme::kKAsync,
+                                           sync::Scheme::kKBatchAsync),
                          [](const auto& info) { return std::string(sync::ToString(info.param)); });
 
 }  // namespace

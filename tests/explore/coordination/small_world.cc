@@ -19,13 +19,9 @@ sync::Scheme NextScheme(sync::Scheme scheme) {
       return sync::Scheme::kBackupWorkers;
     case sync::Scheme::kBackupWorkers:
       return sync::Scheme::kAsp;
-    case sync::Scheme::kAsp:
-    case sync::Scheme::kDbw:
-    case sync::Scheme::kWbsp:
-    case sync::Scheme::kPsPlus:
+    default:
       return sync::Scheme::kBsp;
   }
-  return scheme;
 }
 
 }  // namespace

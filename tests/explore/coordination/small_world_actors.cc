@@ -108,6 +108,7 @@ void SmallWorld::Carry(const Effect& effect) {
 void SmallWorld::MakePolicy(uint32_t workers, Version version) {
   sync::PolicySpec spec;
   spec.scheme = options_.scheme;
+  if (sync::IsKToBeSaid(spec.scheme)) spec.parts.quorum = {sync::QuorumChoice::Rule::kCount, 2};
   spec.global_batch_size = options_.global_batch_size;
   spec.workers_expected = workers;
   spec.first_version = version;

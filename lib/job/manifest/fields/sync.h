@@ -140,8 +140,48 @@ void Fields(V& visit, BatchSizing& sizing) {
 }
 
 template <class V>
+void Fields(V& visit, ModulationPart& modulation) {
+  visit("rule", modulation.rule,
+        Note{.text = "by the updates that a push missed, by its worker's pace beside the fastest "
+                     "one's, or not"});
+  visit("power", modulation.power,
+        Note{.text = "how sharply; not of Inverse", .max = 10, .above = 0});
+  visit("minScale", modulation.min_scale,
+        Note{.text = "the least it leaves", .max = 1, .above = 0});
+}
+
+template <class V>
 void Fields(V& visit, Sync& sync) {
-  visit("scheme", sync.scheme, Note{.text = "whose gradients count, and who may go on"});
+  visit("scheme", sync.scheme,
+        Note{.text = "whose gradients count, and who may go on; the fields below change parts of "
+                     "it, and are as it says where they are absent"});
+  visit("quorum", sync.quorum,
+        Note{.text = "of how many workers' pushes a version is made: All, DBW (as many as promise "
+                     "most) or a number; K of KAsync and KBatchAsync",
+             .min = 1,
+             .max = kProcessesMax});
+  visit("reach", sync.reach,
+        Note{.text = "versions that a push may be behind the newest and still count in full",
+             .min = 0,
+             .max = kCountMax});
+  visit("late", sync.late,
+        Note{.text = "what becomes of an older push: it is dropped, or counts for less by how late "
+                     "it is"});
+  visit("staleness", sync.staleness,
+        Note{.text = "as ssp.staleness, of schemes in which late pushes count",
+             .min = 0,
+             .max = kCountMax});
+  visit("meanwhile", sync.meanwhile,
+        Note{.text = "what a worker does until its push is answered: nothing, the next step on the "
+                     "newest version, steps on its own copy (knobs: wbsp), or steps on what it has "
+                     "while the answer travels"});
+  visit("modulation", sync.modulation,
+        Note{.text = "how a push shrinks that is late", .stays_absent = true});
+  visit("lateWorker", sync.late_worker,
+        Note{.text = "what a worker does that a version did not wait for, as dbw.lateWorker"});
+  visit("updateScale", sync.update_scale,
+        Note{.text = "how far a version moves the parameters: by its pushes' share of the global "
+                     "batch, or by a whole step"});
   visit("ssp", sync.ssp,
         Note{.text = "knobs of SSP: stale synchronous parallel", .stays_absent = true});
   visit("asp", sync.asp, Note{.text = "knobs of ASP: asynchronous parallel", .stays_absent = true});

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "lib/job/manifest/enums.h"
+#include "lib/job/manifest/quorum_field.h"
 
 namespace paceline::job {
 
@@ -79,8 +80,24 @@ struct BatchSizing {
   friend bool operator==(const BatchSizing&, const BatchSizing&) = default;
 };
 
-struct Sync {  // Blocks of other schemes than `scheme` are kept and ignored.
+struct ModulationPart {
+  Modulation rule = Modulation::kStaleness;
+  double power = 1;           // As PsPlus'.
+  double min_scale = 0.0625;  // Likewise.
+  friend bool operator==(const ModulationPart&, const ModulationPart&) = default;
+};
+
+struct Sync {  // Blocks that `scheme`, with its parts, does not look at are kept and ignored.
   Scheme scheme = Scheme::kBsp;
+  // Parts of it that are to be others; absent: as the scheme says.
+  std::optional<QuorumField> quorum;
+  std::optional<int64_t> reach;  // Versions that a push may be behind and count in full.
+  std::optional<Late> late;
+  std::optional<int64_t> staleness;
+  std::optional<Meanwhile> meanwhile;
+  std::optional<ModulationPart> modulation;
+  std::optional<LateWorker> late_worker;
+  std::optional<UpdateScale> update_scale;
   Ssp ssp;
   Asp asp;
   BackupWorkers backup_workers;
