@@ -21,17 +21,12 @@ std::vector<SchemeCase> SchemeCases() {
       {"Wbsp", {"sync.scheme=WBSP"}},
       {"WbspBasic", {"sync.scheme=WBSP", "sync.wbsp.overlap=false"}},
       {"PsPlus", {"sync.scheme=PSPlus", "sync.psPlus.staleness=2"}},
-      {"KAsync", {"sync.scheme=KAsync", "sync.quorum=2"}},
       {"KBatchAsync", {"sync.scheme=KBatchAsync", "sync.quorum=3"}},
       {"BackupWeighing", {"sync.scheme=BackupWorkers", "sync.late=Weigh"}},
-      {"BackupEager", {"sync.scheme=BackupWorkers", "sync.meanwhile=EagerPull"}},
       {"DbwNarxEager",
        {"sync.scheme=DBW", "sync.dbw.method=Blind", "sync.meanwhile=EagerPull",
         "sync.batchSizing.strategy=NARX"}},
-      {"DbwLocalSteps", {"sync.scheme=DBW", "sync.dbw.method=Blind", "sync.meanwhile=LocalSteps"}},
-      {"WbspNarx", {"sync.scheme=WBSP", "sync.batchSizing.strategy=NARX"}},
-      {"SspEmaModulated",
-       {"sync.scheme=SSP", "sync.modulation.rule=Staleness", "sync.batchSizing.strategy=EMA"}}};
+      {"DbwLocalSteps", {"sync.scheme=DBW", "sync.dbw.method=Blind", "sync.meanwhile=LocalSteps"}}};
 }
 
 LiveRun EverySchemeTest::Start(std::vector<std::string> overrides) const {
