@@ -173,10 +173,21 @@ int Main(int count, char** arguments) {
              "DBW sizing=EMA",
              "WBSP",
              "WBSP basic",
-             "PSPlus"};
+             "PSPlus",
+             "KAsync quorum=100",
+             "KBatchAsync quorum=100",
+             "BackupWorkers late=weigh",
+             "DBW dbw-method=blind meanwhile=eager-pull sizing=NARX",
+             "DBW sizing=NARX",
+             "WBSP sizing=NARX",
+             "SSP modulate=staleness sizing=EMA",
+             "SSP sizing=NARX",
+             "ASP modulate=progress-gap",
+             "BackupWorkers meanwhile=eager-pull",
+             "DBW dbw-method=blind meanwhile=local-steps"};
   }
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
-  fmt::print("{:24} {:>8} {:>10} {:>10} {:>10} {:>10}\n", "policy", "workers", "mean us", "p99 us",
+  fmt::print("{:54} {:>8} {:>10} {:>10} {:>10} {:>10}\n", "policy", "workers", "mean us", "p99 us",
              "most us", "spare us");
   for (const std::string& spec : specs) {
     for (const uint32_t workers : kWorkers) {
@@ -184,7 +195,7 @@ int Main(int count, char** arguments) {
       bench.Run(steps);
       const double mean = Mean(bench.events_), p99 = Quantile(bench.events_, 0.99);
       const double most = Quantile(bench.events_, 1), spare = Mean(bench.spares_);
-      fmt::print("{:24} {:>8} {:>10.2f} {:>10.2f} {:>10.1f} {:>10.1f}\n", spec, workers, mean, p99,
+      fmt::print("{:54} {:>8} {:>10.2f} {:>10.2f} {:>10.1f} {:>10.1f}\n", spec, workers, mean, p99,
                  most, spare);
       std::fflush(stdout);
       rows.push_back({{"name", spec},

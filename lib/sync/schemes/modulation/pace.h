@@ -32,8 +32,11 @@ class Pace {
     uint32_t windows = 0;  // Whole ones that it was there for; no more than 2 are told apart.
   };
 
+  void FindMost();
+
   std::map<WorkerId, Counts> counts_;
   uint64_t steps_ = 0;  // In this window.
+  uint64_t most_ = 0;   // Of any worker in this one and the one before.
 };
 
 }  // namespace paceline::sync
