@@ -99,6 +99,8 @@ sync::Parts PartsFrom(const Sync& from) {
   if (from.meanwhile) parts.meanwhile = Same<sync::Meanwhile>(*from.meanwhile);
   if (from.modulation) parts.modulation = Same<sync::Modulation>(from.modulation->rule);
   if (from.late_worker) parts.late_worker = Same<sync::LateWorker>(*from.late_worker);
+  if (from.outer)
+    parts.outer = OuterStep{from.outer->learning_rate, from.outer->momentum, from.outer->nesterov};
   if (from.update_scale) parts.update_scale = Same<sync::UpdateScale>(*from.update_scale);
   return parts;
 }

@@ -64,6 +64,7 @@ struct Shard::State {
   std::vector<double> AddDeltas(const CommitOrder& order, std::span<const std::byte> current,
                                 std::span<std::byte> next);
   void ResetOptimizer();
+  void TakeOuter(const std::optional<OuterStep>& step);
   void AverageBuffers(std::span<std::byte> next) const;
 
   const Options options;
@@ -80,6 +81,8 @@ struct Shard::State {
     std::vector<double> block_squared_norms;
   };
   std::unique_ptr<optim::Optimizer> optimizer;
+  std::optional<OuterStep> outer_step;      // Of the last commit...
+  std::unique_ptr<optim::Optimizer> outer;  // ...and what has its momentum; null without one.
   std::vector<std::byte> sum;  // Arranged as the slice; means nothing while `accumulated` is empty.
   double weight = 0;           // Of all in the sum.
   std::set<PushId> accumulated;
@@ -115,6 +118,7 @@ Shard::State::State(Options given, std::unique_ptr<optim::Optimizer> made)
 std::vector<double> Shard::State::StepParameters(const CommitOrder& order,
                                                  std::span<const std::byte> current,
                                                  std::span<std::byte> next) {
+  TakeOuter(std::nullopt);
   const optim::StepOptions step{.gradient_scale = order.gradient_scale * order.clip_scale,
                                 .learning_rate = order.learning_rate};
   const double square = order.gradient_scale * order.gradient_scale;
@@ -136,6 +140,7 @@ std::vector<double> Shard::State::AddDeltas(const CommitOrder& order,
                                             std::span<const std::byte> current,
                                             std::span<std::byte> next) {
   ResetOptimizer();
+  TakeOuter(order.outer);
   const double square = order.gradient_scale * order.gradient_scale;
   std::vector<double> norms;
   for (uint64_t begin = 0; begin < parts.parameters_end; begin += kBlockBytes) {
@@ -143,10 +148,32 @@ std::vector<double> Shard::State::AddDeltas(const CommitOrder& order,
     const auto block_sum = View<float>(std::span<const std::byte>(sum), begin, end);
     norms.push_back(SquaredNorm(block_sum) * square);
     Count(options.meter, 1);
+    if (outer != nullptr) {
+      outer->StepPart(
+          begin / sizeof(float), View<float>(current, begin, end), block_sum,
+          {.gradient_scale = -order.gradient_scale, .learning_rate = order.outer->learning_rate},
+          View<float>(next, begin, end));
+      continue;
+    }
     std::copy(current.begin() + begin, current.begin() + end, next.begin() + begin);
     AddWeighted(block_sum, static_cast<float>(order.gradient_scale), View<float>(next, begin, end));
   }
+  if (outer != nullptr) outer->FinishStep();
   return norms;
+}
+
+// Another rate, or none of the three changed: the momentum stays.
+void Shard::State::TakeOuter(const std::optional<OuterStep>& step) {
+  const std::optional<OuterStep> before = std::exchange(outer_step, step);
+  if (!step) return outer.reset();
+  if (outer != nullptr && before->momentum == step->momentum &&
+      before->is_nesterov == step->is_nesterov)
+    return;
+  auto made = optim::MakeOptimizer(
+      optim::SgdOptions{.momentum = step->momentum, .is_nesterov = step->is_nesterov},
+      parts.parameters_end / sizeof(float));
+  PACELINE_CHECK(made.ok(), "the order was judged: {}", Message(made.status()));
+  outer = *std::move(made);
 }
 
 void Shard::State::ResetOptimizer() {
@@ -264,6 +291,13 @@ StatusOr<std::vector<double>> Shard::Commit(const CommitOrder& order) {
       !std::isfinite(order.learning_rate)) {
     return InvalidArgument("scales must be finite: got gradient {}, clip {}, learning rate {}",
                            order.gradient_scale, order.clip_scale, order.learning_rate);
+  }
+  if (order.outer) {
+    const OuterStep& outer = *order.outer;
+    PACELINE_RETURN_IF_ERROR(optim::Validate(
+        optim::SgdOptions{.momentum = outer.momentum, .is_nesterov = outer.is_nesterov}));
+    if (!(outer.learning_rate > 0) || !std::isfinite(outer.learning_rate))
+      return InvalidArgument("outer learning rate is {}, want more than 0", outer.learning_rate);
   }
   const std::shared_ptr<Published> next = state.recycler.Take();
   next->version = order.version;

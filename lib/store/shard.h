@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "lib/base/ids.h"
+#include "lib/base/outer_step.h"
 #include "lib/base/push_kind.h"
 #include "lib/base/status.h"
 #include "lib/base/version.h"
@@ -35,7 +36,8 @@ struct CommitOrder {
   double clip_scale = 1;                // From gradientClipNorm; times the mean gradient.
   double learning_rate = 0;             // All scales and the schedule included. Of gradients.
   bool is_pinned = false;               // Keep the version until Unpin.
-  PushKind kind = PushKind::kGradient;  // Deltas are added plainly, without clipping or optimizer.
+  PushKind kind = PushKind::kGradient;  // Deltas are added, without clipping or optimizer...
+  std::optional<OuterStep> outer;       // ...plainly, or as this says. Of deltas.
 };
 
 class Shard {
@@ -88,13 +90,13 @@ class Shard {
   void Forget(WorkerId worker, Incarnation last);
   std::vector<double> SumBlockNorms()
       const;  // Squared norms of the open sum, a block each, as in Receipt.
-  // Applies the optimizer to the open sum, or adds deltas plainly, averages the buffers by weight,
+  // Applies the optimizer to the open sum, or adds deltas, averages the buffers by weight,
   // publishes. A commit of deltas resets what the optimizer has learnt: it is of other parameters
-  // by the next gradient. Returns the squared norms of the mean gradient or delta (before
-  // clipping), a block each. The same version again:
-  // nothing happens, the first answer. FailedPrecondition for any other version than the successor,
-  // an empty sum, or before Open; InvalidArgument for a scale that is not finite. Nothing is
-  // changed then.
+  // by the next gradient. So does a commit of gradients, or of deltas that are added plainly, with
+  // the outer step's momentum, which no checkpoint holds. Returns the squared norms of the mean
+  // gradient or delta (before clipping), a block each. The same version again: nothing happens, the
+  // first answer. FailedPrecondition for any other version than the successor, an empty sum, or
+  // before Open; InvalidArgument for a scale that is not finite. Nothing is changed then.
   StatusOr<std::vector<double>> Commit(const CommitOrder& order);
   void Unpin(Version version);
   // For checkpoints, of this slice's parameters only; to be restored before Open.

@@ -66,6 +66,39 @@ TEST(ShardTest, DeltasAreAddedPlainlyWithRateMinusOne) {
   EXPECT_EQ(FloatAt(shard->Newest()->bytes, layout.parameter_bytes()), 0.5f);
 }
 
+// By hand, with a rate and a momentum of a half: the velocity is 1, then 1.5; a step goes half of
+// the delta and of half the velocity.
+TEST(ShardTest, AnOuterStepGivesTheMeanOfDeltasMomentum) {
+  const Layout layout = SmallLayout();
+  auto shard = OpenShard(WholeOf(layout, 2), Filled(layout, 0, 0));
+  uint64_t version = 0;
+  const auto commit = [&](PushKind kind, std::optional<OuterStep> outer) {
+    ++version;
+    EXPECT_TRUE(Deliver(*shard, Push(0, version), Filled(layout, 1, 0)).ok());
+    EXPECT_EQ(shard->Accumulate(Push(0, version), 1), OkStatus());
+    CommitOrder order{.version = Version(version), .kind = kind, .outer = outer};
+    EXPECT_EQ(*shard->Commit(order), (std::vector<double>{5}));
+    return FloatAt(shard->Newest()->bytes, 0);
+  };
+  const OuterStep outer{.learning_rate = 0.5, .momentum = 0.5, .is_nesterov = true};
+  EXPECT_FLOAT_EQ(commit(PushKind::kDelta, outer), 0.75f);
+  EXPECT_FLOAT_EQ(commit(PushKind::kDelta, outer), 1.625f);
+  // Another rate: the momentum, 1.75 by now, stays.
+  OuterStep slower = outer;
+  slower.learning_rate = 0.25;
+  EXPECT_FLOAT_EQ(commit(PushKind::kDelta, slower), 1.625f + 0.25f * (1 + 0.5f * 1.75f));
+  // Added plainly once, or a gradient: it is forgotten.
+  const float plain = commit(PushKind::kDelta, std::nullopt);
+  EXPECT_FLOAT_EQ(commit(PushKind::kDelta, outer), plain + 0.75f);
+  const float stepped = commit(PushKind::kGradient, std::nullopt);
+  EXPECT_FLOAT_EQ(commit(PushKind::kDelta, outer), stepped + 0.75f);
+  const OuterStep wild{.learning_rate = 1, .momentum = 1, .is_nesterov = false};
+  CommitOrder order{.version = Version(version + 1), .kind = PushKind::kDelta, .outer = wild};
+  ASSERT_TRUE(Deliver(*shard, Push(0, version + 1), Filled(layout, 1, 0)).ok());
+  ASSERT_EQ(shard->Accumulate(Push(0, version + 1), 1), OkStatus());
+  EXPECT_EQ(shard->Commit(order).status().code(), StatusCode::kInvalidArgument);
+}
+
 TEST(ShardTest, ASecondRoundStartsFromZero) {
   const Layout layout = SmallLayout();
   auto shard = OpenShard(WholeOf(layout), Filled(layout, 0, 0));

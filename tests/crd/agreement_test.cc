@@ -109,6 +109,7 @@ nlohmann::json ComposedSync(std::mt19937_64& chance) {
   maybe("modulation", 4, {Json::object(), {{"rule", "None"}}, {{"rule", "ProgressGap"}}});
   maybe("lateWorker", 5, {"Finish", "FinishThenPull", "Interrupt"});
   maybe("updateScale", 5, {"PerWorker", "Full"});
+  maybe("outer", 6, {Json::object(), {{"momentum", 0}}, {{"momentum", 0}, {"nesterov", false}}});
   maybe("ssp", 4, {{{"updateScale", "Full"}}, {{"staleness", 0}}});
   maybe("asp", 4, {{{"updateScale", "Full"}}});
   maybe("psPlus", 3, {{{"updateScale", "Full"}}, {{"staleness", 3}}, Json::object()});

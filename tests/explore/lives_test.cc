@@ -148,7 +148,7 @@ const Group kLocal = {
     "WBSP sizing=NARX",
     "WBSP trigger=designated elect=2",
     "WBSP late-push=drop local-steps=3 sizing=EMA",
-    "WBSP quorum=2",
+    "WBSP quorum=2 outer-lr=0.7 outer-momentum=0.9 outer-nesterov",
     "BackupWorkers meanwhile=local-steps",
     "DBW dbw-method=blind dbw-warm-up=1 meanwhile=local-steps",
     "BSP quorum=dbw dbw-method=ada-sync dbw-ada-seconds=2 meanwhile=local-steps reach=3",

@@ -62,6 +62,8 @@ INSTANTIATE_TEST_SUITE_P(
                     "sync.batchSizing.strategy=NARX"}},
         SchemeCase{"DbwLocalSteps",
                    {"sync.scheme=DBW", "sync.dbw.method=Blind", "sync.meanwhile=LocalSteps"}},
+        SchemeCase{"WbspOuter",
+                   {"sync.scheme=WBSP", "sync.outer.learningRate=0.7", "sync.outer.momentum=0.3"}},
         SchemeCase{"WbspNarx", {"sync.scheme=WBSP", "sync.batchSizing.strategy=NARX"}},
         SchemeCase{"SspEmaModulated",
                    {"sync.scheme=SSP", "sync.modulation.rule=Staleness",

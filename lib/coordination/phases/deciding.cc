@@ -105,6 +105,7 @@ void Carry(Turn turn, const sync::Commit& decision, Later) {
   order.commit.gradient_scale = decision.gradient_scale;
   order.commit.learning_rate = RateNow(job) * decision.learning_rate_scale;
   order.commit.kind = decision.kind;
+  order.commit.outer = decision.outer;
   NoteKind(turn, decision.kind, version);
   order.commit.is_pinned = TakePin(turn, version);
   job.decided_samples += samples;

@@ -82,6 +82,10 @@ void CheckParts(const TrainingJob& job, Findings& findings) {
         fmt::format("must be at most workers.replicas, {}: got {}", workers, sync.quorum->workers),
         {"spec.workers.replicas", "spec.sync.scheme"});
   }
+  if (sync.outer && sync.outer->nesterov && sync.outer->momentum == 0) {
+    findings.Add("spec.sync.outer.nesterov", "must be false with outer.momentum 0: got true",
+                 {"spec.sync.outer.momentum"});
+  }
   sync::PolicySpec spec = PolicySpecFrom(job);
   spec.is_deterministic &= sync.scheme == Scheme::kBsp;
   if (const std::optional<sync::Refusal> refusal = sync::RefusalOf(spec))

@@ -167,6 +167,10 @@ constexpr Rule kRules[] = {
     {"spec.sync", "meanwhile", MEANWHILE " != 'LocalSteps' || !" EVERY_PUSH_COUNTS,
      "meanwhile must not be LocalSteps where every push counts, however old: they are made until a "
      "round ends, and none does; set late Drop"},
+    {"spec.sync", "outer", "!has(self.outer) || " MEANWHILE " == 'LocalSteps'",
+     "outer must be absent without meanwhile LocalSteps, whose mean it moves the model by"},
+    {"spec.sync.outer", "nesterov", "!self.nesterov || self.momentum > 0.0",
+     "nesterov must be false with momentum 0"},
     {"spec.sync", "lateWorker",
      "(has(self.lateWorker) ? self.lateWorker : " USES_DBW(
          "self") " && has(self.dbw) ? self.dbw.lateWorker : 'Finish') != 'Interrupt' || " MEANWHILE

@@ -43,6 +43,10 @@ PACELINE_WORDS(Late, "Drop", "Weigh")
 enum class Meanwhile { kWait, kGoOn, kLocalSteps, kEagerPull };
 PACELINE_WORDS(Meanwhile, "Wait", "GoOn", "LocalSteps", "EagerPull")
 
+// What the mean of local steps is given to.
+enum class OuterType { kSgd };
+PACELINE_WORDS(OuterType, "SGD")
+
 // Of schemes without a barrier: whether a worker's push moves the parameters by 1/n of its gradient
 // or by all of it.
 enum class UpdateScale { kPerWorker, kFull };

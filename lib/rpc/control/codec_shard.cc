@@ -154,6 +154,11 @@ void Put(const protocol::CommitAll& all, v1::ShardOrder& order) {
   wire.set_learning_rate(all.commit.learning_rate);
   wire.set_is_pinned(all.commit.is_pinned);
   wire.set_kind(EncodeEnum(kPushKinds, all.commit.kind));
+  if (const std::optional<OuterStep>& outer = all.commit.outer) {
+    wire.mutable_outer()->set_learning_rate(outer->learning_rate);
+    wire.mutable_outer()->set_momentum(outer->momentum);
+    wire.mutable_outer()->set_is_nesterov(outer->is_nesterov);
+  }
 }
 
 void Put(const protocol::Unpin& unpin, v1::ShardOrder& order) {
@@ -215,6 +220,11 @@ StatusOr<protocol::ShardOrder> Take(const v1::CommitAll& wire) {
                                      .learning_rate = wire.learning_rate(),
                                      .is_pinned = wire.is_pinned(),
                                      .kind = kind}};
+  if (wire.has_outer()) {
+    all.commit.outer = OuterStep{.learning_rate = wire.outer().learning_rate(),
+                                 .momentum = wire.outer().momentum(),
+                                 .is_nesterov = wire.outer().is_nesterov()};
+  }
   all.pushes.reserve(wire.pushes_size());
   for (const v1::AccumulateOrder& one : wire.pushes()) all.pushes.push_back(Take(one));
   return all;

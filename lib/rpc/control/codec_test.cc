@@ -146,7 +146,9 @@ TEST(CodecTest, EveryShardOrderSurvives) {
       protocol::DropOrder{push},
       protocol::Fence{WorkerId(1), Incarnation(2)},
       protocol::Sum{Version(9)},
-      protocol::CommitAll{{{push, 64}, {push, 32}}, {Version(9), 0.01, 0.5, 0.1, true}},
+      protocol::CommitAll{
+          {{push, 64}, {push, 32}},
+          {Version(9), 0.01, 0.5, 0.1, true, PushKind::kDelta, OuterStep{0.7, 0.9, true}}},
       protocol::Unpin{Version(9)},
       protocol::StopShard{},
       protocol::SaveSlice{"000002-g1.0-v9", Version(9), {"000001-g1.0-v3"}},

@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "lib/base/ids.h"
+#include "lib/base/outer_step.h"
 #include "lib/base/push_kind.h"
 #include "lib/base/version.h"
 
@@ -75,6 +76,7 @@ struct Commit {
   double gradient_scale = 1;
   double learning_rate_scale = 1;  // Gradients: times the schedule's rate.
   PushKind kind = PushKind::kGradient;
+  std::optional<OuterStep> outer;  // Deltas: how they move the model; absent: they are added.
 };
 
 // Sends a waiting worker on. kExact: compute on `version`; kAtLeast: on that or any later one.

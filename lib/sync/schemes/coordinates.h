@@ -49,7 +49,8 @@ struct Coordinates {
   WbspKnobs local;                       // kLocalSteps.
   // How lateness shrinks a push: of a delta before it is sent, of a gradient as it comes.
   ModulationOptions modulation{.rule = Modulation::kNone};
-  bool is_deterministic = false;  // The sum of a round is in worker order.
+  std::optional<OuterStep> outer;  // kLocalSteps: how their mean moves the model.
+  bool is_deterministic = false;   // The sum of a round is in worker order.
 
   bool IsOneByOne() const {
     return quorum.rule == QuorumChoice::Rule::kCount && quorum.count == 1 && !reach;

@@ -37,6 +37,7 @@ void AddTo(FieldWriter& line, const Parts& parts) {
   AddIf(line, "modulate", parts.modulation);
   AddIf(line, "late-worker", parts.late_worker);
   AddIf(line, "scale", parts.update_scale);
+  if (parts.outer) AddTo(line, *parts.outer);
 }
 
 void TakeFrom(Fields& fields, Parts& parts) {
@@ -48,6 +49,7 @@ void TakeFrom(Fields& fields, Parts& parts) {
   TakeIf(fields, "modulate", parts.modulation);
   TakeIf(fields, "late-worker", parts.late_worker);
   TakeIf(fields, "scale", parts.update_scale);
+  parts.outer = TakeOuter(fields);
 }
 
 }  // namespace paceline::sync

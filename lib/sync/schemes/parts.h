@@ -9,6 +9,7 @@
 #include <optional>
 #include <string_view>
 
+#include "lib/base/outer_step.h"
 #include "lib/sync/schemes/late_worker.h"
 #include "lib/sync/schemes/meanwhile.h"
 #include "lib/sync/schemes/modulation/modulation.h"
@@ -51,6 +52,7 @@ struct Parts {
   std::optional<Modulation> modulation;
   std::optional<LateWorker> late_worker;
   std::optional<UpdateScale> update_scale;
+  std::optional<OuterStep> outer;  // How the mean of local steps moves the model; absent: plainly.
   friend bool operator==(const Parts&, const Parts&) = default;
 };
 

@@ -148,6 +148,15 @@ Status Validate(const PolicySpec& spec) {
   const std::optional<QuorumChoice>& quorum = spec.parts.quorum;
   if (quorum && quorum->rule == QuorumChoice::Rule::kCount && quorum->count == 0)
     return InvalidArgument("quorum is 0, want at least 1 push");
+  if (const std::optional<OuterStep>& outer = spec.parts.outer) {
+    if (!(outer->learning_rate > 0) || !std::isfinite(outer->learning_rate))
+      return InvalidArgument("outer-lr is {}, want a number above 0", outer->learning_rate);
+    if (!(outer->momentum >= 0 && outer->momentum < 1))
+      return InvalidArgument("outer-momentum is {}, want at least 0 and less than 1",
+                             outer->momentum);
+    if (outer->is_nesterov && outer->momentum == 0)
+      return InvalidArgument("outer-nesterov needs outer-momentum, which is 0");
+  }
   PACELINE_RETURN_IF_ERROR(Validate(spec.sizing));
   if (spec.wbsp.local_steps_max == 0) return InvalidArgument("local-steps is 0, want at least 1");
   if (spec.wbsp.elect_rounds == 0) return InvalidArgument("elect is 0, want at least 1 round");

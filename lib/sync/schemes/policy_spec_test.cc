@@ -31,6 +31,7 @@ TEST(PolicySpec, TextReadsBackAsItWasWritten) {
            "BSP batch=256 workers=4 quorum=dbw late=weigh window=2 meanwhile=wait "
            "modulate=exponential late-worker=leave scale=full",
            "SSP batch=256 workers=4 quorum=all",
+           "WBSP batch=256 workers=4 outer-lr=0.7 outer-momentum=0.9 outer-nesterov",
        }) {
     const StatusOr<PolicySpec> spec = ParsePolicySpec(line);
     ASSERT_TRUE(spec.ok()) << line << ": " << spec.status();
@@ -76,6 +77,10 @@ TEST(PolicySpec, ABadSpecIsRefusedByTheFieldThatIsWrong) {
       {"WBSP trigger=designated quorum=2", "quorum must be All with wbsp.trigger Designated"},
       {"BSP deterministic meanwhile=go-on", "meanwhile must be Wait in deterministic training"},
       {"PSPlus update-scale=full quorum=2", "psPlus.updateScale must be PerWorker where several"},
+      {"BSP outer-lr=1 outer-momentum=0", "outer must be absent without meanwhile LocalSteps"},
+      {"WBSP outer-lr=0 outer-momentum=0", "outer-lr is 0, want a number above 0"},
+      {"WBSP outer-lr=1 outer-momentum=1", "outer-momentum is 1, want at least 0"},
+      {"WBSP outer-lr=1 outer-momentum=0 outer-nesterov", "outer-nesterov needs outer-momentum"},
       {"KBatchAsync quorum=dbw", "quorum must be a number with scheme KBatchAsync"},
       {"DBW meanwhile=local-steps", "dbw.method must be Blind or AdaSync where workers push"},
       {"DBW dbw-method=blind dbw-rate-rule=proportional meanwhile=eager-pull",

@@ -106,6 +106,7 @@ Coordinates CoordinatesOf(const PolicySpec& spec) {
   if (parts.modulation) at.modulation.rule = *parts.modulation;
   if (parts.late_worker) at.news = *parts.late_worker;
   if (parts.update_scale) at.step = StepOf(*parts.update_scale);
+  at.outer = parts.outer;
   return at;
 }
 

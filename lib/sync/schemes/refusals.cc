@@ -73,6 +73,11 @@ std::optional<Refusal> OfMeanwhile(const Asked& asked) {
                    "must not be LocalSteps where every push counts, however old: they are made "
                    "until a round ends, and none does; set late Drop"};
   }
+  if (parts.outer && !at.IsLocal()) {
+    return Refusal{"outer",
+                   "must be absent without meanwhile LocalSteps, whose mean it moves the "
+                   "model by"};
+  }
   const bool is_part = parts.late_worker.has_value();
   if (at.news == LateWorker::kInterrupt && !at.IsStrict()) {
     return Refusal{is_part ? "lateWorker" : "dbw.lateWorker",

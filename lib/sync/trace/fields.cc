@@ -45,6 +45,19 @@ bool ReadValue(std::string_view text, Duration& value) {
   return true;
 }
 
+void AddTo(FieldWriter& line, const OuterStep& step) {
+  line.Add("outer-lr", step.learning_rate).Add("outer-momentum", step.momentum);
+  if (step.is_nesterov) line.AddWord("outer-nesterov");
+}
+
+std::optional<OuterStep> TakeOuter(Fields& fields) {
+  OuterStep step;
+  if (!fields.Take("outer-lr", step.learning_rate)) return std::nullopt;
+  step.momentum = fields.Require<double>("outer-momentum");
+  step.is_nesterov = fields.Flag("outer-nesterov");
+  return step;
+}
+
 Fields::Fields(std::string_view line) {
   while (true) {
     const size_t begin = line.find_first_not_of(" \t\r");

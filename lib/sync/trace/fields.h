@@ -20,6 +20,7 @@
 #include <fmt/format.h>
 
 #include "lib/base/ids.h"
+#include "lib/base/outer_step.h"
 #include "lib/base/status.h"
 #include "lib/base/time.h"
 #include "lib/sync/contract/words.h"
@@ -70,6 +71,13 @@ bool ReadValue(std::string_view text, std::vector<T>& values) {
     text.remove_prefix(comma + 1);
   }
 }
+
+class Fields;
+class FieldWriter;
+
+// "outer-lr=0.7 outer-momentum=0.9 outer-nesterov": the rate says that there is one.
+void AddTo(FieldWriter& line, const OuterStep& step);
+std::optional<OuterStep> TakeOuter(Fields& fields);
 
 // Reads a line field by field. The first failure sticks; later reads give defaults, Finish tells.
 // The line must outlive it.

@@ -91,6 +91,7 @@ Decision ReadCommit(Fields& fields) {
   Commit decision{.gradient_scale = fields.Require<double>("scale")};
   fields.Take("lr", decision.learning_rate_scale);
   if (fields.Flag("deltas")) decision.kind = PushKind::kDelta;
+  decision.outer = TakeOuter(fields);
   return decision;
 }
 

@@ -68,6 +68,7 @@ std::string Line(const Commit& d) {
   FieldWriter line("commit");
   line.Add("scale", d.gradient_scale).AddUnless(1.0, "lr", d.learning_rate_scale);
   if (d.kind == PushKind::kDelta) line.AddWord("deltas");
+  if (d.outer) AddTo(line, *d.outer);
   return line.Take();
 }
 std::string Line(const Release& d) {

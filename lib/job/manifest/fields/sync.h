@@ -151,6 +151,18 @@ void Fields(V& visit, ModulationPart& modulation) {
 }
 
 template <class V>
+void Fields(V& visit, Outer& outer) {
+  visit("type", outer.type, Note{.text = "what the mean of local steps is given to"});
+  visit("learningRate", outer.learning_rate,
+        Note{.text = "times the mean of local steps is how far they move the model",
+             .max = 10,
+             .above = 0});
+  visit("momentum", outer.momentum,
+        Note{.text = "of the rounds before; 0: none", .min = 0, .below = 1});
+  visit("nesterov", outer.nesterov, Note{.text = "look ahead along the momentum"});
+}
+
+template <class V>
 void Fields(V& visit, Sync& sync) {
   visit("scheme", sync.scheme,
         Note{.text = "whose gradients count, and who may go on; the fields below change parts of "
@@ -182,6 +194,10 @@ void Fields(V& visit, Sync& sync) {
   visit("updateScale", sync.update_scale,
         Note{.text = "how far a version moves the parameters: by its pushes' share of the global "
                      "batch, or by a whole step"});
+  visit("outer", sync.outer,
+        Note{.text = "an optimizer of its own for the mean of local steps, which is added where "
+                     "this is absent: as DiLoCo; momentum that is not tuned can diverge",
+             .stays_absent = true});
   visit("ssp", sync.ssp,
         Note{.text = "knobs of SSP: stale synchronous parallel", .stays_absent = true});
   visit("asp", sync.asp, Note{.text = "knobs of ASP: asynchronous parallel", .stays_absent = true});

@@ -87,6 +87,14 @@ struct ModulationPart {
   friend bool operator==(const ModulationPart&, const ModulationPart&) = default;
 };
 
+struct Outer {
+  OuterType type = OuterType::kSgd;
+  double learning_rate = 0.7;
+  double momentum = 0.9;
+  bool nesterov = true;
+  friend bool operator==(const Outer&, const Outer&) = default;
+};
+
 struct Sync {  // Blocks that `scheme`, with its parts, does not look at are kept and ignored.
   Scheme scheme = Scheme::kBsp;
   // Parts of it that are to be others; absent: as the scheme says.
@@ -98,6 +106,7 @@ struct Sync {  // Blocks that `scheme`, with its parts, does not look at are kep
   std::optional<ModulationPart> modulation;
   std::optional<LateWorker> late_worker;
   std::optional<UpdateScale> update_scale;
+  std::optional<Outer> outer;
   Ssp ssp;
   Asp asp;
   BackupWorkers backup_workers;

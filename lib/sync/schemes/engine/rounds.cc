@@ -42,7 +42,8 @@ double LearningRateScale(const EngineState& state) {
 
 Commit CommitOf(const EngineState& state) {
   // Deltas carry the weights that they count with.
-  if (state.at.Kind() == PushKind::kDelta) return {.kind = PushKind::kDelta};
+  if (state.at.Kind() == PushKind::kDelta)
+    return {.kind = PushKind::kDelta, .outer = state.at.outer};
   return {.gradient_scale = 1 / state.round.samples,
           .learning_rate_scale = LearningRateScale(state)};
 }
