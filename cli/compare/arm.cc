@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "lib/sync/schemes/presets.h"
+
 namespace paceline::compare {
 namespace {
 
@@ -41,8 +43,29 @@ constexpr Word kWords[] = {
     {"psplus", "PSPlus", "psPlus.staleness", "STALENESS", {}},
 };
 
-constexpr std::pair<std::string_view, std::string_view> kStrategies[] = {
-    {"ema", "EMA"}, {"narx", "NARX"}, {"stepwise", "Stepwise"}};
+// Behind a plus: a part of the scheme that is to be another.
+struct Part {
+  std::string_view name;
+  std::string_view field;
+  std::string_view value;
+};
+
+constexpr Part kParts[] = {
+    {"ema", kBatching, "EMA"},
+    {"narx", kBatching, "NARX"},
+    {"stepwise", kBatching, "Stepwise"},
+    {"goon", "meanwhile", "GoOn"},
+    {"local", "meanwhile", "LocalSteps"},
+    {"eager", "meanwhile", "EagerPull"},
+    {"weigh", "late", "Weigh"},
+    {"interrupt", "lateWorker", "Interrupt"},
+    {"staleness", "modulation.rule", "Staleness"},
+};
+
+// What a manifest says of parts is for its own scheme; an arm is what its name says.
+constexpr std::string_view kPartFields[] = {"quorum",    "reach",      "late",
+                                            "staleness", "meanwhile",  "modulation",
+                                            "outer",     "lateWorker", "updateScale"};
 
 std::string Set(std::string_view field, std::string_view value) {
   return fmt::format("spec.sync.{}={}", field, value);
@@ -58,6 +81,12 @@ std::string_view Cut(std::string_view text, char separator, std::optional<std::s
 
 bool HasChoices(const Word& word) { return !word.choices[0].second.empty(); }
 
+std::string PartWords() {
+  std::vector<std::string_view> words;
+  for (const Part& part : kParts) words.push_back(part.name);
+  return fmt::format("{}", fmt::join(words, ", "));
+}
+
 StatusOr<std::string_view> Choose(const Word& word, std::string_view arm, std::string_view asked) {
   for (const auto& [name, value] : word.choices) {
     if (!value.empty() && name == asked) return value;
@@ -65,17 +94,34 @@ StatusOr<std::string_view> Choose(const Word& word, std::string_view arm, std::s
   return InvalidArgument("arm {}: must be {}[:{}]", std::string(arm), word.name, word.knob_name);
 }
 
-StatusOr<Arm> ParseArm(std::string_view text) {
-  std::optional<std::string_view> strategy;
-  std::optional<std::string_view> knob;
-  const std::string_view name = Cut(Cut(text, '+', strategy), ':', knob);
+char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+std::string Lower(std::string_view text) {
+  std::string lower(text);
+  std::ranges::transform(lower, lower.begin(), [](char c) { return Lower(c); });
+  return lower;
+}
+
+// The scheme and its knob, behind the colon.
+StatusOr<Arm> SchemeOf(std::string_view text, std::string_view name,
+                       std::optional<std::string_view> knob) {
+  Arm arm{.name = std::string(text), .overrides = {}};
+  for (const std::string_view field : kPartFields) arm.overrides.push_back(Set(field, "null"));
   const auto* const word = std::ranges::find(kWords, name, &Word::name);
   if (word == std::end(kWords)) {
+    for (const auto& [scheme, scheme_word] : sync::WordsOf(sync::Scheme{})) {
+      if (Lower(scheme_word) != name) continue;
+      arm.overrides.push_back(Set("scheme", scheme_word));
+      arm.overrides.push_back(Set(kBatching, "Equal"));
+      if (knob) arm.overrides.push_back(Set("quorum", *knob));
+      if (sync::IsKToBeSaid(scheme) == knob.has_value() && knob.value_or("1") != "") return arm;
+      return InvalidArgument("arm {}: must be {}{}", std::string(text), name,
+                             sync::IsKToBeSaid(scheme) ? ":K" : "");
+    }
     return InvalidArgument("no such arm: \"{}\"; want some of {}", std::string(text), ArmWords());
   }
-  Arm arm{.name = std::string(text), .overrides = {Set("scheme", word->scheme)}};
-  // What the manifest says of batches is for its own scheme; an arm is what its name says.
-  if (word->knob != kBatching && !strategy) arm.overrides.push_back(Set(kBatching, "Equal"));
+  arm.overrides.push_back(Set("scheme", word->scheme));
+  if (word->knob != kBatching) arm.overrides.push_back(Set(kBatching, "Equal"));
   if (HasChoices(*word)) {
     const std::string_view usual = word->choices[0].first;
     PACELINE_ASSIGN_OR_RETURN(const std::string_view value,
@@ -86,14 +132,27 @@ StatusOr<Arm> ParseArm(std::string_view text) {
       return InvalidArgument("arm {}: must be {}", std::string(text), ArmWords());
     arm.overrides.push_back(Set(word->knob, *knob));
   }
-  if (strategy) {
-    const auto* const found =
-        std::ranges::find(kStrategies, *strategy, [](const auto& pair) { return pair.first; });
-    if (found == std::end(kStrategies) || word->knob == kBatching) {
-      return InvalidArgument("arm {}: behind + must stand ema, narx or stepwise, once",
-                             std::string(text));
+  return arm;
+}
+
+StatusOr<Arm> ParseArm(std::string_view text) {
+  std::optional<std::string_view> parts;
+  std::optional<std::string_view> knob;
+  const std::string_view name = Cut(Cut(text, '+', parts), ':', knob);
+  PACELINE_ASSIGN_OR_RETURN(Arm arm, SchemeOf(text, name, knob));
+  std::vector<std::string_view> changed;
+  if (name == "lbbsp") changed.push_back(kBatching);
+  while (parts) {
+    const std::string_view all = *parts;
+    parts.reset();
+    const std::string_view asked = Cut(all, '+', parts);
+    const auto* const part = std::ranges::find(kParts, asked, &Part::name);
+    if (part == std::end(kParts) || std::ranges::count(changed, part->field) > 0) {
+      return InvalidArgument("arm {}: behind + must stand {}, one for each part", std::string(text),
+                             PartWords());
     }
-    arm.overrides.push_back(Set(kBatching, found->second));
+    changed.push_back(part->field);
+    arm.overrides.push_back(Set(part->field, part->value));
   }
   return arm;
 }
@@ -106,7 +165,11 @@ std::string ArmWords() {
     words.push_back(word.knob.empty() ? std::string(word.name)
                                       : fmt::format("{}[:{}]", word.name, word.knob_name));
   }
-  return fmt::format("{}; any with +ema, +narx or +stepwise", fmt::join(words, ", "));
+  for (const auto& [scheme, word] : sync::WordsOf(sync::Scheme{})) {
+    if (std::ranges::count(kWords, word, &Word::scheme) == 0)
+      words.push_back(Lower(word) + (sync::IsKToBeSaid(scheme) ? ":K" : ""));
+  }
+  return fmt::format("{}; any with + and {}", fmt::join(words, ", "), PartWords());
 }
 
 StatusOr<std::vector<Arm>> ParseArms(std::string_view text) {

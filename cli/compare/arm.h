@@ -15,9 +15,11 @@ struct Arm {
   friend bool operator==(const Arm&, const Arm&) = default;
 };
 
-// "bsp,ssp:3,wbsp:overlap,dbw+ema": names separated by commas. Behind the colon stands the scheme's
-// knob (ArmWords lists them), behind the plus a way to size batches. InvalidArgument, naming the
-// word and those that would be right, for anything else, for a name that comes twice and for none.
+// "bsp,ssp:3,wbsp:overlap,dbw:blind+eager+narx": names separated by commas. Behind the colon stands
+// the scheme's knob (ArmWords lists them), behind each plus a part of it that is to be another. A
+// scheme without a word of its own is named as in manifests, in small letters, with its K behind
+// the colon. InvalidArgument, naming the word and those that would be right, for anything else, for
+// a name that comes twice and for none.
 StatusOr<std::vector<Arm>> ParseArms(std::string_view text);
 
 // All names with their knobs, for people: "bsp, ssp[:STALENESS], ...".

@@ -14,7 +14,10 @@ std::vector<std::string> OverridesOf(const std::string& text) {
   EXPECT_TRUE(arms.ok()) << arms.status();
   if (!arms.ok() || arms->size() != 1) return {};
   EXPECT_EQ(arms->front().name, text);
-  return arms->front().overrides;
+  // Of what is no part of the scheme, nothing is left of the manifest.
+  std::vector<std::string> overrides = arms->front().overrides;
+  EXPECT_EQ(std::erase_if(overrides, [](const auto& one) { return one.ends_with("=null"); }), 9u);
+  return overrides;
 }
 
 TEST(Arms, AreSchemesByName) {
@@ -54,11 +57,28 @@ TEST(Arms, HaveAKnobBehindTheColon) {
 
 TEST(Arms, MaySizeBatchesBehindThePlus) {
   EXPECT_THAT(OverridesOf("dbw+ema"),
-              ElementsAre("spec.sync.scheme=DBW", "spec.sync.dbw.method=Gain",
-                          "spec.sync.batchSizing.strategy=EMA"));
-  EXPECT_THAT(OverridesOf("backup:1+stepwise"),
-              ElementsAre("spec.sync.scheme=BackupWorkers", "spec.sync.backupWorkers.count=1",
-                          "spec.sync.batchSizing.strategy=Stepwise"));
+              ElementsAre("spec.sync.scheme=DBW", "spec.sync.batchSizing.strategy=Equal",
+                          "spec.sync.dbw.method=Gain", "spec.sync.batchSizing.strategy=EMA"));
+  EXPECT_THAT(
+      OverridesOf("backup:1+stepwise"),
+      ElementsAre("spec.sync.scheme=BackupWorkers", "spec.sync.batchSizing.strategy=Equal",
+                  "spec.sync.backupWorkers.count=1", "spec.sync.batchSizing.strategy=Stepwise"));
+}
+
+TEST(Arms, AreComposedBehindThePluses) {
+  EXPECT_THAT(OverridesOf("dbw:blind+eager+narx"),
+              ElementsAre("spec.sync.scheme=DBW", "spec.sync.batchSizing.strategy=Equal",
+                          "spec.sync.dbw.method=Blind", "spec.sync.meanwhile=EagerPull",
+                          "spec.sync.batchSizing.strategy=NARX"));
+  EXPECT_THAT(OverridesOf("backup:2+interrupt"),
+              ElementsAre("spec.sync.scheme=BackupWorkers", "spec.sync.batchSizing.strategy=Equal",
+                          "spec.sync.backupWorkers.count=2", "spec.sync.lateWorker=Interrupt"));
+  EXPECT_THAT(OverridesOf("kbatchasync:4"),
+              ElementsAre("spec.sync.scheme=KBatchAsync", "spec.sync.batchSizing.strategy=Equal",
+                          "spec.sync.quorum=4"));
+  EXPECT_THAT(OverridesOf("kasync:2+staleness"),
+              ElementsAre("spec.sync.scheme=KAsync", "spec.sync.batchSizing.strategy=Equal",
+                          "spec.sync.quorum=2", "spec.sync.modulation.rule=Staleness"));
 }
 
 TEST(Arms, ComeInTheOrderOfTheList) {
@@ -67,7 +87,7 @@ TEST(Arms, ComeInTheOrderOfTheList) {
   ASSERT_TRUE(arms.ok()) << arms.status();
   ASSERT_EQ(arms->size(), 9);
   EXPECT_EQ(arms->front().name, "bsp");
-  EXPECT_EQ(arms->back().overrides.front(), "spec.sync.scheme=PSPlus");
+  EXPECT_THAT(arms->back().overrides, ::testing::Contains("spec.sync.scheme=PSPlus"));
 }
 
 TEST(Arms, AreRefusedByName) {
@@ -78,11 +98,14 @@ TEST(Arms, AreRefusedByName) {
   EXPECT_THAT(error("bsp,ssp:1,bsp"), HasSubstr("arm bsp comes twice"));
   EXPECT_THAT(error("bsp:3"), HasSubstr("arm bsp:3: must be"));
   EXPECT_THAT(error("ssp:"), HasSubstr("arm ssp:"));
+  EXPECT_THAT(error("kasync"), HasSubstr("arm kasync: must be kasync:K"));
+  EXPECT_THAT(error("kasync:"), HasSubstr("arm kasync:: must be kasync:K"));
+  EXPECT_THAT(error("bsp+eager+goon"), HasSubstr("behind + must stand ema, narx"));
   EXPECT_THAT(error("lbbsp:fast"), HasSubstr("arm lbbsp:fast: must be lbbsp[:narx|ema|stepwise]"));
   EXPECT_THAT(error("dbw:deaf"), HasSubstr("arm dbw:deaf: must be dbw[:gain|blind|adasync]"));
   EXPECT_THAT(error("wbsp:3"), HasSubstr("arm wbsp:3: must be wbsp[:overlap]"));
-  EXPECT_THAT(error("dbw+fast"), HasSubstr("behind + must stand ema, narx or stepwise"));
-  EXPECT_THAT(error("lbbsp:ema+narx"), HasSubstr("once"));
+  EXPECT_THAT(error("dbw+fast"), HasSubstr("behind + must stand ema, narx, stepwise"));
+  EXPECT_THAT(error("lbbsp:ema+narx"), HasSubstr("one for each part"));
 }
 
 }  // namespace
