@@ -7,6 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "lib/job/manifest/composition.h"
 #include "lib/job/state/model_place.h"
 #include "lib/telemetry/access_token.h"
 #include "lib/telemetry/clock.h"
@@ -170,6 +171,7 @@ JobView ViewOf(const LiveJob& live, const ServedModel& model, bool has_tls) {
   return {.mtls = job.spec.security.mtls,
           .has_tls = has_tls,
           .scheme = std::string(sync::ToString(live.policy().scheme)),
+          .composition = job::CompositionOf(live.job().spec.sync),
           .is_chaos_enabled = job.spec.chaos.enabled,
           .model = model.digest(),
           .is_model_fetched = model.is_fetched()};

@@ -170,7 +170,9 @@ std::string ProgressJson(const Progress& progress, const JobView& view,
   }
   job["chaos"] = view.is_chaos_enabled;
   job["security"] = {{"mtls", job::ToWord(view.mtls)}, {"inUse", view.has_tls}};
-  job["sync"] = {{"scheme", view.scheme}, {"changing", status.is_changing_policy}};
+  job["sync"] = {{"scheme", view.scheme},
+                 {"composition", view.composition},
+                 {"changing", status.is_changing_policy}};
   if (status.evaluation) {
     job["evaluation"] = EvaluationJson(*status.evaluation);
   }

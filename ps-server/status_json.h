@@ -16,7 +16,8 @@ namespace paceline::ps {
 struct JobView {
   job::Toggle mtls = job::Toggle::kEnabled;  // What the manifest asks for...
   bool has_tls = false;                      // ...and what is: sockets of one machine need none.
-  std::string scheme;                        // That is wanted now.
+  std::string scheme;                        // That is wanted now...
+  std::string composition;                   // ...and with its parts (lib/job).
   bool is_chaos_enabled = false;             // Delays are injected: an experiment.
   std::optional<store::FileDigest> model;    // Of the final model's file, once it is written.
   bool is_model_fetched = false;

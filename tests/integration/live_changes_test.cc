@@ -41,8 +41,10 @@ class LiveChangesTest : public ::testing::Test {
   }
 
   bool RunsScheme(TcpJob& job, const std::string& scheme) {
-    const Json want = {{"scheme", scheme}, {"changing", false}};
-    return !job.WaitFor([&](const Json& now) { return now["sync"] == want; }).is_null();
+    return !job.WaitFor([&](const Json& now) {
+                 return now["sync"]["scheme"] == scheme && now["sync"]["changing"] == false;
+               })
+                .is_null();
   }
 
   TestFolder folder_;
@@ -109,6 +111,7 @@ TEST_F(LiveChangesTest, CompositionsFollowEachOther) {
     EXPECT_TRUE(MovesOn(job, 5)) << fmt::format("{}: ", fmt::join(change, " "))
                                  << job.LogOf("ps-0");
   }
+  EXPECT_EQ(job.State()["sync"]["composition"], "BackupWorkers+EagerPull");
   EXPECT_EQ(job.WaitExit("ps-0"), 0) << job.LogOf("ps-0");
   ExpectEverySampleOnce(Json::parse(ReadText(job.summary_path())), kEpochs);
   const auto replay = sync::Replay(ReadText(job.trace_path()));

@@ -111,6 +111,10 @@ TEST(Events, TellOfAnotherSchemeOnceItIsInForce) {
   EXPECT_THAT(story.Look(seen),
               ElementsAre("Normal SchemeChanged: the scheme is SSP now; it was BSP"));
   EXPECT_THAT(story.Look(seen), IsEmpty());
+  seen.coordinator->sync->composition = "SSP+EMA";
+  EXPECT_THAT(story.Look(seen),
+              ElementsAre("Normal SchemeChanged: the scheme is SSP+EMA now; it was SSP"));
+  EXPECT_THAT(story.Look(seen), IsEmpty());
 }
 
 TEST(Columns, SayProgressSchemeAndTheSlowestInFewWords) {
@@ -125,6 +129,8 @@ TEST(Columns, SayProgressSchemeAndTheSlowestInFewWords) {
   EXPECT_EQ(status.progress->eta, "1m05s");
   EXPECT_EQ(status.progress->slowest, "digits-worker-1 1.8x");
   EXPECT_EQ(status.sync->summary, "DBW k=2");
+  seen.coordinator->sync->composition = "DBW+EagerPull";
+  EXPECT_EQ(PlanJob(SmallJob(), seen, At(9)).status.sync->summary, "DBW+EagerPull k=2");
 }
 
 TEST(Columns, SayNothingOfWhatIsNotKnownYet) {

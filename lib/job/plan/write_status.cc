@@ -102,13 +102,16 @@ void CopyWorkers(const Draft& draft, JobStatus& status) {
 void CopySync(Draft& draft) {
   const SyncStatus& said = *draft.report->sync;
   std::optional<SyncStatus>& sync = draft.plan.status.sync;
-  if (sync && sync->scheme != said.scheme) {
-    draft.Report(
-        EventType::kNormal, PlanReason::kSchemeChanged,
-        fmt::format("the scheme is {} now; it was {}", ToWord(said.scheme), ToWord(sync->scheme)));
+  // What an operator wrote that knew no parts, or a coordinator said, names the scheme alone.
+  const auto words = [](const SyncStatus& status) {
+    return status.composition.empty() ? std::string(ToWord(status.scheme)) : status.composition;
+  };
+  if (sync && words(*sync) != words(said)) {
+    draft.Report(EventType::kNormal, PlanReason::kSchemeChanged,
+                 fmt::format("the scheme is {} now; it was {}", words(said), words(*sync)));
   }
   sync = said;
-  sync->summary = ToWord(said.scheme);
+  sync->summary = words(said);
   if (said.waiting_for > 0) sync->summary += fmt::format(" k={}", said.waiting_for);
 }
 
