@@ -1,18 +1,20 @@
 #include "lib/job/policy_spec.h"
 
+#include <algorithm>
+
 #include "lib/sync/schemes/presets.h"
 
 namespace paceline::job {
 namespace {
 
-// Of enums that say the same in the same order. The last value of each is held to its number.
+// Of enums that say the same in the same order. The last value of each is held to its number;
+// of schemes, which come and go, the words are.
 template <class To, class From>
 constexpr To Same(From value) {
   return static_cast<To>(static_cast<int>(value));
 }
 template <auto kTo, auto kFrom>
 constexpr bool kIsSame = static_cast<int>(kTo) == static_cast<int>(kFrom);
-static_assert(kIsSame<sync::Scheme::kKBatchAsync, Scheme::kKBatchAsync>);
 static_assert(kIsSame<sync::UpdateScale::kFull, UpdateScale::kFull>);
 static_assert(kIsSame<sync::Meanwhile::kEagerPull, Meanwhile::kEagerPull>);
 static_assert(kIsSame<sync::Late::kWeigh, Late::kWeigh>);
@@ -27,6 +29,10 @@ static_assert(kIsSame<sync::RoundTrigger::kDesignated, RoundTrigger::kDesignated
 static_assert(kIsSame<sync::LatePush::kDrop, LatePush::kDrop>);
 static_assert(kIsSame<sync::OnPull::kOverwrite, OnPull::kOverwrite>);
 static_assert(kIsSame<sync::MomentumOnPull::kReset, MomentumOnPull::kReset>);
+
+static_assert(std::ranges::equal(Words(Scheme{}), sync::WordsOf(sync::Scheme{}), {}, {},
+                                 [](const auto& word) { return word.text; }),
+              "lib/sync/schemes/scheme.h has other schemes, or another order");
 
 // Of knobs only those that the strategy looks at.
 sync::SizingSpec SizingSpecFrom(const BatchSizing& sizing) {

@@ -99,8 +99,8 @@ nlohmann::json ComposedSync(std::mt19937_64& chance) {
   const auto maybe = [&](const char* name, uint64_t one_in, std::initializer_list<Json> values) {
     if (chance() % one_in == 0) sync[name] = one_of(values);
   };
-  sync["scheme"] = one_of(
-      {"BSP", "SSP", "ASP", "BackupWorkers", "DBW", "WBSP", "PSPlus", "KAsync", "KBatchAsync"});
+  const std::span<const std::string_view> schemes = job::Words(job::Scheme{});
+  sync["scheme"] = schemes[chance() % schemes.size()];
   maybe("quorum", 2, {"All", "DBW", 1, 2, 3, 4, 5});
   maybe("reach", 4, {0, 1, 2});
   maybe("late", 3, {"Drop", "Weigh"});

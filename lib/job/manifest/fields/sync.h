@@ -169,7 +169,7 @@ void Fields(V& visit, Sync& sync) {
                      "it, and are as it says where they are absent"});
   visit("quorum", sync.quorum,
         Note{.text = "of how many workers' pushes a version is made: All, DBW (as many as promise "
-                     "most) or a number; K of KAsync and KBatchAsync",
+                     "most) or a number; the K of schemes that have no other",
              .min = 1,
              .max = kProcessesMax});
   visit("reach", sync.reach,
