@@ -63,6 +63,7 @@ paceline::Status CommitProgress::Summed(ShardId shard, const protocol::Summed& s
     return Internal("the sum of gradients is not finite at version {}", commit.commit.version);
   }
   commit.commit.clip_scale = optim::ClipScale(squared_norm, *options_.clip_norm);
+  in_flight_[commit.commit.version].clip_scale = commit.commit.clip_scale;
   out.push_back(std::move(waiting_.front()));
   waiting_.pop_front();
   std::deque<ShardOrder> rest = std::exchange(waiting_, {});
@@ -78,7 +79,8 @@ std::vector<CommitProgress::Published> CommitProgress::Committed(
   std::vector<Published> published;
   while (!in_flight_.empty() && in_flight_.begin()->second.norms.size() == options_.shards) {
     const auto& [version, progress] = *in_flight_.begin();
-    published.push_back({version, progress.learning_rate, AddBlocks(progress.norms)});
+    published.push_back(
+        {version, progress.learning_rate, AddBlocks(progress.norms), progress.clip_scale});
     published_ = version;
     in_flight_.erase(in_flight_.begin());
   }

@@ -36,6 +36,7 @@ class CommitProgress {
     double learning_rate = 0;
     double squared_norm =
         0;  // Of the mean gradient, before clipping; the blocks of all shards in rank order.
+    double clip_scale = 1;
   };
 
   // `first` is published already.
@@ -66,6 +67,7 @@ class CommitProgress {
  private:
   struct Progress {
     double learning_rate = 0;
+    double clip_scale = 1;
     std::map<ShardId, std::vector<double>> norms;  // Of the shards that have committed it.
   };
   void Send(protocol::ShardOrder order, Orders& out);

@@ -92,6 +92,14 @@ TEST(CommitProgressTest, OrdersWaitInLineBehindASum) {
   ASSERT_EQ(out.size(), 2u);
   EXPECT_EQ(std::get<CommitAll>(out[0]).commit.clip_scale, 1);
   EXPECT_TRUE(Is<protocol::Unpin>(out[1]));
+  // What was published says how it was clipped.
+  for (const ShardId shard : {kS0, kS1}) {
+    for (const auto& published : commits.Committed(shard, Committed{Version(1), {4}}))
+      EXPECT_NEAR(published.clip_scale, 0.5, 1e-6);
+  }
+  EXPECT_EQ(commits.published(), Version(1));
+  commits.Committed(kS0, Committed{Version(2), {0.1}});
+  EXPECT_EQ(commits.Committed(kS1, Committed{Version(2), {}}).at(0).clip_scale, 1);
 }
 
 TEST(CommitProgressTest, ASumThatIsNotFiniteIsNotCommitted) {

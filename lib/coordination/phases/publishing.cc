@@ -53,8 +53,8 @@ void Publish(Turn turn, const CommitProgress::Published& published) {
   for (const uint64_t epoch : job.leases->TakeCompleted())
     turn.effects.push_back(EpochCompleted{epoch});
   OnPublishedForEvaluation(turn, published.version);
-  Ask(turn,
-      sync::StepCommitted{published.version, published.learning_rate, published.squared_norm});
+  Ask(turn, sync::StepCommitted{published.version, published.learning_rate, published.squared_norm,
+                                published.clip_scale});
   if (stop.has_value()) return BeginFinishing(turn, *stop);
   for (const WorkerId worker : out_of_data) Ask(turn, sync::OutOfData{worker});
 }

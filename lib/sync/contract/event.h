@@ -74,8 +74,9 @@ struct StepAbandoned {
 // All shards have published `version`.
 struct StepCommitted {
   Version version;
-  double learning_rate = 0;  // As applied, all scales included.
+  double learning_rate = 0;  // As applied, all scales included but that of clipping.
   double squared_norm = 0;   // Of the mean gradient that was applied, before clipping.
+  double clip_scale = 1;     // Of that gradient, from gradientClipNorm: at most 1.
 };
 
 struct DeadlineReached {};  // `now` is at or past Policy::Deadline().

@@ -60,6 +60,7 @@ Event ReadCommitted(Fields& fields) {
   StepCommitted event{.version = fields.Next<Version>("version")};
   fields.Take("rate", event.learning_rate);
   fields.Take("norm2", event.squared_norm);
+  fields.Take("clip", event.clip_scale);
   return event;
 }
 

@@ -26,6 +26,7 @@ TEST(Trace, EveryEventReadsBackAsItWasWritten) {
            "abandon w1 #2 interrupted",
            "abandon w1 #2 out-of-memory fit=12",
            "committed v4 rate=0.1 norm2=3.5",
+           "committed v4 rate=0.1 norm2=3.5 clip=0.25",
            "deadline",
            "out-of-data w2",
            "quiesce stop deadline=12.5",

@@ -45,6 +45,7 @@ std::string Line(const StepCommitted& e) {
   FieldWriter line(fmt::format("committed {}", e.version));
   return line.AddUnless(0.0, "rate", e.learning_rate)
       .AddUnless(0.0, "norm2", e.squared_norm)
+      .AddUnless(1.0, "clip", e.clip_scale)
       .Take();
 }
 std::string Line(const DeadlineReached&) { return "deadline"; }

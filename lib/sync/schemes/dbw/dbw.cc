@@ -84,7 +84,7 @@ void Dbw::On(const StepClosed& closed, Time) {
 
 void Dbw::On(const StepCommitted& committed, Time) {
   schedule_rate_ = committed.learning_rate / factor_;
-  gain_.Applied(committed.learning_rate, committed.squared_norm);
+  gain_.Applied(committed.learning_rate, committed.squared_norm, committed.clip_scale);
 }
 
 void Dbw::On(const SizesChanged&, Time) { table_.DoubtAll(); }

@@ -356,6 +356,29 @@ TEST(ChoiceOfK, WaitsForAllAgainOnceTheLateAreAsFast) {
   EXPECT_THAT(ChosenBy(cluster, 0, 50), Each(8u));
 }
 
+// The schedule's rate would be too large, and is never applied: clipping makes steps of length 0.2,
+// that take the loss down whatever k is. Taken for steps of that rate they would have brought next
+// to nothing, and only averaging more would help.
+TEST(ChoiceOfK, ClippedStepsAreWorthWhatTheyBring) {
+  constexpr double kSquare = 1, kVariance = 4, kSmoothness = 2, kClipNorm = 0.2;
+  double loss = 1e4;
+  VirtualCluster::Workload workload;
+  workload.round_trip = ShiftedExponential(1, 5).round_trip;
+  workload.gradient = [&](WorkerId) {
+    return GradientFacts{.loss = loss, .squared_norm = kSquare + kVariance};
+  };
+  workload.apply = [&](const std::vector<WorkerId>& pushes, double) {
+    const double squared_norm = kSquare + kVariance / double(pushes.size());
+    const double clip_scale = kClipNorm / std::sqrt(squared_norm);
+    loss -= clip_scale * kSquare - kSmoothness / 2 * clip_scale * clip_scale * squared_norm;
+    return StepCommitted{
+        .learning_rate = 1, .squared_norm = squared_norm, .clip_scale = clip_scale};
+  };
+  VirtualCluster cluster(With(std::make_unique<Dbw>(DbwOptions{}), 8), 8, workload);
+  const std::vector<uint32_t> chosen = ChosenBy(cluster, 100, 400);
+  EXPECT_LE(std::accumulate(chosen.begin(), chosen.end(), 0.0) / 400, 3);
+}
+
 TEST(LossRule, ARiseRaisesKByOneOrToAll) {
   for (const auto& [rule, expected] :
        {std::pair{LossRule::kBump, 2u}, {LossRule::kJump, 8u}, {LossRule::kOff, 1u}}) {

@@ -27,10 +27,11 @@ void GainEstimator::AddPush(uint32_t samples, double squared_norm, double loss) 
   step_.losses_squared += samples * loss * loss;
 }
 
-void GainEstimator::Applied(double learning_rate, double squared_norm) {
+void GainEstimator::Applied(double learning_rate, double squared_norm, double clip_scale) {
   const Step step = std::exchange(step_, Step{});
+  const double rate = learning_rate * clip_scale;
   const bool is_sound = step.pushes > 0 && std::isfinite(squared_norm) &&
-                        std::isfinite(step.norms) && std::isfinite(step.loss) && learning_rate > 0;
+                        std::isfinite(step.norms) && std::isfinite(step.loss) && rate > 0;
   if (!is_sound) return;
   const double loss = step.loss / step.samples;
   LearnSmoothness(loss);
@@ -46,10 +47,11 @@ void GainEstimator::Applied(double learning_rate, double squared_norm) {
   }
   norms_.emplace_back(squared_norm, 1 / step.samples);
   if (norms_.size() > window_) norms_.pop_front();
-  reach_.Add(loss, learning_rate);
+  reach_.Add(loss, rate);
+  LearnClipNorm(squared_norm, clip_scale);
   loss_before_ = last_ ? last_->loss : 0;
   last_ = Last{.loss = loss,
-               .learning_rate = learning_rate * momentum_reach(),
+               .learning_rate = rate * momentum_reach(),
                .samples = step.samples,
                .squared_gradient = squared_gradient(),
                .sample_variance = sample_variance()};
@@ -63,6 +65,21 @@ void GainEstimator::LearnSmoothness(double loss) {
   const double estimate =
       2 * (loss - last_->loss + rate * last_->squared_gradient) / (rate * rate * norm);
   if (std::isfinite(estimate)) smoothness_.Add(estimate);
+}
+
+// From steps that were clipped, until a longer one is not.
+void GainEstimator::LearnClipNorm(double squared_norm, double clip_scale) {
+  const double norm = std::sqrt(squared_norm);
+  if (clip_scale < 1) {
+    clip_norm_ = clip_scale * norm;
+  } else if (norm > clip_norm_) {
+    clip_norm_ = 0;
+  }
+}
+
+double GainEstimator::ClipScale(double samples) const {
+  const double norm = std::sqrt(squared_gradient() + sample_variance() / samples);
+  return clip_norm_ > 0 && norm > clip_norm_ ? clip_norm_ / norm : 1;
 }
 
 double GainEstimator::squared_gradient() const {
@@ -91,7 +108,7 @@ double GainEstimator::smoothness() const {
 }
 
 double GainEstimator::Gain(double learning_rate, double samples) const {
-  const double rate = learning_rate * momentum_reach();
+  const double rate = learning_rate * ClipScale(samples) * momentum_reach();
   const double half = smoothness() * rate * rate / 2;
   return (rate - half) * squared_gradient() - half * sample_variance() / samples;
 }
@@ -124,7 +141,8 @@ std::string GainEstimator::Save() const {
       .AddUnless(none, "losses", all(reach_.losses()))
       .AddUnless(none, "rates", all(reach_.rates()))
       .AddUnless(0u, "since-variance", steps_since_variance_)
-      .AddUnless(0.0, "loss-before", loss_before_);
+      .AddUnless(0.0, "loss-before", loss_before_)
+      .AddUnless(0.0, "clip-norm", clip_norm_);
   if (last_) {
     line.Add("loss", last_->loss)
         .Add("rate", last_->learning_rate)
@@ -148,6 +166,7 @@ Status GainEstimator::Restore(std::string_view text) {
   fields.Take("rates", rates);
   fields.Take("since-variance", steps_since_variance_);
   fields.Take("loss-before", loss_before_);
+  fields.Take("clip-norm", clip_norm_);
   Last last;
   if (fields.Take("loss", last.loss)) {
     last.learning_rate = fields.Require<double>("rate");

@@ -9,7 +9,9 @@
 //   N  = mean(||g||^2 - s2 / B), at least 0                                                  (3)
 //   L  = mean of 2 (F_t - F_{t-1} + eta N) / (eta^2 (N + s2 / B)), of the step before        (4)
 // each over the last D steps. With equal batches s2 / B is V / k, V the variance of one push. With
-// momentum, eta is the rate times its reach (momentum_reach.h).
+// momentum, eta is the rate times its reach (momentum_reach.h). Where g is clipped to a norm C, the
+// step is -eta c g, c = min(1, C / ||g||): so eta c is the rate in (4), and in (1), with N + s2 / B
+// for the ||g||^2 of a step to come.
 #pragma once
 
 #include <cstdint>
@@ -30,8 +32,8 @@ class GainEstimator {
   // The pushes of a step that is being taken, one by one.
   void BeginStep() { step_ = Step{}; }
   void AddPush(uint32_t samples, double squared_norm, double loss);
-  // Their mean was applied with this rate.
-  void Applied(double learning_rate, double squared_norm);
+  // Their mean, times `clip_scale`, was applied with this rate.
+  void Applied(double learning_rate, double squared_norm, double clip_scale = 1);
 
   bool is_known() const { return !variances_.is_empty() && last_.has_value(); }
 
@@ -64,13 +66,15 @@ class GainEstimator {
   // Of the last step, with the estimates as they were when it was applied.
   struct Last {
     double loss = 0;
-    double learning_rate = 0;  // With its reach.
+    double learning_rate = 0;  // Clipped, with its reach.
     double samples = 0;
     double squared_gradient = 0;
     double sample_variance = 0;
   };
 
   void LearnSmoothness(double loss);
+  void LearnClipNorm(double squared_norm, double clip_scale);
+  double ClipScale(double samples) const;
   double LossNoise() const;  // c.
   double Share() const;
 
@@ -83,6 +87,7 @@ class GainEstimator {
   std::deque<std::pair<double, double>> norms_;  // ||g||^2 and 1 / B.
   WindowMean smoothness_;                        // L, unclipped.
   MomentumReach reach_;
+  double clip_norm_ = 0;  // C; 0: nothing is clipped.
   uint32_t steps_since_variance_ = 0;
 };
 

@@ -100,6 +100,51 @@ TEST(GainEstimator, SmoothnessOfAQuadraticIsExactWithoutNoise) {
   EXPECT_NEAR(gain.smoothness(), kSmoothness, 1e-9);
 }
 
+// What is applied is the clipped gradient: as if the rate had been smaller.
+TEST(GainEstimator, SmoothnessOfAQuadraticIsExactWhereStepsAreClipped) {
+  constexpr double kSmoothness = 3, kRate = 0.2, kClipNorm = 2;
+  Vector w = {1, -2, 0.5};
+  GainEstimator gain(1);
+  for (int step = 0; step < 4; ++step) {
+    Vector gradient = w;
+    for (double& x : gradient) x *= kSmoothness;
+    const double squared_norm = SquaredNorm(gradient);
+    const double clip_scale = std::min(1.0, kClipNorm / std::sqrt(squared_norm));
+    ASSERT_LT(clip_scale, 1);
+    gain.BeginStep();
+    const double loss = kSmoothness / 2 * SquaredNorm(w);
+    for (int push = 0; push < 2; ++push) gain.AddPush(8, squared_norm, loss);
+    gain.Applied(kRate, squared_norm, clip_scale);
+    for (size_t i = 0; i < w.size(); ++i) w[i] -= kRate * clip_scale * gradient[i];
+  }
+  EXPECT_NEAR(gain.smoothness(), kSmoothness, 1e-9);
+}
+
+// With N = 4 and s2 / B = 4 / B, a step over B samples is clipped to 1 / sqrt(4 + 4 / B).
+TEST(GainEstimator, GainIsThatOfAStepClippedAsItsNormWillBe) {
+  GainEstimator gain(1);
+  gain.BeginStep();
+  for (int push = 0; push < 2; ++push) gain.AddPush(1, 8, 1);
+  gain.Applied(0.1, 6, 1 / std::sqrt(6.0));
+  ASSERT_NEAR(gain.sample_variance(), 4, 1e-9);
+  ASSERT_NEAR(gain.squared_gradient(), 4, 1e-9);
+  const double smoothness = gain.smoothness();
+  for (const double samples : {1.0, 2.0, 50.0}) {
+    const double square = 4 + 4 / samples, rate = 0.1 / std::sqrt(square);
+    EXPECT_NEAR(gain.Gain(0.1, samples), rate * 4 - smoothness * rate * rate / 2 * square, 1e-12);
+  }
+  GainEstimator restored(1);
+  ASSERT_TRUE(restored.Restore(gain.Save().substr(0, gain.Save().size() - 1)).ok());
+  EXPECT_EQ(restored.Gain(0.1, 50), gain.Gain(0.1, 50));
+  // A longer one that was not clipped: there is no such bound any more.
+  gain.BeginStep();
+  for (int push = 0; push < 2; ++push) gain.AddPush(1, 18, 1);
+  gain.Applied(0.1, 16);
+  const double half = gain.smoothness() * 0.01 / 2;
+  EXPECT_NEAR(gain.Gain(0.1, 2),
+              (0.1 - half) * gain.squared_gradient() - half * gain.sample_variance() / 2, 1e-12);
+}
+
 TEST(GainEstimator, SmoothnessIsKeptBetweenItsBounds) {
   GainEstimator rising(5), falling(5);
   for (int step = 0; step < 4; ++step) {
