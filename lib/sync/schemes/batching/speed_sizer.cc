@@ -4,6 +4,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "lib/base/time.h"
 #include "lib/sync/schemes/batching/learnt_speed.h"
@@ -28,10 +29,16 @@ SpeedSizer::Worker SpeedSizer::NewWorker(WorkerId worker) const {
                  .seed = worker.value()});
 }
 
+bool SpeedSizer::IsDue(const Worker& worker) {
+  const Narx* const network = worker.predictor.network();
+  return network != nullptr && network->trainings_due() > 0;
+}
+
 void SpeedSizer::Joined(WorkerId worker) {
   Worker joined = NewWorker(worker);
   if (auto known = known_.extract(worker); !known.empty())
     joined.predictor = std::move(known.mapped());
+  if (IsDue(joined)) due_.push_back(worker);
   workers_.insert_or_assign(worker, std::move(joined));
   must_change_ = true;
 }
@@ -41,6 +48,7 @@ void SpeedSizer::Left(WorkerId worker) {
   if (left.empty()) return;
   known_.insert_or_assign(worker, std::move(left.mapped().predictor));
   limits_.Forget(worker);
+  std::erase(due_, worker);
   must_change_ = true;
 }
 
@@ -53,7 +61,9 @@ void SpeedSizer::Arrived(const PushArrived& push) {
   if (push.samples == 0 || seconds <= 0 || push.samples < worker.share / 2) return;
   if (!std::exchange(worker.is_warm, true)) return;
   worker.compute_seconds = seconds;
+  const bool was_due = IsDue(worker);
   worker.predictor.Measured(push.samples / seconds, push.signals);
+  if (!was_due && IsDue(worker)) due_.push_back(push.worker);
 }
 
 void SpeedSizer::RanOutOfMemory(WorkerId worker, uint32_t samples_fit) {
@@ -99,25 +109,15 @@ std::vector<uint32_t> SpeedSizer::ShareOut(const std::vector<WorkerId>& workers)
   return shares;
 }
 
-bool SpeedSizer::WantsSpare() const {
-  if (!is_published_ || options_.spec.strategy != Sizing::kNarx) return false;
-  return std::any_of(workers_.begin(), workers_.end(), [](const auto& entry) {
-    return entry.second.predictor.network()->trainings_due() > 0;
-  });
-}
-
-// The worker whose training is most behind comes first, so that a budget that never suffices
-// starves nobody.
+// One minibatch each in turn, from where the last budget ended: a budget that never suffices
+// starves nobody, and one that does trains everybody alike, since no network depends on another.
 void SpeedSizer::UseSpare(uint32_t budget) {
-  if (options_.spec.strategy != Sizing::kNarx) return;
-  for (uint32_t round = Narx::kTrainingsPerStep; round > 0; --round) {
-    for (auto& [id, worker] : workers_) {
-      Narx& network = *worker.predictor.network();
-      if (network.trainings_due() < round) continue;
-      if (budget < kTrainingCost) return;
-      budget -= kTrainingCost;
-      network.Train();
-    }
+  for (; budget >= kTrainingCost && !due_.empty(); budget -= kTrainingCost) {
+    const WorkerId next = due_.front();
+    due_.pop_front();
+    Worker& worker = workers_.at(next);
+    worker.predictor.network()->Train();
+    if (IsDue(worker)) due_.push_back(next);
   }
 }
 
@@ -173,6 +173,7 @@ std::string SpeedSizer::DebugString() const {
     text +=
         fmt::format(" {}={},{},{}", id, worker.share, worker.is_warm, worker.predictor.predicted());
   }
+  if (!due_.empty()) text += fmt::format(" due {}", fmt::join(due_, " "));
   return text;
 }
 

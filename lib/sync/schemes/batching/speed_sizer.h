@@ -2,6 +2,7 @@
 // (LB-BSP on CPUs: x_i = X v_i / sum v).
 #pragma once
 
+#include <deque>
 #include <map>
 #include <string>
 #include <string_view>
@@ -36,7 +37,7 @@ class SpeedSizer : public BatchSizer {
   void StepPublished() override { is_published_ = true; }
   std::vector<uint32_t> ShareOut(const std::vector<WorkerId>& workers) override;
   double LearningRateScale() const override { return limits_.LearningRateScale(step_samples_); }
-  bool WantsSpare() const override;
+  bool WantsSpare() const override { return is_published_ && !due_.empty(); }
   void UseSpare(uint32_t budget) override;
   void Tell(std::vector<Figure>& figures) const override;
   std::string Save() const override;
@@ -55,12 +56,14 @@ class SpeedSizer : public BatchSizer {
     bool is_warm = false;        // Its first step, which sets up kernels and memory, is over.
   };
   Worker NewWorker(WorkerId worker) const;
+  static bool IsDue(const Worker& worker);
 
   Options options_;
   BatchLimits limits_;
   std::map<WorkerId, Worker> workers_;
   std::map<WorkerId, SpeedPredictor> known_;  // Of those that left or are yet to join.
-  uint64_t step_samples_ = 0;                 // Of the step last shared out.
+  std::deque<WorkerId> due_;   // Whose networks are to be trained: the longest waiting one first.
+  uint64_t step_samples_ = 0;  // Of the step last shared out.
   uint32_t steps_since_change_ = 0;
   bool must_change_ = true;   // Membership or limits have changed.
   bool is_published_ = true;  // The newest step's releases are out.

@@ -1,5 +1,8 @@
 #include "lib/sync/schemes/batching/speed_sizer.h"
 
+#include <algorithm>
+#include <sstream>
+
 #include <gmock/gmock.h>
 
 #include "lib/sync/schemes/batching/make_sizer.h"
@@ -122,6 +125,56 @@ TEST_F(SpeedSizerTest, TrainingWaitsForSpareAndKeepsToItsBudget) {
   sizer.UseSpare(4);
   EXPECT_FALSE(sizer.WantsSpare());
   EXPECT_EQ(sizer.ShareOut({w0, w1}), shares) << "a prediction is made once, when a step is over";
+}
+
+// Two minibatches a step, where each of six networks is due four.
+TEST_F(SpeedSizerTest, ABudgetThatNeverSufficesTrainsEverybodyInTurn) {
+  SpeedSizer sizer = Make(60, Sizing::kNarx);
+  std::vector<WorkerId> workers;
+  for (uint64_t w = 0; w < 6; ++w) sizer.Joined(workers.emplace_back(w));
+  const auto trained = [&] {
+    std::vector<bool> is_trained;
+    std::istringstream lines(sizer.Save());
+    for (std::string line; std::getline(lines, line);)
+      is_trained.push_back(line.find("weights=") != std::string::npos);
+    return std::count(is_trained.begin(), is_trained.end(), true);
+  };
+  const std::vector<double> speeds(6, 100);
+  for (int i = 0; i < 8; ++i) Step(sizer, workers, speeds);
+  EXPECT_EQ(trained(), 0);
+  for (const int expected : {2, 4, 6}) {
+    sizer.UseSpare(2 * 4);
+    EXPECT_EQ(trained(), expected);
+    Step(sizer, workers, speeds);
+  }
+}
+
+TEST_F(SpeedSizerTest, WhoLeftIsTrainedNoMoreAndWhoReturnsWaitsAnew) {
+  SpeedSizer sizer = Make(40, Sizing::kNarx);
+  sizer.Joined(w0), sizer.Joined(w1);
+  for (int i = 0; i < 8; ++i) Step(sizer, {w0, w1}, {300, 100});
+  sizer.Left(w0);
+  sizer.UseSpare(4 * 4);
+  EXPECT_FALSE(sizer.WantsSpare());
+  sizer.Joined(w0);
+  EXPECT_TRUE(sizer.WantsSpare());
+  sizer.UseSpare(4 * 4);
+  EXPECT_FALSE(sizer.WantsSpare());
+}
+
+TEST_F(SpeedSizerTest, ACloneTrainsInTheSameTurn) {
+  SpeedSizer sizer = Make(40, Sizing::kNarx);
+  sizer.Joined(w0), sizer.Joined(w1);
+  for (int i = 0; i < 8; ++i) Step(sizer, {w0, w1}, {300, 100});
+  sizer.UseSpare(4);
+  const std::unique_ptr<BatchSizer> clone = sizer.Clone();
+  EXPECT_EQ(clone->DebugString(), sizer.DebugString());
+  const std::string before = sizer.Save();
+  clone->UseSpare(4);
+  EXPECT_EQ(sizer.Save(), before);
+  sizer.UseSpare(4);
+  EXPECT_EQ(clone->Save(), sizer.Save());
+  EXPECT_EQ(clone->DebugString(), sizer.DebugString());
 }
 
 TEST_F(SpeedSizerTest, NothingIsTrainedBetweenACommitAndItsReleases) {
