@@ -3,9 +3,10 @@
 
 namespace paceline::sync {
 
+inline constexpr double kNewestShare = 0.2;
+
 // `mean`, of those before, 0 if there are none, with the newest one: a fifth of it.
 inline double Mixed(double mean, double newest) {
-  constexpr double kNewestShare = 0.2;
   return mean == 0 ? newest : mean + kNewestShare * (newest - mean);
 }
 

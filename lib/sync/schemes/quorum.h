@@ -57,8 +57,11 @@ struct WorkerForgotten {
   WorkerId worker;
 };
 
-// Its deadline passed: who has not pushed by now is not waited for in this step.
-struct SilentGivenUp {};
+// Its deadline passed: who has not pushed by now is not waited for in this step, nor in any until
+// it is heard of.
+struct SilentGivenUp {
+  std::vector<WorkerId> workers;
+};
 
 using StepFact = std::variant<StepBegan, PushCounted, PushLate, StepClosed, StepCommitted,
                               SizesChanged, WorkerForgotten, SilentGivenUp, Spare>;

@@ -31,19 +31,21 @@ void OnDeadline(Turn turn, std::optional<Time> deadline) {
   EngineState& state = turn.state;
   if (!deadline || turn.now < *deadline) return;
   const bool is_strict = state.at.IsStrict();
+  SilentGivenUp given_up;
   for (Member& member : state.roster.members()) {
     const Standing& standing = member.standing();
     const bool is_other = state.designated && *state.designated != member.id;
     const bool is_open = standing.is_counted && standing.pushes == 0 && !is_other;
     if (standing.owed == 0 || !(is_strict || is_open)) continue;
     ++member.local.timeouts;
+    given_up.workers.push_back(member.id);
     state.roster.Change(member, [&](Standing& changed) {
       changed.is_missing = true;
       changed.is_counted = !state.at.IsLocal();
     });
   }
   state.round.is_out_of_time = state.at.IsLocal();
-  state.quorum->Observe(SilentGivenUp{}, turn.now);
+  state.quorum->Observe(given_up, turn.now);
 }
 
 // What is accumulated cannot be taken back, so it is published; what is only staged is given back.

@@ -1,6 +1,5 @@
 #include <gmock/gmock.h>
 
-#include "lib/sync/schemes/wbsp/all_in_time.h"
 #include "lib/sync/testing.h"
 
 namespace paceline::sync {
@@ -134,17 +133,6 @@ TEST(Wbsp, AtItsDeadlineADesignatedRoundEnds) {
       {"committed v1", "push w0 #2 based-on=v1 compute=1", "spare budget=0", "spare budget=0"});
   EXPECT_THAT(script.Feed("deadline"), IsEmpty());  // At 10 s.
   EXPECT_THAT(script.Feed("deadline"), Contains("commit scale=1 deltas"));
-}
-
-TEST(Wbsp, RemembersTheMeanRoundAndNothingElse) {
-  EXPECT_EQ((*AllInTime::Make(5, ""))->Save(), "");
-  EXPECT_EQ((*AllInTime::Make(5, "wbsp round-seconds=0.25"))->Save(), "wbsp round-seconds=0.25");
-  for (const char* const bad :
-       {"narx 12", "wbsp round-seconds=-1", "wbsp round-seconds=1 more", "wbsp"})
-    EXPECT_FALSE(AllInTime::Make(5, bad).ok()) << bad;
-  // As policies before the engine saved it.
-  const auto spec = ParsePolicySpec("WBSP");
-  EXPECT_TRUE(MakePolicy(*spec, "wbsp round-seconds=0.25").ok());
 }
 
 }  // namespace

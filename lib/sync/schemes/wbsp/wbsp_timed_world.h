@@ -57,6 +57,8 @@ class TimedWorld {
   void RunFor(double seconds) {
     for (const double end = now_ + seconds; !happenings_.empty() && NextAt() <= end;) Step();
   }
+  // From its next step on.
+  void SetPace(WorkerId worker, const Pace& pace) { paces_[worker.value()] = pace; }
   // Its push under way does not arrive, and nothing of it any more.
   void Silence(WorkerId worker) { workers_[worker].is_silent = true; }
   void Leave(WorkerId worker) {
