@@ -87,7 +87,13 @@ void Dbw::On(const StepCommitted& committed, Time) {
   gain_.Applied(committed.learning_rate, committed.squared_norm, committed.clip_scale);
 }
 
-void Dbw::On(const SizesChanged&, Time) { table_.DoubtAll(); }
+// Pushes under way are of the sizes before: what they would show of the step that is followed is
+// not what a step takes from now on.
+void Dbw::On(const SizesChanged&, Time) {
+  table_.DoubtAll();
+  late_.GiveUp();
+  fleet_.DoubtAll();
+}
 
 void Dbw::On(const WorkerForgotten& gone, Time) {
   fleet_.Forget(gone.worker);

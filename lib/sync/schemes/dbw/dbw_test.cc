@@ -168,6 +168,28 @@ TEST(Dbw, AStepHasADeadlineOfTenTimesWhatIsExpected) {
   EXPECT_FALSE(bench.dbw().Deadline());
 }
 
+// It is of a batch of the size before.
+TEST(Dbw, WhatComesTooLateAfterSizesHaveChangedSaysNothingOfSteps) {
+  for (const bool has_changed : {false, true}) {
+    Bench bench({.warmup_steps = 1});
+    bench.Step(kLastIsSlow);
+    ASSERT_EQ(bench.Step(kLastIsSlow), 3u);
+    if (has_changed) bench.Tell(SizesChanged{});
+    const std::string before = bench.dbw().Save();
+    bench.Tell(StepBegan{.version = Version(2), .members = 4, .workers = 4});
+    bench.Tell(PushLate{.worker = WorkerId(3), .based_on = Version(1), .samples = 8});
+    EXPECT_EQ(bench.dbw().Save() == before, has_changed);
+  }
+}
+
+TEST(Dbw, AfterSizesHaveChangedWorkersAreAsTheirNextPushesSay) {
+  Bench bench({.warmup_steps = 1});
+  for (int step = 0; step < 5; ++step) bench.Step({4, 4, 4, 4});
+  bench.Tell(SizesChanged{});
+  bench.Step({1, 1, 2, 4});
+  EXPECT_EQ(bench.Figures().at("paceline_worker_round_trip_seconds w0"), 1);
+}
+
 TEST(Dbw, ManyWorkersAreChosenAmongInSteps) {
   Bench bench({.warmup_steps = 1});
   std::vector<double> seconds(1000, 1);
@@ -176,6 +198,22 @@ TEST(Dbw, ManyWorkersAreChosenAmongInSteps) {
   const uint32_t k = bench.Step(seconds);
   EXPECT_LE(k, 500u);
   EXPECT_GE(k, 500u - 1000 / 64 - 1);
+}
+
+TEST(Fleet, AfterADoubtAPushThatCountsSaysAllAnew) {
+  Fleet fleet;
+  const auto push = [&](uint32_t samples, bool is_counted) {
+    Timing timing;
+    timing.compute = Seconds(samples);
+    fleet.Pushed(WorkerId(0), samples, timing, is_counted);
+    fleet.Sort();
+    return fleet.BatchOfFastest(1);
+  };
+  push(10, true);
+  fleet.DoubtAll();
+  EXPECT_EQ(push(12, false), 12);  // Too late: perhaps of before the change.
+  EXPECT_EQ(push(100, true), 100);
+  EXPECT_EQ(push(50, true), 90);
 }
 
 TEST(Fleet, TheFastestComeFirst) {

@@ -70,6 +70,11 @@ void DurationCell::Doubt() {
   odd_ = odd;
 }
 
+void DurationCell::DoubtAll() {
+  usual_ = Joined(usual_, std::exchange(odd_, {}));
+  Doubt();
+}
+
 bool DurationCell::Restore(const Sums& usual, const Sums& odd) {
   usual_ = usual;
   odd_ = odd;

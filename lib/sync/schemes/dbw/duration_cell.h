@@ -20,6 +20,8 @@ class DurationCell {
   void Age(double factor);
   // Other cells have changed: what is usual here hardly counts from now on.
   void Doubt();
+  // The same of all times, the newest included.
+  void DoubtAll();
 
   double count() const { return usual_.count + odd_.count; }  // Aged.
   bool is_empty() const { return count() == 0; }

@@ -49,6 +49,14 @@ TEST(DurationCell, ExponentialTimesHardlyEverLookLikeAChange) {
   EXPECT_LE(changes, 2);
 }
 
+TEST(DurationCell, InDoubtOfAllTheNewestCountAsLittle) {
+  DurationCell cell = Seen({1, 1, 1, 1, 1, 10});
+  cell.DoubtAll();
+  EXPECT_NEAR(cell.count(), 0.1, 1e-12);
+  EXPECT_EQ(cell.Add(2), Change::kNone);
+  EXPECT_NEAR(cell.Mean(), (0.1 * 15 / 6 + 2) / 1.1, 1e-12);
+}
+
 TEST(DurationCell, NextToNothingIsNothing) {
   DurationCell cell = Seen({1, 2});
   cell.Age(0.25);

@@ -68,7 +68,7 @@ void DurationTable::Doubt(uint32_t column, DurationCell::Change change) {
 }
 
 void DurationTable::DoubtAll() {
-  for (DurationCell& cell : cells_) cell.Doubt();
+  for (DurationCell& cell : cells_) cell.DoubtAll();
 }
 
 void DurationTable::WorkOnFit(uint32_t units) {

@@ -18,11 +18,18 @@ void Fleet::Pushed(WorkerId worker, uint32_t samples, const Timing& timing, bool
   const double seconds = ToSeconds(timing.compute + timing.communication);
   const auto [found, is_new] = workers_.try_emplace(worker, Worker{seconds, double(samples), 1});
   Worker& known = found->second;
-  if (!is_new) {
+  if (known.is_doubted) {
+    // One that came too late may still be of the size before.
+    known = Worker{seconds, double(samples), known.accepted, !is_counted};
+  } else if (!is_new) {
     Move(known.seconds, seconds);
     Move(known.samples, samples);
   }
   Move(known.accepted, is_counted ? 1 : 0);
+}
+
+void Fleet::DoubtAll() {
+  for (auto& [id, worker] : workers_) worker.is_doubted = true;
 }
 
 void Fleet::Sort() {
@@ -53,7 +60,8 @@ void Fleet::Tell(std::vector<Figure>& figures) const {
 std::string Fleet::DebugString() const {
   std::string text;
   for (const auto& [id, worker] : workers_)
-    text += fmt::format(" {}:{},{}", id, worker.seconds, worker.samples);
+    text += fmt::format(" {}:{},{}{}", id, worker.seconds, worker.samples,
+                        worker.is_doubted ? "?" : "");
   for (const double samples : samples_of_fastest_) text += fmt::format(" {}", samples);
   return text;
 }

@@ -18,6 +18,9 @@ class Fleet {
   // A push came; `is_counted` if its step took it.
   void Pushed(WorkerId worker, uint32_t samples, const Timing& timing, bool is_counted);
   void Forget(WorkerId worker) { workers_.erase(worker); }
+  // Batches are of other sizes from now on: each worker's next push that counts says its time and
+  // size anew.
+  void DoubtAll();
 
   // Orders the workers anew; call now and then, it takes n log n.
   void Sort();
@@ -34,6 +37,7 @@ class Fleet {
     double seconds = 0;   // From release to push, a running mean...
     double samples = 0;   // ...and of its batch.
     double accepted = 1;  // Share of its pushes that counted, likewise.
+    bool is_doubted = false;
   };
 
   std::map<WorkerId, Worker> workers_;

@@ -44,7 +44,8 @@ class LateArrivals {
   // seen the worker yet.
   std::optional<Arrival> Pushed(WorkerId worker, Version based_on, Time now);
 
-  // The members are others from now on, or somebody is not waited for: nothing is followed.
+  // The members or their batches are others from now on, or somebody is not waited for: nothing is
+  // followed.
   void GiveUp() { step_.reset(); }
 
   std::string DebugString(Time now) const;
