@@ -28,8 +28,8 @@ constexpr Duration kDriverHangs = std::chrono::seconds(30);
 telemetry::HttpRoute ReadyRoute(const Driver& driver) {
   return telemetry::ReadinessRoute([&driver]() -> Status {
     const Progress progress = driver.progress();
-    if (progress.status.phase != coordination::Phase::kBirth) return OkStatus();
-    return Unavailable("waiting for {}", progress.status.birth_waits_for);
+    if (progress.status.phase != coordination::Phase::kStartup) return OkStatus();
+    return Unavailable("waiting for {}", progress.status.startup_waits_for);
   });
 }
 

@@ -31,7 +31,7 @@ LiveWorker ParseWorker(const json& object) {
 LiveState Parse(const json& object) {
   LiveState state;
   state.phase = object.at("phase").get<std::string>();
-  state.birth_waits_for = object.value("birthWaitsFor", "");
+  state.startup_waits_for = object.value("startupWaitsFor", "");
   state.standstill = object.value("standstill", "");
   if (const auto sync = object.find("sync"); sync != object.end()) {
     state.scheme = sync->value("scheme", "");

@@ -40,7 +40,7 @@ struct LiveFinishing {
 
 struct LiveState {
   std::string phase;
-  std::string birth_waits_for;
+  std::string startup_waits_for;
   std::string standstill;  // Which shard all waits for, and why; empty while none.
   std::string scheme;      // That is wanted; empty from a coordinator that does not say.
   bool is_changing_scheme = false;

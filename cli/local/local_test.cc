@@ -108,7 +108,7 @@ TEST(JobFolder, KeepsTheRunAndRemovesThePrivatePart) {
 constexpr char kState[] =
     R"({"phase":"training","step":1234,"epoch":3,"epochProgress":3.5,"committedSamples":5000,
   "trainSamples":1437,"percent":35.0,"etaSeconds":65.2,"loss":0.25,"trainAccuracy":0.9,"seconds":2.5,
-  "samplesPerSecond":2000.4,"stepsPerSecond":31.0,"waitingFor":3,"nonFinitePushes":0,"birthWaitsFor":"",
+  "samplesPerSecond":2000.4,"stepsPerSecond":31.0,"waitingFor":3,"nonFinitePushes":0,"startupWaitsFor":"",
   "samplesBefore":0,"rollBacks":1,"lastRollBack":"shard s1 lost: session ended; back to version 20, checkpoint 000002-g1.0-v20",
   "checkpoint":{"version":20,"problem":"","note":""},
   "evaluation":{"version":1200,"loss":0.2,"accuracy":0.975,"samples":360},
@@ -131,7 +131,7 @@ TEST(LiveState, IsReadFromTheCoordinatorsAnswer) {
 TEST(ProgressLine, ShowsWhatIsKnown) {
   EXPECT_EQ(ProgressLine(*ParseLiveState(kState)),
             "step 1,234  epoch 3.5  loss 0.2500  accuracy 97.5 %  2,000 samples/s  ETA 1:05");
-  EXPECT_EQ(ProgressLine({.phase = "birth", .birth_waits_for = "w2, w3"}),
+  EXPECT_EQ(ProgressLine({.phase = "startup", .startup_waits_for = "w2, w3"}),
             "starting: waiting for w2, w3");
 }
 

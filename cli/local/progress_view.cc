@@ -27,9 +27,9 @@ size_t Columns(std::FILE* out) {
 
 std::string PhaseWords(const LiveState& state) {
   if (!state.standstill.empty()) return "standing still: " + state.standstill + "  ";
-  if (state.phase == "birth") {
-    return state.birth_waits_for.empty() ? "starting"
-                                         : "starting: waiting for " + state.birth_waits_for;
+  if (state.phase == "startup") {
+    return state.startup_waits_for.empty() ? "starting"
+                                           : "starting: waiting for " + state.startup_waits_for;
   }
   return state.phase == "training" ? "" : "finishing  ";
 }
@@ -51,7 +51,7 @@ std::string Thousands(uint64_t number) {
 }
 
 std::string ProgressLine(const LiveState& state) {
-  if (state.phase == "birth") return PhaseWords(state);
+  if (state.phase == "startup") return PhaseWords(state);
   std::string line =
       PhaseWords(state) + fmt::format("step {}  epoch {:.1f}", Thousands(state.step), state.epochs);
   if (state.loss && state.step > 0) line += fmt::format("  loss {:.4f}", *state.loss);
@@ -63,7 +63,7 @@ std::string ProgressLine(const LiveState& state) {
 
 std::string TerminalLine(const LiveState& state, size_t columns) {
   std::string line = ProgressLine(state);
-  if (state.phase != "birth") {
+  if (state.phase != "startup") {
     line = fmt::format("{:3.0f} %  {}", state.percent, line);
     const std::string bar = Bar(state.percent) + " ";
     if (bar.size() + line.size() <= columns) line = bar + line;

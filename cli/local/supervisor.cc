@@ -291,7 +291,7 @@ void Supervisor::StopForInterruption(Time now) {
 
 void Supervisor::Wait(const job::Plan& plan, Time now) {
   Duration wait = kAskPeriod;
-  if (plan.look_again) wait = std::min(wait, *plan.look_again - now);
+  if (plan.requeue_at) wait = std::min(wait, *plan.requeue_at - now);
   if (const auto kill = processes_.NextKill()) wait = std::min(wait, *kill - now);
   signals_->Wait(std::max(wait, Duration(std::chrono::milliseconds(1))));
 }

@@ -8,7 +8,8 @@
 
 namespace paceline {
 
-// The number of commits since birth (or since the checkpoint's own count): v0 is the initial state.
+// The number of commits since startup (or since the checkpoint's own count): v0 is the initial
+// state.
 using Version = Id<VersionTag>;
 
 // A life of the parameter server as a whole. A message that carries another generation than the

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "lib/coordination/phases/asking.h"
-#include "lib/coordination/phases/birth.h"
 #include "lib/coordination/phases/changing.h"
 #include "lib/coordination/phases/checkpointing.h"
 #include "lib/coordination/phases/evaluating.h"
@@ -15,6 +14,7 @@
 #include "lib/coordination/phases/publishing.h"
 #include "lib/coordination/phases/recovering.h"
 #include "lib/coordination/phases/reporting.h"
+#include "lib/coordination/phases/startup.h"
 #include "lib/coordination/phases/state.h"
 #include "lib/coordination/phases/training.h"
 #include "lib/coordination/phases/watching.h"
@@ -74,9 +74,9 @@ void On(Turn turn, const ShardSaid& said) {
     OnShardFailed(turn, said.shard, *failed);
   } else if (const auto* restore = std::get_if<protocol::RestoreFailed>(&said.message)) {
     OnRestoreFailed(turn, said.shard, *restore);
-  } else if (!turn.job.birth.shards[said.shard.value()].is_configured) {
+  } else if (!turn.job.startup.shards[said.shard.value()].is_configured) {
     // Of the generation before, but for the word that it is over.
-    OnBirthWord(turn, said.shard, said.message);
+    OnStartupWord(turn, said.shard, said.message);
   } else if (const auto* summed = std::get_if<protocol::Summed>(&said.message)) {
     OnSummed(turn, said.shard, *summed);
   } else if (const auto* committed = std::get_if<protocol::Committed>(&said.message)) {
@@ -84,7 +84,7 @@ void On(Turn turn, const ShardSaid& said) {
   } else if (const auto* saved = std::get_if<protocol::SliceSaved>(&said.message)) {
     OnSliceSaved(turn, said.shard, *saved);
   } else {
-    OnBirthWord(turn, said.shard, said.message);
+    OnStartupWord(turn, said.shard, said.message);
   }
 }
 
@@ -109,7 +109,7 @@ void On(Turn turn, const StopAsked& asked) {
   if (asked.kind == StopKind::kFail) return Fail(turn, asked.reason);
   if (asked.kind == StopKind::kSuspend) return BeginSuspending(turn, asked.reason);
   RecoveryState& recovery = turn.job.recovery;
-  if (turn.job.phase == Phase::kBirth && !turn.job.birth.is_recovery)
+  if (turn.job.phase == Phase::kStartup && !turn.job.startup.is_recovery)
     return Fail(turn, "stopped before training opened: " + asked.reason);
   if (!recovery.stop.has_value()) recovery.stop = asked.reason;
   BeginFinishing(turn, asked.reason);
@@ -157,12 +157,12 @@ Coordinator::~Coordinator() = default;
 void Coordinator::Step(const Fact& fact, Time now, std::vector<Effect>& effects) {
   JobState& job = *state_;
   if (job.phase == Phase::kOver) return RefuseLate(job, fact, effects);
-  if (!job.birth.started.has_value()) job.birth.started = now;
+  if (!job.startup.started.has_value()) job.startup.started = now;
   const Turn turn{job, now, effects};
   std::visit([&](const auto& f) { On(turn, f); }, fact);
   GoOnAsking(turn);
   TellPoisoned(turn);
-  if (job.phase == Phase::kBirth) AdvanceBirth(turn);
+  if (job.phase == Phase::kStartup) AdvanceStartup(turn);
   if (job.phase == Phase::kTraining) AdvanceChange(turn);
   if (job.phase == Phase::kFinishing) AdvanceFinishing(turn);
   NoteDuties(turn);
@@ -175,7 +175,7 @@ std::optional<Time> Coordinator::Deadline() const {
   const auto take = [&](std::optional<Time> other) {
     if (other.has_value()) first = first.has_value() ? std::min(*first, *other) : *other;
   };
-  if (job.phase == Phase::kBirth) take(BirthDeadline(job));
+  if (job.phase == Phase::kStartup) take(StartupDeadline(job));
   if (job.phase == Phase::kTraining) take(ChangeDeadline(job));
   if (job.phase == Phase::kFinishing) take(FinishingDeadline(job));
   take(job.watch.Deadline());

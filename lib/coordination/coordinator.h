@@ -2,7 +2,7 @@
 // staged where, which samples are whose, how far a commit has got, when the job is over.
 //
 // It is a composition of four ledgers (membership.h, push_ledger.h, lease_ledger.h,
-// commit_progress.h) and of the phases of a job: Birth -> Training -> Finishing -> Over.
+// commit_progress.h) and of the phases of a job: Startup -> Training -> Finishing -> Over.
 #pragma once
 
 #include <cstddef>
@@ -86,7 +86,7 @@ struct CoordinatorOptions {
   Duration regather_timeout = Seconds(30);
 };
 
-enum class Phase { kBirth, kTraining, kFinishing, kOver };
+enum class Phase { kStartup, kTraining, kFinishing, kOver };
 
 // A process that was expelled: it is not admitted again, another one on its seat is.
 struct Quarantine {
@@ -135,7 +135,7 @@ struct Status {
     Time since;  // It has done none of it.
   };
 
-  Phase phase = Phase::kBirth;
+  Phase phase = Phase::kStartup;
   Version version;
   uint64_t committed_samples = 0;
   uint64_t train_samples = 0;
@@ -152,7 +152,7 @@ struct Status {
   Setback last_lost;                          // ...and by the last one.
   Version rolled_back_from;                   // By the last one...
   Version rolled_back_to;                     // ...to this; 0: begun anew.
-  std::optional<Version> restored_from;       // What this generation began with, if not at birth.
+  std::optional<Version> restored_from;       // What this generation began with, if not at startup.
   std::optional<Version> checkpoint_version;  // Of the newest complete one.
   Duration checkpoint_period{};          // From one to the next, as it is now; 0: none are made.
   std::string checkpoint_problem;        // Of the latest attempt; empty: it went well.
@@ -160,7 +160,7 @@ struct Status {
   std::string model_problem;             // Why the final model is not written yet, or empty.
   std::vector<WorkerStatus> workers;     // By index, those that ever joined.
   std::vector<PoisonedSample> poisoned;  // Samples left out, in the order they were found.
-  std::string birth_waits_for;           // In kBirth: who is missing, in words.
+  std::string startup_waits_for;         // In kStartup: who is missing, in words.
   // Why training has reached its stop; nothing while there is some to do, now or in another life.
   std::optional<std::string> stop_reason;
   std::optional<Version> model_version;  // Of the model that is written.
@@ -192,7 +192,7 @@ class Coordinator {
   // shell's to report; what it decides then is handed in as Decided too, while no Observe is out.
   void Step(const Fact& fact, Time now, std::vector<Effect>& effects);
   // When to Step with DeadlineReached if nothing else happens first. Before the first Step: at once
-  // (Time::min()), since that Step starts the clock of birth.
+  // (Time::min()), since that Step starts the clock of startup.
   std::optional<Time> Deadline() const;
   Status status() const;
 

@@ -29,7 +29,7 @@ CoordinatorOptions TwoShards(uint32_t workers) {
   return options;
 }
 
-TEST(CoordinatorTest, ClockOfBirthStartsWithTheFirstStep) {
+TEST(CoordinatorTest, ClockOfStartupStartsWithTheFirstStep) {
   Coordinator coordinator(TwoShards(1));
   EXPECT_EQ(coordinator.Deadline(), Time::min());
   std::vector<Effect> effects;

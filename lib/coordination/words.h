@@ -10,8 +10,8 @@ namespace paceline::coordination {
 
 constexpr std::string_view ToString(Phase phase) {
   switch (phase) {
-    case Phase::kBirth:
-      return "birth";
+    case Phase::kStartup:
+      return "startup";
     case Phase::kTraining:
       return "training";
     case Phase::kFinishing:

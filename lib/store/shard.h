@@ -55,7 +55,7 @@ class Shard {
   static StatusOr<std::unique_ptr<Shard>> Create(Options options);
   ~Shard();
 
-  // --- Birth: one thread at a time.
+  // --- Startup: one thread at a time.
   std::span<std::byte> initial_values();  // To be filled before Open; empty afterwards.
   // Publishes the first version: 0, or a checkpoint's. InvalidArgument, naming the tensor, if a
   // parameter is not finite: nothing is published then. FailedPrecondition if it is open already.

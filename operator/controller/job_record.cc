@@ -11,7 +11,7 @@ constexpr Duration kViewTimeout = std::chrono::seconds(30);  // For the view to 
 
 }  // namespace
 
-void Tombstones::PodGone(const std::string& pod_uid, job::SeenProcess process, Time now) {
+void GonePods::PodGone(const std::string& pod_uid, job::SeenProcess process, Time now) {
   const std::lock_guard lock(mutex_);
   if (expected_.erase(pod_uid) > 0) return;
   process.ended_at = now;  // By our own clock; whoever saw it end before knows better.
@@ -22,12 +22,12 @@ void Tombstones::PodGone(const std::string& pod_uid, job::SeenProcess process, T
   gone_[process.name] = std::move(process);
 }
 
-void Tombstones::Expect(const std::string& pod_uid) {
+void GonePods::Expect(const std::string& pod_uid) {
   const std::lock_guard lock(mutex_);
   expected_.insert(pod_uid);
 }
 
-void Tombstones::AddTo(std::vector<job::SeenProcess>& processes) const {
+void GonePods::AddTo(std::vector<job::SeenProcess>& processes) const {
   const std::lock_guard lock(mutex_);
   for (const auto& gone : gone_) {
     const bool is_there = std::any_of(processes.begin(), processes.end(),
@@ -36,7 +36,7 @@ void Tombstones::AddTo(std::vector<job::SeenProcess>& processes) const {
   }
 }
 
-bool Tombstones::Take(const std::string& name) {
+bool GonePods::Take(const std::string& name) {
   const std::lock_guard lock(mutex_);
   return gone_.erase(name) > 0;
 }

@@ -4,7 +4,7 @@
 //
 // Example:
 //   records.Lead();
-//   if (const auto record = records.Of(key, uid)) record->tombstones.Expect(pod_uid);
+//   if (const auto record = records.Of(key, uid)) record->gone_pods.Expect(pod_uid);
 //   records.Forget(key);   // The job is gone.
 #pragma once
 
@@ -41,11 +41,11 @@ struct ReadJob {
 
 // Pods of one job that went away by no wish of ours: the planner is shown them as disrupted until
 // it has started them again. Thread-safe.
-class Tombstones {
+class GonePods {
  public:
   // A pod of the job was gone at `now`.
   void PodGone(const std::string& pod_uid, job::SeenProcess process, Time now);
-  // We are about to delete it ourselves: no tombstone will be put up.
+  // We are about to delete it ourselves: nothing of it is kept.
   void Expect(const std::string& pod_uid);
   // Names that `processes` does not hold are added.
   void AddTo(std::vector<job::SeenProcess>& processes) const;
@@ -67,7 +67,7 @@ struct JobRecord {
 
   // Of pods. Both thread-safe.
   kube::Expectations expectations;
-  Tombstones tombstones;
+  GonePods gone_pods;
 
   // The version last looked at, while the job has pods: there are more news of them than of it.
   std::shared_ptr<const ReadJob> read;
@@ -76,10 +76,10 @@ struct JobRecord {
   SeenChildren children;
   KnownCertificates certificates;
   KnownToken token;
-  Time secrets_due;                      // When they are looked at again: nobody watches them.
-  FormerJob former;                      // What was found to be in the way at the last look.
-  std::optional<job::JobStatus> untold;  // Pods were made by it before it was written,
-  Time first_pods_made;                  // then.
+  Time secrets_due;                         // When they are looked at again: nobody watches them.
+  FormerJob former;                         // What was found to be in the way at the last look.
+  std::optional<job::JobStatus> unwritten;  // Pods were made by it before it was written,
+  Time first_pods_made;                     // then.
   std::optional<Time> progress_written_at;
   Status resources;                // Why what stands around the pods could not be made, or OK.
   std::string terminating_claims;  // What servers would mount and is being deleted: names.

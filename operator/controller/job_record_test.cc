@@ -37,11 +37,11 @@ TEST(JobRecords, AJobOfTheSameNameInheritsNothing) {
   JobRecords records;
   records.Lead();
   const auto former = records.Of(kDigits, "uid-1");
-  former->tombstones.PodGone("pod-1", Worker(), Time(std::chrono::seconds(5)));
+  former->gone_pods.PodGone("pod-1", Worker(), Time(std::chrono::seconds(5)));
   former->expectations.ExpectCreation(kDigits, kWorker);
   former->certificates.pods_due = Time::max();
   former->token = {.is_good = true, .version = "7"};
-  former->untold.emplace().coordinator_starts = 3;
+  former->unwritten.emplace().coordinator_starts = 3;
   former->refused = {kWorker.name};
   former->claims_settled = 4;
   former->pods = Internal("no");
@@ -50,12 +50,12 @@ TEST(JobRecords, AJobOfTheSameNameInheritsNothing) {
 
   const auto record = records.Of(kDigits, "uid-2");
   std::vector<job::SeenProcess> processes;
-  record->tombstones.AddTo(processes);
+  record->gone_pods.AddTo(processes);
   EXPECT_TRUE(processes.empty());
   EXPECT_TRUE(record->expectations.AreMet(kDigits));
   EXPECT_EQ(record->certificates.pods_due, Time::min());
   EXPECT_FALSE(record->token.is_good);
-  EXPECT_FALSE(record->untold.has_value());
+  EXPECT_FALSE(record->unwritten.has_value());
   EXPECT_TRUE(record->refused.empty());
   EXPECT_EQ(record->claims_settled, 0);
   EXPECT_TRUE(record->pods.ok());
@@ -70,7 +70,7 @@ TEST(JobRecords, ForgetLeavesNothing) {
   records.Lead();
   for (int i = 0; i < 100; ++i) {
     const std::string uid = std::to_string(i);
-    records.Of({"research", "job-" + std::to_string(i % 10)}, uid)->tombstones.Expect("pod-" + uid);
+    records.Of({"research", "job-" + std::to_string(i % 10)}, uid)->gone_pods.Expect("pod-" + uid);
   }
   EXPECT_EQ(records.size(), 10u);
   for (int i = 0; i < 10; ++i) records.Forget({"research", "job-" + std::to_string(i)});
@@ -79,21 +79,21 @@ TEST(JobRecords, ForgetLeavesNothing) {
   records.Forget(kDigits);  // Of one that it does not know.
 }
 
-TEST(Tombstones, ShowAPodThatWentAwayUntilItIsStartedAgain) {
-  Tombstones tombstones;
-  tombstones.PodGone("pod-1", Worker(), Time(std::chrono::seconds(5)));
+TEST(GonePods, ShowAPodThatWentAwayUntilItIsStartedAgain) {
+  GonePods gone_pods;
+  gone_pods.PodGone("pod-1", Worker(), Time(std::chrono::seconds(5)));
   std::vector<job::SeenProcess> processes;
-  tombstones.AddTo(processes);
+  gone_pods.AddTo(processes);
   ASSERT_EQ(processes.size(), 1u);
   EXPECT_TRUE(processes[0].is_disruption);
   EXPECT_EQ(processes[0].ended_at, Time(std::chrono::seconds(5)));
-  tombstones.AddTo(processes);  // It is there already.
+  gone_pods.AddTo(processes);  // It is there already.
   EXPECT_EQ(processes.size(), 1u);
-  EXPECT_TRUE(tombstones.Take(kWorker.name));
-  EXPECT_FALSE(tombstones.Take(kWorker.name));
-  tombstones.Expect("pod-2");  // Deleted by ourselves.
-  tombstones.PodGone("pod-2", Worker(), Time(std::chrono::seconds(6)));
-  EXPECT_FALSE(tombstones.Take(kWorker.name));
+  EXPECT_TRUE(gone_pods.Take(kWorker.name));
+  EXPECT_FALSE(gone_pods.Take(kWorker.name));
+  gone_pods.Expect("pod-2");  // Deleted by ourselves.
+  gone_pods.PodGone("pod-2", Worker(), Time(std::chrono::seconds(6)));
+  EXPECT_FALSE(gone_pods.Take(kWorker.name));
 }
 
 }  // namespace

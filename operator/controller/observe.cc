@@ -9,7 +9,7 @@ namespace {
 // What was recorded last, or would be by now if the first pods had not been more urgent.
 job::JobStatus Recorded(const job::TrainingJob& job, const std::vector<OwnPod>& pods,
                         const JobRecord& record) {
-  job::JobStatus status = record.untold.value_or(job.status);
+  job::JobStatus status = record.unwritten.value_or(job.status);
   // Whoever made these pods may not have come to record it.
   for (const OwnPod& own : pods) {
     status.coordinator_starts =
@@ -28,7 +28,7 @@ job::Observation Observe(const job::TrainingJob& job, const std::vector<OwnPod>&
   seen.refused = record.refused;
   for (const OwnPod& own : pods) seen.processes.push_back(own.process);
   if (!job::IsFinished(job.status)) {
-    record.tombstones.AddTo(seen.processes);
+    record.gone_pods.AddTo(seen.processes);
     for (size_t i = pods.size(); i < seen.processes.size(); ++i)
       record.clocks.CorrectGone(seen.processes[i]);
   }

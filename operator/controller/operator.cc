@@ -78,8 +78,8 @@ ClusterViewHandler Operator::ViewHandler() {
               [this](const kube::ObjectKey& job, bool is_initial) {
                 Look(job, is_initial ? kube::Priority::kLow : kube::Priority::kNormal);
               },
-          .status_changed = [this](const kube::ObjectKey& job) { LookSoon(job); },
-          .child_changed = [this](const kube::ObjectKey& job) { LookSoon(job); },
+          .status_changed = [this](const kube::ObjectKey& job) { RequeueSoon(job); },
+          .child_changed = [this](const kube::ObjectKey& job) { RequeueSoon(job); },
           .pod_changed = [this](const kube::ObjectKey& job,
                                 const kube::ObjectChange& change) { PodChanged(job, change); },
           .failed =
@@ -93,7 +93,7 @@ void Operator::Look(const kube::ObjectKey& job, kube::Priority priority) {
   if (leads_) controller_.queue().Add(job, priority);
 }
 
-void Operator::LookSoon(const kube::ObjectKey& job) {
+void Operator::RequeueSoon(const kube::ObjectKey& job) {
   if (!leads_) return;
   controller_.queue().AddAfter(job, pacing_.DelayAt(job, kube::Pacing::Clock::now()));
 }
@@ -121,7 +121,7 @@ void Operator::PodGone(const kube::ObjectKey& job, const kube::Json& pod, JobRec
   owner.metadata.name_space = job.name_space;
   owner.metadata.uid = record.uid;
   if (auto process = SeenPod(owner, pod))
-    record.tombstones.PodGone(kube::Uid(pod), *std::move(process), WallNow());
+    record.gone_pods.PodGone(kube::Uid(pod), *std::move(process), WallNow());
 }
 
 Status Operator::Start(Duration deadline) {

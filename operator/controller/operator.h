@@ -50,7 +50,7 @@ class Operator {
   ReconcilerOptions ReconcilerOptionsOf();
   // Both do nothing while somebody else leads.
   void Look(const kube::ObjectKey& job, kube::Priority priority);
-  void LookSoon(const kube::ObjectKey& job);
+  void RequeueSoon(const kube::ObjectKey& job);
   void PodChanged(const kube::ObjectKey& job, const kube::ObjectChange& change);
   void PodGone(const kube::ObjectKey& job, const kube::Json& pod, JobRecord& record);
   void Lead();

@@ -27,7 +27,7 @@ constexpr Duration kUnwatchedPeriod = seconds(3);  // Between two looks at what 
 constexpr Duration kSecretPeriod = seconds(30);    // Between two looks at a job's Secrets.
 constexpr Duration kNextTurn = milliseconds(100);  // Of a job that gives way to others.
 
-void LookAgain(std::optional<Duration>& at, Duration after) {
+void RequeueAt(std::optional<Duration>& at, Duration after) {
   after = std::max<Duration>(after, seconds(1));
   at = at ? std::min(*at, after) : after;
 }
@@ -57,7 +57,7 @@ struct Reconciler::Look {
   Time now;
 
   bool IsFirst() const {
-    return IsUntold(job.status) && !record->untold && !job.spec.run_policy.suspend;
+    return IsUnwritten(job.status) && !record->unwritten && !job.spec.run_policy.suspend;
   }
 };
 
@@ -147,8 +147,8 @@ StatusOr<kube::Result> Reconciler::Refuse(const Look& look) {
 
 bool Reconciler::GivesWay(const Look& look) const {
   const JobRecord& record = *look.record;
-  const bool has_untold = record.untold && IsUntold(look.job.status);
-  return has_untold && record.pods.ok() && record.resources.ok() &&
+  const bool has_unwritten = record.unwritten && IsUnwritten(look.job.status);
+  return has_unwritten && record.pods.ok() && record.resources.ok() &&
          first_pods_.GoBefore(record.first_pods_made, look.now);
 }
 
@@ -255,7 +255,7 @@ bool Reconciler::AwaitsFormerJob(const Look& look, const job::Plan& plan) const 
 
 StatusOr<kube::Result> Reconciler::PlanAndApply(const Look& look) {
   JobRecord& record = *look.record;
-  if (!IsUntold(look.job.status)) record.untold.reset();
+  if (!IsUnwritten(look.job.status)) record.unwritten.reset();
   PACELINE_RETURN_IF_ERROR(SettleClaims(look));
   LookAtDecidingClaim(look);
   record.terminating_claims.clear();  // Who has to wait for one finds it again.
@@ -274,10 +274,10 @@ StatusOr<kube::Result> Reconciler::PlanAndApply(const Look& look) {
     if (!may_act) plan = MakePlan(look);
   }
   if (!may_act) plan.status.coordinator_starts = RecordedStarts(look.job, look.own, record);
-  if (may_act && !record.untold && IsUntold(look.job.status) && StartsAny(plan.actions)) {
+  if (may_act && !record.unwritten && IsUnwritten(look.job.status) && StartsAny(plan.actions)) {
     // The first pods are more urgent than the first word of them, which is written when they are
     // seen, or with what stood in their way (docs/adr/0019).
-    record.untold = plan.status;
+    record.unwritten = plan.status;
     record.first_pods_made = look.now;
     Record(look, plan.events);
     PACELINE_RETURN_IF_ERROR(Apply(look, plan.actions));
@@ -301,10 +301,10 @@ StatusOr<kube::Result> Reconciler::PlanAndApply(const Look& look) {
   if (record.resources.ok() && !may_act) {
     if (record.terminating_claims.empty() && record.missing_claim.empty() && record.former.IsGone())
       return record.pods;
-    LookAgain(result.requeue_after, kUnwatchedPeriod);
+    RequeueAt(result.requeue_after, kUnwatchedPeriod);
   }
   LookAgainBy(result.requeue_after, look, plan);
-  if (write_after) LookAgain(result.requeue_after, *write_after);
+  if (write_after) RequeueAt(result.requeue_after, *write_after);
   return result;
 }
 
@@ -312,11 +312,11 @@ StatusOr<kube::Result> Reconciler::PlanAndApply(const Look& look) {
 void Reconciler::LookAgainBy(std::optional<Duration>& at, const Look& look,
                              const job::Plan& plan) const {
   const JobRecord& record = *look.record;
-  if (plan.look_again) LookAgain(at, *plan.look_again - look.now);
-  if (StartsAny(plan.actions)) LookAgain(at, kViewLag);
+  if (plan.requeue_at) RequeueAt(at, *plan.requeue_at - look.now);
+  if (StartsAny(plan.actions)) RequeueAt(at, kViewLag);
   if (job::IsFinished(plan.status)) return;
-  if (record.talk.look_again()) LookAgain(at, *record.talk.look_again() - look.now);
-  if (!look.job.spec.run_policy.suspend) LookAgain(at, record.secrets_due - look.now);
+  if (record.talk.requeue_at()) RequeueAt(at, *record.talk.requeue_at() - look.now);
+  if (!look.job.spec.run_policy.suspend) RequeueAt(at, record.secrets_due - look.now);
 }
 
 Status Reconciler::Apply(const Look& look, const std::vector<job::Action>& actions) {

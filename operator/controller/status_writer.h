@@ -12,7 +12,7 @@ namespace paceline::controller {
 inline constexpr Duration kProgressPeriod = std::chrono::seconds(10);
 
 // Nothing has been written of the job yet, as far as this status shows.
-inline bool IsUntold(const job::JobStatus& status) { return status.conditions.empty(); }
+inline bool IsUnwritten(const job::JobStatus& status) { return status.conditions.empty(); }
 
 enum class StatusNews {
   kNone,

@@ -116,7 +116,7 @@ struct DriverMetrics::Families {
             metrics->OneGauge("paceline_checkpoint_completion_timestamp_seconds",
                               "When the newest checkpoint was complete, in seconds since 1970.")),
         roll_backs(metrics->OneCounter("paceline_rollbacks_total",
-                                       "Returns to a checkpoint, or to birth.")) {}
+                                       "Returns to a checkpoint, or to startup.")) {}
 
   telemetry::CounterFamily steps, samples, compute, wait, communication, overlapped, injected;
   telemetry::HistogramFamily step_seconds, staleness, spread;

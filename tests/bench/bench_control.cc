@@ -80,7 +80,7 @@ void RunOn(bool is_coordinator) {
   (void)::sched_setaffinity(0, sizeof mine, &mine);
 }
 
-// One job from birth to end; its processes are gone when this returns.
+// One job from startup to end; its processes are gone when this returns.
 std::vector<StepTimes> RunJob(const ControlSetup& setup) {
   ChildProcess coordinator([&](Line& line) {
     RunOn(true);

@@ -71,7 +71,7 @@ class RecoveryTest : public ::testing::Test {
     return folder.Write("job.yaml", Sample() + "  checkpoint: {enabled: false}\n");
   }
 
-  // In training, with a checkpoint to go back to that is not of birth, and something beyond it.
+  // In training, with a checkpoint to go back to that is not of startup, and something beyond it.
   Json IntoTraining(LiveRun& run, bool has_checkpoints) {
     Json state = run.WaitFor([&](const Json& now) {
       const bool is_kept = !has_checkpoints || CheckpointOf(now) > 0;

@@ -32,7 +32,7 @@ void Watcher::Run() {
                                      .step = state.value("step", uint64_t{0})});
       // The end has no steps, and phases of its own.
       const bool is_other = state_.is_object() && state_["phase"] != state["phase"];
-      if (is_other && state["phase"] != "training" && state["phase"] != "birth")
+      if (is_other && state["phase"] != "training" && state["phase"] != "startup")
         still_.Excuse(NowSeconds());
       state_ = std::move(state);
     }

@@ -119,11 +119,11 @@ void AdvanceChange(Turn turn) {
   ChangeState& change = job.change;
   if (!change.quiesced.has_value() || !IsQuiet(turn)) return;
   change.quiesced.reset();
-  job.told.clear();
+  job.participants.clear();
   std::vector<WorkerId> ready;
   for (const Session& session : job.membership.workers()) {
     if (OwesPush(job, session.worker)) {
-      change.late.insert(session.worker);
+      change.outstanding.insert(session.worker);
       AnswerLate(turn, session);
     } else {
       ready.push_back(session.worker);
@@ -131,7 +131,7 @@ void AdvanceChange(Turn turn) {
   }
   turn.effects.push_back(
       PolicyChanged{job.commits.published(), static_cast<uint32_t>(ready.size())});
-  job.told.insert(ready.begin(), ready.end());
+  job.participants.insert(ready.begin(), ready.end());
   for (const WorkerId worker : ready) Ask(turn, sync::WorkerJoined{worker});
 }
 
@@ -149,9 +149,9 @@ void DropLate(Turn turn, const Session& session, Sequence sequence) {
 
 void WelcomeLate(Turn turn, WorkerId worker) {
   JobState& job = turn.job;
-  job.change.late.erase(worker);
+  job.change.outstanding.erase(worker);
   if (job.phase != Phase::kTraining) return;
-  job.told.insert(worker);
+  job.participants.insert(worker);
   Ask(turn, sync::WorkerJoined{worker});
 }
 

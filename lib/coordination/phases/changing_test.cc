@@ -134,7 +134,7 @@ TEST_F(ChangingTest, KnobsOfTheSameSchemeAreTakenOverWithoutAStop) {
   EXPECT_TRUE(job.coordinator.Check().ok());
 }
 
-TEST(ChangingBirthTest, WaitsForAsManyAsAreWantedNow) {
+TEST(ChangingStartupTest, WaitsForAsManyAsAreWantedNow) {
   Job job(TwoWorkers());
   job.Step(SpecChanged{.workers_wanted = 1, .workers_min = 1, .is_policy_changed = true});
   job.Opened({{1, 0}});

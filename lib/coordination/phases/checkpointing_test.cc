@@ -44,7 +44,7 @@ TEST(CheckpointingTest, FirstVersionIsKeptBeforeTrainingOpens) {
   EXPECT_FALSE(job.Has<TrainingOpened>());
   ASSERT_THAT(job.AllOrdered<protocol::SaveSlice>(), SizeIs(1));
   EXPECT_EQ(job.AllOrdered<protocol::SaveSlice>()[0].checkpoint, "000005-g1.0-v0");
-  EXPECT_EQ(job.coordinator.status().birth_waits_for, "the first checkpoint");
+  EXPECT_EQ(job.coordinator.status().startup_waits_for, "the first checkpoint");
   job.Keep();
   EXPECT_TRUE(job.Has<TrainingOpened>());
   EXPECT_EQ(job.coordinator.status().checkpoint_version, Version(0));

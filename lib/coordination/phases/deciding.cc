@@ -37,7 +37,7 @@ std::string FirstIn(const std::string& tensor) {
 // release would make a commit cost the square of the workers.
 std::optional<protocol::Lease> Grant(JobState& job, WorkerId worker, uint32_t samples) {
   if (!job.leases->IsAnySuspected()) return job.leases->Grant(worker, samples);
-  return job.leases->Grant(worker, samples, {job.told.begin(), job.told.end()},
+  return job.leases->Grant(worker, samples, {job.participants.begin(), job.participants.end()},
                            Unpushed(job, worker));
 }
 
@@ -120,7 +120,7 @@ void Carry(Turn turn, const sync::Commit& decision, Later) {
 void Carry(Turn turn, const sync::Release& decision, Later) {
   JobState& job = turn.job;
   // What the policy decided before it was quiesced, it would have to decide again.
-  if (job.phase != Phase::kTraining || !job.told.contains(decision.worker) ||
+  if (job.phase != Phase::kTraining || !job.participants.contains(decision.worker) ||
       job.change.quiesced.has_value())
     return;
   if (decision.version > job.commits.published()) return job.commits.Hold(decision);
@@ -137,8 +137,9 @@ void Carry(Turn turn, const sync::Offer& decision, Later) {
 void Carry(Turn turn, const sync::Continue& decision, Later) {
   JobState& job = turn.job;
   const Session* session = job.membership.FindWorker(decision.worker);
-  if (session == nullptr || job.phase != Phase::kTraining || !job.told.contains(decision.worker) ||
-      job.change.quiesced.has_value() || job.change.draining.contains(decision.worker))
+  if (session == nullptr || job.phase != Phase::kTraining ||
+      !job.participants.contains(decision.worker) || job.change.quiesced.has_value() ||
+      job.change.draining.contains(decision.worker))
     return;
   const auto lease = Grant(job, decision.worker, decision.assignment.samples);
   if (!lease.has_value()) return Ask(turn, sync::OutOfData{decision.worker});
@@ -219,7 +220,7 @@ void Carry(Turn turn, const std::vector<sync::Decision>& decisions) {
   const Later all(decisions);
   for (size_t i = 0; i < all.size(); ++i) {
     // Over, or rolled back: what was decided beyond that is void.
-    if (turn.job.phase == Phase::kOver || turn.job.phase == Phase::kBirth) return;
+    if (turn.job.phase == Phase::kOver || turn.job.phase == Phase::kStartup) return;
     std::visit([&](const auto& d) { Carry(turn, d, all.subspan(i + 1)); }, all[i]);
   }
   FinishIfAllElseIsLeftOut(turn);

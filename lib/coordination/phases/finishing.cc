@@ -38,7 +38,7 @@ void Conclude(Turn turn, End end, const std::string& reason) {
   job.later.clear();
   for (const Session& session : job.membership.all()) SendHome(turn, session, reason);
   for (uint64_t rank = 0; rank < job.options.shards; ++rank) {
-    if (job.birth.shards[rank].is_registered && !job.is_suspended)
+    if (job.startup.shards[rank].is_registered && !job.is_suspended)
       turn.effects.push_back(SendShard{ShardId(rank), protocol::StopShard{}});
   }
   const bool is_unjudged = end == End::kFailure && job.finishing.is_unjudged;
@@ -198,7 +198,7 @@ void AdvanceFinishing(Turn turn) {
   if (finishing.stage == Stage::kQuiescing) {
     if (!IsQuiet(turn)) return;
     finishing.stage = Stage::kKeeping;
-    job.told.clear();
+    job.participants.clear();
     for (const Session& session : job.membership.workers())
       SendHome(turn, session, OutcomeInWords(job));
   }
@@ -299,7 +299,7 @@ void BeginSuspending(Turn turn, const std::string& reason) {
     return;
   }
   if (finishing.saved.has_value()) return EndAsSaved(turn, reason);
-  if (job.phase == Phase::kBirth || !job.options.checkpoint.has_value())
+  if (job.phase == Phase::kStartup || !job.options.checkpoint.has_value())
     return Suspend(turn, reason);
   const bool is_kept = finishing.stage == Stage::kEvaluating || finishing.stage == Stage::kSaving;
   if (job.phase == Phase::kFinishing && is_kept) return Suspend(turn, reason);

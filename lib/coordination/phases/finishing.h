@@ -16,7 +16,7 @@ std::optional<std::string> StopReason(const JobState& job);
 void BeginFinishing(Turn turn, const std::string& reason);
 
 // To go on later: quiesce, write a checkpoint, end without a word of farewell, since workers and
-// shards wait for the coordinator's next life. In birth and once the last version's checkpoint is
+// shards wait for the coordinator's next life. In startup and once the last version's checkpoint is
 // there: at once.
 void BeginSuspending(Turn turn, const std::string& reason);
 // The same without anything more written. Nothing if the job is over.

@@ -125,11 +125,11 @@ void OnJoin(Turn turn, ConnectionId connection, const Join& join) {
   const Session session =
       job.membership.Admit(connection, join.role, join.worker, turn.now, join.attempt);
   // Before the worker knows: what it sends first may still overtake this, and is sent again.
-  if (is_worker && job.birth.is_configuring)
+  if (is_worker && job.startup.is_configuring)
     turn.Order(protocol::Admit{session.worker, session.incarnation});
   turn.Send(connection, protocol::Admitted{session.incarnation, job.options.generation,
                                            job.options.heartbeat_period, job.options.seed});
-  if (job.birth.has_announced) turn.Send(connection, protocol::Shards{});
+  if (job.startup.has_announced) turn.Send(connection, protocol::Shards{});
   if (!is_worker) {
     job.evaluation.evaluator_layout = join.layout;
     return;
@@ -144,7 +144,7 @@ void OnJoin(Turn turn, ConnectionId connection, const Join& join) {
   status.device = join.device;
   if (!job.layout.has_value()) Adopt(turn, join);
   if (job.phase == Phase::kTraining) {
-    job.told.insert(join.worker);
+    job.participants.insert(join.worker);
     Ask(turn, sync::WorkerJoined{join.worker});
   }
 }
@@ -179,11 +179,11 @@ void Remove(Turn turn, const Loss& loss) {
   if (job.leases.has_value()) job.leases->ReturnAllOf(worker);
   job.commits.ForgetReleases(worker);
   job.change.draining.erase(worker);
-  if (job.birth.filler == loss.connection) job.birth.filler.reset();
-  if (job.birth.has_announced) turn.Order(protocol::Fence{worker, session->incarnation});
+  if (job.startup.filler == loss.connection) job.startup.filler.reset();
+  if (job.startup.has_announced) turn.Order(protocol::Fence{worker, session->incarnation});
   // A late worker's samples came back: only one that joined can leave.
-  if (job.change.late.contains(worker)) WelcomeLate(turn, worker);
-  if (job.told.erase(worker) > 0) Ask(turn, sync::WorkerLeft{worker, loss.reason});
+  if (job.change.outstanding.contains(worker)) WelcomeLate(turn, worker);
+  if (job.participants.erase(worker) > 0) Ask(turn, sync::WorkerLeft{worker, loss.reason});
 }
 
 void LoseSilent(Turn turn) {

@@ -43,8 +43,8 @@ void Publish(Turn turn, const CommitProgress::Published& published) {
   // the commit.
   std::vector<WorkerId> out_of_data;
   for (const sync::Release& release : job.commits.TakeReady()) {
-    if (stop.has_value() || job.phase != Phase::kTraining || !job.told.contains(release.worker) ||
-        job.change.quiesced.has_value())
+    if (stop.has_value() || job.phase != Phase::kTraining ||
+        !job.participants.contains(release.worker) || job.change.quiesced.has_value())
       continue;
     if (!Send(turn, release)) out_of_data.push_back(release.worker);
   }
@@ -70,7 +70,7 @@ void OnSummed(Turn turn, ShardId shard, const protocol::Summed& summed) {
 
 void OnCommitted(Turn turn, ShardId shard, const protocol::Committed& committed) {
   for (const CommitProgress::Published& published : turn.job.commits.Committed(shard, committed)) {
-    if (turn.job.phase == Phase::kOver || turn.job.phase == Phase::kBirth) return;
+    if (turn.job.phase == Phase::kOver || turn.job.phase == Phase::kStartup) return;
     Publish(turn, published);
   }
 }

@@ -17,7 +17,7 @@ constexpr uint32_t kInVainMax = 5;
 void GoOnFrom(JobState& job, const Checkpoint& checkpoint) {
   const CheckpointState& state = checkpoint.state;
   job.recovery.from = checkpoint;
-  job.birth.is_recovery = true;
+  job.startup.is_recovery = true;
   job.layout = state.layout;
   job.train_samples = state.train_samples;
   CompleteSchedule(job.options, state.train_samples);
@@ -54,9 +54,9 @@ void CloseSessions(Turn turn) {
 Setback LostBy(const JobState& job, const std::optional<Checkpoint>& from, Time now) {
   const Version to = from.has_value() ? from->state.version : Version();
   const Version published = job.commits.published();
-  if (!job.birth.opened.has_value() || published < to) return {};
+  if (!job.startup.opened.has_value() || published < to) return {};
   const Time since = from.has_value() ? from->cut.value_or(Time::min()) : Time::min();
-  return {published.value() - to.value(), now - std::max(since, *job.birth.opened)};
+  return {published.value() - to.value(), now - std::max(since, *job.startup.opened)};
 }
 
 // What outlives the generation.
@@ -75,13 +75,13 @@ JobState NextGeneration(const JobState& job, Time now) {
     next.workers[worker].worker = worker;
     next.workers[worker].incarnation = status.incarnation;
   }
-  for (size_t rank = 0; rank < job.birth.shards.size(); ++rank)
-    next.birth.shards[rank].is_registered = job.birth.shards[rank].is_registered;
-  next.birth.started = now;
-  next.birth.is_recovery = true;
-  next.birth.needed = job.birth.needed;
+  for (size_t rank = 0; rank < job.startup.shards.size(); ++rank)
+    next.startup.shards[rank].is_registered = job.startup.shards[rank].is_registered;
+  next.startup.started = now;
+  next.startup.is_recovery = true;
+  next.startup.needed = job.startup.needed;
   if (job.phase == Phase::kTraining)
-    next.birth.needed = std::max<uint32_t>(1, static_cast<uint32_t>(job.told.size()));
+    next.startup.needed = std::max<uint32_t>(1, static_cast<uint32_t>(job.participants.size()));
   // Whoever was asked answers yet.
   next.is_asking = next.is_answer_stale = job.is_asking;
   if (!next.checkpointing.complete.empty()) {
@@ -152,9 +152,9 @@ void GoOnFromFound(JobState& job) {
 
 void OnShardGone(Turn turn, ShardId shard, const std::string& reason) {
   JobState& job = turn.job;
-  job.birth.shards[shard.value()] = ShardState{};  // Nobody is there to be told anything.
+  job.startup.shards[shard.value()] = ShardState{};  // Nobody is there to be told anything.
   job.watch.Ended(shard, reason, turn.now);
-  const bool was_used = job.phase != Phase::kBirth || job.birth.is_configuring;
+  const bool was_used = job.phase != Phase::kStartup || job.startup.is_configuring;
   if (was_used) RollBack(turn, fmt::format("shard {} lost: {}", shard, reason));
 }
 

@@ -1,5 +1,5 @@
 // Defines what follows the loss of a shard, or gradients that are not finite: a new generation that
-// goes on from the newest complete checkpoint, or from birth where there is none.
+// goes on from the newest complete checkpoint, or from startup where there is none.
 #pragma once
 
 #include <string>

@@ -58,8 +58,8 @@ TEST(RecoveringTest, LostShardTakesAllBackToTheCheckpoint) {
   EXPECT_TRUE(job.WasClosed(1));
   EXPECT_TRUE(job.WasClosed(2));
   Status status = job.coordinator.status();
-  EXPECT_EQ(status.phase, Phase::kBirth);
-  EXPECT_EQ(status.birth_waits_for, "shards s1");
+  EXPECT_EQ(status.phase, Phase::kStartup);
+  EXPECT_EQ(status.startup_waits_for, "shards s1");
   EXPECT_EQ(status.roll_backs, 1u);
   EXPECT_EQ(status.rolled_back_from, Version(1));  // The second step was under way.
   EXPECT_EQ(status.rolled_back_to, Version(1));
@@ -239,7 +239,7 @@ TEST(RecoveringTest, WaitsAWhileForThoseWhoWereThere) {
   job.Step(ShardGone{ShardId(1), "killed"});
   job.Register(1);
   job.OpenedAgain({1, 1}, true, {{3, 0}});
-  EXPECT_EQ(job.coordinator.status().phase, Phase::kBirth);
+  EXPECT_EQ(job.coordinator.status().phase, Phase::kStartup);
   job.PassBeating(Seconds(30), {3});
   EXPECT_EQ(job.coordinator.status().phase, Phase::kTraining);
   EXPECT_EQ(job.Last<TrainingOpened>().workers, 1u);

@@ -1,9 +1,9 @@
 #include "lib/coordination/phases/reporting.h"
 
-#include "lib/coordination/phases/birth.h"
 #include "lib/coordination/phases/changing.h"
 #include "lib/coordination/phases/checkpointing.h"
 #include "lib/coordination/phases/evaluating.h"
+#include "lib/coordination/phases/startup.h"
 #include "lib/coordination/phases/watching.h"
 
 namespace paceline::coordination {
@@ -31,7 +31,7 @@ Status Report(const JobState& job) {
       one.quarantine = found->second;
     if (OwesPush(job, worker)) ++status.waiting_for;
   }
-  if (job.phase == Phase::kBirth) status.birth_waits_for = BirthWaitsFor(job);
+  if (job.phase == Phase::kStartup) status.startup_waits_for = StartupWaitsFor(job);
   status.generation = job.options.generation;
   status.roll_backs = job.recovery.roll_backs;
   status.last_roll_back = job.recovery.last;
@@ -66,17 +66,17 @@ std::string DescribeJob(const JobState& job) {
                                  job.is_asking, job.later.size());
   text += job.membership.Describe() + "|" + job.pushes.Describe() + "|" + job.commits.Describe();
   if (job.leases.has_value()) text += "|" + job.leases->Describe();
-  const BirthState& birth = job.birth;
-  text +=
-      fmt::format("|birth {}{}{}{} {}", birth.is_configuring, birth.has_announced, birth.is_opening,
-                  birth.is_schedule_over, birth.filler.value_or(ConnectionId()));
-  for (const ShardState& shard : birth.shards) {
+  const StartupState& startup = job.startup;
+  text += fmt::format("|startup {}{}{}{} {}", startup.is_configuring, startup.has_announced,
+                      startup.is_opening, startup.is_schedule_over,
+                      startup.filler.value_or(ConnectionId()));
+  for (const ShardState& shard : startup.shards) {
     text += fmt::format(" {}{}{}", shard.is_registered, shard.is_configured, shard.is_opened);
     if (shard.filled.has_value())
       text += fmt::format("{}{}", shard.filled->first, shard.filled->second);
   }
-  text += fmt::format("|{}{}{} {}", birth.is_recovery, birth.is_gathered, birth.is_first_kept,
-                      birth.needed.value_or(0));
+  text += fmt::format("|{}{}{} {}", startup.is_recovery, startup.is_gathered, startup.is_first_kept,
+                      startup.needed.value_or(0));
   const CheckpointingState& checkpointing = job.checkpointing;
   if (const auto& attempt = checkpointing.attempt) {
     text += fmt::format("|keeping {} {} {}", attempt->checkpoint.state.version,
@@ -95,12 +95,12 @@ std::string DescribeJob(const JobState& job) {
                       finishing.target_met.has_value(), !finishing.not_evaluated.empty(),
                       finishing.is_suspending, finishing.is_kept);
   text += fmt::format(" model {} {}", finishing.is_fetched, finishing.last_try.has_value());
-  for (const WorkerId worker : job.told) text += fmt::format(" {}", worker);
+  for (const WorkerId worker : job.participants) text += fmt::format(" {}", worker);
   text += fmt::format("|saved {} {} {} {}|", finishing.saved.value_or(Version()),
                       finishing.evaluators_lost, finishing.is_unjudged,
                       job.recovery.evaluator_gone.has_value());
   text += fmt::format("|change {}", job.change.quiesced.has_value());
-  for (const WorkerId worker : job.change.late) text += fmt::format(" late {}", worker);
+  for (const WorkerId worker : job.change.outstanding) text += fmt::format(" late {}", worker);
   for (const WorkerId worker : job.change.draining) text += fmt::format(" draining {}", worker);
   for (const auto& [worker, health] : job.health) {
     if (health.ill_in_a_row == 0) continue;  // Of a well one, only when its next ill push counts.

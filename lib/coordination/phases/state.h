@@ -1,7 +1,7 @@
 // Defines JobState, everything that the coordinator remembers, and Turn, one Step's view of it.
 //
 // Inside lib/coordination only. The phases of a job are free functions over a Turn, one file for
-// each reason to change: asking.h, joining.h, birth.h, training.h, hanging.h, poisoning.h,
+// each reason to change: asking.h, joining.h, startup.h, training.h, hanging.h, poisoning.h,
 // publishing.h, evaluating.h, checkpointing.h, recovering.h, watching.h, finishing.h.
 #pragma once
 
@@ -31,7 +31,7 @@
 
 namespace paceline::coordination {
 
-// What a shard has said of its own birth.
+// What a shard has said of its own startup.
 struct ShardState {
   bool is_registered = false;
   bool is_configured = false;
@@ -39,7 +39,7 @@ struct ShardState {
   std::optional<std::pair<WorkerId, Incarnation>> filled;
 };
 
-struct BirthState {
+struct StartupState {
   std::optional<Time> started;         // `now` of the first Step.
   std::vector<ShardState> shards;      // By rank.
   bool is_configuring = false;         // ConfigureShards went out.
@@ -96,8 +96,8 @@ struct Loss {
 struct ChangeState {
   std::optional<Time> quiesced;  // Set: the policy is being changed; what it has not answered then
                                  // is given up.
-  std::set<WorkerId> late;       // Members that owe a push to a policy that is gone.
-  std::set<WorkerId> draining;   // Members that leave once they owe none.
+  std::set<WorkerId> outstanding;  // Members that owe a push to a policy that is gone.
+  std::set<WorkerId> draining;     // Members that leave once they owe none.
 };
 
 // What a worker's pushes of late say of it (poisoning.h).
@@ -128,14 +128,14 @@ struct JobState {
         membership({options.heartbeat_period, options.silent_after}),
         commits({options.shards, options.gradient_clip_norm}),
         watch(options.shard_watch) {
-    birth.shards.resize(options.shards);
+    startup.shards.resize(options.shards);
     if (!options.checkpoint.has_value()) return;
     checkpointing.complete = std::move(options.checkpoint->found);
     checkpointing.serial = options.checkpoint->serial;
   }
 
   CoordinatorOptions options;
-  Phase phase = Phase::kBirth;
+  Phase phase = Phase::kStartup;
   Membership membership;
   PushLedger pushes;
   CommitProgress commits;
@@ -143,7 +143,7 @@ struct JobState {
   std::optional<store::Layout> layout;  // The first worker's, as are the leases' sizes.
   uint64_t train_samples = 0;
   std::optional<LeaseLedger> leases;
-  BirthState birth;
+  StartupState startup;
   EvaluationState evaluation;
   FinishingState finishing;
   CheckpointingState checkpointing;
@@ -153,7 +153,7 @@ struct JobState {
   bool is_asking = false;                             // An Observe is out, its Decided not yet in.
   bool is_answer_stale = false;                       // ...which is of the generation before.
   std::deque<std::variant<sync::Event, Loss>> later;  // In order, for when it is.
-  std::set<WorkerId> told;                            // Whom the policy believes to be members.
+  std::set<WorkerId> participants;                    // Whom the policy believes to be members.
 
   std::map<WorkerId, sync::Pacing> pacings;       // That each was last sent on with.
   std::map<WorkerId, double> seconds_per_sample;  // Of its recent pushes, injected delays left out.

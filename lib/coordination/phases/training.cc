@@ -56,7 +56,8 @@ void Remember(WorkerStatus& status, const PushDone& done) {
 const Session* TrainingWorker(Turn turn, ConnectionId connection, std::string_view said) {
   const Session* session = turn.job.membership.Find(connection);
   if (session != nullptr && session->role == Role::kWorker &&
-      (turn.job.told.contains(session->worker) || turn.job.change.late.contains(session->worker)))
+      (turn.job.participants.contains(session->worker) ||
+       turn.job.change.outstanding.contains(session->worker)))
     return session;
   Expel(turn, connection, fmt::format("{} before training", said));
   return nullptr;
@@ -94,7 +95,7 @@ void OnPushDone(Turn turn, ConnectionId connection, const PushDone& done) {
   const Version based_on = std::min(done.based_on, job.commits.published());
   job.pushes.Arrive(Push{id, based_on, done.samples, done.correct, done.gradient.loss, done.leases,
                          0, done.non_finite_tensor});
-  if (job.change.late.contains(session->worker)) {
+  if (job.change.outstanding.contains(session->worker)) {
     DropLate(turn, *session, done.sequence);
     return LetGo(turn, *session);
   }
@@ -119,7 +120,7 @@ void OnAbandoned(Turn turn, ConnectionId connection, const protocol::Abandoned& 
   }
   for (const protocol::LeaseId lease : abandoned.leases) job.leases->Return(lease);
   job.step_counts[session->worker].told += abandoned.leases.size();
-  if (job.change.late.contains(session->worker)) {
+  if (job.change.outstanding.contains(session->worker)) {
     if (!OwesPush(job, session->worker)) WelcomeLate(turn, session->worker);
     return LetGo(turn, *session);
   }

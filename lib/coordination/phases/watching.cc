@@ -9,15 +9,15 @@ namespace paceline::coordination {
 namespace {
 
 ShardDuty DutyOf(const JobState& job, ShardId shard) {
-  const ShardState& state = job.birth.shards[shard.value()];
+  const ShardState& state = job.startup.shards[shard.value()];
   if (!state.is_registered || job.phase == Phase::kOver) return ShardDuty::kNone;
-  if (job.birth.is_configuring && !state.is_configured) return ShardDuty::kConfigure;
-  const bool opens = job.birth.is_opening && !state.is_opened;
+  if (job.startup.is_configuring && !state.is_configured) return ShardDuty::kConfigure;
+  const bool opens = job.startup.is_opening && !state.is_opened;
   return opens || job.commits.AwaitedOf(shard) ? ShardDuty::kOrder : ShardDuty::kNone;
 }
 
 std::string DutyInWords(const JobState& job, ShardId shard) {
-  const ShardState& state = job.birth.shards[shard.value()];
+  const ShardState& state = job.startup.shards[shard.value()];
   if (!state.is_configured) return "configuring its slice";
   if (!state.is_opened) return "opening its slice";
   const std::optional<Version> version = job.commits.AwaitedOf(shard);
@@ -68,14 +68,14 @@ void NoteDuties(Turn turn) {
 
 std::vector<Status::LostShard> LostShards(const JobState& job) {
   std::vector<Status::LostShard> lost;
-  if (job.phase == Phase::kOver || !job.birth.started.has_value()) return lost;
+  if (job.phase == Phase::kOver || !job.startup.started.has_value()) return lost;
   for (uint64_t rank = 0; rank < job.options.shards; ++rank) {
     const ShardId shard(rank);
-    if (job.birth.shards[rank].is_registered) continue;
+    if (job.startup.shards[rank].is_registered) continue;
     if (const ShardWatch::Loss* loss = job.watch.LossOf(shard)) {
       lost.push_back({shard, loss->reason, loss->since, true});
     } else {
-      lost.push_back({shard, "it has not registered", *job.birth.started});
+      lost.push_back({shard, "it has not registered", *job.startup.started});
     }
   }
   return lost;

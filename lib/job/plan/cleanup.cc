@@ -27,7 +27,7 @@ void JudgeCleanup(Draft& draft) {
     const bool has_exited = process.state == ProcessState::kExited;
     if (has_exited && policy.clean_pod_policy != CleanPodPolicy::kAll) continue;
     if (process.state == ProcessState::kRunning && draft.now < ends_by_itself_until) {
-      draft.LookAgain(ends_by_itself_until);
+      draft.RequeueAt(ends_by_itself_until);
       continue;
     }
     draft.End(process, PlanReason::kJobFinished);
@@ -36,7 +36,7 @@ void JudgeCleanup(Draft& draft) {
   const Time expiry =
       *draft.plan.status.completion_time + std::chrono::seconds(*policy.ttl_seconds_after_finished);
   draft.plan.is_expired = draft.now >= expiry;
-  if (!draft.plan.is_expired) draft.LookAgain(expiry);
+  if (!draft.plan.is_expired) draft.RequeueAt(expiry);
 }
 
 }  // namespace paceline::job

@@ -52,7 +52,7 @@ TEST(JudgeLostNodes, ForcesWhatHangsOnADeadMachineAndStartsItElsewhere) {
   Find(seen, "digits-worker-1").node_lost_since = At(100);
   const Plan early = PlanJob(job, seen, At(129));
   EXPECT_THAT(Actions(early), IsEmpty());
-  EXPECT_EQ(early.look_again, At(130));
+  EXPECT_EQ(early.requeue_at, At(130));
   EXPECT_THAT(Reason(early, ConditionType::kDegraded),
               HasSubstr("digits-worker-1 on node-1, which does not answer"));
   const Plan late = PlanJob(job, seen, At(130));
@@ -157,7 +157,7 @@ TEST(Restarting, LastsUntilTrainingGoesOnAgain) {
   // It is back, and the coordinator is busy with bringing the shards to one version.
   seen.status = lost.status;
   Put(seen, Running(Role::kParameterServer, 1, 11));
-  seen.coordinator->phase = TrainingPhase::kBirth;
+  seen.coordinator->phase = TrainingPhase::kStartup;
   const Plan back = PlanJob(job, seen, At(12), Recovering());
   EXPECT_EQ(Reason(back, ConditionType::kRestarting),
             "True Recovering digits-ps-1 on node-1 was disrupted");
@@ -279,7 +279,7 @@ TEST(DegradedTest, ScalingUpMakesNothingWorse) {
 // Parameter servers and one worker run, the second of two that are needed finds no machine.
 Observation HalfPlaced() {
   Observation seen = AllTraining();
-  seen.coordinator->phase = TrainingPhase::kBirth;
+  seen.coordinator->phase = TrainingPhase::kStartup;
   for (SeenProcess& process : seen.processes) {
     if (process.role != Role::kWorker || process.index == 0) continue;
     process.state = ProcessState::kPending;
@@ -304,7 +304,7 @@ TEST(GiveWayTest, AJobThatCannotStartMakesRoomAndComesBack) {
   EXPECT_EQ(Stops(gives_way), seen.processes.size());
   EXPECT_EQ(gives_way.status.gave_way, 1);
   ASSERT_TRUE(gives_way.status.gives_way_until.has_value());
-  EXPECT_EQ(gives_way.look_again, gives_way.status.gives_way_until);
+  EXPECT_EQ(gives_way.requeue_at, gives_way.status.gives_way_until);
   EXPECT_EQ(FindCondition(gives_way.status, ConditionType::kResourcesReady)->reason, "GaveWay");
 
   Observation empty;
@@ -328,7 +328,7 @@ TEST(GiveWayTest, AJobThatIsLetInByHalvesMakesRoomAfterAWhile) {
   }
   const Plan waits = PlanJob(job, seen, At(1049));
   EXPECT_EQ(waits.status.gave_way, 0);
-  EXPECT_EQ(waits.look_again, At(1050));
+  EXPECT_EQ(waits.requeue_at, At(1050));
   const Plan gives_way = PlanJob(job, seen, At(1050));
   EXPECT_EQ(Stops(gives_way), seen.processes.size());
   ASSERT_FALSE(gives_way.events.empty());

@@ -10,7 +10,7 @@ void JudgeDeadline(Draft& draft) {
   const auto& seconds = draft.job.spec.run_policy.active_deadline_seconds;
   if (!seconds || !draft.plan.status.start_time || draft.CoordinatorSucceeded()) return;
   const Time deadline = *draft.plan.status.start_time + std::chrono::seconds(*seconds);
-  if (draft.now < deadline) return draft.LookAgain(deadline);
+  if (draft.now < deadline) return draft.RequeueAt(deadline);
   if (draft.IsModelWritten()) {
     return draft.Conclude(Verdict::kSucceeded, PlanReason::kTrainingSucceeded,
                           fmt::format("the model is trained and saved; activeDeadlineSeconds, {}, "

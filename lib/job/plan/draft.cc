@@ -217,8 +217,8 @@ void Draft::Report(EventType type, PlanReason reason, std::string message) {
   plan.events.push_back({.type = type, .reason = reason, .message = std::move(message)});
 }
 
-void Draft::LookAgain(Time at) {
-  plan.look_again = plan.look_again ? std::min(*plan.look_again, at) : at;
+void Draft::RequeueAt(Time at) {
+  plan.requeue_at = plan.requeue_at ? std::min(*plan.requeue_at, at) : at;
 }
 
 bool IsFailure(const SeenProcess& process) {

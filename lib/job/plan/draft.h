@@ -91,7 +91,7 @@ class Draft {
   void SetCondition(ConditionType type, ConditionStatus status, PlanReason reason,
                     std::string message);
   void Report(EventType type, PlanReason reason, std::string message);
-  void LookAgain(Time at);
+  void RequeueAt(Time at);
 
  private:
   std::map<std::string, const SeenProcess*> by_name_;

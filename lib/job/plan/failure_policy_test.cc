@@ -89,7 +89,7 @@ TEST(FailurePolicyTest, WhatIsIgnoredBacksOffAndCountsAsADisruption) {
   Put(seen, ended);
   const Plan early = PlanJob(job, seen, At(103));
   EXPECT_THAT(Actions(early), IsEmpty());
-  EXPECT_EQ(early.look_again, At(104));
+  EXPECT_EQ(early.requeue_at, At(104));
   EXPECT_EQ(early.status.failures, 0);
   EXPECT_EQ(Reason(early, ConditionType::kRestarting),
             "True ProcessDisrupted digits-worker-1 exited with code 7, by failurePolicy.rules[0]");

@@ -74,7 +74,7 @@ TEST(JudgeGang, GoesWithTheWish) {
 // nothing, it makes room as every job does.
 TEST(JudgeGang, WithoutASchedulerAJobGivesWay) {
   Observation seen = AllTraining();
-  seen.coordinator->phase = TrainingPhase::kBirth;
+  seen.coordinator->phase = TrainingPhase::kStartup;
   for (SeenProcess& process : seen.processes) {
     if (process.role != Role::kWorker || process.index == 0) continue;
     process.state = ProcessState::kPending;

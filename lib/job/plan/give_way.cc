@@ -63,7 +63,7 @@ void MakeRoom(Draft& draft) {
   for (const SeenProcess& process : draft.seen.processes) {
     if (!process.is_stopping) draft.End(process, PlanReason::kGaveWay);
   }
-  draft.LookAgain(*draft.plan.status.gives_way_until);
+  draft.RequeueAt(*draft.plan.status.gives_way_until);
 }
 
 }  // namespace
@@ -83,7 +83,7 @@ void JudgeGivingWay(Draft& draft) {
   if (is_training || draft.IsGang()) return;
   const std::optional<Wait> wait = FindWait(draft);
   if (!wait) return;
-  if (draft.now < wait->until) return draft.LookAgain(wait->until);
+  if (draft.now < wait->until) return draft.RequeueAt(wait->until);
   const Duration pause = Pause(draft.job, status.gave_way);
   ++status.gave_way;
   status.gives_way_until = draft.now + pause;

@@ -21,7 +21,7 @@ void JudgeHung(Draft& draft) {
     if (!IsUp(process) || process->attempt != hung.attempt) continue;
     if (!draft.IsWanted(process->name)) continue;  // It is being stopped anyway.
     if (hung.seconds < kEndsByItselfSeconds) {
-      draft.LookAgain(draft.now + Seconds(kEndsByItselfSeconds - hung.seconds));
+      draft.RequeueAt(draft.now + Seconds(kEndsByItselfSeconds - hung.seconds));
       continue;
     }
     draft.AvoidNodeOf(*process);

@@ -103,7 +103,7 @@ TEST(JudgeRestart, WaitsForTheBackoffWhichDoublesUpToItsMost) {
     Put(seen, dead);
     const Plan early = PlanJob(job, seen, At(100 + c.backoff_seconds - 0.001));
     EXPECT_THAT(Actions(early), IsEmpty());
-    EXPECT_EQ(early.look_again, At(100 + c.backoff_seconds));
+    EXPECT_EQ(early.requeue_at, At(100 + c.backoff_seconds));
     EXPECT_EQ(early.status.state, "Degraded");
     EXPECT_EQ(Reason(early, ConditionType::kRestarting),
               fmt::format("True ProcessFailed digits-worker-1 exited with code 1 (failure {}, "
@@ -132,7 +132,7 @@ TEST(JudgeRestart, CountsADisruptionForItsBackoffAlone) {
   Put(seen, dead);
   const Plan waiting = PlanJob(job, seen, At(107));
   EXPECT_THAT(Actions(waiting), IsEmpty());
-  EXPECT_EQ(waiting.look_again, At(108));
+  EXPECT_EQ(waiting.requeue_at, At(108));
   EXPECT_THAT(Actions(PlanJob(job, seen, At(108))),
               ElementsAre("start digits-worker-1 generation=1 attempt=1 failures=0 disruptions=4"));
 }
@@ -258,7 +258,7 @@ TEST(JudgeDeadline, CountsFromTheStartAndLooksAgainInTime) {
   Observation seen = AllTraining();
   seen.status.start_time = At(10);
   const Plan early = PlanJob(job, seen, At(69));
-  EXPECT_EQ(early.look_again, At(70));
+  EXPECT_EQ(early.requeue_at, At(70));
   EXPECT_EQ(Outcome(early), "Running");
   EXPECT_EQ(Outcome(PlanJob(job, seen, At(70))),
             "Failed DeadlineExceeded: not done within activeDeadlineSeconds, 60");
@@ -368,7 +368,7 @@ TEST(JudgeCleanup, LeavesThoseTimeWhoEndByThemselves) {
   const Plan over = PlanJob(job, seen, At(10), options);
   EXPECT_EQ(Outcome(over), "Succeeded TrainingSucceeded: the model is trained and saved");
   EXPECT_THAT(Actions(over), ElementsAre("stop digits-worker-1 JobFinished"));
-  EXPECT_EQ(over.look_again, At(20));
+  EXPECT_EQ(over.requeue_at, At(20));
   seen.status = over.status;
   for (SeenProcess& process : seen.processes) process.state = ProcessState::kExited;
   EXPECT_THAT(Actions(PlanJob(job, seen, At(12), options)), IsEmpty());
@@ -394,7 +394,7 @@ TEST(JudgeCleanup, ExpiresTheJobAfterItsTimeToLive) {
   seen.status = PlanJob(job, seen, At(10)).status;
   const Plan early = PlanJob(job, seen, At(69));
   EXPECT_FALSE(early.is_expired);
-  EXPECT_EQ(early.look_again, At(70));
+  EXPECT_EQ(early.requeue_at, At(70));
   EXPECT_TRUE(PlanJob(job, seen, At(70)).is_expired);
 }
 

@@ -29,7 +29,7 @@ void JudgeLostNodes(Draft& draft) {
     const std::optional<Time> since = DoubtfulSince(process);
     if (!since) continue;
     if (draft.now < *since + patience) {
-      draft.LookAgain(*since + patience);
+      draft.RequeueAt(*since + patience);
       continue;
     }
     draft.Abandon(process, PlanReason::kNodeLost);

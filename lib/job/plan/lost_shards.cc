@@ -40,7 +40,7 @@ void JudgeLostShards(Draft& draft) {
     if (!IsUp(process)) continue;
     const Time due = DueTime(draft, *process, lost);
     if (draft.now < due) {
-      draft.LookAgain(due);
+      draft.RequeueAt(due);
       continue;
     }
     draft.Abandon(*process, PlanReason::kShardLost);

@@ -23,7 +23,7 @@ PlanOptions Recovering() {
 // The coordinator lost shard 1 so long ago, and waits for it.
 Observation Lost(const TrainingJob& job, double seconds) {
   Observation seen = SettledTraining(job);
-  seen.coordinator->phase = TrainingPhase::kBirth;
+  seen.coordinator->phase = TrainingPhase::kStartup;
   seen.coordinator->lost_shards = {{1, "no heartbeat for 6 s", seconds, true}};
   return seen;
 }
@@ -32,7 +32,7 @@ TEST(LostShards, StatusSaysWhoIsLostAndWhy) {
   const TrainingJob job = SmallJob();
   const Plan plan = PlanJob(job, Lost(job, 2), At(100), Recovering());
   EXPECT_THAT(Actions(plan), IsEmpty());
-  EXPECT_EQ(plan.look_again, At(108));
+  EXPECT_EQ(plan.requeue_at, At(108));
   EXPECT_EQ(Reason(plan, ConditionType::kRestarting),
             "True Recovering digits-ps-1 on node-1 is lost: no heartbeat for 6 s");
   EXPECT_EQ(plan.status.state, "Restarting");
@@ -80,7 +80,7 @@ TEST(LostShards, OldWordDoesNotHitTheSuccessor) {
 TEST(LostShards, OneThatNeverCameIsGivenTimeToFindItsCoordinator) {
   const TrainingJob job = SmallJob();
   Observation seen = SettledTraining(job);
-  seen.coordinator->phase = TrainingPhase::kBirth;
+  seen.coordinator->phase = TrainingPhase::kStartup;
   seen.coordinator->lost_shards = {{1, "it has not registered", 59, false}};
   const Plan plan = PlanJob(job, seen, At(59), Recovering());
   EXPECT_THAT(Actions(plan), IsEmpty());
@@ -94,7 +94,7 @@ TEST(LostShards, OneThatNeverCameIsGivenTimeToFindItsCoordinator) {
 TEST(LostShards, NewCoordinatorWaitsForThoseThatAreThere) {
   const TrainingJob job = SmallJob();
   Observation seen = SettledTraining(job);
-  seen.coordinator->phase = TrainingPhase::kBirth;
+  seen.coordinator->phase = TrainingPhase::kStartup;
   seen.coordinator->lost_shards = {{1, "it has not registered", 1, false}};
   EXPECT_THAT(Actions(PlanJob(job, seen, At(5000), Recovering())), IsEmpty());
   seen.coordinator->lost_shards[0].seconds = 60;
@@ -134,7 +134,7 @@ TEST(LostShards, ShardThatTrainingStandsStillForIsSaidBeforeItIsLost) {
 TEST(LostShards, OneThatEndedWellIsStartedAgainForACoordinatorThatGoesOn) {
   Observation seen = AllTraining();
   Put(seen, Exited(Role::kParameterServer, 1, 9, 0));
-  seen.coordinator->phase = TrainingPhase::kBirth;
+  seen.coordinator->phase = TrainingPhase::kStartup;
   EXPECT_THAT(Actions(PlanJob(SmallJob(), seen, At(9.5), Recovering())), IsEmpty());
   EXPECT_THAT(Actions(PlanJob(SmallJob(), seen, At(10), Recovering())),
               ElementsAre("start digits-ps-1 generation=1 attempt=1 failures=1"));

@@ -64,7 +64,7 @@ void FollowServed(Draft& draft) {
                               DescribeLoss(draft, coordinator)));
   }
   const Time until = *draft.plan.status.model->until;
-  if (draft.now < until) return draft.LookAgain(until);
+  if (draft.now < until) return draft.RequeueAt(until);
   Settle(draft, ModelState::kExpired, PlanReason::kModelExpired,
          fmt::format("nobody fetched the model by {}; it goes with {}", FormatTime(until),
                      coordinator->name));

@@ -73,7 +73,7 @@ TEST(JudgeModel, NoCleanPodPolicyTakesThatPod) {
     const Plan later = PlanFor(job, Serving(job), 1000);
     EXPECT_THAT(Actions(later), IsEmpty()) << ToWord(policy);
     EXPECT_THAT(Events(later), IsEmpty());
-    EXPECT_EQ(later.look_again, At(10 + kDay));
+    EXPECT_EQ(later.requeue_at, At(10 + kDay));
     EXPECT_EQ(later.status.replica_statuses.parameter_server.active, 0);
     EXPECT_EQ(later.status.replica_statuses.parameter_server.succeeded, 1);
   }

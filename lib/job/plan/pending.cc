@@ -54,7 +54,7 @@ void JudgePending(Draft& draft) {
     if (!draft.StillNeeds(wanted.role)) continue;
     const Time late = LateAt(draft.job, *process);
     if (draft.now < late) {
-      draft.LookAgain(late);
+      draft.RequeueAt(late);
       continue;
     }
     if (ReturnsToAvoidedNode(draft, *process)) continue;
@@ -67,7 +67,7 @@ void JudgePending(Draft& draft) {
       patience = std::max(patience, timeout * kBeforeTraining);
     const Time due = process->started_at + patience;
     if (draft.now < due) {
-      draft.LookAgain(due);
+      draft.RequeueAt(due);
       continue;
     }
     draft.AvoidNodeOf(*process);

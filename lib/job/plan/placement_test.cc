@@ -46,7 +46,7 @@ TEST(JudgePending, ReportsAWorkerThatFindsNoRoomAndTrainsOn) {
   waiting.waiting_message = "0/3 nodes are available: insufficient nvidia.com/gpu";
   Put(seen, waiting);
   const Plan early = PlanJob(job, seen, At(159));
-  EXPECT_EQ(early.look_again, At(160));
+  EXPECT_EQ(early.requeue_at, At(160));
   EXPECT_THAT(Reason(early, ConditionType::kResourcesReady),
               HasSubstr("False Unschedulable not running: digits-worker-2 cannot be scheduled: 0/3 "
                         "nodes are available: insufficient nvidia.com/gpu"));
@@ -55,7 +55,7 @@ TEST(JudgePending, ReportsAWorkerThatFindsNoRoomAndTrainsOn) {
   EXPECT_THAT(Reason(late, ConditionType::kDegraded),
               HasSubstr("True PendingTooLong not running: digits-worker-2 cannot be scheduled"));
   EXPECT_THAT(Actions(late), IsEmpty());
-  EXPECT_EQ(late.look_again, At(220));
+  EXPECT_EQ(late.requeue_at, At(220));
   const Plan due = PlanJob(job, seen, At(220));
   EXPECT_THAT(Actions(due), ElementsAre("stop digits-worker-2 PendingTooLong"));
   EXPECT_THAT(Events(due), Contains(HasSubstr("insufficient nvidia.com/gpu; it is made anew")));
@@ -73,7 +73,7 @@ TEST(JudgePending, WaitsTwiceAsLongEachTime) {
     waiting.attempt = c.attempt;
     waiting.waiting_reason = "CreateContainerConfigError";
     Put(seen, waiting);
-    EXPECT_EQ(PlanJob(job, seen, At(c.due - 1)).look_again, At(c.due));
+    EXPECT_EQ(PlanJob(job, seen, At(c.due - 1)).requeue_at, At(c.due));
     EXPECT_EQ(PlanJob(job, seen, At(c.due)).actions.size(), 1u) << c.attempt;
   }
 }

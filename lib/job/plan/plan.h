@@ -1,7 +1,7 @@
 // Decides which processes of a job should exist and what its status is: one pure function for the
 // operator and for a laptop.
 //
-// A shell observes, plans, applies, and does so again when something changed or at `look_again`:
+// A shell observes, plans, applies, and does so again when something changed or at `requeue_at`:
 //   const Plan plan = PlanJob(job, Observe(), now);
 //
 //   Record(plan.status);  // Before the actions: it holds the number of the coordinator's life.
@@ -66,7 +66,7 @@ struct Plan {
   std::vector<Action> actions;  // In order; they do not wait for one another.
   JobStatus status;
   std::vector<PlanEvent> events;
-  std::optional<Time> look_again;  // Plan then if nothing happens first.
+  std::optional<Time> requeue_at;  // Plan then if nothing happens first.
   bool is_expired = false;         // ttlSecondsAfterFinished is over: the job itself may go.
 };
 

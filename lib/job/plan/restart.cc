@@ -64,7 +64,7 @@ void JudgeRestart(Draft& draft) {
     const Time ready =
         process->ended_at + Backoff(ends.failures + ends.unfit + ends.disruptions, draft.options);
     if (draft.now < ready) {
-      draft.LookAgain(ready);
+      draft.RequeueAt(ready);
       continue;
     }
     if (IsFailure(*process) && process->exit_code == kExitCannotWorkHere)

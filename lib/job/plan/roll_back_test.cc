@@ -36,7 +36,7 @@ TEST(RollBack, OfALostShardIsToldOnceWithWhatItCosts) {
   Put(seen, Exited(Role::kParameterServer, 1, 10, 0, 9));
   seen.status = PlanJob(job, seen, At(11), Recovering()).status;
   Put(seen, Running(Role::kParameterServer, 1, 12));
-  seen.coordinator->phase = TrainingPhase::kBirth;
+  seen.coordinator->phase = TrainingPhase::kStartup;
   seen.coordinator->progress->step = 320;
   seen.coordinator->roll_backs = 1;
   seen.coordinator->last_roll_back = "shard s1 lost: gone; back to version 320, checkpoint c";

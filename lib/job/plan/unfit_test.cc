@@ -30,7 +30,7 @@ TEST(UnfitMachine, CountsForTheSeatAloneAndIsLeft) {
   Put(seen, Unfit(1, 100, 2));
   const Plan early = PlanJob(job, seen, At(103.9));  // The third backoff of this seat is 4 s.
   EXPECT_THAT(Actions(early), IsEmpty());
-  EXPECT_EQ(early.look_again, At(104));
+  EXPECT_EQ(early.requeue_at, At(104));
   EXPECT_EQ(early.status.failures, 0);
   EXPECT_EQ(Reason(early, ConditionType::kRestarting),
             "True CannotWorkHere digits-worker-1 on node-1: no usable GPU (machine 3 that cannot "
@@ -105,7 +105,7 @@ TEST(HungWorker, IsStoppedAndReplacedElsewhereIfItStays) {
   seen.coordinator->hung = {{1, 2, 5}};
   const Plan early = PlanJob(job, seen, At(50));
   EXPECT_THAT(Actions(early), IsEmpty());
-  EXPECT_EQ(early.look_again, At(65));
+  EXPECT_EQ(early.requeue_at, At(65));
   seen.coordinator->hung = {{1, 2, 20}};
   const Plan plan = PlanJob(job, seen, At(65));
   EXPECT_THAT(Actions(plan), ElementsAre("stop digits-worker-1 Hung"));

@@ -92,7 +92,7 @@ class World {
     const paceline::job::Plan same = PlanJob(job_, seen_, now_, options_);
     ASSERT_TRUE(plan.actions == same.actions && plan.status == same.status &&
                 plan.events == same.events);
-    ASSERT_GT(plan.look_again.value_or(now_ + Seconds(1)), now_);
+    ASSERT_GT(plan.requeue_at.value_or(now_ + Seconds(1)), now_);
     for (ConditionType type : {ConditionType::kSucceeded, ConditionType::kFailed}) {
       ASSERT_TRUE(!Holds(before, type) || Holds(plan.status, type));
     }
@@ -125,7 +125,7 @@ class World {
     reworded.status = Reworded(seen_.status, words);
     const paceline::job::Plan same = PlanJob(job_, reworded, now_, options_);
     ASSERT_TRUE(plan.actions == same.actions) << words;
-    ASSERT_EQ(plan.look_again, same.look_again) << words;
+    ASSERT_EQ(plan.requeue_at, same.requeue_at) << words;
     ASSERT_EQ(plan.is_expired, same.is_expired) << words;
     ASSERT_TRUE(Reworded(plan.status, "") == Reworded(same.status, "")) << words;
     ASSERT_EQ(Kinds(plan), Kinds(same)) << words;
@@ -274,7 +274,7 @@ class World {
           {Below(2), "silent", static_cast<double>(Below(100)), Below(2) == 0});
     }
     Trouble(report);
-    if (report.phase == TrainingPhase::kBirth) report.phase = TrainingPhase::kTraining;
+    if (report.phase == TrainingPhase::kStartup) report.phase = TrainingPhase::kTraining;
     if (IsFinished(seen_.status)) return ServeOn(report);
     if (report.phase == TrainingPhase::kTraining && Below(is_calm ? 5 : 100) == 0)
       report.phase = TrainingPhase::kFinishing;

@@ -31,7 +31,9 @@ TrainingPhase PhaseOf(const json& state) {
   if (const auto finished = state.find("finished"); finished != state.end())
     return finished->at("success").get<bool>() ? TrainingPhase::kSucceeded : TrainingPhase::kFailed;
   if (state.contains("finishing")) return TrainingPhase::kFinishing;
-  return state.at("phase") == "birth" ? TrainingPhase::kBirth : TrainingPhase::kTraining;
+  const json& phase = state.at("phase");
+  const bool is_startup = phase == "startup" || phase == "birth";  // As coordinators once said.
+  return is_startup ? TrainingPhase::kStartup : TrainingPhase::kTraining;
 }
 
 Progress ProgressOf(const TrainingJob& job, const json& state) {

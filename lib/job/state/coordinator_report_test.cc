@@ -61,7 +61,7 @@ TEST(CoordinatorReportTest, ReadsARunningJob) {
 
 TEST(CoordinatorReportTest, TellsWhomTheCoordinatorHasLostAndWhatItWaitsFor) {
   const CoordinatorReport report = Report(
-      R"({"phase":"birth","step":320,"workers":[],"standstill":"shard s1 is lost: no heartbeat",)"
+      R"({"phase":"startup","step":320,"workers":[],"standstill":"shard s1 is lost: no heartbeat",)"
       R"("lostShards":[{"rank":1,"reason":"no heartbeat","seconds":2.5,"wasThere":true}]})");
   EXPECT_EQ(report.standstill, "shard s1 is lost: no heartbeat");
   ASSERT_EQ(report.lost_shards.size(), 1u);

@@ -76,8 +76,8 @@ struct SeenProcess {
 };
 
 // kFinishing: training has reached its stop; the model is written, then judged.
-enum class TrainingPhase { kBirth, kTraining, kFinishing, kSucceeded, kFailed };
-PACELINE_WORDS(TrainingPhase, "Birth", "Training", "Finishing", "Succeeded", "Failed")
+enum class TrainingPhase { kStartup, kTraining, kFinishing, kSucceeded, kFailed };
+PACELINE_WORDS(TrainingPhase, "Startup", "Training", "Finishing", "Succeeded", "Failed")
 
 struct SeenStraggler {
   int64_t worker = 0;
@@ -109,7 +109,7 @@ struct SeenLostShard {
 // What the coordinator said when last asked.
 struct CoordinatorReport {
   uint64_t generation_start = 0;  // A report of another than the recorded one is not listened to.
-  TrainingPhase phase = TrainingPhase::kBirth;
+  TrainingPhase phase = TrainingPhase::kStartup;
   std::string message;       // kFailed: why, for people.
   bool is_unjudged = false;  // kFailed: training ended since nobody could judge its target.
   std::optional<int64_t> model_version;  // Of the model that is written.

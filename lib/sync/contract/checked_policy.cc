@@ -50,7 +50,7 @@ void CheckedPolicy::Note(const WorkerJoined& event) {
 
 void CheckedPolicy::Note(const WorkerLeft& event) {
   members_.erase(event.worker);
-  SamplesCameBack();
+  SamplesReturned();
 }
 
 void CheckedPolicy::Note(const PushArrived& push) {
@@ -74,7 +74,7 @@ void CheckedPolicy::Note(const PushArrived& push) {
 
 void CheckedPolicy::Note(const StepAbandoned& event) {
   if (Member* member = Find(event.worker)) member->owed -= std::min(member->owed, 1u);
-  SamplesCameBack();
+  SamplesReturned();
 }
 
 void CheckedPolicy::Note(const StepCommitted& event) {
@@ -111,7 +111,7 @@ void CheckedPolicy::Check(const Accumulate& decision) {
 
 void CheckedPolicy::Check(const Drop& decision) {
   CheckPushAnswered(decision.worker, decision.sequence);
-  SamplesCameBack();
+  SamplesReturned();
 }
 
 void CheckedPolicy::Check(const Commit& decision) {
@@ -123,7 +123,7 @@ void CheckedPolicy::Check(const Commit& decision) {
   if (decision.kind != kind_) Violation("commit is of another kind than the pushes");
   accumulated_ = 0;
   committed_ = committed_.Next();
-  SamplesCameBack();
+  SamplesReturned();
 }
 
 void CheckedPolicy::Check(const Release& decision) {
@@ -189,7 +189,7 @@ void CheckedPolicy::Check(const Expel& decision) {
   if (members_.erase(decision.worker) == 0) {
     Violation("worker is no member: {}", FormatDecision(decision));
   }
-  SamplesCameBack();
+  SamplesReturned();
 }
 
 void CheckedPolicy::Check(const RollBack&) {
@@ -240,7 +240,7 @@ void CheckedPolicy::CheckSilence() {
             accumulated_, unanswered_.size());
 }
 
-void CheckedPolicy::SamplesCameBack() {
+void CheckedPolicy::SamplesReturned() {
   for (auto& [worker, member] : members_) member.may_find_data = true;
 }
 

@@ -86,7 +86,7 @@ class CheckedPolicy : public Policy {
   void CheckMayGoOn(WorkerId worker, const Assignment& assignment);
   void CheckAllAnswered(Time now);
   void CheckSilence();
-  void SamplesCameBack();
+  void SamplesReturned();
   Member* Find(WorkerId worker);
   template <class... Args>
   void Violation(fmt::format_string<Args...> format, Args&&... args) {

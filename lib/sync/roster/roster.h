@@ -57,7 +57,7 @@ class Roster {
   const Counts& counts() const { return counts_; }
 
   // Samples may have come back to be leased: who found none may find some now. Visits nobody.
-  void SamplesCameBack() { ++generation_; }
+  void SamplesReturned() { ++generation_; }
   uint64_t generation() const { return generation_; }
   bool MayFindData(const Member& member) const { return member.looked < generation_; }
 

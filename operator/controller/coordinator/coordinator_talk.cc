@@ -42,7 +42,7 @@ std::set<std::string> EndedPods(const std::vector<OwnPod>& pods) {
 
 void CoordinatorTalk::Continue(const job::TrainingJob& job, const std::vector<OwnPod>& pods,
                                Time now, const Means& means) {
-  look_again_.reset();
+  requeue_at_.reset();
   // Around the end of training everybody ends: what was said before that says nothing about it.
   if (std::set<std::string> ended = EndedPods(pods); ended != ended_) {
     ended_ = std::move(ended);
@@ -119,7 +119,7 @@ void CoordinatorTalk::Ask(const kube::Json& pod, Time now, const Means& means) {
       is_news_awaited_ = false;
     }
   }
-  LookAgain(asked_at_ + AskPeriod(now));
+  RequeueAt(asked_at_ + AskPeriod(now));
 }
 
 // A coordinator reads the job when it starts and is told what is new.
@@ -130,14 +130,14 @@ void CoordinatorTalk::Tell(const job::TrainingJob& job, const kube::Json& pod, T
   if (told_ == news) return;
   if (telling_ == news) {
     if (tell_.IsUnderWay()) return;
-    if (tell_again_ && now < *tell_again_) return LookAgain(*tell_again_);
+    if (tell_again_ && now < *tell_again_) return RequeueAt(*tell_again_);
   }
   telling_ = std::move(news);
   tells_change_ = told_.starts_with(kube::Uid(pod) + "/");
   auto server = means.server_of(pod);
   if (!server.ok()) {
     tell_again_ = now + Patience();
-    return LookAgain(*tell_again_);
+    return RequeueAt(*tell_again_);
   }
   tell_.Start(*means.client,
               {.server = *std::move(server),
@@ -152,8 +152,8 @@ std::optional<Status> CoordinatorTalk::TakeRefusal() {
   return std::exchange(refusal_, std::nullopt);
 }
 
-void CoordinatorTalk::LookAgain(Time at) {
-  look_again_ = look_again_ ? std::min(*look_again_, at) : at;
+void CoordinatorTalk::RequeueAt(Time at) {
+  requeue_at_ = requeue_at_ ? std::min(*requeue_at_, at) : at;
 }
 
 Duration CoordinatorTalk::AskPeriod(Time now) const {

@@ -41,7 +41,7 @@ class CoordinatorTalk {
   // deadline of an exchange; `answered` ends it.
   bool IsAwaited() const { return is_news_awaited_ || tell_.IsUnderWay(); }
   // When to continue although nothing was answered.
-  std::optional<Time> look_again() const { return look_again_; }
+  std::optional<Time> requeue_at() const { return requeue_at_; }
 
   // The last state; nothing where none is known, or things have happened since.
   const std::optional<job::CoordinatorReport>& report() const { return report_; }
@@ -52,7 +52,7 @@ class CoordinatorTalk {
   void TakeAnswers(const job::TrainingJob& job, const std::string& pod, Time now);
   void Ask(const kube::Json& pod, Time now, const Means& means);
   void Tell(const job::TrainingJob& job, const kube::Json& pod, Time now, const Means& means);
-  void LookAgain(Time at);
+  void RequeueAt(Time at);
   Duration Patience() const;
   Duration AskPeriod(Time now) const;
 
@@ -74,7 +74,7 @@ class CoordinatorTalk {
   Time soon_until_{};                // Then the change is in force, as a rule.
   std::optional<Status> refusal_;
 
-  std::optional<Time> look_again_;
+  std::optional<Time> requeue_at_;
 };
 
 }  // namespace paceline::controller

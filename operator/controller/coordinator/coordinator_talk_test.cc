@@ -33,7 +33,7 @@ constexpr const char* kTraining =
     R"({"phase":"training","step":30,"epoch":1,"epochProgress":1,"percent":50,"workers":[],"epochs":[]})";
 
 constexpr const char* kStarting =
-    R"({"phase":"birth","step":0,"epoch":0,"epochProgress":0,"percent":0,"workers":[],"epochs":[]})";
+    R"({"phase":"startup","step":0,"epoch":0,"epochProgress":0,"percent":0,"workers":[],"epochs":[]})";
 
 // Lets a test wait until a talk has something to go on with.
 class Bell {
@@ -141,7 +141,7 @@ TEST_F(CoordinatorTalkTest, AsksAndTellsAtOnceAndThenNowAndAgain) {
   EXPECT_FALSE(talk_.IsAwaited());
   ASSERT_TRUE(talk_.report().has_value());
   EXPECT_EQ(talk_.report()->progress->step, 30);
-  EXPECT_EQ(talk_.look_again(), At(110));
+  EXPECT_EQ(talk_.requeue_at(), At(110));
   Continue(109);
   EXPECT_EQ(server_->requests(), 2);
   Continue(110);
@@ -189,7 +189,7 @@ TEST_F(CoordinatorTalkTest, WhoDoesNotAnswerIsWaitedForNoLongerThanTheDeadline) 
   Continue(100.2);
   EXPECT_FALSE(talk_.IsAwaited());
   EXPECT_FALSE(talk_.report().has_value());
-  EXPECT_EQ(talk_.look_again(), At(102));
+  EXPECT_EQ(talk_.requeue_at(), At(102));
   Continue(101.9);
   EXPECT_EQ(server_->requests(), 2);
 }
@@ -206,7 +206,7 @@ TEST_F(CoordinatorTalkTest, WhoDoesNotAnswerIsAskedLessAndLess) {
     Continue(now);
     bell_.Await(answers);  // The first time two: of the spec as well.
     Continue(now);
-    pauses.push_back(ToSeconds(*talk_.look_again() - At(now)));
+    pauses.push_back(ToSeconds(*talk_.requeue_at() - At(now)));
     now += pauses.back();
   }
   EXPECT_THAT(pauses, ElementsAre(2, 4, 8, 10, 10, 2));
@@ -225,7 +225,7 @@ TEST_F(CoordinatorTalkTest, ASpecIsToldUntilItIsHeardAndARefusalOnce) {
   Continue(100.1);
   EXPECT_FALSE(talk_.TakeRefusal().has_value());
   EXPECT_FALSE(talk_.IsAwaited());  // Goes on without it in between.
-  EXPECT_EQ(talk_.look_again(), At(102.1));
+  EXPECT_EQ(talk_.requeue_at(), At(102.1));
   Continue(102.1);
   EXPECT_TRUE(talk_.IsAwaited());
   bell_.Await(3);
@@ -251,7 +251,7 @@ TEST_F(CoordinatorTalkTest, AfterAChangeIsToldTheStateIsAskedForAtOnce) {
   Continue(100);
   bell_.Await(2);
   Continue(101);
-  EXPECT_EQ(talk_.look_again(), At(110));  // The spec that it began with is no change.
+  EXPECT_EQ(talk_.requeue_at(), At(110));  // The spec that it began with is no change.
   job_.metadata.generation = 2;
   Continue(103);
   bell_.Await(3);  // It was told.
@@ -260,11 +260,11 @@ TEST_F(CoordinatorTalkTest, AfterAChangeIsToldTheStateIsAskedForAtOnce) {
   bell_.Await(4);
   EXPECT_EQ(asked, 2);
   Continue(103.2);
-  EXPECT_EQ(talk_.look_again(), At(105.1));
+  EXPECT_EQ(talk_.requeue_at(), At(105.1));
   Continue(113.2);
   bell_.Await(5);
   Continue(113.3);
-  EXPECT_EQ(talk_.look_again(), At(123.2));
+  EXPECT_EQ(talk_.requeue_at(), At(123.2));
 }
 
 TEST_F(CoordinatorTalkTest, ACoordinatorThatHasEndedLeavesItsLastWord) {
@@ -277,7 +277,7 @@ TEST_F(CoordinatorTalkTest, ACoordinatorThatHasEndedLeavesItsLastWord) {
   pods_.back().pod = std::make_shared<kube::Json>(pod);
   Continue(101);
   EXPECT_TRUE(talk_.report().has_value());
-  EXPECT_FALSE(talk_.look_again().has_value());
+  EXPECT_FALSE(talk_.requeue_at().has_value());
 }
 
 TEST_F(CoordinatorTalkTest, AnotherCoordinatorIsAskedAtOnce) {

@@ -89,12 +89,12 @@ Status PodChanges::DeleteAll(const std::vector<job::Action>& actions,
   std::vector<kube::Request> requests;
   std::vector<ObjectKey> keys;
   for (const job::Action& action : actions) {
-    if (const auto* stop = std::get_if<job::Stop>(&action)) record.tombstones.Take(stop->name);
+    if (const auto* stop = std::get_if<job::Stop>(&action)) record.gone_pods.Take(stop->name);
     const Removal removal = RemovalFor(action, pods);
     if (removal.pod == nullptr) continue;
     const std::string uid = kube::Uid(*removal.pod);
     keys.push_back(kube::KeyOf(*removal.pod));
-    record.tombstones.Expect(uid);
+    record.gone_pods.Expect(uid);
     record.expectations.ExpectDeletion(record.key, keys.back(), uid);
     requests.push_back(
         kube::Delete(kube::Pods(), keys.back(),
@@ -130,7 +130,7 @@ Status PodChanges::CreateAll(const job::TrainingJob& job, const std::vector<job:
   const std::vector<StatusOr<Json>> answers = client_->CallAll(std::move(requests));
   for (size_t i = 0; i < answers.size(); ++i) {
     if (answers[i].ok()) {
-      record.tombstones.Take(keys[i].name);
+      record.gone_pods.Take(keys[i].name);
       continue;
     }
     record.expectations.Drop(record.key, keys[i]);

@@ -67,7 +67,7 @@ Status Certificates::Ensure(const job::TrainingJob& job, SecretLook look, KnownC
     if (are_unchanged) return OkStatus();
   }
   // Of a job that is new, as far as can be told, nothing is looked for first.
-  const bool is_new = IsUntold(job.status) && known.blocks.empty();
+  const bool is_new = IsUnwritten(job.status) && known.blocks.empty();
   PACELINE_ASSIGN_OR_RETURN(known.pods_due, is_new ? Create(job, blocks, known, former)
                                                    : Complete(job, blocks, known, former));
   known.blocks = std::move(blocks);

@@ -57,7 +57,7 @@ SmallWorld::SmallWorld(const WorldOptions& options)
   for (uint64_t s = 0; s < options.shards; ++s)
     shards_[s].answers.push_back(protocol::Register{ShardId(s), "unix:"});
   for (uint64_t p = 0; p < processes_.size(); ++p) Start(p);
-  if (options.starts_at_birth) return;
+  if (options.starts_afresh) return;
   // Fair and in order until every worker has samples to work on.
   const auto is_released = [&] {
     return std::all_of(processes_.begin(), processes_.end(), [](const Process& process) {
@@ -68,10 +68,10 @@ SmallWorld::SmallWorld(const WorldOptions& options)
   };
   for (int i = 0; i < 1000 && !is_released(); ++i) {
     for (const Action& action : Enabled()) {
-      const bool is_birth =
+      const bool is_startup =
           action.kind != Kind::kWorkerActs || processes_[action.index].inbox.empty() ||
           !std::holds_alternative<protocol::Released>(processes_[action.index].inbox.front());
-      if (action.kind > Kind::kKept || !is_birth) continue;
+      if (action.kind > Kind::kKept || !is_startup) continue;
       Do(action);
       break;
     }

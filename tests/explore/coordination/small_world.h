@@ -41,7 +41,7 @@ struct WorldOptions {
   OnDrop on_drop = OnDrop::kReturn;
   std::optional<double> clip_norm;
   bool has_evaluator = false;
-  bool starts_at_birth = false;   // Else with training just opened.
+  bool starts_afresh = false;     // Else with training just opened.
   bool sends_duplicates = false;  // Worker 0 says PushDone twice.
   uint32_t worker_crashes = 0;    // Budgets: how often the walk may choose it.
   uint32_t shard_crashes = 0;

@@ -26,7 +26,7 @@ void Remove(Turn turn, Member& member) {
   state.sizer->Left(worker);
   state.is_sharing_due = true;
   state.quorum->Observe(WorkerForgotten{worker}, turn.now);
-  state.roster.SamplesCameBack();
+  state.roster.SamplesReturned();
 }
 
 }  // namespace
@@ -61,7 +61,7 @@ void OnAbandoned(Turn turn, const StepAbandoned& abandoned) {
     state.is_sharing_due = true;
   }
   state.roster.Change(*member, [](Standing& standing) { --standing.owed; });
-  state.roster.SamplesCameBack();
+  state.roster.SamplesReturned();
   if (state.phase == EnginePhase::kOver) return;
   if (state.at.IsStrict()) return SendOn(turn, *member);
   state.due.push_back(abandoned.worker);

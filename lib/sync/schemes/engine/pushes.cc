@@ -13,7 +13,7 @@ namespace {
 
 void DropPush(Turn turn, const PushArrived& push, DropReason reason) {
   turn.decisions.push_back(Drop{push.worker, push.sequence, reason});
-  turn.state.roster.SamplesCameBack();
+  turn.state.roster.SamplesReturned();
 }
 
 // In strict rounds a member that has nothing in the open one goes on at once, and is waited for.

@@ -154,7 +154,7 @@ void CloseRound(Turn turn) {
   state.version = state.version.Next();
   NoteEnd(state, turn.now);
   OpenRound(turn);
-  state.roster.SamplesCameBack();
+  state.roster.SamplesReturned();
 }
 
 void DropStaged(Turn turn) {

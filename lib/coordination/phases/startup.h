@@ -8,12 +8,12 @@ namespace paceline::coordination {
 
 // Registered, Configured, Filled, Opened of a shard.
 void OnRegister(Turn turn, ShardId shard);
-void OnBirthWord(Turn turn, ShardId shard, const protocol::ShardMessage& message);
+void OnStartupWord(Turn turn, ShardId shard, const protocol::ShardMessage& message);
 
-// Takes every step that the state allows; after each fact in kBirth.
-void AdvanceBirth(Turn turn);
+// Takes every step that the state allows; after each fact in kStartup.
+void AdvanceStartup(Turn turn);
 
-std::optional<Time> BirthDeadline(const JobState& job);
-std::string BirthWaitsFor(const JobState& job);
+std::optional<Time> StartupDeadline(const JobState& job);
+std::string StartupWaitsFor(const JobState& job);
 
 }  // namespace paceline::coordination
