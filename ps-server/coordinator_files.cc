@@ -1,0 +1,60 @@
+#include "ps-server/coordinator_files.h"
+
+#include <string>
+#include <utility>
+
+#include "lib/job/state/checkpoint_place.h"
+#include "lib/telemetry/access_token.h"
+#include "lib/telemetry/log.h"
+
+namespace paceline::ps {
+namespace {
+
+using telemetry::Log;
+using telemetry::LogLevel;
+
+std::unique_ptr<telemetry::TraceFile> OpenTrace(const std::string& path) {
+  if (path.empty()) return nullptr;
+  auto opened = telemetry::TraceFile::Open(path);
+  if (opened.ok()) return *std::move(opened);
+  Log(LogLevel::kWarning, "no trace", {{"reason", Message(opened.status())}});
+  return nullptr;
+}
+
+// One that serves its model has to have what opens it: found out now, not when all is trained.
+Status CheckToken(const Options& options) {
+  if (!options.serves_model) return OkStatus();
+  return Annotate(telemetry::AccessToken(options.token_file).Read().status(),
+                  "--serve-model needs --token-file");
+}
+
+// What this coordinator goes on from, said aloud.
+StatusOr<FoundCheckpoints> LookForCheckpoints(const Options& options, const job::TrainingJob& job) {
+  if (job::HasCheckpoints(job.spec) && options.checkpoint.empty())
+    return InvalidArgument("spec.checkpoint needs a folder: --checkpoint is missing");
+  if (options.checkpoint.empty()) return FoundCheckpoints{};
+  PACELINE_ASSIGN_OR_RETURN(FoundCheckpoints found,
+                            FindCheckpoints(options.checkpoint, job,
+                                            CheckpointOptionsFrom(options, job), options.resume));
+  for (const std::string& problem : found.problems)
+    Log(LogLevel::kError, "checkpoint is no good", {{"reason", problem}});
+  if (!found.note.empty())
+    Log(LogLevel::kWarning, "checkpoints were found", {{"what", found.note}});
+  return found;
+}
+
+}  // namespace
+
+StatusOr<CoordinatorFiles> OpenCoordinatorFiles(const Options& options,
+                                                const job::TrainingJob& job) {
+  CoordinatorFiles files;
+  files.trace = OpenTrace(options.trace);
+  if (!options.commit_log.empty()) {
+    PACELINE_ASSIGN_OR_RETURN(files.commit_log, CommitLog::Open(options.commit_log));
+  }
+  PACELINE_RETURN_IF_ERROR(CheckToken(options));
+  PACELINE_ASSIGN_OR_RETURN(files.checkpoints, LookForCheckpoints(options, job));
+  return files;
+}
+
+}  // namespace paceline::ps

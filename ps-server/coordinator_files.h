@@ -1,0 +1,26 @@
+// Defines CoordinatorFiles: what a coordinator opens and looks for before it begins.
+#pragma once
+
+#include <memory>
+
+#include "lib/base/status.h"
+#include "lib/job/manifest/training_job.h"
+#include "lib/telemetry/trace_file.h"
+#include "ps-server/checkpoints.h"
+#include "ps-server/coordinator/commit_log.h"
+#include "ps-server/options.h"
+
+namespace paceline::ps {
+
+struct CoordinatorFiles {
+  std::unique_ptr<telemetry::TraceFile> trace;  // Null: none is wanted, or it cannot be written.
+  std::unique_ptr<CommitLog> commit_log;        // Null: none is wanted.
+  FoundCheckpoints checkpoints;                 // Empty without a folder for them.
+};
+
+// Logs what the checkpoints came to. InvalidArgument if the job wants some and has no folder for
+// them; errors of the commit log, the token's file and FindCheckpoints.
+StatusOr<CoordinatorFiles> OpenCoordinatorFiles(const Options& options,
+                                                const job::TrainingJob& job);
+
+}  // namespace paceline::ps

@@ -1,0 +1,121 @@
+#include "ps-server/driver_options.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lib/base/check.h"
+#include "lib/job/optimizer_options.h"
+#include "lib/rpc/bulk/grpc_parameter_client.h"
+#include "lib/store/checkpoint_folder.h"
+#include "lib/sync/contract/checked_policy.h"
+#include "lib/sync/schemes/policy_factory.h"
+#include "lib/sync/trace/trace_recorder.h"
+#include "lib/telemetry/log.h"
+#include "ps-server/final_model.h"
+#include "ps-server/job_options.h"
+
+namespace paceline::ps {
+namespace {
+
+using telemetry::Log;
+using telemetry::LogLevel;
+
+StatusOr<std::vector<std::byte>> Fetch(const rpc::ChannelOptions& channel, Duration transfer_idle,
+                                       const Generation& generation,
+                                       const std::vector<protocol::ShardAddress>& shards,
+                                       Version version) {
+  PACELINE_ASSIGN_OR_RETURN(const auto client,
+                            rpc::OpenParameterClient({.generation = generation,
+                                                      .shards = shards,
+                                                      .idle_timeout = transfer_idle,
+                                                      .channel = channel}));
+  std::vector<std::byte> bytes(shards.empty() ? 0 : shards.back().slice.end_bytes);
+  PACELINE_ASSIGN_OR_RETURN(const rpc::PullReport report,
+                            client->Pull(version, sync::Exactness::kExact, bytes));
+  if (report.is_superseded) return FailedPrecondition("version is gone from a shard: {}", version);
+  return bytes;
+}
+
+// The policy as the server runs it: checked, and traced where a file was named.
+std::unique_ptr<sync::Policy> MakeServerPolicy(const sync::PolicySpec& spec, std::string saved,
+                                               telemetry::TraceFile* trace,
+                                               DriverMetrics* metrics) {
+  const std::string learnt = std::exchange(saved, sync::WhatFits(spec, saved));
+  if (saved.size() < learnt.size()) {
+    Log(LogLevel::kInfo, "not all that the policy before had learnt is of use to this one",
+        {{"bytes", std::to_string(learnt.size())}, {"kept", std::to_string(saved.size())}});
+  }
+  auto policy = sync::MakePolicy(spec, saved);
+  PACELINE_CHECK(policy.ok(), "the spec was valid at the start: {}", Message(policy.status()));
+  std::unique_ptr<sync::Policy> made = std::make_unique<sync::CheckedPolicy>(
+      *std::move(policy), spec, [metrics](const std::string& violation) {
+        metrics->PolicyBrokeContract();
+        Log(LogLevel::kError, "policy broke its contract", {{"violation", violation}});
+      });
+  if (trace == nullptr) return made;
+  return std::make_unique<sync::TraceRecorder>(
+      std::move(made), spec, saved, [trace](std::string_view line) { trace->Append(line); });
+}
+
+// Its digest is of what can be read back.
+Status WriteModel(const std::string& path, const store::Layout& layout,
+                  const std::vector<std::byte>& bytes, ServedModel& model) {
+  PACELINE_RETURN_IF_ERROR(WriteFinalModel(path, layout, bytes));
+  PACELINE_ASSIGN_OR_RETURN(store::FileDigest digest, store::DigestFile(path));
+  model.Written(std::move(digest));
+  return OkStatus();
+}
+
+coordination::CoordinatorOptions CoordinationOf(const DriverNeeds& needs) {
+  const Options& options = needs.options;
+  coordination::CoordinatorOptions coordination =
+      CoordinatorOptionsFrom(needs.job, options.generation_start);
+  coordination.hang.floor = options.hang_floor;
+  if (!options.checkpoint.empty()) coordination.checkpoint = needs.files.checkpoints.options;
+  if (options.waits_for_processes) {
+    coordination.waits_for_workers = true;
+    coordination.shards_timeout = std::chrono::hours(24);
+  }
+  return coordination;
+}
+
+}  // namespace
+
+DriverOptions DriverOptionsFrom(const DriverNeeds& needs) {
+  return {
+      .coordination = CoordinationOf(needs),
+      .optimizer = job::OptimizerOptionsFrom(needs.job),
+      .fetch = [channel = needs.tls.to_ps, idle = TransferIdleFrom(needs.job)](
+                   const Generation& generation, const auto& shards,
+                   Version version) { return Fetch(channel, idle, generation, shards, version); },
+      .save =
+          [needs](const store::Layout& layout, const std::vector<std::byte>& bytes) {
+            return WriteModel(needs.options.output, layout, bytes, needs.model);
+          },
+      .make_policy =
+          [needs](uint32_t workers, Version version, const std::string& saved) {
+            sync::PolicySpec now = needs.live.policy();
+            now.workers_expected = workers;
+            now.first_version = version;
+            return MakeServerPolicy(now, saved, needs.files.trace.get(), &needs.metrics);
+          },
+      .complete_checkpoint =
+          [needs, run = RunOf(needs.job)](const coordination::Checkpoint& checkpoint,
+                                          const std::vector<std::string>& keep) {
+            return CompleteCheckpoint(needs.options.checkpoint, run, checkpoint, keep);
+          },
+      .forsake_checkpoint =
+          [needs](const std::string& name) {
+            return ForsakeCheckpoint(needs.options, needs.job, name);
+          },
+      .checkpoint_note = needs.files.checkpoints.note,
+      .stragglers = StragglerOptionsFrom(needs.job),
+      .on_effect =
+          [needs](const coordination::Effect& effect) {
+            if (needs.files.commit_log != nullptr) needs.files.commit_log->Note(effect);
+          }};
+}
+
+}  // namespace paceline::ps
