@@ -6,6 +6,7 @@
 // and the next, so that only the last epoch of a job can run dry.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -89,7 +90,13 @@ class LeaseLedger {
   // Whether `worker` holds the lease and it is not accumulated.
   bool IsHeld(WorkerId worker, protocol::LeaseId lease) const;
   std::vector<protocol::LeaseId> Held(WorkerId worker) const;  // Likewise, all of them.
-  uint64_t size(protocol::LeaseId lease) const;                // 0 for an unknown one.
+  // Whether `is_it` says so of one of them.
+  template <class F>
+  bool HoldsAny(WorkerId worker, F is_it) const {
+    const auto found = held_.find(worker);
+    return found != held_.end() && std::any_of(found->second.begin(), found->second.end(), is_it);
+  }
+  uint64_t size(protocol::LeaseId lease) const;  // 0 for an unknown one.
 
   // The lease is over. Its positions are free again, or left out for good. Not for accumulated
   // ones: nothing happens.

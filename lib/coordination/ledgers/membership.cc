@@ -1,6 +1,7 @@
 #include "lib/coordination/ledgers/membership.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "lib/base/check.h"
 
@@ -23,6 +24,7 @@ Session Membership::Admit(ConnectionId connection, Role role, WorkerId worker, T
     session.incarnation = evaluator_incarnation_ = evaluator_incarnation_.Next();
   }
   sessions_[connection] = session;
+  by_heard_.emplace(now, connection);
   return session;
 }
 
@@ -30,6 +32,7 @@ std::optional<Session> Membership::Remove(ConnectionId connection) {
   const auto found = sessions_.find(connection);
   if (found == sessions_.end()) return std::nullopt;
   const Session session = found->second;
+  by_heard_.erase({session.heard, connection});
   sessions_.erase(found);
   if (session.role == Role::kWorker) {
     seats_.erase(session.worker);
@@ -41,6 +44,7 @@ std::optional<Session> Membership::Remove(ConnectionId connection) {
 
 void Membership::RemoveAll() {
   sessions_.clear();
+  by_heard_.clear();
   seats_.clear();
   evaluator_.reset();
 }
@@ -48,7 +52,10 @@ void Membership::RemoveAll() {
 bool Membership::Heard(ConnectionId connection, Time now) {
   const auto found = sessions_.find(connection);
   if (found == sessions_.end()) return false;
+  auto entry = by_heard_.extract({found->second.heard, connection});
   found->second.heard = now;
+  entry.value().first = now;
+  by_heard_.insert(by_heard_.end(), std::move(entry));
   return true;
 }
 
@@ -80,19 +87,17 @@ std::vector<Session> Membership::all() const {
 
 std::vector<Session> Membership::Silent(Time now) const {
   std::vector<Session> silent;
-  for (const auto& [connection, session] : sessions_) {
-    if (now - session.heard >= options_.silent_after) silent.push_back(session);
+  for (const auto& [heard, connection] : by_heard_) {
+    if (now - heard < options_.silent_after) break;
+    silent.push_back(sessions_.at(connection));
   }
+  std::ranges::sort(silent, {}, &Session::connection);
   return silent;
 }
 
 std::optional<Time> Membership::Deadline() const {
-  std::optional<Time> first;
-  for (const auto& [connection, session] : sessions_) {
-    const Time silent = session.heard + options_.silent_after;
-    first = first.has_value() ? std::min(*first, silent) : silent;
-  }
-  return first;
+  if (by_heard_.empty()) return std::nullopt;
+  return by_heard_.begin()->first + options_.silent_after;
 }
 
 std::string Membership::Describe() const {

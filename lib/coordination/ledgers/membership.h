@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lib/base/ids.h"
@@ -68,6 +70,7 @@ class Membership {
  private:
   Options options_;
   std::map<ConnectionId, Session> sessions_;
+  std::set<std::pair<Time, ConnectionId>> by_heard_;  // Of all sessions.
   std::map<WorkerId, ConnectionId> seats_;
   std::optional<ConnectionId> evaluator_;
   std::map<WorkerId, Incarnation> incarnations_;  // Newest issued.

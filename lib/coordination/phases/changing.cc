@@ -74,7 +74,9 @@ void StopIfNothingIsDone(Turn turn) {
 }  // namespace
 
 bool OwesPush(const JobState& job, WorkerId worker) {
-  return job.leases.has_value() && !Unpushed(job, worker).empty();
+  return job.leases.has_value() && job.leases->HoldsAny(worker, [&](protocol::LeaseId lease) {
+    return !job.pushes.Uses(worker, lease);
+  });
 }
 
 bool IsBusy(const JobState& job) {
