@@ -22,6 +22,8 @@ std::unique_ptr<Policy> CheckedPolicy::Clone() const {
   clone->committed_ = committed_;
   clone->published_ = published_;
   clone->members_ = members_;
+  clone->counts_ = counts_;
+  clone->generation_ = generation_;
   clone->unanswered_ = unanswered_;
   clone->accumulated_ = accumulated_;
   clone->kind_ = kind_;
@@ -44,12 +46,13 @@ void CheckedPolicy::Observe(const Event& event, Time now, std::vector<Decision>&
 }
 
 void CheckedPolicy::Note(const WorkerJoined& event) {
-  members_[event.worker] = Member{};
+  Forget(event.worker);
+  Count(members_[event.worker] = Member{.looked = generation_}, +1);
   if (joins_missing_ > 0) --joins_missing_;
 }
 
 void CheckedPolicy::Note(const WorkerLeft& event) {
-  members_.erase(event.worker);
+  Forget(event.worker);
   SamplesReturned();
 }
 
@@ -58,6 +61,7 @@ void CheckedPolicy::Note(const PushArrived& push) {
     Violation("event tells of a push twice: {}", FormatEvent(push));
   }
   if (push.samples == 0) Violation("event is of a push without samples: {}", FormatEvent(push));
+  asked_.push_back(push.worker);
   Member* member = Find(push.worker);
   if (member == nullptr) return;
   if (member->owed < push.steps) {
@@ -67,13 +71,14 @@ void CheckedPolicy::Note(const PushArrived& push) {
     Violation("event is of a push older than its release at {}: {}", member->released.front(),
               FormatEvent(push));
   }
-  member->owed -= std::min(member->owed, push.steps);
+  Change(*member, [&](Member& changed) { changed.owed -= std::min(changed.owed, push.steps); });
   ++member->unanswered;
   if (member->released.size() > 1) member->released.erase(member->released.begin());
 }
 
 void CheckedPolicy::Note(const StepAbandoned& event) {
-  if (Member* member = Find(event.worker)) member->owed -= std::min(member->owed, 1u);
+  if (Member* member = Find(event.worker))
+    Change(*member, [](Member& changed) { changed.owed -= std::min(changed.owed, 1u); });
   SamplesReturned();
 }
 
@@ -87,8 +92,10 @@ void CheckedPolicy::Note(const StepCommitted& event) {
 void CheckedPolicy::Note(const OutOfData& event) {
   Member* member = Find(event.worker);
   if (member == nullptr) return;
-  member->owed -= std::min(member->owed, 1u);
-  member->is_out_of_data = true;
+  Change(*member, [](Member& changed) {
+    changed.owed -= std::min(changed.owed, 1u);
+    changed.is_out_of_data = true;
+  });
 }
 
 void CheckedPolicy::Note(const Quiesce& event) {
@@ -146,9 +153,12 @@ void CheckedPolicy::Check(const Release& decision) {
         is_first ? std::vector<Version>(depth_, decision.version) : std::move(member->released);
     released.insert(released.end(), is_first ? 1 : member->unanswered, decision.version);
   }
-  *member = Member{.owed = is_eager ? member->owed + 1 : 1,
-                   .pacing = decision.assignment.pacing,
-                   .released = std::move(released)};
+  Change(*member, [&](Member& changed) {
+    changed = Member{.owed = is_eager ? changed.owed + 1 : 1,
+                     .looked = generation_,
+                     .pacing = decision.assignment.pacing,
+                     .released = std::move(released)};
+  });
   kind_ = PushKindOf(decision.assignment.pacing);
 }
 
@@ -173,8 +183,11 @@ void CheckedPolicy::Check(const Continue& decision) {
     const bool is_eager = decision.assignment.pacing == Pacing::kEagerPull;
     if (is_eager && HasAllLeases(*member))
       Violation("worker has its leases: {}", FormatDecision(decision));
-    ++member->owed;
-    member->is_out_of_data = member->may_find_data = false;
+    Change(*member, [&](Member& changed) {
+      ++changed.owed;
+      changed.is_out_of_data = false;
+      changed.looked = generation_;
+    });
   }
 }
 
@@ -186,9 +199,10 @@ void CheckedPolicy::Check(const Interrupt& decision) {
 }
 
 void CheckedPolicy::Check(const Expel& decision) {
-  if (members_.erase(decision.worker) == 0) {
+  if (Find(decision.worker) == nullptr) {
     Violation("worker is no member: {}", FormatDecision(decision));
   }
+  Forget(decision.worker);
   SamplesReturned();
 }
 
@@ -210,9 +224,12 @@ void CheckedPolicy::CheckMayGoOn(WorkerId worker, const Assignment& assignment) 
 }
 
 void CheckedPolicy::CheckAllAnswered(Time now) {
-  for (const auto& [push, is_finite] : unanswered_) {
-    if (members_.count(push.first) == 0) {
-      Violation("push of a worker that is no member is unanswered: {} {}", push.first, push.second);
+  for (const WorkerId worker : std::exchange(asked_, {})) {
+    if (Find(worker) != nullptr) continue;
+    auto push = unanswered_.lower_bound({worker, Sequence()});
+    for (; push != unanswered_.end() && push->first.first == worker; ++push) {
+      Violation("push of a worker that is no member is unanswered: {} {}", worker,
+                push->first.second);
     }
   }
   const bool must_be_done =
@@ -224,12 +241,8 @@ void CheckedPolicy::CheckAllAnswered(Time now) {
 }
 
 void CheckedPolicy::CheckSilence() {
-  const bool is_under_way = std::any_of(members_.begin(), members_.end(),
-                                        [](const auto& entry) { return entry.second.owed > 0; });
-  const bool is_waited_for = std::any_of(members_.begin(), members_.end(), [](const auto& entry) {
-    const Member& member = entry.second;
-    return member.owed == 0 && (!member.is_out_of_data || member.may_find_data);
-  });
+  const bool is_under_way = counts_.busy > 0;
+  const bool is_waited_for = counts_.busy + counts_.stuck < members_.size();
   const bool was_silent = std::exchange(is_silent_, false);
   if (phase_ != Phase::kOpen || joins_missing_ > 0 || is_under_way) return;
   if (committed_ > published_ || policy_->Deadline()) return;
@@ -241,7 +254,22 @@ void CheckedPolicy::CheckSilence() {
 }
 
 void CheckedPolicy::SamplesReturned() {
-  for (auto& [worker, member] : members_) member.may_find_data = true;
+  ++generation_;
+  counts_.stuck = 0;
+}
+
+void CheckedPolicy::Count(const Member& member, int by) {
+  const bool is_stuck = member.owed == 0 && member.is_out_of_data && member.looked == generation_;
+  counts_.busy += member.owed > 0 ? by : 0;
+  counts_.stuck += is_stuck ? by : 0;
+}
+
+void CheckedPolicy::Forget(WorkerId worker) {
+  const auto found = members_.find(worker);
+  if (found == members_.end()) return;
+  asked_.push_back(worker);
+  Count(found->second, -1);
+  members_.erase(found);
 }
 
 CheckedPolicy::Member* CheckedPolicy::Find(WorkerId worker) {

@@ -52,7 +52,7 @@ class CheckedPolicy : public Policy {
   struct Member {
     uint32_t owed = 0;  // Steps that it was sent on to, and has not pushed.
     bool is_out_of_data = false;
-    bool may_find_data = false;
+    uint64_t looked = 0;            // The generation when it was last sent on.
     Pacing pacing = Pacing::kWait;  // Of its last release.
     uint32_t unanswered = 0;        // Pushes since its last release.
     std::vector<Version> released;  // What the next pushes are based on at least, in order.
@@ -81,6 +81,20 @@ class CheckedPolicy : public Policy {
   void Check(const Expel& decision);
   void Check(const RollBack& decision);
 
+  // Of all members, so that an event costs the same however many there are.
+  struct Counts {
+    size_t busy = 0;   // Owe a push.
+    size_t stuck = 0;  // Owe none, are out of data, and can find none.
+  };
+  void Count(const Member& member, int by);
+  template <class F>
+  void Change(Member& member, F change) {
+    Count(member, -1);
+    change(member);
+    Count(member, +1);
+  }
+  void Forget(WorkerId worker);
+
   bool HasAllLeases(const Member& member) const { return member.owed > depth_; }
   void CheckPushAnswered(WorkerId worker, Sequence sequence);
   void CheckMayGoOn(WorkerId worker, const Assignment& assignment);
@@ -100,6 +114,9 @@ class CheckedPolicy : public Policy {
   Version committed_;
   Version published_;
   std::map<WorkerId, Member> members_;
+  Counts counts_;
+  uint64_t generation_ = 1;            // Grows whenever samples may have come back.
+  std::vector<WorkerId> asked_;        // Whose pushes this event may have left without an answer.
   std::map<PushId, bool> unanswered_;  // Whether the push is finite.
   size_t accumulated_ = 0;
   PushKind kind_ = PushKind::kGradient;  // Of the pushes of the latest release's pacing.
