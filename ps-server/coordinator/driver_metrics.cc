@@ -3,10 +3,7 @@
 #include <limits>
 #include <string>
 
-#include <fmt/format.h>
-
 #include "lib/coordination/words.h"
-#include "lib/sync/contract/words.h"
 #include "lib/telemetry/clock.h"
 
 namespace paceline::ps {
@@ -15,60 +12,14 @@ namespace {
 // 20 us to 40 s.
 std::vector<double> ControlBuckets() { return telemetry::ExponentialBuckets(20e-6, 2, 22); }
 
-std::string Label(WorkerId worker) { return fmt::format("{}", worker); }
-
 }  // namespace
 
 struct DriverMetrics::Families {
   explicit Families(telemetry::Metrics* metrics)
-      : steps(metrics->Counters("paceline_worker_steps_total",
-                                "Local steps that a worker has pushed.", {"worker"})),
-        samples(metrics->Counters("paceline_worker_samples_total",
-                                  "Samples that a worker has pushed.", {"worker"})),
-        compute(metrics->Counters("paceline_worker_compute_seconds_total",
-                                  "Time a worker spent in forward and backward passes.",
-                                  {"worker"})),
-        wait(metrics->Counters("paceline_worker_wait_seconds_total",
-                               "Time a worker had nothing to do but wait for a release.",
-                               {"worker"})),
-        communication(metrics->Counters(
-            "paceline_worker_communication_seconds_total",
-            "Time a worker spent pulling and pushing, not overlapped by computation.", {"worker"})),
-        overlapped(metrics->Counters("paceline_worker_overlapped_seconds_total",
-                                     "Time a worker spent pulling and pushing while it computed.",
-                                     {"worker"})),
-        injected(metrics->Counters("paceline_worker_injected_seconds_total",
-                                   "Of the compute time, slept because spec.chaos says so.",
-                                   {"worker"})),
-        step_seconds(metrics->Histograms("paceline_worker_compute_seconds",
-                                         "Compute time of one push.",
-                                         telemetry::ExponentialBuckets(1e-3, 2, 18), {"worker"})),
-        staleness(metrics->Histograms(
-            "paceline_push_staleness",
-            "Versions published between the one a push was computed on and its accumulation.",
-            {0, 1, 2, 3, 4, 6, 8, 12, 16, 32, 64, 128}, {"worker"})),
-        spread(
-            metrics->Histograms("paceline_pull_spread",
-                                "Versions that shards were apart in what a push was computed on.",
-                                {0, 1, 2, 3, 4, 6, 8, 12, 16, 32, 64, 128}, {"worker"})),
-        pushed_bytes(metrics->Counters("paceline_worker_pushed_bytes_total",
-                                       "Bytes of gradients or deltas that a worker has pushed.",
-                                       {"worker"})),
-        pulled_bytes(metrics->Counters("paceline_worker_pulled_bytes_total",
-                                       "Bytes of parameters that a worker has pulled.",
-                                       {"worker"})),
-        policy_seconds(metrics->OneHistogram(
+      : policy_seconds(metrics->OneHistogram(
             "paceline_policy_event_seconds",
             "Time that the policy took to decide on an event; work in spare time left out.",
             telemetry::ExponentialBuckets(1e-6, 2, 20))),
-        accepted(metrics->Counters("paceline_pushes_accepted_total", "Pushes that counted.",
-                                   {"worker"})),
-        dropped(metrics->Counters("paceline_pushes_dropped_total",
-                                  "Pushes that did not count, by reason.", {"worker", "reason"})),
-        wasted(metrics->Counters("paceline_wasted_compute_seconds_total",
-                                 "Compute time of pushes that did not count.", {"worker"})),
-        nonfinite(metrics->Counters("paceline_pushes_nonfinite_total",
-                                    "Pushes with a NaN or an infinity.", {"worker"})),
         worker_events(metrics->Counters("paceline_worker_events_total",
                                         "Joins, losses, refusals and expulsions of workers.",
                                         {"kind"})),
@@ -118,11 +69,8 @@ struct DriverMetrics::Families {
         roll_backs(metrics->OneCounter("paceline_rollbacks_total",
                                        "Returns to a checkpoint, or to startup.")) {}
 
-  telemetry::CounterFamily steps, samples, compute, wait, communication, overlapped, injected;
-  telemetry::HistogramFamily step_seconds, staleness, spread;
-  telemetry::CounterFamily pushed_bytes, pulled_bytes;
   telemetry::Histogram policy_seconds;
-  telemetry::CounterFamily accepted, dropped, wasted, nonfinite, worker_events;
+  telemetry::CounterFamily worker_events;
   telemetry::Counter poisoned, versions;
   telemetry::Gauge version, committed_samples, commit_pushes, workers;
   telemetry::Counter epochs;
@@ -135,7 +83,7 @@ struct DriverMetrics::Families {
 };
 
 DriverMetrics::DriverMetrics(telemetry::Metrics* metrics)
-    : families_(std::make_unique<Families>(metrics)), figures_(metrics) {}
+    : families_(std::make_unique<Families>(metrics)), per_worker_(metrics), figures_(metrics) {}
 DriverMetrics::~DriverMetrics() = default;
 
 void DriverMetrics::Observed(const sync::Event& event) {
@@ -145,19 +93,7 @@ void DriverMetrics::Observed(const sync::Event& event) {
   const auto* arrived = std::get_if<sync::PushArrived>(&event);
   if (arrived == nullptr) return;
   const sync::PushArrived& push = *arrived;
-  const std::vector<std::string> labels = {Label(push.worker)};
-  families_->steps.With(labels).Increment(push.steps);
-  families_->samples.With(labels).Increment(push.samples);
-  families_->compute.With(labels).Increment(ToSeconds(push.timing.compute));
-  families_->wait.With(labels).Increment(ToSeconds(push.timing.wait));
-  families_->communication.With(labels).Increment(ToSeconds(push.timing.communication));
-  families_->overlapped.With(labels).Increment(ToSeconds(push.timing.overlapped));
-  // Other jobs do not have it.
-  if (push.timing.injected > Duration::zero())
-    families_->injected.With(labels).Increment(ToSeconds(push.timing.injected));
-  families_->spread.With(labels).Observe(push.spread);
-  families_->step_seconds.With(labels).Observe(ToSeconds(push.timing.compute));
-  if (!push.gradient.is_finite) families_->nonfinite.With(labels).Increment();
+  per_worker_.Pushed(push);
   unanswered_[{push.worker, push.sequence}] = {push.based_on, push.timing.compute};
 }
 
@@ -165,17 +101,15 @@ void DriverMetrics::Decided(const std::vector<sync::Decision>& decisions) {
   for (const sync::Decision& decision : decisions) {
     if (const auto* accumulate = std::get_if<sync::Accumulate>(&decision)) {
       ++accumulated_;
-      families_->accepted.With({Label(accumulate->worker)}).Increment();
-      if (const auto push = unanswered_.extract({accumulate->worker, accumulate->sequence})) {
-        families_->staleness.With({Label(accumulate->worker)})
-            .Observe(static_cast<double>(committing_.value() - push.mapped().based_on.value()));
-      }
+      const auto push = unanswered_.extract({accumulate->worker, accumulate->sequence});
+      std::optional<uint64_t> staleness;
+      if (push) staleness = committing_.value() - push.mapped().based_on.value();
+      per_worker_.Accepted(accumulate->worker, staleness);
     } else if (const auto* drop = std::get_if<sync::Drop>(&decision)) {
-      families_->dropped.With({Label(drop->worker), std::string(ToString(drop->reason))})
-          .Increment();
-      if (const auto push = unanswered_.extract({drop->worker, drop->sequence})) {
-        families_->wasted.With({Label(drop->worker)}).Increment(ToSeconds(push.mapped().compute));
-      }
+      const auto push = unanswered_.extract({drop->worker, drop->sequence});
+      std::optional<Duration> compute;
+      if (push) compute = push.mapped().compute;
+      per_worker_.Dropped(drop->worker, drop->reason, compute);
     } else if (std::holds_alternative<sync::Commit>(decision)) {
       families_->commit_pushes.Set(accumulated_);
       accumulated_ = 0;
@@ -238,17 +172,8 @@ void DriverMetrics::PolicyTook(Duration duration) {
 }
 
 void DriverMetrics::WorkersAre(const std::vector<coordination::WorkerStatus>& workers) {
-  for (const coordination::WorkerStatus& status : workers) {
-    protocol::Traffic& before = traffic_[status.worker];
-    const std::vector<std::string> labels = {Label(status.worker)};
-    const auto count = [&](telemetry::CounterFamily& family, uint64_t was, uint64_t is) {
-      // A generation that begins anew counts from 0.
-      family.With(labels).Increment(static_cast<double>(is < was ? is : is - was));
-    };
-    count(families_->pushed_bytes, before.pushed_bytes, status.traffic.pushed_bytes);
-    count(families_->pulled_bytes, before.pulled_bytes, status.traffic.pulled_bytes);
-    before = status.traffic;
-  }
+  for (const coordination::WorkerStatus& status : workers)
+    per_worker_.Carried(status.worker, status.traffic);
 }
 
 void DriverMetrics::PolicyBrokeContract() { families_->contract.Increment(); }

@@ -17,6 +17,7 @@
 #include "lib/sync/contract/event.h"
 #include "lib/telemetry/metrics.h"
 #include "ps-server/coordinator/figure_metrics.h"
+#include "ps-server/coordinator/worker_metrics.h"
 
 namespace paceline::ps {
 
@@ -50,6 +51,7 @@ class DriverMetrics {
  private:
   struct Families;
   std::unique_ptr<Families> families_;
+  WorkerMetrics per_worker_;
   FigureMetrics figures_;
   struct InFlight {
     Time push_arrived;
@@ -62,8 +64,7 @@ class DriverMetrics {
   std::map<Version, InFlight> commits_;  // Sent to shards, not yet both published and released.
   Version committing_;                   // The newest that was sent.
   std::set<WorkerId> workers_;
-  std::map<WorkerId, protocol::Traffic> traffic_;  // As it was counted last.
-  int accumulated_ = 0;                            // Since the last commit.
+  int accumulated_ = 0;  // Since the last commit.
   struct Unanswered {
     Version based_on;
     Duration compute{};

@@ -1,0 +1,152 @@
+#include "ps-server/coordinator/worker_metrics.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "lib/sync/contract/words.h"
+
+namespace paceline::ps {
+namespace {
+
+std::string Label(WorkerId worker) { return fmt::format("{}", worker); }
+
+}  // namespace
+
+struct WorkerMetrics::Families {
+  explicit Families(telemetry::Metrics* metrics)
+      : steps(metrics->Counters("paceline_worker_steps_total",
+                                "Local steps that a worker has pushed.", {"worker"})),
+        samples(metrics->Counters("paceline_worker_samples_total",
+                                  "Samples that a worker has pushed.", {"worker"})),
+        compute(metrics->Counters("paceline_worker_compute_seconds_total",
+                                  "Time a worker spent in forward and backward passes.",
+                                  {"worker"})),
+        wait(metrics->Counters("paceline_worker_wait_seconds_total",
+                               "Time a worker had nothing to do but wait for a release.",
+                               {"worker"})),
+        communication(metrics->Counters(
+            "paceline_worker_communication_seconds_total",
+            "Time a worker spent pulling and pushing, not overlapped by computation.", {"worker"})),
+        overlapped(metrics->Counters("paceline_worker_overlapped_seconds_total",
+                                     "Time a worker spent pulling and pushing while it computed.",
+                                     {"worker"})),
+        injected(metrics->Counters("paceline_worker_injected_seconds_total",
+                                   "Of the compute time, slept because spec.chaos says so.",
+                                   {"worker"})),
+        step_seconds(metrics->Histograms("paceline_worker_compute_seconds",
+                                         "Compute time of one push.",
+                                         telemetry::ExponentialBuckets(1e-3, 2, 18), {"worker"})),
+        staleness(metrics->Histograms(
+            "paceline_push_staleness",
+            "Versions published between the one a push was computed on and its accumulation.",
+            {0, 1, 2, 3, 4, 6, 8, 12, 16, 32, 64, 128}, {"worker"})),
+        spread(
+            metrics->Histograms("paceline_pull_spread",
+                                "Versions that shards were apart in what a push was computed on.",
+                                {0, 1, 2, 3, 4, 6, 8, 12, 16, 32, 64, 128}, {"worker"})),
+        pushed_bytes(metrics->Counters("paceline_worker_pushed_bytes_total",
+                                       "Bytes of gradients or deltas that a worker has pushed.",
+                                       {"worker"})),
+        pulled_bytes(metrics->Counters("paceline_worker_pulled_bytes_total",
+                                       "Bytes of parameters that a worker has pulled.",
+                                       {"worker"})),
+        accepted(metrics->Counters("paceline_pushes_accepted_total", "Pushes that counted.",
+                                   {"worker"})),
+        dropped(metrics->Counters("paceline_pushes_dropped_total",
+                                  "Pushes that did not count, by reason.", {"worker", "reason"})),
+        wasted(metrics->Counters("paceline_wasted_compute_seconds_total",
+                                 "Compute time of pushes that did not count.", {"worker"})),
+        nonfinite(metrics->Counters("paceline_pushes_nonfinite_total",
+                                    "Pushes with a NaN or an infinity.", {"worker"})) {}
+
+  telemetry::CounterFamily steps, samples, compute, wait, communication, overlapped, injected;
+  telemetry::HistogramFamily step_seconds, staleness, spread;
+  telemetry::CounterFamily pushed_bytes, pulled_bytes;
+  telemetry::CounterFamily accepted, dropped, wasted, nonfinite;
+};
+
+namespace {
+
+// A series that is made when it is first needed: those of other workers are not there.
+template <class S>
+class Lazy {
+ public:
+  S& In(const telemetry::Family<S>& family, WorkerId worker) {
+    if (!series_) series_ = family.With({Label(worker)});
+    return *series_;
+  }
+
+ private:
+  std::optional<S> series_;
+};
+
+}  // namespace
+
+struct WorkerMetrics::Series {
+  Lazy<telemetry::Counter> steps, samples, compute, wait, communication, overlapped, injected;
+  Lazy<telemetry::Histogram> step_seconds, staleness, spread;
+  Lazy<telemetry::Counter> pushed_bytes, pulled_bytes, accepted, wasted, nonfinite;
+  std::map<sync::DropReason, telemetry::Counter> dropped;
+  protocol::Traffic traffic;  // As it was counted last.
+};
+
+WorkerMetrics::WorkerMetrics(telemetry::Metrics* metrics)
+    : families_(std::make_unique<Families>(metrics)) {}
+WorkerMetrics::~WorkerMetrics() = default;
+
+WorkerMetrics::Series& WorkerMetrics::Of(WorkerId worker) { return series_[worker]; }
+
+void WorkerMetrics::Pushed(const sync::PushArrived& push) {
+  const WorkerId worker = push.worker;
+  const Families& all = *families_;
+  Series& own = Of(worker);
+  own.steps.In(all.steps, worker).Increment(push.steps);
+  own.samples.In(all.samples, worker).Increment(push.samples);
+  own.compute.In(all.compute, worker).Increment(ToSeconds(push.timing.compute));
+  own.wait.In(all.wait, worker).Increment(ToSeconds(push.timing.wait));
+  own.communication.In(all.communication, worker).Increment(ToSeconds(push.timing.communication));
+  own.overlapped.In(all.overlapped, worker).Increment(ToSeconds(push.timing.overlapped));
+  // Other jobs do not have it.
+  if (push.timing.injected > Duration::zero())
+    own.injected.In(all.injected, worker).Increment(ToSeconds(push.timing.injected));
+  own.spread.In(all.spread, worker).Observe(push.spread);
+  own.step_seconds.In(all.step_seconds, worker).Observe(ToSeconds(push.timing.compute));
+  if (!push.gradient.is_finite) own.nonfinite.In(all.nonfinite, worker).Increment();
+}
+
+void WorkerMetrics::Accepted(WorkerId worker, std::optional<uint64_t> staleness) {
+  Series& own = Of(worker);
+  own.accepted.In(families_->accepted, worker).Increment();
+  if (staleness)
+    own.staleness.In(families_->staleness, worker).Observe(static_cast<double>(*staleness));
+}
+
+void WorkerMetrics::Dropped(WorkerId worker, sync::DropReason reason,
+                            std::optional<Duration> compute) {
+  Series& own = Of(worker);
+  auto found = own.dropped.find(reason);
+  if (found == own.dropped.end()) {
+    const auto series = families_->dropped.With({Label(worker), std::string(ToString(reason))});
+    found = own.dropped.emplace(reason, series).first;
+  }
+  found->second.Increment();
+  if (compute) own.wasted.In(families_->wasted, worker).Increment(ToSeconds(*compute));
+}
+
+void WorkerMetrics::Carried(WorkerId worker, const protocol::Traffic& traffic) {
+  Series& own = Of(worker);
+  const auto count = [](telemetry::Counter& series, uint64_t was, uint64_t is) {
+    // A generation that begins anew counts from 0.
+    series.Increment(static_cast<double>(is < was ? is : is - was));
+  };
+  const protocol::Traffic before = std::exchange(own.traffic, traffic);
+  count(own.pushed_bytes.In(families_->pushed_bytes, worker), before.pushed_bytes,
+        traffic.pushed_bytes);
+  count(own.pulled_bytes.In(families_->pulled_bytes, worker), before.pulled_bytes,
+        traffic.pulled_bytes);
+}
+
+}  // namespace paceline::ps

@@ -1,0 +1,42 @@
+// Defines WorkerMetrics: what is counted and measured of each worker by itself.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+
+#include "lib/base/ids.h"
+#include "lib/base/time.h"
+#include "lib/protocol/worker_messages.h"
+#include "lib/sync/contract/decision.h"
+#include "lib/sync/contract/event.h"
+#include "lib/telemetry/metrics.h"
+
+namespace paceline::ps {
+
+// One owner at a time; the registry may be read by any. A worker's series are looked up once: a
+// push costs the worker's place among the others.
+class WorkerMetrics {
+ public:
+  // Registers every family. `metrics` outlives it.
+  explicit WorkerMetrics(telemetry::Metrics* metrics);
+  ~WorkerMetrics();
+
+  void Pushed(const sync::PushArrived& push);
+  // `staleness`, `compute`: of the push; nothing where it is not known any more.
+  void Accepted(WorkerId worker, std::optional<uint64_t> staleness);
+  void Dropped(WorkerId worker, sync::DropReason reason, std::optional<Duration> compute);
+  // All of its present generation.
+  void Carried(WorkerId worker, const protocol::Traffic& traffic);
+
+ private:
+  struct Families;
+  struct Series;
+  Series& Of(WorkerId worker);
+
+  std::unique_ptr<Families> families_;
+  std::map<WorkerId, Series> series_;
+};
+
+}  // namespace paceline::ps
