@@ -12,8 +12,10 @@ using telemetry::SteadyNow;
 
 namespace {
 
-// Working progress out costs more than a step's decisions.
+// Working progress out costs more than a step's decisions, and the more the more workers there are:
+// it gets a twentieth of the time at most.
 constexpr Duration kMeasurePeriod = std::chrono::milliseconds(50);
+constexpr int kMeasureShare = 20;
 
 // Whoever has not turned for so long stood still as a whole: what was said meanwhile is on its way,
 // and gets so long to come in before anybody's silence counts.
@@ -22,6 +24,8 @@ constexpr Duration kCatchUp = std::chrono::seconds(2);
 
 // Units of a policy's maintenance done at once; a push that arrives meanwhile waits for so much.
 constexpr uint32_t kSpareBudget = 64;
+// It gets a tenth of the time at most: a policy that wants some after each fact would have a core.
+constexpr int kSpareShare = 10;
 
 }  // namespace
 
@@ -143,7 +147,7 @@ std::optional<Time> Driver::NextDeadline() const {
     if (other && (!next || *other < *next)) next = other;
   };
   if (policy_ != nullptr) consider(policy_->Deadline());
-  if (has_moved_) consider(measured_ + kMeasurePeriod);
+  if (has_moved_) consider(measure_from_);
   return next;
 }
 
@@ -175,16 +179,18 @@ void Driver::WorkOnce(std::unique_lock<std::mutex>& lock) {
     Process(coordination::DeadlineReached{}, SteadyNow());
   }
   has_moved_ = true;
-  if (SteadyNow() >= measured_ + kMeasurePeriod) Measure();
+  if (SteadyNow() >= measure_from_) Measure();
   lock.lock();
 }
 
 void Driver::OfferSpare(std::unique_lock<std::mutex>& lock) {
-  if (policy_ == nullptr || !policy_->WantsSpare()) return;
+  if (policy_ == nullptr || !policy_->WantsSpare() || SteadyNow() < spare_from_) return;
   lock.unlock();
   now_ = arrived_ = SteadyNow();
   TellPolicy(sync::Spare{kSpareBudget});
   DoAll();
+  const Time end = SteadyNow();
+  spare_from_ = end + (kSpareShare - 1) * (end - now_);
   lock.lock();
 }
 
@@ -209,16 +215,18 @@ void Driver::RunTimer() {
 }
 
 void Driver::Measure() {
-  measured_ = SteadyNow();
+  const Time now = SteadyNow();
   has_moved_ = false;
-  Progress progress = meter_.Measure(coordinator_, measured_);
+  Progress progress = meter_.Measure(coordinator_, now);
   metrics_->WorkersAre(progress.status.workers);
   for (const coordination::WorkerStatus& worker : progress.status.workers)
-    progress.paces.push_back(stragglers_.PaceOf(worker.worker, measured_));
+    progress.paces.push_back(stragglers_.PaceOf(worker.worker, now));
   if (policy_ != nullptr) policy_->Tell(progress.figures);
   metrics_->PolicyTold(progress.figures);
   progress.checkpoint_note = options_.checkpoint_note;
   progress.checkpoint_completed = checkpoint_completed_;
+  const Time end = SteadyNow();
+  measure_from_ = std::max(now + kMeasurePeriod, end + (kMeasureShare - 1) * (end - now));
   std::lock_guard lock(mutex_);
   progress_ = std::move(progress);
 }

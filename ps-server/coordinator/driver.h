@@ -88,7 +88,8 @@ class Driver : public Sessions {
   // When the facts that had come by then were last worked through: each second at least where
   // somebody brings one so often, unless it hangs.
   Time turned() const;
-  Progress progress() const;  // As it was at most a twentieth of a second ago.
+  // As it was at most a twentieth of a second ago, or twenty times what working it out takes.
+  Progress progress() const;
   std::optional<coordination::Finished> finished() const;
   // What the job came to; nothing if `timeout` passes first.
   std::optional<coordination::Finished> WaitFinished(Duration timeout);
@@ -147,8 +148,9 @@ class Driver : public Sessions {
   store::Layout layout_;
   ProgressMeter meter_;
   StragglerWatch stragglers_;
-  Time measured_{};                           // When progress_ was worked out last...
-  bool has_moved_ = true;                     // ...and whether something happened since.
+  Time measure_from_{};                       // When progress_ is worked out again...
+  bool has_moved_ = true;                     // ...if something has happened since the last time.
+  Time spare_from_{};                         // When the policy may have spare time again.
   Time arrived_{};                            // When the fact in work came in...
   Time now_{};                                // ...and when work on it began.
   std::deque<coordination::Effect> effects_;  // Still to do; empty between facts.
