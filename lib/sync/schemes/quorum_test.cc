@@ -140,7 +140,7 @@ TEST_F(QuorumInEngine, GivesUpWhoIsSilentAtItsDeadline) {
   for (int second = 6; second < 12; ++second) EXPECT_THAT(script.Feed("spare budget=1"), IsEmpty());
   Notes();
   EXPECT_THAT(script.Feed("deadline"),
-              ElementsAre("commit scale=0.5 lr=0.5", "release w0 at v1 exact",
+              ElementsAre("commit scale=0.5 lr=0.5", "release w0 at v1 exact samples=2",
                           "release w1 at v1 exact", "offer w2 v1"));
   EXPECT_THAT(Notes(), ElementsAre("given up", "closed 2"));
   // It is not waited for until it is heard of again...

@@ -34,7 +34,8 @@ class BatchSizer {
   // That step's version is published and its releases are out.
   virtual void StepPublished() {}
 
-  // Samples of each of `workers`, which ascend, in their order; at least 1 each. For each step
+  // Samples of each of `workers`, which ascend, in their order; at least 1 each. They are all
+  // members but those who are silent; who is not among them keeps what it was given. For each step
   // anew, and again for one that begins anew without having been closed.
   virtual std::vector<uint32_t> ShareOut(const std::vector<WorkerId>& workers) = 0;
 

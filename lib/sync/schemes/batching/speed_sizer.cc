@@ -79,6 +79,7 @@ void SpeedSizer::StepClosed() {
 
 std::vector<uint32_t> SpeedSizer::ShareOut(const std::vector<WorkerId>& workers) {
   std::vector<uint32_t> shares;
+  must_change_ |= workers != sharing_;
   if (!must_change_ && steps_since_change_ < options_.period_steps) {
     for (const WorkerId worker : workers) shares.push_back(workers_.at(worker).share);
     return shares;
@@ -103,6 +104,7 @@ std::vector<uint32_t> SpeedSizer::ShareOut(const std::vector<WorkerId>& workers)
     is_other |= std::exchange(share, shares[i]) != shares[i];
   }
   adjustments_ += is_other && step_samples_ > 0;
+  sharing_ = workers;
   step_samples_ = fit.total;
   steps_since_change_ = 0;
   must_change_ = false;
@@ -173,6 +175,7 @@ std::string SpeedSizer::DebugString() const {
     text +=
         fmt::format(" {}={},{},{}", id, worker.share, worker.is_warm, worker.predictor.predicted());
   }
+  if (sharing_.size() < workers_.size()) text += fmt::format(" for {}", fmt::join(sharing_, " "));
   if (!due_.empty()) text += fmt::format(" due {}", fmt::join(due_, " "));
   return text;
 }

@@ -62,8 +62,9 @@ class SpeedSizer : public BatchSizer {
   BatchLimits limits_;
   std::map<WorkerId, Worker> workers_;
   std::map<WorkerId, SpeedPredictor> known_;  // Of those that left or are yet to join.
-  std::deque<WorkerId> due_;   // Whose networks are to be trained: the longest waiting one first.
-  uint64_t step_samples_ = 0;  // Of the step last shared out.
+  std::deque<WorkerId> due_;  // Whose networks are to be trained: the longest waiting one first.
+  std::vector<WorkerId> sharing_;  // Whom the step last shared out is for...
+  uint64_t step_samples_ = 0;      // ...and its samples.
   uint32_t steps_since_change_ = 0;
   bool must_change_ = true;   // Membership or limits have changed.
   bool is_published_ = true;  // The newest step's releases are out.

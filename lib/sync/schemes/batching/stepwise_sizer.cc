@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "lib/base/time.h"
 #include "lib/sync/schemes/batching/spread.h"
@@ -62,7 +63,7 @@ void StepwiseSizer::RanOutOfMemory(WorkerId worker, uint32_t samples_fit) {
 }
 
 std::vector<uint32_t> StepwiseSizer::ShareOut(const std::vector<WorkerId>& workers) {
-  if (must_change_) {
+  if (must_change_ || workers != sharing_) {
     BeginAnew(workers);
   } else if (IsLookDue(workers)) {
     Look(workers, limits_.For(workers));
@@ -91,6 +92,7 @@ void StepwiseSizer::BeginAnew(const std::vector<WorkerId>& workers) {
   const std::vector<uint32_t> shares = Apportion(weights, fit.total, fit.bounds);
   for (size_t i = 0; i < workers.size(); ++i) Give(workers[i], shares[i]);
   for (auto& [id, worker] : workers_) worker.times = 0, worker.seconds = 0;
+  sharing_ = workers;
   step_samples_ = fit.total;
   step_ = FirstStep(workers.size());
   period_ = options_.spec.period_steps;
@@ -233,6 +235,7 @@ std::string StepwiseSizer::DebugString() const {
   std::string text = fmt::format("{} {}{} {}/{} {}", step_samples_, steps_, must_change_, step_,
                                  period_, fine_only_) +
                      limits_.DebugString();
+  if (sharing_.size() < workers_.size()) text += fmt::format(" for {}", fmt::join(sharing_, " "));
   if (last_move_) text += fmt::format(" {}>{}", last_move_->first, last_move_->second);
   for (const auto& [id, worker] : workers_) {
     text +=

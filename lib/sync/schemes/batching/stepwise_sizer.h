@@ -68,6 +68,7 @@ class StepwiseSizer : public BatchSizer {
   Options options_;
   BatchLimits limits_;
   std::map<WorkerId, Worker> workers_;
+  std::vector<WorkerId> sharing_;  // Whom the step last shared out is for.
   uint64_t step_samples_ = 0;
   uint32_t steps_ = 0;       // Closed since the last look.
   bool must_change_ = true;  // Membership or limits have changed.

@@ -18,20 +18,34 @@ bool IsSized(const EngineState& state) { return state.spec.sizing.strategy != Si
 
 bool HasShares(const EngineState& state) { return state.at.IsStrict() || IsSized(state); }
 
+bool HasPart(const EngineState& state, const Member& member) {
+  const bool is_silent = member.standing().is_missing && member.standing().owed > 0;
+  return !is_silent || MembersWithPart(state) == state.roster.size();
+}
+
+uint32_t MembersWithPart(const EngineState& state) {
+  const uint32_t members = state.roster.size(), silent = state.roster.counts().silent;
+  return 2 * silent > members ? members : members - silent;
+}
+
 void ShareOut(Turn turn) {
   EngineState& state = turn.state;
-  std::vector<Member>& members = state.roster.members();
   std::vector<WorkerId> workers;
-  workers.reserve(members.size());
-  for (const Member& member : members) workers.push_back(member.id);
+  workers.reserve(state.roster.size());
+  for (const Member& member : state.roster.members()) {
+    if (HasPart(state, member)) workers.push_back(member.id);
+  }
   const std::vector<uint32_t> shares = state.sizer->ShareOut(workers);
   bool has_changed = false;
-  state.shared = {.members = state.roster.size()};
-  for (size_t rank = 0; rank < members.size(); ++rank) {
-    const double before = std::exchange(members[rank].share, shares[rank]);
-    state.shared.samples += std::min(shares[rank], members[rank].samples_max);
-    has_changed |= !members[rank].is_new &&
-                   std::abs(shares[rank] - before) > std::max(kOtherSize * before, kRounding);
+  state.shared = {.members = static_cast<uint32_t>(workers.size())};
+  auto next = shares.begin();
+  for (Member& member : state.roster.members()) {
+    if (!HasPart(state, member)) continue;
+    const uint32_t share = *next++;
+    const double before = std::exchange(member.share, share);
+    state.shared.samples += std::min(share, member.samples_max);
+    has_changed |=
+        !member.is_new && std::abs(share - before) > std::max(kOtherSize * before, kRounding);
   }
   if (has_changed) state.quorum->Observe(SizesChanged{}, turn.now);
 }

@@ -12,7 +12,13 @@ namespace paceline::sync {
 // Whether shares are told to the members, not worked out for each push.
 bool HasShares(const EngineState& state);
 
-// New shares for all members.
+// Whether a member has a part of the rounds that begin now. Who was given up as silent has none,
+// and goes on with the share that it had when it is heard of; but where more than half are, they
+// are slow rather than gone.
+bool HasPart(const EngineState& state, const Member& member);
+uint32_t MembersWithPart(const EngineState& state);
+
+// New shares for all members that have a part.
 void ShareOut(Turn turn);
 
 // The same, if something has made it due.
