@@ -1,6 +1,7 @@
 // What is claimed about WBSP (Yang et al., Parallel Computing 121, 2024; the authors' code
 // Dora233/WBSP), one test a claim, and the closed forms that follow from its rule, on a virtual
 // clock.
+#include <cmath>
 #include <numeric>
 
 #include <gmock/gmock.h>
@@ -128,6 +129,30 @@ TEST(WbspPaper, NormalisedWorkersCountAlike) {
       }
       EXPECT_NEAR(share / (kRounds - kSkipped), mean_steps / kWorkers, 0.01) << w;
     }
+  }
+}
+
+// One of equal workers becomes four times slower: in the rounds after the first one the share of
+// each of the others is 4 steps by their mean steps, 2.6, 2.88, ... The sum of all weights is
+// right.
+TEST(WbspPaper, NormalisedWeightsFollowAPaceAsTheMeanOfStepsDoes) {
+  PolicySpec spec = Spec(false);
+  spec.wbsp.is_normalised = true;
+  TimedWorld world(spec, Paces(1, {}));
+  world.Run(kSkipped);
+  world.SetPace(WorkerId(7), {4});
+  world.Run(kSkipped + 30);
+  size_t first = kSkipped;
+  while (world.rounds()[first].seconds < 2) ++first;
+  EXPECT_LT(world.rounds()[first].shares.at(WorkerId(7)),
+            0.4 * world.rounds()[first].shares.at(WorkerId(0)));
+  for (size_t r = 1; r < 20; ++r) {
+    const TimedWorld::Round& round = world.rounds()[first + r];
+    EXPECT_NEAR(round.shares.at(WorkerId(7)) / round.shares.at(WorkerId(0)),
+                1 - 0.65 * std::pow(0.8, r - 1), 0.001)
+        << r;
+    EXPECT_NEAR(std::accumulate(round.weights.begin(), round.weights.end(), 0.0), 29 / 8.0, 0.4)
+        << r;
   }
 }
 
