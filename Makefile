@@ -56,7 +56,7 @@ bench-data-plane: ## Push and pull, GB/s and CPU-seconds per GB, beside raw loop
 bench-store: ## Accumulate and optimizer, GB/s beside memcpy and a triad (JSON=FILE writes rows)
 bench-control: ## Last push arrived to release sent, microseconds (JSON=FILE writes rows)
 bench-operator: ## Pods per second, CPU and memory of the operator, beside the API server's limit and Kubeflow's (JSON=FILE writes rows)
-bench-policy: ## One event of each policy, microseconds, with 100 and 1,000 workers (JSON=FILE writes rows)
+bench-policy: ## One event of each policy, microseconds, and the server's driver, of a core, with 100 and 1,000 workers (JSON=FILE writes rows)
 
 soak: $(BUILD)/build.ninja ## Do random faults to running jobs, two at a time: 10 minutes (ARGS='--minutes 480 --seed N', JSON=FILE writes the table)
 	@cmake --build $(BUILD) -j $(JOBS) --target soak >&2

@@ -1,7 +1,9 @@
 // Measures what policies take to decide: the time of one event, with 100, 1,000 and 10,000 workers;
-// and what a push takes on its whole way through coordination.
+// what a push takes on its whole way through coordination; and what the server's driver takes of a
+// core at 10,000 facts a second.
 //
 //   bench_policy [STEPS] [SPEC...]       a spec as heads a trace, without batch= and workers=
+//   bench_policy driver [RUNS] [SPEC...] the driver alone, medians of so many runs (1)
 //
 // Processor time of the deciding thread. Workers push when a made-up time has passed that differs
 // from worker to worker and from step to step; each push, with what follows it, is one event. Spare
@@ -12,6 +14,7 @@
 #include <iostream>
 #include <queue>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
@@ -19,13 +22,17 @@
 #include <time.h>
 
 #include "lib/sync/schemes/policy_factory.h"
+#include "lib/telemetry/log.h"
 #include "tests/bench/coordination_pushes.h"
+#include "tests/bench/driver_load.h"
 #include "tests/bench/report.h"
 
 namespace paceline::bench {
 namespace {
 
 constexpr uint32_t kWorkers[] = {100, 1000, 10'000};
+constexpr uint32_t kDriverWorkers[] = {100, 1000};
+const std::vector<std::string> kDriverSpecs = {"BSP", "SSP", "DBW", "PSPlus"};
 constexpr uint32_t kSamplesPerWorker = 64;
 constexpr uint32_t kSpareBudget = 64;  // As the server gives.
 constexpr uint64_t kEventsASpare = 16;
@@ -157,7 +164,48 @@ void TimePushes(uint32_t steps, nlohmann::ordered_json& rows) {
   }
 }
 
+// Whole and bare in turns, so that a machine that slows down slows both.
+void TimeDriver(int runs, const std::vector<std::string>& specs, nlohmann::ordered_json& rows) {
+  telemetry::ConfigureLog({.level = telemetry::LogLevel::kWarning});
+  fmt::print("\n{:24} {:>8} {:>10} {:>10} {:>10} {:>10} {:>10}\n", "driver, of a core", "workers",
+             "whole %", "whole us", "bare %", "bare us", "facts/s");
+  for (const std::string& spec : specs) {
+    for (const uint32_t workers : kDriverWorkers) {
+      std::vector<double> core[2], fact[2], rate;
+      for (int run = 0; run < runs; ++run) {
+        for (const bool is_whole : {true, false}) {
+          const DriverCost cost =
+              MeasureDriver({.scheme = spec, .workers = workers, .is_whole = is_whole});
+          core[is_whole].push_back(100 * cost.core);
+          fact[is_whole].push_back(cost.fact_us);
+          if (is_whole) rate.push_back(cost.facts_per_second);
+        }
+      }
+      fmt::print("{:24} {:>8} {:>10.1f} {:>10.2f} {:>10.1f} {:>10.2f} {:>10.0f}\n", spec, workers,
+                 Median(core[1]), Median(fact[1]), Median(core[0]), Median(fact[0]), Median(rate));
+      std::fflush(stdout);
+      rows.push_back({{"name", fmt::format("driver {}", spec)},
+                      {"workers", workers},
+                      {"core_percent", Median(core[1])},
+                      {"fact_us", Median(fact[1])},
+                      {"bare_core_percent", Median(core[0])},
+                      {"bare_fact_us", Median(fact[0])},
+                      {"facts_per_s", Median(rate)}});
+    }
+  }
+}
+
+int DriverMain(int count, char** arguments) {
+  const int runs = count > 2 ? std::max(std::atoi(arguments[2]), 1) : 1;
+  std::vector<std::string> specs(arguments + std::min(count, 3), arguments + count);
+  if (specs.empty()) specs = kDriverSpecs;
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  TimeDriver(runs, specs, rows);
+  return WriteRows(rows, JsonPathFromEnvironment());
+}
+
 int Main(int count, char** arguments) {
+  if (count > 1 && std::string_view(arguments[1]) == "driver") return DriverMain(count, arguments);
   const uint32_t steps = count > 1 ? static_cast<uint32_t>(std::atoi(arguments[1])) : 20;
   std::vector<std::string> specs(arguments + std::min(count, 2), arguments + count);
   if (specs.empty()) {
@@ -206,7 +254,10 @@ int Main(int count, char** arguments) {
                       {"spare_us_mean", spare}});
     }
   }
-  if (count <= 2) TimePushes(steps, rows);
+  if (count <= 2) {
+    TimePushes(steps, rows);
+    TimeDriver(1, kDriverSpecs, rows);
+  }
   return WriteRows(rows, JsonPathFromEnvironment());
 }
 
