@@ -63,6 +63,14 @@ TEST(Composed, WhatWasUnderWayCountsAfterTheReachHasBecomeNarrower) {
                           "release w1 at v2 exact", "release w2 at v2 exact"));
 }
 
+TEST(Composed, WhatWasUnderWayCountsHoweverOftenTheReachHasBecomeNarrowerSince) {
+  Script script = Playing("ASP workers=3 batch=3");
+  script.FeedAll({"push w0 #1 based-on=v0", "committed v1", "push w0 #2 based-on=v1",
+                  "committed v2", "reconfigured BSP reach=1 workers=3 batch=3",
+                  "reconfigured BSP workers=3 batch=3"});
+  EXPECT_THAT(script.Feed("push w1 #1 based-on=v0"), ElementsAre("accumulate w1 #1 weight=1"));
+}
+
 TEST(Composed, WhoeverABarrierStoppedGoesOnWithoutOne) {
   Script script = Playing("BSP workers=3 batch=3");
   EXPECT_THAT(script.FeedAll({"push w0 #1 based-on=v0"}), ElementsAre("accumulate w0 #1 weight=1"));

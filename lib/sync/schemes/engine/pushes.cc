@@ -131,8 +131,9 @@ bool IsInReach(const EngineState& state, const PushArrived& push) {
     return !reach || Behind(state, push) <= *reach;
   };
   if (is_within(state.at.reach)) return true;
-  const std::optional<FormerReach>& former = state.former_reach;
-  return former && push.based_on <= former->until && is_within(former->reach);
+  return std::ranges::any_of(state.former_reaches, [&](const FormerReach& former) {
+    return push.based_on <= former.until && is_within(former.reach);
+  });
 }
 
 // A push of the round before was only not waited for.

@@ -40,9 +40,15 @@ void TakeSizer(EngineState& state) {
   }
 }
 
+bool IsNarrower(const std::optional<uint64_t>& reach, const std::optional<uint64_t>& than) {
+  return reach && (!than || *reach < *than);
+}
+
 void TakeReach(EngineState& state, const Coordinates& before) {
-  const bool is_narrower = state.at.reach && (!before.reach || *state.at.reach < *before.reach);
-  if (is_narrower) state.former_reach = {before.reach, state.version};
+  if (!IsNarrower(state.at.reach, before.reach)) return;
+  std::erase_if(state.former_reaches,
+                [&](const FormerReach& former) { return !IsNarrower(before.reach, former.reach); });
+  state.former_reaches.push_back({before.reach, state.version});
 }
 
 // Who is held joins the open round.

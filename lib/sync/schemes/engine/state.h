@@ -77,7 +77,7 @@ struct EngineState {
 
   // Of a spec that was changed (reconfigured.h).
   Learnt learnt;
-  std::optional<FormerReach> former_reach;
+  std::vector<FormerReach> former_reaches;  // Each wider than those after it.
   bool is_quorum_due = false;
 
   // Local steps.

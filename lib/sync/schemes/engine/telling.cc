@@ -129,9 +129,9 @@ std::string Engine::DebugString() const {
   text += Described(state_.round, state_);
   if (HasShares(state_) && !state_.at.IsStrict())
     text += fmt::format(" swept={}{}", state_.swept, state_.is_sharing_due);
-  if (const auto& former = state_.former_reach) {
-    text += fmt::format(" former={},{}", former->reach ? int64_t(*former->reach) : -1,
-                        int64_t(state_.version.value()) - int64_t(former->until.value()));
+  for (const FormerReach& former : state_.former_reaches) {
+    text += fmt::format(" former={},{}", former.reach ? int64_t(*former.reach) : -1,
+                        int64_t(state_.version.value()) - int64_t(former.until.value()));
   }
   if (state_.is_quorum_due) text += " quorum-due";
   if (const std::string sizing = state_.sizer->DebugString(); !sizing.empty())
