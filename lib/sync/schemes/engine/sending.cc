@@ -45,10 +45,9 @@ bool IsStopped(EngineState& state, Member& member) {
 
 Assignment AssignmentOf(const EngineState& state, const Member& member) {
   const Roster& roster = state.roster;
-  const uint32_t share =
-      HasShares(state)
-          ? member.share
-          : EqualShare(state.spec.global_batch_size, MembersWithPart(state), roster.RankOf(member));
+  const uint32_t share = HasShares(state) ? member.share
+                                          : EqualShare(state.spec.global_batch_size, roster.size(),
+                                                       roster.RankOf(member));
   return {.samples = std::min(share, member.samples_max)};
 }
 

@@ -14,18 +14,20 @@ constexpr double kRounding = 1;
 
 bool IsSized(const EngineState& state) { return state.spec.sizing.strategy != Sizing::kEqual; }
 
-}  // namespace
-
-bool HasShares(const EngineState& state) { return state.at.IsStrict() || IsSized(state); }
+bool AreSomeGone(const EngineState& state) {
+  const uint32_t silent = state.roster.counts().silent;
+  return silent > 0 && 2 * silent <= state.roster.size();
+}
 
 bool HasPart(const EngineState& state, const Member& member) {
   const bool is_silent = member.standing().is_missing && member.standing().owed > 0;
-  return !is_silent || MembersWithPart(state) == state.roster.size();
+  return !is_silent || !AreSomeGone(state);
 }
 
-uint32_t MembersWithPart(const EngineState& state) {
-  const uint32_t members = state.roster.size(), silent = state.roster.counts().silent;
-  return 2 * silent > members ? members : members - silent;
+}  // namespace
+
+bool HasShares(const EngineState& state) {
+  return state.at.IsStrict() || IsSized(state) || AreSomeGone(state);
 }
 
 void ShareOut(Turn turn) {
@@ -37,7 +39,8 @@ void ShareOut(Turn turn) {
   }
   const std::vector<uint32_t> shares = state.sizer->ShareOut(workers);
   bool has_changed = false;
-  state.shared = {.members = static_cast<uint32_t>(workers.size())};
+  state.shared = {.members = static_cast<uint32_t>(workers.size()),
+                  .silent = state.roster.counts().silent};
   auto next = shares.begin();
   for (Member& member : state.roster.members()) {
     if (!HasPart(state, member)) continue;
@@ -51,8 +54,11 @@ void ShareOut(Turn turn) {
 }
 
 void ShareOutIfDue(Turn turn) {
-  if (!std::exchange(turn.state.is_sharing_due, false)) return;
-  if (IsSized(turn.state) && !turn.state.at.IsStrict()) ShareOut(turn);
+  EngineState& state = turn.state;
+  const uint32_t silent = state.roster.counts().silent;
+  const bool are_others = std::exchange(state.shared.silent, silent) != silent;
+  if (!std::exchange(state.is_sharing_due, false) && !are_others) return;
+  if (HasShares(state) && !state.at.IsStrict()) ShareOut(turn);
 }
 
 void NoteSweep(EngineState& state) {

@@ -2,21 +2,19 @@
 //
 // Where a round is strict, shares change with it. Elsewhere they change once a round, or once in as
 // many pushes as there are members where each makes a version; and where somebody comes, goes or
-// runs out of memory, at once.
+// runs out of memory, falls silent or is heard of again, at once.
 #pragma once
 
 #include "lib/sync/schemes/engine/state.h"
 
 namespace paceline::sync {
 
-// Whether shares are told to the members, not worked out for each push.
+// Whether members have the shares that were given out last. Otherwise all have equal ones, which
+// need not be given out.
+//
+// Who was given up as silent has no part, and goes on with the share that it had when it is heard
+// of; but where more than half are, they are slow rather than gone.
 bool HasShares(const EngineState& state);
-
-// Whether a member has a part of the rounds that begin now. Who was given up as silent has none,
-// and goes on with the share that it had when it is heard of; but where more than half are, they
-// are slow rather than gone.
-bool HasPart(const EngineState& state, const Member& member);
-uint32_t MembersWithPart(const EngineState& state);
 
 // New shares for all members that have a part.
 void ShareOut(Turn turn);

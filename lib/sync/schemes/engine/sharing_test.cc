@@ -65,5 +65,22 @@ TEST(Sharing, WhoIsSilentHasNoPartWhereWorkersMakeLocalSteps) {
   }
 }
 
+// What does not divide goes to the first of those who are left, whoever is silent.
+TEST(Sharing, TheRemainderIsNotTheSilentOnes) {
+  Script script("WBSP batch=11 workers=3 basic round-timeout=2");
+  script.FeedAll({"join w0", "join w1", "join w2", "push w1 #1 based-on=v0 samples=4",
+                  "push w2 #1 based-on=v0 samples=3"});
+  for (int second = 5; second < 12; ++second) script.Feed("spare budget=0");
+  EXPECT_THAT(script.Feed("deadline"), Contains("commit scale=1 deltas"));
+  script.Feed("committed v1");
+  EXPECT_THAT(
+      script.FeedAll({"push w1 #2 based-on=v0 samples=4", "push w2 #2 based-on=v0 samples=3"}),
+      IsSupersetOf(Lines{"release w1 at v1 exact samples=6 pacing=keep-going",
+                         "release w2 at v2 exact samples=5 pacing=keep-going"}));
+  // Heard of again, it has its part at once: there is no barrier to wait for.
+  EXPECT_THAT(script.Feed("push w0 #1 based-on=v0 samples=4"),
+              Contains("release w0 at v2 exact samples=4 pacing=keep-going"));
+}
+
 }  // namespace
 }  // namespace paceline::sync

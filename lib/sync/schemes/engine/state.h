@@ -44,6 +44,7 @@ struct Learnt {
 // What was shared out last.
 struct Shared {
   uint32_t members = 0;
+  uint32_t silent = 0;  // Members that had no part, or were slow rather than gone.
   double samples = 0;
 };
 
