@@ -44,25 +44,22 @@ void MakeTrainingJob(World& world, const std::string& name) {
   const StatusOr<Json> made = world.client().Call(kube::Create(TrainingJobs(), job));
   ASSERT_TRUE(made.ok()) << made.status();
   job = *made;
-  job["status"] = {{"state", "Running"},
-                   {"readyWorkers", "3/4"},
-                   {"restarts", 2},
-                   {"sync",
-                    {{"scheme", "DBW"},
-                     {"waitingFor", 3},
-                     {"backupWorkers", 1},
-                     {"composition", "DBW"},
-                     {"summary", "DBW k=3"}}},
-                   {"progress",
-                    {{"step", 1200},
-                     {"epoch", 1.5},
-                     {"percent", 10},
-                     {"done", "10%, step 1200"},
-                     {"eta", "12m05s"},
-                     {"loss", 0.31},
-                     {"accuracy", 0.925},
-                     {"slowest", "digits-worker-3 1.8x"}}},
-                   {"standstill", "shard s1 is lost: no heartbeat for 6 s"}};
+  job["status"] = {
+      {"state", "Running"},
+      {"readyWorkers", "3/4"},
+      {"restarts", 2},
+      {"sync",
+       {{"scheme", "DBW"}, {"waitingFor", 3}, {"backupWorkers", 1}, {"summary", "DBW k=3"}}},
+      {"progress",
+       {{"step", 1200},
+        {"epoch", 1.5},
+        {"percent", 10},
+        {"done", "10%, step 1200"},
+        {"eta", "12m05s"},
+        {"loss", 0.31},
+        {"accuracy", 0.925},
+        {"slowest", "digits-worker-3 1.8x"}}},
+      {"standstill", "shard s1 is lost: no heartbeat for 6 s"}};
   ASSERT_TRUE(
       world.client().Call(kube::Update(TrainingJobs(), job, {.subresource = "status"})).ok());
 }

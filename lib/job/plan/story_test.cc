@@ -111,7 +111,7 @@ TEST(Events, TellOfAnotherSchemeOnceItIsInForce) {
   EXPECT_THAT(story.Look(seen),
               ElementsAre("Normal SchemeChanged: the scheme is SSP now; it was BSP"));
   EXPECT_THAT(story.Look(seen), IsEmpty());
-  seen.coordinator->sync->composition = "SSP+EMA";
+  seen.coordinator->sync->summary = "SSP+EMA";
   EXPECT_THAT(story.Look(seen),
               ElementsAre("Normal SchemeChanged: the scheme is SSP+EMA now; it was SSP"));
   EXPECT_THAT(story.Look(seen), IsEmpty());
@@ -129,7 +129,7 @@ TEST(Columns, SayProgressSchemeAndTheSlowestInFewWords) {
   EXPECT_EQ(status.progress->eta, "1m05s");
   EXPECT_EQ(status.progress->slowest, "digits-worker-1 1.8x");
   EXPECT_EQ(status.sync->summary, "DBW k=2");
-  seen.coordinator->sync->composition = "DBW+EagerPull";
+  seen.coordinator->sync->summary = "DBW+EagerPull";
   EXPECT_EQ(PlanJob(SmallJob(), seen, At(9)).status.sync->summary, "DBW+EagerPull k=2");
 }
 

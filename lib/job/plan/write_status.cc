@@ -102,16 +102,18 @@ void CopyWorkers(const Draft& draft, JobStatus& status) {
 void CopySync(Draft& draft) {
   const SyncStatus& said = *draft.report->sync;
   std::optional<SyncStatus>& sync = draft.plan.status.sync;
-  // What an operator wrote that knew no parts, or a coordinator said, names the scheme alone.
-  const auto words = [](const SyncStatus& status) {
-    return status.composition.empty() ? std::string(ToWord(status.scheme)) : status.composition;
+  // Whatever wrote it, without k, which changes by itself.
+  const auto composition = [](const SyncStatus& status) {
+    const std::string words = status.summary.substr(0, status.summary.find(' '));
+    return words.empty() ? std::string(ToWord(status.scheme)) : words;
   };
-  if (sync && words(*sync) != words(said)) {
-    draft.Report(EventType::kNormal, PlanReason::kSchemeChanged,
-                 fmt::format("the scheme is {} now; it was {}", words(said), words(*sync)));
+  if (sync && composition(*sync) != composition(said)) {
+    draft.Report(
+        EventType::kNormal, PlanReason::kSchemeChanged,
+        fmt::format("the scheme is {} now; it was {}", composition(said), composition(*sync)));
   }
   sync = said;
-  sync->summary = words(said);
+  sync->summary = composition(said);
   if (said.waiting_for > 0) sync->summary += fmt::format(" k={}", said.waiting_for);
 }
 

@@ -73,9 +73,8 @@ SyncStatus SyncOf(const TrainingJob& job, const json& state, int64_t members) {
   SyncStatus sync;
   const std::string word = state.contains("sync") ? state.at("sync").value("scheme", "") : "";
   sync.scheme = FromWord<Scheme>(word).value_or(job.spec.sync.scheme);
-  sync.composition = ToWord(sync.scheme);
-  if (state.contains("sync"))
-    sync.composition = state.at("sync").value("composition", sync.composition);
+  sync.summary = ToWord(sync.scheme);
+  if (state.contains("sync")) sync.summary = state.at("sync").value("composition", sync.summary);
   sync.waiting_for = state.value("waitingFor", int64_t{0});
   if (sync.waiting_for > 0) sync.backup_workers = std::max<int64_t>(members - sync.waiting_for, 0);
   return sync;

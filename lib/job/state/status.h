@@ -60,8 +60,7 @@ struct SyncStatus {
   Scheme scheme = Scheme::kBsp;
   int64_t waiting_for = 0;     // k: workers whose pushes the next commit takes.
   int64_t backup_workers = 0;  // n - k.
-  std::string composition;     // Scheme and parts: "DBW+EagerPull+NARX".
-  std::string summary;         // The same, and k, for people: "DBW k=3".
+  std::string summary;         // Scheme, parts and k for people: "DBW+EagerPull k=3".
   friend bool operator==(const SyncStatus&, const SyncStatus&) = default;
 };
 

@@ -66,9 +66,8 @@ void Fields(V& visit, SyncStatus& sync) {
   visit("waitingFor", sync.waiting_for, Note{.text = "workers whose pushes the next commit takes"});
   visit("backupWorkers", sync.backup_workers,
         Note{.text = "workers that the next commit does not wait for"});
-  visit("composition", sync.composition,
-        Note{.text = "the scheme and what is changed about it, as \"DBW+EagerPull+NARX\""});
-  visit("summary", sync.summary, Note{.text = "composition and k for people, as \"DBW k=3\""});
+  visit("summary", sync.summary,
+        Note{.text = "scheme, parts and k for people, as \"DBW+EagerPull k=3\""});
 }
 
 template <class V>
