@@ -147,11 +147,13 @@ std::optional<ArmRun> RunCase(const CompareOptions& options, const Case& one,
   const local::Outcome outcome = prepared->Run(signals, view);
   if (outcome.is_interrupted) return std::nullopt;
   ArmRun run{.scheme = one.arm.name, .seed = one.seed};
-  run.cores = meter.cores();
+  // One that trained for less than two looks: over its end as well.
+  if (!meter.cores()) meter.Look();
+  run.cores = meter.cores().value_or(0);
   run.load_average = LoadAverage();
   if (!outcome.is_success) run.problem = outcome.reason;
   // Without a measurement nobody knows whether the machine was what was measured.
-  if (outcome.is_success && run.cores <= 0) run.problem = "too short to measure its CPU use";
+  if (outcome.is_success && !meter.cores()) run.problem = "too short to measure its CPU use";
   const StatusOr<std::string> trace = process::ReadFile(prepared->folder().TraceFile());
   StatusOr<compare::RunSeries> series =
       trace.ok() ? compare::ReadSeries(*trace) : StatusOr<compare::RunSeries>(trace.status());

@@ -6,6 +6,7 @@
 #include <sstream>
 #include <string>
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "lib/process/read_file.h"
@@ -38,11 +39,17 @@ std::optional<ProcessStat> ParseStat(const std::string& text) {
   return stat;
 }
 
+Duration ToDuration(const timeval& time) {
+  return std::chrono::seconds(time.tv_sec) + std::chrono::microseconds(time.tv_usec);
+}
+
 }  // namespace
 
 StatusOr<Duration> CpuTimeOfChildren() {
+  rusage ended{};
+  if (getrusage(RUSAGE_CHILDREN, &ended) != 0) return Internal("cannot ask for CPU times");
   std::error_code error;
-  Duration sum{};
+  Duration sum = ToDuration(ended.ru_utime) + ToDuration(ended.ru_stime);
   for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
     const std::string name = entry.path().filename().string();
     if (!std::ranges::all_of(name, [](unsigned char c) { return std::isdigit(c) != 0; })) continue;
@@ -63,8 +70,8 @@ void CpuMeter::Look() {
   if (!first_) first_ = last_;
 }
 
-double CpuMeter::cores() const {
-  if (!first_ || last_->at <= first_->at) return 0;
+std::optional<double> CpuMeter::cores() const {
+  if (!first_ || last_->at <= first_->at) return std::nullopt;
   return ToSeconds(std::max(last_->cpu - first_->cpu, Duration::zero())) /
          ToSeconds(last_->at - first_->at);
 }

@@ -8,8 +8,8 @@
 
 namespace paceline::local {
 
-// CPU time of this process' children that are alive, all their threads, user and system. Internal
-// if /proc cannot be read.
+// CPU time of this process' children, all their threads, user and system: those that are alive and
+// those that were waited for. Internal if /proc cannot be read.
 StatusOr<Duration> CpuTimeOfChildren();
 
 // One owner at a time.
@@ -17,9 +17,8 @@ class CpuMeter {
  public:
   // Call it again and again while what is to be measured goes on.
   void Look();
-  // CPU time by wall time between the first look and the last; 0 with fewer than two. A process
-  // that ended in between takes its time along: then it is too little, never too much.
-  double cores() const;
+  // CPU time by wall time between the first look and the last; nothing with fewer than two.
+  std::optional<double> cores() const;
 
  private:
   struct Reading {

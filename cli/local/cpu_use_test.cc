@@ -30,13 +30,14 @@ TEST(CpuUse, CountsChildrenThatBurn) {
   const StatusOr<Child> burner = Shell("while :; do :; done");
   ASSERT_TRUE(burner.ok()) << burner.status();
   CpuMeter meter;
-  EXPECT_EQ(meter.cores(), 0);
+  EXPECT_EQ(meter.cores(), std::nullopt);
   meter.Look();
-  EXPECT_EQ(meter.cores(), 0);
+  EXPECT_EQ(meter.cores(), std::nullopt);
   ASSERT_TRUE(WaitForCpu(before + Seconds(0.2)));
   meter.Look();
-  EXPECT_GT(meter.cores(), 0);
-  EXPECT_LT(meter.cores(), 1.5);  // It has one thread.
+  ASSERT_TRUE(meter.cores());
+  EXPECT_GT(*meter.cores(), 0);
+  EXPECT_LT(*meter.cores(), 1.5);  // It has one thread.
 }
 
 TEST(CpuUse, CountsNobodyElse) {
@@ -47,7 +48,22 @@ TEST(CpuUse, CountsNobodyElse) {
   meter.Look();
   const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(300);
   while (std::chrono::steady_clock::now() < end) meter.Look();
-  EXPECT_LT(meter.cores(), 0.3);
+  ASSERT_TRUE(meter.cores());
+  EXPECT_LT(*meter.cores(), 0.3);
+}
+
+// A worker that is done while others train has used what it has used.
+TEST(CpuUse, CountsWhoEndedMeanwhile) {
+  const Duration before = CpuTimeOfChildren().value_or(Duration::max());
+  StatusOr<Child> burner = Shell("while :; do :; done");
+  ASSERT_TRUE(burner.ok()) << burner.status();
+  ASSERT_TRUE(WaitForCpu(before + Seconds(0.2)));
+  CpuMeter meter;
+  meter.Look();
+  burner = Internal("killed and waited for");
+  EXPECT_GE(CpuTimeOfChildren().value_or(Duration{}), before + Seconds(0.2));
+  meter.Look();
+  EXPECT_GE(meter.cores().value_or(-1), 0);
 }
 
 }  // namespace
