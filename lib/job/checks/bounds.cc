@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include "lib/job/checks/checks.h"
-#include "lib/job/manifest/duration_field.h"
 #include "lib/job/manifest/fields.h"
 #include "lib/job/manifest/shape.h"
+#include "lib/job/manifest/values/duration_field.h"
 
 namespace paceline::job {
 namespace {

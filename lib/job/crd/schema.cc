@@ -10,11 +10,11 @@
 
 #include "lib/base/check.h"
 #include "lib/job/crd/rules.h"
-#include "lib/job/manifest/duration_field.h"
-#include "lib/job/manifest/duration_text.h"
 #include "lib/job/manifest/encode.h"
 #include "lib/job/manifest/fields.h"
 #include "lib/job/manifest/shape.h"
+#include "lib/job/manifest/values/duration_field.h"
+#include "lib/job/manifest/values/duration_text.h"
 
 namespace paceline::job {
 namespace {

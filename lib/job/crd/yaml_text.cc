@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <yaml-cpp/yaml.h>
 
-#include "lib/job/manifest/scalar.h"
+#include "lib/job/manifest/values/scalar.h"
 
 namespace paceline::job {
 namespace {

@@ -10,12 +10,12 @@
 #include <fmt/ranges.h>
 
 #include "lib/base/rfc3339.h"
-#include "lib/job/manifest/duration_field.h"
-#include "lib/job/manifest/duration_text.h"
 #include "lib/job/manifest/error_list.h"
 #include "lib/job/manifest/fields.h"
 #include "lib/job/manifest/known_names.h"
 #include "lib/job/manifest/shape.h"
+#include "lib/job/manifest/values/duration_field.h"
+#include "lib/job/manifest/values/duration_text.h"
 #include "lib/job/manifest/words.h"
 
 namespace paceline::job {

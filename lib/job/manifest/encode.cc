@@ -9,10 +9,10 @@
 
 #include "lib/base/limits.h"
 #include "lib/base/rfc3339.h"
-#include "lib/job/manifest/duration_field.h"
 #include "lib/job/manifest/fields.h"
 #include "lib/job/manifest/shape.h"
 #include "lib/job/manifest/size_check.h"
+#include "lib/job/manifest/values/duration_field.h"
 #include "lib/job/manifest/words.h"
 
 namespace paceline::job {

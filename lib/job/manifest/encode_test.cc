@@ -5,9 +5,9 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "lib/job/manifest/duration_text.h"
 #include "lib/job/manifest/fields.h"
 #include "lib/job/manifest/shape.h"
+#include "lib/job/manifest/values/duration_text.h"
 
 namespace paceline::job {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "lib/base/time.h"
 #include "lib/job/manifest/node.h"
-#include "lib/job/manifest/quorum_field.h"
+#include "lib/job/manifest/values/quorum_field.h"
 
 namespace paceline::job {
 

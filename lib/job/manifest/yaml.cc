@@ -14,8 +14,8 @@
 #include <yaml-cpp/parser.h>
 
 #include "lib/base/limits.h"
-#include "lib/job/manifest/scalar.h"
 #include "lib/job/manifest/size_check.h"
+#include "lib/job/manifest/values/scalar.h"
 
 namespace paceline::job {
 namespace {

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "lib/base/rfc3339.h"
-#include "lib/job/manifest/scalar.h"
+#include "lib/job/manifest/values/scalar.h"
 
 namespace paceline::job {
 namespace {

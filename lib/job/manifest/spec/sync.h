@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "lib/job/manifest/enums.h"
-#include "lib/job/manifest/quorum_field.h"
+#include "lib/job/manifest/values/quorum_field.h"
 
 namespace paceline::job {
 

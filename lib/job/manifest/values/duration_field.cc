@@ -1,4 +1,4 @@
-#include "lib/job/manifest/duration_field.h"
+#include "lib/job/manifest/values/duration_field.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "lib/job/manifest/duration_text.h"
+#include "lib/job/manifest/values/duration_text.h"
 
 namespace paceline::job {
 namespace {

@@ -1,4 +1,4 @@
-#include "lib/job/manifest/scalar.h"
+#include "lib/job/manifest/values/scalar.h"
 
 #include <algorithm>
 #include <array>

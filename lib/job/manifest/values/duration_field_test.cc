@@ -1,4 +1,4 @@
-#include "lib/job/manifest/duration_field.h"
+#include "lib/job/manifest/values/duration_field.h"
 
 #include <limits>
 

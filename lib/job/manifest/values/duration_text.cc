@@ -1,4 +1,4 @@
-#include "lib/job/manifest/duration_text.h"
+#include "lib/job/manifest/values/duration_text.h"
 
 #include <cmath>
 #include <cstdint>
