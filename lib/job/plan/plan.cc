@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "lib/job/plan/failure_policy.h"
-#include "lib/job/plan/judgements.h"
+#include "lib/job/plan/judgements/failure_policy.h"
+#include "lib/job/plan/judgements/judgements.h"
 #include "lib/job/plan/recall.h"
 
 namespace paceline::job {

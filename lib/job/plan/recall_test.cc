@@ -7,7 +7,7 @@
 
 #include "lib/job/manifest/encode.h"
 #include "lib/job/plan/plan.h"
-#include "lib/job/plan/scenes.h"
+#include "lib/job/plan/testing/scenes.h"
 
 namespace paceline::job {
 namespace {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "lib/job/plan/plan.h"
-#include "lib/job/plan/scenes.h"
+#include "lib/job/plan/testing/scenes.h"
 #include "lib/job/state/rfc3339.h"
 
 namespace paceline::job {

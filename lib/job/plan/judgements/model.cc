@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "lib/job/plan/describe.h"
-#include "lib/job/plan/judgements.h"
+#include "lib/job/plan/judgements/judgements.h"
 #include "lib/job/state/model_place.h"
 #include "lib/job/state/rfc3339.h"
 

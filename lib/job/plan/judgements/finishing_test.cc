@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "lib/job/plan/scenes.h"
+#include "lib/job/plan/testing/scenes.h"
 
 namespace paceline::job {
 namespace {

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "lib/job/plan/plan.h"
-#include "lib/job/plan/scenes.h"
+#include "lib/job/plan/testing/scenes.h"
 
 namespace paceline::job {
 namespace {

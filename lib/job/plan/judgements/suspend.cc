@@ -1,4 +1,4 @@
-#include "lib/job/plan/judgements.h"
+#include "lib/job/plan/judgements/judgements.h"
 
 namespace paceline::job {
 namespace {

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "lib/job/plan/describe.h"
-#include "lib/job/plan/judgements.h"
+#include "lib/job/plan/judgements/judgements.h"
 #include "lib/job/state/checkpoint_place.h"
 
 namespace paceline::job {

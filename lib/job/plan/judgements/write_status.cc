@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "lib/job/plan/describe.h"
-#include "lib/job/plan/judgements.h"
+#include "lib/job/plan/judgements/judgements.h"
 
 namespace paceline::job {
 namespace {

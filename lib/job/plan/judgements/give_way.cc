@@ -5,7 +5,7 @@
 
 #include "lib/base/hash.h"
 #include "lib/job/plan/describe.h"
-#include "lib/job/plan/judgements.h"
+#include "lib/job/plan/judgements/judgements.h"
 
 namespace paceline::job {
 namespace {

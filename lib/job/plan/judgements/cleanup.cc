@@ -1,6 +1,6 @@
 #include <chrono>
 
-#include "lib/job/plan/judgements.h"
+#include "lib/job/plan/judgements/judgements.h"
 
 namespace paceline::job {
 namespace {

@@ -1,11 +1,11 @@
-#include "lib/job/plan/failure_policy.h"
+#include "lib/job/plan/judgements/failure_policy.h"
 
 #include <algorithm>
 
 #include <fmt/format.h>
 
 #include "lib/job/plan/describe.h"
-#include "lib/job/plan/judgements.h"
+#include "lib/job/plan/judgements/judgements.h"
 
 namespace paceline::job {
 namespace {

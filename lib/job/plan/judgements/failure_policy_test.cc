@@ -1,11 +1,11 @@
 // What runPolicy.failurePolicy makes of ends: the first rule that matches decides.
-#include "lib/job/plan/failure_policy.h"
+#include "lib/job/plan/judgements/failure_policy.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "lib/job/plan/plan.h"
-#include "lib/job/plan/scenes.h"
+#include "lib/job/plan/testing/scenes.h"
 
 namespace paceline::job {
 namespace {
