@@ -9,7 +9,7 @@
 #include "lib/process/termination.h"
 #include "lib/rpc/bulk/allocator.h"
 #include "lib/telemetry/log.h"
-#include "ps-server/processes.h"
+#include "ps-server/processes/processes.h"
 
 namespace paceline::ps {
 namespace {

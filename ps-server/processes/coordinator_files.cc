@@ -1,4 +1,4 @@
-#include "ps-server/coordinator_files.h"
+#include "ps-server/processes/coordinator_files.h"
 
 #include <string>
 #include <utility>

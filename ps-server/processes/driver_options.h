@@ -3,10 +3,10 @@
 
 #include "lib/job/manifest/training_job.h"
 #include "ps-server/coordinator/driver.h"
-#include "ps-server/coordinator_files.h"
 #include "ps-server/job_tls.h"
 #include "ps-server/live_job.h"
 #include "ps-server/options.h"
+#include "ps-server/processes/coordinator_files.h"
 #include "ps-server/service/served_model.h"
 
 namespace paceline::ps {

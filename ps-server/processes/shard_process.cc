@@ -16,7 +16,7 @@
 #include "ps-server/job_options.h"
 #include "ps-server/job_tls.h"
 #include "ps-server/port_file.h"
-#include "ps-server/processes.h"
+#include "ps-server/processes/processes.h"
 #include "ps-server/service/grpc_server.h"
 #include "ps-server/service/shard_service.h"
 #include "ps-server/shard/shard_host.h"

@@ -1,4 +1,4 @@
-#include "ps-server/driver_options.h"
+#include "ps-server/processes/driver_options.h"
 
 #include <memory>
 #include <string>

@@ -1,4 +1,4 @@
-#include "ps-server/coordinator_end.h"
+#include "ps-server/processes/coordinator_end.h"
 
 #include "lib/files/atomic_file.h"
 #include "lib/process/exit.h"

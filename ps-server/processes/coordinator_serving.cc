@@ -1,4 +1,4 @@
-#include "ps-server/coordinator_serving.h"
+#include "ps-server/processes/coordinator_serving.h"
 
 #include <utility>
 
