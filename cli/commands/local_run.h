@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "cli/local/display/progress_view.h"
 #include "cli/local/job_folder.h"
 #include "cli/local/local_job.h"
-#include "cli/local/progress_view.h"
 #include "cli/local/signals.h"
 #include "cli/local/supervisor.h"
 #include "lib/job/manifest/training_job.h"

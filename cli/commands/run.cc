@@ -8,9 +8,9 @@
 
 #include "cli/commands/local_run.h"
 #include "cli/commands/manifest.h"
-#include "cli/local/progress_view.h"
+#include "cli/local/display/progress_view.h"
+#include "cli/local/display/summary.h"
 #include "cli/local/signals.h"
-#include "cli/local/summary.h"
 #include "lib/process/exit.h"
 
 namespace paceline::commands {

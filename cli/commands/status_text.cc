@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "cli/local/live_state.h"
-#include "cli/local/progress_view.h"
+#include "cli/local/display/live_state.h"
+#include "cli/local/display/progress_view.h"
 #include "lib/job/plan/plan.h"
 
 namespace paceline::commands {

@@ -12,8 +12,8 @@
 
 #include "cli/commands/coordinator_api.h"
 #include "cli/commands/status_text.h"
-#include "cli/local/live_state.h"
-#include "cli/local/live_table.h"
+#include "cli/local/display/live_state.h"
+#include "cli/local/display/live_table.h"
 #include "lib/job/manifest/encode.h"
 #include "lib/job/plan/plan.h"
 #include "lib/kube/core/api_error.h"

@@ -9,11 +9,11 @@
 #include <unistd.h>
 
 #include "cli/local/child.h"
+#include "cli/local/display/live_state.h"
+#include "cli/local/display/progress_view.h"
+#include "cli/local/display/summary.h"
 #include "cli/local/job_folder.h"
-#include "cli/local/live_state.h"
-#include "cli/local/progress_view.h"
 #include "cli/local/signals.h"
-#include "cli/local/summary.h"
 
 namespace paceline::local {
 namespace {

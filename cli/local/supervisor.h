@@ -7,12 +7,12 @@
 #include <optional>
 #include <string>
 
+#include "cli/local/display/live_state.h"
+#include "cli/local/display/progress_view.h"
 #include "cli/local/health_watch.h"
 #include "cli/local/job_folder.h"
 #include "cli/local/launch.h"
-#include "cli/local/live_state.h"
 #include "cli/local/process_table.h"
-#include "cli/local/progress_view.h"
 #include "cli/local/signals.h"
 #include "lib/job/manifest/training_job.h"
 #include "lib/job/plan/plan.h"

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "cli/local/live_state.h"
+#include "cli/local/display/live_state.h"
 #include "lib/base/time.h"
 
 namespace paceline::local {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/local/live_state.h"
+#include "cli/local/display/live_state.h"
 #include "lib/job/state/status.h"
 
 namespace paceline::local {

@@ -1,4 +1,4 @@
-#include "cli/local/progress_view.h"
+#include "cli/local/display/progress_view.h"
 
 #include <algorithm>
 #include <cmath>

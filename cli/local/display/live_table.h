@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "cli/local/live_state.h"
+#include "cli/local/display/live_state.h"
 
 namespace paceline::local {
 

@@ -1,4 +1,4 @@
-#include "cli/local/live_table.h"
+#include "cli/local/display/live_table.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "cli/local/live_state.h"
+#include "cli/local/display/live_state.h"
 
 #include <nlohmann/json.hpp>
 

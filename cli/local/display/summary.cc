@@ -1,4 +1,4 @@
-#include "cli/local/summary.h"
+#include "cli/local/display/summary.h"
 
 #include <cmath>
 
@@ -6,7 +6,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/local/progress_view.h"
+#include "cli/local/display/progress_view.h"
 #include "lib/job/process_name.h"
 
 namespace paceline::local {

@@ -1,4 +1,4 @@
-#include "cli/local/live_table.h"
+#include "cli/local/display/live_table.h"
 
 #include <algorithm>
 #include <array>
@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "cli/local/progress_view.h"
+#include "cli/local/display/progress_view.h"
 
 namespace paceline::local {
 namespace {
