@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "lib/learn/test_files.h"
+#include "lib/learn/testing/files.h"
 
 namespace paceline::learn {
 namespace {

@@ -2,8 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "lib/learn/test_files.h"
-#include "lib/learn/test_scripts.h"
+#include "lib/learn/testing/files.h"
+#include "lib/learn/testing/scripts.h"
 #include "lib/learn/training.h"
 
 namespace paceline::learn {

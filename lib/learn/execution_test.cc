@@ -12,8 +12,8 @@
 #include <gtest/gtest.h>
 #include <torch/csrc/jit/runtime/graph_executor.h>
 
-#include "lib/learn/test_files.h"
-#include "lib/learn/test_scripts.h"
+#include "lib/learn/testing/files.h"
+#include "lib/learn/testing/scripts.h"
 #include "lib/learn/training.h"
 
 namespace paceline::learn {

@@ -10,8 +10,8 @@
 #include <gtest/gtest.h>
 
 #include "lib/base/epoch_order.h"
-#include "lib/learn/test_files.h"
-#include "lib/learn/test_scripts.h"
+#include "lib/learn/testing/files.h"
+#include "lib/learn/testing/scripts.h"
 
 namespace paceline::learn {
 namespace {

@@ -2,7 +2,7 @@
 // learnt, the samples trained all the same.
 #include <gmock/gmock.h>
 
-#include "lib/learn/test_scripts.h"
+#include "lib/learn/testing/scripts.h"
 #include "lib/sync/trace/replay.h"
 #include "tests/integration/live_run.h"
 

@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "lib/learn/test_scripts.h"
+#include "lib/learn/testing/scripts.h"
 #include "tests/integration/live_run.h"
 #include "tests/integration/run_files.h"
 

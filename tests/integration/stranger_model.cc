@@ -1,6 +1,6 @@
 #include "tests/integration/stranger_model.h"
 
-#include "lib/learn/test_scripts.h"
+#include "lib/learn/testing/scripts.h"
 
 namespace paceline::integration {
 namespace {

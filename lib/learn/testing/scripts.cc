@@ -1,4 +1,4 @@
-#include "lib/learn/test_scripts.h"
+#include "lib/learn/testing/scripts.h"
 
 #include <map>
 
