@@ -1,12 +1,12 @@
 #include "ps-server/endpoints.h"
 
-#include <cctype>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
+#include "lib/base/lower_case.h"
 #include "lib/job/manifest/composition.h"
 #include "lib/job/state/model_place.h"
 #include "lib/telemetry/access_token.h"
@@ -120,8 +120,7 @@ struct Door {
 // in ours, wherever it connects to.
 StatusOr<Door> DoorOf(const Options& options, const job::TrainingJob& job, bool has_tls) {
   Door door;
-  std::string host = options.advertise.substr(0, options.advertise.rfind(':'));
-  for (char& letter : host) letter = static_cast<char>(std::tolower(letter));
+  std::string host = LowerCase(options.advertise.substr(0, options.advertise.rfind(':')));
   if (!options.advertise.starts_with("unix:") && !host.empty()) door.host_names = {std::move(host)};
   if (has_tls) {
     door.host_names.push_back(

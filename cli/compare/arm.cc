@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "lib/base/lower_case.h"
 #include "lib/sync/schemes/presets.h"
 
 namespace paceline::compare {
@@ -94,14 +95,6 @@ StatusOr<std::string_view> Choose(const Word& word, std::string_view arm, std::s
   return InvalidArgument("arm {}: must be {}[:{}]", std::string(arm), word.name, word.knob_name);
 }
 
-char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-
-std::string Lower(std::string_view text) {
-  std::string lower(text);
-  std::ranges::transform(lower, lower.begin(), [](char c) { return Lower(c); });
-  return lower;
-}
-
 // The scheme and its knob, behind the colon.
 StatusOr<Arm> SchemeOf(std::string_view text, std::string_view name,
                        std::optional<std::string_view> knob) {
@@ -110,7 +103,7 @@ StatusOr<Arm> SchemeOf(std::string_view text, std::string_view name,
   const auto* const word = std::ranges::find(kWords, name, &Word::name);
   if (word == std::end(kWords)) {
     for (const auto& [scheme, scheme_word] : sync::WordsOf(sync::Scheme{})) {
-      if (Lower(scheme_word) != name) continue;
+      if (LowerCase(scheme_word) != name) continue;
       arm.overrides.push_back(Set("scheme", scheme_word));
       arm.overrides.push_back(Set(kBatching, "Equal"));
       if (knob) arm.overrides.push_back(Set("quorum", *knob));
@@ -167,7 +160,7 @@ std::string ArmWords() {
   }
   for (const auto& [scheme, word] : sync::WordsOf(sync::Scheme{})) {
     if (std::ranges::count(kWords, word, &Word::scheme) == 0)
-      words.push_back(Lower(word) + (sync::IsKToBeSaid(scheme) ? ":K" : ""));
+      words.push_back(LowerCase(word) + (sync::IsKToBeSaid(scheme) ? ":K" : ""));
   }
   return fmt::format("{}; any with + and {}", fmt::join(words, ", "), PartWords());
 }

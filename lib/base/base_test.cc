@@ -3,6 +3,7 @@
 #include "lib/base/base64.h"
 #include "lib/base/check.h"
 #include "lib/base/ids.h"
+#include "lib/base/lower_case.h"
 #include "lib/base/rfc3339.h"
 #include "lib/base/status.h"
 #include "lib/base/time.h"
@@ -15,6 +16,14 @@ TEST(Ids, WriteTheirKindAndNumber) {
   EXPECT_EQ(fmt::format("{} {} {} {}", WorkerId{3}, ShardId{1}, Version{7}, Generation{1, 2}),
             "w3 s1 v7 g1.2");
   EXPECT_LT(Version{7}, Version{7}.Next());
+}
+
+TEST(LowerCases, AreOfAsciiLettersAlone) {
+  EXPECT_EQ(LowerCase("Content-Length@[Z"), "content-length@[z");
+  EXPECT_EQ(LowerCase("\xC3\x84"), "\xC3\x84");
+  EXPECT_TRUE(EqualIgnoringCase("PSPlus", "psplus"));
+  EXPECT_FALSE(EqualIgnoringCase("SSP", "SSPs"));
+  EXPECT_FALSE(EqualIgnoringCase("@", "`"));
 }
 
 TEST(Generations, OrderByStartThenCounter) {

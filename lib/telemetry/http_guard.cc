@@ -6,16 +6,10 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 
+#include "lib/base/lower_case.h"
+
 namespace paceline::telemetry {
 namespace {
-
-std::string LowerCase(std::string_view text) {
-  std::string lower(text);
-  for (char& letter : lower) {
-    if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
-  }
-  return lower;
-}
 
 std::string Header(const HttpRequest& request, const char* name) {
   const auto found = request.headers.find(name);

@@ -4,6 +4,8 @@
 #include <charconv>
 #include <utility>
 
+#include "lib/base/lower_case.h"
+
 namespace paceline::telemetry {
 namespace {
 
@@ -11,14 +13,6 @@ constexpr std::string_view kHeadEnd = "\r\n\r\n";
 
 HttpRefusal Refused(int status, std::string why) {
   return {.status = status, .body = std::move(why) + "\n"};
-}
-
-char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-
-std::string Lower(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower) c = Lower(c);
-  return lower;
 }
 
 std::string_view Trimmed(std::string_view text) {
@@ -31,14 +25,14 @@ std::string_view Trimmed(std::string_view text) {
 bool IsToken(std::string_view text) {
   constexpr std::string_view kSigns = "!#$%&'*+-.^_`|~";
   return !text.empty() && std::all_of(text.begin(), text.end(), [&](char c) {
-    return (c >= '0' && c <= '9') || (Lower(c) >= 'a' && Lower(c) <= 'z') ||
+    return (c >= '0' && c <= '9') || (LowerCase(c) >= 'a' && LowerCase(c) <= 'z') ||
            kSigns.find(c) != std::string_view::npos;
   });
 }
 
 int HexDigit(char c) {
   if (c >= '0' && c <= '9') return c - '0';
-  const char lower = Lower(c);
+  const char lower = LowerCase(c);
   return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
 }
 
@@ -127,14 +121,14 @@ std::optional<HttpRefusal> ReadHead(std::string_view bytes, HttpHead& head) {
     const bool is_clean = line.find_first_of(std::string_view("\0\r\n", 3)) == line.npos;
     if (colon == line.size() || !IsToken(line.substr(0, colon)) || !is_clean)
       return Refused(400, "a header is NAME: VALUE");
-    const std::string name = Lower(line.substr(0, colon));
+    const std::string name = LowerCase(line.substr(0, colon));
     const std::string_view value = Trimmed(line.substr(colon + 1));
     if (name == "content-length") {
       if (std::optional<HttpRefusal> refusal = ReadLength(value, head, has_length)) return refusal;
     }
     if (name == "transfer-encoding") return Refused(411, "a body needs a Content-Length");
-    if (name == "connection") head.is_last = head.is_last || Lower(value) == "close";
-    if (name == "expect") head.waits = Lower(value) == "100-continue";
+    if (name == "connection") head.is_last = head.is_last || LowerCase(value) == "close";
+    if (name == "expect") head.waits = LowerCase(value) == "100-continue";
     std::string& all = head.request.headers[name];
     all += all.empty() ? "" : ", ";
     all += value;

@@ -1,6 +1,5 @@
 #include "ps-server/service/listen_probe.h"
 
-#include <cctype>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
@@ -10,6 +9,8 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
+
+#include "lib/base/lower_case.h"
 
 namespace paceline::ps {
 namespace {
@@ -30,8 +31,7 @@ class Socket {
 
 Status CannotListen(const std::string& address, int error) {
   std::string reason = std::generic_category().message(error);
-  if (!reason.empty())
-    reason[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(reason[0])));
+  if (!reason.empty()) reason[0] = LowerCase(reason[0]);
   return Unavailable("cannot listen on {}: {}", address, reason);
 }
 

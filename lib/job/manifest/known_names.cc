@@ -2,19 +2,12 @@
 
 #include <algorithm>
 
+#include "lib/base/lower_case.h"
 #include "lib/job/manifest/fields.h"
 #include "lib/job/manifest/shape.h"
 
 namespace paceline::job {
 namespace {
-
-std::string Lower(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return lower;
-}
 
 // Damerau's distance, a swap counting as one (optimal string alignment).
 size_t Distance(const std::string& a, const std::string& b) {
@@ -67,11 +60,11 @@ class PathCollector {
 
 std::string_view NearestName(std::string_view word, std::span<const std::string_view> names) {
   if (word.size() > 64) return {};
-  const std::string wanted = Lower(word);
+  const std::string wanted = LowerCase(word);
   std::string_view nearest;
   size_t best = std::max<size_t>(2, wanted.size() / 3) + 1;
   for (std::string_view name : names) {
-    const std::string lower = Lower(name);
+    const std::string lower = LowerCase(name);
     const bool is_shortened = wanted.size() >= 3 && lower.starts_with(wanted);
     const size_t distance = is_shortened ? 1 : Distance(wanted, lower);
     if (distance < best && distance < name.size()) {
@@ -87,9 +80,8 @@ std::vector<std::string> PathsEndingIn(std::string_view name) {
   JobSpec spec;
   PathCollector collector("spec", all);
   Fields(collector, spec);
-  const std::string wanted = Lower(name);
   for (const std::string& path : all) {
-    if (Lower(path.substr(path.rfind('.') + 1)) == wanted) ending.push_back(path);
+    if (EqualIgnoringCase(path.substr(path.rfind('.') + 1), name)) ending.push_back(path);
   }
   return ending;
 }

@@ -1,11 +1,11 @@
 #include "lib/kube/client/transfer.h"
 
 #include <algorithm>
-#include <cctype>
 
 #include <openssl/ssl.h>
 
 #include "lib/base/check.h"
+#include "lib/base/lower_case.h"
 
 namespace paceline::kube {
 namespace {
@@ -237,10 +237,7 @@ size_t Transfer::WriteHeader(char* bytes, size_t size, size_t count, void* self)
   const std::string_view line(bytes, size * count);
   const size_t colon = line.find(':');
   if (colon != std::string_view::npos) {
-    std::string name(line.substr(0, colon));
-    std::transform(name.begin(), name.end(), name.begin(),
-                   [](unsigned char c) { return std::tolower(c); });
-    result.headers[std::move(name)] = Trimmed(line.substr(colon + 1));
+    result.headers[LowerCase(line.substr(0, colon))] = Trimmed(line.substr(colon + 1));
   }
   return line.size();
 }

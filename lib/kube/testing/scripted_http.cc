@@ -1,8 +1,5 @@
 #include "lib/kube/testing/scripted_http.h"
 
-#include <algorithm>
-#include <cctype>
-
 #include <fmt/format.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -10,15 +7,10 @@
 #include <unistd.h>
 
 #include "lib/base/check.h"
+#include "lib/base/lower_case.h"
 
 namespace paceline::kube::testing {
 namespace {
-
-std::string Lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return std::tolower(c); });
-  return text;
-}
 
 // Reads until `buffer` holds `wanted` bytes. False at the end of the connection.
 bool ReadUpTo(int socket, std::string& buffer, size_t wanted) {
@@ -47,7 +39,7 @@ bool ReadRequest(int socket, std::string& buffer, ScriptedRequest& request) {
     const std::string header = text.substr(line + 2, next - line - 2);
     const size_t colon = header.find(':');
     const size_t value = header.find_first_not_of(' ', colon + 1);
-    request.headers[Lower(header.substr(0, colon))] =
+    request.headers[LowerCase(header.substr(0, colon))] =
         value == std::string::npos ? "" : header.substr(value);
     line = next;
   }

@@ -1,8 +1,8 @@
 #include "lib/sync/schemes/policy_spec.h"
 
-#include <algorithm>
 #include <cmath>
 
+#include "lib/base/lower_case.h"
 #include "lib/sync/schemes/batching/make_sizer.h"
 #include "lib/sync/schemes/dbw/options_text.h"
 #include "lib/sync/schemes/refusals.h"
@@ -10,13 +10,6 @@
 
 namespace paceline::sync {
 namespace {
-
-char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-
-bool EqualIgnoringCase(std::string_view a, std::string_view b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](char x, char y) { return Lower(x) == Lower(y); });
-}
 
 std::optional<Scheme> FindScheme(std::string_view name) {
   for (const Word<Scheme>& word : WordsOf(Scheme{})) {

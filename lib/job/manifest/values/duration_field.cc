@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "lib/base/lower_case.h"
 #include "lib/job/manifest/values/duration_text.h"
 
 namespace paceline::job {
@@ -24,7 +25,7 @@ std::string Mended(const std::string& text) {
   std::string mended;
   if (text.size() > kDurationBytesMax) return mended;
   for (const char c : text) {
-    if (c != ' ') mended += static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+    if (c != ' ') mended += LowerCase(c);
   }
   const bool has_unit = mended.find_first_not_of("0123456789.") != std::string::npos;
   return has_unit ? mended : mended + "s";
