@@ -41,7 +41,7 @@ namespace paceline::sync {
 //
 // Spare: work that need not be done before the next release (refits, training of predictors) waits
 // for Spare. The driver offers it when WantsSpare says so, once what was decided is on its way and
-// nothing else has come in; a trace holds it like any event.
+// nothing else has come in, and rations it to a tenth of a core; a trace holds it like any event.
 //
 // Reconfigured: what follows from the new knobs at once (a smaller barrier that is full, a wider
 // window) is decided in the same call. No push is dropped and nobody waits for it; what a narrower
