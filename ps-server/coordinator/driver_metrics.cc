@@ -16,16 +16,17 @@ std::vector<double> ControlBuckets() { return telemetry::ExponentialBuckets(20e-
 
 struct DriverMetrics::Families {
   explicit Families(telemetry::Metrics* metrics)
-      : policy_seconds(metrics->OneHistogram(
-            "paceline_policy_event_seconds",
-            "Time that the policy took to decide on an event; work in spare time left out.",
-            telemetry::ExponentialBuckets(1e-6, 2, 20))),
+      : policy_seconds(
+            metrics->OneHistogram("paceline_policy_event_seconds",
+                                  "Time that the policy took to decide on an event; what it puts "
+                                  "off (refits, training of predictors) left out.",
+                                  telemetry::ExponentialBuckets(1e-6, 2, 20))),
         worker_events(metrics->Counters("paceline_worker_events_total",
                                         "Joins, losses, refusals and expulsions of workers.",
                                         {"kind"})),
-        poisoned(metrics->OneCounter(
-            "paceline_samples_poisoned_total",
-            "Samples left out because they made two workers ill, or ended them.")),
+        poisoned(metrics->OneCounter("paceline_samples_poisoned_total",
+                                     "Samples left out for good: pushes of them were not finite, "
+                                     "or the process crashed or hung, on two different workers.")),
         versions(metrics->OneCounter("paceline_versions_published_total",
                                      "Commits that all shards have published.")),
         version(metrics->OneGauge("paceline_version",
@@ -34,13 +35,13 @@ struct DriverMetrics::Families {
             metrics->OneGauge("paceline_committed_samples", "Samples in the published version.")),
         commit_pushes(metrics->OneGauge("paceline_commit_pushes",
                                         "Pushes in the latest commit: the k of k-of-n schemes.")),
-        workers(metrics->OneGauge("paceline_workers", "Workers that the policy counts on.")),
+        workers(metrics->OneGauge("paceline_workers", "Workers that take part.")),
         epochs(metrics->OneCounter("paceline_epochs_completed_total",
                                    "Epochs of which every sample is committed.")),
         loss(metrics->OneGauge("paceline_training_loss",
                                "Mean loss of the latest commit's samples.")),
-        learning_rate(
-            metrics->OneGauge("paceline_learning_rate", "Rate applied by the latest commit.")),
+        learning_rate(metrics->OneGauge("paceline_learning_rate",
+                                        "Learning rate applied by the latest commit.")),
         evaluation_loss(metrics->OneGauge("paceline_evaluation_loss",
                                           "Held-out loss of the latest evaluation.")),
         evaluation_accuracy(metrics->OneGauge(
@@ -67,7 +68,8 @@ struct DriverMetrics::Families {
             metrics->OneGauge("paceline_checkpoint_completion_timestamp_seconds",
                               "When the newest checkpoint was complete, in seconds since 1970.")),
         roll_backs(metrics->OneCounter("paceline_rollbacks_total",
-                                       "Returns to a checkpoint, or to startup.")) {}
+                                       "Roll backs: returns to a checkpoint, or to the initial "
+                                       "parameters where there is none.")) {}
 
   telemetry::Histogram policy_seconds;
   telemetry::CounterFamily worker_events;

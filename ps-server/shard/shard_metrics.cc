@@ -10,7 +10,7 @@ ShardMetrics::ShardMetrics(telemetry::Metrics* metrics)
       committed_(metrics->OneCounter("paceline_shard_pushes_committed_total",
                                      "Pushes in the versions that this shard has published.")),
       dropped_(metrics->OneCounter("paceline_shard_pushes_dropped_total",
-                                   "Pushes that this shard was told to drop.")),
+                                   "Pushes that the coordinator had this shard drop.")),
       commit_seconds_(metrics->OneHistogram(
           "paceline_shard_commit_seconds",
           "Time to sum up the rest of a step's pushes, run the optimizer and publish.",

@@ -26,7 +26,7 @@ struct Figure {
 };
 
 inline constexpr FigureKind kWaitingFor{
-    "paceline_step_waits_for", "Pushes that the running step waits for: k of the n workers.", ""};
+    "paceline_step_waits_for", "Pushes that the running round waits for: k of the n workers.", ""};
 
 // Batch sizing.
 inline constexpr FigureKind kWorkerBatchSize{
@@ -39,16 +39,18 @@ inline constexpr FigureKind kWorkerSpeed{
 inline constexpr FigureKind kWorkerSpeedPredicted{
     "paceline_worker_predicted_samples_per_second",
     "Speed of a worker that the running step's batch sizes are based on.", "worker"};
-inline constexpr FigureKind kMeanError{
-    "paceline_speed_error_of_mean",
-    "Root mean square error of the exponential mean over 50 steps, of logs: 0.1 is about 10 %.",
-    "worker"};
-inline constexpr FigureKind kNarxError{
-    "paceline_speed_error_of_narx",
-    "Root mean square error of NARX over 50 steps, of logs: 0.1 is about 10 %.", "worker"};
-inline constexpr FigureKind kNarxInUse{"paceline_speed_is_from_narx",
-                                       "1 where NARX predicts a worker's speed, 0 for the mean.",
+inline constexpr FigureKind kMeanError{"paceline_speed_error_of_mean",
+                                       "Root mean square error of the log of the speed that the "
+                                       "exponential mean (EMA) predicts, over 50 steps: "
+                                       "0.1 is about 10 %.",
                                        "worker"};
+inline constexpr FigureKind kNarxError{"paceline_speed_error_of_narx",
+                                       "Root mean square error of the log of the speed that NARX "
+                                       "predicts, over 50 steps: 0.1 is about 10 %.",
+                                       "worker"};
+inline constexpr FigureKind kNarxInUse{
+    "paceline_speed_is_from_narx",
+    "1 where NARX predicts a worker's speed, 0 where the exponential mean does.", "worker"};
 inline constexpr FigureKind kStragglerEffect{
     "paceline_straggler_effect",
     "Slowest less fastest worker's time of computing a step, as a share of their mean.", ""};
@@ -65,14 +67,15 @@ inline constexpr FigureKind kBackupWorkers{
     "paceline_step_backup_workers", "Workers that the running step does not wait for: n - k.", ""};
 inline constexpr FigureKind kArrivalSeconds{
     "paceline_step_arrival_seconds",
-    "From the beginning of the last step to its push of that rank, the closing one the highest.",
+    "From the beginning of the last step to the arrival of its push of that rank; 1 came first.",
     "rank"};
 inline constexpr FigureKind kWorkerRoundTrip{
     "paceline_worker_round_trip_seconds",
     "From a worker's release to its push, waiting left out: a mean of the last few.", "worker"};
 inline constexpr FigureKind kWorkerAcceptRatio{
     "paceline_worker_accept_ratio",
-    "Share of a worker's last few pushes that counted, 0 to 1: far apart, the model is biased.",
+    "Share of a worker's last few pushes that counted, 0 to 1; where workers are far apart the "
+    "model is biased.",
     "worker"};
 inline constexpr FigureKind kDbwGain{"paceline_dbw_gain",
                                      "Expected decrease of the loss by a step of k pushes.", "k"};
@@ -87,51 +90,54 @@ inline constexpr FigureKind kDbwSampleVariance{
 inline constexpr FigureKind kDbwSmoothness{"paceline_dbw_smoothness",
                                            "Estimated smoothness constant of the loss.", ""};
 inline constexpr FigureKind kDbwLoss{"paceline_dbw_loss",
-                                     "Mean loss of the pushes that the last steps took.", ""};
-inline constexpr FigureKind kDbwFallbacks{
-    "paceline_dbw_fallbacks_total",
-    "Steps whose k was not what promised most: warm-up, no-gain, loss-rose.", "reason"};
+                                     "Mean loss of the pushes in the last steps.", ""};
+inline constexpr FigureKind kDbwFallbacks{"paceline_dbw_fallbacks_total",
+                                          "Steps whose k is not the one with the largest expected "
+                                          "gain per second: warm-up, no-gain, loss-rose.",
+                                          "reason"};
 
 // WBSP.
-inline constexpr FigureKind kWbspRounds{"paceline_wbsp_rounds_total",
-                                        "WBSP: rounds that ended, each with a new version.", ""};
+inline constexpr FigureKind kWbspRounds{
+    "paceline_wbsp_rounds_total", "Local steps: rounds that ended, each with a new version.", ""};
 inline constexpr FigureKind kWbspRoundSeconds{"paceline_wbsp_round_seconds",
-                                              "WBSP: seconds that the last round took.", ""};
+                                              "Local steps: seconds that the last round took.", ""};
 inline constexpr FigureKind kWbspLocalSteps{
-    "paceline_wbsp_local_steps", "WBSP: local steps credited to the last round.", "worker"};
-inline constexpr FigureKind kWbspPushes{"paceline_wbsp_pushes_total", "WBSP: pushes that arrived.",
-                                        "worker"};
-inline constexpr FigureKind kWbspPulls{"paceline_wbsp_pulls_total",
-                                       "WBSP: versions that a worker was sent to fetch.", "worker"};
-inline constexpr FigureKind kWbspComputeRatio{
-    "paceline_wbsp_compute_ratio", "WBSP: share of a worker's time that it computed, 0 to 1.",
+    "paceline_wbsp_local_steps", "Local steps of a worker that counted in the last round.",
     "worker"};
+inline constexpr FigureKind kWbspPushes{"paceline_wbsp_pushes_total",
+                                        "Local steps: pushes that arrived.", "worker"};
+inline constexpr FigureKind kWbspPulls{
+    "paceline_wbsp_pulls_total",
+    "Local steps: versions that a worker was released or offered to pull.", "worker"};
+inline constexpr FigureKind kWbspComputeRatio{
+    "paceline_wbsp_compute_ratio",
+    "Local steps: share of a worker's time that it computed, 0 to 1.", "worker"};
 inline constexpr FigureKind kWbspLatePushes{
     "paceline_wbsp_late_pushes_total",
-    "WBSP: pushes made for the round before, by what becomes of them.", "policy"};
+    "Local steps: pushes made for the round before, by what becomes of them.", "policy"};
 inline constexpr FigureKind kWbspDeltaNorm{
-    "paceline_wbsp_delta_norm", "WBSP: Euclidean norm of the latest delta pushed.", "worker"};
+    "paceline_wbsp_delta_norm", "Local steps: Euclidean norm of the latest delta pushed.",
+    "worker"};
 inline constexpr FigureKind kWbspTriggerWorker{
     "paceline_wbsp_trigger_worker",
-    "WBSP: index of the worker whose push ended the last round; -1 if it was time.", ""};
+    "Local steps: index of the worker whose push ended the last round; -1 if it timed out.", ""};
 inline constexpr FigureKind kWbspUnpushedSteps{
     "paceline_wbsp_unpushed_steps",
-    "WBSP: local steps that workers may make or have made, and "
-    "have not pushed.",
-    ""};
+    "Local steps that workers hold samples for and have not pushed.", ""};
 inline constexpr FigureKind kWbspParkedWorkers{
     "paceline_wbsp_parked_workers",
-    "WBSP: workers that wait for the round's end, having made all the steps it allows.", ""};
-inline constexpr FigureKind kWbspTimeouts{"paceline_wbsp_round_timeouts_total",
-                                          "WBSP: rounds that ended without waiting for the worker.",
-                                          "worker"};
+    "Local steps: workers that wait for the round's end, having made maxLocalSteps.", ""};
+inline constexpr FigureKind kWbspTimeouts{
+    "paceline_wbsp_round_timeouts_total",
+    "Local steps: rounds that timed out while waiting for the worker.", "worker"};
 
 // PS+.
 inline constexpr FigureKind kLearningRateScale{
-    "paceline_psplus_learning_rate_scale", "What lateness leaves of the worker's next push, 0..1.",
-    "worker"};
+    "paceline_psplus_learning_rate_scale",
+    "Factor by which staleness shrinks the worker's next push, 0 to 1.", "worker"};
 inline constexpr FigureKind kParkedReplies{
-    "paceline_psplus_parked_replies", "Pushes whose answer the bound on staleness holds back.", ""};
+    "paceline_psplus_parked_replies",
+    "Pushes whose answer is held back by the bound on staleness or until the round ends.", ""};
 inline constexpr FigureKind kProgressGap{
     "paceline_psplus_progress_gap", "Pushes that the fastest worker is ahead of the slowest.", ""};
 
