@@ -72,7 +72,7 @@ class DashboardsLiveTest(unittest.TestCase):
             rows = dashboards.rows("training.json")
             general = [query for row, queries in rows.items() if row not in SCHEMES for query in queries]
             self.expect_data(prometheus, general, run)
-            k, workers = (dashboards.ask(prometheus.url, f"max({name})") for name in ("paceline_commit_pushes", "paceline_workers"))
+            k, workers = (dashboards.ask(prometheus.url, f"max({name})") for name in ("paceline_step_waits_for", "paceline_workers"))
             self.assertEqual((k, workers), ([3.0], [4.0]))
             slept = dashboards.ask(prometheus.url, "max(rate(paceline_worker_injected_seconds_total[15s]))")
             self.assertGreater(max(slept), 0)  # Without chaos the panel shows zero, which would do above.
