@@ -15,8 +15,8 @@
 #include "lib/sync/schemes/batching/equal.h"
 #include "lib/sync/schemes/dbw/dbw.h"
 #include "lib/sync/schemes/dbw/late_arrivals.h"
-#include "lib/sync/schemes/dbw/virtual_cluster.h"
 #include "lib/sync/schemes/engine/engine.h"
+#include "lib/sync/testing/virtual_cluster.h"
 
 namespace paceline::sync {
 namespace {

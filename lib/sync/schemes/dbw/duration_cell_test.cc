@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "lib/sync/schemes/dbw/virtual_cluster.h"
+#include "lib/sync/testing/virtual_cluster.h"
 
 namespace paceline::sync {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <gmock/gmock.h>
 
-#include "lib/sync/schemes/dbw/virtual_cluster.h"
+#include "lib/sync/testing/virtual_cluster.h"
 
 namespace paceline::sync {
 namespace {

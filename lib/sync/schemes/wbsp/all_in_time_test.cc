@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "lib/sync/schemes/saved_pair.h"
-#include "lib/sync/schemes/wbsp/wbsp_timed_world.h"
+#include "lib/sync/testing/wbsp_timed_world.h"
 
 namespace paceline::sync {
 namespace {
