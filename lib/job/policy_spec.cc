@@ -126,6 +126,7 @@ void TakeOwnBlock(const Sync& from, sync::PolicySpec& spec) {
       return;
     case Scheme::kPsPlus:
       spec.staleness = from.ps_plus.staleness;  // Absent: no bound.
+      spec.depth = static_cast<uint32_t>(from.ps_plus.depth);
       spec.update_scale = Same<sync::UpdateScale>(from.ps_plus.update_scale);
       spec.modulation = {.rule = Same<sync::Modulation>(from.ps_plus.modulation),
                          .power = from.ps_plus.power,

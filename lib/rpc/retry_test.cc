@@ -96,6 +96,37 @@ TEST(RetryingParameterClientTest, LostAnswerOfAPushCountsOnce) {
   EXPECT_THAT(*norms, ElementsAre(4000));
 }
 
+// Names a version, then breaks; every second time before it could.
+class Breaking : public InProcessParameterClient {
+ public:
+  using InProcessParameterClient::InProcessParameterClient;
+  StatusOr<PullReport> PullNamed(Version version, sync::Exactness exactness,
+                                 std::span<std::byte> into, const OnNamed& on_named) override {
+    if (++calls % 2 == 1) return Unavailable("shard is starting");
+    StatusOr<PullReport> report =
+        InProcessParameterClient::PullNamed(version, exactness, into, on_named);
+    return Unavailable("link broke");
+  }
+  int calls = 0;
+};
+
+TEST(RetryingParameterClientTest, APullWhoseVersionsWereNamedIsNotRepeated) {
+  const auto layout = store::Layout::Create({{"w", {1000}}}).value();
+  auto breaking = std::make_unique<Breaking>(std::vector{OpenShard(layout)});
+  const Breaking* const calls = breaking.get();
+  RetryingParameterClient client(std::move(breaking), {.attempts_max = 6}, [](Duration) {});
+  std::vector<std::byte> place(4000);
+  int named = 0;
+  const auto report =
+      client.PullNamed(Version(0), sync::Exactness::kAtLeast, place, [&] { ++named; });
+  EXPECT_THAT(Message(report.status()), HasSubstr("link broke"));
+  EXPECT_EQ(named, 1);
+  EXPECT_EQ(calls->calls, 2);
+  // Where nobody listens, it is.
+  EXPECT_FALSE(client.Pull(Version(0), sync::Exactness::kAtLeast, place).ok());
+  EXPECT_EQ(calls->calls, 8);
+}
+
 TEST(InProcessParameterClientTest, TellsSizesThatDiffer) {
   const auto layout = store::Layout::Create({{"w", {1000}}}).value();
   InProcessParameterClient client({OpenShard(layout)});

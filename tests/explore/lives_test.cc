@@ -135,6 +135,8 @@ const Group kEager = {
     "PSPlus",
     "PSPlus staleness=0 sizing=NARX",
     "PSPlus staleness=unbounded quorum=2",
+    "PSPlus depth=2",
+    "PSPlus depth=2 staleness=unbounded quorum=all late=drop",
     "PSPlus staleness=unbounded quorum=all late=drop",
     "BSP meanwhile=eager-pull",
     "BackupWorkers meanwhile=eager-pull",

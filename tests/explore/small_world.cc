@@ -48,7 +48,7 @@ std::vector<std::string> SmallWorld::Choices() const {
   std::vector<std::string> must;
   std::vector<std::string> may;
   for (const auto& [worker, seen] : workers_) {
-    const bool may_push = !IsEager() || seen.unanswered < left_.spec.depth;
+    const bool may_push = !IsEager() || seen.unanswered == 0;
     if (seen.state == State::kComputing && may_push) {
       must.push_back(fmt::format("push {}", worker));
       if (seen.leased.size() > 1 && !IsEager()) must.push_back(fmt::format("push-all {}", worker));
@@ -121,7 +121,7 @@ void SmallWorld::Happen(const std::string& choice) {
     pool_ += samples;
     seen.leased.erase(seen.leased.begin());
     if (seen.leased.empty()) seen.state = State::kWaiting;
-    if (IsEager()) seen.based_on = seen.pulled;
+    if (IsEager()) seen.based_on = seen.pulled.front();
     StepAbandoned abandoned{.worker = worker, .sequence = Sequence(++sequences_[worker])};
     // To those who look at it, the other reason says more.
     if (kind == "abandon" && left_.spec.sizing.strategy != Sizing::kEqual && samples > 1) {
@@ -159,7 +159,7 @@ void SmallWorld::PushFrom(WorkerId worker, bool is_finite, size_t steps) {
   if (IsEager()) {
     ++seen.unanswered;
     seen.is_starved = false;
-    seen.based_on = seen.pulled;
+    seen.based_on = seen.pulled.front();
   }
   push.samples = samples;
   push.steps = static_cast<uint32_t>(steps);
@@ -256,8 +256,10 @@ bool SmallWorld::CountsEager(const SeenWorker& seen) {
 // Coordination sends the version if a lease comes with it, or the worker has one to push.
 void SmallWorld::ReleaseEager(SeenWorker& seen, const sync::Release& release) {
   if (!seen.leased.empty() || pool_ > 0) {
+    if (seen.unanswered == 0 && !seen.pulled.empty()) seen.pulled.pop_back();
+    seen.pulled.push_back(release.version);
+    while (seen.pulled.size() > at_.depth) seen.pulled.pop_front();
     seen.unanswered = 0;
-    seen.pulled = release.version;
   }
   LeaseEager(seen, release.assignment.samples);
 }
@@ -268,7 +270,7 @@ void SmallWorld::LeaseEager(SeenWorker& seen, uint32_t samples) {
   if (!CountsEager(seen)) seen.clock = std::max(seen.clock, *slowest_before_);
   seen.was_released = true;
   seen.is_starved = false;
-  if (seen.leased.empty()) seen.based_on = seen.pulled;
+  if (seen.leased.empty() && !seen.pulled.empty()) seen.based_on = seen.pulled.back();
   Lease(seen, samples);
 }
 
@@ -322,6 +324,9 @@ std::string SmallWorld::Fingerprint(const std::string& policy_state) const {
     if (seen.state == State::kComputing && has_barrier) text << ' ' << lag(seen.based_on);
     if (has_clocks) text << ' ' << seen.clock - std::min(seen.clock, floor_);
     if (IsEager()) text << " e" << seen.unanswered << seen.is_starved;
+    if (IsEager() && at_.reach) {
+      for (const Version version : seen.pulled) text << ' ' << lag(version);
+    }
   }
   for (const auto& [push, staged] : staged_) {
     text << '|' << push.first.value() << '*' << staged.samples << ' ' << lag(staged.based_on);

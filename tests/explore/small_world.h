@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -41,10 +42,11 @@ struct SeenWorker {
   uint64_t clock = 0;  // Pushes accumulated, raised to the slowest's when it joins or returns.
   bool was_released = false;    // Since it joined.
   bool is_interrupted = false;  // Was told to give its step up; may push all the same.
-  // Eager pull: a push waits while too many of those before it are unanswered.
-  uint32_t unanswered = 0;
-  bool is_starved = false;  // It was told of samples not found since it pushed or was sent on.
-  Version pulled;           // What its next step is computed on.
+  uint32_t unanswered = 0;      // Eager pull: a push waits while the one before it is.
+  bool is_starved = false;      // It was told of samples not found since it pushed or was sent on.
+  // What answers brought, as far as a step may lack what came later, oldest first: pulls take as
+  // long as they may, and the next step is computed on the first.
+  std::deque<Version> pulled;
 };
 
 class SmallWorld {

@@ -94,13 +94,13 @@ std::optional<std::string> OneRoundLateAtMost(const SmallWorld& world) {
   return std::nullopt;
 }
 
-// PS+: nobody has pushed more than one step beyond `staleness` clocks ahead of the slowest, plus
-// the answers that may be missing; and nobody waits for an answer without a reason.
-Rule EagerWithin(uint64_t staleness, uint32_t depth) {
-  return [staleness, depth](const SmallWorld& world) -> std::optional<std::string> {
+// PS+: nobody has pushed more than one step beyond `staleness` clocks ahead of the slowest, and
+// nobody waits for an answer without a reason.
+Rule EagerWithin(uint64_t staleness) {
+  return [staleness](const SmallWorld& world) -> std::optional<std::string> {
     for (const auto& [worker, seen] : world.workers()) {
       const uint64_t slowest = world.Slowest().value_or(seen.clock);
-      if (seen.clock > slowest + staleness + depth)
+      if (seen.clock > slowest + staleness + 1)
         return fmt::format("{} is at clock {}, the slowest at {}", worker, seen.clock, slowest);
       const bool is_admitted = seen.clock <= slowest + staleness;
       if (seen.state == SeenWorker::State::kComputing && is_admitted && seen.unanswered > 0 &&
@@ -155,9 +155,9 @@ std::vector<Case> AllSchemes() {
       {"WbspDesignated", WbspSpec(false, RoundTrigger::kDesignated), OneRoundLateAtMost, 4},
       {"WbspOverlapped", WbspSpec(true), OneRoundLateAtMost, 4},
       {"PsPlus", PsPlusSpec(kWorkers, std::nullopt), Anything},
-      {"PsPlusZero", PsPlusSpec(kWorkers, 0), EagerWithin(0, 1)},
-      {"PsPlusOne", PsPlusSpec(2, 1), EagerWithin(1, 1)},
-      {"PsPlusDeep", PsPlusSpec(2, 1, 2), EagerWithin(1, 2)},
+      {"PsPlusZero", PsPlusSpec(kWorkers, 0), EagerWithin(0)},
+      {"PsPlusOne", PsPlusSpec(2, 1), EagerWithin(1)},
+      {"PsPlusDeep", PsPlusSpec(2, 1, 2), EagerWithin(1)},
       {"KAsync", Parsed("KAsync workers=3 quorum=2"), Anything},
       {"KAsyncModulated", Parsed("KAsync workers=3 quorum=2 window=1 modulate=staleness"), Anything,
        6},

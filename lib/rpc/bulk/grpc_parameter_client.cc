@@ -46,10 +46,11 @@ std::optional<size_t> LongestSilent(const std::deque<TransferStream>& streams) {
 
 }  // namespace
 
+// One way to, or from, all shards.
 struct GrpcParameterClient::Streams {
   grpc::CompletionQueue queue;
-  std::deque<TransferStream> push;  // By rank; they do not move.
-  std::deque<TransferStream> pull;
+  std::deque<TransferStream> by_rank;  // They do not move.
+  uint64_t transfers = 0;              // Begun.
 
   // Hands on what has come about by then. False if nothing has.
   bool Next(SystemTime deadline) {
@@ -61,21 +62,23 @@ struct GrpcParameterClient::Streams {
     return true;
   }
 
-  // Runs one transfer a shard until every stream has an outcome. The first failed one by rank,
-  // annotated.
-  template <class OneTransfer>
-  Status Run(std::deque<TransferStream>& streams, std::deque<OneTransfer>& transfers,
-             const GrpcParameterClientOptions& options) {
-    for (size_t rank = 0; rank < streams.size(); ++rank)
-      streams[rank].Begin(transfers[rank], telemetry::SteadyNow());
+  // Runs one transfer a shard until every stream has an outcome, and says after each message that
+  // one passed. The first failed one by rank, annotated.
+  template <class OneTransfer, class OnMoved>
+  Status Run(std::deque<OneTransfer>& moving, const GrpcParameterClientOptions& options,
+             OnMoved on_moved) {
+    for (size_t rank = 0; rank < by_rank.size(); ++rank)
+      by_rank[rank].Begin(moving[rank], telemetry::SteadyNow());
     std::optional<Status> given_up;
-    while (const std::optional<size_t> rank = LongestSilent(streams)) {
-      const Time idle_at = streams[*rank].moved() + options.idle_timeout;
+    while (const std::optional<size_t> rank = LongestSilent(by_rank)) {
+      const Time idle_at = by_rank[*rank].moved() + options.idle_timeout;
       const Duration patience = options.is_cancelled ? kAskPeriod : options.idle_timeout;
       // What is cancelled completes at once.
       if (Next(given_up ? SystemTime::max()
-                        : After(std::min(patience, idle_at - telemetry::SteadyNow()))))
+                        : After(std::min(patience, idle_at - telemetry::SteadyNow())))) {
+        on_moved();
         continue;
+      }
       if (options.is_cancelled && options.is_cancelled()) {
         given_up = Cancelled("nobody waits for this transfer any more");
       } else if (telemetry::SteadyNow() >= idle_at) {
@@ -85,21 +88,20 @@ struct GrpcParameterClient::Streams {
       } else {
         continue;
       }
-      for (TransferStream& stream : streams) stream.Cancel(*given_up);
+      for (TransferStream& stream : by_rank) stream.Cancel(*given_up);
     }
     if (given_up) return *given_up;
-    for (size_t rank = 0; rank < streams.size(); ++rank) {
-      PACELINE_RETURN_IF_ERROR(Annotate(*streams[rank].outcome(), Rank(rank)));
+    for (size_t rank = 0; rank < by_rank.size(); ++rank) {
+      PACELINE_RETURN_IF_ERROR(Annotate(*by_rank[rank].outcome(), Rank(rank)));
     }
-    for (size_t rank = 0; rank < streams.size(); ++rank) {
-      PACELINE_RETURN_IF_ERROR(Annotate(transfers[rank].status(), Rank(rank)));
+    for (size_t rank = 0; rank < by_rank.size(); ++rank) {
+      PACELINE_RETURN_IF_ERROR(Annotate(moving[rank].status(), Rank(rank)));
     }
     return OkStatus();
   }
 
   ~Streams() {
-    for (TransferStream& stream : push) stream.Close();
-    for (TransferStream& stream : pull) stream.Close();
+    for (TransferStream& stream : by_rank) stream.Close();
     queue.Shutdown();
     while (Next(SystemTime::max())) {
     }
@@ -127,14 +129,15 @@ StatusOr<std::unique_ptr<GrpcParameterClient>> GrpcParameterClient::Create(
 GrpcParameterClient::GrpcParameterClient(GrpcParameterClientOptions options)
     : options_(std::move(options)),
       total_bytes_(options_.shards.back().slice.end_bytes),
-      streams_(std::make_unique<Streams>()) {
+      pushes_(std::make_unique<Streams>()),
+      pulls_(std::make_unique<Streams>()) {
   // What a slow link still holds goes before a question to the peer, and before its answer.
   ChannelOptions patient = options_.channel;
   patient.keepalive_timeout = std::max(patient.keepalive_timeout, options_.idle_timeout);
   for (const protocol::ShardAddress& shard : options_.shards) {
     const std::shared_ptr<grpc::Channel> channel = MakeChannel(shard.address, patient, shard.shard);
-    streams_->push.emplace_back(channel, "/paceline.v1.Shard/Push", streams_->queue);
-    streams_->pull.emplace_back(channel, "/paceline.v1.Shard/Pull", streams_->queue);
+    pushes_->by_rank.emplace_back(channel, "/paceline.v1.Shard/Push", pushes_->queue);
+    pulls_->by_rank.emplace_back(channel, "/paceline.v1.Shard/Pull", pulls_->queue);
   }
 }
 
@@ -145,7 +148,7 @@ Status GrpcParameterClient::Fill(WorkerId worker, Incarnation incarnation,
                                  std::shared_ptr<const void> owner) {
   PACELINE_RETURN_IF_ERROR(CheckSize("initial values", payload.size(), total_bytes_));
   const ChunkHeader header{.kind = ChunkKind::kFill,
-                           .transfer = ++transfers_,
+                           .transfer = ++pushes_->transfers,
                            .generation = options_.generation,
                            .worker = worker,
                            .incarnation = incarnation};
@@ -153,7 +156,7 @@ Status GrpcParameterClient::Fill(WorkerId worker, Incarnation incarnation,
   for (const protocol::ShardAddress& shard : options_.shards) {
     transfers.emplace_back(header, Part(payload, shard), owner, options_.chunk_bytes);
   }
-  return streams_->Run(streams_->push, transfers, options_);
+  return pushes_->Run(transfers, options_, [] {});
 }
 
 StatusOr<PushReport> GrpcParameterClient::Push(const store::PushId& push,
@@ -161,7 +164,7 @@ StatusOr<PushReport> GrpcParameterClient::Push(const store::PushId& push,
                                                std::shared_ptr<const void> owner) {
   PACELINE_RETURN_IF_ERROR(CheckSize("push", payload.size(), total_bytes_));
   const ChunkHeader header{.kind = ChunkKind::kPush,
-                           .transfer = ++transfers_,
+                           .transfer = ++pushes_->transfers,
                            .generation = options_.generation,
                            .worker = push.worker,
                            .incarnation = push.incarnation,
@@ -170,7 +173,7 @@ StatusOr<PushReport> GrpcParameterClient::Push(const store::PushId& push,
   for (const protocol::ShardAddress& shard : options_.shards) {
     transfers.emplace_back(header, Part(payload, shard), owner, options_.chunk_bytes);
   }
-  PACELINE_RETURN_IF_ERROR(streams_->Run(streams_->push, transfers, options_));
+  PACELINE_RETURN_IF_ERROR(pushes_->Run(transfers, options_, [] {}));
   PushReport report;
   for (const PushTransfer& transfer : transfers) {
     AddReceipt(transfer.receipt().block_squared_norms(), transfer.receipt().is_finite(), report);
@@ -178,15 +181,23 @@ StatusOr<PushReport> GrpcParameterClient::Push(const store::PushId& push,
   return report;
 }
 
-StatusOr<PullReport> GrpcParameterClient::Pull(Version version, sync::Exactness exactness,
-                                               std::span<std::byte> into) {
+StatusOr<PullReport> GrpcParameterClient::PullNamed(Version version, sync::Exactness exactness,
+                                                    std::span<std::byte> into,
+                                                    const OnNamed& on_named) {
   PACELINE_RETURN_IF_ERROR(CheckSize("place to pull into", into.size(), total_bytes_));
   std::deque<PullTransfer> transfers;
-  ++transfers_;
+  ++pulls_->transfers;
   for (const protocol::ShardAddress& shard : options_.shards) {
-    transfers.emplace_back(transfers_, options_.generation, version, exactness, Part(into, shard));
+    transfers.emplace_back(pulls_->transfers, options_.generation, version, exactness,
+                           Part(into, shard));
   }
-  PACELINE_RETURN_IF_ERROR(streams_->Run(streams_->pull, transfers, options_));
+  bool is_to_name = on_named != nullptr;
+  const auto moved = [&] {
+    if (!is_to_name || !std::ranges::all_of(transfers, &PullTransfer::is_named)) return;
+    is_to_name = false;
+    on_named();
+  };
+  PACELINE_RETURN_IF_ERROR(pulls_->Run(transfers, options_, moved));
   PullReport report;
   for (size_t rank = 0; rank < transfers.size(); ++rank) {
     AddAnswer(rank == 0, transfers[rank].is_superseded(), transfers[rank].version(), report);

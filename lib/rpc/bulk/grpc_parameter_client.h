@@ -21,16 +21,16 @@ struct GrpcParameterClientOptions {
   // DeadlineExceeded. As long as bytes move it may take as long as it takes.
   Duration idle_timeout = Seconds(60);
   uint64_t chunk_bytes = 1 << 19;  // At least 1.
-  // Asked ten times a second while nothing moves, on the calling thread: true ends the call with
+  // Asked ten times a second while nothing moves, on any calling thread: true ends the call with
   // Cancelled. For whoever learns otherwise that the shards wait for it no more.
   std::function<bool()> is_cancelled = nullptr;
   ChannelOptions channel;
 };
 
 // One connection a shard with one stream each way, kept between calls and opened anew after a
-// failure. The calling thread drives all shards at once and copies what it pulls; no thread is
-// added. Memory that a failed call may still read is held through its owner; `into` is never
-// written after a call has returned.
+// failure. The calling thread drives one way of all shards at once and copies what it pulls; no
+// thread is added. Memory that a failed call may still read is held through its owner; `into` is
+// never written after a call has returned.
 class GrpcParameterClient final : public ParameterClient {
  public:
   // InvalidArgument, naming the shard, if the slices do not follow each other in rank order from 0.
@@ -41,8 +41,8 @@ class GrpcParameterClient final : public ParameterClient {
               std::shared_ptr<const void> owner) override;
   StatusOr<PushReport> Push(const store::PushId& push, std::span<const std::byte> payload,
                             std::shared_ptr<const void> owner) override;
-  StatusOr<PullReport> Pull(Version version, sync::Exactness exactness,
-                            std::span<std::byte> into) override;
+  StatusOr<PullReport> PullNamed(Version version, sync::Exactness exactness,
+                                 std::span<std::byte> into, const OnNamed& on_named) override;
 
  private:
   struct Streams;
@@ -50,8 +50,8 @@ class GrpcParameterClient final : public ParameterClient {
 
   const GrpcParameterClientOptions options_;
   const uint64_t total_bytes_;
-  uint64_t transfers_ = 0;
-  std::unique_ptr<Streams> streams_;
+  std::unique_ptr<Streams> pushes_;  // Fills too.
+  std::unique_ptr<Streams> pulls_;
 };
 
 StatusOr<std::unique_ptr<ParameterClient>> OpenParameterClient(GrpcParameterClientOptions options,

@@ -62,12 +62,13 @@ StatusOr<PushReport> InProcessParameterClient::Push(const store::PushId& push,
   return report;
 }
 
-StatusOr<PullReport> InProcessParameterClient::Pull(Version version, sync::Exactness exactness,
-                                                    std::span<std::byte> into) {
+StatusOr<PullReport> InProcessParameterClient::PullNamed(Version version, sync::Exactness exactness,
+                                                         std::span<std::byte> into,
+                                                         const OnNamed& on_named) {
   PACELINE_RETURN_IF_ERROR(CheckSize("place to pull into", into.size(), TotalBytes(shards_)));
   PullReport report;
+  std::vector<std::shared_ptr<const store::Published>> named;
   for (size_t rank = 0; rank < shards_.size(); ++rank) {
-    const store::Slice slice = shards_[rank]->slice();
     std::shared_ptr<const store::Published> found = shards_[rank]->Newest();
     if (found == nullptr || found->version < version) {
       return Annotate(Unavailable("version is not published yet: {}", version), Rank(rank));
@@ -81,7 +82,13 @@ StatusOr<PullReport> InProcessParameterClient::Pull(Version version, sync::Exact
       found = *std::move(exact);
     }
     AddAnswer(rank == 0, false, found->version, report);
-    Copy(found->bytes, into.subspan(slice.begin_bytes, slice.size_bytes()));
+    named.push_back(std::move(found));
+  }
+  if (report.is_superseded) return report;
+  if (on_named) on_named();
+  for (size_t rank = 0; rank < shards_.size(); ++rank) {
+    const store::Slice slice = shards_[rank]->slice();
+    Copy(named[rank]->bytes, into.subspan(slice.begin_bytes, slice.size_bytes()));
   }
   return report;
 }

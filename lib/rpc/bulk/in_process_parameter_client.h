@@ -11,7 +11,7 @@ namespace paceline::rpc {
 
 // For the reference run and as the floor of benchmarks. Fill writes initial_values(); the shards'
 // owner opens them.
-class InProcessParameterClient final : public ParameterClient {
+class InProcessParameterClient : public ParameterClient {
  public:
   explicit InProcessParameterClient(
       std::vector<std::shared_ptr<store::Shard>> shards);  // All, in rank order.
@@ -20,8 +20,8 @@ class InProcessParameterClient final : public ParameterClient {
               std::shared_ptr<const void> owner) override;
   StatusOr<PushReport> Push(const store::PushId& push, std::span<const std::byte> payload,
                             std::shared_ptr<const void> owner) override;
-  StatusOr<PullReport> Pull(Version version, sync::Exactness exactness,
-                            std::span<std::byte> into) override;
+  StatusOr<PullReport> PullNamed(Version version, sync::Exactness exactness,
+                                 std::span<std::byte> into, const OnNamed& on_named) override;
 
  private:
   const std::vector<std::shared_ptr<store::Shard>> shards_;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <span>
 
@@ -27,10 +28,13 @@ struct PullReport {
   Version newest;
 };
 
-// One owner at a time. Every call has a deadline (given at construction), retries Unavailable,
-// DeadlineExceeded and Aborted transfers with the same identity a bounded number of times, and
-// blocks until all shards have answered. Errors are those of the first shard that failed, annotated
-// with its rank; the call may be repeated.
+using OnNamed = std::function<void()>;
+
+// Pushes and fills have one owner at a time, pulls one, which may be another thread: the two ways
+// do not wait for each other. Every call has a deadline (given at construction), retries
+// Unavailable, DeadlineExceeded and Aborted transfers with the same identity a bounded number of
+// times, and blocks until all shards have answered. Errors are those of the first shard that
+// failed, annotated with its rank; the call may be repeated.
 class ParameterClient {
  public:
   virtual ~ParameterClient() = default;
@@ -41,9 +45,15 @@ class ParameterClient {
                       std::shared_ptr<const void> owner) = 0;
   virtual StatusOr<PushReport> Push(const store::PushId& push, std::span<const std::byte> payload,
                                     std::shared_ptr<const void> owner) = 0;
-  // Fills `into`, the whole layout.
-  virtual StatusOr<PullReport> Pull(Version version, sync::Exactness exactness,
-                                    std::span<std::byte> into) = 0;
+  // Fills `into`, the whole layout. `on_named`, unless null, is called at most once, on this
+  // thread, when each shard has named the version that it sends and hardly a byte of it is here:
+  // what is published from then on is not in it. A call that fails after that was not repeated,
+  // since another version would have come.
+  virtual StatusOr<PullReport> PullNamed(Version version, sync::Exactness exactness,
+                                         std::span<std::byte> into, const OnNamed& on_named) = 0;
+  StatusOr<PullReport> Pull(Version version, sync::Exactness exactness, std::span<std::byte> into) {
+    return PullNamed(version, exactness, into, nullptr);
+  }
 };
 
 }  // namespace paceline::rpc

@@ -20,9 +20,24 @@ StatusOr<PushReport> RetryingParameterClient::Push(const store::PushId& push,
   return Retry(policy_, sleep_, [&] { return client_->Push(push, payload, owner); });
 }
 
-StatusOr<PullReport> RetryingParameterClient::Pull(Version version, sync::Exactness exactness,
-                                                   std::span<std::byte> into) {
-  return Retry(policy_, sleep_, [&] { return client_->Pull(version, exactness, into); });
+StatusOr<PullReport> RetryingParameterClient::PullNamed(Version version, sync::Exactness exactness,
+                                                        std::span<std::byte> into,
+                                                        const OnNamed& on_named) {
+  bool is_named = false;
+  const OnNamed named = [&] {
+    is_named = true;
+    on_named();
+  };
+  Status broken;  // After the naming: final.
+  StatusOr<PullReport> report = Retry(policy_, sleep_, [&]() -> StatusOr<PullReport> {
+    StatusOr<PullReport> tried =
+        client_->PullNamed(version, exactness, into, on_named ? named : nullptr);
+    if (tried.ok() || !is_named) return tried;
+    broken = tried.status();
+    return PullReport{};
+  });
+  if (!broken.ok()) return broken;
+  return report;
 }
 
 }  // namespace paceline::rpc

@@ -19,8 +19,8 @@ class RetryingParameterClient final : public ParameterClient {
               std::shared_ptr<const void> owner) override;
   StatusOr<PushReport> Push(const store::PushId& push, std::span<const std::byte> payload,
                             std::shared_ptr<const void> owner) override;
-  StatusOr<PullReport> Pull(Version version, sync::Exactness exactness,
-                            std::span<std::byte> into) override;
+  StatusOr<PullReport> PullNamed(Version version, sync::Exactness exactness,
+                                 std::span<std::byte> into, const OnNamed& on_named) override;
 
  private:
   const std::unique_ptr<ParameterClient> client_;

@@ -31,10 +31,16 @@ StatusOr<PushReport> ThrottledParameterClient::Push(const store::PushId& push,
   return report;
 }
 
-StatusOr<PullReport> ThrottledParameterClient::Pull(Version version, sync::Exactness exactness,
-                                                    std::span<std::byte> into) {
+StatusOr<PullReport> ThrottledParameterClient::PullNamed(Version version, sync::Exactness exactness,
+                                                         std::span<std::byte> into,
+                                                         const OnNamed& on_named) {
   const Time begin = options_.now();
-  StatusOr<PullReport> report = client_->Pull(version, exactness, into);
+  const OnNamed named_late = [&] {
+    WaitSince(begin, 0);
+    on_named();
+  };
+  StatusOr<PullReport> report =
+      client_->PullNamed(version, exactness, into, on_named ? named_late : nullptr);
   // A superseded answer carries no bytes.
   if (report.ok()) WaitSince(begin, report->is_superseded ? 0 : into.size());
   return report;

@@ -19,7 +19,8 @@ struct ThrottleOptions {
 
 // After each transfer the caller sleeps for what is missing: the link waits, it does not burn. What
 // was pushed counts when the call returns, since only then is it reported; what was pulled is what
-// was published when it was asked for, as over a real link. Threads as those of the client within.
+// was published when it was asked for, as over a real link, and is named when a byte could be here.
+// Each way is a link of its own. Threads as those of the client within.
 class ThrottledParameterClient final : public ParameterClient {
  public:
   ThrottledParameterClient(std::unique_ptr<ParameterClient> client, ThrottleOptions options);
@@ -28,8 +29,8 @@ class ThrottledParameterClient final : public ParameterClient {
               std::shared_ptr<const void> owner) override;
   StatusOr<PushReport> Push(const store::PushId& push, std::span<const std::byte> payload,
                             std::shared_ptr<const void> owner) override;
-  StatusOr<PullReport> Pull(Version version, sync::Exactness exactness,
-                            std::span<std::byte> into) override;
+  StatusOr<PullReport> PullNamed(Version version, sync::Exactness exactness,
+                                 std::span<std::byte> into, const OnNamed& on_named) override;
 
  private:
   void WaitSince(Time begin, uint64_t bytes);

@@ -31,9 +31,11 @@ class Wire final : public ParameterClient {
     if (!world_->status.ok()) return world_->status;
     return PushReport{.squared_norm = 3};
   }
-  StatusOr<PullReport> Pull(Version, sync::Exactness, std::span<std::byte>) override {
+  StatusOr<PullReport> PullNamed(Version, sync::Exactness, std::span<std::byte>,
+                                 const OnNamed& on_named) override {
     world_->now += world_->takes;
     if (!world_->status.ok()) return world_->status;
+    if (on_named) on_named();
     return world_->pulled;
   }
 
@@ -68,6 +70,16 @@ TEST(ThrottledParameterClient, AddsNothingToWhatIsSlowerAlready) {
   f.world.takes = Seconds(1.5);
   ASSERT_TRUE(f.client.Push({}, f.bytes, nullptr).ok());
   EXPECT_TRUE(f.world.slept.empty());
+}
+
+TEST(ThrottledParameterClient, NamesAVersionWhenAByteCouldBeHere) {
+  Fixture f;
+  std::vector<Duration> slept_before;
+  ASSERT_TRUE(f.client
+                  .PullNamed(Version(1), sync::Exactness::kAtLeast, f.bytes,
+                             [&] { slept_before = f.world.slept; })
+                  .ok());
+  EXPECT_EQ(slept_before, std::vector<Duration>{Seconds(0.25)});
 }
 
 TEST(ThrottledParameterClient, SupersededPullsCarryNoBytes) {

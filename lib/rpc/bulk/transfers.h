@@ -54,6 +54,7 @@ class PullTransfer final : public Transfer {
 
   Status status() const { return status_; }  // The shard's answer.
   bool is_superseded() const { return is_superseded_; }
+  bool is_named() const { return first_version_.has_value(); }  // The version that is sent.
   Version version() const { return version_; }  // Of the bytes; the shard's newest if superseded.
 
  private:

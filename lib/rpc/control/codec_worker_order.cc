@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <utility>
 #include <variant>
 
@@ -41,6 +42,7 @@ v1::Assignment EncodeAssignment(const sync::Assignment& assignment) {
   wire.set_pacing(EncodeEnum(kPacings, assignment.pacing));
   wire.set_on_pull(EncodeEnum(kOnPulls, assignment.on_pull));
   wire.set_momentum_on_pull(EncodeEnum(kMomentumOnPulls, assignment.momentum_on_pull));
+  wire.set_depth(assignment.depth);
   return wire;
 }
 
@@ -57,7 +59,8 @@ StatusOr<sync::Assignment> DecodeAssignment(const v1::Assignment& wire) {
                           .learning_rate_scale = wire.learning_rate_scale(),
                           .pacing = pacing,
                           .on_pull = on_pull,
-                          .momentum_on_pull = momentum};
+                          .momentum_on_pull = momentum,
+                          .depth = std::max(wire.depth(), 1u)};
 }
 
 v1::Lease EncodeLease(const protocol::Lease& lease) {

@@ -33,9 +33,10 @@ class FlakyParameterClient final : public ParameterClient {
                             std::shared_ptr<const void> owner) override {
     return Meet<StatusOr<PushReport>>([&] { return client_->Push(push, payload, owner); });
   }
-  StatusOr<PullReport> Pull(Version version, sync::Exactness exactness,
-                            std::span<std::byte> into) override {
-    return Meet<StatusOr<PullReport>>([&] { return client_->Pull(version, exactness, into); });
+  StatusOr<PullReport> PullNamed(Version version, sync::Exactness exactness,
+                                 std::span<std::byte> into, const OnNamed& on_named) override {
+    return Meet<StatusOr<PullReport>>(
+        [&] { return client_->PullNamed(version, exactness, into, on_named); });
   }
 
  private:

@@ -104,6 +104,16 @@ void CheckedPolicy::Note(const Quiesce& event) {
   quiesce_deadline_ = event.deadline;
 }
 
+// Deeper: pushes may be based on older versions from now on. Less deep: what is under way may yet.
+void CheckedPolicy::Note(const Reconfigured& event) {
+  const uint32_t before = std::exchange(depth_, event.spec.depth);
+  if (depth_ <= before) return;
+  for (auto& [worker, member] : members_) {
+    if (member.is_eager() && !member.released.empty())
+      member.released.insert(member.released.begin(), depth_ - before, member.released.front());
+  }
+}
+
 void CheckedPolicy::Check(const Accumulate& decision) {
   const auto push = unanswered_.find({decision.worker, decision.sequence});
   if (push != unanswered_.end() && !push->second) {
@@ -144,8 +154,8 @@ void CheckedPolicy::Check(const Release& decision) {
   if (is_eager ? HasAllLeases(*member) : member->owed > 0) {
     Violation("worker does not wait: {}", FormatDecision(decision));
   }
-  // Eager pull: a push is sent once all but `depth` of those before it were answered, and the step
-  // after it begins on what came with that answer.
+  // Eager pull: a push is sent once those before it were answered; the step after it begins on what
+  // came with the answer to the one before, or, `depth` less one earlier.
   std::vector<Version> released{decision.version};
   if (is_eager) {
     const bool is_first = !member->is_eager();

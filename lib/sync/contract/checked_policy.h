@@ -6,7 +6,7 @@
 // - a lost worker's pushes are answered in the call that tells of the loss;
 // - a release names a waiting worker and a version that was committed; an offer a busy worker; who
 //   waits for every answer is not sent on to two steps at once. With eager pull a worker may also
-//   be released, or continued, while it has fewer leases than one more than the answers under way;
+//   be released, or continued, while it has fewer than two leases;
 // - a commit is of the kind of pushes that its workers were told to make;
 // - no commit is empty, and nothing is accumulated and never published;
 // - nobody is released or continued after Quiesce or RollBack, and nothing is outstanding after the
@@ -68,6 +68,7 @@ class CheckedPolicy : public Policy {
   void Note(const StepCommitted& event);
   void Note(const OutOfData& event);
   void Note(const Quiesce& event);
+  void Note(const Reconfigured& event);
   template <class Other>
   void Note(const Other&) {}
 
@@ -95,7 +96,7 @@ class CheckedPolicy : public Policy {
   }
   void Forget(WorkerId worker);
 
-  bool HasAllLeases(const Member& member) const { return member.owed > depth_; }
+  static bool HasAllLeases(const Member& member) { return member.owed > 1; }
   void CheckPushAnswered(WorkerId worker, Sequence sequence);
   void CheckMayGoOn(WorkerId worker, const Assignment& assignment);
   void CheckAllAnswered(Time now);

@@ -41,6 +41,8 @@ struct Assignment {
   Pacing pacing = Pacing::kWait;
   OnPull on_pull = OnPull::kRebase;                         // Of local steps.
   MomentumOnPull momentum_on_pull = MomentumOnPull::kKeep;  // Likewise.
+  // kEagerPull: of the worker's own pushes, how many the version that a step begins on may lack.
+  uint32_t depth = 1;
   friend bool operator==(const Assignment&, const Assignment&) = default;
 };
 

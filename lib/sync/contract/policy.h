@@ -21,10 +21,11 @@ namespace paceline::sync {
 // accumulated push is covered by the next Commit. A worker *waits* when it owes no push, has an
 // unanswered one, or has just joined; only waiting workers are released.
 //
-// Eager pull: a worker holds leases for the step that it computes and for one more for each answer
-// that may be under way meanwhile. A release with that pacing answers its pushes up to `includes`,
-// brings one lease, and may come while it owes pushes; Continue brings a lease alone. The worker
-// sends a push only if fewer answers than that are missing.
+// Eager pull: a worker holds leases for the step that it computes and for the next one. A release
+// with that pacing answers its push up to `includes`, brings one lease, and may come while it owes
+// a push; Continue brings a lease alone. The worker sends a push only if those before were
+// answered; the version of an answer may take longer to arrive, and the step that begins meanwhile
+// is based on one that lacks up to `depth` of the worker's own pushes.
 //
 // Versions: Commit makes version v+1 of v. The policy may release or offer v+1 in the same list, or
 // in a later one: the driver holds those back until all shards have published it, then says

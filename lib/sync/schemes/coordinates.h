@@ -43,7 +43,7 @@ struct Coordinates {
   // Clocks of lead over the slowest. Only where the reach is absent.
   StalenessWindow window = StalenessWindow::Unbounded();
   Meanwhile meanwhile = Meanwhile::kWait;
-  uint32_t depth = 1;  // kEagerPull: answers that may be under way while a worker computes.
+  uint32_t depth = 1;  // kEagerPull: own pushes that the version of a step may lack.
   StepScale step = StepScale::kMean;
   LateWorker news = LateWorker::kOffer;  // What the busy are told of a new version.
   WbspKnobs local;                       // kLocalSteps.

@@ -41,7 +41,6 @@ bool MayReconfigure(const PolicySpec& from, const PolicySpec& to) {
   PolicySpec taken = to;
   taken.global_batch_size = from.global_batch_size;
   taken.workers_expected = from.workers_expected;
-  taken.depth = from.depth;
   taken.is_deterministic = from.is_deterministic;
   taken.first_version = from.first_version;
   return taken == to && CoordinatesOf(from).WaysOn() == CoordinatesOf(to).WaysOn();

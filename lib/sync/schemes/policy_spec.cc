@@ -156,7 +156,9 @@ Status Validate(const PolicySpec& spec) {
   if (!(spec.wbsp.round_timeout_factor > 1)) {
     return InvalidArgument("round-timeout is {}, want more than 1", spec.wbsp.round_timeout_factor);
   }
-  if (spec.depth == 0) return InvalidArgument("depth is 0, want at least 1 answer under way");
+  if (spec.depth == 0)
+    return InvalidArgument(
+        "depth is 0, want at least 1: a step begins before the last push is answered");
   const ModulationOptions& modulation = spec.modulation;
   if (!(modulation.power > 0) || !std::isfinite(modulation.power)) {
     return InvalidArgument("power is {}, want a number above 0", modulation.power);

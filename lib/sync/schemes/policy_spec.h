@@ -30,7 +30,7 @@ struct PolicySpec {
   std::optional<uint64_t> staleness = 3;  // SSP, PSPlus: clocks of lead; absent: unbounded.
   UpdateScale update_scale = UpdateScale::kPerWorker;  // SSP, ASP, PSPlus.
   SizingSpec sizing;
-  uint32_t depth = 1;             // PSPlus: answers under way at once, at least 1.
+  uint32_t depth = 1;             // Eager pull: own pushes that the version of a step may lack.
   ModulationOptions modulation;   // How staleness shrinks a push: its rule is PSPlus' alone.
   bool is_deterministic = false;  // BSP, BackupWorkers: accumulate in worker order.
   DbwOptions dbw;                 // Of that quorum.

@@ -15,6 +15,7 @@ Assignment TakeAssignment(Fields& fields) {
   fields.Take("pacing", assignment.pacing);
   fields.Take("on-pull", assignment.on_pull);
   fields.Take("momentum", assignment.momentum_on_pull);
+  fields.Take("depth", assignment.depth);
   return assignment;
 }
 

@@ -13,7 +13,8 @@ void AddAssignment(const Assignment& assignment, FieldWriter& line) {
       .AddUnless(defaults.learning_rate_scale, "lr", assignment.learning_rate_scale)
       .AddUnless(defaults.pacing, "pacing", assignment.pacing)
       .AddUnless(defaults.on_pull, "on-pull", assignment.on_pull)
-      .AddUnless(defaults.momentum_on_pull, "momentum", assignment.momentum_on_pull);
+      .AddUnless(defaults.momentum_on_pull, "momentum", assignment.momentum_on_pull)
+      .AddUnless(defaults.depth, "depth", assignment.depth);
 }
 
 std::string Line(const WorkerJoined& e) { return fmt::format("join {}", e.worker); }

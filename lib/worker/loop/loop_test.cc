@@ -91,8 +91,10 @@ class FakeShards : public rpc::ParameterClient {
     }
     return rpc::PushReport{.squared_norm = 2.5};
   }
-  StatusOr<rpc::PullReport> Pull(Version version, sync::Exactness exactness,
-                                 std::span<std::byte> into) override {
+  StatusOr<rpc::PullReport> PullNamed(Version version, sync::Exactness exactness,
+                                      std::span<std::byte> into,
+                                      const rpc::OnNamed& on_named) override {
+    if (on_named) on_named();
     world_->calls.push_back(fmt::format("pull {}{}", version,
                                         exactness == sync::Exactness::kAtLeast ? " or later" : ""));
     *reinterpret_cast<float*>(into.data()) = static_cast<float>(version.value());

@@ -147,8 +147,7 @@ StatusOr<std::shared_ptr<WorkAhead>> Loop::Ahead(Pacing pacing) {
   local_.reset();
   PACELINE_ASSIGN_OR_RETURN(LocalSteps local,
                             LocalSteps::Create(options_.local, trainer_->layout()));
-  TwoThreads::Options options{session_, transfers_.get(), trainer_, options_.now,
-                              options_.read_signals};
+  Flows::Options options{session_, transfers_.get(), trainer_, options_.now, options_.read_signals};
   std::shared_ptr<WorkAhead> ahead;
   if (pacing == Pacing::kEagerPull) {
     ahead = std::make_shared<EagerPull>(std::move(options), std::move(local));

@@ -10,13 +10,15 @@
 
 namespace paceline::worker {
 
-// One transfer at a time. A value; one owner at a time.
+// Transfers may run side by side: their time counts once. A value; one owner at a time.
 class TransferTime {
  public:
-  void Begin(Time now) { since_ = now; }
+  void Begin(Time now) {
+    if (running_++ == 0) since_ = now;
+  }
   void End(Time now) {
     Take(now);
-    since_.reset();
+    if (--running_ == 0) since_.reset();
   }
 
   // What transfers took since the last call, a running one up to now; of it, what the computing
@@ -31,7 +33,8 @@ class TransferTime {
     if (since_) sum_ += now - std::exchange(*since_, now);
   }
 
-  std::optional<Time> since_;  // The running transfer began, or was taken last.
+  int running_ = 0;
+  std::optional<Time> since_;  // The first running transfer began, or was taken last.
   Duration sum_{};
 };
 

@@ -54,13 +54,14 @@ Status Transfers::Fill(std::span<const std::byte> values) {
 }
 
 StatusOr<Version> Transfers::Pull(Version version, sync::Exactness exactness,
-                                  std::span<std::byte> into) {
+                                  std::span<std::byte> into, const rpc::OnNamed& on_named) {
   const Pulse::Transferring transferring(pulse_);
   Announce(version);
   for (int attempt = 0; attempt < kPullAttemptsMax; ++attempt) {
     PACELINE_ASSIGN_OR_RETURN(const rpc::PullReport report,
-                              shards_->Pull(version, exactness, into));
+                              shards_->PullNamed(version, exactness, into, on_named));
     if (!report.is_superseded) {
+      std::lock_guard lock(mutex_);
       traffic_.pulled_bytes += into.size();
       spreads_[report.oldest] =
           static_cast<uint32_t>(report.newest.value() - report.oldest.value());
@@ -81,6 +82,7 @@ StatusOr<protocol::PushDone> Transfers::Push(std::span<const std::byte> payload,
   PACELINE_ASSIGN_OR_RETURN(const rpc::PushReport report,
                             shards_->Push({worker_, incarnation_, sequence}, payload, nullptr));
   next_sequence_ = next_sequence_.Next();
+  std::lock_guard lock(mutex_);
   traffic_.pushed_bytes += payload.size();
   spreads_.erase(spreads_.begin(), spreads_.lower_bound(based_on));
   const auto spread = spreads_.find(based_on);

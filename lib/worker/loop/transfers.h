@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <vector>
 
@@ -36,7 +37,8 @@ constexpr uint32_t LargestThoughtToFit(uint64_t samples) {
   return static_cast<uint32_t>(std::max<uint64_t>(1, samples * 9 / 10));
 }
 
-// One owner at a time, but for Announce.
+// Pushes (Fill and Abandon among them) have one owner at a time, pulls one, which may be another
+// thread; anybody may Announce.
 class Transfers {
  public:
   // `pulse`, if there is one, outlives this.
@@ -51,8 +53,9 @@ class Transfers {
 
   // The version that `into` holds now: an exact one that is superseded gives way to the newest
   // announced, or a newer one that all shards have; all of `into` is of one version then. Aborted
-  // if versions are given up faster than they can be pulled.
-  StatusOr<Version> Pull(Version version, sync::Exactness exactness, std::span<std::byte> into);
+  // if versions are given up faster than they can be pulled. `on_named`: as ParameterClient has it.
+  StatusOr<Version> Pull(Version version, sync::Exactness exactness, std::span<std::byte> into,
+                         const rpc::OnNamed& on_named = nullptr);
 
   // What to tell the coordinator, but for the timing; `payload` lives until the answer, and as long
   // as the process if there is none. Aborted if this life of the worker was declared lost.
@@ -69,9 +72,11 @@ class Transfers {
   const store::Layout layout_;
   Pulse* const pulse_;
   Sequence next_sequence_{1};
+  std::atomic<uint64_t> announced_ = 0;
+
+  std::mutex mutex_;                     // Guards what is below.
   std::map<Version, uint32_t> spreads_;  // Of what was pulled, as far as not pushed on yet.
   protocol::Traffic traffic_;            // Since the last push.
-  std::atomic<uint64_t> announced_ = 0;
 };
 
 }  // namespace paceline::worker

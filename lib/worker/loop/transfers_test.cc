@@ -153,11 +153,12 @@ class Racing : public rpc::ParameterClient {
                                  std::shared_ptr<const void>) override {
     return FailedPrecondition("not asked");
   }
-  StatusOr<rpc::PullReport> Pull(Version version, sync::Exactness exactness,
-                                 std::span<std::byte> into) override {
+  StatusOr<rpc::PullReport> PullNamed(Version version, sync::Exactness exactness,
+                                      std::span<std::byte> into,
+                                      const rpc::OnNamed& on_named) override {
     asked.push_back(version);
     for (size_t shard = 0; shard < 2; ++shard) f_->Publish(shard, f_->newest[shard] + 2);
-    return client_->Pull(version, exactness, into);
+    return client_->PullNamed(version, exactness, into, on_named);
   }
 
   std::vector<Version> asked;

@@ -4,12 +4,13 @@
 #include <cmath>
 #include <utility>
 
+#include "lib/rpc/retry.h"
+
 namespace paceline::worker {
 namespace {
 
-// Pushes without an answer when another is handed over: none. Shards answer with their newest
-// version; with more on their way nobody could say which of them it holds.
-constexpr size_t kUnansweredMax = 0;
+// Tries to pull again, if the link breaks each time while bytes travel.
+constexpr int kBrokenPullsMax = 5;
 
 std::span<float> Floats(std::span<std::byte> bytes, size_t size_bytes) {
   return {reinterpret_cast<float*>(bytes.data()), size_bytes / sizeof(float)};
@@ -18,9 +19,10 @@ std::span<float> Floats(std::span<std::byte> bytes, size_t size_bytes) {
 }  // namespace
 
 EagerPull::EagerPull(Options options, LocalSteps local)
-    : TwoThreads(std::move(options), std::move(local)),
+    : Flows(std::move(options), std::move(local)),
       own_(options_.trainer->layout().parameter_bytes() / sizeof(float)) {
-  Start();
+  Start({[this](Lock& lock) { ComputeOnce(lock); }, [this](Lock& lock) { PushOnce(lock); },
+         [this](Lock& lock) { PullOnce(lock); }});
 }
 
 EagerPull::~EagerPull() { Stop(); }
@@ -28,21 +30,30 @@ EagerPull::~EagerPull() { Stop(); }
 void EagerPull::Release(const protocol::Released& released) {
   options_.transfers->Announce(released.version);
   std::lock_guard lock(mutex_);
-  wanted_ = Answer{released.version, released.includes, released.assignment.learning_rate_scale};
-  if (turns_.empty() && !is_stepping_ && !made_ && !sent_) has_paused_ = true;
-  if (!released.lease.ranges.empty()) turns_.push_back({released.lease, released.learning_rate});
-  changed_.notify_all();
+  wanted_ = Answer{released.version, released.includes};
+  answered_ = std::max(answered_, released.includes);
+  const bool is_busy = is_stepping_ && !is_taking_in_;
+  if (turns_.empty() && !is_busy && !made_ && !sent_) has_paused_ = true;
+  AddTurn(released.lease, released.learning_rate, released.assignment);
 }
 
 void EagerPull::Continue(const protocol::Continued& continued) {
   std::lock_guard lock(mutex_);
-  turns_.push_back({continued.lease, continued.learning_rate});
+  AddTurn(continued.lease, continued.learning_rate, continued.assignment);
+}
+
+void EagerPull::AddTurn(const protocol::Lease& lease, double learning_rate,
+                        const sync::Assignment& assignment) {
+  scale_ = assignment.learning_rate_scale;
+  depth_ = assignment.depth;
+  if (!lease.ranges.empty()) turns_.push_back({lease, learning_rate});
   changed_.notify_all();
 }
 
 // --- The computing thread.
 
 void EagerPull::ComputeOnce(Lock& lock) {
+  NameOwn();
   if (MaySend()) return Send(lock);
   if (MayTakeIn()) return TakeIn(lock);
   if (MayStep()) return Step(lock);
@@ -50,15 +61,13 @@ void EagerPull::ComputeOnce(Lock& lock) {
   changed_.wait(lock);
 }
 
-bool EagerPull::MaySend() const {
-  if (!made_ || sent_) return false;
-  // Who leaves gets no answer any more.
-  if (is_draining_) return true;
-  return own_.LeftAfter(pulled_ ? pulled_->includes : std::nullopt) <= kUnansweredMax;
+void EagerPull::NameOwn() {
+  for (; !names_.empty(); names_.pop_front()) own_.Name(names_.front());
 }
 
 bool EagerPull::MayStep() const {
-  return !turns_.empty() && base_ && !made_ && !has_paused_ && !is_spoilt_ && !is_draining_;
+  if (turns_.empty() || !base_ || made_ || has_paused_ || is_spoilt_ || is_draining_) return false;
+  return own_.size() <= depth_;
 }
 
 // Beside computation nothing counts. What is left is a transfer, the shards' and the coordinator's
@@ -88,27 +97,22 @@ void EagerPull::Step(Lock& lock) {
 }
 
 void EagerPull::Send(Lock& lock) {
-  const std::optional<Answer> answer = std::exchange(pulled_, std::nullopt);
-  if (answer) scale_ = answer->scale;
   const double scale = scale_;
   Sent sent{std::move(made_->tally), made_->based_on, {}};
   made_.reset();
-  is_stepping_ = is_taking_in_ = true;
+  is_stepping_ = true;
   lock.unlock();
   stopwatch_.Switch(Activity::kCommunication);
   const bool is_finite = Scale(scale) && std::isfinite(sent.tally.loss);
-  const size_t parameter_bytes = options_.trainer->layout().parameter_bytes();
   if (is_finite) {
-    own_.Add(Floats(push_bytes_, parameter_bytes));
+    own_.Add(Floats(push_bytes_, options_.trainer->layout().parameter_bytes()));
   } else {
     own_.AddRejected();
     local_.Forget();
   }
-  if (answer) Replace(answer->includes);
   lock.lock();
-  is_stepping_ = is_taking_in_ = false;
-  if (answer) base_ = answer->version;
-  is_spoilt_ = !is_finite && !answer;
+  is_stepping_ = false;
+  is_spoilt_ = is_spoilt_ || !is_finite;
   sent.timing = stopwatch_.Take();
   sent.timing.overlapped = transfer_time_.TakeOverlapped(options_.now(), sent.timing);
   sent_ = std::move(sent);
@@ -132,37 +136,33 @@ bool EagerPull::Scale(double scale) {
   return check == 0;
 }
 
-void EagerPull::Replace(std::optional<Sequence> includes) {
-  if (includes) own_.Answered(*includes);
-  const std::span<std::byte> values = options_.trainer->parameters();
-  std::ranges::copy(pulled_bytes_, values.begin());
-  own_.AddTo(Floats(values, options_.trainer->layout().parameter_bytes()));
-}
-
 void EagerPull::TakeIn(Lock& lock) {
   const Answer answer = *std::exchange(pulled_, std::nullopt);
-  scale_ = answer.scale;
   is_stepping_ = is_taking_in_ = true;
   lock.unlock();
   stopwatch_.Switch(Activity::kCommunication);
-  Replace(answer.includes);
+  if (answer.includes) own_.Answered(*answer.includes);
+  const std::span<std::byte> values = options_.trainer->parameters();
+  std::ranges::copy(pulled_bytes_, values.begin());
+  own_.AddTo(Floats(values, options_.trainer->layout().parameter_bytes()));
   lock.lock();
   is_stepping_ = is_taking_in_ = false;
   base_ = answer.version;
-  has_paused_ = is_spoilt_ = false;
+  is_spoilt_ = false;
+  // After a pause the newest is waited for.
+  if (!wanted_ && !is_pulling_) has_paused_ = false;
   changed_.notify_all();
 }
 
-// --- The communicating thread.
+// --- The pushing thread.
 
 bool EagerPull::IsToLeave() const {
   return is_draining_ && !has_left_ && !is_stepping_ && !made_ && !sent_;
 }
 
-void EagerPull::CommunicateOnce(Lock& lock) {
-  if (sent_) return Push(lock);
-  if (!abandoned_.empty()) return TellAbandoned();
-  if (MayPull()) return Pull(lock);
+void EagerPull::PushOnce(Lock& lock) {
+  if (sent_ && MayPush()) return Push(lock);
+  if (!sent_ && !abandoned_.empty()) return TellAbandoned();
   if (IsToLeave()) return TellLeaving();
   changed_.wait(lock);
 }
@@ -170,6 +170,7 @@ void EagerPull::CommunicateOnce(Lock& lock) {
 void EagerPull::Push(Lock& lock) {
   const Sent sent = *sent_;
   const Time began = options_.now();
+  is_pushing_ = true;
   transfer_time_.Begin(began);
   lock.unlock();
   StatusOr<protocol::PushDone> done =
@@ -181,33 +182,54 @@ void EagerPull::Push(Lock& lock) {
     done->signals = ReadSignals();
   }
   lock.lock();
+  is_pushing_ = false;
   transfer_time_.End(ended);
   if (!done.ok()) return Fail(done.status());
   // Named before its answer can come.
-  own_.Name(done->sequence);
+  names_.push_back(done->sequence);
+  pushed_ = done->sequence;
   sent_.reset();
   changed_.notify_all();
   if (const Status status = options_.session->Send(*done); !status.ok()) Fail(status);
 }
 
-void EagerPull::Pull(Lock& lock) {
+// --- The pulling thread.
+
+bool EagerPull::MayPull() const {
+  // One that is here is used first: the next step may have nothing newer to begin on.
+  const bool is_free = !is_pulling_ && !pulled_ && !is_taking_in_;
+  return wanted_ && is_free && IsAnswered() && !is_draining_;
+}
+
+void EagerPull::PullOnce(Lock& lock) {
+  if (!MayPull()) return changed_.wait(lock);
   Answer answer = *std::exchange(wanted_, std::nullopt);
-  // Decided before the last push arrived: the shards may hold that by now, and who pulled could not
-  // tell. That push's own answer is on its way.
-  if (own_.LeftAfter(answer.includes) > 0) return;
-  pulled_.reset();  // A newer one takes its place.
-  is_pulling_ = true;
+  is_pulling_ = is_naming_ = true;
   transfer_time_.Begin(options_.now());
   lock.unlock();
-  const StatusOr<Version> pulled =
-      options_.transfers->Pull(answer.version, sync::Exactness::kAtLeast, pulled_bytes_);
+  bool was_named = false;
+  const StatusOr<Version> pulled = options_.transfers->Pull(
+      answer.version, sync::Exactness::kAtLeast, pulled_bytes_, [this, &was_named] {
+        std::lock_guard naming(mutex_);
+        was_named = true;
+        is_naming_ = false;
+        changed_.notify_all();
+      });
   lock.lock();
-  is_pulling_ = false;
+  is_pulling_ = is_naming_ = false;
   transfer_time_.End(options_.now());
-  if (!pulled.ok()) return Fail(pulled.status());
+  changed_.notify_all();
+  if (!pulled.ok()) return PulledInVain(answer, pulled.status(), was_named);
+  broken_pulls_ = 0;
   answer.version = *pulled;
   pulled_ = answer;
-  changed_.notify_all();
+}
+
+// Nobody has repeated a pull whose versions were named: a new one would bring pushes of which the
+// answer says nothing. The newest answer does, once it is here.
+void EagerPull::PulledInVain(const Answer& answer, const Status& why, bool was_named) {
+  if (!was_named || !rpc::IsRetryable(why) || ++broken_pulls_ > kBrokenPullsMax) return Fail(why);
+  if (!wanted_) wanted_ = answer;
 }
 
 }  // namespace paceline::worker

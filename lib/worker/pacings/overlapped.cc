@@ -7,8 +7,8 @@
 namespace paceline::worker {
 
 Overlapped::Overlapped(Options options, LocalSteps local)
-    : TwoThreads(std::move(options), std::move(local)) {
-  Start();
+    : Flows(std::move(options), std::move(local)) {
+  Start({[this](Lock& lock) { ComputeOnce(lock); }, [this](Lock& lock) { CommunicateOnce(lock); }});
 }
 
 Overlapped::~Overlapped() { Stop(); }

@@ -1,6 +1,6 @@
 // Defines Overlapped: the pacing in which a worker computes while its pushes and pulls travel.
 //
-// Of the two threads, the communicating one pushes what was cut off and fetches versions, in turns.
+// Of two flows, the communicating one pushes what was cut off and fetches versions, in turns.
 // They meet at the borders of steps only. There the computing thread
 // - takes over a fetched version, by the assignment's OnPull;
 // - cuts off what is not pushed, if the last push is done; else it goes on, and the next push
@@ -15,12 +15,12 @@
 
 #include "lib/worker/loop/transfer_time.h"
 #include "lib/worker/loop/transfers.h"
-#include "lib/worker/pacings/two_threads.h"
+#include "lib/worker/pacings/flows.h"
 
 namespace paceline::worker {
 
-// Memory: that of TwoThreads.
-class Overlapped : public TwoThreads {
+// Memory: that of Flows.
+class Overlapped : public Flows {
  public:
   Overlapped(Options options, LocalSteps local);
   ~Overlapped() override;
@@ -38,12 +38,12 @@ class Overlapped : public TwoThreads {
     Version needs;  // The local copy is on that version or a later one.
   };
 
-  void ComputeOnce(Lock& lock) override;
+  void ComputeOnce(Lock& lock);
   void TakeOver(Lock& lock);
   void CutOff(Lock& lock);
   void Step(Lock& lock);
 
-  void CommunicateOnce(Lock& lock) override;
+  void CommunicateOnce(Lock& lock);
   void Push(Lock& lock);
   void Fetch(Lock& lock);
 

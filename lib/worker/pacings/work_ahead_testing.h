@@ -18,7 +18,7 @@
 #include "lib/worker/loop/session.h"
 #include "lib/worker/loop/trainer.h"
 #include "lib/worker/loop/transfers.h"
-#include "lib/worker/pacings/two_threads.h"
+#include "lib/worker/pacings/flows.h"
 
 namespace paceline::worker::testing {
 
@@ -36,6 +36,13 @@ class World {
   }
   void HoldPulls() {
     Change([&] { pulls_ = 0; });
+  }
+  // Pulls whose versions are named; all where HoldNames was not called.
+  void HoldNames() {
+    Change([&] { names_ = 0; });
+  }
+  void LetName(int pulls) {
+    Change([&] { names_ += pulls; });
   }
   void LetPull(int pulls) {
     Change([&] { pulls_ += pulls; });
@@ -73,7 +80,8 @@ class World {
     return Await([&] { return arrived_[&gate] > 0; });
   }
 
-  int steps_ = 0, pushes_ = 0, pulls_ = 1 << 20;  // Let through, and not made yet.
+  int steps_ = 0, pushes_ = 0, pulls_ = 1 << 20,
+      names_ = 1 << 20;  // Let through, and not made yet.
   bool is_over = false;
   std::vector<float> gradients;               // Of the next steps; 1 when empty.
   Duration injected{};                        // Into each step.
@@ -85,6 +93,7 @@ class World {
   int uses_of_parameters = 0;
   bool is_closed = false;
   Status push_status;
+  int pull_failures = 0;  // Of the next pulls, after their versions were named.
   Time now{};
   std::thread::id computing;  // The thread that makes steps, once it has made one...
   int looks_at_clock = 0;     // ...and how often it has asked for the time since.
@@ -131,9 +140,17 @@ class FakeShards : public rpc::ParameterClient {
     if (!status.ok()) return status;
     return rpc::PushReport{.squared_norm = delta * delta, .is_finite = std::isfinite(delta)};
   }
-  StatusOr<rpc::PullReport> Pull(Version version, sync::Exactness,
-                                 std::span<std::byte> into) override {
+  StatusOr<rpc::PullReport> PullNamed(Version version, sync::Exactness, std::span<std::byte> into,
+                                      const rpc::OnNamed& on_named) override {
+    world_->Pass(world_->names_);
+    if (on_named) on_named();
     world_->Pass(world_->pulls_);
+    bool is_broken = false;
+    world_->Change([&] {
+      is_broken = world_->pull_failures > 0;
+      if (is_broken) --world_->pull_failures;
+    });
+    if (is_broken) return Unavailable("link broke");
     world_->Change([&] {
       world_->calls.push_back(fmt::format("pull {}", version));
       const auto found = world_->versions.find(version.value());
@@ -194,7 +211,7 @@ struct WorkAheadFixture {
       WorkerId(0), {.incarnation = Incarnation(1)}, std::make_unique<FakeShards>(&world)};
   uint64_t leases = 0;
 
-  TwoThreads::Options Options() {
+  Flows::Options Options() {
     return {session, &transfers, &trainer, [this] { return world.Now(); },
             [this](Time) {
               sync::Signals signals;

@@ -105,6 +105,11 @@ template <class V>
 void Fields(V& visit, PsPlus& ps_plus) {
   visit("staleness", ps_plus.staleness,
         Note{.text = "as ssp.staleness; absent: no bound", .min = 0, .max = kCountMax});
+  visit("depth", ps_plus.depth,
+        Note{.text = "own pushes that the version of a step may lack: 1 waits for the last one's "
+                     "answer to be pulled, 2 goes on without it",
+             .min = 1,
+             .max = 4});
   visit("updateScale", ps_plus.update_scale,
         Note{.text = "how far one push moves the parameters: 1/n of its step, or all of it"});
   visit("modulation", ps_plus.modulation,

@@ -62,6 +62,7 @@ struct Wbsp {
 
 struct PsPlus {
   std::optional<int64_t> staleness;  // As in SSP; absent: no bound.
+  int64_t depth = 2;                 // Own pushes that the version of a step may lack.
   UpdateScale update_scale = UpdateScale::kPerWorker;
   Modulation modulation = Modulation::kStaleness;
   double power = 1;           // Of the rule: how sharply lateness counts. Not of Inverse and None.

@@ -7,6 +7,9 @@
 namespace paceline::sync {
 namespace {
 
+// The step that it makes, and the next one.
+constexpr uint32_t kLeasesMax = 2;
+
 // The step in flight was computed on what the worker was last released on, the next push is that
 // step's: how many updates of others came between is known before it is sent. By the time it is
 // applied it will be about twice as many.
@@ -29,13 +32,13 @@ double ScaleOfNextPush(const EngineState& state, const Member& member) {
 // A release that found no samples may not have reached it.
 void SendOnEager(Turn turn, Member& member) {
   EngineState& state = turn.state;
-  const uint32_t leases_max = state.at.depth + 1;
-  if (member.standing().owed >= leases_max) return;
+  if (member.standing().owed >= kLeasesMax) return;
   // A push in an open round has no answer yet.
   if (state.at.HasRounds() && member.standing().pushes > 0) return;
   if (IsStuck(state, member) || IsStopped(state, member)) return;
   Assignment assignment = AssignmentOf(state, member);
   assignment.pacing = Pacing::kEagerPull;
+  assignment.depth = state.at.depth;
   uint32_t owed = member.standing().owed;
   if (member.is_unanswered || member.standing().is_starved || owed == 0) {
     member.scale = ScaleOfNextPush(state, member);
@@ -48,7 +51,7 @@ void SendOnEager(Turn turn, Member& member) {
     ++owed;
   }
   assignment.learning_rate_scale = member.scale;
-  for (; owed < leases_max; ++owed) turn.decisions.push_back(Continue{member.id, assignment});
+  for (; owed < kLeasesMax; ++owed) turn.decisions.push_back(Continue{member.id, assignment});
   state.roster.Change(member, [&](Standing& standing) {
     standing.owed = owed;
     standing.is_starved = standing.is_missing = false;

@@ -34,9 +34,11 @@ TEST(PsPlus, AtFirstAWorkerGetsAVersionAndALeaseMoreThanItComputes) {
   EXPECT_THAT(script.Feed("join w0"), ElementsAre(kRelease0, kContinue0));
 }
 
-TEST(PsPlus, WithDepthTwoTwoLeasesMore) {
+TEST(PsPlus, TellsWorkersOfTheDepth) {
   Script script("PSPlus batch=2 staleness=unbounded depth=2");
-  EXPECT_THAT(script.Feed("join w0"), ElementsAre(kRelease0, kContinue0, kContinue0));
+  EXPECT_THAT(script.Feed("join w0"),
+              ElementsAre("release w0 at v0 samples=2 pacing=eager-pull depth=2",
+                          "continue w0 samples=2 pacing=eager-pull depth=2"));
 }
 
 TEST(PsPlus, NobodyIsReleasedBeforeAllHaveJoined) {

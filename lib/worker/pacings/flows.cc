@@ -1,59 +1,57 @@
-#include "lib/worker/pacings/two_threads.h"
+#include "lib/worker/pacings/flows.h"
 
 #include <utility>
 
 namespace paceline::worker {
 
-TwoThreads::TwoThreads(Options options, LocalSteps local)
+Flows::Flows(Options options, LocalSteps local)
     : options_(std::move(options)),
       local_(std::move(local)),
       stopwatch_(options_.now),
       push_bytes_(options_.trainer->layout().total_bytes()),
       pulled_bytes_(options_.trainer->layout().total_bytes()) {}
 
-void TwoThreads::Start() {
-  computing_ = std::thread([this] { Run(&TwoThreads::ComputeOnce); });
-  communicating_ = std::thread([this] { Run(&TwoThreads::CommunicateOnce); });
+void Flows::Start(std::vector<Once> flows) {
+  for (Once& once : flows) threads_.emplace_back([this, once = std::move(once)] { Run(once); });
 }
 
-void TwoThreads::Stop() {
+void Flows::Stop() {
   {
     std::lock_guard lock(mutex_);
     is_stopping_ = true;
     changed_.notify_all();
   }
-  computing_.join();
-  communicating_.join();
+  for (std::thread& thread : threads_) thread.join();
 }
 
-void TwoThreads::Run(void (TwoThreads::*once)(Lock&)) {
+void Flows::Run(const Once& once) {
   Lock lock(mutex_);
-  while (!is_stopping_) (this->*once)(lock);
+  while (!is_stopping_) once(lock);
   const bool has_failed = !status_.ok();
   lock.unlock();
   // Whoever waits for orders learns of it so. Not while holding the lock: it may take seconds.
   if (has_failed) options_.session->Close();
 }
 
-void TwoThreads::Drain() {
+void Flows::Drain() {
   std::lock_guard lock(mutex_);
   is_draining_ = true;
   changed_.notify_all();
 }
 
-Status TwoThreads::status() const {
+Status Flows::status() const {
   std::lock_guard lock(mutex_);
   return status_;
 }
 
-void TwoThreads::Fail(const Status& status) {
+void Flows::Fail(const Status& status) {
   if (is_stopping_) return;
   status_ = status;
   is_stopping_ = true;
   changed_.notify_all();
 }
 
-StatusOr<StepResult> TwoThreads::MakeStep(const protocol::Lease& lease) {
+StatusOr<StepResult> Flows::MakeStep(const protocol::Lease& lease) {
   StatusOr<StepResult> step = options_.trainer->Step(lease.ranges, [this] {
     std::lock_guard asking(mutex_);
     return !is_stopping_;
@@ -62,11 +60,11 @@ StatusOr<StepResult> TwoThreads::MakeStep(const protocol::Lease& lease) {
   return step;
 }
 
-sync::Signals TwoThreads::ReadSignals() const {
+sync::Signals Flows::ReadSignals() const {
   return options_.read_signals ? options_.read_signals(options_.now()) : sync::Signals{};
 }
 
-void TwoThreads::GiveUp(const protocol::Lease& lease, const Status& why) {
+void Flows::GiveUp(const protocol::Lease& lease, const Status& why) {
   uint64_t samples = 0;
   for (const protocol::SampleRange& range : lease.ranges) samples += range.size();
   if (why.code() == StatusCode::kResourceExhausted && samples > 1) {
@@ -83,7 +81,7 @@ void TwoThreads::GiveUp(const protocol::Lease& lease, const Status& why) {
   Fail(Internal("step failed: {}", Message(why)));
 }
 
-void TwoThreads::TellAbandoned() {
+void Flows::TellAbandoned() {
   protocol::Abandoned told =
       options_.transfers->Abandon(abandoned_.front().reason, std::move(abandoned_.front().leases));
   told.samples_fit = abandoned_.front().samples_fit;
@@ -91,7 +89,7 @@ void TwoThreads::TellAbandoned() {
   if (const Status status = options_.session->Send(told); !status.ok()) Fail(status);
 }
 
-void TwoThreads::TellLeaving() {
+void Flows::TellLeaving() {
   has_left_ = true;
   (void)options_.session->Send(protocol::Leaving{});
 }

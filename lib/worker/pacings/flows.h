@@ -1,7 +1,8 @@
-// Defines TwoThreads: what the pacings share in which a worker computes while it communicates.
+// Defines Flows: what the pacings share in which a worker computes while it communicates.
 //
-// One thread computes: it owns the trainer and the local copy. One communicates: it pushes, pulls
-// and tells. They meet under one lock; what each does next is the pacing's own business.
+// Each flow is a thread. One computes: it owns the trainer and the local copy. The others
+// communicate: they push, pull and tell. They meet under one lock; what each does next is the
+// pacing's own business.
 #pragma once
 
 #include <condition_variable>
@@ -25,7 +26,7 @@ namespace paceline::worker {
 
 // Trainer, transfers and session belong to it until it is destroyed, but for Transfers::Announce
 // and Session::Send and Receive. Memory: two copies of the layout, and LocalSteps' own.
-class TwoThreads : public WorkAhead {
+class Flows : public WorkAhead {
  public:
   struct Options {
     std::shared_ptr<Session> session;
@@ -43,19 +44,17 @@ class TwoThreads : public WorkAhead {
  protected:
   using Lock = std::unique_lock<std::mutex>;
 
-  TwoThreads(Options options, LocalSteps local);
+  Flows(Options options, LocalSteps local);
+  // Of one flow: does one thing or waits for `changed_`; called again until all stop. The lock is
+  // held, and given up meanwhile.
+  using Once = std::function<void(Lock&)>;
   // Last in the constructor of what derives from it, and first in its destructor.
-  void Start();
+  void Start(std::vector<Once> flows);
   void Stop();
-
-  // Does one thing or waits for `changed_`; called again until it stops. The lock is held, and
-  // given up meanwhile.
-  virtual void ComputeOnce(Lock& lock) = 0;
-  virtual void CommunicateOnce(Lock& lock) = 0;
 
   // The trainer's, given up when all of this stops. Of the computing thread, without the lock.
   StatusOr<StepResult> MakeStep(const protocol::Lease& lease);
-  // Nothing where there is nobody to ask. Of the communicating thread, without the lock: it reads
+  // Nothing where there is nobody to ask. Of the thread that pushes, without the lock: it reads
   // the kernel's files.
   sync::Signals ReadSignals() const;
 
@@ -83,10 +82,10 @@ class TwoThreads : public WorkAhead {
   bool is_stopping_ = false;
 
  private:
-  void Run(void (TwoThreads::*once)(Lock&));
+  void Run(const Once& once);
 
   Status status_;
-  std::thread computing_, communicating_;
+  std::vector<std::thread> threads_;
 };
 
 }  // namespace paceline::worker
