@@ -20,6 +20,7 @@ std::span<float> Floats(std::span<std::byte> bytes, size_t size_bytes) {
 
 EagerPull::EagerPull(Options options, LocalSteps local)
     : Flows(std::move(options), std::move(local)),
+      arriving_bytes_(options_.trainer->layout().total_bytes()),
       own_(options_.trainer->layout().parameter_bytes() / sizeof(float)) {
   Start({[this](Lock& lock) { ComputeOnce(lock); }, [this](Lock& lock) { PushOnce(lock); },
          [this](Lock& lock) { PullOnce(lock); }});
@@ -195,11 +196,7 @@ void EagerPull::Push(Lock& lock) {
 
 // --- The pulling thread.
 
-bool EagerPull::MayPull() const {
-  // One that is here is used first: the next step may have nothing newer to begin on.
-  const bool is_free = !is_pulling_ && !pulled_ && !is_taking_in_;
-  return wanted_ && is_free && IsAnswered() && !is_draining_;
-}
+bool EagerPull::MayPull() const { return wanted_ && !is_pulling_ && IsAnswered() && !is_draining_; }
 
 void EagerPull::PullOnce(Lock& lock) {
   if (!MayPull()) return changed_.wait(lock);
@@ -209,20 +206,22 @@ void EagerPull::PullOnce(Lock& lock) {
   lock.unlock();
   bool was_named = false;
   const StatusOr<Version> pulled = options_.transfers->Pull(
-      answer.version, sync::Exactness::kAtLeast, pulled_bytes_, [this, &was_named] {
+      answer.version, sync::Exactness::kAtLeast, arriving_bytes_, [this, &was_named] {
         std::lock_guard naming(mutex_);
         was_named = true;
         is_naming_ = false;
         changed_.notify_all();
       });
   lock.lock();
-  is_pulling_ = is_naming_ = false;
   transfer_time_.End(options_.now());
+  changed_.wait(lock, [this] { return !is_taking_in_; });
+  is_pulling_ = is_naming_ = false;
   changed_.notify_all();
   if (!pulled.ok()) return PulledInVain(answer, pulled.status(), was_named);
   broken_pulls_ = 0;
   answer.version = *pulled;
-  pulled_ = answer;
+  pulled_ = answer;  // Whatever was there and not used is older.
+  pulled_bytes_.swap(arriving_bytes_);
 }
 
 // Nobody has repeated a pull whose versions were named: a new one would bring pushes of which the

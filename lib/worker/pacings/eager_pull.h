@@ -31,8 +31,8 @@
 
 namespace paceline::worker {
 
-// Memory: that of Flows, and a delta for each push that the copy's version lacks: the depth and
-// one.
+// Memory: that of Flows, a copy of the layout for what arrives, and a delta for each push that the
+// copy's version lacks: the depth and one.
 class EagerPull : public Flows {
  public:
   EagerPull(Options options, LocalSteps local);
@@ -88,10 +88,10 @@ class EagerPull : public Flows {
   bool IsToLeave() const;
   Activity WaitingFor() const;
 
-  // pulled_bytes_ belongs to the computing thread while `pulled_` is set, push_bytes_ unless
-  // `sent_` is.
-  OwnDeltas own_;               // Used without the lock, by the computing thread alone.
-  std::deque<Sequence> names_;  // Of its pushes, not told to it yet.
+  // pulled_bytes_ belongs to the computing thread, push_bytes_ does unless `sent_` is set.
+  std::vector<std::byte> arriving_bytes_;  // Of the pulling thread: it waits for no step's end.
+  OwnDeltas own_;                          // Used without the lock, by the computing thread alone.
+  std::deque<Sequence> names_;             // Of its pushes, not told to it yet.
   std::deque<Turn> turns_;
   uint32_t depth_ = 1;
   double scale_ = 1;                  // Of the next push.

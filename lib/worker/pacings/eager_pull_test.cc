@@ -270,6 +270,7 @@ TEST(EagerPull, PushesWhatIsNotFiniteAndGoesOnWithoutIt) {
   ASSERT_TRUE(f.AwaitSent<protocol::PushDone>(2));
   EXPECT_FALSE(f.Sent<protocol::PushDone>()[1].gradient.is_finite);
   f.world.LetStep(1);
+  ASSERT_TRUE(f.world.Await([&] { return f.world.computed_on.size() == 3; }));
   f.Release(6, 2);
   f.world.LetPull(1);
   f.world.LetPush(1);
