@@ -1,9 +1,6 @@
 #include "lib/worker/loop/loop.h"
 
 #include <atomic>
-#include <condition_variable>
-#include <cstring>
-#include <deque>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -13,184 +10,12 @@
 
 #include <gtest/gtest.h>
 
+#include "lib/worker/loop/loop_testing.h"
+
 namespace paceline::worker {
 namespace {
 
-using protocol::WorkerMessage;
-using protocol::WorkerOrder;
-
-store::Layout SmallLayout() { return *store::Layout::Create({{.name = "weight", .shape = {4}}}); }
-
-// What happened, shared by the fakes of one test.
-struct World {
-  std::mutex mutex;
-  std::vector<WorkerMessage> sent;  // Heartbeats left out.
-  std::deque<std::deque<WorkerOrder>>
-      sessions;                      // The orders of each session, in turn; its end follows them.
-  std::vector<std::string> calls;    // Of the parameter client.
-  std::vector<float> pushed;         // The first number of each push.
-  std::deque<Status> push_statuses;  // Of the next pushes; OK when empty.
-  Status fill_status = OkStatus();   // Of the next fill.
-  std::deque<rpc::PullReport> pull_reports;  // Of the next pulls; what was asked for when empty.
-  std::deque<Status> step_statuses;
-  std::function<void()> during_step = [] {};
-  std::deque<WorkerOrder> after_push;  // Received once a push is told and nothing else is left.
-  std::condition_variable changed;
-};
-
-class ScriptedSession : public Session {
- public:
-  ScriptedSession(World* world, std::deque<WorkerOrder> orders)
-      : world_(world), orders_(std::move(orders)) {}
-
-  Status Send(const WorkerMessage& message) override {
-    if (std::holds_alternative<protocol::Heartbeat>(message)) return OkStatus();
-    std::lock_guard lock(world_->mutex);
-    world_->sent.push_back(message);
-    world_->changed.notify_all();
-    if (std::holds_alternative<protocol::Leaving>(message))
-      orders_.push_back(protocol::Finish{"drained"});
-    return OkStatus();
-  }
-  StatusOr<WorkerOrder> Receive(Duration timeout) override {
-    std::unique_lock lock(world_->mutex);
-    if (orders_.empty() && !world_->after_push.empty() && timeout > Duration::zero()) {
-      world_->changed.wait(
-          lock, [this] { return std::holds_alternative<protocol::PushDone>(world_->sent.back()); });
-      orders_ = std::exchange(world_->after_push, {});
-    }
-    if (orders_.empty()) return Unavailable("session ended");
-    WorkerOrder order = std::move(orders_.front());
-    orders_.pop_front();
-    return order;
-  }
-  std::optional<std::string> expelled() const override { return std::nullopt; }
-  void Close() override {}
-
- private:
-  World* world_;
-  std::deque<WorkerOrder> orders_;
-};
-
-class FakeShards : public rpc::ParameterClient {
- public:
-  explicit FakeShards(World* world) : world_(world) {}
-  Status Fill(WorkerId worker, Incarnation incarnation, std::span<const std::byte> payload,
-              std::shared_ptr<const void>) override {
-    world_->calls.push_back(fmt::format("fill {} {} {}", worker, incarnation, payload.size()));
-    return std::exchange(world_->fill_status, OkStatus());
-  }
-  StatusOr<rpc::PushReport> Push(const store::PushId& push, std::span<const std::byte> payload,
-                                 std::shared_ptr<const void>) override {
-    world_->calls.push_back(fmt::format("push {} {}", ToString(push), payload.size()));
-    world_->pushed.push_back(*reinterpret_cast<const float*>(payload.data()));
-    if (!world_->push_statuses.empty()) {
-      const Status status = world_->push_statuses.front();
-      world_->push_statuses.pop_front();
-      if (!status.ok()) return status;
-    }
-    return rpc::PushReport{.squared_norm = 2.5};
-  }
-  StatusOr<rpc::PullReport> PullNamed(Version version, sync::Exactness exactness,
-                                      std::span<std::byte> into,
-                                      const rpc::OnNamed& on_named) override {
-    if (on_named) on_named();
-    world_->calls.push_back(fmt::format("pull {}{}", version,
-                                        exactness == sync::Exactness::kAtLeast ? " or later" : ""));
-    *reinterpret_cast<float*>(into.data()) = static_cast<float>(version.value());
-    if (world_->pull_reports.empty()) return rpc::PullReport{.oldest = version, .newest = version};
-    const rpc::PullReport report = world_->pull_reports.front();
-    world_->pull_reports.pop_front();
-    return report;
-  }
-
- private:
-  World* world_;
-};
-
-class FakeTrainer : public Trainer {
- public:
-  explicit FakeTrainer(World* world) : world_(world) {}
-  Status BeginAnew() override {
-    world_->calls.push_back("begin anew");
-    return OkStatus();
-  }
-  const store::Layout& layout() const override { return layout_; }
-  uint64_t train_samples() const override { return 100; }
-  std::span<std::byte> parameters() override { return std::as_writable_bytes(std::span(values_)); }
-  std::span<const std::byte> push() const override { return std::as_bytes(std::span(gradient_)); }
-  StatusOr<StepResult> Step(std::span<const protocol::SampleRange> ranges,
-                            const KeepGoing& keep_going) override {
-    world_->during_step();
-    if (!keep_going()) return Cancelled("step interrupted");
-    if (!world_->step_statuses.empty()) {
-      const Status status = world_->step_statuses.front();
-      world_->step_statuses.pop_front();
-      if (!status.ok()) return status;
-    }
-    uint64_t samples = 0;
-    for (const protocol::SampleRange& range : ranges) samples += range.size();
-    return StepResult{.loss = 0.5, .samples = samples, .correct = 1, .injected = Duration(samples)};
-  }
-  StatusOr<Evaluation> Evaluate(const std::function<void()>&) override {
-    return Evaluation{.loss = 0.25, .accuracy = 0.75, .samples = 8};
-  }
-
- private:
-  World* world_;
-  store::Layout layout_ = SmallLayout();
-  std::vector<float> values_ = std::vector<float>(4);
-  std::vector<float> gradient_ = std::vector<float>(4, -2);
-};
-
-struct Fixture {
-  World world;
-  FakeTrainer trainer{&world};
-  std::atomic<Duration::rep> now = 0;
-  Duration step = Seconds(1);  // Of the clock, each time that any thread reads it.
-  Loop loop{{.role = protocol::Role::kWorker,
-             .worker = WorkerId(2),
-             .rejoin_timeout = Seconds(100),
-             .backoff_min = Duration::zero(),
-             .backoff_max = Duration::zero(),
-             .now = [this] { return Time(Duration(now += step.count())); },
-             .read_signals =
-                 [](Time) { return sync::Signals{.cpu_available = 0.5, .memory_available = {}}; },
-             .local = {.optimizer = optim::SgdOptions{.momentum = 0.5}}},
-            {.connect = [this]() -> StatusOr<std::unique_ptr<Session>> {
-               if (world.sessions.empty()) return Unavailable("connection refused");
-               auto session =
-                   std::make_unique<ScriptedSession>(&world, std::move(world.sessions.front()));
-               world.sessions.pop_front();
-               return session;
-             },
-             .open_shards = [this](const Generation&, const std::vector<protocol::ShardAddress>&)
-                 -> StatusOr<std::unique_ptr<rpc::ParameterClient>> {
-               return std::make_unique<FakeShards>(&world);
-             }},
-            &trainer};
-};
-
-protocol::Admitted Admit(uint64_t incarnation) {
-  return {.incarnation = Incarnation(incarnation),
-          .generation = {1, 0},
-          .heartbeat_period = Seconds(3600)};
-}
-
-protocol::Released Release(uint64_t version, uint64_t lease, uint64_t samples = 10) {
-  return {.version = Version(version),
-          .lease = {.id = protocol::LeaseId(lease),
-                    .ranges = {{.epoch = 0, .begin = 0, .end = samples}}}};
-}
-
-template <class T>
-std::vector<T> Sent(const World& world) {
-  std::vector<T> found;
-  for (const WorkerMessage& message : world.sent) {
-    if (const T* one = std::get_if<T>(&message)) found.push_back(*one);
-  }
-  return found;
-}
+using namespace loop_testing;  // NOLINT: its fakes are this test's language.
 
 TEST(Loop, JoinsFillsStepsAndPushes) {
   Fixture f;
