@@ -15,6 +15,7 @@
 #include "lib/coordination/phases/recovering.h"
 #include "lib/coordination/phases/reporting.h"
 #include "lib/coordination/phases/startup.h"
+#include "lib/coordination/phases/starving.h"
 #include "lib/coordination/phases/state.h"
 #include "lib/coordination/phases/training.h"
 #include "lib/coordination/phases/watching.h"
@@ -162,6 +163,7 @@ void Coordinator::Step(const Fact& fact, Time now, std::vector<Effect>& effects)
   std::visit([&](const auto& f) { On(turn, f); }, fact);
   GoOnAsking(turn);
   TellPoisoned(turn);
+  TellSamplesReturned(turn);
   if (job.phase == Phase::kStartup) AdvanceStartup(turn);
   if (job.phase == Phase::kTraining) AdvanceChange(turn);
   if (job.phase == Phase::kFinishing) AdvanceFinishing(turn);

@@ -31,6 +31,8 @@ bool Mutant::Swallows(const Event& event) {
       return has_released_ && std::holds_alternative<WorkerJoined>(event);
     case Bug::kIgnoresOutOfData:
       return std::holds_alternative<OutOfData>(event);
+    case Bug::kIgnoresReturns:
+      return std::holds_alternative<SamplesReturned>(event);
     case Bug::kIgnoresQuiesce:
       return std::holds_alternative<Quiesce>(event);
     default:
@@ -61,6 +63,7 @@ void Mutant::Garble(const Decision& decision, std::vector<Decision>& decisions) 
       }
     }
     owes_[given.worker] = given.version;
+    if (bug_ != Bug::kForgetsWhoIsOutOfData) is_out_of_data_[given.worker] = false;
     decisions.push_back(given);
     return;
   }
@@ -70,6 +73,12 @@ void Mutant::Garble(const Decision& decision, std::vector<Decision>& decisions) 
   if (is_commit && bug_ == Bug::kForgetsCommit) return;
   decisions.push_back(decision);
   if (is_commit && bug_ == Bug::kCommitsEmpty) decisions.push_back(decision);
+  if (is_commit && bug_ == Bug::kLooksAtEachCommit) {
+    for (const auto& [worker, is_out] : is_out_of_data_) {
+      if (is_out)
+        decisions.push_back(Release{.worker = worker, .version = {}, .assignment = {.samples = 1}});
+    }
+  }
   if (std::holds_alternative<Accumulate>(decision) && bug_ == Bug::kAnswersTwice) {
     decisions.push_back(decision);
   }

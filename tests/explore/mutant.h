@@ -26,6 +26,8 @@ enum class Bug {
   kUsesNonFinite,          // Does not look whether a push is finite.
   kIgnoresOutOfData,       // Waits for whoever has nothing to compute on.
   kForgetsWhoIsOutOfData,  // Never releases them again.
+  kIgnoresReturns,         // Never hears that samples came back.
+  kLooksAtEachCommit,      // Releases who is out of data at each commit, as if samples came back.
   kIgnoresQuiesce,         // Goes on while it should stop.
 };
 

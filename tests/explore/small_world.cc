@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <numeric>
 #include <sstream>
+#include <utility>
 
 #include "lib/base/check.h"
 #include "lib/sync/schemes/presets.h"
@@ -38,6 +39,7 @@ SmallWorld::SmallWorld(const SmallWorld& other)
       is_stopping_(other.is_stopping_),
       is_rolled_back_(other.is_rolled_back_),
       pool_(other.pool_),
+      is_pool_news_(other.is_pool_news_),
       accumulated_(other.accumulated_),
       committed_(other.committed_),
       version_(other.version_),
@@ -72,9 +74,22 @@ std::vector<std::string> SmallWorld::Choices() const {
 void SmallWorld::Take(const std::string& choice) {
   now_ += left_.per_choice;
   Happen(choice);
+  SayWhatReturned();
   if (!policy_->WantsSpare()) return;
   const auto accumulated_on = accumulated_on_;
   Tell(Spare{64});
+  accumulated_on_ = accumulated_on;
+}
+
+// Each time that it says so somebody takes some of them, or nobody will.
+void SmallWorld::SayWhatReturned() {
+  if (left_.has_silent_ledger) return;
+  const auto accumulated_on = accumulated_on_;
+  while (pool_ > 0 && !is_stopping() && std::exchange(is_pool_news_, false)) {
+    const bool is_any_starved = std::any_of(
+        workers_.begin(), workers_.end(), [](const auto& each) { return each.second.is_starved; });
+    if (is_any_starved) Tell(SamplesReturned{pool_});
+  }
   accumulated_on_ = accumulated_on;
 }
 
@@ -113,12 +128,13 @@ void SmallWorld::Happen(const std::string& choice) {
     --seen.empty;
     if (seen.leased.empty()) seen.state = State::kOutOfData;
     seen.is_starved = true;
+    is_pool_news_ = true;
     Tell(OutOfData{worker});
   } else if (kind == "abandon" || kind == "yield") {
     if (kind == "abandon") --left_.abandons;
     seen.is_interrupted = false;
     const uint32_t samples = seen.leased.front();
-    pool_ += samples;
+    GiveBack(samples);
     seen.leased.erase(seen.leased.begin());
     if (seen.leased.empty()) seen.state = State::kWaiting;
     if (IsEager()) seen.based_on = seen.pulled.front();
@@ -158,7 +174,6 @@ void SmallWorld::PushFrom(WorkerId worker, bool is_finite, size_t steps) {
   PushArrived push{.worker = worker, .sequence = sequence, .based_on = seen.based_on};
   if (IsEager()) {
     ++seen.unanswered;
-    seen.is_starved = false;
     seen.based_on = seen.pulled.front();
   }
   push.samples = samples;
@@ -169,8 +184,14 @@ void SmallWorld::PushFrom(WorkerId worker, bool is_finite, size_t steps) {
   Tell(push);
 }
 
+void SmallWorld::GiveBack(uint32_t samples) {
+  pool_ += samples;
+  is_pool_news_ = true;
+}
+
 void SmallWorld::Lose(WorkerId worker) {
-  for (const uint32_t samples : workers_.at(worker).leased) pool_ += samples;
+  GiveBack(0);  // What others left for it is news, too.
+  for (const uint32_t samples : workers_.at(worker).leased) GiveBack(samples);
   workers_.erase(worker);
 }
 
@@ -178,7 +199,6 @@ void SmallWorld::Tell(const Event& event) {
   std::vector<Decision> decisions;
   std::vector<Event> consequences;
   accumulated_on_.clear();
-  slowest_before_.reset();
   policy_->Observe(event, now_, decisions);
   for (const Decision& decision : decisions) Apply(decision, consequences);
   floor_ = Slowest().value_or(floor_);
@@ -196,7 +216,7 @@ void SmallWorld::Apply(const Decision& decision, std::vector<Event>& consequence
     const auto worker = workers_.find(accumulate->worker);
     if (worker != workers_.end()) ++worker->second.clock;
   } else if (const auto* drop = std::get_if<Drop>(&decision)) {
-    pool_ += staged_[{drop->worker, drop->sequence}].samples;
+    GiveBack(staged_[{drop->worker, drop->sequence}].samples);
     staged_.erase({drop->worker, drop->sequence});
   } else if (std::holds_alternative<Commit>(decision)) {
     committed_ += std::exchange(accumulated_, 0);
@@ -241,7 +261,9 @@ void SmallWorld::Release(const sync::Release& release) {
 void SmallWorld::Lease(SeenWorker& seen, uint32_t samples) {
   const uint32_t leased = std::min(samples, pool_);
   pool_ -= leased;
+  seen.is_starved = false;
   if (leased > 0) {
+    is_pool_news_ = true;
     seen.leased.push_back(leased);
   } else {
     ++seen.empty;
@@ -264,12 +286,9 @@ void SmallWorld::ReleaseEager(SeenWorker& seen, const sync::Release& release) {
   LeaseEager(seen, release.assignment.samples);
 }
 
-// Those who return together do not look at each other's clocks.
 void SmallWorld::LeaseEager(SeenWorker& seen, uint32_t samples) {
-  if (!slowest_before_) slowest_before_ = Slowest().value_or(floor_);
-  if (!CountsEager(seen)) seen.clock = std::max(seen.clock, *slowest_before_);
+  if (!CountsEager(seen)) seen.clock = std::max(seen.clock, Slowest().value_or(floor_));
   seen.was_released = true;
-  seen.is_starved = false;
   if (seen.leased.empty() && !seen.pulled.empty()) seen.based_on = seen.pulled.back();
   Lease(seen, samples);
 }
@@ -318,12 +337,12 @@ std::string SmallWorld::Fingerprint(const std::string& policy_state) const {
   const auto lag = [this](Version version) { return version_.value() - version.value(); };
   for (const auto& [worker, seen] : workers_) {
     text << '|' << worker.value() << ' ' << static_cast<int>(seen.state) << ' ' << seen.was_released
-         << seen.empty << seen.is_interrupted;
+         << seen.empty << seen.is_interrupted << seen.is_starved;
     for (const uint32_t leased : seen.leased) text << ' ' << leased;
     if (seen.offered) text << " o" << lag(*seen.offered);
     if (seen.state == State::kComputing && has_barrier) text << ' ' << lag(seen.based_on);
     if (has_clocks) text << ' ' << seen.clock - std::min(seen.clock, floor_);
-    if (IsEager()) text << " e" << seen.unanswered << seen.is_starved;
+    if (IsEager()) text << " e" << seen.unanswered;
     if (IsEager() && at_.reach) {
       for (const Version version : seen.pulled) text << ' ' << lag(version);
     }

@@ -2,7 +2,7 @@
 // happen to them next, so that a walk can try it all on a policy.
 //
 // It plays coordination's part: leases samples at each release, gives those of dropped pushes and
-// lost workers back, reports OutOfData, publishes commits at once.
+// lost workers back, reports OutOfData and SamplesReturned, publishes commits at once.
 #pragma once
 
 #include <cstdint>
@@ -28,6 +28,7 @@ struct WorldOptions {
   uint32_t quiesces = 0;                   // One at most.
   uint32_t deadlines = 0;                  // Of the policy, that pass before anything else happens.
   Duration per_choice{};                   // Time that passes with each choice.
+  bool has_silent_ledger = false;          // Never says SamplesReturned.
   std::optional<PolicySpec> reconfigured;  // Told once, at any moment.
 };
 
@@ -43,7 +44,7 @@ struct SeenWorker {
   bool was_released = false;    // Since it joined.
   bool is_interrupted = false;  // Was told to give its step up; may push all the same.
   uint32_t unanswered = 0;      // Eager pull: a push waits while the one before it is.
-  bool is_starved = false;      // It was told of samples not found since it pushed or was sent on.
+  bool is_starved = false;      // It was told of samples not found since it was sent on.
   // What answers brought, as far as a step may lack what came later, oldest first: pulls take as
   // long as they may, and the next step is computed on the first.
   std::deque<Version> pulled;
@@ -84,6 +85,7 @@ class SmallWorld {
   };
 
   void Happen(const std::string& choice);
+  void SayWhatReturned();
   void Tell(const Event& event);
   void Apply(const Decision& decision, std::vector<Event>& consequences);
   void Release(const sync::Release& release);
@@ -94,6 +96,7 @@ class SmallWorld {
   void LeaseEager(SeenWorker& seen, uint32_t samples);
   // One push of the next `steps` that it may make.
   void PushFrom(WorkerId worker, bool is_finite, size_t steps = 1);
+  void GiveBack(uint32_t samples);
   void Lose(WorkerId worker);
   void Join();
 
@@ -107,11 +110,11 @@ class SmallWorld {
   bool is_stopping_ = false;
   bool is_rolled_back_ = false;
   uint32_t pool_ = 0;
+  bool is_pool_news_ = false;  // For those who are starved.
   uint32_t accumulated_ = 0;
   uint32_t committed_ = 0;
   Version version_;
   uint64_t floor_ = 0;
-  std::optional<uint64_t> slowest_before_;  // Anybody was released by what is being applied.
   Time now_{};
   std::vector<std::pair<Version, Version>> accumulated_on_;
 };

@@ -293,8 +293,8 @@ std::vector<Planted> AllPlanted() {
        "silence"},
       {"SspForgetsLossAtWindow", Bug::kForgetsLossAtBarrier, SspSpec(0), crash, Within(0),
        "silence"},
-      {"BspCountsDeadWorker", Bug::kCountsDeadWorker, bsp, crash, AllOnOneVersion, "silence"},
-      {"SspCountsDeadWorker", Bug::kCountsDeadWorker, SspSpec(1), crash, Within(1), "silence"},
+      {"BspCountsDeadWorker", Bug::kCountsDeadWorker, bsp, crash, AllOnOneVersion, "is no member"},
+      {"SspCountsDeadWorker", Bug::kCountsDeadWorker, SspSpec(1), crash, Within(1), "is no member"},
       {"BspForgetsJoiner", Bug::kForgetsJoiner, bsp, join, AllOnOneVersion, "silence"},
       {"BspReleasesBusyWorker", Bug::kReleasesBusyWorker, bsp, plain, AllOnOneVersion,
        "worker does not wait"},
@@ -312,6 +312,10 @@ std::vector<Planted> AllPlanted() {
       {"BspIgnoresOutOfData", Bug::kIgnoresOutOfData, bsp, uneven, AllOnOneVersion, "unpublished"},
       {"SspForgetsWhoIsOutOfData", Bug::kForgetsWhoIsOutOfData, SspSpec(1), uneven, Within(1),
        "silence"},
+      {"BspIgnoresReturns", Bug::kIgnoresReturns, bsp, uneven, AllOnOneVersion, "silence"},
+      {"SspIgnoresReturns", Bug::kIgnoresReturns, SspSpec(1), uneven, Within(1), "silence"},
+      {"BspLooksAtEachCommit", Bug::kLooksAtEachCommit, bsp, uneven, AllOnOneVersion,
+       "no samples returned"},
       {"BspIgnoresQuiesce", Bug::kIgnoresQuiesce, bsp, quiesce, AllOnOneVersion, "stopp"},
   };
 }
@@ -340,6 +344,17 @@ TEST_P(PlantedBug, AndWithoutItTheSameWorldIsClean) {
 
 INSTANTIATE_TEST_SUITE_P(Bugs, PlantedBug, ::testing::ValuesIn(AllPlanted()),
                          [](const auto& info) { return std::string(info.param.name); });
+
+TEST(PlantedBugInWorld, ALedgerThatNeverSaysWhatReturnedIsFound) {
+  for (const char* const spec : {"BSP workers=3", "SSP workers=3 staleness=1", "WBSP workers=2",
+                                 "PSPlus workers=2", "KBatchAsync workers=3 quorum=2"}) {
+    WorldOptions world{.spec = Parsed(spec), .samples_total = 4, .crashes = 1};
+    world.has_silent_ledger = true;
+    const WalkResult result = Walk(world, *MakePolicy(world.spec), Anything);
+    ASSERT_TRUE(result.finding) << spec;
+    EXPECT_THAT(result.finding->problem, HasSubstr("are left, and nobody takes them")) << spec;
+  }
+}
 
 TEST(PlantedBugInWindow, AGateThatIsOffByOneIsFound) {
   for (const uint64_t staleness : {0, 1, 2}) {

@@ -84,7 +84,7 @@ LeaseLedger::Saved LeaseLedger::Save(const std::set<LeaseId>& committed) const {
 }
 
 bool LeaseLedger::OpenNext() {
-  const uint64_t next = open_.empty() ? completed_.size() : open_.rbegin()->first + 1;
+  const uint64_t next = next_epoch();
   if (next >= completed_.size() + kEpochsOpenMax) return false;
   if (IsBeyond(next)) return false;
   open_[next].free.Add(0, options_.train_samples);
@@ -175,7 +175,22 @@ uint64_t LeaseLedger::size(LeaseId lease) const {
   return samples;
 }
 
+uint64_t LeaseLedger::available() const {
+  uint64_t samples = 0;
+  for (const auto& [number, epoch] : open_)
+    if (!IsBeyond(number)) samples += epoch.free.size();
+  for (uint64_t next = next_epoch(); next < completed_.size() + kEpochsOpenMax; ++next)
+    if (!IsBeyond(next)) samples += options_.train_samples;
+  return samples;
+}
+
+void LeaseLedger::SetEpochsMax(uint64_t epochs_max) {
+  options_.epochs_max = epochs_max;
+  ++returns_;
+}
+
 void LeaseLedger::End(Leases::iterator lease, IntervalSet Epoch::*to) {
+  if (to == &Epoch::free) ++returns_;
   for (const SampleRange& range : lease->second.ranges) {
     Epoch& epoch = open_.at(range.epoch);
     (lease->second.is_accumulated ? epoch.accumulated : epoch.leased) -= range.size();
@@ -324,6 +339,7 @@ void LeaseLedger::CompleteOldest() {
     if (epoch.committed.size() + epoch.discarded.size() < options_.train_samples) return;
     completed_.push_back({number, 0, 0, 0, epoch.committed.size(), epoch.discarded.size()});
     open_.erase(open_.begin());
+    ++returns_;  // Another one may be opened.
   }
 }
 

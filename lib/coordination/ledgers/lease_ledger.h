@@ -98,6 +98,12 @@ class LeaseLedger {
   }
   uint64_t size(protocol::LeaseId lease) const;  // 0 for an unknown one.
 
+  // Positions that are free, and those of epochs that may be opened.
+  uint64_t available() const;
+  // Grows whenever there may be some to lease that were not there before, or for others than
+  // before.
+  uint64_t returns() const { return returns_ + suspects_.changes(); }
+
   // The lease is over. Its positions are free again, or left out for good. Not for accumulated
   // ones: nothing happens.
   void Return(protocol::LeaseId lease);
@@ -117,7 +123,7 @@ class LeaseLedger {
   uint64_t oldest_open() const { return completed_.size(); }
   bool is_complete() const;  // epochs_max epochs are complete, or more.
   // What is leased beyond fewer stays leased; what is free there is not leased any more.
-  void SetEpochsMax(uint64_t epochs_max) { options_.epochs_max = epochs_max; }
+  void SetEpochsMax(uint64_t epochs_max);
   // Oldest first: the last `complete_max` that are complete, and the open ones.
   std::vector<Count> counts(size_t complete_max = SIZE_MAX) const;
 
@@ -140,6 +146,9 @@ class LeaseLedger {
   using Leases = std::map<protocol::LeaseId, Grantee>;
 
   bool OpenNext();
+  uint64_t next_epoch() const {
+    return open_.empty() ? completed_.size() : open_.rbegin()->first + 1;
+  }
   void TakeUnsuspected(uint64_t samples, protocol::Lease& lease);
   bool TakeSuspect(WorkerId worker, const std::vector<WorkerId>& others, uint64_t samples,
                    Suspects::Whose whose, protocol::Lease& lease);
@@ -160,6 +169,7 @@ class LeaseLedger {
   Leases leases_;
   std::map<WorkerId, std::set<protocol::LeaseId>> held_;  // Those that are not accumulated.
   uint64_t next_lease_ = 1;
+  uint64_t returns_ = 0;
   Suspects suspects_;            // Of free and leased positions.
   std::set<uint64_t> poisoned_;  // Samples.
   std::vector<PoisonedSample> news_;

@@ -85,6 +85,7 @@ void Suspects::Accuse(const SampleRange& range, WorkerId worker, Word word) {
   // The latest one comes last.
   std::erase_if(suspect.accusations, [&](const Accusation& one) { return one.worker == worker; });
   suspect.accusations.push_back(accusation);
+  ++changes_;
 }
 
 void Suspects::Acquit(const SampleRange& range) {
@@ -92,7 +93,7 @@ void Suspects::Acquit(const SampleRange& range) {
   if (found == epochs_.end()) return;
   Epoch& epoch = found->second;
   auto at = epoch.lower_bound(range.begin);
-  while (at != epoch.end() && at->second.end <= range.end) at = epoch.erase(at);
+  for (; at != epoch.end() && at->second.end <= range.end; ++changes_) at = epoch.erase(at);
   if (epoch.empty()) epochs_.erase(found);
 }
 
@@ -102,13 +103,16 @@ void Suspects::Forget(uint64_t epoch, uint64_t position) {
   const auto after = found->second.upper_bound(position);
   if (after == found->second.begin() || std::prev(after)->second.end <= position) return;
   found->second.erase(std::prev(after));
+  ++changes_;
   if (found->second.empty()) epochs_.erase(found);
 }
 
 void Suspects::Believe(WorkerId worker) {
   for (auto& [number, epoch] : epochs_) {
     for (auto& [begin, suspect] : epoch) {
-      for (Accusation& one : suspect.accusations) one.counts = one.counts || one.worker == worker;
+      for (Accusation& one : suspect.accusations) {
+        if (one.worker == worker && !std::exchange(one.counts, true)) ++changes_;
+      }
     }
   }
 }
@@ -121,11 +125,14 @@ void Suspects::Doubt(WorkerId worker) {
       }
     }
   }
+  ++changes_;
 }
 
 void Suspects::SetLast(bool is_last) {
-  for (auto& [number, epoch] : epochs_)
-    for (auto& [begin, suspect] : epoch) suspect.is_last = is_last;
+  for (auto& [number, epoch] : epochs_) {
+    for (auto& [begin, suspect] : epoch)
+      if (std::exchange(suspect.is_last, is_last) != is_last) ++changes_;
+  }
 }
 
 bool Suspects::IsExcuse(const SampleRange& range, WorkerId worker) const {
@@ -148,6 +155,7 @@ std::vector<SampleRange> Suspects::Convict(const std::function<bool(const Sample
       if (IsConvicted(suspect) && is_free(range)) convicted.push_back(range);
     }
   }
+  changes_ += convicted.size();
   for (const SampleRange& range : convicted) {
     Epoch& epoch = epochs_[range.epoch];
     Suspect& suspect = epoch[range.begin];

@@ -76,6 +76,8 @@ class Suspects {
   protocol::SampleRange Unsuspected(const protocol::SampleRange& range) const;
 
   bool empty() const { return epochs_.empty(); }
+  // Grows whenever others than before may be to try what is suspected, or what no longer is.
+  uint64_t changes() const { return changes_; }
   std::string Describe() const;  // Equal for equal suspects.
 
  private:
@@ -107,6 +109,7 @@ class Suspects {
   static protocol::SampleRange Cut(Epoch& epoch, uint64_t number, uint64_t begin, uint64_t samples);
 
   std::map<uint64_t, Epoch> epochs_;
+  uint64_t changes_ = 0;
 };
 
 }  // namespace paceline::coordination

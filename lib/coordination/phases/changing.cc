@@ -122,6 +122,7 @@ void AdvanceChange(Turn turn) {
   if (!change.quiesced.has_value() || !IsQuiet(turn)) return;
   change.quiesced.reset();
   job.participants.clear();
+  job.starved = {};
   std::vector<WorkerId> ready;
   for (const Session& session : job.membership.workers()) {
     if (OwesPush(job, session.worker)) {

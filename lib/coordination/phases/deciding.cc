@@ -9,6 +9,7 @@
 #include "lib/coordination/phases/finishing.h"
 #include "lib/coordination/phases/poisoning.h"
 #include "lib/coordination/phases/recovering.h"
+#include "lib/coordination/phases/starving.h"
 #include "lib/coordination/phases/training.h"
 #include "lib/optim/schedule.h"
 
@@ -36,9 +37,13 @@ std::string FirstIn(const std::string& tensor) {
 // Who else may try, and what the worker holds, matters for suspects alone; to name them for each
 // release would make a commit cost the square of the workers.
 std::optional<protocol::Lease> Grant(JobState& job, WorkerId worker, uint32_t samples) {
-  if (!job.leases->IsAnySuspected()) return job.leases->Grant(worker, samples);
-  return job.leases->Grant(worker, samples, {job.participants.begin(), job.participants.end()},
-                           Unpushed(job, worker));
+  auto lease =
+      job.leases->IsAnySuspected()
+          ? job.leases->Grant(worker, samples, {job.participants.begin(), job.participants.end()},
+                              Unpushed(job, worker))
+          : job.leases->Grant(worker, samples);
+  if (lease.has_value()) job.starved.FoundSome(worker);
+  return lease;
 }
 
 double RateNow(const JobState& job) {
@@ -124,7 +129,7 @@ void Carry(Turn turn, const sync::Release& decision, Later) {
       job.change.quiesced.has_value())
     return;
   if (decision.version > job.commits.published()) return job.commits.Hold(decision);
-  if (!Send(turn, decision)) Ask(turn, sync::OutOfData{decision.worker});
+  if (!Send(turn, decision)) TellOutOfData(turn, decision.worker);
 }
 
 void Carry(Turn turn, const sync::Offer& decision, Later) {
@@ -142,7 +147,7 @@ void Carry(Turn turn, const sync::Continue& decision, Later) {
       job.change.draining.contains(decision.worker))
     return;
   const auto lease = Grant(job, decision.worker, decision.assignment.samples);
-  if (!lease.has_value()) return Ask(turn, sync::OutOfData{decision.worker});
+  if (!lease.has_value()) return TellOutOfData(turn, decision.worker);
   NoteBase(job, decision.worker, Base::kOwnCopy);
   job.pacings[decision.worker] = decision.assignment.pacing;
   job.workers[decision.worker].batch_size = decision.assignment.samples;

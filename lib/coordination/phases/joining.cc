@@ -177,6 +177,8 @@ void Remove(Turn turn, const Loss& loss) {
   job.step_counts.erase(worker);
   job.workers[worker].dropped += job.pushes.Fence(worker).size();
   if (job.leases.has_value()) job.leases->ReturnAllOf(worker);
+  job.starved.Forget(worker);
+  job.starved.MayFind();  // What was meant for it may be for others.
   job.commits.ForgetReleases(worker);
   job.change.draining.erase(worker);
   if (job.startup.filler == loss.connection) job.startup.filler.reset();

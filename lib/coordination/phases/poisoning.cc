@@ -83,7 +83,8 @@ void AccuseStepOf(JobState& job, WorkerId worker, EndOfProcess end) {
 
 void TellPoisoned(Turn turn) {
   JobState& job = turn.job;
-  // What was found with the last word may have been all that training waited for.
+  // What was found with the last word, or came back and was known, may have been all that training
+  // waited for.
   const bool is_time = job.phase == Phase::kTraining || job.phase == Phase::kFinishing;
   if (!is_time || !job.leases->IsAnySuspected()) return;
   const std::vector<PoisonedSample> poisoned = job.leases->TakePoisoned();
@@ -91,7 +92,7 @@ void TellPoisoned(Turn turn) {
     job.recovery.poisoned.push_back(sample);
     turn.effects.push_back(SamplePoisoned{sample});
   }
-  if (!poisoned.empty()) FinishIfAllElseIsLeftOut(turn);
+  FinishIfAllElseIsLeftOut(turn);
 }
 
 }  // namespace paceline::coordination

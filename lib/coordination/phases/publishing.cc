@@ -6,6 +6,7 @@
 #include "lib/coordination/phases/evaluating.h"
 #include "lib/coordination/phases/finishing.h"
 #include "lib/coordination/phases/recovering.h"
+#include "lib/coordination/phases/starving.h"
 #include "lib/coordination/phases/training.h"
 
 namespace paceline::coordination {
@@ -16,6 +17,8 @@ namespace {
 void CommitSamples(JobState& job, Version version) {
   uint64_t samples = 0, correct = 0;
   double loss = 0;
+  // What is suspected is for this one or that, by what each has pushed.
+  if (job.leases->IsAnySuspected()) job.starved.MayFind();
   for (const Push& push : job.pushes.Publish(version)) {
     for (const protocol::LeaseId lease : push.leases) job.leases->Commit(lease);
     job.workers[push.id.worker].samples_committed += push.samples;
@@ -56,7 +59,7 @@ void Publish(Turn turn, const CommitProgress::Published& published) {
   Ask(turn, sync::StepCommitted{published.version, published.learning_rate, published.squared_norm,
                                 published.clip_scale});
   if (stop.has_value()) return BeginFinishing(turn, *stop);
-  for (const WorkerId worker : out_of_data) Ask(turn, sync::OutOfData{worker});
+  for (const WorkerId worker : out_of_data) TellOutOfData(turn, worker);
 }
 
 }  // namespace

@@ -96,6 +96,7 @@ std::string DescribeJob(const JobState& job) {
                       finishing.is_suspending, finishing.is_kept);
   text += fmt::format(" model {} {}", finishing.is_fetched, finishing.last_try.has_value());
   for (const WorkerId worker : job.participants) text += fmt::format(" {}", worker);
+  text += "|starved" + job.starved.Describe();
   text += fmt::format("|saved {} {} {} {}|", finishing.saved.value_or(Version()),
                       finishing.evaluators_lost, finishing.is_unjudged,
                       job.recovery.evaluator_gone.has_value());

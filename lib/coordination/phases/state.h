@@ -2,7 +2,7 @@
 //
 // Inside lib/coordination only. The phases of a job are free functions over a Turn, one file for
 // each reason to change: asking.h, joining.h, startup.h, training.h, hanging.h, poisoning.h,
-// publishing.h, evaluating.h, checkpointing.h, recovering.h, watching.h, finishing.h.
+// publishing.h, evaluating.h, checkpointing.h, recovering.h, starving.h, watching.h, finishing.h.
 #pragma once
 
 #include <cstdint>
@@ -25,6 +25,7 @@
 #include "lib/coordination/ledgers/membership.h"
 #include "lib/coordination/ledgers/push_ledger.h"
 #include "lib/coordination/ledgers/shard_watch.h"
+#include "lib/coordination/ledgers/starved.h"
 #include "lib/coordination/phases/finishing_state.h"
 #include "lib/coordination/phases/recovery_state.h"
 #include "lib/store/layout.h"
@@ -154,6 +155,8 @@ struct JobState {
   bool is_answer_stale = false;                       // ...which is of the generation before.
   std::deque<std::variant<sync::Event, Loss>> later;  // In order, for when it is.
   std::set<WorkerId> participants;                    // Whom the policy believes to be members.
+  Starved starved;                                    // Of these.
+  uint64_t returns_seen = 0;                          // Of the leases.
 
   std::map<WorkerId, sync::Pacing> pacings;       // That each was last sent on with.
   std::map<WorkerId, double> seconds_per_sample;  // Of its recent pushes, injected delays left out.

@@ -23,7 +23,7 @@ std::unique_ptr<Policy> CheckedPolicy::Clone() const {
   clone->published_ = published_;
   clone->members_ = members_;
   clone->counts_ = counts_;
-  clone->generation_ = generation_;
+  clone->samples_left_ = samples_left_;
   clone->unanswered_ = unanswered_;
   clone->accumulated_ = accumulated_;
   clone->kind_ = kind_;
@@ -47,14 +47,11 @@ void CheckedPolicy::Observe(const Event& event, Time now, std::vector<Decision>&
 
 void CheckedPolicy::Note(const WorkerJoined& event) {
   Forget(event.worker);
-  Count(members_[event.worker] = Member{.looked = generation_}, +1);
+  Count(members_[event.worker] = Member{}, +1);
   if (joins_missing_ > 0) --joins_missing_;
 }
 
-void CheckedPolicy::Note(const WorkerLeft& event) {
-  Forget(event.worker);
-  SamplesReturned();
-}
+void CheckedPolicy::Note(const WorkerLeft& event) { Forget(event.worker); }
 
 void CheckedPolicy::Note(const PushArrived& push) {
   if (!unanswered_.emplace(PushId{push.worker, push.sequence}, push.gradient.is_finite).second) {
@@ -79,7 +76,6 @@ void CheckedPolicy::Note(const PushArrived& push) {
 void CheckedPolicy::Note(const StepAbandoned& event) {
   if (Member* member = Find(event.worker))
     Change(*member, [](Member& changed) { changed.owed -= std::min(changed.owed, 1u); });
-  SamplesReturned();
 }
 
 void CheckedPolicy::Note(const StepCommitted& event) {
@@ -90,12 +86,18 @@ void CheckedPolicy::Note(const StepCommitted& event) {
 }
 
 void CheckedPolicy::Note(const OutOfData& event) {
+  samples_left_ = 0;
   Member* member = Find(event.worker);
   if (member == nullptr) return;
   Change(*member, [](Member& changed) {
     changed.owed -= std::min(changed.owed, 1u);
     changed.is_out_of_data = true;
   });
+}
+
+void CheckedPolicy::Note(const SamplesReturned& event) {
+  if (event.samples == 0) Violation("event is of no samples: {}", FormatEvent(event));
+  samples_left_ = event.samples;
 }
 
 void CheckedPolicy::Note(const Quiesce& event) {
@@ -128,7 +130,6 @@ void CheckedPolicy::Check(const Accumulate& decision) {
 
 void CheckedPolicy::Check(const Drop& decision) {
   CheckPushAnswered(decision.worker, decision.sequence);
-  SamplesReturned();
 }
 
 void CheckedPolicy::Check(const Commit& decision) {
@@ -140,15 +141,14 @@ void CheckedPolicy::Check(const Commit& decision) {
   if (decision.kind != kind_) Violation("commit is of another kind than the pushes");
   accumulated_ = 0;
   committed_ = committed_.Next();
-  SamplesReturned();
 }
 
 void CheckedPolicy::Check(const Release& decision) {
+  Member* member = Find(decision.worker);
   CheckMayGoOn(decision.worker, decision.assignment);
   if (decision.version > committed_) {
     Violation("version does not exist, newest is {}: {}", committed_, FormatDecision(decision));
   }
-  Member* member = Find(decision.worker);
   if (member == nullptr) return;
   const bool is_eager = decision.assignment.pacing == Pacing::kEagerPull;
   if (is_eager ? HasAllLeases(*member) : member->owed > 0) {
@@ -165,10 +165,10 @@ void CheckedPolicy::Check(const Release& decision) {
   }
   Change(*member, [&](Member& changed) {
     changed = Member{.owed = is_eager ? changed.owed + 1 : 1,
-                     .looked = generation_,
                      .pacing = decision.assignment.pacing,
                      .released = std::move(released)};
   });
+  UseUp(decision.assignment);
   kind_ = PushKindOf(decision.assignment.pacing);
 }
 
@@ -196,8 +196,8 @@ void CheckedPolicy::Check(const Continue& decision) {
     Change(*member, [&](Member& changed) {
       ++changed.owed;
       changed.is_out_of_data = false;
-      changed.looked = generation_;
     });
+    UseUp(decision.assignment);
   }
 }
 
@@ -213,7 +213,6 @@ void CheckedPolicy::Check(const Expel& decision) {
     Violation("worker is no member: {}", FormatDecision(decision));
   }
   Forget(decision.worker);
-  SamplesReturned();
 }
 
 void CheckedPolicy::Check(const RollBack&) {
@@ -228,9 +227,17 @@ void CheckedPolicy::CheckPushAnswered(WorkerId worker, Sequence sequence) {
 }
 
 void CheckedPolicy::CheckMayGoOn(WorkerId worker, const Assignment& assignment) {
-  if (Find(worker) == nullptr) Violation("worker is no member: {}", worker);
+  const Member* member = Find(worker);
+  if (member == nullptr) Violation("worker is no member: {}", worker);
+  if (member != nullptr && member->is_out_of_data && samples_left_ == 0) {
+    Violation("worker is out of data, and no samples returned that are left: {}", worker);
+  }
   if (phase_ != Phase::kOpen) Violation("worker is sent on while stopping: {}", worker);
   if (assignment.samples == 0) Violation("assignment has no samples: {}", worker);
+}
+
+void CheckedPolicy::UseUp(const Assignment& assignment) {
+  samples_left_ -= std::min<uint64_t>(samples_left_, assignment.samples);
 }
 
 void CheckedPolicy::CheckAllAnswered(Time now) {
@@ -252,7 +259,8 @@ void CheckedPolicy::CheckAllAnswered(Time now) {
 
 void CheckedPolicy::CheckSilence() {
   const bool is_under_way = counts_.busy > 0;
-  const bool is_waited_for = counts_.busy + counts_.stuck < members_.size();
+  const bool may_find = counts_.out_of_data > 0 && samples_left_ > 0;
+  const bool is_waited_for = may_find || counts_.busy + counts_.out_of_data < members_.size();
   const bool was_silent = std::exchange(is_silent_, false);
   if (phase_ != Phase::kOpen || joins_missing_ > 0 || is_under_way) return;
   if (committed_ > published_ || policy_->Deadline()) return;
@@ -263,15 +271,9 @@ void CheckedPolicy::CheckSilence() {
             accumulated_, unanswered_.size());
 }
 
-void CheckedPolicy::SamplesReturned() {
-  ++generation_;
-  counts_.stuck = 0;
-}
-
 void CheckedPolicy::Count(const Member& member, int by) {
-  const bool is_stuck = member.owed == 0 && member.is_out_of_data && member.looked == generation_;
   counts_.busy += member.owed > 0 ? by : 0;
-  counts_.stuck += is_stuck ? by : 0;
+  counts_.out_of_data += member.owed == 0 && member.is_out_of_data ? by : 0;
 }
 
 void CheckedPolicy::Forget(WorkerId worker) {

@@ -7,6 +7,7 @@
 // - a release names a waiting worker and a version that was committed; an offer a busy worker; who
 //   waits for every answer is not sent on to two steps at once. With eager pull a worker may also
 //   be released, or continued, while it has fewer than two leases;
+// - who is out of data is released or continued only while samples are left of those that returned;
 // - a commit is of the kind of pushes that its workers were told to make;
 // - no commit is empty, and nothing is accumulated and never published;
 // - nobody is released or continued after Quiesce or RollBack, and nothing is outstanding after the
@@ -52,7 +53,6 @@ class CheckedPolicy : public Policy {
   struct Member {
     uint32_t owed = 0;  // Steps that it was sent on to, and has not pushed.
     bool is_out_of_data = false;
-    uint64_t looked = 0;            // The generation when it was last sent on.
     Pacing pacing = Pacing::kWait;  // Of its last release.
     uint32_t unanswered = 0;        // Pushes since its last release.
     std::vector<Version> released;  // What the next pushes are based on at least, in order.
@@ -67,6 +67,7 @@ class CheckedPolicy : public Policy {
   void Note(const StepAbandoned& event);
   void Note(const StepCommitted& event);
   void Note(const OutOfData& event);
+  void Note(const SamplesReturned& event);
   void Note(const Quiesce& event);
   void Note(const Reconfigured& event);
   template <class Other>
@@ -84,8 +85,8 @@ class CheckedPolicy : public Policy {
 
   // Of all members, so that an event costs the same however many there are.
   struct Counts {
-    size_t busy = 0;   // Owe a push.
-    size_t stuck = 0;  // Owe none, are out of data, and can find none.
+    size_t busy = 0;         // Owe a push.
+    size_t out_of_data = 0;  // Owe none, and are out of data.
   };
   void Count(const Member& member, int by);
   template <class F>
@@ -99,9 +100,9 @@ class CheckedPolicy : public Policy {
   static bool HasAllLeases(const Member& member) { return member.owed > 1; }
   void CheckPushAnswered(WorkerId worker, Sequence sequence);
   void CheckMayGoOn(WorkerId worker, const Assignment& assignment);
+  void UseUp(const Assignment& assignment);
   void CheckAllAnswered(Time now);
   void CheckSilence();
-  void SamplesReturned();
   Member* Find(WorkerId worker);
   template <class... Args>
   void Violation(fmt::format_string<Args...> format, Args&&... args) {
@@ -116,7 +117,7 @@ class CheckedPolicy : public Policy {
   Version published_;
   std::map<WorkerId, Member> members_;
   Counts counts_;
-  uint64_t generation_ = 1;            // Grows whenever samples may have come back.
+  uint64_t samples_left_ = 0;          // Of those that returned.
   std::vector<WorkerId> asked_;        // Whose pushes this event may have left without an answer.
   std::map<PushId, bool> unanswered_;  // Whether the push is finite.
   size_t accumulated_ = 0;

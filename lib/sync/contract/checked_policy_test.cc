@@ -146,8 +146,22 @@ TEST(CheckedPolicy, EachBreachIsReported) {
        {kJoin, {kPush.event, {"accumulate w0 #1 weight=1"}}, {"leave w0 silent", {}}},
        "1 accumulated are unpublished"},
       {"samples came back, but not the worker",
-       {kJoin, {"join w1", {"release w1 at v0"}}, {"out-of-data w0", {}}, {"leave w1 silent", {}}},
+       {kJoin, {"out-of-data w0", {}}, {"samples-returned 1", {}}},
        "silence: nobody owes a push"},
+      {"out of data, and looks at once",
+       {kJoin, {"out-of-data w0", {"release w0 at v0"}}},
+       "worker is out of data, and no samples returned that are left: w0"},
+      {"out of data, and goes on from its copy",
+       {{"join w0", {"release w0 at v0 pacing=keep-going"}},
+        {"out-of-data w0", {"continue w0 pacing=keep-going"}}},
+       "worker is out of data, and no samples returned that are left: w0"},
+      {"two look for the samples of one",
+       {kJoin,
+        {"join w1", {"release w1 at v0 samples=2"}},
+        {"out-of-data w0", {}},
+        {"out-of-data w1", {}},
+        {"samples-returned 2", {"release w1 at v0 samples=2", "release w0 at v0"}}},
+       "worker is out of data, and no samples returned that are left: w0"},
   };
   for (const auto& [name, steps, violation] : cases) {
     const std::vector<std::string> violations = Violations(steps);
@@ -165,6 +179,7 @@ TEST(CheckedPolicy, TheDriversMistakesAreReportedToo) {
       {{kJoin, kPush, {"push w0 #2 based-on=v0", {"drop w0 #2 superseded", "release w0 at v1"}}},
        "push older than its release at v1"},
       {{kJoin, {"committed v1", {}}}, "version that was not committed"},
+      {{kJoin, {"samples-returned 0", {}}}, "event is of no samples"},
   };
   for (const auto& [steps, violation] : cases) {
     EXPECT_THAT(Violations(steps), ElementsAre(HasSubstr(violation)));
@@ -190,6 +205,16 @@ TEST(CheckedPolicy, WaitingForAPublicationIsNoSilence) {
 
 TEST(CheckedPolicy, TheEndOfTheDataIsNoSilence) {
   EXPECT_THAT(Violations({kJoin, kPush, {"committed v1", {}}, {"out-of-data w0", {}}}), IsEmpty());
+}
+
+TEST(CheckedPolicy, WhoIsOutOfDataLooksForTheSamplesThatAreLeft) {
+  EXPECT_THAT(Violations({kJoin,
+                          {"join w1", {"release w1 at v0"}},
+                          {"out-of-data w0", {}},
+                          {"out-of-data w1", {}},
+                          {"samples-returned 3", {"release w1 at v0 samples=2"}},
+                          {"deadline", {"release w0 at v0"}}}),
+              IsEmpty());
 }
 
 TEST(CheckedPolicy, ASilenceIsReportedOnce) {

@@ -84,6 +84,9 @@ struct OutOfData {
   WorkerId worker;
 };  // Its release found no samples to lease: it waits, and counts in no barrier,
     // trigger or staleness minimum until it is released again.
+struct SamplesReturned {
+  uint64_t samples = 0;
+};  // So many are there to lease again, at least 1, and somebody who is out of data may have some.
 struct Quiesce {
   QuiesceReason reason;
   Time deadline;
@@ -96,7 +99,8 @@ struct Reconfigured {
 };  // Knobs of the same scheme are others from now on, as MayReconfigure allows; nobody stops for
     // it.
 
-using Event = std::variant<WorkerJoined, WorkerLeft, PushArrived, StepAbandoned, StepCommitted,
-                           DeadlineReached, OutOfData, Quiesce, Spare, Reconfigured>;
+using Event =
+    std::variant<WorkerJoined, WorkerLeft, PushArrived, StepAbandoned, StepCommitted,
+                 DeadlineReached, OutOfData, SamplesReturned, Quiesce, Spare, Reconfigured>;
 
 }  // namespace paceline::sync

@@ -35,10 +35,13 @@ namespace paceline::sync {
 // what the lost worker has staged and not yet accumulated is answered with Drop{kWorkerLeft}. A
 // join takes effect at the next commit for barrier schemes, at once for barrier-free ones.
 //
-// Out of data: after OutOfData the worker waits again and counts nowhere. The policy releases it
-// again at the next commit, and whenever samples may have come back since its release, be it before
-// OutOfData was told: a worker left, a step was abandoned, a push was dropped. When nobody who has
-// data owes a push, it commits what it accumulated.
+// Out of data: after OutOfData the worker waits again and counts nowhere, until SamplesReturned
+// says how many samples can be leased. Then the policy releases as many of those who are out of
+// data as these are for, who has waited longest first: each release and continuation since then
+// uses up what it assigns, and OutOfData all there is. A thousand who looked for the samples of one
+// would be told OutOfData again, each, and again at the next loss. The driver says what is left as
+// soon as somebody has taken some or found none, and when one leaves for whom they may have been
+// meant. When nobody who has data owes a push, the policy commits what it accumulated.
 //
 // Spare: work that need not be done before the next release (refits, training of predictors) waits
 // for Spare. The driver offers it when WantsSpare says so, once what was decided is on its way and

@@ -46,7 +46,7 @@ class Member {
   WorkerId id;
   const Standing& standing() const { return standing_; }
 
-  uint64_t looked = 0;                // The roster's generation when it was last sent on.
+  bool is_in_line = false;            // For samples that return.
   bool is_held = false;               // Until the next round begins.
   bool is_new = true;                 // Never sent on yet.
   std::optional<uint64_t> parked_at;  // Its clock when the window stopped it.

@@ -56,11 +56,6 @@ class Roster {
 
   const Counts& counts() const { return counts_; }
 
-  // Samples may have come back to be leased: who found none may find some now. Visits nobody.
-  void SamplesReturned() { ++generation_; }
-  uint64_t generation() const { return generation_; }
-  bool MayFindData(const Member& member) const { return member.looked < generation_; }
-
   // Whether it counts for the slowest's clock: it has data, or steps under way.
   static bool HasClock(const Standing& standing) {
     return standing.owed > 0 || !standing.is_starved;
@@ -89,7 +84,6 @@ class Roster {
 
   std::vector<Member> members_;
   Counts counts_;
-  uint64_t generation_ = 1;
   std::map<uint64_t, uint32_t> clocks_;  // How many count at each.
   std::set<std::pair<uint64_t, WorkerId>> parked_;
 };

@@ -83,28 +83,50 @@ TEST(Ssp, AJoinerBeginsAtTheSlowestsClock) {
 TEST(Ssp, WhoIsOutOfDataHoldsNobodyBack) {
   Script script("SSP batch=2 workers=2 staleness=0");
   script.FeedAll({"join w0", "join w1", "push w0 #1 based-on=v0"});
-  // w0's commit came after w1 was released, so w1 looks for samples again.
-  EXPECT_THAT(script.Feed("out-of-data w1"), ElementsAre("release w0 at v1", "release w1 at v1"));
-  EXPECT_THAT(script.Feed("out-of-data w1"), IsEmpty());
+  EXPECT_THAT(script.Feed("out-of-data w1"), ElementsAre("release w0 at v1"));
   EXPECT_THAT(script.Feed("push w0 #2 based-on=v1"), Contains("release w0 at v2"));
 }
 
 TEST(Ssp, WhoFindsDataAgainDoesNotPullTheMinimumDown) {
   Script script("SSP batch=2 workers=2 staleness=1");
   script.FeedAll({"join w0", "join w1", "out-of-data w1"});
-  EXPECT_THAT(script.Feed("push w0 #1 based-on=v0"),
-              ElementsAre("accumulate w0 #1 weight=1", "commit scale=1 lr=0.5", "release w0 at v1",
-                          "release w1 at v1"));
+  EXPECT_THAT(
+      script.Feed("push w0 #1 based-on=v0"),
+      ElementsAre("accumulate w0 #1 weight=1", "commit scale=1 lr=0.5", "release w0 at v1"));
+  EXPECT_THAT(script.Feed("samples-returned 1"), ElementsAre("release w1 at v1"));
   EXPECT_THAT(script.Feed("push w0 #2 based-on=v1"), Contains("release w0 at v2"));
 }
 
-TEST(Ssp, WhenAllAreOutOfDataWhateverComesBackIsLookedForByAll) {
+TEST(Ssp, WhoIsFirstInLineLooksForWhatComesBack) {
   Script script("SSP batch=3 workers=3 staleness=1");
-  script.FeedAll({"join w0", "join w1", "join w2", "push w0 #1 based-on=v0", "out-of-data w0",
-                  "out-of-data w1"});
-  EXPECT_THAT(script.Feed("out-of-data w1"), IsEmpty());
-  EXPECT_THAT(script.Feed("leave w2 silent"),
-              ElementsAre("release w0 at v1 samples=2", "release w1 at v1"));
+  script.FeedAll({"join w0", "join w1", "join w2", "push w0 #1 based-on=v0", "out-of-data w1",
+                  "out-of-data w0"});
+  EXPECT_THAT(script.Feed("leave w2 silent"), IsEmpty());
+  EXPECT_THAT(script.Feed("samples-returned 1"), ElementsAre("release w1 at v1"));
+  EXPECT_THAT(script.Feed("out-of-data w1"), IsEmpty()) << "and there is nothing for the other one";
+  EXPECT_THAT(script.Feed("samples-returned 1"), ElementsAre("release w0 at v1 samples=2"));
+  EXPECT_THAT(script.FeedAll({"out-of-data w0", "samples-returned 3"}),
+              ElementsAre("release w1 at v1", "release w0 at v1 samples=2"));
+}
+
+TEST(Ssp, AsManyLookAsTheSamplesAreFor) {
+  Script script("SSP batch=8 workers=4 staleness=1");
+  script.FeedAll({"join w0", "join w1", "join w2", "join w3", "out-of-data w3", "out-of-data w1",
+                  "out-of-data w2"});
+  EXPECT_THAT(script.Feed("samples-returned 3"),
+              ElementsAre("release w3 at v0 samples=2", "release w1 at v0 samples=2"));
+  EXPECT_THAT(script.FeedAll({"out-of-data w1", "leave w2 silent", "samples-returned 1"}),
+              ElementsAre("release w1 at v0 samples=3"));
+}
+
+// Changed in the meantime or not: who found none stays in line.
+TEST(Ssp, ALiveChangeOfSchemeForgetsNobodyInLine) {
+  Script script("SSP batch=2 workers=2 staleness=1");
+  script.FeedAll({"join w0", "join w1", "out-of-data w1"});
+  EXPECT_THAT(script.FeedAll({"reconfigured BSP batch=2 workers=2",
+                              "reconfigured KAsync batch=2 workers=2 quorum=2"}),
+              IsEmpty());
+  EXPECT_THAT(script.Feed("samples-returned 1"), ElementsAre("release w1 at v0"));
 }
 
 TEST(Ssp, ANonFinitePushIsDroppedAndItsWorkerTriesAgain) {

@@ -69,6 +69,10 @@ Event ReadDeadline(Fields&) { return DeadlineReached{}; }
 
 Event ReadOutOfData(Fields& fields) { return OutOfData{fields.Next<WorkerId>("worker")}; }
 
+Event ReadSamplesReturned(Fields& fields) {
+  return SamplesReturned{fields.Next<uint64_t>("samples")};
+}
+
 Event ReadQuiesce(Fields& fields) {
   Quiesce event{.reason = fields.Next<QuiesceReason>("reason"), .deadline = {}};
   event.deadline = Time(fields.Require<Duration>("deadline"));
@@ -159,6 +163,7 @@ StatusOr<Event> ParseEvent(std::string_view line) {
       {"committed", ReadCommitted},
       {"deadline", ReadDeadline},
       {"out-of-data", ReadOutOfData},
+      {"samples-returned", ReadSamplesReturned},
       {"quiesce", ReadQuiesce},
       {"spare", ReadSpare},
   };

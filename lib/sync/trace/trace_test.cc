@@ -29,6 +29,7 @@ TEST(Trace, EveryEventReadsBackAsItWasWritten) {
            "committed v4 rate=0.1 norm2=3.5 clip=0.25",
            "deadline",
            "out-of-data w2",
+           "samples-returned 24",
            "quiesce stop deadline=12.5",
            "quiesce suspend deadline=0",
            "quiesce scheme-change deadline=-0.000000001",

@@ -51,6 +51,7 @@ std::string Line(const StepCommitted& e) {
 }
 std::string Line(const DeadlineReached&) { return "deadline"; }
 std::string Line(const OutOfData& e) { return fmt::format("out-of-data {}", e.worker); }
+std::string Line(const SamplesReturned& e) { return fmt::format("samples-returned {}", e.samples); }
 std::string Line(const Quiesce& e) {
   FieldWriter line(fmt::format("quiesce {}", ToString(e.reason)));
   return line.Add("deadline", e.deadline.time_since_epoch()).Take();

@@ -14,7 +14,7 @@
 namespace paceline::coordination::testing {
 namespace {
 
-constexpr size_t kStatesMax = 400000;
+constexpr size_t kStatesMax = 600000;
 
 struct Walk {
   size_t states = 0;

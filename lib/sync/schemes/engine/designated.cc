@@ -5,16 +5,14 @@
 namespace paceline::sync {
 namespace {
 
-bool MayEndRound(const Roster& roster, const Member& member) {
-  return member.standing().is_counted && HasData(roster, member);
-}
+bool MayEndRound(const Member& member) { return member.standing().is_counted && HasData(member); }
 
 void Elect(EngineState& state) {
   state.designated.reset();
   state.rounds_since_election = 0;
   double slowest = 0;
   for (const Member& member : state.roster.members()) {
-    if (!MayEndRound(state.roster, member)) continue;
+    if (!MayEndRound(member)) continue;
     if (member.local.step_seconds == 0) return state.designated.reset();
     if (member.local.step_seconds <= slowest) continue;
     slowest = member.local.step_seconds;
@@ -28,7 +26,7 @@ void ElectIfDue(EngineState& state) {
   if (state.at.local.trigger != RoundTrigger::kDesignated) return;
   if (state.designated) {
     const Member* const member = state.roster.Find(*state.designated);
-    if (member != nullptr && MayEndRound(state.roster, *member)) return;
+    if (member != nullptr && MayEndRound(*member)) return;
   }
   Elect(state);
 }

@@ -86,6 +86,7 @@ void Engine::Observe(const Event& event, Time now, std::vector<Decision>& decisi
                         [&](const StepCommitted& e) { OnCommitted(turn, e); },
                         [&](const DeadlineReached&) { OnDeadline(turn, Deadline()); },
                         [&](const OutOfData& e) { OnOutOfData(turn, e); },
+                        [&](const SamplesReturned& e) { state_.samples_left = e.samples; },
                         [&](const Quiesce&) { OnQuiesce(turn); },
                         [&](const Spare& e) { OnSpare(turn, e); },
                         [&](const Reconfigured& e) { OnReconfigured(turn, e.spec); }},

@@ -26,7 +26,6 @@ void Remove(Turn turn, Member& member) {
   state.sizer->Left(worker);
   state.is_sharing_due = true;
   state.quorum->Observe(WorkerForgotten{worker}, turn.now);
-  state.roster.SamplesReturned();
 }
 
 }  // namespace
@@ -61,7 +60,6 @@ void OnAbandoned(Turn turn, const StepAbandoned& abandoned) {
     state.is_sharing_due = true;
   }
   state.roster.Change(*member, [](Standing& standing) { --standing.owed; });
-  state.roster.SamplesReturned();
   if (state.phase == EnginePhase::kOver) return;
   if (state.at.IsStrict()) return SendOn(turn, *member);
   state.due.push_back(abandoned.worker);
@@ -69,6 +67,7 @@ void OnAbandoned(Turn turn, const StepAbandoned& abandoned) {
 
 void OnOutOfData(Turn turn, const OutOfData& out) {
   EngineState& state = turn.state;
+  state.samples_left = 0;
   Member* const member = state.roster.Find(out.worker);
   if (member == nullptr || member->standing().owed == 0) return;
   state.roster.Change(*member, [](Standing& standing) {

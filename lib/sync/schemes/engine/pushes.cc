@@ -13,7 +13,6 @@ namespace {
 
 void DropPush(Turn turn, const PushArrived& push, DropReason reason) {
   turn.decisions.push_back(Drop{push.worker, push.sequence, reason});
-  turn.state.roster.SamplesReturned();
 }
 
 // In strict rounds a member that has nothing in the open one goes on at once, and is waited for.
@@ -153,8 +152,6 @@ void OnPush(Turn turn, const PushArrived& push) {
   state.roster.Change(*member, [&](Standing& standing) {
     standing.owed -= std::min(standing.owed, push.steps);
     standing.is_missing = false;
-    // What it lacks is asked for with the answer.
-    if (state.at.meanwhile == Meanwhile::kEagerPull) standing.is_starved = false;
   });
   member->is_unanswered = true;
   member->last = push.sequence;

@@ -75,13 +75,6 @@ void OpenRound(Turn turn) {
 
 namespace {
 
-// Those who found no samples are looked at once some may have come back.
-void WakeStarved(EngineState& state) {
-  if (state.starved.empty() || state.starved_since == state.roster.generation()) return;
-  state.due.insert(state.due.end(), state.starved.begin(), state.starved.end());
-  state.starved.clear();
-}
-
 // Whoever returns from being out of data may not pull the minimum down under the others' feet. The
 // first to return when nobody counts sets it: there is nobody to wait for.
 void FindSlowest(EngineState& state) {
@@ -89,10 +82,17 @@ void FindSlowest(EngineState& state) {
     state.slowest = *least;
     return;
   }
+  if (state.samples_left == 0) {
+    // Nobody returns, and whom the window had stopped stands in line like all the others.
+    while (state.roster.LeastParked()) state.due.push_back(state.roster.UnparkFirst());
+    return;
+  }
   std::optional<uint64_t> returning = state.roster.LeastParked();
+  if (const Member* const first = FirstInLine(state))
+    returning = std::min(returning.value_or(first->standing().clock), first->standing().clock);
   for (const WorkerId worker : state.due) {
     const Member* const member = state.roster.Find(worker);
-    if (member == nullptr || !state.roster.MayFindData(*member)) continue;
+    if (member == nullptr) continue;
     const uint64_t clock = member->standing().clock;
     returning = std::min(returning.value_or(clock), clock);
   }
@@ -112,6 +112,16 @@ void NoteEnd(EngineState& state, Time now) {
   seen.last_round_seconds = ToSeconds(now - seen.round_began);
   seen.trigger_worker = state.round.is_out_of_time ? std::nullopt : seen.last_pusher;
   if (++state.rounds_since_election >= state.at.local.elect_rounds) state.designated.reset();
+}
+
+void SendOnDue(Turn turn) {
+  EngineState& state = turn.state;
+  std::vector<WorkerId> due = std::exchange(state.due, {});
+  std::sort(due.begin(), due.end());
+  due.erase(std::unique(due.begin(), due.end()), due.end());
+  for (const WorkerId worker : due) {
+    if (Member* const member = state.roster.Find(worker)) SendOn(turn, *member);
+  }
 }
 
 std::vector<WorkerId> Busy(const EngineState& state) {
@@ -154,7 +164,6 @@ void CloseRound(Turn turn) {
   state.version = state.version.Next();
   NoteEnd(state, turn.now);
   OpenRound(turn);
-  state.roster.SamplesReturned();
 }
 
 void DropStaged(Turn turn) {
@@ -177,18 +186,13 @@ void Settle(Turn turn) {
     // Nothing to wait for and nothing to commit: the round begins anew on the same version.
     OpenRound(turn);
   }
-  WakeStarved(state);
   if (!state.at.reach) {
     FindSlowest(state);
     WakeParked(state);
   }
   ShareOutIfDue(turn);
-  std::vector<WorkerId> due = std::exchange(state.due, {});
-  std::sort(due.begin(), due.end());
-  due.erase(std::unique(due.begin(), due.end()), due.end());
-  for (const WorkerId worker : due) {
-    if (Member* const member = state.roster.Find(worker)) SendOn(turn, *member);
-  }
+  SendOnDue(turn);
+  CallFromLine(turn);
   if (std::exchange(state.is_beginning_told, false)) TellBegan(turn);
   for (const WorkerId busy : news) SendNews(turn, busy);
   if (!IsDeserted(state)) return;

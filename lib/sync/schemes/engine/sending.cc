@@ -1,6 +1,7 @@
 #include "lib/sync/schemes/engine/sending.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "lib/sync/schemes/engine/sharing.h"
 #include "lib/sync/schemes/equal_share.h"
@@ -27,9 +28,8 @@ void SendOn(Turn turn, Member& member) {
 }
 
 bool IsStuck(EngineState& state, Member& member) {
-  if (!member.standing().is_starved || state.roster.MayFindData(member)) return false;
-  if (state.starved.empty()) state.starved_since = state.roster.generation();
-  state.starved.push_back(member.id);
+  if (!member.standing().is_starved || state.samples_left > 0) return false;
+  if (!std::exchange(member.is_in_line, true)) state.line.push_back(member.id);
   return true;
 }
 
@@ -51,18 +51,45 @@ Assignment AssignmentOf(const EngineState& state, const Member& member) {
   return {.samples = std::min(share, member.samples_max)};
 }
 
+void UseUp(EngineState& state, const Assignment& assignment) {
+  state.samples_left -= std::min<uint64_t>(state.samples_left, assignment.samples);
+}
+
+// Whoever is gone, or has been sent on since, is passed over.
+Member* FirstInLine(EngineState& state) {
+  for (; !state.line.empty(); state.line.pop_front()) {
+    Member* const member = state.roster.Find(state.line.front());
+    if (member == nullptr || !member->is_in_line) continue;
+    if (member->standing().is_starved) return member;
+    member->is_in_line = false;
+  }
+  return nullptr;
+}
+
+void CallFromLine(Turn turn) {
+  EngineState& state = turn.state;
+  while (state.samples_left > 0) {
+    Member* const member = FirstInLine(state);
+    if (member == nullptr) return;
+    state.line.pop_front();
+    member->is_in_line = false;
+    SendOn(turn, *member);
+  }
+}
+
 void ReleaseToWait(Turn turn, Member& member) {
   EngineState& state = turn.state;
+  const Assignment assignment = AssignmentOf(state, member);
   turn.decisions.push_back(
       Release{.worker = member.id,
               .version = state.version,
               .exactness = state.at.reach ? Exactness::kExact : Exactness::kAtLeast,
-              .assignment = AssignmentOf(state, member)});
+              .assignment = assignment});
+  UseUp(state, assignment);
   state.roster.Change(member, [](Standing& standing) {
     standing.owed = 1;
     standing.is_starved = standing.is_missing = false;
   });
-  member.looked = state.roster.generation();
   member.is_new = false;
 }
 

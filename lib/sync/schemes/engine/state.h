@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <string>
 #include <vector>
@@ -89,9 +90,9 @@ struct EngineState {
   // Ids; some may be there twice, or gone.
   std::vector<WorkerId> due;          // To be looked at before this Observe ends.
   std::vector<WorkerId> held;         // Until the next round begins.
-  std::vector<WorkerId> starved;      // Until samples may have come back.
   std::vector<WorkerId> unpublished;  // Until what they were sent to is published.
-  uint64_t starved_since = 0;         // The roster's generation then.
+  std::deque<WorkerId> line;          // Those who found no samples, the first one first.
+  uint64_t samples_left = 0;          // Of those that returned: for whoever is in line.
   bool is_beginning_told = false;     // Quorum is to hear of the round that has begun.
 };
 

@@ -1,5 +1,6 @@
 // What the engine tells people, keeps for its next life, and shows tests.
 #include <algorithm>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -86,7 +87,7 @@ std::string Described(const Member& member, const EngineState& state) {
       " {}:{},{},{}{}{}{}{}{},{},{},{},{}", member.id, standing.owed, standing.pushes,
       standing.is_counted ? 'c' : '-', member.is_held ? 'h' : '-', standing.has_sat_out ? 'o' : '-',
       standing.is_missing ? 'm' : '-', standing.is_starved ? 's' : '-',
-      state.roster.MayFindData(member) ? 'f' : '-', is_ahead ? standing.clock - state.slowest : 0,
+      member.is_in_line ? 'l' : '-', is_ahead ? standing.clock - state.slowest : 0,
       HasShares(state) ? member.share : 0, member.samples_max, Described(member.non_finite, state));
   if (state.at.IsStrict() && member.is_new) text += ",new";
   if (state.at.meanwhile == Meanwhile::kEagerPull && member.is_unanswered) text += ",unanswered";
@@ -106,6 +107,18 @@ std::string Described(const Round& round, const EngineState& state) {
   if (state.at.local.trigger == RoundTrigger::kDesignated)
     text += fmt::format(" election={}", state.rounds_since_election);
   return text;
+}
+
+// Without those who are passed over.
+std::string DescribedLine(const EngineState& state) {
+  std::string text;
+  std::set<WorkerId> named;
+  for (const WorkerId worker : state.line) {
+    const Member* const member = state.roster.Find(worker);
+    if (member == nullptr || !member->is_in_line || !named.insert(worker).second) continue;
+    text += fmt::format(" {}", worker);
+  }
+  return fmt::format(" left={}{}", state.samples_left, text);
 }
 
 }  // namespace
@@ -134,6 +147,7 @@ std::string Engine::DebugString() const {
                         int64_t(state_.version.value()) - int64_t(former.until.value()));
   }
   if (state_.is_quorum_due) text += " quorum-due";
+  text += DescribedLine(state_);
   if (const std::string sizing = state_.sizer->DebugString(); !sizing.empty())
     text += " | " + sizing;
   if (const std::string quorum = state_.quorum->DebugString(); !quorum.empty()) {

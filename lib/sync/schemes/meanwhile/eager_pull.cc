@@ -48,15 +48,18 @@ void SendOnEager(Turn turn, Member& member) {
     member.released = state.version;
     member.own_since_release = 0;
     member.is_unanswered = false;
+    UseUp(state, assignment);
     ++owed;
   }
   assignment.learning_rate_scale = member.scale;
-  for (; owed < kLeasesMax; ++owed) turn.decisions.push_back(Continue{member.id, assignment});
+  for (; owed < kLeasesMax; ++owed) {
+    turn.decisions.push_back(Continue{member.id, assignment});
+    UseUp(state, assignment);
+  }
   state.roster.Change(member, [&](Standing& standing) {
     standing.owed = owed;
     standing.is_starved = standing.is_missing = false;
   });
-  member.looked = state.roster.generation();
   member.is_new = false;
 }
 

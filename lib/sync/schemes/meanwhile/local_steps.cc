@@ -27,10 +27,9 @@ Assignment LocalAssignment(const EngineState& state, const Member& member) {
 
 }  // namespace
 
-bool HasData(const Roster& roster, const Member& member) {
+bool HasData(const Member& member) {
   const Standing& standing = member.standing();
-  return standing.owed > 0 || standing.pushes > 0 || !standing.is_starved ||
-         roster.MayFindData(member);
+  return standing.owed > 0 || standing.pushes > 0 || !standing.is_starved;
 }
 
 void SendOnLocal(Turn turn, Member& member) {
@@ -58,7 +57,7 @@ void SendOnLocal(Turn turn, Member& member) {
       ++standing.owed;
       standing.is_starved = false;
     });
-    member.looked = state.roster.generation();
+    UseUp(state, assignment);
     member.is_new = false;
   }
 }
@@ -96,7 +95,7 @@ void OpenLocalRound(Turn turn) {
       local.mean_steps = Mixed(local.mean_steps, local.steps_last_round);
     state.roster.Change(member,
                         [](Standing& standing) { standing.is_counted = !standing.is_missing; });
-    if (!member.standing().is_counted || !HasData(state.roster, member)) continue;
+    if (!member.standing().is_counted || !HasData(member)) continue;
     ++members;
     steps += local.mean_steps;
     if (local.mean_steps > 0) ++measured;

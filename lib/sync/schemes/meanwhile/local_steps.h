@@ -30,6 +30,6 @@ void OpenLocalRound(Turn turn);
 void OfferLocal(Turn turn);
 
 // Whether it takes part, or may.
-bool HasData(const Roster& roster, const Member& member);
+bool HasData(const Member& member);
 
 }  // namespace paceline::sync

@@ -136,24 +136,31 @@ TEST(PsPlus, WhenMostLatestPushesAreNoNumbersItRollsBack) {
 TEST(PsPlus, WhoIsOutOfDataHoldsNobodyBackOnceItOwesNoPush) {
   Script script("PSPlus batch=2 workers=2 staleness=0");
   script.FeedAll({"join w0", "join w1", "push w0 #1 based-on=v0"});
-  // Its second lease found nothing: it still computes on the first, and looks again at once, since
-  // w0 has pushed meanwhile.
-  EXPECT_THAT(script.Feed("out-of-data w1"), ElementsAre("release w1 at v1 pacing=eager-pull"));
+  // Its second lease found nothing: it still computes on the first.
+  EXPECT_THAT(script.Feed("out-of-data w1"), IsEmpty());
   EXPECT_THAT(script.Feed("push w1 #1 based-on=v0"),
               ElementsAre("accumulate w1 #1 weight=0.5", "commit scale=1 deltas",
-                          "release w0 at v2 includes=#1 pacing=eager-pull",
-                          "release w1 at v2 includes=#1 pacing=eager-pull"));
-  // Both of these found nothing, too.
-  script.FeedAll({"out-of-data w1", "out-of-data w1"});
+                          "release w0 at v2 includes=#1 pacing=eager-pull"));
   EXPECT_THAT(script.Feed("push w0 #2 based-on=v0"), Contains(StartsWith("release w0 ")));
+}
+
+TEST(PsPlus, WhomTheWindowStopsStandsInLineOnceNobodyHasData) {
+  Script script("PSPlus batch=2 workers=2 staleness=0");
+  script.FeedAll({"join w0", "join w1", "push w1 #1 based-on=v0", "out-of-data w1"});
+  EXPECT_THAT(script.Feed("samples-returned 2"), IsEmpty());
+  script.FeedAll({"out-of-data w0", "out-of-data w0"});
+  EXPECT_THAT(script.Feed("samples-returned 1"), Contains(StartsWith("release w0 ")));
+  script.FeedAll({"out-of-data w0", "out-of-data w0"});
+  EXPECT_THAT(script.Feed("samples-returned 1"),
+              Contains("release w1 at v1 includes=#1 pacing=eager-pull"));
 }
 
 // A release that found nothing may not have reached it: what follows is one, not a lease alone.
 TEST(PsPlus, WhoseReleaseFoundNoSamplesIsReleasedAgain) {
   Script script("PSPlus batch=2 workers=2");
   script.FeedAll({"join w0", "join w1", "out-of-data w0"});
-  EXPECT_THAT(script.Feed("push w1 #1 based-on=v0"),
-              Contains("release w0 at v1 pacing=eager-pull"));
+  script.Feed("push w1 #1 based-on=v0");
+  EXPECT_THAT(script.Feed("samples-returned 1"), ElementsAre("release w0 at v1 pacing=eager-pull"));
 }
 
 TEST(PsPlus, AnAbandonedStepIsReplacedByASmallerOne) {

@@ -1,0 +1,24 @@
+#include "lib/coordination/phases/starving.h"
+
+#include <utility>
+
+#include "lib/coordination/phases/asking.h"
+
+namespace paceline::coordination {
+
+void TellOutOfData(Turn turn, WorkerId worker) {
+  turn.job.starved.FoundNone(worker);
+  Ask(turn, sync::OutOfData{worker});
+}
+
+void TellSamplesReturned(Turn turn) {
+  JobState& job = turn.job;
+  if (job.phase != Phase::kTraining || job.change.quiesced.has_value()) return;
+  const uint64_t returns = job.leases->returns();
+  if (std::exchange(job.returns_seen, returns) != returns) job.starved.MayFind();
+  if (job.is_asking || !job.later.empty()) return;
+  const uint64_t samples = job.leases->available();
+  if (samples > 0 && job.starved.TakeNews()) Ask(turn, sync::SamplesReturned{samples});
+}
+
+}  // namespace paceline::coordination
