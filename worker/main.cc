@@ -18,8 +18,10 @@
 #include "lib/worker/loop/loop.h"
 #include "lib/worker/loop/pulsing_trainer.h"
 #include "lib/worker/loop/push_log.h"
+#include "lib/worker/signals/cgroup.h"
 #include "lib/worker/signals/gpu_memory.h"
 #include "lib/worker/signals/host_signals.h"
+#include "lib/worker/signals/threads.h"
 #include "worker/connections.h"
 #include "worker/experiment.h"
 #include "worker/torch_trainer.h"
@@ -68,6 +70,19 @@ Status WhoseFault(const Status& status) {
   return Detail(status, kExpelledDetail) ? process::CannotWorkHere(status) : status;
 }
 
+int ThreadsOf(const job::TrainingJob& job, bool is_evaluator) {
+  using telemetry::Log;
+  using telemetry::LogLevel;
+  const Threads threads =
+      ChooseThreads(is_evaluator ? std::nullopt : job.spec.workers.threads,
+                    std::getenv("OMP_NUM_THREADS"), Cgroup(KernelPaths{}).Read().cores_max);
+  if (!threads.ignored.empty())
+    Log(LogLevel::kWarning, "a setting is ignored", {{"why", threads.ignored}});
+  Log(LogLevel::kInfo, "threads to compute with",
+      {{"threads", fmt::format("{}", threads.count)}, {"from", threads.why}});
+  return threads.count;
+}
+
 Status Run(const Options& options) {
   PACELINE_ASSIGN_OR_RETURN(const job::TrainingJob job, ReadJob(options.job_file));
   ConnectionOptions connections = options.connections;
@@ -85,11 +100,12 @@ Status Run(const Options& options) {
   const StatusOr<std::string> device = ChooseDevice(options.device);
   if (!device.ok()) return process::CannotWorkHere(device.status());
   training.device = *device;
+  const bool is_evaluator = options.role == "evaluator";
+  training.threads = ThreadsOf(job, is_evaluator);
   PACELINE_ASSIGN_OR_RETURN(const std::unique_ptr<TorchTrainer> trainer,
                             TorchTrainer::Create(training));
   HostSignals host(KernelPaths{}, OpenGpuMemory(training.device, VisibleGpus()));
   // An evaluator has no pace to keep, and pushes nothing.
-  const bool is_evaluator = options.role == "evaluator";
   PACELINE_ASSIGN_OR_RETURN(Experiment experiment,
                             Experiment::Create(is_evaluator ? job::Chaos() : job.spec.chaos,
                                                WorkerId(options.index), options.folder));

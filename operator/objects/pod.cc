@@ -1,6 +1,8 @@
 #include "operator/objects/pod.h"
 
 #include <algorithm>
+#include <optional>
+#include <string>
 
 #include <fmt/format.h>
 
@@ -110,6 +112,15 @@ void LayVolumes(const job::TrainingJob& job, const job::Start& start, Json& spec
   }
 }
 
+// The field that says how many cores the container may use, or at least has.
+std::optional<std::string> CoresGiven(const Json& container) {
+  for (const char* const kind : {"limits", "requests"}) {
+    if (container.contains(Json::json_pointer(fmt::format("/resources/{}/cpu", kind))))
+      return fmt::format("{}.cpu", kind);
+  }
+  return std::nullopt;
+}
+
 void LayEnvironment(job::Role role, Json& container) {
   Json& environment = ListAt(container, "env");
   Json ours = Json::array();
@@ -123,12 +134,13 @@ void LayEnvironment(job::Role role, Json& container) {
     ours.push_back(std::move(value));
   };
   add("PACELINE_NODE_NAME", {{"valueFrom", {{"fieldRef", {{"fieldPath", "spec.nodeName"}}}}}});
-  if (role != job::Role::kParameterServer) {
-    // Otherwise as many threads as the node has cores, whatever the container may use of them.
+  // Where the template names neither, the worker sees for itself whether something limits it: asked
+  // for a limit that is not there, the kubelet would say all cores of the node.
+  const std::optional<std::string> cores = CoresGiven(container);
+  if (role != job::Role::kParameterServer && cores) {
     add("OMP_NUM_THREADS",
         {{"valueFrom",
-          {{"resourceFieldRef",
-            {{"containerName", ContainerName(role)}, {"resource", "limits.cpu"}}}}}});
+          {{"resourceFieldRef", {{"containerName", ContainerName(role)}, {"resource", *cores}}}}}});
   }
   ours.insert(ours.end(), environment.begin(), environment.end());
   environment = std::move(ours);

@@ -38,6 +38,7 @@ inline constexpr Mutability kImmutable = Mutability::kImmutable;
 inline constexpr double kCountMax = 1e9;
 inline constexpr double kSecondsMax = 1e9;  // About 31 years.
 inline constexpr double kProcessesMax = 10000;
+inline constexpr double kThreadsMax = 1024;
 inline constexpr double kPathMax = 4096;  // Linux' PATH_MAX.
 
 }  // namespace paceline::job

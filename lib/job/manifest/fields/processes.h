@@ -61,6 +61,12 @@ void Fields(V& visit, Workers& workers) {
         Note{.text =
                  "what they compute on; Auto: CUDA where the template's container worker asks for "
                  "nvidia.com/gpu or nvidia.com/mig-..., else the CPU"});
+  visit(
+      "threads", workers.threads,
+      Note{.text = "that one worker computes with on the CPU; default OMP_NUM_THREADS, which on a "
+                   "cluster is the container's CPU limit or else its request",
+           .min = 1,
+           .max = kThreadsMax});
   visit("stragglerPolicy", workers.straggler_policy,
         Note{.text = "who counts as a straggler, and what then"});
 }

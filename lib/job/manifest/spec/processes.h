@@ -34,7 +34,8 @@ struct Workers {
   int64_t min_replicas = 1;             // Needed to start.
   std::optional<int64_t> max_replicas;  // Defaulted to `replicas`.
   PodTemplate pod_template;
-  Device device = Device::kAuto;  // device.h says what it comes to.
+  Device device = Device::kAuto;   // device.h says what it comes to.
+  std::optional<int64_t> threads;  // Of one worker's kernels; absent: what its container may use.
   StragglerPolicy straggler_policy;
   friend bool operator==(const Workers&, const Workers&) = default;
 };
