@@ -9,6 +9,7 @@
 #include "lib/job/manifest/encode.h"
 #include "lib/job/policy_spec.h"
 #include "lib/sync/schemes/policy_factory.h"
+#include "lib/telemetry/log.h"
 #include "ps-server/job_options.h"
 
 namespace paceline::ps {
@@ -41,6 +42,11 @@ job::Capabilities Takeable() {
   return takeable;
 }
 
+void SayCautions(const job::TrainingJob& job) {
+  for (const std::string& caution : job::CautionsOf(job))
+    telemetry::Log(telemetry::LogLevel::kWarning, "caution", {{"what", caution}});
+}
+
 }  // namespace
 
 Status CheckUnchanged(const job::TrainingJob& from, const job::TrainingJob& to) {
@@ -66,7 +72,9 @@ Status CheckUnchanged(const job::TrainingJob& from, const job::TrainingJob& to) 
 }
 
 LiveJob::LiveJob(job::TrainingJob job, sync::PolicySpec policy)
-    : job_(std::move(job)), policy_(policy) {}
+    : job_(std::move(job)), policy_(policy) {
+  SayCautions(job_);
+}
 
 job::TrainingJob LiveJob::job() const {
   std::lock_guard lock(mutex_);
@@ -101,6 +109,7 @@ StatusOr<coordination::SpecChanged> LiveJob::Take(const std::string& text) {
     const coordination::CoordinatorOptions options = CoordinatorOptionsFrom(decoded.job, 0);
     changed.course = coordination::Course{options.epochs_max, options.steps_max, options.schedule};
   }
+  if (policy != policy_) SayCautions(decoded.job);
   policy_ = policy;
   job_ = std::move(decoded.job);
   return changed;

@@ -7,6 +7,7 @@
 #include "cli/local/volumes.h"
 #include "lib/job/crd/verdict.h"
 #include "lib/job/manifest/load.h"
+#include "lib/job/policy_spec.h"
 #include "lib/process/exit.h"
 
 namespace paceline::commands {
@@ -26,6 +27,8 @@ int TellValid(const std::string& manifest, const job::TrainingJob& job) {
                                  : "for the API server; paceline run refuses it:");
   for (const job::FieldError& error : here.errors)
     fmt::print("{}: {}\n", manifest, job::ToString(error));
+  for (const std::string& caution : job::CautionsOf(job))
+    fmt::print("{}: caution: {}\n", manifest, caution);
   return process::kExitDone;
 }
 

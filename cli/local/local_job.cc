@@ -11,6 +11,7 @@
 #include "cli/local/pod_template.h"
 #include "cli/local/resume.h"
 #include "lib/files/disk.h"
+#include "lib/job/policy_spec.h"
 #include "lib/job/state/checkpoint_place.h"
 #include "lib/job/state/device.h"
 
@@ -182,6 +183,8 @@ LocalJob AdaptJob(const job::TrainingJob& job, const std::string& run_folder,
     AdaptCheckpoint(*spec.checkpoint, job.metadata.name, empty_dirs, volumes, local);
   }
   IgnoreSetFields(spec, local.ignored);
+  for (const std::string& caution : job::CautionsOf(job))
+    local.notes.push_back("caution: " + caution);
   if (spec.workers.straggler_policy.action == job::StragglerAction::kReplace) {
     local.notes.emplace_back(
         "spec.workers.stragglerPolicy.action: Replace means on one machine that a straggler is "

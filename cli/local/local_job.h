@@ -31,8 +31,8 @@ struct LocalJob {
   bool may_make_checkpoint_folder = true;
   bool has_default_checkpoints = false;  // Nobody asked for them: they are in the run's folder.
   std::vector<std::string> ignored;      // Paths of fields that mean nothing on one machine.
-  std::vector<std::string> notes;        // What means something else here than on a cluster.
-  std::vector<job::FieldError> errors;   // What cannot be done on one machine.
+  std::vector<std::string> notes;  // What to know of it: cautions, what means something else here.
+  std::vector<job::FieldError> errors;  // What cannot be done on one machine.
 };
 
 // `job` is valid, with its defaults. emptyDirs become folders of `run_folder`/volumes, checkpoints

@@ -15,6 +15,7 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::IsSupersetOf;
 using ::testing::Pair;
@@ -154,6 +155,15 @@ TEST(LocalJob, ReplacingAStragglerMeansStartingItAgain) {
       ElementsAre("spec.workers.stragglerPolicy.action: Replace means on one machine that a "
                   "straggler is started again"));
   EXPECT_THAT(replacing.ignored, IsEmpty());
+}
+
+TEST(LocalJob, CautionsAreSaid) {
+  job::TrainingJob job = Job({});
+  job.spec.sync.scheme = job::Scheme::kDbw;
+  job.spec.sync.batch_sizing.strategy = job::BatchStrategy::kNarx;
+  VolumeFolders volumes = VolumeFolders::Parse({}, "/here").value();
+  EXPECT_THAT(AdaptJob(job, "/run", volumes).notes,
+              ElementsAre(HasSubstr("caution: spec.sync.batchSizing: ")));
 }
 
 TEST(LocalJob, SuspendedOneIsRefused) {

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
+#include "lib/sync/schemes/cautions.h"
 #include "lib/sync/schemes/presets.h"
 
 namespace paceline::job {
@@ -157,6 +160,13 @@ sync::PolicySpec PolicySpecFrom(const TrainingJob& job) {
   if (at.quorum.rule == sync::QuorumChoice::Rule::kDbw) spec.dbw = DbwOptionsFrom(job);
   if (at.IsLocal()) spec.wbsp = KnobsFrom(from.wbsp);
   return spec;
+}
+
+std::vector<std::string> CautionsOf(const TrainingJob& job) {
+  std::vector<std::string> texts;
+  for (const sync::Caution& caution : sync::CautionsOf(PolicySpecFrom(job)))
+    texts.push_back(fmt::format("spec.sync.{}: {}", caution.part, caution.text));
+  return texts;
 }
 
 }  // namespace paceline::job
