@@ -71,7 +71,7 @@ void NoteSweep(EngineState& state) {
 }
 
 bool HoldsPartOf(const EngineState& state, uint32_t k) {
-  if (!IsSized(state) || state.at.Kind() == PushKind::kDelta) return true;
+  if (!IsSized(state) || state.at.Kind() == PushKind::kDelta || !state.at.HasRounds()) return true;
   if (state.shared.members == 0) return true;
   const double part = state.shared.samples * k / state.shared.members;
   return state.round.samples + k >= part;  // Each share was rounded.

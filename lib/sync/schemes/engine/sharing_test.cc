@@ -65,6 +65,21 @@ TEST(Sharing, WhoIsSilentHasNoPartWhereWorkersMakeLocalSteps) {
   }
 }
 
+// Without rounds each push makes a version, however small its part is, and shares stand for a
+// sweep: as many pushes as there are members. The first step of each is not measured.
+TEST(Sharing, WithoutRoundsSharesChangeOnceASweep) {
+  Script script("ASP batch=12 workers=2 sizing=EMA newest-weight=0.9");
+  script.FeedAll({"join w0", "join w1", "push w0 #1 based-on=v0 samples=6 compute=1",
+                  "push w1 #1 based-on=v0 samples=6 compute=1",
+                  "push w0 #2 based-on=v1 samples=6 compute=1"});
+  EXPECT_THAT(script.Feed("push w1 #2 based-on=v2 samples=6 compute=3"),
+              Contains("release w1 at v4 samples=3"));
+  EXPECT_THAT(script.Feed("push w0 #3 based-on=v3 samples=6 compute=9"),
+              Contains("release w0 at v5 samples=9"));
+  EXPECT_THAT(script.Feed("push w1 #3 based-on=v4 samples=3 compute=1.5"),
+              Contains("release w1 at v6 samples=8"));
+}
+
 // What does not divide goes to the first of those who are left, whoever is silent.
 TEST(Sharing, TheRemainderIsNotTheSilentOnes) {
   Script script("WBSP batch=11 workers=3 basic round-timeout=2");
