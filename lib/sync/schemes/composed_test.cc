@@ -134,5 +134,16 @@ TEST(WhatFits, IsOfEachPartWhatTheOtherSpecUnderstands) {
     EXPECT_TRUE(MakePolicy(Spec(spec), fits(spec)).ok()) << spec;
 }
 
+// Elected by another trigger it ended rounds, alone, under one that waits for all.
+TEST(Composed, WhoWasDesignatedEndsNoRoundOnceTheTriggerIsAnother) {
+  Script script = Playing("WBSP basic trigger=designated workers=2 batch=2");
+  script.FeedAll(
+      {"push w0 #1 based-on=v0 compute=1", "push w1 #1 based-on=v0 compute=2", "committed v1"});
+  EXPECT_THAT(script.Feed("push w1 #2 based-on=v1 compute=2"), Contains(StartsWith("commit")));
+  script.FeedAll({"committed v2", "reconfigured WBSP basic workers=2 batch=2"});
+  EXPECT_THAT(script.Feed("push w1 #3 based-on=v2 compute=2"), Not(Contains(StartsWith("commit"))));
+  EXPECT_THAT(script.Feed("push w0 #2 based-on=v1 compute=1"), Contains(StartsWith("commit")));
+}
+
 }  // namespace
 }  // namespace paceline::sync
