@@ -83,7 +83,7 @@ TEST(EagerPull, ComputesAndPushesTheNextStepWhileTheAnswerIsPulled) {
   Fixture f;
   f.Begin();
   // The version holds the first push (a share of it) and what others did.
-  f.world.versions[5] = 100;
+  f.world.Change([&] { f.world.versions[5] = 100; });
   f.Release(5, 1);
   // The second step ends before the answer is here.
   f.world.LetStep(1);
@@ -106,7 +106,7 @@ TEST(EagerPull, WithDepthTwoAStepDoesNotWaitForTheLastAnswer) {
   Fixture f;
   f.depth = 2;
   f.Begin();
-  f.world.versions[5] = 100;
+  f.world.Change([&] { f.world.versions[5] = 100; });
   f.Release(5, 1);
   f.world.LetStep(1);
   f.world.LetPush(1);
@@ -138,7 +138,7 @@ TEST(EagerPull, APullThatBreaksAfterTheNamingIsMadeAnewOnceEveryPushIsAnswered) 
   ASSERT_TRUE(f.AwaitSent<protocol::PushDone>(2));
   f.world.LetPull(1);
   ASSERT_TRUE(f.world.Await([&] { return f.world.pull_failures == 0; }));
-  f.world.versions[6] = 100;
+  f.world.Change([&] { f.world.versions[6] = 100; });
   f.Release(6, 2);
   f.world.LetPull(1);
   f.world.LetStep(1);
@@ -174,7 +174,7 @@ TEST(EagerPull, NeverPushesBeforeThePushBeforeWasAnswered) {
 TEST(EagerPull, TheScaleOfTheAnswerShrinksTheStepInFlightAndTheCopyAlike) {
   Fixture f;
   f.Begin();
-  f.world.versions[5] = 100;
+  f.world.Change([&] { f.world.versions[5] = 100; });
   f.world.LetStep(1);
   f.Release(5, 1, 0.25);
   f.world.LetPull(1);
@@ -223,7 +223,7 @@ TEST(EagerPull, AfterAPauseItBeginsOnWhatItIsReleasedOn) {
   f.world.LetPull(1);
   f.world.LetPush(1);
   ASSERT_TRUE(f.AwaitSent<protocol::PushDone>(2));
-  f.world.versions[9] = 200;
+  f.world.Change([&] { f.world.versions[9] = 200; });
   f.Release(9, 2);
   f.world.LetPull(1);
   f.world.LetStep(1);
@@ -262,7 +262,7 @@ TEST(EagerPull, PushesWhatIsNotFiniteAndGoesOnWithoutIt) {
   Fixture f({.momentum = 0.5});
   f.Begin();
   f.world.Change([&] { f.world.gradients = {std::numeric_limits<float>::quiet_NaN()}; });
-  f.world.versions[5] = 100;
+  f.world.Change([&] { f.world.versions[5] = 100; });
   f.world.LetStep(1);
   f.Release(5, 1);
   f.world.LetPull(1);
@@ -284,7 +284,7 @@ TEST(EagerPull, WhoseFirstPushIsNotFiniteWaitsForAVersionBeforeItGoesOn) {
   Fixture f;
   f.world.Change([&] { f.world.gradients = {std::numeric_limits<float>::infinity()}; });
   f.Begin();
-  f.world.versions[5] = 100;
+  f.world.Change([&] { f.world.versions[5] = 100; });
   f.world.LetStep(1);
   ASSERT_TRUE(f.world.Await([&] { return f.world.computed_on.size() == 1; }));
   f.Release(5, 1);

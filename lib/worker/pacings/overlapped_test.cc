@@ -172,7 +172,7 @@ TEST(Overlapped, APullThatLastsLongerThanAStepIsSplit) {
 
 TEST(Overlapped, PutsUnpushedStepsOnTopOfAVersionThatWasOffered) {
   Fixture f;
-  f.world.versions[1] = 100;
+  f.world.Change([&] { f.world.versions[1] = 100; });
   f.Release(0);
   f.Continue();
   f.world.LetStep(2);
