@@ -1,8 +1,7 @@
 // Defines JobState, everything that the coordinator remembers, and Turn, one Step's view of it.
 //
-// Inside lib/coordination only. The phases of a job are free functions over a Turn, one file for
-// each reason to change: asking.h, joining.h, startup.h, training.h, hanging.h, poisoning.h,
-// publishing.h, evaluating.h, checkpointing.h, recovering.h, starving.h, watching.h, finishing.h.
+// Inside lib/coordination only. The phases of a job are free functions over a Turn, one file of
+// this folder for each reason to change.
 #pragma once
 
 #include <cstdint>
