@@ -161,6 +161,11 @@ constexpr Rule kRules[] = {
      "whose late pushes have to count"},
     {"spec.sync", "reach", MEANWHILE " != 'EagerPull' || !has(self.reach) || self.reach >= 1",
      "reach must be at least 1 with meanwhile EagerPull, whose pushes are that many versions old"},
+    {"spec.sync", "reach",
+     MEANWHILE " != 'EagerPull' || self.scheme != 'PSPlus' || !has(self.reach) || self.reach >= "
+               "(has(self.psPlus) && has(self.psPlus.depth) ? self.psPlus.depth : 2)",
+     "reach must be at least psPlus.depth, which is 2 unless it is set: pushes are that many "
+     "versions old"},
     {"spec.sync", "modulation",
      "!has(self.modulation) || self.modulation.rule == 'None' || " EVERY_PUSH_COUNTS,
      "modulation needs late Weigh: what is within reach counts in full, what is older is dropped"},
