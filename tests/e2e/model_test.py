@@ -92,4 +92,6 @@ def test_a_model_whose_pod_is_lost_is_called_lost(start_job, tmp_path):
     lost = fetch(job, "--to", str(tmp_path))
     assert lost.returncode == 1 and "its model is Lost" in lost.stderr
     assert not list(tmp_path.iterdir())
-    assert "digits-ps-0" not in job.pods() or "deletionTimestamp" in job.pods()["digits-ps-0"]["metadata"]
+    # One look: the pod may go between two.
+    pod = job.pods().get("digits-ps-0")
+    assert pod is None or "deletionTimestamp" in pod["metadata"]
