@@ -111,7 +111,7 @@ crd: $(BUILD)/build.ninja ## Rewrite deploy/crd, the chart's copy and docs/train
 clean: ## Remove what was built (the caches of setup and ccache stay)
 	rm -rf $(BUILD) build/asan build/tsan build/dev build/ci
 
-setup: ## Install what is missing: Debian packages and LibTorch
+setup: ## Install what is missing: Debian packages, LibTorch, a Python with PyTorch for tests and benches
 	@tools/setup >&2
 
 # Later changes of the CMake files are ninja's own business.
