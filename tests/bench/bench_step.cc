@@ -1,0 +1,239 @@
+// Measures whole steps of training, beside PyTorch doing the same.
+//
+//   bench_step [--json FILE] [--rounds N] [--steps N] [--part step|threads] [--transport NAME]
+//   [--small]
+//
+// (JSON=FILE in the environment names the file too.) Part `step`: two workers and two shards of
+// `paceline run` beside DistributedDataParallel with gloo. Part `threads`: one worker with one and
+// two threads beside PyTorch's own loop. Each round runs all contenders one after the other, so
+// that a disturbance of the machine falls on all alike. --small takes tiny models: it only shows
+// that the bench works. Exit code 1 if losses differ, 77 if there is no Python with PyTorch.
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "tests/bench/report.h"
+#include "tests/bench/step_runs.h"
+
+namespace paceline::bench {
+namespace {
+
+constexpr const char* kRule =
+    "Milliseconds a step, float32, SGD with momentum, the same initial values and samples on both "
+    "sides; the first fifth of the\nsteps is left out. CPU: user and system time of worker 0, and "
+    "of all workers and shards. Faults: minor page faults of worker\n0. Malloc keeps freed memory "
+    "on both sides: M_MMAP_THRESHOLD and M_TRIM_THRESHOLD at 1 GB by mallopt, in our programs\n"
+    "(lib/rpc/bulk/allocator.cc) and in PyTorch's (step_peers.py). DDP has fused SGD and gradients "
+    "that are views of its buckets.\nLoss: relative difference to PyTorch's, of the last step and "
+    "the largest of all steps.";
+
+constexpr double kLossDifferenceMax = 1e-5;
+constexpr int kExitSkipped = 77;
+
+// How workers reach shards; the first part of a row's name.
+const std::vector<Transport>& Transports() {
+  static const std::vector<Transport> kTransports = {
+      {.name = "sockets", .arguments = {}, .environment = {}},
+  };
+  return kTransports;
+}
+
+struct Options {
+  std::string json_path = JsonPathFromEnvironment();
+  int rounds = 9;
+  uint64_t steps = 50;
+  std::optional<std::string> part;
+  std::optional<std::string> transport;
+  bool is_small = false;
+};
+
+// One contender over all rounds.
+struct Row {
+  std::string name;
+  std::vector<double> step_ms, worker_cpu_ms, all_cpu_ms, minor_faults;
+  std::vector<double>
+      speed;            // Of PyTorch's step in the same round, how many there are in that time.
+  LossDifference loss;  // The largest over the rounds.
+
+  void Add(const StepRun& run, const StepRun& peer) {
+    step_ms.push_back(run.step_ms);
+    worker_cpu_ms.push_back(run.worker_cpu_ms);
+    all_cpu_ms.push_back(run.all_cpu_ms);
+    minor_faults.push_back(run.minor_faults);
+    speed.push_back(peer.step_ms / run.step_ms);
+    const LossDifference difference = Compare(run, peer);
+    if (!(difference.last <= loss.last)) loss.last = difference.last;
+    if (!(difference.largest <= loss.largest)) loss.largest = difference.largest;
+  }
+};
+
+void PrintHead() {
+  std::cout << fmt::format("{:<26}{:>9}{:>10}{:>10}{:>12}{:>9}{:>9}{:>17}{:>11}{:>11}\n", "",
+                           "step", "least", "most", "worker CPU", "all CPU", "faults",
+                           "speed / PyTorch", "last loss", "any loss");
+}
+
+void Print(const Row& row) {
+  std::cout << fmt::format(
+                   "{:<26}{:>9.1f}{:>10.1f}{:>10.1f}{:>12.1f}{:>9.1f}{:>9.0f}{:>17.2f}{:>11.1e}"
+                   "{:>11.1e}\n",
+                   row.name, Median(row.step_ms), Quantile(row.step_ms, 0),
+                   Quantile(row.step_ms, 1), Median(row.worker_cpu_ms), Median(row.all_cpu_ms),
+                   Median(row.minor_faults), Median(row.speed), row.loss.last, row.loss.largest)
+            << std::flush;
+}
+
+nlohmann::ordered_json Json(const std::string& part, const Row& row, const StepTask& task) {
+  return {
+      {"name", part},
+      {"contender", row.name},
+      {"parameters", task.parameters()},
+      {"batch", task.batch},
+      {"workers", task.workers},
+      {"shards", task.shards},
+      {"threads", task.threads},
+      {"steps", task.steps},
+      {"rounds", row.step_ms.size()},
+      {"step_ms", Median(row.step_ms)},
+      {"step_ms_least", Quantile(row.step_ms, 0)},
+      {"step_ms_most", Quantile(row.step_ms, 1)},
+      {"samples_per_s", 1e3 * static_cast<double>(task.batch * task.workers) / Median(row.step_ms)},
+      {"worker_cpu_ms", Median(row.worker_cpu_ms)},
+      {"all_cpu_ms", Median(row.all_cpu_ms)},
+      {"minor_faults", Median(row.minor_faults)},
+      {"speed_to_pytorch", Median(row.speed)},
+      {"loss_difference_last", row.loss.last},
+      {"loss_difference_largest", row.loss.largest}};
+}
+
+// One table. False if losses differ by more than they may.
+bool RunPart(const std::string& part, const std::vector<StepTask>& tasks,
+             const std::vector<Transport>& transports, const Options& options,
+             const std::string& python, nlohmann::ordered_json& json) {
+  bool agrees = true;
+  for (const StepTask& task : tasks) {
+    const StepFolder folder(task, python);
+    const bool is_ddp = task.workers > 1;
+    std::vector<Row> rows(1 + transports.size());
+    rows[0].name = is_ddp ? "DDP, gloo" : "PyTorch's own loop";
+    for (size_t i = 0; i < transports.size(); ++i)
+      rows[1 + i].name = fmt::format("Paceline, {}", transports[i].name);
+    for (int round = 0; round < options.rounds; ++round) {
+      const StepRun peer = is_ddp ? folder.RunDdp() : folder.RunLoop();
+      rows[0].Add(peer, peer);
+      for (size_t i = 0; i < transports.size(); ++i)
+        rows[1 + i].Add(folder.RunPaceline(transports[i]), peer);
+    }
+    std::cout << fmt::format(
+        "\n{} parameters, {} workers, {} shards, batch {} a worker, threads {}, {} steps, rounds "
+        "{}\n",
+        task.parameters(), task.workers, task.shards, task.batch, task.threads, task.steps,
+        options.rounds);
+    PrintHead();
+    for (const Row& row : rows) {
+      Print(row);
+      json.push_back(Json(part, row, task));
+      agrees = agrees && row.loss.last <= kLossDifferenceMax;
+    }
+  }
+  return agrees;
+}
+
+std::vector<StepTask> StepTasks(const Options& options) {
+  StepTask task{.widths = {3072, 4096, 4096, 10}, .steps = options.steps};
+  if (options.is_small) task.widths = {64, 128, 128, 10};
+  return {task};
+}
+
+std::vector<StepTask> ThreadsTasks(const Options& options) {
+  StepTask task{
+      .widths = {64, 2048, 10}, .batch = 1024, .workers = 1, .shards = 1, .steps = options.steps};
+  if (options.is_small) task.batch = 64;
+  StepTask two_threads = task;
+  two_threads.threads = 2;
+  return {task, two_threads};
+}
+
+std::optional<Options> Parse(int argc, char** argv) {
+  Options options;
+  for (int i = 1; i < argc; i += 2) {
+    const std::string flag = argv[i];
+    if (flag == "--small") {
+      options.is_small = true;
+      --i;
+      continue;
+    }
+    const std::string value = i + 1 < argc ? argv[i + 1] : "";
+    const int number = std::atoi(value.c_str());
+    if (flag == "--json" && !value.empty()) {
+      options.json_path = value;
+    } else if (flag == "--rounds" && number > 0) {
+      options.rounds = number;
+    } else if (flag == "--steps" && number >= 5) {
+      options.steps = static_cast<uint64_t>(number);
+    } else if (flag == "--part" && (value == "step" || value == "threads")) {
+      options.part = value;
+    } else if (flag == "--transport" && !value.empty()) {
+      options.transport = value;
+    } else {
+      return std::nullopt;
+    }
+  }
+  return options;
+}
+
+// Empty, and why on stderr, if there is none.
+std::string FindPython() {
+  FILE* const setup = ::popen(PACELINE_SOURCE_DIR "/tools/setup --python", "r");
+  std::array<char, 4096> line{};
+  const bool is_read = setup != nullptr && std::fgets(line.data(), line.size(), setup) != nullptr;
+  if (setup == nullptr || ::pclose(setup) != 0 || !is_read) return "";
+  const std::string text(line.data());
+  return text.substr(0, text.find('\n'));
+}
+
+int Run(int argc, char** argv) {
+  const std::optional<Options> options = Parse(argc, argv);
+  std::vector<Transport> transports;
+  std::string names;
+  for (const Transport& transport : Transports()) {
+    names += (names.empty() ? "" : "|") + std::string(transport.name);
+    if (options && options->transport.value_or(transport.name) == transport.name)
+      transports.push_back(transport);
+  }
+  if (!options || transports.empty()) {
+    std::cerr << fmt::format(
+        "usage: bench_step [--json FILE] [--rounds N] [--steps N, at least 5] [--part "
+        "step|threads] [--transport {}] [--small]\n",
+        names);
+    return 2;
+  }
+  const std::string python = FindPython();
+  if (python.empty()) return kExitSkipped;
+  std::cout << kRule << std::endl;
+  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  bool agrees = true;
+  if (options->part.value_or("step") == "step")
+    agrees = RunPart("step", StepTasks(*options), transports, *options, python, json);
+  // What is on one machine anyway and has one worker shows nothing of a transport.
+  if (options->part.value_or("threads") == "threads") {
+    agrees =
+        RunPart("threads", ThreadsTasks(*options), {transports.front()}, *options, python, json) &&
+        agrees;
+  }
+  const int written = WriteRows(json, options->json_path);
+  if (!agrees) std::cerr << fmt::format("losses differ by more than {:.0e}\n", kLossDifferenceMax);
+  return agrees ? written : 1;
+}
+
+}  // namespace
+}  // namespace paceline::bench
+
+int main(int argc, char** argv) { return paceline::bench::Run(argc, argv); }
