@@ -21,6 +21,9 @@ class GrpcSession : public Session {
     return session_->Receive(timeout);
   }
   std::optional<std::string> expelled() const override { return session_->expelled(); }
+  void OnInterrupt(std::function<void(Sequence)> interrupt) override {
+    session_->OnInterrupt(std::move(interrupt));
+  }
   void Close() override { session_->Close(); }
 
  private:

@@ -62,8 +62,4 @@ void Experiment::SayTotals() const {
   Log(LogLevel::kInfo, "chaos was on", {{"injected_seconds", ToSeconds(delayed_->injected())}});
 }
 
-void Experiment::CutShort() {
-  if (delayed_) delayed_->CutShort();
-}
-
 }  // namespace paceline::worker

@@ -27,8 +27,6 @@ class Experiment {
   Connector Throttle(Connector connector) const;
   // Says in the log how long the worker slept.
   void SayTotals() const;
-  // Whoever is asked to leave sleeps no more. Thread-safe once Delay has returned.
-  void CutShort();
 
  private:
   Experiment(chaos::Delays delays, std::optional<chaos::Link> link)

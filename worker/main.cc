@@ -130,10 +130,7 @@ Status Run(const Options& options) {
              .on_stuck = [&options](const std::string& why) { EndStuck(options, why); },
              .stuck_alone_after = Seconds(job.spec.workers.straggler_policy.first_step_seconds)},
             experiment.Throttle(std::move(connector)), experiment.Delay(&pulsing, &pulse));
-  const process::TerminationSignals signals([&loop, &experiment] {
-    loop.Drain();
-    experiment.CutShort();
-  });
+  const process::TerminationSignals signals([&loop] { loop.Drain(); });
   const StatusOr<std::string> run = loop.Run();
   experiment.SayTotals();
   if (!run.ok()) return WhoseFault(run.status());

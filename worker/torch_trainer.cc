@@ -15,19 +15,14 @@ uint64_t CorrectSamples(const learn::StepResult& result) {
 }  // namespace
 
 StatusOr<std::unique_ptr<TorchTrainer>> TorchTrainer::Create(learn::TrainingOptions options) {
-  const auto keep_going = std::make_shared<KeepGoing>();
-  options.keep_going = [keep_going] { return !*keep_going || (*keep_going)(); };
   PACELINE_ASSIGN_OR_RETURN(std::unique_ptr<learn::Training> training,
                             learn::Training::Create(options));
-  return std::unique_ptr<TorchTrainer>(
-      new TorchTrainer(std::move(options), keep_going, std::move(training)));
+  return std::unique_ptr<TorchTrainer>(new TorchTrainer(std::move(options), std::move(training)));
 }
 
-TorchTrainer::TorchTrainer(learn::TrainingOptions options, std::shared_ptr<KeepGoing> keep_going,
+TorchTrainer::TorchTrainer(learn::TrainingOptions options,
                            std::unique_ptr<learn::Training> training)
-    : keep_going_(std::move(keep_going)),
-      options_(std::move(options)),
-      training_(std::move(training)) {}
+    : options_(std::move(options)), training_(std::move(training)) {}
 
 // Made once more, from the same file or seed: keeping a copy of the first values for a case so rare
 // would cost every worker the memory of a model.
@@ -39,13 +34,13 @@ Status TorchTrainer::BeginAnew() {
 }
 
 StatusOr<StepResult> TorchTrainer::Step(std::span<const protocol::SampleRange> ranges,
-                                        const KeepGoing& keep_going) {
-  *keep_going_ = keep_going;
+                                        StepControl& control) {
   std::vector<learn::SampleRange> translated;
   for (const protocol::SampleRange& range : ranges) {
     translated.push_back({range.epoch, range.begin, range.end});
   }
-  PACELINE_ASSIGN_OR_RETURN(const learn::StepResult result, training_->Step(translated));
+  PACELINE_ASSIGN_OR_RETURN(const learn::StepResult result,
+                            training_->Step(translated, [&control] { return control.MayGoOn(); }));
   return StepResult{
       .loss = result.loss, .samples = result.samples, .correct = CorrectSamples(result)};
 }

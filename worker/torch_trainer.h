@@ -20,14 +20,12 @@ class TorchTrainer : public Trainer {
   std::span<std::byte> parameters() override { return training_->parameters(); }
   std::span<const std::byte> push() const override { return training_->push(); }
   StatusOr<StepResult> Step(std::span<const protocol::SampleRange> ranges,
-                            const KeepGoing& keep_going) override;
+                            StepControl& control) override;
   StatusOr<Evaluation> Evaluate(const std::function<void()>& on_progress) override;
 
  private:
-  TorchTrainer(learn::TrainingOptions options, std::shared_ptr<KeepGoing> keep_going,
-               std::unique_ptr<learn::Training> training);
+  TorchTrainer(learn::TrainingOptions options, std::unique_ptr<learn::Training> training);
 
-  const std::shared_ptr<KeepGoing> keep_going_;  // Of the step that runs; `options_` asks it.
   const learn::TrainingOptions options_;
   std::unique_ptr<learn::Training> training_;
   std::unique_ptr<learn::Training> retired_;  // A transfer that was given up may still read it.

@@ -126,6 +126,7 @@ void Bind(Model::State& state, const std::vector<Found>& found) {
   for (const NamedTensor& buffer : state.net->Buffers()) {
     state.buffers.push_back(IsConstant(buffer.tensor) ? at::Tensor() : buffer.tensor);
   }
+  state.backward = std::make_unique<Backward>(state.parameters);
   if (state.device.is_cuda()) state.values.copy_(state.device_values);
 }
 
@@ -225,12 +226,14 @@ void Model::State::EndStep() {
 }
 
 void Model::State::AbandonStep() noexcept {
-  if (saved_buffers.numel() == 0) return;
   (void)CatchTorch([&]() -> Status {
     const at::NoGradGuard no_grad;
+    // What an operator put in a gradient's place would be added to and never zeroed.
+    for (size_t i = 0; i < parameters.size(); ++i) parameters[i].mutable_grad() = gradients[i];
     net->KeepBuffers(buffers);
     return OkStatus();
   });
+  if (saved_buffers.numel() == 0) return;
   std::memcpy(static_cast<std::byte*>(values.data_ptr()) + layout.parameter_bytes(),
               saved_buffers.data_ptr(), static_cast<size_t>(saved_buffers.numel()));
 }

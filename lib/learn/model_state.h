@@ -8,6 +8,7 @@
 #include <ATen/core/Tensor.h>
 #include <c10/core/Device.h>
 
+#include "lib/learn/backward.h"
 #include "lib/learn/model.h"
 #include "lib/learn/net.h"
 
@@ -26,6 +27,7 @@ struct Model::State {
 
   std::vector<at::Tensor> parameters;  // The network's own, in the order of the layout.
   std::vector<at::Tensor> gradients;   // Views of device_push, one a parameter.
+  std::unique_ptr<Backward> backward;  // Over the parameters.
   std::vector<at::Tensor>
       buffers;  // The network's own, in the order of Net::Buffers(); KeepBuffers takes them.
   at::Tensor saved_buffers;  // Their bytes in `values` as the step found them.
@@ -40,8 +42,8 @@ struct Model::State {
   // Leaves the gradients in `push`, and the buffers' new values in `push` and `values`.
   void EndStep();
 
-  // Gives the buffers the values that BeginStep found; nothing else has changed since. Does not
-  // throw.
+  // Gives the buffers the values that BeginStep found; nothing else has changed since, but for the
+  // gradients, which the next BeginStep zeroes. Does not throw.
   void AbandonStep() noexcept;
 
  private:

@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "lib/learn/model_state.h"
 #include "lib/learn/testing/files.h"
 #include "lib/learn/testing/scripts.h"
 
@@ -152,6 +153,18 @@ TEST(ModelTest, NamesAFileThatIsMissing) {
 TEST(ModelTest, KnowsItsDevicesByName) {
   EXPECT_EQ(*ParseDevice("cuda"), Device::kCuda);
   EXPECT_THAT(Message(ParseDevice("gpu").status()), HasSubstr("cpu or cuda"));
+}
+
+// It would be added to in the next step, and never zeroed.
+TEST(ModelTest, AnAbandonedStepGivesGradientsTheirPlaceBack) {
+  const TestFolder folder;
+  const auto model = LoadWith(folder, {{.name = "weight", .shape = {2}, .value = 1}});
+  ASSERT_TRUE(model.ok()) << model.status();
+  Model::State& state = (*model)->state();
+  state.BeginStep();
+  state.parameters[0].mutable_grad() = state.gradients[0].clone();
+  state.AbandonStep();
+  EXPECT_TRUE(state.parameters[0].grad().is_same(state.gradients[0]));
 }
 
 }  // namespace

@@ -128,7 +128,8 @@ uint64_t Training::train_samples() const { return state_->train.samples(); }
 std::span<std::byte> Training::parameters() { return state_->model->values(); }
 std::span<const std::byte> Training::push() const { return std::as_const(*state_->model).push(); }
 
-StatusOr<StepResult> Training::Step(std::span<const SampleRange> ranges) {
+StatusOr<StepResult> Training::Step(std::span<const SampleRange> ranges,
+                                    const KeepGoing& keep_going) {
   State& state = *state_;
   PACELINE_RETURN_IF_ERROR(CollectSamples(ranges, state.order, state.samples));
   const ExecutionScope scope(state.options.threads);
@@ -140,16 +141,19 @@ StatusOr<StepResult> Training::Step(std::span<const SampleRange> ranges) {
   StatusOr<StepResult> result = CatchTorch([&]() -> StatusOr<StepResult> {
     model.net->SetMode(NetMode::kTraining);
     model.BeginStep();
+    const auto is_wanted = [&] { return !keep_going || keep_going(); };
     StepResult sum{.samples = total};
     for (uint64_t i = 0; i < count; ++i) {
-      if (i > 0 && state.options.keep_going && !state.options.keep_going()) {
-        return Cancelled("step interrupted after {} of {} micro-batches", i, count);
-      }
+      const Status given_up = Cancelled("step interrupted after {} of {} micro-batches", i, count);
+      if (!is_wanted()) return given_up;
       const auto samples = MicroBatch(state.samples, i, count);
       const Batch batch = GatherBatch(state.train, samples, model.device);
+      if (!is_wanted()) return given_up;
       const Computed computed = Compute(*model.net, state.loss, batch);
       const double share = static_cast<double>(samples.size()) / static_cast<double>(total);
-      (count == 1 ? computed.loss : computed.loss.mul(share)).backward();
+      if (!is_wanted() ||
+          !model.backward->Run(count == 1 ? computed.loss : computed.loss.mul(share), keep_going))
+        return given_up;
       sum.loss += share * computed.loss.item<double>();
       const Judged judged = CountCorrect(computed.outputs.tensor, batch.targets);
       sum.correct += judged.correct;

@@ -64,9 +64,10 @@ struct TrainingOptions {
   uint64_t eval_batch_size = 256;
   int threads = 1;             // Of LibTorch's kernels. One value for the whole process.
   std::string device = "cpu";  // Or "cuda".
-  std::function<bool()>
-      keep_going;  // Asked between micro-batches; false ends the step with Cancelled.
 };
+
+// Whether a step is still wanted. Cheap; may be asked on a thread of LibTorch's. Empty: it is.
+using KeepGoing = std::function<bool()>;
 
 // One owner at a time; may move between threads from call to call.
 class Training {
@@ -92,10 +93,14 @@ class Training {
   // Forward and backward over the ranges, in their order. The gradient is the mean over all their
   // samples, however they are cut into micro-batches. Values that are not finite are no error.
   //
+  // Asks `keep_going` before and after each micro-batch's data are read, after its forward pass,
+  // and in its backward pass whenever a parameter has its gradient.
+  //
   // InvalidArgument: no sample, or a range that ends before it begins. OutOfRange: positions beyond
   // the training set. ResourceExhausted: out of memory. Cancelled: keep_going said no. Internal:
-  // LibTorch. After an error push() is undefined, parameters() as before the call.
-  StatusOr<StepResult> Step(std::span<const SampleRange> ranges);
+  // LibTorch. After an error push() is undefined, parameters() as before the call, buffers
+  // included.
+  StatusOr<StepResult> Step(std::span<const SampleRange> ranges, const KeepGoing& keep_going = {});
 
   // Loss, accuracy and metrics over the whole held-out set, in evaluation mode; says each batch of
   // it to `on_progress`, if that is set. FailedPrecondition without such a set.

@@ -1,5 +1,6 @@
 #include "lib/learn/training.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -12,74 +13,24 @@
 #include "lib/base/epoch_order.h"
 #include "lib/learn/testing/files.h"
 #include "lib/learn/testing/scripts.h"
+#include "lib/learn/testing/trainings.h"
 
 namespace paceline::learn {
 namespace {
 
 using testing::Bytes;
 using ::testing::ElementsAre;
+using testing::Floats;
 using ::testing::HasSubstr;
+using testing::kAllFour;
+using testing::Make;
 using testing::Safetensors;
 using testing::Samples;
 using testing::SaveScript;
+using testing::Scaled;
 using testing::ScriptKind;
+using testing::Softmax;
 using testing::TestFolder;
-
-std::vector<float> Floats(std::span<const std::byte> bytes) {
-  std::vector<float> values(bytes.size() / sizeof(float));
-  std::memcpy(values.data(), bytes.data(), values.size() * sizeof(float));
-  return values;
-}
-
-// Seven samples of three features in two classes.
-std::string Small(const TestFolder& folder) {
-  std::vector<float> inputs(21);
-  for (size_t i = 0; i < inputs.size(); ++i) inputs[i] = std::sin(static_cast<float>(i));
-  return folder.Write("small.safetensors", Samples({7, 3}, inputs, {0, 1, 0, 1, 1, 0, 1}));
-}
-
-TrainingOptions Softmax(const TestFolder& folder) {
-  return {.built_in = BuiltIn{.kind = BuiltInKind::kMlp, .hidden = {4}},
-          .loss = "CrossEntropy",
-          .train = {.path = Small(folder)},
-          .seed = 3};
-}
-
-std::unique_ptr<Training> Make(const TrainingOptions& options) {
-  auto training = Training::Create(options);
-  EXPECT_TRUE(training.ok()) << training.status();
-  return training.ok() ? *std::move(training) : nullptr;
-}
-
-// A model y = weight * x with a mean squared error of its own, and a buffer that each step in
-// training adds 1 to, bound anew ("rebound") or in place.
-constexpr char kScaled[] = R"(
-def forward(self, x):
-    if self.training:
-        self.rebound = self.rebound + 1
-        self.in_place.add_(2)
-    return self.weight * x
-)";
-
-std::unique_ptr<Training> Scaled(const TestFolder& folder, uint64_t micro_batch_size = 0,
-                                 std::function<bool()> keep_going = nullptr) {
-  SaveScript(folder.Path("scaled.pt"),
-             {{.name = "weight", .shape = {1}, .value = 3},
-              {.name = "rebound", .kind = ScriptKind::kBuffer, .shape = {2}, .value = 10},
-              {.name = "in_place", .kind = ScriptKind::kBuffer, .type = "long", .value = 20}},
-             kScaled);
-  const std::string data = folder.Write(
-      "scaled.safetensors", Safetensors({{"inputs", "F32", {4, 1}, Bytes<float>({1, 2, 3, 4})},
-                                         {"targets", "F32", {4, 1}, Bytes<float>({0, 0, 0, 0})}}));
-  return Make({.model_path = folder.Path("scaled.pt"),
-               .loss = "MeanSquaredError",
-               .train = {.path = data},
-               .eval = DatasetOptions{.path = data},
-               .micro_batch_size = micro_batch_size,
-               .keep_going = std::move(keep_going)});
-}
-
-const std::vector<SampleRange> kAllFour{{0, 0, 4}};
 
 TEST(TrainingTest, GradientIsTheMeanOverTheSamples) {
   const TestFolder folder;
@@ -192,25 +143,6 @@ TEST(TrainingTest, RangesNameTheSamplesOfTheEpochsOrder) {
   const auto first = training->Step(std::vector<SampleRange>{{5, 0, 1}});
   const auto again = training->Step(std::vector<SampleRange>{{6, at, at + 1}});
   EXPECT_EQ(first->loss, again->loss);
-}
-
-TEST(TrainingTest, InterruptedStepLeavesParametersAndBuffers) {
-  const TestFolder folder;
-  int asked = 0;
-  const auto training = Scaled(folder, /*micro_batch_size=*/1, [&] { return ++asked < 3; });
-  const auto before =
-      std::vector<std::byte>(training->parameters().begin(), training->parameters().end());
-  const auto result = training->Step(kAllFour);
-  EXPECT_EQ(result.status().code(), StatusCode::kCancelled);
-  EXPECT_EQ(asked, 3);
-  EXPECT_THAT(Message(result.status()), HasSubstr("3 of 4"));
-  EXPECT_TRUE(std::equal(before.begin(), before.end(), training->parameters().begin()));
-
-  asked = -100;
-  const auto next = training->Step(kAllFour);
-  ASSERT_TRUE(next.ok());
-  EXPECT_FLOAT_EQ(Floats(training->push())[0], 2 * 3 * 7.5f);
-  EXPECT_FLOAT_EQ(Floats(training->push())[1], 14);  // Four micro-batches, each one more.
 }
 
 TEST(TrainingTest, ReportsWhatIsNotFinite) {

@@ -174,7 +174,11 @@ struct Continued {
   Lease lease;
   double learning_rate = 0;  // As in Released.
 };
-struct Interrupted {};
+// Give the step up whose push would have that sequence, in work or not begun yet. Any other goes
+// on, and what was pushed stays pushed.
+struct Interrupted {
+  Sequence sequence;
+};
 struct Expelled {
   std::string reason;
 };  // The session ends; the process should exit.

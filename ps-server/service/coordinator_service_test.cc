@@ -2,6 +2,7 @@
 #include "ps-server/service/coordinator_service.h"
 
 #include <algorithm>
+#include <future>
 #include <thread>
 
 #include <gmock/gmock.h>
@@ -183,6 +184,22 @@ TEST_F(CoordinatorServiceTest, WorkerThatClosesIsGoneOnceAndWhatItSaidCameFirst)
   session->Close();
   sessions_.workers[0]->Send(protocol::Interrupted{});  // Dropped, and harmless.
   sessions_.workers[0]->Close();
+}
+
+// Who computes does not receive: it hears of the step that nobody wants all the same.
+TEST_F(CoordinatorServiceTest, AnInterruptOvertakesWhatIsNotReceivedYet) {
+  const auto session = Connect();
+  std::promise<Sequence> heard;
+  session->OnInterrupt([&heard](Sequence sequence) { heard.set_value(sequence); });
+  sessions_.workers[0]->Send(protocol::Offered{Version(1)});
+  sessions_.workers[0]->Send(protocol::Interrupted{Sequence(7)});
+  sessions_.workers[0]->Send(protocol::Offered{Version(2)});
+  EXPECT_EQ(heard.get_future().get(), Sequence(7));
+  for (const uint64_t version : {1, 2}) {
+    const auto order = session->Receive(Seconds(60));
+    ASSERT_TRUE(order.ok()) << order.status();
+    EXPECT_EQ(std::get<protocol::Offered>(*order).version, Version(version));
+  }
 }
 
 TEST_F(CoordinatorServiceTest, CoordinatorThatClosesIsHeardOutFirst) {

@@ -37,7 +37,7 @@ class BusyTrainer final : public worker::Trainer {
   std::span<std::byte> parameters() override { return parameters_; }
   std::span<const std::byte> push() const override { return push_; }
   StatusOr<worker::StepResult> Step(std::span<const protocol::SampleRange> ranges,
-                                    const worker::KeepGoing&) override {
+                                    worker::StepControl&) override {
     const Time end = telemetry::SteadyNow() + kCompute;
     while (telemetry::SteadyNow() < end) {
     }

@@ -187,6 +187,24 @@ TEST(ChaosTest, AnInterruptedRunDoesNotSleepOn) {
   EXPECT_EQ(run.Wait(60).code, 130);
 }
 
+// The last worker's first step would take an hour, and holds samples that each epoch needs. The
+// first version does not wait for it: it gives the step up, in its sleep, and the job goes through.
+TEST(ChaosTest, AWorkerThatIsNotWaitedForGivesUpInTheMiddleOfItsSleep) {
+  const TestFolder folder;
+  std::string trace = "0.01,0.01,0.01,3600\n";
+  for (int step = 0; step < 400; ++step) trace += "0.01,0.01,0.01,0.02\n";
+  folder.Write("first.csv", trace);
+  LiveRun run(
+      folder, folder.Write("job.yaml", DigitsManifest()),
+      Sets({"spec.sync.scheme=BackupWorkers", "spec.sync.lateWorker=Interrupt",
+            "spec.chaos.enabled=true", "spec.chaos.delays=[{kind: Trace, trace: first.csv}]"}));
+  const Ended ended = run.Wait(120);
+  ASSERT_EQ(ended.code, 0) << ended.err;
+  EXPECT_EQ(ended.summary["epochs"], 2.0);
+  EXPECT_THAT(run.LogOf("worker-3"), HasSubstr("steps were interrupted"));
+  EXPECT_FALSE(ReadPushes(ReadText(run.RunFolder() + "/policy.trace"))[3].empty());
+}
+
 class CompareTest : public ::testing::Test {
  protected:
   // Long enough for the CPU use of ten of them to be measured.

@@ -13,9 +13,9 @@ std::vector<SchemeCase> SchemeCases() {
       {"BspStepwise", {"sync.batchSizing.strategy=Stepwise"}},
       {"Dbw", {"sync.scheme=DBW"}},
       {"DbwEma", {"sync.scheme=DBW", "sync.batchSizing.strategy=EMA"}},
-      // Steps that compute: between their pieces a late worker is interrupted, in its sleep it
-      // is not.
-      {"DbwInterrupting",
+      {"DbwInterrupting", {"sync.scheme=DBW", "sync.dbw.lateWorker=Interrupt"}},
+      // Steps that compute, and are given up between their pieces or within one.
+      {"DbwInterruptingSteps",
        {"sync.scheme=DBW", "sync.dbw.lateWorker=Interrupt", "chaos=null",
         "training.microBatchSize=1"}},
       {"Wbsp", {"sync.scheme=WBSP"}},

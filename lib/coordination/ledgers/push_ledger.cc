@@ -92,6 +92,12 @@ std::optional<Sequence> PushLedger::Newest(WorkerId worker) const {
   return life->second.arrived;
 }
 
+std::optional<Sequence> PushLedger::Running(WorkerId worker) const {
+  const auto life = lives_.find(worker);
+  if (life == lives_.end() || life->second.is_fenced) return std::nullopt;
+  return life->second.spent.Next();
+}
+
 void PushLedger::ForgetUnpublished() {
   staged_.clear();
   open_sum_.clear();

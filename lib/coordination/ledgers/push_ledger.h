@@ -67,7 +67,10 @@ class PushLedger {
   const std::map<Version, std::vector<Push>>& closed() const { return closed_; }
   std::vector<Push> staged() const;
   bool is_idle() const { return staged_.empty() && open_sum_.empty() && closed_.empty(); }
-  std::optional<Sequence> Newest(WorkerId worker) const;      // That arrived of its present life.
+  std::optional<Sequence> Newest(WorkerId worker) const;  // That arrived of its present life.
+  // What the step in work will be, or the next one: neither arrived nor abandoned. Nothing without
+  // a present life.
+  std::optional<Sequence> Running(WorkerId worker) const;
   bool Uses(WorkerId worker, protocol::LeaseId lease) const;  // A staged push of that worker does.
   void ForgetUnpublished();  // Staged pushes and the open sum will never be used.
   std::string Describe() const;

@@ -50,6 +50,21 @@ TEST(PushLedgerTest, NoSequenceBeforeTheFirstIsADuplicate) {
   EXPECT_EQ(ledger.Judge(Id(1, 1)), Arrival::kNew);
 }
 
+TEST(PushLedgerTest, TheStepInWorkIsAfterWhatCameOrWasAbandoned) {
+  PushLedger ledger;
+  EXPECT_EQ(ledger.Running(kW0), std::nullopt);
+  ledger.Begin(kW0, Incarnation(1));
+  EXPECT_EQ(ledger.Running(kW0), Sequence(1));
+  ledger.Arrive(Of(Id(1, 1)));
+  EXPECT_EQ(ledger.Running(kW0), Sequence(2));
+  EXPECT_TRUE(ledger.Abandon(Id(1, 2)));
+  EXPECT_EQ(ledger.Running(kW0), Sequence(3));
+  ledger.Fence(kW0);
+  EXPECT_EQ(ledger.Running(kW0), std::nullopt);
+  ledger.Begin(kW0, Incarnation(2));
+  EXPECT_EQ(ledger.Running(kW0), Sequence(1));
+}
+
 TEST(PushLedgerTest, AnAbandonedSequenceMayBeUsedOrSkipped) {
   PushLedger ledger;
   ledger.Begin(kW0, Incarnation(1));

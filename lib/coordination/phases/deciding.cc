@@ -156,7 +156,10 @@ void Carry(Turn turn, const sync::Continue& decision, Later) {
 
 void Carry(Turn turn, const sync::Interrupt& decision, Later) {
   const Session* session = turn.job.membership.FindWorker(decision.worker);
-  if (session != nullptr) turn.Send(session->connection, protocol::Interrupted{});
+  if (session == nullptr) return;
+  // By its number: the push may be on its way, and the step after it must not be the one to end.
+  if (const std::optional<Sequence> running = turn.job.pushes.Running(decision.worker))
+    turn.Send(session->connection, protocol::Interrupted{*running});
 }
 
 void Carry(Turn turn, const sync::Expel& decision, Later) {

@@ -131,6 +131,26 @@ TEST(TrainingTest, AbandonedStepGivesItsSamplesBack) {
   EXPECT_EQ(job.Sent<protocol::Released>(1).lease.ranges[0], (protocol::SampleRange{0, 0, 2}));
 }
 
+// Its push may be on its way: it must not take the next step for the one that is meant.
+TEST(TrainingTest, AnInterruptNamesTheStepInWork) {
+  Job job(TwoWorkers());
+  job.Opened({{1, 0}, {2, 1}});
+  const auto interrupt = [&job](uint64_t worker) {
+    job.coordinator.Step(Decided{{sync::Interrupt{WorkerId(worker)}}}, job.now, job.effects);
+  };
+  interrupt(1);
+  EXPECT_EQ(job.Sent<protocol::Interrupted>(2).sequence, Sequence(1));
+  const PushDone step = job.Answer(2);
+  job.Hear(2,
+           protocol::Abandoned{step.sequence, sync::AbandonReason::kInterrupted, 0, step.leases});
+  interrupt(1);
+  EXPECT_EQ(job.Sent<protocol::Interrupted>(2).sequence, Sequence(2));
+  job.PushFor(1);
+  interrupt(0);
+  EXPECT_EQ(job.Sent<protocol::Interrupted>(1).sequence, Sequence(2));
+  EXPECT_EQ(job.SentCount<protocol::Interrupted>(1), 1);
+}
+
 TEST(TrainingTest, WhatIsDroppedComesBackOrStaysOut) {
   for (const OnDrop on_drop : {OnDrop::kReturn, OnDrop::kDiscard}) {
     CoordinatorOptions options = TwoWorkers();

@@ -109,7 +109,7 @@ TEST(CodecTest, EveryWorkerOrderSurvives) {
                          0.05},
       protocol::Offered{Version(5)},
       protocol::Continued{assignment, lease, 0.05},
-      protocol::Interrupted{},
+      protocol::Interrupted{Sequence(9)},
       protocol::Expelled{"too slow"},
       protocol::Evaluate{Version(7)},
       protocol::Finish{"target reached"},

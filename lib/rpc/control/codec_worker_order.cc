@@ -133,7 +133,9 @@ void Put(const protocol::Continued& continued, v1::WorkerOrder& order) {
   order.mutable_continued()->set_learning_rate(continued.learning_rate);
 }
 
-void Put(const protocol::Interrupted&, v1::WorkerOrder& order) { order.mutable_interrupted(); }
+void Put(const protocol::Interrupted& interrupted, v1::WorkerOrder& order) {
+  order.mutable_interrupted()->set_sequence(interrupted.sequence.value());
+}
 
 void Put(const protocol::Expelled& expelled, v1::WorkerOrder& order) {
   order.mutable_expelled()->set_reason(expelled.reason);
@@ -213,7 +215,7 @@ StatusOr<protocol::WorkerOrder> Decode(const v1::WorkerOrder& order) {
     case v1::WorkerOrder::kContinued:
       return Take(order.continued());
     case v1::WorkerOrder::kInterrupted:
-      return protocol::Interrupted{};
+      return protocol::Interrupted{Sequence(order.interrupted().sequence())};
     case v1::WorkerOrder::kExpelled:
       return protocol::Expelled{order.expelled().reason()};
     case v1::WorkerOrder::kEvaluate:

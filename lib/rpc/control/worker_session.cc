@@ -13,8 +13,9 @@ namespace paceline::rpc {
 
 struct CoordinatorSession::State {
   std::unique_ptr<v1::Coordinator::Stub> stub;
-  mutable std::mutex mutex;  // Guards the next one.
+  mutable std::mutex mutex;  // Guards the next two.
   std::optional<std::string> expelled;
+  std::function<void(Sequence)> interrupt;
   std::unique_ptr<BidiSession<v1::WorkerMessage, v1::WorkerOrder>> session;
 };
 
@@ -26,12 +27,21 @@ StatusOr<std::unique_ptr<CoordinatorSession>> CoordinatorSession::Connect(
   state->stub = v1::Coordinator::NewStub(channel);
   state->session = decltype(state->session)::element_type::Start(
       [&](auto* context, auto* reactor) { state->stub->async()->WorkerSession(context, reactor); });
-  // The first orders come after Join, so nothing is missed. Kept for Receive all the same.
+  // The first orders come after Join, so nothing is missed.
   state->session->HandTo([&state = *state](const v1::WorkerOrder& order) {
+    if (order.has_interrupted()) {
+      std::function<void(Sequence)> interrupt;
+      {
+        std::lock_guard lock(state.mutex);
+        interrupt = state.interrupt;
+      }
+      if (interrupt) interrupt(Sequence(order.interrupted().sequence()));
+      return static_cast<bool>(interrupt);
+    }
     if (!order.has_expelled()) return false;
     std::lock_guard lock(state.mutex);
     state.expelled = order.expelled().reason();
-    return false;
+    return false;  // Kept for Receive all the same.
   });
   return std::unique_ptr<CoordinatorSession>(new CoordinatorSession(std::move(state)));
 }
@@ -52,6 +62,11 @@ StatusOr<protocol::WorkerOrder> CoordinatorSession::Receive(Duration timeout) {
 std::optional<std::string> CoordinatorSession::expelled() const {
   std::lock_guard lock(state_->mutex);
   return state_->expelled;
+}
+
+void CoordinatorSession::OnInterrupt(std::function<void(Sequence)> interrupt) {
+  std::lock_guard lock(state_->mutex);
+  state_->interrupt = std::move(interrupt);
 }
 
 bool CoordinatorSession::IsOver() const { return state_->session->IsOver(); }

@@ -2,6 +2,7 @@
 // coordinator.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,7 +14,7 @@
 
 namespace paceline::rpc {
 
-// Send and expelled are thread-safe; Receive has one caller.
+// All but Receive, which has one caller, are thread-safe.
 class CoordinatorSession {
  public:
   // Tries again with a backoff until `timeout`; then Unavailable, naming the address. Blocks.
@@ -32,6 +33,10 @@ class CoordinatorSession {
   // Why the coordinator expelled the worker, as soon as that has come in, received or not. Never
   // blocks.
   std::optional<std::string> expelled() const;
+  // From now on `interrupt` is called with each protocol::Interrupted as it comes in, on gRPC's
+  // thread, and Receive gives none. It must not block. Before Join nothing comes in; once Close has
+  // returned, it is not called any more.
+  void OnInterrupt(std::function<void(Sequence)> interrupt);
   // Whether it has ended and all that was received is handed out. Thread-safe.
   bool IsOver() const;
   // Sends what is queued and ends the session. Blocks at most two seconds. Again: nothing happens.

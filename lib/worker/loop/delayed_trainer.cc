@@ -9,30 +9,27 @@ DelayedTrainer::DelayedTrainer(Trainer* trainer, chaos::Delays delays, std::func
     : trainer_(trainer), delays_(std::move(delays)), now_(std::move(now)), pulse_(pulse) {}
 
 StatusOr<StepResult> DelayedTrainer::Step(std::span<const protocol::SampleRange> ranges,
-                                          const KeepGoing& keep_going) {
+                                          StepControl& control) {
   const Time begin = now_();
-  PACELINE_ASSIGN_OR_RETURN(StepResult result, trainer_->Step(ranges, keep_going));
-  // A step that failed is no step: its number goes to the one that takes its place.
+  PACELINE_ASSIGN_OR_RETURN(StepResult result, trainer_->Step(ranges, control));
+  // A step that failed is no step: its number goes to the one that takes its place. One that is
+  // given up in its sleep has used its own, so that the next one's delay is drawn anew.
   const Duration sleep =
       delays_.After({.index = steps_++, .samples = result.samples, .compute = now_() - begin});
-  result.injected += Sleep(sleep);
-  injected_ += result.injected;
+  const Duration slept = Sleep(sleep, control);
+  result.injected += slept;
+  injected_ += slept;
+  if (slept > Duration::zero() && !control.MayGoOn())
+    return Cancelled("step interrupted after {:.3f} s of an injected delay", ToSeconds(slept));
   return result;
 }
 
-Duration DelayedTrainer::Sleep(Duration duration) {
+Duration DelayedTrainer::Sleep(Duration duration, StepControl& control) {
   if (duration <= Duration::zero()) return {};
   const Pulse::Delayed delayed(pulse_);
   const Time begin = now_();
-  std::unique_lock lock(mutex_);
-  cut_.wait_for(lock, duration, [this] { return is_cut_; });
+  control.Sleep(duration);
   return now_() - begin;
-}
-
-void DelayedTrainer::CutShort() {
-  std::lock_guard lock(mutex_);
-  is_cut_ = true;
-  cut_.notify_all();
 }
 
 }  // namespace paceline::worker

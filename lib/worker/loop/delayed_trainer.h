@@ -1,9 +1,7 @@
 // Defines DelayedTrainer: a Trainer that is slower than it need be, for experiments.
 #pragma once
 
-#include <condition_variable>
 #include <functional>
-#include <mutex>
 #include <span>
 
 #include "lib/chaos/delays.h"
@@ -12,8 +10,9 @@
 
 namespace paceline::worker {
 
-// Sleeps at the end of each step, within it, so that the time counts as computing and nowhere else.
-// Evaluations are not delayed. One owner at a time, but for CutShort.
+// Sleeps at the end of each step, within it, so that the time counts as computing and nowhere else;
+// a step that is given up meanwhile sleeps no more. Evaluations are not delayed. One owner at a
+// time.
 class DelayedTrainer final : public Trainer {
  public:
   // `trainer` outlives this, and so does `pulse`, if there is one. `now` is the steady clock.
@@ -26,21 +25,17 @@ class DelayedTrainer final : public Trainer {
   std::span<std::byte> parameters() override { return trainer_->parameters(); }
   std::span<const std::byte> push() const override { return trainer_->push(); }
   StatusOr<StepResult> Step(std::span<const protocol::SampleRange> ranges,
-                            const KeepGoing& keep_going) override;
+                            StepControl& control) override;
   StatusOr<Evaluation> Evaluate(const std::function<void()>& on_progress) override {
     return trainer_->Evaluate(on_progress);
   }
 
-  // How long it slept so far, all steps together.
+  // How long it slept so far, all steps together, those given up included.
   Duration injected() const { return injected_; }
-
-  // Ends a running sleep, and there are no more: whoever is asked to leave does not make others
-  // wait. Thread-safe, never blocks for long.
-  void CutShort();
 
  private:
   // How long it was.
-  Duration Sleep(Duration duration);
+  Duration Sleep(Duration duration, StepControl& control);
 
   Trainer* const trainer_;
   const chaos::Delays delays_;
@@ -48,10 +43,6 @@ class DelayedTrainer final : public Trainer {
   Pulse* const pulse_;
   uint64_t steps_ = 0;
   Duration injected_{};
-
-  std::mutex mutex_;  // Guards what is below.
-  std::condition_variable cut_;
-  bool is_cut_ = false;
 };
 
 }  // namespace paceline::worker

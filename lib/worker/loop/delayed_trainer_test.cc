@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include "lib/worker/loop/step_stop.h"
+
 namespace paceline::worker {
 namespace {
 
@@ -15,8 +17,7 @@ class FakeTrainer : public Trainer {
   Status BeginAnew() override { return OkStatus(); }
   std::span<std::byte> parameters() override { return std::as_writable_bytes(std::span(values_)); }
   std::span<const std::byte> push() const override { return std::as_bytes(std::span(values_)); }
-  StatusOr<StepResult> Step(std::span<const protocol::SampleRange> ranges,
-                            const KeepGoing&) override {
+  StatusOr<StepResult> Step(std::span<const protocol::SampleRange> ranges, StepControl&) override {
     if (!status.ok()) return status;
     return StepResult{.loss = 0.5, .samples = ranges.front().size()};
   }
@@ -39,12 +40,13 @@ struct Fixture {
   DelayedTrainer trainer;
 
   // The clock goes on by a second each time it is read.
-  explicit Fixture(job::Delay delay)
-      : trainer(&inner, *chaos::Delays::Create(ChaosOf(std::move(delay)), WorkerId(0), {}),
+  explicit Fixture(job::Delay delay, const chaos::TraceTexts& traces = {})
+      : trainer(&inner, *chaos::Delays::Create(ChaosOf(std::move(delay)), WorkerId(0), traces),
                 [this] { return now += Seconds(1); }) {}
   StatusOr<StepResult> Step() {
-    return trainer.Step(std::vector<protocol::SampleRange>{{0, 0, 8}}, nullptr);
+    return trainer.Step(std::vector<protocol::SampleRange>{{0, 0, 8}}, stop);
   }
+  StepStop stop{[] { return Time(); }};
 };
 
 TEST(DelayedTrainer, SaysWhatItSlept) {
@@ -80,12 +82,32 @@ TEST(DelayedTrainer, LeavesEvaluationAlone) {
   EXPECT_EQ(f.trainer.Evaluate({})->accuracy, 0.5);
 }
 
-TEST(DelayedTrainer, CutShortEndsTheSleepAndAllLaterOnes) {
+TEST(DelayedTrainer, AHurryEndsTheSleepAndAllLaterOnesAndTheStepCounts) {
   Fixture f({.kind = job::DelayKind::kConstant, .seconds = 3600});
-  std::thread other([&f] { f.trainer.CutShort(); });
+  std::thread other([&f] { f.stop.Hurry(); });
   EXPECT_TRUE(f.Step().ok());
   other.join();
   EXPECT_TRUE(f.Step().ok());
+}
+
+TEST(DelayedTrainer, AnInterruptEndsTheSleepAndTheStep) {
+  Fixture f({.kind = job::DelayKind::kConstant, .seconds = 3600});
+  f.stop.Begin(Sequence(4));
+  std::thread other([&f] { f.stop.Interrupt(Sequence(4)); });
+  EXPECT_EQ(f.Step().status().code(), StatusCode::kCancelled);
+  other.join();
+  EXPECT_EQ(f.trainer.injected(), Seconds(1));  // Slept all the same.
+}
+
+// Its delay was drawn: the next step has another, here none.
+TEST(DelayedTrainer, AStepThatIsInterruptedInItsSleepHasUsedItsNumber) {
+  Fixture f({.kind = job::DelayKind::kTrace, .trace = "t.csv"}, {{"t.csv", "3600\n0\n"}});
+  f.stop.Begin(Sequence(1));
+  f.stop.Interrupt(Sequence(1));
+  EXPECT_EQ(f.Step().status().code(), StatusCode::kCancelled);
+  f.stop.Begin(Sequence(2));
+  ASSERT_TRUE(f.Step().ok());
+  EXPECT_EQ(f.trainer.injected(), Seconds(1));  // Of the first.
 }
 
 }  // namespace

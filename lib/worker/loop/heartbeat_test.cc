@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "lib/worker/loop/pulsing_trainer.h"
+#include "lib/worker/loop/step_stop.h"
 
 namespace paceline::worker {
 namespace {
@@ -30,6 +31,7 @@ class Listener : public Session {
     std::lock_guard lock(mutex_);
     return expelled_;
   }
+  void OnInterrupt(std::function<void(Sequence)>) override {}
   void Close() override {}
 
   void End(std::optional<std::string> expelled) {
@@ -60,17 +62,21 @@ class Listener : public Session {
   std::vector<protocol::Heartbeat> beats_;
 };
 
-// Looks at the pulse while it evaluates two batches.
-class Evaluating final : public Trainer {
+// Looks at the pulse while it evaluates two batches, or computes two gradients.
+class Looking final : public Trainer {
  public:
-  explicit Evaluating(const Pulse* pulse) : pulse_(pulse) {}
+  explicit Looking(const Pulse* pulse) : pulse_(pulse) {}
   const store::Layout& layout() const override { return layout_; }
   uint64_t train_samples() const override { return 0; }
   Status BeginAnew() override { return OkStatus(); }
   std::span<std::byte> parameters() override { return {}; }
   std::span<const std::byte> push() const override { return {}; }
-  StatusOr<StepResult> Step(std::span<const protocol::SampleRange>, const KeepGoing&) override {
-    return FailedPrecondition("not asked");
+  StatusOr<StepResult> Step(std::span<const protocol::SampleRange>, StepControl& control) override {
+    for (int gradient = 0; gradient < 2; ++gradient) {
+      seen.push_back(pulse_->Read());
+      if (!control.MayGoOn()) return Cancelled("interrupted");
+    }
+    return StepResult{};
   }
   StatusOr<Evaluation> Evaluate(const std::function<void()>& on_progress) override {
     for (int batch = 0; batch < 2; ++batch) {
@@ -89,11 +95,25 @@ class Evaluating final : public Trainer {
 
 TEST(PulsingTrainerTest, AnEvaluationIsComputingAndEachBatchIsProgress) {
   Pulse pulse;
-  Evaluating trainer(&pulse);
+  Looking trainer(&pulse);
   EXPECT_TRUE(PulsingTrainer(&trainer, &pulse).Evaluate({}).ok());
   ASSERT_EQ(trainer.seen.size(), 2u);
   EXPECT_EQ(trainer.seen[0].doing, Doing::kComputing);
   EXPECT_NE(trainer.seen[0].ticks, trainer.seen[1].ticks);
+  EXPECT_EQ(pulse.Read().doing, Doing::kWaiting);
+}
+
+TEST(PulsingTrainerTest, EachQuestionOfAStepIsProgressAndIsAnswered) {
+  Pulse pulse;
+  Looking trainer(&pulse);
+  StepStop stop([] { return Time(); });
+  PulsingTrainer pulsing(&trainer, &pulse);
+  EXPECT_TRUE(pulsing.Step({}, stop).ok());
+  ASSERT_EQ(trainer.seen.size(), 2u);
+  EXPECT_EQ(trainer.seen[0].doing, Doing::kComputing);
+  EXPECT_NE(trainer.seen[0].ticks, trainer.seen[1].ticks);
+  stop.Stop();
+  EXPECT_EQ(pulsing.Step({}, stop).status().code(), StatusCode::kCancelled);
   EXPECT_EQ(pulse.Read().doing, Doing::kWaiting);
 }
 

@@ -28,6 +28,7 @@ Loop::Loop(LoopOptions options, Connector connector, Trainer* trainer)
     : options_(std::move(options)),
       connector_(std::move(connector)),
       trainer_(trainer),
+      stop_(std::make_shared<StepStop>(options_.now)),
       stopwatch_(options_.now) {}
 
 Loop::~Loop() = default;
@@ -42,6 +43,7 @@ StatusOr<std::string> Loop::Run() {
     const std::optional<Status> own = StopAhead();
     heartbeat_.reset();
     if (own && !end.ok() && IsSessionLoss(end.status())) end = *own;  // It ended the session.
+    SayInterrupts();
     if (end.ok() || !IsSessionLoss(end.status())) return end;
     {
       std::lock_guard lock(mutex_);
@@ -60,6 +62,17 @@ StatusOr<std::string> Loop::Run() {
   }
 }
 
+void Loop::SayInterrupts() const {
+  const StepStop::Cost cost = stop_->cost();
+  if (cost.steps == 0) return;
+  const auto steps = static_cast<double>(cost.steps);
+  Log(LogLevel::kInfo, "steps were interrupted",
+      {{"steps", cost.steps},
+       {"seconds_until_stopped_mean", ToSeconds(cost.until_stopped) / steps},
+       {"seconds_until_next_step_mean", ToSeconds(cost.until_next) / steps},
+       {"seconds_until_next_step_max", ToSeconds(cost.until_next_max)}});
+}
+
 void Loop::Pause(Duration duration) {
   std::unique_lock lock(mutex_);
   draining_.wait_for(lock, duration, [this] { return is_draining_; });
@@ -72,6 +85,7 @@ void Loop::Drain() {
     std::lock_guard lock(mutex_);
     is_draining_ = true;
     draining_.notify_all();
+    stop_->Hurry();
     ahead = ahead_;
     if (!is_busy_ && ahead == nullptr) idle_session = live_session_.lock();
   }
@@ -81,7 +95,6 @@ void Loop::Drain() {
 
 StatusOr<std::string> Loop::RunSession() {
   transfers_.reset();
-  orders_.clear();
   local_.reset();
   {
     std::lock_guard lock(mutex_);
@@ -90,7 +103,9 @@ StatusOr<std::string> Loop::RunSession() {
   StatusOr<std::unique_ptr<Session>> connected = connector_.connect();
   if (!connected.ok())
     return Unavailable("coordinator cannot be reached: {}", Message(connected.status()));
-  session_ = *std::move(connected);
+  session_ = *std::move(connected);  // The former one is gone, and interrupts nobody any more.
+  stop_->Reset();
+  session_->OnInterrupt([stop = stop_](Sequence sequence) { stop->Interrupt(sequence); });
   {
     std::lock_guard lock(mutex_);
     is_busy_ = false;
@@ -105,7 +120,7 @@ StatusOr<std::string> Loop::RunSession() {
                                                          .attempt = options_.attempt}));
   while (true) {
     stopwatch_.Switch(Activity::kWait);
-    StatusOr<protocol::WorkerOrder> order = NextOrder();
+    StatusOr<protocol::WorkerOrder> order = session_->Receive(options_.order_timeout);
     if (!order.ok()) {
       if (order.status().code() == StatusCode::kDeadlineExceeded) {
         return Unavailable("no order for {} s", ToSeconds(options_.order_timeout));
@@ -115,13 +130,6 @@ StatusOr<std::string> Loop::RunSession() {
     PACELINE_ASSIGN_OR_RETURN(const std::optional<std::string> end, Obey(*order));
     if (end) return *end;
   }
-}
-
-StatusOr<protocol::WorkerOrder> Loop::NextOrder() {
-  if (orders_.empty()) return session_->Receive(options_.order_timeout);
-  protocol::WorkerOrder order = std::move(orders_.front());
-  orders_.pop_front();
-  return order;
 }
 
 StatusOr<std::optional<std::string>> Loop::Obey(const protocol::WorkerOrder& order) {

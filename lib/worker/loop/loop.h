@@ -4,7 +4,6 @@
 
 #include <condition_variable>
 #include <cstddef>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -17,6 +16,7 @@
 #include "lib/worker/loop/heartbeat.h"
 #include "lib/worker/loop/pulse.h"
 #include "lib/worker/loop/session.h"
+#include "lib/worker/loop/step_stop.h"
 #include "lib/worker/loop/stopwatch.h"
 #include "lib/worker/loop/trainer.h"
 #include "lib/worker/loop/transfers.h"
@@ -65,7 +65,8 @@ class Loop {
   // one sample), Unavailable (coordinator or shards did not come back in time).
   StatusOr<std::string> Run();
 
-  // Finish the push in work, then leave. Thread-safe, never blocks for long.
+  // Finish the push in work, sleeping on purpose no more, then leave. Thread-safe, never blocks for
+  // long.
   void Drain();
 
  private:
@@ -73,7 +74,6 @@ class Loop {
   StatusOr<std::string> RunSession();
   // Before joining anew; cut short by Drain.
   void Pause(Duration duration);
-  StatusOr<protocol::WorkerOrder> NextOrder();
   StatusOr<std::optional<std::string>> Obey(const protocol::WorkerOrder& order);
   Status Evaluate(const protocol::Evaluate& order);
   Status FillShards();
@@ -98,8 +98,7 @@ class Loop {
   Status LeaveIfDraining();
   // Why it had failed; nothing if it had not, or there is none.
   std::optional<Status> StopAhead();
-  // Reads the orders that are there, for later. False if one of them gives the running step up.
-  bool MayGoOn();
+  void SayInterrupts() const;  // In the log, what they cost so far, if there were any.
 
   const LoopOptions options_;
   const Connector connector_;
@@ -109,7 +108,7 @@ class Loop {
   std::unique_ptr<Transfers> transfers_;  // Null until the shards' addresses are known.
   protocol::Admitted admitted_;
   std::optional<Heartbeat> heartbeat_;
-  std::deque<protocol::WorkerOrder> orders_;  // Received while computing.
+  const std::shared_ptr<StepStop> stop_;  // Of the steps that are made here; sessions reach it.
   Stopwatch stopwatch_;
   bool has_work_ = false;    // This session asked for something to be done.
   bool has_pulled_ = false;  // The trainer's parameters are not the initial ones any more.

@@ -176,8 +176,12 @@ TEST(Loop, MakesOverlappedStepsUntilItIsReleasedToAnotherPacing) {
 
 TEST(Loop, GivesAStepUpWhenItIsInterrupted) {
   Fixture f;
-  f.world.sessions = {{Admit(1), protocol::Shards{}, Release(0, 5), protocol::Interrupted{},
-                       Release(1, 6), protocol::Finish{"done"}}};
+  f.world.sessions = {
+      {Admit(1), protocol::Shards{}, Release(0, 5), Release(1, 6), protocol::Finish{"done"}}};
+  int steps = 0;
+  f.world.during_step = [&] {
+    if (++steps == 1) f.world.interrupt(Sequence(1));
+  };
   ASSERT_TRUE(f.loop.Run().ok());
   const auto abandoned = Sent<protocol::Abandoned>(f.world);
   ASSERT_EQ(abandoned.size(), 1u);
@@ -187,6 +191,82 @@ TEST(Loop, GivesAStepUpWhenItIsInterrupted) {
   ASSERT_EQ(pushes.size(), 1u);
   EXPECT_EQ(pushes[0].sequence, Sequence(2));
   EXPECT_EQ(pushes[0].based_on, Version(1));
+}
+
+// It overtakes what the worker has not received, and is not forgotten by then.
+TEST(Loop, GivesAStepUpThatIsInterruptedBeforeItBegins) {
+  Fixture f;
+  f.world.sessions = {{Admit(1), protocol::Shards{}, Release(0, 5),
+                       protocol::Interrupted{Sequence(1)}, Release(1, 6),
+                       protocol::Finish{"done"}}};
+  ASSERT_TRUE(f.loop.Run().ok());
+  EXPECT_EQ(Sent<protocol::Abandoned>(f.world).size(), 1u);
+  EXPECT_EQ(Sent<protocol::PushDone>(f.world).size(), 1u);
+}
+
+TEST(Loop, GivesAStepUpThatIsInterruptedInASleep) {
+  Fixture f;
+  f.world.sessions = {{Admit(1), protocol::Shards{}, Release(0, 5), protocol::Finish{"done"}}};
+  f.world.step_sleep = Seconds(3600);
+  std::thread coordinator;
+  f.world.during_step = [&] { coordinator = std::thread([&] { f.world.interrupt(Sequence(1)); }); };
+  ASSERT_TRUE(f.loop.Run().ok());
+  coordinator.join();
+  const auto abandoned = Sent<protocol::Abandoned>(f.world);
+  ASSERT_EQ(abandoned.size(), 1u);
+  EXPECT_EQ(abandoned[0].leases[0], protocol::LeaseId(5));
+}
+
+// One that is late, and one of a number that no step has yet.
+TEST(Loop, GoesOnWhenAnotherStepIsInterrupted) {
+  for (const uint64_t other : {1, 3}) {
+    Fixture f;
+    f.world.sessions = {
+        {Admit(1), protocol::Shards{}, Release(0, 5), Release(1, 6), protocol::Finish{"done"}}};
+    int steps = 0;
+    f.world.during_step = [&] {
+      if (++steps == 2) f.world.interrupt(Sequence(other));
+    };
+    ASSERT_TRUE(f.loop.Run().ok());
+    EXPECT_TRUE(Sent<protocol::Abandoned>(f.world).empty()) << other;
+    EXPECT_EQ(Sent<protocol::PushDone>(f.world).size(), 2u) << other;
+  }
+}
+
+// The push is told: it is late, and none is abandoned for it.
+TEST(Loop, AnInterruptThatComesAfterThePushEndsNothing) {
+  Fixture f;
+  f.world.sessions = {{Admit(1), protocol::Shards{}, Release(0, 5)}};
+  f.world.after_push = {protocol::Offered{Version(1)}, protocol::Interrupted{Sequence(1)},
+                        Release(1, 6), protocol::Finish{"done"}};
+  ASSERT_TRUE(f.loop.Run().ok());
+  EXPECT_TRUE(Sent<protocol::Abandoned>(f.world).empty());
+  const auto pushes = Sent<protocol::PushDone>(f.world);
+  ASSERT_EQ(pushes.size(), 2u);
+  EXPECT_EQ(pushes[1].sequence, Sequence(2));
+}
+
+// Its sequences begin at 1 again, and what was said of the old ones says nothing of them.
+TEST(Loop, AnInterruptOfAnEarlierSessionIsForgotten) {
+  Fixture f;
+  f.world.sessions = {
+      {Admit(1), protocol::Shards{}, Release(0, 1), protocol::Interrupted{Sequence(1)}},
+      {Admit(2), protocol::Shards{}, Release(1, 2), protocol::Finish{"done"}}};
+  ASSERT_TRUE(f.loop.Run().ok());
+  EXPECT_EQ(Sent<protocol::Abandoned>(f.world).size(), 1u);
+  EXPECT_EQ(Sent<protocol::PushDone>(f.world).size(), 1u);
+}
+
+TEST(Loop, SleepsNoMoreOnceItDrains) {
+  Fixture f;
+  f.world.sessions = {{Admit(1), protocol::Shards{}, Release(0, 5)}};
+  f.world.step_sleep = Seconds(3600);
+  std::thread signals;
+  f.world.during_step = [&] { signals = std::thread([&] { f.loop.Drain(); }); };
+  ASSERT_TRUE(f.loop.Run().ok());
+  signals.join();
+  EXPECT_EQ(Sent<protocol::PushDone>(f.world).size(), 1u);  // The step counts.
+  EXPECT_EQ(Sent<protocol::Leaving>(f.world).size(), 1u);
 }
 
 TEST(Loop, JoinsAnewAfterALostSessionAndCountsItsPushesFromOne) {

@@ -39,6 +39,8 @@ struct World {
   std::deque<rpc::PullReport> pull_reports;  // Of the next pulls; what was asked for when empty.
   std::deque<Status> step_statuses;
   std::function<void()> during_step = [] {};
+  Duration step_sleep{};                    // Of each step, on purpose, after that.
+  std::function<void(Sequence)> interrupt;  // As the session that runs does it.
   std::deque<WorkerOrder> after_push;  // Received once a push is told and nothing else is left.
   std::condition_variable changed;
 };
@@ -67,9 +69,17 @@ class ScriptedSession : public Session {
     if (orders_.empty()) return Unavailable("session ended");
     WorkerOrder order = std::move(orders_.front());
     orders_.pop_front();
+    // They overtake what is not received yet, and no more in a script than they have to.
+    while (!orders_.empty() && std::holds_alternative<protocol::Interrupted>(orders_.front())) {
+      world_->interrupt(std::get<protocol::Interrupted>(orders_.front()).sequence);
+      orders_.pop_front();
+    }
     return order;
   }
   std::optional<std::string> expelled() const override { return std::nullopt; }
+  void OnInterrupt(std::function<void(Sequence)> interrupt) override {
+    world_->interrupt = std::move(interrupt);
+  }
   void Close() override {}
 
  private:
@@ -125,9 +135,10 @@ class FakeTrainer : public Trainer {
   std::span<std::byte> parameters() override { return std::as_writable_bytes(std::span(values_)); }
   std::span<const std::byte> push() const override { return std::as_bytes(std::span(gradient_)); }
   StatusOr<StepResult> Step(std::span<const protocol::SampleRange> ranges,
-                            const KeepGoing& keep_going) override {
+                            StepControl& control) override {
     world_->during_step();
-    if (!keep_going()) return Cancelled("step interrupted");
+    if (world_->step_sleep > Duration::zero()) control.Sleep(world_->step_sleep);
+    if (!control.MayGoOn()) return Cancelled("step interrupted");
     if (!world_->step_statuses.empty()) {
       const Status status = world_->step_statuses.front();
       world_->step_statuses.pop_front();

@@ -1,4 +1,5 @@
-// Defines PulsingTrainer: a Trainer that says how far its steps have come.
+// Defines PulsingTrainer: a Trainer that says how far its steps have come. Each question whether to
+// go on, at a micro-batch or a gradient, is a sign of progress.
 #pragma once
 
 #include <span>
@@ -21,12 +22,10 @@ class PulsingTrainer final : public Trainer {
   std::span<std::byte> parameters() override { return trainer_->parameters(); }
   std::span<const std::byte> push() const override { return trainer_->push(); }
   StatusOr<StepResult> Step(std::span<const protocol::SampleRange> ranges,
-                            const KeepGoing& keep_going) override {
+                            StepControl& control) override {
     pulse_->BeginStep();
-    StatusOr<StepResult> result = trainer_->Step(ranges, [&] {
-      pulse_->Tick();
-      return !keep_going || keep_going();
-    });
+    Ticking ticking(pulse_, &control);
+    StatusOr<StepResult> result = trainer_->Step(ranges, ticking);
     pulse_->EndStep();
     return result;
   }
@@ -41,6 +40,20 @@ class PulsingTrainer final : public Trainer {
   }
 
  private:
+  class Ticking final : public StepControl {
+   public:
+    Ticking(Pulse* pulse, StepControl* control) : pulse_(pulse), control_(control) {}
+    bool MayGoOn() override {
+      pulse_->Tick();
+      return control_->MayGoOn();
+    }
+    void Sleep(Duration duration) override { control_->Sleep(duration); }
+
+   private:
+    Pulse* const pulse_;
+    StepControl* const control_;
+  };
+
   Trainer* const trainer_;
   Pulse* const pulse_;
 };

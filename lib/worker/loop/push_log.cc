@@ -20,6 +20,9 @@ class WatchedSession : public Session {
     return order;
   }
   std::optional<std::string> expelled() const override { return session_->expelled(); }
+  void OnInterrupt(std::function<void(Sequence)> interrupt) override {
+    session_->OnInterrupt(std::move(interrupt));
+  }
   void Close() override { session_->Close(); }
 
  private:

@@ -21,6 +21,7 @@ class FakeSession : public Session {
     return orders_[next_++];
   }
   std::optional<std::string> expelled() const override { return std::nullopt; }
+  void OnInterrupt(std::function<void(Sequence)> interrupt) override { interrupt(Sequence(7)); }
   void Close() override {}
 
  private:
@@ -84,6 +85,13 @@ TEST_F(PushLogTest, NamesTheSamplesOfEachLeaseThatAPushUsedUp) {
             "ranges=0:90-100,1:0-2\n"
             "push start=2 counter=1 worker=3 incarnation=4 sequence=2 based_on=7 samples=12 "
             "ranges=1:2-10\n");
+}
+
+TEST_F(PushLogTest, InterruptsPassThrough) {
+  const auto session = Receive(*PushLog::Open(folder_, WorkerId(3)), {});
+  Sequence heard;
+  session->OnInterrupt([&heard](Sequence sequence) { heard = sequence; });
+  EXPECT_EQ(heard, Sequence(7));
 }
 
 TEST_F(PushLogTest, LeasesOfAnotherSessionOrThatWereHandedBackHaveNoSamples) {

@@ -13,7 +13,7 @@
 
 namespace paceline::worker {
 
-// Send and expelled are thread-safe; Receive has one caller.
+// All but Receive, which has one caller, are thread-safe.
 class Session {
  public:
   virtual ~Session() = default;
@@ -24,6 +24,10 @@ class Session {
   // Why the coordinator expelled the worker, as soon as that has come in, received or not. Never
   // blocks.
   virtual std::optional<std::string> expelled() const = 0;
+  // From now on `interrupt` is called with each protocol::Interrupted as it comes in, on a thread
+  // of the session's, and Receive gives none: who has to hear of it is computing. It must not
+  // block. Call before Join; not called any more once Close has returned.
+  virtual void OnInterrupt(std::function<void(Sequence)> interrupt) = 0;
   virtual void Close() = 0;
 };
 

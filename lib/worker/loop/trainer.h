@@ -32,8 +32,16 @@ struct Evaluation {
   uint64_t samples = 0;
 };
 
-// Asked between micro-batches; false ends the step. Empty: nobody has a reason to.
-using KeepGoing = std::function<bool()>;
+// What a running step asks, and sleeps by. Thread-safe.
+class StepControl {
+ public:
+  virtual ~StepControl() = default;
+  // Whether the step is still wanted. Asked wherever it can end: between micro-batches and at each
+  // gradient of a backward pass. Never blocks; costs next to nothing.
+  virtual bool MayGoOn() = 0;
+  // Sleeps on purpose: so long, or until the step is wanted no more or somebody is in a hurry.
+  virtual void Sleep(Duration duration) = 0;
+};
 
 // One model, its training set and, for an evaluator, its held-out set. One owner at a time; may
 // move between threads from call to call.
@@ -54,10 +62,10 @@ class Trainer {
   virtual std::span<const std::byte> push() const = 0;
 
   // Forward and backward over the ranges, in their order. Errors: OutOfRange (positions beyond the
-  // data set), ResourceExhausted (out of memory; parameters untouched), Cancelled (`keep_going`
-  // said no; parameters untouched), Internal (LibTorch). push() is then undefined.
+  // data set), ResourceExhausted (out of memory; parameters untouched), Cancelled (it may
+  // not go on; parameters and buffers untouched), Internal (LibTorch). push() is then undefined.
   virtual StatusOr<StepResult> Step(std::span<const protocol::SampleRange> ranges,
-                                    const KeepGoing& keep_going) = 0;
+                                    StepControl& control) = 0;
 
   // Loss, accuracy and metrics over the whole held-out set, in evaluation mode; says each batch of
   // it to `on_progress`, if that is set. FailedPrecondition without such a set.

@@ -70,7 +70,9 @@ Status Loop::PrepareLocalSteps(const sync::Assignment& assignment) {
 
 Status Loop::StepAndPush(const Turn& turn) {
   stopwatch_.Switch(Activity::kCompute);
-  const StatusOr<StepResult> step = trainer_->Step(turn.lease.ranges, [this] { return MayGoOn(); });
+  stop_->Begin(transfers_->next_sequence());
+  const StatusOr<StepResult> step = trainer_->Step(turn.lease.ranges, *stop_);
+  stop_->End(step.status());
   if (!step.ok()) return GiveUp(turn.lease, step.status());
   stopwatch_.Injected(step->injected);
   Tally tally;
@@ -122,15 +124,6 @@ Status Loop::GiveUp(const protocol::Lease& lease, const Status& why) {
   (void)session_->Send(protocol::Failing{Message(why)});
   // Internal, whatever the trainer called it: no new session mends it.
   return Internal("step failed: {}", Message(why));
-}
-
-bool Loop::MayGoOn() {
-  while (true) {
-    StatusOr<protocol::WorkerOrder> order = session_->Receive(Duration::zero());
-    if (!order.ok()) return true;  // None is there; or the session's end, which is found later.
-    if (std::holds_alternative<protocol::Interrupted>(*order)) return false;
-    orders_.push_back(*std::move(order));
-  }
 }
 
 StatusOr<std::shared_ptr<WorkAhead>> Loop::Ahead(Pacing pacing) {

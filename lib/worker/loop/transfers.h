@@ -61,6 +61,8 @@ class Transfers {
   // as the process if there is none. Aborted if this life of the worker was declared lost.
   StatusOr<protocol::PushDone> Push(std::span<const std::byte> payload, const Tally& tally,
                                     Version based_on);
+  // Of the next push, or of what is said instead. Of who pushes.
+  Sequence next_sequence() const { return next_sequence_; }
   // Instead of a push.
   protocol::Abandoned Abandon(sync::AbandonReason reason, std::vector<protocol::LeaseId> leases);
 

@@ -156,6 +156,7 @@ class Reporting : public Session {
   }
   StatusOr<protocol::WorkerOrder> Receive(Duration) override { return Unavailable("not asked"); }
   std::optional<std::string> expelled() const override { return std::nullopt; }
+  void OnInterrupt(std::function<void(Sequence)>) override {}
   void Close() override {}
 
  private:
@@ -170,13 +171,12 @@ class Counting : public Trainer {
   Status BeginAnew() override { return OkStatus(); }
   std::span<std::byte> parameters() override { return std::as_writable_bytes(std::span(values_)); }
   std::span<const std::byte> push() const override { return std::as_bytes(std::span(gradients_)); }
-  StatusOr<StepResult> Step(std::span<const protocol::SampleRange>,
-                            const KeepGoing& keep_going) override {
+  StatusOr<StepResult> Step(std::span<const protocol::SampleRange>, StepControl& control) override {
     delays_->Take(kStep);
     std::unique_lock lock(mutex_);
     if (computed_on_.size() < kSteps) computed_on_.push_back(values_);
     changed_.notify_all();
-    if (computed_on_.size() == kSteps && !keep_going()) return Cancelled("over");
+    if (computed_on_.size() == kSteps && !control.MayGoOn()) return Cancelled("over");
     return StepResult{.samples = 1};
   }
   StatusOr<Evaluation> Evaluate(const std::function<void()>&) override {

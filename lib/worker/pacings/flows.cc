@@ -9,7 +9,8 @@ Flows::Flows(Options options, LocalSteps local)
       local_(std::move(local)),
       stopwatch_(options_.now),
       push_bytes_(options_.trainer->layout().total_bytes()),
-      pulled_bytes_(options_.trainer->layout().total_bytes()) {}
+      pulled_bytes_(options_.trainer->layout().total_bytes()),
+      stop_(options_.now) {}
 
 void Flows::Start(std::vector<Once> flows) {
   for (Once& once : flows) threads_.emplace_back([this, once = std::move(once)] { Run(once); });
@@ -21,6 +22,7 @@ void Flows::Stop() {
     is_stopping_ = true;
     changed_.notify_all();
   }
+  stop_.Stop();
   for (std::thread& thread : threads_) thread.join();
 }
 
@@ -36,6 +38,7 @@ void Flows::Run(const Once& once) {
 void Flows::Drain() {
   std::lock_guard lock(mutex_);
   is_draining_ = true;
+  stop_.Hurry();
   changed_.notify_all();
 }
 
@@ -48,14 +51,12 @@ void Flows::Fail(const Status& status) {
   if (is_stopping_) return;
   status_ = status;
   is_stopping_ = true;
+  stop_.Stop();
   changed_.notify_all();
 }
 
 StatusOr<StepResult> Flows::MakeStep(const protocol::Lease& lease) {
-  StatusOr<StepResult> step = options_.trainer->Step(lease.ranges, [this] {
-    std::lock_guard asking(mutex_);
-    return !is_stopping_;
-  });
+  StatusOr<StepResult> step = options_.trainer->Step(lease.ranges, stop_);
   if (step.ok()) stopwatch_.Injected(step->injected);
   return step;
 }

@@ -16,6 +16,7 @@
 
 #include "lib/base/status.h"
 #include "lib/worker/loop/session.h"
+#include "lib/worker/loop/step_stop.h"
 #include "lib/worker/loop/stopwatch.h"
 #include "lib/worker/loop/trainer.h"
 #include "lib/worker/loop/transfers.h"
@@ -84,6 +85,7 @@ class Flows : public WorkAhead {
  private:
   void Run(const Once& once);
 
+  StepStop stop_;  // Ends the running step when all of this stops.
   Status status_;
   std::vector<std::thread> threads_;
 };

@@ -113,6 +113,7 @@ class FakeSession : public Session {
   }
   StatusOr<protocol::WorkerOrder> Receive(Duration) override { return Unavailable("not asked"); }
   std::optional<std::string> expelled() const override { return std::nullopt; }
+  void OnInterrupt(std::function<void(Sequence)>) override {}
   void Close() override {
     world_->Change([&] { world_->is_closed = true; });
   }
@@ -178,9 +179,9 @@ class FakeTrainer : public Trainer {
     return std::as_bytes(std::span(&gradient_, 1));
   }
   StatusOr<StepResult> Step(std::span<const protocol::SampleRange> ranges,
-                            const KeepGoing& keep_going) override {
+                            StepControl& control) override {
     world_->Change([&] { world_->computing = std::this_thread::get_id(); });
-    if (!world_->Pass(world_->steps_) || !keep_going()) return Cancelled("given up");
+    if (!world_->Pass(world_->steps_) || !control.MayGoOn()) return Cancelled("given up");
     world_->Change([&] {
       world_->computed_on.push_back(value_);
       gradient_ = -1;

@@ -1,0 +1,38 @@
+// Defines Backward, a backward pass that can be given up in its middle. Private to lib/learn, as it
+// names LibTorch's types.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+
+#include <ATen/core/Tensor.h>
+
+namespace paceline::learn {
+
+// Hooks on a network's parameters. They fire one after the other while the pass runs only where the
+// optimising executor of TorchScript is off (ExecutionScope): it runs what it has fused as one.
+// One owner at a time.
+class Backward {
+ public:
+  // On leaves that have no other hook of the kind.
+  explicit Backward(std::span<const at::Tensor> parameters);
+  ~Backward();  // Of the hooks, none asks anybody any more.
+  Backward(const Backward&) = delete;
+  Backward& operator=(const Backward&) = delete;
+
+  // Asks `keep_going`, if it is set, as soon as a parameter has its gradient, on the thread that
+  // computes it: LibTorch's own, for a GPU. False: the pass was given up when it said no. Gradients
+  // hold anything then, and nothing of the pass is left in memory once `loss` is gone. Throws what
+  // LibTorch throws.
+  bool Run(const at::Tensor& loss, const std::function<bool()>& keep_going);
+
+ private:
+  class Hook;
+  struct Asked {
+    const std::function<bool()>* keep_going = nullptr;  // Of the pass that runs.
+  };
+  const std::shared_ptr<Asked> asked_;
+};
+
+}  // namespace paceline::learn
