@@ -19,7 +19,7 @@ ONLY ?= lib operator ps-server worker cli tests
 SOURCES = git ls-files --cached --others --exclude-standard -- \
             $(foreach folder,$(ONLY),'$(folder)/*.h' '$(folder)/*.cc')
 
-.PHONY: help setup run test test-large kubernetes build bench-data-plane bench-store bench-control bench-operator bench-operator-tools bench-policy bench-step soak images e2e e2e-soak chart lint format verify crd \
+.PHONY: help setup run test test-large kubernetes build bench-data-plane bench-store bench-control bench-interrupt bench-operator bench-operator-tools bench-policy bench-step soak images e2e e2e-soak chart lint format verify crd \
         test-asan test-tsan clean
 
 help: ## Show this menu
@@ -43,7 +43,7 @@ kubernetes: ## Build kube-apiserver, etcd, helm for the tests: 10 minutes, once 
 build: $(BUILD)/build.ninja ## Build everything
 	@cmake --build $(BUILD) -j $(JOBS) >&2
 
-bench-data-plane bench-store bench-control bench-operator bench-policy bench-step: bench-%: $(BUILD)/build.ninja
+bench-data-plane bench-store bench-control bench-interrupt bench-operator bench-policy bench-step: bench-%: $(BUILD)/build.ninja
 	@cmake --build $(BUILD) -j $(JOBS) --target bench_$(subst -,_,$*) >&2
 	@$(BUILD)/bin/bench_$(subst -,_,$*) $(ARGS)
 
@@ -55,6 +55,7 @@ bench-operator-tools:
 bench-data-plane: ## Push and pull, GB/s and CPU-seconds per GB, beside raw loopback (JSON=FILE writes rows)
 bench-store: ## Accumulate and optimizer, GB/s beside memcpy and a triad (JSON=FILE writes rows)
 bench-control: ## Last push arrived to release sent, microseconds (JSON=FILE writes rows)
+bench-interrupt: ## From an interrupt until the step has ended, milliseconds, beside the step that runs on (JSON=FILE writes rows)
 bench-operator: ## Pods per second, CPU and memory of the operator, beside the API server's limit and Kubeflow's (JSON=FILE writes rows)
 bench-policy: ## One event of each policy, microseconds, and the server's driver, of a core, with 100 and 1,000 workers (JSON=FILE writes rows)
 bench-step: ## A step of training beside DDP with gloo, and one worker beside PyTorch's loop: 15 minutes (ARGS='--rounds 3 --part step', JSON=FILE writes rows)
