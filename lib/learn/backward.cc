@@ -3,9 +3,12 @@
 #include <exception>
 #include <utility>
 
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/zeros.h>
 #include <torch/csrc/autograd/function_hook.h>
 #include <torch/csrc/autograd/variable.h>
+
+#include "lib/base/check.h"
 
 namespace paceline::learn {
 namespace {
@@ -24,22 +27,37 @@ void DropWhatIsQueued() {
   nothing.backward();
 }
 
+void MoveHome(const at::Tensor& parameter, const at::Tensor& home) {
+  at::Tensor& gradient = parameter.mutable_grad();
+  if (gradient.is_same(home)) return;
+  const at::NoGradGuard no_grad;
+  home.copy_(gradient.is_sparse() ? gradient.to_dense() : gradient);
+  gradient = home;
+}
+
 }  // namespace
 
 class Backward::Hook final : public torch::autograd::PostAccumulateGradHook {
  public:
-  explicit Hook(std::shared_ptr<const Asked> asked) : asked_(std::move(asked)) {}
-  void operator()(const at::Tensor&) override {
+  Hook(at::Tensor home, std::shared_ptr<const Asked> asked)
+      : home_(std::move(home)), asked_(std::move(asked)) {}
+  void operator()(const at::Tensor& parameter) override {
+    MoveHome(parameter, home_);
     if (asked_->keep_going != nullptr && !(*asked_->keep_going)()) throw GivenUp();
   }
 
  private:
+  const at::Tensor home_;
   const std::shared_ptr<const Asked> asked_;
 };
 
-Backward::Backward(std::span<const at::Tensor> parameters) : asked_(std::make_shared<Asked>()) {
-  for (const at::Tensor& parameter : parameters) {
-    torch::autograd::impl::set_post_acc_grad_hooks(parameter, std::make_unique<Hook>(asked_));
+Backward::Backward(std::span<const at::Tensor> parameters, std::span<const at::Tensor> homes)
+    : asked_(std::make_shared<Asked>()) {
+  PACELINE_CHECK(parameters.size() == homes.size(), "{} parameters, {} homes", parameters.size(),
+                 homes.size());
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    torch::autograd::impl::set_post_acc_grad_hooks(parameters[i],
+                                                   std::make_unique<Hook>(homes[i], asked_));
   }
 }
 

@@ -1,5 +1,5 @@
-// Defines Backward, a backward pass that can be given up in its middle. Private to lib/learn, as it
-// names LibTorch's types.
+// Defines Backward, a backward pass that leaves gradients where they are wanted and can be given up
+// in its middle. Private to lib/learn, as it names LibTorch's types.
 #pragma once
 
 #include <functional>
@@ -15,8 +15,11 @@ namespace paceline::learn {
 // One owner at a time.
 class Backward {
  public:
-  // On leaves that have no other hook of the kind.
-  explicit Backward(std::span<const at::Tensor> parameters);
+  // On leaves that have no other hook of the kind. As soon as a parameter has its gradient, that is
+  // moved to its home, a tensor of its shape, which then is its gradient: further passes
+  // add to it until somebody makes the gradient undefined. A copy costs less than zeroing homes and
+  // adding to them would.
+  Backward(std::span<const at::Tensor> parameters, std::span<const at::Tensor> homes);
   ~Backward();  // Of the hooks, none asks anybody any more.
   Backward(const Backward&) = delete;
   Backward& operator=(const Backward&) = delete;

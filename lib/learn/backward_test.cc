@@ -6,7 +6,7 @@
 #include <ATen/ops/full.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/relu.h>
-#include <ATen/ops/zeros_like.h>
+#include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/function.h>
 
@@ -19,9 +19,9 @@ struct Fixture {
   Fixture() {
     for (int i = 0; i < kLayers; ++i) {
       weights.push_back(at::full({8, 8}, 0.25).requires_grad_(true));
-      weights.back().mutable_grad() = at::zeros_like(weights.back());
+      homes.push_back(at::zeros({8, 8}));
     }
-    backward = std::make_unique<Backward>(weights);
+    backward = std::make_unique<Backward>(weights, homes);
   }
   at::Tensor Loss() const {
     at::Tensor x = at::full({2, 8}, 1.0);
@@ -30,11 +30,11 @@ struct Fixture {
   }
   int HaveGradients() const {
     int count = 0;
-    for (const at::Tensor& weight : weights) count += weight.grad().ne(0).any().item<bool>();
+    for (const at::Tensor& home : homes) count += home.ne(0).any().item<bool>();
     return count;
   }
 
-  std::vector<at::Tensor> weights;
+  std::vector<at::Tensor> weights, homes;
   std::unique_ptr<Backward> backward;
 };
 
@@ -46,6 +46,18 @@ TEST(BackwardTest, AsksWhileTheOtherGradientsAreToCome) {
     return true;
   }));
   EXPECT_EQ(had, (std::vector<int>{1, 2, 3, 4}));
+}
+
+TEST(BackwardTest, PassesAddUpAtHomeUntilTheGradientIsForgotten) {
+  const Fixture f;
+  EXPECT_TRUE(f.backward->Run(f.Loss(), {}));
+  const at::Tensor once = f.homes[1].clone();
+  EXPECT_TRUE(f.backward->Run(f.Loss(), {}));
+  EXPECT_TRUE(f.homes[1].equal(once.mul(2)));
+  EXPECT_TRUE(f.weights[1].grad().is_same(f.homes[1]));
+  for (const at::Tensor& weight : f.weights) weight.mutable_grad().reset();
+  EXPECT_TRUE(f.backward->Run(f.Loss(), {}));
+  EXPECT_TRUE(f.homes[1].equal(once));
 }
 
 TEST(BackwardTest, AsksNobodyWhereThereIsNobody) {

@@ -118,7 +118,6 @@ void Bind(Model::State& state, const std::vector<Found>& found) {
       if (place.spec.kind == store::TensorKind::kParameter) {
         state.parameters.push_back(tensor);
         state.gradients.push_back(View(state.device_push, place));
-        tensor.mutable_grad() = state.gradients.back();
       }
       is_bound[i] = true;
     }
@@ -126,7 +125,7 @@ void Bind(Model::State& state, const std::vector<Found>& found) {
   for (const NamedTensor& buffer : state.net->Buffers()) {
     state.buffers.push_back(IsConstant(buffer.tensor) ? at::Tensor() : buffer.tensor);
   }
-  state.backward = std::make_unique<Backward>(state.parameters);
+  state.backward = std::make_unique<Backward>(state.parameters, state.gradients);
   if (state.device.is_cuda()) state.values.copy_(state.device_values);
 }
 
@@ -200,24 +199,19 @@ void Model::State::BeginStep() {
   const at::NoGradGuard no_grad;
   saved_buffers.copy_(BufferPart(values, layout));
   Upload();
-  device_push.zero_();
+  for (const at::Tensor& parameter : parameters) parameter.mutable_grad().reset();
 }
 
-// Gradients accumulate in place, unless an operator replaced a gradient tensor (a sparse one, say).
-void Model::State::CollectGradients() {
+void Model::State::ZeroMissingGradients() {
   for (size_t i = 0; i < parameters.size(); ++i) {
-    at::Tensor& gradient = parameters[i].mutable_grad();
-    if (gradient.is_same(gradients[i])) continue;
-    if (gradient.defined()) {
-      gradients[i].copy_(gradient.is_sparse() ? gradient.to_dense() : gradient.detach());
-    }
-    gradient = gradients[i];
+    // No pass has come to it.
+    if (!parameters[i].grad().defined()) gradients[i].zero_();
   }
 }
 
 void Model::State::EndStep() {
   const at::NoGradGuard no_grad;
-  CollectGradients();
+  ZeroMissingGradients();
   net->KeepBuffers(buffers);
   BufferPart(device_push, layout).copy_(BufferPart(device_values, layout));
   if (!device.is_cuda()) return;
@@ -228,8 +222,6 @@ void Model::State::EndStep() {
 void Model::State::AbandonStep() noexcept {
   (void)CatchTorch([&]() -> Status {
     const at::NoGradGuard no_grad;
-    // What an operator put in a gradient's place would be added to and never zeroed.
-    for (size_t i = 0; i < parameters.size(); ++i) parameters[i].mutable_grad() = gradients[i];
     net->KeepBuffers(buffers);
     return OkStatus();
   });

@@ -3,8 +3,8 @@
 //
 // Two arenas, both aligned to 64 bytes and arranged as layout(): the values (parameters and
 // buffers), in which the network's own tensors live, and the push (gradients, then the buffers' new
-// values), in which gradients accumulate. Nothing is gathered or scattered: what is written to
-// values() is what the network computes on.
+// values), to which each gradient is moved as it is computed. Nothing else is gathered or
+// scattered: what is written to values() is what the network computes on.
 #pragma once
 
 #include <cstddef>

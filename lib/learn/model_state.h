@@ -35,7 +35,7 @@ struct Model::State {
   // Brings the host's values to the device.
   void Upload();
 
-  // Zeroes the gradients, remembers the buffers and uploads. Then one or more backward passes may
+  // Forgets the gradients, remembers the buffers and uploads. Then one or more backward passes may
   // run.
   void BeginStep();
 
@@ -47,7 +47,7 @@ struct Model::State {
   void AbandonStep() noexcept;
 
  private:
-  void CollectGradients();
+  void ZeroMissingGradients();
 };
 
 }  // namespace paceline::learn

@@ -43,6 +43,34 @@ TEST(TrainingTest, GradientIsTheMeanOverTheSamples) {
   EXPECT_FLOAT_EQ(Floats(training->push())[0], 2 * 3 * 7.5f);
 }
 
+TEST(TrainingTest, AParameterThatAStepDoesNotUseHasNoGradientOfAnEarlierStep) {
+  const TestFolder folder;
+  SaveScript(folder.Path("sometimes.pt"),
+             {{.name = "weight", .shape = {1}, .value = 3},
+              {.name = "sometimes", .shape = {1}, .value = 1}},
+             "def forward(self, x):\n"
+             "    if bool(x.sum() > 5):\n"
+             "        return self.weight * x + self.sometimes\n"
+             "    return self.weight * x\n");
+  const auto training =
+      Make({.model_path = folder.Path("sometimes.pt"),
+            .loss = "MeanSquaredError",
+            .train = {.path = folder.Write(
+                          "data.safetensors",
+                          Safetensors({{"inputs", "F32", {4, 1}, Bytes<float>({1, 2, 3, 4})},
+                                       {"targets", "F32", {4, 1}, Bytes<float>({0, 0, 0, 0})}}))}});
+  ASSERT_NE(training, nullptr);
+  ASSERT_EQ(training->layout().tensors()[1].spec.name, "sometimes");
+  const uint64_t offset = training->layout().tensors()[1].offset_bytes;
+  const auto gradient = [&] { return Floats(training->push().subspan(offset, sizeof(float)))[0]; };
+  ASSERT_TRUE(training->Step(kAllFour).ok());
+  EXPECT_FLOAT_EQ(gradient(), 2 * (3 * 2.5f + 1));
+  for (uint64_t i = 0; i < 4; ++i) {
+    ASSERT_TRUE(training->Step(std::vector<SampleRange>{{0, i, i + 1}}).ok());
+    EXPECT_EQ(gradient(), 0);
+  }
+}
+
 TEST(TrainingTest, WritingParametersMovesTheModel) {
   const TestFolder folder;
   const auto training = Scaled(folder);
