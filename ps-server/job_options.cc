@@ -98,6 +98,10 @@ StragglerOptions StragglerOptionsFrom(const job::TrainingJob& job) {
   return {.slowdown_percent = policy.slowdown_percent, .for_time = Seconds(policy.for_seconds)};
 }
 
+bool SharesMemory(const job::TrainingJob& job, std::string_view listen) {
+  return job.spec.network.transport == job::Transport::kAuto && listen.starts_with("unix:");
+}
+
 Duration TransferIdleFrom(const job::TrainingJob& job) {
   return Seconds(job.spec.network.transfer_idle_seconds);
 }

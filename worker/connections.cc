@@ -4,7 +4,10 @@
 #include <utility>
 
 #include "lib/rpc/bulk/grpc_parameter_client.h"
+#include "lib/rpc/bulk/retrying_parameter_client.h"
 #include "lib/rpc/control/worker_session.h"
+#include "lib/rpc/shared_memory/shared_memory_client.h"
+#include "lib/telemetry/log.h"
 
 namespace paceline::worker {
 namespace {
@@ -30,6 +33,27 @@ class GrpcSession : public Session {
   const std::shared_ptr<rpc::CoordinatorSession> session_;
 };
 
+bool AreOfThisMachine(const std::vector<protocol::ShardAddress>& shards) {
+  return std::ranges::all_of(shards, [](const protocol::ShardAddress& shard) {
+    return shard.address.starts_with("unix:");
+  });
+}
+
+// With memory in the place of sockets, where that can be; the log says which.
+std::unique_ptr<rpc::ParameterClient> WithSharedMemory(
+    rpc::SharedMemoryClientOptions options, std::unique_ptr<rpc::ParameterClient> sockets) {
+  using telemetry::Log;
+  using telemetry::LogLevel;
+  auto shared = rpc::SharedMemoryClient::Create(std::move(options), sockets);
+  if (!shared.ok()) {
+    Log(LogLevel::kWarning, "bytes travel through sockets, not through shared memory",
+        {{"why", Message(shared.status())}});
+    return sockets;
+  }
+  Log(LogLevel::kInfo, "bytes travel through shared memory", {});
+  return std::make_unique<rpc::RetryingParameterClient>(*std::move(shared), rpc::RetryPolicy{});
+}
+
 }  // namespace
 
 Connector GrpcConnector(const ConnectionOptions& options) {
@@ -45,19 +69,26 @@ Connector GrpcConnector(const ConnectionOptions& options) {
             *newest = session;
             return std::make_unique<GrpcSession>(session);
           },
-          .open_shards =
-              [options, newest](const Generation& generation,
-                                const std::vector<protocol::ShardAddress>& shards) {
-                const auto is_over = [session = *newest] {
-                  const std::shared_ptr<rpc::CoordinatorSession> alive = session.lock();
-                  return alive == nullptr || alive->IsOver();
-                };
-                return rpc::OpenParameterClient({.generation = generation,
-                                                 .shards = shards,
-                                                 .idle_timeout = options.transfer_idle,
-                                                 .is_cancelled = is_over,
-                                                 .channel = options.channel});
-              }};
+          .open_shards = [options, newest](const Generation& generation,
+                                           const std::vector<protocol::ShardAddress>& shards)
+              -> StatusOr<std::unique_ptr<rpc::ParameterClient>> {
+            const auto is_over = [session = *newest] {
+              const std::shared_ptr<rpc::CoordinatorSession> alive = session.lock();
+              return alive == nullptr || alive->IsOver();
+            };
+            PACELINE_ASSIGN_OR_RETURN(
+                auto sockets, rpc::OpenParameterClient({.generation = generation,
+                                                        .shards = shards,
+                                                        .idle_timeout = options.transfer_idle,
+                                                        .is_cancelled = is_over,
+                                                        .channel = options.channel}));
+            if (!options.shares_memory || !AreOfThisMachine(shards)) return sockets;
+            return WithSharedMemory({.generation = generation,
+                                     .shards = shards,
+                                     .idle_timeout = options.transfer_idle,
+                                     .is_cancelled = is_over},
+                                    std::move(sockets));
+          }};
 }
 
 }  // namespace paceline::worker

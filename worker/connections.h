@@ -14,6 +14,8 @@ struct ConnectionOptions {
   Duration connect_timeout = std::chrono::seconds(600);  // Until there is work.
   rpc::ChannelOptions channel;                           // To it, and to the shards.
   Duration transfer_idle = std::chrono::seconds(60);     // Of a transfer, without a byte.
+  // Whether memory is shared with shards that are on this machine and offer it.
+  bool shares_memory = true;
 };
 
 // Sessions with the coordinator, and parameter clients with retries.

@@ -87,6 +87,7 @@ Status Run(const Options& options) {
   PACELINE_ASSIGN_OR_RETURN(const job::TrainingJob job, ReadJob(options.job_file));
   ConnectionOptions connections = options.connections;
   connections.transfer_idle = Seconds(job.spec.network.transfer_idle_seconds);
+  connections.shares_memory = job.spec.network.transport == job::Transport::kAuto;
   if (!options.tls_folder.empty()) {
     PACELINE_ASSIGN_OR_RETURN(const rpc::TlsCredentials credentials,
                               rpc::LoadTlsCredentials({options.tls_folder}));

@@ -48,4 +48,9 @@ inline constexpr size_t kPullsWaitingMax = 16;
 inline constexpr size_t kAnswersWaitingMax = 64;
 inline constexpr size_t kStagingSlotsMax = 2;
 
+// Shared memory between processes of one machine: connections of workers, and one message of
+// theirs.
+inline constexpr size_t kMemoryConnectionsMax = 1'024;
+inline constexpr size_t kMemoryMessageBytesMax = 16'777'216;
+
 }  // namespace paceline::limits

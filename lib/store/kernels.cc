@@ -1,6 +1,12 @@
 #include "lib/store/kernels.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <cstring>
+
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 #include "lib/base/check.h"
 #include "lib/optim/dispatch.h"
@@ -71,6 +77,20 @@ void SetWeighted(std::span<const float> values, float weight, std::span<float> s
 void Divide(std::span<const float> values, float divisor, std::span<float> quotient) {
   CheckSizes(values.size(), quotient.size());
   DivideLoop(values.data(), values.size(), divisor, quotient.data());
+}
+
+void StreamCopy(std::span<const float> values, std::span<float> copy) {
+  CheckSizes(values.size(), copy.size());
+  size_t i = 0;
+#ifdef __SSE2__
+  if (reinterpret_cast<uintptr_t>(copy.data()) % sizeof(__m128) == 0) {
+    constexpr size_t kStep = sizeof(__m128) / sizeof(float);
+    for (; i + kStep <= values.size(); i += kStep)
+      _mm_stream_ps(copy.data() + i, _mm_loadu_ps(values.data() + i));
+    _mm_sfence();
+  }
+#endif
+  std::copy(values.begin() + i, values.end(), copy.begin() + i);
 }
 
 void KeepLargest(std::span<const int64_t> values, std::span<int64_t> largest) {

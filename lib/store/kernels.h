@@ -14,6 +14,9 @@ void AddWeighted(std::span<const float> values, float weight, std::span<float> s
 void SetWeighted(std::span<const float> values, float weight, std::span<float> sum);
 // quotient = values / divisor.
 void Divide(std::span<const float> values, float divisor, std::span<float> quotient);
+// copy = values, past the cache: for what is not read again soon. Whoever learns of it through a
+// lock or an atomic sees it.
+void StreamCopy(std::span<const float> values, std::span<float> copy);
 // largest = max(largest, values).
 void KeepLargest(std::span<const int64_t> values, std::span<int64_t> largest);
 

@@ -4,12 +4,15 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "lib/base/ids.h"
+#include "lib/base/status.h"
+#include "lib/store/region.h"
 
 namespace paceline::store {
 
@@ -35,13 +38,17 @@ struct Receipt {
   bool is_finite = true;  // Parameters and float32 buffers.
 };
 
+// Makes memory of a slice's size for the pushes of one sender, which can reach it from where it is.
+// Called without a lock.
+using PushMemory = std::function<StatusOr<std::shared_ptr<Region>>()>;
+
 // A place to copy a push into. Write through `bytes` only while this (or a copy of its `lease`)
 // lives, and not after Seal: a transfer that was taken over then writes where nobody reads.
 struct Staging {
   std::span<std::byte> bytes;             // Empty if `sealed` is set.
   std::shared_ptr<const Receipt> sealed;  // The first answer, when this id was sealed before.
   uint64_t ticket = 0;
-  std::shared_ptr<void> lease = nullptr;
+  std::shared_ptr<Region> lease = nullptr;  // `bytes` are its own.
 };
 
 }  // namespace paceline::store

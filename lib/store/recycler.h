@@ -4,6 +4,7 @@
 // time would spend more time in page faults than in arithmetic.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -12,7 +13,8 @@
 
 namespace paceline::store {
 
-// Thread-safe. What it lent may outlive it.
+// Thread-safe. What it lent may outlive it. What says that it may not be reused (MayBeReused) is
+// freed when it comes back.
 template <class T>
 class Recycler {
  public:
@@ -38,6 +40,9 @@ class Recycler {
       std::unique_ptr<T> owned(returned);
       const std::shared_ptr<Shelf> alive = shelf.lock();
       if (alive == nullptr) return;
+      if constexpr (requires { returned->MayBeReused(); }) {
+        if (!returned->MayBeReused()) return;
+      }
       std::lock_guard lock(alive->mutex);
       if (alive->spares.size() < alive->spares_max) alive->spares.push_back(std::move(owned));
     });

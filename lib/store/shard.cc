@@ -18,6 +18,13 @@
 namespace paceline::store {
 namespace {
 
+// So many accumulated pushes wait to be summed in the pass of the commit, which reads them once and
+// writes no sum. Few: a commit that found all of them waiting would take longer, while the workers
+// stand still.
+constexpr size_t kWaitingMax = 2;
+// A version of at least this size is not in the cache anyway when it is read.
+constexpr uint64_t kStreamedBytes = 8 << 20;
+
 Status Validate(const Shard::Options& options) {
   const uint64_t total = options.layout.total_bytes();
   const Slice& slice = options.slice;
@@ -53,14 +60,37 @@ const TensorPlace* FirstNonFinite(const Layout& layout, const Slice& slice,
   return nullptr;
 }
 
+// Where there is nothing to share, whoever asks for it later is told so, and copies.
+std::unique_ptr<Region> MakeRegion(size_t size, Region::Others others) {
+  StatusOr<std::unique_ptr<Region>> region = Region::Shareable(size, others);
+  return region.ok() ? *std::move(region) : Region::Private(size);
+}
+
 }  // namespace
 
 struct Shard::State {
+  // An accumulated push that is not in the sum yet.
+  struct Waiting {
+    PushId id;
+    float factor = 0;
+    std::shared_ptr<const Region> bytes;
+  };
+
   State(Options given, std::unique_ptr<optim::Optimizer> made);
 
   // The next version's bytes from the current one's and the open sum. Return what Commit returns.
   std::vector<double> StepParameters(const CommitOrder& order, std::span<const std::byte> current,
                                      std::span<std::byte> next);
+  // Puts the waiting pushes into the sum until only so many wait.
+  void SumWaiting(size_t left = 0);
+  // Of floats [begin, end): a push onto what is in `to`, or as the first one.
+  static void Add(const Waiting& push, bool is_first, uint64_t begin, uint64_t end,
+                  std::span<float> to);
+  void SumBuffers(const Waiting& push, bool is_first);
+  // The sum of a block of parameters with the waiting pushes in it: in `sum`, or in `scratch` where
+  // all of them wait.
+  std::span<const float> SumBlock(uint64_t begin, uint64_t end, std::span<float> scratch);
+  void DoneWithWaiting();
   std::vector<double> AddDeltas(const CommitOrder& order, std::span<const std::byte> current,
                                 std::span<std::byte> next);
   void ResetOptimizer();
@@ -83,8 +113,10 @@ struct Shard::State {
   std::unique_ptr<optim::Optimizer> optimizer;
   std::optional<OuterStep> outer_step;      // Of the last commit...
   std::unique_ptr<optim::Optimizer> outer;  // ...and what has its momentum; null without one.
-  std::vector<std::byte> sum;  // Arranged as the slice; means nothing while `accumulated` is empty.
-  double weight = 0;           // Of all in the sum.
+  std::vector<std::byte> sum;    // Arranged as the slice; of the accumulated that do not wait.
+  bool has_sum = false;          // There is such a one.
+  std::vector<Waiting> waiting;  // In the order of accumulation.
+  double weight = 0;             // Of all in the sum.
   std::set<PushId> accumulated;
   std::set<PushId>
       accumulated_before;  // In the round of `last_commit`, whose order may be repeated.
@@ -100,11 +132,10 @@ Shard::State::State(Options given, std::unique_ptr<optim::Optimizer> made)
                .judge = [parts = parts](
                             std::span<const std::byte> push) { return Judge(push, parts); }}),
       recycler(
-          [size = options.slice.size_bytes(), meter = options.meter] {
+          [size = options.slice.size_bytes(), meter = options.meter,
+           others = options.is_shareable ? Region::Others::kRead : Region::Others::kNobody] {
             Count(meter, 1);
-            auto published = std::make_unique<Published>();
-            published->bytes.resize(size);
-            return published;
+            return std::make_unique<Published>(MakeRegion(size, others));
           },
           2),
       initial(recycler.Take()),
@@ -123,22 +154,82 @@ std::vector<double> Shard::State::StepParameters(const CommitOrder& order,
                                 .learning_rate = order.learning_rate};
   const double square = order.gradient_scale * order.gradient_scale;
   std::vector<double> norms;
-  // Block by block: the optimizer finds in the cache what the norm has read.
+  const bool is_streamed = parts.parameters_end >= kStreamedBytes;
+  std::vector<float> summed(kBlockBytes / sizeof(float)), stepped(summed.size());
+  // Block by block: each thing that is done finds in the cache what the one before has left there.
   for (uint64_t begin = 0; begin < parts.parameters_end; begin += kBlockBytes) {
     const uint64_t end = std::min(begin + kBlockBytes, parts.parameters_end);
-    const auto block_sum = View<float>(std::span<const std::byte>(sum), begin, end);
+    const std::span<const float> block_sum = SumBlock(begin, end, summed);
     norms.push_back(SquaredNorm(block_sum) * square);
     Count(options.meter, 1);
+    const std::span<float> block_next = View<float>(next, begin, end);
+    const std::span<float> into =
+        is_streamed ? std::span(stepped).first(block_next.size()) : block_next;
     optimizer->StepPart(begin / sizeof(float), View<float>(current, begin, end), block_sum, step,
-                        View<float>(next, begin, end));
+                        into);
+    if (is_streamed) StreamCopy(into, block_next);
   }
   optimizer->FinishStep();
+  DoneWithWaiting();
   return norms;
+}
+
+void Shard::State::Add(const Waiting& push, bool is_first, uint64_t begin, uint64_t end,
+                       std::span<float> to) {
+  const auto from = View<float>(push.bytes->bytes(), begin, end);
+  if (is_first) {
+    SetWeighted(from, push.factor, to);
+  } else {
+    AddWeighted(from, push.factor, to);
+  }
+}
+
+void Shard::State::SumBuffers(const Waiting& push, bool is_first) {
+  const std::span<std::byte> to(sum);
+  Add(push, is_first, parts.parameters_end, parts.floats_end,
+      View<float>(to, parts.parameters_end, parts.floats_end));
+  const auto integers = View<int64_t>(push.bytes->bytes(), parts.integers_begin, parts.end);
+  const auto largest = View<int64_t>(to, parts.integers_begin, parts.end);
+  if (is_first) {
+    std::copy(integers.begin(), integers.end(), largest.begin());
+  } else {
+    KeepLargest(integers, largest);
+  }
+}
+
+void Shard::State::SumWaiting(size_t left) {
+  while (waiting.size() > left) {
+    const Waiting push = std::move(waiting.front());
+    waiting.erase(waiting.begin());
+    Add(push, !has_sum, 0, parts.parameters_end,
+        View<float>(std::span<std::byte>(sum), 0, parts.parameters_end));
+    SumBuffers(push, !has_sum);
+    has_sum = true;
+    staging.Finish(push.id);
+  }
+}
+
+std::span<const float> Shard::State::SumBlock(uint64_t begin, uint64_t end,
+                                              std::span<float> scratch) {
+  const std::span<float> summed = View<float>(std::span<std::byte>(sum), begin, end);
+  const std::span<float> to = has_sum ? summed : scratch.first(summed.size());
+  bool is_first = !has_sum;
+  for (const Waiting& push : waiting) Add(push, std::exchange(is_first, false), begin, end, to);
+  return to;
+}
+
+void Shard::State::DoneWithWaiting() {
+  for (const Waiting& push : waiting) {
+    SumBuffers(push, !std::exchange(has_sum, true));
+    staging.Finish(push.id);
+  }
+  waiting.clear();
 }
 
 std::vector<double> Shard::State::AddDeltas(const CommitOrder& order,
                                             std::span<const std::byte> current,
                                             std::span<std::byte> next) {
+  SumWaiting();
   ResetOptimizer();
   TakeOuter(order.outer);
   const double square = order.gradient_scale * order.gradient_scale;
@@ -204,12 +295,12 @@ StatusOr<std::unique_ptr<Shard>> Shard::Create(Options options) {
 
 std::span<std::byte> Shard::initial_values() {
   if (state_->initial == nullptr) return {};
-  return state_->initial->bytes;
+  return state_->initial->bytes();
 }
 
 Status Shard::Open(Version first) {
   if (state_->initial == nullptr) return FailedPrecondition("shard is open already");
-  const std::span<const std::byte> bytes(state_->initial->bytes);
+  const std::span<const std::byte> bytes = std::as_const(*state_->initial).bytes();
   const TensorPlace* const bad =
       FirstNonFinite(layout(), slice(), View<float>(bytes, 0, state_->parts.parameters_end));
   if (bad != nullptr)
@@ -220,10 +311,10 @@ Status Shard::Open(Version first) {
   return OkStatus();
 }
 
-StatusOr<Staging> Shard::Stage(const PushId& id) {
+StatusOr<Staging> Shard::Stage(const PushId& id, const std::shared_ptr<const PushMemory>& memory) {
   if (!state_->is_open)
     return FailedPrecondition("shard is not open yet: {} came too early", ToString(id));
-  return state_->staging.Stage(id);
+  return state_->staging.Stage(id, memory);
 }
 
 StatusOr<std::shared_ptr<const Receipt>> Shard::Seal(const PushId& id, uint64_t ticket,
@@ -241,25 +332,14 @@ Status Shard::Accumulate(const PushId& id, double weight) {
     return InvalidArgument("weight must be finite and positive: got {} for {}", weight,
                            ToString(id));
   }
-  const std::shared_ptr<const std::vector<std::byte>> push = state.staging.Begin(id);
+  const std::shared_ptr<const Region> push = state.staging.Begin(id);
   if (push == nullptr) return NotFound("push is not staged: {}", ToString(id));
-  const std::span<const std::byte> from(*push);
-  const std::span<std::byte> to(state.sum);
-  const SliceParts& parts = state.parts;
-  if (state.accumulated.empty()) {
-    SetWeighted(View<float>(from, 0, parts.floats_end), factor,
-                View<float>(to, 0, parts.floats_end));
-    std::copy(from.begin() + parts.integers_begin, from.end(), to.begin() + parts.integers_begin);
-    state.weight = 0;
-  } else {
-    AddWeighted(View<float>(from, 0, parts.floats_end), factor,
-                View<float>(to, 0, parts.floats_end));
-    KeepLargest(View<int64_t>(from, parts.integers_begin, parts.end),
-                View<int64_t>(to, parts.integers_begin, parts.end));
-  }
+  if (state.accumulated.empty()) state.weight = 0;
   state.weight += weight;
   state.accumulated.insert(id);
-  state.staging.Finish(id);
+  state.waiting.push_back({id, factor, push});
+  state.staging.Defer(id);
+  state.SumWaiting(kWaitingMax);
   Count(state.options.meter, 1);
   return OkStatus();
 }
@@ -271,6 +351,7 @@ std::vector<double> Shard::SumBlockNorms() const {
   if (state_->accumulated.empty()) {
     return std::vector<double>((state_->parts.parameters_end + kBlockBytes - 1) / kBlockBytes);
   }
+  state_->SumWaiting();
   return BlockSquaredNorms(state_->sum, state_->parts);
 }
 
@@ -302,11 +383,12 @@ StatusOr<std::vector<double>> Shard::Commit(const CommitOrder& order) {
   const std::shared_ptr<Published> next = state.recycler.Take();
   next->version = order.version;
   std::vector<double> norms = order.kind == PushKind::kDelta
-                                  ? state.AddDeltas(order, current->bytes, next->bytes)
-                                  : state.StepParameters(order, current->bytes, next->bytes);
-  state.AverageBuffers(next->bytes);
+                                  ? state.AddDeltas(order, current->bytes(), next->bytes())
+                                  : state.StepParameters(order, current->bytes(), next->bytes());
+  state.AverageBuffers(next->bytes());
   state.versions.Publish(next, order.is_pinned);
   state.accumulated_before = std::exchange(state.accumulated, {});
+  state.has_sum = false;
   state.last_commit = State::Answer{order.version, norms};
   return norms;
 }

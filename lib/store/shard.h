@@ -4,7 +4,8 @@
 // orders. Life: Create, fill initial_values(), Open (publishes the first version), then any number
 // of Stage/Seal by transfer threads beside Accumulate/Drop/Commit by whoever carries out orders.
 //
-// Memory, in slices: slots_per_worker for each worker that pushed, two published versions and one
+// Memory, in slices: slots_per_worker for each worker that pushed, at most two that are yet to be
+// summed while their slots are taken again, two published versions and one
 // in the making, what is pinned or still being read beyond these, one sum, and the optimizer's
 // state (0 to 2).
 #pragma once
@@ -49,7 +50,8 @@ class Shard {
     uint32_t slots_per_worker = 1;  // Two for keep-going pacings.
     uint32_t workers_max =
         1024;  // Staging slots are made on first use and refused beyond this many workers.
-    Meter* meter = nullptr;  // Counts the blocks of orders; outlives the shard.
+    Meter* meter = nullptr;     // Counts the blocks of orders; outlives the shard.
+    bool is_shareable = false;  // Other processes may map what is published, if the kernel can.
   };
   // InvalidArgument, naming the option.
   static StatusOr<std::unique_ptr<Shard>> Create(Options options);
@@ -68,9 +70,12 @@ class Shard {
   // unanswered pushes: soon they will not. OutOfRange for too many workers; FailedPrecondition
   // before Open, and for a push that was answered several pushes ago. An id of an older incarnation
   // than the worker's newest: PermissionDenied. A newer incarnation frees the worker's slots that
-  // are not accumulated.
+  // are not accumulated. With `memory` the bytes lie in what it makes, now or at an earlier call
+  // with the same pointer: of a sender that ends one transfer before it begins the next. Its error
+  // is Stage's.
   using Staging = store::Staging;
-  StatusOr<Staging> Stage(const PushId& id);
+  StatusOr<Staging> Stage(const PushId& id,
+                          const std::shared_ptr<const PushMemory>& memory = nullptr);
   // The push is whole. Aborted if it was dropped or another transfer took the slot over. `judged`
   // is what a judge of this shard said of exactly these bytes; without it they are all judged here.
   StatusOr<std::shared_ptr<const Receipt>> Seal(const PushId& id, uint64_t ticket,
@@ -78,10 +83,11 @@ class Shard {
   PushJudge NewJudge() const;
 
   // --- Orders: one thread at a time.
-  // Adds weight x the push to the open sum and frees its slot. NotFound if the push is not staged
-  // and sealed here. Again with the same id, in its own round or the next: nothing happens, OK.
-  // InvalidArgument if `weight` is not finite and positive. Weights are rounded to float32 (samples
-  // are exact up to 2^24).
+  // Adds weight x the push to the open sum and frees its slot; its bytes may be read as late as by
+  // the commit. NotFound if the push is not staged and sealed here. Again
+  // with the same id, in its own round or the next: nothing happens, OK. InvalidArgument if
+  // `weight` is not finite and positive. Weights are rounded to float32 (samples are exact up to
+  // 2^24).
   Status Accumulate(const PushId& id, double weight);
   void Drop(
       const PushId& id);  // Frees the slot; nothing if there is none. Never an accumulated one.

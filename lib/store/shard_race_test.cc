@@ -24,7 +24,7 @@ constexpr uint64_t kWorkers = 3;
 void ExpectWhole(const Layout& layout, const Published& published) {
   const float want = static_cast<float>(published.version.value());
   for (uint64_t at = 0; at < layout.parameter_bytes(); at += 4) {
-    ASSERT_EQ(FloatAt(published.bytes, at), want) << published.version.value() << " at " << at;
+    ASSERT_EQ(FloatAt(published.bytes(), at), want) << published.version.value() << " at " << at;
   }
 }
 

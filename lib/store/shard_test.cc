@@ -38,9 +38,9 @@ TEST(ShardTest, ACommitAppliesTheMeanGradientAndAveragesBuffers) {
   EXPECT_DOUBLE_EQ(norms->at(0), 5 * 9.0);
   const auto published = shard->Newest();
   EXPECT_EQ(published->version, Version(1));
-  EXPECT_FLOAT_EQ(FloatAt(published->bytes, 0), 1 - 0.5 * 3);
-  EXPECT_FLOAT_EQ(FloatAt(published->bytes, layout.parameter_bytes()), 3);
-  EXPECT_EQ(IntegerAt(published->bytes, layout.integer_begin_bytes()), 10);
+  EXPECT_FLOAT_EQ(FloatAt(published->bytes(), 0), 1 - 0.5 * 3);
+  EXPECT_FLOAT_EQ(FloatAt(published->bytes(), layout.parameter_bytes()), 3);
+  EXPECT_EQ(IntegerAt(published->bytes(), layout.integer_begin_bytes()), 10);
 }
 
 TEST(ShardTest, ClippingScalesTheStepButNotTheReportedNorm) {
@@ -51,7 +51,7 @@ TEST(ShardTest, ClippingScalesTheStepButNotTheReportedNorm) {
   CommitOrder order = Order(1, 1, 1);
   order.clip_scale = 0.25;
   EXPECT_EQ(*shard->Commit(order), (std::vector<double>{5 * 4.0}));
-  EXPECT_EQ(FloatAt(shard->Newest()->bytes, 0), 0.5f);
+  EXPECT_EQ(FloatAt(shard->Newest()->bytes(), 0), 0.5f);
 }
 
 TEST(ShardTest, DeltasAreAddedPlainlyWithRateMinusOne) {
@@ -62,8 +62,8 @@ TEST(ShardTest, DeltasAreAddedPlainlyWithRateMinusOne) {
     ASSERT_EQ(shard->Accumulate(Push(worker, 1), 0.5), OkStatus());
   }
   ASSERT_TRUE(shard->Commit(Order(1, 1, -1)).ok());
-  EXPECT_EQ(FloatAt(shard->Newest()->bytes, 0), 1.5f);
-  EXPECT_EQ(FloatAt(shard->Newest()->bytes, layout.parameter_bytes()), 0.5f);
+  EXPECT_EQ(FloatAt(shard->Newest()->bytes(), 0), 1.5f);
+  EXPECT_EQ(FloatAt(shard->Newest()->bytes(), layout.parameter_bytes()), 0.5f);
 }
 
 // By hand, with a rate and a momentum of a half: the velocity is 1, then 1.5; a step goes half of
@@ -78,7 +78,7 @@ TEST(ShardTest, AnOuterStepGivesTheMeanOfDeltasMomentum) {
     EXPECT_EQ(shard->Accumulate(Push(0, version), 1), OkStatus());
     CommitOrder order{.version = Version(version), .kind = kind, .outer = outer};
     EXPECT_EQ(*shard->Commit(order), (std::vector<double>{5}));
-    return FloatAt(shard->Newest()->bytes, 0);
+    return FloatAt(shard->Newest()->bytes(), 0);
   };
   const OuterStep outer{.learning_rate = 0.5, .momentum = 0.5, .is_nesterov = true};
   EXPECT_FLOAT_EQ(commit(PushKind::kDelta, outer), 0.75f);
@@ -107,8 +107,8 @@ TEST(ShardTest, ASecondRoundStartsFromZero) {
         Deliver(*shard, Push(0, round), Filled(layout, -1, 5 - static_cast<int64_t>(round))).ok());
     ASSERT_EQ(shard->Accumulate(Push(0, round), 1), OkStatus());
     ASSERT_TRUE(shard->Commit(Order(round, 1, 1)).ok());
-    EXPECT_EQ(FloatAt(shard->Newest()->bytes, 0), static_cast<float>(round));
-    EXPECT_EQ(IntegerAt(shard->Newest()->bytes, layout.integer_begin_bytes()),
+    EXPECT_EQ(FloatAt(shard->Newest()->bytes(), 0), static_cast<float>(round));
+    EXPECT_EQ(IntegerAt(shard->Newest()->bytes(), layout.integer_begin_bytes()),
               5 - static_cast<int64_t>(round));
     EXPECT_EQ(shard->SumBlockNorms(), std::vector<double>{0});
   }
@@ -129,7 +129,7 @@ TEST(ShardTest, RepeatedOrdersChangeNothing) {
   EXPECT_EQ(shard->Accumulate(Push(0, 1), 2), OkStatus());
   EXPECT_EQ(*shard->Commit(Order(1, 1, 1)), *first);
   EXPECT_EQ(shard->Newest()->version, Version(1));
-  EXPECT_EQ(FloatAt(shard->Newest()->bytes, 0), -2);
+  EXPECT_EQ(FloatAt(shard->Newest()->bytes(), 0), -2);
   EXPECT_EQ(shard->SumBlockNorms(), std::vector<double>{5 * 16.0});
 }
 

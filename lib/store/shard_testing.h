@@ -7,6 +7,7 @@
 #include <cstring>
 #include <memory>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -37,13 +38,13 @@ inline std::vector<std::byte> Filled(const Layout& layout, float value, int64_t 
   return bytes;
 }
 
-inline float FloatAt(const std::vector<std::byte>& bytes, uint64_t offset) {
+inline float FloatAt(std::span<const std::byte> bytes, uint64_t offset) {
   float value;
   std::memcpy(&value, &bytes[offset], 4);
   return value;
 }
 
-inline int64_t IntegerAt(const std::vector<std::byte>& bytes, uint64_t offset) {
+inline int64_t IntegerAt(std::span<const std::byte> bytes, uint64_t offset) {
   int64_t value;
   std::memcpy(&value, &bytes[offset], 8);
   return value;

@@ -36,11 +36,16 @@ void PushJudge::See(std::span<const std::byte> push, uint64_t filled_bytes) {
 
 Receipt PushJudge::Finish(std::span<const std::byte> push) {
   See(push, push.size());
-  Receipt receipt{std::move(norms_), true};
+  return ReceiptOf(std::move(norms_), push, parts_);
+}
+
+Receipt ReceiptOf(std::vector<double> block_squared_norms, std::span<const std::byte> push,
+                  const SliceParts& parts) {
+  Receipt receipt{std::move(block_squared_norms), true};
   receipt.is_finite =
       std::all_of(receipt.block_squared_norms.begin(), receipt.block_squared_norms.end(),
                   [](double norm) { return std::isfinite(norm); }) &&
-      std::isfinite(SquaredNorm(View<float>(push, parts_.parameters_end, parts_.floats_end)));
+      std::isfinite(SquaredNorm(View<float>(push, parts.parameters_end, parts.floats_end)));
   return receipt;
 }
 

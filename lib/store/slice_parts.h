@@ -37,6 +37,10 @@ std::span<T> View(std::span<std::byte> bytes, uint64_t begin, uint64_t end) {
 std::vector<double> BlockSquaredNorms(std::span<const std::byte> bytes, const SliceParts& parts);
 Receipt Judge(std::span<const std::byte> push, const SliceParts& parts);
 
+// The receipt of a push whose blocks' squared norms are known.
+Receipt ReceiptOf(std::vector<double> block_squared_norms, std::span<const std::byte> push,
+                  const SliceParts& parts);
+
 // Judge in pieces, while a push is coming in: its bytes are still in the cache then. One owner at a
 // time; the same push in every call.
 class PushJudge {

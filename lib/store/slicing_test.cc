@@ -101,7 +101,7 @@ Result Train(uint64_t seed, uint32_t shards) {
   }
   for (auto& shard : all) {
     const auto published = shard->Newest();
-    result.values.insert(result.values.end(), published->bytes.begin(), published->bytes.end());
+    result.values.insert(result.values.end(), published->bytes().begin(), published->bytes().end());
   }
   return result;
 }

@@ -6,40 +6,46 @@ namespace paceline::store {
 
 StagingArea::StagingArea(Options options)
     : options_(std::move(options)),
-      // Filled with zeros, so that its pages are there before a push arrives.
-      recycler_([size = options_.slice_bytes] { return std::make_unique<Bytes>(size); }, 2) {}
+      recycler_([size = options_.slice_bytes] { return Region::Private(size); }, 2) {}
 
-StatusOr<Staging> StagingArea::Stage(const PushId& id) {
-  std::shared_ptr<Bytes> fresh;
+StatusOr<Staging> StagingArea::Stage(const PushId& id,
+                                     const std::shared_ptr<const PushMemory>& memory) {
+  std::shared_ptr<Region> fresh;
   while (true) {
     {
       std::lock_guard lock(mutex_);
       PACELINE_ASSIGN_OR_RETURN(Worker* const worker, Admit(id));
       if (auto receipt = FindAnswer(id)) return Staging{.sealed = std::move(receipt)};
       PACELINE_ASSIGN_OR_RETURN(Slot* const slot, ChooseSlot(*worker, id));
-      if (slot->state == SlotState::kSealed || slot->state == SlotState::kInUse) {
+      if (slot->id == id && slot->state != SlotState::kFree && slot->state != SlotState::kFilling)
         return Staging{.sealed = slot->receipt};
-      }
+      if (slot->state == SlotState::kDeferred) Free(*slot);
       // A slot taken from another transfer leaves its bytes to that transfer, which may still
-      // write.
-      const bool needs_bytes = slot->bytes == nullptr || slot->state == SlotState::kFilling;
+      // write; but a sender with memory of its own has ended the one before.
+      const bool is_same_sender = memory != nullptr && slot->memory == memory;
+      const bool needs_bytes = slot->bytes == nullptr || slot->memory != memory ||
+                               (slot->state == SlotState::kFilling && !is_same_sender);
       if (!needs_bytes || fresh != nullptr) {
         if (needs_bytes) slot->bytes = std::move(fresh);
+        slot->memory = memory;
         slot->state = SlotState::kFilling;
         slot->id = id;
         slot->ticket = ++tickets_;
         slot->receipt = nullptr;
-        return Staging{
-            .bytes = *slot->bytes, .sealed = nullptr, .ticket = slot->ticket, .lease = slot->bytes};
+        return Staging{.bytes = slot->bytes->bytes(), .ticket = slot->ticket, .lease = slot->bytes};
       }
     }
-    fresh = recycler_.Take();
+    if (memory == nullptr) {
+      fresh = recycler_.Take();
+    } else {
+      PACELINE_ASSIGN_OR_RETURN(fresh, (*memory)());
+    }
   }
 }
 
 StatusOr<std::shared_ptr<const Receipt>> StagingArea::Seal(const PushId& id, uint64_t ticket,
                                                            std::optional<Receipt> judged) {
-  std::shared_ptr<const Bytes> bytes;
+  std::shared_ptr<const Region> bytes;
   std::shared_ptr<const Receipt> receipt;
   if (judged) receipt = std::make_shared<const Receipt>(*std::move(judged));
   while (true) {
@@ -58,11 +64,11 @@ StatusOr<std::shared_ptr<const Receipt>> StagingArea::Seal(const PushId& id, uin
       if (slot->state != SlotState::kFilling) return slot->receipt;
       bytes = slot->bytes;
     }
-    receipt = std::make_shared<const Receipt>(options_.judge(*bytes));
+    receipt = std::make_shared<const Receipt>(options_.judge(bytes->bytes()));
   }
 }
 
-std::shared_ptr<const std::vector<std::byte>> StagingArea::Begin(const PushId& id) {
+std::shared_ptr<const Region> StagingArea::Begin(const PushId& id) {
   std::lock_guard lock(mutex_);
   Slot* const slot = FindSlot(id);
   if (slot == nullptr || slot->state != SlotState::kSealed) return nullptr;
@@ -70,15 +76,25 @@ std::shared_ptr<const std::vector<std::byte>> StagingArea::Begin(const PushId& i
   return slot->bytes;
 }
 
-void StagingArea::Finish(const PushId& id) {
+void StagingArea::Defer(const PushId& id) {
   std::lock_guard lock(mutex_);
   if (Slot* const slot = FindSlot(id); slot != nullptr && slot->state == SlotState::kInUse)
-    Free(*slot);
+    slot->state = SlotState::kDeferred;
+}
+
+void StagingArea::Finish(const PushId& id) {
+  std::lock_guard lock(mutex_);
+  Slot* const slot = FindSlot(id);
+  if (slot == nullptr) return;
+  if (slot->state != SlotState::kInUse && slot->state != SlotState::kDeferred) return;
+  slot->state = SlotState::kInUse;  // Nobody reads it any more: the bytes stay.
+  Free(*slot);
 }
 
 void StagingArea::Drop(const PushId& id) {
   std::lock_guard lock(mutex_);
-  if (Slot* const slot = FindSlot(id); slot != nullptr && slot->state != SlotState::kInUse)
+  if (Slot* const slot = FindSlot(id);
+      slot != nullptr && slot->state != SlotState::kInUse && slot->state != SlotState::kDeferred)
     Free(*slot);
 }
 
@@ -130,6 +146,9 @@ StatusOr<StagingArea::Slot*> StagingArea::ChooseSlot(Worker& worker, const PushI
     return &worker.slots.emplace_back();
   }
   for (Slot& slot : worker.slots) {
+    if (slot.state == SlotState::kDeferred) return &slot;
+  }
+  for (Slot& slot : worker.slots) {
     if (slot.state == SlotState::kFilling && slot.id.sequence < id.sequence) return &slot;
   }
   return ResourceExhausted("all {} slots hold unanswered pushes: {} must wait",
@@ -155,7 +174,7 @@ std::shared_ptr<const Receipt> StagingArea::FindAnswer(const PushId& id) {
 }
 
 void StagingArea::Free(Slot& slot) {
-  if (slot.state == SlotState::kFilling) slot.bytes = nullptr;
+  if (slot.state == SlotState::kFilling || slot.state == SlotState::kDeferred) slot.bytes = nullptr;
   if (slot.receipt != nullptr) Remember(slot.id, std::move(slot.receipt));
   slot.receipt = nullptr;
   slot.state = SlotState::kFree;

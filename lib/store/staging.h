@@ -16,6 +16,7 @@
 #include "lib/base/status.h"
 #include "lib/store/push.h"
 #include "lib/store/recycler.h"
+#include "lib/store/region.h"
 
 namespace paceline::store {
 
@@ -23,7 +24,8 @@ namespace paceline::store {
 // allocated.
 //
 // Memory: slots_per_worker x (workers that pushed) x slice_bytes, and one more slice for each
-// transfer that was taken over and is still running. Forget gives a worker's part back.
+// transfer that was taken over and is still running. Forget gives a worker's part back. Memory that
+// a sender brought (PushMemory) is of that sender alone: nobody else's push ever lies there.
 class StagingArea {
  public:
   struct Options {
@@ -35,25 +37,29 @@ class StagingArea {
   explicit StagingArea(Options options);
 
   // For transfers: as Shard::Stage and Shard::Seal say.
-  StatusOr<Staging> Stage(const PushId& id);
+  StatusOr<Staging> Stage(const PushId& id,
+                          const std::shared_ptr<const PushMemory>& memory = nullptr);
   StatusOr<std::shared_ptr<const Receipt>> Seal(const PushId& id, uint64_t ticket,
                                                 std::optional<Receipt> judged = std::nullopt);
 
   // For orders. A sealed push, which nobody else gets or frees until Finish; null if there is none
   // of this id.
-  std::shared_ptr<const std::vector<std::byte>> Begin(const PushId& id);
-  void Finish(const PushId& id);  // Frees the slot.
+  std::shared_ptr<const Region> Begin(const PushId& id);
+  // Begun, and its bytes are read once more later, until Finish: a push that needs the slot before
+  // then takes it, and other bytes. Whoever began it holds on to the bytes.
+  void Defer(const PushId& id);
+  void Finish(const PushId& id);  // Frees the slot, if it still has it.
   void Drop(const PushId& id);
   void Forget(WorkerId worker, Incarnation last);
 
  private:
-  using Bytes = std::vector<std::byte>;
-  enum class SlotState { kFree, kFilling, kSealed, kInUse };
+  enum class SlotState { kFree, kFilling, kSealed, kInUse, kDeferred };
   struct Slot {
     SlotState state = SlotState::kFree;
     PushId id;
     uint64_t ticket = 0;
-    std::shared_ptr<Bytes> bytes;  // Null until first used, and after a transfer lost it.
+    std::shared_ptr<Region> bytes;  // Null until first used, and after a transfer lost it.
+    std::shared_ptr<const PushMemory> memory;  // Which made `bytes`; null: the area itself.
     std::shared_ptr<const Receipt> receipt;
   };
   struct Answer {
@@ -71,12 +77,13 @@ class StagingArea {
   StatusOr<Slot*> ChooseSlot(Worker& worker, const PushId& id);
   Slot* FindSlot(const PushId& id);
   std::shared_ptr<const Receipt> FindAnswer(const PushId& id);
+  // Without its bytes where somebody may still write or read them.
   void Free(Slot& slot);
   void Remember(const PushId& id, std::shared_ptr<const Receipt> receipt);
   size_t WorkersWithSlots() const;
 
   const Options options_;
-  Recycler<Bytes> recycler_;
+  Recycler<Region> recycler_;
   std::mutex mutex_;
   std::map<WorkerId, Worker> workers_;
   uint64_t tickets_ = 0;

@@ -33,7 +33,7 @@ void Write(const Staging& staging, int value) {
 int Staged(StagingArea& area, const PushId& id) {
   const auto bytes = area.Begin(id);
   if (bytes == nullptr) return -1;
-  const int value = std::to_integer<int>(bytes->front());
+  const int value = std::to_integer<int>(bytes->bytes().front());
   area.Finish(id);
   return value;
 }
@@ -95,7 +95,7 @@ TEST(StagingTest, ANewIncarnationFreesWhatIsNotInUse) {
   const auto in_use = area.Begin(Push(0, 1, 1));
   StageWhole(area, Push(0, 1, 2), 3);
   EXPECT_EQ(StageCode(area, Push(0, 2, 2)), StatusCode::kResourceExhausted);
-  EXPECT_EQ(in_use->front(), std::byte{1});
+  EXPECT_EQ(in_use->bytes().front(), std::byte{1});
   EXPECT_EQ(area.Begin(Push(0, 2, 1)), nullptr);
   area.Finish(Push(0, 1, 1));
   StageWhole(area, Push(0, 2, 2), 4);
@@ -181,6 +181,50 @@ TEST(StagingTest, SlotsAreReusedAndNotAllocatedAnew) {
     ASSERT_NE(Staged(area, Push(0, sequence)), -1);
   }
   EXPECT_EQ(places.size(), 1u);
+}
+
+// A sender's own memory: eight bytes that it can reach.
+std::shared_ptr<const PushMemory> Own() {
+  return std::make_shared<const PushMemory>(
+      [] { return StatusOr<std::shared_ptr<Region>>(Region::Private(8)); });
+}
+
+TEST(StagingTest, ASendersOwnMemoryIsUsedAgainAndByNobodyElse) {
+  StagingArea area(AreaOptions(1));
+  const auto first = Own(), second = Own();
+  const Staging one = area.Stage(Push(0, 1), first).value();
+  const Region* const place = one.lease.get();
+  Write(one, 1);
+  ASSERT_TRUE(area.Seal(Push(0, 1), one.ticket).ok());
+  ASSERT_EQ(Staged(area, Push(0, 1)), 1);
+  EXPECT_EQ(area.Stage(Push(0, 2), first)->lease.get(), place);
+  EXPECT_EQ(area.Stage(Push(0, 3), first)->lease.get(), place) << "it gave the second up";
+  // Another life's, another way's: neither may lie where the first sender can still write.
+  EXPECT_NE(area.Stage(Push(0, 1, 2), second)->lease.get(), place);
+  area.Drop(Push(0, 1, 2));
+  EXPECT_NE(area.Stage(Push(0, 2, 2))->lease.get(), place);
+  const Staging back = area.Stage(Push(0, 3, 2), first).value();
+  EXPECT_NE(back.lease.get(), place) << "it was given up";
+}
+
+TEST(StagingTest, APushThatIsBeingSummedKeepsItsMemory) {
+  StagingArea area(AreaOptions(1));
+  const auto memory = Own();
+  StageWhole(area, Push(0, 1), 1);
+  const auto in_use = area.Begin(Push(0, 1));
+  EXPECT_EQ(area.Stage(Push(0, 2), memory).status().code(), StatusCode::kResourceExhausted);
+  area.Finish(Push(0, 1));
+  const Staging next = area.Stage(Push(0, 2), memory).value();
+  EXPECT_NE(next.lease.get(), in_use.get());
+}
+
+TEST(StagingTest, WithoutMemoryTheRefusalIsTheSenders) {
+  StagingArea area(AreaOptions(1));
+  const auto none = std::make_shared<const PushMemory>(
+      []() -> StatusOr<std::shared_ptr<Region>> { return ResourceExhausted("no shared memory"); });
+  EXPECT_EQ(area.Stage(Push(0, 1), none).status().code(), StatusCode::kResourceExhausted);
+  StageWhole(area, Push(0, 1), 3);
+  EXPECT_EQ(Staged(area, Push(0, 1)), 3);
 }
 
 }  // namespace

@@ -9,7 +9,7 @@ namespace paceline::store {
 namespace {
 
 void Publish(VersionHistory& history, uint64_t version, bool is_pinned = false) {
-  auto published = std::make_shared<Published>();
+  auto published = std::make_shared<Published>(Region::Private(0));
   published->version = Version(version);
   history.Publish(std::move(published), is_pinned);
 }

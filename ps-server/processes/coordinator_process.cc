@@ -15,6 +15,7 @@
 #include "ps-server/processes/coordinator_serving.h"
 #include "ps-server/processes/driver_options.h"
 #include "ps-server/processes/processes.h"
+#include "ps-server/processes/sharing.h"
 #include "ps-server/service/served_model.h"
 #include "ps-server/shard/shard_host.h"
 
@@ -47,7 +48,7 @@ Status RunCoordinator(const Options& options, const job::TrainingJob& job) {
       [&driver](protocol::ShardMessage message) {
         driver.ShardSaid(ShardId(0), std::move(message));
       },
-      &shard_metrics, SlicePlaceFrom(options, job));
+      &shard_metrics, SlicePlaceFrom(options, job), MemoryFrom(options, job));
   PACELINE_ASSIGN_OR_RETURN(
       const std::unique_ptr<CoordinatorServing> serving,
       CoordinatorServing::Start({options, job, tls, metrics, live, model, driver, host}));

@@ -5,6 +5,7 @@
 #include "lib/telemetry/log.h"
 #include "ps-server/advertised_address.h"
 #include "ps-server/job_options.h"
+#include "ps-server/processes/sharing.h"
 
 namespace paceline::ps {
 namespace {
@@ -26,6 +27,7 @@ StatusOr<std::unique_ptr<CoordinatorServing>> CoordinatorServing::Start(const As
                                            .keepalive_timeout = KeepaliveTimeoutFrom(asked.job)}));
   PACELINE_ASSIGN_OR_RETURN(serving->address_,
                             AdvertisedAddress(asked.options, serving->server_->address()));
+  serving->memory_ = ShareMemory(asked.options, asked.job, asked.host);
   StatusOr<Endpoints> started = Endpoints::Start(asked.options, asked.tls, asked.metrics,
                                                  asked.live, asked.model, asked.driver);
   // A port that was asked for and is taken stays so.
@@ -40,11 +42,14 @@ StatusOr<std::unique_ptr<CoordinatorServing>> CoordinatorServing::Start(const As
   return serving;
 }
 
-void CoordinatorServing::StopSessions() { server_->Stop(kPatience); }
+void CoordinatorServing::StopSessions() {
+  memory_.reset();
+  server_->Stop(kPatience);
+}
 
 void CoordinatorServing::Stop() {
   endpoints_.Stop();
-  server_->Stop(kPatience);
+  StopSessions();
 }
 
 }  // namespace paceline::ps

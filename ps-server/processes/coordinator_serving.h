@@ -15,6 +15,7 @@
 #include "ps-server/options.h"
 #include "ps-server/service/coordinator_service.h"
 #include "ps-server/service/grpc_server.h"
+#include "ps-server/service/memory_service.h"
 #include "ps-server/service/served_model.h"
 #include "ps-server/service/shard_service.h"
 #include "ps-server/shard/shard_host.h"
@@ -50,6 +51,7 @@ class CoordinatorServing {
   CoordinatorService coordinator_;
   ShardService shard_;
   std::unique_ptr<GrpcServer> server_;
+  std::unique_ptr<MemoryService> memory_;  // Null: no memory is shared.
   std::string address_;
   Endpoints endpoints_;
 };

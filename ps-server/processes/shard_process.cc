@@ -17,6 +17,7 @@
 #include "ps-server/job_tls.h"
 #include "ps-server/port_file.h"
 #include "ps-server/processes/processes.h"
+#include "ps-server/processes/sharing.h"
 #include "ps-server/service/grpc_server.h"
 #include "ps-server/service/shard_service.h"
 #include "ps-server/shard/shard_host.h"
@@ -156,7 +157,7 @@ Status RunShard(const Options& options, const job::TrainingJob& job) {
   CoordinatorLine* told = nullptr;
   std::unique_ptr<CoordinatorLine> line;
   ShardHost host([&told](protocol::ShardMessage message) { told->Say(std::move(message)); },
-                 &shard_metrics, SlicePlaceFrom(options, job));
+                 &shard_metrics, SlicePlaceFrom(options, job), MemoryFrom(options, job));
   ShardService service(host, tls.peers, TransferIdleFrom(job));
   PACELINE_ASSIGN_OR_RETURN(const std::unique_ptr<GrpcServer> server,
                             GrpcServer::Start({.address = options.listen,
@@ -165,6 +166,7 @@ Status RunShard(const Options& options, const job::TrainingJob& job) {
                                                .keepalive_timeout = KeepaliveTimeoutFrom(job)}));
   PACELINE_ASSIGN_OR_RETURN(const std::string address,
                             AdvertisedAddress(options, server->address()));
+  const std::unique_ptr<MemoryService> memory = ShareMemory(options, job, host);
   line = std::make_unique<CoordinatorLine>(options, tls.to_ps, address);
   told = line.get();
   PACELINE_ASSIGN_OR_RETURN(

@@ -64,6 +64,18 @@ class Reference {
   rpc::InProcessParameterClient client_;
 };
 
+std::string NameOf(Transport transport) {
+  switch (transport) {
+    case Transport::kUnix:
+      return "Unix";
+    case Transport::kTcp:
+      return "Tcp";
+    case Transport::kMemory:
+      return "Memory";
+  }
+  return "";
+}
+
 class DataPlaneTest : public TestWithParam<std::tuple<Transport, uint32_t>> {};
 
 TEST_P(DataPlaneTest, AnyNumberOfShardsGivesTheSameBits) {
@@ -92,17 +104,22 @@ TEST_P(DataPlaneTest, AnyNumberOfShardsGivesTheSameBits) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, DataPlaneTest,
-                         ::testing::Combine(::testing::Values(Transport::kUnix, Transport::kTcp),
+                         ::testing::Combine(::testing::Values(Transport::kUnix, Transport::kTcp,
+                                                              Transport::kMemory),
                                             ::testing::Values(1u, 2u, 4u)),
                          [](const auto& info) {
-                           return fmt::format(
-                               "{}{}Shards",
-                               std::get<0>(info.param) == Transport::kTcp ? "Tcp" : "Unix",
-                               std::get<1>(info.param));
+                           return fmt::format("{}{}Shards", NameOf(std::get<0>(info.param)),
+                                              std::get<1>(info.param));
                          });
 
-TEST(DataPlane, ShardsWithEmptySlicesTakePart) {
-  Shards shards(Transport::kUnix, LayoutOf(10), 4);  // One block for four shards.
+class OneMachineTest : public TestWithParam<Transport> {};
+
+INSTANTIATE_TEST_SUITE_P(All, OneMachineTest,
+                         ::testing::Values(Transport::kUnix, Transport::kTcp, Transport::kMemory),
+                         [](const auto& info) { return NameOf(info.param); });
+
+TEST_P(OneMachineTest, ShardsWithEmptySlicesTakePart) {
+  Shards shards(GetParam(), LayoutOf(10), 4);  // One block for four shards.
   const Payload initial = RandomPayload(shards.layout(), 1);
   const auto client = shards.Born(initial);
   EXPECT_EQ(Pulled(*client, shards.layout(), Version(0)), *initial);
@@ -123,8 +140,8 @@ TEST(DataPlane, ChunksOfAnySizeCarryTheSame) {
   }
 }
 
-TEST(DataPlane, NonFiniteValuesAreReported) {
-  Shards shards(Transport::kUnix, LayoutOf(100'000), 2);
+TEST_P(OneMachineTest, NonFiniteValuesAreReported) {
+  Shards shards(GetParam(), LayoutOf(100'000), 2);
   const auto client = shards.Born(RandomPayload(shards.layout(), 1));
   const Payload payload = RandomPayload(shards.layout(), 2);
   const float nan = std::numeric_limits<float>::quiet_NaN();
@@ -134,8 +151,8 @@ TEST(DataPlane, NonFiniteValuesAreReported) {
   EXPECT_FALSE(report->is_finite);
 }
 
-TEST(DataPlane, RetriedPushGetsTheFirstAnswer) {
-  Shards shards(Transport::kUnix, LayoutOf(100'000), 2);
+TEST_P(OneMachineTest, RetriedPushGetsTheFirstAnswer) {
+  Shards shards(GetParam(), LayoutOf(100'000), 2);
   (void)shards.Born(RandomPayload(shards.layout(), 1));
   rpc::RetryingParameterClient client(
       std::make_unique<rpc::testing::FlakyParameterClient>(
@@ -152,8 +169,8 @@ TEST(DataPlane, RetriedPushGetsTheFirstAnswer) {
   EXPECT_EQ(again->squared_norm, report->squared_norm) << "the second copy was taken";
 }
 
-TEST(DataPlane, RetriedFillGetsTheFirstAnswer) {
-  Shards shards(Transport::kUnix, LayoutOf(100'000), 2);
+TEST_P(OneMachineTest, RetriedFillGetsTheFirstAnswer) {
+  Shards shards(GetParam(), LayoutOf(100'000), 2);
   shards.Configure();
   const auto client = shards.BareClient();
   const Payload initial = RandomPayload(shards.layout(), 1);
@@ -168,8 +185,8 @@ TEST(DataPlane, RetriedFillGetsTheFirstAnswer) {
             StatusCode::kFailedPrecondition);
 }
 
-TEST(DataPlane, NewerFillTakesOver) {
-  Shards shards(Transport::kUnix, LayoutOf(100'000), 1);
+TEST_P(OneMachineTest, NewerFillTakesOver) {
+  Shards shards(GetParam(), LayoutOf(100'000), 1);
   shards.Configure();
   const auto client = shards.BareClient();
   const Payload first = RandomPayload(shards.layout(), 1);
@@ -181,35 +198,33 @@ TEST(DataPlane, NewerFillTakesOver) {
   EXPECT_EQ(Pulled(*client, shards.layout(), Version(0)), *second);
 }
 
-TEST(DataPlane, StreamsComeBackAfterTheServerDid) {
-  for (const Transport transport : {Transport::kUnix, Transport::kTcp}) {
-    Shards shards(transport, LayoutOf(500'000), 2);
-    const Payload initial = RandomPayload(shards.layout(), 1);
-    const auto client = shards.Born(initial);
-    const Payload payload = RandomPayload(shards.layout(), 2);
-    ASSERT_TRUE(client->Push(Push(0, 1), *payload, payload).ok());
-    EXPECT_EQ(Pulled(*client, shards.layout(), Version(0)), *initial);
-    shards[1].StopListening();
-    shards[1].Listen();
-    const auto again = client->Push(Push(0, 1), *payload, payload);
-    EXPECT_TRUE(again.ok()) << again.status();
-    EXPECT_EQ(Pulled(*client, shards.layout(), Version(0)), *initial);
-  }
+TEST_P(OneMachineTest, StreamsComeBackAfterTheServerDid) {
+  Shards shards(GetParam(), LayoutOf(500'000), 2);
+  const Payload initial = RandomPayload(shards.layout(), 1);
+  const auto client = shards.Born(initial);
+  const Payload payload = RandomPayload(shards.layout(), 2);
+  ASSERT_TRUE(client->Push(Push(0, 1), *payload, payload).ok());
+  EXPECT_EQ(Pulled(*client, shards.layout(), Version(0)), *initial);
+  shards[1].StopListening();
+  shards[1].Listen();
+  const auto again = client->Push(Push(0, 1), *payload, payload);
+  EXPECT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(Pulled(*client, shards.layout(), Version(0)), *initial);
 }
 
-TEST(DataPlane, ShardThatIsGoneIsNamed) {
-  Shards shards(Transport::kUnix, LayoutOf(100'000), 2);
+TEST_P(OneMachineTest, ShardThatIsGoneIsNamed) {
+  Shards shards(GetParam(), LayoutOf(100'000), 2);
   const Payload initial = RandomPayload(shards.layout(), 1);
   (void)shards.Born(initial);
-  shards[1].StopListening();
   const auto client = shards.BareClient();
+  shards[1].StopListening();
   const Status status = client->Push(Push(0, 1), *initial, initial).status();
   EXPECT_EQ(status.code(), StatusCode::kUnavailable);
   EXPECT_THAT(Message(status), HasSubstr("shard s1: "));
 }
 
-TEST(DataPlane, UnconfiguredShardAsksForAnotherTry) {
-  Shards shards(Transport::kUnix, LayoutOf(1000), 1);
+TEST_P(OneMachineTest, UnconfiguredShardAsksForAnotherTry) {
+  Shards shards(GetParam(), LayoutOf(1000), 1);
   const Payload payload = RandomPayload(shards.layout(), 1);
   const auto client = shards.BareClient();
   EXPECT_EQ(client->Push(Push(0, 1), *payload, payload).status().code(), StatusCode::kUnavailable);
@@ -220,8 +235,8 @@ TEST(DataPlane, UnconfiguredShardAsksForAnotherTry) {
             StatusCode::kUnavailable);
 }
 
-TEST(DataPlane, AnotherGenerationIsRefused) {
-  Shards shards(Transport::kUnix, LayoutOf(1'000'000), 2);
+TEST_P(OneMachineTest, AnotherGenerationIsRefused) {
+  Shards shards(GetParam(), LayoutOf(1'000'000), 2);
   const Payload payload = RandomPayload(shards.layout(), 1);
   (void)shards.Born(payload);
   auto options = shards.Options();
@@ -238,8 +253,8 @@ TEST(DataPlane, AnotherGenerationIsRefused) {
             StatusCode::kFailedPrecondition);
 }
 
-TEST(DataPlane, FencedLifeOfAWorkerIsRefusedAndTheNextIsNot) {
-  Shards shards(Transport::kUnix, LayoutOf(1'000'000), 1);
+TEST_P(OneMachineTest, FencedLifeOfAWorkerIsRefusedAndTheNextIsNot) {
+  Shards shards(GetParam(), LayoutOf(1'000'000), 1);
   const Payload payload = RandomPayload(shards.layout(), 1);
   const auto client = shards.Born(payload);
   shards[0].host().Order(protocol::Fence{WorkerId(0), Incarnation(1)});
@@ -252,8 +267,8 @@ TEST(DataPlane, FencedLifeOfAWorkerIsRefusedAndTheNextIsNot) {
             StatusCode::kFailedPrecondition);
 }
 
-TEST(DataPlane, HugeIncarnationLocksNobodyOut) {
-  Shards shards(Transport::kUnix, LayoutOf(1000), 2);
+TEST_P(OneMachineTest, HugeIncarnationLocksNobodyOut) {
+  Shards shards(GetParam(), LayoutOf(1000), 2);
   const Payload payload = RandomPayload(shards.layout(), 1);
   const auto client = shards.Born(payload);
   const auto bare = shards.BareClient();
@@ -270,8 +285,8 @@ TEST(DataPlane, HugeIncarnationLocksNobodyOut) {
   shards.Commit(Version(1), {Push(0, 1, 2)});
 }
 
-TEST(DataPlane, StrangersLifeFillsNothing) {
-  Shards shards(Transport::kUnix, LayoutOf(1000), 1);
+TEST_P(OneMachineTest, StrangersLifeFillsNothing) {
+  Shards shards(GetParam(), LayoutOf(1000), 1);
   shards.Configure();
   const auto client = shards.BareClient();
   const Payload initial = RandomPayload(shards.layout(), 1);
@@ -285,8 +300,8 @@ TEST(DataPlane, StrangersLifeFillsNothing) {
   EXPECT_EQ(Pulled(*client, shards.layout(), Version(0)), *initial);
 }
 
-TEST(DataPlane, FullSlotsAreRefusedUntilAnswered) {
-  Shards shards(Transport::kUnix, LayoutOf(1000), 1);
+TEST_P(OneMachineTest, FullSlotsAreRefusedUntilAnswered) {
+  Shards shards(GetParam(), LayoutOf(1000), 1);
   const Payload payload = RandomPayload(shards.layout(), 1);
   const auto client = shards.Born(payload);
   ASSERT_TRUE(client->Push(Push(0, 1), *payload, payload).ok());
@@ -296,8 +311,8 @@ TEST(DataPlane, FullSlotsAreRefusedUntilAnswered) {
   EXPECT_TRUE(client->Push(Push(0, 2), *payload, payload).ok());
 }
 
-TEST(DataPlane, EvictedVersionIsSupersededByTheNewest) {
-  Shards shards(Transport::kUnix, LayoutOf(100'000), 2);
+TEST_P(OneMachineTest, EvictedVersionIsSupersededByTheNewest) {
+  Shards shards(GetParam(), LayoutOf(100'000), 2);
   const Payload payload = RandomPayload(shards.layout(), 1);
   const auto client = shards.Born(payload);
   for (uint64_t version = 1; version <= 3; ++version) {
@@ -319,8 +334,8 @@ TEST(DataPlane, EvictedVersionIsSupersededByTheNewest) {
       << "a version that is not there yet";
 }
 
-TEST(DataPlane, LayoutsOfOtherSizesAreRefused) {
-  Shards shards(Transport::kUnix, LayoutOf(1000), 1);
+TEST_P(OneMachineTest, LayoutsOfOtherSizesAreRefused) {
+  Shards shards(GetParam(), LayoutOf(1000), 1);
   (void)shards.Born(RandomPayload(shards.layout(), 1));
   auto options = shards.Options();
   options.shards[0].slice.end_bytes += 4;
@@ -359,8 +374,8 @@ TEST(DataPlane, SilentShardRunsIntoTheDeadlineAndMemoryIsGivenBack) {
   ::close(silent);
 }
 
-TEST(DataPlane, ManyTransfersShareAStream) {
-  Shards shards(Transport::kUnix, LayoutOf(100), 2);
+TEST_P(OneMachineTest, ManyTransfersShareAStream) {
+  Shards shards(GetParam(), LayoutOf(100), 2);
   const Payload payload = RandomPayload(shards.layout(), 1);
   const auto client = shards.Born(payload);
   for (uint64_t i = 1; i <= 500; ++i) {

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <deque>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <mutex>
 #include <random>
@@ -20,13 +21,16 @@
 #include <unistd.h>
 
 #include "lib/rpc/bulk/grpc_parameter_client.h"
+#include "lib/rpc/bulk/retrying_parameter_client.h"
+#include "lib/rpc/shared_memory/shared_memory_client.h"
 #include "ps-server/service/grpc_server.h"
+#include "ps-server/service/memory_service.h"
 #include "ps-server/service/shard_service.h"
 #include "ps-server/shard/shard_host.h"
 
 namespace paceline::ps::testing {
 
-enum class Transport { kUnix, kTcp };
+enum class Transport { kUnix, kTcp, kMemory };
 
 // A folder of its own for sockets, removed at the end.
 class SocketFolder {
@@ -42,13 +46,24 @@ class SocketFolder {
   std::string path_;
 };
 
+// How many mappings of shared memory this process has.
+inline int MappedRegions() {
+  std::ifstream maps("/proc/self/maps");
+  int count = 0;
+  for (std::string line; std::getline(maps, line);)
+    count += line.find("memfd:paceline") != std::string::npos;
+  return count;
+}
+
 // One shard with its server.
 class LiveShard {
  public:
   // A transfer that does not move for `idle` is ended.
-  explicit LiveShard(std::string address, Duration idle = Seconds(60))
+  explicit LiveShard(std::string address, Duration idle = Seconds(60), bool shares_memory = false)
       : address_(std::move(address)),
-        host_([this](protocol::ShardMessage said) { Note(std::move(said)); }),
+        shares_memory_(shares_memory),
+        host_([this](protocol::ShardMessage said) { Note(std::move(said)); }, nullptr, {},
+              shares_memory ? ShardHost::Memory::kShareable : ShardHost::Memory::kPrivate),
         service_(host_, {}, idle) {
     Listen();
   }
@@ -58,8 +73,15 @@ class LiveShard {
     EXPECT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
     address_ = server_->address();  // The same port again after a restart.
+    if (!shares_memory_) return;
+    auto memory = MemoryService::Start(host_, address_);
+    EXPECT_TRUE(memory.ok()) << memory.status();
+    memory_ = *std::move(memory);
   }
-  void StopListening() { server_->Stop(Duration::zero()); }
+  void StopListening() {
+    memory_.reset();
+    server_->Stop(Duration::zero());
+  }
 
   ShardHost& host() { return host_; }
   const std::string& address() const { return address_; }
@@ -88,9 +110,11 @@ class LiveShard {
   std::condition_variable changed_;
   std::deque<protocol::ShardMessage> said_;
   std::string address_;
+  const bool shares_memory_;
   ShardHost host_;
   ShardService service_;
   std::unique_ptr<GrpcServer> server_;
+  std::unique_ptr<MemoryService> memory_;
 };
 
 // Parameters and both kinds of buffers.
@@ -124,12 +148,12 @@ inline constexpr Generation kGeneration{1, 1};
 class Shards {
  public:
   Shards(Transport transport, store::Layout layout, uint32_t count, Duration idle = Seconds(60))
-      : layout_(std::move(layout)) {
+      : transport_(transport), layout_(std::move(layout)) {
     const std::vector<store::Slice> slices = store::SliceOverShards(layout_, count);
     for (uint32_t rank = 0; rank < count; ++rank) {
       shards_.emplace_back(
           transport == Transport::kTcp ? "127.0.0.1:0" : folder_.Address(fmt::format("s{}", rank)),
-          idle);
+          idle, transport == Transport::kMemory);
       addresses_.push_back({ShardId(rank), shards_.back().address(), slices[rank]});
     }
   }
@@ -177,12 +201,22 @@ class Shards {
   }
 
   std::unique_ptr<rpc::ParameterClient> Client() const {
+    if (transport_ == Transport::kMemory)
+      return std::make_unique<rpc::RetryingParameterClient>(BareClient(), rpc::RetryPolicy{});
     return *rpc::OpenParameterClient(Options());
   }
 
   // One that does not retry.
   std::unique_ptr<rpc::ParameterClient> BareClient(rpc::GrpcParameterClientOptions options) const {
-    return *rpc::GrpcParameterClient::Create(std::move(options));
+    std::unique_ptr<rpc::ParameterClient> sockets = *rpc::GrpcParameterClient::Create(options);
+    if (transport_ != Transport::kMemory) return sockets;
+    auto shared = rpc::SharedMemoryClient::Create({.generation = options.generation,
+                                                   .shards = options.shards,
+                                                   .idle_timeout = options.idle_timeout,
+                                                   .is_cancelled = options.is_cancelled},
+                                                  sockets);
+    EXPECT_TRUE(shared.ok()) << shared.status();
+    return *std::move(shared);
   }
   std::unique_ptr<rpc::ParameterClient> BareClient() const { return BareClient(Options()); }
 
@@ -200,6 +234,7 @@ class Shards {
   const store::Layout& layout() const { return layout_; }
 
  private:
+  const Transport transport_;
   const store::Layout layout_;
   SocketFolder folder_;
   std::deque<LiveShard> shards_;

@@ -23,8 +23,6 @@ class OutgoingPull {
   std::optional<grpc::ByteBuffer> NextChunk();
 
  private:
-  Status Find(const ShardHost& host, const v1::PullRequest& request);
-
   rpc::ChunkHeader header_;
   std::shared_ptr<const store::Published> published_;  // Null: refused or superseded.
   uint64_t sent_bytes_ = 0;

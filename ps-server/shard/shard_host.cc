@@ -17,9 +17,10 @@ constexpr uint64_t kSmallBytes = 512 * 1024;
 }  // namespace
 
 ShardHost::ShardHost(std::function<void(protocol::ShardMessage)> report, ShardMetrics* metrics,
-                     SlicePlace place)
+                     SlicePlace place, Memory memory)
     : report_(std::move(report)),
       metrics_(metrics),
+      memory_(memory),
       saver_(std::move(place), report_),
       thread_([this] { Run(); }) {}
 
@@ -151,7 +152,8 @@ Status ShardHost::Configure(const protocol::Configure& order) {
                                                   .optimizer = order.optimizer,
                                                   .slots_per_worker = order.slots_per_worker,
                                                   .workers_max = order.workers_max,
-                                                  .meter = &work_}));
+                                                  .meter = &work_,
+                                                  .is_shareable = memory_ == Memory::kShareable}));
   if (order.restore) {
     if (const Status restored = Restore(*shard, *order.restore); !restored.ok()) {
       report_(protocol::RestoreFailed{Message(restored), order.generation});

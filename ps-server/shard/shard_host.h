@@ -28,11 +28,15 @@ namespace paceline::ps {
 // Thread-safe.
 class ShardHost {
  public:
+  // Whether other processes of this machine may map what is published.
+  enum class Memory { kPrivate, kShareable };
+
   // `report` gets this shard's messages to the coordinator, on the host's thread, a caller's of
   // Order, a transfer's or the one that writes slices; it must not block. `metrics` may be null,
   // and outlives the host.
   explicit ShardHost(std::function<void(protocol::ShardMessage)> report,
-                     ShardMetrics* metrics = nullptr, SlicePlace place = {});
+                     ShardMetrics* metrics = nullptr, SlicePlace place = {},
+                     Memory memory = Memory::kPrivate);
   ~ShardHost();  // Stops the thread; orders not yet carried out are dropped.
 
   // Carried out in the order given. Blocks for no longer than a small slice takes, if it is one:
@@ -79,6 +83,7 @@ class ShardHost {
 
   const std::function<void(protocol::ShardMessage)> report_;
   ShardMetrics* const metrics_;
+  const Memory memory_;
   mutable std::mutex mutex_;
   std::condition_variable wake_;
   std::deque<protocol::ShardOrder> orders_;

@@ -13,7 +13,7 @@ namespace paceline::ps {
 namespace {
 
 uint64_t SizeOf(const store::Published& version, const store::OptimizerSnapshot& snapshot) {
-  uint64_t bytes = version.bytes.size();
+  uint64_t bytes = version.bytes().size();
   for (const auto& tensor : snapshot.tensors) bytes += tensor.values.size() * sizeof(float);
   return bytes;
 }
@@ -61,7 +61,8 @@ Status SliceSaver::Save(const std::shared_ptr<store::Shard>& shard,
       PACELINE_RETURN_IF_ERROR(store::MakeCheckpointFolder(place_.folder, order.checkpoint));
       return store::WriteCheckpointSlice(
           store::SlicePath(place_.folder, order.checkpoint, place_.shard), shard->layout(),
-          shard->slice(), newest->version, newest->bytes, *snapshot, files::SystemDisk(), &saved_);
+          shard->slice(), newest->version, newest->bytes(), *snapshot, files::SystemDisk(),
+          &saved_);
     };
     const StatusOr<store::FileDigest> digest = write();
     report_(protocol::SliceSaved{order.checkpoint, digest.ok() ? *digest : store::FileDigest{},

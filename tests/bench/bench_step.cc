@@ -40,7 +40,10 @@ constexpr int kExitSkipped = 77;
 // How workers reach shards; the first part of a row's name.
 const std::vector<Transport>& Transports() {
   static const std::vector<Transport> kTransports = {
-      {.name = "sockets", .arguments = {}, .environment = {}},
+      {.name = "shared-memory", .arguments = {}, .environment = {}},
+      {.name = "sockets",
+       .arguments = {"--set", "spec.network.transport=Sockets"},
+       .environment = {}},
   };
   return kTransports;
 }

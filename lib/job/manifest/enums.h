@@ -95,6 +95,10 @@ PACELINE_WORDS(Modulation, "Staleness", "Inverse", "Exponential", "ProgressGap",
 enum class Device { kAuto, kCpu, kCuda };
 PACELINE_WORDS(Device, "Auto", "CPU", "CUDA")
 
+// Auto: shared memory between processes on one machine, where they have it; sockets elsewhere.
+enum class Transport { kAuto, kSockets };
+PACELINE_WORDS(Transport, "Auto", "Sockets")
+
 enum class NonFiniteAction { kRollBack, kFail };
 PACELINE_WORDS(NonFiniteAction, "RollBack", "Fail")
 

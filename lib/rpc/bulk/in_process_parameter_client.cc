@@ -88,7 +88,7 @@ StatusOr<PullReport> InProcessParameterClient::PullNamed(Version version, sync::
   if (on_named) on_named();
   for (size_t rank = 0; rank < shards_.size(); ++rank) {
     const store::Slice slice = shards_[rank]->slice();
-    Copy(named[rank]->bytes, into.subspan(slice.begin_bytes, slice.size_bytes()));
+    Copy(named[rank]->bytes(), into.subspan(slice.begin_bytes, slice.size_bytes()));
   }
   return report;
 }

@@ -10,16 +10,11 @@
 #include "lib/base/status.h"
 #include "lib/base/time.h"
 #include "lib/base/version.h"
+#include "lib/rpc/bulk/begun_push.h"
 #include "lib/store/shard.h"
 #include "lib/sync/contract/decision.h"
 
 namespace paceline::rpc {
-
-struct PushReport {
-  double squared_norm =
-      0;                  // Of the parameters' part: all blocks of all shards, added in rank order.
-  bool is_finite = true;  // All shards say so.
-};
 
 struct PullReport {
   bool is_superseded =
@@ -45,6 +40,9 @@ class ParameterClient {
                       std::shared_ptr<const void> owner) = 0;
   virtual StatusOr<PushReport> Push(const store::PushId& push, std::span<const std::byte> payload,
                                     std::shared_ptr<const void> owner) = 0;
+  // Begins a push that comes in pieces, before a byte of it is known. Null: not here, or not now;
+  // Push it when it is whole. It ends before the next push is begun, and the client after it.
+  virtual std::unique_ptr<BegunPush> BeginPush(const store::PushId&) { return nullptr; }
   // Fills `into`, the whole layout. `on_named`, unless null, is called at most once, on this
   // thread, when each shard has named the version that it sends and hardly a byte of it is here:
   // what is published from then on is not in it. A call that fails after that was not repeated,

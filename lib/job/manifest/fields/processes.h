@@ -160,6 +160,11 @@ void Fields(V& visit, Network& network) {
              .min = 1,
              .max = 86400,
              .is_duration = true});
+  visit("transport", network.transport,
+        Note{.text = "how gradients and parameters travel: Auto: through shared memory where a "
+                     "worker and the parameter servers are processes of one user on one machine "
+                     "(`paceline run`), through sockets elsewhere; Sockets: always; processes that "
+                     "start later take a change"});
 }
 
 template <class V>

@@ -92,6 +92,7 @@ struct Output {
 
 struct Network {
   double transfer_idle_seconds = 60;  // Without a byte; a transfer that moves has no deadline.
+  Transport transport = Transport::kAuto;
   friend bool operator==(const Network&, const Network&) = default;
 };
 

@@ -1,0 +1,61 @@
+// Defines MemoryWay: one way between this process and one shard, through memory that they share.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <span>
+
+#include "paceline/v1/shared_memory.pb.h"
+
+#include "lib/protocol/worker_messages.h"
+#include "lib/rpc/shared_memory/mapping.h"
+#include "lib/rpc/shared_memory/memory_socket.h"
+
+namespace paceline::rpc {
+
+// One owner at a time. Errors name the shard.
+class MemoryWay {
+ public:
+  struct Options {
+    protocol::ShardAddress shard;
+    Mapping::Access access = Mapping::Access::kRead;
+    Duration idle_timeout = Seconds(60);
+    MemorySocket::IsCancelled is_cancelled = nullptr;
+  };
+  explicit MemoryWay(Options options) : options_(std::move(options)) {}
+
+  const store::Slice& slice() const { return options_.shard.slice; }
+  bool is_open() const { return socket_.is_open(); }
+  // Connects, if it is not. Unavailable, InvalidArgument.
+  Status Open();
+  // What was mapped is unmapped.
+  void Close();
+
+  // Sends a request, connecting first if need be. One at a time.
+  Status Ask(const v1::MemoryRequest& request);
+  // Waits for its answer. OK for a refusal too.
+  Status Hear();
+  bool is_asked() const { return is_asked_; }
+  const v1::MemoryAnswer& answer() const { return answer_; }
+  Status refusal() const;  // The answer's; OK if it is none.
+
+  // The memory that the answer names; empty for an empty slice. InvalidArgument if it is not the
+  // slice's size. Valid until this closes, or the answer names its ninth other region.
+  StatusOr<std::span<std::byte>> Memory();
+  // Says that the version which the answer names is read, and hears that it was kept until then.
+  Status Release();
+
+ private:
+  struct Region {
+    uint64_t id = 0;
+    Mapping mapping;
+  };
+
+  const Options options_;
+  MemorySocket socket_;
+  bool is_asked_ = false;
+  v1::MemoryAnswer answer_;
+  std::deque<Region> regions_;  // The one used last comes last.
+};
+
+}  // namespace paceline::rpc

@@ -1,0 +1,261 @@
+#include "lib/rpc/shared_memory/shared_memory_client.h"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#include "lib/rpc/bulk/answers.h"
+#include "lib/rpc/bulk/coverage.h"
+#include "lib/rpc/control/codec_values.h"
+#include "lib/rpc/shared_memory/judged_copy.h"
+#include "lib/rpc/shared_memory/memory_way.h"
+#include "lib/telemetry/log.h"
+
+namespace paceline::rpc {
+namespace {
+
+void Copy(std::span<const std::byte> from, std::span<std::byte> to) {
+  if (!from.empty()) std::memcpy(to.data(), from.data(), from.size());
+}
+
+}  // namespace
+
+// One way to, or from, all shards.
+struct SharedMemoryClient::Way {
+  explicit Way(const SharedMemoryClientOptions& options, Mapping::Access access) {
+    for (const protocol::ShardAddress& shard : options.shards) {
+      by_rank.emplace_back(MemoryWay::Options{.shard = shard,
+                                              .access = access,
+                                              .idle_timeout = options.idle_timeout,
+                                              .is_cancelled = options.is_cancelled});
+    }
+  }
+
+  // Asks all before it waits for one. What is refused comes second; an error of the connection
+  // first, and then no connection has an answer under way any more.
+  Status AskAll(const std::function<v1::MemoryRequest(MemoryWay&)>& request) {
+    Status status;
+    for (MemoryWay& way : by_rank) {
+      if (status.ok()) status = way.Ask(request(way));
+    }
+    return Settle(status);
+  }
+  Status HearAll() {
+    Status status;
+    for (MemoryWay& way : by_rank) {
+      if (status.ok()) status = way.Hear();
+    }
+    PACELINE_RETURN_IF_ERROR(Settle(status));
+    for (const MemoryWay& way : by_rank) PACELINE_RETURN_IF_ERROR(way.refusal());
+    return OkStatus();
+  }
+  Status Settle(const Status& status) {
+    if (!status.ok()) {
+      for (MemoryWay& way : by_rank) way.Close();
+    }
+    return status;
+  }
+
+  std::vector<MemoryWay> by_rank;
+};
+
+// A push with memory of its own at each shard, or a receipt of an earlier attempt.
+class SharedMemoryClient::StagedPush final : public BegunPush {
+ public:
+  // `pushes` outlives this.
+  StagedPush(Way* pushes, uint64_t total_bytes, std::vector<std::optional<JudgedCopy>> parts)
+      : pushes_(pushes), total_bytes_(total_bytes), parts_(std::move(parts)) {}
+
+  bool has_answers() const {
+    return std::ranges::any_of(parts_, [](const auto& part) { return !part; });
+  }
+
+  void Put(uint64_t offset_bytes, std::span<const std::byte> part) override {
+    const uint64_t end_bytes = offset_bytes + part.size();
+    if (end_bytes > total_bytes_ || !coverage_.Add(offset_bytes, end_bytes)) {
+      is_spoilt_ = true;
+      return;
+    }
+    for (size_t rank = 0; rank < parts_.size(); ++rank) {
+      const store::Slice& slice = pushes_->by_rank[rank].slice();
+      const uint64_t begin = std::max(offset_bytes, slice.begin_bytes);
+      const uint64_t end = std::min(end_bytes, slice.end_bytes);
+      if (begin >= end || !parts_[rank]) continue;
+      parts_[rank]->Put(begin - slice.begin_bytes, part.subspan(begin - offset_bytes, end - begin));
+    }
+  }
+
+  StatusOr<PushReport> Seal() override {
+    if (is_spoilt_ || !coverage_.IsComplete(total_bytes_))
+      return InvalidArgument("each byte of a push is put once: {} bytes", total_bytes_);
+    for (size_t rank = 0; rank < parts_.size(); ++rank) {
+      if (!parts_[rank]) continue;
+      MemoryWay& way = pushes_->by_rank[rank];
+      const store::Receipt judged = parts_[rank]->Finish();
+      v1::MemoryRequest request;
+      request.mutable_seal()->set_ticket(way.answer().ticket());
+      v1::PushReceipt& receipt = *request.mutable_seal()->mutable_judged();
+      receipt.mutable_block_squared_norms()->Add(judged.block_squared_norms.begin(),
+                                                 judged.block_squared_norms.end());
+      receipt.set_is_finite(judged.is_finite);
+      PACELINE_RETURN_IF_ERROR(pushes_->Settle(way.Ask(request)));
+    }
+    for (MemoryWay& way : pushes_->by_rank) {
+      if (way.is_asked()) PACELINE_RETURN_IF_ERROR(pushes_->Settle(way.Hear()));
+    }
+    PushReport report;
+    for (const MemoryWay& way : pushes_->by_rank) {
+      PACELINE_RETURN_IF_ERROR(way.refusal());
+      const v1::PushReceipt& receipt = way.answer().receipt();
+      AddReceipt(receipt.block_squared_norms(), receipt.is_finite(), report);
+    }
+    return report;
+  }
+
+ private:
+  Way* const pushes_;
+  const uint64_t total_bytes_;
+  std::vector<std::optional<JudgedCopy>> parts_;  // By rank; none where the shard has the push.
+  Coverage coverage_;
+  bool is_spoilt_ = false;
+};
+
+StatusOr<std::unique_ptr<SharedMemoryClient>> SharedMemoryClient::Create(
+    SharedMemoryClientOptions options, std::unique_ptr<ParameterClient>& sockets) {
+  if (options.shards.empty()) return InvalidArgument("there are no shards");
+  std::unique_ptr<SharedMemoryClient> client(new SharedMemoryClient(std::move(options), nullptr));
+  for (MemoryWay& way : client->pulls_->by_rank) PACELINE_RETURN_IF_ERROR(way.Open());
+  return std::unique_ptr<SharedMemoryClient>(
+      new SharedMemoryClient(client->options_, std::move(sockets)));
+}
+
+SharedMemoryClient::SharedMemoryClient(SharedMemoryClientOptions options,
+                                       std::unique_ptr<ParameterClient> sockets)
+    : options_(std::move(options)),
+      sockets_(std::move(sockets)),
+      total_bytes_(options_.shards.back().slice.end_bytes),
+      pushes_(std::make_unique<Way>(options_, Mapping::Access::kWrite)),
+      pulls_(std::make_unique<Way>(options_, Mapping::Access::kRead)) {}
+
+SharedMemoryClient::~SharedMemoryClient() = default;
+
+bool SharedMemoryClient::IsToUseSockets(const Status& status) {
+  if (status.code() != StatusCode::kUnimplemented) return false;
+  if (!has_no_memory_.exchange(true)) {
+    telemetry::Log(telemetry::LogLevel::kWarning, "shared memory is given up for sockets",
+                   {{"why", Message(status)}});
+  }
+  return true;
+}
+
+Status SharedMemoryClient::Fill(WorkerId worker, Incarnation incarnation,
+                                std::span<const std::byte> payload,
+                                std::shared_ptr<const void> owner) {
+  return sockets_->Fill(worker, incarnation, payload, std::move(owner));
+}
+
+StatusOr<std::unique_ptr<SharedMemoryClient::StagedPush>> SharedMemoryClient::Stage(
+    const store::PushId& push) {
+  PACELINE_RETURN_IF_ERROR(pushes_->AskAll([&](MemoryWay& way) {
+    v1::MemoryRequest request;
+    *request.mutable_stage()->mutable_generation() = Encode(options_.generation);
+    *request.mutable_stage()->mutable_push() = Encode(push);
+    request.mutable_stage()->set_total_bytes(way.slice().size_bytes());
+    return request;
+  }));
+  PACELINE_RETURN_IF_ERROR(pushes_->HearAll());
+  std::vector<std::optional<JudgedCopy>> parts;
+  for (MemoryWay& way : pushes_->by_rank) {
+    const v1::MemoryAnswer& answer = way.answer();
+    if (answer.has_receipt()) {  // Of an earlier attempt.
+      parts.emplace_back();
+      continue;
+    }
+    const StatusOr<std::span<std::byte>> place = way.Memory();
+    if (!place.ok()) return pushes_->Settle(place.status());
+    parts.emplace_back(std::in_place,
+                       store::SliceParts{answer.parameters_end(), answer.floats_end(),
+                                         answer.integers_begin(), way.slice().size_bytes()},
+                       *place);
+  }
+  return std::make_unique<StagedPush>(pushes_.get(), total_bytes_, std::move(parts));
+}
+
+std::unique_ptr<BegunPush> SharedMemoryClient::BeginPush(const store::PushId& push) {
+  if (has_no_memory_) return nullptr;
+  StatusOr<std::unique_ptr<StagedPush>> staged = Stage(push);
+  if (staged.ok() && !(*staged)->has_answers()) return *std::move(staged);
+  if (!staged.ok()) (void)IsToUseSockets(staged.status());
+  return nullptr;
+}
+
+StatusOr<PushReport> SharedMemoryClient::Push(const store::PushId& push,
+                                              std::span<const std::byte> payload,
+                                              std::shared_ptr<const void> owner) {
+  PACELINE_RETURN_IF_ERROR(CheckSize("push", payload.size(), total_bytes_));
+  if (!has_no_memory_) {
+    StatusOr<std::unique_ptr<StagedPush>> staged = Stage(push);
+    if (staged.ok()) {
+      (*staged)->Put(0, payload);
+      return (*staged)->Seal();
+    }
+    if (!IsToUseSockets(staged.status())) return staged.status();
+  }
+  return sockets_->Push(push, payload, std::move(owner));
+}
+
+StatusOr<PullReport> SharedMemoryClient::PullNamed(Version version, sync::Exactness exactness,
+                                                   std::span<std::byte> into,
+                                                   const OnNamed& on_named) {
+  PACELINE_RETURN_IF_ERROR(CheckSize("place to pull into", into.size(), total_bytes_));
+  if (!has_no_memory_) {
+    StatusOr<PullReport> report = TryPull(version, exactness, into, on_named);
+    if (report.ok() || !IsToUseSockets(report.status())) return report;
+  }
+  return sockets_->PullNamed(version, exactness, into, on_named);
+}
+
+StatusOr<PullReport> SharedMemoryClient::TryPull(Version version, sync::Exactness exactness,
+                                                 std::span<std::byte> into,
+                                                 const OnNamed& on_named) {
+  PACELINE_RETURN_IF_ERROR(pulls_->AskAll([&](MemoryWay&) {
+    v1::MemoryRequest request;
+    *request.mutable_pull()->mutable_generation() = Encode(options_.generation);
+    request.mutable_pull()->set_version(version.value());
+    request.mutable_pull()->set_exactness(Encode(exactness));
+    return request;
+  }));
+  const Status heard = pulls_->HearAll();
+  PullReport report;
+  Status status = heard;
+  if (heard.ok()) {
+    bool is_first = true;
+    for (const MemoryWay& way : pulls_->by_rank) {
+      AddAnswer(std::exchange(is_first, false), way.answer().is_superseded(),
+                Version(way.answer().version()), report);
+    }
+    if (!report.is_superseded) {
+      // Mapped before it is named: what is named is not asked for again.
+      for (MemoryWay& way : pulls_->by_rank) {
+        if (status.ok()) status = way.Memory().status();
+      }
+      if (status.ok() && on_named) on_named();
+      for (MemoryWay& way : pulls_->by_rank) {
+        if (!status.ok()) break;
+        const store::Slice slice = way.slice();
+        Copy(*way.Memory(), into.subspan(slice.begin_bytes, slice.size_bytes()));
+      }
+    }
+  }
+  // Only once the shards have heard that it is read is it sure that it was theirs until then.
+  Status released;
+  for (MemoryWay& way : pulls_->by_rank) {
+    if (released.ok() && way.is_open() && way.answer().region() != 0) released = way.Release();
+  }
+  PACELINE_RETURN_IF_ERROR(status);
+  PACELINE_RETURN_IF_ERROR(pulls_->Settle(released));
+  return report;
+}
+
+}  // namespace paceline::rpc

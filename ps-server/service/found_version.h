@@ -1,0 +1,23 @@
+// Defines FindVersion: what a shard answers a pull with.
+#pragma once
+
+#include <memory>
+
+#include "paceline/v1/chunk.pb.h"
+
+#include "lib/base/status.h"
+#include "lib/base/version.h"
+#include "ps-server/shard/shard_host.h"
+
+namespace paceline::ps {
+
+struct FoundVersion {
+  std::shared_ptr<const store::Published> published;  // Null: superseded.
+  Version version;                                    // Of it; the shard's newest if superseded.
+};
+
+// The version asked for, or the newest one where that may be. Unavailable if it is not published
+// yet; the host's refusal of another generation; InvalidArgument if no exactness is named.
+StatusOr<FoundVersion> FindVersion(const ShardHost& host, const v1::PullRequest& request);
+
+}  // namespace paceline::ps

@@ -1,0 +1,110 @@
+#include "ps-server/service/memory_service.h"
+
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+#include <utility>
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "lib/base/limits.h"
+#include "lib/telemetry/log.h"
+#include "ps-server/service/listen_probe.h"
+
+namespace paceline::ps {
+namespace {
+
+using telemetry::Log;
+using telemetry::LogLevel;
+using telemetry::OwnedSocket;
+
+constexpr int kBacklog = 128;
+constexpr int kFullPauseMs = 100;
+
+}  // namespace
+
+StatusOr<std::unique_ptr<MemoryService>> MemoryService::Start(ShardHost& host,
+                                                              const std::string& address) {
+  PACELINE_ASSIGN_OR_RETURN(std::string path, rpc::MemorySocketPath(address));
+  PACELINE_RETURN_IF_ERROR(ProbeUnixAddress(std::string(kUnixPrefix) + path));
+  OwnedSocket listening(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  OwnedSocket wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  sockaddr_un name{.sun_family = AF_UNIX};
+  std::memcpy(name.sun_path, path.data(), path.size());
+  if (listening.get() < 0 || wake.get() < 0 ||
+      ::bind(listening.get(), reinterpret_cast<const sockaddr*>(&name), sizeof(name)) != 0 ||
+      ::listen(listening.get(), kBacklog) != 0) {
+    return Unavailable("cannot listen on {}: {}", path, std::generic_category().message(errno));
+  }
+  return std::unique_ptr<MemoryService>(
+      new MemoryService(host, std::move(path), std::move(listening), std::move(wake)));
+}
+
+MemoryService::MemoryService(ShardHost& host, std::string path, OwnedSocket listening,
+                             OwnedSocket wake)
+    : host_(host),
+      path_(std::move(path)),
+      listening_(std::move(listening)),
+      wake_(std::move(wake)),
+      thread_([this] { Run(); }) {}
+
+MemoryService::~MemoryService() {
+  const uint64_t one = 1;
+  (void)!::write(wake_.get(), &one, sizeof(one));
+  thread_.join();
+  ::unlink(path_.c_str());
+  for (Running& each : running_) each.session->ShutDown();
+  for (Running& each : running_) each.thread.join();
+}
+
+void MemoryService::Run() {
+  while (true) {
+    pollfd waited[] = {{.fd = listening_.get(), .events = POLLIN},
+                       {.fd = wake_.get(), .events = POLLIN}};
+    if (::poll(waited, 2, -1) < 0 && errno != EINTR) return;
+    if (waited[1].revents != 0) return;
+    if (waited[0].revents == 0) continue;
+    OwnedSocket socket(::accept4(listening_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    ForgetEnded();
+    if (socket.get() >= 0) {
+      LetIn(std::move(socket));
+    } else if (telemetry::IsOutOfDescriptors(errno)) {
+      // Whoever waits stays in the queue, and the listening socket ready.
+      ::poll(&waited[1], 1, kFullPauseMs);
+    }
+  }
+}
+
+void MemoryService::LetIn(OwnedSocket socket) {
+  rpc::MemorySocket connection(std::move(socket));
+  const StatusOr<rpc::MemorySocket::Peer> peer = connection.peer();
+  if (!peer.ok() || peer->user != ::geteuid()) {
+    return Log(LogLevel::kWarning, "shared memory is refused",
+               {{"reason", peer.ok() ? fmt::format("user {} is not {}", peer->user, ::geteuid())
+                                     : Message(peer.status())}});
+  }
+  if (running_.size() >= limits::kMemoryConnectionsMax) {
+    return Log(LogLevel::kWarning, "shared memory is refused",
+               {{"reason", "too many connections"}, {"connections", running_.size()}});
+  }
+  Running& each = running_.emplace_back();
+  each.session = std::make_unique<MemorySession>(host_, std::move(connection));
+  each.thread = std::thread([session = each.session.get()] { session->Run(); });
+}
+
+void MemoryService::ForgetEnded() {
+  for (auto it = running_.begin(); it != running_.end();) {
+    if (!it->session->has_ended()) {
+      ++it;
+      continue;
+    }
+    it->thread.join();
+    it = running_.erase(it);
+  }
+}
+
+}  // namespace paceline::ps

@@ -1,0 +1,47 @@
+// Defines MemoryService: shares a shard's memory with workers on the same machine.
+#pragma once
+
+#include <list>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "lib/base/status.h"
+#include "lib/telemetry/listening_socket.h"
+#include "ps-server/service/memory_session.h"
+#include "ps-server/shard/shard_host.h"
+
+namespace paceline::ps {
+
+// Listens beside the Unix socket of gRPC (rpc::MemorySocketPath); only processes of this user are
+// let in, at most limits::kMemoryConnectionsMax connections at a time, each with a thread.
+class MemoryService {
+ public:
+  // `address` is gRPC's, unix:/path; `host` outlives this. Unavailable or InvalidArgument, saying
+  // why, if it cannot listen.
+  static StatusOr<std::unique_ptr<MemoryService>> Start(ShardHost& host,
+                                                        const std::string& address);
+  // Ends all connections. What workers have mapped stays theirs.
+  ~MemoryService();
+
+ private:
+  struct Running {
+    std::unique_ptr<MemorySession> session;
+    std::thread thread;
+  };
+
+  MemoryService(ShardHost& host, std::string path, telemetry::OwnedSocket listening,
+                telemetry::OwnedSocket wake);
+  void Run();
+  void LetIn(telemetry::OwnedSocket socket);
+  void ForgetEnded();
+
+  ShardHost& host_;
+  const std::string path_;
+  telemetry::OwnedSocket listening_;
+  const telemetry::OwnedSocket wake_;
+  std::list<Running> running_;  // The thread's own.
+  std::thread thread_;          // Last: it uses the rest.
+};
+
+}  // namespace paceline::ps
