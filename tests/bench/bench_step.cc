@@ -31,7 +31,8 @@ constexpr const char* kRule =
     "of all workers and shards. Faults: minor page faults of worker\n0. Malloc keeps freed memory "
     "on both sides: M_MMAP_THRESHOLD and M_TRIM_THRESHOLD at 1 GB by mallopt, in our programs\n"
     "(lib/rpc/bulk/allocator.cc) and in PyTorch's (step_peers.py). DDP has fused SGD and gradients "
-    "that are views of its buckets.\nLoss: relative difference to PyTorch's, of the last step and "
+    "that are views of its buckets.\nTwo threads of a process wait without spinning, on both sides "
+    "(OMP_WAIT_POLICY=passive). Loss: relative difference to PyTorch's, of the last step and "
     "the largest of all steps.";
 
 constexpr double kLossDifferenceMax = 1e-5;

@@ -90,6 +90,16 @@ Trace ReadTrace(const std::string& path) {
   return trace;
 }
 
+using Environment = std::vector<std::pair<std::string, std::string>>;
+
+// Threads of one process that wait for one another spin where nothing else is said: whatever else
+// wants a core for a moment then costs milliseconds at each barrier, on either side.
+Environment ForThreads(const StepTask& task) {
+  Environment environment = {{"OMP_NUM_THREADS", fmt::format("{}", task.threads)}};
+  if (task.threads > 1) environment.emplace_back("OMP_WAIT_POLICY", "passive");
+  return environment;
+}
+
 constexpr const char* kManifest = R"(apiVersion: paceline.dev/v1alpha1
 kind: TrainingJob
 metadata: {{name: step}}
@@ -162,7 +172,9 @@ StepRun StepFolder::RunPaceline(const Transport& transport) const {
   std::vector<std::string> arguments = {PACELINE_BINARY_DIR "/bin/paceline", "run",
                                         File("job.yaml"), "--runs", runs};
   arguments.insert(arguments.end(), transport.arguments.begin(), transport.arguments.end());
-  Command command(arguments, transport.environment, File("paceline"));
+  Environment environment = ForThreads(task_);
+  environment.insert(environment.end(), transport.environment.begin(), transport.environment.end());
+  Command command(arguments, environment, File("paceline"));
   UsageWatch watch(command.pid());
   Await(command, File("paceline"), [&watch] { watch.Look(); });
   Trace trace;
@@ -186,14 +198,13 @@ StepRun StepFolder::RunPeers(const std::string& kind) const {
   std::filesystem::remove(File("rendezvous"));
   std::vector<std::unique_ptr<Command>> ranks;
   for (uint64_t rank = 0; rank < task_.workers; ++rank) {
+    Environment environment = ForThreads(task_);
+    environment.emplace_back("RANK", fmt::format("{}", rank));
+    environment.emplace_back("WORLD_SIZE", fmt::format("{}", task_.workers));
     ranks.push_back(std::make_unique<Command>(
         std::vector<std::string>{python_, PACELINE_SOURCE_DIR "/tests/bench/step_peers.py", kind,
                                  path_},
-        std::vector<std::pair<std::string, std::string>>{
-            {"OMP_NUM_THREADS", fmt::format("{}", task_.threads)},
-            {"RANK", fmt::format("{}", rank)},
-            {"WORLD_SIZE", fmt::format("{}", task_.workers)}},
-        File(fmt::format("{}{}", kind, rank))));
+        environment, File(fmt::format("{}{}", kind, rank))));
   }
   StepRun run;
   const size_t warm_up = WarmUp(task_.steps);
