@@ -4,6 +4,9 @@
 
 #include <fmt/format.h>
 
+#include "lib/sync/schemes/batching/saved_sizing.h"
+#include "lib/sync/trace/fields.h"
+
 namespace paceline::sync {
 
 void BatchLimits::Learn(WorkerId worker, uint32_t samples_fit) {
@@ -29,6 +32,27 @@ BatchLimits::Fit BatchLimits::For(const std::vector<WorkerId>& workers) const {
 
 double BatchLimits::LearningRateScale(uint64_t total) const {
   return total > 0 && total < total_ ? static_cast<double>(total) / total_ : 1;
+}
+
+std::string BatchLimits::Save() const {
+  std::string text;
+  for (const auto& [worker, fits] : fits_)
+    text += fmt::format("limit {} samples={}\n", worker, fits);
+  return text;
+}
+
+Status BatchLimits::Restore(std::string_view saved) {
+  while (!saved.empty()) {
+    Fields fields(TakeLine(saved));
+    if (!fields.Flag("limit")) fields.Fail("is no limit");
+    const auto worker = fields.Next<WorkerId>("worker");
+    const auto fits = fields.Require<uint32_t>("samples");
+    if (fits == 0) fields.Fail("samples are none");
+    if (const Status wrong = fields.Finish(); !wrong.ok())
+      return DataLoss("saved batch sizing cannot be read: {}", Message(wrong));
+    Learn(worker, fits);
+  }
+  return OkStatus();
 }
 
 std::string BatchLimits::DebugString() const {

@@ -5,9 +5,11 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lib/base/ids.h"
+#include "lib/base/status.h"
 #include "lib/sync/schemes/batching/apportion.h"
 
 namespace paceline::sync {
@@ -32,6 +34,10 @@ class BatchLimits {
   double LearningRateScale(uint64_t total) const;
 
   uint32_t total() const { return total_; }
+
+  // What was learnt, a line a worker. Restore takes it back; DataLoss if it cannot be read.
+  std::string Save() const;
+  Status Restore(std::string_view saved);
   std::string DebugString() const;
 
  private:

@@ -33,11 +33,13 @@ StatusOr<std::unique_ptr<BatchSizer>> MakeSizer(const SizerOptions& options,
   switch (spec.strategy) {
     case Sizing::kEqual:
       return Unlearnt(std::make_unique<EqualSizer>(options.global_batch_size), spec, saved);
-    case Sizing::kStepwise:
+    case Sizing::kStepwise: {
       if (options.is_slow) spec.period_steps = std::max(spec.period_steps, kSlowSteps);
-      return Unlearnt(std::make_unique<StepwiseSizer>(StepwiseSizer::Options{
-                          .global_batch_size = options.global_batch_size, .spec = spec}),
-                      spec, saved);
+      auto sizer = std::make_unique<StepwiseSizer>(
+          StepwiseSizer::Options{.global_batch_size = options.global_batch_size, .spec = spec});
+      PACELINE_RETURN_IF_ERROR(sizer->Restore(saved));
+      return std::unique_ptr<BatchSizer>(std::move(sizer));
+    }
     case Sizing::kEma:
     case Sizing::kNarx:
       break;

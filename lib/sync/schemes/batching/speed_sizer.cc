@@ -8,6 +8,7 @@
 
 #include "lib/base/time.h"
 #include "lib/sync/schemes/batching/learnt_speed.h"
+#include "lib/sync/schemes/batching/saved_sizing.h"
 #include "lib/sync/schemes/batching/spread.h"
 
 namespace paceline::sync {
@@ -152,18 +153,19 @@ std::string SpeedSizer::Save() const {
   for (const auto& [id, predictor] : all) {
     if (predictor->is_known()) text += FormatLearnt(id, *predictor) + "\n";
   }
-  return text;
+  return text + limits_.Save() + others_;
 }
 
 Status SpeedSizer::Restore(std::string_view saved) {
-  while (!saved.empty()) {
-    const size_t end = std::min(saved.find('\n'), saved.size());
-    PACELINE_ASSIGN_OR_RETURN(const LearntSpeed learnt, ParseLearnt(saved.substr(0, end)));
+  PACELINE_ASSIGN_OR_RETURN(SavedSizing sorted, SortSaved(saved));
+  PACELINE_RETURN_IF_ERROR(limits_.Restore(sorted.limits));
+  for (std::string_view lines = sorted.speeds; !lines.empty();) {
+    PACELINE_ASSIGN_OR_RETURN(const LearntSpeed learnt, ParseLearnt(TakeLine(lines)));
     SpeedPredictor predictor = NewWorker(learnt.worker).predictor;
     predictor.Restore(learnt.mean, learnt.network);
     known_.insert_or_assign(learnt.worker, std::move(predictor));
-    saved.remove_prefix(std::min(end + 1, saved.size()));
   }
+  others_ = std::move(sorted.curves);
   return OkStatus();
 }
 

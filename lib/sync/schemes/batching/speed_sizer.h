@@ -44,7 +44,7 @@ class SpeedSizer : public BatchSizer {
   std::unique_ptr<BatchSizer> Clone() const override { return std::make_unique<SpeedSizer>(*this); }
   std::string DebugString() const override;
 
-  // Takes back what Save gave; DataLoss if it cannot be read.
+  // Takes back what Save gave, also of another strategy; DataLoss if it cannot be read.
   Status Restore(std::string_view saved);
 
  private:
@@ -62,6 +62,7 @@ class SpeedSizer : public BatchSizer {
   BatchLimits limits_;
   std::map<WorkerId, Worker> workers_;
   std::map<WorkerId, SpeedPredictor> known_;  // Of those that left or are yet to join.
+  std::string others_;                        // What other strategies saved.
   std::deque<WorkerId> due_;  // Whose networks are to be trained: the longest waiting one first.
   std::vector<WorkerId> sharing_;  // Whom the step last shared out is for...
   uint64_t step_samples_ = 0;      // ...and its samples.

@@ -7,6 +7,8 @@
 #include <fmt/ranges.h>
 
 #include "lib/base/time.h"
+#include "lib/sync/schemes/batching/min_max.h"
+#include "lib/sync/schemes/batching/saved_sizing.h"
 #include "lib/sync/schemes/batching/spread.h"
 
 namespace paceline::sync {
@@ -15,8 +17,6 @@ namespace {
 constexpr double kFirstStep = 0.05;       // Of the mean share.
 constexpr uint32_t kLooksAfterRapid = 2;  // With fine changes only.
 constexpr uint32_t kPeriodsMax = 4;       // Times the first period.
-constexpr double kOtherSize = 0.1;        // Sizes so far apart tell a curve from noise.
-constexpr double kBaseMax = 0.9;          // Of a step's time, that does not depend on its size.
 constexpr double kMemoryReserve = 1.25;   // Times what more samples are thought to need.
 
 }  // namespace
@@ -27,12 +27,17 @@ StepwiseSizer::StepwiseSizer(const Options& options)
       period_(options.spec.period_steps) {}
 
 void StepwiseSizer::Joined(WorkerId worker) {
-  workers_.insert_or_assign(worker, Worker{});
+  Worker joined;
+  if (auto known = known_.extract(worker); !known.empty()) joined.curve = std::move(known.mapped());
+  workers_.insert_or_assign(worker, std::move(joined));
   must_change_ = true;
 }
 
 void StepwiseSizer::Left(WorkerId worker) {
-  if (workers_.erase(worker) == 0) return;
+  auto left = workers_.extract(worker);
+  if (left.empty()) return;
+  if (left.mapped().curve.is_known())
+    known_.insert_or_assign(worker, std::move(left.mapped().curve));
   limits_.Forget(worker);
   must_change_ = true;
 }
@@ -74,8 +79,8 @@ std::vector<uint32_t> StepwiseSizer::ShareOut(const std::vector<WorkerId>& worke
   return shares;
 }
 
-// As before where it can be: newcomers get a mean share, and all give to or take from it in
-// proportion.
+// By their curves where all have one. Else as before where it can be: newcomers get a mean share,
+// and all give to or take from it in proportion.
 void StepwiseSizer::BeginAnew(const std::vector<WorkerId>& workers) {
   double sum = 0, known = 0;
   for (const WorkerId worker : workers) {
@@ -89,7 +94,10 @@ void StepwiseSizer::BeginAnew(const std::vector<WorkerId>& workers) {
     weights.push_back(share > 0 || known == 0 ? share : sum / known);
   }
   const BatchLimits::Fit fit = limits_.For(workers);
-  const std::vector<uint32_t> shares = Apportion(weights, fit.total, fit.bounds);
+  const auto curves = workers.empty() ? std::nullopt : Curves(workers);
+  const std::vector<uint32_t> shares =
+      curves ? ShareToFinishTogether(std::span<const TimeCurve>(*curves), fit.total, fit.bounds)
+             : Apportion(weights, fit.total, fit.bounds);
   for (size_t i = 0; i < workers.size(); ++i) Give(workers[i], shares[i]);
   for (auto& [id, worker] : workers_) worker.times = 0, worker.seconds = 0;
   sharing_ = workers;
@@ -118,7 +126,7 @@ void StepwiseSizer::Look(const std::vector<WorkerId>& workers, const BatchLimits
     Worker& worker = workers_.at(id);
     const double mean = worker.seconds / worker.times;
     spread.Add(mean);
-    worker.base_seconds = LearnCurve(worker, mean).base;
+    worker.curve.Add(worker.share, mean, worker.times);
     worker.mean = mean;
     worker.mean_share = worker.share;
     worker.times = 0;
@@ -131,38 +139,42 @@ void StepwiseSizer::Look(const std::vector<WorkerId>& workers, const BatchLimits
   if (spread_ > options_.spec.rapid) {
     step_ = FirstStep(workers.size());
     period_ = options_.spec.period_steps;
-    if (fine_only_ == 0) return Rapid(workers, fit);
+    if (fine_only_ == 0 && Rapid(workers, fit)) return;
   }
   Fine(workers, fit);
 }
 
-// A line through this look and the last one, if they were of sizes far enough apart; else through
-// this one and what does not depend on the size, as known, or nothing.
-TimeCurve StepwiseSizer::LearnCurve(Worker& worker, double mean) const {
-  double base = worker.base_seconds;
-  const double samples = worker.share, before = worker.mean_share;
-  if (before > 0 && std::abs(samples - before) >= kOtherSize * before) {
-    const double slope = (mean - worker.mean) / (samples - before);
-    base = mean - slope * samples;
-  }
-  base = std::clamp(base, 0.0, kBaseMax * mean);
-  return {.base = base, .saturation = 0, .per_sample = (mean - base) / samples};
-}
-
-void StepwiseSizer::Rapid(const std::vector<WorkerId>& workers, const BatchLimits::Fit& fit) {
+// Of each worker; none unless everybody's is known.
+std::optional<std::vector<TimeCurve>> StepwiseSizer::Curves(
+    const std::vector<WorkerId>& workers) const {
   std::vector<TimeCurve> curves;
+  curves.reserve(workers.size());
   for (const WorkerId id : workers) {
     const Worker& worker = workers_.at(id);
-    curves.push_back({.base = worker.base_seconds,
-                      .saturation = 0,
-                      .per_sample = (worker.mean - worker.base_seconds) / worker.share});
+    if (!worker.curve.is_known()) return std::nullopt;
+    curves.push_back(worker.mean_share > 0 ? worker.curve.FitThrough(worker.mean_share, worker.mean)
+                                           : worker.curve.Fit());
   }
+  return curves;
+}
+
+// After a look, so that everybody's curve is known. Says whether it has changed anything: it has
+// not if the slowest would not be faster by more than what nobody minds.
+bool StepwiseSizer::Rapid(const std::vector<WorkerId>& workers, const BatchLimits::Fit& fit) {
+  const std::vector<TimeCurve> curves = *Curves(workers);
   const std::vector<uint32_t> shares =
       ShareToFinishTogether(std::span<const TimeCurve>(curves), fit.total, fit.bounds);
+  double slowest = 0, expected = 0;
+  for (size_t i = 0; i < workers.size(); ++i) {
+    slowest = std::max(slowest, workers_.at(workers[i]).mean);
+    expected = std::max(expected, curves[i](shares[i]));
+  }
+  if (expected > (1 - options_.spec.dead_band) * slowest) return false;
   for (size_t i = 0; i < workers.size(); ++i) Give(workers[i], shares[i]);
   fine_only_ = kLooksAfterRapid + 1;
   last_move_.reset();
   ++rapid_;
+  return true;
 }
 
 void StepwiseSizer::Fine(const std::vector<WorkerId>& workers, const BatchLimits::Fit& fit) {
@@ -189,7 +201,7 @@ void StepwiseSizer::Fine(const std::vector<WorkerId>& workers, const BatchLimits
   const std::optional<WorkerId> slowest = find_slowest(step_), fastest = find_fastest(step_);
   if (!slowest || !fastest) return;
   Worker &from = workers_.at(*slowest), &to = workers_.at(*fastest);
-  if (from.mean <= to.mean) return;
+  if (from.mean <= to.mean || from.curve.IsFlatAt(from.share)) return;
   ++fine_;
   if (last_move_ == Pair{*fastest, *slowest}) {
     step_ = std::max<uint32_t>(1, step_ / 2);
@@ -216,6 +228,28 @@ void StepwiseSizer::Give(WorkerId id, uint32_t share) {
   worker.to_skip = 1;
 }
 
+std::string StepwiseSizer::Save() const {
+  std::map<WorkerId, const MeasuredCurve*> all;
+  for (const auto& [id, curve] : known_) all[id] = &curve;
+  for (const auto& [id, worker] : workers_) all[id] = &worker.curve;
+  std::string text;
+  for (const auto& [id, curve] : all) {
+    if (curve->is_known()) text += FormatLearntCurve(id, curve->sizes()) + "\n";
+  }
+  return text + limits_.Save() + others_;
+}
+
+Status StepwiseSizer::Restore(std::string_view saved) {
+  PACELINE_ASSIGN_OR_RETURN(SavedSizing sorted, SortSaved(saved));
+  PACELINE_RETURN_IF_ERROR(limits_.Restore(sorted.limits));
+  for (std::string_view lines = sorted.curves; !lines.empty();) {
+    PACELINE_ASSIGN_OR_RETURN(LearntCurve learnt, ParseLearntCurve(TakeLine(lines)));
+    known_[learnt.worker].Restore(std::move(learnt.sizes));
+  }
+  others_ = std::move(sorted.speeds);
+  return OkStatus();
+}
+
 void StepwiseSizer::Tell(std::vector<Figure>& figures) const {
   for (const auto& [id, worker] : workers_) {
     const std::string name = ToString(id);
@@ -240,7 +274,9 @@ std::string StepwiseSizer::DebugString() const {
   for (const auto& [id, worker] : workers_) {
     text +=
         fmt::format(" {}={},{},{},{}", id, worker.share, worker.to_skip, worker.times, worker.mean);
+    text += worker.curve.DebugString();
   }
+  for (const auto& [id, curve] : known_) text += fmt::format(" once {}{}", id, curve.DebugString());
   return text;
 }
 

@@ -2,20 +2,23 @@
 // GPUs, whose time does not grow in proportion with the batch).
 //
 // Every few steps it looks at each worker's mean time. Spread below the dead band: nothing changes.
-// Far apart: sizes are worked out from each worker's time curve. Between the two: a few samples
-// move from the slowest to the fastest; where a move would follow the way back of the one before,
-// fewer move, and it looks longer.
+// Far apart: sizes are worked out from the curve that is fitted to each worker's times. Between the
+// two, or where that gains nothing: a few samples move from the slowest to the fastest; where a
+// move would follow the way back of the one before, fewer move, and it looks longer. From a worker
+// that has been seen to be no faster with fewer, none move.
 #pragma once
 
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "lib/base/status.h"
 #include "lib/sync/schemes/batching/batch_sizer.h"
 #include "lib/sync/schemes/batching/limits.h"
-#include "lib/sync/schemes/batching/min_max.h"
+#include "lib/sync/schemes/batching/measured_curve.h"
 #include "lib/sync/schemes/batching/sizing_spec.h"
 
 namespace paceline::sync {
@@ -37,10 +40,14 @@ class StepwiseSizer : public BatchSizer {
   std::vector<uint32_t> ShareOut(const std::vector<WorkerId>& workers) override;
   double LearningRateScale() const override { return limits_.LearningRateScale(step_samples_); }
   void Tell(std::vector<Figure>& figures) const override;
+  std::string Save() const override;
   std::unique_ptr<BatchSizer> Clone() const override {
     return std::make_unique<StepwiseSizer>(*this);
   }
   std::string DebugString() const override;
+
+  // Takes back what Save gave, also of another strategy; DataLoss if it cannot be read.
+  Status Restore(std::string_view saved);
 
  private:
   struct Worker {
@@ -50,7 +57,7 @@ class StepwiseSizer : public BatchSizer {
     double seconds = 0;
     double mean = 0;  // At the last look, of `mean_share` samples.
     uint32_t mean_share = 0;
-    double base_seconds = 0;                    // Of its curve, as far as two looks have told.
+    MeasuredCurve curve;                        // Of all looks.
     std::optional<double> memory, memory_most;  // Bytes available: now, and the most ever.
   };
   using Pair = std::pair<WorkerId, WorkerId>;  // From, to.
@@ -58,9 +65,9 @@ class StepwiseSizer : public BatchSizer {
   void BeginAnew(const std::vector<WorkerId>& workers);
   bool IsLookDue(const std::vector<WorkerId>& workers) const;
   void Look(const std::vector<WorkerId>& workers, const BatchLimits::Fit& fit);
-  void Rapid(const std::vector<WorkerId>& workers, const BatchLimits::Fit& fit);
+  bool Rapid(const std::vector<WorkerId>& workers, const BatchLimits::Fit& fit);
   void Fine(const std::vector<WorkerId>& workers, const BatchLimits::Fit& fit);
-  TimeCurve LearnCurve(Worker& worker, double mean) const;
+  std::optional<std::vector<TimeCurve>> Curves(const std::vector<WorkerId>& workers) const;
   bool HasMemoryFor(const Worker& worker, uint32_t more) const;
   void Give(WorkerId id, uint32_t share);
   uint32_t FirstStep(size_t workers) const;
@@ -68,7 +75,9 @@ class StepwiseSizer : public BatchSizer {
   Options options_;
   BatchLimits limits_;
   std::map<WorkerId, Worker> workers_;
-  std::vector<WorkerId> sharing_;  // Whom the step last shared out is for.
+  std::map<WorkerId, MeasuredCurve> known_;  // Of those that left or are yet to join.
+  std::string others_;                       // What other strategies saved.
+  std::vector<WorkerId> sharing_;            // Whom the step last shared out is for.
   uint64_t step_samples_ = 0;
   uint32_t steps_ = 0;       // Closed since the last look.
   bool must_change_ = true;  // Membership or limits have changed.
