@@ -103,6 +103,19 @@ TEST(Composed, SpeedsAreNotForgottenByAnotherSizer) {
               Contains("release w1 at v4 exact samples=10"));
 }
 
+// Memory is of who is there: w0's limit goes when w0 does, also while nobody looks at limits.
+TEST(Composed, ALimitThatLeftUnderEqualSharesIsForgotten) {
+  const std::string batch = " workers=2 batch=40";
+  for (const bool does_leave : {false, true}) {
+    Script script = Playing("BSP sizing=EMA" + batch);
+    script.FeedAll({"abandon w0 #1 out-of-memory fit=6", "reconfigured BSP" + batch});
+    if (does_leave) script.FeedAll({"leave w0 disconnected", "join w0"});
+    script.Feed("reconfigured BSP sizing=Stepwise" + batch);
+    const std::string saved = script.policy().Save();
+    EXPECT_EQ(saved.find("limit w0 samples=6") == std::string::npos, does_leave) << saved;
+  }
+}
+
 TEST(Composed, ADbwThatComesBackKnowsTheTimesThatItSaw) {
   const std::string dbw = "DBW dbw-warm-up=1 dbw-method=blind workers=2 batch=2";
   Script script = Playing(dbw);

@@ -56,6 +56,11 @@ StatusOr<SavedSizing> SortSaved(std::string_view saved) {
   return sorted;
 }
 
+std::string WithoutLimits(std::string_view saved) {
+  const StatusOr<SavedSizing> sorted = SortSaved(saved);
+  return sorted.ok() ? sorted->speeds + sorted->curves : "";
+}
+
 std::string FormatLearntCurve(WorkerId worker, const std::vector<TimedSize>& sizes) {
   Numbers samples, seconds, weights;
   for (const TimedSize& size : sizes) {

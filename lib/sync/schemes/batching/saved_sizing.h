@@ -24,6 +24,9 @@ struct SavedSizing {
 // DataLoss if a line is none of these; what is in them is not looked at.
 StatusOr<SavedSizing> SortSaved(std::string_view saved);
 
+// The same less what was learnt of memory; empty if it cannot be read.
+std::string WithoutLimits(std::string_view saved);
+
 struct LearntCurve {
   WorkerId worker;
   std::vector<TimedSize> sizes;

@@ -6,6 +6,7 @@
 
 #include "lib/base/check.h"
 #include "lib/sync/schemes/batching/make_sizer.h"
+#include "lib/sync/schemes/batching/saved_sizing.h"
 #include "lib/sync/schemes/engine/sharing.h"
 #include "lib/sync/schemes/make_quorum.h"
 #include "lib/sync/schemes/presets.h"
@@ -31,9 +32,13 @@ void TakeQuorum(EngineState& state) {
 }
 
 void TakeSizer(EngineState& state) {
-  state.sizer = Cloned<BatchSizer>(MadeOf(
-      state.learnt.sizing, state.sizer->Save(),
-      [&](const std::string& saved) { return MakeSizer(SizerOptionsOf(state.spec), saved); }));
+  const std::string newest = state.sizer->Save();
+  // Whom limits of before were of may have left since, unseen by a sizer that knows none.
+  if (newest.empty()) state.learnt.sizing = WithoutLimits(state.learnt.sizing);
+  state.sizer =
+      Cloned<BatchSizer>(MadeOf(state.learnt.sizing, newest, [&](const std::string& saved) {
+        return MakeSizer(SizerOptionsOf(state.spec), saved);
+      }));
   for (const Member& member : state.roster.members()) {
     state.sizer->Joined(member.id);
     if (member.samples_max < UINT32_MAX) state.sizer->RanOutOfMemory(member.id, member.samples_max);
