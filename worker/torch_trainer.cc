@@ -39,10 +39,19 @@ StatusOr<StepResult> TorchTrainer::Step(std::span<const protocol::SampleRange> r
   for (const protocol::SampleRange& range : ranges) {
     translated.push_back({range.epoch, range.begin, range.end});
   }
+  learn::HandPart hand;
+  if (rpc::BegunPush* const push = control.push()) {
+    hand = [push](uint64_t offset_bytes, std::span<const std::byte> part) {
+      push->Put(offset_bytes, part);
+    };
+  }
   PACELINE_ASSIGN_OR_RETURN(const learn::StepResult result,
-                            training_->Step(translated, [&control] { return control.MayGoOn(); }));
-  return StepResult{
-      .loss = result.loss, .samples = result.samples, .correct = CorrectSamples(result)};
+                            training_->Step(
+                                translated, [&control] { return control.MayGoOn(); }, hand));
+  return StepResult{.loss = result.loss,
+                    .samples = result.samples,
+                    .correct = CorrectSamples(result),
+                    .is_handed = hand != nullptr};
 }
 
 StatusOr<Evaluation> TorchTrainer::Evaluate(const std::function<void()>& on_progress) {

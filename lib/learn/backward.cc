@@ -39,14 +39,21 @@ void MoveHome(const at::Tensor& parameter, const at::Tensor& home) {
 
 class Backward::Hook final : public torch::autograd::PostAccumulateGradHook {
  public:
-  Hook(at::Tensor home, std::shared_ptr<const Asked> asked)
-      : home_(std::move(home)), asked_(std::move(asked)) {}
+  Hook(size_t index, at::Tensor home, std::shared_ptr<const Asked> asked)
+      : index_(index), home_(std::move(home)), asked_(std::move(asked)) {}
   void operator()(const at::Tensor& parameter) override {
-    MoveHome(parameter, home_);
+    if (asked_->hand != nullptr) {
+      const at::NoGradGuard no_grad;
+      (*asked_->hand)(index_, parameter.grad());
+      parameter.mutable_grad().reset();
+    } else {
+      MoveHome(parameter, home_);
+    }
     if (asked_->keep_going != nullptr && !(*asked_->keep_going)()) throw GivenUp();
   }
 
  private:
+  const size_t index_;
   const at::Tensor home_;
   const std::shared_ptr<const Asked> asked_;
 };
@@ -57,24 +64,26 @@ Backward::Backward(std::span<const at::Tensor> parameters, std::span<const at::T
                  homes.size());
   for (size_t i = 0; i < parameters.size(); ++i) {
     torch::autograd::impl::set_post_acc_grad_hooks(parameters[i],
-                                                   std::make_unique<Hook>(homes[i], asked_));
+                                                   std::make_unique<Hook>(i, homes[i], asked_));
   }
 }
 
 Backward::~Backward() = default;
 
-bool Backward::Run(const at::Tensor& loss, const std::function<bool()>& keep_going) {
+bool Backward::Run(const at::Tensor& loss, const std::function<bool()>& keep_going,
+                   const Hand& hand) {
   struct Asking {
     explicit Asking(Asked* asked) : asked(asked) {}
-    ~Asking() { asked->keep_going = nullptr; }
+    ~Asking() { *asked = {}; }
     Asked* const asked;
   } const asking(asked_.get());
   if (keep_going) asked_->keep_going = &keep_going;
+  if (hand) asked_->hand = &hand;
   try {
     loss.backward();
     return true;
   } catch (const GivenUp&) {
-    asked_->keep_going = nullptr;
+    *asked_ = {};
     DropWhatIsQueued();
     return false;
   }

@@ -24,16 +24,24 @@ class Backward {
   Backward(const Backward&) = delete;
   Backward& operator=(const Backward&) = delete;
 
+  // Takes the gradient of the parameter of that index, for the call.
+  using Hand = std::function<void(size_t index, const at::Tensor& gradient)>;
+
   // Asks `keep_going`, if it is set, as soon as a parameter has its gradient, on the thread that
   // computes it: LibTorch's own, for a GPU. False: the pass was given up when it said no. Gradients
   // hold anything then, and nothing of the pass is left in memory once `loss` is gone. Throws what
   // LibTorch throws.
-  bool Run(const at::Tensor& loss, const std::function<bool()>& keep_going);
+  //
+  // With `hand` the pass is the last one: a gradient, with what earlier passes added to it, goes
+  // there before the question, instead of home, and is undefined afterwards. Its memory is free
+  // while the pass goes on.
+  bool Run(const at::Tensor& loss, const std::function<bool()>& keep_going, const Hand& hand = {});
 
  private:
   class Hook;
   struct Asked {
-    const std::function<bool()>* keep_going = nullptr;  // Of the pass that runs.
+    const std::function<bool()>* keep_going = nullptr;  // Of the pass that runs...
+    const Hand* hand = nullptr;                         // ...this too.
   };
   const std::shared_ptr<Asked> asked_;
 };

@@ -200,6 +200,7 @@ void Model::State::BeginStep() {
   saved_buffers.copy_(BufferPart(values, layout));
   Upload();
   for (const at::Tensor& parameter : parameters) parameter.mutable_grad().reset();
+  is_handed_.assign(parameters.size(), false);
 }
 
 void Model::State::ZeroMissingGradients() {
@@ -209,14 +210,50 @@ void Model::State::ZeroMissingGradients() {
   }
 }
 
-void Model::State::EndStep() {
+Backward::Hand Model::State::HandTo(const HandPart& hand) {
+  if (!hand || device.is_cuda()) return {};
+  return [this, &hand](size_t index, const at::Tensor& gradient) {
+    HandGradient(index, gradient, hand);
+  };
+}
+
+// Parameters come first in the layout, in the order of `parameters`.
+void Model::State::HandGradient(size_t index, const at::Tensor& gradient, const HandPart& hand) {
+  const at::Tensor dense = (gradient.is_sparse() ? gradient.to_dense() : gradient).contiguous();
+  const store::TensorPlace& place = layout.tensors()[index];
+  hand(place.offset_bytes,
+       {static_cast<const std::byte*>(dense.const_data_ptr()), place.size_bytes});
+  is_handed_[index] = true;
+}
+
+void Model::State::HandTheRest(const HandPart& hand) {
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    if (is_handed_[i]) continue;
+    // The last pass has not come to it.
+    HandGradient(i, parameters[i].grad().defined() ? parameters[i].grad() : gradients[i].zero_(),
+                 hand);
+  }
+  const at::Tensor kept = BufferPart(values, layout);
+  if (kept.numel() > 0) {
+    hand(layout.parameter_bytes(),
+         {static_cast<const std::byte*>(kept.const_data_ptr()), static_cast<size_t>(kept.numel())});
+  }
+}
+
+void Model::State::EndStep(const HandPart& hand) {
   const at::NoGradGuard no_grad;
-  ZeroMissingGradients();
+  const bool is_in_parts = hand && !device.is_cuda();
+  if (!is_in_parts) ZeroMissingGradients();
   net->KeepBuffers(buffers);
+  if (is_in_parts) return HandTheRest(hand);
   BufferPart(device_push, layout).copy_(BufferPart(device_values, layout));
   if (!device.is_cuda()) return;
   push.copy_(device_push);
   BufferPart(values, layout).copy_(BufferPart(push, layout));
+  if (hand) {
+    hand(0,
+         {static_cast<const std::byte*>(push.const_data_ptr()), static_cast<size_t>(push.numel())});
+  }
 }
 
 void Model::State::AbandonStep() noexcept {

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -25,6 +26,9 @@ enum class Device { kCpu, kCuda };
 
 // "cpu", "cuda"; InvalidArgument for anything else.
 StatusOr<Device> ParseDevice(std::string_view name);
+
+// Takes the bytes of a step's push from `offset_bytes` of the layout on, valid for the call.
+using HandPart = std::function<void(uint64_t offset_bytes, std::span<const std::byte> part)>;
 
 // One owner at a time.
 class Model {

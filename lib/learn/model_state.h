@@ -2,7 +2,9 @@
 // Private to lib/learn.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
@@ -39,8 +41,13 @@ struct Model::State {
   // run.
   void BeginStep();
 
-  // Leaves the gradients in `push`, and the buffers' new values in `push` and `values`.
-  void EndStep();
+  // What hands a final gradient over in a backward pass; empty without `hand`, which outlives it,
+  // and for a GPU, whose gradients EndStep hands over.
+  Backward::Hand HandTo(const HandPart& hand);
+
+  // Leaves the gradients in `push`, and the buffers' new values in `push` and `values`; or hands
+  // over what was not yet.
+  void EndStep(const HandPart& hand = {});
 
   // Gives the buffers the values that BeginStep found; nothing else has changed since, but for the
   // gradients, which the next BeginStep zeroes. Does not throw.
@@ -48,6 +55,10 @@ struct Model::State {
 
  private:
   void ZeroMissingGradients();
+  void HandGradient(size_t index, const at::Tensor& gradient, const HandPart& hand);
+  void HandTheRest(const HandPart& hand);
+
+  std::vector<bool> is_handed_;  // Gradients of this step, one a parameter.
 };
 
 }  // namespace paceline::learn

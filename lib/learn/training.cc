@@ -129,7 +129,7 @@ std::span<std::byte> Training::parameters() { return state_->model->values(); }
 std::span<const std::byte> Training::push() const { return std::as_const(*state_->model).push(); }
 
 StatusOr<StepResult> Training::Step(std::span<const SampleRange> ranges,
-                                    const KeepGoing& keep_going) {
+                                    const KeepGoing& keep_going, const HandPart& hand) {
   State& state = *state_;
   PACELINE_RETURN_IF_ERROR(CollectSamples(ranges, state.order, state.samples));
   const ExecutionScope scope(state.options.threads);
@@ -151,15 +151,17 @@ StatusOr<StepResult> Training::Step(std::span<const SampleRange> ranges,
       if (!is_wanted()) return given_up;
       const Computed computed = Compute(*model.net, state.loss, batch);
       const double share = static_cast<double>(samples.size()) / static_cast<double>(total);
+      const bool is_last = i + 1 == count;
       if (!is_wanted() ||
-          !model.backward->Run(count == 1 ? computed.loss : computed.loss.mul(share), keep_going))
+          !model.backward->Run(count == 1 ? computed.loss : computed.loss.mul(share), keep_going,
+                               is_last ? model.HandTo(hand) : Backward::Hand()))
         return given_up;
       sum.loss += share * computed.loss.item<double>();
       const Judged judged = CountCorrect(computed.outputs.tensor, batch.targets);
       sum.correct += judged.correct;
       sum.judged += judged.judged;
     }
-    model.EndStep();
+    model.EndStep(hand);
     return sum;
   });
   if (!result.ok()) model.AbandonStep();

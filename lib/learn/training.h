@@ -96,11 +96,17 @@ class Training {
   // Asks `keep_going` before and after each micro-batch's data are read, after its forward pass,
   // and in its backward pass whenever a parameter has its gradient.
   //
+  // With `hand`, what push() would hold is handed over in parts, each byte once, on the thread that
+  // computes: each gradient as soon as it is final, while the last backward pass goes on, and the
+  // buffers at the end. push() is then undefined, and some parts may have been handed over when an
+  // error comes. A GPU hands all of it over at the end.
+  //
   // InvalidArgument: no sample, or a range that ends before it begins. OutOfRange: positions beyond
   // the training set. ResourceExhausted: out of memory. Cancelled: keep_going said no. Internal:
   // LibTorch. After an error push() is undefined, parameters() as before the call, buffers
   // included.
-  StatusOr<StepResult> Step(std::span<const SampleRange> ranges, const KeepGoing& keep_going = {});
+  StatusOr<StepResult> Step(std::span<const SampleRange> ranges, const KeepGoing& keep_going = {},
+                            const HandPart& hand = {});
 
   // Loss, accuracy and metrics over the whole held-out set, in evaluation mode; says each batch of
   // it to `on_progress`, if that is set. FailedPrecondition without such a set.

@@ -83,12 +83,13 @@ void StreamCopy(std::span<const float> values, std::span<float> copy) {
   CheckSizes(values.size(), copy.size());
   size_t i = 0;
 #ifdef __SSE2__
-  if (reinterpret_cast<uintptr_t>(copy.data()) % sizeof(__m128) == 0) {
-    constexpr size_t kStep = sizeof(__m128) / sizeof(float);
-    for (; i + kStep <= values.size(); i += kStep)
-      _mm_stream_ps(copy.data() + i, _mm_loadu_ps(values.data() + i));
-    _mm_sfence();
-  }
+  constexpr size_t kStep = sizeof(__m128) / sizeof(float);
+  for (; i < values.size() && reinterpret_cast<uintptr_t>(copy.data() + i) % sizeof(__m128) != 0;
+       ++i)
+    copy[i] = values[i];
+  for (; i + kStep <= values.size(); i += kStep)
+    _mm_stream_ps(copy.data() + i, _mm_loadu_ps(values.data() + i));
+  _mm_sfence();
 #endif
   std::copy(values.begin() + i, values.end(), copy.begin() + i);
 }

@@ -83,5 +83,22 @@ TEST(KeepLargestTest, TakesTheLargerOfEach) {
   EXPECT_EQ(largest, (std::vector<int64_t>{2, -5, INT64_MAX, 7, 0}));
 }
 
+TEST(KernelsTest, StreamCopyCopiesFromAndToAnywhere) {
+  std::vector<float> from(300), to(300);
+  for (size_t i = 0; i < from.size(); ++i) from[i] = static_cast<float>(i + 1);
+  for (size_t begin = 0; begin < 9; ++begin) {
+    for (size_t shift = 0; shift < 5; ++shift) {
+      for (const size_t size : {0, 1, 3, 4, 17, 250}) {
+        std::fill(to.begin(), to.end(), 0.0f);
+        StreamCopy(std::span(from).subspan(begin, size), std::span(to).subspan(shift, size));
+        for (size_t i = 0; i < to.size(); ++i) {
+          const bool is_within = i >= shift && i < shift + size;
+          ASSERT_EQ(to[i], is_within ? from[begin + i - shift] : 0.0f) << begin << " " << shift;
+        }
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace paceline::store

@@ -253,5 +253,72 @@ TEST(ShardTest, WhatAnOldIncarnationAccumulatedStaysInTheSum) {
   EXPECT_EQ(shard->SumBlockNorms(), std::vector<double>{5 * 16.0});
 }
 
+// However many of the pushes wait for the commit's pass, and whether what it writes goes past the
+// cache.
+TEST(ShardTest, ASumHasTheBitsOfOnePushAfterTheOther) {
+  for (const int64_t elements : {int64_t{50'000}, int64_t{2'200'000}}) {
+    const Layout layout = SmallLayout(elements);
+    const auto shard = OpenShard(WholeOf(layout, 2), Filled(layout, 1, 0));
+    uint64_t version = 0;
+    std::vector<float> parameters(elements, 1.0f);
+    for (const uint64_t pushes : {1, 2, 3, 5, 2}) {
+      ++version;
+      std::vector<float> sum(elements, 0.0f);
+      float buffer_sum = 0, weight_sum = 0;
+      for (uint64_t worker = 0; worker < pushes; ++worker) {
+        const float weight = static_cast<float>(3 + worker);
+        std::vector<std::byte> bytes = Filled(layout, 0.1f * static_cast<float>(worker + version),
+                                              static_cast<int64_t>(worker));
+        for (int64_t i = 0; i < elements; ++i) {
+          const float value =
+              0.001f * static_cast<float>((i * 7 + static_cast<int64_t>(worker)) % 1013);
+          std::memcpy(&bytes[i * sizeof(float)], &value, sizeof(float));
+          sum[i] += weight * value;
+        }
+        buffer_sum += weight * (0.1f * static_cast<float>(worker + version));
+        weight_sum += weight;
+        ASSERT_TRUE(Deliver(*shard, Push(worker, version), bytes).ok());
+        ASSERT_TRUE(shard->Accumulate(Push(worker, version), weight).ok());
+      }
+      const auto norms = shard->Commit(
+          {.version = Version(version), .gradient_scale = 0.25, .learning_rate = 0.125});
+      ASSERT_TRUE(norms.ok()) << norms.status();
+      const auto published = shard->Newest();
+      for (int64_t i = 0; i < elements; ++i) {
+        const float gradient = 0.25f * sum[i] + 0.0f * parameters[i];
+        parameters[i] = parameters[i] - 0.125f * gradient;
+        ASSERT_EQ(FloatAt(published->bytes(), i * sizeof(float)), parameters[i])
+            << pushes << " pushes, element " << i;
+      }
+      EXPECT_EQ(FloatAt(published->bytes(), layout.parameter_bytes()), buffer_sum / weight_sum);
+      EXPECT_EQ(IntegerAt(published->bytes(), layout.integer_begin_bytes()),
+                static_cast<int64_t>(pushes) - 1);
+      double squares = 0, want = 0;
+      for (const double norm : *norms) squares += norm;
+      for (const float value : sum) want += 0.0625 * value * value;
+      EXPECT_NEAR(squares / want, 1, 1e-6);
+    }
+  }
+}
+
+// Its worker goes on, and may push once more before the commit: what waits keeps its own bytes.
+TEST(ShardTest, APushThatWaitsToBeSummedIsNotOverwritten) {
+  const Layout layout = SmallLayout();
+  const auto shard = OpenShard(WholeOf(layout, 1), Filled(layout, 0, 0));
+  ASSERT_TRUE(Deliver(*shard, Push(0, 1), Filled(layout, 1, 0)).ok());
+  ASSERT_TRUE(shard->Accumulate(Push(0, 1), 1).ok());
+  ASSERT_TRUE(Deliver(*shard, Push(0, 2), Filled(layout, 10, 0)).ok());
+  // Another life takes the slot once more.
+  ASSERT_TRUE(Deliver(*shard, Push(0, 1, 2), Filled(layout, 100, 0)).ok());
+  EXPECT_EQ(Deliver(*shard, Push(0, 1, 1), Filled(layout, 5, 0)).status().code(),
+            StatusCode::kPermissionDenied);
+  ASSERT_TRUE(shard->Commit({.version = Version(1), .learning_rate = 1}).ok());
+  EXPECT_EQ(FloatAt(shard->Newest()->bytes(), 0), -1);
+  ASSERT_TRUE(shard->Accumulate(Push(0, 1, 2), 1).ok());
+  shard->Forget(WorkerId(0), Incarnation(2));
+  ASSERT_TRUE(shard->Commit({.version = Version(2), .learning_rate = 1}).ok());
+  EXPECT_EQ(FloatAt(shard->Newest()->bytes(), 0), -101);
+}
+
 }  // namespace
 }  // namespace paceline::store

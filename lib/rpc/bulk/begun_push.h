@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "lib/base/status.h"
@@ -13,6 +14,8 @@ struct PushReport {
   double squared_norm =
       0;                  // Of the parameters' part: all blocks of all shards, added in rank order.
   bool is_finite = true;  // All shards say so.
+  // Of a push that came in pieces: where in the layout the first number is that is not finite.
+  std::optional<uint64_t> non_finite_at;
 };
 
 // One owner at a time. Destroyed without Seal it is given up: its sequence is spent, and nothing of

@@ -1,6 +1,7 @@
 #include "lib/rpc/shared_memory/judged_copy.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <utility>
 
@@ -53,6 +54,13 @@ store::Receipt JudgedCopy::Finish() {
                                   : store::SquaredNorm(View<float>(into_, begin, end)));
   }
   return store::ReceiptOf(std::move(norms), into_, parts_);
+}
+
+std::optional<uint64_t> JudgedCopy::FirstNonFinite() const {
+  const auto floats = View<float>(into_, 0, parts_.floats_end);
+  const auto found = std::ranges::find_if(floats, [](float x) { return !std::isfinite(x); });
+  if (found == floats.end()) return std::nullopt;
+  return static_cast<uint64_t>(found - floats.begin()) * sizeof(float);
 }
 
 }  // namespace paceline::rpc

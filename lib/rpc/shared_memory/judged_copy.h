@@ -23,6 +23,9 @@ class JudgedCopy {
   void Put(uint64_t offset_bytes, std::span<const std::byte> part);
   // All of it is there.
   store::Receipt Finish();
+  // Within the slice, in bytes; of the parameters and float buffers. Reads all of it in the worst
+  // case.
+  std::optional<uint64_t> FirstNonFinite() const;
 
  private:
   const store::SliceParts parts_;

@@ -110,6 +110,11 @@ class SharedMemoryClient::StagedPush final : public BegunPush {
       const v1::PushReceipt& receipt = way.answer().receipt();
       AddReceipt(receipt.block_squared_norms(), receipt.is_finite(), report);
     }
+    for (size_t rank = 0; !report.is_finite && rank < parts_.size(); ++rank) {
+      if (report.non_finite_at || !parts_[rank]) continue;
+      const std::optional<uint64_t> at = parts_[rank]->FirstNonFinite();
+      if (at) report.non_finite_at = pushes_->by_rank[rank].slice().begin_bytes + *at;
+    }
     return report;
   }
 

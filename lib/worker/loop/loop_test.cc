@@ -42,6 +42,81 @@ TEST(Loop, JoinsFillsStepsAndPushes) {
   EXPECT_EQ(pushes[1].timing.injected, Duration(10));
 }
 
+TEST(Loop, PushesInPiecesWhereItCan) {
+  Fixture f;
+  f.world.takes_pieces = true;
+  f.world.sessions = {
+      {Admit(1), protocol::Shards{}, Release(0, 7), Release(1, 8), protocol::Finish{"done"}}};
+  ASSERT_TRUE(f.loop.Run().ok());
+  EXPECT_EQ(f.world.calls,
+            (std::vector<std::string>{"pull v0", "begin w2 i1 #1", "put 8+8", "put 0+8",
+                                      "seal w2 i1 #1", "pull v1", "begin w2 i1 #2", "put 8+8",
+                                      "put 0+8", "seal w2 i1 #2"}));
+  const auto pushes = Sent<protocol::PushDone>(f.world);
+  ASSERT_EQ(pushes.size(), 2u);
+  EXPECT_EQ(pushes[1].sequence, Sequence(2));
+  EXPECT_EQ(pushes[1].based_on, Version(1));
+  EXPECT_DOUBLE_EQ(pushes[1].gradient.squared_norm, 3.5);
+  EXPECT_EQ(pushes[1].traffic.pushed_bytes, 16u);
+}
+
+TEST(Loop, PushesAsAWholeWhatTheTrainerDoesNotHandOver) {
+  Fixture f;
+  f.world.takes_pieces = true;
+  f.world.hands_pieces = false;
+  f.world.sessions = {{Admit(1), protocol::Shards{}, Release(0, 7), protocol::Finish{"done"}}};
+  ASSERT_TRUE(f.loop.Run().ok());
+  EXPECT_EQ(f.world.calls, (std::vector<std::string>{"pull v0", "begin w2 i1 #1", "drop w2 i1 #1",
+                                                     "push w2 i1 #1 16"}));
+}
+
+// The sequence of what was begun is spent.
+TEST(Loop, WhatWasBegunForAStepThatIsGivenUpIsNeverSealed) {
+  Fixture f;
+  f.world.takes_pieces = true;
+  f.world.step_statuses = {ResourceExhausted("out of memory")};
+  f.world.sessions = {{Admit(1), protocol::Shards{}, Release(0, 7, 32), Release(0, 8, 16),
+                       protocol::Finish{"done"}}};
+  ASSERT_TRUE(f.loop.Run().ok());
+  ASSERT_EQ(Sent<protocol::Abandoned>(f.world).size(), 1u);
+  EXPECT_EQ(Sent<protocol::Abandoned>(f.world)[0].sequence, Sequence(1));
+  EXPECT_EQ(f.world.calls,
+            (std::vector<std::string>{"pull v0", "begin w2 i1 #1", "drop w2 i1 #1", "pull v0",
+                                      "begin w2 i1 #2", "put 8+8", "put 0+8", "seal w2 i1 #2"}));
+}
+
+TEST(Loop, NamesTheTensorOfAPieceThatIsNotFinite) {
+  Fixture f;
+  f.world.takes_pieces = true;
+  f.world.non_finite_at = 4;
+  f.world.sessions = {{Admit(1), protocol::Shards{}, Release(0, 7), protocol::Finish{"done"}}};
+  ASSERT_TRUE(f.loop.Run().ok());
+  ASSERT_EQ(Sent<protocol::PushDone>(f.world).size(), 1u);
+  EXPECT_FALSE(Sent<protocol::PushDone>(f.world)[0].gradient.is_finite);
+  EXPECT_EQ(Sent<protocol::PushDone>(f.world)[0].non_finite_tensor, "weight");
+}
+
+TEST(Loop, JoinsAnewWhenASealIsLost) {
+  Fixture f;
+  f.world.takes_pieces = true;
+  f.world.seal_status = Unavailable("shard s0: the other end is gone");
+  f.world.sessions = {{Admit(1), protocol::Shards{}, Release(0, 7)},
+                      {Admit(2), protocol::Shards{}, Release(0, 8), protocol::Finish{"done"}}};
+  ASSERT_TRUE(f.loop.Run().ok());
+  EXPECT_EQ(f.world.calls.back(), "seal w2 i2 #1");
+  EXPECT_EQ(Sent<protocol::PushDone>(f.world).size(), 1u);
+}
+
+TEST(Loop, LocalStepsArePushedAsAWhole) {
+  Fixture f;
+  f.world.takes_pieces = true;
+  protocol::Released release = Release(0, 7);
+  release.assignment.pacing = sync::Pacing::kKeepGoing;
+  f.world.sessions = {{Admit(1), protocol::Shards{}, release, protocol::Finish{"done"}}};
+  ASSERT_TRUE(f.loop.Run().ok());
+  EXPECT_EQ(f.world.calls, (std::vector<std::string>{"pull v0", "push w2 i1 #1 16"}));
+}
+
 TEST(Loop, TakesTheNewestAnnouncedVersionWhenItsOwnIsSuperseded) {
   Fixture f;
   f.world.sessions = {{Admit(1), protocol::Shards{}, protocol::Offered{Version(9)}, Release(3, 1),

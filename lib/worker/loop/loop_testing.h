@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -41,6 +42,10 @@ struct World {
   std::function<void()> during_step = [] {};
   Duration step_sleep{};                    // Of each step, on purpose, after that.
   std::function<void(Sequence)> interrupt;  // As the session that runs does it.
+  bool takes_pieces = false;                // The shards do...
+  bool hands_pieces = true;                 // ...and so does the trainer.
+  Status seal_status = OkStatus();          // Of the next seal.
+  std::optional<uint64_t> non_finite_at;    // Of the next seals.
   std::deque<WorkerOrder> after_push;  // Received once a push is told and nothing else is left.
   std::condition_variable changed;
 };
@@ -87,6 +92,31 @@ class ScriptedSession : public Session {
   std::deque<WorkerOrder> orders_;
 };
 
+class FakeBegunPush : public rpc::BegunPush {
+ public:
+  FakeBegunPush(World* world, const store::PushId& id) : world_(world), id_(id) {}
+  ~FakeBegunPush() override {
+    if (!is_sealed_) world_->calls.push_back(fmt::format("drop {}", ToString(id_)));
+  }
+  void Put(uint64_t offset_bytes, std::span<const std::byte> part) override {
+    world_->calls.push_back(fmt::format("put {}+{}", offset_bytes, part.size()));
+  }
+  StatusOr<rpc::PushReport> Seal() override {
+    is_sealed_ = true;
+    world_->calls.push_back(fmt::format("seal {}", ToString(id_)));
+    const Status status = std::exchange(world_->seal_status, OkStatus());
+    if (!status.ok()) return status;
+    return rpc::PushReport{.squared_norm = 3.5,
+                           .is_finite = !world_->non_finite_at,
+                           .non_finite_at = world_->non_finite_at};
+  }
+
+ private:
+  World* world_;
+  const store::PushId id_;
+  bool is_sealed_ = false;
+};
+
 class FakeShards : public rpc::ParameterClient {
  public:
   explicit FakeShards(World* world) : world_(world) {}
@@ -105,6 +135,11 @@ class FakeShards : public rpc::ParameterClient {
       if (!status.ok()) return status;
     }
     return rpc::PushReport{.squared_norm = 2.5};
+  }
+  std::unique_ptr<rpc::BegunPush> BeginPush(const store::PushId& push) override {
+    if (!world_->takes_pieces) return nullptr;
+    world_->calls.push_back(fmt::format("begin {}", ToString(push)));
+    return std::make_unique<FakeBegunPush>(world_, push);
   }
   StatusOr<rpc::PullReport> PullNamed(Version version, sync::Exactness exactness,
                                       std::span<std::byte> into,
@@ -146,7 +181,16 @@ class FakeTrainer : public Trainer {
     }
     uint64_t samples = 0;
     for (const protocol::SampleRange& range : ranges) samples += range.size();
-    return StepResult{.loss = 0.5, .samples = samples, .correct = 1, .injected = Duration(samples)};
+    const bool is_handed = control.push() != nullptr && world_->hands_pieces;
+    if (is_handed) {
+      control.push()->Put(8, push().subspan(8));
+      control.push()->Put(0, push().first(8));
+    }
+    return StepResult{.loss = 0.5,
+                      .samples = samples,
+                      .correct = 1,
+                      .injected = Duration(samples),
+                      .is_handed = is_handed};
   }
   StatusOr<Evaluation> Evaluate(const std::function<void()>&) override {
     return Evaluation{.loss = 0.25, .accuracy = 0.75, .samples = 8};

@@ -26,4 +26,13 @@ std::string FirstNonFinite(const store::Layout& layout, std::span<const std::byt
   return {};
 }
 
+std::string TensorAt(const store::Layout& layout, uint64_t offset_bytes) {
+  for (const store::TensorPlace& tensor : layout.tensors()) {
+    if (offset_bytes >= tensor.offset_bytes &&
+        offset_bytes < tensor.offset_bytes + tensor.size_bytes)
+      return tensor.spec.name;
+  }
+  return {};
+}
+
 }  // namespace paceline::worker

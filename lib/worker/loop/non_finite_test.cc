@@ -28,5 +28,13 @@ TEST(FirstNonFiniteTest, NamesTheFirstTensorInTheLayoutsOrder) {
   EXPECT_EQ(FirstNonFinite(layout, values), layout.tensors()[0].spec.name);
 }
 
+TEST(TensorAtTest, NamesTheOneThatHasTheByte) {
+  const auto layout = store::Layout::Create({{"a", {3}}, {"b", {2}}}).value();
+  EXPECT_EQ(TensorAt(layout, 0), "a");
+  EXPECT_EQ(TensorAt(layout, 11), "a");
+  EXPECT_EQ(TensorAt(layout, 12), "b");
+  EXPECT_EQ(TensorAt(layout, 20), "");
+}
+
 }  // namespace
 }  // namespace paceline::worker

@@ -48,6 +48,7 @@ class PulsingTrainer final : public Trainer {
       return control_->MayGoOn();
     }
     void Sleep(Duration duration) override { control_->Sleep(duration); }
+    rpc::BegunPush* push() override { return control_->push(); }
 
    private:
     Pulse* const pulse_;

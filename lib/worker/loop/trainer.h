@@ -13,6 +13,7 @@
 #include "lib/base/status.h"
 #include "lib/base/time.h"
 #include "lib/protocol/worker_messages.h"
+#include "lib/rpc/bulk/begun_push.h"
 #include "lib/store/layout.h"
 
 namespace paceline::worker {
@@ -20,8 +21,9 @@ namespace paceline::worker {
 struct StepResult {
   double loss = 0;  // Mean over the samples.
   uint64_t samples = 0;
-  uint64_t correct = 0;  // Of the samples, where accuracy is defined.
-  Duration injected{};   // Of the step's time, slept on purpose.
+  uint64_t correct = 0;    // Of the samples, where accuracy is defined.
+  Duration injected{};     // Of the step's time, slept on purpose.
+  bool is_handed = false;  // The push went to StepControl::push, whole; Trainer::push is undefined.
 };
 
 struct Evaluation {
@@ -41,6 +43,9 @@ class StepControl {
   virtual bool MayGoOn() = 0;
   // Sleeps on purpose: so long, or until the step is wanted no more or somebody is in a hurry.
   virtual void Sleep(Duration duration) = 0;
+  // Where the step's push may go in pieces while it is computed. Of the thread that computes. Null:
+  // it is to be left in Trainer::push.
+  virtual rpc::BegunPush* push() { return nullptr; }
 };
 
 // One model, its training set and, for an evaluator, its held-out set. One owner at a time; may

@@ -14,6 +14,19 @@ bool IsAhead(Pacing pacing) {
   return pacing == Pacing::kOverlapped || pacing == Pacing::kEagerPull;
 }
 
+// The loop's control, with a push to hand pieces to.
+class PushingControl final : public StepControl {
+ public:
+  PushingControl(StepControl* control, rpc::BegunPush* push) : control_(control), push_(push) {}
+  bool MayGoOn() override { return control_->MayGoOn(); }
+  void Sleep(Duration duration) override { control_->Sleep(duration); }
+  rpc::BegunPush* push() override { return push_; }
+
+ private:
+  StepControl* const control_;
+  rpc::BegunPush* const push_;
+};
+
 }  // namespace
 
 bool Loop::BeginWork() {
@@ -69,18 +82,24 @@ Status Loop::PrepareLocalSteps(const sync::Assignment& assignment) {
 }
 
 Status Loop::StepAndPush(const Turn& turn) {
+  // What local steps push is known only after them.
+  std::unique_ptr<rpc::BegunPush> begun = local_ ? nullptr : transfers_->Begin();
+  PushingControl control(stop_.get(), begun.get());
   stopwatch_.Switch(Activity::kCompute);
   stop_->Begin(transfers_->next_sequence());
-  const StatusOr<StepResult> step = trainer_->Step(turn.lease.ranges, *stop_);
+  const StatusOr<StepResult> step = trainer_->Step(turn.lease.ranges, control);
   stop_->End(step.status());
   if (!step.ok()) return GiveUp(turn.lease, step.status());
   stopwatch_.Injected(step->injected);
   Tally tally;
   tally.Add(*step, turn.lease.id);
-  const std::span<const std::byte> payload = Payload(turn);
+  if (!step->is_handed) begun.reset();
+  const std::span<const std::byte> payload = begun ? std::span<const std::byte>() : Payload(turn);
   stopwatch_.Switch(Activity::kCommunication);
   const Time push_began = options_.now();
-  PACELINE_ASSIGN_OR_RETURN(protocol::PushDone done, transfers_->Push(payload, tally, base_));
+  PACELINE_ASSIGN_OR_RETURN(protocol::PushDone done, begun
+                                                         ? transfers_->Seal(*begun, tally, base_)
+                                                         : transfers_->Push(payload, tally, base_));
   is_spoilt_ = !done.gradient.is_finite;
   done.timing = stopwatch_.Take();
   done.shard_time = options_.now() - push_began;

@@ -78,12 +78,32 @@ StatusOr<Version> Transfers::Pull(Version version, sync::Exactness exactness,
 StatusOr<protocol::PushDone> Transfers::Push(std::span<const std::byte> payload, const Tally& tally,
                                              Version based_on) {
   const Pulse::Transferring transferring(pulse_);
-  const Sequence sequence = next_sequence_;
-  PACELINE_ASSIGN_OR_RETURN(const rpc::PushReport report,
-                            shards_->Push({worker_, incarnation_, sequence}, payload, nullptr));
-  next_sequence_ = next_sequence_.Next();
+  PACELINE_ASSIGN_OR_RETURN(
+      const rpc::PushReport report,
+      shards_->Push({worker_, incarnation_, next_sequence_}, payload, nullptr));
+  return Done(report, payload.size(), tally, based_on,
+              report.is_finite ? "" : FirstNonFinite(layout_, payload));
+}
+
+std::unique_ptr<rpc::BegunPush> Transfers::Begin() {
+  const Pulse::Transferring transferring(pulse_);
+  return shards_->BeginPush({worker_, incarnation_, next_sequence_});
+}
+
+StatusOr<protocol::PushDone> Transfers::Seal(rpc::BegunPush& push, const Tally& tally,
+                                             Version based_on) {
+  const Pulse::Transferring transferring(pulse_);
+  PACELINE_ASSIGN_OR_RETURN(const rpc::PushReport report, push.Seal());
+  return Done(report, layout_.total_bytes(), tally, based_on,
+              report.non_finite_at ? TensorAt(layout_, *report.non_finite_at) : "");
+}
+
+protocol::PushDone Transfers::Done(const rpc::PushReport& report, uint64_t bytes,
+                                   const Tally& tally, Version based_on,
+                                   std::string non_finite_tensor) {
+  const Sequence sequence = std::exchange(next_sequence_, next_sequence_.Next());
   std::lock_guard lock(mutex_);
-  traffic_.pushed_bytes += payload.size();
+  traffic_.pushed_bytes += bytes;
   spreads_.erase(spreads_.begin(), spreads_.lower_bound(based_on));
   const auto spread = spreads_.find(based_on);
   return protocol::PushDone{
@@ -99,7 +119,7 @@ StatusOr<protocol::PushDone> Transfers::Push(std::span<const std::byte> payload,
                    .is_finite = report.is_finite && std::isfinite(tally.loss)},
       .spread = spread == spreads_.end() ? 0 : spread->second,
       .traffic = std::exchange(traffic_, {}),
-      .non_finite_tensor = report.is_finite ? "" : FirstNonFinite(layout_, payload)};
+      .non_finite_tensor = std::move(non_finite_tensor)};
 }
 
 protocol::Abandoned Transfers::Abandon(sync::AbandonReason reason,

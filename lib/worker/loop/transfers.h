@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "lib/protocol/worker_messages.h"
@@ -61,12 +62,19 @@ class Transfers {
   // as the process if there is none. Aborted if this life of the worker was declared lost.
   StatusOr<protocol::PushDone> Push(std::span<const std::byte> payload, const Tally& tally,
                                     Version based_on);
+  // The same of a push that comes in pieces while it is computed. Begin: null where it cannot; then
+  // it is for Push. What was begun is over before the next Begin or Push.
+  std::unique_ptr<rpc::BegunPush> Begin();
+  StatusOr<protocol::PushDone> Seal(rpc::BegunPush& push, const Tally& tally, Version based_on);
   // Of the next push, or of what is said instead. Of who pushes.
   Sequence next_sequence() const { return next_sequence_; }
   // Instead of a push.
   protocol::Abandoned Abandon(sync::AbandonReason reason, std::vector<protocol::LeaseId> leases);
 
  private:
+  protocol::PushDone Done(const rpc::PushReport& report, uint64_t bytes, const Tally& tally,
+                          Version based_on, std::string non_finite_tensor);
+
   const WorkerId worker_;
   const Incarnation incarnation_;
   const Generation generation_;
