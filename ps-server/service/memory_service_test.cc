@@ -1,18 +1,23 @@
 // Memory shared between a shard and workers that end in every way there is. What every transport
 // must do is in data_plane_test.cc.
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <limits>
 #include <map>
 #include <random>
+#include <thread>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -310,6 +315,60 @@ TEST(MemoryServiceTest, WhoSharesNothingLeavesTheSocketsAlone) {
   EXPECT_FALSE(
       rpc::SharedMemoryClient::Create({.shards = {{ShardId(0), "127.0.0.1:7601", {0, 8}}}}, sockets)
           .ok());
+}
+
+// The answer to one question must never be heard as the answer to the next one: a pull would then
+// return without having copied anything.
+TEST(MemoryServiceTest, AnAnswerThatComesTooLateIsNotHeardAsTheNextOne) {
+  const testing::SocketFolder folder;
+  const std::string address = folder.Address("late");
+  const std::string path = *rpc::MemorySocketPath(address);
+  telemetry::OwnedSocket listening(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_un name{.sun_family = AF_UNIX};
+  std::memcpy(name.sun_path, path.data(), path.size());
+  ASSERT_EQ(::bind(listening.get(), reinterpret_cast<const sockaddr*>(&name), sizeof(name)), 0);
+  ASSERT_EQ(::listen(listening.get(), 8), 0);
+
+  // Names a region, says where it is only after the client has given up, and then has no version.
+  std::atomic<bool> is_to_give_up = false;
+  std::promise<void> gave_up;
+  std::thread shard([&] {
+    int pulls = 0;
+    while (pulls < 2) {
+      rpc::MemorySocket connection(
+          telemetry::OwnedSocket(::accept4(listening.get(), nullptr, nullptr, SOCK_NONBLOCK)));
+      v1::MemoryRequest request;
+      while (pulls < 2 && connection.Receive(request, kPatience).ok()) {
+        v1::MemoryAnswer answer;
+        if (request.has_map()) {
+          is_to_give_up = true;
+          gave_up.get_future().wait();
+        } else if (pulls++ == 0) {
+          answer.set_region(7);
+          answer.set_region_bytes(8);
+        } else {
+          answer.set_code(static_cast<uint32_t>(StatusCode::kNotFound));
+        }
+        (void)connection.Send(answer, kPatience);
+      }
+    }
+  });
+
+  std::unique_ptr<rpc::ParameterClient> sockets;
+  const auto client =
+      rpc::SharedMemoryClient::Create({.generation = kGeneration,
+                                       .shards = {{ShardId(0), address, {0, 8}}},
+                                       .is_cancelled = [&] { return is_to_give_up.load(); }},
+                                      sockets);
+  ASSERT_TRUE(client.ok()) << client.status();
+  std::vector<std::byte> into(8);
+  EXPECT_EQ((*client)->Pull(Version(1), sync::Exactness::kExact, into).status().code(),
+            StatusCode::kCancelled);
+  is_to_give_up = false;
+  gave_up.set_value();
+  EXPECT_EQ((*client)->Pull(Version(1), sync::Exactness::kExact, into).status().code(),
+            StatusCode::kNotFound);
+  shard.join();
 }
 
 TEST(MemoryServiceTest, NothingIsLeftOfAJob) {

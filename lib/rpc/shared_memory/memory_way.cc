@@ -38,15 +38,20 @@ Status MemoryWay::Ask(const v1::MemoryRequest& request) {
   PACELINE_RETURN_IF_ERROR(Open());
   answer_.Clear();
   is_asked_ = true;
-  return Annotate(socket_.Send(request, options_.idle_timeout), Rank(options_.shard));
+  return Settle(socket_.Send(request, options_.idle_timeout));
 }
 
 Status MemoryWay::Hear() {
   PACELINE_RETURN_IF_ERROR(
-      Annotate(socket_.Receive(answer_, options_.idle_timeout, options_.is_cancelled),
-               Rank(options_.shard)));
+      Settle(socket_.Receive(answer_, options_.idle_timeout, options_.is_cancelled)));
   is_asked_ = false;
   return OkStatus();
+}
+
+Status MemoryWay::Settle(const Status& status) {
+  if (status.ok()) return status;
+  Close();
+  return Annotate(status, Rank(options_.shard));
 }
 
 Status MemoryWay::refusal() const {

@@ -13,7 +13,8 @@
 
 namespace paceline::rpc {
 
-// One owner at a time. Errors name the shard.
+// One owner at a time. Errors name the shard. An error of the connection closes it: what was asked
+// may be answered later, and must not be heard as the answer to the next question.
 class MemoryWay {
  public:
   struct Options {
@@ -50,6 +51,8 @@ class MemoryWay {
     uint64_t id = 0;
     Mapping mapping;
   };
+
+  Status Settle(const Status& status);  // Of the connection.
 
   const Options options_;
   MemorySocket socket_;
