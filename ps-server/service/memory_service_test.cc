@@ -178,6 +178,8 @@ TEST(MemoryServiceTest, AFencedWriterReachesNobodysPush) {
   const v1::MemoryAnswer third = other.Stage(Push(1, 2, 2), size);
   const rpc::Mapping written = other.Map(third, rpc::Mapping::Access::kWrite);
   std::ranges::fill(written.bytes(), std::byte{0});
+  EXPECT_TRUE(IsCode(other.Seal(third.ticket(), 3), StatusCode::kInvalidArgument))
+      << "a block is not judged";
   const v1::MemoryAnswer sealed = other.Seal(third.ticket(), 4);
   ASSERT_EQ(sealed.code(), 0u) << sealed.message();
   std::ranges::fill(mapping.bytes(), std::byte{0x7f});
