@@ -84,6 +84,7 @@ class LiveShard {
   }
 
   ShardHost& host() { return host_; }
+  const MemoryService& memory() const { return *memory_; }
   const std::string& address() const { return address_; }
 
   // The shard's next message, which must be a T.

@@ -93,7 +93,11 @@ void MemoryService::LetIn(OwnedSocket socket) {
   }
   Running& each = running_.emplace_back();
   each.session = std::make_unique<MemorySession>(host_, std::move(connection));
-  each.thread = std::thread([session = each.session.get()] { session->Run(); });
+  ++connections_;
+  each.thread = std::thread([this, session = each.session.get()] {
+    session->Run();
+    --connections_;
+  });
 }
 
 void MemoryService::ForgetEnded() {

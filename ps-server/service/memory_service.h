@@ -1,6 +1,8 @@
 // Defines MemoryService: shares a shard's memory with workers on the same machine.
 #pragma once
 
+#include <atomic>
+#include <cstddef>
 #include <list>
 #include <memory>
 #include <string>
@@ -24,6 +26,8 @@ class MemoryService {
   // Ends all connections. What workers have mapped stays theirs.
   ~MemoryService();
 
+  size_t connections() const { return connections_; }  // Those that have not ended. Thread-safe.
+
  private:
   struct Running {
     std::unique_ptr<MemorySession> session;
@@ -40,6 +44,7 @@ class MemoryService {
   const std::string path_;
   telemetry::OwnedSocket listening_;
   const telemetry::OwnedSocket wake_;
+  std::atomic<size_t> connections_ = 0;
   std::list<Running> running_;  // The thread's own.
   std::thread thread_;          // Last: it uses the rest.
 };

@@ -129,16 +129,14 @@ class SharedMemoryClient::StagedPush final : public BegunPush {
 StatusOr<std::unique_ptr<SharedMemoryClient>> SharedMemoryClient::Create(
     SharedMemoryClientOptions options, std::unique_ptr<ParameterClient>& sockets) {
   if (options.shards.empty()) return InvalidArgument("there are no shards");
-  std::unique_ptr<SharedMemoryClient> client(new SharedMemoryClient(std::move(options), nullptr));
+  std::unique_ptr<SharedMemoryClient> client(new SharedMemoryClient(std::move(options)));
   for (MemoryWay& way : client->pulls_->by_rank) PACELINE_RETURN_IF_ERROR(way.Open());
-  return std::unique_ptr<SharedMemoryClient>(
-      new SharedMemoryClient(client->options_, std::move(sockets)));
+  client->sockets_ = std::move(sockets);
+  return client;
 }
 
-SharedMemoryClient::SharedMemoryClient(SharedMemoryClientOptions options,
-                                       std::unique_ptr<ParameterClient> sockets)
+SharedMemoryClient::SharedMemoryClient(SharedMemoryClientOptions options)
     : options_(std::move(options)),
-      sockets_(std::move(sockets)),
       total_bytes_(options_.shards.back().slice.end_bytes),
       pushes_(std::make_unique<Way>(options_, Mapping::Access::kWrite)),
       pulls_(std::make_unique<Way>(options_, Mapping::Access::kRead)) {}

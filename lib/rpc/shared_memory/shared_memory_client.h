@@ -46,8 +46,7 @@ class SharedMemoryClient final : public ParameterClient {
  private:
   struct Way;
   class StagedPush;
-  explicit SharedMemoryClient(SharedMemoryClientOptions options,
-                              std::unique_ptr<ParameterClient> sockets);
+  explicit SharedMemoryClient(SharedMemoryClientOptions options);
 
   StatusOr<std::unique_ptr<StagedPush>> Stage(const store::PushId& push);
   StatusOr<PullReport> TryPull(Version version, sync::Exactness exactness,
@@ -56,7 +55,7 @@ class SharedMemoryClient final : public ParameterClient {
   bool IsToUseSockets(const Status& status);
 
   const SharedMemoryClientOptions options_;
-  const std::unique_ptr<ParameterClient> sockets_;
+  std::unique_ptr<ParameterClient> sockets_;
   const uint64_t total_bytes_;
   std::unique_ptr<Way> pushes_;
   std::unique_ptr<Way> pulls_;
