@@ -5,6 +5,7 @@
 #include "lib/process/crash_report.h"
 #include "lib/process/descriptors.h"
 #include "lib/process/exit.h"
+#include "lib/process/file_size.h"
 #include "lib/process/read_file.h"
 #include "lib/process/termination.h"
 #include "lib/rpc/bulk/allocator.h"
@@ -36,6 +37,7 @@ Status Run(const Options& options) {
 int main(int argc, char** argv) {
   paceline::process::ReportCrashes(argv[0]);
   paceline::process::RaiseDescriptorLimit();
+  paceline::process::RefuseLargeFiles();
   paceline::rpc::TuneAllocator();
   paceline::ps::Options options;
   std::string log_format = "text";

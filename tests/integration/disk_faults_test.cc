@@ -66,5 +66,29 @@ TEST_F(DiskFaultsTest, InterruptedItIsTriedOnceMoreAndSaid) {
   EXPECT_THAT(ended.err, HasSubstr("the final model is not written: "));
 }
 
+// Not even one checkpoint fits, nor memory to share, nor the model: training goes on all the same.
+TEST_F(DiskFaultsTest, ALimitOnTheSizeOfFilesKillsNobody) {
+  const TestFolder folder;
+  std::string job = DigitsManifest();
+  const std::string small = "hidden: 64";
+  job.replace(job.find(small), small.size(), "hidden: 10000");
+  const std::string manifest = folder.Write("job.yaml", job);
+  std::vector<std::string> command = {
+      "/usr/bin/env", "prlimit", "--fsize=1000000", ProgramPath("paceline"), "run", manifest,
+      "-o",           "json",    "--runs",          folder.path() + "/runs"};
+  const auto sets = Sets({"spec.training.stop.maxSteps=10"});
+  command.insert(command.end(), sets.begin(), sets.end());
+  LiveRun run(folder.path(), command);
+  const Json state = IntoTrouble(run);
+  ASSERT_FALSE(state.is_null());
+  EXPECT_THAT(state.value("modelProblem", ""), HasSubstr("File too large"));
+  EXPECT_EQ(state["step"], 10);
+  run.Signal(SIGINT);
+  const Ended ended = run.Wait();
+  EXPECT_EQ(ended.code, 130) << ended.err;
+  EXPECT_THAT(ended.err, ::testing::Not(HasSubstr("killed by signal")));
+  EXPECT_THAT(ended.err, HasSubstr("the final model is not written: "));
+}
+
 }  // namespace
 }  // namespace paceline::integration

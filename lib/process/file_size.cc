@@ -1,0 +1,9 @@
+#include "lib/process/file_size.h"
+
+#include <csignal>
+
+namespace paceline::process {
+
+void RefuseLargeFiles() { std::signal(SIGXFSZ, SIG_IGN); }
+
+}  // namespace paceline::process
