@@ -373,6 +373,25 @@ TEST(MemoryServiceTest, AnAnswerThatComesTooLateIsNotHeardAsTheNextOne) {
   shard.join();
 }
 
+TEST(MemoryServiceTest, AShardOfAnotherUserIsLeftToSockets) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can be somebody else";
+  const testing::SocketFolder folder;
+  const std::string address = folder.Address("theirs");
+  const std::string path = *rpc::MemorySocketPath(address);
+  const telemetry::OwnedSocket listening(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_un name{.sun_family = AF_UNIX};
+  std::memcpy(name.sun_path, path.data(), path.size());
+  ASSERT_EQ(::bind(listening.get(), reinterpret_cast<const sockaddr*>(&name), sizeof(name)), 0);
+  ASSERT_EQ(::seteuid(65534), 0);  // Whoever listens is the one at the other end.
+  const int listened = ::listen(listening.get(), 8);
+  ASSERT_EQ(::seteuid(0), 0);
+  ASSERT_EQ(listened, 0);
+  std::unique_ptr<rpc::ParameterClient> sockets;
+  const auto client = rpc::SharedMemoryClient::Create(
+      {.generation = kGeneration, .shards = {{ShardId(0), address, {0, 8}}}}, sockets);
+  EXPECT_THAT(Message(client.status()), ::testing::HasSubstr("is of user 65534, this is 0"));
+}
+
 TEST(MemoryServiceTest, NothingIsLeftOfAJob) {
   const int mapped = MappedRegions(), open = OpenRegions();
   {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 namespace paceline::rpc {
 namespace {
@@ -23,6 +24,12 @@ Status MemoryWay::Open() {
   if (!path.ok()) return Annotate(path.status(), Rank(options_.shard));
   StatusOr<MemorySocket> socket = MemorySocket::Connect(*path);
   if (!socket.ok()) return Annotate(socket.status(), Rank(options_.shard));
+  // It would refuse, and end the connection without a word.
+  if (const auto peer = socket->peer(); peer.ok() && peer->user != ::geteuid()) {
+    return Annotate(
+        InvalidArgument("shared memory is of user {}, this is {}", peer->user, ::geteuid()),
+        Rank(options_.shard));
+  }
   socket_ = *std::move(socket);
   return OkStatus();
 }
