@@ -53,12 +53,14 @@ Region::~Region() {
   if (descriptor_ >= 0) ::close(descriptor_);
 }
 
-std::unique_ptr<Region> Region::Private(size_t size_bytes) {
+std::unique_ptr<Region> Region::Private(size_t size_bytes, std::string why) {
   if (size_bytes == 0) return std::unique_ptr<Region>(new Region(nullptr, 0, -1));
   void* const mapped = ::mmap(nullptr, PagesFor(size_bytes), PROT_READ | PROT_WRITE,
                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
   if (mapped == MAP_FAILED) throw std::bad_alloc();
-  return std::unique_ptr<Region>(new Region(static_cast<std::byte*>(mapped), size_bytes, -1));
+  std::unique_ptr<Region> region(new Region(static_cast<std::byte*>(mapped), size_bytes, -1));
+  region->why_private_ = std::move(why);
+  return region;
 }
 
 StatusOr<std::unique_ptr<Region>> Region::Shareable(size_t size_bytes, Others others) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 
 #include "lib/base/status.h"
 
@@ -17,8 +18,9 @@ class Region {
   // What others may do with it. kNobody: there is no descriptor to hand on.
   enum class Others { kNobody, kRead, kWrite };
 
-  // Throws std::bad_alloc where there is no memory, as a vector does.
-  static std::unique_ptr<Region> Private(size_t size_bytes);
+  // Throws std::bad_alloc where there is no memory, as a vector does. `why`: it is not shareable.
+  static std::unique_ptr<Region> Private(size_t size_bytes,
+                                         std::string why = "nobody asked for it");
   // A memfd, sealed against shrinking and growing, so that no process can take pages away from
   // under another one; with kRead sealed against new writers too. ResourceExhausted where there is
   // no memory or descriptor, Unimplemented where the kernel has no such seals.
@@ -33,6 +35,7 @@ class Region {
   // Of no other region of this process, ever; more than 0.
   uint64_t id() const { return id_; }
   int descriptor() const { return descriptor_; }  // -1: it is private, or empty.
+  const std::string& why_private() const { return why_private_; }
 
  private:
   Region(std::byte* data, size_t size_bytes, int descriptor);
@@ -41,6 +44,7 @@ class Region {
   const size_t size_bytes_;
   const int descriptor_;
   const uint64_t id_;
+  std::string why_private_;
 };
 
 // Whole pages that hold so many bytes.

@@ -60,10 +60,10 @@ const TensorPlace* FirstNonFinite(const Layout& layout, const Slice& slice,
   return nullptr;
 }
 
-// Where there is nothing to share, whoever asks for it later is told so, and copies.
+// Where there is nothing to share, whoever asks for it later is told why, and takes sockets.
 std::unique_ptr<Region> MakeRegion(size_t size, Region::Others others) {
   StatusOr<std::unique_ptr<Region>> region = Region::Shareable(size, others);
-  return region.ok() ? *std::move(region) : Region::Private(size);
+  return region.ok() ? *std::move(region) : Region::Private(size, Message(region.status()));
 }
 
 }  // namespace

@@ -1,12 +1,15 @@
 #include "ps-server/service/memory_service.h"
 
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <system_error>
 #include <utility>
 
 #include <poll.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -24,6 +27,27 @@ using telemetry::OwnedSocket;
 
 constexpr int kBacklog = 128;
 constexpr int kFullPauseMs = 100;
+constexpr Duration kPatience = std::chrono::seconds(1);
+// What a process has open beside its connections that share memory, and what each of these takes at
+// most: the socket, its process, two slots, and a share of the published versions.
+constexpr size_t kOtherDescriptors = 64;
+constexpr size_t kDescriptorsEach = 6;
+
+size_t ConnectionsMax() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return limits::kMemoryConnectionsMax;
+  const size_t all = limit.rlim_cur;
+  const size_t most = all <= kOtherDescriptors ? 0 : (all - kOtherDescriptors) / kDescriptorsEach;
+  return std::min(most, limits::kMemoryConnectionsMax);
+}
+
+// The first thing that whoever connects hears. It is short: a new connection has room for it.
+Status Welcome(rpc::MemorySocket& connection, const Status& status) {
+  v1::MemoryAnswer answer;
+  answer.set_code(static_cast<uint32_t>(status.code()));
+  answer.set_message(Message(status));
+  return connection.Send(answer, kPatience);
+}
 
 }  // namespace
 
@@ -82,15 +106,17 @@ void MemoryService::Run() {
 void MemoryService::LetIn(OwnedSocket socket) {
   rpc::MemorySocket connection(std::move(socket));
   const StatusOr<rpc::MemorySocket::Peer> peer = connection.peer();
-  if (!peer.ok() || peer->user != ::geteuid()) {
-    return Log(LogLevel::kWarning, "shared memory is refused",
-               {{"reason", peer.ok() ? fmt::format("user {} is not {}", peer->user, ::geteuid())
-                                     : Message(peer.status())}});
+  Status refusal = peer.status();
+  if (peer.ok() && peer->user != ::geteuid()) {
+    refusal = Unimplemented("memory is shared with user {} alone: got {}", ::geteuid(), peer->user);
+  } else if (const size_t most = ConnectionsMax(); running_.size() >= most) {
+    refusal = Unimplemented("too many connections share memory: {} are the most allowed", most);
   }
-  if (running_.size() >= limits::kMemoryConnectionsMax) {
-    return Log(LogLevel::kWarning, "shared memory is refused",
-               {{"reason", "too many connections"}, {"connections", running_.size()}});
+  if (!refusal.ok()) {
+    Log(LogLevel::kWarning, "shared memory is refused", {{"reason", Message(refusal)}});
+    return (void)Welcome(connection, refusal);
   }
+  if (!Welcome(connection, OkStatus()).ok()) return;
   Running& each = running_.emplace_back();
   each.session = std::make_unique<MemorySession>(host_, std::move(connection));
   ++connections_;

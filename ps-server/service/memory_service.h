@@ -16,7 +16,8 @@
 namespace paceline::ps {
 
 // Listens beside the Unix socket of gRPC (rpc::MemorySocketPath); only processes of this user are
-// let in, at most limits::kMemoryConnectionsMax connections at a time, each with a thread.
+// let in, at most limits::kMemoryConnectionsMax connections at a time and never so many that
+// descriptors run out, each with a thread. Others hear why, and take sockets.
 class MemoryService {
  public:
   // `address` is gRPC's, unix:/path; `host` outlives this. Unavailable or InvalidArgument, saying

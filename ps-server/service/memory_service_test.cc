@@ -16,6 +16,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -58,7 +59,10 @@ int OpenRegions() {
 class RawPeer {
  public:
   explicit RawPeer(const std::string& address)
-      : socket_(*rpc::MemorySocket::Connect(*rpc::MemorySocketPath(address))) {}
+      : socket_(*rpc::MemorySocket::Connect(*rpc::MemorySocketPath(address))) {
+    EXPECT_TRUE(socket_.Receive(welcome_, kPatience).ok());
+  }
+  const v1::MemoryAnswer& welcome() const { return welcome_; }
 
   v1::MemoryAnswer Ask(const v1::MemoryRequest& request) {
     v1::MemoryAnswer answer;
@@ -111,6 +115,7 @@ class RawPeer {
   }
 
   rpc::MemorySocket socket_;
+  v1::MemoryAnswer welcome_;
 };
 
 bool IsCode(const v1::MemoryAnswer& answer, StatusCode code) {
@@ -305,6 +310,34 @@ TEST(MemoryServiceTest, WhereMemoryCannotBeSharedSocketsAreUsed) {
   shards.Commit(Version(1), {Push(0, 1)});
 }
 
+// Connections that share memory take descriptors, which gRPC needs too.
+TEST(MemoryServiceTest, WhoFindsNoRoomTakesSockets) {
+  Shards shards(Transport::kUnix, LayoutOf(1000), 1);
+  const Payload initial = RandomPayload(shards.layout(), 1);
+  (void)shards.Born(initial);
+  auto memory = MemoryService::Start(shards[0].host(), shards[0].address());
+  ASSERT_TRUE(memory.ok()) << memory.status();
+  rlimit limit{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &limit), 0);
+  const rlimit few{.rlim_cur = 64 + 6, .rlim_max = limit.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
+  {
+    const RawPeer first(shards[0].address());
+    EXPECT_EQ(first.welcome().code(), 0u);
+    const RawPeer second(shards[0].address());
+    EXPECT_TRUE(IsCode(second.welcome(), StatusCode::kUnimplemented)) << second.welcome().message();
+    std::unique_ptr<rpc::ParameterClient> sockets = shards.Client();
+    const auto client = rpc::SharedMemoryClient::Create(
+        {.generation = kGeneration, .shards = shards.Options().shards}, sockets);
+    EXPECT_EQ(client.status().code(), StatusCode::kUnimplemented) << client.status();
+    EXPECT_THAT(Message(client.status()), ::testing::HasSubstr("too many connections"));
+    ASSERT_NE(sockets, nullptr);
+    std::vector<std::byte> into(initial->size());
+    EXPECT_TRUE(sockets->Pull(Version(0), sync::Exactness::kExact, into).ok());
+  }
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &limit), 0);
+}
+
 TEST(MemoryServiceTest, WhoSharesNothingLeavesTheSocketsAlone) {
   Shards shards(Transport::kUnix, LayoutOf(1000), 1);
   (void)shards.Born(RandomPayload(shards.layout(), 1));
@@ -339,6 +372,7 @@ TEST(MemoryServiceTest, AnAnswerThatComesTooLateIsNotHeardAsTheNextOne) {
     while (pulls < 2) {
       rpc::MemorySocket connection(
           telemetry::OwnedSocket(::accept4(listening.get(), nullptr, nullptr, SOCK_NONBLOCK)));
+      (void)connection.Send(v1::MemoryAnswer(), kPatience);
       v1::MemoryRequest request;
       while (pulls < 2 && connection.Receive(request, kPatience).ok()) {
         v1::MemoryAnswer answer;

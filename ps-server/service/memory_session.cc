@@ -44,11 +44,6 @@ store::PushMemory MemoryOf(size_t size_bytes) {
 MemorySession::MemorySession(ShardHost& host, rpc::MemorySocket socket)
     : host_(host), socket_(std::move(socket)), process_(WatchProcess(socket_.peer())) {}
 
-MemorySession::~MemorySession() {
-  if (is_dead_) return;
-  for (const auto& [id, published] : read_) published->Abandon();
-}
-
 void MemorySession::Run() {
   Wake wake = Wake::kMessage;
   while ((wake = Await()) == Wake::kMessage) {
@@ -57,9 +52,13 @@ void MemorySession::Run() {
     const StatusOr<Answer> answer = Handle(request);
     if (!answer.ok() || !socket_.Send(answer->message, kPatience, answer->descriptor).ok()) break;
   }
-  is_dead_ = wake == Wake::kDead;
   socket_.ShutDown();
+  if (wake != Wake::kDead) {
+    for (const auto& [id, published] : read_) published->Abandon();
+  }
+  read_.clear();
   begun_.reset();
+  memory_.reset();
   has_ended_ = true;
 }
 
@@ -105,7 +104,11 @@ StatusOr<MemorySession::Answer> MemorySession::Handle(const v1::MemoryRequest& r
       } else {
         return InvalidArgument("no such region: {}", region);
       }
-      if (answer.descriptor < 0) status = Unimplemented("the shard's memory cannot be shared");
+      if (answer.descriptor < 0) {
+        const bool is_read = found != read_.end();
+        status = Unimplemented("the shard's memory cannot be shared: {}",
+                               is_read ? found->second->memory().why_private() : "it is private");
+      }
       break;
     }
     case v1::MemoryRequest::REQUEST_NOT_SET:

@@ -24,7 +24,6 @@ class MemorySession {
 
   // `host` outlives this.
   MemorySession(ShardHost& host, rpc::MemorySocket socket);
-  ~MemorySession();
 
   // Answers until the other end's process dies or closes the connection, breaks the protocol, or
   // ShutDown.
@@ -60,7 +59,6 @@ class MemorySession {
   std::shared_ptr<const store::PushMemory> memory_;  // For pushes to that shard.
   std::optional<Begun> begun_;
   std::map<uint64_t, std::shared_ptr<const store::Published>> read_;  // By region.
-  bool is_dead_ = false;
   std::atomic<bool> has_ended_ = false;
 };
 

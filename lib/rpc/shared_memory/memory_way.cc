@@ -1,6 +1,7 @@
 #include "lib/rpc/shared_memory/memory_way.h"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include <fmt/format.h>
@@ -11,6 +12,7 @@ namespace {
 
 // More than a shard has in turn: the newest two, one in the making, and what others hold.
 constexpr size_t kRegionsMax = 8;
+constexpr Duration kWelcomePatience = std::chrono::seconds(5);
 
 std::string Rank(const protocol::ShardAddress& shard) {
   return fmt::format("shard {}", shard.shard);
@@ -29,6 +31,18 @@ Status MemoryWay::Open() {
     return Annotate(
         InvalidArgument("shared memory is of user {}, this is {}", peer->user, ::geteuid()),
         Rank(options_.shard));
+  }
+  // A shard that has no room for one more says so; one that says nothing may have no descriptor
+  // left to take the connection with.
+  v1::MemoryAnswer welcome;
+  const Status heard = socket->Receive(welcome, std::min(options_.idle_timeout, kWelcomePatience),
+                                       options_.is_cancelled);
+  if (heard.code() == StatusCode::kDeadlineExceeded)
+    return Annotate(Unimplemented("shared memory: nobody lets us in"), Rank(options_.shard));
+  if (!heard.ok()) return Annotate(heard, Rank(options_.shard));
+  if (welcome.code() != 0) {
+    return Annotate(MakeStatus(static_cast<StatusCode>(welcome.code()), welcome.message()),
+                    Rank(options_.shard));
   }
   socket_ = *std::move(socket);
   return OkStatus();

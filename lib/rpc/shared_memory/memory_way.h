@@ -27,7 +27,7 @@ class MemoryWay {
 
   const store::Slice& slice() const { return options_.shard.slice; }
   bool is_open() const { return socket_.is_open(); }
-  // Connects, if it is not. Unavailable, InvalidArgument.
+  // Connects, if it is not. Unavailable, InvalidArgument; Unimplemented if the shard has no room.
   Status Open();
   // What was mapped is unmapped.
   void Close();

@@ -251,13 +251,14 @@ StatusOr<PullReport> SharedMemoryClient::TryPull(Version version, sync::Exactnes
       }
     }
   }
-  // Only once the shards have heard that it is read is it sure that it was theirs until then.
-  Status released;
+  // Only once the shards have heard that it is read is it sure that it was theirs until then. All
+  // hear it: what one keeps for nobody counts against the next pulls.
   for (MemoryWay& way : pulls_->by_rank) {
-    if (released.ok() && way.is_open() && way.answer().region() != 0) released = way.Release();
+    if (!way.is_open() || way.answer().region() == 0) continue;
+    const Status released = way.Release();
+    if (status.ok()) status = released;
   }
   PACELINE_RETURN_IF_ERROR(status);
-  PACELINE_RETURN_IF_ERROR(pulls_->Settle(released));
   return report;
 }
 
