@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "lib/files/disk.h"
-#include "lib/store/checkpoint_folder.h"
-#include "lib/store/checkpoint_name.h"
+#include "lib/store/checkpoints/checkpoint_folder.h"
+#include "lib/store/checkpoints/checkpoint_name.h"
 #include "lib/telemetry/log.h"
 #include "ps-server/coordinator/checkpoint_json.h"
 

@@ -8,7 +8,7 @@
 #include "lib/base/check.h"
 #include "lib/job/optimizer_options.h"
 #include "lib/rpc/bulk/grpc_parameter_client.h"
-#include "lib/store/checkpoint_folder.h"
+#include "lib/store/checkpoints/checkpoint_folder.h"
 #include "lib/sync/contract/checked_policy.h"
 #include "lib/sync/schemes/policy_factory.h"
 #include "lib/sync/trace/trace_recorder.h"

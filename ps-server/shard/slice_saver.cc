@@ -3,9 +3,9 @@
 #include <utility>
 
 #include "lib/files/disk.h"
-#include "lib/store/checkpoint_folder.h"
-#include "lib/store/checkpoint_name.h"
-#include "lib/store/checkpoint_slice.h"
+#include "lib/store/checkpoints/checkpoint_folder.h"
+#include "lib/store/checkpoints/checkpoint_name.h"
+#include "lib/store/checkpoints/checkpoint_slice.h"
 #include "lib/telemetry/log.h"
 
 namespace paceline::ps {

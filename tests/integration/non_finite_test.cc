@@ -8,7 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "lib/store/checkpoint_folder.h"
+#include "lib/store/checkpoints/checkpoint_folder.h"
 #include "tests/integration/live_run.h"
 #include "tests/integration/run_files.h"
 

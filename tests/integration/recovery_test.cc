@@ -10,7 +10,7 @@
 #include <gtest/gtest.h>
 #include <sys/mount.h>
 
-#include "lib/store/checkpoint_folder.h"
+#include "lib/store/checkpoints/checkpoint_folder.h"
 #include "tests/integration/live_run.h"
 #include "tests/integration/run_files.h"
 

@@ -1,4 +1,4 @@
-#include "lib/store/checkpoint_folder.h"
+#include "lib/store/checkpoints/checkpoint_folder.h"
 
 #include <algorithm>
 #include <cerrno>

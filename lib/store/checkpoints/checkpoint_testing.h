@@ -11,8 +11,8 @@
 
 #include <stdlib.h>
 
-#include "lib/store/checkpoint_folder.h"
-#include "lib/store/checkpoint_slice.h"
+#include "lib/store/checkpoints/checkpoint_folder.h"
+#include "lib/store/checkpoints/checkpoint_slice.h"
 #include "lib/store/layout.h"
 
 namespace paceline::store::testing {

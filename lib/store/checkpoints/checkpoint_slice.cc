@@ -1,4 +1,4 @@
-#include "lib/store/checkpoint_slice.h"
+#include "lib/store/checkpoints/checkpoint_slice.h"
 
 #include <algorithm>
 #include <cstring>

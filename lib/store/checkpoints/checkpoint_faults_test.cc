@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "lib/files/testing/walk_faults.h"
-#include "lib/store/checkpoint_testing.h"
+#include "lib/store/checkpoints/checkpoint_testing.h"
 
 namespace paceline::store {
 namespace {

@@ -1,4 +1,4 @@
-#include "lib/store/checkpoint_slice.h"
+#include "lib/store/checkpoints/checkpoint_slice.h"
 
 #include <cstring>
 #include <fstream>
@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "lib/store/checkpoint_testing.h"
+#include "lib/store/checkpoints/checkpoint_testing.h"
 #include "lib/store/safetensors.h"
 
 namespace paceline::store {

@@ -1,4 +1,4 @@
-#include "lib/store/checkpoint_folder.h"
+#include "lib/store/checkpoints/checkpoint_folder.h"
 
 #include <filesystem>
 #include <fstream>
@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "lib/store/checkpoint_testing.h"
+#include "lib/store/checkpoints/checkpoint_testing.h"
 
 namespace paceline::store {
 namespace {
