@@ -19,7 +19,7 @@ ONLY ?= lib operator ps-server worker cli tests
 SOURCES = git ls-files --cached --others --exclude-standard -- \
             $(foreach folder,$(ONLY),'$(folder)/*.h' '$(folder)/*.cc')
 
-.PHONY: help setup run test test-large kubernetes build bench-data-plane bench-store bench-control bench-interrupt bench-operator bench-operator-tools bench-policy bench-step soak images e2e e2e-soak chart lint format verify crd \
+.PHONY: help setup run test test-large kubernetes build bench-data-plane bench-store bench-control bench-interrupt bench-operator bench-operator-tools bench-policy bench-step gpu-proof soak images e2e e2e-soak chart lint format verify crd \
         test-asan test-tsan clean
 
 help: ## Show this menu
@@ -59,6 +59,11 @@ bench-interrupt: ## From an interrupt until the step has ended, milliseconds, be
 bench-operator: ## Pods per second, CPU and memory of the operator, beside the API server's limit and Kubeflow's (JSON=FILE writes rows)
 bench-policy: ## One event of each policy, microseconds, and the server's driver, of a core, with 100 and 1,000 workers (JSON=FILE writes rows)
 bench-step: ## A step of training beside DDP with gloo, and one worker beside PyTorch's loop: 15 minutes (ARGS='--rounds 3 --part step', JSON=FILE writes rows)
+
+gpu-proof: $(BUILD)/build.ninja ## Pack what shows, on a machine with a GPU and PyTorch 2.11, all that Paceline does with it (ARGS='--device CPU' runs it here)
+	@cmake --build $(BUILD) -j $(JOBS) --target paceline paceline-ps paceline-worker bench_step gpu_probe >&2
+	@tools/gpu_proof pack $(BUILD)/gpu-proof.tar.xz
+	@[ -z '$(ARGS)' ] || tools/gpu_proof run $(BUILD)/gpu-proof.tar.xz $(ARGS)
 
 soak: $(BUILD)/build.ninja ## Do random faults to running jobs, two at a time: 10 minutes (ARGS='--minutes 480 --seed N', JSON=FILE writes the table)
 	@cmake --build $(BUILD) -j $(JOBS) --target soak >&2

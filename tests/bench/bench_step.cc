@@ -1,13 +1,17 @@
 // Measures whole steps of training, beside PyTorch doing the same.
 //
-//   bench_step [--json FILE] [--rounds N] [--steps N] [--part step|threads] [--transport NAME]
-//   [--small]
+//   bench_step [--json FILE] [--rounds N] [--steps N] [--part step|threads|alone]
+//              [--transport NAME] [--device CPU|CUDA] [--batch N] [--small]
+//              [--python PROGRAM] [--peers FILE] [--programs FOLDER]
 //
 // (JSON=FILE in the environment names the file too.) Part `step`: two workers and two shards of
 // `paceline run` beside DistributedDataParallel with gloo. Part `threads`: one worker with one and
-// two threads beside PyTorch's own loop. Each round runs all contenders one after the other, so
-// that a disturbance of the machine falls on all alike. --small takes tiny models: it only shows
-// that the bench works. Exit code 1 if losses differ, 77 if there is no Python with PyTorch.
+// two threads beside PyTorch's own loop. Part `alone`, only where it is named: one worker with the
+// model of `step` beside that loop. Each round runs all contenders one after the other, so that a
+// disturbance of the machine falls on all alike. --batch: samples of each worker. --small takes
+// tiny models: it only shows that the bench works. The last three say where things lie; without
+// them they are looked for in the source and the build folder. Exit code 1 if losses differ, 77 if
+// there is no Python with PyTorch.
 #include <array>
 #include <cstdio>
 #include <cstdlib>
@@ -55,7 +59,12 @@ struct Options {
   uint64_t steps = 50;
   std::optional<std::string> part;
   std::optional<std::string> transport;
+  std::string device = "CPU";
+  std::optional<uint64_t> batch;
   bool is_small = false;
+  StepPlaces places = {.python = "",
+                       .peers = PACELINE_SOURCE_DIR "/tests/bench/step_peers.py",
+                       .programs = PACELINE_BINARY_DIR "/bin"};
 };
 
 // One contender over all rounds.
@@ -103,6 +112,7 @@ nlohmann::ordered_json Json(const std::string& part, const Row& row, const StepT
       {"workers", task.workers},
       {"shards", task.shards},
       {"threads", task.threads},
+      {"device", task.device},
       {"steps", task.steps},
       {"rounds", row.step_ms.size()},
       {"step_ms", Median(row.step_ms)},
@@ -120,10 +130,10 @@ nlohmann::ordered_json Json(const std::string& part, const Row& row, const StepT
 // One table. False if losses differ by more than they may.
 bool RunPart(const std::string& part, const std::vector<StepTask>& tasks,
              const std::vector<Transport>& transports, const Options& options,
-             const std::string& python, nlohmann::ordered_json& json) {
+             nlohmann::ordered_json& json) {
   bool agrees = true;
   for (const StepTask& task : tasks) {
-    const StepFolder folder(task, python);
+    const StepFolder folder(task, options.places);
     const bool is_ddp = task.workers > 1;
     std::vector<Row> rows(1 + transports.size());
     rows[0].name = is_ddp ? "DDP, gloo" : "PyTorch's own loop";
@@ -136,10 +146,10 @@ bool RunPart(const std::string& part, const std::vector<StepTask>& tasks,
         rows[1 + i].Add(folder.RunPaceline(transports[i]), peer);
     }
     std::cout << fmt::format(
-        "\n{} parameters, {} workers, {} shards, batch {} a worker, threads {}, {} steps, rounds "
-        "{}\n",
-        task.parameters(), task.workers, task.shards, task.batch, task.threads, task.steps,
-        options.rounds);
+        "\n{} parameters, {} workers, {} shards, batch {} a worker, device {}, threads {}, {} "
+        "steps, rounds {}\n",
+        task.parameters(), task.workers, task.shards, task.batch, task.device, task.threads,
+        task.steps, options.rounds);
     PrintHead();
     for (const Row& row : rows) {
       Print(row);
@@ -151,18 +161,34 @@ bool RunPart(const std::string& part, const std::vector<StepTask>& tasks,
 }
 
 std::vector<StepTask> StepTasks(const Options& options) {
-  StepTask task{.widths = {3072, 4096, 4096, 10}, .steps = options.steps};
+  StepTask task{.widths = {3072, 4096, 4096, 10}, .steps = options.steps, .device = options.device};
   if (options.is_small) task.widths = {64, 128, 128, 10};
+  if (options.batch) task.batch = *options.batch;
   return {task};
 }
 
 std::vector<StepTask> ThreadsTasks(const Options& options) {
-  StepTask task{
-      .widths = {64, 2048, 10}, .batch = 1024, .workers = 1, .shards = 1, .steps = options.steps};
+  StepTask task{.widths = {64, 2048, 10},
+                .batch = 1024,
+                .workers = 1,
+                .shards = 1,
+                .steps = options.steps,
+                .device = options.device};
   if (options.is_small) task.batch = 64;
+  if (options.batch) task.batch = *options.batch;
   StepTask two_threads = task;
   two_threads.threads = 2;
   return {task, two_threads};
+}
+
+std::vector<StepTask> AloneTasks(const Options& options) {
+  std::vector<StepTask> tasks = StepTasks(options);
+  for (StepTask& task : tasks) task.workers = task.shards = 1;
+  return tasks;
+}
+
+bool IsPart(const std::string& name) {
+  return name == "step" || name == "threads" || name == "alone";
 }
 
 std::optional<Options> Parse(int argc, char** argv) {
@@ -182,10 +208,20 @@ std::optional<Options> Parse(int argc, char** argv) {
       options.rounds = number;
     } else if (flag == "--steps" && number >= 5) {
       options.steps = static_cast<uint64_t>(number);
-    } else if (flag == "--part" && (value == "step" || value == "threads")) {
+    } else if (flag == "--part" && IsPart(value)) {
       options.part = value;
     } else if (flag == "--transport" && !value.empty()) {
       options.transport = value;
+    } else if (flag == "--device" && (value == "CPU" || value == "CUDA")) {
+      options.device = value;
+    } else if (flag == "--batch" && number > 0) {
+      options.batch = static_cast<uint64_t>(number);
+    } else if (flag == "--python" && !value.empty()) {
+      options.places.python = value;
+    } else if (flag == "--peers" && !value.empty()) {
+      options.places.peers = value;
+    } else if (flag == "--programs" && !value.empty()) {
+      options.places.programs = value;
     } else {
       return std::nullopt;
     }
@@ -204,7 +240,7 @@ std::string FindPython() {
 }
 
 int Run(int argc, char** argv) {
-  const std::optional<Options> options = Parse(argc, argv);
+  std::optional<Options> options = Parse(argc, argv);
   std::vector<Transport> transports;
   std::string names;
   for (const Transport& transport : Transports()) {
@@ -215,23 +251,25 @@ int Run(int argc, char** argv) {
   if (!options || transports.empty()) {
     std::cerr << fmt::format(
         "usage: bench_step [--json FILE] [--rounds N] [--steps N, at least 5] [--part "
-        "step|threads] [--transport {}] [--small]\n",
+        "step|threads|alone] [--transport {}] [--device CPU|CUDA] [--batch N] [--small] [--python "
+        "PROGRAM] [--peers FILE] [--programs FOLDER]\n",
         names);
     return 2;
   }
-  const std::string python = FindPython();
-  if (python.empty()) return kExitSkipped;
+  if (options->places.python.empty()) options->places.python = FindPython();
+  if (options->places.python.empty()) return kExitSkipped;
   std::cout << kRule << std::endl;
   nlohmann::ordered_json json = nlohmann::ordered_json::array();
   bool agrees = true;
   if (options->part.value_or("step") == "step")
-    agrees = RunPart("step", StepTasks(*options), transports, *options, python, json);
+    agrees = RunPart("step", StepTasks(*options), transports, *options, json);
   // What is on one machine anyway and has one worker shows nothing of a transport.
   if (options->part.value_or("threads") == "threads") {
     agrees =
-        RunPart("threads", ThreadsTasks(*options), {transports.front()}, *options, python, json) &&
-        agrees;
+        RunPart("threads", ThreadsTasks(*options), {transports.front()}, *options, json) && agrees;
   }
+  if (options->part == "alone")
+    agrees = RunPart("alone", AloneTasks(*options), {transports.front()}, *options, json) && agrees;
   const int written = WriteRows(json, options->json_path);
   if (!agrees) std::cerr << fmt::format("losses differ by more than {:.0e}\n", kLossDifferenceMax);
   return agrees ? written : 1;

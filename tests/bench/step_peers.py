@@ -44,6 +44,25 @@ def export(folder, task):
     safetensors.torch.save_file({'inputs': inputs, 'targets': targets}, folder / 'train.safetensors')
 
 
+def clock(device):
+    """Two functions: one takes a moment, one turns a list of moments into seconds. A GPU works behind the program that gives
+    it work, so its moments lie in its own stream."""
+    import torch
+    if device == 'cpu':
+        return time.monotonic, lambda moments: moments
+
+    def now():
+        moment = torch.cuda.Event(enable_timing=True)
+        moment.record()
+        return moment
+
+    def seconds_of(moments):
+        torch.cuda.synchronize()
+        return [moments[0].elapsed_time(moment) / 1e3 for moment in moments]
+
+    return now, seconds_of
+
+
 def train(folder, task, wrap, rank, ranks, mean):
     """Steps of SGD with momentum on this rank's ranges: rank r of n has the r-th part of each step's samples."""
     import numpy
@@ -52,25 +71,29 @@ def train(folder, task, wrap, rank, ranks, mean):
     model = torch.jit.load(str(folder / 'model.pt')).state_dict()
     net = layers(task['widths'])
     net.load_state_dict(model)
-    net = wrap(net)
+    device = task['device'].lower()
+    net = wrap(net.to(device))
     optimizer = torch.optim.SGD(net.parameters(), lr=task['rate'], momentum=task['momentum'], fused=True)
     data = safetensors.torch.load_file(folder / 'train.safetensors')
     order = torch.from_numpy(numpy.fromfile(folder / 'order.u32', dtype=numpy.uint32).astype(numpy.int64))
-    rows = {'seconds': [], 'cpu': [], 'faults': [], 'losses': []}
+    rows = {'cpu': [], 'faults': [], 'losses': []}
+    now, seconds_of = clock(device)
+    ends = []
     for step in range(task['steps']):
         begin = (step * ranks + rank) * task['batch']
         samples = order[begin:begin + task['batch']]
-        inputs, targets = data['inputs'][samples], data['targets'][samples]
+        inputs, targets = data['inputs'][samples].to(device), data['targets'][samples].to(device)
         optimizer.zero_grad()
         loss = torch.nn.functional.cross_entropy(net(inputs), targets)
         loss.backward()
         optimizer.step()
         rows['losses'].append(loss.detach())
         used = resource.getrusage(resource.RUSAGE_SELF)
-        rows['seconds'].append(time.monotonic())
+        ends.append(now())
         rows['cpu'].append(used.ru_utime + used.ru_stime)
         rows['faults'].append(used.ru_minflt)
-    rows['losses'] = mean(torch.stack(rows['losses'])).tolist()
+    rows['seconds'] = seconds_of(ends)
+    rows['losses'] = mean(torch.stack(rows['losses']).cpu()).tolist()
     return rows
 
 

@@ -114,7 +114,7 @@ spec:
     seed: {}
   sync: {{scheme: BSP}}
   parameterServer: {{shards: {}}}
-  workers: {{replicas: {}, threads: {}}}
+  workers: {{replicas: {}, threads: {}, device: {}}}
 )";
 
 }  // namespace
@@ -136,8 +136,8 @@ LossDifference Compare(const StepRun& a, const StepRun& b) {
   return difference;
 }
 
-StepFolder::StepFolder(StepTask task, std::string python)
-    : task_(std::move(task)), python_(std::move(python)) {
+StepFolder::StepFolder(StepTask task, StepPlaces places)
+    : task_(std::move(task)), places_(std::move(places)) {
   path_ = (std::filesystem::temp_directory_path() / "bench-step-XXXXXX").string();
   if (::mkdtemp(path_.data()) == nullptr) Fail("cannot make a folder for the bench");
   const uint64_t samples = task_.steps * task_.batch * task_.workers;
@@ -149,15 +149,15 @@ StepFolder::StepFolder(StepTask task, std::string python)
                                               {"widths", task_.widths},
                                               {"batch", task_.batch},
                                               {"threads", task_.threads},
+                                              {"device", task_.device},
                                               {"steps", task_.steps},
                                               {"rate", task_.rate},
                                               {"momentum", task_.momentum}})
                                   .dump());
-  WriteAll(File("job.yaml"),
-           fmt::format(kManifest, task_.batch * task_.workers, task_.momentum, task_.rate,
-                       task_.steps, kSeed, task_.shards, task_.workers, task_.threads));
-  Command exported({python_, PACELINE_SOURCE_DIR "/tests/bench/step_peers.py", "export", path_}, {},
-                   File("export"));
+  WriteAll(File("job.yaml"), fmt::format(kManifest, task_.batch * task_.workers, task_.momentum,
+                                         task_.rate, task_.steps, kSeed, task_.shards,
+                                         task_.workers, task_.threads, task_.device));
+  Command exported({places_.python, places_.peers, "export", path_}, {}, File("export"));
   Await(exported, File("export"), [] {});
 }
 
@@ -169,8 +169,8 @@ StepFolder::~StepFolder() {
 StepRun StepFolder::RunPaceline(const Transport& transport) const {
   const std::string runs = File("runs");
   std::filesystem::remove_all(runs);
-  std::vector<std::string> arguments = {PACELINE_BINARY_DIR "/bin/paceline", "run",
-                                        File("job.yaml"), "--runs", runs};
+  std::vector<std::string> arguments = {places_.programs + "/paceline", "run", File("job.yaml"),
+                                        "--runs", runs};
   arguments.insert(arguments.end(), transport.arguments.begin(), transport.arguments.end());
   Environment environment = ForThreads(task_);
   environment.insert(environment.end(), transport.environment.begin(), transport.environment.end());
@@ -202,9 +202,8 @@ StepRun StepFolder::RunPeers(const std::string& kind) const {
     environment.emplace_back("RANK", fmt::format("{}", rank));
     environment.emplace_back("WORLD_SIZE", fmt::format("{}", task_.workers));
     ranks.push_back(std::make_unique<Command>(
-        std::vector<std::string>{python_, PACELINE_SOURCE_DIR "/tests/bench/step_peers.py", kind,
-                                 path_},
-        environment, File(fmt::format("{}{}", kind, rank))));
+        std::vector<std::string>{places_.python, places_.peers, kind, path_}, environment,
+        File(fmt::format("{}{}", kind, rank))));
   }
   StepRun run;
   const size_t warm_up = WarmUp(task_.steps);

@@ -13,13 +13,21 @@
 
 namespace paceline::bench {
 
+// Where what a run needs is found.
+struct StepPlaces {
+  std::string python;    // As `tools/setup --python` names it.
+  std::string peers;     // step_peers.py.
+  std::string programs;  // The folder of paceline, paceline-ps and paceline-worker.
+};
+
 struct StepTask {
   std::vector<uint64_t> widths;  // Of the layers of a perceptron, inputs first, classes last.
   uint64_t batch = 32;           // Samples of a step, each worker.
   uint64_t workers = 2;
   uint64_t shards = 2;
-  uint64_t threads = 1;  // Each worker.
-  uint64_t steps = 50;   // One epoch.
+  uint64_t threads = 1;        // Each worker.
+  uint64_t steps = 50;         // One epoch.
+  std::string device = "CPU";  // Of every worker, on both sides: CPU or CUDA, all on one GPU.
   double rate = 0.01;
   double momentum = 0.9;
 
@@ -52,8 +60,7 @@ LossDifference Compare(const StepRun& a, const StepRun& b);
 // where something cannot be made or run.
 class StepFolder {
  public:
-  // `python` as `tools/setup --python` names it.
-  StepFolder(StepTask task, std::string python);
+  StepFolder(StepTask task, StepPlaces places);
   ~StepFolder();
   StepFolder(const StepFolder&) = delete;
 
@@ -67,7 +74,7 @@ class StepFolder {
   StepRun RunPeers(const std::string& kind) const;
 
   StepTask task_;
-  std::string python_;
+  StepPlaces places_;
   std::string path_;
 };
 

@@ -1,0 +1,55 @@
+"""Whole steps beside PyTorch's, by bench_step: one worker beside PyTorch's own loop, two beside DDP, all on one device."""
+import json
+import os
+import shlex
+import sys
+
+from rows import Row
+
+ALONE_MIN = 0.95  # Of PyTorch's samples a second.
+LOSSES_DIFFER = 1  # The exit code of bench_step, whose bound is the CPU's.
+# Relative, after the last step. Kernels of a GPU add in other orders from call to call.
+LOSS_DIFFERENCE_MAX = {'CPU': 1e-5, 'CUDA': 1e-3}
+
+
+def python_of_its_own(task):
+    """PyTorch's side must not meet the libraries that our programs bring along."""
+    script = task.folder / 'python'
+    inherited = os.environ.get('LD_LIBRARY_PATH')
+    setting = 'unset LD_LIBRARY_PATH' if inherited is None else f'export LD_LIBRARY_PATH={shlex.quote(inherited)}'
+    script.write_text(f'#!/bin/sh\n{setting}\nexec {shlex.quote(sys.executable)} "$@"\n')
+    script.chmod(0o700)
+    return script
+
+
+def bench(task, name, *arguments):
+    out = task.folder / f'{name}.json'
+    root = task.programs.root
+    small = ['--small'] if task.small or not task.is_gpu else []
+    task.programs.run('bench_step', '--python', python_of_its_own(task), '--peers', root / 'step_peers.py', '--programs', root / 'bin',
+                      '--device', task.device, '--transport', 'shared-memory', '--json', out, *small, *arguments,
+                      seconds=task.left(), codes=(0, LOSSES_DIFFER))
+    return json.loads(out.read_text())
+
+
+def row_of(task, name, rows, bound=None):
+    peer, paceline = rows
+    speed = paceline['speed_to_pytorch']
+    # So small a model is all talk on a CPU: there the bound means nothing.
+    verdict = 'measured' if bound is None or not task.is_gpu else 'held' if speed >= bound else 'missed'
+    if not paceline['loss_difference_last'] <= LOSS_DIFFERENCE_MAX[task.device]:
+        verdict = 'failed'
+    return Row(name, verdict,
+               f'{paceline["step_ms"]:.2f} ms a step, {peer["contender"]} {peer["step_ms"]:.2f}: {speed:.2f} of its speed'
+               + (f', goal {bound}' if bound else '') + f'; losses differ by {paceline["loss_difference_last"]:.0e}',
+               {'step_ms': paceline['step_ms'], 'peer': peer['contender'], 'peer_step_ms': peer['step_ms'],
+                'speed_to_peer': speed, 'loss_difference': paceline['loss_difference_last'], 'batch': paceline['batch']})
+
+
+def run(task):
+    rounds = ['--rounds', 3 if task.is_gpu else 1, '--steps', 50 if task.is_gpu else 20]
+    for batch in (32, 1024, 8192) if task.is_gpu else (32,):
+        rows = bench(task, f'alone-{batch}', '--part', 'alone', '--batch', batch, *rounds)
+        yield row_of(task, f'one worker, batch {batch}', rows, ALONE_MIN)
+    rows = bench(task, 'together', '--part', 'step', *rounds)
+    yield row_of(task, 'two workers, one device, batch 32', rows)
