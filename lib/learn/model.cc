@@ -6,6 +6,7 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty_like.h>
+#include <ATen/ops/from_blob.h>
 #include <ATen/ops/zeros.h>
 
 #include "lib/base/check.h"
@@ -190,6 +191,18 @@ std::span<const std::byte> Model::push() const {
 }
 
 bool Model::has_loss() const { return state_->net->HasLoss(); }
+
+bool Model::State::ComputeOn(std::span<std::byte> elsewhere) {
+  if (device.is_cuda()) return false;
+  const at::NoGradGuard no_grad;
+  const auto size = static_cast<int64_t>(layout.total_bytes());
+  const at::Tensor arena =
+      elsewhere.empty() ? values : at::from_blob(elsewhere.data(), {size}, at::kByte);
+  for (size_t i = 0; i < parameters.size(); ++i)
+    parameters[i].set_data(View(arena, layout.tensors()[i]));
+  if (!elsewhere.empty()) BufferPart(values, layout).copy_(BufferPart(arena, layout));
+  return true;
+}
 
 void Model::State::Upload() {
   if (device.is_cuda()) device_values.copy_(values, /*non_blocking=*/true);

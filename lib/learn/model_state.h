@@ -34,6 +34,9 @@ struct Model::State {
       buffers;  // The network's own, in the order of Net::Buffers(); KeepBuffers takes them.
   at::Tensor saved_buffers;  // Their bytes in `values` as the step found them.
 
+  // As Training has it.
+  bool ComputeOn(std::span<std::byte> elsewhere);
+
   // Brings the host's values to the device.
   void Upload();
 

@@ -126,6 +126,9 @@ Training::~Training() = default;
 const store::Layout& Training::layout() const { return state_->model->layout(); }
 uint64_t Training::train_samples() const { return state_->train.samples(); }
 std::span<std::byte> Training::parameters() { return state_->model->values(); }
+bool Training::ComputeOn(std::span<std::byte> values) {
+  return state_->model->state().ComputeOn(values);
+}
 std::span<const std::byte> Training::push() const { return std::as_const(*state_->model).push(); }
 
 StatusOr<StepResult> Training::Step(std::span<const SampleRange> ranges,

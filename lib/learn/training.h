@@ -86,6 +86,12 @@ class Training {
   // computes on.
   std::span<std::byte> parameters();
 
+  // The next steps and evaluations compute on the parameters in `values`, arranged as the layout
+  // and aligned to 64 bytes, in the place of those in parameters(), which are undefined from then
+  // on; buffers are copied from there now. `values` outlives that, and empty ones end it. False,
+  // and nothing has changed: only the model's own memory will do (a GPU's).
+  bool ComputeOn(std::span<std::byte> values);
+
   // What the last Step left to push: mean gradients in the place of the parameters, then the
   // buffers' new values. Valid until the next Step.
   std::span<const std::byte> push() const;

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "lib/base/ids.h"
@@ -24,6 +25,14 @@ struct PullReport {
 };
 
 using OnNamed = std::function<void()>;
+
+// A version where the shards keep it, the whole layout, page-aligned. What is written there changes
+// it for nobody else.
+struct HeldVersion {
+  PullReport report;  // Never superseded with `values`.
+  std::span<std::byte> values;
+  std::shared_ptr<const void> owner;  // Keeps the addresses valid, not what is there.
+};
 
 // Pushes and fills have one owner at a time, pulls one, which may be another thread: the two ways
 // do not wait for each other. Every call has a deadline (given at construction), retries
@@ -49,6 +58,12 @@ class ParameterClient {
   // since another version would have come.
   virtual StatusOr<PullReport> PullNamed(Version version, sync::Exactness exactness,
                                          std::span<std::byte> into, const OnNamed& on_named) = 0;
+  // The same without a copy, or nothing: not here, or not now; pull it. `values` are of that
+  // version until the next call of PullNamed or Hold, or the client's end. Like PullNamed, of the
+  // owner of pulls.
+  virtual StatusOr<std::optional<HeldVersion>> Hold(Version, sync::Exactness) {
+    return std::optional<HeldVersion>();
+  }
   StatusOr<PullReport> Pull(Version version, sync::Exactness exactness, std::span<std::byte> into) {
     return PullNamed(version, exactness, into, nullptr);
   }

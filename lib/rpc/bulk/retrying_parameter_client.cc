@@ -40,4 +40,9 @@ StatusOr<PullReport> RetryingParameterClient::PullNamed(Version version, sync::E
   return report;
 }
 
+StatusOr<std::optional<HeldVersion>> RetryingParameterClient::Hold(Version version,
+                                                                   sync::Exactness exactness) {
+  return Retry(policy_, sleep_, [&] { return client_->Hold(version, exactness); });
+}
+
 }  // namespace paceline::rpc

@@ -25,6 +25,7 @@ class RetryingParameterClient final : public ParameterClient {
   }
   StatusOr<PullReport> PullNamed(Version version, sync::Exactness exactness,
                                  std::span<std::byte> into, const OnNamed& on_named) override;
+  StatusOr<std::optional<HeldVersion>> Hold(Version version, sync::Exactness exactness) override;
 
  private:
   const std::unique_ptr<ParameterClient> client_;

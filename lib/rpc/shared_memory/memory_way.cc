@@ -45,6 +45,7 @@ Status MemoryWay::Open() {
                     Rank(options_.shard));
   }
   socket_ = *std::move(socket);
+  ++connection_;
   return OkStatus();
 }
 
@@ -88,6 +89,17 @@ StatusOr<std::span<std::byte>> MemoryWay::Memory() {
     std::rotate(known, known + 1, regions_.end());
     return regions_.back().mapping.bytes();
   }
+  PACELINE_ASSIGN_OR_RETURN(const telemetry::OwnedSocket descriptor, Descriptor());
+  StatusOr<Mapping> mapping = Mapping::Of(descriptor, slice().size_bytes(), options_.access);
+  // To be told from a shard that is short of slots.
+  if (!mapping.ok())
+    return Annotate(Unimplemented("{}", Message(mapping.status())), Rank(options_.shard));
+  if (regions_.size() == kRegionsMax) regions_.pop_front();
+  regions_.push_back({answer_.region(), *std::move(mapping)});
+  return regions_.back().mapping.bytes();
+}
+
+StatusOr<telemetry::OwnedSocket> MemoryWay::Descriptor() {
   if (answer_.region_bytes() != slice().size_bytes()) {
     return Annotate(InvalidArgument("size of shared memory differs: got {} bytes, want {}",
                                     answer_.region_bytes(), slice().size_bytes()),
@@ -99,22 +111,20 @@ StatusOr<std::span<std::byte>> MemoryWay::Memory() {
   PACELINE_RETURN_IF_ERROR(Ask(request));
   PACELINE_RETURN_IF_ERROR(Hear());
   const Status refused = refusal();
-  const telemetry::OwnedSocket descriptor = socket_.TakeDescriptor();
+  telemetry::OwnedSocket descriptor = socket_.TakeDescriptor();
   answer_ = named;
   PACELINE_RETURN_IF_ERROR(refused);
-  StatusOr<Mapping> mapping = Mapping::Of(descriptor, slice().size_bytes(), options_.access);
-  // To be told from a shard that is short of slots.
-  if (!mapping.ok())
-    return Annotate(Unimplemented("{}", Message(mapping.status())), Rank(options_.shard));
-  if (regions_.size() == kRegionsMax) regions_.pop_front();
-  regions_.push_back({named.region(), *std::move(mapping)});
-  return regions_.back().mapping.bytes();
+  return descriptor;
 }
 
-Status MemoryWay::Release() {
+Status MemoryWay::BeginRelease(uint64_t region) {
   v1::MemoryRequest request;
-  request.mutable_release()->set_region(answer_.region());
-  PACELINE_RETURN_IF_ERROR(Ask(request));
+  request.mutable_release()->set_region(region);
+  return Ask(request);
+}
+
+Status MemoryWay::Release(uint64_t region) {
+  PACELINE_RETURN_IF_ERROR(BeginRelease(region));
   PACELINE_RETURN_IF_ERROR(Hear());
   return refusal();
 }

@@ -43,8 +43,14 @@ class MemoryWay {
   // The memory that the answer names; empty for an empty slice. InvalidArgument if it is not the
   // slice's size. Valid until this closes, or the answer names its ninth other region.
   StatusOr<std::span<std::byte>> Memory();
-  // Says that the version which the answer names is read, and hears that it was kept until then.
-  Status Release();
+  // The descriptor of that memory, for whoever maps it by himself.
+  StatusOr<telemetry::OwnedSocket> Descriptor();
+  // Says that the version in a region is read, and hears that it was kept until then.
+  Status Release(uint64_t region);
+  // The same without hearing so, by whoever ends the connection then.
+  Status BeginRelease(uint64_t region);
+  // Which connection this is: regions of another one are others, whatever their names.
+  uint64_t connection() const { return connection_; }
 
  private:
   struct Region {
@@ -56,6 +62,7 @@ class MemoryWay {
 
   const Options options_;
   MemorySocket socket_;
+  uint64_t connection_ = 0;  // Counted.
   bool is_asked_ = false;
   v1::MemoryAnswer answer_;
   std::deque<Region> regions_;  // The one used last comes last.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -14,6 +15,12 @@
 
 namespace paceline::rpc {
 namespace {
+
+// Below, copying costs less than the page tables of a place.
+constexpr uint64_t kHeldBytesMin = 1 << 20;
+// The newest two versions, one in the making, what others hold; of all shards alike, as a rule.
+constexpr size_t kPlacesMax = 8;
+constexpr uint64_t kHoldsKept = 64;  // A place that was not used for so many holds goes.
 
 void Copy(std::span<const std::byte> from, std::span<std::byte> to) {
   if (!from.empty()) std::memcpy(to.data(), from.data(), from.size());
@@ -141,7 +148,19 @@ SharedMemoryClient::SharedMemoryClient(SharedMemoryClientOptions options)
       pushes_(std::make_unique<Way>(options_, Mapping::Access::kWrite)),
       pulls_(std::make_unique<Way>(options_, Mapping::Access::kRead)) {}
 
-SharedMemoryClient::~SharedMemoryClient() = default;
+// A shard never uses memory again that somebody may still read when his connection ends: it has to
+// hear, before that, that this one does not.
+SharedMemoryClient::~SharedMemoryClient() {
+  if (!held_) return;
+  for (size_t rank = 0; rank < held_->regions.size(); ++rank)
+    if (HasStill(held_->regions[rank], rank))
+      (void)pulls_->by_rank[rank].BeginRelease(held_->regions[rank].region);
+}
+
+bool SharedMemoryClient::HasStill(const RegionName& name, size_t rank) const {
+  const MemoryWay& way = pulls_->by_rank[rank];
+  return name.region != 0 && way.is_open() && way.connection() == name.connection;
+}
 
 bool SharedMemoryClient::IsToUseSockets(const Status& status) {
   if (status.code() != StatusCode::kUnimplemented) return false;
@@ -212,6 +231,7 @@ StatusOr<PullReport> SharedMemoryClient::PullNamed(Version version, sync::Exactn
                                                    std::span<std::byte> into,
                                                    const OnNamed& on_named) {
   PACELINE_RETURN_IF_ERROR(CheckSize("place to pull into", into.size(), total_bytes_));
+  PACELINE_RETURN_IF_ERROR(LetGo());
   if (!has_no_memory_) {
     StatusOr<PullReport> report = TryPull(version, exactness, into, on_named);
     if (report.ok() || !IsToUseSockets(report.status())) return report;
@@ -219,9 +239,7 @@ StatusOr<PullReport> SharedMemoryClient::PullNamed(Version version, sync::Exactn
   return sockets_->PullNamed(version, exactness, into, on_named);
 }
 
-StatusOr<PullReport> SharedMemoryClient::TryPull(Version version, sync::Exactness exactness,
-                                                 std::span<std::byte> into,
-                                                 const OnNamed& on_named) {
+StatusOr<PullReport> SharedMemoryClient::AskFor(Version version, sync::Exactness exactness) {
   PACELINE_RETURN_IF_ERROR(pulls_->AskAll([&](MemoryWay&) {
     v1::MemoryRequest request;
     *request.mutable_pull()->mutable_generation() = Encode(options_.generation);
@@ -229,37 +247,139 @@ StatusOr<PullReport> SharedMemoryClient::TryPull(Version version, sync::Exactnes
     request.mutable_pull()->set_exactness(Encode(exactness));
     return request;
   }));
-  const Status heard = pulls_->HearAll();
+  PACELINE_RETURN_IF_ERROR(pulls_->HearAll());
   PullReport report;
-  Status status = heard;
-  if (heard.ok()) {
-    bool is_first = true;
-    for (const MemoryWay& way : pulls_->by_rank) {
-      AddAnswer(std::exchange(is_first, false), way.answer().is_superseded(),
-                Version(way.answer().version()), report);
-    }
-    if (!report.is_superseded) {
-      // Mapped before it is named: what is named is not asked for again.
-      for (MemoryWay& way : pulls_->by_rank) {
-        if (status.ok()) status = way.Memory().status();
-      }
-      if (status.ok() && on_named) on_named();
-      for (MemoryWay& way : pulls_->by_rank) {
-        if (!status.ok()) break;
-        const store::Slice slice = way.slice();
-        Copy(*way.Memory(), into.subspan(slice.begin_bytes, slice.size_bytes()));
-      }
-    }
+  bool is_first = true;
+  for (const MemoryWay& way : pulls_->by_rank) {
+    AddAnswer(std::exchange(is_first, false), way.answer().is_superseded(),
+              Version(way.answer().version()), report);
   }
-  // Only once the shards have heard that it is read is it sure that it was theirs until then. All
-  // hear it: what one keeps for nobody counts against the next pulls.
+  return report;
+}
+
+// Only once the shards have heard that it is read is it sure that it was theirs until then. All
+// hear it: what one keeps for nobody counts against the next pulls.
+Status SharedMemoryClient::ReleaseAnswers() {
+  Status status;
   for (MemoryWay& way : pulls_->by_rank) {
     if (!way.is_open() || way.answer().region() == 0) continue;
-    const Status released = way.Release();
+    const Status released = way.Release(way.answer().region());
     if (status.ok()) status = released;
   }
+  return status;
+}
+
+StatusOr<PullReport> SharedMemoryClient::TryPull(Version version, sync::Exactness exactness,
+                                                 std::span<std::byte> into,
+                                                 const OnNamed& on_named) {
+  const StatusOr<PullReport> report = AskFor(version, exactness);
+  Status status = report.status();
+  if (report.ok() && !report->is_superseded) {
+    // Mapped before it is named: what is named is not asked for again.
+    for (MemoryWay& way : pulls_->by_rank) {
+      if (status.ok()) status = way.Memory().status();
+    }
+    if (status.ok() && on_named) on_named();
+    for (MemoryWay& way : pulls_->by_rank) {
+      if (!status.ok()) break;
+      const store::Slice slice = way.slice();
+      Copy(*way.Memory(), into.subspan(slice.begin_bytes, slice.size_bytes()));
+    }
+  }
+  const Status released = ReleaseAnswers();
   PACELINE_RETURN_IF_ERROR(status);
+  PACELINE_RETURN_IF_ERROR(released);
   return report;
+}
+
+StatusOr<std::optional<HeldVersion>> SharedMemoryClient::Hold(Version version,
+                                                              sync::Exactness exactness) {
+  PACELINE_RETURN_IF_ERROR(LetGo());
+  if (has_no_memory_ || total_bytes_ < kHeldBytesMin || ++holds_ < holds_again_at_)
+    return std::optional<HeldVersion>();
+  StatusOr<std::optional<HeldVersion>> held = TryHold(version, exactness);
+  if (!held.ok() && IsToUseSockets(held.status())) return std::optional<HeldVersion>();
+  return held;
+}
+
+StatusOr<std::optional<HeldVersion>> SharedMemoryClient::TryHold(Version version,
+                                                                 sync::Exactness exactness) {
+  const StatusOr<PullReport> report = AskFor(version, exactness);
+  StatusOr<std::optional<Room>> room = std::optional<Room>();
+  if (report.ok() && !report->is_superseded) room = RoomOfAnswers();
+  if (room.ok() && *room) {
+    held_ = *room;
+    return std::optional(HeldVersion{*report, (*room)->place->values(), (*room)->place});
+  }
+  const Status released = ReleaseAnswers();
+  PACELINE_RETURN_IF_ERROR(report.status());
+  PACELINE_RETURN_IF_ERROR(room.status());
+  PACELINE_RETURN_IF_ERROR(released);
+  if (report->is_superseded) return std::optional(HeldVersion{.report = *report});
+  return std::optional<HeldVersion>();
+}
+
+Status SharedMemoryClient::LetGo() {
+  if (!held_) return OkStatus();
+  const Room held = *std::exchange(held_, std::nullopt);
+  if (held.place->is_spoilt()) HoldNoMore("the model writes to its own parameters");
+  Status status;
+  for (size_t rank = 0; rank < held.regions.size(); ++rank) {
+    if (!HasStill(held.regions[rank], rank)) continue;
+    const Status released = pulls_->by_rank[rank].Release(held.regions[rank].region);
+    if (status.ok()) status = released;
+  }
+  return status;
+}
+
+StatusOr<std::optional<SharedMemoryClient::Room>> SharedMemoryClient::RoomOfAnswers() {
+  std::vector<RegionName> regions;
+  for (const MemoryWay& way : pulls_->by_rank)
+    regions.push_back({way.connection(), way.answer().region()});
+  const auto known = std::ranges::find(rooms_, regions, &Room::regions);
+  if (known != rooms_.end()) {
+    std::rotate(known, known + 1, rooms_.end());
+  } else {
+    std::erase_if(rooms_, [&](const Room& room) {
+      for (size_t rank = 0; rank < regions.size(); ++rank)
+        if (room.regions[rank].connection != regions[rank].connection) return true;
+      return false;
+    });
+    if (rooms_.size() == kPlacesMax && rooms_.front().used_at + kHoldsKept > holds_) {
+      // Shards of versions that differ have more pairs of regions than there is to gain by.
+      holds_again_at_ = holds_ + kHoldsKept;
+      return std::optional<Room>();
+    }
+    if (rooms_.size() == kPlacesMax) rooms_.erase(rooms_.begin());
+    PACELINE_ASSIGN_OR_RETURN(std::shared_ptr<VersionRoom> place, MakeRoom());
+    if (place == nullptr) return std::optional<Room>();
+    rooms_.push_back({.regions = std::move(regions), .place = std::move(place)});
+  }
+  rooms_.back().used_at = holds_;
+  return std::optional(rooms_.back());
+}
+
+StatusOr<std::shared_ptr<VersionRoom>> SharedMemoryClient::MakeRoom() {
+  std::vector<telemetry::OwnedSocket> memory(pulls_->by_rank.size());
+  std::vector<VersionRoom::Part> parts;
+  for (size_t rank = 0; rank < memory.size(); ++rank) {
+    MemoryWay& way = pulls_->by_rank[rank];
+    parts.push_back({.slice = way.slice()});
+    if (way.answer().region() == 0) continue;
+    PACELINE_ASSIGN_OR_RETURN(memory[rank], way.Descriptor());
+    parts.back().memory = &memory[rank];
+  }
+  StatusOr<std::unique_ptr<VersionRoom>> place = VersionRoom::Of(parts);
+  if (place.ok()) return std::shared_ptr<VersionRoom>(*std::move(place));
+  HoldNoMore(Message(place.status()));
+  return std::shared_ptr<VersionRoom>();
+}
+
+void SharedMemoryClient::HoldNoMore(const std::string& why) {
+  rooms_.clear();
+  holds_again_at_ = std::numeric_limits<uint64_t>::max();
+  telemetry::Log(telemetry::LogLevel::kInfo, "versions are copied, not computed on in their place",
+                 {{"why", why}});
 }
 
 }  // namespace paceline::rpc

@@ -7,10 +7,13 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "lib/protocol/worker_messages.h"
 #include "lib/rpc/bulk/parameter_client.h"
+#include "lib/rpc/shared_memory/version_room.h"
 
 namespace paceline::rpc {
 
@@ -42,15 +45,40 @@ class SharedMemoryClient final : public ParameterClient {
   std::unique_ptr<BegunPush> BeginPush(const store::PushId& push) override;
   StatusOr<PullReport> PullNamed(Version version, sync::Exactness exactness,
                                  std::span<std::byte> into, const OnNamed& on_named) override;
+  // Nothing for small models, whose copy costs less than a place for them, and once somebody has
+  // written to what was held, which is logged.
+  StatusOr<std::optional<HeldVersion>> Hold(Version version, sync::Exactness exactness) override;
 
  private:
   struct Way;
+  struct RegionName {
+    uint64_t connection = 0, region = 0;  // Regions of an earlier connection are others.
+    friend bool operator==(const RegionName&, const RegionName&) = default;
+  };
+  struct Room {
+    std::vector<RegionName> regions;  // By rank.
+    std::shared_ptr<VersionRoom> place;
+    uint64_t used_at = 0;  // The number of the hold.
+  };
   class StagedPush;
   explicit SharedMemoryClient(SharedMemoryClientOptions options);
 
   StatusOr<std::unique_ptr<StagedPush>> Stage(const store::PushId& push);
   StatusOr<PullReport> TryPull(Version version, sync::Exactness exactness,
                                std::span<std::byte> into, const OnNamed& on_named);
+  // Asks all shards for the version, and hears which.
+  StatusOr<PullReport> AskFor(Version version, sync::Exactness exactness);
+  // What the answers to AskFor name is read, and the shards have heard so.
+  Status ReleaseAnswers();
+  StatusOr<std::optional<HeldVersion>> TryHold(Version version, sync::Exactness exactness);
+  // What is held is given back.
+  Status LetGo();
+  bool HasStill(const RegionName& name, size_t rank) const;
+  // Where the regions that the answers name stand side by side; nothing if there is no such place.
+  StatusOr<std::optional<Room>> RoomOfAnswers();
+  StatusOr<std::shared_ptr<VersionRoom>> MakeRoom();
+  // For good, and why is logged.
+  void HoldNoMore(const std::string& why);
   // True if `status` says that memory cannot be shared: from now on sockets are used.
   bool IsToUseSockets(const Status& status);
 
@@ -60,6 +88,11 @@ class SharedMemoryClient final : public ParameterClient {
   std::unique_ptr<Way> pushes_;
   std::unique_ptr<Way> pulls_;
   std::atomic<bool> has_no_memory_ = false;
+  // Of whoever pulls.
+  std::vector<Room> rooms_;  // The one used last comes last.
+  std::optional<Room> held_;
+  uint64_t holds_ = 0;
+  uint64_t holds_again_at_ = 0;  // Of those before then nothing comes.
 };
 
 }  // namespace paceline::rpc

@@ -31,7 +31,7 @@ Loop::Loop(LoopOptions options, Connector connector, Trainer* trainer)
       stop_(std::make_shared<StepStop>(options_.now)),
       stopwatch_(options_.now) {}
 
-Loop::~Loop() = default;
+Loop::~Loop() { ComputeOnOwnMemory(); }
 
 StatusOr<std::string> Loop::Run() {
   Time had_work = options_.now();
@@ -193,6 +193,7 @@ StatusOr<std::optional<std::string>> Loop::Obey(const protocol::WorkerOrder& ord
 Status Loop::FillShards() {
   if (transfers_ == nullptr) return FailedPrecondition("fill came before the shards' addresses");
   has_work_ = true;
+  ComputeOnOwnMemory();
   if (std::exchange(has_pulled_, false)) {
     if (const Status anew = trainer_->BeginAnew(); !anew.ok())
       return Internal("the model cannot be made anew: {}", Message(anew));
@@ -204,7 +205,29 @@ StatusOr<Version> Loop::Pull(Version version, sync::Exactness exactness) {
   if (transfers_ == nullptr)
     return FailedPrecondition("a version came before the shards' addresses");
   has_work_ = has_pulled_ = true;
+  ComputeOnOwnMemory();
   return transfers_->Pull(version, exactness, trainer_->parameters());
+}
+
+StatusOr<Version> Loop::TakeUp(Version version, sync::Exactness exactness) {
+  if (transfers_ != nullptr && trainer_->ComputeOn({})) {
+    has_work_ = has_pulled_ = true;
+    // What was held lies where it lay, until the trainer has something else.
+    PACELINE_ASSIGN_OR_RETURN(std::optional<Transfers::Held> held,
+                              transfers_->Hold(version, exactness));
+    if (held) {
+      trainer_->ComputeOn(held->values);
+      held_ = std::move(held->owner);
+      return held->version;
+    }
+  }
+  return Pull(version, exactness);
+}
+
+void Loop::ComputeOnOwnMemory() {
+  if (held_ == nullptr) return;
+  trainer_->ComputeOn({});
+  held_.reset();
 }
 
 Status Loop::Evaluate(const protocol::Evaluate& order) {

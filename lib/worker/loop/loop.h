@@ -78,6 +78,9 @@ class Loop {
   Status Evaluate(const protocol::Evaluate& order);
   Status FillShards();
   StatusOr<Version> Pull(Version version, sync::Exactness exactness);
+  // The same for a step's sake: without a copy where that can be.
+  StatusOr<Version> TakeUp(Version version, sync::Exactness exactness);
+  void ComputeOnOwnMemory();
 
   // --- Training (training.cc).
   struct Turn {
@@ -110,7 +113,9 @@ class Loop {
   std::optional<Heartbeat> heartbeat_;
   const std::shared_ptr<StepStop> stop_;  // Of the steps that are made here; sessions reach it.
   Stopwatch stopwatch_;
-  bool has_work_ = false;    // This session asked for something to be done.
+  bool has_work_ = false;  // This session asked for something to be done.
+  // What the trainer computes on, if not on its own memory.
+  std::shared_ptr<const void> held_;
   bool has_pulled_ = false;  // The trainer's parameters are not the initial ones any more.
 
   std::string accuracy_from_;  // As an evaluation said last.

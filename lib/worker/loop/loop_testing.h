@@ -2,6 +2,7 @@
 // what they were asked, and a trainer of four parameters.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <cstring>
@@ -42,11 +43,15 @@ struct World {
   std::function<void()> during_step = [] {};
   Duration step_sleep{};                    // Of each step, on purpose, after that.
   std::function<void(Sequence)> interrupt;  // As the session that runs does it.
-  bool takes_pieces = false;                // The shards do...
-  bool hands_pieces = true;                 // ...and so does the trainer.
-  Status seal_status = OkStatus();          // Of the next seal.
-  std::optional<uint64_t> non_finite_at;    // Of the next seals.
-  std::deque<WorkerOrder> after_push;  // Received once a push is told and nothing else is left.
+  bool computes_anywhere = false;           // The trainer does...
+  bool holds = false;                       // ...and the shards let it.
+  std::vector<float> held = std::vector<float>(4);
+  bool takes_pieces = false;              // The shards do...
+  bool hands_pieces = true;               // ...and so does the trainer.
+  Status seal_status = OkStatus();        // Of the next seal.
+  std::optional<uint64_t> non_finite_at;  // Of the next seals.
+  std::deque<WorkerOrder> after_push;     // Received once pushes are told and nothing else is left.
+  std::ptrdiff_t pushes_awaited = 1;      // How many those are.
   std::condition_variable changed;
 };
 
@@ -67,8 +72,11 @@ class ScriptedSession : public Session {
   StatusOr<WorkerOrder> Receive(Duration timeout) override {
     std::unique_lock lock(world_->mutex);
     if (orders_.empty() && !world_->after_push.empty() && timeout > Duration::zero()) {
-      world_->changed.wait(
-          lock, [this] { return std::holds_alternative<protocol::PushDone>(world_->sent.back()); });
+      world_->changed.wait(lock, [this] {
+        return std::ranges::count_if(world_->sent, [](const WorkerMessage& message) {
+                 return std::holds_alternative<protocol::PushDone>(message);
+               }) >= world_->pushes_awaited;
+      });
       orders_ = std::exchange(world_->after_push, {});
     }
     if (orders_.empty()) return Unavailable("session ended");
@@ -154,6 +162,15 @@ class FakeShards : public rpc::ParameterClient {
     return report;
   }
 
+  StatusOr<std::optional<rpc::HeldVersion>> Hold(Version version, sync::Exactness) override {
+    if (!world_->holds) return std::optional<rpc::HeldVersion>();
+    world_->calls.push_back(fmt::format("hold {}", version));
+    world_->held[0] = static_cast<float>(version.value());
+    return std::optional(rpc::HeldVersion{{.oldest = version, .newest = version},
+                                          std::as_writable_bytes(std::span(world_->held)),
+                                          std::make_shared<int>()});
+  }
+
  private:
   World* world_;
 };
@@ -169,9 +186,16 @@ class FakeTrainer : public Trainer {
   uint64_t train_samples() const override { return 100; }
   std::span<std::byte> parameters() override { return std::as_writable_bytes(std::span(values_)); }
   std::span<const std::byte> push() const override { return std::as_bytes(std::span(gradient_)); }
+  bool ComputeOn(std::span<std::byte> values) override {
+    if (!world_->computes_anywhere) return false;
+    is_elsewhere_ = !values.empty();
+    return true;
+  }
   StatusOr<StepResult> Step(std::span<const protocol::SampleRange> ranges,
                             StepControl& control) override {
     world_->during_step();
+    if (world_->computes_anywhere)
+      world_->calls.push_back(is_elsewhere_ ? "step there" : "step on its own");
     if (world_->step_sleep > Duration::zero()) control.Sleep(world_->step_sleep);
     if (!control.MayGoOn()) return Cancelled("step interrupted");
     if (!world_->step_statuses.empty()) {
@@ -198,6 +222,7 @@ class FakeTrainer : public Trainer {
 
  private:
   World* world_;
+  bool is_elsewhere_ = false;
   store::Layout layout_ = SmallLayout();
   std::vector<float> values_ = std::vector<float>(4);
   std::vector<float> gradient_ = std::vector<float>(4, -2);

@@ -62,6 +62,10 @@ class Trainer {
   // The model's own memory, arranged as the layout. What is written here is what the next Step
   // computes on.
   virtual std::span<std::byte> parameters() = 0;
+  // True: as long as it is not told otherwise, it computes on parameters in `values`, the whole
+  // layout, in the place of its own, which are then anything; buffers are copied now. Empty: on its
+  // own again. False: it can do so on its own alone, and does.
+  virtual bool ComputeOn(std::span<std::byte> /*values*/) { return false; }
   // What the last Step left to push: mean gradients in the place of the parameters, then the
   // buffers' new values. Valid until the next Step.
   virtual std::span<const std::byte> push() const = 0;

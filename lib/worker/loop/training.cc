@@ -45,7 +45,10 @@ Status Loop::Release(const protocol::Released& released) {
   if (!BeginWork()) return OkStatus();
   if (const std::optional<Status> stopped = StopAhead()) return *stopped;
   stopwatch_.Switch(Activity::kCommunication);
-  PACELINE_ASSIGN_OR_RETURN(base_, Pull(released.version, released.exactness));
+  // Local steps write to what they compute on.
+  const bool is_read_only = sync::PushKindOf(released.assignment.pacing) == PushKind::kGradient;
+  PACELINE_ASSIGN_OR_RETURN(base_, is_read_only ? TakeUp(released.version, released.exactness)
+                                                : Pull(released.version, released.exactness));
   PACELINE_RETURN_IF_ERROR(PrepareLocalSteps(released.assignment));
   return StepAndPush({released.lease, released.assignment, released.learning_rate});
 }
@@ -157,6 +160,7 @@ StatusOr<std::shared_ptr<WorkAhead>> Loop::Ahead(Pacing pacing) {
   }
   if (const std::optional<Status> stopped = StopAhead()) return *stopped;
   local_.reset();
+  ComputeOnOwnMemory();
   PACELINE_ASSIGN_OR_RETURN(LocalSteps local,
                             LocalSteps::Create(options_.local, trainer_->layout()));
   Flows::Options options{session_, transfers_.get(), trainer_, options_.now, options_.read_signals};

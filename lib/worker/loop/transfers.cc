@@ -53,26 +53,52 @@ Status Transfers::Fill(std::span<const std::byte> values) {
   return shards_->Fill(worker_, incarnation_, values, nullptr);
 }
 
-StatusOr<Version> Transfers::Pull(Version version, sync::Exactness exactness,
-                                  std::span<std::byte> into, const rpc::OnNamed& on_named) {
+template <class Ask>
+StatusOr<std::optional<rpc::PullReport>> Transfers::Find(Version version, uint64_t bytes,
+                                                         const Ask& ask) {
   const Pulse::Transferring transferring(pulse_);
   Announce(version);
   for (int attempt = 0; attempt < kPullAttemptsMax; ++attempt) {
-    PACELINE_ASSIGN_OR_RETURN(const rpc::PullReport report,
-                              shards_->PullNamed(version, exactness, into, on_named));
-    if (!report.is_superseded) {
+    PACELINE_ASSIGN_OR_RETURN(const std::optional<rpc::PullReport> report, ask(version));
+    if (!report) return report;
+    if (!report->is_superseded) {
       std::lock_guard lock(mutex_);
-      traffic_.pulled_bytes += into.size();
-      spreads_[report.oldest] =
-          static_cast<uint32_t>(report.newest.value() - report.oldest.value());
+      traffic_.pulled_bytes += bytes;
+      spreads_[report->oldest] =
+          static_cast<uint32_t>(report->newest.value() - report->oldest.value());
       if (spreads_.size() > kSpreadsMax) spreads_.erase(spreads_.begin());
-      return report.oldest;
+      return report;
     }
     // The coordinator's word of a newer one may still be on its way.
-    version = std::max(Version(announced_.load()), InsteadOfSuperseded(report));
+    version = std::max(Version(announced_.load()), InsteadOfSuperseded(*report));
   }
   return Aborted("version was superseded {} times, the last time before {}", kPullAttemptsMax,
                  version);
+}
+
+StatusOr<Version> Transfers::Pull(Version version, sync::Exactness exactness,
+                                  std::span<std::byte> into, const rpc::OnNamed& on_named) {
+  PACELINE_ASSIGN_OR_RETURN(
+      const std::optional<rpc::PullReport> report,
+      Find(version, into.size(), [&](Version asked) -> StatusOr<std::optional<rpc::PullReport>> {
+        PACELINE_ASSIGN_OR_RETURN(const rpc::PullReport pulled,
+                                  shards_->PullNamed(asked, exactness, into, on_named));
+        return std::optional(pulled);
+      }));
+  return report->oldest;
+}
+
+StatusOr<std::optional<Transfers::Held>> Transfers::Hold(Version version,
+                                                         sync::Exactness exactness) {
+  std::optional<rpc::HeldVersion> held;
+  PACELINE_ASSIGN_OR_RETURN(const std::optional<rpc::PullReport> report,
+                            Find(version, layout_.total_bytes(),
+                                 [&](Version asked) -> StatusOr<std::optional<rpc::PullReport>> {
+                                   PACELINE_ASSIGN_OR_RETURN(held, shards_->Hold(asked, exactness));
+                                   return held ? std::optional(held->report) : std::nullopt;
+                                 }));
+  if (!report) return std::optional<Held>();
+  return std::optional(Held{report->oldest, held->values, std::move(held->owner)});
 }
 
 StatusOr<protocol::PushDone> Transfers::Push(std::span<const std::byte> payload, const Tally& tally,

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -57,6 +58,14 @@ class Transfers {
   // if versions are given up faster than they can be pulled. `on_named`: as ParameterClient has it.
   StatusOr<Version> Pull(Version version, sync::Exactness exactness, std::span<std::byte> into,
                          const rpc::OnNamed& on_named = nullptr);
+  // The same without a copy; nothing where that cannot be: Pull. What is held, and until when, as
+  // ParameterClient has it.
+  struct Held {
+    Version version;
+    std::span<std::byte> values;
+    std::shared_ptr<const void> owner;
+  };
+  StatusOr<std::optional<Held>> Hold(Version version, sync::Exactness exactness);
 
   // What to tell the coordinator, but for the timing; `payload` lives until the answer, and as long
   // as the process if there is none. Aborted if this life of the worker was declared lost.
@@ -72,6 +81,10 @@ class Transfers {
   protocol::Abandoned Abandon(sync::AbandonReason reason, std::vector<protocol::LeaseId> leases);
 
  private:
+  // Asks for the version, of so many bytes, and for what takes its place as long as it is
+  // superseded: `ask` says what is there, or nothing, and then so does this.
+  template <class Ask>
+  StatusOr<std::optional<rpc::PullReport>> Find(Version version, uint64_t bytes, const Ask& ask);
   protocol::PushDone Done(const rpc::PushReport& report, uint64_t bytes, const Tally& tally,
                           Version based_on, std::string non_finite_tensor);
 
