@@ -32,6 +32,7 @@ struct Options {
   std::string health_port_file;
   std::string server_image = "paceline/ps:latest";
   std::string worker_image = "paceline/worker:latest";
+  std::string worker_cuda_image;
   GangScheduler gang_scheduler = GangScheduler::kNone;
   int threads = 4;
   std::string termination_message;
@@ -98,6 +99,7 @@ OperatorOptions OperatorOptionsOf(const Options& options) {
           .threads = options.threads,
           .reconciler = {.objects = {.server_image = options.server_image,
                                      .worker_image = options.worker_image,
+                                     .worker_cuda_image = options.worker_cuda_image,
                                      .operator_namespace = options.own_namespace,
                                      .gang_scheduler = options.gang_scheduler},
                          .plan = {.gangs = options.gang_scheduler == GangScheduler::kNone
@@ -180,6 +182,9 @@ int main(int argc, char** argv) {
       ->envname("PACELINE_PS_IMAGE");
   app.add_option("--worker-image", options.worker_image, "Where a template names none")
       ->envname("PACELINE_WORKER_IMAGE");
+  app.add_option("--worker-cuda-image", options.worker_cuda_image,
+                 "The same of workers that compute on a GPU (default: the worker image)")
+      ->envname("PACELINE_WORKER_CUDA_IMAGE");
   app.add_option("--gang-scheduler", options.gang_scheduler, "Whose PodGroups are made")
       ->transform(
           CLI::CheckedTransformer(std::map<std::string, paceline::controller::GangScheduler>{

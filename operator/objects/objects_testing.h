@@ -38,7 +38,8 @@ inline job::Start StartOf(job::Role role, int64_t index) {
           .disruptions = 5};
 }
 
-inline const ObjectOptions kOptions = {.server_image = "ps:1", .worker_image = "worker:1"};
+inline const ObjectOptions kOptions = {
+    .server_image = "ps:1", .worker_image = "worker:1", .worker_cuda_image = "cuda:1"};
 
 inline Json Pod(const job::TrainingJob& job, job::Role role, int64_t index = 0) {
   return BuildPod(job, StartOf(role, index), kOptions);

@@ -13,8 +13,9 @@ enum class GangScheduler {
 };
 
 struct ObjectOptions {
-  std::string server_image;  // Of parameter servers, where the template names none.
-  std::string worker_image;  // Of workers and the evaluator, likewise.
+  std::string server_image;       // Of parameter servers, where the template names none.
+  std::string worker_image;       // Of workers and the evaluator, likewise...
+  std::string worker_cuda_image;  // ...where they compute on a GPU; empty: the other one.
   std::string operator_namespace = "paceline-system";
   GangScheduler gang_scheduler = GangScheduler::kNone;
 };

@@ -8,6 +8,7 @@
 
 #include "lib/job/manifest/encode.h"
 #include "lib/job/state/checkpoint_place.h"
+#include "lib/job/state/device.h"
 #include "lib/job/state/model_place.h"
 #include "operator/objects/arguments.h"
 #include "operator/objects/names.h"
@@ -159,11 +160,19 @@ void LayProbes(Json& container) {
   Default(container, "readinessProbe", probe("/healthz", 5, 3));
 }
 
+const std::string& ImageOf(const job::TrainingJob& job, job::Role role,
+                           const ObjectOptions& options) {
+  if (role == job::Role::kParameterServer) return options.server_image;
+  const bool is_for_gpu = job::DeviceOf(job.spec, role).device == job::Computes::kCuda;
+  return is_for_gpu && !options.worker_cuda_image.empty() ? options.worker_cuda_image
+                                                          : options.worker_image;
+}
+
 void LayContainer(const job::TrainingJob& job, const job::Start& start,
                   const ObjectOptions& options, Json& spec) {
   const bool is_server = start.role == job::Role::kParameterServer;
   Json& container = Named(ListAt(spec, "containers"), "name", ContainerName(start.role));
-  Default(container, "image", is_server ? options.server_image : options.worker_image);
+  Default(container, "image", ImageOf(job, start.role, options));
   Default(container, "command", Json::array({ProgramOf(start.role)}));
   Json arguments = ProgramArguments(job, start);
   if (container.contains("args") && container["args"].is_array())

@@ -10,6 +10,11 @@ NAMESPACE = "paceline-system"
 TOOL = str(ROOT / "tests/cluster/cluster")
 
 
+def image(name):
+    """What this build calls it."""
+    return run(str(ROOT / "tools/images"), "names", name).strip()
+
+
 def manifests():
     """What is applied: the repository's, with the images of this build."""
     names = dict(zip(("operator", "ps", "worker"), run(str(ROOT / "tools/images"), "names").split()))

@@ -1,4 +1,5 @@
 """What users get wrong: the status says what and where."""
+import install
 import nodes
 from job import digits, paced
 
@@ -68,7 +69,7 @@ def test_gpus_are_asked_for_and_not_done_without(start_job):
     """The node says it has GPUs: where pods go is real, what they find there is not."""
     nodes.need_kind()
     node = nodes.workers()[0]
-    nodes.give_gpus(node, 4)
+    nodes.give_gpus(node, 16)
     asking = container("worker", resources={"limits": {"nvidia.com/gpu": 1}})
     job = start_job(digits(workers={"device": "CPU", **asking}))
     job.wait_for("Running", 120)
@@ -76,6 +77,11 @@ def test_gpus_are_asked_for_and_not_done_without(start_job):
     job.wait_for("Succeeded", 300)
     assert {worker["device"] for worker in job.status()["workers"]} == {"CPU"}
 
+    # By itself it gets the image for GPUs, which nobody has put on these nodes.
+    chosen = start_job(digits(name="gets-cuda", workers=asking))
+    chosen.wait_for_message("ResourcesReady", ["gets-cuda-worker-", "paceline/worker-cuda:"], 120, "False")
+
+    asking = container("worker", image=install.image("worker"), resources={"limits": {"nvidia.com/gpu": 1}})
     missing = start_job(digits(name="wants-cuda", workers=asking, runPolicy={"backoffLimit": 0}))
     failed = missing.wait_for("Failed", 120)
     assert failed["reason"] == "CannotWorkHere"
