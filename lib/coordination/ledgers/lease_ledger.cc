@@ -217,6 +217,20 @@ void LeaseLedger::Discard(LeaseId lease) {
   if (found != leases_.end() && !found->second.is_accumulated) End(found, &Epoch::discarded);
 }
 
+void LeaseLedger::ReturnInterrupted(LeaseId lease) {
+  const auto found = leases_.find(lease);
+  if (found == leases_.end() || found->second.is_accumulated) return;
+  for (const SampleRange& range : found->second.ranges) unlucky_.Interrupted(range);
+  End(found, &Epoch::free);
+}
+
+bool LeaseLedger::IsUnlucky(LeaseId lease) const {
+  const auto found = leases_.find(lease);
+  return found != leases_.end() &&
+         std::ranges::any_of(found->second.ranges,
+                             [this](const SampleRange& range) { return unlucky_.Holds(range); });
+}
+
 void LeaseLedger::ReturnAllOf(WorkerId worker) {
   for (const LeaseId lease : Held(worker)) End(leases_.find(lease), &Epoch::free);
 }
@@ -338,6 +352,7 @@ void LeaseLedger::CompleteOldest() {
     const auto& [number, epoch] = *open_.begin();
     if (epoch.committed.size() + epoch.discarded.size() < options_.train_samples) return;
     completed_.push_back({number, 0, 0, 0, epoch.committed.size(), epoch.discarded.size()});
+    unlucky_.Forget(number);
     open_.erase(open_.begin());
     ++returns_;  // Another one may be opened.
   }
@@ -413,7 +428,7 @@ std::string LeaseLedger::Describe() const {
     }
   }
   for (const uint64_t sample : poisoned_) text += fmt::format("|poisoned {}", sample);
-  return text + suspects_.Describe();
+  return text + suspects_.Describe() + unlucky_.Describe();
 }
 
 }  // namespace paceline::coordination

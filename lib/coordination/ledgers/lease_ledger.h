@@ -20,6 +20,7 @@
 #include "lib/base/status.h"
 #include "lib/coordination/ledgers/interval_set.h"
 #include "lib/coordination/ledgers/suspects.h"
+#include "lib/coordination/ledgers/unlucky.h"
 #include "lib/protocol/worker_messages.h"
 
 namespace paceline::coordination {
@@ -108,6 +109,10 @@ class LeaseLedger {
   // ones: nothing happens.
   void Return(protocol::LeaseId lease);
   void Discard(protocol::LeaseId lease);
+  // As Return, because the step was interrupted.
+  void ReturnInterrupted(protocol::LeaseId lease);
+  // Whether a step of it is not to be interrupted (unlucky.h).
+  bool IsUnlucky(protocol::LeaseId lease) const;
   void ReturnAllOf(WorkerId worker);  // What it holds and is not accumulated.
 
   // The lease's push is in the open sum, whatever becomes of its worker.
@@ -171,6 +176,7 @@ class LeaseLedger {
   uint64_t next_lease_ = 1;
   uint64_t returns_ = 0;
   Suspects suspects_;            // Of free and leased positions.
+  Unlucky unlucky_;              // Of open epochs.
   std::set<uint64_t> poisoned_;  // Samples.
   std::vector<PoisonedSample> news_;
 };

@@ -46,6 +46,13 @@ std::optional<protocol::Lease> Grant(JobState& job, WorkerId worker, uint32_t sa
   return lease;
 }
 
+// It is finished then, as if late workers were left to it.
+bool IsStepUnlucky(const JobState& job, WorkerId worker) {
+  return std::ranges::any_of(Unpushed(job, worker), [&job](protocol::LeaseId lease) {
+    return job.leases->IsUnlucky(lease);
+  });
+}
+
 double RateNow(const JobState& job) {
   return optim::LearningRate(job.options.schedule, job.decided_samples) *
          job.recovery.damping.learning_rate_scale;
@@ -156,7 +163,7 @@ void Carry(Turn turn, const sync::Continue& decision, Later) {
 
 void Carry(Turn turn, const sync::Interrupt& decision, Later) {
   const Session* session = turn.job.membership.FindWorker(decision.worker);
-  if (session == nullptr) return;
+  if (session == nullptr || IsStepUnlucky(turn.job, decision.worker)) return;
   // By its number: the push may be on its way, and the step after it must not be the one to end.
   if (const std::optional<Sequence> running = turn.job.pushes.Running(decision.worker))
     turn.Send(session->connection, protocol::Interrupted{*running});

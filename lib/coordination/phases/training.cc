@@ -118,7 +118,10 @@ void OnAbandoned(Turn turn, ConnectionId connection, const protocol::Abandoned& 
     return Expel(turn, connection,
                  fmt::format("abandoned step {} is out of order", abandoned.sequence));
   }
-  for (const protocol::LeaseId lease : abandoned.leases) job.leases->Return(lease);
+  for (const protocol::LeaseId lease : abandoned.leases) {
+    abandoned.reason == sync::AbandonReason::kInterrupted ? job.leases->ReturnInterrupted(lease)
+                                                          : job.leases->Return(lease);
+  }
   job.step_counts[session->worker].told += abandoned.leases.size();
   if (job.change.outstanding.contains(session->worker)) {
     if (!OwesPush(job, session->worker)) WelcomeLate(turn, session->worker);

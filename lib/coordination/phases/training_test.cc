@@ -151,6 +151,35 @@ TEST(TrainingTest, AnInterruptNamesTheStepInWork) {
   EXPECT_EQ(job.SentCount<protocol::Interrupted>(1), 1);
 }
 
+// However often it is decided: in their third try they are computed to the end.
+TEST(TrainingTest, AStepOfSamplesThatWereInterruptedTwiceIsNot) {
+  Job job(TwoWorkers());
+  job.Opened({{1, 0}, {2, 1}});
+  const auto interrupt = [&job] {
+    job.coordinator.Step(Decided{{sync::Interrupt{WorkerId(0)}}}, job.now, job.effects);
+  };
+  for (int times = 1; times <= 2; ++times) {
+    interrupt();
+    EXPECT_EQ(job.SentCount<protocol::Interrupted>(1), times);
+    const PushDone step = job.Answer(1);
+    job.Hear(1,
+             protocol::Abandoned{step.sequence, sync::AbandonReason::kInterrupted, 0, step.leases});
+  }
+  const auto released = job.AllSent<protocol::Released>(1);
+  ASSERT_THAT(released, SizeIs(3));
+  EXPECT_EQ(released[2].lease.ranges, released[0].lease.ranges);
+  interrupt();
+  EXPECT_EQ(job.SentCount<protocol::Interrupted>(1), 2);
+  // Other samples of the same worker are not exempt.
+  job.PushFor(1);
+  job.PushFor(2);
+  job.CommittedEverywhere(1);
+  ASSERT_THAT(job.AllSent<protocol::Released>(1), SizeIs(4));
+  interrupt();
+  EXPECT_EQ(job.SentCount<protocol::Interrupted>(1), 3);
+  EXPECT_TRUE(job.coordinator.Check().ok());
+}
+
 TEST(TrainingTest, WhatIsDroppedComesBackOrStaysOut) {
   for (const OnDrop on_drop : {OnDrop::kReturn, OnDrop::kDiscard}) {
     CoordinatorOptions options = TwoWorkers();
