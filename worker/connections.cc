@@ -69,9 +69,10 @@ Connector GrpcConnector(const ConnectionOptions& options) {
             *newest = session;
             return std::make_unique<GrpcSession>(session);
           },
-          .open_shards = [options, newest](const Generation& generation,
-                                           const std::vector<protocol::ShardAddress>& shards)
-              -> StatusOr<std::unique_ptr<rpc::ParameterClient>> {
+          .open_shards =
+              [options, newest](
+                  const Generation& generation, const std::vector<protocol::ShardAddress>& shards,
+                  const store::Layout& layout) -> StatusOr<std::unique_ptr<rpc::ParameterClient>> {
             const auto is_over = [session = *newest] {
               const std::shared_ptr<rpc::CoordinatorSession> alive = session.lock();
               return alive == nullptr || alive->IsOver();
@@ -79,7 +80,9 @@ Connector GrpcConnector(const ConnectionOptions& options) {
             PACELINE_ASSIGN_OR_RETURN(
                 auto sockets, rpc::OpenParameterClient({.generation = generation,
                                                         .shards = shards,
+                                                        .parts = store::PartsOf(layout),
                                                         .idle_timeout = options.transfer_idle,
+                                                        .bucket_bytes = options.bucket_bytes,
                                                         .is_cancelled = is_over,
                                                         .channel = options.channel}));
             if (!options.shares_memory || !AreOfThisMachine(shards)) return sockets;

@@ -1,6 +1,7 @@
 // Joins the worker's loop to gRPC.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "lib/base/time.h"
@@ -14,6 +15,7 @@ struct ConnectionOptions {
   Duration connect_timeout = std::chrono::seconds(600);  // Until there is work.
   rpc::ChannelOptions channel;                           // To it, and to the shards.
   Duration transfer_idle = std::chrono::seconds(60);     // Of a transfer, without a byte.
+  uint64_t bucket_bytes = 4 << 20;  // Of gradients, gathered while they are computed.
   // Whether memory is shared with shards that are on this machine and offer it.
   bool shares_memory = true;
 };

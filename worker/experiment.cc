@@ -43,12 +43,12 @@ Trainer* Experiment::Delay(Trainer* trainer, Pulse* pulse) {
 
 Connector Experiment::Throttle(Connector connector) const {
   if (!link_) return connector;
-  connector.open_shards = [open = std::move(connector.open_shards), link = *link_](
-                              const Generation& generation,
-                              const std::vector<protocol::ShardAddress>& shards)
-      -> StatusOr<std::unique_ptr<rpc::ParameterClient>> {
+  connector.open_shards =
+      [open = std::move(connector.open_shards), link = *link_](
+          const Generation& generation, const std::vector<protocol::ShardAddress>& shards,
+          const store::Layout& layout) -> StatusOr<std::unique_ptr<rpc::ParameterClient>> {
     PACELINE_ASSIGN_OR_RETURN(std::unique_ptr<rpc::ParameterClient> client,
-                              open(generation, shards));
+                              open(generation, shards, layout));
     return std::make_unique<rpc::ThrottledParameterClient>(
         std::move(client),
         rpc::ThrottleOptions{.time_for = [link](uint64_t bytes) { return link.TimeFor(bytes); },

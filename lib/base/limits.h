@@ -47,6 +47,7 @@ inline constexpr double kJoinSecondsMax = 60;  // Of a session with the coordina
 inline constexpr size_t kPullsWaitingMax = 16;
 inline constexpr size_t kAnswersWaitingMax = 64;
 inline constexpr size_t kStagingSlotsMax = 2;
+inline constexpr size_t kStretchesMax = 65'536;  // Of a transfer, apart from each other.
 
 // Shared memory between processes of one machine: connections of workers, and one message of
 // theirs.

@@ -16,6 +16,8 @@ SliceParts PartsOf(const Layout& layout, const Slice& slice) {
           within(layout.integer_begin_bytes()), slice.size_bytes()};
 }
 
+SliceParts PartsOf(const Layout& layout) { return PartsOf(layout, {0, layout.total_bytes()}); }
+
 std::vector<double> BlockSquaredNorms(std::span<const std::byte> bytes, const SliceParts& parts) {
   std::vector<double> norms;
   for (uint64_t begin = 0; begin < parts.parameters_end; begin += kBlockBytes) {
@@ -25,17 +27,33 @@ std::vector<double> BlockSquaredNorms(std::span<const std::byte> bytes, const Sl
   return norms;
 }
 
-void PushJudge::See(std::span<const std::byte> push, uint64_t filled_bytes) {
-  for (uint64_t begin = norms_.size() * kBlockBytes; begin < parts_.parameters_end;
-       begin += kBlockBytes) {
-    const uint64_t end = std::min(begin + kBlockBytes, parts_.parameters_end);
-    if (end > filled_bytes) return;
-    norms_.push_back(SquaredNorm(View<float>(push, begin, end)));
+PushJudge::PushJudge(const SliceParts& parts)
+    : parts_(parts), norms_((parts.parameters_end + kBlockBytes - 1) / kBlockBytes) {
+  for (uint64_t block = 0; block < norms_.size(); ++block)
+    missing_bytes_.push_back(static_cast<uint32_t>(BlockEnd(block) - block * kBlockBytes));
+}
+
+uint64_t PushJudge::BlockEnd(uint64_t block) const {
+  return std::min((block + 1) * kBlockBytes, parts_.parameters_end);
+}
+
+void PushJudge::See(std::span<const std::byte> push, uint64_t begin, uint64_t end) {
+  end = std::min(end, parts_.parameters_end);
+  while (begin < end) {
+    const uint64_t block = begin / kBlockBytes;
+    const uint64_t next = std::min(end, BlockEnd(block));
+    missing_bytes_[block] -= static_cast<uint32_t>(next - begin);
+    if (missing_bytes_[block] == 0)
+      norms_[block] = SquaredNorm(View<float>(push, block * kBlockBytes, BlockEnd(block)));
+    begin = next;
   }
 }
 
 Receipt PushJudge::Finish(std::span<const std::byte> push) {
-  See(push, push.size());
+  for (uint64_t block = 0; block < norms_.size(); ++block) {
+    if (missing_bytes_[block] != 0)
+      norms_[block] = SquaredNorm(View<float>(push, block * kBlockBytes, BlockEnd(block)));
+  }
   return ReceiptOf(std::move(norms_), push, parts_);
 }
 

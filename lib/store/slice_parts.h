@@ -22,6 +22,7 @@ struct SliceParts {
 };
 
 SliceParts PartsOf(const Layout& layout, const Slice& slice);
+SliceParts PartsOf(const Layout& layout);  // Of all of it.
 
 // Elements at [begin, end) of a slice's bytes.
 template <class T>
@@ -45,13 +46,17 @@ Receipt ReceiptOf(std::vector<double> block_squared_norms, std::span<const std::
 // time; the same push in every call.
 class PushJudge {
  public:
-  explicit PushJudge(const SliceParts& parts) : parts_(parts) {}
-  void See(std::span<const std::byte> push, uint64_t filled_bytes);  // So many from the start.
-  Receipt Finish(std::span<const std::byte> push);                   // All are there.
+  explicit PushJudge(const SliceParts& parts);
+  // Bytes [begin, end) of it are there from now on; in any order, each byte once.
+  void See(std::span<const std::byte> push, uint64_t begin, uint64_t end);
+  Receipt Finish(std::span<const std::byte> push);  // All are there.
 
  private:
+  uint64_t BlockEnd(uint64_t block) const;
+
   const SliceParts parts_;
-  std::vector<double> norms_;  // Of the blocks seen so far.
+  std::vector<uint32_t> missing_bytes_;  // Of each block.
+  std::vector<double> norms_;            // Of the blocks that are whole.
 };
 
 }  // namespace paceline::store

@@ -1,8 +1,11 @@
 #include "lib/store/slice_parts.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <numeric>
+#include <random>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -35,10 +38,34 @@ TEST(PushJudgeTest, PiecesOfAnySizeGiveTheSameBits) {
   ASSERT_EQ(whole.block_squared_norms.size(), 3u);
   for (const uint64_t piece : {1000u, 65535u, 65536u, 65537u, 100000u}) {
     PushJudge judge(parts);
-    for (uint64_t filled = piece; filled < push.size(); filled += piece) judge.See(push, filled);
+    for (uint64_t begin = 0; begin + piece < push.size(); begin += piece)
+      judge.See(push, begin, begin + piece);
     const Receipt pieces = judge.Finish(push);
     EXPECT_EQ(pieces.block_squared_norms, whole.block_squared_norms) << piece;
     EXPECT_TRUE(pieces.is_finite);
+  }
+}
+
+TEST(PushJudgeTest, PiecesInAnyOrderGiveTheSameBits) {
+  const Layout layout = SmallLayout();
+  const SliceParts parts = PartsOf(layout);
+  const std::vector<std::byte> push = SmallPush(layout);
+  const Receipt whole = Judge(push, parts);
+  std::mt19937_64 random(1);
+  for (int round = 0; round < 50; ++round) {
+    std::vector<std::byte> filling(push.size(), std::byte{0xff});
+    std::vector<uint64_t> cuts{0, push.size()};
+    for (int i = 0; i < 6; ++i) cuts.push_back(random() % push.size());
+    std::ranges::sort(cuts);
+    std::vector<size_t> order(cuts.size() - 1);
+    std::iota(order.begin(), order.end(), 0);
+    std::ranges::shuffle(order, random);
+    PushJudge judge(parts);
+    for (const size_t i : order) {
+      std::copy(push.begin() + cuts[i], push.begin() + cuts[i + 1], filling.begin() + cuts[i]);
+      judge.See(filling, cuts[i], cuts[i + 1]);
+    }
+    EXPECT_EQ(judge.Finish(filling).block_squared_norms, whole.block_squared_norms);
   }
 }
 
@@ -47,7 +74,7 @@ TEST(PushJudgeTest, BytesThatAreNotThereYetAreNotLookedAt) {
   const SliceParts parts = PartsOf(layout, {0, layout.total_bytes()});
   std::vector<std::byte> push(layout.total_bytes(), std::byte{0xff});  // NaNs.
   PushJudge judge(parts);
-  judge.See(push, kBlockBytes - 1);
+  judge.See(push, 1, kBlockBytes);
   push = SmallPush(layout);
   EXPECT_EQ(judge.Finish(push).block_squared_norms, Judge(push, parts).block_squared_norms);
 }

@@ -21,6 +21,7 @@ namespace {
 using ::testing::HasSubstr;
 using testing::kGeneration;
 using testing::LayoutOf;
+using testing::NameOf;
 using testing::Payload;
 using testing::RandomPayload;
 using testing::Shards;
@@ -63,18 +64,6 @@ class Reference {
   std::shared_ptr<store::Shard> shard_;
   rpc::InProcessParameterClient client_;
 };
-
-std::string NameOf(Transport transport) {
-  switch (transport) {
-    case Transport::kUnix:
-      return "Unix";
-    case Transport::kTcp:
-      return "Tcp";
-    case Transport::kMemory:
-      return "Memory";
-  }
-  return "";
-}
 
 class DataPlaneTest : public TestWithParam<std::tuple<Transport, uint32_t>> {};
 

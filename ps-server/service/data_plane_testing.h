@@ -32,6 +32,18 @@ namespace paceline::ps::testing {
 
 enum class Transport { kUnix, kTcp, kMemory };
 
+inline std::string NameOf(Transport transport) {
+  switch (transport) {
+    case Transport::kUnix:
+      return "Unix";
+    case Transport::kTcp:
+      return "Tcp";
+    case Transport::kMemory:
+      return "Memory";
+  }
+  return "";
+}
+
 // A folder of its own for sockets, removed at the end.
 class SocketFolder {
  public:
@@ -198,7 +210,10 @@ class Shards {
   }
 
   rpc::GrpcParameterClientOptions Options() const {
-    return {.generation = kGeneration, .shards = addresses_};
+    return {.generation = kGeneration,
+            .shards = addresses_,
+            .parts = store::PartsOf(layout_),
+            .bucket_bytes = 16 << 10};
   }
 
   std::unique_ptr<rpc::ParameterClient> Client() const {

@@ -29,13 +29,14 @@ void FillMemory::Begin() {
 
 void IncomingTransfer::Place(std::span<std::byte> bytes) {
   bytes_ = bytes;
-  sequence_ = rpc::ChunkSequence(bytes.size());
+  coverage_ = rpc::ChunkCoverage(bytes.size());
 }
 
 Status IncomingTransfer::Add(const rpc::ReceivedChunk& chunk) {
-  PACELINE_RETURN_IF_ERROR(sequence_.Add(chunk));
+  PACELINE_RETURN_IF_ERROR(coverage_.Add(chunk));
   PACELINE_RETURN_IF_ERROR(chunk.CopyInto(bytes_));
-  Arrived(sequence_.received_bytes());
+  const uint64_t begin = chunk.header().offset_bytes;
+  Arrived(begin, begin + chunk.size_bytes());
   return OkStatus();
 }
 
@@ -61,7 +62,7 @@ class IncomingPush final : public IncomingTransfer {
   }
 
  protected:
-  void Arrived(uint64_t bytes) override { judge_.See(staging_.bytes, bytes); }
+  void Arrived(uint64_t begin, uint64_t end) override { judge_.See(staging_.bytes, begin, end); }
 
  private:
   IncomingPush(ShardHost& host, const rpc::ChunkHeader& first, std::shared_ptr<store::Shard> shard,

@@ -10,6 +10,7 @@
 #include "lib/base/status.h"
 #include "lib/base/version.h"
 #include "lib/rpc/bulk/bulk_chunk.h"
+#include "lib/rpc/bulk/chunk_coverage.h"
 #include "ps-server/shard/shard_host.h"
 
 namespace paceline::ps {
@@ -46,22 +47,23 @@ class IncomingTransfer {
 
   // The answer, if it was given before: nothing more is wanted.
   const ReceiptPointer& answered() const { return answered_; }
-  // Copies the next chunk to its place. InvalidArgument if it is not the next one.
+  // Copies a chunk to its place. InvalidArgument as ChunkCoverage has it.
   Status Add(const rpc::ReceivedChunk& chunk);
-  bool is_complete() const { return sequence_.is_complete(); }
+  bool is_complete() const { return coverage_.is_complete(); }
+  uint64_t received_bytes() const { return coverage_.received_bytes(); }
   // The answer to a complete transfer; the store's refusal otherwise.
   virtual StatusOr<ReceiptPointer> Seal() = 0;
 
  protected:
   IncomingTransfer() = default;
   void Place(std::span<std::byte> bytes);
-  virtual void Arrived(uint64_t) {}  // So many bytes from the start are in their place.
+  virtual void Arrived(uint64_t /*begin*/, uint64_t /*end*/) {}  // Are in their place.
 
   ReceiptPointer answered_;
 
  private:
   std::span<std::byte> bytes_;
-  rpc::ChunkSequence sequence_;
+  rpc::ChunkCoverage coverage_;
 };
 
 }  // namespace paceline::ps

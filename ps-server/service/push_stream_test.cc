@@ -75,6 +75,30 @@ TEST_F(PushStreamTest, GeneratedClassesCanPush) {
   EXPECT_EQ(report->squared_norm, norm);
 }
 
+TEST_F(PushStreamTest, ChunksComeInAnyOrder) {
+  const uint64_t third = payload_->size() / 12 * 4;
+  v1::Chunk first = Chunk(0, third);
+  v1::Chunk end = Chunk(2 * third, payload_->size() - 2 * third);
+  end.set_is_last(false);
+  first.set_is_last(true);
+  EXPECT_TRUE(Send({end, Chunk(third, third), first}).ok());
+  ASSERT_EQ(receipts_.size(), 1u);
+  EXPECT_EQ(receipts_[0].code(), 0u) << receipts_[0].message();
+  const auto report =
+      client_->Push({WorkerId(4), Incarnation(1), Sequence(1)}, *payload_, payload_);
+  double norm = 0;
+  for (const double block : receipts_[0].block_squared_norms()) norm += block;
+  EXPECT_EQ(report->squared_norm, norm);
+}
+
+// All bytes are there, but nobody said that the push is to count.
+TEST_F(PushStreamTest, APushThatIsNotMarkedAsWholeIsNotSealed) {
+  v1::Chunk all = Chunk(0, payload_->size());
+  all.set_is_last(false);
+  EXPECT_TRUE(Send({all}).ok());
+  EXPECT_TRUE(receipts_.empty());
+}
+
 TEST_F(PushStreamTest, ChunksThatBreakTheProtocolEndTheStream) {
   v1::Chunk beyond = Chunk(0, 100);
   beyond.mutable_data()->resize(payload_->size() + 1);
@@ -85,11 +109,12 @@ TEST_F(PushStreamTest, ChunksThatBreakTheProtocolEndTheStream) {
   v1::Chunk no_kind = Chunk(0, 100);
   no_kind.clear_kind();
   for (const auto& [chunks, words] : std::vector<std::pair<std::vector<v1::Chunk>, std::string>>{
-           {{Chunk(100, 100)}, "got offset 100, want 0"},
-           {{Chunk(0, 100), Chunk(200, 100)}, "got offset 200, want 100"},
-           {{Chunk(0, 100), Chunk(0, 100)}, "got offset 0, want 100"},
+           {{Chunk(100, payload_->size() - 100)}, "last chunk came before all bytes"},
+           {{Chunk(0, 100), Chunk(200, payload_->size() - 200)}, "last chunk came before all"},
+           {{Chunk(0, 100), Chunk(0, 100)}, "brings bytes again: 100 bytes at 0"},
+           {{Chunk(200, 100), Chunk(150, 100)}, "brings bytes again: 100 bytes at 150"},
            {{beyond}, "lies outside of the slice"},
-           {{hidden_last}, "last chunk is marked wrongly"},
+           {{hidden_last}, "last chunk came before all bytes: 100 of"},
            {{wrong_kind}, "chunk of a pull"},
            {{no_kind}, "no kind"}}) {
     const grpc::Status status = Send(chunks);

@@ -88,7 +88,7 @@ class PushStream final : public QueueingReactor<ByteBuffer, ByteBuffer>, public 
     }
     if (transfer_ == nullptr) return OkStatus();  // Answered: what was on its way is ignored.
     PACELINE_RETURN_IF_ERROR(transfer_->Add(chunk));
-    if (!transfer_->is_complete()) return Note(header.offset_bytes + chunk.size_bytes());
+    if (!transfer_->is_complete()) return Note(transfer_->received_bytes());
     const std::unique_ptr<IncomingTransfer> whole = std::move(transfer_);
     return Answer(whole->Seal());
   }

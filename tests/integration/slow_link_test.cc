@@ -90,6 +90,41 @@ TEST_F(SlowLinkTest, TransferThatNobodyWaitsForEndsAtOnce) {
   EXPECT_EQ(report.status().code(), StatusCode::kCancelled) << report.status();
 }
 
+// Bytes are on their way while the rest is being made.
+TEST_F(SlowLinkTest, ABegunPushTravelsWhileItIsMade) {
+  const auto client = Through(link_, Seconds(2));
+  const std::span<const std::byte> bytes(*payload_);
+  const uint64_t before = link_.passed_bytes();
+  const auto begun = client->BeginPush({WorkerId(1), Incarnation(1), Sequence(1)});
+  ASSERT_NE(begun, nullptr);
+  begun->Put(bytes.size() / 8 * 4, bytes.subspan(bytes.size() / 8 * 4));
+  EXPECT_TRUE(Eventually([&] { return link_.passed_bytes() - before >= bytes.size() / 2; }));
+  begun->Put(0, bytes.first(bytes.size() / 8 * 4));
+  const auto report = begun->Seal();
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_EQ(
+      report->squared_norm,
+      client->Push({WorkerId(2), Incarnation(1), Sequence(1)}, *payload_, payload_)->squared_norm);
+}
+
+// A computation that takes longer than a link may be silent: the shard gives the push up, and it is
+// sent as a whole.
+TEST_F(SlowLinkTest, ABegunPushThatIsSilentForTooLongIsSentAgain) {
+  rpc::RetryingParameterClient client(Through(link_, Seconds(2)), {});
+  const std::span<const std::byte> bytes(*payload_);
+  const uint64_t half = bytes.size() / 8 * 4;
+  const auto begun = client.BeginPush({WorkerId(1), Incarnation(1), Sequence(1)});
+  ASSERT_NE(begun, nullptr);
+  begun->Put(0, bytes.first(half));
+  EXPECT_TRUE(Eventually([&] { return link_.passed_bytes() >= half; }));
+  // What passes next is the shard's word that it waits no more.
+  const uint64_t silent = link_.passed_bytes();
+  EXPECT_TRUE(Eventually([&] { return link_.passed_bytes() > silent; }));
+  begun->Put(half, bytes.subspan(half));
+  const auto report = begun->Seal();
+  EXPECT_TRUE(report.ok()) << report.status();
+}
+
 // --- The shard's own side: a peer that is there, and neither sends nor takes.
 
 class SilentPeerTest : public ::testing::Test {

@@ -29,8 +29,11 @@ class BegunPush {
   virtual void Put(uint64_t offset_bytes, std::span<const std::byte> part) = 0;
 
   // The payload is whole. InvalidArgument unless each byte was put, once. Other errors are those of
-  // ParameterClient::Push, but that nothing is tried again: the payload is nowhere else.
+  // ParameterClient::Push, but that nothing is tried again unless MaySealAgain.
   virtual StatusOr<PushReport> Seal() = 0;
+  // What failed for a passing reason may be sealed once more: the payload is kept, and travels as a
+  // whole then. Otherwise it is nowhere else.
+  virtual bool MaySealAgain() const { return false; }
 };
 
 }  // namespace paceline::rpc

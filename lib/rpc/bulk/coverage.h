@@ -1,6 +1,7 @@
 // Defines Coverage: which bytes of a payload have been written, in whatever order.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <iterator>
 #include <map>
@@ -28,6 +29,8 @@ class Coverage {
     }
     return true;
   }
+
+  size_t stretches() const { return stretches_.size(); }  // That are apart from each other.
 
   // Exactly [0, size), each byte once.
   bool IsComplete(uint64_t size) const {

@@ -3,6 +3,30 @@
 #include <utility>
 
 namespace paceline::rpc {
+namespace {
+
+class RetryingBegunPush final : public BegunPush {
+ public:
+  RetryingBegunPush(std::unique_ptr<BegunPush> push, const RetryPolicy& policy,
+                    const Sleeper& sleep)
+      : push_(std::move(push)), policy_(policy), sleep_(sleep) {}
+
+  void Put(uint64_t offset_bytes, std::span<const std::byte> part) override {
+    push_->Put(offset_bytes, part);
+  }
+  StatusOr<PushReport> Seal() override {
+    if (!push_->MaySealAgain()) return push_->Seal();
+    return Retry(policy_, sleep_, [&] { return push_->Seal(); });
+  }
+  bool MaySealAgain() const override { return push_->MaySealAgain(); }
+
+ private:
+  const std::unique_ptr<BegunPush> push_;
+  const RetryPolicy& policy_;
+  const Sleeper& sleep_;
+};
+
+}  // namespace
 
 RetryingParameterClient::RetryingParameterClient(std::unique_ptr<ParameterClient> client,
                                                  RetryPolicy policy, Sleeper sleep)
@@ -18,6 +42,12 @@ StatusOr<PushReport> RetryingParameterClient::Push(const store::PushId& push,
                                                    std::span<const std::byte> payload,
                                                    std::shared_ptr<const void> owner) {
   return Retry(policy_, sleep_, [&] { return client_->Push(push, payload, owner); });
+}
+
+std::unique_ptr<BegunPush> RetryingParameterClient::BeginPush(const store::PushId& push) {
+  std::unique_ptr<BegunPush> begun = client_->BeginPush(push);
+  if (begun == nullptr) return nullptr;
+  return std::make_unique<RetryingBegunPush>(std::move(begun), policy_, sleep_);
 }
 
 StatusOr<PullReport> RetryingParameterClient::PullNamed(Version version, sync::Exactness exactness,

@@ -19,10 +19,8 @@ class RetryingParameterClient final : public ParameterClient {
               std::shared_ptr<const void> owner) override;
   StatusOr<PushReport> Push(const store::PushId& push, std::span<const std::byte> payload,
                             std::shared_ptr<const void> owner) override;
-  // Not tried again: whoever gets none has Push.
-  std::unique_ptr<BegunPush> BeginPush(const store::PushId& push) override {
-    return client_->BeginPush(push);
-  }
+  // Of what is begun, Seal is repeated where it may be.
+  std::unique_ptr<BegunPush> BeginPush(const store::PushId& push) override;
   StatusOr<PullReport> PullNamed(Version version, sync::Exactness exactness,
                                  std::span<std::byte> into, const OnNamed& on_named) override;
   StatusOr<std::optional<HeldVersion>> Hold(Version version, sync::Exactness exactness) override;

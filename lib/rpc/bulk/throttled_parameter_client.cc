@@ -1,8 +1,37 @@
 #include "lib/rpc/bulk/throttled_parameter_client.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace paceline::rpc {
+namespace {
+
+class ThrottledBegunPush final : public BegunPush {
+ public:
+  ThrottledBegunPush(std::unique_ptr<BegunPush> push, const ThrottleOptions& options)
+      : push_(std::move(push)), options_(options) {}
+
+  void Put(uint64_t offset_bytes, std::span<const std::byte> part) override {
+    const Duration latency = options_.time_for(0);
+    free_at_ = std::max(free_at_, options_.now()) + options_.time_for(part.size()) - latency;
+    push_->Put(offset_bytes, part);
+  }
+  StatusOr<PushReport> Seal() override {
+    const Time arrived_at = std::max(free_at_, options_.now()) + options_.time_for(0);
+    StatusOr<PushReport> report = push_->Seal();
+    const Duration missing = arrived_at - options_.now();
+    if (report.ok() && missing > Duration::zero()) options_.sleep(missing);
+    return report;
+  }
+  bool MaySealAgain() const override { return push_->MaySealAgain(); }
+
+ private:
+  const std::unique_ptr<BegunPush> push_;
+  const ThrottleOptions& options_;
+  Time free_at_{};  // The link's end has nothing left to take.
+};
+
+}  // namespace
 
 ThrottledParameterClient::ThrottledParameterClient(std::unique_ptr<ParameterClient> client,
                                                    ThrottleOptions options)
@@ -29,6 +58,12 @@ StatusOr<PushReport> ThrottledParameterClient::Push(const store::PushId& push,
   StatusOr<PushReport> report = client_->Push(push, payload, std::move(owner));
   if (report.ok()) WaitSince(begin, payload.size());
   return report;
+}
+
+std::unique_ptr<BegunPush> ThrottledParameterClient::BeginPush(const store::PushId& push) {
+  std::unique_ptr<BegunPush> begun = client_->BeginPush(push);
+  if (begun == nullptr) return nullptr;
+  return std::make_unique<ThrottledBegunPush>(std::move(begun), options_);
 }
 
 StatusOr<PullReport> ThrottledParameterClient::PullNamed(Version version, sync::Exactness exactness,

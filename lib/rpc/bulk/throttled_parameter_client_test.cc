@@ -15,6 +15,7 @@ struct World {
   std::vector<Duration> slept;
   Status status;
   PullReport pulled;
+  bool takes_pieces = true;
 };
 
 class Wire final : public ParameterClient {
@@ -30,6 +31,24 @@ class Wire final : public ParameterClient {
     world_->now += world_->takes;
     if (!world_->status.ok()) return world_->status;
     return PushReport{.squared_norm = 3};
+  }
+  // As fast as it is put; only the seal takes time.
+  std::unique_ptr<BegunPush> BeginPush(const store::PushId&) override {
+    class Begun final : public BegunPush {
+     public:
+      explicit Begun(World* world) : world_(world) {}
+      void Put(uint64_t, std::span<const std::byte>) override {}
+      StatusOr<PushReport> Seal() override {
+        world_->now += world_->takes;
+        if (!world_->status.ok()) return world_->status;
+        return PushReport{.squared_norm = 4};
+      }
+
+     private:
+      World* const world_;
+    };
+    if (!world_->takes_pieces) return nullptr;
+    return std::make_unique<Begun>(world_);
   }
   StatusOr<PullReport> PullNamed(Version, sync::Exactness, std::span<std::byte>,
                                  const OnNamed& on_named) override {
@@ -70,6 +89,37 @@ TEST(ThrottledParameterClient, AddsNothingToWhatIsSlowerAlready) {
   f.world.takes = Seconds(1.5);
   ASSERT_TRUE(f.client.Push({}, f.bytes, nullptr).ok());
   EXPECT_TRUE(f.world.slept.empty());
+}
+
+// 60 bytes at 0 s, 40 more when 50 of them have passed: the last one leaves at 1 s, and takes 0.5
+// s.
+TEST(ThrottledParameterClient, WhatIsPutTravelsMeanwhile) {
+  Fixture f;
+  const Time begin = f.world.now;
+  const auto push = f.client.BeginPush({});
+  ASSERT_NE(push, nullptr);
+  push->Put(0, std::span(f.bytes).first(60));
+  f.world.now = begin + Seconds(0.5);
+  push->Put(60, std::span(f.bytes).subspan(60));
+  f.world.now = begin + Seconds(0.75);
+  const auto report = push->Seal();
+  ASSERT_TRUE(report.ok());
+  EXPECT_EQ(report->squared_norm, 4);
+  EXPECT_EQ(f.world.slept, std::vector<Duration>{Seconds(0.5)});
+}
+
+TEST(ThrottledParameterClient, AnIdleLinkSavesNothingUp) {
+  Fixture f;
+  const Time begin = f.world.now;
+  const auto push = f.client.BeginPush({});
+  push->Put(0, std::span(f.bytes).first(10));
+  f.world.now = begin + Seconds(5);
+  push->Put(10, std::span(f.bytes).subspan(10));
+  ASSERT_TRUE(push->Seal().ok());
+  // 90 bytes and the latency, less what the seal took.
+  EXPECT_EQ(f.world.slept, std::vector<Duration>{Seconds(1.15)});
+  f.world.takes_pieces = false;
+  EXPECT_EQ(f.client.BeginPush({}), nullptr);
 }
 
 TEST(ThrottledParameterClient, NamesAVersionWhenAByteCouldBeHere) {

@@ -77,6 +77,11 @@ void TransferStream::WriteNext() {
   call_->Write(*message, &tags_[static_cast<int>(Operation::kWrite)]);
 }
 
+void TransferStream::Resume() {
+  const bool is_running = state_ == State::kOpen && !outcome_ && !is_broken_ && !cancel_reason_;
+  if (is_running && !is_writing_) WriteNext();
+}
+
 void TransferStream::Break() {
   is_broken_ = true;
   if (is_reading_ || is_writing_ || state_ == State::kFinishing) return;

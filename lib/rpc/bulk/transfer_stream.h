@@ -20,10 +20,11 @@ namespace paceline::rpc {
 class Transfer {
  public:
   virtual ~Transfer() = default;
-  virtual std::optional<grpc::ByteBuffer>
-  NextMessage() = 0;  // Nothing: all is sent, or no more is wanted.
+  // Nothing: all is sent, or no more is wanted, or the rest is not there yet (Resume).
+  virtual std::optional<grpc::ByteBuffer> NextMessage() = 0;
   virtual Status Received(const grpc::ByteBuffer& message) = 0;  // An error ends the stream.
   virtual bool is_answered() const = 0;
+  virtual Status status() const = 0;  // The shard's answer.
 };
 
 // Opened when first used and again after it broke. One owner at a time, who takes the completions
@@ -45,6 +46,8 @@ class TransferStream {
 
   // Only when no other transfer is running. `transfer` must live until outcome() is set.
   void Begin(Transfer& transfer, Time now);
+  // The running transfer may have a message again.
+  void Resume();
   // OK once the transfer is answered, whatever the answer; otherwise why the stream broke.
   const std::optional<Status>& outcome() const { return outcome_; }
   // When a message last passed, either way; the transfer's beginning, before any did.

@@ -8,25 +8,19 @@
 
 namespace paceline::rpc {
 
-PushTransfer::PushTransfer(ChunkHeader header, std::span<const std::byte> slice,
-                           std::shared_ptr<const void> owner, uint64_t chunk_bytes)
-    : header_(std::move(header)),
-      slice_(slice),
-      owner_(std::move(owner)),
-      chunk_bytes_(chunk_bytes) {
+ReceiptTransfer::ReceiptTransfer(ChunkHeader header, std::span<const std::byte> slice,
+                                 std::shared_ptr<const void> owner)
+    : slice_(slice), header_(std::move(header)), owner_(std::move(owner)) {
   header_.total_bytes = slice_.size();
 }
 
-std::optional<grpc::ByteBuffer> PushTransfer::NextMessage() {
-  if (is_sent_) return std::nullopt;
-  const uint64_t size = std::min(chunk_bytes_, slice_.size() - sent_bytes_);
-  header_.offset_bytes = sent_bytes_;
-  sent_bytes_ += size;
-  header_.is_last = is_sent_ = sent_bytes_ == slice_.size();  // An empty slice is one empty chunk.
-  return EncodeChunk(header_, slice_.subspan(header_.offset_bytes, size), owner_);
+grpc::ByteBuffer ReceiptTransfer::Chunk(uint64_t begin, uint64_t end, bool is_last) {
+  header_.offset_bytes = begin;
+  header_.is_last = is_last;
+  return EncodeChunk(header_, slice_.subspan(begin, end - begin), owner_);
 }
 
-Status PushTransfer::Received(const grpc::ByteBuffer& message) {
+Status ReceiptTransfer::Received(const grpc::ByteBuffer& message) {
   PACELINE_RETURN_IF_ERROR(ParseByteBuffer(message, receipt_));
   if (receipt_.transfer() != header_.transfer) {
     return Internal("receipt is for another transfer: got {}, want {}", receipt_.transfer(),
@@ -36,9 +30,52 @@ Status PushTransfer::Received(const grpc::ByteBuffer& message) {
   return OkStatus();
 }
 
-Status PushTransfer::status() const {
+Status ReceiptTransfer::status() const {
   if (receipt_.code() > 16) return Internal("unknown status code in receipt: {}", receipt_.code());
   return MakeStatus(static_cast<StatusCode>(receipt_.code()), receipt_.message());
+}
+
+PushTransfer::PushTransfer(ChunkHeader header, std::span<const std::byte> slice,
+                           std::shared_ptr<const void> owner, uint64_t chunk_bytes)
+    : ReceiptTransfer(std::move(header), slice, std::move(owner)), chunk_bytes_(chunk_bytes) {}
+
+std::optional<grpc::ByteBuffer> PushTransfer::NextMessage() {
+  if (is_sent_) return std::nullopt;
+  const uint64_t begin = sent_bytes_;
+  sent_bytes_ = std::min(begin + chunk_bytes_, slice_.size());
+  is_sent_ = sent_bytes_ == slice_.size();  // An empty slice is one empty chunk.
+  return Chunk(begin, sent_bytes_, is_sent_);
+}
+
+GrowingPush::GrowingPush(ChunkHeader header, std::span<const std::byte> slice,
+                         std::shared_ptr<const void> owner, uint64_t chunk_bytes)
+    : ReceiptTransfer(std::move(header), slice, std::move(owner)), chunk_bytes_(chunk_bytes) {}
+
+void GrowingPush::Add(uint64_t begin, uint64_t end) {
+  if (begin == end) return;
+  std::lock_guard lock(mutex_);
+  ready_.emplace_back(begin, end);
+}
+
+void GrowingPush::End() {
+  std::lock_guard lock(mutex_);
+  is_ended_ = true;
+}
+
+std::optional<grpc::ByteBuffer> GrowingPush::NextMessage() {
+  std::lock_guard lock(mutex_);
+  if (is_sent_) return std::nullopt;
+  if (ready_.empty()) {
+    is_sent_ = is_ended_;
+    if (!is_sent_) return std::nullopt;
+    return Chunk(slice_.size(), slice_.size(), true);
+  }
+  auto& [next, end] = ready_.front();
+  const uint64_t begin = next;
+  const uint64_t chunk_end = next = std::min(begin + chunk_bytes_, end);
+  if (next == end) ready_.pop_front();
+  is_sent_ = is_ended_ && ready_.empty();
+  return Chunk(begin, chunk_end, is_sent_);
 }
 
 PullTransfer::PullTransfer(uint64_t transfer, Generation generation, Version version,

@@ -1,10 +1,15 @@
-// Defines PushTransfer (fills too) and PullTransfer: the way of one slice to or from one shard.
+// Defines PushTransfer (fills too), GrowingPush and PullTransfer: the way of one slice to or from
+// one shard.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <deque>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
+#include <utility>
 
 #include "paceline/v1/chunk.pb.h"
 #include <grpcpp/support/byte_buffer.h>
@@ -17,29 +22,61 @@
 
 namespace paceline::rpc {
 
-// A push or a fill: chunks out, one receipt back, and notes of what has arrived before it.
-class PushTransfer final : public Transfer {
+// What is answered by one receipt, and by notes of what has arrived before it.
+class ReceiptTransfer : public Transfer {
  public:
-  // `header` names the transfer; offset and marks are added to it.
+  Status Received(const grpc::ByteBuffer& message) final;
+  bool is_answered() const final { return is_answered_; }
+  Status status() const final;
+  const v1::PushReceipt& receipt() const { return receipt_; }
+
+ protected:
+  // `header` names the transfer; `slice` is what it carries.
+  ReceiptTransfer(ChunkHeader header, std::span<const std::byte> slice,
+                  std::shared_ptr<const void> owner);
+  grpc::ByteBuffer Chunk(uint64_t begin, uint64_t end, bool is_last);  // Of the slice.
+  const std::span<const std::byte> slice_;
+
+ private:
+  ChunkHeader header_;
+  const std::shared_ptr<const void> owner_;
+  bool is_answered_ = false;
+  v1::PushReceipt receipt_;
+};
+
+// A push or a fill that is there as a whole: its chunks follow each other.
+class PushTransfer final : public ReceiptTransfer {
+ public:
   PushTransfer(ChunkHeader header, std::span<const std::byte> slice,
                std::shared_ptr<const void> owner, uint64_t chunk_bytes);
 
   std::optional<grpc::ByteBuffer> NextMessage() override;
-  Status Received(const grpc::ByteBuffer& message) override;
-  bool is_answered() const override { return is_answered_; }
-
-  Status status() const;  // The shard's answer.
-  const v1::PushReceipt& receipt() const { return receipt_; }
 
  private:
-  ChunkHeader header_;
-  const std::span<const std::byte> slice_;
-  const std::shared_ptr<const void> owner_;
   const uint64_t chunk_bytes_;
   uint64_t sent_bytes_ = 0;
   bool is_sent_ = false;
-  bool is_answered_ = false;
-  v1::PushReceipt receipt_;
+};
+
+// A push that is made while it travels. Add and End are of the thread that makes it, all else of
+// the one that sends it.
+class GrowingPush final : public ReceiptTransfer {
+ public:
+  // `slice` is to be filled by and by.
+  GrowingPush(ChunkHeader header, std::span<const std::byte> slice,
+              std::shared_ptr<const void> owner, uint64_t chunk_bytes);
+
+  void Add(uint64_t begin, uint64_t end);  // Of the slice, filled: these bytes are not added again.
+  void End();                              // All is added.
+
+  std::optional<grpc::ByteBuffer> NextMessage() override;
+
+ private:
+  const uint64_t chunk_bytes_;
+  std::mutex mutex_;  // Guards what is below.
+  std::deque<std::pair<uint64_t, uint64_t>> ready_;
+  bool is_ended_ = false;
+  bool is_sent_ = false;
 };
 
 // A pull: one request out, chunks back into `slice`.
@@ -52,7 +89,7 @@ class PullTransfer final : public Transfer {
   Status Received(const grpc::ByteBuffer& message) override;
   bool is_answered() const override { return is_answered_; }
 
-  Status status() const { return status_; }  // The shard's answer.
+  Status status() const override { return status_; }
   bool is_superseded() const { return is_superseded_; }
   bool is_named() const { return first_version_.has_value(); }  // The version that is sent.
   Version version() const { return version_; }  // Of the bytes; the shard's newest if superseded.

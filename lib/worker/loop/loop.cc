@@ -151,8 +151,9 @@ StatusOr<std::optional<std::string>> Loop::Obey(const protocol::WorkerOrder& ord
             return std::optional<std::string>();
           },
           [&](const protocol::Shards& shards) -> End {
-            PACELINE_ASSIGN_OR_RETURN(auto client,
-                                      connector_.open_shards(admitted_.generation, shards.shards));
+            PACELINE_ASSIGN_OR_RETURN(
+                auto client,
+                connector_.open_shards(admitted_.generation, shards.shards, trainer_->layout()));
             (void)StopAhead();
             transfers_ = std::make_unique<Transfers>(options_.worker, admitted_, std::move(client),
                                                      trainer_->layout(), options_.pulse);

@@ -249,8 +249,9 @@ struct Fixture {
                world.sessions.pop_front();
                return session;
              },
-             .open_shards = [this](const Generation&, const std::vector<protocol::ShardAddress>&)
-                 -> StatusOr<std::unique_ptr<rpc::ParameterClient>> {
+             .open_shards =
+                 [this](const Generation&, const std::vector<protocol::ShardAddress>&,
+                        const store::Layout&) -> StatusOr<std::unique_ptr<rpc::ParameterClient>> {
                return std::make_unique<FakeShards>(&world);
              }},
             &trainer};

@@ -10,6 +10,7 @@
 #include "lib/base/time.h"
 #include "lib/protocol/worker_messages.h"
 #include "lib/rpc/bulk/parameter_client.h"
+#include "lib/store/layout.h"
 
 namespace paceline::worker {
 
@@ -35,7 +36,7 @@ class Session {
 struct Connector {
   std::function<StatusOr<std::unique_ptr<Session>>()> connect;  // Bounded by its own deadline.
   std::function<StatusOr<std::unique_ptr<rpc::ParameterClient>>(
-      const Generation&, const std::vector<protocol::ShardAddress>&)>
+      const Generation&, const std::vector<protocol::ShardAddress>&, const store::Layout&)>
       open_shards;
 };
 
