@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "lib/job/manifest/enums.h"
+#include "lib/job/wire_types.h"
 #include "ps-server/service/grpc_server.h"
 
 namespace paceline::ps {
@@ -68,6 +69,7 @@ coordination::CoordinatorOptions CoordinatorOptionsFrom(const job::TrainingJob& 
   options.workers_min = static_cast<uint32_t>(spec.workers.min_replicas);
   options.workers_max = static_cast<uint32_t>(
       std::max(spec.workers.max_replicas.value_or(spec.workers.replicas), kWorkersMax));
+  options.wire_types = job::WireTypesOf(spec.network);
   options.schedule_timeout =
       std::chrono::seconds(spec.run_policy.scheduling_policy.schedule_timeout_seconds);
   options.is_deterministic = spec.training.deterministic;

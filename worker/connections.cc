@@ -41,7 +41,8 @@ bool AreOfThisMachine(const std::vector<protocol::ShardAddress>& shards) {
 
 // With memory in the place of sockets, where that can be; the log says which.
 std::unique_ptr<rpc::ParameterClient> WithSharedMemory(
-    rpc::SharedMemoryClientOptions options, std::unique_ptr<rpc::ParameterClient> sockets) {
+    rpc::SharedMemoryClientOptions options, const WireTypes& types,
+    std::unique_ptr<rpc::ParameterClient> sockets) {
   using telemetry::Log;
   using telemetry::LogLevel;
   auto shared = rpc::SharedMemoryClient::Create(std::move(options), sockets);
@@ -51,6 +52,13 @@ std::unique_ptr<rpc::ParameterClient> WithSharedMemory(
     return sockets;
   }
   Log(LogLevel::kInfo, "bytes travel through shared memory", {});
+  if (types != WireTypes()) {
+    Log(LogLevel::kWarning, "a setting is ignored",
+        {{"why",
+          "spec.network.gradientType and parameterType are of sockets: in shared memory all "
+          "numbers "
+          "are Float32"}});
+  }
   return std::make_unique<rpc::RetryingParameterClient>(*std::move(shared), rpc::RetryPolicy{});
 }
 
@@ -81,6 +89,7 @@ Connector GrpcConnector(const ConnectionOptions& options) {
                 auto sockets, rpc::OpenParameterClient({.generation = generation,
                                                         .shards = shards,
                                                         .parts = store::PartsOf(layout),
+                                                        .types = options.types,
                                                         .idle_timeout = options.transfer_idle,
                                                         .bucket_bytes = options.bucket_bytes,
                                                         .is_cancelled = is_over,
@@ -90,7 +99,7 @@ Connector GrpcConnector(const ConnectionOptions& options) {
                                      .shards = shards,
                                      .idle_timeout = options.transfer_idle,
                                      .is_cancelled = is_over},
-                                    std::move(sockets));
+                                    options.types, std::move(sockets));
           }};
 }
 

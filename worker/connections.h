@@ -5,6 +5,7 @@
 #include <string>
 
 #include "lib/base/time.h"
+#include "lib/base/wire_type.h"
 #include "lib/rpc/channel.h"
 #include "lib/worker/loop/session.h"
 
@@ -16,6 +17,7 @@ struct ConnectionOptions {
   rpc::ChannelOptions channel;                           // To it, and to the shards.
   Duration transfer_idle = std::chrono::seconds(60);     // Of a transfer, without a byte.
   uint64_t bucket_bytes = 4 << 20;  // Of gradients, gathered while they are computed.
+  WireTypes types;                  // Of gradients and parameters, where they travel.
   // Whether memory is shared with shards that are on this machine and offer it.
   bool shares_memory = true;
 };

@@ -6,6 +6,7 @@
 #include "lib/base/limits.h"
 #include "lib/job/manifest/encode.h"
 #include "lib/job/optimizer_options.h"
+#include "lib/job/wire_types.h"
 #include "lib/process/crash_report.h"
 #include "lib/process/exit.h"
 #include "lib/process/read_file.h"
@@ -87,6 +88,8 @@ Status Run(const Options& options) {
   PACELINE_ASSIGN_OR_RETURN(const job::TrainingJob job, ReadJob(options.job_file));
   ConnectionOptions connections = options.connections;
   connections.transfer_idle = Seconds(job.spec.network.transfer_idle_seconds);
+  connections.bucket_bytes = static_cast<uint64_t>(job.spec.network.bucket_bytes);
+  if (options.role != "evaluator") connections.types = job::WireTypesOf(job.spec.network);
   connections.shares_memory = job.spec.network.transport == job::Transport::kAuto;
   if (!options.tls_folder.empty()) {
     PACELINE_ASSIGN_OR_RETURN(const rpc::TlsCredentials credentials,
@@ -121,6 +124,7 @@ Status Run(const Options& options) {
   Loop loop({.role = is_evaluator ? protocol::Role::kEvaluator : protocol::Role::kWorker,
              .worker = WorkerId(options.index),
              .device = *device == "cuda" ? "CUDA" : "CPU",
+             .wire_types = connections.types,
              .rejoin_timeout = connections.connect_timeout,
              .now = telemetry::SteadyNow,
              .read_signals = [&host](Time now) { return host.Read(now); },

@@ -100,6 +100,20 @@ void AdaptCheckpoint(const job::Checkpoint& checkpoint, const std::string& job_n
   local.may_make_checkpoint_folder = !folder || folder->may_make;
 }
 
+// Where memory is shared nothing travels, and nothing is rounded.
+void NoteWireTypes(const job::Network& network, std::vector<std::string>& notes) {
+  if (network.transport != job::Transport::kAuto) return;
+  const auto note = [&](const char* field, job::NumberType type) {
+    if (type == job::NumberType::kFloat32) return;
+    notes.push_back(fmt::format(
+        "spec.network.{}: {} is of sockets; numbers are Float32 where processes share memory "
+        "(network.transport: Sockets has them travel)",
+        field, job::ToWord(type)));
+  };
+  note("gradientType", network.gradient_type);
+  note("parameterType", network.parameter_type);
+}
+
 // A machine without a GPU runs a cluster's manifest on its CPU, and says so; what the manifest
 // names is used or refused.
 std::string ChooseDevice(const job::JobSpec& spec, job::Role role,
@@ -190,6 +204,7 @@ LocalJob AdaptJob(const job::TrainingJob& job, const std::string& run_folder,
         "spec.workers.stragglerPolicy.action: Replace means on one machine that a straggler is "
         "started again");
   }
+  NoteWireTypes(spec.network, local.notes);
   if (spec.run_policy.suspend) {
     local.errors.push_back(
         {"spec.runPolicy.suspend", "must be false on one machine: nothing would run", 0});

@@ -50,6 +50,7 @@ struct CoordinatorOptions {
   uint32_t workers_wanted = 1;  // replicas
   uint32_t workers_min = 1;     // minReplicas
   uint32_t workers_max = 1024;  // Indices are below this.
+  WireTypes wire_types;         // Of all workers.
   Duration shards_timeout =
       Seconds(120);  // For all shards to register; then the job fails and says who is missing.
   // Too few workers after schedule_timeout are waited for: somebody else gives up, or finds more.

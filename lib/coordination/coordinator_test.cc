@@ -82,6 +82,7 @@ TEST(CoordinatorTest, RefusalsSayWhatWouldBeRight) {
     uint64_t samples;
     protocol::RefuseReason reason;
     std::string detail;
+    WireTypes types = {};
   };
   const std::vector<Case> cases = {
       {"layout", 1, Model(7), 16, protocol::RefuseReason::kLayoutDiffers, "w"},
@@ -93,13 +94,29 @@ TEST(CoordinatorTest, RefusalsSayWhatWouldBeRight) {
        "4, want less than maxReplicas 4"},
       {"seat taken", 0, Model(), 16, protocol::RefuseReason::kAlreadyJoined,
        "w0 has joined already"},
+      {"gradients",
+       1,
+       Model(),
+       16,
+       protocol::RefuseReason::kNetworkDiffers,
+       "spec.network.gradientType is BFloat16, want Float32",
+       {.gradients = WireType::kBfloat16}},
+      {"parameters",
+       1,
+       Model(),
+       16,
+       protocol::RefuseReason::kNetworkDiffers,
+       "spec.network.parameterType is BFloat16, want Float32",
+       {.parameters = WireType::kBfloat16}},
   };
   for (const Case& c : cases) {
     SCOPED_TRACE(c.name);
     Job job(TwoShards(2));
     job.Join(1, 0);
-    job.Step(WorkerSaid{ConnectionId(2), protocol::Join{protocol::Role::kWorker, WorkerId(c.worker),
-                                                        c.layout, c.samples}});
+    job.Step(WorkerSaid{ConnectionId(2), protocol::Join{.worker = WorkerId(c.worker),
+                                                        .layout = c.layout,
+                                                        .train_samples = c.samples,
+                                                        .wire_types = c.types}});
     const auto refused = job.Sent<protocol::Refused>(2);
     EXPECT_EQ(refused.reason, c.reason);
     EXPECT_THAT(refused.detail, HasSubstr(c.detail));

@@ -16,6 +16,8 @@ std::string_view ToString(RefuseReason reason) {
   switch (reason) {
     case RefuseReason::kLayoutDiffers:
       return "layout-differs";
+    case RefuseReason::kNetworkDiffers:
+      return "network-differs";
     case RefuseReason::kDataDiffers:
       return "data-differs";
     case RefuseReason::kUnknownWorker:

@@ -13,6 +13,7 @@
 #include "lib/base/ids.h"
 #include "lib/base/status.h"
 #include "lib/base/version.h"
+#include "lib/base/wire_type.h"
 #include "lib/store/layout.h"
 #include "lib/sync/contract/decision.h"
 #include "lib/sync/contract/event.h"
@@ -52,6 +53,7 @@ struct Join {
   uint64_t train_samples = 0;  // Size of the training set as this worker reads it.
   std::string device = {};     // That it computes on: "CPU", "CUDA".
   std::optional<uint64_t> attempt = std::nullopt;  // Which start of its index the process is.
+  WireTypes wire_types = {};                       // As it will push and pull.
 };
 
 // What a worker does, where several things at once: the first that applies.
@@ -145,12 +147,13 @@ struct Shards {
 };
 
 enum class RefuseReason {
-  kLayoutDiffers,  // From the first worker's, by tensor name in the detail.
-  kDataDiffers,    // The training set has another size.
-  kUnknownWorker,  // An index beyond maxReplicas.
-  kAlreadyJoined,  // Another live process has this index.
-  kExpelled,       // This very process was.
-  kFinished,       // The job is over.
+  kLayoutDiffers,   // From the first worker's, by tensor name in the detail.
+  kDataDiffers,     // The training set has another size.
+  kNetworkDiffers,  // Numbers would travel in another type; by the field's name in the detail.
+  kUnknownWorker,   // An index beyond maxReplicas.
+  kAlreadyJoined,   // Another live process has this index.
+  kExpelled,        // This very process was.
+  kFinished,        // The job is over.
 };
 struct Refused {
   RefuseReason reason;

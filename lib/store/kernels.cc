@@ -42,6 +42,20 @@ PACELINE_KERNEL void LargestLoop(const int64_t* values, size_t count, int64_t* l
   for (size_t i = 0; i < count; ++i) largest[i] = values[i] > largest[i] ? values[i] : largest[i];
 }
 
+PACELINE_KERNEL void RoundLoop(const uint32_t* bits, size_t count, uint16_t* rounded) {
+  PACELINE_VECTOR_LOOP
+  for (size_t i = 0; i < count; ++i) {
+    const uint32_t nearest = (bits[i] + 0x7fff + (bits[i] >> 16 & 1)) >> 16;
+    const uint32_t quiet = bits[i] >> 16 | 0x40;
+    rounded[i] = static_cast<uint16_t>((bits[i] & 0x7fffffff) > 0x7f800000 ? quiet : nearest);
+  }
+}
+
+PACELINE_KERNEL void WidenLoop(const uint16_t* rounded, size_t count, uint32_t* bits) {
+  PACELINE_VECTOR_LOOP
+  for (size_t i = 0; i < count; ++i) bits[i] = static_cast<uint32_t>(rounded[i]) << 16;
+}
+
 // `lanes` has kLanes elements; whole rows of kLanes only.
 PACELINE_KERNEL void SquareRows(const float* values, size_t rows, double* lanes) {
   DoubleLanes low = {}, high = {};
@@ -92,6 +106,16 @@ void StreamCopy(std::span<const float> values, std::span<float> copy) {
   _mm_sfence();
 #endif
   std::copy(values.begin() + i, values.end(), copy.begin() + i);
+}
+
+void RoundToBfloat16(std::span<const float> values, std::span<uint16_t> rounded) {
+  CheckSizes(values.size(), rounded.size());
+  RoundLoop(reinterpret_cast<const uint32_t*>(values.data()), values.size(), rounded.data());
+}
+
+void WidenBfloat16(std::span<const uint16_t> rounded, std::span<float> values) {
+  CheckSizes(rounded.size(), values.size());
+  WidenLoop(rounded.data(), rounded.size(), reinterpret_cast<uint32_t*>(values.data()));
 }
 
 void KeepLargest(std::span<const int64_t> values, std::span<int64_t> largest) {

@@ -20,6 +20,11 @@ void StreamCopy(std::span<const float> values, std::span<float> copy);
 // largest = max(largest, values).
 void KeepLargest(std::span<const int64_t> values, std::span<int64_t> largest);
 
+// The upper halves of float32, rounded to the nearest, ties to even: what is too large becomes
+// infinite, infinite stays so, and no number stays none.
+void RoundToBfloat16(std::span<const float> values, std::span<uint16_t> rounded);
+void WidenBfloat16(std::span<const uint16_t> rounded, std::span<float> values);
+
 // Sum of squares in float64. Not finite exactly if one of `values` is not: no sum of 2^60 squares
 // of float32 overflows.
 //

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <cstring>
 #include <limits>
 #include <vector>
@@ -97,6 +98,73 @@ TEST(KernelsTest, StreamCopyCopiesFromAndToAnywhere) {
         }
       }
     }
+  }
+}
+
+float FromBits(uint32_t bits) {
+  float value = 0;
+  std::memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+// To the nearest of the two neighbours, by what the distances are; ties to the even one.
+uint16_t ReferenceRounded(uint32_t bits) {
+  const uint32_t below = bits >> 16;
+  const uint32_t rest = bits & 0xffff;
+  const bool is_up = rest > 0x8000 || (rest == 0x8000 && below % 2 == 1);
+  return static_cast<uint16_t>(below + (is_up ? 1 : 0));
+}
+
+TEST(Bfloat16Test, RoundsToTheNearestEven) {
+  std::vector<uint32_t> bits;
+  for (uint32_t upper = 0; upper < 0x10000; upper += 7) {
+    for (const uint32_t rest : {0u, 1u, 0x7fffu, 0x8000u, 0x8001u, 0xffffu})
+      bits.push_back(upper << 16 | rest);
+  }
+  std::erase_if(bits, [](uint32_t each) { return std::isnan(FromBits(each)); });
+  std::vector<float> values(bits.size());
+  std::memcpy(values.data(), bits.data(), bits.size() * sizeof(float));
+  std::vector<uint16_t> rounded(bits.size());
+  RoundToBfloat16(values, rounded);
+  for (size_t i = 0; i < bits.size(); ++i)
+    ASSERT_EQ(rounded[i], ReferenceRounded(bits[i])) << std::hex << bits[i];
+}
+
+TEST(Bfloat16Test, WhatIsNotFiniteStaysSoAndWhatIsTooLargeBecomesInfinite) {
+  const std::vector<float> values{std::numeric_limits<float>::infinity(),
+                                  -std::numeric_limits<float>::infinity(),
+                                  FromBits(0x7f800001),  // A NaN that is all in the lower half.
+                                  FromBits(0xffffffff),
+                                  std::numeric_limits<float>::max(),
+                                  0x1.fep127f,
+                                  0x1.fefffep127f,
+                                  0x1.ffp127f,
+                                  -0.0f};
+  std::vector<uint16_t> rounded(values.size());
+  std::vector<float> back(values.size());
+  RoundToBfloat16(values, rounded);
+  WidenBfloat16(rounded, back);
+  const float infinite = std::numeric_limits<float>::infinity();
+  EXPECT_EQ(back[0], infinite);
+  EXPECT_EQ(back[1], -infinite);
+  EXPECT_TRUE(std::isnan(back[2]));
+  EXPECT_TRUE(std::isnan(back[3]));
+  EXPECT_EQ(back[4], infinite);
+  EXPECT_EQ(back[5], 0x1.fep127f);
+  EXPECT_EQ(back[6], 0x1.fep127f);
+  EXPECT_EQ(back[7], infinite);
+  EXPECT_TRUE(back[8] == 0 && std::signbit(back[8]));
+}
+
+TEST(Bfloat16Test, WhatIsRoundedOnceStaysAsItIs) {
+  std::vector<uint16_t> all(0x10000), again(all.size());
+  for (size_t i = 0; i < all.size(); ++i) all[i] = static_cast<uint16_t>(i);
+  std::vector<float> values(all.size());
+  WidenBfloat16(all, values);
+  RoundToBfloat16(values, again);
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (std::isnan(values[i])) continue;
+    ASSERT_EQ(again[i], all[i]);
   }
 }
 

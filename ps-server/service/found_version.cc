@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "lib/rpc/control/codec_values.h"
+#include "lib/store/slice_parts.h"
 
 namespace paceline::ps {
 
@@ -22,7 +23,8 @@ StatusOr<FoundVersion> FindVersion(const ShardHost& host, const v1::PullRequest&
     newest = *std::move(exact);
   }
   const Version version = newest->version;
-  return FoundVersion{std::move(newest), version};
+  const uint64_t parameters_end = store::PartsOf(shard->layout(), shard->slice()).parameters_end;
+  return FoundVersion{std::move(newest), version, parameters_end};
 }
 
 }  // namespace paceline::ps

@@ -1,6 +1,7 @@
 // Defines FindVersion: what a shard answers a pull with.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 
 #include "paceline/v1/chunk.pb.h"
@@ -14,6 +15,7 @@ namespace paceline::ps {
 struct FoundVersion {
   std::shared_ptr<const store::Published> published;  // Null: superseded.
   Version version;                                    // Of it; the shard's newest if superseded.
+  uint64_t parameters_end = 0;                        // Of its bytes: they are parameters.
 };
 
 // The version asked for, or the newest one where that may be. Unavailable if it is not published

@@ -27,14 +27,15 @@ void FillMemory::Begin() {
   complete_.reset();
 }
 
-void IncomingTransfer::Place(std::span<std::byte> bytes) {
+void IncomingTransfer::Place(std::span<std::byte> bytes, uint64_t rounded_end) {
   bytes_ = bytes;
+  rounded_end_ = rounded_end;
   coverage_ = rpc::ChunkCoverage(bytes.size());
 }
 
 Status IncomingTransfer::Add(const rpc::ReceivedChunk& chunk) {
   PACELINE_RETURN_IF_ERROR(coverage_.Add(chunk));
-  PACELINE_RETURN_IF_ERROR(chunk.CopyInto(bytes_));
+  PACELINE_RETURN_IF_ERROR(chunk.CopyInto(bytes_, rounded_end_));
   const uint64_t begin = chunk.header().offset_bytes;
   Arrived(begin, begin + chunk.size_bytes());
   return OkStatus();
@@ -73,7 +74,7 @@ class IncomingPush final : public IncomingTransfer {
         judge_(shard_->NewJudge()),
         staging_(std::move(staging)) {
     answered_ = staging_.sealed;
-    Place(staging_.bytes);
+    Place(staging_.bytes, store::PartsOf(shard_->layout(), shard_->slice()).parameters_end);
   }
 
   ShardHost& host_;

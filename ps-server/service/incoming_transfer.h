@@ -56,13 +56,15 @@ class IncomingTransfer {
 
  protected:
   IncomingTransfer() = default;
-  void Place(std::span<std::byte> bytes);
+  // The first `rounded_end` bytes are numbers that may come as BFloat16.
+  void Place(std::span<std::byte> bytes, uint64_t rounded_end = 0);
   virtual void Arrived(uint64_t /*begin*/, uint64_t /*end*/) {}  // Are in their place.
 
   ReceiptPointer answered_;
 
  private:
   std::span<std::byte> bytes_;
+  uint64_t rounded_end_ = 0;
   rpc::ChunkCoverage coverage_;
 };
 

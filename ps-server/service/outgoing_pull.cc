@@ -9,7 +9,15 @@
 
 namespace paceline::ps {
 
-OutgoingPull::OutgoingPull(const ShardHost& host, const v1::PullRequest& request) {
+namespace {
+
+// Rounded, a chunk is as long as others are, of twice as many bytes of the slice.
+constexpr uint64_t kRoundedStep = 2 * rpc::kChunkBytes;
+
+}  // namespace
+
+OutgoingPull::OutgoingPull(const ShardHost& host, RoundedVersions& rounded,
+                           const v1::PullRequest& request) {
   header_.kind = rpc::ChunkKind::kPullAnswer;
   header_.transfer = request.transfer();
   header_.generation = rpc::Decode(request.generation());
@@ -24,6 +32,10 @@ OutgoingPull::OutgoingPull(const ShardHost& host, const v1::PullRequest& request
   if (header_.is_superseded) return;
   header_.total_bytes = found->published->bytes().size();
   published_ = std::move(found->published);
+  if (request.parameter_type() != v1::NUMBER_TYPE_BFLOAT16) return;
+  rounded_end_ = found->parameters_end;
+  if (rounded_end_ > 0)
+    rounded_ = rounded.Of(header_.generation, published_, rounded_end_, kRoundedStep);
 }
 
 std::optional<grpc::ByteBuffer> OutgoingPull::NextChunk() {
@@ -33,6 +45,15 @@ std::optional<grpc::ByteBuffer> OutgoingPull::NextChunk() {
     return rpc::EncodeChunk(header_, {}, nullptr);
   }
   const std::span<const std::byte> bytes = published_->bytes();
+  if (sent_bytes_ < rounded_end_) {
+    header_.offset_bytes = sent_bytes_;
+    header_.type = WireType::kBfloat16;
+    const std::span<const std::byte> numbers = rounded_->Chunk(sent_bytes_);
+    sent_bytes_ += 2 * numbers.size();
+    header_.is_last = is_sent_ = sent_bytes_ == bytes.size();
+    return rpc::EncodeChunk(header_, numbers, rounded_);
+  }
+  header_.type = WireType::kFloat32;
   const uint64_t size = std::min<uint64_t>(rpc::kChunkBytes, bytes.size() - sent_bytes_);
   header_.offset_bytes = sent_bytes_;
   sent_bytes_ += size;

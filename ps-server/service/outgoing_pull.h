@@ -9,6 +9,7 @@
 #include <grpcpp/support/byte_buffer.h>
 
 #include "lib/rpc/bulk/bulk_chunk.h"
+#include "ps-server/service/rounded_versions.h"
 #include "ps-server/shard/shard_host.h"
 
 namespace paceline::ps {
@@ -17,7 +18,7 @@ namespace paceline::ps {
 class OutgoingPull {
  public:
   // Finds the version, or the refusal to answer with.
-  OutgoingPull(const ShardHost& host, const v1::PullRequest& request);
+  OutgoingPull(const ShardHost& host, RoundedVersions& rounded, const v1::PullRequest& request);
 
   // Nothing after the last chunk. The bytes are lent: they live as long as gRPC needs them.
   std::optional<grpc::ByteBuffer> NextChunk();
@@ -25,6 +26,8 @@ class OutgoingPull {
  private:
   rpc::ChunkHeader header_;
   std::shared_ptr<const store::Published> published_;  // Null: refused or superseded.
+  std::shared_ptr<RoundedVersion> rounded_;            // Null where nothing is to be rounded.
+  uint64_t rounded_end_ = 0;
   uint64_t sent_bytes_ = 0;
   bool is_sent_ = false;
 };

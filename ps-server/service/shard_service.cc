@@ -14,6 +14,7 @@
 #include "ps-server/service/outgoing_pull.h"
 #include "ps-server/service/queueing_reactor.h"
 #include "ps-server/service/refusing_reactor.h"
+#include "ps-server/service/rounded_versions.h"
 
 namespace paceline::ps {
 namespace {
@@ -122,8 +123,9 @@ class PushStream final : public QueueingReactor<ByteBuffer, ByteBuffer>, public 
 // a copy of it.
 class PullStream final : public QueueingReactor<ByteBuffer, ByteBuffer>, public Moving {
  public:
-  PullStream(const ShardHost& host, grpc::CallbackServerContext& context)
-      : host_(host), context_(context) {}
+  PullStream(const ShardHost& host, std::shared_ptr<RoundedVersions> rounded,
+             grpc::CallbackServerContext& context)
+      : host_(host), rounded_(std::move(rounded)), context_(context) {}
 
   Time moved() const override { return moved_; }
   void EndIdle(Duration idle) override { EndNow(IdleStatus(idle), context_); }
@@ -138,7 +140,7 @@ class PullStream final : public QueueingReactor<ByteBuffer, ByteBuffer>, public 
     {
       std::lock_guard lock(pulls_mutex_);
       is_full = pulls_.size() >= limits::kPullsWaitingMax;
-      if (!is_full) pulls_.emplace_back(host_, request);
+      if (!is_full) pulls_.emplace_back(host_, *rounded_, request);
     }
     if (is_full)
       return FinishSoon({grpc::StatusCode::RESOURCE_EXHAUSTED, "too many pulls on one stream"});
@@ -157,6 +159,7 @@ class PullStream final : public QueueingReactor<ByteBuffer, ByteBuffer>, public 
   }
 
   const ShardHost& host_;
+  const std::shared_ptr<RoundedVersions> rounded_;
   grpc::CallbackServerContext& context_;  // Until the stream is done.
   std::mutex pulls_mutex_;
   std::deque<OutgoingPull> pulls_;
@@ -174,7 +177,11 @@ grpc::ServerBidiReactor<ByteBuffer, ByteBuffer>* Watched(const std::shared_ptr<S
 }  // namespace
 
 ShardService::ShardService(ShardHost& host, PeerRoles peers, Duration idle)
-    : host_(host), peers_(std::move(peers)), fills_(std::make_shared<FillMemory>()), watch_(idle) {}
+    : host_(host),
+      peers_(std::move(peers)),
+      fills_(std::make_shared<FillMemory>()),
+      rounded_(std::make_shared<RoundedVersions>()),
+      watch_(idle) {}
 
 ShardService::~ShardService() = default;
 
@@ -197,7 +204,7 @@ grpc::ServerBidiReactor<ByteBuffer, ByteBuffer>* ShardService::Pull(
     if (const Status welcome = peer->Check({tls::Role::kPs, 0}); !welcome.ok())
       return Refuse<ByteBuffer, ByteBuffer>(welcome);
   }
-  return Watched(std::make_shared<PullStream>(host_, *context), watch_);
+  return Watched(std::make_shared<PullStream>(host_, rounded_, *context), watch_);
 }
 
 }  // namespace paceline::ps

@@ -15,6 +15,7 @@
 namespace paceline::ps {
 
 class FillMemory;
+class RoundedVersions;
 
 // Bytes do not pass through protobuf's classes: a chunk is copied from gRPC's slices to where the
 // store wants it, and a published version is lent to gRPC until it is sent. No lock is held while
@@ -39,6 +40,7 @@ class ShardService final : public v1::Shard::WithRawCallbackMethod_Push<
   ShardHost& host_;
   const PeerRoles peers_;
   std::shared_ptr<FillMemory> fills_;
+  std::shared_ptr<RoundedVersions> rounded_;
   IdleWatch watch_;
 };
 

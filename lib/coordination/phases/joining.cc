@@ -50,6 +50,21 @@ std::string WhyQuarantined(const JobState& job, const Join& join) {
   return fmt::format("{} was expelled: {}", join.worker, found->second.reason);
 }
 
+std::string_view NameOf(WireType type) {
+  return type == WireType::kBfloat16 ? "BFloat16" : "Float32";
+}
+
+// Empty if nothing does.
+std::string NetworkDifference(const WireTypes& got, const WireTypes& want) {
+  const auto say = [](const char* field, WireType is, WireType wanted) {
+    return is == wanted
+               ? std::string()
+               : fmt::format("spec.network.{} is {}, want {}", field, NameOf(is), NameOf(wanted));
+  };
+  const std::string gradients = say("gradientType", got.gradients, want.gradients);
+  return gradients.empty() ? say("parameterType", got.parameters, want.parameters) : gradients;
+}
+
 // What is wrong with the newcomer itself, whoever sits on its seat.
 std::optional<Refused> Judge(const JobState& job, const Join& join) {
   const bool is_worker = join.role == Role::kWorker;
@@ -62,6 +77,9 @@ std::optional<Refused> Judge(const JobState& job, const Join& join) {
   }
   if (const std::string why = WhyQuarantined(job, join); !why.empty())
     return Refused{RefuseReason::kExpelled, why};
+  // An evaluator reads each bit.
+  const std::string network = NetworkDifference(join.wire_types, job.options.wire_types);
+  if (is_worker && !network.empty()) return Refused{RefuseReason::kNetworkDiffers, network};
   if (is_worker && join.layout.parameter_bytes() == 0) {
     return Refused{RefuseReason::kLayoutDiffers, "the model has no parameters"};
   }

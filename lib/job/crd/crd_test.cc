@@ -128,8 +128,9 @@ TEST(Crd, FixesWhatTheNotesCallImmutable) {
       fixed,
       ::testing::ElementsAre(
           ".spec.checkpoint.resume", ".spec.checkpoint.volumeClaimTemplate", ".spec.data",
-          ".spec.model", ".spec.parameterServer.shards", ".spec.runPolicy.managedBy",
-          ".spec.security.mtls", ".spec.training.deterministic", ".spec.training.globalBatchSize",
+          ".spec.model", ".spec.network.gradientType", ".spec.network.parameterType",
+          ".spec.parameterServer.shards", ".spec.runPolicy.managedBy", ".spec.security.mtls",
+          ".spec.training.deterministic", ".spec.training.globalBatchSize",
           ".spec.training.gradientClipNorm", ".spec.training.learningRate.factor",
           ".spec.training.learningRate.final", ".spec.training.learningRate.schedule",
           ".spec.training.learningRate.stepEpochs", ".spec.training.learningRate.warmupSteps",

@@ -99,6 +99,10 @@ PACELINE_WORDS(Device, "Auto", "CPU", "CUDA")
 enum class Transport { kAuto, kSockets };
 PACELINE_WORDS(Transport, "Auto", "Sockets")
 
+// How precisely gradients or parameters travel.
+enum class NumberType { kFloat32, kBfloat16 };
+PACELINE_WORDS(NumberType, "Float32", "BFloat16")
+
 enum class NonFiniteAction { kRollBack, kFail };
 PACELINE_WORDS(NonFiniteAction, "RollBack", "Fail")
 

@@ -14,7 +14,8 @@ struct PushReport {
   double squared_norm =
       0;                  // Of the parameters' part: all blocks of all shards, added in rank order.
   bool is_finite = true;  // All shards say so.
-  // Of a push that came in pieces: where in the layout the first number is that is not finite.
+  std::optional<uint64_t> wire_bytes;  // That have travelled, where they are not the payload's.
+  // Where in the layout the first number is that is not finite, as it arrived, if who pushed knows.
   std::optional<uint64_t> non_finite_at;
 };
 
@@ -24,8 +25,8 @@ class BegunPush {
  public:
   virtual ~BegunPush() = default;
 
-  // Some part of the payload, from `offset_bytes` of the layout on: in any order, each byte once.
-  // Copied before it returns. Never blocks for long.
+  // Some part of the payload, from `offset_bytes` of the layout on: in any order, each byte once,
+  // no number cut in two. Copied before it returns. Never blocks for long.
   virtual void Put(uint64_t offset_bytes, std::span<const std::byte> part) = 0;
 
   // The payload is whole. InvalidArgument unless each byte was put, once. Other errors are those of

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "lib/rpc/bulk/wire_cursor.h"
+#include "lib/store/kernels.h"
 
 namespace paceline::rpc {
 namespace {
@@ -26,6 +27,7 @@ enum Field : uint32_t {
   kCode = 13,
   kMessage = 14,
   kData = 15,
+  kType = 16,
 };
 
 void AppendVarint(std::string& out, uint64_t value) {
@@ -39,7 +41,7 @@ void AppendVarint(std::string& out, uint64_t value) {
 // proto3: zero is not written.
 void AppendNumber(std::string& out, Field field, uint64_t value) {
   if (value == 0) return;
-  out.push_back(static_cast<char>(field << 3 | kVarintType));
+  AppendVarint(out, field << 3 | kVarintType);
   AppendVarint(out, value);
 }
 
@@ -64,6 +66,7 @@ std::string EncodeHeader(const ChunkHeader& header, size_t data_size) {
   AppendNumber(out, kIsLast, header.is_last ? 1 : 0);
   AppendNumber(out, kIsSuperseded, header.is_superseded ? 1 : 0);
   AppendNumber(out, kCode, static_cast<uint64_t>(header.code));
+  AppendNumber(out, kType, static_cast<uint64_t>(header.type));
   if (!header.message.empty()) {
     AppendLength(out, kMessage, header.message.size());
     out += header.message;
@@ -119,6 +122,10 @@ Status SetNumber(uint32_t field, uint64_t value, ChunkHeader& header) {
         return InvalidArgument("unknown status code in chunk: got {}, want 0 to 16", value);
       header.code = static_cast<StatusCode>(value);
       break;
+    case kType:
+      if (value > 1) return InvalidArgument("unknown type of numbers: got {}, want 0 or 1", value);
+      header.type = static_cast<WireType>(value);
+      break;
     default:
       break;
   }
@@ -153,11 +160,11 @@ StatusOr<ReceivedChunk> ReceivedChunk::Decode(const grpc::ByteBuffer& bytes) {
     } else if (tag.type == kLengthType && tag.field == kMessage) {
       PACELINE_ASSIGN_OR_RETURN(chunk.header_.message, cursor.ReadString());
     } else if (tag.type == kLengthType && tag.field == kData) {
-      PACELINE_ASSIGN_OR_RETURN(chunk.size_bytes_, cursor.ReadLength());
+      PACELINE_ASSIGN_OR_RETURN(chunk.data_bytes_, cursor.ReadLength());
       cursor.Settle();
       chunk.first_slice_ = cursor.slice();
       chunk.first_byte_ = cursor.byte();
-      PACELINE_RETURN_IF_ERROR(cursor.Skip(chunk.size_bytes_));
+      PACELINE_RETURN_IF_ERROR(cursor.Skip(chunk.data_bytes_));
     } else {
       PACELINE_RETURN_IF_ERROR(cursor.SkipField(tag.type));
     }
@@ -166,13 +173,31 @@ StatusOr<ReceivedChunk> ReceivedChunk::Decode(const grpc::ByteBuffer& bytes) {
   return chunk;
 }
 
-Status ReceivedChunk::CopyInto(std::span<std::byte> slice) const {
-  if (header_.offset_bytes > slice.size() || size_bytes_ > slice.size() - header_.offset_bytes) {
+Status ReceivedChunk::CheckPlace(uint64_t slice_bytes, uint64_t rounded_end) const {
+  const uint64_t offset = header_.offset_bytes;
+  if (offset > slice_bytes || size_bytes() > slice_bytes - offset) {
     return InvalidArgument("chunk lies outside of the slice: {} bytes at {}, slice has {}",
-                           size_bytes_, header_.offset_bytes, slice.size());
+                           size_bytes(), offset, slice_bytes);
   }
-  std::byte* out = slice.data() + header_.offset_bytes;
-  uint64_t left = size_bytes_;
+  if (header_.type == WireType::kFloat32) return OkStatus();
+  if (offset % sizeof(float) != 0 || data_bytes_ % sizeof(uint16_t) != 0 ||
+      offset + size_bytes() > rounded_end) {
+    return InvalidArgument(
+        "chunk is BFloat16 where Float32 is wanted: {} bytes at {}, rounded are {}", size_bytes(),
+        offset, rounded_end);
+  }
+  return OkStatus();
+}
+
+Status ReceivedChunk::CopyInto(std::span<std::byte> slice, uint64_t rounded_end) const {
+  PACELINE_RETURN_IF_ERROR(CheckPlace(slice.size(), rounded_end));
+  const std::span<std::byte> part = slice.subspan(header_.offset_bytes, size_bytes());
+  if (header_.type == WireType::kBfloat16) {
+    WidenInto(part);
+    return OkStatus();
+  }
+  std::byte* out = part.data();
+  uint64_t left = data_bytes_;
   size_t begin = first_byte_;
   for (size_t i = first_slice_; left > 0; ++i, begin = 0) {
     const size_t size = std::min<uint64_t>(slices_[i].size() - begin, left);
@@ -181,6 +206,36 @@ Status ReceivedChunk::CopyInto(std::span<std::byte> slice) const {
     left -= size;
   }
   return OkStatus();
+}
+
+// A number may be cut by the end of a slice of gRPC's, and lie at an odd place: through a small
+// aligned copy, which stays in the cache.
+void ReceivedChunk::WidenInto(std::span<std::byte> part) const {
+  constexpr size_t kAtOnce = 2048;
+  uint16_t numbers[kAtOnce];
+  auto* const bytes = reinterpret_cast<std::byte*>(numbers);
+  size_t held = 0;
+  float* out = reinterpret_cast<float*>(part.data());
+  uint64_t left = data_bytes_;
+  size_t slice = first_slice_;
+  size_t begin = first_byte_;
+  while (left > 0) {
+    const size_t size =
+        std::min<uint64_t>({slices_[slice].size() - begin, left, sizeof(numbers) - held});
+    std::memcpy(bytes + held, slices_[slice].begin() + begin, size);
+    held += size;
+    left -= size;
+    begin += size;
+    if (begin == slices_[slice].size()) {
+      ++slice;
+      begin = 0;
+    }
+    if (held < sizeof(numbers) && left > 0) continue;
+    const size_t count = held / sizeof(uint16_t);
+    store::WidenBfloat16({numbers, count}, {out, count});
+    out += count;
+    held = 0;
+  }
 }
 
 Status ChunkSequence::Add(const ReceivedChunk& chunk) {

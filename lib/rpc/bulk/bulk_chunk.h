@@ -18,6 +18,7 @@
 #include "lib/base/ids.h"
 #include "lib/base/status.h"
 #include "lib/base/version.h"
+#include "lib/base/wire_type.h"
 
 namespace paceline::rpc {
 
@@ -42,6 +43,7 @@ struct ChunkHeader {
   bool is_superseded = false;
   StatusCode code = StatusCode::kOk;
   std::string message;
+  WireType type = WireType::kFloat32;  // Of the data.
   friend bool operator==(const ChunkHeader&, const ChunkHeader&) = default;
 };
 
@@ -58,18 +60,25 @@ class ReceivedChunk {
   static StatusOr<ReceivedChunk> Decode(const grpc::ByteBuffer& bytes);
 
   const ChunkHeader& header() const { return header_; }
-  uint64_t size_bytes() const { return size_bytes_; }  // Of the data.
+  uint64_t data_bytes() const { return data_bytes_; }  // That have travelled.
+  uint64_t size_bytes() const {                        // Of the part of the slice that they are.
+    return header_.type == WireType::kBfloat16 ? 2 * data_bytes_ : data_bytes_;
+  }
 
-  // Copies the data to where it belongs in `slice`, the whole slice. InvalidArgument, and nothing
-  // is written, if it does not lie within.
-  Status CopyInto(std::span<std::byte> slice) const;
+  // Writes the data to where it belongs in `slice`, the whole slice, as Float32. InvalidArgument,
+  // and nothing is written, if it does not lie within; or, if it is of another type, not within
+  // its first `rounded_end` bytes, which are Float32.
+  Status CopyInto(std::span<std::byte> slice, uint64_t rounded_end = 0) const;
 
  private:
+  Status CheckPlace(uint64_t slice_bytes, uint64_t rounded_end) const;
+  void WidenInto(std::span<std::byte> part) const;
+
   ChunkHeader header_;
   std::vector<grpc::Slice> slices_;
   size_t first_slice_ = 0;  // Where the data begins.
   size_t first_byte_ = 0;
-  uint64_t size_bytes_ = 0;
+  uint64_t data_bytes_ = 0;
 };
 
 // Checks that the chunks of one transfer follow each other without gaps. One a transfer.

@@ -1,5 +1,7 @@
 #include "lib/rpc/bulk/bulk_chunk.h"
 
+#include <cstdint>
+#include <cstring>
 #include <random>
 #include <string>
 #include <vector>
@@ -9,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "lib/rpc/bulk/message_bytes.h"
+#include "lib/store/kernels.h"
 
 namespace paceline::rpc {
 namespace {
@@ -144,6 +147,7 @@ TEST(BulkChunkTest, RefusesWhatIsMalformed) {
            {std::string("\x08\x09", 2), "unknown kind of chunk: got 9"},
            {std::string("\x08", 1), "ends within a number"},
            {std::string("\x08\x01\x68\x11", 4), "unknown status code in chunk: got 17"},
+           {std::string("\x08\x01\x80\x01\x02", 5), "unknown type of numbers: got 2"},
            {std::string("\x00\x01", 2), "tag 0"},
            {std::string("\x0b\x01", 2), "wire type 3"},
            {std::string(11, '\xff'), "more than ten bytes"},
@@ -180,6 +184,46 @@ TEST(BulkChunkTest, RandomBytesAreReadOrRefusedAndNeverMore) {
     const auto chunk = ReceivedChunk::Decode(Cut(text, 1 + random() % 40));
     if (chunk.ok()) (void)chunk->CopyInto(slice);
   }
+}
+
+// Numbers cut by gRPC's slices, which begin at odd places.
+TEST(BulkChunkTest, RoundedNumbersAreWidenedToTheirPlace) {
+  std::vector<uint16_t> numbers(5000);
+  for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<uint16_t>(3 * i);
+  const std::string text = Text(EncodeChunk({.offset_bytes = 8, .type = WireType::kBfloat16},
+                                            std::as_bytes(std::span(numbers)), nullptr));
+  std::vector<float> want(numbers.size());
+  store::WidenBfloat16(numbers, want);
+  for (const size_t cut : {1u, 2u, 3u, 1000u, 4095u, 4097u, 100'000u}) {
+    const auto chunk = ReceivedChunk::Decode(Cut(text, cut));
+    ASSERT_TRUE(chunk.ok()) << chunk.status();
+    EXPECT_EQ(chunk->header().type, WireType::kBfloat16);
+    EXPECT_EQ(chunk->data_bytes(), 10'000u);
+    EXPECT_EQ(chunk->size_bytes(), 20'000u);
+    std::vector<float> slice(numbers.size() + 3, -1.0f);
+    ASSERT_TRUE(chunk->CopyInto(std::as_writable_bytes(std::span(slice)), 20'008).ok());
+    EXPECT_EQ(slice[1], -1.0f);
+    EXPECT_EQ(slice.back(), -1.0f);
+    EXPECT_EQ(std::memcmp(&slice[2], want.data(), 20'000), 0) << cut;
+  }
+}
+
+TEST(BulkChunkTest, RoundedNumbersAreTakenWhereTheyMayBeAlone) {
+  const auto refused = [](uint64_t offset, size_t size, uint64_t rounded_end) {
+    const auto data = Bytes(size);
+    const auto chunk = ReceivedChunk::Decode(
+        EncodeChunk({.offset_bytes = offset, .type = WireType::kBfloat16}, data, nullptr));
+    std::vector<std::byte> slice(100);
+    const Status status = chunk->CopyInto(slice, rounded_end);
+    EXPECT_EQ(status.ok(), slice != std::vector<std::byte>(100));
+    return Message(status);
+  };
+  EXPECT_EQ(refused(4, 8, 20), "");
+  EXPECT_THAT(refused(4, 8, 19), HasSubstr("BFloat16 where Float32 is wanted: 16 bytes at 4"));
+  EXPECT_THAT(refused(4, 8, 0), HasSubstr("BFloat16 where Float32 is wanted"));
+  EXPECT_THAT(refused(4, 7, 40), HasSubstr("BFloat16 where Float32 is wanted"));
+  EXPECT_THAT(refused(2, 8, 40), HasSubstr("BFloat16 where Float32 is wanted"));
+  EXPECT_THAT(refused(4, 50, 200), HasSubstr("outside of the slice: 100 bytes at 4"));
 }
 
 TEST(ChunkSequenceTest, TakesOnlyTheNextChunk) {

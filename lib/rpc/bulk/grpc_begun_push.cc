@@ -35,20 +35,39 @@ void GrpcBegunPush::Begin() {
   header.transfer = options_.streams->NextTransfer();
   transfers_.clear();
   for (const store::Slice& slice : options_.slices) {
-    transfers_.emplace_back(header, bytes().subspan(slice.begin_bytes, slice.size_bytes()), memory_,
-                            options_.chunk_bytes);
+    transfers_.emplace_back(header, SliceOf(slice), options_.chunk_bytes);
   }
+}
+
+std::span<uint16_t> GrpcBegunPush::Rounded(uint64_t begin, uint64_t end) const {
+  return {reinterpret_cast<uint16_t*>(memory_.get() + begin / 2), (end - begin) / sizeof(float)};
+}
+
+OutgoingSlice GrpcBegunPush::SliceOf(const store::Slice& slice) const {
+  const uint64_t rounded = RoundedPart(options_.rounded_end, slice);
+  return {.bytes = bytes().subspan(slice.begin_bytes, slice.size_bytes()),
+          .rounded = std::as_bytes(Rounded(slice.begin_bytes, slice.begin_bytes + rounded)),
+          .owner = memory_};
+}
+
+void GrpcBegunPush::Keep(uint64_t offset_bytes, std::span<const std::byte> part) {
+  const uint64_t end = offset_bytes + part.size();
+  const uint64_t rounded_end = std::clamp(options_.rounded_end, offset_bytes, end);
+  const uint64_t rounded = rounded_end - offset_bytes;
+  store::RoundToBfloat16(store::View<float>(part, 0, rounded), Rounded(offset_bytes, rounded_end));
+  CopyOut(part.subspan(rounded), bytes().subspan(rounded_end, end - rounded_end));
 }
 
 void GrpcBegunPush::Put(uint64_t offset_bytes, std::span<const std::byte> part) {
   const uint64_t end_bytes = offset_bytes + part.size();
-  if (end_bytes > total_bytes() || end_bytes < offset_bytes ||
+  const bool is_cut = options_.rounded_end > 0 && (offset_bytes | end_bytes) % sizeof(float) != 0;
+  if (end_bytes > total_bytes() || end_bytes < offset_bytes || is_cut ||
       !coverage_.Add(offset_bytes, end_bytes)) {
     is_spoilt_ = true;
     return;
   }
   if (part.empty()) return;
-  CopyOut(part, bytes().subspan(offset_bytes, part.size()));
+  Keep(offset_bytes, part);
   gathered_.emplace_back(offset_bytes, end_bytes);
   gathered_bytes_ += part.size();
   if (gathered_bytes_ < options_.bucket_bytes || is_spoilt_) return;
@@ -117,11 +136,21 @@ PushReport GrpcBegunPush::Report() const {
   PushReport report;
   for (const GrowingPush& transfer : transfers_)
     AddReceipt(transfer.receipt().block_squared_norms(), transfer.receipt().is_finite(), report);
-  if (report.is_finite) return report;
-  const auto floats = store::View<float>(bytes(), 0, options_.parts.floats_end);
-  const auto bad = std::ranges::find_if(floats, [](float x) { return !std::isfinite(x); });
-  if (bad != floats.end()) report.non_finite_at = sizeof(float) * (bad - floats.begin());
+  if (options_.rounded_end > 0) report.wire_bytes = total_bytes() - options_.rounded_end / 2;
+  if (!report.is_finite) report.non_finite_at = FirstNonFinite();
   return report;
+}
+
+std::optional<uint64_t> GrpcBegunPush::FirstNonFinite() const {
+  constexpr uint16_t kExponent = 0x7f80;
+  const std::span<const uint16_t> rounded = Rounded(0, options_.rounded_end);
+  const auto is_bad = [](uint16_t number) { return (number & kExponent) == kExponent; };
+  if (const auto bad = std::ranges::find_if(rounded, is_bad); bad != rounded.end())
+    return sizeof(float) * (bad - rounded.begin());
+  const auto floats = store::View<float>(bytes(), options_.rounded_end, options_.parts.floats_end);
+  const auto bad = std::ranges::find_if(floats, [](float x) { return !std::isfinite(x); });
+  if (bad == floats.end()) return std::nullopt;
+  return options_.rounded_end + sizeof(float) * (bad - floats.begin());
 }
 
 }  // namespace paceline::rpc

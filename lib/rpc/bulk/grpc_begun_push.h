@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
+#include <span>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -31,6 +33,7 @@ class GrpcBegunPush final : public BegunPush {
     Patience patience;
     uint64_t chunk_bytes = 0;
     uint64_t bucket_bytes = 0;
+    uint64_t rounded_end = 0;  // The layout's first numbers, which travel as BFloat16.
   };
   // `memory`: as long as the layout; read until gRPC lets go of it.
   GrpcBegunPush(Options options, std::shared_ptr<std::byte[]> memory);
@@ -45,6 +48,12 @@ class GrpcBegunPush final : public BegunPush {
 
   uint64_t total_bytes() const { return options_.slices.back().end_bytes; }
   std::span<std::byte> bytes() const { return {memory_.get(), total_bytes()}; }
+  // The numbers at [begin, end) of the layout, rounded, which lie in the first half of their place.
+  std::span<uint16_t> Rounded(uint64_t begin, uint64_t end) const;
+  OutgoingSlice SliceOf(const store::Slice& slice) const;
+  // To its place in memory, from a place of the layout.
+  void Keep(uint64_t offset_bytes, std::span<const std::byte> part);
+  std::optional<uint64_t> FirstNonFinite() const;
   // Transfers that have nothing yet, in the place of the former ones.
   void Begin();
   void Add(Stretch stretch);

@@ -1,6 +1,7 @@
 #include "lib/rpc/bulk/grpc_parameter_client.h"
 
 #include <algorithm>
+#include <cmath>
 #include <deque>
 #include <utility>
 
@@ -20,6 +21,10 @@ std::span<T> Part(std::span<T> whole, const protocol::ShardAddress& shard) {
   return whole.subspan(shard.slice.begin_bytes, shard.slice.size_bytes());
 }
 
+// The smallest number of which RoundToBfloat16 makes an infinite one: half a step above the
+// largest.
+constexpr float kInfiniteRounded = 0x1.ffp127f;
+
 // As ShardStreams takes them.
 template <class OneTransfer>
 std::vector<Transfer*> Pointers(std::deque<OneTransfer>& transfers) {
@@ -29,6 +34,18 @@ std::vector<Transfer*> Pointers(std::deque<OneTransfer>& transfers) {
 }
 
 }  // namespace
+
+// As it has arrived: what rounding makes infinite is none any more.
+std::optional<uint64_t> GrpcParameterClient::FirstNonFinite(std::span<const std::byte> payload,
+                                                            WireType type) const {
+  const auto floats = store::View<float>(payload, 0, options_.parts.floats_end);
+  const uint64_t rounded = RoundedEnd(type) / sizeof(float);
+  for (uint64_t i = 0; i < floats.size(); ++i) {
+    if (!std::isfinite(floats[i]) || (i < rounded && std::abs(floats[i]) >= kInfiniteRounded))
+      return i * sizeof(float);
+  }
+  return std::nullopt;
+}
 
 StatusOr<std::unique_ptr<GrpcParameterClient>> GrpcParameterClient::Create(
     GrpcParameterClientOptions options) {
@@ -82,6 +99,18 @@ Status GrpcParameterClient::Fill(WorkerId worker, Incarnation incarnation,
 StatusOr<PushReport> GrpcParameterClient::Push(const store::PushId& push,
                                                std::span<const std::byte> payload,
                                                std::shared_ptr<const void> owner) {
+  return PushAs(options_.types.gradients, push, payload, std::move(owner));
+}
+
+StatusOr<PushReport> GrpcParameterClient::PushExactly(const store::PushId& push,
+                                                      std::span<const std::byte> payload,
+                                                      std::shared_ptr<const void> owner) {
+  return PushAs(WireType::kFloat32, push, payload, std::move(owner));
+}
+
+StatusOr<PushReport> GrpcParameterClient::PushAs(WireType type, const store::PushId& push,
+                                                 std::span<const std::byte> payload,
+                                                 std::shared_ptr<const void> owner) {
   PACELINE_RETURN_IF_ERROR(CheckSize("push", payload.size(), total_bytes_));
   const ChunkHeader header{.kind = ChunkKind::kPush,
                            .transfer = pushes_->NextTransfer(),
@@ -91,13 +120,16 @@ StatusOr<PushReport> GrpcParameterClient::Push(const store::PushId& push,
                            .sequence = push.sequence};
   std::deque<PushTransfer> transfers;
   for (const protocol::ShardAddress& shard : options_.shards) {
-    transfers.emplace_back(header, Part(payload, shard), owner, options_.chunk_bytes);
+    transfers.emplace_back(header, Part(payload, shard), owner, options_.chunk_bytes,
+                           RoundedPart(RoundedEnd(type), shard.slice));
   }
   PACELINE_RETURN_IF_ERROR(pushes_->Run(Pointers(transfers), patience()));
   PushReport report;
+  if (type != WireType::kFloat32) report.wire_bytes = WireBytes(type);
   for (const PushTransfer& transfer : transfers) {
     AddReceipt(transfer.receipt().block_squared_norms(), transfer.receipt().is_finite(), report);
   }
+  if (!report.is_finite) report.non_finite_at = FirstNonFinite(payload, type);
   return report;
 }
 
@@ -116,7 +148,8 @@ std::unique_ptr<BegunPush> GrpcParameterClient::BeginPush(const store::PushId& p
                                           .sequence = push.sequence},
                                .patience = patience(),
                                .chunk_bytes = options_.chunk_bytes,
-                               .bucket_bytes = options_.bucket_bytes};
+                               .bucket_bytes = options_.bucket_bytes,
+                               .rounded_end = RoundedEnd(options_.types.gradients)};
   for (const protocol::ShardAddress& shard : options_.shards) begun.slices.push_back(shard.slice);
   return std::make_unique<GrpcBegunPush>(std::move(begun), memory_);
 }
@@ -128,7 +161,8 @@ StatusOr<PullReport> GrpcParameterClient::PullNamed(Version version, sync::Exact
   std::deque<PullTransfer> transfers;
   const uint64_t transfer = pulls_->NextTransfer();
   for (const protocol::ShardAddress& shard : options_.shards) {
-    transfers.emplace_back(transfer, options_.generation, version, exactness, Part(into, shard));
+    transfers.emplace_back(transfer, options_.generation, version, exactness, Part(into, shard),
+                           RoundedPart(RoundedEnd(options_.types.parameters), shard.slice));
   }
   bool is_to_name = on_named != nullptr;
   const auto moved = [&] {
@@ -138,6 +172,8 @@ StatusOr<PullReport> GrpcParameterClient::PullNamed(Version version, sync::Exact
   };
   PACELINE_RETURN_IF_ERROR(pulls_->Run(Pointers(transfers), patience(), moved));
   PullReport report;
+  if (options_.types.parameters != WireType::kFloat32)
+    report.wire_bytes = WireBytes(options_.types.parameters);
   for (size_t rank = 0; rank < transfers.size(); ++rank) {
     AddAnswer(rank == 0, transfers[rank].is_superseded(), transfers[rank].version(), report);
   }

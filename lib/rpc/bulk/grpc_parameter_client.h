@@ -6,8 +6,11 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <span>
 #include <vector>
 
+#include "lib/base/wire_type.h"
 #include "lib/protocol/worker_messages.h"
 #include "lib/rpc/bulk/parameter_client.h"
 #include "lib/rpc/bulk/shard_streams.h"
@@ -20,8 +23,10 @@ namespace paceline::rpc {
 struct GrpcParameterClientOptions {
   Generation generation;
   std::vector<protocol::ShardAddress> shards;  // All, in rank order.
-  // Of the whole layout, so that it can be said where a push is not finite. Empty: it is not.
+  // Of the whole layout: what may be rounded, and where to look for what is not finite. Empty:
+  // nothing.
   store::SliceParts parts = {};
+  WireTypes types = {};  // Of gradients that are pushed, of parameters that are pulled.
   // Of an attempt, without a byte moved to or from some shard that has not answered; then
   // DeadlineExceeded. As long as bytes move it may take as long as it takes.
   Duration idle_timeout = Seconds(60);
@@ -50,6 +55,8 @@ class GrpcParameterClient final : public ParameterClient {
               std::shared_ptr<const void> owner) override;
   StatusOr<PushReport> Push(const store::PushId& push, std::span<const std::byte> payload,
                             std::shared_ptr<const void> owner) override;
+  StatusOr<PushReport> PushExactly(const store::PushId& push, std::span<const std::byte> payload,
+                                   std::shared_ptr<const void> owner) override;
   // Null where the layout is no longer than a bucket.
   std::unique_ptr<BegunPush> BeginPush(const store::PushId& push) override;
   StatusOr<PullReport> PullNamed(Version version, sync::Exactness exactness,
@@ -58,6 +65,16 @@ class GrpcParameterClient final : public ParameterClient {
  private:
   explicit GrpcParameterClient(GrpcParameterClientOptions options);
 
+  StatusOr<PushReport> PushAs(WireType type, const store::PushId& push,
+                              std::span<const std::byte> payload,
+                              std::shared_ptr<const void> owner);
+  std::optional<uint64_t> FirstNonFinite(std::span<const std::byte> payload, WireType type) const;
+  // Of the layout's first numbers: those that travel rounded.
+  uint64_t RoundedEnd(WireType type) const {
+    return type == WireType::kBfloat16 ? options_.parts.parameters_end : 0;
+  }
+  // What travels of the layout.
+  uint64_t WireBytes(WireType type) const { return total_bytes_ - RoundedEnd(type) / 2; }
   Patience patience() const { return {options_.idle_timeout, options_.is_cancelled}; }
 
   const GrpcParameterClientOptions options_;

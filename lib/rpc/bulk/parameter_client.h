@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <utility>
 
 #include "lib/base/ids.h"
 #include "lib/base/status.h"
@@ -22,6 +23,7 @@ struct PullReport {
       false;       // Exact: the version is evicted on some shard; `into` is then undefined.
   Version oldest;  // Over the shards, as answered; equal for Exact.
   Version newest;
+  std::optional<uint64_t> wire_bytes;  // That have travelled, where they are not the layout's.
 };
 
 using OnNamed = std::function<void()>;
@@ -47,10 +49,18 @@ class ParameterClient {
   // read it.
   virtual Status Fill(WorkerId worker, Incarnation incarnation, std::span<const std::byte> payload,
                       std::shared_ptr<const void> owner) = 0;
+  // Of gradients, which may be rounded on their way (WireType).
   virtual StatusOr<PushReport> Push(const store::PushId& push, std::span<const std::byte> payload,
                                     std::shared_ptr<const void> owner) = 0;
-  // Begins a push that comes in pieces, before a byte of it is known. Null: not here, or not now;
-  // Push it when it is whole. It ends before the next push is begun, and the client after it.
+  // The same, and each bit arrives as it is: for deltas, which their sender goes on from.
+  virtual StatusOr<PushReport> PushExactly(const store::PushId& push,
+                                           std::span<const std::byte> payload,
+                                           std::shared_ptr<const void> owner) {
+    return Push(push, payload, std::move(owner));
+  }
+  // Begins a push of gradients that comes in pieces, before a byte of it is known. Null: not here,
+  // or not now; Push it when it is whole. It ends before the next push is begun, and the client
+  // after it.
   virtual std::unique_ptr<BegunPush> BeginPush(const store::PushId&) { return nullptr; }
   // Fills `into`, the whole layout. `on_named`, unless null, is called at most once, on this
   // thread, when each shard has named the version that it sends and hardly a byte of it is here:

@@ -44,6 +44,12 @@ StatusOr<PushReport> RetryingParameterClient::Push(const store::PushId& push,
   return Retry(policy_, sleep_, [&] { return client_->Push(push, payload, owner); });
 }
 
+StatusOr<PushReport> RetryingParameterClient::PushExactly(const store::PushId& push,
+                                                          std::span<const std::byte> payload,
+                                                          std::shared_ptr<const void> owner) {
+  return Retry(policy_, sleep_, [&] { return client_->PushExactly(push, payload, owner); });
+}
+
 std::unique_ptr<BegunPush> RetryingParameterClient::BeginPush(const store::PushId& push) {
   std::unique_ptr<BegunPush> begun = client_->BeginPush(push);
   if (begun == nullptr) return nullptr;

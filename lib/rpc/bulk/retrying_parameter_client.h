@@ -19,6 +19,8 @@ class RetryingParameterClient final : public ParameterClient {
               std::shared_ptr<const void> owner) override;
   StatusOr<PushReport> Push(const store::PushId& push, std::span<const std::byte> payload,
                             std::shared_ptr<const void> owner) override;
+  StatusOr<PushReport> PushExactly(const store::PushId& push, std::span<const std::byte> payload,
+                                   std::shared_ptr<const void> owner) override;
   // Of what is begun, Seal is repeated where it may be.
   std::unique_ptr<BegunPush> BeginPush(const store::PushId& push) override;
   StatusOr<PullReport> PullNamed(Version version, sync::Exactness exactness,

@@ -1,7 +1,9 @@
 #include "lib/rpc/bulk/throttled_parameter_client.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
+#include <vector>
 
 namespace paceline::rpc {
 namespace {
@@ -12,23 +14,37 @@ class ThrottledBegunPush final : public BegunPush {
       : push_(std::move(push)), options_(options) {}
 
   void Put(uint64_t offset_bytes, std::span<const std::byte> part) override {
-    const Duration latency = options_.time_for(0);
-    free_at_ = std::max(free_at_, options_.now()) + options_.time_for(part.size()) - latency;
+    puts_.emplace_back(options_.now(), part.size());
     push_->Put(offset_bytes, part);
   }
   StatusOr<PushReport> Seal() override {
-    const Time arrived_at = std::max(free_at_, options_.now()) + options_.time_for(0);
+    const Time sealed_at = options_.now();
     StatusOr<PushReport> report = push_->Seal();
-    const Duration missing = arrived_at - options_.now();
-    if (report.ok() && missing > Duration::zero()) options_.sleep(missing);
+    if (!report.ok()) return report;
+    const Duration missing =
+        std::max(TakenAt(report->wire_bytes), sealed_at) + options_.time_for(0) - options_.now();
+    if (missing > Duration::zero()) options_.sleep(missing);
     return report;
   }
   bool MaySealAgain() const override { return push_->MaySealAgain(); }
 
  private:
+  // When the link has taken all that was put, each part of it after the one before.
+  Time TakenAt(std::optional<uint64_t> wire_bytes) const {
+    uint64_t all = 0;
+    for (const auto& [when, bytes] : puts_) all += bytes;
+    Time free_at{};
+    for (const auto& [when, bytes] : puts_) {
+      // Of what travels rounded, a share.
+      const uint64_t sent = wire_bytes && all > 0 ? bytes * *wire_bytes / all : bytes;
+      free_at = std::max(free_at, when) + options_.time_for(sent) - options_.time_for(0);
+    }
+    return free_at;
+  }
+
   const std::unique_ptr<BegunPush> push_;
   const ThrottleOptions& options_;
-  Time free_at_{};  // The link's end has nothing left to take.
+  std::vector<std::pair<Time, uint64_t>> puts_;
 };
 
 }  // namespace
@@ -56,6 +72,15 @@ StatusOr<PushReport> ThrottledParameterClient::Push(const store::PushId& push,
                                                     std::shared_ptr<const void> owner) {
   const Time begin = options_.now();
   StatusOr<PushReport> report = client_->Push(push, payload, std::move(owner));
+  if (report.ok()) WaitSince(begin, report->wire_bytes.value_or(payload.size()));
+  return report;
+}
+
+StatusOr<PushReport> ThrottledParameterClient::PushExactly(const store::PushId& push,
+                                                           std::span<const std::byte> payload,
+                                                           std::shared_ptr<const void> owner) {
+  const Time begin = options_.now();
+  StatusOr<PushReport> report = client_->PushExactly(push, payload, std::move(owner));
   if (report.ok()) WaitSince(begin, payload.size());
   return report;
 }
@@ -77,7 +102,8 @@ StatusOr<PullReport> ThrottledParameterClient::PullNamed(Version version, sync::
   StatusOr<PullReport> report =
       client_->PullNamed(version, exactness, into, on_named ? named_late : nullptr);
   // A superseded answer carries no bytes.
-  if (report.ok()) WaitSince(begin, report->is_superseded ? 0 : into.size());
+  if (report.ok())
+    WaitSince(begin, report->is_superseded ? 0 : report->wire_bytes.value_or(into.size()));
   return report;
 }
 

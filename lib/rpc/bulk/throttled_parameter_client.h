@@ -29,6 +29,8 @@ class ThrottledParameterClient final : public ParameterClient {
               std::shared_ptr<const void> owner) override;
   StatusOr<PushReport> Push(const store::PushId& push, std::span<const std::byte> payload,
                             std::shared_ptr<const void> owner) override;
+  StatusOr<PushReport> PushExactly(const store::PushId& push, std::span<const std::byte> payload,
+                                   std::shared_ptr<const void> owner) override;
   // What is put begins to travel when it is put, after what was put before; Seal waits for the end.
   std::unique_ptr<BegunPush> BeginPush(const store::PushId& push) override;
   StatusOr<PullReport> PullNamed(Version version, sync::Exactness exactness,

@@ -5,19 +5,31 @@
 
 #include "lib/rpc/bulk/message_bytes.h"
 #include "lib/rpc/control/codec_values.h"
+#include "lib/store/kernels.h"
+#include "lib/store/slice_parts.h"
 
 namespace paceline::rpc {
+namespace {
 
-ReceiptTransfer::ReceiptTransfer(ChunkHeader header, std::span<const std::byte> slice,
-                                 std::shared_ptr<const void> owner)
-    : slice_(slice), header_(std::move(header)), owner_(std::move(owner)) {
-  header_.total_bytes = slice_.size();
+// So many bytes of a slice make a chunk of about `chunk_bytes` of rounded numbers.
+uint64_t RoundedStep(uint64_t chunk_bytes) {
+  return std::max<uint64_t>(1, chunk_bytes / sizeof(uint16_t)) * sizeof(float);
 }
 
-grpc::ByteBuffer ReceiptTransfer::Chunk(uint64_t begin, uint64_t end, bool is_last) {
+}  // namespace
+
+ReceiptTransfer::ReceiptTransfer(ChunkHeader header, uint64_t total_bytes)
+    : header_(std::move(header)) {
+  header_.total_bytes = total_bytes;
+}
+
+grpc::ByteBuffer ReceiptTransfer::Chunk(uint64_t begin, bool is_last, WireType type,
+                                        std::span<const std::byte> data,
+                                        std::shared_ptr<const void> owner) {
   header_.offset_bytes = begin;
   header_.is_last = is_last;
-  return EncodeChunk(header_, slice_.subspan(begin, end - begin), owner_);
+  header_.type = type;
+  return EncodeChunk(header_, data, std::move(owner));
 }
 
 Status ReceiptTransfer::Received(const grpc::ByteBuffer& message) {
@@ -36,20 +48,35 @@ Status ReceiptTransfer::status() const {
 }
 
 PushTransfer::PushTransfer(ChunkHeader header, std::span<const std::byte> slice,
-                           std::shared_ptr<const void> owner, uint64_t chunk_bytes)
-    : ReceiptTransfer(std::move(header), slice, std::move(owner)), chunk_bytes_(chunk_bytes) {}
+                           std::shared_ptr<const void> owner, uint64_t chunk_bytes,
+                           uint64_t rounded_end)
+    : ReceiptTransfer(std::move(header), slice.size()),
+      slice_(slice),
+      owner_(std::move(owner)),
+      chunk_bytes_(chunk_bytes),
+      rounded_end_(rounded_end) {}
 
 std::optional<grpc::ByteBuffer> PushTransfer::NextMessage() {
   if (is_sent_) return std::nullopt;
   const uint64_t begin = sent_bytes_;
-  sent_bytes_ = std::min(begin + chunk_bytes_, slice_.size());
-  is_sent_ = sent_bytes_ == slice_.size();  // An empty slice is one empty chunk.
-  return Chunk(begin, sent_bytes_, is_sent_);
+  const bool is_rounded = begin < rounded_end_;
+  const uint64_t end = sent_bytes_ = is_rounded
+                                         ? std::min(begin + RoundedStep(chunk_bytes_), rounded_end_)
+                                         : std::min(begin + chunk_bytes_, slice_.size());
+  is_sent_ = end == slice_.size();  // An empty slice is one empty chunk.
+  if (!is_rounded)
+    return Chunk(begin, is_sent_, WireType::kFloat32, slice_.subspan(begin, end - begin), owner_);
+  const size_t count = (end - begin) / sizeof(float);
+  const auto rounded = std::make_shared_for_overwrite<uint16_t[]>(count);
+  store::RoundToBfloat16(store::View<float>(slice_, begin, end), {rounded.get(), count});
+  return Chunk(begin, is_sent_, WireType::kBfloat16, std::as_bytes(std::span(rounded.get(), count)),
+               rounded);
 }
 
-GrowingPush::GrowingPush(ChunkHeader header, std::span<const std::byte> slice,
-                         std::shared_ptr<const void> owner, uint64_t chunk_bytes)
-    : ReceiptTransfer(std::move(header), slice, std::move(owner)), chunk_bytes_(chunk_bytes) {}
+GrowingPush::GrowingPush(ChunkHeader header, OutgoingSlice slice, uint64_t chunk_bytes)
+    : ReceiptTransfer(std::move(header), slice.bytes.size()),
+      slice_(std::move(slice)),
+      chunk_bytes_(chunk_bytes) {}
 
 void GrowingPush::Add(uint64_t begin, uint64_t end) {
   if (begin == end) return;
@@ -68,23 +95,36 @@ std::optional<grpc::ByteBuffer> GrowingPush::NextMessage() {
   if (ready_.empty()) {
     is_sent_ = is_ended_;
     if (!is_sent_) return std::nullopt;
-    return Chunk(slice_.size(), slice_.size(), true);
+    return Chunk(total_bytes(), true, WireType::kFloat32, {}, nullptr);
   }
   auto& [next, end] = ready_.front();
   const uint64_t begin = next;
-  const uint64_t chunk_end = next = std::min(begin + chunk_bytes_, end);
+  const uint64_t rounded_end = 2 * slice_.rounded.size();
+  const bool is_rounded = begin < rounded_end;
+  next = is_rounded ? std::min({begin + RoundedStep(chunk_bytes_), end, rounded_end})
+                    : std::min(begin + chunk_bytes_, end);
+  const uint64_t size = next - begin;
   if (next == end) ready_.pop_front();
   is_sent_ = is_ended_ && ready_.empty();
-  return Chunk(begin, chunk_end, is_sent_);
+  if (!is_rounded)
+    return Chunk(begin, is_sent_, WireType::kFloat32, slice_.bytes.subspan(begin, size),
+                 slice_.owner);
+  return Chunk(begin, is_sent_, WireType::kBfloat16, slice_.rounded.subspan(begin / 2, size / 2),
+               slice_.owner);
 }
 
 PullTransfer::PullTransfer(uint64_t transfer, Generation generation, Version version,
-                           sync::Exactness exactness, std::span<std::byte> slice)
-    : slice_(slice), is_exact_(exactness == sync::Exactness::kExact), sequence_(slice.size()) {
+                           sync::Exactness exactness, std::span<std::byte> slice,
+                           uint64_t rounded_end)
+    : slice_(slice),
+      rounded_end_(rounded_end),
+      is_exact_(exactness == sync::Exactness::kExact),
+      sequence_(slice.size()) {
   request_.set_transfer(transfer);
   *request_.mutable_generation() = Encode(generation);
   request_.set_version(version.value());
   request_.set_exactness(Encode(exactness));
+  if (rounded_end > 0) request_.set_parameter_type(v1::NUMBER_TYPE_BFLOAT16);
 }
 
 std::optional<grpc::ByteBuffer> PullTransfer::NextMessage() {
@@ -109,7 +149,7 @@ Status PullTransfer::Received(const grpc::ByteBuffer& message) {
   }
   PACELINE_RETURN_IF_ERROR(CheckVersion(header.version));
   PACELINE_RETURN_IF_ERROR(sequence_.Add(chunk));
-  PACELINE_RETURN_IF_ERROR(chunk.CopyInto(slice_));
+  PACELINE_RETURN_IF_ERROR(chunk.CopyInto(slice_, rounded_end_));
   is_answered_ = sequence_.is_complete();
   return OkStatus();
 }

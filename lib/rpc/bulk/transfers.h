@@ -2,6 +2,7 @@
 // one shard.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -18,9 +19,23 @@
 #include "lib/base/version.h"
 #include "lib/rpc/bulk/bulk_chunk.h"
 #include "lib/rpc/bulk/transfer_stream.h"
+#include "lib/store/layout.h"
 #include "lib/sync/contract/decision.h"
 
 namespace paceline::rpc {
+
+// One shard's part of what is pushed, as it lies in memory.
+struct OutgoingSlice {
+  std::span<const std::byte> bytes;  // As the layout has them.
+  // Of the first numbers, twice as many bytes as these: they travel so, and `bytes` has none there.
+  std::span<const std::byte> rounded = {};
+  std::shared_ptr<const void> owner;
+};
+
+// How much of a slice's beginning is rounded, if so much of the layout's is.
+inline uint64_t RoundedPart(uint64_t rounded_end, const store::Slice& slice) {
+  return std::clamp(rounded_end, slice.begin_bytes, slice.end_bytes) - slice.begin_bytes;
+}
 
 // What is answered by one receipt, and by notes of what has arrived before it.
 class ReceiptTransfer : public Transfer {
@@ -31,15 +46,15 @@ class ReceiptTransfer : public Transfer {
   const v1::PushReceipt& receipt() const { return receipt_; }
 
  protected:
-  // `header` names the transfer; `slice` is what it carries.
-  ReceiptTransfer(ChunkHeader header, std::span<const std::byte> slice,
-                  std::shared_ptr<const void> owner);
-  grpc::ByteBuffer Chunk(uint64_t begin, uint64_t end, bool is_last);  // Of the slice.
-  const std::span<const std::byte> slice_;
+  // `header` names the transfer; the slice is so long.
+  ReceiptTransfer(ChunkHeader header, uint64_t total_bytes);
+  // That part of the slice, which is not cut between the types.
+  grpc::ByteBuffer Chunk(uint64_t begin, bool is_last, WireType type,
+                         std::span<const std::byte> data, std::shared_ptr<const void> owner);
+  uint64_t total_bytes() const { return header_.total_bytes; }
 
  private:
   ChunkHeader header_;
-  const std::shared_ptr<const void> owner_;
   bool is_answered_ = false;
   v1::PushReceipt receipt_;
 };
@@ -47,13 +62,17 @@ class ReceiptTransfer : public Transfer {
 // A push or a fill that is there as a whole: its chunks follow each other.
 class PushTransfer final : public ReceiptTransfer {
  public:
+  // The slice's first `rounded_end` bytes are numbers to be rounded on their way.
   PushTransfer(ChunkHeader header, std::span<const std::byte> slice,
-               std::shared_ptr<const void> owner, uint64_t chunk_bytes);
+               std::shared_ptr<const void> owner, uint64_t chunk_bytes, uint64_t rounded_end = 0);
 
   std::optional<grpc::ByteBuffer> NextMessage() override;
 
  private:
+  const std::span<const std::byte> slice_;
+  const std::shared_ptr<const void> owner_;
   const uint64_t chunk_bytes_;
+  const uint64_t rounded_end_;
   uint64_t sent_bytes_ = 0;
   bool is_sent_ = false;
 };
@@ -63,15 +82,16 @@ class PushTransfer final : public ReceiptTransfer {
 class GrowingPush final : public ReceiptTransfer {
  public:
   // `slice` is to be filled by and by.
-  GrowingPush(ChunkHeader header, std::span<const std::byte> slice,
-              std::shared_ptr<const void> owner, uint64_t chunk_bytes);
+  GrowingPush(ChunkHeader header, OutgoingSlice slice, uint64_t chunk_bytes);
 
-  void Add(uint64_t begin, uint64_t end);  // Of the slice, filled: these bytes are not added again.
-  void End();                              // All is added.
+  // Bytes of the slice, filled, that are not added again; not to be cut within a number.
+  void Add(uint64_t begin, uint64_t end);
+  void End();  // All is added.
 
   std::optional<grpc::ByteBuffer> NextMessage() override;
 
  private:
+  const OutgoingSlice slice_;
   const uint64_t chunk_bytes_;
   std::mutex mutex_;  // Guards what is below.
   std::deque<std::pair<uint64_t, uint64_t>> ready_;
@@ -82,8 +102,9 @@ class GrowingPush final : public ReceiptTransfer {
 // A pull: one request out, chunks back into `slice`.
 class PullTransfer final : public Transfer {
  public:
+  // The slice's first `rounded_end` bytes are numbers that may come as BFloat16.
   PullTransfer(uint64_t transfer, Generation generation, Version version, sync::Exactness exactness,
-               std::span<std::byte> slice);
+               std::span<std::byte> slice, uint64_t rounded_end = 0);
 
   std::optional<grpc::ByteBuffer> NextMessage() override;
   Status Received(const grpc::ByteBuffer& message) override;
@@ -99,6 +120,7 @@ class PullTransfer final : public Transfer {
 
   v1::PullRequest request_;
   const std::span<std::byte> slice_;
+  const uint64_t rounded_end_;
   const bool is_exact_;
   ChunkSequence sequence_;
   std::optional<Version> first_version_;

@@ -65,7 +65,13 @@ void ExpectRoundTrip(const std::vector<Value>& values) {
 
 TEST(CodecTest, EveryWorkerMessageSurvives) {
   ExpectRoundTrip<protocol::WorkerMessage>({
-      protocol::Join{protocol::Role::kEvaluator, WorkerId(3), SmallLayout(), 1437, "CUDA", 2},
+      protocol::Join{protocol::Role::kEvaluator,
+                     WorkerId(3),
+                     SmallLayout(),
+                     1437,
+                     "CUDA",
+                     2,
+                     {WireType::kBfloat16, WireType::kBfloat16}},
       protocol::Heartbeat{protocol::Doing::kComputing, 12, Seconds(3)},
       protocol::PushDone{
           .generation = {2, 5},

@@ -12,6 +12,10 @@ constexpr EnumPair<protocol::Role, v1::Role> kRoles[] = {
     {protocol::Role::kWorker, v1::ROLE_WORKER},
     {protocol::Role::kEvaluator, v1::ROLE_EVALUATOR},
 };
+constexpr EnumPair<WireType, v1::NumberType> kNumberTypes[] = {
+    {WireType::kFloat32, v1::NUMBER_TYPE_FLOAT32},
+    {WireType::kBfloat16, v1::NUMBER_TYPE_BFLOAT16},
+};
 constexpr EnumPair<sync::AbandonReason, v1::AbandonReason> kAbandonReasons[] = {
     {sync::AbandonReason::kInterrupted, v1::ABANDON_REASON_INTERRUPTED},
     {sync::AbandonReason::kOutOfMemory, v1::ABANDON_REASON_OUT_OF_MEMORY},
@@ -40,6 +44,8 @@ void Put(const protocol::Join& join, v1::WorkerMessage& message) {
   wire.set_train_samples(join.train_samples);
   wire.set_device(join.device);
   if (join.attempt) wire.set_attempt(*join.attempt);
+  wire.set_gradient_type(EncodeEnum(kNumberTypes, join.wire_types.gradients));
+  wire.set_parameter_type(EncodeEnum(kNumberTypes, join.wire_types.parameters));
 }
 
 void Put(const protocol::Heartbeat& beat, v1::WorkerMessage& message) {
@@ -108,6 +114,10 @@ StatusOr<protocol::WorkerMessage> Take(const v1::Join& wire) {
   PACELINE_ASSIGN_OR_RETURN(join.layout, Decode(wire.layout()));
   join.device = wire.device();
   if (wire.has_attempt()) join.attempt = wire.attempt();
+  PACELINE_ASSIGN_OR_RETURN(join.wire_types.gradients,
+                            DecodeEnum(kNumberTypes, wire.gradient_type(), "gradient type"));
+  PACELINE_ASSIGN_OR_RETURN(join.wire_types.parameters,
+                            DecodeEnum(kNumberTypes, wire.parameter_type(), "parameter type"));
   return join;
 }
 

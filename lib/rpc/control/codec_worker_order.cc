@@ -13,6 +13,7 @@ using protocol::RefuseReason;
 constexpr EnumPair<RefuseReason, v1::RefuseReason> kRefuseReasons[] = {
     {RefuseReason::kLayoutDiffers, v1::REFUSE_REASON_LAYOUT_DIFFERS},
     {RefuseReason::kDataDiffers, v1::REFUSE_REASON_DATA_DIFFERS},
+    {RefuseReason::kNetworkDiffers, v1::REFUSE_REASON_NETWORK_DIFFERS},
     {RefuseReason::kUnknownWorker, v1::REFUSE_REASON_UNKNOWN_WORKER},
     {RefuseReason::kAlreadyJoined, v1::REFUSE_REASON_ALREADY_JOINED},
     {RefuseReason::kExpelled, v1::REFUSE_REASON_EXPELLED},

@@ -212,19 +212,31 @@ std::unique_ptr<BegunPush> SharedMemoryClient::BeginPush(const store::PushId& pu
   return nullptr;
 }
 
+std::optional<StatusOr<PushReport>> SharedMemoryClient::TryPush(
+    const store::PushId& push, std::span<const std::byte> payload) {
+  if (const Status size = CheckSize("push", payload.size(), total_bytes_); !size.ok()) return size;
+  if (has_no_memory_) return std::nullopt;
+  StatusOr<std::unique_ptr<StagedPush>> staged = Stage(push);
+  if (staged.ok()) {
+    (*staged)->Put(0, payload);
+    return (*staged)->Seal();
+  }
+  if (!IsToUseSockets(staged.status())) return staged.status();
+  return std::nullopt;
+}
+
 StatusOr<PushReport> SharedMemoryClient::Push(const store::PushId& push,
                                               std::span<const std::byte> payload,
                                               std::shared_ptr<const void> owner) {
-  PACELINE_RETURN_IF_ERROR(CheckSize("push", payload.size(), total_bytes_));
-  if (!has_no_memory_) {
-    StatusOr<std::unique_ptr<StagedPush>> staged = Stage(push);
-    if (staged.ok()) {
-      (*staged)->Put(0, payload);
-      return (*staged)->Seal();
-    }
-    if (!IsToUseSockets(staged.status())) return staged.status();
-  }
+  if (auto report = TryPush(push, payload)) return *std::move(report);
   return sockets_->Push(push, payload, std::move(owner));
+}
+
+StatusOr<PushReport> SharedMemoryClient::PushExactly(const store::PushId& push,
+                                                     std::span<const std::byte> payload,
+                                                     std::shared_ptr<const void> owner) {
+  if (auto report = TryPush(push, payload)) return *std::move(report);
+  return sockets_->PushExactly(push, payload, std::move(owner));
 }
 
 StatusOr<PullReport> SharedMemoryClient::PullNamed(Version version, sync::Exactness exactness,

@@ -1,6 +1,6 @@
 // Defines SharedMemoryClient: a ParameterClient between processes of one user on one machine.
-// Bytes do not travel: a push is written where the shard reads it, a pull is read where the shard
-// has published it (docs/adr/0047).
+// Bytes do not travel, and are not rounded: a push is written where the shard reads it, a pull is
+// read where the shard has published it (docs/adr/0047).
 #pragma once
 
 #include <atomic>
@@ -41,6 +41,8 @@ class SharedMemoryClient final : public ParameterClient {
               std::shared_ptr<const void> owner) override;
   StatusOr<PushReport> Push(const store::PushId& push, std::span<const std::byte> payload,
                             std::shared_ptr<const void> owner) override;
+  StatusOr<PushReport> PushExactly(const store::PushId& push, std::span<const std::byte> payload,
+                                   std::shared_ptr<const void> owner) override;
   // Null where no shard has a slot just now, or sockets are used.
   std::unique_ptr<BegunPush> BeginPush(const store::PushId& push) override;
   StatusOr<PullReport> PullNamed(Version version, sync::Exactness exactness,
@@ -63,6 +65,9 @@ class SharedMemoryClient final : public ParameterClient {
   class StagedPush;
   explicit SharedMemoryClient(SharedMemoryClientOptions options);
 
+  // Nothing where sockets are to be used.
+  std::optional<StatusOr<PushReport>> TryPush(const store::PushId& push,
+                                              std::span<const std::byte> payload);
   StatusOr<std::unique_ptr<StagedPush>> Stage(const store::PushId& push);
   StatusOr<PullReport> TryPull(Version version, sync::Exactness exactness,
                                std::span<std::byte> into, const OnNamed& on_named);

@@ -117,7 +117,8 @@ StatusOr<std::string> Loop::RunSession() {
                                                          .layout = trainer_->layout(),
                                                          .train_samples = trainer_->train_samples(),
                                                          .device = options_.device,
-                                                         .attempt = options_.attempt}));
+                                                         .attempt = options_.attempt,
+                                                         .wire_types = options_.wire_types}));
   while (true) {
     stopwatch_.Switch(Activity::kWait);
     StatusOr<protocol::WorkerOrder> order = session_->Receive(options_.order_timeout);

@@ -100,9 +100,10 @@ Status Loop::StepAndPush(const Turn& turn) {
   const std::span<const std::byte> payload = begun ? std::span<const std::byte>() : Payload(turn);
   stopwatch_.Switch(Activity::kCommunication);
   const Time push_began = options_.now();
-  PACELINE_ASSIGN_OR_RETURN(protocol::PushDone done, begun
-                                                         ? transfers_->Seal(*begun, tally, base_)
-                                                         : transfers_->Push(payload, tally, base_));
+  const PushKind kind = local_ ? PushKind::kDelta : PushKind::kGradient;
+  PACELINE_ASSIGN_OR_RETURN(protocol::PushDone done,
+                            begun ? transfers_->Seal(*begun, tally, base_)
+                                  : transfers_->Push(kind, payload, tally, base_));
   is_spoilt_ = !done.gradient.is_finite;
   done.timing = stopwatch_.Take();
   done.shard_time = options_.now() - push_began;

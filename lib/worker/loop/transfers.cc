@@ -63,7 +63,7 @@ StatusOr<std::optional<rpc::PullReport>> Transfers::Find(Version version, uint64
     if (!report) return report;
     if (!report->is_superseded) {
       std::lock_guard lock(mutex_);
-      traffic_.pulled_bytes += bytes;
+      traffic_.pulled_bytes += report->wire_bytes.value_or(bytes);
       spreads_[report->oldest] =
           static_cast<uint32_t>(report->newest.value() - report->oldest.value());
       if (spreads_.size() > kSpreadsMax) spreads_.erase(spreads_.begin());
@@ -101,14 +101,20 @@ StatusOr<std::optional<Transfers::Held>> Transfers::Hold(Version version,
   return std::optional(Held{report->oldest, held->values, std::move(held->owner)});
 }
 
-StatusOr<protocol::PushDone> Transfers::Push(std::span<const std::byte> payload, const Tally& tally,
-                                             Version based_on) {
+StatusOr<protocol::PushDone> Transfers::Push(PushKind kind, std::span<const std::byte> payload,
+                                             const Tally& tally, Version based_on) {
   const Pulse::Transferring transferring(pulse_);
-  PACELINE_ASSIGN_OR_RETURN(
-      const rpc::PushReport report,
-      shards_->Push({worker_, incarnation_, next_sequence_}, payload, nullptr));
-  return Done(report, payload.size(), tally, based_on,
-              report.is_finite ? "" : FirstNonFinite(layout_, payload));
+  const store::PushId id{worker_, incarnation_, next_sequence_};
+  PACELINE_ASSIGN_OR_RETURN(const rpc::PushReport report,
+                            kind == PushKind::kDelta ? shards_->PushExactly(id, payload, nullptr)
+                                                     : shards_->Push(id, payload, nullptr));
+  std::string bad;
+  if (report.non_finite_at) {
+    bad = TensorAt(layout_, *report.non_finite_at);
+  } else if (!report.is_finite) {
+    bad = FirstNonFinite(layout_, payload);
+  }
+  return Done(report, payload.size(), tally, based_on, std::move(bad));
 }
 
 std::unique_ptr<rpc::BegunPush> Transfers::Begin() {
@@ -129,7 +135,7 @@ protocol::PushDone Transfers::Done(const rpc::PushReport& report, uint64_t bytes
                                    std::string non_finite_tensor) {
   const Sequence sequence = std::exchange(next_sequence_, next_sequence_.Next());
   std::lock_guard lock(mutex_);
-  traffic_.pushed_bytes += bytes;
+  traffic_.pushed_bytes += report.wire_bytes.value_or(bytes);
   spreads_.erase(spreads_.begin(), spreads_.lower_bound(based_on));
   const auto spread = spreads_.find(based_on);
   return protocol::PushDone{

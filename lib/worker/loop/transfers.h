@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "lib/base/push_kind.h"
 #include "lib/protocol/worker_messages.h"
 #include "lib/rpc/bulk/parameter_client.h"
 #include "lib/store/layout.h"
@@ -69,10 +70,11 @@ class Transfers {
 
   // What to tell the coordinator, but for the timing; `payload` lives until the answer, and as long
   // as the process if there is none. Aborted if this life of the worker was declared lost.
-  StatusOr<protocol::PushDone> Push(std::span<const std::byte> payload, const Tally& tally,
-                                    Version based_on);
-  // The same of a push that comes in pieces while it is computed. Begin: null where it cannot; then
-  // it is for Push. What was begun is over before the next Begin or Push.
+  // Deltas arrive bit by bit as they are.
+  StatusOr<protocol::PushDone> Push(PushKind kind, std::span<const std::byte> payload,
+                                    const Tally& tally, Version based_on);
+  // The same of gradients that come in pieces while they are computed. Begin: null where it cannot;
+  // then it is for Push. What was begun is over before the next Begin or Push.
   std::unique_ptr<rpc::BegunPush> Begin();
   StatusOr<protocol::PushDone> Seal(rpc::BegunPush& push, const Tally& tally, Version based_on);
   // Of the next push, or of what is said instead. Of who pushes.

@@ -92,7 +92,8 @@ TEST(Transfers, TellOfTheirBytesWithThePushAfterThem) {
   f.ExpectPulled(f.Pull(1), 1);
   const Tally tally{.steps = 1, .samples = 1, .leases = {protocol::LeaseId(1)}};
   const auto push = [&] {
-    return f.transfers->Push(std::as_bytes(std::span(f.values)), tally, Version(1));
+    return f.transfers->Push(PushKind::kGradient, std::as_bytes(std::span(f.values)), tally,
+                             Version(1));
   };
   const auto first = push();
   ASSERT_TRUE(first.ok()) << Message(first.status());

@@ -175,7 +175,7 @@ void EagerPull::Push(Lock& lock) {
   transfer_time_.Begin(began);
   lock.unlock();
   StatusOr<protocol::PushDone> done =
-      options_.transfers->Push(push_bytes_, sent.tally, sent.based_on);
+      options_.transfers->Push(PushKind::kDelta, push_bytes_, sent.tally, sent.based_on);
   const Time ended = options_.now();
   if (done.ok()) {
     done->timing = sent.timing;

@@ -1,9 +1,12 @@
 #include "lib/worker/pacings/local_steps.h"
 
+#include <cstdint>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "lib/store/kernels.h"
 
 namespace paceline::worker {
 namespace {
@@ -82,6 +85,29 @@ TEST(LocalSteps, ClipsEachGradient) {
   local.Step(Bytes(Floats{-3, -4, 100}), 1, Bytes(values));  // Norm 5; a buffer has none.
   EXPECT_NEAR(values[0], 0.6f, 1e-6);
   EXPECT_NEAR(values[1], 0.8f, 1e-6);
+}
+
+// A version that came rounded: what is cut off is what the steps did, however far the version that
+// they began on was from the shards'.
+TEST(LocalSteps, CutOffNothingOfWhatABaseWasRoundedBy) {
+  LocalSteps local = Make();
+  const Floats exact{1.0009765f, -3.0037f, 7};
+  Floats sum = exact, push(3);
+  for (int round = 0; round < 100; ++round) {
+    std::vector<uint16_t> numbers(2);
+    Floats values = sum;
+    store::RoundToBfloat16(std::span(sum).first(2), numbers);
+    store::WidenBfloat16(numbers, std::span(values).first(2));
+    ASSERT_NE(values, sum);
+    local.Begin(Bytes(values));
+    local.Step(Bytes(Floats{0.5f, -0.25f, 9}), round % 2 == 0 ? 0.5 : -0.5, Bytes(values));
+    local.Cut(Bytes(values), Bytes(push));
+    EXPECT_THAT(push,
+                ElementsAre(round % 2 == 0 ? -0.25f : 0.25f, round % 2 == 0 ? 0.125f : -0.125f, 7));
+    for (int i = 0; i < 2; ++i) sum[i] += push[i];
+  }
+  EXPECT_NEAR(sum[0], exact[0], 1e-5);
+  EXPECT_NEAR(sum[1], exact[1], 1e-5);
 }
 
 }  // namespace

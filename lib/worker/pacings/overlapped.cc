@@ -145,7 +145,7 @@ void Overlapped::Push(Lock& lock) {
   transfer_time_.Begin(began);
   lock.unlock();
   StatusOr<protocol::PushDone> done =
-      options_.transfers->Push(push_bytes_, cut.tally, cut.based_on);
+      options_.transfers->Push(PushKind::kDelta, push_bytes_, cut.tally, cut.based_on);
   const Time ended = options_.now();
   Status status = done.status();
   if (status.ok()) {

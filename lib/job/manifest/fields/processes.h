@@ -165,6 +165,23 @@ void Fields(V& visit, Network& network) {
                      "worker and the parameter servers are processes of one user on one machine "
                      "(`paceline run`), through sockets elsewhere; Sockets: always; processes that "
                      "start later take a change"});
+  visit(
+      "gradientType", network.gradient_type,
+      Note{.text = "how gradients travel through sockets: BFloat16 halves their bytes, and rounds "
+                   "them to the nearest; shared memory, buffers and the deltas of local steps "
+                   "keep Float32",
+           .mutability = kImmutable});
+  visit("parameterType", network.parameter_type,
+        Note{.text = "how parameters travel through sockets to workers, which compute on what "
+                     "arrives: as gradientType; the parameter servers, checkpoints, the evaluator "
+                     "and the model have Float32 in any case",
+             .mutability = kImmutable});
+  visit("bucketBytes", network.bucket_bytes,
+        Note{.text = "gradients travel through sockets while the backward pass goes on, as soon as "
+                     "so many bytes of them are there; those of a model that is no larger travel "
+                     "at its end; processes that start later take a change",
+             .min = 65536,
+             .max = 1099511627776.0});
 }
 
 template <class V>

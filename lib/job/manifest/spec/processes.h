@@ -93,6 +93,9 @@ struct Output {
 struct Network {
   double transfer_idle_seconds = 60;  // Without a byte; a transfer that moves has no deadline.
   Transport transport = Transport::kAuto;
+  NumberType gradient_type = NumberType::kFloat32;
+  NumberType parameter_type = NumberType::kFloat32;
+  int64_t bucket_bytes = 4 << 20;
   friend bool operator==(const Network&, const Network&) = default;
 };
 
