@@ -1,17 +1,18 @@
 // Measures whole steps of training, beside PyTorch doing the same.
 //
-//   bench_step [--json FILE] [--rounds N] [--steps N] [--part step|threads|alone]
-//              [--transport NAME] [--device CPU|CUDA] [--batch N] [--small]
+//   bench_step [--json FILE] [--rounds N] [--steps N] [--part step|threads|alone|links]
+//              [--transport NAME] [--gbit N] [--device CPU|CUDA] [--batch N] [--small]
 //              [--python PROGRAM] [--peers FILE] [--programs FOLDER]
 //
 // (JSON=FILE in the environment names the file too.) Part `step`: two workers and two shards of
 // `paceline run` beside DistributedDataParallel with gloo. Part `threads`: one worker with one and
 // two threads beside PyTorch's own loop. Part `alone`, only where it is named: one worker with the
-// model of `step` beside that loop. Each round runs all contenders one after the other, so that a
-// disturbance of the machine falls on all alike. --batch: samples of each worker. --small takes
-// tiny models: it only shows that the bench works. The last three say where things lie; without
-// them they are looked for in the source and the build folder. Exit code 1 if losses differ, 77 if
-// there is no Python with PyTorch.
+// model of `step` beside that loop. Part `links`, only where it is named, as root: two workers
+// behind links of 1 and 2.5 Gbit/s, or of --gbit. Each round runs all contenders one after the
+// other, so that a disturbance of the machine falls on all alike. --batch: samples of each worker.
+// --small takes tiny models: it only shows that the bench works. The last three say where things
+// lie; without them they are looked for in the source and the build folder. Exit code 1 if losses
+// differ, 77 if there is no Python with PyTorch, or no link can be made.
 #include <array>
 #include <cstdio>
 #include <cstdlib>
@@ -24,6 +25,7 @@
 #include <fmt/format.h>
 
 #include "tests/bench/report.h"
+#include "tests/bench/step_links.h"
 #include "tests/bench/step_runs.h"
 
 namespace paceline::bench {
@@ -61,6 +63,7 @@ struct Options {
   std::optional<std::string> transport;
   std::string device = "CPU";
   std::optional<uint64_t> batch;
+  std::optional<double> gigabits;
   bool is_small = false;
   StepPlaces places = {.python = "",
                        .peers = PACELINE_SOURCE_DIR "/tests/bench/step_peers.py",
@@ -188,7 +191,7 @@ std::vector<StepTask> AloneTasks(const Options& options) {
 }
 
 bool IsPart(const std::string& name) {
-  return name == "step" || name == "threads" || name == "alone";
+  return name == "step" || name == "threads" || name == "alone" || name == "links";
 }
 
 std::optional<Options> Parse(int argc, char** argv) {
@@ -210,6 +213,8 @@ std::optional<Options> Parse(int argc, char** argv) {
       options.steps = static_cast<uint64_t>(number);
     } else if (flag == "--part" && IsPart(value)) {
       options.part = value;
+    } else if (flag == "--gbit" && std::atof(value.c_str()) > 0) {
+      options.gigabits = std::atof(value.c_str());
     } else if (flag == "--transport" && !value.empty()) {
       options.transport = value;
     } else if (flag == "--device" && (value == "CPU" || value == "CUDA")) {
@@ -239,6 +244,22 @@ std::string FindPython() {
   return text.substr(0, text.find('\n'));
 }
 
+// An exit code.
+int RunLinksAlone(const Options& options) {
+  LinksOptions links{
+      .task = StepTasks(options).front(), .places = options.places, .rounds = options.rounds};
+  if (options.gigabits) links.gigabits = {*options.gigabits};
+  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  const StatusOr<bool> agrees = RunLinks(links, kLossDifferenceMax, json);
+  if (!agrees.ok()) {
+    std::cerr << fmt::format("links cannot be made here: {}\n", Message(agrees.status()));
+    return kExitSkipped;
+  }
+  const int written = WriteRows(json, options.json_path);
+  if (!*agrees) std::cerr << fmt::format("losses differ by more than {:.0e}\n", kLossDifferenceMax);
+  return *agrees ? written : 1;
+}
+
 int Run(int argc, char** argv) {
   std::optional<Options> options = Parse(argc, argv);
   std::vector<Transport> transports;
@@ -251,13 +272,15 @@ int Run(int argc, char** argv) {
   if (!options || transports.empty()) {
     std::cerr << fmt::format(
         "usage: bench_step [--json FILE] [--rounds N] [--steps N, at least 5] [--part "
-        "step|threads|alone] [--transport {}] [--device CPU|CUDA] [--batch N] [--small] [--python "
+        "step|threads|alone|links] [--transport {}] [--gbit N] [--device CPU|CUDA] [--batch N] "
+        "[--small] [--python "
         "PROGRAM] [--peers FILE] [--programs FOLDER]\n",
         names);
     return 2;
   }
   if (options->places.python.empty()) options->places.python = FindPython();
   if (options->places.python.empty()) return kExitSkipped;
+  if (options->part == "links") return RunLinksAlone(*options);
   std::cout << kRule << std::endl;
   nlohmann::ordered_json json = nlohmann::ordered_json::array();
   bool agrees = true;

@@ -14,6 +14,8 @@
 #include <unistd.h>
 
 #include "lib/base/epoch_order.h"
+#include "lib/job/manifest/encode.h"
+#include "lib/job/manifest/load.h"
 #include "lib/sync/trace/trace.h"
 #include "tests/bench/child_process.h"
 #include "tests/bench/command.h"
@@ -26,6 +28,8 @@ namespace {
 constexpr uint64_t kSeed = 1;
 constexpr double kSecondsMax = 900;
 constexpr useconds_t kLookMicroseconds = 20'000;
+constexpr uint64_t kFirstPort =
+    7601;  // In namespaces of the bench's own, where nobody else listens.
 
 std::string ReadAll(const std::string& path) {
   std::ifstream file(path);
@@ -64,16 +68,20 @@ double MedianStepMs(const std::vector<double>& ends) {
 
 struct Trace {
   std::vector<double> commits;  // Steady seconds.
+  std::vector<double> pushes;   // The last one before each of them.
+  std::vector<double> computes;
   std::vector<double> losses;
 };
 
 Trace ReadTrace(const std::string& path) {
   Trace trace;
   std::vector<double> samples;
+  double pushed_at = 0;
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {
     const size_t space = line.find(' ');
     if (line[0] != '@' || space == std::string::npos) continue;
+    const double at = std::strtod(line.c_str() + 1, nullptr);
     const StatusOr<sync::Event> event = sync::ParseEvent(line.substr(space + 1));
     if (!event.ok()) Fail(("a line of the trace is no event: " + line).c_str());
     if (const auto* const push = std::get_if<sync::PushArrived>(&*event)) {
@@ -82,8 +90,11 @@ Trace ReadTrace(const std::string& path) {
       samples.resize(trace.losses.size());
       trace.losses[step] += push->gradient.loss * push->samples;
       samples[step] += push->samples;
+      trace.computes.push_back(ToSeconds(push->timing.compute));
+      pushed_at = at;
     } else if (std::holds_alternative<sync::StepCommitted>(*event)) {
-      trace.commits.push_back(std::strtod(line.c_str() + 1, nullptr));
+      trace.commits.push_back(at);
+      trace.pushes.push_back(pushed_at);
     }
   }
   for (size_t i = 0; i < samples.size(); ++i) trace.losses[i] /= samples[i];
@@ -177,9 +188,14 @@ StepRun StepFolder::RunPaceline(const Transport& transport) const {
   Command command(arguments, environment, File("paceline"));
   UsageWatch watch(command.pid());
   Await(command, File("paceline"), [&watch] { watch.Look(); });
-  Trace trace;
+  std::string trace;
   for (const auto& run : std::filesystem::directory_iterator(runs))
-    trace = ReadTrace((run.path() / "policy.trace").string());
+    trace = (run.path() / "policy.trace").string();
+  return Measured(watch, trace);
+}
+
+StepRun StepFolder::Measured(const UsageWatch& watch, const std::string& path) const {
+  const Trace trace = ReadTrace(path);
   if (trace.commits.size() != task_.steps) Fail("the run did not make all steps");
   const size_t warm_up = WarmUp(task_.steps);
   const auto steps = static_cast<double>(task_.steps - 1 - warm_up);
@@ -187,23 +203,72 @@ StepRun StepFolder::RunPaceline(const Transport& transport) const {
     return watch.Between(trace.commits[warm_up], trace.commits.back(), words);
   };
   const Usage worker = used({"paceline-worker", " --index 0 "});
+  std::vector<double> computes(trace.computes.begin() + warm_up * task_.workers,
+                               trace.computes.end());
+  std::vector<double> commits;
+  for (size_t i = warm_up; i < trace.commits.size(); ++i)
+    commits.push_back(trace.commits[i] - trace.pushes[i]);
   return {.step_ms = MedianStepMs(trace.commits),
           .worker_cpu_ms = 1e3 * worker.cpu_seconds / steps,
-          .all_cpu_ms = 1e3 * used({}).cpu_seconds / steps,
+          .all_cpu_ms = 1e3 * used({"paceline-"}).cpu_seconds / steps,
           .minor_faults = worker.minor_faults / steps,
+          .compute_ms = 1e3 * Median(computes),
+          .commit_ms = 1e3 * Median(commits),
           .losses = trace.losses};
 }
 
-StepRun StepFolder::RunPeers(const std::string& kind) const {
+StepRun StepFolder::RunPaceline(const LinkPlaces& places,
+                                const std::vector<std::string>& overrides) const {
+  const job::Decoded job =
+      job::LoadJob(ReadAll(File("job.yaml")), overrides, job::Capabilities::All());
+  for (const job::FieldError& error : job.errors) Fail(job::ToString(error).c_str());
+  WriteAll(File("job.json"), job::ToJson(job.job).dump());
+  const Environment environment = ForThreads(task_);
+  const auto address = [&](uint64_t rank) {
+    return fmt::format("{}:{}", places.shards_host, kFirstPort + rank);
+  };
+  std::vector<std::unique_ptr<Command>> commands;
+  const auto start = [&](std::vector<std::string> where, const std::string& name,
+                         const std::vector<std::string>& arguments) {
+    where.insert(where.end(), arguments.begin(), arguments.end());
+    where.insert(where.end(), {"--job", File("job.json")});
+    commands.push_back(std::make_unique<Command>(where, environment, File(name)));
+  };
+  const std::string trace = File("policy.trace");
+  std::filesystem::remove(trace);
+  start(places.shards, "ps0",
+        {places_.programs + "/paceline-ps", "--rank", "0", "--listen", address(0), "--advertise",
+         address(0), "--output", File("model.safetensors"), "--trace", trace});
+  for (uint64_t rank = 1; rank < task_.shards; ++rank) {
+    start(places.shards, fmt::format("ps{}", rank),
+          {places_.programs + "/paceline-ps", "--rank", fmt::format("{}", rank), "--listen",
+           address(rank), "--advertise", address(rank), "--coordinator", address(0)});
+  }
+  for (uint64_t index = 0; index < task_.workers; ++index) {
+    start(places.workers[index], fmt::format("worker{}", index),
+          {places_.programs + "/paceline-worker", "--index", fmt::format("{}", index),
+           "--coordinator", address(0), "--folder", path_});
+  }
+  UsageWatch watch(::getpid());
+  Await(*commands.front(), File("ps0"), [&watch] { watch.Look(); });
+  return Measured(watch, trace);
+}
+
+StepRun StepFolder::RunPeers(const std::string& kind, const LinkPlaces* places) const {
   std::filesystem::remove(File("rendezvous"));
   std::vector<std::unique_ptr<Command>> ranks;
   for (uint64_t rank = 0; rank < task_.workers; ++rank) {
     Environment environment = ForThreads(task_);
     environment.emplace_back("RANK", fmt::format("{}", rank));
     environment.emplace_back("WORLD_SIZE", fmt::format("{}", task_.workers));
-    ranks.push_back(std::make_unique<Command>(
-        std::vector<std::string>{places_.python, places_.peers, kind, path_}, environment,
-        File(fmt::format("{}{}", kind, rank))));
+    std::vector<std::string> words;
+    if (places != nullptr) {
+      words = places->workers[rank];
+      environment.emplace_back("GLOO_SOCKET_IFNAME", places->workers_interface);
+    }
+    words.insert(words.end(), {places_.python, places_.peers, kind, path_});
+    ranks.push_back(
+        std::make_unique<Command>(words, environment, File(fmt::format("{}{}", kind, rank))));
   }
   StepRun run;
   const size_t warm_up = WarmUp(task_.steps);
@@ -223,7 +288,6 @@ StepRun StepFolder::RunPeers(const std::string& kind) const {
   return run;
 }
 
-StepRun StepFolder::RunDdp() const { return RunPeers("ddp"); }
-StepRun StepFolder::RunLoop() const { return RunPeers("loop"); }
+StepRun StepFolder::RunLoop() const { return RunPeers("loop", nullptr); }
 
 }  // namespace paceline::bench

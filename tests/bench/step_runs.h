@@ -11,6 +11,9 @@
 #include <utility>
 #include <vector>
 
+#include "tests/bench/links.h"
+#include "tests/bench/usage_watch.h"
+
 namespace paceline::bench {
 
 // Where what a run needs is found.
@@ -47,6 +50,8 @@ struct StepRun {
   double worker_cpu_ms = 0;    // A step, worker 0.
   double all_cpu_ms = 0;       // A step, workers and shards together.
   double minor_faults = 0;     // A step, worker 0.
+  double compute_ms = 0;       // A step, as workers tell it; median. Of Paceline's.
+  double commit_ms = 0;        // From the last push to the version; median. Of Paceline's.
   std::vector<double> losses;  // Of each step, mean over its samples.
 };
 
@@ -66,12 +71,17 @@ class StepFolder {
 
   const StepTask& task() const { return task_; }
   StepRun RunPaceline(const Transport& transport) const;
-  StepRun RunDdp() const;   // DistributedDataParallel with gloo, a process a worker.
+  // The same over TCP, each process by itself and in its place; with overrides as of --set.
+  StepRun RunPaceline(const LinkPlaces& places, const std::vector<std::string>& overrides) const;
+  // DistributedDataParallel with gloo, a process a worker.
+  StepRun RunDdp() const { return RunPeers("ddp", nullptr); }
+  StepRun RunDdp(const LinkPlaces& places) const { return RunPeers("ddp", &places); }
   StepRun RunLoop() const;  // PyTorch's own loop. The task has one worker.
 
  private:
   std::string File(const std::string& name) const { return path_ + "/" + name; }
-  StepRun RunPeers(const std::string& kind) const;
+  StepRun RunPeers(const std::string& kind, const LinkPlaces* places) const;
+  StepRun Measured(const UsageWatch& watch, const std::string& trace) const;
 
   StepTask task_;
   StepPlaces places_;
