@@ -40,6 +40,7 @@ json WorkerJson(const coordination::WorkerStatus& worker, const WorkerPace& pace
               {"isMember", worker.is_member},
               {"isDraining", worker.is_draining},
               {"device", worker.device},
+              {"threads", worker.threads},
               {"steps", worker.steps},
               {"samples", worker.samples_committed},
               {"accepted", worker.accepted},

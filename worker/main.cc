@@ -124,6 +124,7 @@ Status Run(const Options& options) {
   Loop loop({.role = is_evaluator ? protocol::Role::kEvaluator : protocol::Role::kWorker,
              .worker = WorkerId(options.index),
              .device = *device == "cuda" ? "CUDA" : "CPU",
+             .threads = static_cast<uint32_t>(training.threads),
              .wire_types = connections.types,
              .rejoin_timeout = connections.connect_timeout,
              .now = telemetry::SteadyNow,

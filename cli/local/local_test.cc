@@ -206,7 +206,7 @@ TEST(Summary, HasExactlyTheFieldsThatProgramsAreTold) {
                                                "epochs", "seconds", "samplesPerSecond", "rollBacks",
                                                "lostSteps", "lostSeconds", "workers", "model"));
   EXPECT_THAT(keys(json["workers"][0]),
-              UnorderedElementsAre("name", "group", "index", "device", "steps", "samples",
+              UnorderedElementsAre("name", "group", "index", "device", "threads", "steps", "samples",
                                    "computeShare", "waitShare", "communicationShare"));
 }
 

@@ -101,7 +101,8 @@ struct WorkerStatus {
   WorkerId worker;
   Incarnation incarnation;
   bool is_member = false;
-  std::string device;        // That it computes on, as it said when it joined last.
+  std::string device;        // That it computes on, as it said when it joined last...
+  uint32_t threads = 0;      // ...and with how many threads.
   bool is_draining = false;  // Asked to leave; finishes its step.
   uint64_t steps = 0;        // Pushes, over all incarnations.
   uint64_t samples_committed = 0;

@@ -54,6 +54,7 @@ struct Join {
   std::string device = {};     // That it computes on: "CPU", "CUDA".
   std::optional<uint64_t> attempt = std::nullopt;  // Which start of its index the process is.
   WireTypes wire_types = {};                       // As it will push and pull.
+  uint32_t threads = 0;                            // That it computes with; 0: it does not say.
 };
 
 // What a worker does, where several things at once: the first that applies.

@@ -174,8 +174,7 @@ void DriverMetrics::PolicyTook(Duration duration) {
 }
 
 void DriverMetrics::WorkersAre(const std::vector<coordination::WorkerStatus>& workers) {
-  for (const coordination::WorkerStatus& status : workers)
-    per_worker_.Carried(status.worker, status.traffic);
+  for (const coordination::WorkerStatus& status : workers) per_worker_.Is(status);
 }
 
 void DriverMetrics::PolicyBrokeContract() { families_->contract.Increment(); }

@@ -90,6 +90,14 @@ TEST(DriverMetricsTest, CountsTheBytesOfEachWorkerOnce) {
   EXPECT_THAT(text, HasSubstr("\npaceline_worker_pulled_bytes_total{worker=\"w3\"} 500\n"));
 }
 
+TEST(DriverMetricsTest, SaysWithHowManyThreadsAWorkerComputes) {
+  telemetry::Metrics metrics;
+  DriverMetrics driver_metrics(&metrics);
+  driver_metrics.WorkersAre({{.worker = WorkerId(3), .threads = 2}, {.worker = WorkerId(4)}});
+  EXPECT_THAT(metrics.RenderText(), HasSubstr("\npaceline_worker_threads{worker=\"w3\"} 2\n"));
+  EXPECT_THAT(metrics.RenderText(), Not(HasSubstr("paceline_worker_threads{worker=\"w4\"}")));
+}
+
 TEST(DriverMetricsTest, SaysHowLongThePolicyTook) {
   telemetry::Metrics metrics;
   DriverMetrics driver_metrics(&metrics);

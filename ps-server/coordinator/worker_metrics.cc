@@ -60,12 +60,15 @@ struct WorkerMetrics::Families {
         wasted(metrics->Counters("paceline_wasted_compute_seconds_total",
                                  "Compute time of pushes that did not count.", {"worker"})),
         nonfinite(metrics->Counters("paceline_pushes_nonfinite_total",
-                                    "Pushes with a NaN or an infinity.", {"worker"})) {}
+                                    "Pushes with a NaN or an infinity.", {"worker"})),
+        threads(metrics->Gauges("paceline_worker_threads", "Threads that a worker computes with.",
+                                {"worker"})) {}
 
   telemetry::CounterFamily steps, samples, compute, wait, communication, overlapped, injected;
   telemetry::HistogramFamily step_seconds, staleness, spread;
   telemetry::CounterFamily pushed_bytes, pulled_bytes;
   telemetry::CounterFamily accepted, dropped, wasted, nonfinite;
+  telemetry::GaugeFamily threads;
 };
 
 namespace {
@@ -89,6 +92,7 @@ struct WorkerMetrics::Series {
   Lazy<telemetry::Counter> steps, samples, compute, wait, communication, overlapped, injected;
   Lazy<telemetry::Histogram> step_seconds, staleness, spread;
   Lazy<telemetry::Counter> pushed_bytes, pulled_bytes, accepted, wasted, nonfinite;
+  Lazy<telemetry::Gauge> threads;
   std::map<sync::DropReason, telemetry::Counter> dropped;
   protocol::Traffic traffic;  // As it was counted last.
 };
@@ -136,7 +140,9 @@ void WorkerMetrics::Dropped(WorkerId worker, sync::DropReason reason,
   if (compute) own.wasted.In(families_->wasted, worker).Increment(ToSeconds(*compute));
 }
 
-void WorkerMetrics::Carried(WorkerId worker, const protocol::Traffic& traffic) {
+void WorkerMetrics::Is(const coordination::WorkerStatus& status) {
+  const WorkerId worker = status.worker;
+  const protocol::Traffic& traffic = status.traffic;
   Series& own = Of(worker);
   const auto count = [](telemetry::Counter& series, uint64_t was, uint64_t is) {
     // A generation that begins anew counts from 0.
@@ -147,6 +153,7 @@ void WorkerMetrics::Carried(WorkerId worker, const protocol::Traffic& traffic) {
         traffic.pushed_bytes);
   count(own.pulled_bytes.In(families_->pulled_bytes, worker), before.pulled_bytes,
         traffic.pulled_bytes);
+  if (status.threads > 0) own.threads.In(families_->threads, worker).Set(status.threads);
 }
 
 }  // namespace paceline::ps

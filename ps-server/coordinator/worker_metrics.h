@@ -8,7 +8,7 @@
 
 #include "lib/base/ids.h"
 #include "lib/base/time.h"
-#include "lib/protocol/worker_messages.h"
+#include "lib/coordination/coordinator.h"
 #include "lib/sync/contract/decision.h"
 #include "lib/sync/contract/event.h"
 #include "lib/telemetry/metrics.h"
@@ -27,8 +27,8 @@ class WorkerMetrics {
   // `staleness`, `compute`: of the push; nothing where it is not known any more.
   void Accepted(WorkerId worker, std::optional<uint64_t> staleness);
   void Dropped(WorkerId worker, sync::DropReason reason, std::optional<Duration> compute);
-  // All of its present generation.
-  void Carried(WorkerId worker, const protocol::Traffic& traffic);
+  // What is known of it now; counts are of its present generation.
+  void Is(const coordination::WorkerStatus& status);
 
  private:
   struct Families;

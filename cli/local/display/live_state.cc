@@ -18,6 +18,7 @@ LiveWorker ParseWorker(const json& object) {
           .is_member = object.at("isMember").get<bool>(),
           .is_draining = object.value("isDraining", false),
           .device = object.value("device", ""),
+          .threads = object.value("threads", uint64_t{0}),
           .steps = object.at("steps").get<uint64_t>(),
           .samples = object.at("samples").get<uint64_t>(),
           .batch_size = object.value("batchSize", uint64_t{0}),

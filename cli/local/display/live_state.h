@@ -16,7 +16,8 @@ struct LiveWorker {
   uint64_t index = 0;
   bool is_member = false;
   bool is_draining = false;
-  std::string device;  // "CPU", "CUDA"; empty from one that did not say.
+  std::string device;    // "CPU", "CUDA"; empty from one that did not say.
+  uint64_t threads = 0;  // 0 from one that did not say.
   uint64_t steps = 0;
   uint64_t samples = 0;
   uint64_t batch_size = 0;

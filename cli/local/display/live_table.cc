@@ -11,7 +11,7 @@
 namespace paceline::local {
 namespace {
 
-constexpr size_t kColumns = 9;
+constexpr size_t kColumns = 10;
 using Row = std::array<std::string, kColumns>;
 
 std::string StateWord(const LiveWorker& worker) {
@@ -22,10 +22,11 @@ std::string StateWord(const LiveWorker& worker) {
 std::string Share(double share) { return fmt::format("{:.0f} %", 100 * share); }
 
 std::vector<Row> Rows(const LiveState& state) {
-  std::vector<Row> rows = {{"WORKER", "STATE", "DEVICE", "STEPS", "SAMPLES", "BATCH", "COMPUTE",
-                            "WAIT", "COMMUNICATION"}};
+  std::vector<Row> rows = {{"WORKER", "STATE", "DEVICE", "THREADS", "STEPS", "SAMPLES", "BATCH",
+                            "COMPUTE", "WAIT", "COMMUNICATION"}};
   for (const LiveWorker& worker : state.workers) {
     rows.push_back({std::to_string(worker.index), StateWord(worker), worker.device,
+                    worker.threads > 0 ? std::to_string(worker.threads) : "",
                     Thousands(worker.steps), Thousands(worker.samples),
                     Thousands(worker.batch_size), Share(worker.compute_share),
                     Share(worker.wait_share), Share(worker.communication_share)});

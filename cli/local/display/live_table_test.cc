@@ -16,6 +16,7 @@ LiveState Running() {
   state.workers = {{.index = 0,
                     .is_member = true,
                     .device = "CUDA",
+                    .threads = 8,
                     .steps = 1100,
                     .samples = 70400,
                     .batch_size = 64,
@@ -28,12 +29,13 @@ LiveState Running() {
 }
 
 TEST(LiveTextTest, IsALineAndATable) {
-  EXPECT_EQ(LiveText(Running()),
-            "42 %  step 1,200  epoch 3.5  2,913 samples/s  SSP\n"
-            "WORKER  STATE    DEVICE  STEPS  SAMPLES  BATCH  COMPUTE  WAIT  COMMUNICATION\n"
-            "     0  working  CUDA    1,100   70,400     64     80 %  15 %            5 %\n"
-            "    11  leaving              9        0      0      0 %   0 %            0 %\n"
-            "    12  gone                 0        0      0      0 %   0 %            0 %\n");
+  EXPECT_EQ(
+      LiveText(Running()),
+      "42 %  step 1,200  epoch 3.5  2,913 samples/s  SSP\n"
+      "WORKER  STATE    DEVICE  THREADS  STEPS  SAMPLES  BATCH  COMPUTE  WAIT  COMMUNICATION\n"
+      "     0  working  CUDA          8  1,100   70,400     64     80 %  15 %            5 %\n"
+      "    11  leaving                       9        0      0      0 %   0 %            0 %\n"
+      "    12  gone                          0        0      0      0 %   0 %            0 %\n");
 }
 
 TEST(LiveTextTest, SaysWhyItWentBack) {
@@ -41,10 +43,11 @@ TEST(LiveTextTest, SaysWhyItWentBack) {
   state.workers.clear();
   state.roll_backs = 1;
   state.last_roll_back = "shard s1 lost: gone; back to version 320, checkpoint c";
-  EXPECT_EQ(LiveText(state),
-            "42 %  step 1,200  epoch 3.5  2,913 samples/s  SSP\n"
-            "rolled back once: shard s1 lost: gone; back to version 320, checkpoint c\n"
-            "WORKER  STATE  DEVICE  STEPS  SAMPLES  BATCH  COMPUTE  WAIT  COMMUNICATION\n");
+  EXPECT_EQ(
+      LiveText(state),
+      "42 %  step 1,200  epoch 3.5  2,913 samples/s  SSP\n"
+      "rolled back once: shard s1 lost: gone; back to version 320, checkpoint c\n"
+      "WORKER  STATE  DEVICE  THREADS  STEPS  SAMPLES  BATCH  COMPUTE  WAIT  COMMUNICATION\n");
   state.roll_backs = 2;
   EXPECT_NE(LiveText(state).find("rolled back 2 times, the last: shard s1"), std::string::npos);
 }
@@ -54,10 +57,11 @@ TEST(LiveTextTest, SaysThatTheSchemeChangesAndHowItEnded) {
   state.is_changing_scheme = true;
   state.workers.clear();
   state.finished = LiveFinish{false, "shard s1 lost"};
-  EXPECT_EQ(LiveText(state),
-            "42 %  step 1,200  epoch 3.5  2,913 samples/s  SSP (changing)\n"
-            "failed: shard s1 lost\n"
-            "WORKER  STATE  DEVICE  STEPS  SAMPLES  BATCH  COMPUTE  WAIT  COMMUNICATION\n");
+  EXPECT_EQ(
+      LiveText(state),
+      "42 %  step 1,200  epoch 3.5  2,913 samples/s  SSP (changing)\n"
+      "failed: shard s1 lost\n"
+      "WORKER  STATE  DEVICE  THREADS  STEPS  SAMPLES  BATCH  COMPUTE  WAIT  COMMUNICATION\n");
 }
 
 }  // namespace

@@ -78,12 +78,14 @@ std::string SummaryText(const RunSummary& summary) {
                           100 * InjectedShare(state));
     }
     if (!state.workers.empty()) {
-      text += fmt::format("  {:<24} {:<6} {:>8} {:>10} {:>8} {:>8} {:>14}\n", "worker", "device",
-                          "steps", "samples", "compute", "wait", "communication");
+      text +=
+          fmt::format("  {:<24} {:<6} {:>7} {:>8} {:>10} {:>8} {:>8} {:>14}\n", "worker", "device",
+                      "threads", "steps", "samples", "compute", "wait", "communication");
     }
     for (const LiveWorker& worker : state.workers) {
-      text += fmt::format("  {:<24} {:<6} {:>8} {:>10} {:>6.1f} % {:>6.1f} % {:>12.1f} %\n",
+      text += fmt::format("  {:<24} {:<6} {:>7} {:>8} {:>10} {:>6.1f} % {:>6.1f} % {:>12.1f} %\n",
                           job::ProcessName(summary.job, IdOf(worker)), worker.device,
+                          worker.threads > 0 ? std::to_string(worker.threads) : "",
                           Thousands(worker.steps), Thousands(worker.samples),
                           100 * worker.compute_share, 100 * worker.wait_share,
                           100 * worker.communication_share);
@@ -123,6 +125,7 @@ std::string SummaryJson(const RunSummary& summary) {
                                    {"group", process.group},
                                    {"index", process.index},
                                    {"device", worker.device},
+                                   {"threads", worker.threads},
                                    {"steps", worker.steps},
                                    {"samples", worker.samples},
                                    {"computeShare", worker.compute_share},

@@ -27,7 +27,7 @@ std::string SummaryText(const RunSummary& summary);
 
 // One object on one line: succeeded, accuracy, loss, steps, epochs, seconds, samplesPerSecond,
 // rollBacks, lostSteps and lostSeconds (done and void), workers (each name, group, index, device,
-// steps, samples, computeShare, waitShare, communicationShare), model. What is not known is null.
+// threads, steps, samples, computeShare, waitShare, communicationShare), model. What is not known is null.
 std::string SummaryJson(const RunSummary& summary);
 
 }  // namespace paceline::local

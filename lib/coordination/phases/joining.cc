@@ -160,6 +160,7 @@ void OnJoin(Turn turn, ConnectionId connection, const Join& join) {
   status.worker = join.worker;
   status.incarnation = session.incarnation;
   status.device = join.device;
+  status.threads = join.threads;
   if (!job.layout.has_value()) Adopt(turn, join);
   if (job.phase == Phase::kTraining) {
     job.participants.insert(join.worker);

@@ -63,6 +63,7 @@ WorkerStatus WorkerOf(const TrainingJob& job, const json& worker) {
                  : worker.contains("quarantine")   ? "Quarantined"
                                                    : "Gone";
   status.device = worker.value("device", "");
+  status.threads = worker.value("threads", int64_t{0});
   status.batch_size = worker.value("batchSize", int64_t{0});
   status.compute_seconds_p50 = Number(worker, "computeSecondsP50").value_or(0);
   status.slowdown_percent = Number(worker, "slowdownPercent").value_or(0);

@@ -72,7 +72,8 @@ struct WorkerStatus {
   std::string pod;
   std::string node;
   std::string state;
-  std::string device;  // "CPU", "CUDA"; empty from one that did not say.
+  std::string device;   // "CPU", "CUDA"; empty from one that did not say.
+  int64_t threads = 0;  // That it computes with; 0 from one that did not say.
   int64_t batch_size = 0;
   double compute_seconds_p50 = 0;
   double slowdown_percent = 0;

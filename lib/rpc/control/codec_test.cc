@@ -71,7 +71,8 @@ TEST(CodecTest, EveryWorkerMessageSurvives) {
                      1437,
                      "CUDA",
                      2,
-                     {WireType::kBfloat16, WireType::kBfloat16}},
+                     {WireType::kBfloat16, WireType::kBfloat16},
+                     8},
       protocol::Heartbeat{protocol::Doing::kComputing, 12, Seconds(3)},
       protocol::PushDone{
           .generation = {2, 5},

@@ -43,6 +43,7 @@ void Put(const protocol::Join& join, v1::WorkerMessage& message) {
   *wire.mutable_layout() = Encode(join.layout);
   wire.set_train_samples(join.train_samples);
   wire.set_device(join.device);
+  wire.set_threads(join.threads);
   if (join.attempt) wire.set_attempt(*join.attempt);
   wire.set_gradient_type(EncodeEnum(kNumberTypes, join.wire_types.gradients));
   wire.set_parameter_type(EncodeEnum(kNumberTypes, join.wire_types.parameters));
@@ -113,6 +114,7 @@ StatusOr<protocol::WorkerMessage> Take(const v1::Join& wire) {
   PACELINE_ASSIGN_OR_RETURN(join.role, DecodeEnum(kRoles, wire.role(), "role"));
   PACELINE_ASSIGN_OR_RETURN(join.layout, Decode(wire.layout()));
   join.device = wire.device();
+  join.threads = wire.threads();
   if (wire.has_attempt()) join.attempt = wire.attempt();
   PACELINE_ASSIGN_OR_RETURN(join.wire_types.gradients,
                             DecodeEnum(kNumberTypes, wire.gradient_type(), "gradient type"));

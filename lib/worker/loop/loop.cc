@@ -118,7 +118,8 @@ StatusOr<std::string> Loop::RunSession() {
                                                          .train_samples = trainer_->train_samples(),
                                                          .device = options_.device,
                                                          .attempt = options_.attempt,
-                                                         .wire_types = options_.wire_types}));
+                                                         .wire_types = options_.wire_types,
+                                                         .threads = options_.threads}));
   while (true) {
     stopwatch_.Switch(Activity::kWait);
     StatusOr<protocol::WorkerOrder> order = session_->Receive(options_.order_timeout);

@@ -30,7 +30,8 @@ namespace paceline::worker {
 struct LoopOptions {
   protocol::Role role = protocol::Role::kWorker;
   WorkerId worker;
-  std::string device;         // That the trainer computes on, for people.
+  std::string device;         // That the trainer computes on, for people...
+  uint32_t threads = 0;       // ...and with how many threads; 0: not said.
   WireTypes wire_types = {};  // Of what the connector's shards are pushed and asked for.
   Duration order_timeout =
       Seconds(900);  // The coordinator's longest silence that is not a failure.

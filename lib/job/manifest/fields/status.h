@@ -82,6 +82,7 @@ void Fields(V& visit, WorkerStatus& worker) {
   visit("state", worker.state,
         Note{.text = "Training, Quarantined (its pushes do not count), or Gone"});
   visit("device", worker.device, Note{.text = "what it computes on, CPU or CUDA"});
+  visit("threads", worker.threads, Note{.text = "threads that it computes with"});
   visit("batchSize", worker.batch_size, Note{.text = "samples that it computes in a step"});
   visit("computeSecondsP50", worker.compute_seconds_p50,
         Note{.text = "median time to compute a step"});
