@@ -51,7 +51,8 @@ StatusOr<StepResult> TorchTrainer::Step(std::span<const protocol::SampleRange> r
   return StepResult{.loss = result.loss,
                     .samples = result.samples,
                     .correct = CorrectSamples(result),
-                    .is_handed = hand != nullptr};
+                    .is_handed = hand != nullptr,
+                    .loss_scale = training_->loss_scale()};
 }
 
 StatusOr<Evaluation> TorchTrainer::Evaluate(const std::function<void()>& on_progress) {

@@ -32,6 +32,18 @@ learn::BuiltIn BuiltInFrom(const job::Model& model) {
   return built_in;
 }
 
+learn::Precision PrecisionFrom(job::Precision precision) {
+  switch (precision) {
+    case job::Precision::kFloat32:
+      return learn::Precision::kFloat32;
+    case job::Precision::kBFloat16:
+      return learn::Precision::kBFloat16;
+    case job::Precision::kFloat16:
+      return learn::Precision::kFloat16;
+  }
+  return learn::Precision::kFloat32;
+}
+
 // A name of lib/learn/loss.h; empty for the model's own method.
 std::string LossName(job::Loss loss) {
   return loss == job::Loss::kModel ? std::string() : std::string(job::ToWord(loss));
@@ -56,6 +68,7 @@ learn::TrainingOptions TrainingOptionsFrom(const job::TrainingJob& job, const st
   options.train = dataset(spec.data.train, spec.data.train_targets);
   if (spec.data.eval) options.eval = dataset(*spec.data.eval, spec.data.eval_targets);
   options.seed = static_cast<uint64_t>(spec.training.seed);
+  options.precision = PrecisionFrom(spec.training.precision);
   options.micro_batch_size = static_cast<uint64_t>(spec.training.micro_batch_size.value_or(0));
   return options;
 }

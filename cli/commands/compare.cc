@@ -116,6 +116,11 @@ void Measure(const job::StopRule& stop, const local::LiveState& state, ArmRun& r
   }
   if (state.seconds > 0)
     run.samples_per_second = static_cast<double>(state.committed_samples) / state.seconds;
+  run.accuracy = state.accuracy;
+  uint64_t bytes = 0;
+  for (const local::LiveWorker& worker : state.workers) bytes += worker.transferred_bytes;
+  if (state.step > 0)
+    run.bytes_per_step = static_cast<double>(bytes) / static_cast<double>(state.step);
   if (series.samples_pushed > 0) {
     run.dropped =
         static_cast<double>(series.samples_dropped) / static_cast<double>(series.samples_pushed);

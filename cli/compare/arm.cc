@@ -24,6 +24,7 @@ struct Word {
 };
 
 constexpr std::string_view kBatching = "batchSizing.strategy";
+constexpr std::string_view kPrecision = "training.precision";  // The only one outside spec.sync.
 
 constexpr Word kWords[] = {
     {"bsp", "BSP", "", "", {}},
@@ -61,6 +62,8 @@ constexpr Part kParts[] = {
     {"weigh", "late", "Weigh"},
     {"interrupt", "lateWorker", "Interrupt"},
     {"staleness", "modulation.rule", "Staleness"},
+    {"bfloat16", kPrecision, "BFloat16"},
+    {"float16", kPrecision, "Float16"},
 };
 
 // What a manifest says of parts is for its own scheme; an arm is what its name says.
@@ -69,7 +72,7 @@ constexpr std::string_view kPartFields[] = {"quorum",    "reach",      "late",
                                             "outer",     "lateWorker", "updateScale"};
 
 std::string Set(std::string_view field, std::string_view value) {
-  return fmt::format("spec.sync.{}={}", field, value);
+  return fmt::format("spec.{}{}={}", field == kPrecision ? "" : "sync.", field, value);
 }
 
 // What stands before the first `separator`; `rest` gets what stands behind it, if there is one.

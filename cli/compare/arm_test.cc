@@ -65,6 +65,16 @@ TEST(Arms, MaySizeBatchesBehindThePlus) {
                   "spec.sync.backupWorkers.count=1", "spec.sync.batchSizing.strategy=Stepwise"));
 }
 
+TEST(Arms, MayComputeInLess) {
+  EXPECT_THAT(OverridesOf("bsp+bfloat16"),
+              ElementsAre("spec.sync.scheme=BSP", "spec.sync.batchSizing.strategy=Equal",
+                          "spec.training.precision=BFloat16"));
+  EXPECT_THAT(OverridesOf("asp+float16+eager"),
+              ElementsAre("spec.sync.scheme=ASP", "spec.sync.batchSizing.strategy=Equal",
+                          "spec.training.precision=Float16", "spec.sync.meanwhile=EagerPull"));
+  EXPECT_FALSE(ParseArms("bsp+float16+bfloat16").ok());
+}
+
 TEST(Arms, AreComposedBehindThePluses) {
   EXPECT_THAT(OverridesOf("dbw:blind+eager+narx"),
               ElementsAre("spec.sync.scheme=DBW", "spec.sync.batchSizing.strategy=Equal",

@@ -13,7 +13,7 @@ namespace {
 // Members stay in the order in which they are put in.
 using json = nlohmann::ordered_json;
 
-constexpr size_t kColumns = 10;
+constexpr size_t kColumns = 12;
 using Row = std::array<std::string, kColumns>;
 
 // "12.1 (11.8-13.0)" of the runs that count; the bare number where all are alike.
@@ -25,6 +25,14 @@ std::string RangeText(std::vector<double> values, int decimals) {
   const std::string from = fmt::format("{:.{}f}", least, decimals);
   const std::string to = fmt::format("{:.{}f}", most, decimals);
   return from == to ? text : fmt::format("{} ({}-{})", text, from, to);
+}
+
+// Of the runs that count and say one.
+std::string AccuracyText(const std::vector<ArmRun>& runs, const std::string& arm) {
+  std::vector<double> values;
+  for (const ArmRun& run : runs)
+    if (run.scheme == arm && run.counts() && run.accuracy) values.push_back(100 * *run.accuracy);
+  return RangeText(std::move(values), 2);
 }
 
 Row RowOf(const std::vector<ArmRun>& runs, const std::string& arm) {
@@ -56,7 +64,9 @@ Row RowOf(const std::vector<ArmRun>& runs, const std::string& arm) {
           column(1, [](const ArmRun& run) { return 100 * run.injected_share; }),
           column(0, [](const ArmRun& run) { return run.samples_per_second; }),
           column(1, [](const ArmRun& run) { return 100 * run.dropped; }),
-          column(2, [](const ArmRun& run) { return run.cores; })};
+          column(2, [](const ArmRun& run) { return run.cores; }),
+          AccuracyText(runs, arm),
+          column(3, [](const ArmRun& run) { return run.bytes_per_step / 1e6; })};
 }
 
 std::string Columns(const std::vector<Row>& rows) {
@@ -103,6 +113,8 @@ json RunJson(const ArmRun& run) {
       {"dropped", run.dropped},
       {"injected_share", run.injected_share},
       {"cores", run.cores},
+      {"accuracy", run.accuracy ? json(*run.accuracy) : json(nullptr)},
+      {"bytes_per_step", run.bytes_per_step},
       {"load_average", run.load_average},
       {"counts", run.counts()},
       {"problem", run.problem.empty() ? json(nullptr) : json(run.problem)}};
@@ -124,7 +136,7 @@ std::string Cell(const json& value) {
 std::string TableText(const std::vector<ArmRun>& runs, const std::string& goal) {
   const std::vector<std::string> arms = ArmsOf(runs);
   std::vector<Row> rows = {{"ARM", "RUNS", "SECONDS", "STEPS", "STEP MS", "COMPUTE %", "INJECTED %",
-                            "SAMPLES/S", "DROPPED %", "CORES"}};
+                            "SAMPLES/S", "DROPPED %", "CORES", "ACCURACY %", "MB/STEP"}};
   for (const std::string& arm : arms) rows.push_back(RowOf(runs, arm));
   std::string text = fmt::format(
       "goal: {}; medians (ranges) of the runs that count; RUNS: reached it/count/all\n", goal);

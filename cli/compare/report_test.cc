@@ -22,6 +22,8 @@ std::vector<ArmRun> SomeRuns() {
                     .compute_share = 0.75,
                     .injected_share = 0.5,
                     .samples_per_second = 640,
+                    .accuracy = 0.975,
+                    .bytes_per_step = 120000,
                     .cores = 0.5,
                     .load_average = 2});
     runs.push_back({.scheme = "backup:1",
@@ -45,6 +47,8 @@ TEST(Report, TableHasARowAnArmAndSaysWhoWon) {
               HasSubstr("bsp       2/2/2  11.5 (11.0-12.0)  100    100.0    75.0       50.0  "));
   EXPECT_THAT(text,
               HasSubstr("backup:1  2/2/2  6.5 (6.0-7.0)     120    50.0     87.5       0.0  "));
+  EXPECT_THAT(text, HasSubstr("0.50   97.50       0.120\n"));
+  EXPECT_THAT(text, HasSubstr("0.75   -           0.000\n"));
   EXPECT_THAT(text, HasSubstr("backup:1 against bsp: faster\n"));
   EXPECT_THAT(text, HasSubstr("backup:1 wins"));
 }
@@ -77,11 +81,11 @@ TEST(Report, JsonIsAListOfRunsWithTheirFields) {
   for (const nlohmann::json& run : list) {
     for (const char* const field :
          {"scheme", "seed", "reached", "seconds_to_target", "steps", "step_seconds_p50",
-          "compute_share", "samples_per_second", "dropped", "injected_share", "cores",
-          "load_average", "counts", "problem"}) {
+          "compute_share", "samples_per_second", "dropped", "injected_share", "cores", "accuracy",
+          "bytes_per_step", "load_average", "counts", "problem"}) {
       EXPECT_TRUE(run.contains(field)) << field;
     }
-    EXPECT_EQ(run.size(), 14);
+    EXPECT_EQ(run.size(), 16);
   }
   EXPECT_EQ(list[0]["scheme"], "bsp");
   EXPECT_EQ(list[0]["seconds_to_target"], 11);
@@ -89,6 +93,8 @@ TEST(Report, JsonIsAListOfRunsWithTheirFields) {
   EXPECT_EQ(list[0]["injected_share"], 0.5);
   EXPECT_EQ(list[1]["reached"], false);
   EXPECT_TRUE(list[1]["seconds_to_target"].is_null());
+  EXPECT_EQ(list[0]["accuracy"], 0.975);
+  EXPECT_TRUE(list[1]["accuracy"].is_null());
   EXPECT_EQ(list[1]["dropped"], 0.25);
 }
 
@@ -98,9 +104,10 @@ TEST(Report, CsvHasAHeaderAndARowARun) {
   runs[1].problem = "it said \"no\", twice";
   EXPECT_EQ(RunsCsv(runs),
             "scheme,seed,reached,seconds_to_target,steps,step_seconds_p50,compute_share,"
-            "samples_per_second,dropped,injected_share,cores,load_average,counts,problem\n"
-            "bsp,1,true,11.0,100,0.1,0.75,640.0,0.0,0.5,0.5,2.0,true,\n"
-            "backup:1,1,true,6.0,120,0.05,0.875,1280.0,0.25,0.0,0.75,0.0,false,"
+            "samples_per_second,dropped,injected_share,cores,accuracy,bytes_per_step,"
+            "load_average,counts,problem\n"
+            "bsp,1,true,11.0,100,0.1,0.75,640.0,0.0,0.5,0.5,0.975,120000.0,2.0,true,\n"
+            "backup:1,1,true,6.0,120,0.05,0.875,1280.0,0.25,0.0,0.75,,0.0,0.0,false,"
             "\"it said \"\"no\"\", twice\"\n");
 }
 

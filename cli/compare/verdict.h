@@ -20,10 +20,12 @@ struct ArmRun {
   std::optional<double> seconds_to_target;  // From the first release to the goal's version.
   uint64_t steps = 0;                       // Versions.
   double step_seconds_p50 = 0;              // Of a worker's steps, all workers together.
-  double compute_share = 0;       // Of the workers' time, 0 to 1; injected sleep included.
-  double injected_share = 0;      // Of the workers' time, 0 to 1: slept on purpose.
-  double samples_per_second = 0;  // Committed.
-  double dropped = 0;             // Share of the samples computed that were not used.
+  double compute_share = 0;        // Of the workers' time, 0 to 1; injected sleep included.
+  double injected_share = 0;       // Of the workers' time, 0 to 1: slept on purpose.
+  double samples_per_second = 0;   // Committed.
+  std::optional<double> accuracy;  // Held-out, of the last evaluation, 0 to 1.
+  double bytes_per_step = 0;       // Pushed and pulled by all workers.
+  double dropped = 0;              // Share of the samples computed that were not used.
   double cores = 0;         // CPU time of all processes of the job by wall time, while it trained.
   double load_average = 0;  // Of the machine, over the last minute, at the end.
   std::string problem;      // Why there is nothing better to say; empty if all is well.

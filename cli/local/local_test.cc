@@ -181,6 +181,18 @@ TEST(Summary, TellsPeopleAndPrograms) {
   EXPECT_EQ(json.find('\n'), json.size() - 1);
 }
 
+TEST(Summary, TellsWhatLossScalingCost) {
+  RunSummary summary{.job = "digits", .state = *ParseLiveState(kState)};
+  EXPECT_EQ(SummaryText(summary).find("overflows"), std::string::npos);
+  EXPECT_THAT(SummaryJson(summary), HasSubstr("\"overflows\":0"));
+  summary.state->workers = {{.index = 0, .overflows = 2, .loss_scale = 16384},
+                            {.index = 1, .overflows = 1, .loss_scale = 32768}};
+  EXPECT_THAT(
+      SummaryText(summary),
+      HasSubstr("  overflows  3 steps given up by loss scaling; scale now 16384 to 32768\n"));
+  EXPECT_THAT(SummaryJson(summary), HasSubstr("\"overflows\":3"));
+}
+
 TEST(Summary, TellsWhatRollBacksCost) {
   const RunSummary summary{.job = "digits",
                            .recovery = job::RecoveryStatus{.roll_backs = 2,
@@ -202,12 +214,13 @@ TEST(Summary, HasExactlyTheFieldsThatProgramsAreTold) {
   };
   const auto json =
       nlohmann::json::parse(SummaryJson({.job = "digits", .state = *ParseLiveState(kState)}));
-  EXPECT_THAT(keys(json), UnorderedElementsAre("succeeded", "accuracy", "loss", "metrics", "steps",
-                                               "epochs", "seconds", "samplesPerSecond", "rollBacks",
-                                               "lostSteps", "lostSeconds", "workers", "model"));
+  EXPECT_THAT(keys(json),
+              UnorderedElementsAre("succeeded", "accuracy", "loss", "metrics", "steps", "epochs",
+                                   "seconds", "samplesPerSecond", "rollBacks", "lostSteps",
+                                   "lostSeconds", "overflows", "workers", "model"));
   EXPECT_THAT(keys(json["workers"][0]),
-              UnorderedElementsAre("name", "group", "index", "device", "threads", "steps", "samples",
-                                   "computeShare", "waitShare", "communicationShare"));
+              UnorderedElementsAre("name", "group", "index", "device", "threads", "steps",
+                                   "samples", "computeShare", "waitShare", "communicationShare"));
 }
 
 TEST(Summary, OfAJobThatNeverBeganHasNulls) {

@@ -108,6 +108,8 @@ struct WorkerStatus {
   uint64_t samples_committed = 0;
   uint64_t accepted = 0;
   uint64_t dropped = 0;
+  uint64_t overflows = 0;  // Steps abandoned because gradients overflowed under loss scaling.
+  double loss_scale = 0;   // As of its latest push or overflow; 0 without loss scaling.
   uint64_t staleness = 0;  // Of its latest accumulated push: versions published since it was based.
   sync::Timing total;      // Sum over its pushes.
   protocol::Traffic traffic;                          // Likewise.

@@ -9,6 +9,7 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
 
+#include "lib/learn/autocast.h"
 #include "lib/learn/catch_torch.h"
 
 namespace paceline::learn {
@@ -106,6 +107,24 @@ Computed Compute(Net& net, const std::optional<Loss>& loss, const Batch& batch) 
   return {ComputeLoss(*loss, outputs.tensor, batch.targets), std::move(outputs)};
 }
 
+void StepFigures::Add(const Computed& computed, const at::Tensor& targets, double share) {
+  micro_batches_.push_back({.loss = computed.loss.detach(),
+                            .correct = CorrectOf(computed.outputs.tensor, targets),
+                            .targets = static_cast<uint64_t>(targets.numel()),
+                            .share = share});
+}
+
+StepFigures::Read StepFigures::Get() const {
+  Read read;
+  for (const MicroBatch& one : micro_batches_) {
+    read.loss += one.share * one.loss.item<double>();
+    if (!one.correct.defined()) continue;
+    read.judged.correct += static_cast<uint64_t>(one.correct.item<int64_t>());
+    read.judged.judged += one.targets;
+  }
+  return read;
+}
+
 namespace {
 
 Status TryOutMetrics(Model::State& model, const Dataset& data, const Batch& batch) {
@@ -138,13 +157,18 @@ Status OnFirstSamples(Model::State& model, const Dataset& data,
 
 }  // namespace
 
-Status TryOut(Model::State& model, const std::optional<Loss>& loss, const Dataset& data) {
+Status TryOut(Model::State& model, const std::optional<Loss>& loss, const Dataset& data,
+              Precision precision) {
   if (loss && data.targets().type() != TargetType(*loss)) {
     return InvalidArgument("loss {} wants targets of {}: got {}", Name(*loss),
                            Name(TargetType(*loss)), DataText(data.targets(), data.samples()));
   }
-  return OnFirstSamples(
-      model, data, [&](const Batch& batch) { return TryOutUnguarded(model, loss, data, batch); });
+  const Status status = OnFirstSamples(model, data, [&](const Batch& batch) {
+    const AutocastScope autocast(precision, model.device);
+    return TryOutUnguarded(model, loss, data, batch);
+  });
+  if (status.ok() || precision == Precision::kFloat32) return status;
+  return Annotate(status, fmt::format("training.precision {}", Name(precision)));
 }
 
 Status TryOutEvaluation(Model::State& model, const std::optional<Loss>& loss, const Dataset& data) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include <ATen/core/Tensor.h>
 
@@ -12,6 +13,7 @@
 #include "lib/learn/dataset.h"
 #include "lib/learn/loss.h"
 #include "lib/learn/model_state.h"
+#include "lib/learn/precision.h"
 
 namespace paceline::learn {
 
@@ -43,8 +45,34 @@ struct Computed {
 // Without `loss` the network's own method counts. Throws where there is `loss` and no outputs.
 Computed Compute(Net& net, const std::optional<Loss>& loss, const Batch& batch);
 
-// Runs the first samples of `data` and compares shapes, types and classes. Changes nothing.
-Status TryOut(Model::State& model, const std::optional<Loss>& loss, const Dataset& data);
+// What a step's micro-batches came to. On a GPU it is known only once that has computed them, and
+// to wait for it between them would leave it idle: read once all is queued.
+class StepFigures {
+ public:
+  // A micro-batch of that share of the step's samples.
+  void Add(const Computed& computed, const at::Tensor& targets, double share);
+
+  struct Read {
+    double loss = 0;  // Mean over the samples.
+    Judged judged;
+  };
+  // Waits for the device.
+  Read Get() const;
+
+ private:
+  struct MicroBatch {
+    at::Tensor loss;
+    at::Tensor correct;  // Undefined where there is nothing to judge.
+    uint64_t targets = 0;
+    double share = 0;
+  };
+  std::vector<MicroBatch> micro_batches_;
+};
+
+// Runs the first samples of `data` in that precision and compares shapes, types and classes.
+// Changes nothing.
+Status TryOut(Model::State& model, const std::optional<Loss>& loss, const Dataset& data,
+              Precision precision = Precision::kFloat32);
 // The same of a held-out set, with the network's metrics.
 Status TryOutEvaluation(Model::State& model, const std::optional<Loss>& loss, const Dataset& data);
 

@@ -45,11 +45,16 @@ at::Tensor ComputeLoss(Loss loss, const at::Tensor& outputs, const at::Tensor& t
   return at::mse_loss(outputs.reshape(targets.sizes()), targets);
 }
 
-Judged CountCorrect(const at::Tensor& outputs, const at::Tensor& targets) {
+at::Tensor CorrectOf(const at::Tensor& outputs, const at::Tensor& targets) {
   if (!outputs.defined() || !AreClasses(outputs, targets)) return {};
   const at::NoGradGuard no_grad;
-  const int64_t correct = outputs.argmax(-1).eq(targets).sum().item<int64_t>();
-  return {static_cast<uint64_t>(correct), static_cast<uint64_t>(targets.numel())};
+  return outputs.argmax(-1).eq(targets).sum();
+}
+
+Judged CountCorrect(const at::Tensor& outputs, const at::Tensor& targets) {
+  const at::Tensor correct = CorrectOf(outputs, targets);
+  if (!correct.defined()) return {};
+  return {static_cast<uint64_t>(correct.item<int64_t>()), static_cast<uint64_t>(targets.numel())};
 }
 
 }  // namespace paceline::learn

@@ -27,6 +27,10 @@ ElementType TargetType(Loss loss);
 // both shapes, where outputs and targets do not fit.
 at::Tensor ComputeLoss(Loss loss, const at::Tensor& outputs, const at::Tensor& targets);
 
+// How many targets the outputs say the right class of, a scalar on their device; undefined where
+// none can be judged, as below.
+at::Tensor CorrectOf(const at::Tensor& outputs, const at::Tensor& targets);
+
 // Of how many targets the outputs say the right class. None is judged where there are no outputs or
 // the targets are not classes of theirs.
 struct Judged {

@@ -5,8 +5,10 @@
 
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/_amp_foreach_non_finite_check_and_unscale.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/from_blob.h>
+#include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
 
 #include "lib/base/check.h"
@@ -208,8 +210,14 @@ void Model::State::Upload() {
   if (device.is_cuda()) device_values.copy_(values, /*non_blocking=*/true);
 }
 
-void Model::State::BeginStep() {
+void Model::State::BeginStep(std::optional<double> loss_scale) {
   const at::NoGradGuard no_grad;
+  inverse_scale_.reset();
+  if (loss_scale) {
+    const auto options = at::TensorOptions(at::kFloat).device(device);
+    inverse_scale_ = at::full({}, 1 / *loss_scale, options);
+    found_infinite_ = at::zeros({}, options);
+  }
   saved_buffers.copy_(BufferPart(values, layout));
   Upload();
   for (const at::Tensor& parameter : parameters) parameter.mutable_grad().reset();
@@ -223,6 +231,13 @@ void Model::State::ZeroMissingGradients() {
   }
 }
 
+void Model::State::Unscale(at::TensorList gradients) {
+  if (!inverse_scale_.defined()) return;
+  at::_amp_foreach_non_finite_check_and_unscale_(gradients, found_infinite_, inverse_scale_);
+}
+
+bool Model::State::AreGradientsFinite() const { return found_infinite_.item<float>() == 0; }
+
 Backward::Hand Model::State::HandTo(const HandPart& hand) {
   if (!hand || device.is_cuda()) return {};
   return [this, &hand](size_t index, const at::Tensor& gradient) {
@@ -233,6 +248,7 @@ Backward::Hand Model::State::HandTo(const HandPart& hand) {
 // Parameters come first in the layout, in the order of `parameters`.
 void Model::State::HandGradient(size_t index, const at::Tensor& gradient, const HandPart& hand) {
   const at::Tensor dense = (gradient.is_sparse() ? gradient.to_dense() : gradient).contiguous();
+  Unscale(dense);
   const store::TensorPlace& place = layout.tensors()[index];
   hand(place.offset_bytes,
        {static_cast<const std::byte*>(dense.const_data_ptr()), place.size_bytes});
@@ -259,6 +275,7 @@ void Model::State::EndStep(const HandPart& hand) {
   if (!is_in_parts) ZeroMissingGradients();
   net->KeepBuffers(buffers);
   if (is_in_parts) return HandTheRest(hand);
+  Unscale(gradients);
   BufferPart(device_push, layout).copy_(BufferPart(device_values, layout));
   if (!device.is_cuda()) return;
   push.copy_(device_push);

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -41,8 +42,9 @@ struct Model::State {
   void Upload();
 
   // Forgets the gradients, remembers the buffers and uploads. Then one or more backward passes may
-  // run.
-  void BeginStep();
+  // run. With `loss_scale` they are of losses multiplied by it: gradients are divided by it before
+  // they are handed over or left, and looked at.
+  void BeginStep(std::optional<double> loss_scale = std::nullopt);
 
   // What hands a final gradient over in a backward pass; empty without `hand`, which outlives it,
   // and for a GPU, whose gradients EndStep hands over.
@@ -52,16 +54,22 @@ struct Model::State {
   // over what was not yet.
   void EndStep(const HandPart& hand = {});
 
+  // Of a step that has ended and had a loss scale. Waits for the device.
+  bool AreGradientsFinite() const;
+
   // Gives the buffers the values that BeginStep found; nothing else has changed since, but for the
   // gradients, which the next BeginStep zeroes. Does not throw.
   void AbandonStep() noexcept;
 
  private:
   void ZeroMissingGradients();
+  void Unscale(at::TensorList gradients);
   void HandGradient(size_t index, const at::Tensor& gradient, const HandPart& hand);
   void HandTheRest(const HandPart& hand);
 
   std::vector<bool> is_handed_;  // Gradients of this step, one a parameter.
+  at::Tensor inverse_scale_;     // Undefined without a loss scale.
+  at::Tensor found_infinite_;    // Not 0: some gradient was not finite.
 };
 
 }  // namespace paceline::learn

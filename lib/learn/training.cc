@@ -1,6 +1,7 @@
 #include "lib/learn/training.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 #include <vector>
 
@@ -8,9 +9,11 @@
 #include <ATen/core/Tensor.h>
 
 #include "lib/base/epoch_order.h"
+#include "lib/learn/autocast.h"
 #include "lib/learn/catch_torch.h"
 #include "lib/learn/evaluating.h"
 #include "lib/learn/execution.h"
+#include "lib/learn/loss_scaler.h"
 
 namespace paceline::learn {
 
@@ -19,13 +22,16 @@ struct Training::State {
       : options(options_in),
         model(std::move(model_in)),
         train(std::move(train_in)),
-        order(train.samples(), options.seed) {}
+        order(train.samples(), options.seed) {
+    if (options.precision == Precision::kFloat16) scaler.emplace();
+  }
 
   TrainingOptions options;
   std::unique_ptr<Model> model;
   std::optional<Loss> loss;  // Without it the model's own counts.
   Dataset train;
   std::optional<Dataset> eval;
+  std::optional<LossScaler> scaler;
   EpochOrder order;
   std::vector<uint32_t> samples;  // Of the step that runs.
 };
@@ -72,12 +78,37 @@ StatusOr<std::optional<Loss>> ChooseLoss(const std::string& name, const Model& m
   return std::optional<Loss>(loss);
 }
 
+uint64_t MicroBatches(uint64_t samples, uint64_t size_max) {
+  return size_max == 0 ? 1 : (samples + size_max - 1) / size_max;
+}
+
 // The part of `samples` that micro-batch `index` of `count` holds. Sizes differ by one at most, so
 // that no last one is too small for statistics over a batch.
 std::span<const uint32_t> MicroBatch(std::span<const uint32_t> samples, uint64_t index,
                                      uint64_t count) {
   const uint64_t begin = samples.size() * index / count;
   return samples.subspan(begin, samples.size() * (index + 1) / count - begin);
+}
+
+Computed ComputeIn(Precision precision, Model::State& model, const std::optional<Loss>& loss,
+                   const Batch& batch) {
+  const AutocastScope autocast(precision, model.device);
+  return Compute(*model.net, loss, batch);
+}
+
+// In float32, where the model's own method left it in less: a scale would overflow there.
+at::Tensor Scaled(const at::Tensor& loss, double factor) {
+  if (factor == 1) return loss;
+  const bool is_reduced = loss.scalar_type() == at::kHalf || loss.scalar_type() == at::kBFloat16;
+  return (is_reduced ? loss.to(at::kFloat) : loss).mul(factor);
+}
+
+Status Judge(LossScaler& scaler, bool is_loss_finite, bool are_gradients_finite) {
+  const double scale = scaler.scale();
+  if (scaler.Judge(is_loss_finite, are_gradients_finite) != LossScaler::Verdict::kOverflow)
+    return OkStatus();
+  return Aborted("gradients overflow at a loss scale of {:g}; the next one is {:g}", scale,
+                 scaler.scale());
 }
 
 Status CollectSamples(std::span<const SampleRange> ranges, EpochOrder& order,
@@ -111,7 +142,7 @@ StatusOr<std::unique_ptr<Training>> Training::Create(const TrainingOptions& opti
 
   auto state = std::make_unique<State>(options, std::move(model), std::move(train));
   state->loss = loss;
-  PACELINE_RETURN_IF_ERROR(TryOut(state->model->state(), loss, state->train));
+  PACELINE_RETURN_IF_ERROR(TryOut(state->model->state(), loss, state->train, options.precision));
   if (options.eval) {
     PACELINE_ASSIGN_OR_RETURN(state->eval, Dataset::Open(*options.eval));
     PACELINE_RETURN_IF_ERROR(TryOutEvaluation(state->model->state(), loss, *state->eval));
@@ -130,6 +161,7 @@ bool Training::ComputeOn(std::span<std::byte> values) {
   return state_->model->state().ComputeOn(values);
 }
 std::span<const std::byte> Training::push() const { return std::as_const(*state_->model).push(); }
+double Training::loss_scale() const { return state_->scaler ? state_->scaler->scale() : 0; }
 
 StatusOr<StepResult> Training::Step(std::span<const SampleRange> ranges,
                                     const KeepGoing& keep_going, const HandPart& hand) {
@@ -138,34 +170,40 @@ StatusOr<StepResult> Training::Step(std::span<const SampleRange> ranges,
   const ExecutionScope scope(state.options.threads);
   Model::State& model = state.model->state();
   const uint64_t total = state.samples.size();
-  const uint64_t size_max = state.options.micro_batch_size;
-  const uint64_t count = size_max == 0 ? 1 : (total + size_max - 1) / size_max;
+  const uint64_t count = MicroBatches(total, state.options.micro_batch_size);
 
   StatusOr<StepResult> result = CatchTorch([&]() -> StatusOr<StepResult> {
     model.net->SetMode(NetMode::kTraining);
-    model.BeginStep();
+    const std::optional<double> scale =
+        state.scaler ? std::optional(state.scaler->scale()) : std::nullopt;
+    model.BeginStep(scale);
     const auto is_wanted = [&] { return !keep_going || keep_going(); };
-    StepResult sum{.samples = total};
+    StepFigures figures;
     for (uint64_t i = 0; i < count; ++i) {
       const Status given_up = Cancelled("step interrupted after {} of {} micro-batches", i, count);
       if (!is_wanted()) return given_up;
       const auto samples = MicroBatch(state.samples, i, count);
       const Batch batch = GatherBatch(state.train, samples, model.device);
       if (!is_wanted()) return given_up;
-      const Computed computed = Compute(*model.net, state.loss, batch);
+      const Computed computed = ComputeIn(state.options.precision, model, state.loss, batch);
       const double share = static_cast<double>(samples.size()) / static_cast<double>(total);
       const bool is_last = i + 1 == count;
       if (!is_wanted() ||
-          !model.backward->Run(count == 1 ? computed.loss : computed.loss.mul(share), keep_going,
+          !model.backward->Run(Scaled(computed.loss, share * scale.value_or(1)), keep_going,
                                is_last ? model.HandTo(hand) : Backward::Hand()))
         return given_up;
-      sum.loss += share * computed.loss.item<double>();
-      const Judged judged = CountCorrect(computed.outputs.tensor, batch.targets);
-      sum.correct += judged.correct;
-      sum.judged += judged.judged;
+      figures.Add(computed, batch.targets, share);
     }
     model.EndStep(hand);
-    return sum;
+    const StepFigures::Read read = figures.Get();
+    if (state.scaler) {
+      PACELINE_RETURN_IF_ERROR(
+          Judge(*state.scaler, std::isfinite(read.loss), model.AreGradientsFinite()));
+    }
+    return StepResult{.loss = read.loss,
+                      .samples = total,
+                      .correct = read.judged.correct,
+                      .judged = read.judged.judged};
   });
   if (!result.ok()) model.AbandonStep();
   return result;

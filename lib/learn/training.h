@@ -23,6 +23,7 @@
 #include "lib/learn/builtin.h"
 #include "lib/learn/dataset.h"
 #include "lib/learn/model.h"
+#include "lib/learn/precision.h"
 #include "lib/store/layout.h"
 
 namespace paceline::learn {
@@ -62,6 +63,7 @@ struct TrainingOptions {
   uint64_t seed = 0;              // Of the epochs' orders, a built-in model's weights, and dropout.
   uint64_t micro_batch_size = 0;  // Samples held in memory at once, at most; 0: the whole step's.
   uint64_t eval_batch_size = 256;
+  Precision precision = Precision::kFloat32;  // Of steps; evaluations are in float32.
   int threads = 1;             // Of LibTorch's kernels. One value for the whole process.
   std::string device = "cpu";  // Or "cuda".
 };
@@ -107,12 +109,18 @@ class Training {
   // buffers at the end. push() is then undefined, and some parts may have been handed over when an
   // error comes. A GPU hands all of it over at the end.
   //
+  // With kFloat16 a step whose loss is finite and whose gradients are not is given up, and the loss
+  // scale lowered; at its least it is left as it is, for the model or the samples are to blame.
+  //
   // InvalidArgument: no sample, or a range that ends before it begins. OutOfRange: positions beyond
-  // the training set. ResourceExhausted: out of memory. Cancelled: keep_going said no. Internal:
-  // LibTorch. After an error push() is undefined, parameters() as before the call, buffers
-  // included.
+  // the training set. ResourceExhausted: out of memory. Cancelled: keep_going said no. Aborted:
+  // gradients overflowed under loss scaling. Internal: LibTorch. After an error push() is
+  // undefined, parameters() as before the call, buffers included.
   StatusOr<StepResult> Step(std::span<const SampleRange> ranges, const KeepGoing& keep_going = {},
                             const HandPart& hand = {});
+
+  // What the next Step multiplies its loss by; 0 unless it is of kFloat16.
+  double loss_scale() const;
 
   // Loss, accuracy and metrics over the whole held-out set, in evaluation mode; says each batch of
   // it to `on_progress`, if that is set. FailedPrecondition without such a set.

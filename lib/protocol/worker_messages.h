@@ -99,6 +99,7 @@ struct PushDone {
   // The first one in the layout's order of what was pushed; empty: all are finite, or only the loss
   // is not.
   std::string non_finite_tensor;
+  double loss_scale = 0;  // Of the next step; 0 without loss scaling.
 };
 
 // The step was given up; its leases go back.
@@ -107,6 +108,7 @@ struct Abandoned {
   sync::AbandonReason reason = sync::AbandonReason::kInterrupted;
   uint32_t samples_fit = 0;
   std::vector<LeaseId> leases;
+  double loss_scale = 0;  // As of PushDone.
 };
 
 // An evaluator's answer to Evaluate.

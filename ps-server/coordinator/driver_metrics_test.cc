@@ -90,12 +90,20 @@ TEST(DriverMetricsTest, CountsTheBytesOfEachWorkerOnce) {
   EXPECT_THAT(text, HasSubstr("\npaceline_worker_pulled_bytes_total{worker=\"w3\"} 500\n"));
 }
 
-TEST(DriverMetricsTest, SaysWithHowManyThreadsAWorkerComputes) {
+TEST(DriverMetricsTest, SaysWhatLossScalingComesTo) {
   telemetry::Metrics metrics;
   DriverMetrics driver_metrics(&metrics);
-  driver_metrics.WorkersAre({{.worker = WorkerId(3), .threads = 2}, {.worker = WorkerId(4)}});
+  coordination::WorkerStatus worker{.worker = WorkerId(3), .threads = 2};
+  driver_metrics.WorkersAre({worker});
   EXPECT_THAT(metrics.RenderText(), HasSubstr("\npaceline_worker_threads{worker=\"w3\"} 2\n"));
-  EXPECT_THAT(metrics.RenderText(), Not(HasSubstr("paceline_worker_threads{worker=\"w4\"}")));
+  EXPECT_THAT(metrics.RenderText(), Not(HasSubstr("paceline_worker_loss_scale{")));
+  worker.overflows = 2;
+  worker.loss_scale = 16384;
+  driver_metrics.WorkersAre({worker});
+  driver_metrics.WorkersAre({worker});
+  const std::string text = metrics.RenderText();
+  EXPECT_THAT(text, HasSubstr("\npaceline_worker_overflows_total{worker=\"w3\"} 2\n"));
+  EXPECT_THAT(text, HasSubstr("\npaceline_worker_loss_scale{worker=\"w3\"} 16384\n"));
 }
 
 TEST(DriverMetricsTest, SaysHowLongThePolicyTook) {

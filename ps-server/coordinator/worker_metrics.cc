@@ -61,14 +61,21 @@ struct WorkerMetrics::Families {
                                  "Compute time of pushes that did not count.", {"worker"})),
         nonfinite(metrics->Counters("paceline_pushes_nonfinite_total",
                                     "Pushes with a NaN or an infinity.", {"worker"})),
+        overflows(metrics->Counters("paceline_worker_overflows_total",
+                                    "Steps given up because gradients overflowed under loss "
+                                    "scaling.",
+                                    {"worker"})),
+        loss_scale(metrics->Gauges("paceline_worker_loss_scale",
+                                   "What a worker's loss is multiplied by for its backward pass.",
+                                   {"worker"})),
         threads(metrics->Gauges("paceline_worker_threads", "Threads that a worker computes with.",
                                 {"worker"})) {}
 
   telemetry::CounterFamily steps, samples, compute, wait, communication, overlapped, injected;
   telemetry::HistogramFamily step_seconds, staleness, spread;
   telemetry::CounterFamily pushed_bytes, pulled_bytes;
-  telemetry::CounterFamily accepted, dropped, wasted, nonfinite;
-  telemetry::GaugeFamily threads;
+  telemetry::CounterFamily accepted, dropped, wasted, nonfinite, overflows;
+  telemetry::GaugeFamily loss_scale, threads;
 };
 
 namespace {
@@ -91,10 +98,11 @@ class Lazy {
 struct WorkerMetrics::Series {
   Lazy<telemetry::Counter> steps, samples, compute, wait, communication, overlapped, injected;
   Lazy<telemetry::Histogram> step_seconds, staleness, spread;
-  Lazy<telemetry::Counter> pushed_bytes, pulled_bytes, accepted, wasted, nonfinite;
-  Lazy<telemetry::Gauge> threads;
+  Lazy<telemetry::Counter> pushed_bytes, pulled_bytes, accepted, wasted, nonfinite, overflows;
+  Lazy<telemetry::Gauge> loss_scale, threads;
   std::map<sync::DropReason, telemetry::Counter> dropped;
   protocol::Traffic traffic;  // As it was counted last.
+  uint64_t overflows_counted = 0;
 };
 
 WorkerMetrics::WorkerMetrics(telemetry::Metrics* metrics)
@@ -154,6 +162,11 @@ void WorkerMetrics::Is(const coordination::WorkerStatus& status) {
   count(own.pulled_bytes.In(families_->pulled_bytes, worker), before.pulled_bytes,
         traffic.pulled_bytes);
   if (status.threads > 0) own.threads.In(families_->threads, worker).Set(status.threads);
+  // Others than those of jobs with loss scaling do not have it.
+  if (status.loss_scale == 0) return;
+  count(own.overflows.In(families_->overflows, worker),
+        std::exchange(own.overflows_counted, status.overflows), status.overflows);
+  own.loss_scale.In(families_->loss_scale, worker).Set(status.loss_scale);
 }
 
 }  // namespace paceline::ps

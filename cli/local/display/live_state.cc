@@ -22,10 +22,14 @@ LiveWorker ParseWorker(const json& object) {
           .steps = object.at("steps").get<uint64_t>(),
           .samples = object.at("samples").get<uint64_t>(),
           .batch_size = object.value("batchSize", uint64_t{0}),
+          .transferred_bytes =
+              object.value("pushedBytes", uint64_t{0}) + object.value("pulledBytes", uint64_t{0}),
           .compute_share = object.at("computeShare").get<double>(),
           .wait_share = object.at("waitShare").get<double>(),
           .communication_share = object.at("communicationShare").get<double>(),
           .expulsions = object.value("expulsions", uint64_t{0}),
+          .overflows = object.value("overflows", uint64_t{0}),
+          .loss_scale = object.value("lossScale", 0.0),
           .injected_share = object.value("injectedShare", 0.0)};
 }
 

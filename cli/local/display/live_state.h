@@ -21,10 +21,13 @@ struct LiveWorker {
   uint64_t steps = 0;
   uint64_t samples = 0;
   uint64_t batch_size = 0;
-  double compute_share = 0;  // 0..1, of its time so far; the three add up to 1.
+  uint64_t transferred_bytes = 0;  // Pushed and pulled.
+  double compute_share = 0;        // 0..1, of its time so far; the three add up to 1.
   double wait_share = 0;
   double communication_share = 0;
   uint64_t expulsions = 0;    // Of its processes, for what they did.
+  uint64_t overflows = 0;     // Steps abandoned under loss scaling.
+  double loss_scale = 0;      // 0 without loss scaling.
   double injected_share = 0;  // Of all its time, a part of compute's: slept for spec.chaos.
 };
 

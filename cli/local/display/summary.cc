@@ -1,6 +1,8 @@
 #include "cli/local/display/summary.h"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -26,6 +28,28 @@ std::optional<double> ShownLoss(const LiveState& state) {
 double MeanSamplesPerSecond(const LiveState& state) {
   if (state.seconds <= 0 || state.committed_samples <= state.samples_before) return 0;
   return static_cast<double>(state.committed_samples - state.samples_before) / state.seconds;
+}
+
+uint64_t Overflows(const LiveState& state) {
+  uint64_t overflows = 0;
+  for (const LiveWorker& worker : state.workers) overflows += worker.overflows;
+  return overflows;
+}
+
+// What loss scaling cost; empty without it, or where it cost nothing.
+std::string OverflowsText(const LiveState& state) {
+  const uint64_t overflows = Overflows(state);
+  if (overflows == 0) return "";
+  double least = std::numeric_limits<double>::infinity(), most = 0;
+  for (const LiveWorker& worker : state.workers) {
+    if (worker.loss_scale == 0) continue;
+    least = std::min(least, worker.loss_scale);
+    most = std::max(most, worker.loss_scale);
+  }
+  const std::string scales =
+      least == most ? fmt::format("{:g}", most) : fmt::format("{:g} to {:g}", least, most);
+  return fmt::format("  overflows  {} steps given up by loss scaling; scale now {}\n",
+                     Thousands(overflows), scales);
 }
 
 // Samples and processes that were to blame, one line each; empty if there were none.
@@ -64,6 +88,7 @@ std::string SummaryText(const RunSummary& summary) {
     text += fmt::format("  steps      {} in {:.2f} epochs\n", Thousands(state.step), state.epochs);
     if (state.nonfinite_pushes > 0)
       text += fmt::format("  not finite {} pushes left out\n", state.nonfinite_pushes);
+    text += OverflowsText(state);
     text += FaultsText(state);
     if (summary.restarts > 0)
       text += fmt::format("  restarts   {} of processes\n", summary.restarts);
@@ -108,6 +133,7 @@ std::string SummaryJson(const RunSummary& summary) {
                  {"rollBacks", summary.recovery ? summary.recovery->roll_backs : 0},
                  {"lostSteps", summary.recovery ? summary.recovery->lost_steps : 0},
                  {"lostSeconds", summary.recovery ? summary.recovery->lost_seconds : 0.0},
+                 {"overflows", 0},
                  {"workers", json::array()},
                  {"model", summary.model_path.empty() ? json(nullptr) : json(summary.model_path)}};
   if (summary.state) {
@@ -119,6 +145,7 @@ std::string SummaryJson(const RunSummary& summary) {
     object["epochs"] = state.epochs;
     object["seconds"] = state.seconds;
     object["samplesPerSecond"] = MeanSamplesPerSecond(state);
+    object["overflows"] = Overflows(state);
     for (const LiveWorker& worker : state.workers) {
       const job::ProcessId process = IdOf(worker);
       object["workers"].push_back({{"name", job::ProcessName(summary.job, process)},

@@ -26,8 +26,9 @@ struct RunSummary {
 std::string SummaryText(const RunSummary& summary);
 
 // One object on one line: succeeded, accuracy, loss, steps, epochs, seconds, samplesPerSecond,
-// rollBacks, lostSteps and lostSeconds (done and void), workers (each name, group, index, device,
-// threads, steps, samples, computeShare, waitShare, communicationShare), model. What is not known is null.
+// rollBacks, lostSteps and lostSeconds (done and void), overflows, workers (each name, group,
+// index, device, threads, steps, samples, computeShare, waitShare, communicationShare), model. What
+// is not known is null.
 std::string SummaryJson(const RunSummary& summary);
 
 }  // namespace paceline::local

@@ -50,6 +50,7 @@ void Remember(WorkerStatus& status, const PushDone& done) {
   status.total.injected += done.timing.injected;
   status.traffic.pushed_bytes += done.traffic.pushed_bytes;
   status.traffic.pulled_bytes += done.traffic.pulled_bytes;
+  status.loss_scale = done.loss_scale;
 }
 
 // The worker of that connection, if the policy counts it in; else the sender is expelled.
@@ -117,6 +118,11 @@ void OnAbandoned(Turn turn, ConnectionId connection, const protocol::Abandoned& 
   if (!job.pushes.Abandon({session->worker, session->incarnation, abandoned.sequence})) {
     return Expel(turn, connection,
                  fmt::format("abandoned step {} is out of order", abandoned.sequence));
+  }
+  if (abandoned.reason == sync::AbandonReason::kOverflow) {
+    WorkerStatus& status = job.workers[session->worker];
+    ++status.overflows;
+    status.loss_scale = abandoned.loss_scale;
   }
   for (const protocol::LeaseId lease : abandoned.leases) {
     abandoned.reason == sync::AbandonReason::kInterrupted ? job.leases->ReturnInterrupted(lease)

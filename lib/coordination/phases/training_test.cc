@@ -131,6 +131,30 @@ TEST(TrainingTest, AbandonedStepGivesItsSamplesBack) {
   EXPECT_EQ(job.Sent<protocol::Released>(1).lease.ranges[0], (protocol::SampleRange{0, 0, 2}));
 }
 
+// Nobody is to blame, and the same samples come again.
+TEST(TrainingTest, AnOverflowIsCountedAndGivesItsSamplesBack) {
+  Job job(TwoWorkers());
+  job.Opened({{1, 0}, {2, 1}});
+  for (const double scale : {32768.0, 16384.0}) {
+    const PushDone step = job.Answer(1);
+    job.Hear(1, protocol::Abandoned{.sequence = step.sequence,
+                                    .reason = sync::AbandonReason::kOverflow,
+                                    .leases = step.leases,
+                                    .loss_scale = scale});
+  }
+  const auto released = job.AllSent<protocol::Released>(1);
+  ASSERT_THAT(released, SizeIs(3));
+  EXPECT_EQ(released[2].lease.ranges, released[0].lease.ranges);
+  EXPECT_EQ(released[2].assignment.samples, released[0].assignment.samples);
+  const Status status = job.coordinator.status();
+  EXPECT_EQ(status.workers[0].overflows, 2u);
+  EXPECT_EQ(status.workers[0].loss_scale, 16384);
+  EXPECT_EQ(status.workers[1].overflows, 0u);
+  EXPECT_EQ(status.nonfinite_pushes, 0u);
+  EXPECT_FALSE(job.WasClosed(1));
+  EXPECT_TRUE(job.coordinator.Check().ok());
+}
+
 // Its push may be on its way: it must not take the next step for the one that is meant.
 TEST(TrainingTest, AnInterruptNamesTheStepInWork) {
   Job job(TwoWorkers());
@@ -178,6 +202,18 @@ TEST(TrainingTest, AStepOfSamplesThatWereInterruptedTwiceIsNot) {
   interrupt();
   EXPECT_EQ(job.SentCount<protocol::Interrupted>(1), 3);
   EXPECT_TRUE(job.coordinator.Check().ok());
+}
+
+// An overflow or a batch that did not fit is no interrupt.
+TEST(TrainingTest, OnlyInterruptsMakeSamplesUnlucky) {
+  Job job(TwoWorkers());
+  job.Opened({{1, 0}, {2, 1}});
+  for (int i = 0; i < 3; ++i) {
+    const PushDone step = job.Answer(1);
+    job.Hear(1, protocol::Abandoned{step.sequence, sync::AbandonReason::kOverflow, 0, step.leases});
+  }
+  job.coordinator.Step(Decided{{sync::Interrupt{WorkerId(0)}}}, job.now, job.effects);
+  EXPECT_EQ(job.SentCount<protocol::Interrupted>(1), 1);
 }
 
 TEST(TrainingTest, WhatIsDroppedComesBackOrStaysOut) {

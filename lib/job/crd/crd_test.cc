@@ -135,7 +135,7 @@ TEST(Crd, FixesWhatTheNotesCallImmutable) {
           ".spec.training.learningRate.final", ".spec.training.learningRate.schedule",
           ".spec.training.learningRate.stepEpochs", ".spec.training.learningRate.warmupSteps",
           ".spec.training.microBatchSize", ".spec.training.nonFinite", ".spec.training.optimizer",
-          ".spec.training.seed", ".spec.training.stop.target"));
+          ".spec.training.precision", ".spec.training.seed", ".spec.training.stop.target"));
 }
 
 TEST(Crd, LeavesPodTemplatesAndVolumesToKubernetes) {

@@ -18,6 +18,10 @@ PACELINE_WORDS(Loss, "CrossEntropy", "MeanSquaredError", "Model")
 enum class OnDrop { kReturn, kDiscard };
 PACELINE_WORDS(OnDrop, "Return", "Discard")
 
+// What forward passes and their losses compute in; parameters and gradients are float32.
+enum class Precision { kFloat32, kBFloat16, kFloat16 };
+PACELINE_WORDS(Precision, "Float32", "BFloat16", "Float16")
+
 enum class OptimizerType { kSgd, kAdamW };
 PACELINE_WORDS(OptimizerType, "SGD", "AdamW")
 

@@ -88,9 +88,10 @@ TEST(CodecTest, EveryWorkerMessageSurvives) {
           .shard_time = Seconds(0.001),
           .spread = 3,
           .traffic = {.pushed_bytes = 4096, .pulled_bytes = 8192},
-          .non_finite_tensor = "conv1.weight"},
+          .non_finite_tensor = "conv1.weight",
+          .loss_scale = 32768},
       protocol::Abandoned{
-          Sequence(8), sync::AbandonReason::kOutOfMemory, 32, {protocol::LeaseId(10)}},
+          Sequence(8), sync::AbandonReason::kOverflow, 32, {protocol::LeaseId(10)}, 1024},
       protocol::Evaluated{Version(100), 0.1, 0.97, 360, "logits", {{"f1", 0.5}}},
       protocol::Leaving{},
       protocol::Failing{"data set has no labels"},

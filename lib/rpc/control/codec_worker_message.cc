@@ -19,6 +19,7 @@ constexpr EnumPair<WireType, v1::NumberType> kNumberTypes[] = {
 constexpr EnumPair<sync::AbandonReason, v1::AbandonReason> kAbandonReasons[] = {
     {sync::AbandonReason::kInterrupted, v1::ABANDON_REASON_INTERRUPTED},
     {sync::AbandonReason::kOutOfMemory, v1::ABANDON_REASON_OUT_OF_MEMORY},
+    {sync::AbandonReason::kOverflow, v1::ABANDON_REASON_OVERFLOW},
 };
 
 constexpr EnumPair<protocol::Doing, v1::Doing> kDoings[] = {
@@ -83,6 +84,7 @@ void Put(const protocol::PushDone& done, v1::WorkerMessage& message) {
   wire.set_pushed_bytes(done.traffic.pushed_bytes);
   wire.set_pulled_bytes(done.traffic.pulled_bytes);
   wire.set_non_finite_tensor(done.non_finite_tensor);
+  wire.set_loss_scale(done.loss_scale);
 }
 
 void Put(const protocol::Abandoned& abandoned, v1::WorkerMessage& message) {
@@ -91,6 +93,7 @@ void Put(const protocol::Abandoned& abandoned, v1::WorkerMessage& message) {
   wire.set_reason(EncodeEnum(kAbandonReasons, abandoned.reason));
   wire.set_samples_fit(abandoned.samples_fit);
   for (const protocol::LeaseId lease : abandoned.leases) wire.add_leases(lease.value());
+  wire.set_loss_scale(abandoned.loss_scale);
 }
 
 void Put(const protocol::Evaluated& evaluated, v1::WorkerMessage& message) {
@@ -150,6 +153,7 @@ protocol::PushDone Take(const v1::PushDone& wire) {
       .spread = wire.spread(),
       .traffic = {.pushed_bytes = wire.pushed_bytes(), .pulled_bytes = wire.pulled_bytes()},
       .non_finite_tensor = wire.non_finite_tensor(),
+      .loss_scale = wire.loss_scale(),
   };
   if (wire.signals().has_cpu_available())
     done.signals.cpu_available = wire.signals().cpu_available();
@@ -165,7 +169,8 @@ StatusOr<protocol::WorkerMessage> Take(const v1::Abandoned& wire) {
   return protocol::Abandoned{.sequence = Sequence(wire.sequence()),
                              .reason = reason,
                              .samples_fit = wire.samples_fit(),
-                             .leases = DecodeLeases(wire.leases())};
+                             .leases = DecodeLeases(wire.leases()),
+                             .loss_scale = wire.loss_scale()};
 }
 
 protocol::Evaluated Take(const v1::Evaluated& wire) {

@@ -39,7 +39,8 @@ struct Signals {
 };
 
 enum class LeaveReason { kDrained, kDisconnected, kSilent, kExpelled };
-enum class AbandonReason { kInterrupted, kOutOfMemory };
+// kOverflow: gradients under loss scaling; the next step's scale is lower.
+enum class AbandonReason { kInterrupted, kOutOfMemory, kOverflow };
 enum class QuiesceReason { kStop, kSuspend, kSchemeChange };
 
 struct WorkerJoined {

@@ -62,6 +62,7 @@ constexpr Words<LeaveReason> WordsOf(LeaveReason) { return kLeaveReasonWords; }
 inline constexpr Word<AbandonReason> kAbandonReasonWords[] = {
     {AbandonReason::kInterrupted, "interrupted"},
     {AbandonReason::kOutOfMemory, "out-of-memory"},
+    {AbandonReason::kOverflow, "overflow"},
 };
 constexpr Words<AbandonReason> WordsOf(AbandonReason) { return kAbandonReasonWords; }
 

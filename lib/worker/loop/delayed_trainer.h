@@ -27,6 +27,7 @@ class DelayedTrainer final : public Trainer {
   std::span<const std::byte> push() const override { return trainer_->push(); }
   StatusOr<StepResult> Step(std::span<const protocol::SampleRange> ranges,
                             StepControl& control) override;
+  double loss_scale() const override { return trainer_->loss_scale(); }
   StatusOr<Evaluation> Evaluate(const std::function<void()>& on_progress) override {
     return trainer_->Evaluate(on_progress);
   }

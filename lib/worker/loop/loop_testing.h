@@ -40,6 +40,8 @@ struct World {
   Status fill_status = OkStatus();   // Of the next fill.
   std::deque<rpc::PullReport> pull_reports;  // Of the next pulls; what was asked for when empty.
   std::deque<Status> step_statuses;
+  std::deque<Status> handed_statuses;  // Likewise, once the push is handed over.
+  double loss_scale = 0;
   std::function<void()> during_step = [] {};
   Duration step_sleep{};                    // Of each step, on purpose, after that.
   std::function<void(Sequence)> interrupt;  // As the session that runs does it.
@@ -210,12 +212,19 @@ class FakeTrainer : public Trainer {
       control.push()->Put(8, push().subspan(8));
       control.push()->Put(0, push().first(8));
     }
+    if (!world_->handed_statuses.empty()) {
+      const Status status = world_->handed_statuses.front();
+      world_->handed_statuses.pop_front();
+      if (!status.ok()) return status;
+    }
     return StepResult{.loss = 0.5,
                       .samples = samples,
                       .correct = 1,
                       .injected = Duration(samples),
-                      .is_handed = is_handed};
+                      .is_handed = is_handed,
+                      .loss_scale = world_->loss_scale};
   }
+  double loss_scale() const override { return world_->loss_scale; }
   StatusOr<Evaluation> Evaluate(const std::function<void()>&) override {
     return Evaluation{.loss = 0.25, .accuracy = 0.75, .samples = 8};
   }

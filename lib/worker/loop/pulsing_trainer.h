@@ -30,6 +30,7 @@ class PulsingTrainer final : public Trainer {
     pulse_->EndStep();
     return result;
   }
+  double loss_scale() const override { return trainer_->loss_scale(); }
   StatusOr<Evaluation> Evaluate(const std::function<void()>& on_progress) override {
     pulse_->BeginStep();
     StatusOr<Evaluation> result = trainer_->Evaluate([&] {

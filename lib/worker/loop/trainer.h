@@ -24,6 +24,7 @@ struct StepResult {
   uint64_t correct = 0;    // Of the samples, where accuracy is defined.
   Duration injected{};     // Of the step's time, slept on purpose.
   bool is_handed = false;  // The push went to StepControl::push, whole; Trainer::push is undefined.
+  double loss_scale = 0;   // As Trainer::loss_scale says now.
 };
 
 struct Evaluation {
@@ -72,9 +73,13 @@ class Trainer {
 
   // Forward and backward over the ranges, in their order. Errors: OutOfRange (positions beyond the
   // data set), ResourceExhausted (out of memory; parameters untouched), Cancelled (it may
-  // not go on; parameters and buffers untouched), Internal (LibTorch). push() is then undefined.
+  // not go on; parameters and buffers untouched), Aborted (gradients overflowed under loss scaling,
+  // and the next step's scale is lower; likewise), Internal (LibTorch). push() is then undefined.
   virtual StatusOr<StepResult> Step(std::span<const protocol::SampleRange> ranges,
                                     StepControl& control) = 0;
+
+  // What the next Step multiplies its loss by; 0 without loss scaling.
+  virtual double loss_scale() const { return 0; }
 
   // Loss, accuracy and metrics over the whole held-out set, in evaluation mode; says each batch of
   // it to `on_progress`, if that is set. FailedPrecondition without such a set.

@@ -129,17 +129,16 @@ Status Loop::LeaveIfDraining() {
   return session_->Send(protocol::Leaving{});
 }
 
-// A batch that does not fit, or was interrupted, is handed back and said so; anything else ends the
-// worker, with words for the user.
+// A batch that does not fit, was interrupted or overflowed is handed back and said so; anything
+// else ends the worker, with words for the user.
 Status Loop::GiveUp(const protocol::Lease& lease, const Status& why) {
   uint64_t samples = 0;
   for (const protocol::SampleRange& range : lease.ranges) samples += range.size();
-  const bool is_too_large = why.code() == StatusCode::kResourceExhausted && samples > 1;
-  if (is_too_large || why.code() == StatusCode::kCancelled) {
-    protocol::Abandoned abandoned = transfers_->Abandon(
-        is_too_large ? sync::AbandonReason::kOutOfMemory : sync::AbandonReason::kInterrupted,
-        {lease.id});
-    if (is_too_large) abandoned.samples_fit = LargestThoughtToFit(samples);
+  if (const auto reason = AbandonReasonOf(why, samples)) {
+    protocol::Abandoned abandoned = transfers_->Abandon(*reason, {lease.id});
+    if (*reason == sync::AbandonReason::kOutOfMemory)
+      abandoned.samples_fit = LargestThoughtToFit(samples);
+    abandoned.loss_scale = trainer_->loss_scale();
     (void)stopwatch_.Take();  // What came to nothing says nothing of the next step's speed.
     PACELINE_RETURN_IF_ERROR(session_->Send(abandoned));
     return LeaveIfDraining();

@@ -29,6 +29,21 @@ void Tally::Add(const StepResult& step, protocol::LeaseId lease) {
   samples += step.samples;
   correct += step.correct;
   leases.push_back(lease);
+  loss_scale = step.loss_scale;
+}
+
+std::optional<sync::AbandonReason> AbandonReasonOf(const Status& status, uint64_t samples) {
+  switch (status.code()) {
+    case StatusCode::kResourceExhausted:
+      if (samples > 1) return sync::AbandonReason::kOutOfMemory;
+      return std::nullopt;
+    case StatusCode::kCancelled:
+      return sync::AbandonReason::kInterrupted;
+    case StatusCode::kAborted:
+      return sync::AbandonReason::kOverflow;
+    default:
+      return std::nullopt;
+  }
 }
 
 Transfers::Transfers(WorkerId worker, const protocol::Admitted& admitted,
@@ -151,7 +166,8 @@ protocol::PushDone Transfers::Done(const rpc::PushReport& report, uint64_t bytes
                    .is_finite = report.is_finite && std::isfinite(tally.loss)},
       .spread = spread == spreads_.end() ? 0 : spread->second,
       .traffic = std::exchange(traffic_, {}),
-      .non_finite_tensor = std::move(non_finite_tensor)};
+      .non_finite_tensor = std::move(non_finite_tensor),
+      .loss_scale = tally.loss_scale};
 }
 
 protocol::Abandoned Transfers::Abandon(sync::AbandonReason reason,

@@ -30,6 +30,7 @@ struct Tally {
   uint64_t correct = 0;
   double loss = 0;  // Mean over the samples.
   std::vector<protocol::LeaseId> leases;
+  double loss_scale = 0;  // After the last one.
 
   void Add(const StepResult& step, protocol::LeaseId lease);
 };
@@ -39,6 +40,10 @@ struct Tally {
 constexpr uint32_t LargestThoughtToFit(uint64_t samples) {
   return static_cast<uint32_t>(std::max<uint64_t>(1, samples * 9 / 10));
 }
+
+// Why a step of so many samples that failed with that status is given up, and its samples handed
+// back; nothing if the worker cannot go on.
+std::optional<sync::AbandonReason> AbandonReasonOf(const Status& status, uint64_t samples);
 
 // Pushes (Fill and Abandon among them) have one owner at a time, pulls one, which may be another
 // thread; anybody may Announce.

@@ -68,10 +68,13 @@ sync::Signals Flows::ReadSignals() const {
 void Flows::GiveUp(const protocol::Lease& lease, const Status& why) {
   uint64_t samples = 0;
   for (const protocol::SampleRange& range : lease.ranges) samples += range.size();
-  if (why.code() == StatusCode::kResourceExhausted && samples > 1) {
-    abandoned_.push_back({.reason = sync::AbandonReason::kOutOfMemory,
-                          .samples_fit = LargestThoughtToFit(samples),
-                          .leases = {lease.id}});
+  const std::optional<sync::AbandonReason> reason = AbandonReasonOf(why, samples);
+  const bool is_too_large = reason == sync::AbandonReason::kOutOfMemory;
+  if (is_too_large || reason == sync::AbandonReason::kOverflow) {
+    abandoned_.push_back({.reason = *reason,
+                          .samples_fit = is_too_large ? LargestThoughtToFit(samples) : 0,
+                          .leases = {lease.id},
+                          .loss_scale = options_.trainer->loss_scale()});
     (void)stopwatch_.Take();  // What came to nothing says nothing of the next step's speed.
     changed_.notify_all();
     return;
@@ -86,6 +89,7 @@ void Flows::TellAbandoned() {
   protocol::Abandoned told =
       options_.transfers->Abandon(abandoned_.front().reason, std::move(abandoned_.front().leases));
   told.samples_fit = abandoned_.front().samples_fit;
+  told.loss_scale = abandoned_.front().loss_scale;
   abandoned_.pop_front();
   if (const Status status = options_.session->Send(told); !status.ok()) Fail(status);
 }

@@ -60,7 +60,7 @@ class Flows : public WorkAhead {
   sync::Signals ReadSignals() const;
 
   // All of these hold the lock.
-  // A batch that did not fit is handed back; anything else ends the worker.
+  // A batch that did not fit or overflowed is handed back; anything else ends the worker.
   void GiveUp(const protocol::Lease& lease, const Status& why);
   void TellAbandoned();
   void TellLeaving();

@@ -228,6 +228,21 @@ TEST(Overlapped, HandsBackABatchThatDoesNotFit) {
   EXPECT_EQ(f.Sent<protocol::PushDone>()[0].sequence.value() + abandoned[0].sequence.value(), 3u);
 }
 
+TEST(Overlapped, HandsBackAStepWhoseGradientsOverflow) {
+  Fixture f;
+  f.Release(0);
+  f.Continue(testing::kOverflowing);
+  f.Continue();
+  f.world.LetStep(3);
+  f.world.LetPush(2);
+  ASSERT_TRUE(f.AwaitSent<protocol::Abandoned>(1));
+  const auto abandoned = f.Sent<protocol::Abandoned>();
+  EXPECT_EQ(abandoned[0].reason, sync::AbandonReason::kOverflow);
+  EXPECT_EQ(abandoned[0].loss_scale, 512);
+  EXPECT_THAT(abandoned[0].leases, ElementsAre(protocol::LeaseId(2)));
+  ASSERT_TRUE(f.AwaitSent<protocol::PushDone>(1));
+}
+
 TEST(Overlapped, DrainsOnceTheStepInWorkIsPushed) {
   Fixture f;
   f.Release(0);

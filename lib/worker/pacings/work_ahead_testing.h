@@ -165,6 +165,8 @@ class FakeShards : public rpc::ParameterClient {
   World* world_;
 };
 
+constexpr uint64_t kOverflowing = 7;  // Samples of a step whose gradients overflow.
+
 class FakeTrainer : public Trainer {
  public:
   explicit FakeTrainer(World* world) : world_(world) {}
@@ -190,8 +192,10 @@ class FakeTrainer : public Trainer {
       world_->gradients.erase(world_->gradients.begin());
     });
     if (ranges[0].size() > 50) return ResourceExhausted("out of memory");
+    if (ranges[0].size() == kOverflowing) return Aborted("gradients overflow");
     return StepResult{.loss = gradient_, .samples = ranges[0].size(), .injected = world_->injected};
   }
+  double loss_scale() const override { return 512; }
   StatusOr<Evaluation> Evaluate(const std::function<void()>&) override {
     return FailedPrecondition("not asked");
   }

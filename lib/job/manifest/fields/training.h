@@ -164,6 +164,10 @@ void Fields(V& visit, Training& training) {
              .mutability = kImmutable,
              .min = 1,
              .max = kCountMax});
+  visit("precision", training.precision,
+        Note{.text = "what forward passes and losses compute in, by PyTorch's autocast; parameters "
+                     "and gradients stay float32; Float16 with loss scaling",
+             .mutability = kImmutable});
   visit("optimizer", training.optimizer,
         Note{.text = "the rule by which a gradient changes the parameters",
              .mutability = kImmutable});

@@ -90,6 +90,7 @@ struct NonFinite {
 struct Training {
   int64_t global_batch_size = 0;
   std::optional<int64_t> micro_batch_size;
+  Precision precision = Precision::kFloat32;
   Optimizer optimizer;
   LearningRate learning_rate;
   std::optional<double> gradient_clip_norm;
