@@ -84,6 +84,16 @@ int ThreadsOf(const job::TrainingJob& job, bool is_evaluator) {
   return threads.count;
 }
 
+// Where batches were prepared ahead.
+void SayData(const learn::DataCounts& counts) {
+  if (counts.expected == 0 && counts.in_vain == 0) return;
+  telemetry::Log(telemetry::LogLevel::kInfo, "batches",
+                 {{"expected", counts.expected},
+                  {"ready_when_needed", counts.ready},
+                  {"gathered_when_needed", counts.gathered},
+                  {"prepared_in_vain", counts.in_vain}});
+}
+
 Status Run(const Options& options) {
   PACELINE_ASSIGN_OR_RETURN(const job::TrainingJob job, ReadJob(options.job_file));
   ConnectionOptions connections = options.connections;
@@ -139,6 +149,7 @@ Status Run(const Options& options) {
   const process::TerminationSignals signals([&loop] { loop.Drain(); });
   const StatusOr<std::string> run = loop.Run();
   experiment.SayTotals();
+  SayData(trainer->data_counts());
   if (!run.ok()) return WhoseFault(run.status());
   telemetry::Log(telemetry::LogLevel::kInfo, "leaving", {{"reason", *run}});
   return OkStatus();

@@ -22,6 +22,7 @@ class TorchTrainer : public Trainer {
   std::span<const std::byte> push() const override { return training_->push(); }
   StatusOr<StepResult> Step(std::span<const protocol::SampleRange> ranges,
                             StepControl& control) override;
+  learn::DataCounts data_counts() const { return training_->data_counts(); }
   double loss_scale() const override { return training_->loss_scale(); }
   StatusOr<Evaluation> Evaluate(const std::function<void()>& on_progress) override;
 

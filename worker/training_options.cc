@@ -67,6 +67,7 @@ learn::TrainingOptions TrainingOptionsFrom(const job::TrainingJob& job, const st
   options.loss = LossName(spec.model.loss);
   options.train = dataset(spec.data.train, spec.data.train_targets);
   if (spec.data.eval) options.eval = dataset(*spec.data.eval, spec.data.eval_targets);
+  options.prefetch_batches = static_cast<uint64_t>(spec.data.prefetch_batches);
   options.seed = static_cast<uint64_t>(spec.training.seed);
   options.precision = PrecisionFrom(spec.training.precision);
   options.micro_batch_size = static_cast<uint64_t>(spec.training.micro_batch_size.value_or(0));

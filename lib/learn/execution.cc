@@ -7,23 +7,12 @@
 #include <ATen/Parallel.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/empty.h>
 
 #include "lib/learn/autocast.h"
 #include "lib/learn/catch_torch.h"
 
 namespace paceline::learn {
 namespace {
-
-at::Tensor GatherColumn(const Column& column, std::span<const uint32_t> samples,
-                        const at::Device& device) {
-  std::vector<int64_t> shape(1, static_cast<int64_t>(samples.size()));
-  shape.insert(shape.end(), column.shape.begin(), column.shape.end());
-  const auto type = column.type() == ElementType::kFloat32 ? at::kFloat : at::kLong;
-  at::Tensor batch = at::empty(shape, at::TensorOptions(type).pinned_memory(device.is_cuda()));
-  column.Gather(samples, static_cast<std::byte*>(batch.data_ptr()));
-  return device.is_cuda() ? batch.to(device, /*non_blocking=*/true) : batch;
-}
 
 std::string DataText(const Column& column, uint64_t rows) {
   return fmt::format("shape {} of {} ({})", ShapeText(rows, column.shape), Name(column.type()),
@@ -93,12 +82,6 @@ ExecutionScope::ExecutionScope(int threads)
 }
 
 ExecutionScope::~ExecutionScope() { SetScriptOptimizer(script_optimizer_); }
-
-Batch GatherBatch(const Dataset& data, std::span<const uint32_t> samples,
-                  const at::Device& device) {
-  return {GatherColumn(data.inputs(), samples, device),
-          GatherColumn(data.targets(), samples, device)};
-}
 
 Computed Compute(Net& net, const std::optional<Loss>& loss, const Batch& batch) {
   if (!loss) return {net.Loss(batch.inputs, batch.targets), {}};

@@ -1,5 +1,5 @@
-// Defines how a network runs over samples: the thread's settings, batches, loss and outputs, and
-// the trial run that finds what does not fit. Private to lib/learn.
+// Defines how a network runs over samples: the thread's settings, loss and outputs, and the trial
+// run that finds what does not fit. Private to lib/learn.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "lib/base/status.h"
+#include "lib/learn/batch.h"
 #include "lib/learn/dataset.h"
 #include "lib/learn/loss.h"
 #include "lib/learn/model_state.h"
@@ -30,12 +31,6 @@ class ExecutionScope {
  private:
   ScriptOptimizer script_optimizer_;
 };
-
-struct Batch {
-  at::Tensor inputs;
-  at::Tensor targets;
-};
-Batch GatherBatch(const Dataset& data, std::span<const uint32_t> samples, const at::Device& device);
 
 // The loss of a batch, a scalar; `outputs` has none where the network's own method gave it.
 struct Computed {

@@ -10,10 +10,12 @@
 
 #include "lib/base/epoch_order.h"
 #include "lib/learn/autocast.h"
+#include "lib/learn/batches.h"
 #include "lib/learn/catch_torch.h"
 #include "lib/learn/evaluating.h"
 #include "lib/learn/execution.h"
 #include "lib/learn/loss_scaler.h"
+#include "lib/learn/next_ranges.h"
 
 namespace paceline::learn {
 
@@ -22,6 +24,8 @@ struct Training::State {
       : options(options_in),
         model(std::move(model_in)),
         train(std::move(train_in)),
+        batches(&train, options.prefetch_batches, MakeBatchCarrier(model->state().device)),
+        next(train.samples()),
         order(train.samples(), options.seed) {
     if (options.precision == Precision::kFloat16) scaler.emplace();
   }
@@ -32,8 +36,12 @@ struct Training::State {
   Dataset train;
   std::optional<Dataset> eval;
   std::optional<LossScaler> scaler;
+  Batches batches;
+  NextRanges next;
   EpochOrder order;
   std::vector<uint32_t> samples;  // Of the step that runs.
+
+  void ExpectAfter(size_t first_size, uint64_t count);
 };
 
 namespace {
@@ -77,6 +85,9 @@ StatusOr<std::optional<Loss>> ChooseLoss(const std::string& name, const Model& m
   PACELINE_ASSIGN_OR_RETURN(const Loss loss, ParseLoss(name));
   return std::optional<Loss>(loss);
 }
+
+// A smaller batch is gathered sooner than a thread wakes up.
+constexpr uint64_t kBytesWorthAThread = uint64_t{64} << 10;
 
 uint64_t MicroBatches(uint64_t samples, uint64_t size_max) {
   return size_max == 0 ? 1 : (samples + size_max - 1) / size_max;
@@ -131,6 +142,27 @@ Status CollectSamples(std::span<const SampleRange> ranges, EpochOrder& order,
 
 }  // namespace
 
+// Micro-batches of the step that runs, and those of the next one, if it is to be guessed.
+void Training::State::ExpectAfter(size_t first_size, uint64_t count) {
+  const bool is_on_host = model->state().device.is_cpu();
+  const uint64_t bytes = first_size * (train.inputs().row_bytes() + train.targets().row_bytes());
+  if (batches.ahead() == 0 || (is_on_host && bytes < kBytesWorthAThread)) return;
+  std::vector<std::vector<uint32_t>> expected;
+  const auto add = [&](std::span<const uint32_t> step, uint64_t from, uint64_t to) {
+    for (uint64_t i = from; i < to; ++i) {
+      const auto part = MicroBatch(step, i, to);
+      expected.emplace_back(part.begin(), part.end());
+    }
+  };
+  add(samples, 1, count);
+  const std::vector<SampleRange> guess = next.Guess();
+  std::vector<uint32_t> guessed;
+  if (!guess.empty() && expected.size() < batches.ahead() &&
+      CollectSamples(guess, order, guessed).ok())
+    add(guessed, 0, MicroBatches(guessed.size(), options.micro_batch_size));
+  batches.Expect(std::move(expected));
+}
+
 StatusOr<std::unique_ptr<Training>> Training::Create(const TrainingOptions& options) {
   if (options.threads < 1)
     return InvalidArgument("threads is {}, want at least 1", options.threads);
@@ -161,12 +193,14 @@ bool Training::ComputeOn(std::span<std::byte> values) {
   return state_->model->state().ComputeOn(values);
 }
 std::span<const std::byte> Training::push() const { return std::as_const(*state_->model).push(); }
+DataCounts Training::data_counts() const { return state_->batches.counts(); }
 double Training::loss_scale() const { return state_->scaler ? state_->scaler->scale() : 0; }
 
 StatusOr<StepResult> Training::Step(std::span<const SampleRange> ranges,
                                     const KeepGoing& keep_going, const HandPart& hand) {
   State& state = *state_;
   PACELINE_RETURN_IF_ERROR(CollectSamples(ranges, state.order, state.samples));
+  state.next.See(ranges);
   const ExecutionScope scope(state.options.threads);
   Model::State& model = state.model->state();
   const uint64_t total = state.samples.size();
@@ -183,7 +217,8 @@ StatusOr<StepResult> Training::Step(std::span<const SampleRange> ranges,
       const Status given_up = Cancelled("step interrupted after {} of {} micro-batches", i, count);
       if (!is_wanted()) return given_up;
       const auto samples = MicroBatch(state.samples, i, count);
-      const Batch batch = GatherBatch(state.train, samples, model.device);
+      const Batch batch = state.batches.Take(samples);
+      if (i == 0) state.ExpectAfter(samples.size(), count);
       if (!is_wanted()) return given_up;
       const Computed computed = ComputeIn(state.options.precision, model, state.loss, batch);
       const double share = static_cast<double>(samples.size()) / static_cast<double>(total);

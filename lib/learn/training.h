@@ -21,19 +21,14 @@
 
 #include "lib/base/status.h"
 #include "lib/learn/builtin.h"
+#include "lib/learn/data_counts.h"
 #include "lib/learn/dataset.h"
 #include "lib/learn/model.h"
 #include "lib/learn/precision.h"
+#include "lib/learn/sample_range.h"
 #include "lib/store/layout.h"
 
 namespace paceline::learn {
-
-// Positions [begin, end) of an epoch's order (lib/base/epoch_order.h).
-struct SampleRange {
-  uint64_t epoch = 0;
-  uint64_t begin = 0;
-  uint64_t end = 0;
-};
 
 struct StepResult {
   double loss = 0;  // Mean over the samples. Not finite where the model's is not.
@@ -62,6 +57,7 @@ struct TrainingOptions {
   std::optional<DatasetOptions> eval;
   uint64_t seed = 0;              // Of the epochs' orders, a built-in model's weights, and dropout.
   uint64_t micro_batch_size = 0;  // Samples held in memory at once, at most; 0: the whole step's.
+  uint64_t prefetch_batches = 0;  // Prepared by a thread while the one before is computed, at most.
   uint64_t eval_batch_size = 256;
   Precision precision = Precision::kFloat32;  // Of steps; evaluations are in float32.
   int threads = 1;             // Of LibTorch's kernels. One value for the whole process.
@@ -118,6 +114,9 @@ class Training {
   // undefined, parameters() as before the call, buffers included.
   StatusOr<StepResult> Step(std::span<const SampleRange> ranges, const KeepGoing& keep_going = {},
                             const HandPart& hand = {});
+
+  // Of all steps so far.
+  DataCounts data_counts() const;
 
   // What the next Step multiplies its loss by; 0 unless it is of kFloat16.
   double loss_scale() const;

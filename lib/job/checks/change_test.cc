@@ -69,7 +69,7 @@ TEST(ValidateChange, TheCourseOfTrainingIsNotAndTheRestOfItIs) {
   EXPECT_THAT(Errors({"spec.training.stop.maxSteps=70"}, {}), IsEmpty());
   for (const char* path :
        {"spec.training.globalBatchSize=128", "spec.training.microBatchSize=4",
-        "spec.training.precision=BFloat16",
+        "spec.training.precision=BFloat16", "spec.data.prefetchBatches=0",
         "spec.training.gradientClipNorm=1", "spec.training.optimizer.sgd.momentum=0.5",
         "spec.training.learningRate.schedule=Cosine", "spec.training.learningRate.warmupSteps=3",
         "spec.training.learningRate.final=0.001", "spec.training.learningRate.stepEpochs=3",

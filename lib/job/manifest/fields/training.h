@@ -46,6 +46,11 @@ void Fields(V& visit, Data& data) {
   visit("onDrop", data.on_drop,
         Note{.text = "what becomes of the samples of a push that was not used: trained on later in "
                      "the epoch, or not"});
+  visit("prefetchBatches", data.prefetch_batches,
+        Note{.text = "batches that a worker's thread prepares while the one before is computed; 0: "
+                     "each is gathered when it is its turn",
+             .min = 0,
+             .max = 64});
 }
 
 template <class V>

@@ -30,6 +30,7 @@ struct Data {
   std::optional<std::string> eval_targets;
   std::optional<int64_t> sequence_length;  // Token files: tokens of one sample.
   OnDrop on_drop = OnDrop::kReturn;
+  int64_t prefetch_batches = 2;  // Prepared while the one before is computed; 0: none.
   friend bool operator==(const Data&, const Data&) = default;
 };
 
