@@ -1,5 +1,6 @@
 #include "ps-server/endpoints.h"
 
+#include <charconv>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -52,16 +53,29 @@ telemetry::HttpAnswer Answer(const Status& status) {
   return {.status = code, .body = (status.ok() ? "taken over" : Message(status)) + "\n"};
 }
 
-// {"workers": [3, 4]}.
-StatusOr<std::vector<WorkerId>> WorkersOf(const std::string& text) {
+// 3, or "big/3" in a job with groups.
+std::optional<protocol::Seat> SeatFrom(const nlohmann::json& worker) {
+  if (worker.is_number_unsigned()) return protocol::Seat{"", worker.get<uint64_t>()};
+  if (!worker.is_string()) return std::nullopt;
+  const std::string text = worker.get<std::string>();
+  const size_t slash = text.find('/');
+  if (slash == std::string::npos || slash == 0) return std::nullopt;
+  protocol::Seat seat{text.substr(0, slash), 0};
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data() + slash + 1, end, seat.index);
+  return stop == end && error == std::errc() ? std::optional(seat) : std::nullopt;
+}
+
+// {"workers": [3, 4]}, {"workers": ["big/3"]}.
+StatusOr<std::vector<protocol::Seat>> WorkersOf(const std::string& text) {
   const nlohmann::json body = nlohmann::json::parse(text, nullptr, false);
   if (!body.is_object() || !body.contains("workers") || !body["workers"].is_array())
     return InvalidArgument("want {{\"workers\": [INDEX, ...]}}: got {}", text);
-  std::vector<WorkerId> workers;
-  for (const nlohmann::json& index : body["workers"]) {
-    if (!index.is_number_unsigned())
-      return InvalidArgument("workers holds what is no index: {}", index.dump());
-    workers.emplace_back(index.get<uint64_t>());
+  std::vector<protocol::Seat> workers;
+  for (const nlohmann::json& worker : body["workers"]) {
+    const std::optional<protocol::Seat> seat = SeatFrom(worker);
+    if (!seat) return InvalidArgument("workers holds what is no index: {}", worker.dump());
+    workers.push_back(*seat);
   }
   return workers;
 }
@@ -73,7 +87,7 @@ Status TakeSpec(LiveJob& live, Driver& driver, const std::string& text) {
 }
 
 Status Drain(Driver& driver, const std::string& text) {
-  PACELINE_ASSIGN_OR_RETURN(std::vector<WorkerId> workers, WorkersOf(text));
+  PACELINE_ASSIGN_OR_RETURN(std::vector<protocol::Seat> workers, WorkersOf(text));
   driver.Drain(std::move(workers));
   return OkStatus();
 }

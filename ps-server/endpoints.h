@@ -23,7 +23,8 @@ JobView ViewOf(const LiveJob& live, const ServedModel& model, bool has_tls);
 //   GET /v1/job           progress as JSON; in plain text too, since it tells no more than /metrics
 //   PUT /v1/job/spec      the resolved job, JSON: what may change is taken over; 400 if it is not
 //                         valid, 409 with the field if it changes what must stay
-//   POST /v1/job/drain    {"workers": [3, 4]}: these finish their step and leave
+//   POST /v1/job/drain    {"workers": [3, 4]}, or with groups ["big/3"]: these finish their step
+//   and leave
 struct Endpoints {
   std::unique_ptr<telemetry::HttpEndpoint> plain;
   std::unique_ptr<telemetry::HttpEndpoint> api;  // Null with neither TLS nor a token.

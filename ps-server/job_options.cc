@@ -4,6 +4,7 @@
 
 #include "lib/job/manifest/enums.h"
 #include "lib/job/wire_types.h"
+#include "lib/job/worker_groups.h"
 #include "ps-server/service/grpc_server.h"
 
 namespace paceline::ps {
@@ -65,10 +66,10 @@ coordination::CoordinatorOptions CoordinatorOptionsFrom(const job::TrainingJob& 
   coordination::CoordinatorOptions options;
   options.generation = {generation_start, 0};
   options.shards = static_cast<uint32_t>(spec.parameter_server.shards);
-  options.workers_wanted = static_cast<uint32_t>(spec.workers.replicas);
-  options.workers_min = static_cast<uint32_t>(spec.workers.min_replicas);
-  options.workers_max = static_cast<uint32_t>(
-      std::max(spec.workers.max_replicas.value_or(spec.workers.replicas), kWorkersMax));
+  options.workers_wanted = static_cast<uint32_t>(job::ReplicasOf(spec.workers));
+  options.workers_min = static_cast<uint32_t>(job::NeededOf(spec.workers));
+  options.workers_max = static_cast<uint32_t>(std::max(job::MostOf(spec.workers), kWorkersMax));
+  options.groups = GroupsFrom(spec.workers);
   options.wire_types = job::WireTypesOf(spec.network);
   options.schedule_timeout =
       std::chrono::seconds(spec.run_policy.scheduling_policy.schedule_timeout_seconds);
@@ -93,6 +94,17 @@ coordination::CoordinatorOptions CoordinatorOptionsFrom(const job::TrainingJob& 
   options.schedule_step_epochs = static_cast<uint64_t>(spec.training.learning_rate.step_epochs);
   options.seed = static_cast<uint64_t>(spec.training.seed);
   return options;
+}
+
+std::vector<coordination::GroupOptions> GroupsFrom(const job::Workers& workers) {
+  std::vector<coordination::GroupOptions> groups;
+  for (const job::GroupView& group : job::GroupsOf(workers)) {
+    if (group.name.empty()) break;
+    groups.push_back({.name = std::string(group.name),
+                      .wanted = static_cast<uint32_t>(group.replicas),
+                      .min = static_cast<uint32_t>(group.needed)});
+  }
+  return groups;
 }
 
 StragglerOptions StragglerOptionsFrom(const job::TrainingJob& job) {

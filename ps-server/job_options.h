@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string_view>
+#include <vector>
 
 #include "lib/base/time.h"
 #include "lib/coordination/coordinator.h"
@@ -13,6 +14,8 @@ namespace paceline::ps {
 // `job` is valid (lib/job/validate): what it asks for beyond this program was refused there.
 coordination::CoordinatorOptions CoordinatorOptionsFrom(const job::TrainingJob& job,
                                                         uint64_t generation_start);
+// Empty where the job lists none.
+std::vector<coordination::GroupOptions> GroupsFrom(const job::Workers& workers);
 StragglerOptions StragglerOptionsFrom(const job::TrainingJob& job);
 Duration TransferIdleFrom(const job::TrainingJob& job);
 // Whether workers may map this process's memory: those that reach it at `listen` are on this

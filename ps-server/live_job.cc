@@ -8,6 +8,7 @@
 #include "lib/job/checks/validate.h"
 #include "lib/job/manifest/encode.h"
 #include "lib/job/policy_spec.h"
+#include "lib/job/worker_groups.h"
 #include "lib/sync/schemes/policy_factory.h"
 #include "lib/telemetry/log.h"
 #include "ps-server/job_options.h"
@@ -98,10 +99,11 @@ StatusOr<coordination::SpecChanged> LiveJob::Take(const std::string& text) {
   policy.workers_expected = policy_.workers_expected;
   const job::Workers& workers = decoded.job.spec.workers;
   coordination::SpecChanged changed{
-      .workers_wanted = static_cast<uint32_t>(workers.replicas),
-      .workers_min = static_cast<uint32_t>(workers.min_replicas),
+      .workers_wanted = static_cast<uint32_t>(job::ReplicasOf(workers)),
+      .workers_min = static_cast<uint32_t>(job::NeededOf(workers)),
       .is_policy_changed = !sync::MayReconfigure(policy_, policy),
   };
+  changed.groups = GroupsFrom(workers);
   if (!decoded.job.status.evaluator_gone.empty())
     changed.evaluator_gone = decoded.job.status.evaluator_gone;
   if (!changed.is_policy_changed && policy != policy_) changed.reconfigured = policy;

@@ -35,7 +35,8 @@ json WorkerJson(const coordination::WorkerStatus& worker, const WorkerPace& pace
   const double communication = ToSeconds(worker.total.communication);
   const double all = compute + wait + communication;
   const auto share = [all](double part) { return all > 0 ? part / all : 0.0; };
-  json one = {{"index", worker.worker.value()},
+  json one = {{"group", worker.seat.group.empty() ? "worker" : worker.seat.group},
+              {"index", worker.seat.index},
               {"incarnation", worker.incarnation.value()},
               {"isMember", worker.is_member},
               {"isDraining", worker.is_draining},

@@ -14,17 +14,19 @@ namespace paceline::worker {
 using telemetry::Log;
 using telemetry::LogLevel;
 
-StatusOr<Experiment> Experiment::Create(const job::Chaos& chaos, WorkerId worker,
+StatusOr<Experiment> Experiment::Create(const job::Chaos& chaos, const protocol::Seat& worker,
                                         const std::string& folder) {
+  const WorkerId index(worker.index);
   chaos::TraceTexts traces;
-  for (const std::string& path : chaos::TracePaths(chaos, worker)) {
+  for (const std::string& path : chaos::TracePaths(chaos, index, worker.group)) {
     StatusOr<std::string> text = process::ReadFile((std::filesystem::path(folder) / path).string());
     if (!text.ok())
       return InvalidArgument("spec.chaos.delays: trace {}: {}", path, Message(text.status()));
     traces[path] = *std::move(text);
   }
-  PACELINE_ASSIGN_OR_RETURN(chaos::Delays delays, chaos::Delays::Create(chaos, worker, traces));
-  const std::optional<chaos::Link> link = chaos::LinkOf(chaos, worker);
+  PACELINE_ASSIGN_OR_RETURN(chaos::Delays delays,
+                            chaos::Delays::Create(chaos, index, traces, worker.group));
+  const std::optional<chaos::Link> link = chaos::LinkOf(chaos, index, worker.group);
   if (chaos.enabled) {
     Log(LogLevel::kWarning, "chaos is on: this job is an experiment, its times are not real",
         {{"delayed", !delays.empty()},

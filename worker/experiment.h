@@ -9,6 +9,7 @@
 #include "lib/chaos/delays.h"
 #include "lib/chaos/links.h"
 #include "lib/job/manifest/training_job.h"
+#include "lib/protocol/seat.h"
 #include "lib/worker/loop/delayed_trainer.h"
 #include "lib/worker/loop/session.h"
 
@@ -19,7 +20,7 @@ class Experiment {
  public:
   // Reads the traces; relative paths start in `folder`. InvalidArgument naming field and file if
   // one cannot be read. Says in the log what is injected.
-  static StatusOr<Experiment> Create(const job::Chaos& chaos, WorkerId worker,
+  static StatusOr<Experiment> Create(const job::Chaos& chaos, const protocol::Seat& worker,
                                      const std::string& folder);
 
   // `trainer` itself, or what delays it and tells `pulse`; owned by this.

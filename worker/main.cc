@@ -7,6 +7,7 @@
 #include "lib/job/manifest/encode.h"
 #include "lib/job/optimizer_options.h"
 #include "lib/job/wire_types.h"
+#include "lib/job/worker_groups.h"
 #include "lib/process/crash_report.h"
 #include "lib/process/exit.h"
 #include "lib/process/read_file.h"
@@ -37,6 +38,7 @@ struct Options {
   ConnectionOptions connections;
   std::string tls_folder;  // tls.crt, tls.key and ca.crt of the role; empty: plain text.
   std::string role = "worker";
+  std::string group;  // Empty: the job has no groups of workers.
   uint32_t index = 0;
   std::string device = "cpu";
   std::string push_log;  // Folder of a worker's own account of its pushes; empty: none.
@@ -71,12 +73,17 @@ Status WhoseFault(const Status& status) {
   return Detail(status, kExpelledDetail) ? process::CannotWorkHere(status) : status;
 }
 
-int ThreadsOf(const job::TrainingJob& job, bool is_evaluator) {
+std::optional<int64_t> AskedThreads(const job::TrainingJob& job, const Options& options) {
+  if (options.role == "evaluator") return std::nullopt;
+  const auto group = job::FindGroup(job.spec.workers, options.group);
+  return group ? group->threads : std::nullopt;
+}
+
+int ThreadsOf(const job::TrainingJob& job, const Options& options) {
   using telemetry::Log;
   using telemetry::LogLevel;
-  const Threads threads =
-      ChooseThreads(is_evaluator ? std::nullopt : job.spec.workers.threads,
-                    std::getenv("OMP_NUM_THREADS"), Cgroup(KernelPaths{}).Read().cores_max);
+  const Threads threads = ChooseThreads(AskedThreads(job, options), std::getenv("OMP_NUM_THREADS"),
+                                        Cgroup(KernelPaths{}).Read().cores_max);
   if (!threads.ignored.empty())
     Log(LogLevel::kWarning, "a setting is ignored", {{"why", threads.ignored}});
   Log(LogLevel::kInfo, "threads to compute with",
@@ -115,24 +122,26 @@ Status Run(const Options& options) {
   if (!device.ok()) return process::CannotWorkHere(device.status());
   training.device = *device;
   const bool is_evaluator = options.role == "evaluator";
-  training.threads = ThreadsOf(job, is_evaluator);
+  training.threads = ThreadsOf(job, options);
   PACELINE_ASSIGN_OR_RETURN(const std::unique_ptr<TorchTrainer> trainer,
                             TorchTrainer::Create(training));
   HostSignals host(KernelPaths{}, OpenGpuMemory(training.device, VisibleGpus()));
   // An evaluator has no pace to keep, and pushes nothing.
   PACELINE_ASSIGN_OR_RETURN(Experiment experiment,
                             Experiment::Create(is_evaluator ? job::Chaos() : job.spec.chaos,
-                                               WorkerId(options.index), options.folder));
+                                               {options.group, options.index}, options.folder));
   Connector connector = GrpcConnector(connections);
   if (!options.push_log.empty() && !is_evaluator) {
-    PACELINE_ASSIGN_OR_RETURN(std::shared_ptr<PushLog> log,
-                              PushLog::Open(options.push_log, WorkerId(options.index)));
+    PACELINE_ASSIGN_OR_RETURN(
+        std::shared_ptr<PushLog> log,
+        PushLog::Open(options.push_log, WorkerId(options.index), options.group));
     connector = PushLog::Watch(std::move(log), std::move(connector));
   }
   Pulse pulse;
   PulsingTrainer pulsing(trainer.get(), &pulse);
   Loop loop({.role = is_evaluator ? protocol::Role::kEvaluator : protocol::Role::kWorker,
              .worker = WorkerId(options.index),
+             .group = options.group,
              .device = *device == "cuda" ? "CUDA" : "CPU",
              .threads = static_cast<uint32_t>(training.threads),
              .wire_types = connections.types,
@@ -179,7 +188,8 @@ int main(int argc, char** argv) {
                  "Folder of tls.crt, tls.key and ca.crt; without it, connections are plain");
   app.add_option("--role", options.role, "worker or evaluator")
       ->check(CLI::IsMember({"worker", "evaluator"}));
-  app.add_option("--index", options.index, "The worker's index in its job");
+  app.add_option("--group", options.group, "The worker's group, in a job that has groups");
+  app.add_option("--index", options.index, "The worker's index in its group, or in its job");
   app.add_option("--push-log", options.push_log,
                  "Folder that gets worker-INDEX.pushes, what was in each push (for experiments)");
   app.add_option("--device", options.device,

@@ -1,6 +1,10 @@
 #include "cli/commands/status_text.h"
 
+#include <string>
+#include <vector>
+
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "cli/local/display/live_state.h"
 #include "cli/local/display/progress_view.h"
@@ -40,6 +44,14 @@ local::LiveState LiveStateOf(const job::TrainingJob& job) {
   return state;
 }
 
+// "workers: big 4/4, small 2/3".
+std::string GroupsLine(const std::vector<job::GroupStatus>& groups) {
+  std::vector<std::string> words;
+  for (const job::GroupStatus& group : groups)
+    words.push_back(fmt::format("{} {}/{}", group.name, group.ready, group.replicas));
+  return fmt::format("workers: {}\n", fmt::join(words, ", "));
+}
+
 }  // namespace
 
 std::string Headline(const job::TrainingJob& job) {
@@ -54,6 +66,7 @@ std::string StatusText(const job::TrainingJob& job) {
     const local::LiveState state = LiveStateOf(job);
     text += fmt::format("{:.0f} %  {}\n", state.percent, local::ProgressLine(state));
   }
+  if (!job.status.worker_groups.empty()) text += GroupsLine(job.status.worker_groups);
   // Of a job that is over, how it ended is all there is to say.
   const bool is_over = job::IsFinished(job.status);
   for (const job::Condition& condition : job.status.conditions) {

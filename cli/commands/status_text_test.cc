@@ -55,6 +55,13 @@ TEST(StatusText, OfAJobThatIsOverShowsTheLastProgressAndTheEnd) {
             "BackoffLimitExceeded: 7 failures, the last: digits-worker-1 exited with code 1\n");
 }
 
+TEST(StatusText, CountsTheWorkersOfEachGroup) {
+  job::TrainingJob job = Job("Running");
+  job.status.worker_groups = {{.name = "big", .replicas = 4, .ready = 4},
+                              {.name = "small", .replicas = 3, .ready = 2}};
+  EXPECT_EQ(StatusText(job), "research/digits: Running\nworkers: big 4/4, small 2/3\n");
+}
+
 TEST(StatusText, ALossIsNoAccuracy) {
   job::TrainingJob job = Job("Running");
   job.spec.training.stop.target = job::Target{.metric = job::Metric::kLoss, .value = 0.1};

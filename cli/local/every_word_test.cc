@@ -69,6 +69,8 @@ const Table& Companions() {
       {"spec.model.builtIn",
        {"spec.model.torchScript=null", "spec.model.inputShape=[1, 8, 8]", "spec.model.classes=10"}},
       {"spec.training.stop.target.metric", {"spec.training.stop.target.value=0.9"}},
+      {"spec.workers.groups[0].device=",
+       {"spec.workers.replicas=1", "spec.workers.groups=[{name: big, replicas: 4}]"}},
       {"spec.sync.ssp.", {"spec.sync.scheme=SSP"}},
       {"spec.sync.asp.", {"spec.sync.scheme=ASP"}},
       {"spec.sync.dbw.", {"spec.sync.scheme=DBW"}},

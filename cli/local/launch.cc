@@ -38,19 +38,21 @@ Arguments ServerArguments(const LaunchOptions& options, const JobFolder& folder,
 
 Arguments WorkerArguments(const LaunchOptions& options, const JobFolder& folder,
                           const job::Start& start, const std::string& coordinator) {
-  return {options.programs_folder + "/paceline-worker",
-          "--job",
-          folder.JobFile(),
-          "--role",
-          start.role == job::Role::kWorker ? "worker" : "evaluator",
-          "--index",
-          std::to_string(start.index),
-          "--attempt",
-          std::to_string(start.attempt),
-          "--folder",
-          options.manifest_folder,
-          "--coordinator",
-          coordinator};
+  Arguments arguments = {options.programs_folder + "/paceline-worker",
+                         "--job",
+                         folder.JobFile(),
+                         "--role",
+                         start.role == job::Role::kWorker ? "worker" : "evaluator",
+                         "--index",
+                         std::to_string(start.index),
+                         "--attempt",
+                         std::to_string(start.attempt),
+                         "--folder",
+                         options.manifest_folder,
+                         "--coordinator",
+                         coordinator};
+  if (!start.group.empty()) Append(arguments, {"--group", start.group});
+  return arguments;
 }
 
 }  // namespace
@@ -71,7 +73,8 @@ Command LaunchCommand(const LaunchOptions& options, const JobFolder& folder,
     command.environment = {{"OMP_NUM_THREADS", "1"}};
     command.niceness = kWorkerNiceness;
   }
-  if (const auto extras = options.extras.find(start.role); extras != options.extras.end()) {
+  const std::string group = job::IdOf(start.role, start.index, start.group).group;
+  if (const auto extras = options.extras.find(group); extras != options.extras.end()) {
     for (const auto& variable : extras->second.environment) {
       std::erase_if(command.environment,
                     [&](const auto& own) { return own.first == variable.first; });

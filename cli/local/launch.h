@@ -13,14 +13,14 @@ namespace paceline::local {
 
 struct LaunchOptions {
   std::string job_name;
-  std::string programs_folder;           // Where paceline-ps and paceline-worker lie.
-  std::string manifest_folder;           // Where the job's relative paths start.
-  std::string model_path;                // Where the final model goes.
-  std::string checkpoint_folder = "";    // Empty: no checkpoints.
-  bool has_default_checkpoints = false;  // Nobody asked for them.
-  std::string resume = "auto";           // Or "always", "never".
-  int http_port = 0;                     // The coordinator's; 0 takes a free one.
-  std::map<job::Role, ProcessExtras> extras;
+  std::string programs_folder;                  // Where paceline-ps and paceline-worker lie.
+  std::string manifest_folder;                  // Where the job's relative paths start.
+  std::string model_path;                       // Where the final model goes.
+  std::string checkpoint_folder = "";           // Empty: no checkpoints.
+  bool has_default_checkpoints = false;         // Nobody asked for them.
+  std::string resume = "auto";                  // Or "always", "never".
+  int http_port = 0;                            // The coordinator's; 0 takes a free one.
+  std::map<std::string, ProcessExtras> extras;  // By group, as job::ProcessId has it.
 };
 
 // What a template says comes last and wins.

@@ -14,6 +14,7 @@
 #include "lib/job/policy_spec.h"
 #include "lib/job/state/checkpoint_place.h"
 #include "lib/job/state/device.h"
+#include "lib/job/worker_groups.h"
 
 namespace paceline::local {
 namespace {
@@ -116,9 +117,9 @@ void NoteWireTypes(const job::Network& network, std::vector<std::string>& notes)
 
 // A machine without a GPU runs a cluster's manifest on its CPU, and says so; what the manifest
 // names is used or refused.
-std::string ChooseDevice(const job::JobSpec& spec, job::Role role,
+std::string ChooseDevice(const job::JobSpec& spec, job::Role role, std::string_view group,
                          std::vector<std::string>& notes) {
-  const job::DeviceChoice choice = job::DeviceOf(spec, role);
+  const job::DeviceChoice choice = job::DeviceOf(spec, role, group);
   if (choice.device == job::Computes::kCpu) return "cpu";
   if (choice.is_by_name) return "cuda";
   notes.push_back(
@@ -171,23 +172,30 @@ LocalJob AdaptJob(const job::TrainingJob& job, const std::string& run_folder,
   local.job = job;
   job::JobSpec& spec = local.job.spec;
   FileMounts files;
-  const auto adapt = [&](job::Role role, const char* field, const job::PodTemplate& pod_template) {
+  const auto adapt = [&](job::Role role, std::string_view group, const std::string& field,
+                         const job::PodTemplate& pod_template) {
     if (!pod_template) return;
     TemplateReading reading = ReadTemplate(field, *pod_template, role, empty_dirs, volumes);
     if (role != job::Role::kParameterServer) files.Add(reading.mounts, local.errors);
-    local.extras[role].environment = std::move(reading.environment);
-    local.extras[role].arguments = std::move(reading.arguments);
+    ProcessExtras& extras = local.extras[job::IdOf(role, 0, group).group];
+    extras.environment = std::move(reading.environment);
+    extras.arguments = std::move(reading.arguments);
     local.ignored.insert(local.ignored.end(), reading.ignored.begin(), reading.ignored.end());
     local.errors.insert(local.errors.end(), reading.errors.begin(), reading.errors.end());
   };
-  adapt(job::Role::kParameterServer, "spec.parameterServer.template",
+  const auto choose = [&](job::Role role, std::string_view group) {
+    local.extras[job::IdOf(role, 0, group).group].device =
+        ChooseDevice(spec, role, group, local.notes);
+  };
+  adapt(job::Role::kParameterServer, "", "spec.parameterServer.template",
         spec.parameter_server.pod_template);
-  adapt(job::Role::kWorker, "spec.workers.template", spec.workers.pod_template);
-  if (spec.evaluator) {
-    adapt(job::Role::kEvaluator, "spec.evaluator.template", spec.evaluator->pod_template);
+  for (const job::GroupView& group : job::GroupsOf(spec.workers)) {
+    adapt(job::Role::kWorker, group.name, group.path + ".template", *group.pod_template);
+    choose(job::Role::kWorker, group.name);
   }
-  for (const job::Role role : {job::Role::kWorker, job::Role::kEvaluator})
-    local.extras[role].device = ChooseDevice(spec, role, local.notes);
+  if (spec.evaluator)
+    adapt(job::Role::kEvaluator, "", "spec.evaluator.template", spec.evaluator->pod_template);
+  choose(job::Role::kEvaluator, "");
   files.Apply(spec);
   AdaptOutput(spec.output, volumes, local);
   if (job::MayHaveDefaultCheckpoints(spec)) {

@@ -23,9 +23,9 @@ struct ProcessExtras {
 };
 
 struct LocalJob {
-  job::TrainingJob job;  // Its files' paths are those of this machine.
-  std::map<job::Role, ProcessExtras> extras;
-  std::optional<std::string> output_folder;  // Absolute. Absent: the run's own folder.
+  job::TrainingJob job;                         // Its files' paths are those of this machine.
+  std::map<std::string, ProcessExtras> extras;  // By group, as job::ProcessId has it.
+  std::optional<std::string> output_folder;     // Absolute. Absent: the run's own folder.
   bool may_make_output_folder = true;
   std::optional<std::string> checkpoint_folder;  // Absolute, one for all shards.
   bool may_make_checkpoint_folder = true;

@@ -8,7 +8,9 @@
 #include <unistd.h>
 
 #include "cli/local/launch.h"
+#include "lib/job/manifest/defaults.h"
 #include "lib/job/manifest/load.h"
+#include "lib/job/manifest/yaml.h"
 
 namespace paceline::local {
 namespace {
@@ -108,6 +110,27 @@ TEST(LocalJob, OutputOfAHostPathGoesThere) {
       ElementsAre("spec.output.volume.hostPath.path: must be an absolute path: got \"out\"",
                   "spec.output.volume.hostPath.type: must be Directory or DirectoryOrCreate: got "
                   "\"Socket\""));
+}
+
+TEST(LocalJob, EachGroupHasItsOwnEnvironmentAndDevice) {
+  const auto template_of = [](const std::string& name) {
+    return "{spec: {containers: [{name: worker, env: [{name: WHO, value: " + name + "}]}]}}";
+  };
+  job::TrainingJob job = Job({});
+  job.spec.workers = {};
+  job.spec.workers.groups = {
+      {.name = "big",
+       .pod_template = job::ParseYaml(template_of("a")).root,
+       .device = job::Device::kCuda},
+      {.name = "small", .pod_template = job::ParseYaml(template_of("b")).root}};
+  job::ApplyDefaults(job);
+  VolumeFolders volumes = VolumeFolders::Parse({}, "/here").value();
+  const LocalJob local = AdaptJob(job, "/run", volumes);
+  EXPECT_THAT(Errors(local), IsEmpty());
+  EXPECT_THAT(local.extras.at("big").environment, ElementsAre(Pair("WHO", "a")));
+  EXPECT_THAT(local.extras.at("small").environment, ElementsAre(Pair("WHO", "b")));
+  EXPECT_EQ(local.extras.at("big").device, "cuda");
+  EXPECT_EQ(local.extras.at("small").device, "cpu");
 }
 
 constexpr char kMounts[] =
@@ -217,13 +240,16 @@ TEST(LaunchCommand, TakesWhatTheTemplateSays) {
     const job::Start start{.name = "digits-worker-2", .role = job::Role::kWorker, .index = 2};
     EXPECT_THAT(LaunchCommand(options, *folder, start).environment,
                 ElementsAre(Pair("OMP_NUM_THREADS", "1")));
-    options.extras[job::Role::kWorker] = {{{"OMP_NUM_THREADS", "4"}, {"A", "b"}},
-                                          {"--log-format", "json"}};
+    options.extras["worker"] = {{{"OMP_NUM_THREADS", "4"}, {"A", "b"}}, {"--log-format", "json"}};
     const Command command = LaunchCommand(options, *folder, start);
     EXPECT_THAT(command.environment, ElementsAre(Pair("OMP_NUM_THREADS", "4"), Pair("A", "b")));
     EXPECT_EQ(command.arguments.front(), "/bin/paceline-worker");
     EXPECT_THAT(command.arguments, IsSupersetOf({"worker", "2", "/jobs", "--log-format"}));
     EXPECT_EQ(command.arguments.back(), "json");
+    options.extras["big"] = {{}, {}, "cuda"};
+    const job::Start grouped{.name = "digits-big-1", .index = 1, .group = "big"};
+    EXPECT_THAT(LaunchCommand(options, *folder, grouped).arguments,
+                IsSupersetOf({"--group", "big", "--index", "1", "--device", "cuda"}));
     const Command server = LaunchCommand(
         options, *folder, {.name = "digits-ps-0", .role = job::Role::kParameterServer, .index = 0});
     EXPECT_THAT(server.arguments, Contains("/out/model.safetensors"));

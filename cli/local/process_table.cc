@@ -32,7 +32,8 @@ void ProcessTable::Start(const job::Start& start, const Command& command,
                 .attempt = start.attempt,
                 .failures = start.failures,
                 .unfit = start.unfit,
-                .disruptions = start.disruptions};
+                .disruptions = start.disruptions,
+                .group = start.group};
   entry.last_word_path = last_word_path;
   if (StatusOr<Child> child = Child::Start(command); child.ok()) {
     entry.child = *std::move(child);

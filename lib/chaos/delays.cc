@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "lib/base/hash.h"
 #include "lib/chaos/draw.h"
 
 namespace paceline::chaos {
@@ -20,7 +21,8 @@ bool IsOfFraction(uint64_t index, double fraction) {
   return hit_up_to(index + 1) > hit_up_to(index);
 }
 
-bool Hits(const job::Delay& delay, WorkerId worker) {
+bool Hits(const job::Delay& delay, WorkerId worker, std::string_view group) {
+  if (delay.group && *delay.group != group) return false;
   uint64_t place = worker.value();
   if (!delay.workers.empty()) {
     const auto listed = std::ranges::find(delay.workers, static_cast<int64_t>(place));
@@ -32,22 +34,24 @@ bool Hits(const job::Delay& delay, WorkerId worker) {
 
 }  // namespace
 
-std::vector<std::string> TracePaths(const job::Chaos& chaos, WorkerId worker) {
+std::vector<std::string> TracePaths(const job::Chaos& chaos, WorkerId worker,
+                                    std::string_view group) {
   std::vector<std::string> paths;
   if (!chaos.enabled) return paths;
   for (const job::Delay& delay : chaos.delays) {
-    if (delay.trace && Hits(delay, worker)) paths.push_back(*delay.trace);
+    if (delay.trace && Hits(delay, worker, group)) paths.push_back(*delay.trace);
   }
   return paths;
 }
 
-StatusOr<Delays> Delays::Create(const job::Chaos& chaos, WorkerId worker,
-                                const TraceTexts& traces) {
-  Delays delays(static_cast<uint64_t>(chaos.seed), worker);
+StatusOr<Delays> Delays::Create(const job::Chaos& chaos, WorkerId worker, const TraceTexts& traces,
+                                std::string_view group) {
+  Delays delays(static_cast<uint64_t>(chaos.seed), worker,
+                (group.empty() ? 0 : HashText(group)) + worker.value());
   if (!chaos.enabled) return delays;
   for (size_t i = 0; i < chaos.delays.size(); ++i) {
     const job::Delay& delay = chaos.delays[i];
-    if (!Hits(delay, worker)) continue;
+    if (!Hits(delay, worker, group)) continue;
     Rule rule{.delay = delay, .position = i, .trace = {}};
     if (delay.trace) {
       const auto text = traces.find(*delay.trace);
@@ -77,7 +81,7 @@ double Delays::Stretch(const Rule& rule, const ComputedStep& step, double second
       return seconds + *delay.seconds_per_sample * static_cast<double>(step.samples);
     case job::DelayKind::kShiftedExponential: {
       const double drawn = DrawExponential(
-          {.seed = seed_, .worker = worker_.value(), .step = step.index, .delay = rule.position});
+          {.seed = seed_, .worker = stream_, .step = step.index, .delay = rule.position});
       return std::max(seconds, *delay.scale * ((1 - *delay.alpha) + *delay.alpha * drawn));
     }
     case job::DelayKind::kRatio:

@@ -9,6 +9,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lib/base/ids.h"
@@ -29,8 +30,10 @@ struct ComputedStep {
 // The text of each Trace's file, by the path that the manifest gives.
 using TraceTexts = std::map<std::string, std::string>;
 
-// Paths of the traces that hit this worker; what Create wants the text of.
-std::vector<std::string> TracePaths(const job::Chaos& chaos, WorkerId worker);
+// Paths of the traces that hit this worker; what Create wants the text of. `worker` is its index,
+// in `group` where the job has groups.
+std::vector<std::string> TracePaths(const job::Chaos& chaos, WorkerId worker,
+                                    std::string_view group = "");
 
 // The delays of one worker. A value, immutable: equal arguments give equal delays.
 //
@@ -42,8 +45,8 @@ class Delays {
  public:
   // Empty unless chaos is enabled. `chaos` is valid. InvalidArgument, naming field and file, for a
   // trace that cannot be read.
-  static StatusOr<Delays> Create(const job::Chaos& chaos, WorkerId worker,
-                                 const TraceTexts& traces);
+  static StatusOr<Delays> Create(const job::Chaos& chaos, WorkerId worker, const TraceTexts& traces,
+                                 std::string_view group = "");
 
   bool empty() const { return rules_.empty(); }
   // At least 0, at most an hour.
@@ -56,12 +59,14 @@ class Delays {
     std::optional<TraceTable> trace;
   };
 
-  Delays(uint64_t seed, WorkerId worker) : seed_(seed), worker_(worker) {}
+  Delays(uint64_t seed, WorkerId worker, uint64_t stream)
+      : seed_(seed), worker_(worker), stream_(stream) {}
   // What `rule` makes of a step that took `seconds` so far.
   double Stretch(const Rule& rule, const ComputedStep& step, double seconds) const;
 
   uint64_t seed_;
-  WorkerId worker_;
+  WorkerId worker_;  // Its index.
+  uint64_t stream_;  // Of its chances, apart from those of all others.
   std::vector<Rule> rules_;
 };
 

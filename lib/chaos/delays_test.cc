@@ -53,6 +53,28 @@ TEST(Delays, ConstantAddsSecondsToTheListedWorkers) {
   EXPECT_TRUE(Make(list, 2).empty());
 }
 
+TEST(Delays, OfAGroupHitItAloneAndGoByTheIndexInIt) {
+  const job::Chaos chaos{
+      .enabled = true,
+      .delays = {{.kind = DelayKind::kConstant, .group = "small", .workers = {1}, .seconds = 0.25},
+                 {.kind = DelayKind::kConstant, .seconds = 0.5}}};
+  const auto at = [&](const std::string& group, uint64_t index) {
+    return At(*Delays::Create(chaos, WorkerId(index), {}, group), 5);
+  };
+  EXPECT_EQ(at("small", 0), 0.5);
+  EXPECT_EQ(at("small", 1), 0.75);
+  EXPECT_EQ(at("big", 1), 0.5);
+}
+
+TEST(Delays, WorkersOfOneIndexInTwoGroupsHaveChancesOfTheirOwn) {
+  const job::Chaos chaos{.enabled = true, .seed = 1, .delays = {Exponential(2, 1)}};
+  const auto at = [&](const std::string& group) {
+    return At(*Delays::Create(chaos, WorkerId(1), {}, group), 5);
+  };
+  EXPECT_NE(at("small"), at("big"));
+  EXPECT_EQ(at("small"), at("small"));
+}
+
 TEST(Delays, PerWorkerGoesByIndexAndSparesThoseBeyondTheList) {
   const std::vector<Delay> list = {{.kind = DelayKind::kPerWorker, .per_worker = {0, 0.5, 1}}};
   EXPECT_EQ(At(Make(list, 0), 0), 0);

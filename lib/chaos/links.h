@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 #include "lib/base/ids.h"
 #include "lib/base/time.h"
@@ -19,7 +20,8 @@ struct Link {
 };
 
 // Of all that hit the worker, the narrowest width and the sum of the latencies: links in a row.
-// Nothing if none does, or chaos is not enabled.
-std::optional<Link> LinkOf(const job::Chaos& chaos, WorkerId worker);
+// Nothing if none does, or chaos is not enabled. `worker` is its index, in `group` where the job
+// has groups.
+std::optional<Link> LinkOf(const job::Chaos& chaos, WorkerId worker, std::string_view group = "");
 
 }  // namespace paceline::chaos

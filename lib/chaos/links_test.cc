@@ -27,5 +27,13 @@ TEST(Link, IsLeftAloneUnlessAsked) {
   EXPECT_FALSE(LinkOf(chaos, WorkerId(2)).has_value());
 }
 
+TEST(Link, OfAGroupIsThatGroups) {
+  const job::Chaos chaos{.enabled = true,
+                         .links = {{.group = "small", .workers = {2}, .bytes_per_second = 1}}};
+  EXPECT_TRUE(LinkOf(chaos, WorkerId(2), "small").has_value());
+  EXPECT_FALSE(LinkOf(chaos, WorkerId(1), "small").has_value());
+  EXPECT_FALSE(LinkOf(chaos, WorkerId(2), "big").has_value());
+}
+
 }  // namespace
 }  // namespace paceline::chaos

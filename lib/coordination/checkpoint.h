@@ -10,6 +10,7 @@
 #include "lib/base/time.h"
 #include "lib/base/version.h"
 #include "lib/coordination/ledgers/lease_ledger.h"
+#include "lib/coordination/ledgers/seats.h"
 #include "lib/protocol/worker_messages.h"
 #include "lib/store/layout.h"
 #include "lib/store/sha256.h"
@@ -54,6 +55,7 @@ struct CheckpointState {
   uint64_t nonfinite_pushes = 0;
   std::optional<protocol::Evaluated> evaluation;
   std::vector<Worker> workers;
+  std::vector<Seats::Given> seats;  // Of a job with groups.
   Damping damping;
   std::optional<CourseThen> course;  // Checkpoints of earlier versions have none.
   std::string policy;                // Policy::Save; the shell's to fill in and to use.

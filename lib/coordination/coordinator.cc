@@ -146,6 +146,7 @@ void On(Turn turn, const CheckpointSaved& saved) {
 Coordinator::Coordinator(CoordinatorOptions options)
     : state_(std::make_unique<State>(std::move(options))) {
   GoOnFromFound(*state_);
+  state_->seats.GiveAll(state_->options.groups, state_->options.workers_max);
 }
 Coordinator::Coordinator(const Coordinator& other)
     : state_(std::make_unique<State>(*other.state_)) {}

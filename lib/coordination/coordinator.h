@@ -17,6 +17,7 @@
 #include "lib/coordination/checkpoint.h"
 #include "lib/coordination/effect.h"
 #include "lib/coordination/fact.h"
+#include "lib/coordination/ledgers/seats.h"
 #include "lib/coordination/ledgers/shard_watch.h"
 #include "lib/optim/schedule.h"
 
@@ -49,8 +50,10 @@ struct CoordinatorOptions {
   uint32_t shards = 1;
   uint32_t workers_wanted = 1;  // replicas
   uint32_t workers_min = 1;     // minReplicas
-  uint32_t workers_max = 1024;  // Indices are below this.
-  WireTypes wire_types;         // Of all workers.
+  uint32_t workers_max = 1024;  // Their numbers are below this.
+  // Of several kinds; empty: of one. `workers_wanted` and `workers_min` are their sums.
+  std::vector<GroupOptions> groups;
+  WireTypes wire_types;  // Of all workers.
   Duration shards_timeout =
       Seconds(120);  // For all shards to register; then the job fails and says who is missing.
   // Too few workers after schedule_timeout are waited for: somebody else gives up, or finds more.
@@ -99,6 +102,7 @@ struct Quarantine {
 
 struct WorkerStatus {
   WorkerId worker;
+  protocol::Seat seat;
   Incarnation incarnation;
   bool is_member = false;
   std::string device;        // That it computes on, as it said when it joined last...
@@ -162,7 +166,7 @@ struct Status {
   std::string checkpoint_problem;        // Of the latest attempt; empty: it went well.
   Duration checkpoint_cost{};            // Of training's time, by the last one.
   std::string model_problem;             // Why the final model is not written yet, or empty.
-  std::vector<WorkerStatus> workers;     // By index, those that ever joined.
+  std::vector<WorkerStatus> workers;     // By number, those that ever joined.
   std::vector<PoisonedSample> poisoned;  // Samples left out, in the order they were found.
   std::string startup_waits_for;         // In kStartup: who is missing, in words.
   // Why training has reached its stop; nothing while there is some to do, now or in another life.

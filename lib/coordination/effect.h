@@ -121,6 +121,7 @@ struct WorkerEvent {
   WorkerId worker;
   Incarnation incarnation;
   std::string detail;
+  protocol::Seat seat;
 };  // For log and events.
 
 // Before the first Observe: make the policy now, to expect `workers` joins.

@@ -10,6 +10,7 @@
 #include "lib/base/ids.h"
 #include "lib/base/version.h"
 #include "lib/coordination/checkpoint.h"
+#include "lib/coordination/ledgers/seats.h"
 #include "lib/optim/schedule.h"
 #include "lib/protocol/shard_messages.h"
 #include "lib/protocol/worker_messages.h"
@@ -94,10 +95,11 @@ struct SpecChanged {
   // From the next commit on. The schedule goes on from where it is, by samples; what is passed
   // already means: stop with that commit.
   std::optional<Course> course = std::nullopt;
+  std::vector<GroupOptions> groups = {};  // As in CoordinatorOptions.
 };
 // These workers are to leave: each finishes the step that it is in, and is told to go.
 struct DrainAsked {
-  std::vector<WorkerId> workers;
+  std::vector<protocol::Seat> workers;
 };
 
 using Fact =

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "lib/job/worker_groups.h"
 #include "lib/sync/schemes/cautions.h"
 #include "lib/sync/schemes/presets.h"
 
@@ -147,7 +148,7 @@ sync::PolicySpec PolicySpecFrom(const TrainingJob& job) {
   sync::PolicySpec spec;
   spec.scheme = Same<sync::Scheme>(from.scheme);
   spec.global_batch_size = static_cast<uint32_t>(job.spec.training.global_batch_size);
-  spec.workers_expected = static_cast<uint32_t>(job.spec.workers.replicas);
+  spec.workers_expected = static_cast<uint32_t>(ReplicasOf(job.spec.workers));
   spec.is_deterministic = job.spec.training.deterministic;
   spec.sizing = SizingSpecFrom(from.batch_sizing);
   spec.parts = PartsFrom(from);

@@ -21,13 +21,19 @@ struct ProcessId {
   friend bool operator==(const ProcessId&, const ProcessId&) = default;
 };
 
-// The group of all of a role's processes, for there are no groups of workers yet: "ps", "worker",
+// The group of a role's processes, of workers where their job lists no groups: "ps", "worker",
 // "evaluator".
 std::string_view GroupOf(Role role);
-ProcessId IdOf(Role role, int64_t index);
+// `group`: as spec.workers.groups has it; empty for a process of a role's own group.
+ProcessId IdOf(Role role, int64_t index, std::string_view group = "");
+
+// Whether workers may be called so: with a '-' two jobs could have a pod of one name, and a role's
+// own group is taken (docs/adr/0049).
+bool IsGroupName(std::string_view name);
 
 // The same name for the same process, whoever asks. The evaluator's has no index.
 std::string ProcessName(std::string_view job, const ProcessId& process);
-std::string ProcessName(std::string_view job, Role role, int64_t index);
+std::string ProcessName(std::string_view job, Role role, int64_t index,
+                        std::string_view group = "");
 
 }  // namespace paceline::job

@@ -12,6 +12,7 @@
 #include "lib/base/ids.h"
 #include "lib/base/version.h"
 #include "lib/optim/optimizer.h"
+#include "lib/protocol/seat.h"
 #include "lib/store/layout.h"
 #include "lib/store/sha256.h"
 #include "lib/store/shard.h"
@@ -97,6 +98,7 @@ struct Fence {
 struct Admit {
   WorkerId worker;
   Incarnation incarnation;
+  Seat seat = {};  // Where the job has groups; the worker's certificate names it.
 };  // Take that life's pushes and fills, and no other's of the worker; newer than any before.
 struct Sum {
   Version version;

@@ -48,13 +48,14 @@ enum class Role { kWorker, kEvaluator };
 // First message of a session.
 struct Join {
   Role role = Role::kWorker;
-  WorkerId worker;  // Its index; ignored for an evaluator.
+  WorkerId worker;  // Its index, in its group; ignored for an evaluator.
   store::Layout layout;
   uint64_t train_samples = 0;  // Size of the training set as this worker reads it.
   std::string device = {};     // That it computes on: "CPU", "CUDA".
   std::optional<uint64_t> attempt = std::nullopt;  // Which start of its index the process is.
   WireTypes wire_types = {};                       // As it will push and pull.
   uint32_t threads = 0;                            // That it computes with; 0: it does not say.
+  std::string group = {};                          // Empty: the job has no groups.
 };
 
 // What a worker does, where several things at once: the first that applies.
@@ -142,6 +143,8 @@ struct Admitted {
   Generation generation;
   Duration heartbeat_period{};
   uint64_t seed = 0;
+  // The worker's number, by which shards know it; absent: its index, the job has no groups.
+  std::optional<WorkerId> worker = std::nullopt;
 };
 
 // The shards are configured; sent after Admitted, before anything that needs them.
@@ -153,7 +156,7 @@ enum class RefuseReason {
   kLayoutDiffers,   // From the first worker's, by tensor name in the detail.
   kDataDiffers,     // The training set has another size.
   kNetworkDiffers,  // Numbers would travel in another type; by the field's name in the detail.
-  kUnknownWorker,   // An index beyond maxReplicas.
+  kUnknownWorker,   // More workers than there may be.
   kAlreadyJoined,   // Another live process has this index.
   kExpelled,        // This very process was.
   kFinished,        // The job is over.

@@ -1,5 +1,6 @@
 #include "lib/tls/identity.h"
 
+#include <algorithm>
 #include <charconv>
 #include <optional>
 
@@ -35,6 +36,14 @@ std::optional<Role> RoleOf(std::string_view group) {
   return std::nullopt;
 }
 
+// Whether workers may be called so (docs/adr/0049): no role's own group, and without '-'.
+bool IsGroupOfWorkers(std::string_view group) {
+  const auto is_letter = [](char c) { return c >= 'a' && c <= 'z'; };
+  return !group.empty() && is_letter(group.front()) &&
+         std::all_of(group.begin(), group.end(),
+                     [&](char c) { return is_letter(c) || (c >= '0' && c <= '9'); });
+}
+
 }  // namespace
 
 std::string_view GroupOf(Role role) {
@@ -52,7 +61,8 @@ std::string_view GroupOf(Role role) {
 }
 
 std::string NameOf(const Identity& identity, std::string_view job, std::string_view job_namespace) {
-  Process process{.group = GroupOf(identity.role)};
+  Process process{.group = identity.group.empty() ? GroupOf(identity.role)
+                                                  : std::string_view(identity.group)};
   if (HasIndex(identity.role)) process.index = identity.index;
   return fmt::format("{}.{}.{}", Write(process), job, job_namespace);
 }
@@ -61,8 +71,10 @@ std::optional<Identity> IdentityOf(std::string_view name, std::string_view job,
                                    std::string_view job_namespace) {
   const Process process = Read(name.substr(0, name.find('.')));
   const std::optional<Role> role = RoleOf(process.group);
-  if (!role) return std::nullopt;
-  const Identity identity{.role = *role, .index = process.index.value_or(0)};
+  if (!role && !IsGroupOfWorkers(process.group)) return std::nullopt;
+  const Identity identity{.role = role.value_or(Role::kWorker),
+                          .index = process.index.value_or(0),
+                          .group = role ? "" : std::string(process.group)};
   // Written again, it must be the same: there is one name for each.
   if (NameOf(identity, job, job_namespace) != name) return std::nullopt;
   return identity;

@@ -13,7 +13,7 @@ namespace paceline::tls {
 
 enum class Role { kPs, kWorker, kEvaluator, kOperator };
 
-// The group of all of a role's processes, for there are no groups of workers yet: "ps", "worker",
+// The group of a role's processes, of workers where a job has no groups: "ps", "worker",
 // "evaluator", "operator".
 std::string_view GroupOf(Role role);
 
@@ -24,11 +24,12 @@ struct Identity {
   Role role = Role::kWorker;
   // In its group: of a shard its rank; 0 of evaluator and operator, of which there is one.
   uint64_t index = 0;
+  std::string group;  // Of a worker whose job has groups; else empty, the role's own.
   friend bool operator==(const Identity&, const Identity&) = default;
 };
 
 // The DNS name in the process's certificate, of its group and its index there:
-// "worker-3.digits.default", "evaluator.digits.default".
+// "worker-3.digits.default", "big-3.digits.default", "evaluator.digits.default".
 // It is never resolved: peers verify it whatever the address is.
 std::string NameOf(const Identity& identity, std::string_view job, std::string_view job_namespace);
 

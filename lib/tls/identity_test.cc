@@ -13,6 +13,8 @@ TEST(Identity, NamesAreReadAsTheyAreWritten) {
         std::pair(Identity{Role::kWorker, 3}, "worker-3.digits.default"),
         std::pair(Identity{Role::kWorker, UINT64_MAX},
                   "worker-18446744073709551615.digits.default"),
+        std::pair(Identity{Role::kWorker, 3, "big"}, "big-3.digits.default"),
+        std::pair(Identity{Role::kWorker, 0, "a100"}, "a100-0.digits.default"),
         std::pair(Identity{Role::kEvaluator, 0}, "evaluator.digits.default"),
         std::pair(Identity{Role::kOperator, 0}, "operator.digits.default")}) {
     EXPECT_EQ(NameOf(identity, "digits", "default"), name);
@@ -38,7 +40,11 @@ TEST(Identity, NothingElseIsAnybodysName) {
                                  "evaluator-0.digits.default",
                                  "operator-0.digits.default",
                                  "digits-worker-3.digits.default",
-                                 "a100-3.digits.default",
+                                 "a-100-3.digits.default",
+                                 "4g-3.digits.default",
+                                 "big.digits.default",
+                                 "big-03.digits.default",
+                                 "Big-3.digits.default",
                                  "ps-worker-3.digits.default",
                                  "3-worker.digits.default",
                                  "-3.digits.default",

@@ -29,6 +29,11 @@ std::string MarkOf(const Json& child) {
                      generation > 0 ? std::to_string(generation) : kube::ResourceVersion(child));
 }
 
+// By what a child is known among its job's.
+std::string PlaceOf(const kube::Resource& resource, const std::string& name) {
+  return resource.plural + "/" + name;
+}
+
 }  // namespace
 
 Children::Children(kube::Client* client, const ClusterView* view, ObjectOptions options)
@@ -46,12 +51,13 @@ std::map<std::string, std::string> Children::MarksOf(const job::TrainingJob& job
   std::map<std::string, std::string> marks;
   const auto add = [&](const kube::Resource& resource, const std::string& name) {
     const kube::ObjectPtr child = view_->Child(resource.plural, {job.metadata.name_space, name});
-    marks[resource.plural] = child == nullptr ? "" : MarkOf(*child);
+    marks[PlaceOf(resource, name)] = child == nullptr ? "" : MarkOf(*child);
   };
   add(kube::Services(), ServiceName(job));
   add(kube::ConfigMaps(), ConfigMapName(job));
   add(kube::NetworkPolicies(), job.metadata.name);
-  add(kube::PodDisruptionBudgets(), DisruptionBudgetName(job));
+  for (const BudgetOfGroup& group : BuildDisruptionBudgets(job))
+    add(kube::PodDisruptionBudgets(), group.name);
   if (options_.gang_scheduler != GangScheduler::kNone)
     add(PodGroups(options_.gang_scheduler), PodGroupName(job));
   return marks;
@@ -64,34 +70,37 @@ Status Children::Compare(const job::TrainingJob& job, SeenChildren& good, Former
       {kube::NetworkPolicies(), BuildNetworkPolicy(job, options_)},
   };
   std::map<std::string, std::string> marks = MarksOf(job);
-  if (const auto budget = BuildDisruptionBudget(job)) {
-    wanted.push_back({kube::PodDisruptionBudgets(), *budget});
-  } else {
-    PACELINE_RETURN_IF_ERROR(
-        RemoveOne(job, kube::PodDisruptionBudgets(), DisruptionBudgetName(job)));
-    good.marks[kube::PodDisruptionBudgets().plural] = "";
+  // Those of groups that are gone select no pod, and go with the job.
+  std::erase_if(good.marks, [&](const auto& mark) { return !marks.contains(mark.first); });
+  for (const BudgetOfGroup& group : BuildDisruptionBudgets(job)) {
+    if (group.budget) {
+      wanted.push_back({kube::PodDisruptionBudgets(), *group.budget});
+      continue;
+    }
+    PACELINE_RETURN_IF_ERROR(RemoveOne(job, kube::PodDisruptionBudgets(), group.name));
+    good.marks[PlaceOf(kube::PodDisruptionBudgets(), group.name)] = "";
   }
   if (options_.gang_scheduler != GangScheduler::kNone) {
     const kube::Resource groups = PodGroups(options_.gang_scheduler);
     if (const auto group = BuildPodGroup(job, options_))
       wanted.push_back({groups, *group});
     else
-      good.marks[groups.plural] = marks[groups.plural];
+      good.marks[PlaceOf(groups, PodGroupName(job))] = marks[PlaceOf(groups, PodGroupName(job))];
   }
 
   std::vector<Wanted> unseen;
   for (Wanted& child : wanted) {
-    const std::string& plural = child.resource.plural;
-    const kube::ObjectPtr seen = view_->Child(plural, kube::KeyOf(child.object));
+    const std::string place = PlaceOf(child.resource, kube::Name(child.object));
+    const kube::ObjectPtr seen = view_->Child(child.resource.plural, kube::KeyOf(child.object));
     if (seen == nullptr) {
       unseen.push_back(std::move(child));
       continue;
     }
     const std::string mark = MarkOf(*seen);
-    const bool is_known = good.made.erase(plural) > 0 || good.marks[plural] == mark;
+    const bool is_known = good.made.erase(place) > 0 || good.marks[place] == mark;
     if (is_known && OwnershipOf(job, *seen) == Ownership::kOurs &&
         IsAsWanted(*seen, child.object)) {
-      good.marks[plural] = mark;
+      good.marks[place] = mark;
     } else {
       PACELINE_RETURN_IF_ERROR(MakeAsWanted(job, child, good, former));
     }
@@ -110,9 +119,10 @@ Status Children::CreateAll(const job::TrainingJob& job, const std::vector<Wanted
   }
   const std::vector<StatusOr<Json>> made = client_->CallAll(std::move(requests));
   for (size_t i = 0; i < made.size(); ++i) {
-    good.marks.erase(children[i].resource.plural);  // It is in the view later, or never.
+    const std::string place = PlaceOf(children[i].resource, kube::Name(children[i].object));
+    good.marks.erase(place);  // It is in the view later, or never.
     if (made[i].ok()) {
-      good.made.insert(children[i].resource.plural);
+      good.made.insert(place);
       continue;
     }
     if (!IsAlreadyExists(made[i].status())) return made[i].status();
@@ -123,16 +133,16 @@ Status Children::CreateAll(const job::TrainingJob& job, const std::vector<Wanted
 
 Status Children::MakeAsWanted(const job::TrainingJob& job, const Wanted& child, SeenChildren& good,
                               FormerJob& former) const {
-  const std::string& plural = child.resource.plural;
-  good.marks.erase(plural);
-  good.made.erase(plural);
   const std::string name = kube::Name(child.object);
+  const std::string place = PlaceOf(child.resource, name);
+  good.marks.erase(place);
+  good.made.erase(place);
   PACELINE_ASSIGN_OR_RETURN(const FoundChild found,
                             FindChild(*client_, job, child.resource, name, former));
   if (found.is_in_the_way) return OkStatus();
   if (found.live.is_null()) return Aborted("{} {} went away just now", child.resource.kind, name);
   if (!PatchTowards(found.live, child.object)) {
-    good.marks[plural] = MarkOf(found.live);
+    good.marks[place] = MarkOf(found.live);
     return OkStatus();
   }
   return MendChild(*client_, child.resource, found.live, child.object);

@@ -17,7 +17,8 @@
 
 namespace paceline::controller {
 
-// What the view showed of a job's children that are as wanted; kept in its record. By plural.
+// What the view showed of a job's children that are as wanted; kept in its record. By plural and
+// name.
 struct SeenChildren {
   int64_t generation = 0;                    // Of the job; 0 is none's.
   std::map<std::string, std::string> marks;  // Empty: it is not to be there, and is not.

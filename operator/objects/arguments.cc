@@ -60,13 +60,15 @@ Arguments ServerArguments(const job::TrainingJob& job, const job::Start& start) 
 }
 
 Arguments WorkerArguments(const job::TrainingJob& job, const job::Start& start) {
-  const job::Computes device = job::DeviceOf(job.spec, start.role).device;
-  return {"--role",        std::string(ContainerName(start.role)),
-          "--index",       std::to_string(start.index),
-          "--device",      device == job::Computes::kCuda ? "cuda" : "cpu",
-          "--attempt",     std::to_string(start.attempt),
-          "--folder",      std::string(kJobFolder),
-          "--coordinator", CoordinatorAddress(job)};
+  const job::Computes device = job::DeviceOf(job.spec, start.role, start.group).device;
+  Arguments arguments = {"--role",        std::string(ContainerName(start.role)),
+                         "--index",       std::to_string(start.index),
+                         "--device",      device == job::Computes::kCuda ? "cuda" : "cpu",
+                         "--attempt",     std::to_string(start.attempt),
+                         "--folder",      std::string(kJobFolder),
+                         "--coordinator", CoordinatorAddress(job)};
+  if (!start.group.empty()) Append(arguments, {"--group", start.group});
+  return arguments;
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include "lib/job/manifest/encode.h"
 #include "lib/job/state/checkpoint_place.h"
+#include "lib/job/worker_groups.h"
 #include "lib/kube/core/json.h"
 #include "lib/kube/core/metadata.h"
 #include "operator/objects/names.h"
@@ -62,6 +63,7 @@ Json BuildConfigMap(const job::TrainingJob& job) {
   told.metadata.labels.clear();
   told.spec.parameter_server.pod_template.reset();
   told.spec.workers.pod_template.reset();
+  for (job::WorkerGroup& group : told.spec.workers.groups) group.pod_template.reset();
   if (told.spec.evaluator) told.spec.evaluator->pod_template.reset();
   Json text = job::ToJson(told);
   // Programs of another version than this one refuse what they do not know of it.
@@ -93,19 +95,24 @@ Json BuildNetworkPolicy(const job::TrainingJob& job, const ObjectOptions& option
   return policy;
 }
 
-std::optional<Json> BuildDisruptionBudget(const job::TrainingJob& job) {
-  const job::Workers& workers = job.spec.workers;
-  if (workers.min_replicas <= 1 || workers.min_replicas >= workers.replicas) return std::nullopt;
-  Json selector = JobSelector(job);
-  selector[std::string(kRoleLabel)] = ContainerName(job::Role::kWorker);
-  Json budget = {{"apiVersion", "policy/v1"},
-                 {"kind", "PodDisruptionBudget"},
-                 {"metadata", ChildMetadata(job, DisruptionBudgetName(job), JobLabels(job))},
-                 {"spec",
-                  {{"minAvailable", workers.min_replicas},
-                   {"selector", {{"matchLabels", std::move(selector)}}}}}};
-  MarkWanted(budget);
-  return budget;
+std::vector<BudgetOfGroup> BuildDisruptionBudgets(const job::TrainingJob& job) {
+  std::vector<BudgetOfGroup> budgets;
+  for (const job::GroupView& group : job::GroupsOf(job.spec.workers)) {
+    BudgetOfGroup& one = budgets.emplace_back();
+    one.name = DisruptionBudgetName(job, group.name);
+    if (group.needed <= 1 || group.needed >= group.replicas) continue;
+    Json selector = JobSelector(job);
+    selector[std::string(kRoleLabel)] = ContainerName(job::Role::kWorker);
+    if (!group.name.empty()) selector[std::string(kGroupLabel)] = group.name;
+    one.budget = {
+        {"apiVersion", "policy/v1"},
+        {"kind", "PodDisruptionBudget"},
+        {"metadata", ChildMetadata(job, one.name, JobLabels(job))},
+        {"spec",
+         {{"minAvailable", group.needed}, {"selector", {{"matchLabels", std::move(selector)}}}}}};
+    MarkWanted(*one.budget);
+  }
+  return budgets;
 }
 
 std::vector<Json> BuildCheckpointClaims(const job::TrainingJob& job) {

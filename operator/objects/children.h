@@ -24,9 +24,13 @@ Json BuildConfigMap(const job::TrainingJob& job);
 // anybody to the metrics. Nobody to workers.
 Json BuildNetworkPolicy(const job::TrainingJob& job, const ObjectOptions& options);
 
-// Keeps minReplicas workers where a node is drained. None if that would forbid every eviction or
-// if one worker is enough.
-std::optional<Json> BuildDisruptionBudget(const job::TrainingJob& job);
+// Keeps minReplicas workers of a group where a node is drained. None if that would forbid every
+// eviction or if one worker is enough.
+struct BudgetOfGroup {
+  std::string name;  // That it has, or would have.
+  std::optional<Json> budget;
+};
+std::vector<BudgetOfGroup> BuildDisruptionBudgets(const job::TrainingJob& job);
 
 // spec.checkpoint.volumeClaimTemplate: one claim for each shard. They belong to the job, and go
 // with it, only where persistentVolumeClaimRetentionPolicy.whenDeleted says so.

@@ -26,8 +26,9 @@ Json Stored(Json object) {
 
 TEST(PatchTowards, IsNothingForWhatIsAsPlanned) {
   const job::TrainingJob job = Digits();
-  for (const Json& wanted : {BuildService(job), BuildConfigMap(job),
-                             BuildNetworkPolicy(job, kOptions), *BuildDisruptionBudget(job)}) {
+  for (const Json& wanted :
+       {BuildService(job), BuildConfigMap(job), BuildNetworkPolicy(job, kOptions),
+        *BuildDisruptionBudgets(job).front().budget}) {
     EXPECT_FALSE(PatchTowards(Stored(wanted), wanted).has_value()) << wanted["kind"];
   }
 }
@@ -36,7 +37,8 @@ TEST(PatchTowards, IsNothingForWhatIsAsPlanned) {
 TEST(PatchTowards, BringsBackWhatWasEditedAndNothingElse) {
   const job::TrainingJob job = Digits();
   const Json service = BuildService(job), map = BuildConfigMap(job);
-  const Json policy = BuildNetworkPolicy(job, kOptions), budget = *BuildDisruptionBudget(job);
+  const Json policy = BuildNetworkPolicy(job, kOptions),
+             budget = *BuildDisruptionBudgets(job).front().budget;
   struct Case {
     const char* edit;
     Json wanted;

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "lib/job/state/model_place.h"
+#include "lib/job/worker_groups.h"
 
 namespace paceline::controller {
 std::string_view ContainerName(job::Role role) { return job::ToWord(role); }
@@ -17,12 +18,11 @@ std::map<std::string, std::string> JobLabels(const job::TrainingJob& job) {
           {std::string(kJobLabel), job.metadata.name}};
 }
 
-std::map<std::string, std::string> PodLabels(const job::TrainingJob& job, job::Role role,
-                                             int64_t index) {
+std::map<std::string, std::string> PodLabels(const job::TrainingJob& job, const job::Start& start) {
   std::map<std::string, std::string> labels = JobLabels(job);
-  labels["app.kubernetes.io/component"] = ContainerName(role);
-  labels[std::string(kRoleLabel)] = ContainerName(role);
-  const job::ProcessId process = job::IdOf(role, index);
+  labels["app.kubernetes.io/component"] = ContainerName(start.role);
+  labels[std::string(kRoleLabel)] = ContainerName(start.role);
+  const job::ProcessId process = job::IdOf(start.role, start.index, start.group);
   labels[std::string(kGroupLabel)] = process.group;
   labels[std::string(kIndexLabel)] = std::to_string(process.index);
   return labels;
@@ -32,8 +32,9 @@ std::string ServiceName(const job::TrainingJob& job) { return job.metadata.name;
 
 std::string ConfigMapName(const job::TrainingJob& job) { return job.metadata.name + "-job"; }
 
-std::string DisruptionBudgetName(const job::TrainingJob& job) {
-  return job.metadata.name + "-workers";
+std::string DisruptionBudgetName(const job::TrainingJob& job, std::string_view group) {
+  return group.empty() ? job.metadata.name + "-workers"
+                       : fmt::format("{}-{}-budget", job.metadata.name, group);
 }
 
 std::string DefaultCheckpointFolder(const job::TrainingJob& job) {
@@ -62,24 +63,26 @@ tls::Role TlsRoleOf(job::Role role) {
 }
 
 std::vector<TlsBlock> TlsBlocksOf(const job::TrainingJob& job) {
-  const job::Workers& workers = job.spec.workers;
   std::vector<TlsBlock> blocks;
-  const auto add = [&blocks](tls::Role role, int64_t processes) {
+  const auto add = [&blocks](tls::Role role, int64_t processes, std::string_view group = "") {
     const auto count = static_cast<uint64_t>(processes);
     for (uint64_t number = 0; number * kIdentitiesPerSecret < count; ++number) {
-      blocks.push_back(
-          {role, number, std::min(count - number * kIdentitiesPerSecret, kIdentitiesPerSecret)});
+      blocks.push_back({role, number,
+                        std::min(count - number * kIdentitiesPerSecret, kIdentitiesPerSecret),
+                        std::string(group)});
     }
   };
   add(tls::Role::kPs, job.spec.parameter_server.shards);
-  add(tls::Role::kWorker,
-      std::max(workers.replicas, workers.max_replicas.value_or(workers.replicas)));
+  for (const job::GroupView& group : job::GroupsOf(job.spec.workers))
+    add(tls::Role::kWorker, std::max(group.replicas, group.most), group.name);
   add(tls::Role::kEvaluator, job.spec.evaluator ? 1 : 0);
   return blocks;
 }
 
-std::string TlsSecretName(const job::TrainingJob& job, tls::Role role, uint64_t number) {
-  return fmt::format("{}-{}-tls-{}", job.metadata.name, tls::GroupOf(role), number);
+std::string TlsSecretName(const job::TrainingJob& job, tls::Role role, uint64_t number,
+                          std::string_view group) {
+  return fmt::format("{}-{}-tls-{}", job.metadata.name, group.empty() ? tls::GroupOf(role) : group,
+                     number);
 }
 
 std::string TokenSecretName(const job::TrainingJob& job) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "lib/job/manifest/training_job.h"
+#include "lib/job/plan/plan.h"
 #include "lib/job/ports.h"
 #include "lib/job/process_name.h"
 #include "lib/job/state/model_place.h"
@@ -59,12 +60,12 @@ std::string_view ContainerName(job::Role role);
 
 // Labels of everything that belongs to the job, and of its pods of one role.
 std::map<std::string, std::string> JobLabels(const job::TrainingJob& job);
-std::map<std::string, std::string> PodLabels(const job::TrainingJob& job, job::Role role,
-                                             int64_t index);
+std::map<std::string, std::string> PodLabels(const job::TrainingJob& job, const job::Start& start);
 
 std::string ServiceName(const job::TrainingJob& job);
 std::string ConfigMapName(const job::TrainingJob& job);
-std::string DisruptionBudgetName(const job::TrainingJob& job);
+// `group`: empty in a job without groups.
+std::string DisruptionBudgetName(const job::TrainingJob& job, std::string_view group);
 std::string CheckpointClaimName(const job::TrainingJob& job, int64_t shard);
 // Of checkpoints that nobody asked for, in the output's volume: this job's alone.
 std::string DefaultCheckpointFolder(const job::TrainingJob& job);
@@ -75,13 +76,14 @@ std::string DefaultCheckpointFolder(const job::TrainingJob& job);
 std::string TlsName(const job::TrainingJob& job, const tls::Identity& identity);
 tls::Role TlsRoleOf(job::Role role);
 
-// The pods' certificates of one role, with indices from `number` * kIdentitiesPerSecret on: as many
-// as fit into one Secret (1 MiB; one of these takes up to 600 KB).
+// The pods' certificates of one role, or group of workers, with indices from `number` *
+// kIdentitiesPerSecret on: as many as fit into one Secret (1 MiB; one of these takes up to 600 KB).
 inline constexpr uint64_t kIdentitiesPerSecret = 256;
 struct TlsBlock {
   tls::Role role = tls::Role::kWorker;
   uint64_t number = 0;
-  uint64_t count = 0;  // 1 to kIdentitiesPerSecret.
+  uint64_t count = 0;      // 1 to kIdentitiesPerSecret.
+  std::string group = {};  // As tls::Identity has it.
 
   uint64_t first() const { return number * kIdentitiesPerSecret; }
   friend bool operator==(const TlsBlock&, const TlsBlock&) = default;
@@ -89,8 +91,9 @@ struct TlsBlock {
 // All that the job's pods may need: of workers as many as it may be scaled to, so that scaling
 // writes no Secret.
 std::vector<TlsBlock> TlsBlocksOf(const job::TrainingJob& job);
-// "digits-worker-tls-0" holds workers 0 to 255.
-std::string TlsSecretName(const job::TrainingJob& job, tls::Role role, uint64_t number);
+// "digits-worker-tls-0" holds workers 0 to 255, "digits-big-tls-0" those of the group big.
+std::string TlsSecretName(const job::TrainingJob& job, tls::Role role, uint64_t number,
+                          std::string_view group = "");
 
 // Holds what opens the model that the coordinator serves, and its control calls where no
 // certificate does.

@@ -170,30 +170,32 @@ TEST(TlsSecretTest, IsReadAsItWasWrittenAndByNobodyWhoLacksTheSeal) {
   const job::TrainingJob job = Digits();
   const IssuedBlock issued{.credentials = {{"first", "first key"}, {"second", "second key"}},
                            .renew_at = Time(std::chrono::seconds(1'900'000'000))};
-  const Json secret = BuildTlsSecret(job, tls::Role::kWorker, 1, issued, "authority", "seal");
+  const Json secret = BuildTlsSecret(job, {tls::Role::kWorker, 1, 0}, issued, "authority", "seal");
   EXPECT_EQ(secret["type"], "Opaque");  // The one for TLS holds one pair.
   EXPECT_EQ(secret["data"].size(), 5u);
   EXPECT_TRUE(secret["data"].contains("256.crt") && secret["data"].contains("257.key"));
-  const auto read = ReadTlsSecret(job, tls::Role::kWorker, 1, secret, "seal");
+  const auto read = ReadTlsSecret(job, {tls::Role::kWorker, 1, 0}, secret, "seal");
   ASSERT_TRUE(read.has_value());
   ASSERT_EQ(read->credentials.size(), 2u);
   EXPECT_EQ(read->credentials[1].certificate, "second");
   EXPECT_EQ(read->credentials[1].key, "second key");
   EXPECT_EQ(read->renew_at, issued.renew_at);
-  EXPECT_FALSE(ReadTlsSecret(job, tls::Role::kWorker, 1, secret, "other").has_value());
-  EXPECT_FALSE(ReadTlsSecret(job, tls::Role::kWorker, 0, secret, "seal").has_value());
-  EXPECT_FALSE(ReadTlsSecret(job, tls::Role::kPs, 1, secret, "seal").has_value());
+  EXPECT_FALSE(ReadTlsSecret(job, {tls::Role::kWorker, 1, 0}, secret, "other").has_value());
+  EXPECT_FALSE(ReadTlsSecret(job, {tls::Role::kWorker, 0, 0}, secret, "seal").has_value());
+  EXPECT_FALSE(ReadTlsSecret(job, {tls::Role::kPs, 1, 0}, secret, "seal").has_value());
   job::TrainingJob other = job;
   other.metadata.uid = "another";
-  EXPECT_FALSE(ReadTlsSecret(other, tls::Role::kWorker, 1, secret, "seal").has_value());
+  EXPECT_FALSE(ReadTlsSecret(other, {tls::Role::kWorker, 1, 0}, secret, "seal").has_value());
   for (const char* const place :
        {"/data/256.crt", "/data/ca.crt", "/metadata/annotations/paceline.dev~1renew-at",
         "/metadata/annotations/paceline.dev~1seal"}) {
     Json changed = secret;
     changed[Json::json_pointer(place)] = "MTkwMDAwMDAwMQ==";
-    EXPECT_FALSE(ReadTlsSecret(job, tls::Role::kWorker, 1, changed, "seal").has_value()) << place;
+    EXPECT_FALSE(ReadTlsSecret(job, {tls::Role::kWorker, 1, 0}, changed, "seal").has_value())
+        << place;
     changed[Json::json_pointer(place).parent_pointer()].erase(Json::json_pointer(place).back());
-    EXPECT_FALSE(ReadTlsSecret(job, tls::Role::kWorker, 1, changed, "seal").has_value()) << place;
+    EXPECT_FALSE(ReadTlsSecret(job, {tls::Role::kWorker, 1, 0}, changed, "seal").has_value())
+        << place;
   }
 }
 
@@ -202,7 +204,8 @@ TEST(TlsSecretTest, FullBlockStaysBelowWhatASecretMayHold) {
   const IssuedBlock issued{
       .credentials = std::vector<tls::Credential>(kIdentitiesPerSecret, {certificate, key}),
       .renew_at = Time(std::chrono::seconds(1))};
-  const Json secret = BuildTlsSecret(Digits(), tls::Role::kWorker, 3, issued, certificate, "seal");
+  const Json secret =
+      BuildTlsSecret(Digits(), {tls::Role::kWorker, 3, 0}, issued, certificate, "seal");
   EXPECT_LT(secret.dump().size(), 1u << 20);
 }
 
@@ -435,13 +438,13 @@ TEST(ChildrenTest, MarkingTwiceChangesNothing) {
 
 TEST(ChildrenTest, BudgetOnlyWhereItLeavesRoom) {
   job::TrainingJob job = Digits();
-  const auto budget = BuildDisruptionBudget(job);
+  const auto budget = BuildDisruptionBudgets(job).front().budget;
   ASSERT_TRUE(budget.has_value());
   EXPECT_EQ((*budget)["spec"]["minAvailable"], 2);
   job.spec.workers.min_replicas = 4;
-  EXPECT_FALSE(BuildDisruptionBudget(job).has_value());
+  EXPECT_FALSE(BuildDisruptionBudgets(job).front().budget.has_value());
   job.spec.workers.min_replicas = 1;
-  EXPECT_FALSE(BuildDisruptionBudget(job).has_value());
+  EXPECT_FALSE(BuildDisruptionBudgets(job).front().budget.has_value());
 }
 
 TEST(PodGroupTest, HasTheMembersThatTrainingNeedsToStart) {

@@ -10,6 +10,7 @@
 #include "lib/job/state/checkpoint_place.h"
 #include "lib/job/state/device.h"
 #include "lib/job/state/model_place.h"
+#include "lib/job/worker_groups.h"
 #include "operator/objects/arguments.h"
 #include "operator/objects/names.h"
 #include "operator/objects/pod_group.h"
@@ -61,7 +62,7 @@ Json TlsVolumeSource(const job::TrainingJob& job, const job::Start& start) {
   const tls::Role role = TlsRoleOf(start.role);
   const auto index = static_cast<uint64_t>(tls::HasIndex(role) ? start.index : 0);
   return {{"secret",
-           {{"secretName", TlsSecretName(job, role, index / kIdentitiesPerSecret)},
+           {{"secretName", TlsSecretName(job, role, index / kIdentitiesPerSecret, start.group)},
             {"items", TlsItems(index)},
             {"defaultMode", 0440}}}};
 }
@@ -160,10 +161,11 @@ void LayProbes(Json& container) {
   Default(container, "readinessProbe", probe("/healthz", 5, 3));
 }
 
-const std::string& ImageOf(const job::TrainingJob& job, job::Role role,
+const std::string& ImageOf(const job::TrainingJob& job, const job::Start& start,
                            const ObjectOptions& options) {
-  if (role == job::Role::kParameterServer) return options.server_image;
-  const bool is_for_gpu = job::DeviceOf(job.spec, role).device == job::Computes::kCuda;
+  if (start.role == job::Role::kParameterServer) return options.server_image;
+  const job::Computes device = job::DeviceOf(job.spec, start.role, start.group).device;
+  const bool is_for_gpu = device == job::Computes::kCuda;
   return is_for_gpu && !options.worker_cuda_image.empty() ? options.worker_cuda_image
                                                           : options.worker_image;
 }
@@ -172,7 +174,7 @@ void LayContainer(const job::TrainingJob& job, const job::Start& start,
                   const ObjectOptions& options, Json& spec) {
   const bool is_server = start.role == job::Role::kParameterServer;
   Json& container = Named(ListAt(spec, "containers"), "name", ContainerName(start.role));
-  Default(container, "image", ImageOf(job, start.role, options));
+  Default(container, "image", ImageOf(job, start, options));
   Default(container, "command", Json::array({ProgramOf(start.role)}));
   Json arguments = ProgramArguments(job, start);
   if (container.contains("args") && container["args"].is_array())
@@ -209,14 +211,19 @@ void LayTolerations(const job::TrainingJob& job, Json& spec) {
   }
 }
 
-void LayGang(const job::TrainingJob& job, const ObjectOptions& options, Json& pod) {
+void LayGang(const job::TrainingJob& job, const job::Start& start, const ObjectOptions& options,
+             Json& pod) {
   const job::SchedulingPolicy& policy = job.spec.run_policy.scheduling_policy;
   if (policy.priority_class) Default(pod["spec"], "priorityClassName", *policy.priority_class);
   if (policy.scheduler_name) Default(pod["spec"], "schedulerName", *policy.scheduler_name);
   if (!WantsPodGroup(job, options)) return;
   if (options.gang_scheduler == GangScheduler::kVolcano) {
     Default(pod["spec"], "schedulerName", "volcano");
-    ObjectAt(pod["metadata"], "annotations")["scheduling.k8s.io/group-name"] = PodGroupName(job);
+    Json& annotations = ObjectAt(pod["metadata"], "annotations");
+    annotations["scheduling.k8s.io/group-name"] = PodGroupName(job);
+    if (!job.spec.workers.groups.empty()) {  // By which the PodGroup counts kinds of pods.
+      annotations["volcano.sh/task-spec"] = job::IdOf(start.role, 0, start.group).group;
+    }
   } else {
     ObjectAt(pod["metadata"], "labels")["scheduling.x-k8s.io/pod-group"] = PodGroupName(job);
   }
@@ -257,7 +264,7 @@ void LayMetadata(const job::TrainingJob& job, const job::Start& start, Json& pod
   Json& metadata = ObjectAt(pod, "metadata");
   Json labels = ObjectAt(metadata, "labels"), annotations = ObjectAt(metadata, "annotations");
   metadata = ChildMetadata(job, start.name, {});
-  labels.update(Json(PodLabels(job, start.role, start.index)));
+  labels.update(Json(PodLabels(job, start)));
   annotations[std::string(kGenerationAnnotation)] = std::to_string(start.generation_start);
   annotations[std::string(kAttemptAnnotation)] = std::to_string(start.attempt);
   annotations[std::string(kFailuresAnnotation)] = std::to_string(start.failures);
@@ -270,25 +277,29 @@ void LayMetadata(const job::TrainingJob& job, const job::Start& start, Json& pod
 
 }  // namespace
 
-const job::PodTemplate& TemplateOf(const job::JobSpec& spec, job::Role role) {
+const job::PodTemplate& TemplateOf(const job::JobSpec& spec, const job::Start& start) {
   static const job::PodTemplate none;
-  switch (role) {
+  switch (start.role) {
     case job::Role::kParameterServer:
       return spec.parameter_server.pod_template;
-    case job::Role::kWorker:
-      return spec.workers.pod_template;
+    case job::Role::kWorker: {
+      const auto group = job::FindGroup(spec.workers, start.group);
+      return group ? *group->pod_template : none;
+    }
     case job::Role::kEvaluator:
       return spec.evaluator ? spec.evaluator->pod_template : none;
   }
   return none;
 }
 
-std::string_view TemplatePath(job::Role role) {
-  switch (role) {
+std::string TemplatePath(const job::JobSpec& spec, const job::Start& start) {
+  switch (start.role) {
     case job::Role::kParameterServer:
       return "spec.parameterServer.template";
-    case job::Role::kWorker:
-      return "spec.workers.template";
+    case job::Role::kWorker: {
+      const auto group = job::FindGroup(spec.workers, start.group);
+      return (group ? group->path : "spec.workers") + ".template";
+    }
     case job::Role::kEvaluator:
       return "spec.evaluator.template";
   }
@@ -296,7 +307,7 @@ std::string_view TemplatePath(job::Role role) {
 }
 
 Json BuildPod(const job::TrainingJob& job, const job::Start& start, const ObjectOptions& options) {
-  const job::PodTemplate& pod_template = TemplateOf(job.spec, start.role);
+  const job::PodTemplate& pod_template = TemplateOf(job.spec, start);
   Json pod = pod_template ? job::ToJson(*pod_template) : Json::object();
   if (!pod.is_object()) pod = Json::object();
   pod["apiVersion"] = "v1";
@@ -319,7 +330,7 @@ Json BuildPod(const job::TrainingJob& job, const job::Start& start, const Object
   LayTolerations(job, spec);
   LayAvoidance(start, spec);
   LayContainer(job, start, options, spec);
-  LayGang(job, options, pod);
+  LayGang(job, start, options, pod);
   return pod;
 }
 

@@ -20,8 +20,8 @@ namespace paceline::controller {
 // The job is valid, with its defaults and its uid. Equal input gives an equal pod.
 Json BuildPod(const job::TrainingJob& job, const job::Start& start, const ObjectOptions& options);
 
-// What the manifest has for pods of that role, and where: "spec.workers.template".
-const job::PodTemplate& TemplateOf(const job::JobSpec& spec, job::Role role);
-std::string_view TemplatePath(job::Role role);
+// What the manifest has for such a pod, and where: "spec.workers.template".
+const job::PodTemplate& TemplateOf(const job::JobSpec& spec, const job::Start& start);
+std::string TemplatePath(const job::JobSpec& spec, const job::Start& start);
 
 }  // namespace paceline::controller

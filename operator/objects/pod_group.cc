@@ -1,9 +1,25 @@
 #include "operator/objects/pod_group.h"
 
 #include "lib/job/manifest/encode.h"
+#include "lib/job/worker_groups.h"
 #include "operator/objects/names.h"
 
 namespace paceline::controller {
+
+namespace {
+
+// Of each kind of pod, by its group: of one there may be more than it takes, which makes up for
+// none of another.
+Json MinimaOf(const job::TrainingJob& job) {
+  Json minima = {
+      {std::string(job::GroupOf(job::Role::kParameterServer)), job.spec.parameter_server.shards}};
+  for (const job::GroupView& group : job::GroupsOf(job.spec.workers)) {
+    if (group.needed > 0) minima[std::string(group.name)] = group.needed;
+  }
+  return minima;
+}
+
+}  // namespace
 
 bool WantsPodGroup(const job::TrainingJob& job, const ObjectOptions& options) {
   return options.gang_scheduler != GangScheduler::kNone &&
@@ -16,10 +32,12 @@ std::optional<Json> BuildPodGroup(const job::TrainingJob& job, const ObjectOptio
   if (!WantsPodGroup(job, options)) return std::nullopt;
   const job::SchedulingPolicy& policy = job.spec.run_policy.scheduling_policy;
   Json spec = {{"minMember", policy.min_available.value_or(job.spec.parameter_server.shards +
-                                                           job.spec.workers.min_replicas)}};
+                                                           job::NeededOf(job.spec.workers))}};
   if (policy.min_resources) spec["minResources"] = job::ToJson(*policy.min_resources);
   const bool is_volcano = options.gang_scheduler == GangScheduler::kVolcano;
   if (is_volcano) {
+    if (!policy.min_available && !job.spec.workers.groups.empty())
+      spec["minTaskMember"] = MinimaOf(job);
     if (policy.queue) spec["queue"] = *policy.queue;
     if (policy.priority_class) spec["priorityClassName"] = *policy.priority_class;
   } else {

@@ -15,7 +15,8 @@ bool WantsPodGroup(const job::TrainingJob& job, const ObjectOptions& options);
 
 std::string PodGroupName(const job::TrainingJob& job);
 
-// Not of a job that does not want one. minMember is what training needs to start: all parameter
+// Not of a job that does not want one. Volcano is told what each group of workers needs too.
+// minMember is what training needs to start: all parameter
 // servers and minReplicas workers, which are all created before the gate opens. The group lives as
 // long as the job: its pods never outlive it.
 std::optional<Json> BuildPodGroup(const job::TrainingJob& job, const ObjectOptions& options);

@@ -54,12 +54,11 @@ std::string Annotation(const Json& object, std::string_view name) {
 
 }  // namespace
 
-Json BuildTlsSecret(const job::TrainingJob& job, tls::Role role, uint64_t number,
-                    const IssuedBlock& issued, const std::string& authority_certificate,
-                    const std::string& seal) {
-  const std::string name = TlsSecretName(job, role, number);
+Json BuildTlsSecret(const job::TrainingJob& job, const TlsBlock& block, const IssuedBlock& issued,
+                    const std::string& authority_certificate, const std::string& seal) {
+  const std::string name = TlsSecretName(job, block.role, block.number, block.group);
   Json data = {{kAuthorityKey, EncodeBase64(authority_certificate)}};
-  uint64_t index = TlsBlock{.number = number}.first();
+  uint64_t index = block.first();
   for (const tls::Credential& credential : issued.credentials) {
     data[CertificateKey(index)] = EncodeBase64(credential.certificate);
     data[PrivateKey(index)] = EncodeBase64(credential.key);
@@ -80,9 +79,8 @@ Json TlsItems(uint64_t index) {
                       {{"key", kAuthorityKey}, {"path", "ca.crt"}}});
 }
 
-std::optional<IssuedBlock> ReadTlsSecret(const job::TrainingJob& job, tls::Role role,
-                                         uint64_t number, const Json& secret,
-                                         const std::string& seal) {
+std::optional<IssuedBlock> ReadTlsSecret(const job::TrainingJob& job, const TlsBlock& block,
+                                         const Json& secret, const std::string& seal) {
   if (!IsControlledBy(secret, job.metadata.uid.value_or("")) || !secret.contains("data"))
     return std::nullopt;
   const Json& data = secret["data"];
@@ -90,15 +88,16 @@ std::optional<IssuedBlock> ReadTlsSecret(const job::TrainingJob& job, tls::Role 
   const std::optional<Time> time = ParseTime(renew_at);
   if (!time ||
       !tls::AreSameSecrets(Annotation(secret, kSealAnnotation),
-                           SealOf(job, TlsSecretName(job, role, number), renew_at, data, seal))) {
+                           SealOf(job, TlsSecretName(job, block.role, block.number, block.group),
+                                  renew_at, data, seal))) {
     return std::nullopt;
   }
-  IssuedBlock block{.credentials = {}, .renew_at = *time};
-  for (uint64_t index = TlsBlock{.number = number}.first();; ++index) {
+  IssuedBlock issued{.credentials = {}, .renew_at = *time};
+  for (uint64_t index = block.first();; ++index) {
     tls::Credential credential{.certificate = Decoded(data, CertificateKey(index)),
                                .key = Decoded(data, PrivateKey(index))};
-    if (credential.certificate.empty() || credential.key.empty()) return block;
-    block.credentials.push_back(std::move(credential));
+    if (credential.certificate.empty() || credential.key.empty()) return issued;
+    issued.credentials.push_back(std::move(credential));
   }
 }
 

@@ -21,18 +21,16 @@ struct IssuedBlock {
 
 // One Secret for all of the block's processes: INDEX.crt and INDEX.key of each, and ca.crt. `seal`,
 // a secret of the operator's own, proves to ReadTlsSecret that nobody else wrote it.
-Json BuildTlsSecret(const job::TrainingJob& job, tls::Role role, uint64_t number,
-                    const IssuedBlock& issued, const std::string& authority_certificate,
-                    const std::string& seal);
+Json BuildTlsSecret(const job::TrainingJob& job, const TlsBlock& block, const IssuedBlock& issued,
+                    const std::string& authority_certificate, const std::string& seal);
 
 // What a process of that index mounts of it, as tls.crt, tls.key and ca.crt.
 Json TlsItems(uint64_t index);
 
 // As it was read from the API server. None if the Secret is not the job's child, lacks a part or
 // was changed by anybody: it is then written anew.
-std::optional<IssuedBlock> ReadTlsSecret(const job::TrainingJob& job, tls::Role role,
-                                         uint64_t number, const Json& secret,
-                                         const std::string& seal);
+std::optional<IssuedBlock> ReadTlsSecret(const job::TrainingJob& job, const TlsBlock& block,
+                                         const Json& secret, const std::string& seal);
 
 Json BuildTokenSecret(const job::TrainingJob& job, const std::string& token);
 // Empty if the Secret is not the job's child or holds none.

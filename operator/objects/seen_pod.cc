@@ -159,8 +159,11 @@ std::optional<SeenProcess> SeenPod(const job::TrainingJob& job, const Json& pod)
   process.role = *role;
   const job::ProcessId id = IdAt(labels, *role);
   process.index = id.index;
-  if (id.group != job::GroupOf(*role) || process.name != job::ProcessName(job.metadata.name, id))
-    return std::nullopt;
+  // A group that the job has no more is one yet: its pods are to go.
+  const bool is_of_group = *role == Role::kWorker && job::IsGroupName(id.group);
+  if (is_of_group) process.group = id.group;
+  if (!is_of_group && id.group != job::GroupOf(*role)) return std::nullopt;
+  if (process.name != job::ProcessName(job.metadata.name, id)) return std::nullopt;
   process.is_stopping = At(metadata, "deletionTimestamp").is_string();
   if (process.is_stopping) {
     process.gone_by = TimeAt(metadata, "deletionTimestamp");

@@ -82,13 +82,20 @@ TEST(SeenPodTest, APodWithoutAGroupIsOfTheGroupThatItsRoleHas) {
   EXPECT_EQ(SeenPod(Digits(), pod), before);
 }
 
-TEST(SeenPodTest, APodOfAnotherGroupIsNoneOfTheJobs) {
+// Of a group that the job has no more too: the planner stops what is not wanted.
+TEST(SeenPodTest, AWorkerIsOfTheGroupThatItsLabelAndItsNameSay) {
   Json pod = Worker({{"phase", "Pending"}});
   pod["metadata"]["labels"]["paceline.dev/group"] = "a100";
   EXPECT_FALSE(SeenPod(Digits(), pod).has_value());
   kube::Keep(pod, PartsOfPod());
   EXPECT_FALSE(SeenPod(Digits(), pod).has_value());
   pod["metadata"]["name"] = "digits-a100-3";
+  const auto seen = SeenPod(Digits(), pod);
+  ASSERT_TRUE(seen.has_value());
+  EXPECT_EQ(seen->group, "a100");
+  EXPECT_EQ(seen->index, 3);
+  pod["metadata"]["labels"]["paceline.dev/group"] = "a-100";
+  pod["metadata"]["name"] = "digits-a-100-3";
   EXPECT_FALSE(SeenPod(Digits(), pod).has_value());
   // Not even under a name that a process of the job has: its role is another's.
   pod["metadata"]["name"] = "digits-ps-3";

@@ -75,6 +75,22 @@ json WorkersJson(const std::vector<CheckpointState::Worker>& workers) {
   return list;
 }
 
+json SeatsJson(const std::vector<coordination::Seats::Given>& seats) {
+  json list = json::array();
+  for (const auto& [worker, seat] : seats)
+    list.push_back({{"worker", worker.value()}, {"group", seat.group}, {"index", seat.index}});
+  return list;
+}
+
+std::vector<coordination::Seats::Given> SeatsFrom(const json& list) {
+  std::vector<coordination::Seats::Given> seats;
+  for (const json& one : list) {
+    seats.push_back({WorkerId(one.at("worker").get<uint64_t>()),
+                     {one.at("group").get<std::string>(), one.at("index").get<uint64_t>()}});
+  }
+  return seats;
+}
+
 CheckpointState::Worker WorkerFrom(const json& object) {
   return {.worker = WorkerId(object.at("index").get<uint64_t>()),
           .steps = object.at("steps").get<uint64_t>(),
@@ -142,6 +158,7 @@ StatusOr<CheckpointState> Read(const json& object) {
   state.nonfinite_pushes = object.at("nonFinitePushes").get<uint64_t>();
   state.evaluation = EvaluationFrom(object.at("evaluation"));
   for (const json& worker : object.at("workers")) state.workers.push_back(WorkerFrom(worker));
+  state.seats = SeatsFrom(object.value("seats", json::array()));
   state.damping = {object.at("damping").at("rollBacks").get<uint32_t>(),
                    object.at("damping").at("learningRateScale").get<double>()};
   if (const auto course = object.find("course"); course != object.end()) {
@@ -176,6 +193,7 @@ std::string CheckpointStateJson(const CheckpointState& state) {
                   {{"rollBacks", state.damping.roll_backs},
                    {"learningRateScale", state.damping.learning_rate_scale}}},
                  {"policy", Hex(state.policy)}};
+  if (!state.seats.empty()) object["seats"] = SeatsJson(state.seats);
   if (state.course) {
     object["course"] = {{"epochsMax", state.course->epochs_max},
                         {"stepsMax", state.course->steps_max},

@@ -1,6 +1,8 @@
 #include "ps-server/coordinator/driver.h"
 
 #include <algorithm>
+#include <map>
+#include <string>
 #include <utility>
 
 #include "lib/base/check.h"
@@ -26,6 +28,21 @@ constexpr Duration kCatchUp = std::chrono::seconds(2);
 constexpr uint32_t kSpareBudget = 64;
 // It gets a tenth of the time at most: a policy that wants some after each fact would have a core.
 constexpr int kSpareShare = 10;
+
+// Policies know workers by their numbers, people by their groups too.
+void NameWorkers(const std::vector<coordination::WorkerStatus>& workers,
+                 std::vector<sync::Figure>& figures) {
+  std::map<std::string, std::string> names;
+  for (const coordination::WorkerStatus& worker : workers) {
+    if (!worker.seat.group.empty()) names[ToString(worker.worker)] = ToString(worker.seat);
+  }
+  if (names.empty()) return;
+  for (sync::Figure& figure : figures) {
+    if (figure.kind->label != sync::kWorkerLabel) continue;
+    if (const auto name = names.find(figure.label); name != names.end())
+      figure.label = name->second;
+  }
+}
 
 }  // namespace
 
@@ -101,7 +118,7 @@ void Driver::ShardGone(ShardId shard, std::string reason) {
 
 void Driver::ChangeSpec(const coordination::SpecChanged& changed) { Post(changed); }
 
-void Driver::Drain(std::vector<WorkerId> workers) {
+void Driver::Drain(std::vector<protocol::Seat> workers) {
   Post(coordination::DrainAsked{std::move(workers)});
 }
 
@@ -222,6 +239,7 @@ void Driver::Measure() {
   for (const coordination::WorkerStatus& worker : progress.status.workers)
     progress.paces.push_back(stragglers_.PaceOf(worker.worker, now));
   if (policy_ != nullptr) policy_->Tell(progress.figures);
+  NameWorkers(progress.status.workers, progress.figures);
   metrics_->PolicyTold(progress.figures);
   progress.checkpoint_note = options_.checkpoint_note;
   progress.checkpoint_completed = checkpoint_completed_;

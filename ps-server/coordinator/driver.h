@@ -80,7 +80,7 @@ class Driver : public Sessions {
 
   // What may change while the job runs (fact.h).
   void ChangeSpec(const coordination::SpecChanged& changed);
-  void Drain(std::vector<WorkerId> workers);
+  void Drain(std::vector<protocol::Seat> workers);
 
   // Ends the job: with the model so far, as a failure, or to go on later.
   void AskToStop(std::string reason, coordination::StopKind kind);

@@ -167,6 +167,8 @@ void DriverMetrics::SampleWasPoisoned() { families_->poisoned.Increment(); }
 
 void DriverMetrics::WorkerHad(const coordination::WorkerEvent& event) {
   families_->worker_events.With({std::string(ToString(event.kind))}).Increment();
+  if (event.kind == coordination::WorkerEventKind::kJoined)
+    per_worker_.Joined(event.worker, event.seat);
 }
 
 void DriverMetrics::PolicyTook(Duration duration) {

@@ -70,8 +70,9 @@ TEST(DriverMetricsTest, TellsTheTimeOfStepsAndWhatDroppedPushesCost) {
   push.sequence = Sequence(2);
   driver_metrics.Observed(push);
   driver_metrics.Decided({sync::Accumulate{WorkerId(3), Sequence(2), 1}});
-  EXPECT_THAT(metrics.RenderText(),
-              HasSubstr("\npaceline_wasted_compute_seconds_total{worker=\"w3\"} 0.25\n"));
+  EXPECT_THAT(
+      metrics.RenderText(),
+      HasSubstr("\npaceline_wasted_compute_seconds_total{group=\"worker\",worker=\"w3\"} 0.25\n"));
 }
 
 TEST(DriverMetricsTest, CountsTheBytesOfEachWorkerOnce) {
@@ -86,8 +87,12 @@ TEST(DriverMetricsTest, CountsTheBytesOfEachWorkerOnce) {
   worker.traffic = {.pushed_bytes = 50, .pulled_bytes = 100};  // Of another generation.
   driver_metrics.WorkersAre({worker});
   const std::string text = metrics.RenderText();
-  EXPECT_THAT(text, HasSubstr("\npaceline_worker_pushed_bytes_total{worker=\"w3\"} 200\n"));
-  EXPECT_THAT(text, HasSubstr("\npaceline_worker_pulled_bytes_total{worker=\"w3\"} 500\n"));
+  EXPECT_THAT(
+      text,
+      HasSubstr("\npaceline_worker_pushed_bytes_total{group=\"worker\",worker=\"w3\"} 200\n"));
+  EXPECT_THAT(
+      text,
+      HasSubstr("\npaceline_worker_pulled_bytes_total{group=\"worker\",worker=\"w3\"} 500\n"));
 }
 
 TEST(DriverMetricsTest, SaysWhatLossScalingComesTo) {
@@ -95,15 +100,18 @@ TEST(DriverMetricsTest, SaysWhatLossScalingComesTo) {
   DriverMetrics driver_metrics(&metrics);
   coordination::WorkerStatus worker{.worker = WorkerId(3), .threads = 2};
   driver_metrics.WorkersAre({worker});
-  EXPECT_THAT(metrics.RenderText(), HasSubstr("\npaceline_worker_threads{worker=\"w3\"} 2\n"));
+  EXPECT_THAT(metrics.RenderText(),
+              HasSubstr("\npaceline_worker_threads{group=\"worker\",worker=\"w3\"} 2\n"));
   EXPECT_THAT(metrics.RenderText(), Not(HasSubstr("paceline_worker_loss_scale{")));
   worker.overflows = 2;
   worker.loss_scale = 16384;
   driver_metrics.WorkersAre({worker});
   driver_metrics.WorkersAre({worker});
   const std::string text = metrics.RenderText();
-  EXPECT_THAT(text, HasSubstr("\npaceline_worker_overflows_total{worker=\"w3\"} 2\n"));
-  EXPECT_THAT(text, HasSubstr("\npaceline_worker_loss_scale{worker=\"w3\"} 16384\n"));
+  EXPECT_THAT(text,
+              HasSubstr("\npaceline_worker_overflows_total{group=\"worker\",worker=\"w3\"} 2\n"));
+  EXPECT_THAT(text,
+              HasSubstr("\npaceline_worker_loss_scale{group=\"worker\",worker=\"w3\"} 16384\n"));
 }
 
 TEST(DriverMetricsTest, SaysHowLongThePolicyTook) {
@@ -126,8 +134,12 @@ TEST(DriverMetricsTest, CountsInjectedSleepOfExperimentsAlone) {
   push.timing.injected = Seconds(0.25);
   driver_metrics.Observed(push);
   const std::string text = metrics.RenderText();
-  EXPECT_THAT(text, HasSubstr("\npaceline_worker_injected_seconds_total{worker=\"w3\"} 0.25\n"));
-  EXPECT_THAT(text, HasSubstr("\npaceline_worker_compute_seconds_total{worker=\"w3\"} 1\n"));
+  EXPECT_THAT(
+      text,
+      HasSubstr("\npaceline_worker_injected_seconds_total{group=\"worker\",worker=\"w3\"} 0.25\n"));
+  EXPECT_THAT(
+      text,
+      HasSubstr("\npaceline_worker_compute_seconds_total{group=\"worker\",worker=\"w3\"} 1\n"));
 }
 
 TEST(DriverMetricsTest, ForgetsAtARollbackWhatWasOnItsWay) {

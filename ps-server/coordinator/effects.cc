@@ -129,7 +129,7 @@ void Driver::Do(const coordination::WorkerEvent& effect) {
   const bool is_routine = effect.kind == coordination::WorkerEventKind::kJoined;
   Log(is_routine ? LogLevel::kInfo : LogLevel::kWarning, "worker event",
       {{"kind", ToString(effect.kind)},
-       {"worker", fmt::format("{}", effect.worker)},
+       {"worker", ToString(effect.seat)},
        {"incarnation", fmt::format("{}", effect.incarnation)},
        {"detail", effect.detail}});
 }

@@ -5,17 +5,25 @@
 namespace paceline::ps {
 namespace {
 
+std::vector<std::string> LabelsOf(const sync::FigureKind& kind) {
+  if (kind.label.empty()) return {};
+  if (kind.label == sync::kWorkerLabel) return {"group", std::string(kind.label)};
+  return {std::string(kind.label)};
+}
+
+// A worker "big/3" is of the group big; one without a group is of the one that there is.
 std::vector<std::string> Labels(const sync::FigureKind& kind, const std::string& value) {
   if (kind.label.empty()) return {};
-  return {value};
+  if (kind.label != sync::kWorkerLabel) return {value};
+  const size_t slash = value.find('/');
+  return {slash == std::string::npos ? "worker" : value.substr(0, slash), value};
 }
 
 }  // namespace
 
 FigureMetrics::FigureMetrics(telemetry::Metrics* metrics) {
   for (const sync::FigureKind* kind : sync::kFigureKinds) {
-    std::vector<std::string> labels;
-    if (!kind->label.empty()) labels.emplace_back(kind->label);
+    const std::vector<std::string> labels = LabelsOf(*kind);
     if (kind->name.ends_with("_total")) {
       totals_.emplace(kind, metrics->Counters(kind->name, kind->help, labels));
     } else {

@@ -9,6 +9,7 @@
 #include "lib/base/ids.h"
 #include "lib/base/time.h"
 #include "lib/coordination/coordinator.h"
+#include "lib/protocol/seat.h"
 #include "lib/sync/contract/decision.h"
 #include "lib/sync/contract/event.h"
 #include "lib/telemetry/metrics.h"
@@ -23,6 +24,8 @@ class WorkerMetrics {
   explicit WorkerMetrics(telemetry::Metrics* metrics);
   ~WorkerMetrics();
 
+  // Whose that number is, before anything else is said of it; else it is one without a group.
+  void Joined(WorkerId worker, const protocol::Seat& seat);
   void Pushed(const sync::PushArrived& push);
   // `staleness`, `compute`: of the push; nothing where it is not known any more.
   void Accepted(WorkerId worker, std::optional<uint64_t> staleness);

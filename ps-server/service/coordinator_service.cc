@@ -51,7 +51,7 @@ class WorkerStream final : public QueueingReactor<v1::WorkerMessage, v1::WorkerO
 
   static tls::Identity ClaimedBy(const protocol::Join& join) {
     if (join.role == protocol::Role::kEvaluator) return {.role = tls::Role::kEvaluator};
-    return {.role = tls::Role::kWorker, .index = join.worker.value()};
+    return {.role = tls::Role::kWorker, .index = join.worker.value(), .group = join.group};
   }
 
   void Ended() override { sessions_.WorkerGone(id_); }

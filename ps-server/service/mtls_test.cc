@@ -187,6 +187,42 @@ TEST_F(MtlsTest, EachProcessSpeaksForItselfAlone) {
   EXPECT_TRUE(registered.ok()) << registered;
 }
 
+// Which of them has a number is the coordinator's to say.
+TEST_F(MtlsTest, AWorkerOfAGroupSpeaksForTheNumberThatItWasGiven) {
+  const auto of_group = [](const std::string& group) {
+    return tls::NameOf({Role::kWorker, 3, group}, "digits", "default");
+  };
+  const End big(authority_, of_group("big"));
+  const auto join = [&](const std::string& group) {
+    const auto session =
+        rpc::CoordinatorSession::Connect(server_->address(), Seconds(5), big.To(Role::kPs));
+    (void)(*session)->Send(
+        protocol::Join{.worker = WorkerId(3), .layout = testing::LayoutOf(1), .group = group});
+    return (*session)->Receive(Seconds(30)).status();
+  };
+  EXPECT_TRUE(join("big").ok());
+  for (const char* const other : {"small", ""})
+    EXPECT_EQ(join(other).code(), StatusCode::kPermissionDenied) << other;
+
+  EXPECT_EQ(Push(big.To(Role::kPs), 5).code(), StatusCode::kUnavailable);
+  const store::Layout layout = store::Layout::Create({{"w", {sizeof bytes_ / 4}}}).value();
+  host_.Order(protocol::Configure{.generation = testing::kGeneration,
+                                  .layout = layout,
+                                  .slice = store::SliceOverShards(layout, 1)[0],
+                                  .optimizer = optim::SgdOptions{}});
+  host_.Order(protocol::Admit{WorkerId(5), Incarnation(1), {"big", 3}});
+  host_.Order(protocol::Admit{WorkerId(6), Incarnation(1), {"small", 3}});
+  while (!host_.CheckLife(WorkerId(6), Incarnation(1)).ok()) std::this_thread::yield();
+  for (const Status& status : {Push(big.To(Role::kPs), 6), Fill(big.To(Role::kPs), 6)}) {
+    EXPECT_EQ(status.code(), StatusCode::kPermissionDenied) << status;
+    EXPECT_THAT(Message(status),
+                HasSubstr("got big-3.digits.default, want small-3.digits.default"));
+  }
+  EXPECT_EQ(Push(big.To(Role::kPs), 7).code(), StatusCode::kUnavailable) << "admitted by nobody";
+  const Status filled = Fill(big.To(Role::kPs), 5);
+  EXPECT_TRUE(filled.ok()) << filled;
+}
+
 TEST_F(MtlsTest, ShardOfAnotherRankIsRefused) {
   const End worker(authority_, Name(Role::kWorker));
   rpc::ChannelOptions options = worker.To(Role::kPs);

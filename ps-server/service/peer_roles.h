@@ -27,6 +27,8 @@ class Peer {
   Status Check(const tls::Identity& claimed) const;
 
   const std::optional<tls::Identity>& identity() const { return identity_; }
+  // Whether it has proved to be a worker of a job with groups.
+  bool IsOfGroup() const { return identity_ && !identity_->group.empty(); }
 
  private:
   std::optional<tls::Identity> identity_;

@@ -78,9 +78,14 @@ class PushStream final : public QueueingReactor<ByteBuffer, ByteBuffer>, public 
     if (header.kind == rpc::ChunkKind::kPullAnswer)
       return InvalidArgument("chunk of a pull came with a push");
     if (header.transfer != transfer_number_) {
-      PACELINE_RETURN_IF_ERROR(peer_.Check({tls::Role::kWorker, header.worker.value()}));
+      // Which worker of a group has that number is known once it is admitted.
+      const Status admitted = peer_.IsOfGroup() ? CheckAdmitted(header) : OkStatus();
+      if (admitted.ok()) {
+        PACELINE_RETURN_IF_ERROR(CheckName(header.worker));
+      }
       transfer_number_ = header.transfer;
       transfer_.reset();
+      if (!admitted.ok()) return Answer(admitted);
       auto begun = IncomingTransfer::Begin(host_, *fills_, header);
       if (!begun.ok()) return Answer(begun.status());
       if ((*begun)->answered()) return Answer((*begun)->answered());
@@ -92,6 +97,16 @@ class PushStream final : public QueueingReactor<ByteBuffer, ByteBuffer>, public 
     if (!transfer_->is_complete()) return Note(transfer_->received_bytes());
     const std::unique_ptr<IncomingTransfer> whole = std::move(transfer_);
     return Answer(whole->Seal());
+  }
+
+  Status CheckAdmitted(const rpc::ChunkHeader& header) const {
+    PACELINE_RETURN_IF_ERROR(host_.Serving(header.generation).status());
+    return host_.CheckLife(header.worker, header.incarnation);
+  }
+
+  Status CheckName(WorkerId worker) const {
+    const protocol::Seat seat = host_.SeatOf(worker);
+    return peer_.Check({tls::Role::kWorker, seat.index, seat.group});
   }
 
   // Its sender has long handed the last byte over when a slow link delivers it.

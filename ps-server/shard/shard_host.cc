@@ -118,6 +118,7 @@ Status ShardHost::CarryOut(const protocol::ShardOrder& order) {
                           std::lock_guard lock(mutex_);
                           Incarnation& newest = admitted_[admit.worker];
                           newest = std::max(newest, admit.incarnation);
+                          if (!admit.seat.group.empty()) seats_[admit.worker] = admit.seat;
                           return OkStatus();
                         },
                         [&](const protocol::Sum& sum) {
@@ -145,6 +146,7 @@ Status ShardHost::Configure(const protocol::Configure& order) {
     is_open_ = false;
     fences_.clear();
     admitted_.clear();
+    seats_.clear();
   }
   PACELINE_ASSIGN_OR_RETURN(std::unique_ptr<store::Shard> shard,
                             store::Shard::Create({.layout = order.layout,
@@ -256,6 +258,12 @@ Status ShardHost::CheckLife(WorkerId worker, Incarnation incarnation) const {
   const bool is_fenced = fence != fences_.end() && incarnation <= fence->second;
   if (!is_fenced && incarnation == admitted->second) return OkStatus();
   return FailedPrecondition("life of the worker is over: {} {}", worker, incarnation);
+}
+
+protocol::Seat ShardHost::SeatOf(WorkerId worker) const {
+  std::lock_guard lock(mutex_);
+  const auto found = seats_.find(worker);
+  return found == seats_.end() ? protocol::Seat{"", worker.value()} : found->second;
 }
 
 }  // namespace paceline::ps

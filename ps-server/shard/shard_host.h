@@ -62,6 +62,9 @@ class ShardHost {
   // admitted, whatever a worker says of itself. PermissionDenied for an earlier life and one that
   // is over (Fence); Unavailable for one that nobody has told of (yet).
   Status CheckLife(WorkerId worker, Incarnation incarnation) const;
+  // Which of the job's workers has that number; its index where it has no groups, and as long as
+  // nobody has told.
+  protocol::Seat SeatOf(WorkerId worker) const;
 
  private:
   void Run();
@@ -99,7 +102,8 @@ class ShardHost {
   bool is_open_ = false;
   std::map<WorkerId, Incarnation> fences_;
   std::map<WorkerId, Incarnation> admitted_;
-  std::thread thread_;  // Last: it uses the rest.
+  std::map<WorkerId, protocol::Seat> seats_;  // Of a job with groups.
+  std::thread thread_;                        // Last: it uses the rest.
 };
 
 }  // namespace paceline::ps

@@ -134,6 +134,60 @@ TEST(Changes, OfVolumesNeedASuspendedJob) {
   try_all(true);
 }
 
+Json Grouped(const std::string& name) {
+  Json object = SmallJob(name);
+  object["spec"]["workers"] = Json::parse(
+      R"({"groups": [{"name": "big", "replicas": 2, "maxReplicas": 4}, {"name": "small"}]})");
+  return object;
+}
+
+TEST(Changes, GroupsComeAndGoAndAreScaledAndNeverBecomeTheShortForm) {
+  PACELINE_CRD_WORLD(world);
+  ASSERT_TRUE(world.client().Call(kube::Create(TrainingJobs(), Grouped("groups"))).ok());
+  const kube::ObjectKey groups{"default", "groups"}, without = Stored(world, "no-groups");
+  for (const char* patch : {
+           R"({"workers": {"groups": [{"name": "big", "replicas": 0}, {"name": "small"}]}})",
+           R"({"workers": {"groups": [{"name": "small", "replicas": 3}]}})",
+           R"({"workers": {"groups": [{"name": "new"}, {"name": "big"}, {"name": "small"}]}})",
+       }) {
+    const StatusOr<Json> changed = Patch(world, groups, patch);
+    EXPECT_TRUE(changed.ok()) << patch << changed.status();
+    EXPECT_TRUE(OurErrors(world, groups, patch).empty()) << patch;
+  }
+  const struct {
+    kube::ObjectKey job;
+    const char* patch;
+    const char* message;
+  } refused[] = {
+      {groups, R"({"workers": {"groups": null}})", "groups cannot come to a job without groups"},
+      {groups, R"({"workers": {"groups": []}})", "groups cannot come to a job without groups"},
+      {without, R"({"workers": {"replicas": 1, "groups": [{"name": "big"}]}})",
+       "groups cannot come to a job without groups"},
+  };
+  for (const auto& c : refused) {
+    const StatusOr<Json> changed = Patch(world, c.job, c.patch);
+    ASSERT_FALSE(changed.ok()) << c.patch;
+    EXPECT_THAT(Message(changed.status()), HasSubstr(c.message));
+    EXPECT_FALSE(OurErrors(world, c.job, c.patch).empty()) << c.patch;
+  }
+  const StatusOr<Json> one = world.client().Call(
+      kube::MergePatch(TrainingJobs(), groups, {{"spec", {{"workers", {{"replicas", 3}}}}}}));
+  ASSERT_FALSE(one.ok());
+  EXPECT_THAT(Message(one.status()), HasSubstr("set groups[].replicas of each"));
+}
+
+// Which of the groups it would be nobody could say.
+TEST(Changes, TheScaleSubresourceOfAJobWithGroupsIsRefusedClearly) {
+  PACELINE_CRD_WORLD(world);
+  ASSERT_TRUE(world.client().Call(kube::Create(TrainingJobs(), Grouped("grouped-scale"))).ok());
+  const StatusOr<Json> scaled = world.client().Call(
+      kube::MergePatch(TrainingJobs(), {"default", "grouped-scale"}, {{"spec", {{"replicas", 3}}}},
+                       {.subresource = "scale"}));
+  ASSERT_FALSE(scaled.ok());
+  EXPECT_THAT(Message(scaled.status()),
+              HasSubstr("replicas is of a job without groups: set groups[].replicas of each"));
+}
+
 TEST(Changes, OfAllElseArePossibleWithinBounds) {
   PACELINE_CRD_WORLD(world);
   const kube::ObjectKey key = Stored(world, "free");

@@ -96,6 +96,8 @@ job::JobStatus FullStatus() {
                      .batch_size = 16,
                      .compute_seconds_p50 = 0.25,
                      .slowdown_percent = 180}};
+  status.worker_groups = {
+      {.name = "big", .device = "CUDA", .replicas = 4, .active = 3, .ready = 2}};
   status.avoided_nodes = {{"digits-worker-3", "node-1"}};
   status.gives_way_until = noon + Seconds(30);
   status.checkpoint = job::CheckpointStatus{.version = 40, .completion_time = noon};

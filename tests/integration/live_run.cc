@@ -208,10 +208,14 @@ pid_t LiveRun::PidOf(const std::string& process) const {
   pid_t newest = 0;
   for (const pid_t pid : AllPids()) {
     const std::string command = CommandLine(fmt::format("/proc/{}", pid));
-    const bool is_it = role == "ps" ? command.find("--rank " + number + " ") != std::string::npos
-                       : role == "worker" ? command.find("--role worker --index " + number + " ") !=
-                                                std::string::npos
-                                          : command.find("--role " + process) != std::string::npos;
+    const auto says = [&](const std::string& words) {
+      return command.find(words) != std::string::npos;
+    };
+    const bool is_it = role == "ps"       ? says("--rank " + number + " ")
+                       : role == "worker" ? says("--role worker --index " + number + " ")
+                       : role == "evaluator"
+                           ? says("--role " + process)
+                           : says("--index " + number + " ") && says("--group " + role + " ");
     if (is_it) newest = std::max(newest, pid);
   }
   return newest;

@@ -61,8 +61,8 @@ class LiveRun {
   // Until the command's stderr contains `text`.
   bool WaitForText(const std::string& text, double timeout_seconds = 60);
 
-  // The newest process of this run with that name, such as "worker-2" or "ps-1"; 0 if there is
-  // none.
+  // The newest process of this run with that name, such as "worker-2", "big-0" or "ps-1"; 0 if
+  // there is none.
   pid_t PidOf(const std::string& process) const;
   std::vector<pid_t> AllPids() const;  // The command's own left out.
   bool WaitForNoProcess(double timeout_seconds = 30) const;

@@ -77,20 +77,17 @@ nlohmann::json TcpJob::Resolved(const std::vector<std::string>& overrides) const
   return job::ToJson(loaded.job);
 }
 
-const tls::testing::IssuedFolder& TcpJob::tls(tls::Role role, uint64_t index) {
-  auto& folder = tls_[{role, index}];
-  if (folder == nullptr) {
-    folder = std::make_unique<tls::testing::IssuedFolder>(
-        authority_, tls::NameOf({role, index}, "t", "default"));
-  }
+const tls::testing::IssuedFolder& TcpJob::tls(const tls::Identity& identity) {
+  const std::string name = tls::NameOf(identity, "t", "default");
+  auto& folder = tls_[name];
+  if (folder == nullptr) folder = std::make_unique<tls::testing::IssuedFolder>(authority_, name);
   return *folder;
 }
 
 void TcpJob::Start(const std::string& process, std::vector<std::string> arguments,
                    const tls::Identity& identity, const std::vector<std::string>& more) {
   arguments.insert(arguments.end(), {"--job", folder_ + "/job.json"});
-  if (options_.has_tls)
-    arguments.insert(arguments.end(), {"--tls-folder", tls(identity.role, identity.index).path()});
+  if (options_.has_tls) arguments.insert(arguments.end(), {"--tls-folder", tls(identity).path()});
   for (size_t at = 0; at + 1 < more.size(); at += 2) {
     const auto found = std::find(arguments.begin(), arguments.end(), more[at]);
     if (found == arguments.end()) {
@@ -130,6 +127,13 @@ void TcpJob::StartWorker(int index, const std::vector<std::string>& more) {
         {"paceline-worker", "--coordinator", fmt::format("localhost:{}", port_), "--index",
          std::to_string(index), "--folder", folder_},
         {tls::Role::kWorker, static_cast<uint64_t>(index)}, more);
+}
+
+void TcpJob::StartWorkerOf(const std::string& group, int index) {
+  Start(fmt::format("{}-{}", group, index),
+        {"paceline-worker", "--coordinator", fmt::format("localhost:{}", port_), "--group", group,
+         "--index", std::to_string(index), "--folder", folder_},
+        {tls::Role::kWorker, static_cast<uint64_t>(index), group}, {});
 }
 
 void TcpJob::StartEvaluator() {

@@ -35,6 +35,8 @@ class TcpJob {
   // `more`: options and their values, in pairs; they replace those of the same name.
   void StartPs(int rank, const std::vector<std::string>& more = {});
   void StartWorker(int index, const std::vector<std::string>& more = {});
+  // "big-3", of a job with groups.
+  void StartWorkerOf(const std::string& group, int index);
   void StartEvaluator();
   // A process by its name, "ps-0" or "worker-2" or "evaluator".
   int WaitExit(const std::string& process,
@@ -58,7 +60,9 @@ class TcpJob {
   std::string trace_path() const { return folder_ + "/policy.trace"; }
   std::string summary_path() const { return folder_ + "/summary.json"; }
   // The folder of a process's certificate.
-  const tls::testing::IssuedFolder& tls(tls::Role role, uint64_t index = 0);
+  const tls::testing::IssuedFolder& tls(tls::Role role, uint64_t index = 0) {
+    return tls(tls::Identity{role, index});
+  }
   const tls::Credential& authority() const { return authority_; }
   int port() const { return port_; }             // Of rank 0.
   int plain_port() const { return http_port_; }  // Of rank 0's /metrics.
@@ -68,11 +72,12 @@ class TcpJob {
  private:
   void Start(const std::string& process, std::vector<std::string> arguments,
              const tls::Identity& identity, const std::vector<std::string>& more);
+  const tls::testing::IssuedFolder& tls(const tls::Identity& identity);
 
   const std::string folder_;
   const TcpJobOptions options_;
   const tls::Credential authority_;
-  std::map<std::pair<tls::Role, uint64_t>, std::unique_ptr<tls::testing::IssuedFolder>> tls_;
+  std::map<std::string, std::unique_ptr<tls::testing::IssuedFolder>> tls_;  // By certificate.
   const int port_;
   const int http_port_;
   const int api_port_;

@@ -35,6 +35,7 @@ Json PodGroupDefinition(const Scheduler& scheduler) {
                      {"required", {"minMember"}},
                      {"properties",
                       {{"minMember", number},
+                       {"minTaskMember", {{"type", "object"}, {"additionalProperties", number}}},
                        {"minResources", quantities},
                        {"queue", text},
                        {"priorityClassName", text},
@@ -102,6 +103,21 @@ TEST_P(GangTest, AGroupOfTheRightSizeComesBeforeItsPodsAndFollowsTheJob) {
 
   job.Patch({{"spec", {{"runPolicy", {{"schedulingPolicy", {{"minAvailable", 5}}}}}}}});
   EXPECT_TRUE(Eventually([&] { return GroupOf(job)["spec"]["minMember"] == 5; })) << job.Describe();
+}
+
+TEST_P(GangTest, AGroupOfPodsHasWhatEachGroupOfWorkersNeeds) {
+  const Json groups = Json::parse(R"([{"name": "big", "replicas": 2, "minReplicas": 2},
+                                      {"name": "small", "replicas": 3}])");
+  Job job(*world_, "digits",
+          {{"workers", {{"replicas", nullptr}, {"groups", groups}}},
+           {"runPolicy", {{"schedulingPolicy", {{"queue", "research"}}}}}});
+  ASSERT_TRUE(job.WaitForPods({"digits-ps-0", "digits-ps-1", "digits-big-0", "digits-big-1",
+                               "digits-small-0", "digits-small-1", "digits-small-2"}));
+  const Json group = GroupOf(job);
+  EXPECT_EQ(group["spec"]["minMember"], 5);
+  if (GetParam().kind != controller::GangScheduler::kVolcano) return;
+  EXPECT_EQ(group["spec"]["minTaskMember"], (Json{{"ps", 2}, {"big", 2}, {"small", 1}}));
+  EXPECT_EQ(kube::Annotation(job.Pods().at("digits-small-2"), "volcano.sh/task-spec"), "small");
 }
 
 TEST_P(GangTest, AJobThatDoesNotAskHasNone) {

@@ -76,6 +76,52 @@ TEST_F(LifeTest, SucceedsWithItsMetricAndCleansUp) {
                               job.name_space()));
 }
 
+// Numbers, templates, certificates and status of several groups, scaled one by one.
+TEST_F(LifeTest, GroupsOfWorkersLiveSideBySide) {
+  const Json groups = Json::parse(
+      R"([{"name": "big", "replicas": 1, "template": {"spec": {"nodeSelector": {"pool": "a100"}}}},
+          {"name": "small", "replicas": 2, "maxReplicas": 3}])");
+  Job job(*world_, "digits", {{"workers", {{"replicas", nullptr}, {"groups", groups}}}});
+  const std::vector<std::string> first = {"digits-ps-0", "digits-ps-1", "digits-big-0",
+                                          "digits-small-0", "digits-small-1"};
+  ASSERT_TRUE(job.WaitForPods(first)) << job.Describe();
+  EXPECT_EQ(kube::StringAt(job.Pods().at("digits-big-0"), "/spec/nodeSelector/pool"), "a100");
+  EXPECT_EQ(kube::StringAt(job.Pods().at("digits-small-0"), "/spec/nodeSelector/pool"), "");
+  for (const char* const secret : {"digits-big-tls-0", "digits-small-tls-0"})
+    EXPECT_FALSE(Object(kube::Secrets(), {job.name_space(), secret}).is_null()) << secret;
+  job.RunAll();
+  const auto counts = [&](size_t group) {
+    const Json status = job.Get().value("status", Json::object());
+    const Json groups_there = status.value("workerGroups", Json::array());
+    if (group >= groups_there.size()) return std::string();
+    const Json& one = groups_there[group];
+    return fmt::format("{} {}/{}", one.value("name", ""), one.value("ready", 0),
+                       one.value("replicas", 0));
+  };
+  EXPECT_TRUE(Eventually([&] { return counts(0) == "big 1/1" && counts(1) == "small 2/2"; }))
+      << job.Describe();
+
+  const std::string uid = kube::Uid(job.Pods().at("digits-small-1"));
+  Json changed = groups;
+  changed[1]["replicas"] = 3;
+  changed[0]["replicas"] = 0;
+  changed.push_back({{"name", "late"}});
+  job.Patch({{"spec", {{"workers", {{"groups", changed}}}}}});
+  ASSERT_TRUE(job.WaitForPods({"digits-ps-0", "digits-ps-1", "digits-small-0", "digits-small-1",
+                               "digits-small-2", "digits-late-0"}))
+      << job.Describe();
+  EXPECT_EQ(kube::Uid(job.Pods().at("digits-small-1")), uid);
+  EXPECT_FALSE(Object(kube::Secrets(), {job.name_space(), "digits-late-tls-0"}).is_null());
+
+  const testing::Said refusal =
+      world_->TryKubectl(fmt::format("scale tj/digits -n {} --replicas=6", job.name_space()));
+  EXPECT_NE(refusal.code, 0);
+  EXPECT_THAT(refusal.text, HasSubstr("set groups[].replicas of each"));
+  changed.erase(changed.begin());
+  job.Patch({{"spec", {{"workers", {{"groups", changed}}}}}});
+  EXPECT_TRUE(Eventually([&] { return counts(0) == "small 2/3"; })) << job.Describe();
+}
+
 TEST_F(LifeTest, AFailedWorkerIsStartedAgainAndTold) {
   Job job(*world_, "digits");
   Start(job);

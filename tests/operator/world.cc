@@ -15,7 +15,6 @@
 
 #include "lib/kube/client/config.h"
 #include "lib/kube/core/api_error.h"
-#include "tests/support/shell.h"
 
 namespace paceline::operator_test {
 namespace {
@@ -78,6 +77,10 @@ std::string World::ConfinedKubeconfig(const std::string& home, const std::string
 
 std::string World::Kubectl(const std::string& arguments) const {
   return testing::Shell(KubectlCommand(arguments));
+}
+
+testing::Said World::TryKubectl(const std::string& arguments) const {
+  return testing::TryShell(KubectlCommand(arguments));
 }
 
 std::string World::KubectlCommand(const std::string& arguments) const {

@@ -17,6 +17,7 @@
 #include "lib/kube/client/client.h"
 #include "lib/kube/testing/api_server.h"
 #include "tests/support/eventually.h"
+#include "tests/support/shell.h"
 
 namespace paceline::operator_test {
 
@@ -33,6 +34,8 @@ class World {
   kube::testing::ApiServer& server() { return *server_; }
   kube::Client& client() { return *client_; }  // As cluster-admin.
   std::string Kubectl(const std::string& arguments) const;
+  // Of what may fail.
+  testing::Said TryKubectl(const std::string& arguments) const;
   // A kubeconfig of the operator's service account.
   std::string OperatorKubeconfig() const { return operator_kubeconfig_; }
   // Of one that may work in `name_space` only and lives in `home`, as deploy/rbac-namespaced says.

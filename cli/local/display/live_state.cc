@@ -1,5 +1,6 @@
 #include "cli/local/display/live_state.h"
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 namespace paceline::local {
@@ -14,7 +15,8 @@ std::optional<double> Number(const json& object, const char* key) {
 }
 
 LiveWorker ParseWorker(const json& object) {
-  return {.index = object.at("index").get<uint64_t>(),
+  return {.group = object.value("group", "worker"),
+          .index = object.at("index").get<uint64_t>(),
           .is_member = object.at("isMember").get<bool>(),
           .is_draining = object.value("isDraining", false),
           .device = object.value("device", ""),
@@ -89,6 +91,10 @@ LiveState Parse(const json& object) {
 }
 
 }  // namespace
+
+std::string LiveWorker::name() const {
+  return group == "worker" ? std::to_string(index) : fmt::format("{}/{}", group, index);
+}
 
 double InjectedShare(const LiveState& state) {
   double sum = 0;

@@ -13,7 +13,8 @@
 namespace paceline::local {
 
 struct LiveWorker {
-  uint64_t index = 0;
+  std::string group = "worker";  // So in a job without groups.
+  uint64_t index = 0;            // In it.
   bool is_member = false;
   bool is_draining = false;
   std::string device;    // "CPU", "CUDA"; empty from one that did not say.
@@ -29,6 +30,9 @@ struct LiveWorker {
   uint64_t overflows = 0;     // Steps abandoned under loss scaling.
   double loss_scale = 0;      // 0 without loss scaling.
   double injected_share = 0;  // Of all its time, a part of compute's: slept for spec.chaos.
+
+  // "3", and "big/3" in a job with groups.
+  std::string name() const;
 };
 
 struct LiveFinish {

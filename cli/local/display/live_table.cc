@@ -25,7 +25,7 @@ std::vector<Row> Rows(const LiveState& state) {
   std::vector<Row> rows = {{"WORKER", "STATE", "DEVICE", "THREADS", "STEPS", "SAMPLES", "BATCH",
                             "COMPUTE", "WAIT", "COMMUNICATION"}};
   for (const LiveWorker& worker : state.workers) {
-    rows.push_back({std::to_string(worker.index), StateWord(worker), worker.device,
+    rows.push_back({worker.name(), StateWord(worker), worker.device,
                     worker.threads > 0 ? std::to_string(worker.threads) : "",
                     Thousands(worker.steps), Thousands(worker.samples),
                     Thousands(worker.batch_size), Share(worker.compute_share),

@@ -38,6 +38,17 @@ TEST(LiveTextTest, IsALineAndATable) {
       "    12  gone                          0        0      0      0 %   0 %            0 %\n");
 }
 
+TEST(LiveTextTest, NamesTheGroupOfAWorker) {
+  LiveState state = Running();
+  state.workers.resize(1);
+  state.workers[0].group = "big";
+  EXPECT_EQ(
+      LiveText(state),
+      "42 %  step 1,200  epoch 3.5  2,913 samples/s  SSP\n"
+      "WORKER  STATE    DEVICE  THREADS  STEPS  SAMPLES  BATCH  COMPUTE  WAIT  COMMUNICATION\n"
+      " big/0  working  CUDA          8  1,100   70,400     64     80 %  15 %            5 %\n");
+}
+
 TEST(LiveTextTest, SaysWhyItWentBack) {
   LiveState state = Running();
   state.workers.clear();

@@ -67,7 +67,7 @@ std::string FaultsText(const LiveState& state) {
 }
 
 job::ProcessId IdOf(const LiveWorker& worker) {
-  return job::IdOf(job::Role::kWorker, static_cast<int64_t>(worker.index));
+  return {.group = worker.group, .index = static_cast<int64_t>(worker.index)};
 }
 
 }  // namespace

@@ -94,6 +94,8 @@ void OnSpecChanged(Turn turn, const SpecChanged& changed) {
   }
   job.options.workers_wanted = changed.workers_wanted;
   job.options.workers_min = changed.workers_min;
+  job.options.groups = changed.groups;
+  job.seats.GiveAll(job.options.groups, job.options.workers_max);
   if (changed.evaluator_gone.has_value()) OnEvaluatorGone(turn, *changed.evaluator_gone);
   // Before training opens the policy is not made yet; at its end none is needed any more. A change
   // that is under way makes the newest one.
@@ -109,10 +111,11 @@ void OnSpecChanged(Turn turn, const SpecChanged& changed) {
 void OnDrainAsked(Turn turn, const DrainAsked& asked) {
   JobState& job = turn.job;
   if (job.phase >= Phase::kFinishing) return;  // Everybody is sent home already.
-  for (const WorkerId worker : asked.workers) {
-    const Session* const session = job.membership.FindWorker(worker);
-    if (session == nullptr || !job.change.draining.insert(worker).second) continue;
-    if (!OwesPush(job, worker)) SendAway(turn, session->connection);
+  for (const protocol::Seat& seat : asked.workers) {
+    const std::optional<WorkerId> worker = job.seats.Find(seat);
+    const Session* const session = worker ? job.membership.FindWorker(*worker) : nullptr;
+    if (session == nullptr || !job.change.draining.insert(*worker).second) continue;
+    if (!OwesPush(job, *worker)) SendAway(turn, session->connection);
   }
 }
 

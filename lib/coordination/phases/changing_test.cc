@@ -143,7 +143,7 @@ TEST(ChangingStartupTest, WaitsForAsManyAsAreWantedNow) {
 }
 
 TEST_F(ChangingTest, ADrainedWorkerFinishesItsPushAndGoes) {
-  job.Step(DrainAsked{{WorkerId(0)}});
+  job.Step(DrainAsked{{{"", 0}}});
   EXPECT_FALSE(job.WasSent<protocol::Finish>(1));
   EXPECT_TRUE(job.coordinator.status().workers[0].is_draining);
   job.PushFor(1);
@@ -157,7 +157,7 @@ TEST_F(ChangingTest, ADrainedWorkerFinishesItsPushAndGoes) {
 
 TEST_F(ChangingTest, ADrainedWorkerThatWaitsGoesAtOnce) {
   job.PushFor(1);
-  job.Step(DrainAsked{{WorkerId(0)}});
+  job.Step(DrainAsked{{{"", 0}}});
   EXPECT_EQ(job.Sent<protocol::Finish>(1).reason, "drained");
   EXPECT_THAT(job.AllOrdered<protocol::DropOrder>(), SizeIs(0));
 }
@@ -167,8 +167,8 @@ TEST_F(ChangingTest, ADrainedWorkerGetsNoMoreWork) {
   job.PushFor(1);
   job.CommittedEverywhere(1);
   ASSERT_EQ(job.SentCount<protocol::Released>(1), 2);
-  job.Step(DrainAsked{{WorkerId(0), WorkerId(3)}});  // There is no w3.
-  job.PushFor(1);                                    // ASP would release it at once.
+  job.Step(DrainAsked{{{"", 0}, {"", 3}}});  // There is no w3.
+  job.PushFor(1);                            // ASP would release it at once.
   EXPECT_EQ(job.SentCount<protocol::Released>(1), 2);
   EXPECT_TRUE(job.WasSent<protocol::Finish>(1));
   EXPECT_TRUE(job.coordinator.Check().ok());
@@ -179,7 +179,7 @@ TEST_F(ChangingTest, ADrainedWorkerGetsNoMoreWork) {
 
 TEST_F(ChangingTest, ALateWorkerMayBeDrained) {
   job.ChangeTo(sync::Scheme::kSsp);
-  job.Step(DrainAsked{{WorkerId(0)}});
+  job.Step(DrainAsked{{{"", 0}}});
   job.PushFor(1);
   EXPECT_TRUE(job.WasSent<protocol::Finish>(1));
   EXPECT_EQ(job.SentCount<protocol::Released>(1), 1);
@@ -246,7 +246,7 @@ TEST_F(EagerTest, WhoIsLateIsAnsweredUntilItHasPushedAllThatItHasLeasesFor) {
 TEST_F(EagerTest, WhoIsToLeaveIsAnsweredSoThatItCanPush) {
   Open(16, 4);
   Push(1, 1);
-  job->Step(DrainAsked{{WorkerId(0)}});
+  job->Step(DrainAsked{{{"", 0}}});
   job->CommittedEverywhere(1);
   EXPECT_TRUE(job->Sent<protocol::Released>(1).lease.ranges.empty());
   EXPECT_FALSE(job->WasSent<protocol::Finish>(1));

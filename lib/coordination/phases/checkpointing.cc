@@ -38,6 +38,7 @@ CheckpointState Cut(const JobState& job) {
     state.workers.push_back({worker, status.steps, status.samples_committed + closing[worker],
                              status.accepted, status.dropped});
   }
+  state.seats = job.seats.given();
   return state;
 }
 

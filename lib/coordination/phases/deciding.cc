@@ -98,7 +98,8 @@ void Carry(Turn turn, const sync::Drop& decision, Later) {
     turn.effects.push_back(
         WorkerEvent{WorkerEventKind::kNonFinite, decision.worker, push->id.incarnation,
                     fmt::format("push {} on {} is not finite, loss {:g}{}", decision.sequence,
-                                push->based_on, push->loss, FirstIn(push->non_finite_tensor))});
+                                push->based_on, push->loss, FirstIn(push->non_finite_tensor)),
+                    job.seats.SeatOf(decision.worker)});
   }
   turn.Order(protocol::DropOrder{push->id});
 }

@@ -26,13 +26,16 @@ void CompleteSchedule(CoordinatorOptions& options, uint64_t train_samples) {
 
 namespace {
 
-void Refuse(Turn turn, ConnectionId connection, const Join& join, RefuseReason reason,
-            const std::string& detail) {
-  turn.Send(connection, Refused{reason, detail});
+protocol::Seat SeatOf(const Join& join) { return {join.group, join.worker.value()}; }
+
+void Refuse(Turn turn, ConnectionId connection, const Join& join, WorkerId worker,
+            const Refused& refused) {
+  const std::string& detail = refused.detail;
+  turn.Send(connection, refused);
   turn.effects.push_back(CloseWorker{connection});
   if (join.role == Role::kWorker) {
     turn.effects.push_back(
-        WorkerEvent{WorkerEventKind::kRefused, join.worker, Incarnation(), detail});
+        WorkerEvent{WorkerEventKind::kRefused, worker, Incarnation(), detail, SeatOf(join)});
   }
 }
 
@@ -43,11 +46,11 @@ std::string OfCheckpoint(const JobState& job) {
 }
 
 // Why this very process was expelled; empty if it was not, or that cannot be told.
-std::string WhyQuarantined(const JobState& job, const Join& join) {
+std::string WhyQuarantined(const JobState& job, const Join& join, WorkerId worker) {
   if (join.role != Role::kWorker || !join.attempt) return {};
-  const auto found = job.recovery.quarantines.find(join.worker);
+  const auto found = job.recovery.quarantines.find(worker);
   if (found == job.recovery.quarantines.end() || found->second.attempt != join.attempt) return {};
-  return fmt::format("{} was expelled: {}", join.worker, found->second.reason);
+  return fmt::format("{} was expelled: {}", ToString(SeatOf(join)), found->second.reason);
 }
 
 std::string_view NameOf(WireType type) {
@@ -66,16 +69,20 @@ std::string NetworkDifference(const WireTypes& got, const WireTypes& want) {
 }
 
 // What is wrong with the newcomer itself, whoever sits on its seat.
-std::optional<Refused> Judge(const JobState& job, const Join& join) {
+std::optional<Refused> Judge(const JobState& job, const Join& join,
+                             const std::optional<WorkerId>& worker) {
   const bool is_worker = join.role == Role::kWorker;
   const bool is_over = is_worker ? job.phase >= Phase::kFinishing : job.phase == Phase::kOver;
   if (is_over) return Refused{RefuseReason::kFinished, "the job is finishing"};
-  if (is_worker && join.worker.value() >= job.options.workers_max) {
+  if (!worker) {
     return Refused{RefuseReason::kUnknownWorker,
-                   fmt::format("worker index is {}, want less than maxReplicas {}",
-                               join.worker.value(), job.options.workers_max)};
+                   join.group.empty()
+                       ? fmt::format("worker index is {}, want less than maxReplicas {}",
+                                     join.worker.value(), job.options.workers_max)
+                       : fmt::format("{} is one worker too many: this job has had {}",
+                                     ToString(SeatOf(join)), job.options.workers_max)};
   }
-  if (const std::string why = WhyQuarantined(job, join); !why.empty())
+  if (const std::string why = WhyQuarantined(job, join, *worker); !why.empty())
     return Refused{RefuseReason::kExpelled, why};
   // An evaluator reads each bit.
   const std::string network = NetworkDifference(join.wire_types, job.options.wire_types);
@@ -126,46 +133,55 @@ void OnJoin(Turn turn, ConnectionId connection, const Join& join) {
     turn.effects.push_back(CloseWorker{connection});
     return;
   }
-  if (const std::optional<Refused> refused = Judge(job, join)) {
-    return Refuse(turn, connection, join, refused->reason, refused->detail);
-  }
   const bool is_worker = join.role == Role::kWorker;
+  const std::optional<WorkerId> number =
+      is_worker ? job.seats.Give(SeatOf(join), job.options.workers_max) : WorkerId();
+  const WorkerId worker = number.value_or(join.worker);
+  if (const std::optional<Refused> refused = Judge(job, join, number))
+    return Refuse(turn, connection, join, worker, *refused);
   if (const Session* old =
-          is_worker ? job.membership.FindWorker(join.worker) : job.membership.evaluator()) {
-    const std::string who = is_worker ? ToString(join.worker) : "an evaluator";
+          is_worker ? job.membership.FindWorker(worker) : job.membership.evaluator()) {
+    const std::string who = is_worker ? ToString(SeatOf(join)) : "an evaluator";
     if (!job.membership.IsQuiet(*old, turn.now)) {
-      return Refuse(turn, connection, join, RefuseReason::kAlreadyJoined,
-                    who + " has joined already and is alive");
+      return Refuse(turn, connection, join, worker,
+                    {RefuseReason::kAlreadyJoined, who + " has joined already and is alive"});
     }
     Lose(turn, Loss{old->connection, sync::LeaveReason::kSilent, WorkerEventKind::kSilent,
                     "silent, and a new process took its place", std::nullopt, true});
   }
   const Session session =
-      job.membership.Admit(connection, join.role, join.worker, turn.now, join.attempt);
+      job.membership.Admit(connection, join.role, worker, turn.now, join.attempt);
   // Before the worker knows: what it sends first may still overtake this, and is sent again.
-  if (is_worker && job.startup.is_configuring)
-    turn.Order(protocol::Admit{session.worker, session.incarnation});
-  turn.Send(connection, protocol::Admitted{session.incarnation, job.options.generation,
-                                           job.options.heartbeat_period, job.options.seed});
+  if (is_worker && job.startup.is_configuring) AdmitToShards(turn, session);
+  protocol::Admitted admitted{session.incarnation, job.options.generation,
+                              job.options.heartbeat_period, job.options.seed};
+  if (is_worker && !join.group.empty()) admitted.worker = worker;
+  turn.Send(connection, admitted);
   if (job.startup.has_announced) turn.Send(connection, protocol::Shards{});
   if (!is_worker) {
     job.evaluation.evaluator_layout = join.layout;
     return;
   }
   turn.effects.push_back(
-      WorkerEvent{WorkerEventKind::kJoined, join.worker, session.incarnation, ""});
-  job.recovery.quarantines.erase(join.worker);
-  job.pushes.Begin(join.worker, session.incarnation);
-  WorkerStatus& status = job.workers[join.worker];
-  status.worker = join.worker;
+      WorkerEvent{WorkerEventKind::kJoined, worker, session.incarnation, "", SeatOf(join)});
+  job.recovery.quarantines.erase(worker);
+  job.pushes.Begin(worker, session.incarnation);
+  WorkerStatus& status = job.workers[worker];
+  status.worker = worker;
   status.incarnation = session.incarnation;
   status.device = join.device;
   status.threads = join.threads;
   if (!job.layout.has_value()) Adopt(turn, join);
   if (job.phase == Phase::kTraining) {
-    job.participants.insert(join.worker);
-    Ask(turn, sync::WorkerJoined{join.worker});
+    job.participants.insert(worker);
+    Ask(turn, sync::WorkerJoined{worker});
   }
+}
+
+void AdmitToShards(Turn turn, const Session& session) {
+  const protocol::Seat seat = turn.job.seats.SeatOf(session.worker);
+  turn.Order(protocol::Admit{session.worker, session.incarnation,
+                             seat.group.empty() ? protocol::Seat() : seat});
 }
 
 void Remove(Turn turn, const Loss& loss) {
@@ -180,7 +196,8 @@ void Remove(Turn turn, const Loss& loss) {
     return OnEvaluatorLost(turn, loss.detail, loss.kind == WorkerEventKind::kHung);
   }
   const WorkerId worker = session->worker;
-  turn.effects.push_back(WorkerEvent{loss.kind, worker, session->incarnation, loss.detail});
+  turn.effects.push_back(
+      WorkerEvent{loss.kind, worker, session->incarnation, loss.detail, job.seats.SeatOf(worker)});
   if (loss.reason == sync::LeaveReason::kExpelled) {
     ++job.recovery.expulsions[worker];
     job.recovery.quarantines[worker] = {session->attempt, loss.detail,

@@ -30,6 +30,7 @@ void GoOnFrom(JobState& job, const Checkpoint& checkpoint) {
   job.figures = {state.loss, state.train_accuracy};
   job.nonfinite_pushes = state.nonfinite_pushes;
   job.evaluation.newest = state.evaluation;
+  job.seats.Restore(state.seats);
   for (const CheckpointState::Worker& worker : state.workers) {
     WorkerStatus& status = job.workers[worker.worker];
     status.worker = worker.worker;
@@ -45,7 +46,8 @@ void CloseSessions(Turn turn) {
     turn.effects.push_back(CloseWorker{session.connection});
     if (session.role != protocol::Role::kWorker) continue;
     turn.effects.push_back(WorkerEvent{WorkerEventKind::kLeft, session.worker, session.incarnation,
-                                       "the job goes back and everybody joins anew"});
+                                       "the job goes back and everybody joins anew",
+                                       turn.job.seats.SeatOf(session.worker)});
   }
 }
 
@@ -69,6 +71,7 @@ JobState NextGeneration(const JobState& job, Time now) {
   next.checkpointing.attempt.reset();
   next.checkpointing.cost.Interrupted();
   next.watch = job.watch;
+  next.seats = job.seats;
   next.membership = job.membership;
   next.membership.RemoveAll();
   for (const auto& [worker, status] : job.workers) {

@@ -21,6 +21,7 @@ Status Report(const JobState& job) {
   status.nonfinite_pushes = job.nonfinite_pushes;
   for (const auto& [worker, known] : job.workers) {
     WorkerStatus& one = status.workers.emplace_back(known);
+    one.seat = job.seats.SeatOf(worker);
     one.is_member = job.membership.FindWorker(worker) != nullptr;
     one.is_draining = job.change.draining.contains(worker);
     if (const auto times = job.recovery.expulsions.find(worker);

@@ -6,6 +6,7 @@
 #include "lib/coordination/phases/checkpointing.h"
 #include "lib/coordination/phases/evaluating.h"
 #include "lib/coordination/phases/finishing.h"
+#include "lib/coordination/phases/joining.h"
 #include "lib/coordination/phases/recovering.h"
 
 namespace paceline::coordination {
@@ -42,6 +43,34 @@ uint32_t WorkersNeeded(const JobState& job) {
   return std::min(options.workers_wanted, job.startup.needed.value_or(options.workers_wanted));
 }
 
+// How many of the group are there; how many it takes.
+struct GroupCount {
+  uint32_t joined = 0;
+  uint32_t needed = 0;
+};
+
+GroupCount CountOf(const JobState& job, const GroupOptions& group) {
+  GroupCount count;
+  for (const Session& session : job.membership.workers()) {
+    if (job.seats.SeatOf(session.worker).group == group.name) ++count.joined;
+  }
+  const StartupState& startup = job.startup;
+  const bool is_min_enough = startup.is_schedule_over || startup.is_gathered || startup.needed;
+  count.needed = is_min_enough && !job.options.is_deterministic ? group.min : group.wanted;
+  return count;
+}
+
+// ", big: 0 of 1" of each group that has too few, whatever there is of others.
+std::string GroupsMissing(const JobState& job) {
+  std::string text;
+  for (const GroupOptions& group : job.options.groups) {
+    const GroupCount count = CountOf(job, group);
+    if (count.joined < count.needed)
+      text += fmt::format(", {}: {} of {}", group.name, count.joined, count.needed);
+  }
+  return text;
+}
+
 Duration RegisterTimeout(const JobState& job) {
   return job.startup.is_recovery ? job.options.recovery_timeout : job.options.shards_timeout;
 }
@@ -56,8 +85,7 @@ void Configure(Turn turn) {
     job.startup.is_opening = true;
   }
   turn.effects.push_back(std::move(effect));
-  for (const Session& session : job.membership.workers())
-    turn.Order(protocol::Admit{session.worker, session.incarnation});
+  for (const Session& session : job.membership.workers()) AdmitToShards(turn, session);
 }
 
 // Version 0 is there to go back to before anybody computes on it, or is being written where
@@ -168,10 +196,10 @@ void AdvanceStartup(Turn turn) {
     startup.is_gathered = true;
   const uint32_t needed = WorkersNeeded(job);
   const size_t joined = job.membership.workers_count();
-  if (joined < needed) {
+  if (const std::string missing = GroupsMissing(job); joined < needed || !missing.empty()) {
     if (!startup.is_schedule_over || options.waits_for_workers) return;
-    return Fail(turn, fmt::format("{} of at least {} workers joined within {:g} s", joined, needed,
-                                  ToSeconds(options.schedule_timeout)));
+    return Fail(turn, fmt::format("{} of at least {} workers joined within {:g} s{}", joined,
+                                  needed, ToSeconds(options.schedule_timeout), missing));
   }
   if (is_kept) OpenTraining(turn);
 }
@@ -204,8 +232,8 @@ std::string StartupWaitsFor(const JobState& job) {
   if (!All(startup, &ShardState::is_opened))
     return "shards to open: " + Missing(startup, &ShardState::is_opened);
   if (job.checkpointing.attempt.has_value()) return "the first checkpoint";
-  return fmt::format("workers: {} of {} joined", job.membership.workers_count(),
-                     WorkersNeeded(job));
+  return fmt::format("workers: {} of {} joined{}", job.membership.workers_count(),
+                     WorkersNeeded(job), GroupsMissing(job));
 }
 
 }  // namespace paceline::coordination

@@ -23,6 +23,7 @@
 #include "lib/coordination/ledgers/lease_ledger.h"
 #include "lib/coordination/ledgers/membership.h"
 #include "lib/coordination/ledgers/push_ledger.h"
+#include "lib/coordination/ledgers/seats.h"
 #include "lib/coordination/ledgers/shard_watch.h"
 #include "lib/coordination/ledgers/starved.h"
 #include "lib/coordination/phases/finishing_state.h"
@@ -136,6 +137,7 @@ struct JobState {
 
   CoordinatorOptions options;
   Phase phase = Phase::kStartup;
+  Seats seats;
   Membership membership;
   PushLedger pushes;
   CommitProgress commits;

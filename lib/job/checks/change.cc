@@ -124,6 +124,15 @@ void CheckVolumes(const JobSpec& from, const JobSpec& to, std::vector<FieldError
     errors.push_back({"spec.output.volume", "may change only while runPolicy.suspend is true", 0});
 }
 
+// All names of workers would be others.
+void CheckForm(const Workers& from, const Workers& to, std::vector<FieldError>& errors) {
+  if (from.groups.empty() == to.groups.empty()) return;
+  errors.push_back({"spec.workers.groups",
+                    "cannot come to a job without groups, nor the last one go: groups of a job "
+                    "that has some may come and go",
+                    0});
+}
+
 }  // namespace
 
 std::vector<FieldError> ValidateChange(const TrainingJob& from, const TrainingJob& to) {
@@ -141,6 +150,7 @@ std::vector<FieldError> ValidateChange(const TrainingJob& from, const TrainingJo
   }
   CheckOptions(before, after, errors);
   CheckVolumes(from.spec, to.spec, errors);
+  CheckForm(from.spec.workers, to.spec.workers, errors);
   return errors;
 }
 

@@ -47,6 +47,18 @@ TEST(ValidateChange, WhatIsFixedIsFixed) {
   }
 }
 
+TEST(ValidateChange, GroupsMayComeAndGoButNotAllOfThem) {
+  const std::string none = "spec.workers={replicas: 1}",
+                    two = "spec.workers={groups: [{name: a}, {name: b}]}",
+                    others = "spec.workers={groups: [{name: c, replicas: 2}]}";
+  EXPECT_THAT(Errors({two}, {others}), IsEmpty());
+  for (const auto& [before, after] : {std::pair(none, two), std::pair(two, none)}) {
+    EXPECT_THAT(Errors({before}, {after}),
+                ElementsAre("spec.workers.groups: cannot come to a job without groups, nor the "
+                            "last one go: groups of a job that has some may come and go"));
+  }
+}
+
 TEST(ValidateChange, AnotherWayToWriteATimeIsNone) {
   const std::string path = "spec.checkpoint.periodSeconds=";
   const TrainingJob number = Job({path + "3600"}), duration = Job({path + "1h"});

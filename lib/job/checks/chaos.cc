@@ -1,3 +1,4 @@
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -5,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "lib/job/checks/checks.h"
+#include "lib/job/worker_groups.h"
 
 namespace paceline::job {
 namespace {
@@ -29,15 +31,29 @@ std::vector<Knob> Knobs(const Delay& delay) {
           {"trace", DelayKind::kTrace, delay.trace.has_value()}};
 }
 
-void CheckIndices(const std::string& path, const std::vector<int64_t>& workers, int64_t count,
+// Of what names workers by index: in `group`, or in a job without groups.
+void CheckIndices(const std::string& path, const Workers& workers,
+                  const std::optional<std::string>& group, const std::vector<int64_t>& listed,
                   Findings& findings) {
-  for (size_t i = 0; i < workers.size(); ++i) {
-    if (workers[i] < count) continue;
-    findings.Add(
-        fmt::format("{}[{}]", path, i),
-        fmt::format("must be less than workers.maxReplicas, {}, since indices count from 0: got {}",
-                    count, workers[i]),
-        {"spec.workers.replicas", "spec.workers.maxReplicas"});
+  const std::optional<GroupView> found = FindGroup(workers, group.value_or(""));
+  if (group && !found) {
+    return findings.Add(path + ".group",
+                        fmt::format("must be one of workers.groups: got \"{}\"", *group),
+                        {"spec.workers.groups"});
+  }
+  if (!found) {  // Of several groups, none of which is named.
+    if (listed.empty()) return;
+    return findings.Add(path + ".group",
+                        "is required with workers, whose indices count in a group each",
+                        {"spec.workers.groups"});
+  }
+  for (size_t i = 0; i < listed.size(); ++i) {
+    if (listed[i] < found->most) continue;
+    findings.Add(fmt::format("{}.workers[{}]", path, i),
+                 fmt::format("must be less than {}, {}, since indices count from 0: got {}",
+                             group ? "the group's maxReplicas" : "workers.maxReplicas", found->most,
+                             listed[i]),
+                 {"spec.workers.replicas", "spec.workers.maxReplicas", "spec.workers.groups"});
   }
 }
 
@@ -60,15 +76,15 @@ void CheckDelay(const std::string& path, const Delay& delay, Findings& findings)
 
 void CheckChaos(const TrainingJob& job, Findings& findings) {
   const Chaos& chaos = job.spec.chaos;
-  const int64_t workers = job.spec.workers.max_replicas.value_or(job.spec.workers.replicas);
+  const Workers& workers = job.spec.workers;
   for (size_t i = 0; i < chaos.delays.size(); ++i) {
     const std::string path = fmt::format("spec.chaos.delays[{}]", i);
     CheckDelay(path, chaos.delays[i], findings);
-    CheckIndices(path + ".workers", chaos.delays[i].workers, workers, findings);
+    CheckIndices(path, workers, chaos.delays[i].group, chaos.delays[i].workers, findings);
   }
   for (size_t i = 0; i < chaos.links.size(); ++i) {
-    CheckIndices(fmt::format("spec.chaos.links[{}].workers", i), chaos.links[i].workers, workers,
-                 findings);
+    CheckIndices(fmt::format("spec.chaos.links[{}]", i), workers, chaos.links[i].group,
+                 chaos.links[i].workers, findings);
   }
   // Ignored silently, they would be taken for injected.
   if (!chaos.enabled && !(chaos.delays.empty() && chaos.links.empty())) {

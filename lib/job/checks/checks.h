@@ -15,6 +15,7 @@ void CheckTraining(const TrainingJob& job, Findings& findings);
 void CheckSync(const TrainingJob& job, Findings& findings);
 void CheckProcesses(const TrainingJob& job,
                     Findings& findings);  // Counts, volumes, run policy.
+void CheckWorkerGroups(const TrainingJob& job, Findings& findings);
 void CheckPodTemplates(const TrainingJob& job, Findings& findings);
 void CheckChaos(const TrainingJob& job, Findings& findings);
 void CheckAvailable(const TrainingJob& job, const Capabilities& capabilities, Findings& findings);

@@ -1,12 +1,14 @@
 #include <algorithm>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "lib/job/checks/checks.h"
 #include "lib/job/checks/counts.h"
 #include "lib/job/process_name.h"
+#include "lib/job/worker_groups.h"
 
 namespace paceline::job {
 namespace {
@@ -45,12 +47,15 @@ void CheckNames(const TrainingJob& job, Findings& findings) {
     findings.Add("metadata.namespace", fmt::format("must be at most {} characters long: got {}",
                                                    kLabelMax, metadata.name_space.size()));
   }
-  const int64_t workers = job.spec.workers.max_replicas.value_or(job.spec.workers.replicas);
   std::string longest = ProcessName(metadata.name, Role::kEvaluator, 0);
-  for (const std::string& name : {ProcessName(metadata.name, Role::kParameterServer,
-                                              Sum(job.spec.parameter_server.shards, -1)),
-                                  ProcessName(metadata.name, Role::kWorker, Sum(workers, -1))}) {
-    if (name.size() > longest.size()) longest = name;
+  const auto take = [&](std::string name) {
+    if (name.size() > longest.size()) longest = std::move(name);
+  };
+  take(ProcessName(metadata.name, Role::kParameterServer,
+                   Sum(job.spec.parameter_server.shards, -1)));
+  for (const GroupView& group : GroupsOf(job.spec.workers)) {
+    const int64_t last = std::max<int64_t>(0, Sum(group.most, -1));
+    take(ProcessName(metadata.name, Role::kWorker, last, group.name));
   }
   if (longest.size() > kLabelMax) {
     findings.Add(
@@ -59,7 +64,8 @@ void CheckNames(const TrainingJob& job, Findings& findings) {
                     "have {}: got {}",
                     kLabelMax - (longest.size() - metadata.name.size()),
                     longest.substr(metadata.name.size()), kLabelMax, metadata.name.size()),
-        {"spec.workers.replicas", "spec.workers.maxReplicas", "spec.parameterServer.shards"});
+        {"spec.workers.replicas", "spec.workers.maxReplicas", "spec.workers.groups",
+         "spec.parameterServer.shards"});
   }
 }
 

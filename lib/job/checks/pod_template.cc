@@ -7,6 +7,7 @@
 
 #include "lib/job/checks/checks.h"
 #include "lib/job/manifest/decode.h"
+#include "lib/job/worker_groups.h"
 
 namespace paceline::job {
 namespace {
@@ -71,7 +72,8 @@ void CheckTemplate(const std::string& path, const PodTemplate& pod_template, Fin
 void CheckPodTemplates(const TrainingJob& job, Findings& findings) {
   const JobSpec& spec = job.spec;
   CheckTemplate("spec.parameterServer.template", spec.parameter_server.pod_template, findings);
-  CheckTemplate("spec.workers.template", spec.workers.pod_template, findings);
+  for (const GroupView& group : GroupsOf(spec.workers))
+    CheckTemplate(group.path + ".template", *group.pod_template, findings);
   if (spec.evaluator)
     CheckTemplate("spec.evaluator.template", spec.evaluator->pod_template, findings);
 }

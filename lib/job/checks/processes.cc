@@ -6,6 +6,7 @@
 
 #include "lib/job/checks/checks.h"
 #include "lib/job/checks/counts.h"
+#include "lib/job/worker_groups.h"
 
 namespace paceline::job {
 namespace {
@@ -38,13 +39,14 @@ void CheckVolume(const std::string& path, const Volume& volume, Findings& findin
 void CheckRunPolicy(const JobSpec& spec, Findings& findings) {
   const RunPolicy& policy = spec.run_policy;
   const int64_t processes =
-      Sum(Sum(spec.parameter_server.shards, spec.workers.replicas), spec.evaluator ? 1 : 0);
+      Sum(Sum(spec.parameter_server.shards, ReplicasOf(spec.workers)), spec.evaluator ? 1 : 0);
   if (policy.scheduling_policy.min_available &&
       *policy.scheduling_policy.min_available > processes) {
     findings.Add("spec.runPolicy.schedulingPolicy.minAvailable",
                  fmt::format("must be at most the job's processes, {}: got {}", processes,
                              *policy.scheduling_policy.min_available),
-                 {"spec.workers.replicas", "spec.parameterServer.shards", "spec.evaluator"});
+                 {"spec.workers.replicas", "spec.workers.groups", "spec.parameterServer.shards",
+                  "spec.evaluator"});
   }
   const std::string& manager = policy.managed_by;
   if (std::count(manager.begin(), manager.end(), '/') != 1 || manager.front() == '/' ||

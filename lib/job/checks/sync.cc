@@ -3,6 +3,7 @@
 #include "lib/job/checks/checks.h"
 #include "lib/job/checks/counts.h"
 #include "lib/job/policy_spec.h"
+#include "lib/job/worker_groups.h"
 #include "lib/sync/schemes/refusals.h"
 
 namespace paceline::job {
@@ -27,31 +28,31 @@ void CheckBatchSizing(const JobSpec& spec, Findings& findings) {
                  {"spec.sync.batchSizing.deadBandPercent"});
   }
   if (sizing.strategy == BatchStrategy::kEqual) return;
-  const int64_t workers = spec.workers.replicas, batch = spec.training.global_batch_size;
+  const int64_t workers = ReplicasOf(spec.workers), batch = spec.training.global_batch_size;
   if (Product(sizing.min_batch_size, workers) > batch) {
     findings.Add("spec.sync.batchSizing.minBatchSize",
                  fmt::format("must leave workers.replicas x minBatchSize within "
                              "training.globalBatchSize, {}: got {} x {}",
                              batch, workers, sizing.min_batch_size),
-                 {"spec.workers.replicas", "spec.training.globalBatchSize"});
+                 {"spec.workers.replicas", "spec.workers.groups", "spec.training.globalBatchSize"});
   }
   if (sizing.max_batch_size && Product(*sizing.max_batch_size, workers) < batch) {
     findings.Add("spec.sync.batchSizing.maxBatchSize",
                  fmt::format("must let workers.replicas x maxBatchSize reach "
                              "training.globalBatchSize, {}: got {} x {}",
                              batch, workers, *sizing.max_batch_size),
-                 {"spec.workers.replicas", "spec.training.globalBatchSize"});
+                 {"spec.workers.replicas", "spec.workers.groups", "spec.training.globalBatchSize"});
   }
 }
 
 void CheckDbw(const JobSpec& spec, Findings& findings) {
   const Dbw& dbw = spec.sync.dbw;
-  const int64_t workers = spec.workers.replicas;
+  const int64_t workers = ReplicasOf(spec.workers);
   if (dbw.min_workers > workers) {
     findings.Add(
         "spec.sync.dbw.minWorkers",
         fmt::format("must be at most workers.replicas, {}: got {}", workers, dbw.min_workers),
-        {"spec.workers.replicas", "spec.sync.scheme"});
+        {"spec.workers.replicas", "spec.workers.groups", "spec.sync.scheme"});
   }
   if ((dbw.learning_rate_rule == DbwRateRule::kTable) == dbw.learning_rate_factors.empty()) {
     findings.Add("spec.sync.dbw.learningRateFactors",
@@ -73,14 +74,14 @@ void CheckDbw(const JobSpec& spec, Findings& findings) {
 // word on schemes (training.cc).
 void CheckParts(const TrainingJob& job, Findings& findings) {
   const Sync& sync = job.spec.sync;
-  const int64_t workers = job.spec.workers.replicas;
+  const int64_t workers = ReplicasOf(job.spec.workers);
   // KBatchAsync counts pushes, of which one worker makes several.
   if (sync.quorum && !sync.quorum->word && sync.quorum->workers > workers &&
       sync.scheme != Scheme::kKBatchAsync) {
     findings.Add(
         "spec.sync.quorum",
         fmt::format("must be at most workers.replicas, {}: got {}", workers, sync.quorum->workers),
-        {"spec.workers.replicas", "spec.sync.scheme"});
+        {"spec.workers.replicas", "spec.workers.groups", "spec.sync.scheme"});
   }
   if (sync.outer && sync.outer->nesterov && sync.outer->momentum == 0) {
     findings.Add("spec.sync.outer.nesterov", "must be false with outer.momentum 0: got true",
@@ -96,12 +97,12 @@ void CheckParts(const TrainingJob& job, Findings& findings) {
 
 void CheckSync(const TrainingJob& job, Findings& findings) {
   const Sync& sync = job.spec.sync;
-  const int64_t workers = job.spec.workers.replicas;
+  const int64_t workers = ReplicasOf(job.spec.workers);
   if (sync.scheme == Scheme::kBackupWorkers && sync.backup_workers.count >= workers) {
     findings.Add("spec.sync.backupWorkers.count",
                  fmt::format("must be less than workers.replicas, {}: got {}", workers,
                              sync.backup_workers.count),
-                 {"spec.workers.replicas", "spec.sync.scheme"});
+                 {"spec.workers.replicas", "spec.workers.groups", "spec.sync.scheme"});
   }
   if (UsesDbw(sync)) CheckDbw(job.spec, findings);
   CheckParts(job, findings);

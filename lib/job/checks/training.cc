@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "lib/job/checks/checks.h"
+#include "lib/job/worker_groups.h"
 
 namespace paceline::job {
 namespace {
@@ -16,16 +17,16 @@ void CheckBatch(const JobSpec& spec, Findings& findings) {
                              *training.micro_batch_size),
                  {"spec.training.globalBatchSize"});
   }
-  const int64_t most = spec.workers.max_replicas.value_or(spec.workers.replicas);
-  if (batch < spec.workers.replicas) {
+  const int64_t workers = ReplicasOf(spec.workers), most = MostOf(spec.workers);
+  if (batch < workers) {
     findings.Add(
         "spec.training.globalBatchSize",
         fmt::format(
             "must be at least workers.replicas, {}, so that each worker has a sample: got {}",
-            spec.workers.replicas, batch),
-        {"spec.workers.replicas"});
+            workers, batch),
+        {"spec.workers.replicas", "spec.workers.groups"});
   } else if (batch < most) {
-    findings.Add("spec.workers.maxReplicas",
+    findings.Add(spec.workers.groups.empty() ? "spec.workers.maxReplicas" : "spec.workers.groups",
                  fmt::format("must be at most training.globalBatchSize, {}, so that each worker "
                              "has a sample: got {}",
                              batch, most),

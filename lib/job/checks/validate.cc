@@ -9,6 +9,7 @@ std::vector<FieldError> Validate(const TrainingJob& job, const Capabilities& cap
   Findings findings(known);
   CheckBounds(job, findings);  // First: later checks compare only what is in bounds.
   CheckAvailable(job, capabilities, findings);
+  CheckWorkerGroups(job, findings);
   CheckNames(job, findings);
   CheckModel(job, findings);
   CheckTraining(job, findings);

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "lib/job/crd/group_rules.h"
 #include "lib/job/manifest/enums.h"
 #include "lib/sync/schemes/presets.h"
 
@@ -42,7 +43,8 @@ constexpr Rule kRules[] = {
      "metadata.name must be lower case letters, digits and '-', beginning with a letter and ending "
      "with a letter or digit: a Service gets that name"},
     {"", "",
-     "size(self.metadata.name) <= 51 || size(self.metadata.name) <= (" MOST_WORKERS(
+     "size(self.metadata.name) <= 51 || has(self.spec.workers.groups) && "
+     "size(self.spec.workers.groups) > 0 || size(self.metadata.name) <= (" MOST_WORKERS(
          "self.spec") " > 1000 ? 51 : " MOST_WORKERS("self.spec") " > 100 ? 52 : 53)",
      "metadata.name must leave room for the names of pods, which add -worker- and a number and may "
      "have 63 characters"},
@@ -125,21 +127,20 @@ constexpr Rule kRules[] = {
      "self.sync.reach == 0) && !has(self.sync.updateScale)",
      "sync.meanwhile must be Wait in deterministic training, with quorum All, late Drop and reach "
      "0: what counts must not depend on who is first"},
-    {"spec", "training", "self.workers.replicas <= self.training.globalBatchSize",
+    {"spec", "training", "$WORKERS <= self.training.globalBatchSize",
      "training.globalBatchSize must be at least workers.replicas, so that each worker has a "
      "sample"},
-    {"spec", "workers",
-     "!has(self.workers.maxReplicas) || self.workers.maxReplicas <= self.training.globalBatchSize",
-     "workers.maxReplicas must be at most training.globalBatchSize, so that each worker has a "
-     "sample"},
+    {"spec", "workers", "$MOST_WORKERS <= self.training.globalBatchSize",
+     "workers.maxReplicas, of all groups, must be at most training.globalBatchSize, so that each "
+     "worker has a sample"},
 
     {"spec", "sync",
      "self.sync.scheme != 'BackupWorkers' || (has(self.sync.backupWorkers) ? "
-     "self.sync.backupWorkers.count : 1) < self.workers.replicas",
+     "self.sync.backupWorkers.count : 1) < $WORKERS",
      "sync.backupWorkers.count must be less than workers.replicas"},
     {"spec", "sync",
      "!has(self.sync.quorum) || type(self.sync.quorum) != int || self.sync.scheme == "
-     "'KBatchAsync' || self.sync.quorum <= self.workers.replicas",
+     "'KBatchAsync' || self.sync.quorum <= $WORKERS",
      "sync.quorum must be at most workers.replicas"},
     {"spec.sync", "quorum",
      "!(self.scheme in " NEEDS_K ") || has(self.quorum) && type(self.quorum) == int",
@@ -207,9 +208,8 @@ constexpr Rule kRules[] = {
      "dbw.learningRateRule must be Constant where workers push local steps, which were made with "
      "the learning rate already"},
     {"spec", "sync",
-     "!has(self.sync.dbw) || !" USES_DBW(
-         "self.sync") " || "
-                      "self.sync.dbw.minWorkers <= self.workers.replicas",
+     "!has(self.sync.dbw) || !" USES_DBW("self.sync") " || "
+                                                      "self.sync.dbw.minWorkers <= $WORKERS",
      "sync.dbw.minWorkers must be at most workers.replicas"},
     {"spec.sync", "dbw",
      "!has(self.dbw) || !" USES_DBW(
@@ -228,13 +228,13 @@ constexpr Rule kRules[] = {
      "rapidPercent must be more than deadBandPercent"},
     {"spec", "sync",
      "!has(self.sync.batchSizing) || self.sync.batchSizing.strategy == 'Equal' || "
-     "self.sync.batchSizing.minBatchSize * self.workers.replicas <= self.training.globalBatchSize",
+     "self.sync.batchSizing.minBatchSize * $WORKERS <= self.training.globalBatchSize",
      "sync.batchSizing.minBatchSize must leave workers.replicas x minBatchSize within "
      "training.globalBatchSize"},
     {"spec", "sync",
      "!has(self.sync.batchSizing) || self.sync.batchSizing.strategy == 'Equal' || "
      "!has(self.sync.batchSizing.maxBatchSize) || self.sync.batchSizing.maxBatchSize * "
-     "self.workers.replicas >= self.training.globalBatchSize",
+     "$WORKERS >= self.training.globalBatchSize",
      "sync.batchSizing.maxBatchSize must let workers.replicas x maxBatchSize reach "
      "training.globalBatchSize"},
 
@@ -293,7 +293,7 @@ constexpr Rule kRules[] = {
     {"spec", "runPolicy",
      "!has(self.runPolicy.schedulingPolicy.minAvailable) || "
      "self.runPolicy.schedulingPolicy.minAvailable <= self.parameterServer.shards + "
-     "self.workers.replicas + (has(self.evaluator) || has(self.data.eval) ? 1 : 0)",
+     "$WORKERS + (has(self.evaluator) || has(self.data.eval) ? 1 : 0)",
      "runPolicy.schedulingPolicy.minAvailable must be at most the job's processes"},
 
     {"spec.runPolicy.failurePolicy.rules[]", "",
@@ -325,12 +325,14 @@ constexpr Rule kRules[] = {
     {KNOB("Trace", "trace")},
     {"spec", "chaos",
      "!has(self.chaos) || !has(self.chaos.delays) || "
-     "self.chaos.delays.all(delay, !has(delay.workers) || delay.workers.all(worker, worker "
+     "self.chaos.delays.all(delay, !has(delay.workers) || has(delay.group) || "
+     "delay.workers.all(worker, worker "
      "< " MOST_WORKERS("self") "))",
      "workers of chaos.delays must be less than workers.maxReplicas, since indices count from 0"},
     {"spec", "chaos",
      "!has(self.chaos) || !has(self.chaos.links) || "
-     "self.chaos.links.all(link, !has(link.workers) || link.workers.all(worker, worker "
+     "self.chaos.links.all(link, !has(link.workers) || has(link.group) || link.workers.all(worker, "
+     "worker "
      "< " MOST_WORKERS("self") "))",
      "workers of chaos.links must be less than workers.maxReplicas, since indices count from 0"},
 };
@@ -385,16 +387,19 @@ std::string Expanded(std::string text) {
       {"$EACH_MAKES_A_VERSION",
        SchemesWhere([](sync::Scheme, const sync::Coordinates& at) { return at.IsOneByOne(); })},
   };
-  for (const auto& [token, meaning] : kTokens) {
+  const auto expand = [&](std::string_view token, std::string_view meaning) {
     for (size_t at = 0; (at = text.find(token, at)) != std::string::npos; at += meaning.size())
       text.replace(at, token.size(), meaning);
-  }
+  };
+  for (const auto& [token, meaning] : kTokens) expand(token, meaning);
+  for (const auto& [token, meaning] : GroupWords()) expand(token, meaning);
   return text;
 }
 
 std::vector<Rule> AllExpanded() {
   static std::deque<std::string> texts;  // Where it is, a text stays.
   std::vector<Rule> rules(std::begin(kRules), std::end(kRules));
+  rules.insert(rules.end(), GroupRules().begin(), GroupRules().end());
   for (Rule& rule : rules) rule.rule = texts.emplace_back(Expanded(std::string(rule.rule)));
   return rules;
 }

@@ -23,8 +23,11 @@ struct ListKey {
   std::string_view path;
   std::string_view key;
 };
-inline constexpr ListKey kListKeys[] = {
-    {"status.conditions", "type"}, {"status.workers", "name"}, {"status.avoidedNodes", "name"}};
+inline constexpr ListKey kListKeys[] = {{"spec.workers.groups", "name"},
+                                        {"status.conditions", "type"},
+                                        {"status.workers", "name"},
+                                        {"status.workerGroups", "name"},
+                                        {"status.avoidedNodes", "name"}};
 
 // The longest name that leaves room for "-evaluator" in a pod's name of 63 characters.
 inline constexpr int64_t kNameMax = 53;

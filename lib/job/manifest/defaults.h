@@ -5,8 +5,8 @@
 
 namespace paceline::job {
 
-// workers.maxReplicas: workers.replicas. evaluator: there, with its defaults, if data.eval is.
-// Applying twice changes nothing.
+// workers.maxReplicas: workers.replicas, or of each group its own. evaluator: there, with its
+// defaults, if data.eval is. Applying twice changes nothing.
 void ApplyDefaults(TrainingJob& job);
 
 }  // namespace paceline::job

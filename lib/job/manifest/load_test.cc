@@ -80,7 +80,8 @@ spec:
           "line 9: spec.training.learningRate.base: must be more than 0: got 0",
           "line 11: spec.sync.shceme: is not known; did you mean spec.sync.scheme?",
           "line 12: spec.workers.minReplicas: must be at most workers.replicas, 4: got 5",
-          "line 13: spec.replicas: is not known; did you mean spec.workers.replicas?",
+          "line 13: spec.replicas: is not known; did you mean spec.workers.replicas or "
+          "spec.workers.groups[].replicas?",
           "--set: an override must be PATH=VALUE, such as spec.sync.scheme=SSP: got \"nonsense\"",
           "spec.workers.repilcas: is not known; did you mean spec.workers.replicas?"));
 }

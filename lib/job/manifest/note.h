@@ -39,6 +39,8 @@ inline constexpr double kCountMax = 1e9;
 inline constexpr double kSecondsMax = 1e9;  // About 31 years.
 inline constexpr double kProcessesMax = 10000;
 inline constexpr double kThreadsMax = 1024;
+inline constexpr size_t kGroupsMax = 32;
+inline constexpr double kGroupNameMax = 30;
 inline constexpr double kPathMax = 4096;  // Linux' PATH_MAX.
 
 }  // namespace paceline::job

@@ -8,6 +8,7 @@
 
 #include "lib/job/plan/recall.h"
 #include "lib/job/state/checkpoint_place.h"
+#include "lib/job/worker_groups.h"
 
 namespace paceline::job {
 namespace {
@@ -24,12 +25,15 @@ auto FindAvoided(Avoided& avoided, const std::string& name) -> decltype(avoided.
 
 std::vector<WantedProcess> Wanted(const TrainingJob& job) {
   std::vector<WantedProcess> wanted;
-  const auto want = [&](Role role, int64_t count) {
-    for (int64_t i = 0; i < count; ++i)
-      wanted.push_back({ProcessName(job.metadata.name, role, i), role, i});
+  const auto want = [&](Role role, int64_t count, std::string_view group = "") {
+    for (int64_t i = 0; i < count; ++i) {
+      wanted.push_back(
+          {ProcessName(job.metadata.name, role, i, group), role, i, std::string(group)});
+    }
   };
   want(Role::kParameterServer, job.spec.parameter_server.shards);
-  want(Role::kWorker, job.spec.workers.replicas);
+  for (const GroupView& group : GroupsOf(job.spec.workers))
+    want(Role::kWorker, group.replicas, group.name);
   want(Role::kEvaluator, job.spec.evaluator ? 1 : 0);
   return wanted;
 }
@@ -143,7 +147,8 @@ void Draft::Begin(const WantedProcess& process, int64_t attempt, const PastEnds&
                                   ends.disruptions,
                                   {},
                                   false,
-                                  SharesOutput()});
+                                  SharesOutput(),
+                                  process.group});
   if (const AvoidedNode* avoided = FindAvoided(plan.status.avoided_nodes, process.name)) {
     Start& start = std::get<Start>(plan.actions.back());
     start.avoid_node = avoided->node;

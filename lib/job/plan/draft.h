@@ -16,6 +16,7 @@ struct WantedProcess {
   std::string name;
   Role role = Role::kWorker;
   int64_t index = 0;
+  std::string group = {};  // Of workers, in a job with groups; else empty.
 };
 
 // How a process's starts before this one ended, as far as it still counts.

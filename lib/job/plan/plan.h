@@ -36,6 +36,7 @@ struct Start {
   std::string avoid_node;             // Not on this machine; empty if any will do.
   bool may_use_avoided_node = false;  // On that one only where no other has room.
   bool shares_output = false;         // The claim of spec.output.volume is one that all can mount.
+  std::string group = {};             // Of workers, in a job with groups; else empty.
   friend bool operator==(const Start&, const Start&) = default;
 };
 

@@ -53,9 +53,15 @@ Progress ProgressOf(const TrainingJob& job, const json& state) {
   return progress;
 }
 
+// Empty where the job lists no groups, and from a coordinator that knew none.
+std::string GroupIn(const json& worker) {
+  std::string group = worker.value("group", "");
+  return group == GroupOf(Role::kWorker) ? "" : group;
+}
+
 WorkerStatus WorkerOf(const TrainingJob& job, const json& worker) {
   WorkerStatus status;
-  const ProcessId process = IdOf(Role::kWorker, worker.at("index").get<int64_t>());
+  const ProcessId process = IdOf(Role::kWorker, worker.at("index").get<int64_t>(), GroupIn(worker));
   status.name = ProcessName(job.metadata.name, process);
   status.group = process.group;
   status.index = process.index;
@@ -106,12 +112,14 @@ CoordinatorReport Parse(const TrainingJob& job, const json& state) {
                                                            quarantine->contains("attempt")) {
       report.hung.push_back({.worker = worker.at("index").get<int64_t>(),
                              .attempt = quarantine->at("attempt").get<int64_t>(),
-                             .seconds = Number(*quarantine, "seconds").value_or(0)});
+                             .seconds = Number(*quarantine, "seconds").value_or(0),
+                             .group = GroupIn(worker)});
     }
     if (worker.value("isStraggler", false)) {
       report.stragglers.push_back(
           {.worker = worker.at("index").get<int64_t>(),
-           .slowdown_percent = Number(worker, "slowdownPercent").value_or(0)});
+           .slowdown_percent = Number(worker, "slowdownPercent").value_or(0),
+           .group = GroupIn(worker)});
     }
   }
   report.sync = SyncOf(job, state, members);

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "lib/job/worker_groups.h"
+
 namespace paceline::job {
 namespace {
 
@@ -45,7 +47,7 @@ std::optional<std::string> GpuOf(const PodTemplate& pod_template, std::string_vi
   return std::nullopt;
 }
 
-DeviceChoice ByTemplate(const PodTemplate& pod_template, const char* path, Role role) {
+DeviceChoice ByTemplate(const PodTemplate& pod_template, const std::string& path, Role role) {
   const auto gpu = GpuOf(pod_template, ToWord(role));
   if (!gpu) return {};
   return {Computes::kCuda, false, fmt::format("{} asks for {}", path, *gpu)};
@@ -53,21 +55,23 @@ DeviceChoice ByTemplate(const PodTemplate& pod_template, const char* path, Role 
 
 }  // namespace
 
-DeviceChoice DeviceOf(const JobSpec& spec, Role role) {
+DeviceChoice DeviceOf(const JobSpec& spec, Role role, std::string_view name) {
   if (role == Role::kParameterServer) return {};
   if (role == Role::kEvaluator) {
     if (!spec.evaluator) return {};
     return ByTemplate(spec.evaluator->pod_template, "spec.evaluator.template", role);
   }
-  switch (spec.workers.device) {
+  const std::optional<GroupView> group = FindGroup(spec.workers, name);
+  if (!group) return {};
+  switch (group->device) {
     case Device::kCpu:
-      return {Computes::kCpu, true, "spec.workers.device is CPU"};
+      return {Computes::kCpu, true, group->path + ".device is CPU"};
     case Device::kCuda:
-      return {Computes::kCuda, true, "spec.workers.device is CUDA"};
+      return {Computes::kCuda, true, group->path + ".device is CUDA"};
     case Device::kAuto:
       break;
   }
-  return ByTemplate(spec.workers.pod_template, "spec.workers.template", role);
+  return ByTemplate(*group->pod_template, group->path + ".template", role);
 }
 
 }  // namespace paceline::job

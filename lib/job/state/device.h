@@ -21,6 +21,6 @@ struct DeviceChoice {
 // GPU (nvidia.com/gpu, nvidia.com/gpu.shared or a nvidia.com/mig-... of 1 or more, as a limit or a
 // request). Of the
 // evaluator: the same of its own template. Others compute on the CPU.
-DeviceChoice DeviceOf(const JobSpec& spec, Role role);
+DeviceChoice DeviceOf(const JobSpec& spec, Role role, std::string_view group = "");
 
 }  // namespace paceline::job

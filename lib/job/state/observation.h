@@ -71,6 +71,7 @@ struct SeenProcess {
   int64_t unfit = 0;              // As in its Start.
   int64_t disruptions = 0;        // As in its Start.
   uint64_t generation_start = 0;  // As in its Start; 0 where nobody wrote it down.
+  std::string group = {};         // As in its Start.
 
   bool operator==(const SeenProcess&) const = default;
 };
@@ -80,15 +81,17 @@ enum class TrainingPhase { kStartup, kTraining, kFinishing, kSucceeded, kFailed 
 PACELINE_WORDS(TrainingPhase, "Startup", "Training", "Finishing", "Succeeded", "Failed")
 
 struct SeenStraggler {
-  int64_t worker = 0;
+  int64_t worker = 0;  // Its index.
   double slowdown_percent = 0;
+  std::string group = {};  // Empty: the job has none.
 };
 
 // A worker's process that was expelled because its step hangs, and whose seat nobody else has yet.
 struct SeenHung {
-  int64_t worker = 0;
-  int64_t attempt = 0;  // Which start of it.
-  double seconds = 0;   // Since then.
+  int64_t worker = 0;      // Its index.
+  int64_t attempt = 0;     // Which start of it.
+  double seconds = 0;      // Since then.
+  std::string group = {};  // Empty: the job has none.
 };
 
 // The final model's file, as its coordinator has written it.

@@ -80,6 +80,16 @@ struct WorkerStatus {
   friend bool operator==(const WorkerStatus&, const WorkerStatus&) = default;
 };
 
+// Of a group of workers, in a job that lists groups.
+struct GroupStatus {
+  std::string name;
+  std::string device;    // "CPU", "CUDA": what its workers are to compute on.
+  int64_t replicas = 0;  // Wanted.
+  int64_t active = 0;
+  int64_t ready = 0;
+  friend bool operator==(const GroupStatus&, const GroupStatus&) = default;
+};
+
 // A machine that a process was slow or stuck on; its next starts are on others.
 struct AvoidedNode {
   std::string name;  // Of the process.
@@ -157,6 +167,7 @@ struct JobStatus {
   std::optional<Progress> progress;
   std::optional<SyncStatus> sync;
   std::vector<WorkerStatus> workers;
+  std::vector<GroupStatus> worker_groups;  // Empty: the job lists none.
   std::vector<AvoidedNode> avoided_nodes;  // The newest 20 at most.
   std::optional<CheckpointStatus> checkpoint;
   std::string checkpoint_note;               // What was made of those that were there before.

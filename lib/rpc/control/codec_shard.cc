@@ -134,6 +134,8 @@ void Put(const protocol::DropOrder& drop, v1::ShardOrder& order) {
 void Put(const protocol::Admit& admit, v1::ShardOrder& order) {
   order.mutable_admit()->set_worker(admit.worker.value());
   order.mutable_admit()->set_incarnation(admit.incarnation.value());
+  order.mutable_admit()->set_group(admit.seat.group);
+  order.mutable_admit()->set_index(admit.seat.index);
 }
 
 void Put(const protocol::Fence& fence, v1::ShardOrder& order) {
@@ -310,7 +312,8 @@ StatusOr<protocol::ShardOrder> Decode(const v1::ShardOrder& order) {
           {order.save_slice().keep().begin(), order.save_slice().keep().end()}};
     case v1::ShardOrder::kAdmit:
       return protocol::Admit{WorkerId(order.admit().worker()),
-                             Incarnation(order.admit().incarnation())};
+                             Incarnation(order.admit().incarnation()),
+                             {order.admit().group(), order.admit().index()}};
     case v1::ShardOrder::ORDER_NOT_SET:
       break;
   }

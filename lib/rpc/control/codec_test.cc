@@ -72,7 +72,8 @@ TEST(CodecTest, EveryWorkerMessageSurvives) {
                      "CUDA",
                      2,
                      {WireType::kBfloat16, WireType::kBfloat16},
-                     8},
+                     8,
+                     "big"},
       protocol::Heartbeat{protocol::Doing::kComputing, 12, Seconds(3)},
       protocol::PushDone{
           .generation = {2, 5},
@@ -109,7 +110,7 @@ TEST(CodecTest, EveryWorkerOrderSurvives) {
   const sync::Assignment assignment{64, 3, 0.5, sync::Pacing::kEagerPull};
   const protocol::Lease lease{protocol::LeaseId(12), {{1, 5, 69}, {2, 3, 4}}};
   ExpectRoundTrip<protocol::WorkerOrder>({
-      protocol::Admitted{Incarnation(2), {1, 3}, Seconds(2), 17},
+      protocol::Admitted{Incarnation(2), {1, 3}, Seconds(2), 17, WorkerId(0)},
       protocol::Shards{{{ShardId(1), "unix:/tmp/s1.sock", {65536, 131072}}}},
       protocol::Refused{protocol::RefuseReason::kFinished, "job is over"},
       protocol::Fill{},
@@ -160,7 +161,7 @@ TEST(CodecTest, EveryShardOrderSurvives) {
       protocol::Unpin{Version(9)},
       protocol::StopShard{},
       protocol::SaveSlice{"000002-g1.0-v9", Version(9), {"000001-g1.0-v3"}},
-      protocol::Admit{WorkerId(1), Incarnation(2)},
+      protocol::Admit{WorkerId(5), Incarnation(2), {"big", 3}},
   });
 }
 

@@ -48,6 +48,7 @@ void Put(const protocol::Join& join, v1::WorkerMessage& message) {
   if (join.attempt) wire.set_attempt(*join.attempt);
   wire.set_gradient_type(EncodeEnum(kNumberTypes, join.wire_types.gradients));
   wire.set_parameter_type(EncodeEnum(kNumberTypes, join.wire_types.parameters));
+  wire.set_group(join.group);
 }
 
 void Put(const protocol::Heartbeat& beat, v1::WorkerMessage& message) {
@@ -123,6 +124,7 @@ StatusOr<protocol::WorkerMessage> Take(const v1::Join& wire) {
                             DecodeEnum(kNumberTypes, wire.gradient_type(), "gradient type"));
   PACELINE_ASSIGN_OR_RETURN(join.wire_types.parameters,
                             DecodeEnum(kNumberTypes, wire.parameter_type(), "parameter type"));
+  join.group = wire.group();
   return join;
 }
 

@@ -95,6 +95,7 @@ void Put(const protocol::Admitted& admitted, v1::WorkerOrder& order) {
   *wire.mutable_generation() = Encode(admitted.generation);
   wire.set_heartbeat_period_ns(EncodeDuration(admitted.heartbeat_period));
   wire.set_seed(admitted.seed);
+  if (admitted.worker) wire.set_worker(admitted.worker->value());
 }
 
 void Put(const protocol::Shards& shards, v1::WorkerOrder& order) {
@@ -151,10 +152,12 @@ void Put(const protocol::Finish& finish, v1::WorkerOrder& order) {
 }
 
 protocol::Admitted Take(const v1::Admitted& wire) {
-  return {.incarnation = Incarnation(wire.incarnation()),
-          .generation = Decode(wire.generation()),
-          .heartbeat_period = DecodeDuration(wire.heartbeat_period_ns()),
-          .seed = wire.seed()};
+  protocol::Admitted admitted{.incarnation = Incarnation(wire.incarnation()),
+                              .generation = Decode(wire.generation()),
+                              .heartbeat_period = DecodeDuration(wire.heartbeat_period_ns()),
+                              .seed = wire.seed()};
+  if (wire.has_worker()) admitted.worker = WorkerId(wire.worker());
+  return admitted;
 }
 
 StatusOr<protocol::WorkerOrder> Take(const v1::Shards& wire) {

@@ -13,6 +13,8 @@
 
 namespace paceline::sync {
 
+inline constexpr std::string_view kWorkerLabel = "worker";  // Of what is said of each worker.
+
 struct FigureKind {
   std::string_view name;   // Of the metric, by its rules: what ends in _total only grows.
   std::string_view help;   // One sentence, with the unit.

@@ -119,7 +119,8 @@ StatusOr<std::string> Loop::RunSession() {
                                                          .device = options_.device,
                                                          .attempt = options_.attempt,
                                                          .wire_types = options_.wire_types,
-                                                         .threads = options_.threads}));
+                                                         .threads = options_.threads,
+                                                         .group = options_.group}));
   while (true) {
     stopwatch_.Switch(Activity::kWait);
     StatusOr<protocol::WorkerOrder> order = session_->Receive(options_.order_timeout);
@@ -157,8 +158,9 @@ StatusOr<std::optional<std::string>> Loop::Obey(const protocol::WorkerOrder& ord
                 auto client,
                 connector_.open_shards(admitted_.generation, shards.shards, trainer_->layout()));
             (void)StopAhead();
-            transfers_ = std::make_unique<Transfers>(options_.worker, admitted_, std::move(client),
-                                                     trainer_->layout(), options_.pulse);
+            transfers_ =
+                std::make_unique<Transfers>(admitted_.worker.value_or(options_.worker), admitted_,
+                                            std::move(client), trainer_->layout(), options_.pulse);
             return std::optional<std::string>();
           },
           [&](const protocol::Refused& refused) -> End {

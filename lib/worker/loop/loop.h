@@ -29,7 +29,8 @@ namespace paceline::worker {
 
 struct LoopOptions {
   protocol::Role role = protocol::Role::kWorker;
-  WorkerId worker;
+  WorkerId worker;            // Its index, in its group.
+  std::string group;          // Empty: the job has no groups.
   std::string device;         // That the trainer computes on, for people...
   uint32_t threads = 0;       // ...and with how many threads; 0: not said.
   WireTypes wire_types = {};  // Of what the connector's shards are pushed and asked for.

@@ -30,14 +30,16 @@ class WatchedSession : public Session {
   const std::unique_ptr<Session> session_;
 };
 
-StatusOr<std::shared_ptr<PushLog>> PushLog::Open(const std::string& folder, WorkerId worker) {
-  PACELINE_ASSIGN_OR_RETURN(auto file, telemetry::TraceFile::Open(fmt::format(
-                                           "{}/worker-{}.pushes", folder, worker.value())));
-  return std::shared_ptr<PushLog>(new PushLog(std::move(file), worker));
+StatusOr<std::shared_ptr<PushLog>> PushLog::Open(const std::string& folder, WorkerId index,
+                                                 const std::string& group) {
+  PACELINE_ASSIGN_OR_RETURN(
+      auto file, telemetry::TraceFile::Open(fmt::format(
+                     "{}/{}-{}.pushes", folder, group.empty() ? "worker" : group, index.value())));
+  return std::shared_ptr<PushLog>(new PushLog(std::move(file), index));
 }
 
-PushLog::PushLog(std::unique_ptr<telemetry::TraceFile> file, WorkerId worker)
-    : worker_(worker), file_(std::move(file)) {}
+PushLog::PushLog(std::unique_ptr<telemetry::TraceFile> file, WorkerId index)
+    : index_(index), file_(std::move(file)), worker_(index) {}
 
 Connector PushLog::Watch(std::shared_ptr<PushLog> log, Connector connector) {
   Connector watched = connector;
@@ -63,6 +65,7 @@ void PushLog::Note(const protocol::WorkerOrder& order) {
   };
   if (const auto* admitted = std::get_if<protocol::Admitted>(&order)) {
     incarnation_ = admitted->incarnation;
+    worker_ = admitted->worker.value_or(index_);
   } else if (const auto* released = std::get_if<protocol::Released>(&order)) {
     hold(released->lease);
   } else if (const auto* continued = std::get_if<protocol::Continued>(&order)) {

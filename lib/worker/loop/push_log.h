@@ -23,8 +23,9 @@ namespace paceline::worker {
 // Thread-safe.
 class PushLog {
  public:
-  // Appends to FOLDER/worker-INDEX.pushes. Errors: TraceFile::Open's.
-  static StatusOr<std::shared_ptr<PushLog>> Open(const std::string& folder, WorkerId worker);
+  // Appends to FOLDER/worker-INDEX.pushes, or GROUP-INDEX.pushes. Errors: TraceFile::Open's.
+  static StatusOr<std::shared_ptr<PushLog>> Open(const std::string& folder, WorkerId index,
+                                                 const std::string& group = "");
 
   // Sessions of `connector` that write down what is pushed in them. The log lives as long as the
   // connector and its sessions.
@@ -32,16 +33,17 @@ class PushLog {
 
  private:
   friend class WatchedSession;
-  PushLog(std::unique_ptr<telemetry::TraceFile> file, WorkerId worker);
+  PushLog(std::unique_ptr<telemetry::TraceFile> file, WorkerId index);
 
   void Begin();  // Another session: leases of the one before are void.
   void Note(const protocol::WorkerOrder& order);
   void Note(const protocol::WorkerMessage& message);
   void Write(const protocol::PushDone& done);
 
-  const WorkerId worker_;
+  const WorkerId index_;
   std::mutex mutex_;  // Guards what follows.
   const std::unique_ptr<telemetry::TraceFile> file_;
+  WorkerId worker_;  // As the coordinator numbers it.
   Incarnation incarnation_;
   std::map<protocol::LeaseId, std::vector<protocol::SampleRange>> leases_;  // Held in this session.
 };

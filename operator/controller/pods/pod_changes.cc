@@ -67,19 +67,20 @@ Status PodChanges::Apply(const job::TrainingJob& job, const std::vector<job::Act
 Status PodChanges::TryTemplates(const job::TrainingJob& job,
                                 const std::vector<job::Action>& actions) const {
   std::vector<kube::Request> requests;
-  std::vector<job::Role> roles;
+  std::vector<std::string> paths;
   for (const job::Action& action : actions) {
     const auto* start = std::get_if<job::Start>(&action);
-    if (start == nullptr || !TemplateOf(job.spec, start->role)) continue;
-    if (std::find(roles.begin(), roles.end(), start->role) != roles.end()) continue;
-    roles.push_back(start->role);
+    if (start == nullptr || !TemplateOf(job.spec, *start)) continue;
+    std::string path = TemplatePath(job.spec, *start);
+    if (std::find(paths.begin(), paths.end(), path) != paths.end()) continue;
+    paths.push_back(std::move(path));
     requests.push_back(CreatePod(BuildPod(job, *start, options_), true));
   }
   const std::vector<StatusOr<Json>> answers = client_->CallAll(std::move(requests));
   for (size_t i = 0; i < answers.size(); ++i) {
     const Status& status = answers[i].status();
     if (!IsOfTheTemplate(status)) continue;
-    return InvalidArgument("{}: {}", TemplatePath(roles[i]), Message(status));
+    return InvalidArgument("{}: {}", paths[i], Message(status));
   }
   return OkStatus();
 }

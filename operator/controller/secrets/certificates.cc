@@ -48,7 +48,8 @@ bool IsGood(const IssuedBlock& block, Time now) {
 bool Covers(const std::vector<TlsBlock>& blocks, const std::vector<TlsBlock>& wanted) {
   return std::all_of(wanted.begin(), wanted.end(), [&](const TlsBlock& one) {
     return std::any_of(blocks.begin(), blocks.end(), [&](const TlsBlock& other) {
-      return other.role == one.role && other.number == one.number && other.count >= one.count;
+      return other.role == one.role && other.group == one.group && other.number == one.number &&
+             other.count >= one.count;
     });
   });
 }
@@ -78,10 +79,11 @@ StatusOr<bool> Certificates::AreUnchanged(const job::TrainingJob& job,
                                           const KnownCertificates& known) const {
   std::vector<kube::Request> requests;
   for (const TlsBlock& block : known.blocks) {
-    const std::string name = TlsSecretName(job, block.role, block.number);
+    const std::string name = TlsSecretName(job, block.role, block.number, block.group);
     if (!known.versions.contains(name)) return false;
     requests.push_back(kube::GetMetadata(
-        kube::Secrets(), {job.metadata.name_space, TlsSecretName(job, block.role, block.number)}));
+        kube::Secrets(),
+        {job.metadata.name_space, TlsSecretName(job, block.role, block.number, block.group)}));
   }
   bool are_unchanged = true;
   for (const StatusOr<kube::Json>& secret : client_->CallAll(std::move(requests))) {
@@ -127,8 +129,9 @@ Status Certificates::Issue(const job::TrainingJob& job, const TlsBlock& block,
       issued.credentials.empty() ? DueAt(validity) : std::min(issued.renew_at, DueAt(validity));
   while (issued.credentials.size() < block.count) {
     const uint64_t index = block.first() + issued.credentials.size();
-    PACELINE_ASSIGN_OR_RETURN(tls::Credential one,
-                              authority.Issue({TlsName(job, {block.role, index})}, validity));
+    PACELINE_ASSIGN_OR_RETURN(
+        tls::Credential one,
+        authority.Issue({TlsName(job, {block.role, index, block.group})}, validity));
     issued.credentials.push_back(std::move(one));
   }
   return OkStatus();
@@ -145,10 +148,10 @@ StatusOr<Time> Certificates::Create(const job::TrainingJob& job,
     IssuedBlock issued;
     PACELINE_RETURN_IF_ERROR(Issue(job, block, stamp.authority, issued));
     due = std::min(due, issued.renew_at);
-    requests.push_back(kube::Create(kube::Secrets(),
-                                    BuildTlsSecret(job, block.role, block.number, issued,
-                                                   stamp.authority.certificate(), stamp.seal),
-                                    kWithoutAnswer));
+    requests.push_back(
+        kube::Create(kube::Secrets(),
+                     BuildTlsSecret(job, block, issued, stamp.authority.certificate(), stamp.seal),
+                     kWithoutAnswer));
   }
   bool were_there = false;
   for (const StatusOr<kube::Json>& made : client_->CallAll(std::move(requests))) {
@@ -177,7 +180,7 @@ StatusOr<Time> Certificates::Complete(const job::TrainingJob& job,
 StatusOr<Time> Certificates::CompleteBlock(const job::TrainingJob& job, const TlsBlock& block,
                                            const Stamp& stamp, KnownCertificates& known,
                                            FormerJob& former) {
-  const std::string name = TlsSecretName(job, block.role, block.number);
+  const std::string name = TlsSecretName(job, block.role, block.number, block.group);
   PACELINE_ASSIGN_OR_RETURN(const FoundChild found,
                             FindChild(*client_, job, kube::Secrets(), name, former));
   known.versions.erase(name);
@@ -185,7 +188,7 @@ StatusOr<Time> Certificates::CompleteBlock(const job::TrainingJob& job, const Tl
   const bool is_there = !found.live.is_null();
   IssuedBlock issued;
   if (is_there) {
-    auto read = ReadTlsSecret(job, block.role, block.number, found.live, stamp.seal);
+    auto read = ReadTlsSecret(job, block, found.live, stamp.seal);
     if (read && IsGood(*read, clock_())) issued = *std::move(read);
   }
   if (issued.credentials.size() >= block.count) {
@@ -194,8 +197,8 @@ StatusOr<Time> Certificates::CompleteBlock(const job::TrainingJob& job, const Tl
     return issued.renew_at;
   }
   PACELINE_RETURN_IF_ERROR(Issue(job, block, stamp.authority, issued));
-  const kube::Json wanted = BuildTlsSecret(job, block.role, block.number, issued,
-                                           stamp.authority.certificate(), stamp.seal);
+  const kube::Json wanted =
+      BuildTlsSecret(job, block, issued, stamp.authority.certificate(), stamp.seal);
   PACELINE_RETURN_IF_ERROR(
       is_there ? MendChild(*client_, kube::Secrets(), found.live, wanted)
                : client_->Call(kube::Create(kube::Secrets(), wanted, kWithoutAnswer)).status());

@@ -255,7 +255,7 @@ void SmallWorld::Do(const Action& action) {
       break;
     case Kind::kDrain:
       --options_.drains;
-      Tell(DrainAsked{{WorkerId(0)}});
+      Tell(DrainAsked{{{"", 0}}});
       break;
   }
   if (finished_.has_value() && finished_->is_suspended) RestartCoordinator();

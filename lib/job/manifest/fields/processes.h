@@ -42,6 +42,39 @@ void Fields(V& visit, StragglerPolicy& policy) {
              .is_duration = true});
 }
 
+inline constexpr std::string_view kDeviceText =
+    "what they compute on; Auto: CUDA where the template's container worker asks for "
+    "nvidia.com/gpu or nvidia.com/mig-..., else the CPU";
+inline constexpr std::string_view kThreadsText =
+    "that one worker computes with on the CPU; default OMP_NUM_THREADS, which on a cluster is the "
+    "container's CPU limit or else its request";
+
+template <class V>
+void Fields(V& visit, WorkerGroup& group) {
+  visit("name", group.name,
+        Note{.text = "lower case letters and digits, a letter first; names of its pods have it, as "
+                     "digits-big-3; not ps, worker, evaluator or operator",
+             .presence = kRequired,
+             .min = 1,
+             .max = kGroupNameMax});
+  visit("replicas", group.replicas,
+        Note{.text = "how many workers of the group are wanted; may change while the job runs",
+             .min = 0,
+             .max = kProcessesMax});
+  visit("minReplicas", group.min_replicas,
+        Note{.text = "of these enough to start after "
+                     "runPolicy.schedulingPolicy.scheduleTimeoutSeconds; 0: it need not be there",
+             .min = 0,
+             .max = kProcessesMax});
+  visit("maxReplicas", group.max_replicas,
+        Note{.text = "most that its replicas may be raised to; default replicas",
+             .min = 0,
+             .max = kProcessesMax});
+  visit("template", group.pod_template, Note{.text = kTemplateText});
+  visit("device", group.device, Note{.text = kDeviceText});
+  visit("threads", group.threads, Note{.text = kThreadsText, .min = 1, .max = kThreadsMax});
+}
+
 template <class V>
 void Fields(V& visit, Workers& workers) {
   visit("replicas", workers.replicas,
@@ -57,16 +90,12 @@ void Fields(V& visit, Workers& workers) {
              .min = 1,
              .max = kProcessesMax});
   visit("template", workers.pod_template, Note{.text = kTemplateText});
-  visit("device", workers.device,
-        Note{.text =
-                 "what they compute on; Auto: CUDA where the template's container worker asks for "
-                 "nvidia.com/gpu or nvidia.com/mig-..., else the CPU"});
-  visit(
-      "threads", workers.threads,
-      Note{.text = "that one worker computes with on the CPU; default OMP_NUM_THREADS, which on a "
-                   "cluster is the container's CPU limit or else its request",
-           .min = 1,
-           .max = kThreadsMax});
+  visit("device", workers.device, Note{.text = kDeviceText});
+  visit("threads", workers.threads, Note{.text = kThreadsText, .min = 1, .max = kThreadsMax});
+  visit("groups", workers.groups,
+        Note{.text = "several kinds of workers, each with a name and with what stands above, which "
+                     "is then left out; groups may come and go while the job runs",
+             .items_max = kGroupsMax});
   visit("stragglerPolicy", workers.straggler_policy,
         Note{.text = "who counts as a straggler, and what then"});
 }

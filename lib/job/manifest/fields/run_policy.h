@@ -114,9 +114,14 @@ void Fields(V& visit, RunPolicy& policy) {
         Note{.text = "how pods come onto the cluster"});
 }
 
+inline constexpr std::string_view kGroupText =
+    "group of workers that it hits, of a job with groups; all that goes by index goes by the index "
+    "in a worker's group; absent: all groups";
+
 template <class V>
 void Fields(V& visit, Delay& delay) {
   visit("kind", delay.kind, Note{.text = "what the delay is like", .presence = kRequired});
+  visit("group", delay.group, Note{.text = kGroupText, .min = 1, .max = kGroupNameMax});
   visit("workers", delay.workers,
         Note{.text = "indices of the workers that it hits; absent: all",
              .min = 0,
@@ -165,6 +170,7 @@ void Fields(V& visit, Delay& delay) {
 
 template <class V>
 void Fields(V& visit, LinkLimit& limit) {
+  visit("group", limit.group, Note{.text = kGroupText, .min = 1, .max = kGroupNameMax});
   visit("workers", limit.workers,
         Note{.text = "indices of the workers; absent: all",
              .min = 0,

@@ -91,6 +91,16 @@ void Fields(V& visit, WorkerStatus& worker) {
 }
 
 template <class V>
+void Fields(V& visit, GroupStatus& group) {
+  visit("name", group.name,
+        Note{.text = "the group, as spec.workers.groups has it", .presence = kRequired});
+  visit("device", group.device, Note{.text = "what its workers are to compute on, CPU or CUDA"});
+  visit("replicas", group.replicas, Note{.text = "how many of them are wanted"});
+  visit("active", group.active, Note{.text = "that are pending or running"});
+  visit("ready", group.ready, Note{.text = "that run and can be used"});
+}
+
+template <class V>
 void Fields(V& visit, AvoidedNode& avoided) {
   visit("name", avoided.name,
         Note{.text = "the process, by the name of its pod", .presence = kRequired});
@@ -184,6 +194,9 @@ void Fields(V& visit, JobStatus& status) {
   visit("sync", status.sync, Note{.text = "what the policy does now"});
   visit("workers", status.workers,
         Note{.text = "the slowest 20 at most, by name", .items_max = 20});
+  visit("workerGroups", status.worker_groups,
+        Note{.text = "how many workers there are of each of spec.workers.groups",
+             .items_max = kGroupsMax});
   visit("avoidedNodes", status.avoided_nodes,
         Note{.text = "machines that processes were moved away from", .items_max = 20});
   visit("checkpoint", status.checkpoint, Note{.text = "the newest checkpoint that is complete"});

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "lib/job/manifest/enums.h"
 #include "lib/job/manifest/node.h"
@@ -29,13 +30,27 @@ struct StragglerPolicy {
   friend bool operator==(const StragglerPolicy&, const StragglerPolicy&) = default;
 };
 
+// Workers of one kind, of several; a job of one kind says the same in Workers itself.
+struct WorkerGroup {
+  std::string name;
+  int64_t replicas = 1;
+  int64_t min_replicas = 1;             // Needed to start; of fewer replicas, all of them.
+  std::optional<int64_t> max_replicas;  // Defaulted to `replicas`.
+  PodTemplate pod_template;
+  Device device = Device::kAuto;
+  std::optional<int64_t> threads;
+  friend bool operator==(const WorkerGroup&, const WorkerGroup&) = default;
+};
+
+// lib/job/worker_groups.h sees the two forms alike.
 struct Workers {
   int64_t replicas = 1;
   int64_t min_replicas = 1;             // Needed to start.
   std::optional<int64_t> max_replicas;  // Defaulted to `replicas`.
   PodTemplate pod_template;
-  Device device = Device::kAuto;   // device.h says what it comes to.
-  std::optional<int64_t> threads;  // Of one worker's kernels; absent: what its container may use.
+  Device device = Device::kAuto;    // device.h says what it comes to.
+  std::optional<int64_t> threads;   // Of one worker's kernels; absent: what its container may use.
+  std::vector<WorkerGroup> groups;  // Not empty: all above is as by default and means nothing.
   StragglerPolicy straggler_policy;
   friend bool operator==(const Workers&, const Workers&) = default;
 };

@@ -70,6 +70,7 @@ struct RunPolicy {
 // A delay in the compute phase of some workers. How several act together: lib/chaos/delays.h.
 struct Delay {
   DelayKind kind = DelayKind::kConstant;
+  std::optional<std::string> group;          // That it is for; absent: all.
   std::vector<int64_t> workers;              // Indices; empty: all.
   std::optional<double> seconds;             // Constant: added to each step.
   std::vector<double> per_worker;            // PerWorker: seconds added, by index.
@@ -85,7 +86,8 @@ struct Delay {
 };
 
 struct LinkLimit {
-  std::vector<int64_t> workers;  // Indices; empty: all.
+  std::optional<std::string> group;  // That it is for; absent: all.
+  std::vector<int64_t> workers;      // Indices; empty: all.
   int64_t bytes_per_second = 0;
   double latency_seconds = 0;  // Of each push and each pull.
   friend bool operator==(const LinkLimit&, const LinkLimit&) = default;

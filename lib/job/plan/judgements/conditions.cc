@@ -256,7 +256,7 @@ Finding JudgeStraggling(const Draft& draft) {
   if (draft.report != nullptr && IsTraining(draft)) {
     for (const SeenStraggler& straggler : draft.report->stragglers) {
       const std::string name =
-          ProcessName(draft.job.metadata.name, Role::kWorker, straggler.worker);
+          ProcessName(draft.job.metadata.name, Role::kWorker, straggler.worker, straggler.group);
       const SeenProcess* process = draft.Find(name);
       stragglers.push_back(fmt::format("{} takes {:.1f} times the median worker's time",
                                        process == nullptr ? name : Named(*process),

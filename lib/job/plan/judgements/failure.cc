@@ -4,6 +4,7 @@
 
 #include "lib/job/plan/describe.h"
 #include "lib/job/plan/judgements/judgements.h"
+#include "lib/job/worker_groups.h"
 
 namespace paceline::job {
 namespace {
@@ -47,11 +48,12 @@ bool JudgeHopeless(Draft& draft) {
 
 // Machines that cannot do the work are for other machines to make up for: they are the job's end
 // only where too few workers are left.
-bool JudgeUnfit(Draft& draft) {
+bool JudgeUnfitOf(Draft& draft, const GroupView& group) {
   const int64_t limit = draft.job.spec.run_policy.backoff_limit;
   int64_t unable = 0;
   const SeenProcess* last = nullptr;
   for (const WantedProcess& wanted : draft.wanted) {
+    if (wanted.role != Role::kWorker || wanted.group != group.name) continue;
     const SeenProcess* process = draft.Find(wanted.name);
     if (process == nullptr || IsUp(process) || !Matters(draft, *process)) continue;
     // Where it was last it could do the work: it may even have done all of it.
@@ -60,14 +62,21 @@ bool JudgeUnfit(Draft& draft) {
     ++unable;
     if (last == nullptr || process->ended_at > last->ended_at) last = process;
   }
-  const Workers& workers = draft.job.spec.workers;
-  if (last == nullptr || workers.replicas - unable >= workers.min_replicas) return false;
+  if (last == nullptr || group.replicas - unable >= group.needed) return false;
+  const std::string of = group.name.empty() ? "" : fmt::format(" of group {}", group.name);
   draft.Conclude(
       Verdict::kFailed, PlanReason::kCannotWorkHere,
-      fmt::format("{}; the machines of {} of {} workers cannot do the work, after more starts than "
-                  "backoffLimit, {}, and minReplicas asks for {}",
-                  DescribeExit(*last), unable, workers.replicas, limit, workers.min_replicas));
+      fmt::format("{}; the machines of {} of {} workers{} cannot do the work, after more starts "
+                  "than backoffLimit, {}, and minReplicas asks for {}",
+                  DescribeExit(*last), unable, group.replicas, of, limit, group.needed));
   return true;
+}
+
+bool JudgeUnfit(Draft& draft) {
+  for (const GroupView& group : GroupsOf(draft.job.spec.workers)) {
+    if (JudgeUnfitOf(draft, group)) return true;
+  }
+  return false;
 }
 
 void JudgeBackoffLimit(Draft& draft) {

@@ -1,11 +1,14 @@
 #include <algorithm>
 #include <chrono>
+#include <map>
+#include <string_view>
 
 #include <fmt/format.h>
 
 #include "lib/base/hash.h"
 #include "lib/job/plan/describe.h"
 #include "lib/job/plan/judgements/judgements.h"
+#include "lib/job/worker_groups.h"
 
 namespace paceline::job {
 namespace {
@@ -33,11 +36,24 @@ struct Wait {
   Time until;  // The job's patience.
 };
 
+using CountByGroup = std::map<std::string_view, int64_t>;
+
+// Whether training can open with so many workers.
+bool IsEnough(const Workers& workers, const CountByGroup& up) {
+  int64_t all = 0;
+  for (const auto& [group, count] : up) all += count;
+  return all >= NeededOf(workers) &&
+         std::ranges::all_of(GroupsOf(workers), [&](const GroupView& group) {
+           const auto found = up.find(group.name);
+           return (found == up.end() ? 0 : found->second) >= group.needed;
+         });
+}
+
 // What keeps training from opening although some of the job runs: the first process that has found
 // no machine, or is not let to one. Who admits pods one by one can let two jobs in by halves.
 // Nothing if there is nothing to give way for.
 std::optional<Wait> FindWait(const Draft& draft) {
-  int64_t workers_up = 0;
+  CountByGroup workers_up;
   bool is_server_missing = false;
   std::optional<Time> first_up;
   const SeenProcess* waiting = nullptr;
@@ -45,14 +61,14 @@ std::optional<Wait> FindWait(const Draft& draft) {
     const SeenProcess* process = draft.Find(wanted.name);
     const bool is_up = IsUp(process);
     if (is_up) first_up = std::min(first_up.value_or(process->started_at), process->started_at);
-    if (wanted.role == Role::kWorker && is_up) ++workers_up;
+    if (wanted.role == Role::kWorker && is_up) ++workers_up[wanted.group];
     if (wanted.role == Role::kParameterServer && !is_up) is_server_missing = true;
     // Training opens without an evaluator.
     if (process == nullptr || process->is_stopping || wanted.role == Role::kEvaluator) continue;
     if (!process->is_unschedulable && !process->is_gated) continue;
     if (waiting == nullptr || process->started_at < waiting->started_at) waiting = process;
   }
-  const bool is_enough = !is_server_missing && workers_up >= draft.job.spec.workers.min_replicas;
+  const bool is_enough = !is_server_missing && IsEnough(draft.job.spec.workers, workers_up);
   if (!first_up || is_enough || waiting == nullptr) return std::nullopt;
   return Wait{.process = waiting,
               .until = std::max(waiting->started_at, *first_up) + Patience(draft.job)};

@@ -17,7 +17,7 @@ void JudgeHung(Draft& draft) {
   if (draft.report == nullptr) return;
   for (const SeenHung& hung : draft.report->hung) {
     const SeenProcess* process =
-        draft.Find(ProcessName(draft.job.metadata.name, Role::kWorker, hung.worker));
+        draft.Find(ProcessName(draft.job.metadata.name, Role::kWorker, hung.worker, hung.group));
     if (!IsUp(process) || process->attempt != hung.attempt) continue;
     if (!draft.IsWanted(process->name)) continue;  // It is being stopped anyway.
     if (hung.seconds < kEndsByItselfSeconds) {

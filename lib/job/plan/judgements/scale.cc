@@ -6,6 +6,7 @@
 
 #include "lib/job/plan/describe.h"
 #include "lib/job/plan/judgements/judgements.h"
+#include "lib/job/worker_groups.h"
 
 namespace paceline::job {
 namespace {
@@ -48,7 +49,7 @@ void ReportScaling(Draft& draft, PlanReason reason, std::vector<std::string> nam
       Holds(before, ConditionType::kSuspended))
     return;
   draft.Report(EventType::kNormal, reason,
-               fmt::format("{} workers are wanted now; {} {}", draft.job.spec.workers.replicas,
+               fmt::format("{} workers are wanted now; {} {}", ReplicasOf(draft.job.spec.workers),
                            reason == PlanReason::kScaledUp ? "starting" : "stopping",
                            Joined(std::move(names))));
 }

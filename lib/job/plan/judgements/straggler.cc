@@ -2,6 +2,7 @@
 
 #include "lib/job/plan/describe.h"
 #include "lib/job/plan/judgements/judgements.h"
+#include "lib/job/worker_groups.h"
 
 namespace paceline::job {
 
@@ -14,14 +15,21 @@ bool WasTriedHere(const Draft& draft, const SeenProcess& process) {
          draft.now - process.started_at < draft.options.healthy_after;
 }
 
+// Whether the group has one more than it needs; all of them run.
+bool CanSpare(const Draft& draft, const std::string& group) {
+  const std::optional<GroupView> found = FindGroup(draft.job.spec.workers, group);
+  return found && found->replicas > found->needed;
+}
+
 // The slowest that may do better elsewhere, or in another life; null if there is none.
 const SeenProcess* FindMovable(const Draft& draft, double& slowdown_percent) {
   const SeenProcess* slowest = nullptr;
   for (const SeenStraggler& straggler : draft.report->stragglers) {
-    const SeenProcess* process =
-        draft.Find(ProcessName(draft.job.metadata.name, Role::kWorker, straggler.worker));
+    const SeenProcess* process = draft.Find(
+        ProcessName(draft.job.metadata.name, Role::kWorker, straggler.worker, straggler.group));
     if (process == nullptr || draft.HasNoOtherNode(*process) || WasTriedHere(draft, *process))
       continue;
+    if (!CanSpare(draft, straggler.group)) continue;
     if (slowest != nullptr && straggler.slowdown_percent <= slowdown_percent) continue;
     slowest = process;
     slowdown_percent = straggler.slowdown_percent;
@@ -36,13 +44,9 @@ const SeenProcess* FindMovable(const Draft& draft, double& slowdown_percent) {
 void JudgeStragglers(Draft& draft) {
   if (draft.job.spec.workers.straggler_policy.action != StragglerAction::kReplace) return;
   if (draft.report == nullptr || draft.report->stragglers.empty() || draft.IsFinishing()) return;
-  int64_t running = 0;
   for (const WantedProcess& wanted : draft.wanted) {
-    if (wanted.role != Role::kWorker) continue;
-    if (!IsUp(draft.Find(wanted.name))) return;
-    ++running;
+    if (wanted.role == Role::kWorker && !IsUp(draft.Find(wanted.name))) return;
   }
-  if (running <= draft.job.spec.workers.min_replicas) return;
   double slowdown_percent = 0;
   const SeenProcess* process = FindMovable(draft, slowdown_percent);
   if (process == nullptr) return;

@@ -7,6 +7,8 @@
 
 #include "lib/job/plan/describe.h"
 #include "lib/job/plan/judgements/judgements.h"
+#include "lib/job/state/device.h"
+#include "lib/job/worker_groups.h"
 
 namespace paceline::job {
 namespace {
@@ -49,9 +51,30 @@ void CountReplicas(Draft& draft) {
   }
   status.replica_statuses = counts;
   status.replicas = counts.worker.active;
-  status.ready_workers = fmt::format("{}/{}", counts.worker.ready, draft.job.spec.workers.replicas);
+  status.ready_workers =
+      fmt::format("{}/{}", counts.worker.ready, ReplicasOf(draft.job.spec.workers));
   // What is gone took its count with it.
   status.restarts = std::max(status.restarts, restarts);
+}
+
+void CountGroups(Draft& draft) {
+  std::vector<GroupStatus>& groups = draft.plan.status.worker_groups;
+  groups.clear();
+  for (const GroupView& group : GroupsOf(draft.job.spec.workers)) {
+    if (group.name.empty()) return;
+    GroupStatus& status = groups.emplace_back();
+    status.name = group.name;
+    const Computes device = DeviceOf(draft.job.spec, Role::kWorker, group.name).device;
+    status.device = device == Computes::kCuda ? "CUDA" : "CPU";
+    status.replicas = group.replicas;
+    for (const SeenProcess& process : draft.seen.processes) {
+      if (process.role != Role::kWorker || process.group != group.name ||
+          process.state == ProcessState::kExited)
+        continue;
+      ++status.active;
+      if (IsReady(&process)) ++status.ready;
+    }
+  }
 }
 
 // To six digits: more would be noise that changes a status at each look.
@@ -182,6 +205,7 @@ std::string StateWord(const JobStatus& status) {
 
 void WriteStatus(Draft& draft) {
   CountReplicas(draft);
+  CountGroups(draft);
   RecordFinishing(draft);
   RecordRollBack(draft);  // Compares with the last status' progress.
   CopyReport(draft);
