@@ -142,7 +142,8 @@ def test_delete_while_pending(start_job):
     template = {"spec": {"containers": [{"name": "worker", "resources": {"requests": {"cpu": "1000"}}}]}}
     job = start_job(digits(workers={"replicas": 2, "template": template}))
     job.wait_for_message("ResourcesReady", ["digits-worker-", "Insufficient cpu"], 60, "False")
-    assert "Unschedulable" in event_reasons(job.describe())
+    # The event is written after the condition.
+    wait_until("an event Unschedulable", lambda: "Unschedulable" in event_reasons(job.describe()), 30, job.describe)
     job.namespace.kubectl("delete", "tj/digits", "--timeout=30s")
     job.wait_for_nothing_left(120)
 
