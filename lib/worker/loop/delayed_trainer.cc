@@ -3,6 +3,22 @@
 #include <utility>
 
 namespace paceline::worker {
+namespace {
+
+// The delay stands for computing: what is handed over before it is over would be there too early,
+// and travel while the worker only pretends to be slow.
+class Withholding final : public StepControl {
+ public:
+  explicit Withholding(StepControl* control) : control_(control) {}
+  bool MayGoOn() override { return control_->MayGoOn(); }
+  void Sleep(Duration duration) override { control_->Sleep(duration); }
+  rpc::BegunPush* push() override { return nullptr; }
+
+ private:
+  StepControl* const control_;
+};
+
+}  // namespace
 
 DelayedTrainer::DelayedTrainer(Trainer* trainer, chaos::Delays delays, std::function<Time()> now,
                                Pulse* pulse)
@@ -11,7 +27,8 @@ DelayedTrainer::DelayedTrainer(Trainer* trainer, chaos::Delays delays, std::func
 StatusOr<StepResult> DelayedTrainer::Step(std::span<const protocol::SampleRange> ranges,
                                           StepControl& control) {
   const Time begin = now_();
-  PACELINE_ASSIGN_OR_RETURN(StepResult result, trainer_->Step(ranges, control));
+  Withholding withholding(&control);
+  PACELINE_ASSIGN_OR_RETURN(StepResult result, trainer_->Step(ranges, withholding));
   // A step that failed is no step: its number goes to the one that takes its place. One that is
   // given up in its sleep has used its own, so that the next one's delay is drawn anew.
   const Duration sleep =

@@ -11,8 +11,8 @@
 namespace paceline::worker {
 
 // Sleeps at the end of each step, within it, so that the time counts as computing and nowhere else;
-// a step that is given up meanwhile sleeps no more. Evaluations are not delayed. One owner at a
-// time.
+// a step that is given up meanwhile sleeps no more. Its push is handed over as a whole, afterwards.
+// Evaluations are not delayed. One owner at a time.
 class DelayedTrainer final : public Trainer {
  public:
   // `trainer` outlives this, and so does `pulse`, if there is one. `now` is the steady clock.

@@ -17,7 +17,9 @@ class FakeTrainer : public Trainer {
   Status BeginAnew() override { return OkStatus(); }
   std::span<std::byte> parameters() override { return std::as_writable_bytes(std::span(values_)); }
   std::span<const std::byte> push() const override { return std::as_bytes(std::span(values_)); }
-  StatusOr<StepResult> Step(std::span<const protocol::SampleRange> ranges, StepControl&) override {
+  StatusOr<StepResult> Step(std::span<const protocol::SampleRange> ranges,
+                            StepControl& control) override {
+    may_hand_over = control.push() != nullptr;
     if (!status.ok()) return status;
     return StepResult{.loss = 0.5, .samples = ranges.front().size()};
   }
@@ -26,6 +28,7 @@ class FakeTrainer : public Trainer {
   }
 
   Status status;
+  bool may_hand_over = false;
 
  private:
   store::Layout layout_ = *store::Layout::Create({{.name = "weight", .shape = {4}}});
@@ -48,6 +51,31 @@ struct Fixture {
   }
   StepStop stop{[] { return Time(); }};
 };
+
+class NoPush final : public rpc::BegunPush {
+ public:
+  void Put(uint64_t, std::span<const std::byte>) override {}
+  StatusOr<rpc::PushReport> Seal() override { return rpc::PushReport(); }
+};
+
+// A slow link would take a gradient while its worker only pretends to compute.
+TEST(DelayedTrainer, HandsNothingOverBeforeItsDelayIsOver) {
+  class Control final : public StepControl {
+   public:
+    bool MayGoOn() override { return true; }
+    void Sleep(Duration) override {}
+    rpc::BegunPush* push() override { return &push_; }
+
+   private:
+    NoPush push_;
+  } control;
+  Fixture f({.kind = job::DelayKind::kConstant, .seconds = 0.001});
+  f.inner.may_hand_over = true;
+  const auto result = f.trainer.Step(std::vector<protocol::SampleRange>{{0, 0, 8}}, control);
+  ASSERT_TRUE(result.ok());
+  EXPECT_FALSE(f.inner.may_hand_over);
+  EXPECT_FALSE(result->is_handed);
+}
 
 TEST(DelayedTrainer, SaysWhatItSlept) {
   Fixture f({.kind = job::DelayKind::kConstant, .seconds = 0.001});
