@@ -118,7 +118,7 @@ TEST_F(FaultsTest, EndpointsTellOfHealthAndOfEveryWorker) {
           "paceline_worker_communication_seconds_total", "paceline_pushes_accepted_total",
           "paceline_push_staleness_count", "paceline_worker_pushed_bytes_total",
           "paceline_worker_pulled_bytes_total"}) {
-      EXPECT_THAT(metrics, HasSubstr(name + "{worker=\"" + worker + "\"} "));
+      EXPECT_THAT(metrics, HasSubstr(name + "{group=\"worker\",worker=\"" + worker + "\"} "));
     }
   }
   const int port = run.PortOf("ps-1");
