@@ -195,12 +195,14 @@ TEST_F(ClusterTest, TopShowsWhatTheCoordinatorSays) {
   MakePod(address);
   const Answered top = TopOnce();
   EXPECT_EQ(top.code, 0) << top.err;
-  EXPECT_EQ(top.out,
-            ns_ +
-                "/digits: Running\n"
-                "50 %  step 120  epoch 2.5  loss 0.2500  2,913 samples/s  ETA 0:30  SSP\n"
-                "WORKER  STATE    DEVICE  STEPS  SAMPLES  BATCH  COMPUTE  WAIT  COMMUNICATION\n"
-                "     0  working             60    3,500      0     80 %  10 %           10 %\n");
+  EXPECT_EQ(
+      top.out,
+      ns_ +
+          "/digits: Running\n"
+          "50 %  step 120  epoch 2.5  loss 0.2500  2,913 samples/s  ETA 0:30  SSP\n"
+          "WORKER  STATE    DEVICE  THREADS  STEPS  SAMPLES  BATCH  COMPUTE  WAIT  COMMUNICATION\n"
+          "     0  working                      60    3,500      0     80 %  10 %           10 "
+          "%\n");
 
   // The least that a user needs: the job, and this port of this pod.
   const Json read_job = {
