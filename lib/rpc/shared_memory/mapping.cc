@@ -11,8 +11,7 @@
 
 namespace paceline::rpc {
 
-StatusOr<Mapping> Mapping::Of(const telemetry::OwnedSocket& memory, size_t size_bytes,
-                              Access access) {
+Status CheckMappable(const telemetry::OwnedSocket& memory, size_t size_bytes) {
   struct stat file {};
   const int seals = ::fcntl(memory.get(), F_GET_SEALS);
   if (seals < 0 || (seals & F_SEAL_SHRINK) == 0)
@@ -21,6 +20,12 @@ StatusOr<Mapping> Mapping::Of(const telemetry::OwnedSocket& memory, size_t size_
     return InvalidArgument("shared memory is too small: got {} bytes, want {}", file.st_size,
                            size_bytes);
   }
+  return OkStatus();
+}
+
+StatusOr<Mapping> Mapping::Of(const telemetry::OwnedSocket& memory, size_t size_bytes,
+                              Access access) {
+  PACELINE_RETURN_IF_ERROR(CheckMappable(memory, size_bytes));
   const int protection = access == Access::kWrite ? PROT_READ | PROT_WRITE : PROT_READ;
   void* const mapped = ::mmap(nullptr, store::PagesFor(size_bytes), protection,
                               MAP_SHARED | MAP_POPULATE, memory.get(), 0);

@@ -10,6 +10,10 @@
 
 namespace paceline::rpc {
 
+// Whether `memory` can be mapped without an access being a signal: InvalidArgument if it is not
+// sealed against shrinking, or smaller.
+Status CheckMappable(const telemetry::OwnedSocket& memory, size_t size_bytes);
+
 // Unmapped when it ends. Movable; one owner.
 class Mapping {
  public:
@@ -17,8 +21,7 @@ class Mapping {
 
   Mapping() = default;
   // The first `size_bytes` of `memory`, whose pages are fetched here and not at the first access.
-  // InvalidArgument if it is not sealed against shrinking, or smaller: an access could be a signal
-  // then. ResourceExhausted if the kernel has no room.
+  // Errors of CheckMappable; ResourceExhausted if the kernel has no room.
   static StatusOr<Mapping> Of(const telemetry::OwnedSocket& memory, size_t size_bytes,
                               Access access);
   Mapping(Mapping&& other) noexcept

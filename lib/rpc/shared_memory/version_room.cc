@@ -8,10 +8,9 @@
 #include <optional>
 #include <system_error>
 
-#include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 
+#include "lib/rpc/shared_memory/mapping.h"
 #include "lib/store/region.h"
 
 namespace paceline::rpc {
@@ -62,20 +61,6 @@ void GuardWrites() {
   });
 }
 
-Status CheckRegion(const VersionRoom::Part& part) {
-  struct stat file {};
-  const int descriptor = part.memory->get();
-  const int seals = ::fcntl(descriptor, F_GET_SEALS);
-  if (seals < 0 || (seals & F_SEAL_SHRINK) == 0)
-    return InvalidArgument("shared memory is not sealed against shrinking");
-  if (::fstat(descriptor, &file) != 0 ||
-      static_cast<size_t>(file.st_size) < part.slice.size_bytes()) {
-    return InvalidArgument("shared memory is too small: got {} bytes, want {}", file.st_size,
-                           part.slice.size_bytes());
-  }
-  return OkStatus();
-}
-
 Status NoRoom(size_t size_bytes) {
   return ResourceExhausted("no room for {} bytes of a version: {}", size_bytes,
                            std::generic_category().message(errno));
@@ -87,7 +72,7 @@ Status Map(std::byte* begin, const std::vector<VersionRoom::Part>& parts) {
     std::byte* const place = begin + part.slice.begin_bytes;
     if (reinterpret_cast<uintptr_t>(place) % store::PagesFor(1) != 0)
       return InvalidArgument("a slice begins within a page: {}", part.slice.begin_bytes);
-    if (const Status fits = CheckRegion(part); !fits.ok()) return fits;
+    PACELINE_RETURN_IF_ERROR(CheckMappable(*part.memory, part.slice.size_bytes()));
     // Private: what this process writes is its own, and what it has not written is the shard's.
     if (::mmap(place, store::PagesFor(part.slice.size_bytes()), PROT_READ,
                MAP_PRIVATE | MAP_FIXED | MAP_POPULATE, part.memory->get(), 0) == MAP_FAILED) {
