@@ -124,6 +124,17 @@ TEST(CoordinatorTest, RefusalsSayWhatWouldBeRight) {
   }
 }
 
+// What it reads travels as it is, whatever workers round.
+TEST(CoordinatorTest, AnEvaluatorMayReadEachBitWhereWorkersRound) {
+  CoordinatorOptions options = TwoShards(2);
+  options.wire_types = {WireType::kBfloat16, WireType::kBfloat16};
+  Job job(options);
+  job.JoinEvaluator(1);
+  EXPECT_TRUE(job.WasSent<protocol::Admitted>(1));
+  job.Join(2, 0);
+  EXPECT_EQ(job.Sent<protocol::Refused>(2).reason, protocol::RefuseReason::kNetworkDiffers);
+}
+
 TEST(CoordinatorTest, QuietMemberLosesItsSeatToANewcomer) {
   Job job(TwoShards(2));
   job.Join(1, 0);

@@ -8,9 +8,13 @@
 #include <string>
 #include <vector>
 
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/matmul.h>
+#include <ATen/ops/ones.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "lib/learn/autocast.h"
 #include "lib/learn/loss_scaler.h"
 #include "lib/learn/testing/trainings.h"
 #include "lib/learn/training.h"
@@ -67,6 +71,22 @@ double Distance(const std::vector<float>& a, const std::vector<float>& b) {
     of += b[i] * b[i];
   }
   return std::sqrt(sum / of);
+}
+
+// It keeps what it has cast of a parameter, and does not see that change.
+TEST(AutocastScopeTest, ForgetsWhatWasCastAtItsEnd) {
+  const at::Tensor weight = at::ones({2, 2}).requires_grad_(true);
+  const at::Tensor inputs = at::ones({2, 2});
+  for (const float value : {1.0f, 2.0f}) {
+    {
+      const at::NoGradGuard no_grad;
+      weight.fill_(value);
+    }
+    const AutocastScope autocast(Precision::kBFloat16, at::kCPU);
+    const at::Tensor product = at::matmul(inputs, weight);
+    EXPECT_EQ(product.scalar_type(), at::kBFloat16);
+    EXPECT_EQ(product[0][0].item<float>(), 2 * value);
+  }
 }
 
 TEST(PrecisionTest, ReducedGradientsAreNearFloat32OnesAndNotThem) {

@@ -1,11 +1,15 @@
 // Numbers that travel as BFloat16, over real gRPC, against real shards.
 #include <cstring>
 #include <limits>
+#include <map>
+#include <memory>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "lib/rpc/bulk/throttled_parameter_client.h"
 #include "lib/store/kernels.h"
 #include "ps-server/service/data_plane_testing.h"
 #include "ps-server/service/rounded_versions.h"
@@ -137,6 +141,60 @@ TEST_P(RoundedTest, DeltasAndFillsAreNotRounded) {
   ASSERT_TRUE(pushed.ok()) << pushed.status();
   EXPECT_EQ(pushed->wire_bytes, std::nullopt);
   EXPECT_EQ(pushed->squared_norm, exact->Push(Push(1, 1), *delta, delta)->squared_norm);
+}
+
+// Half a number has no nearest one.
+TEST_P(RoundedTest, APieceThatCutsANumberIsNotSealed) {
+  Shards shards(Transport::kUnix, LayoutOf(100'000), GetParam());
+  const Payload payload = FinePayload(shards.layout(), 1);
+  (void)shards.Born(payload);
+  const auto rounding = ClientOf(shards, {.gradients = WireType::kBfloat16});
+  const std::span<const std::byte> bytes(*payload);
+  for (const uint64_t cut : {4001, 4002, 4000}) {
+    const auto begun = rounding->BeginPush(Push(0, cut));
+    ASSERT_NE(begun, nullptr);
+    begun->Put(0, bytes.first(cut));
+    begun->Put(cut, bytes.subspan(cut));
+    EXPECT_EQ(begun->Seal().status().code(),
+              cut == 4000 ? StatusCode::kOk : StatusCode::kInvalidArgument)
+        << cut;
+  }
+}
+
+// Whatever stands before the sockets hands each of the two on as what it is.
+TEST(RoundingClientsTest, DeltasStayExactThroughAllOfThem) {
+  Shards shards(Transport::kUnix, LayoutOf(100'000), 2);
+  (void)shards.Born(RandomPayload(shards.layout(), 1));
+  const WireTypes both{WireType::kBfloat16, WireType::kBfloat16};
+  rpc::GrpcParameterClientOptions options = shards.Options();
+  options.types = both;
+  // Its shards publish into memory of their own: it takes sockets from its first pull on.
+  std::vector<std::unique_ptr<MemoryService>> memories;
+  for (const size_t rank : {0, 1})
+    memories.push_back(*MemoryService::Start(shards[rank].host(), shards[rank].address()));
+  std::unique_ptr<rpc::ParameterClient> sockets = ClientOf(shards, both);
+  auto shared = rpc::SharedMemoryClient::Create(
+      {.generation = options.generation, .shards = options.shards}, sockets);
+  ASSERT_TRUE(shared.ok()) << shared.status();
+  (void)Pulled(**shared, shards.layout().total_bytes(), Version(0));
+  std::map<std::string, std::unique_ptr<rpc::ParameterClient>> clients;
+  clients["retrying"] = *rpc::OpenParameterClient(options);
+  clients["throttled"] = std::make_unique<rpc::ThrottledParameterClient>(
+      ClientOf(shards, both), rpc::ThrottleOptions{.time_for = [](uint64_t) { return Duration(); },
+                                                   .now = [] { return Time(); },
+                                                   .sleep = [](Duration) {}});
+  clients["shared memory"] = *std::move(shared);
+  const Payload payload = FinePayload(shards.layout(), 2);
+  const double exact = shards.BareClient()->Push(Push(7, 1), *payload, payload)->squared_norm;
+  uint64_t worker = 0;
+  for (const auto& [name, client] : clients) {
+    const auto delta = client->PushExactly(Push(worker++, 1), *payload, payload);
+    ASSERT_TRUE(delta.ok()) << name << ": " << delta.status();
+    EXPECT_EQ(delta->squared_norm, exact) << name;
+    const auto gradient = client->Push(Push(worker++, 1), *payload, payload);
+    ASSERT_TRUE(gradient.ok()) << name << ": " << gradient.status();
+    EXPECT_NE(gradient->squared_norm, exact) << name;
+  }
 }
 
 // Judged is what arrives: a number that no BFloat16 can hold is infinite there, and named.

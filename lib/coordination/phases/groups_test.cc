@@ -124,6 +124,53 @@ TEST_F(GroupsTest, ScalingAGroupRenumbersNobody) {
   EXPECT_EQ(job.Sent<protocol::Admitted>(5).incarnation, Incarnation(2));
 }
 
+TEST_F(GroupsTest, WhatAChangeAddsIsNumberedInTheOrderOfTheGroups) {
+  Open();
+  SpecChanged changed{.workers_wanted = 5, .workers_min = 2};
+  changed.groups = {{.name = "big", .wanted = 2, .min = 1},
+                    {.name = "small", .wanted = 3, .min = 1}};
+  job.Step(changed);
+  Join(4, {"small", 2});  // The last of them comes first.
+  Join(5, {"big", 1});
+  EXPECT_EQ(job.Sent<protocol::Admitted>(4).worker, WorkerId(4));
+  EXPECT_EQ(job.Sent<protocol::Admitted>(5).worker, WorkerId(3));
+}
+
+// No checkpoint, and so nothing to go back to but the start.
+TEST_F(GroupsTest, AJobThatBeginsAnewRenumbersNobody) {
+  Open();
+  Join(4, {"late", 0});
+  Join(5, {"small", 2});
+  job.Step(ShardGone{ShardId(0), "killed"});
+  ASSERT_EQ(job.coordinator.status().phase, Phase::kStartup);
+  Join(6, {"small", 2});
+  Join(7, {"late", 0});
+  EXPECT_EQ(job.Sent<protocol::Admitted>(6).worker, WorkerId(4));
+  EXPECT_EQ(job.Sent<protocol::Admitted>(7).worker, WorkerId(3));
+}
+
+class DeterministicGroupsTest : public GroupsTest {
+ protected:
+  static CoordinatorOptions Deterministic() {
+    CoordinatorOptions options = BigAndSmall();
+    options.is_deterministic = true;
+    return options;
+  }
+  DeterministicGroupsTest() : GroupsTest(Deterministic()) {}
+};
+
+// Others would give other numbers; as many as are wanted are there.
+TEST_F(DeterministicGroupsTest, TheMinimumIsNotEnoughHoweverLongItTakes) {
+  job.Register(0);
+  Join(1, {"small", 0});
+  OpenShards(WorkerId(1));
+  Join(2, {"big", 0});
+  Join(3, {"big", 1});  // One that is not wanted any more.
+  job.PassBeating(Seconds(601), {1, 2, 3});
+  EXPECT_THAT(job.outcome(), HasSubstr("3 of at least 3 workers joined"));
+  EXPECT_THAT(job.outcome(), HasSubstr("small: 1 of 2"));
+}
+
 TEST_F(GroupsTest, AGroupMayComeWhileTheJobRuns) {
   Open();
   Join(4, {"new", 0});  // Before the coordinator has heard of it.

@@ -81,6 +81,9 @@ TEST(GroupsPlan, ScalingOneGroupTouchesNoOther) {
   EXPECT_THAT(Actions(up), ElementsAre(HasSubstr("start digits-big-2 ")));
   EXPECT_THAT(Events(up),
               Contains("Normal ScaledUp: 5 workers are wanted now; starting digits-big-2"));
+  job.spec.workers.groups[0].replicas = 1;
+  EXPECT_THAT(Actions(PlanJob(job, Training(), At(2))), ElementsAre("stop digits-big-1 ScaledDown"))
+      << "the one of the highest index goes";
   job.spec.workers.groups[0].replicas = 0;
   EXPECT_THAT(Actions(PlanJob(job, Training(), At(2))),
               ElementsAre("stop digits-big-0 ScaledDown", "stop digits-big-1 ScaledDown"));

@@ -1,6 +1,7 @@
 #include "lib/rpc/bulk/throttled_parameter_client.h"
 
 #include <array>
+#include <optional>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -15,6 +16,7 @@ struct World {
   std::vector<Duration> slept;
   Status status;
   PullReport pulled;
+  std::optional<uint64_t> wire_bytes;  // Of pushes.
   bool takes_pieces = true;
 };
 
@@ -30,7 +32,7 @@ class Wire final : public ParameterClient {
                             std::shared_ptr<const void>) override {
     world_->now += world_->takes;
     if (!world_->status.ok()) return world_->status;
-    return PushReport{.squared_norm = 3};
+    return PushReport{.squared_norm = 3, .wire_bytes = world_->wire_bytes};
   }
   // As fast as it is put; only the seal takes time.
   std::unique_ptr<BegunPush> BeginPush(const store::PushId&) override {
@@ -41,7 +43,7 @@ class Wire final : public ParameterClient {
       StatusOr<PushReport> Seal() override {
         world_->now += world_->takes;
         if (!world_->status.ok()) return world_->status;
-        return PushReport{.squared_norm = 4};
+        return PushReport{.squared_norm = 4, .wire_bytes = world_->wire_bytes};
       }
 
      private:
@@ -120,6 +122,23 @@ TEST(ThrottledParameterClient, AnIdleLinkSavesNothingUp) {
   EXPECT_EQ(f.world.slept, std::vector<Duration>{Seconds(1.15)});
   f.world.takes_pieces = false;
   EXPECT_EQ(f.client.BeginPush({}), nullptr);
+}
+
+// Half of the bytes, in half of the time; not so a push that is exact.
+TEST(ThrottledParameterClient, WhatIsRoundedTakesAsLongAsWhatTravelsOfIt) {
+  Fixture f;
+  f.world.wire_bytes = f.world.pulled.wire_bytes = 50;
+  ASSERT_TRUE(f.client.Push({}, f.bytes, nullptr).ok());
+  ASSERT_TRUE(f.client.Pull(Version(1), sync::Exactness::kExact, f.bytes).ok());
+  EXPECT_EQ(f.world.slept, std::vector<Duration>(2, Seconds(0.75)));
+  f.world.slept.clear();
+  ASSERT_TRUE(f.client.PushExactly({}, f.bytes, nullptr).ok());
+  EXPECT_EQ(f.world.slept, std::vector<Duration>{Seconds(1.25)});
+  f.world.slept.clear();
+  const auto push = f.client.BeginPush({});
+  push->Put(0, f.bytes);
+  ASSERT_TRUE(push->Seal().ok());
+  EXPECT_EQ(f.world.slept, std::vector<Duration>{Seconds(0.75)});
 }
 
 TEST(ThrottledParameterClient, NamesAVersionWhenAByteCouldBeHere) {

@@ -106,6 +106,45 @@ TEST(Transfers, TellOfTheirBytesWithThePushAfterThem) {
   EXPECT_EQ(second->traffic.pulled_bytes, 0);
 }
 
+// Says that half of the bytes of gradients and versions travel.
+class Halving final : public rpc::InProcessParameterClient {
+ public:
+  using InProcessParameterClient::InProcessParameterClient;
+  StatusOr<rpc::PushReport> Push(const store::PushId& push, std::span<const std::byte> payload,
+                                 std::shared_ptr<const void> owner) override {
+    auto report = InProcessParameterClient::Push(push, payload, std::move(owner));
+    if (report.ok()) report->wire_bytes = payload.size() / 2;
+    return report;
+  }
+  StatusOr<rpc::PushReport> PushExactly(const store::PushId& push,
+                                        std::span<const std::byte> payload,
+                                        std::shared_ptr<const void> owner) override {
+    return InProcessParameterClient::Push(push, payload, std::move(owner));
+  }
+  StatusOr<rpc::PullReport> PullNamed(Version version, sync::Exactness exactness,
+                                      std::span<std::byte> into,
+                                      const rpc::OnNamed& on_named) override {
+    auto report = InProcessParameterClient::PullNamed(version, exactness, into, on_named);
+    if (report.ok()) report->wire_bytes = into.size() / 2;
+    return report;
+  }
+};
+
+TEST(Transfers, TellWhatTravelledOfThemAndPushDeltasExactly) {
+  for (const PushKind kind : {PushKind::kGradient, PushKind::kDelta}) {
+    Fixture f;
+    f.Begin(std::make_unique<Halving>(f.shards));
+    const uint64_t bytes = f.layout.total_bytes();
+    f.ExpectPulled(f.Pull(0), 0);
+    const auto done =
+        f.transfers->Push(kind, std::as_bytes(std::span(f.values)),
+                          {.steps = 1, .samples = 1, .leases = {protocol::LeaseId(1)}}, Version(0));
+    ASSERT_TRUE(done.ok()) << Message(done.status());
+    EXPECT_EQ(done->traffic.pulled_bytes, bytes / 2);
+    EXPECT_EQ(done->traffic.pushed_bytes, kind == PushKind::kDelta ? bytes : bytes / 2);
+  }
+}
+
 TEST(Transfers, TakeTheNewestWhereAllAreBeyondWhatWasAskedFor) {
   Fixture f;
   f.Publish(0, 4);
