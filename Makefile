@@ -58,7 +58,7 @@ bench-control: ## Last push arrived to release sent, microseconds (JSON=FILE wri
 bench-interrupt: ## From an interrupt until the step has ended, milliseconds, beside the step that runs on (JSON=FILE writes rows)
 bench-operator: ## Pods per second, CPU and memory of the operator, beside the API server's limit and Kubeflow's (JSON=FILE writes rows)
 bench-policy: ## One event of each policy, microseconds, and the server's driver, of a core, with 100 and 1,000 workers (JSON=FILE writes rows)
-bench-step: ## A step of training beside DDP with gloo, and one worker beside PyTorch's loop: 15 minutes (ARGS='--rounds 3 --part step'; '--part links': throttled links, root's; JSON=FILE writes rows)
+bench-step: ## A step of training beside DDP with gloo, and one worker beside PyTorch's loop, in reduced precision too: 20 minutes (ARGS='--rounds 3 --part step'; '--part links': throttled links, root's; JSON=FILE writes rows)
 
 gpu-proof: $(BUILD)/build.ninja ## Pack what shows, on a machine with a GPU and PyTorch 2.11, all that Paceline does with it (ARGS='--device CPU' runs it here)
 	@cmake --build $(BUILD) -j $(JOBS) --target paceline paceline-ps paceline-worker bench_step gpu_probe >&2

@@ -1,22 +1,23 @@
 // Measures whole steps of training, beside PyTorch doing the same.
 //
-//   bench_step [--json FILE] [--rounds N] [--steps N] [--part step|threads|alone|links]
-//              [--transport NAME] [--gbit N] [--device CPU|CUDA] [--batch N] [--small]
+//   bench_step [--json FILE] [--rounds N] [--steps N]
+//              [--part step|threads|precision|alone|links] [--transport NAME] [--gbit N]
+//              [--device CPU|CUDA] [--batch N] [--small]
 //              [--python PROGRAM] [--peers FILE] [--programs FOLDER]
 //
 // (JSON=FILE in the environment names the file too.) Part `step`: two workers and two shards of
 // `paceline run` beside DistributedDataParallel with gloo. Part `threads`: one worker with one and
-// two threads beside PyTorch's own loop. Part `alone`, only where it is named: one worker with the
-// model of `step` beside that loop. Part `links`, only where it is named, as root: two workers
-// behind links of 1 and 2.5 Gbit/s, or of --gbit. Each round runs all contenders one after the
-// other, so that a disturbance of the machine falls on all alike. --batch: samples of each worker.
-// --small takes tiny models: it only shows that the bench works. The last three say where things
-// lie; without them they are looked for in the source and the build folder. Exit code 1 if losses
-// differ, 77 if there is no Python with PyTorch, or no link can be made.
+// two threads beside PyTorch's own loop. Part `precision`: the former of them in Float32, BFloat16
+// and Float16. Part `alone`, only where it is named: one worker with the model of `step` beside
+// that loop. Part `links`, only where it is named, as root: two workers behind links of 1 and 2.5
+// Gbit/s, or of --gbit. Each round runs all contenders one after the other, so that a disturbance
+// of the machine falls on all alike. --batch: samples of each worker. --small takes tiny models: it
+// only shows that the bench works. The last three say where things lie; without them they are
+// looked for in the source and the build folder. Exit code 1 if losses differ, but in reduced
+// precision, where that is a figure; 77 if there is no Python with PyTorch, or no link can be made.
 #include <array>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <iostream>
 #include <optional>
 #include <string>
@@ -26,6 +27,8 @@
 
 #include "tests/bench/report.h"
 #include "tests/bench/step_links.h"
+#include "tests/bench/step_precision.h"
+#include "tests/bench/step_rows.h"
 #include "tests/bench/step_runs.h"
 
 namespace paceline::bench {
@@ -70,66 +73,6 @@ struct Options {
                        .programs = PACELINE_BINARY_DIR "/bin"};
 };
 
-// One contender over all rounds.
-struct Row {
-  std::string name;
-  std::vector<double> step_ms, worker_cpu_ms, all_cpu_ms, minor_faults;
-  std::vector<double>
-      speed;            // Of PyTorch's step in the same round, how many there are in that time.
-  LossDifference loss;  // The largest over the rounds.
-
-  void Add(const StepRun& run, const StepRun& peer) {
-    step_ms.push_back(run.step_ms);
-    worker_cpu_ms.push_back(run.worker_cpu_ms);
-    all_cpu_ms.push_back(run.all_cpu_ms);
-    minor_faults.push_back(run.minor_faults);
-    speed.push_back(peer.step_ms / run.step_ms);
-    const LossDifference difference = Compare(run, peer);
-    if (!(difference.last <= loss.last)) loss.last = difference.last;
-    if (!(difference.largest <= loss.largest)) loss.largest = difference.largest;
-  }
-};
-
-void PrintHead() {
-  std::cout << fmt::format("{:<26}{:>9}{:>10}{:>10}{:>12}{:>9}{:>9}{:>17}{:>11}{:>11}\n", "",
-                           "step", "least", "most", "worker CPU", "all CPU", "faults",
-                           "speed / PyTorch", "last loss", "any loss");
-}
-
-void Print(const Row& row) {
-  std::cout << fmt::format(
-                   "{:<26}{:>9.1f}{:>10.1f}{:>10.1f}{:>12.1f}{:>9.1f}{:>9.0f}{:>17.2f}{:>11.1e}"
-                   "{:>11.1e}\n",
-                   row.name, Median(row.step_ms), Quantile(row.step_ms, 0),
-                   Quantile(row.step_ms, 1), Median(row.worker_cpu_ms), Median(row.all_cpu_ms),
-                   Median(row.minor_faults), Median(row.speed), row.loss.last, row.loss.largest)
-            << std::flush;
-}
-
-nlohmann::ordered_json Json(const std::string& part, const Row& row, const StepTask& task) {
-  return {
-      {"name", part},
-      {"contender", row.name},
-      {"parameters", task.parameters()},
-      {"batch", task.batch},
-      {"workers", task.workers},
-      {"shards", task.shards},
-      {"threads", task.threads},
-      {"device", task.device},
-      {"steps", task.steps},
-      {"rounds", row.step_ms.size()},
-      {"step_ms", Median(row.step_ms)},
-      {"step_ms_least", Quantile(row.step_ms, 0)},
-      {"step_ms_most", Quantile(row.step_ms, 1)},
-      {"samples_per_s", 1e3 * static_cast<double>(task.batch * task.workers) / Median(row.step_ms)},
-      {"worker_cpu_ms", Median(row.worker_cpu_ms)},
-      {"all_cpu_ms", Median(row.all_cpu_ms)},
-      {"minor_faults", Median(row.minor_faults)},
-      {"speed_to_pytorch", Median(row.speed)},
-      {"loss_difference_last", row.loss.last},
-      {"loss_difference_largest", row.loss.largest}};
-}
-
 // One table. False if losses differ by more than they may.
 bool RunPart(const std::string& part, const std::vector<StepTask>& tasks,
              const std::vector<Transport>& transports, const Options& options,
@@ -138,7 +81,7 @@ bool RunPart(const std::string& part, const std::vector<StepTask>& tasks,
   for (const StepTask& task : tasks) {
     const StepFolder folder(task, options.places);
     const bool is_ddp = task.workers > 1;
-    std::vector<Row> rows(1 + transports.size());
+    std::vector<StepRow> rows(1 + transports.size());
     rows[0].name = is_ddp ? "DDP, gloo" : "PyTorch's own loop";
     for (size_t i = 0; i < transports.size(); ++i)
       rows[1 + i].name = fmt::format("Paceline, {}", transports[i].name);
@@ -154,7 +97,7 @@ bool RunPart(const std::string& part, const std::vector<StepTask>& tasks,
         task.parameters(), task.workers, task.shards, task.batch, task.device, task.threads,
         task.steps, options.rounds);
     PrintHead();
-    for (const Row& row : rows) {
+    for (const StepRow& row : rows) {
       Print(row);
       json.push_back(Json(part, row, task));
       agrees = agrees && row.loss.last <= kLossDifferenceMax;
@@ -191,7 +134,8 @@ std::vector<StepTask> AloneTasks(const Options& options) {
 }
 
 bool IsPart(const std::string& name) {
-  return name == "step" || name == "threads" || name == "alone" || name == "links";
+  return name == "step" || name == "threads" || name == "precision" || name == "alone" ||
+         name == "links";
 }
 
 std::optional<Options> Parse(int argc, char** argv) {
@@ -272,7 +216,8 @@ int Run(int argc, char** argv) {
   if (!options || transports.empty()) {
     std::cerr << fmt::format(
         "usage: bench_step [--json FILE] [--rounds N] [--steps N, at least 5] [--part "
-        "step|threads|alone|links] [--transport {}] [--gbit N] [--device CPU|CUDA] [--batch N] "
+        "step|threads|precision|alone|links] [--transport {}] [--gbit N] [--device CPU|CUDA] "
+        "[--batch N] "
         "[--small] [--python "
         "PROGRAM] [--peers FILE] [--programs FOLDER]\n",
         names);
@@ -290,6 +235,11 @@ int Run(int argc, char** argv) {
   if (options->part.value_or("threads") == "threads") {
     agrees =
         RunPart("threads", ThreadsTasks(*options), {transports.front()}, *options, json) && agrees;
+  }
+  if (options->part.value_or("precision") == "precision") {
+    agrees = RunPrecision(ThreadsTasks(*options).front(), options->places, transports.front(),
+                          options->rounds, kLossDifferenceMax, json) &&
+             agrees;
   }
   if (options->part == "alone")
     agrees = RunPart("alone", AloneTasks(*options), {transports.front()}, *options, json) && agrees;

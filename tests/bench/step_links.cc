@@ -7,6 +7,7 @@
 
 #include "tests/bench/links.h"
 #include "tests/bench/report.h"
+#include "tests/bench/step_rows.h"
 
 namespace paceline::bench {
 namespace {
@@ -61,59 +62,25 @@ double AloneMs(const Part& part, const StepTask& task, double gigabits) {
 }
 
 struct Row {
-  std::string name;
+  StepRow of;
   double alone_ms = 0;
   bool is_exact = true;
-  std::vector<double> step_ms, worker_cpu_ms, all_cpu_ms, commit_ms, speed;
-  LossDifference loss;
 
-  void Add(const StepRun& run, const StepRun& peer) {
-    step_ms.push_back(run.step_ms);
-    worker_cpu_ms.push_back(run.worker_cpu_ms);
-    all_cpu_ms.push_back(run.all_cpu_ms);
-    commit_ms.push_back(run.commit_ms);
-    speed.push_back(peer.step_ms / run.step_ms);
-    const LossDifference difference = Compare(run, peer);
-    if (!(difference.last <= loss.last)) loss.last = difference.last;
-  }
   double HiddenPercent(double compute_ms) const {
-    return 100 * (1 - (Median(step_ms) - compute_ms) / alone_ms);
+    return 100 * (1 - (Median(of.step_ms) - compute_ms) / alone_ms);
   }
 };
 
-nlohmann::ordered_json Json(const Row& row, const LinksOptions& options, double gigabits,
-                            double compute_ms) {
-  return {{"name", "links"},
-          {"contender", row.name},
-          {"gigabits", gigabits},
-          {"parameters", options.task.parameters()},
-          {"batch", options.task.batch},
-          {"workers", options.task.workers},
-          {"shards", options.task.shards},
-          {"steps", options.task.steps},
-          {"rounds", row.step_ms.size()},
-          {"step_ms", Median(row.step_ms)},
-          {"step_ms_least", Quantile(row.step_ms, 0)},
-          {"step_ms_most", Quantile(row.step_ms, 1)},
-          {"compute_ms", compute_ms},
-          {"commit_ms", Median(row.commit_ms)},
-          {"alone_ms", row.alone_ms},
-          {"hidden_percent", row.HiddenPercent(compute_ms)},
-          {"worker_cpu_ms", Median(row.worker_cpu_ms)},
-          {"all_cpu_ms", Median(row.all_cpu_ms)},
-          {"speed_to_ddp", Median(row.speed)},
-          {"loss_difference_last", row.loss.last}};
-}
-
 void Print(const Row& row, double compute_ms) {
-  const double step_ms = Median(row.step_ms);
+  const StepRow& of = row.of;
+  const double step_ms = Median(of.step_ms);
   std::cout << fmt::format(
                    "{:<34}{:>9.1f}{:>9.1f}{:>9.1f}{:>9.1f}{:>8.1f}{:>9.1f}{:>9.1f}{:>9.0f}"
                    "{:>9.0f}{:>9.2f}{:>11.1e}\n",
-                   row.name, step_ms, Quantile(row.step_ms, 0), Quantile(row.step_ms, 1),
-                   row.alone_ms, row.HiddenPercent(compute_ms), compute_ms, Median(row.commit_ms),
-                   100 * Median(row.worker_cpu_ms) / step_ms,
-                   100 * Median(row.all_cpu_ms) / step_ms, Median(row.speed), row.loss.last)
+                   of.name, step_ms, Quantile(of.step_ms, 0), Quantile(of.step_ms, 1), row.alone_ms,
+                   row.HiddenPercent(compute_ms), compute_ms, Median(of.commit_ms),
+                   100 * Median(of.worker_cpu_ms) / step_ms, 100 * Median(of.all_cpu_ms) / step_ms,
+                   Median(of.speed), of.loss.last)
             << std::flush;
 }
 
@@ -124,21 +91,18 @@ bool RunRate(const StepFolder& folder, const LinkPlaces& places, const LinksOpti
   const double gradients = 4.0 * static_cast<double>(task.parameters());
   const auto workers = static_cast<double>(task.workers);
   std::vector<Row> rows(1);
-  rows[0].name = "DDP, gloo";
+  rows[0].of.name = "DDP, gloo";
   rows[0].alone_ms = AloneMs(2 * (workers - 1) / workers * gradients, gigabits);
   for (const Part& part : kParts) {
-    rows.push_back({.name = fmt::format("Paceline, {}", part.name),
+    rows.push_back({.of = {.name = fmt::format("Paceline, {}", part.name)},
                     .alone_ms = AloneMs(part, task, gigabits),
                     .is_exact = !part.rounds_gradients && !part.rounds_parameters});
   }
-  std::vector<double> computes;
   for (int round = 0; round < options.rounds; ++round) {
     const StepRun peer = folder.RunDdp(places);
-    rows[0].Add(peer, peer);
+    rows[0].of.Add(peer, peer);
     for (size_t i = 0; i < std::size(kParts); ++i) {
-      const StepRun run = folder.RunPaceline(places, OverridesOf(kParts[i], task));
-      rows[1 + i].Add(run, peer);
-      if (i == 0) computes.push_back(run.compute_ms);
+      rows[1 + i].of.Add(folder.RunPaceline(places, OverridesOf(kParts[i], task)), peer);
     }
   }
   std::cout << fmt::format(
@@ -149,12 +113,15 @@ bool RunRate(const StepFolder& folder, const LinkPlaces& places, const LinksOpti
   std::cout << fmt::format("{:<34}{:>9}{:>9}{:>9}{:>9}{:>8}{:>9}{:>9}{:>9}{:>9}{:>9}{:>11}\n", "",
                            "step", "least", "most", "alone", "hidden", "compute", "commit", "CPU %",
                            "all CPU", "to DDP", "last loss");
-  const double compute_ms = Median(computes);
+  const double compute_ms = Median(rows[1].of.compute_ms);
   bool agrees = true;
   for (const Row& row : rows) {
     Print(row, compute_ms);
-    json.push_back(Json(row, options, gigabits, compute_ms));
-    agrees = agrees && (!row.is_exact || row.loss.last <= loss_difference_max);
+    json.push_back(Json("links", row.of, task));
+    json.back().update({{"gigabits", gigabits},
+                        {"alone_ms", row.alone_ms},
+                        {"hidden_percent", row.HiddenPercent(compute_ms)}});
+    agrees = agrees && (!row.is_exact || row.of.loss.last <= loss_difference_max);
   }
   return agrees;
 }

@@ -9,6 +9,7 @@ What is to be done lies in FOLDER/task.json, and FOLDER/order.u32 has the sample
 The last line of stdout is a JSON object: seconds of a steady clock, CPU seconds and minor page faults after each step, and
 each step's mean loss over all ranks.
 """
+import contextlib
 import ctypes
 import json
 import os
@@ -44,6 +45,16 @@ def export(folder, task):
     safetensors.torch.save_file({'inputs': inputs, 'targets': targets}, folder / 'train.safetensors')
 
 
+def amp(device, precision):
+    """As PyTorch's users have it: what forward pass and loss run under, and who scales the loss."""
+    import torch
+    scaler = torch.amp.GradScaler(device, enabled=precision == 'Float16')
+    if precision == 'Float32':
+        return contextlib.nullcontext(), scaler
+    reduced = {'BFloat16': torch.bfloat16, 'Float16': torch.float16}[precision]
+    return torch.autocast(device, dtype=reduced), scaler
+
+
 def clock(device):
     """Two functions: one takes a moment, one turns a list of moments into seconds. A GPU works behind the program that gives
     it work, so its moments lie in its own stream."""
@@ -77,6 +88,7 @@ def train(folder, task, wrap, rank, ranks, mean):
     data = safetensors.torch.load_file(folder / 'train.safetensors')
     order = torch.from_numpy(numpy.fromfile(folder / 'order.u32', dtype=numpy.uint32).astype(numpy.int64))
     rows = {'cpu': [], 'faults': [], 'losses': []}
+    autocast, scaler = amp(device, task['precision'])
     now, seconds_of = clock(device)
     ends = []
     for step in range(task['steps']):
@@ -84,9 +96,11 @@ def train(folder, task, wrap, rank, ranks, mean):
         samples = order[begin:begin + task['batch']]
         inputs, targets = data['inputs'][samples].to(device), data['targets'][samples].to(device)
         optimizer.zero_grad()
-        loss = torch.nn.functional.cross_entropy(net(inputs), targets)
-        loss.backward()
-        optimizer.step()
+        with autocast:
+            loss = torch.nn.functional.cross_entropy(net(inputs), targets)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
         rows['losses'].append(loss.detach())
         used = resource.getrusage(resource.RUSAGE_SELF)
         ends.append(now())

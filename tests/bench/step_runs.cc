@@ -123,6 +123,7 @@ spec:
     learningRate: {{base: {}}}
     stop: {{maxSteps: {}}}
     seed: {}
+    precision: {}
   sync: {{scheme: BSP}}
   parameterServer: {{shards: {}}}
   workers: {{replicas: {}, threads: {}, device: {}}}
@@ -161,13 +162,14 @@ StepFolder::StepFolder(StepTask task, StepPlaces places)
                                               {"batch", task_.batch},
                                               {"threads", task_.threads},
                                               {"device", task_.device},
+                                              {"precision", task_.precision},
                                               {"steps", task_.steps},
                                               {"rate", task_.rate},
                                               {"momentum", task_.momentum}})
                                   .dump());
   WriteAll(File("job.yaml"), fmt::format(kManifest, task_.batch * task_.workers, task_.momentum,
-                                         task_.rate, task_.steps, kSeed, task_.shards,
-                                         task_.workers, task_.threads, task_.device));
+                                         task_.rate, task_.steps, kSeed, task_.precision,
+                                         task_.shards, task_.workers, task_.threads, task_.device));
   Command exported({places_.python, places_.peers, "export", path_}, {}, File("export"));
   Await(exported, File("export"), [] {});
 }

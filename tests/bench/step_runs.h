@@ -31,6 +31,7 @@ struct StepTask {
   uint64_t threads = 1;        // Each worker.
   uint64_t steps = 50;         // One epoch.
   std::string device = "CPU";  // Of every worker, on both sides: CPU or CUDA, all on one GPU.
+  std::string precision = "Float32";  // As training.precision has it.
   double rate = 0.01;
   double momentum = 0.9;
 
