@@ -95,6 +95,15 @@ TEST(DriverMetricsTest, CountsTheBytesOfEachWorkerOnce) {
       HasSubstr("\npaceline_worker_pulled_bytes_total{group=\"worker\",worker=\"w3\"} 500\n"));
 }
 
+// Also before it has joined, as one that a checkpoint knows.
+TEST(DriverMetricsTest, NamesAWorkersGroupWhereThereAreSome) {
+  telemetry::Metrics metrics;
+  DriverMetrics driver_metrics(&metrics);
+  driver_metrics.WorkersAre({{.worker = WorkerId(3), .seat = {"big", 1}, .threads = 2}});
+  EXPECT_THAT(metrics.RenderText(),
+              HasSubstr("\npaceline_worker_threads{group=\"big\",worker=\"big/1\"} 2\n"));
+}
+
 TEST(DriverMetricsTest, SaysWhatLossScalingComesTo) {
   telemetry::Metrics metrics;
   DriverMetrics driver_metrics(&metrics);

@@ -20,6 +20,14 @@ TEST(FigureMetricsTest, EveryKindKeepsTheRulesOfMetrics) {
     EXPECT_THAT(metrics.RenderText(), HasSubstr(std::string(kind->name)));
 }
 
+TEST(FigureMetricsTest, AWorkersGroupIsALabelOfItsOwn) {
+  telemetry::Metrics metrics;
+  FigureMetrics shown(&metrics);
+  shown.Show({{&sync::kWorkerBatchSize, 2, "big/3"}, {&sync::kWorkerBatchSize, 5, "w3"}});
+  EXPECT_THAT(metrics.RenderText(), HasSubstr("{group=\"big\",worker=\"big/3\"} 2"));
+  EXPECT_THAT(metrics.RenderText(), HasSubstr("{group=\"worker\",worker=\"w3\"} 5"));
+}
+
 TEST(FigureMetricsTest, AGaugeFollowsAndGoesWithItsPolicy) {
   telemetry::Metrics metrics;
   FigureMetrics shown(&metrics);

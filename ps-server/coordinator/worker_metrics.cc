@@ -166,6 +166,8 @@ void WorkerMetrics::Dropped(WorkerId worker, sync::DropReason reason,
 void WorkerMetrics::Is(const coordination::WorkerStatus& status) {
   const WorkerId worker = status.worker;
   const protocol::Traffic& traffic = status.traffic;
+  // One that a checkpoint knows has not joined yet, and its series keep the names they begin with.
+  if (!status.seat.group.empty() && !series_.contains(worker)) Joined(worker, status.seat);
   Series& own = Of(worker);
   const auto count = [](telemetry::Counter& series, uint64_t was, uint64_t is) {
     // A generation that begins anew counts from 0.

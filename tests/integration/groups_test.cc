@@ -10,6 +10,7 @@
 namespace paceline::integration {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::UnorderedElementsAre;
@@ -74,6 +75,23 @@ TEST(GroupsTest, OneThatIsKilledComesBackToItsSeat) {
   ExpectEverySampleOnce(ended.last_state, 4);
 }
 
+// Policies know numbers alone.
+TEST(GroupsTest, WhatAPolicyTellsOfAWorkerNamesItsGroup) {
+  const TestFolder folder;
+  LiveRun run(folder, folder.Write("job.yaml", DigitsManifest()),
+              Sets(Paced(0.002, {kGroups, "spec.sync.batchSizing.strategy=EMA",
+                                 "spec.training.stop.maxEpochs=4"})));
+  std::string metrics;
+  const auto is_told = [&](const Json&) {
+    metrics = run.Get("/metrics");
+    return metrics.find("paceline_worker_batch_size{") != std::string::npos;
+  };
+  ASSERT_FALSE(run.WaitFor(is_told).is_null()) << metrics;
+  EXPECT_THAT(metrics, HasSubstr("paceline_worker_batch_size{group=\"big\",worker=\"big/0\"}"));
+  EXPECT_THAT(metrics, HasSubstr("paceline_worker_batch_size{group=\"small\",worker=\"small/1\"}"));
+  EXPECT_EQ(run.Wait().code, 0);
+}
+
 // Certificates name group and index; the shards learn from the coordinator who has which number.
 TEST(GroupsTest, WithCertificatesEachIsScaledByItself) {
   const TestFolder folder;
@@ -120,6 +138,29 @@ TEST(GroupsTest, WithCertificatesEachIsScaledByItself) {
   EXPECT_THAT(job.LogOf("ps-1"), Not(HasSubstr("peer refused")));
 }
 
+// As many as are wanted of all are there, and of one group too few; of how many, a change says.
+TEST(GroupsTest, TrainingWaitsForWhatIsNeededOfEachGroup) {
+  const TestFolder folder;
+  TcpJob job(folder, {.manifest = DigitsManifest(), .overrides = {kGroups}, .has_tls = false});
+  const auto waits_for = [&](const std::string& words) {
+    const auto is_so = [&](const Json& now) {
+      return now["startupWaitsFor"].get<std::string>().find(words) != std::string::npos;
+    };
+    return !job.WaitFor(is_so).is_null();
+  };
+  job.StartPs(0);
+  for (const int index : {0, 1, 2}) job.StartWorkerOf("small", index);
+  ASSERT_TRUE(waits_for("3 joined, big: 0 of 1")) << job.LogOf("ps-0");
+  const Json grown = job.Resolved({"spec.workers.groups[0].replicas=2"});
+  ASSERT_TRUE(job.Call("PUT", "/v1/job/spec", grown.dump()).ok());
+  ASSERT_TRUE(waits_for("big: 0 of 2")) << job.LogOf("ps-0");
+  job.StartWorkerOf("big", 0);
+  ASSERT_TRUE(waits_for("big: 1 of 2")) << job.LogOf("ps-0");
+  job.StartWorkerOf("big", 1);
+  EXPECT_FALSE(job.WaitFor([](const Json& now) { return now["step"] >= 2; }).is_null())
+      << job.LogOf("ps-0");
+}
+
 // Names stay for as long as the job keeps checkpoints: the coordinator's next life gives none anew.
 TEST(GroupsTest, ACoordinatorThatIsLostGivesNoNumberAnew) {
   const TestFolder folder;
@@ -139,6 +180,8 @@ TEST(GroupsTest, ACoordinatorThatIsLostGivesNoNumberAnew) {
   const Json back = run.WaitFor(
       [](const Json& now) { return now["generationStart"] == 2 && now["phase"] == "training"; });
   ASSERT_FALSE(back.is_null()) << run.LogOf("ps-0");
+  EXPECT_THAT(run.Get("/metrics"),
+              AllOf(HasSubstr("group=\"small\""), Not(HasSubstr("group=\"worker\""))));
   const Ended ended = run.Wait();
   EXPECT_EQ(ended.code, 0) << ended.err;
   EXPECT_THAT(NamesIn(ended.last_state), UnorderedElementsAre("big/0", "small/0", "small/1"));

@@ -59,6 +59,28 @@ TEST(CoordinatorReportTest, ReadsARunningJob) {
   EXPECT_EQ(report.checkpoint->completion_time, ParseTime("2026-01-31T09:30:00Z"));
 }
 
+// Workers of two groups have the same indices.
+TEST(CoordinatorReportTest, NamesWorkersByTheirGroups) {
+  const CoordinatorReport report = Report(R"({
+  "phase": "training", "step": 3,
+  "workers": [
+    {"group": "big", "index": 1, "isMember": true, "slowdownPercent": 300, "isStraggler": true},
+    {"group": "small", "index": 1, "isMember": false,
+     "quarantine": {"reason": "its step hangs", "isHung": true, "attempt": 0, "seconds": 7.5}},
+    {"group": "worker", "index": 1, "isMember": true, "slowdownPercent": 200, "isStraggler": true}]
+})");
+  ASSERT_EQ(report.workers.size(), 3u);
+  EXPECT_EQ(report.workers[0].name, "digits-big-1");
+  EXPECT_EQ(report.workers[0].group, "big");
+  EXPECT_EQ(report.workers[1].name, "digits-small-1");
+  EXPECT_EQ(report.workers[2].name, "digits-worker-1");
+  ASSERT_EQ(report.hung.size(), 1u);
+  EXPECT_EQ(report.hung[0].group, "small");
+  ASSERT_EQ(report.stragglers.size(), 2u);
+  EXPECT_EQ(report.stragglers[0].group, "big");
+  EXPECT_EQ(report.stragglers[1].group, "") << "of a job without groups";
+}
+
 TEST(CoordinatorReportTest, TellsWhomTheCoordinatorHasLostAndWhatItWaitsFor) {
   const CoordinatorReport report = Report(
       R"({"phase":"startup","step":320,"workers":[],"standstill":"shard s1 is lost: no heartbeat",)"
