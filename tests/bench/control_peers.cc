@@ -7,11 +7,11 @@
 #include "lib/rpc/control/shard_session.h"
 #include "lib/telemetry/clock.h"
 #include "lib/worker/loop/loop.h"
+#include "lib/worker/process/connections.h"
 #include "ps-server/service/grpc_server.h"
 #include "ps-server/service/shard_service.h"
 #include "ps-server/shard/shard_host.h"
 #include "tests/bench/control_processes.h"
-#include "worker/connections.h"
 
 namespace paceline::bench {
 namespace {

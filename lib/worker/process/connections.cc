@@ -1,4 +1,4 @@
-#include "worker/connections.h"
+#include "lib/worker/process/connections.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "worker/experiment.h"
+#include "lib/worker/process/experiment.h"
 
 #include <filesystem>
 #include <utility>

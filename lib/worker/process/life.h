@@ -1,0 +1,51 @@
+// Defines Life: a worker process around whatever computes its gradients.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "lib/base/status.h"
+#include "lib/job/manifest/training_job.h"
+#include "lib/worker/loop/loop.h"
+#include "lib/worker/loop/pulse.h"
+#include "lib/worker/process/connections.h"
+#include "lib/worker/process/experiment.h"
+#include "lib/worker/process/options.h"
+
+namespace paceline::worker {
+
+// One owner, but for Drain.
+class Life {
+ public:
+  // Reads the job and the credentials. InvalidArgument, NotFound: naming what is wrong with them.
+  static StatusOr<std::unique_ptr<Life>> Create(WorkerOptions options);
+
+  const job::TrainingJob& job() const { return job_; }
+  const WorkerOptions& options() const { return options_; }
+
+  // With how many threads to compute; says in the log why.
+  int ChooseThreads() const;
+
+  // Joins the job and does its work, until that is over: why, in words. `trainer` outlives this,
+  // computes on `device`, "cpu" or "cuda", and with `threads` threads (0: it does not say). Errors
+  // are Loop::Run's; where this machine is to blame, process::CannotWorkHere says so. Once.
+  StatusOr<std::string> Run(Trainer* trainer, const std::string& device, int threads);
+
+  // As Loop::Drain; before Run too.
+  void Drain();
+
+ private:
+  Life(WorkerOptions options, job::TrainingJob job, ConnectionOptions connections);
+
+  const WorkerOptions options_;
+  const job::TrainingJob job_;
+  const ConnectionOptions connections_;
+  Pulse pulse_;
+
+  std::mutex mutex_;  // Guards what is below.
+  Loop* loop_ = nullptr;
+  bool is_draining_ = false;
+};
+
+}  // namespace paceline::worker
