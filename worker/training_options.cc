@@ -65,7 +65,7 @@ learn::TrainingOptions TrainingOptionsFrom(const job::TrainingJob& job, const st
   if (spec.model.torch_script) options.model_path = Resolve(folder, *spec.model.torch_script);
   if (spec.model.built_in) options.built_in = BuiltInFrom(spec.model);
   options.loss = LossName(spec.model.loss);
-  options.train = dataset(spec.data.train, spec.data.train_targets);
+  options.train = dataset(spec.data.train.value_or(""), spec.data.train_targets);
   if (spec.data.eval) options.eval = dataset(*spec.data.eval, spec.data.eval_targets);
   options.prefetch_batches = static_cast<uint64_t>(spec.data.prefetch_batches);
   options.seed = static_cast<uint64_t>(spec.training.seed);

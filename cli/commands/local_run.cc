@@ -29,6 +29,19 @@ std::string FolderOf(const std::string& manifest) {
   return fs::absolute(manifest).parent_path().string();
 }
 
+// Where a command of the workers' own starts.
+std::string CommandFolder(const LocalRunOptions& options, const job::TrainingJob& job) {
+  const std::string within = job.spec.workers.working_dir.value_or("");
+  return (fs::path(FolderOf(options.manifest)) / within).lexically_normal().string();
+}
+
+Status CheckCommand(const LocalRunOptions& options, const job::TrainingJob& job) {
+  std::error_code error;
+  const std::string folder = CommandFolder(options, job);
+  if (job.spec.workers.command.empty() || fs::is_directory(folder, error)) return OkStatus();
+  return InvalidArgument("spec.workers.workingDir: there is no folder {}", folder);
+}
+
 Status WriteJob(const std::string& path, const job::TrainingJob& job) {
   return files::WriteFile(path, job::ToJson(job).dump(2) + "\n");
 }
@@ -50,6 +63,7 @@ std::optional<local::LocalJob> Adapt(const LocalRunOptions& options, const job::
     return std::nullopt;
   }
   Status status = volumes->CheckAllUsed();
+  if (status.ok()) status = CheckCommand(options, local.job);
   if (status.ok()) status = local::PrepareFolders(local);
   if (!status.ok()) return Refuse(status);
   if (!local.ignored.empty()) {
@@ -109,7 +123,9 @@ local::Outcome LocalRun::Run(local::Signals& signals, local::ProgressView& view)
                                            .has_default_checkpoints = job_.has_default_checkpoints,
                                            .resume = options_.resume,
                                            .http_port = options_.http_port,
-                                           .extras = job_.extras},
+                                           .extras = job_.extras,
+                                           .command = job_.job.spec.workers.command,
+                                           .command_folder = CommandFolder(options_, job_.job)},
                                 .on_state = options_.on_state,
                                 .health_patience = options_.health_patience},
                                &folder_, &signals, &view);

@@ -2,7 +2,9 @@
 
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
+#include <sstream>
 #include <utility>
 
 #include <fcntl.h>
@@ -12,6 +14,22 @@
 
 namespace paceline::local {
 namespace {
+
+// The file of that name in a folder of PATH; `name` itself, if it has a '/' or there is none.
+std::string FindProgram(const std::string& name, const Command& command) {
+  if (name.find('/') != std::string::npos) return name;
+  const char* const own = std::getenv("PATH");
+  std::string path = own == nullptr ? "" : own;
+  for (const auto& [variable, value] : command.environment) {
+    if (variable == "PATH") path = value;
+  }
+  std::istringstream folders(path);
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    const std::string file = (folder.empty() ? "." : folder) + "/" + name;
+    if (access(file.c_str(), X_OK) == 0) return file;
+  }
+  return name;
+}
 
 // Between fork and exec only async-signal-safe calls are allowed, so everything is prepared before.
 struct Prepared {
@@ -43,8 +61,8 @@ Prepared Prepare(const Command& command) {
   return prepared;
 }
 
-[[noreturn]] void BecomeChild(const Prepared& prepared, int log, int failure_pipe, pid_t parent,
-                              int niceness) {
+[[noreturn]] void BecomeChild(const Command& command, const std::string& program,
+                              const Prepared& prepared, int log, int failure_pipe, pid_t parent) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(127);  // The parent died before the line above.
   sigset_t none;
@@ -55,8 +73,9 @@ Prepared Prepare(const Command& command) {
   dup2(null, STDIN_FILENO);
   dup2(log, STDOUT_FILENO);
   dup2(log, STDERR_FILENO);
-  if (niceness > 0) (void)!nice(niceness);
-  execve(prepared.arguments[0], prepared.arguments.data(), prepared.environment.data());
+  if (command.niceness > 0) (void)!nice(command.niceness);
+  if (command.folder.empty() || chdir(command.folder.c_str()) == 0)
+    execve(program.c_str(), prepared.arguments.data(), prepared.environment.data());
   const int error = errno;
   (void)!write(failure_pipe, &error, sizeof error);
   _exit(127);
@@ -73,9 +92,10 @@ StatusOr<Child> Child::Start(const Command& command) {
     return Internal("cannot make a pipe: {}", std::strerror(errno));
   }
   const Prepared prepared = Prepare(command);
+  const std::string program = FindProgram(command.arguments[0], command);
   const pid_t parent = getpid();
   const pid_t pid = fork();
-  if (pid == 0) BecomeChild(prepared, log, failure_pipe[1], parent, command.niceness);
+  if (pid == 0) BecomeChild(command, program, prepared, log, failure_pipe[1], parent);
   const int fork_error = errno;
   close(log);
   close(failure_pipe[1]);
@@ -85,7 +105,9 @@ StatusOr<Child> Child::Start(const Command& command) {
   if (pid < 0) return Internal("cannot fork: {}", std::strerror(fork_error));
   Child child(pid);
   if (got == static_cast<ssize_t>(sizeof exec_error)) {
-    return Internal("cannot start {}: {}", command.arguments[0], std::strerror(exec_error));
+    return Internal("cannot start {}{}: {}", command.arguments[0],
+                    command.folder.empty() ? "" : " in folder " + command.folder,
+                    std::strerror(exec_error));
   }
   return child;
 }

@@ -12,11 +12,13 @@
 namespace paceline::local {
 
 struct Command {
-  std::vector<std::string> arguments;  // The program's path first.
+  std::vector<std::string> arguments;  // The program's path first, or its name in PATH.
   std::vector<std::pair<std::string, std::string>>
       environment;       // Beside what this process has; wins.
   std::string log_path;  // stdout and stderr are appended here.
   int niceness = 0;      // Added to this process's own; at least 0.
+  std::string folder =
+      {};  // That it starts in; a relative program is looked for there. Empty: as this.
 };
 
 // How a process ended.

@@ -1,5 +1,9 @@
 #include "cli/local/launch.h"
 
+#include <utility>
+
+#include "lib/job/environment.h"
+
 namespace paceline::local {
 namespace {
 
@@ -38,21 +42,34 @@ Arguments ServerArguments(const LaunchOptions& options, const JobFolder& folder,
 
 Arguments WorkerArguments(const LaunchOptions& options, const JobFolder& folder,
                           const job::Start& start, const std::string& coordinator) {
-  Arguments arguments = {options.programs_folder + "/paceline-worker",
-                         "--job",
-                         folder.JobFile(),
-                         "--role",
-                         start.role == job::Role::kWorker ? "worker" : "evaluator",
-                         "--index",
-                         std::to_string(start.index),
-                         "--attempt",
-                         std::to_string(start.attempt),
-                         "--folder",
-                         options.manifest_folder,
-                         "--coordinator",
-                         coordinator};
+  Arguments arguments = {"--job",         folder.JobFile(),
+                         "--role",        start.role == job::Role::kWorker ? "worker" : "evaluator",
+                         "--index",       std::to_string(start.index),
+                         "--attempt",     std::to_string(start.attempt),
+                         "--folder",      options.manifest_folder,
+                         "--coordinator", coordinator};
   if (!start.group.empty()) Append(arguments, {"--group", start.group});
   return arguments;
+}
+
+// With its extras, but for the environment that these name.
+void LayWorker(const LaunchOptions& options, const ProcessExtras& extras, Arguments arguments,
+               Command& command) {
+  Append(arguments, {"--device", extras.device});
+  if (options.command.empty()) {
+    command.arguments = {options.programs_folder + "/paceline-worker"};
+    Append(command.arguments, arguments);
+  } else {
+    command.arguments = options.command;
+    command.folder = options.command_folder;
+    command.environment = job::AsEnvironment(arguments);
+    command.environment.emplace_back("PYTHONUNBUFFERED", "1");  // Its output is watched in a file.
+  }
+  Append(command.arguments, extras.arguments);
+  // Workers of one machine share its cores, and give way to the parameter server: while it has
+  // work, most of them wait for it.
+  command.environment.emplace_back("OMP_NUM_THREADS", "1");
+  command.niceness = kWorkerNiceness;
 }
 
 }  // namespace
@@ -61,27 +78,24 @@ Command LaunchCommand(const LaunchOptions& options, const JobFolder& folder,
                       const job::Start& start) {
   const std::string coordinator =
       folder.Address(job::ProcessName(options.job_name, job::Role::kParameterServer, 0));
-  const bool is_server = start.role == job::Role::kParameterServer;
-  Command command{.arguments = is_server ? ServerArguments(options, folder, start, coordinator)
-                                         : WorkerArguments(options, folder, start, coordinator),
-                  .environment = {},
-                  .log_path = folder.LogFile(start.name)};
-  Append(command.arguments, {"--termination-message", folder.LastWordFile(start.name)});
-  if (!is_server) {
-    // Workers of one machine share its cores, and give way to the parameter server: while it has
-    // work, most of them wait for it.
-    command.environment = {{"OMP_NUM_THREADS", "1"}};
-    command.niceness = kWorkerNiceness;
-  }
   const std::string group = job::IdOf(start.role, start.index, start.group).group;
-  if (const auto extras = options.extras.find(group); extras != options.extras.end()) {
-    for (const auto& variable : extras->second.environment) {
-      std::erase_if(command.environment,
-                    [&](const auto& own) { return own.first == variable.first; });
-      command.environment.push_back(variable);
-    }
-    if (!is_server) Append(command.arguments, {"--device", extras->second.device});
-    Append(command.arguments, extras->second.arguments);
+  const auto found = options.extras.find(group);
+  const ProcessExtras extras = found == options.extras.end() ? ProcessExtras() : found->second;
+  const Arguments last_word = {"--termination-message", folder.LastWordFile(start.name)};
+  Command command{.arguments = {}, .environment = {}, .log_path = folder.LogFile(start.name)};
+  if (start.role == job::Role::kParameterServer) {
+    command.arguments = ServerArguments(options, folder, start, coordinator);
+    Append(command.arguments, last_word);
+    Append(command.arguments, extras.arguments);
+  } else {
+    Arguments arguments = WorkerArguments(options, folder, start, coordinator);
+    Append(arguments, last_word);
+    LayWorker(options, extras, std::move(arguments), command);
+  }
+  for (const auto& variable : extras.environment) {
+    std::erase_if(command.environment,
+                  [&](const auto& own) { return own.first == variable.first; });
+    command.environment.push_back(variable);
   }
   return command;
 }

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "cli/local/child.h"
 #include "cli/local/job_folder.h"
@@ -21,6 +22,8 @@ struct LaunchOptions {
   std::string resume = "auto";                  // Or "always", "never".
   int http_port = 0;                            // The coordinator's; 0 takes a free one.
   std::map<std::string, ProcessExtras> extras;  // By group, as job::ProcessId has it.
+  std::vector<std::string> command = {};        // Of workers and evaluator; empty: paceline-worker.
+  std::string command_folder = "";              // Where that starts.
 };
 
 // What a template says comes last and wins.

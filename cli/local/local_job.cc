@@ -152,7 +152,8 @@ class FileMounts {
       if (path) path = Mapped(*path, mounts_);
     };
     map(spec.model.torch_script);
-    spec.data.train = Mapped(spec.data.train, mounts_);
+    map(spec.workers.working_dir);
+    map(spec.data.train);
     map(spec.data.train_targets);
     map(spec.data.eval);
     map(spec.data.eval_targets);
@@ -175,7 +176,9 @@ LocalJob AdaptJob(const job::TrainingJob& job, const std::string& run_folder,
   const auto adapt = [&](job::Role role, std::string_view group, const std::string& field,
                          const job::PodTemplate& pod_template) {
     if (!pod_template) return;
-    TemplateReading reading = ReadTemplate(field, *pod_template, role, empty_dirs, volumes);
+    TemplateReading reading = ReadTemplate(
+        field, *pod_template, role,
+        role != job::Role::kParameterServer && !spec.workers.command.empty(), empty_dirs, volumes);
     if (role != job::Role::kParameterServer) files.Add(reading.mounts, local.errors);
     ProcessExtras& extras = local.extras[job::IdOf(role, 0, group).group];
     extras.environment = std::move(reading.environment);

@@ -96,8 +96,8 @@ std::string WhyNot(std::string_view what) {
 
 class Reader {
  public:
-  Reader(job::Role role, std::string empty_dirs, VolumeFolders& volumes)
-      : role_(role), empty_dirs_(std::move(empty_dirs)), volumes_(volumes) {}
+  Reader(job::Role role, bool is_own, std::string empty_dirs, VolumeFolders& volumes)
+      : role_(role), is_own_(is_own), empty_dirs_(std::move(empty_dirs)), volumes_(volumes) {}
 
   TemplateReading Read(const std::string& field, const Node& pod_template) {
     if (pod_template.Find("metadata") != nullptr) reading_.ignored.push_back(field + ".metadata");
@@ -259,7 +259,7 @@ class Reader {
       }
       const std::string text = Resolve(argument.text);
       const std::string flag = text.substr(0, text.find('='));
-      if (text.starts_with('-') && !Contains(FlagsOf(role_), flag)) {
+      if (!is_own_ && text.starts_with('-') && !Contains(FlagsOf(role_), flag)) {
         Refuse(at,
                fmt::format("must be one of {}, paceline run sets the others: got {}",
                            fmt::join(FlagsOf(role_), ", "), flag),
@@ -275,6 +275,7 @@ class Reader {
   }
 
   const job::Role role_;
+  const bool is_own_;  // The program is the job's own, and its arguments are no business of ours.
   const std::string empty_dirs_;
   VolumeFolders& volumes_;
   std::set<std::string> known_;                 // The template's volumes by name...
@@ -298,8 +299,9 @@ std::string Mapped(const std::string& path, const std::vector<Mount>& mounts) {
 }
 
 TemplateReading ReadTemplate(const std::string& field, const Node& pod_template, job::Role role,
-                             const std::string& empty_dirs, VolumeFolders& volumes) {
-  return Reader(role, empty_dirs, volumes).Read(field, pod_template);
+                             bool is_own_program, const std::string& empty_dirs,
+                             VolumeFolders& volumes) {
+  return Reader(role, is_own_program, empty_dirs, volumes).Read(field, pod_template);
 }
 
 }  // namespace paceline::local

@@ -38,8 +38,9 @@ struct TemplateReading {
 
 // `field` is the template's own path, such as spec.workers.template. The template has passed
 // lib/job's checks. An emptyDir becomes a folder below `empty_dirs`, shared by the processes of the
-// role.
+// role. `is_own_program`: spec.workers.command runs there, and takes any arguments.
 TemplateReading ReadTemplate(const std::string& field, const job::Node& pod_template,
-                             job::Role role, const std::string& empty_dirs, VolumeFolders& volumes);
+                             job::Role role, bool is_own_program, const std::string& empty_dirs,
+                             VolumeFolders& volumes);
 
 }  // namespace paceline::local

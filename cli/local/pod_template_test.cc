@@ -16,8 +16,8 @@ using ::testing::UnorderedElementsAre;
 
 TemplateReading Read(const std::string& yaml, job::Role role = job::Role::kWorker) {
   VolumeFolders volumes = VolumeFolders::Parse({"digits-data=/data/digits"}, "/claims").value();
-  return ReadTemplate("spec.workers.template", job::ParseYaml(yaml).root, role, "/run/volumes",
-                      volumes);
+  return ReadTemplate("spec.workers.template", job::ParseYaml(yaml).root, role, false,
+                      "/run/volumes", volumes);
 }
 
 std::vector<std::string> Errors(const TemplateReading& reading) {

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "lib/job/environment.h"
 #include "lib/job/manifest/encode.h"
 #include "lib/job/state/checkpoint_place.h"
 #include "lib/job/state/device.h"
@@ -170,16 +171,32 @@ const std::string& ImageOf(const job::TrainingJob& job, const job::Start& start,
                                                           : options.worker_image;
 }
 
+// Ours, told by its arguments; or the workers' own, told by its environment. A template's arguments
+// come last.
+void LayCommand(const job::TrainingJob& job, const job::Start& start, Json& container) {
+  const std::vector<std::string> ours = ProgramArguments(job, start);
+  const job::Workers& workers = job.spec.workers;
+  if (start.role == job::Role::kParameterServer || workers.command.empty()) {
+    Default(container, "command", Json::array({ProgramOf(start.role)}));
+    Json arguments = ours;
+    if (container.contains("args") && container["args"].is_array())
+      arguments.insert(arguments.end(), container["args"].begin(), container["args"].end());
+    container["args"] = std::move(arguments);
+    return;
+  }
+  container["command"] = workers.command;
+  if (workers.working_dir) container["workingDir"] = *workers.working_dir;
+  Json& environment = ListAt(container, "env");
+  for (const auto& [name, value] : job::AsEnvironment(ours))
+    Named(environment, "name", name) = {{"name", name}, {"value", value}};
+}
+
 void LayContainer(const job::TrainingJob& job, const job::Start& start,
                   const ObjectOptions& options, Json& spec) {
   const bool is_server = start.role == job::Role::kParameterServer;
   Json& container = Named(ListAt(spec, "containers"), "name", ContainerName(start.role));
   Default(container, "image", ImageOf(job, start, options));
-  Default(container, "command", Json::array({ProgramOf(start.role)}));
-  Json arguments = ProgramArguments(job, start);
-  if (container.contains("args") && container["args"].is_array())
-    arguments.insert(arguments.end(), container["args"].begin(), container["args"].end());
-  container["args"] = std::move(arguments);
+  LayCommand(job, start, container);
   LayEnvironment(start.role, container);
   LayVolumes(job, start, spec, container);
   if (is_server) {

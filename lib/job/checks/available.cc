@@ -41,7 +41,8 @@ void CheckAvailable(const TrainingJob& job, const Capabilities& capabilities, Fi
   need(Feature::kChaos, spec.chaos.enabled, "spec.chaos.enabled", "injecting delays");
   need(Feature::kDeterministic, spec.training.deterministic, "spec.training.deterministic",
        "deterministic training");
-  need(Feature::kTokenFiles, is_tokens(spec.data.train), "spec.data.train", "a token file (.bin)");
+  need(Feature::kTokenFiles, spec.data.train && is_tokens(*spec.data.train), "spec.data.train",
+       "a token file (.bin)");
   need(Feature::kTokenFiles, spec.data.eval && is_tokens(*spec.data.eval), "spec.data.eval",
        "a token file (.bin)");
 }

@@ -67,7 +67,11 @@ void CheckTargets(std::string_view field, const std::string& file,
 }
 
 void CheckData(const Data& data, Findings& findings) {
-  CheckTargets("train", data.train, data.train_targets, findings);
+  if (!data.train) {
+    findings.Add("spec.data.train", "is required: the samples to train on");
+    return;
+  }
+  CheckTargets("train", *data.train, data.train_targets, findings);
   if (data.eval) {
     CheckTargets("eval", *data.eval, data.eval_targets, findings);
   } else if (data.eval_targets) {
@@ -76,7 +80,7 @@ void CheckData(const Data& data, Findings& findings) {
                  {"spec.data.eval"});
   }
   const bool has_tokens =
-      KindOf(data.train).is_tokens || (data.eval && KindOf(*data.eval).is_tokens);
+      KindOf(*data.train).is_tokens || (data.eval && KindOf(*data.eval).is_tokens);
   if (has_tokens && !data.sequence_length) {
     findings.Add("spec.data.sequenceLength",
                  "is required with .bin files: the tokens of one sample",
@@ -87,9 +91,35 @@ void CheckData(const Data& data, Findings& findings) {
   }
 }
 
+// A command brings its own: what stands here would say something of nothing.
+void CheckOfCommand(const JobSpec& spec, Findings& findings) {
+  const auto refuse = [&](bool is_set, const char* path, const char* what) {
+    if (!is_set) return;
+    findings.Add(path, fmt::format("must be absent with workers.command, which {}", what),
+                 {"spec.workers.command"});
+  };
+  Data of_coordination;
+  of_coordination.on_drop = spec.data.on_drop;
+  of_coordination.prefetch_batches = spec.data.prefetch_batches;
+  refuse(spec.model != Model(), "spec.model", "has its own model");
+  refuse(spec.data != of_coordination, "spec.data", "reads its own data; only onDrop may be set");
+  refuse(spec.training.precision != Precision::kFloat32, "spec.training.precision",
+         "computes as it likes: use torch.autocast there");
+  refuse(spec.training.micro_batch_size.has_value(), "spec.training.microBatchSize",
+         "cuts its batches itself");
+  if (spec.workers.command.front().empty())
+    findings.Add("spec.workers.command", "must begin with a program: got an empty word");
+}
+
 }  // namespace
 
 void CheckModel(const TrainingJob& job, Findings& findings) {
+  if (!job.spec.workers.command.empty()) return CheckOfCommand(job.spec, findings);
+  if (job.spec.workers.working_dir) {
+    findings.Add("spec.workers.workingDir",
+                 "is of workers.command, the program that starts there: got no command",
+                 {"spec.workers.command"});
+  }
   const Model& model = job.spec.model;
   if (model.torch_script && model.built_in) {
     findings.Add("spec.model", "must have torchScript or builtIn: got both");

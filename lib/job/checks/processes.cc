@@ -91,7 +91,7 @@ void CheckProcesses(const TrainingJob& job, Findings& findings) {
   const JobSpec& spec = job.spec;
   CheckCounts(spec.workers, findings);
   CheckFailurePolicy(spec.run_policy, findings);
-  if (spec.evaluator && !spec.data.eval) {
+  if (spec.evaluator && !spec.data.eval && spec.workers.command.empty()) {
     findings.Add("spec.evaluator", "needs data.eval, the held-out samples that it evaluates on",
                  {"spec.data.eval"});
   }

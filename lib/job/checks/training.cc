@@ -78,7 +78,13 @@ void CheckStop(const JobSpec& spec, Findings& findings) {
     findings.Add("spec.training.stop", "must have maxEpochs, maxSteps or target: got none of them");
   }
   if (!stop.target) return;
-  if (!spec.data.eval) {
+  if (!spec.workers.command.empty()) {
+    if (!spec.evaluator) {
+      findings.Add("spec.training.stop.target",
+                   "needs spec.evaluator with workers.command, which evaluates",
+                   {"spec.evaluator", "spec.workers.command"});
+    }
+  } else if (!spec.data.eval) {
     findings.Add("spec.training.stop.target",
                  "needs data.eval, the held-out samples that it is measured on",
                  {"spec.data.eval"});

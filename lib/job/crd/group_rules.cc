@@ -4,6 +4,7 @@ namespace paceline::job {
 namespace {
 
 constexpr std::pair<std::string_view, std::string_view> kWords[] = {
+    {"$HAS_COMMAND", "(has(self.workers.command) && size(self.workers.command) > 0)"},
     {"$HAS_GROUPS", "(has(self.groups) && size(self.groups) > 0)"},
     {"$WORKERS",
      "(has(self.workers.groups) && size(self.workers.groups) > 0 ? "

@@ -49,8 +49,11 @@ constexpr Rule kRules[] = {
      "metadata.name must leave room for the names of pods, which add -worker- and a number and may "
      "have 63 characters"},
 
-    {"spec.model", "", "has(self.torchScript) != has(self.builtIn)",
-     "must have torchScript (a file) or builtIn (Softmax, Mlp, Cnn), and not both"},
+    {"spec", "model",
+     "$HAS_COMMAND ? !has(self.model) : has(self.model) && "
+     "has(self.model.torchScript) != has(self.model.builtIn)",
+     "model must have torchScript (a file) or builtIn (Softmax, Mlp, Cnn), and not both; with "
+     "workers.command, which has its own model, it must be absent"},
     {"spec.model", "inputShape",
      "has(self.torchScript) ? !has(self.inputShape) || size(self.inputShape) == 0 : "
      "has(self.inputShape) && size(self.inputShape) > 0",
@@ -66,16 +69,24 @@ constexpr Rule kRules[] = {
     {"spec.model", "loss", "!has(self.builtIn) || self.loss != 'Model'",
      "loss Model needs a torchScript file with a method loss"},
 
-    {"spec.data", "trainTargets", HOLDS_TARGETS("self.train") " != has(self.trainTargets)",
-     "trainTargets is required unless train is .safetensors or .bin, which hold inputs and targets",
-     "'train ' + self.train"},
+    {"spec", "data",
+     "$HAS_COMMAND ? !has(self.data) || !has(self.data.train) && !has(self.data.eval) : "
+     "has(self.data) && has(self.data.train)",
+     "data.train is required: the samples to train on; with workers.command, which reads its own "
+     "data, only data.onDrop may be set"},
+    {"spec.data", "trainTargets",
+     "has(self.train) ? " HOLDS_TARGETS("self.train") " != has(self.trainTargets) : "
+                                                      "!has(self.trainTargets)",
+     "trainTargets is required unless train is .safetensors or .bin, which hold inputs and "
+     "targets"},
     {"spec.data", "evalTargets",
      "has(self.eval) ? " HOLDS_TARGETS("self.eval") " != has(self.evalTargets) : "
                                                     "!has(self.evalTargets)",
      "evalTargets goes with eval, and is required unless that is .safetensors or .bin, which hold "
      "inputs and targets"},
     {"spec.data", "sequenceLength",
-     "(self.train.endsWith('.bin') || has(self.eval) && self.eval.endsWith('.bin')) == "
+     "(has(self.train) && self.train.endsWith('.bin') || has(self.eval) && "
+     "self.eval.endsWith('.bin')) == "
      "has(self.sequenceLength)",
      "sequenceLength is required with .bin files, the tokens of one sample, and is for those only"},
 
@@ -107,11 +118,14 @@ constexpr Rule kRules[] = {
      "must have maxEpochs, maxSteps or target"},
     {"spec.training.stop.target", "value", "self.metric != 'Accuracy' || self.value <= 1.0",
      "value must be at most 1, a share of the samples, with metric Accuracy"},
-    {"spec", "training", "!has(self.training.stop.target) || has(self.data.eval)",
-     "training.stop.target needs data.eval, the held-out samples that it is measured on"},
+    {"spec", "training",
+     "!has(self.training.stop.target) || ($HAS_COMMAND ? has(self.evaluator) : has(self.data) && "
+     "has(self.data.eval))",
+     "training.stop.target needs data.eval, the held-out samples that it is measured on; with "
+     "workers.command it needs evaluator"},
     {"spec", "training",
      "!has(self.training.stop.target) || self.training.stop.target.metric != 'Accuracy' || "
-     "self.model.loss != 'MeanSquaredError'",
+     "!has(self.model) || self.model.loss != 'MeanSquaredError'",
      "training.stop.target.metric must be Loss with model.loss MeanSquaredError, which has no "
      "classes"},
     {"spec", "training",
@@ -254,8 +268,22 @@ constexpr Rule kRules[] = {
      "pods; kueue.x-k8s.io/queue-name queues each pod"},
     {"spec.workers.template.spec", "restartPolicy", "!has(self.restartPolicy)",
      "restartPolicy must be absent, since restarts are Paceline's (runPolicy.backoffLimit)"},
-    {"spec", "evaluator", "!has(self.evaluator) || has(self.data.eval)",
+    {"spec", "evaluator",
+     "!has(self.evaluator) || $HAS_COMMAND || has(self.data) && has(self.data.eval)",
      "evaluator needs data.eval, the held-out samples that it evaluates on"},
+    {"spec", "workers",
+     "!$HAS_COMMAND || self.training.precision == 'Float32' && !has(self.training.microBatchSize)",
+     "workers.command computes as it likes: training.precision and microBatchSize must be absent"},
+    {"spec.workers", "command",
+     "!has(self.command) || size(self.command) == 0 || self.command[0] != ''",
+     "command must begin with a program"},
+    {"spec.workers", "workingDir",
+     "!has(self.workingDir) || has(self.command) && size(self.command) > 0",
+     "workingDir is of command, the program that starts there"},
+    {"spec.workers", "",
+     "(has(self.command) && size(self.command) > 0) == (has(oldSelf.command) && "
+     "size(oldSelf.command) > 0) && has(self.workingDir) == has(oldSelf.workingDir)",
+     "command and workingDir cannot change once the job exists"},
     {"spec.evaluator.template.metadata", "labels",
      "!has(self.labels) || !('kueue.x-k8s.io/pod-group-name' in self.labels)",
      "labels must not have kueue.x-k8s.io/pod-group-name, Kueue keeps the names of a group's lost "
@@ -293,7 +321,7 @@ constexpr Rule kRules[] = {
     {"spec", "runPolicy",
      "!has(self.runPolicy.schedulingPolicy.minAvailable) || "
      "self.runPolicy.schedulingPolicy.minAvailable <= self.parameterServer.shards + "
-     "$WORKERS + (has(self.evaluator) || has(self.data.eval) ? 1 : 0)",
+     "$WORKERS + (has(self.evaluator) || has(self.data) && has(self.data.eval) ? 1 : 0)",
      "runPolicy.schedulingPolicy.minAvailable must be at most the job's processes"},
 
     {"spec.runPolicy.failurePolicy.rules[]", "",

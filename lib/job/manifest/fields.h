@@ -36,13 +36,18 @@ void Fields(V& visit, Metadata& metadata) {
 
 template <class V>
 void Fields(V& visit, JobSpec& spec) {
-  visit("model", spec.model,
-        Note{.text = "the model that is trained", .presence = kRequired, .mutability = kImmutable});
+  visit(
+      "model", spec.model,
+      Note{.text =
+               "the model that is trained; required without workers.command, which brings its own",
+           .mutability = kImmutable,
+           .stays_absent = true});
   visit("data", spec.data,
-        Note{.text = "files of samples; relative paths start at the manifest's folder, in pods at "
-                     "/paceline/job",
-             .presence = kRequired,
-             .mutability = kImmutable});
+        Note{.text =
+                 "files of samples, required without workers.command; relative paths start at the "
+                 "manifest's folder, in pods at /paceline/job",
+             .mutability = kImmutable,
+             .stays_absent = true});
   visit("training", spec.training, Note{.text = "how it is trained", .presence = kRequired});
   visit("sync", spec.sync,
         Note{.text = "the synchronisation scheme; may change while the job runs"});

@@ -40,6 +40,7 @@ inline constexpr double kSecondsMax = 1e9;  // About 31 years.
 inline constexpr double kProcessesMax = 10000;
 inline constexpr double kThreadsMax = 1024;
 inline constexpr size_t kGroupsMax = 32;
+inline constexpr size_t kCommandMax = 256;  // Words of a command line.
 inline constexpr double kGroupNameMax = 30;
 inline constexpr double kPathMax = 4096;  // Linux' PATH_MAX.
 

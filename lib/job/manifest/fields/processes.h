@@ -96,6 +96,21 @@ void Fields(V& visit, Workers& workers) {
         Note{.text = "several kinds of workers, each with a name and with what stands above, which "
                      "is then left out; groups may come and go while the job runs",
              .items_max = kGroupsMax});
+  visit("command", workers.command,
+        Note{.text =
+                 "a program of yours that trains through the Python package `paceline`, such as "
+                 "[python, train.py], in the place of paceline-worker; the evaluator runs it too, "
+                 "and pods need an image that has it; model and data are its own",
+             .mutability = kImmutable,
+             .max = kPathMax,
+             .items_max = kCommandMax});
+  visit(
+      "workingDir", workers.working_dir,
+      Note{.text = "folder that the command starts in; default: the manifest's folder, in pods the "
+                   "image's",
+           .mutability = kImmutable,
+           .min = 1,
+           .max = kPathMax});
   visit("stragglerPolicy", workers.straggler_policy,
         Note{.text = "who counts as a straggler, and what then"});
 }

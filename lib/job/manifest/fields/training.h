@@ -32,8 +32,7 @@ template <class V>
 void Fields(V& visit, Data& data) {
   visit("train", data.train,
         Note{.text = "samples to train on: .safetensors with inputs and targets, .npy, IDX, or "
-                     "tokens in .bin (not in this version)",
-             .presence = kRequired,
+                     "tokens in .bin (not in this version); required without workers.command",
              .min = 1,
              .max = kPathMax});
   visit("trainTargets", data.train_targets,

@@ -51,6 +51,9 @@ struct Workers {
   Device device = Device::kAuto;    // device.h says what it comes to.
   std::optional<int64_t> threads;   // Of one worker's kernels; absent: what its container may use.
   std::vector<WorkerGroup> groups;  // Not empty: all above is as by default and means nothing.
+  // What a worker runs in the place of paceline-worker, and in which folder; empty: that.
+  std::vector<std::string> command;
+  std::optional<std::string> working_dir;
   StragglerPolicy straggler_policy;
   friend bool operator==(const Workers&, const Workers&) = default;
 };

@@ -10,7 +10,8 @@
 
 namespace paceline::job {
 
-// Exactly one of `torch_script` and `built_in` is there in a valid job.
+// Exactly one of `torch_script` and `built_in` is there in a valid job; neither, and nothing else
+// set, where workers run a command of their own, which has its model and its data.
 struct Model {
   std::optional<std::string> torch_script;  // A file.
   std::optional<BuiltInModel> built_in;
@@ -24,7 +25,7 @@ struct Model {
 // Files. One .safetensors file holds `inputs` and `targets`, one .bin file tokens that are both; of
 // IDX and .npy there are two files.
 struct Data {
-  std::string train;
+  std::optional<std::string> train;  // Absent where workers run a command of their own.
   std::optional<std::string> train_targets;
   std::optional<std::string> eval;
   std::optional<std::string> eval_targets;
