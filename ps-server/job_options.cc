@@ -24,6 +24,11 @@ optim::ScheduleKind ScheduleKindFrom(job::Schedule schedule) {
       return optim::ScheduleKind::kStep;
     case job::Schedule::kLinear:
       return optim::ScheduleKind::kLinear;
+    case job::Schedule::kPolynomial:
+    case job::Schedule::kWsd:
+    case job::Schedule::kOneCycle:
+    case job::Schedule::kCosineRestarts:
+      break;
   }
   return optim::ScheduleKind::kConstant;
 }

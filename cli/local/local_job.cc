@@ -154,6 +154,7 @@ class FileMounts {
     map(spec.model.torch_script);
     map(spec.workers.working_dir);
     map(spec.data.train);
+    map(spec.model.init);
     map(spec.data.train_targets);
     map(spec.data.eval);
     map(spec.data.eval_targets);

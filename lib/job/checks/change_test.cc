@@ -85,7 +85,9 @@ TEST(ValidateChange, TheCourseOfTrainingIsNotAndTheRestOfItIs) {
         "spec.training.gradientClipNorm=1", "spec.training.optimizer.sgd.momentum=0.5",
         "spec.training.learningRate.schedule=Cosine", "spec.training.learningRate.warmupSteps=3",
         "spec.training.learningRate.final=0.001", "spec.training.learningRate.stepEpochs=3",
-        "spec.training.learningRate.factor=0.3", "spec.training.nonFinite.limit=7",
+        "spec.training.learningRate.factor=0.3", "spec.training.learningRate.wsd.decayShare=0.5",
+        "spec.training.parameterGroups=[{match: [a]}]",
+        "spec.training.learningRate.polynomial.power=2", "spec.training.nonFinite.limit=7",
         "spec.training.deterministic=true"}) {
     const auto errors = Errors({}, {path});
     ASSERT_EQ(errors.size(), 1u) << path;

@@ -131,6 +131,10 @@ void CheckModel(const TrainingJob& job, Findings& findings) {
     findings.Add("spec.model",
                  "must have torchScript (a file) or builtIn (Softmax, Mlp, Cnn): got neither");
   }
+  if (model.init && !model.init->ends_with(".safetensors")) {
+    findings.Add("spec.model.init",
+                 fmt::format("must be a .safetensors file: got \"{}\"", *model.init));
+  }
   CheckData(job.spec.data, findings);
 }
 

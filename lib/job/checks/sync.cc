@@ -61,12 +61,13 @@ void CheckDbw(const JobSpec& spec, Findings& findings) {
                              dbw.learning_rate_factors.size(), ToWord(dbw.learning_rate_rule)),
                  {"spec.sync.dbw.learningRateRule", "spec.sync.scheme"});
   }
-  if (dbw.method == DbwMethod::kGain && spec.training.optimizer.type == OptimizerType::kAdamW) {
-    findings.Add(
-        "spec.sync.dbw.method",
-        "must be Blind or AdaSync with optimizer AdamW, whose steps are not the gradient's "
-        "that the gain is worked out for: got Gain",
-        {"spec.training.optimizer.type", "spec.sync.scheme"});
+  const OptimizerType optimizer = spec.training.optimizer.type;
+  if (dbw.method == DbwMethod::kGain && optimizer != OptimizerType::kSgd) {
+    findings.Add("spec.sync.dbw.method",
+                 fmt::format("must be Blind or AdaSync with optimizer {}, whose steps are not the "
+                             "gradient's that the gain is worked out for: got Gain",
+                             ToWord(optimizer)),
+                 {"spec.training.optimizer.type", "spec.sync.scheme"});
   }
 }
 

@@ -47,28 +47,60 @@ void CheckOptimizer(const Optimizer& optimizer, Findings& findings) {
   }
 }
 
+bool HasEnd(Schedule schedule) {
+  return schedule == Schedule::kCosine || schedule == Schedule::kLinear ||
+         schedule == Schedule::kPolynomial || schedule == Schedule::kWsd ||
+         schedule == Schedule::kOneCycle;
+}
+
+bool HasFinal(Schedule schedule) {
+  return schedule == Schedule::kCosineRestarts ||
+         (HasEnd(schedule) && schedule != Schedule::kOneCycle);
+}
+
 void CheckLearningRate(const Training& training, Findings& findings) {
   const LearningRate& rate = training.learning_rate;
   const StopRule& stop = training.stop;
-  if (rate.schedule == Schedule::kCosine || rate.schedule == Schedule::kLinear) {
-    if (!stop.max_epochs && !stop.max_steps) {
-      findings.Add("spec.training.learningRate.schedule",
-                   fmt::format("{} needs stop.maxEpochs or stop.maxSteps, where it ends",
-                               ToWord(rate.schedule)),
-                   {"spec.training.stop"});
-    }
-    if (rate.final > rate.base) {
-      findings.Add(
-          "spec.training.learningRate.final",
-          fmt::format("must be at most learningRate.base, {}: got {}", rate.base, rate.final),
-          {"spec.training.learningRate.base"});
-    }
+  if (HasEnd(rate.schedule) && !stop.max_epochs && !stop.max_steps) {
+    findings.Add("spec.training.learningRate.schedule",
+                 fmt::format("{} needs stop.maxEpochs or stop.maxSteps, where it ends",
+                             ToWord(rate.schedule)),
+                 {"spec.training.stop"});
+  }
+  if (HasFinal(rate.schedule) && rate.final > rate.base) {
+    findings.Add(
+        "spec.training.learningRate.final",
+        fmt::format("must be at most learningRate.base, {}: got {}", rate.base, rate.final),
+        {"spec.training.learningRate.base"});
+  }
+  if (rate.schedule == Schedule::kOneCycle && rate.warmup_steps > 0) {
+    findings.Add(
+        "spec.training.learningRate.warmupSteps",
+        fmt::format("must be 0 with schedule OneCycle, whose warm-up is oneCycle.peakShare: got {}",
+                    rate.warmup_steps),
+        {"spec.training.learningRate.schedule"});
   }
   if (stop.max_steps && rate.warmup_steps >= *stop.max_steps) {
     findings.Add("spec.training.learningRate.warmupSteps",
                  fmt::format("must be less than stop.maxSteps, {}: got {}", *stop.max_steps,
                              rate.warmup_steps),
                  {"spec.training.stop.maxSteps"});
+  }
+}
+
+void CheckParameterGroups(const std::vector<ParameterGroup>& groups, Findings& findings) {
+  for (size_t i = 0; i < groups.size(); ++i) {
+    const ParameterGroup& group = groups[i];
+    const std::string path = fmt::format("spec.training.parameterGroups[{}]", i);
+    if (group.match.empty())
+      findings.Add(path + ".match", "must have a pattern, such as \"*.bias\"");
+    if (!group.frozen) continue;
+    if (group.weight_decay || group.learning_rate_scale != 1) {
+      findings.Add(path + ".frozen",
+                   "must be false with weightDecay or learningRateScale: what is frozen stays as "
+                   "it is",
+                   {path + ".weightDecay", path + ".learningRateScale"});
+    }
   }
 }
 
@@ -124,6 +156,7 @@ void CheckDeterministic(const JobSpec& spec, Findings& findings) {
 void CheckTraining(const TrainingJob& job, Findings& findings) {
   CheckBatch(job.spec, findings);
   CheckOptimizer(job.spec.training.optimizer, findings);
+  CheckParameterGroups(job.spec.training.parameter_groups, findings);
   CheckLearningRate(job.spec.training, findings);
   CheckStop(job.spec, findings);
   CheckDeterministic(job.spec, findings);

@@ -100,6 +100,9 @@ TEST(Crd, FillsInNoKnobsOfChoicesThatNobodyMade) {
   EXPECT_EQ(sync["properties"]["dbw"]["properties"]["window"]["default"], 20);  // In one made.
   const Json optimizer = Spec()["training"]["properties"]["optimizer"];
   EXPECT_EQ(optimizer["default"], Json({{"type", "SGD"}}));
+  const Json rate = Spec()["training"]["properties"]["learningRate"];
+  for (const char* const schedule : {"polynomial", "wsd", "oneCycle", "cosineRestarts"})
+    EXPECT_FALSE(rate["properties"][schedule].contains("default")) << schedule;
 }
 
 // What rules.cc says of a block that is absent is true of its defaults.
@@ -125,17 +128,19 @@ TEST(Crd, FixesWhatTheNotesCallImmutable) {
   };
   walk(walk, "", Schema());
   EXPECT_THAT(
-      fixed,
-      ::testing::ElementsAre(
-          ".spec.checkpoint.resume", ".spec.checkpoint.volumeClaimTemplate", ".spec.data",
-          ".spec.model", ".spec.network.gradientType", ".spec.network.parameterType",
-          ".spec.parameterServer.shards", ".spec.runPolicy.managedBy", ".spec.security.mtls",
-          ".spec.training.deterministic", ".spec.training.globalBatchSize",
-          ".spec.training.gradientClipNorm", ".spec.training.learningRate.factor",
-          ".spec.training.learningRate.final", ".spec.training.learningRate.schedule",
-          ".spec.training.learningRate.stepEpochs", ".spec.training.learningRate.warmupSteps",
-          ".spec.training.microBatchSize", ".spec.training.nonFinite", ".spec.training.optimizer",
-          ".spec.training.precision", ".spec.training.seed", ".spec.training.stop.target"));
+      fixed, ::testing::ElementsAre(
+                 ".spec.checkpoint.resume", ".spec.checkpoint.volumeClaimTemplate", ".spec.data",
+                 ".spec.model", ".spec.network.gradientType", ".spec.network.parameterType",
+                 ".spec.parameterServer.shards", ".spec.runPolicy.managedBy", ".spec.security.mtls",
+                 ".spec.training.deterministic", ".spec.training.globalBatchSize",
+                 ".spec.training.gradientClipNorm", ".spec.training.learningRate.cosineRestarts",
+                 ".spec.training.learningRate.factor", ".spec.training.learningRate.final",
+                 ".spec.training.learningRate.oneCycle", ".spec.training.learningRate.polynomial",
+                 ".spec.training.learningRate.schedule", ".spec.training.learningRate.stepEpochs",
+                 ".spec.training.learningRate.warmupSteps", ".spec.training.learningRate.wsd",
+                 ".spec.training.microBatchSize", ".spec.training.nonFinite",
+                 ".spec.training.optimizer", ".spec.training.parameterGroups",
+                 ".spec.training.precision", ".spec.training.seed", ".spec.training.stop.target"));
 }
 
 TEST(Crd, LeavesPodTemplatesAndVolumesToKubernetes) {

@@ -40,7 +40,7 @@ constexpr std::string_view kIntroduction =
     "Rules between fields are checked by `paceline validate`, which reports all errors at once, "
     "and "
     "on a cluster by the\n"
-    "API server (`deploy/crd/trainingjobs.yaml`). Blocks of schemes and optimizers other than the "
+    "API server (`deploy/crd/trainingjobs.yaml`). Blocks of schemes, optimizers and schedules other than the "
     "chosen one are kept and\n"
     "ignored, so that a scheme can be tried by changing one word; a block that nobody wrote has "
     "all its\n"

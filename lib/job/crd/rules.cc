@@ -68,6 +68,8 @@ constexpr Rule kRules[] = {
      "hidden is for builtIn Mlp and Cnn only"},
     {"spec.model", "loss", "!has(self.builtIn) || self.loss != 'Model'",
      "loss Model needs a torchScript file with a method loss"},
+    {"spec.model", "init", "!has(self.init) || self.init.endsWith('.safetensors')",
+     "init must be a .safetensors file", "self.init"},
 
     {"spec", "data",
      "$HAS_COMMAND ? !has(self.data) || !has(self.data.train) && !has(self.data.eval) : "
@@ -96,8 +98,20 @@ constexpr Rule kRules[] = {
     // Rules of a field are not tried where it comes or goes.
     {"spec.training", "",
      "has(self.microBatchSize) == has(oldSelf.microBatchSize) && has(self.gradientClipNorm) == "
-     "has(oldSelf.gradientClipNorm) && has(self.nonFinite) == has(oldSelf.nonFinite)",
-     "microBatchSize, gradientClipNorm and nonFinite cannot change once the job exists"},
+     "has(oldSelf.gradientClipNorm) && has(self.nonFinite) == has(oldSelf.nonFinite) && "
+     "has(self.parameterGroups) == has(oldSelf.parameterGroups)",
+     "microBatchSize, gradientClipNorm, nonFinite and parameterGroups cannot change once the job "
+     "exists"},
+    {"spec.training.learningRate", "",
+     "has(self.polynomial) == has(oldSelf.polynomial) && has(self.wsd) == has(oldSelf.wsd) && "
+     "has(self.oneCycle) == has(oldSelf.oneCycle) && has(self.cosineRestarts) == "
+     "has(oldSelf.cosineRestarts)",
+     "polynomial, wsd, oneCycle and cosineRestarts cannot change once the job exists"},
+    {"spec.training.parameterGroups[]", "match", "size(self.match) > 0",
+     "match must have a pattern, such as *.bias"},
+    {"spec.training.parameterGroups[]", "frozen",
+     "!self.frozen || !has(self.weightDecay) && self.learningRateScale == 1.0",
+     "frozen must be false with weightDecay or learningRateScale: what is frozen stays as it is"},
     {"spec.training.stop", "target", "has(self.target) == has(oldSelf.target)",
      "target cannot change once the job exists"},
     {"spec.training.optimizer", "sgd",
@@ -106,11 +120,17 @@ constexpr Rule kRules[] = {
      "sgd.nesterov needs sgd.momentum more than 0 and sgd.dampening 0"},
     {"spec.training", "learningRate",
      "has(self.stop.maxEpochs) || has(self.stop.maxSteps) || "
-     "!(self.learningRate.schedule in ['Cosine', 'Linear'])",
-     "learningRate.schedule Cosine or Linear needs stop.maxEpochs or stop.maxSteps, where it ends"},
+     "!(self.learningRate.schedule in ['Cosine', 'Linear', 'Polynomial', 'WSD', 'OneCycle'])",
+     "learningRate.schedule must be Constant, Step or CosineRestarts without stop.maxEpochs or "
+     "stop.maxSteps, where others end",
+     "self.learningRate.schedule"},
     {"spec.training.learningRate", "final",
-     "!(self.schedule in ['Cosine', 'Linear']) || self.final <= self.base",
+     "!(self.schedule in ['Cosine', 'Linear', 'Polynomial', 'WSD', 'CosineRestarts']) || "
+     "self.final <= self.base",
      "final must be at most base"},
+    {"spec.training.learningRate", "warmupSteps",
+     "self.schedule != 'OneCycle' || self.warmupSteps == 0",
+     "warmupSteps must be 0 with schedule OneCycle, whose warm-up is oneCycle.peakShare"},
     {"spec.training", "learningRate",
      "!has(self.stop.maxSteps) || self.learningRate.warmupSteps < self.stop.maxSteps",
      "learningRate.warmupSteps must be less than stop.maxSteps"},
@@ -232,9 +252,10 @@ constexpr Rule kRules[] = {
      "dbw.learningRateFactors is required with learningRateRule Table and is for that rule only"},
     {"spec", "sync",
      "!" USES_DBW("self.sync") " || has(self.sync.dbw) && self.sync.dbw.method != 'Gain' || "
-                               "self.training.optimizer.type != 'AdamW'",
-     "sync.dbw.method must be Blind or AdaSync with optimizer AdamW, whose steps are not the "
-     "gradient's that the gain is worked out for"},
+                               "self.training.optimizer.type == 'SGD'",
+     "sync.dbw.method must be Blind or AdaSync with an optimizer other than SGD, whose steps are "
+     "not the gradient's that the gain is worked out for",
+     "self.training.optimizer.type"},
     {"spec.sync.batchSizing", "maxBatchSize",
      "!has(self.maxBatchSize) || self.maxBatchSize >= self.minBatchSize",
      "maxBatchSize must be at least minBatchSize"},

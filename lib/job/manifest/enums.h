@@ -22,11 +22,22 @@ PACELINE_WORDS(OnDrop, "Return", "Discard")
 enum class Precision { kFloat32, kBFloat16, kFloat16 };
 PACELINE_WORDS(Precision, "Float32", "BFloat16", "Float16")
 
-enum class OptimizerType { kSgd, kAdamW };
-PACELINE_WORDS(OptimizerType, "SGD", "AdamW")
+enum class OptimizerType { kSgd, kAdamW, kAdagrad, kLion, kLamb };
+PACELINE_WORDS(OptimizerType, "SGD", "AdamW", "Adagrad", "Lion", "LAMB")
 
-enum class Schedule { kConstant, kCosine, kStep, kLinear };
-PACELINE_WORDS(Schedule, "Constant", "Cosine", "Step", "Linear")
+// WSD: warm-up, stable, decay.
+enum class Schedule {
+  kConstant,
+  kCosine,
+  kStep,
+  kLinear,
+  kPolynomial,
+  kWsd,
+  kOneCycle,
+  kCosineRestarts
+};
+PACELINE_WORDS(Schedule, "Constant", "Cosine", "Step", "Linear", "Polynomial", "WSD", "OneCycle",
+               "CosineRestarts")
 
 enum class Metric { kAccuracy, kLoss };
 PACELINE_WORDS(Metric, "Accuracy", "Loss")

@@ -41,6 +41,8 @@ inline constexpr double kProcessesMax = 10000;
 inline constexpr double kThreadsMax = 1024;
 inline constexpr size_t kGroupsMax = 32;
 inline constexpr size_t kCommandMax = 256;  // Words of a command line.
+inline constexpr size_t kPatternsMax = 64;
+inline constexpr double kPatternMax = 200;
 inline constexpr double kGroupNameMax = 30;
 inline constexpr double kPathMax = 4096;  // Linux' PATH_MAX.
 

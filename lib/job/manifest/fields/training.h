@@ -26,6 +26,11 @@ void Fields(V& visit, Model& model) {
       Note{.text = "built-in models: hidden units (Mlp) or channels (Cnn)", .min = 1, .max = 1e6});
   visit("loss", model.loss,
         Note{.text = "what is minimised; Model is the module's own method loss(inputs, targets)"});
+  visit("init", model.init,
+        Note{.text = "starting values, a .safetensors file that has each parameter and buffer by "
+                     "its name; absent: the file's own, or by training.seed of a built-in model",
+             .min = 1,
+             .max = kPathMax});
 }
 
 template <class V>
@@ -77,11 +82,105 @@ void Fields(V& visit, AdamW& adam_w) {
 }
 
 template <class V>
+void Fields(V& visit, Adagrad& adagrad) {
+  visit("learningRateDecay", adagrad.learning_rate_decay,
+        Note{.text = "step n, counted from 0, has the rate by 1 + n times this",
+             .min = 0,
+             .max = 1000});
+  visit("initialAccumulator", adagrad.initial_accumulator,
+        Note{.text = "sum of squared gradients to begin with", .min = 0, .max = 1e9});
+  visit("epsilon", adagrad.epsilon,
+        Note{.text = "keeps the denominator from zero", .max = 1, .above = 0});
+  visit("weightDecay", adagrad.weight_decay,
+        Note{.text = "L2 penalty, added to the gradient", .min = 0, .max = 1});
+}
+
+template <class V>
+void Fields(V& visit, Lion& lion) {
+  visit(
+      "beta1", lion.beta1,
+      Note{.text = "share of the momentum in the update, whose sign counts", .min = 0, .below = 1});
+  visit("beta2", lion.beta2, Note{.text = "decay of the momentum", .min = 0, .below = 1});
+  visit(
+      "weightDecay", lion.weight_decay,
+      Note{.text = "decoupled weight decay, as a share of the learning rate", .min = 0, .max = 1});
+}
+
+template <class V>
+void Fields(V& visit, Lamb& lamb) {
+  visit("beta1", lamb.beta1, Note{.text = "decay of the mean gradient", .min = 0, .below = 1});
+  visit("beta2", lamb.beta2,
+        Note{.text = "decay of the mean squared gradient", .min = 0, .below = 1});
+  visit("epsilon", lamb.epsilon,
+        Note{.text = "keeps the denominator from zero", .max = 1, .above = 0});
+  visit("weightDecay", lamb.weight_decay,
+        Note{.text = "decay that is part of the step whose length each tensor's norm sets",
+             .min = 0,
+             .max = 1});
+}
+
+template <class V>
 void Fields(V& visit, Optimizer& optimizer) {
-  visit("type", optimizer.type,
-        Note{.text = "the rule; the block of the other one is kept and ignored"});
+  visit("type", optimizer.type, Note{.text = "the rule; blocks of others are kept and ignored"});
   visit("sgd", optimizer.sgd, Note{.text = "knobs of SGD", .stays_absent = true});
   visit("adamW", optimizer.adam_w, Note{.text = "knobs of AdamW", .stays_absent = true});
+  visit("adagrad", optimizer.adagrad, Note{.text = "knobs of Adagrad", .stays_absent = true});
+  visit("lion", optimizer.lion, Note{.text = "knobs of Lion", .stays_absent = true});
+  visit("lamb", optimizer.lamb, Note{.text = "knobs of LAMB", .stays_absent = true});
+}
+
+template <class V>
+void Fields(V& visit, ParameterGroup& group) {
+  visit("match", group.match,
+        Note{.text = "names of its parameters, with * for any characters and ? for one, such as "
+                     "*.bias; of several groups that fit, the first has the parameter",
+             .presence = kRequired,
+             .min = 1,
+             .max = kPatternMax,
+             .items_max = kPatternsMax});
+  visit("weightDecay", group.weight_decay,
+        Note{.text = "instead of the optimizer's", .min = 0, .max = 1});
+  visit("learningRateScale", group.learning_rate_scale,
+        Note{.text = "times the learning rate", .max = 1000, .above = 0});
+  visit("frozen", group.frozen,
+        Note{.text = "its parameters keep their values: no step, no decay, no momentum"});
+}
+
+template <class V>
+void Fields(V& visit, Polynomial& polynomial) {
+  visit(
+      "power", polynomial.power,
+      Note{.text = "of what is left of training, by which the rate falls", .max = 100, .above = 0});
+}
+
+template <class V>
+void Fields(V& visit, WarmupStableDecay& wsd) {
+  visit("decayShare", wsd.decay_share,
+        Note{.text = "share of all training, its end, in which the rate falls linearly",
+             .max = 1,
+             .above = 0});
+}
+
+template <class V>
+void Fields(V& visit, OneCycle& one_cycle) {
+  visit(
+      "peakShare", one_cycle.peak_share,
+      Note{
+          .text = "share of all training in which the rate rises to base", .above = 0, .below = 1});
+  visit("startDivisor", one_cycle.start_divisor,
+        Note{.text = "base by this is the first rate", .min = 1, .max = 1e9});
+  visit("finalDivisor", one_cycle.final_divisor,
+        Note{.text = "the first rate by this is the last one", .min = 1, .max = 1e9});
+}
+
+template <class V>
+void Fields(V& visit, CosineRestarts& restarts) {
+  visit("periodEpochs", restarts.period_epochs,
+        Note{.text = "epochs after warm-up until the first restart", .min = 1, .max = kCountMax});
+  visit(
+      "periodFactor", restarts.period_factor,
+      Note{
+          .text = "each period is so many times as long as the one before", .min = 1, .max = 1000});
 }
 
 template <class V>
@@ -100,7 +199,8 @@ void Fields(V& visit, LearningRate& rate) {
         Note{.text = "how the rate changes after warm-up, by committed samples",
              .mutability = kImmutable});
   visit("final", rate.final,
-        Note{.text = "Cosine, Linear: the rate at the end of training",
+        Note{.text = "the rate at the end of training, or before a restart: Cosine, Linear, "
+                     "Polynomial, WSD, CosineRestarts",
              .mutability = kImmutable,
              .min = 0,
              .max = 1000});
@@ -114,6 +214,20 @@ void Fields(V& visit, LearningRate& rate) {
              .mutability = kImmutable,
              .max = 1,
              .above = 0});
+  visit("polynomial", rate.polynomial,
+        Note{.text = "knobs of Polynomial", .mutability = kImmutable, .stays_absent = true});
+  visit("wsd", rate.wsd,
+        Note{.text = "knobs of WSD: warm-up, a stable rate, and decay",
+             .mutability = kImmutable,
+             .stays_absent = true});
+  visit("oneCycle", rate.one_cycle,
+        Note{.text = "knobs of OneCycle: up to base and down again, along cosines",
+             .mutability = kImmutable,
+             .stays_absent = true});
+  visit("cosineRestarts", rate.cosine_restarts,
+        Note{.text = "knobs of CosineRestarts: Cosine, again and again",
+             .mutability = kImmutable,
+             .stays_absent = true});
 }
 
 template <class V>
@@ -175,6 +289,11 @@ void Fields(V& visit, Training& training) {
   visit("optimizer", training.optimizer,
         Note{.text = "the rule by which a gradient changes the parameters",
              .mutability = kImmutable});
+  visit("parameterGroups", training.parameter_groups,
+        Note{.text = "parameters, by their names, that have a rate or a decay of their own or stay "
+                     "as they are",
+             .mutability = kImmutable,
+             .items_max = kGroupsMax});
   visit("learningRate", training.learning_rate,
         Note{.text = "how far a step goes", .presence = kRequired});
   visit("gradientClipNorm", training.gradient_clip_norm,

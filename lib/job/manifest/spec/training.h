@@ -19,6 +19,7 @@ struct Model {
   std::optional<int64_t> classes;    // Built-in models: length of the output.
   std::optional<int64_t> hidden;     // Mlp: units of the hidden layer. Cnn: channels.
   Loss loss = Loss::kCrossEntropy;
+  std::optional<std::string> init;  // A .safetensors file of starting values.
   friend bool operator==(const Model&, const Model&) = default;
 };
 
@@ -51,20 +52,83 @@ struct AdamW {
   friend bool operator==(const AdamW&, const AdamW&) = default;
 };
 
-struct Optimizer {  // The block of the other type is kept and ignored.
+struct Adagrad {
+  double learning_rate_decay = 0;
+  double initial_accumulator = 0;
+  double epsilon = 1e-10;
+  double weight_decay = 0;
+  friend bool operator==(const Adagrad&, const Adagrad&) = default;
+};
+
+struct Lion {
+  double beta1 = 0.9;
+  double beta2 = 0.99;
+  double weight_decay = 0;
+  friend bool operator==(const Lion&, const Lion&) = default;
+};
+
+struct Lamb {
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1e-6;
+  double weight_decay = 0.01;
+  friend bool operator==(const Lamb&, const Lamb&) = default;
+};
+
+struct Optimizer {  // Blocks of other types are kept and ignored.
   OptimizerType type = OptimizerType::kSgd;
   Sgd sgd;
   AdamW adam_w;
+  Adagrad adagrad;
+  Lion lion;
+  Lamb lamb;
   friend bool operator==(const Optimizer&, const Optimizer&) = default;
 };
 
-struct LearningRate {
+// Parameters that are trained in a way of their own: those whose name fits one of `match`, and none
+// of an earlier group's.
+struct ParameterGroup {
+  std::vector<std::string> match;      // With * for any characters and ? for one.
+  std::optional<double> weight_decay;  // Absent: the optimizer's.
+  double learning_rate_scale = 1;
+  bool frozen = false;
+  friend bool operator==(const ParameterGroup&, const ParameterGroup&) = default;
+};
+
+struct Polynomial {
+  double power = 1;
+  friend bool operator==(const Polynomial&, const Polynomial&) = default;
+};
+
+struct WarmupStableDecay {
+  double decay_share = 0.1;  // Of all of training, its end.
+  friend bool operator==(const WarmupStableDecay&, const WarmupStableDecay&) = default;
+};
+
+struct OneCycle {
+  double peak_share = 0.3;       // Of all of training, until the rate is `base`.
+  double start_divisor = 25;     // `base` by this is the first rate...
+  double final_divisor = 10000;  // ...which by this is the last one.
+  friend bool operator==(const OneCycle&, const OneCycle&) = default;
+};
+
+struct CosineRestarts {
+  int64_t period_epochs = 10;  // From the warm-up's end to the first restart.
+  int64_t period_factor = 1;   // Each period is so many times as long as the one before.
+  friend bool operator==(const CosineRestarts&, const CosineRestarts&) = default;
+};
+
+struct LearningRate {  // Blocks of other schedules are kept and ignored.
   double base = 0;
   int64_t warmup_steps = 0;  // From 0 to `base`, linearly.
   Schedule schedule = Schedule::kConstant;
-  double final = 0;          // Cosine, Linear: the rate at the end of training.
+  double final = 0;          // The rate at the end of training, or of a period.
   int64_t step_epochs = 30;  // Step: epochs between two cuts.
   double factor = 0.1;       // Step: what each cut leaves.
+  Polynomial polynomial;
+  WarmupStableDecay wsd;
+  OneCycle one_cycle;
+  CosineRestarts cosine_restarts;
   friend bool operator==(const LearningRate&, const LearningRate&) = default;
 };
 
@@ -94,6 +158,7 @@ struct Training {
   std::optional<int64_t> micro_batch_size;
   Precision precision = Precision::kFloat32;
   Optimizer optimizer;
+  std::vector<ParameterGroup> parameter_groups;  // Of a parameter, the first one that it fits.
   LearningRate learning_rate;
   std::optional<double> gradient_clip_norm;
   NonFinite non_finite;
