@@ -19,7 +19,7 @@ ONLY ?= lib operator ps-server worker cli tests
 SOURCES = git ls-files --cached --others --exclude-standard -- \
             $(foreach folder,$(ONLY),'$(folder)/*.h' '$(folder)/*.cc')
 
-.PHONY: help setup run test test-large kubernetes build bench-data-plane bench-store bench-control bench-interrupt bench-operator bench-operator-tools bench-policy bench-step gpu-proof soak images e2e e2e-soak chart lint format verify crd \
+.PHONY: help setup run test test-large kubernetes build bench-data-plane bench-store bench-control bench-interrupt bench-operator bench-operator-tools bench-policy bench-step gpu-proof wheel soak images e2e e2e-soak chart lint format verify crd \
         test-asan test-tsan clean
 
 help: ## Show this menu
@@ -64,6 +64,10 @@ gpu-proof: $(BUILD)/build.ninja ## Pack what shows, on a machine with a GPU and 
 	@cmake --build $(BUILD) -j $(JOBS) --target paceline paceline-ps paceline-worker bench_step gpu_probe >&2
 	@tools/gpu_proof pack $(BUILD)/gpu-proof.tar.xz
 	@[ -z '$(ARGS)' ] || tools/gpu_proof run $(BUILD)/gpu-proof.tar.xz $(ARGS)
+
+wheel: $(BUILD)/build.ninja ## Make the Python package paceline a wheel, in build/wheel
+	@cmake --build $(BUILD) -j $(JOBS) --target python_native >&2
+	@python=$$(tools/setup --python) && $$python tools/wheel $(BUILD) build/wheel
 
 soak: $(BUILD)/build.ninja ## Do random faults to running jobs, two at a time: 10 minutes (ARGS='--minutes 480 --seed N', JSON=FILE writes the table)
 	@cmake --build $(BUILD) -j $(JOBS) --target soak >&2

@@ -27,12 +27,9 @@ foreach(_line IN LISTS _lines)
   endforeach()
 endforeach()
 
-# Adds the folders of PACELINE_COMPONENTS and of all that they may use, lowest floor first.
-function(paceline_add_components)
-  set(wanted ${PACELINE_COMPONENTS})
-  if(wanted STREQUAL "all")
-    set(wanted ${PACELINE_TARGETS})
-  endif()
+# The targets given and all that they may use.
+function(_paceline_closure result)
+  set(wanted ${ARGN})
   set(closure "")
   while(wanted)
     list(POP_FRONT wanted target)
@@ -44,6 +41,19 @@ function(paceline_add_components)
       list(APPEND wanted ${PACELINE_USES_${target}})
     endif()
   endwhile()
+  set(${result} ${closure} PARENT_SCOPE)
+endfunction()
+
+# What is in a shared library is compiled to lie anywhere.
+_paceline_closure(PACELINE_SHARED python_native)
+
+# Adds the folders of PACELINE_COMPONENTS and of all that they may use, lowest floor first.
+function(paceline_add_components)
+  set(wanted ${PACELINE_COMPONENTS})
+  if(wanted STREQUAL "all")
+    set(wanted ${PACELINE_TARGETS})
+  endif()
+  _paceline_closure(closure ${wanted})
   foreach(target IN LISTS PACELINE_TARGETS)
     if(target IN_LIST closure AND EXISTS ${CMAKE_SOURCE_DIR}/${PACELINE_FOLDER_${target}}/CMakeLists.txt)
       add_subdirectory(${CMAKE_SOURCE_DIR}/${PACELINE_FOLDER_${target}})
@@ -62,6 +72,9 @@ endfunction()
 
 function(_paceline_common target)
   target_include_directories(${target} PUBLIC ${CMAKE_SOURCE_DIR})
+  if(target IN_LIST PACELINE_SHARED)
+    set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  endif()
   if(PACELINE_PURITY_${target} STREQUAL "pure")
     target_compile_options(${target} PRIVATE -ffp-contract=off)
   endif()
@@ -84,6 +97,17 @@ function(paceline_program target)
   _paceline_link(${target} PRIVATE ${arg_DEPS})
   target_link_libraries(${target} PRIVATE ${arg_LIBRARIES})
   set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+endfunction()
+
+# A library for other languages: nothing but what EXPORTS, a version script, names can be seen in it.
+function(paceline_shared_library target)
+  cmake_parse_arguments(arg "" "EXPORTS;NAME" "SOURCES;DEPS" ${ARGN})
+  add_library(${target} SHARED ${arg_SOURCES})
+  _paceline_common(${target})
+  _paceline_link(${target} PRIVATE ${arg_DEPS})
+  target_link_options(${target} PRIVATE -Wl,--version-script=${CMAKE_CURRENT_SOURCE_DIR}/${arg_EXPORTS} -Wl,--no-undefined)
+  set_target_properties(${target} PROPERTIES OUTPUT_NAME ${arg_NAME} LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib
+                                             LINK_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${arg_EXPORTS})
 endfunction()
 
 # One GoogleTest binary for a target, each case a ctest test. It links the target and, for what crosses targets

@@ -250,6 +250,20 @@ TEST(LaunchCommand, TakesWhatTheTemplateSays) {
     const job::Start grouped{.name = "digits-big-1", .index = 1, .group = "big"};
     EXPECT_THAT(LaunchCommand(options, *folder, grouped).arguments,
                 IsSupersetOf({"--group", "big", "--index", "1", "--device", "cuda"}));
+    options.command = {"python3", "train.py"};
+    options.command_folder = "/jobs/src";
+    options.extras["worker"] = {{{"A", "b"}}, {"--width", "64"}};
+    const Command own = LaunchCommand(options, *folder, start);
+    EXPECT_THAT(own.arguments, ElementsAre("python3", "train.py", "--width", "64"));
+    EXPECT_EQ(own.folder, "/jobs/src");
+    EXPECT_THAT(own.environment, IsSupersetOf(std::vector<std::pair<std::string, std::string>>{
+                                     {"PACELINE_ROLE", "worker"},
+                                     {"PACELINE_INDEX", "2"},
+                                     {"PACELINE_FOLDER", "/jobs"},
+                                     {"PACELINE_DEVICE", "cpu"},
+                                     {"PACELINE_JOB", folder->JobFile()},
+                                     {"A", "b"},
+                                     {"OMP_NUM_THREADS", "1"}}));
     const Command server = LaunchCommand(
         options, *folder, {.name = "digits-ps-0", .role = job::Role::kParameterServer, .index = 0});
     EXPECT_THAT(server.arguments, Contains("/out/model.safetensors"));

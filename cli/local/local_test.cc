@@ -78,6 +78,29 @@ TEST(Child, ThatCannotStartIsAnErrorWithTheProgramsName) {
   EXPECT_EQ(Message(status), "cannot start /no/such/program: No such file or directory");
 }
 
+TEST(Child, StartsInItsFolderAndFindsItsProgramByName) {
+  Signals signals;
+  const std::string log = Temporary("folder.log");
+  auto child = Child::Start({.arguments = {"sh", "-c", "pwd"},
+                             .environment = {},
+                             .log_path = log,
+                             .folder = std::filesystem::temp_directory_path()});
+  ASSERT_TRUE(child.ok()) << Message(child.status());
+  EXPECT_EQ(WaitFor(*child, signals).code, 0);
+  EXPECT_EQ(ReadAll(log), std::filesystem::temp_directory_path().string() + "\n");
+  std::filesystem::remove(log);
+}
+
+TEST(Child, OfAFolderThatIsNotThereIsAnErrorWithItsName) {
+  const Status status = Child::Start({.arguments = {"sh"},
+                                      .environment = {},
+                                      .log_path = "/dev/null",
+                                      .folder = "/no/such/folder"})
+                            .status();
+  EXPECT_EQ(Message(status),
+            "cannot start sh in folder /no/such/folder: No such file or directory");
+}
+
 TEST(Signals, CountInterruptions) {
   Signals signals;
   kill(getpid(), SIGINT);

@@ -162,9 +162,23 @@ void LayProbes(Json& container) {
   Default(container, "readinessProbe", probe("/healthz", 5, 3));
 }
 
-const std::string& ImageOf(const job::TrainingJob& job, const job::Start& start,
-                           const ObjectOptions& options) {
+// Of the workers' own template, which has the command that an evaluator runs too; "" if it names
+// none.
+std::string CommandImage(const job::Workers& workers) {
+  const job::PodTemplate& pod_template = *job::GroupsOf(workers).front().pod_template;
+  if (!pod_template) return "";
+  Json pod = job::ToJson(*pod_template);
+  Json& spec = ObjectAt(pod, "spec");
+  return Named(ListAt(spec, "containers"), "name", ContainerName(job::Role::kWorker))
+      .value("image", "");
+}
+
+std::string ImageOf(const job::TrainingJob& job, const job::Start& start,
+                    const ObjectOptions& options) {
   if (start.role == job::Role::kParameterServer) return options.server_image;
+  if (!job.spec.workers.command.empty()) {
+    if (std::string image = CommandImage(job.spec.workers); !image.empty()) return image;
+  }
   const job::Computes device = job::DeviceOf(job.spec, start.role, start.group).device;
   const bool is_for_gpu = device == job::Computes::kCuda;
   return is_for_gpu && !options.worker_cuda_image.empty() ? options.worker_cuda_image

@@ -24,5 +24,60 @@ TEST(PodTest, ThreadsAreTheCoresThatTheTemplateGives) {
   EXPECT_EQ(cores("{}"), Json());
 }
 
+job::TrainingJob Mine() {
+  job::TrainingJob job = Digits();
+  job.spec.model = {};
+  job.spec.data = {};
+  job.spec.workers.command = {"python3", "train.py"};
+  job.spec.workers.working_dir = "/src";
+  job.spec.workers.pod_template = Yaml(
+      "spec: {containers: [{name: worker, image: 'mine:1', args: [--width, '64'], env: [{name: A, "
+      "value: b}, {name: PACELINE_INDEX, value: '9'}]}]}");
+  return job;
+}
+
+std::string ValueOf(const Json& pod, const std::string& name) {
+  const Json* const variable = Named(pod["spec"]["containers"][0]["env"], name);
+  return variable == nullptr ? "" : variable->value("value", "");
+}
+
+TEST(PodTest, ACommandIsToldByItsEnvironment) {
+  const Json pod = Pod(Mine(), job::Role::kWorker, 2);
+  const Json& container = pod["spec"]["containers"][0];
+  EXPECT_EQ(container["command"], Json::array({"python3", "train.py"}));
+  EXPECT_EQ(container["args"], Json::array({"--width", "64"}));
+  EXPECT_EQ(container["workingDir"], "/src");
+  EXPECT_EQ(container["image"], "mine:1");
+  EXPECT_EQ(ValueOf(pod, "PACELINE_ROLE"), "worker");
+  EXPECT_EQ(ValueOf(pod, "PACELINE_INDEX"), "2") << "ours, whatever a template says";
+  EXPECT_EQ(ValueOf(pod, "PACELINE_ATTEMPT"), "2");
+  EXPECT_EQ(ValueOf(pod, "PACELINE_LOG_FORMAT"), "json");
+  EXPECT_EQ(ValueOf(pod, "PACELINE_TERMINATION_MESSAGE"), "/dev/termination-log");
+  EXPECT_EQ(ValueOf(pod, "PACELINE_TLS_FOLDER"),
+            After(Arguments(Pod(Digits(), job::Role::kWorker)), "--tls-folder"));
+  EXPECT_EQ(ValueOf(pod, "PACELINE_COORDINATOR"),
+            After(Arguments(Pod(Digits(), job::Role::kWorker)), "--coordinator"));
+  EXPECT_EQ(ValueOf(pod, "A"), "b");
+}
+
+TEST(PodTest, AnEvaluatorOfACommandRunsItInTheWorkersImage) {
+  job::TrainingJob job = Mine();
+  job.spec.evaluator.emplace();
+  const Json pod = Pod(job, job::Role::kEvaluator);
+  EXPECT_EQ(pod["spec"]["containers"][0]["command"], Json::array({"python3", "train.py"}));
+  EXPECT_EQ(pod["spec"]["containers"][0]["image"], "mine:1");
+  EXPECT_EQ(ValueOf(pod, "PACELINE_ROLE"), "evaluator");
+  job.spec.evaluator->pod_template =
+      Yaml("spec: {containers: [{name: evaluator, image: 'judge:1'}]}");
+  EXPECT_EQ(Pod(job, job::Role::kEvaluator)["spec"]["containers"][0]["image"], "judge:1");
+}
+
+TEST(PodTest, AParameterServerIsOursWhateverTheWorkersRun) {
+  const Json pod = Pod(Mine(), job::Role::kParameterServer);
+  EXPECT_EQ(pod["spec"]["containers"][0]["command"], Json::array({"paceline-ps"}));
+  EXPECT_EQ(pod["spec"]["containers"][0]["image"], "ps:1");
+  EXPECT_EQ(Named(pod["spec"]["containers"][0]["env"], "PACELINE_ROLE"), nullptr);
+}
+
 }  // namespace
 }  // namespace paceline::controller

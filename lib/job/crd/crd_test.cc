@@ -65,7 +65,8 @@ TEST(Crd, TakesBoundsWordsAndDefaultsFromTheFields) {
   EXPECT_EQ(scheme["default"], "BSP");
   EXPECT_EQ(Spec()["workers"]["default"]["stragglerPolicy"]["action"], "Report");
   EXPECT_FALSE(Spec()["evaluator"].contains("default"));
-  EXPECT_EQ(Spec()["data"]["required"], Json::array({"train"}));
+  EXPECT_EQ(Spec()["training"]["properties"]["stop"]["properties"]["target"]["required"],
+            Json::array({"value"}));
 }
 
 TEST(Crd, TypesTimesAsIntegersOrDurationsWithinTheirBounds) {
@@ -128,19 +129,20 @@ TEST(Crd, FixesWhatTheNotesCallImmutable) {
   };
   walk(walk, "", Schema());
   EXPECT_THAT(
-      fixed, ::testing::ElementsAre(
-                 ".spec.checkpoint.resume", ".spec.checkpoint.volumeClaimTemplate", ".spec.data",
-                 ".spec.model", ".spec.network.gradientType", ".spec.network.parameterType",
-                 ".spec.parameterServer.shards", ".spec.runPolicy.managedBy", ".spec.security.mtls",
-                 ".spec.training.deterministic", ".spec.training.globalBatchSize",
-                 ".spec.training.gradientClipNorm", ".spec.training.learningRate.cosineRestarts",
-                 ".spec.training.learningRate.factor", ".spec.training.learningRate.final",
-                 ".spec.training.learningRate.oneCycle", ".spec.training.learningRate.polynomial",
-                 ".spec.training.learningRate.schedule", ".spec.training.learningRate.stepEpochs",
-                 ".spec.training.learningRate.warmupSteps", ".spec.training.learningRate.wsd",
-                 ".spec.training.microBatchSize", ".spec.training.nonFinite",
-                 ".spec.training.optimizer", ".spec.training.parameterGroups",
-                 ".spec.training.precision", ".spec.training.seed", ".spec.training.stop.target"));
+      fixed,
+      ::testing::ElementsAre(
+          ".spec.checkpoint.resume", ".spec.checkpoint.volumeClaimTemplate", ".spec.data",
+          ".spec.model", ".spec.network.gradientType", ".spec.network.parameterType",
+          ".spec.parameterServer.shards", ".spec.runPolicy.managedBy", ".spec.security.mtls",
+          ".spec.training.deterministic", ".spec.training.globalBatchSize",
+          ".spec.training.gradientClipNorm", ".spec.training.learningRate.cosineRestarts",
+          ".spec.training.learningRate.factor", ".spec.training.learningRate.final",
+          ".spec.training.learningRate.oneCycle", ".spec.training.learningRate.polynomial",
+          ".spec.training.learningRate.schedule", ".spec.training.learningRate.stepEpochs",
+          ".spec.training.learningRate.warmupSteps", ".spec.training.learningRate.wsd",
+          ".spec.training.microBatchSize", ".spec.training.nonFinite", ".spec.training.optimizer",
+          ".spec.training.parameterGroups", ".spec.training.precision", ".spec.training.seed",
+          ".spec.training.stop.target", ".spec.workers.command", ".spec.workers.workingDir"));
 }
 
 TEST(Crd, LeavesPodTemplatesAndVolumesToKubernetes) {

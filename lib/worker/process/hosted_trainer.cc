@@ -1,0 +1,186 @@
+#include "lib/worker/process/hosted_trainer.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <utility>
+
+#include "lib/base/check.h"
+
+namespace paceline::worker {
+HostedTrainer::HostedTrainer(Options options)
+    : options_(std::move(options)), order_(options_.train_samples, options_.seed) {
+  PACELINE_CHECK(options_.values.size() == options_.layout.total_bytes(), "{} bytes, layout has {}",
+                 options_.values.size(), options_.layout.total_bytes());
+  initial_.assign(options_.values.begin(), options_.values.end());
+}
+
+Status HostedTrainer::BeginAnew() {
+  std::ranges::copy(initial_, options_.values.begin());
+  return OkStatus();
+}
+
+bool HostedTrainer::ComputeOn(std::span<std::byte> values) {
+  if (!options_.computes_elsewhere) return false;
+  std::lock_guard lock(mutex_);
+  elsewhere_ = values;
+  if (!values.empty())
+    std::ranges::copy(values.subspan(options_.layout.parameter_bytes()), Buffers().begin());
+  return true;
+}
+
+void HostedTrainer::ComeHome() {
+  std::lock_guard lock(mutex_);
+  if (elsewhere_.empty()) return;
+  std::ranges::copy(elsewhere_.first(options_.layout.parameter_bytes()), options_.values.begin());
+  elsewhere_ = {};
+}
+
+StatusOr<StepResult> HostedTrainer::Step(std::span<const protocol::SampleRange> ranges,
+                                         StepControl& control) {
+  std::unique_lock lock(mutex_);
+  work_ = {.kind = HostedWork::Kind::kStep,
+           .samples = {},
+           .ranges = {ranges.begin(), ranges.end()},
+           .parameters = elsewhere_.data()};
+  for (const protocol::SampleRange& range : ranges) {
+    if (range.begin > range.end || range.end > options_.train_samples) {
+      return OutOfRange("positions {} to {} of an epoch of {} samples", range.begin, range.end,
+                        options_.train_samples);
+    }
+    const auto samples = order_.Epoch(range.epoch).subspan(range.begin, range.size());
+    work_.samples.insert(work_.samples.end(), samples.begin(), samples.end());
+  }
+  control_ = &control;
+  is_handed_.assign(options_.layout.tensors().size(), false);
+  saved_buffers_.assign(Buffers().begin(), Buffers().end());
+  if (control.push() == nullptr) push_.resize(options_.layout.total_bytes());
+  const Status offered = Offer(lock);
+  control_ = nullptr;
+  if (!offered.ok()) return offered;
+  return std::exchange(step_, StepResult());
+}
+
+StatusOr<Evaluation> HostedTrainer::Evaluate(const std::function<void()>& on_progress) {
+  std::unique_lock lock(mutex_);
+  work_ = {.kind = HostedWork::Kind::kEvaluate,
+           .samples = {},
+           .ranges = {},
+           .parameters = elsewhere_.data()};
+  on_progress_ = &on_progress;
+  const Status offered = Offer(lock);
+  on_progress_ = nullptr;
+  if (!offered.ok()) return offered;
+  return std::exchange(evaluation_, Evaluation());
+}
+
+Status HostedTrainer::Offer(std::unique_lock<std::mutex>& lock) {
+  state_ = State::kOffered;
+  changed_.notify_all();
+  changed_.wait(
+      lock, [this] { return state_ == State::kDone || (state_ == State::kOffered && is_closed_); });
+  return std::exchange(state_, State::kIdle) == State::kDone
+             ? OkStatus()
+             : Cancelled("nobody computes any more");
+}
+
+HostedWork HostedTrainer::Next(Duration timeout) {
+  std::unique_lock lock(mutex_);
+  PACELINE_CHECK(state_ != State::kTaken, "the work before is not done");
+  const auto deadline = std::chrono::steady_clock::now() + timeout;
+  while (changed_.wait_until(lock, deadline, [this] {
+    return state_ == State::kOffered || is_over_;
+  }) && state_ == State::kOffered) {
+    if (control_ == nullptr || control_->MayGoOn()) {
+      state_ = State::kTaken;
+      return work_;
+    }
+    step_ = Cancelled("not wanted any more");
+    state_ = State::kDone;
+    changed_.notify_all();
+  }
+  if (is_over_) return {.kind = HostedWork::Kind::kOver, .samples = {}, .ranges = {}};
+  return {};
+}
+
+bool HostedTrainer::MayGoOn() {
+  if (control_ != nullptr) return control_->MayGoOn();
+  if (on_progress_ != nullptr && *on_progress_) (*on_progress_)();
+  return true;
+}
+
+void HostedTrainer::Put(uint64_t offset_bytes, std::span<const std::byte> part) {
+  if (part.empty()) return;
+  if (rpc::BegunPush* const push = control_->push()) {
+    push->Put(offset_bytes, part);
+  } else {
+    std::memcpy(push_.data() + offset_bytes, part.data(), part.size());
+  }
+}
+
+Status HostedTrainer::Hand(size_t tensor, std::span<const std::byte> gradient) {
+  const std::vector<store::TensorPlace>& tensors = options_.layout.tensors();
+  if (tensor >= tensors.size() || tensors[tensor].spec.kind != store::TensorKind::kParameter)
+    return InvalidArgument("a gradient of tensor {}, which is no parameter", tensor);
+  const store::TensorPlace& place = tensors[tensor];
+  if (is_handed_[tensor])
+    return InvalidArgument("a second gradient of {} in one step", place.spec.name);
+  if (gradient.size() != place.size_bytes) {
+    return InvalidArgument("a gradient of {} bytes of {}, which has {}", gradient.size(),
+                           place.spec.name, place.size_bytes);
+  }
+  Put(place.offset_bytes, gradient);
+  is_handed_[tensor] = true;
+  return OkStatus();
+}
+
+void HostedTrainer::EndStep(double loss, uint64_t samples, uint64_t correct) {
+  const std::vector<store::TensorPlace>& tensors = options_.layout.tensors();
+  std::vector<std::byte> zeros;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    if (tensors[i].spec.kind != store::TensorKind::kParameter || is_handed_[i]) continue;
+    zeros.resize(std::max<size_t>(zeros.size(), tensors[i].size_bytes));
+    Put(tensors[i].offset_bytes, std::span(zeros).first(tensors[i].size_bytes));
+  }
+  Put(options_.layout.parameter_bytes(), Buffers());
+  std::unique_lock lock(mutex_);
+  step_ = StepResult{.loss = loss,
+                     .samples = samples,
+                     .correct = correct,
+                     .is_handed = control_->push() != nullptr};
+  Done();
+}
+
+void HostedTrainer::GiveUpStep(const Status& why) {
+  PACELINE_CHECK(!why.ok(), "given up without a reason");
+  std::ranges::copy(saved_buffers_, Buffers().begin());
+  std::unique_lock lock(mutex_);
+  step_ = why;
+  Done();
+}
+
+void HostedTrainer::EndEvaluation(StatusOr<Evaluation> evaluation) {
+  std::unique_lock lock(mutex_);
+  evaluation_ = std::move(evaluation);
+  Done();
+}
+
+void HostedTrainer::Done() {
+  PACELINE_CHECK(state_ == State::kTaken, "nothing is in work");
+  state_ = State::kDone;
+  changed_.notify_all();
+}
+
+void HostedTrainer::Close() {
+  std::lock_guard lock(mutex_);
+  is_closed_ = true;
+  changed_.notify_all();
+}
+
+void HostedTrainer::Over() {
+  std::lock_guard lock(mutex_);
+  is_over_ = true;
+  changed_.notify_all();
+}
+
+}  // namespace paceline::worker

@@ -1,0 +1,117 @@
+// Defines HostedTrainer: a Trainer whose steps are computed by another thread, one that belongs to
+// somebody else: a Python program's own.
+//
+// The loop calls Step and waits there; the host takes the step with Next, computes it on the values
+// that it gave, hands its gradients over and says that it is done. There is one loop, whoever
+// computes.
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "lib/base/epoch_order.h"
+#include "lib/worker/loop/trainer.h"
+
+namespace paceline::worker {
+
+// What the host is asked to do next.
+struct HostedWork {
+  enum class Kind { kNothing, kStep, kEvaluate, kOver };
+  Kind kind = Kind::kNothing;
+  std::vector<uint32_t> samples;              // kStep: of the training set, in this order.
+  std::vector<protocol::SampleRange> ranges;  // kStep: where in which epoch's order they stand.
+  // Where the parameters to compute on are; null: in the host's own memory. Buffers are there
+  // always.
+  std::byte* parameters = nullptr;
+};
+
+// Methods of Trainer: the loop's, one owner at a time. All others: the host's, from one thread at a
+// time, Close and Over from any.
+class HostedTrainer final : public Trainer {
+ public:
+  struct Options {
+    store::Layout layout;
+    // Arranged as the layout: the initial values at first, from then on what each step computes on.
+    // The host's memory, which outlives this.
+    std::span<std::byte> values;
+    uint64_t train_samples = 0;
+    bool computes_elsewhere = false;  // The host computes where HostedWork says.
+    uint64_t seed = 0;                // Of the epochs' orders.
+  };
+  explicit HostedTrainer(Options options);
+
+  const store::Layout& layout() const override { return options_.layout; }
+  uint64_t train_samples() const override { return options_.train_samples; }
+  Status BeginAnew() override;
+  std::span<std::byte> parameters() override { return options_.values; }
+  bool ComputeOn(std::span<std::byte> values) override;
+  std::span<const std::byte> push() const override { return push_; }
+  // Cancelled too if nobody has taken it when the host closes. As long as nobody does it does not
+  // progress: a host that never comes hangs.
+  StatusOr<StepResult> Step(std::span<const protocol::SampleRange> ranges,
+                            StepControl& control) override;
+  StatusOr<Evaluation> Evaluate(const std::function<void()>& on_progress) override;
+
+  // --- The host.
+
+  // Waits so long for something to do; kNothing then. What was taken before has to be done with.
+  // `values` are what to compute on until it is.
+  HostedWork Next(Duration timeout);
+  // Of a step: whether it is still wanted. Of an evaluation: true. Both count as a sign of
+  // progress.
+  bool MayGoOn();
+  // The gradient of the layout's tensor of that index, a parameter, once a step: as many floats as
+  // it has. Copied before this returns. InvalidArgument, naming the tensor, for any other.
+  Status Hand(size_t tensor, std::span<const std::byte> gradient);
+  // The step is done: gradients that were not handed over are 0, buffers are what `values` hold.
+  void EndStep(double loss, uint64_t samples, uint64_t correct);
+  // It is not: as of Trainer::Step. Buffers get the values that it began with.
+  void GiveUpStep(const Status& why);
+  void EndEvaluation(StatusOr<Evaluation> evaluation);
+
+  // The host takes no more work.
+  void Close();
+  // The loop has ended, and what it has the host compute on goes: brings that home. Of the loop's
+  // thread, before the memory goes.
+  void ComeHome();
+  // The loop has ended: Next says so from now on, once nothing is in work.
+  void Over();
+
+ private:
+  enum class State { kIdle, kOffered, kTaken, kDone };
+  // Offers work_ and waits until it is done. Cancelled, as of Step.
+  Status Offer(std::unique_lock<std::mutex>& lock);
+  void Done();  // Of the lock's holder.
+  void Put(uint64_t offset_bytes, std::span<const std::byte> part);
+  std::span<std::byte> Buffers() const {
+    return options_.values.subspan(options_.layout.parameter_bytes());
+  }
+
+  const Options options_;
+  EpochOrder order_;
+  std::vector<std::byte> initial_;
+  std::vector<std::byte> push_;  // Where a step's push does not go in pieces.
+
+  std::mutex mutex_;  // Guards what is below, but for what whoever computes has while kTaken.
+  std::condition_variable changed_;
+  State state_ = State::kIdle;
+  bool is_closed_ = false;
+  bool is_over_ = false;
+  HostedWork work_;
+  std::span<std::byte>
+      elsewhere_;  // What is computed on in the place of the parameters, if not empty.
+  StepControl* control_ = nullptr;  // Of the step offered or taken.
+  const std::function<void()>* on_progress_ = nullptr;
+  std::vector<bool> is_handed_;
+  std::vector<std::byte> saved_buffers_;
+  StatusOr<StepResult> step_ = StepResult();
+  StatusOr<Evaluation> evaluation_ = Evaluation();
+};
+
+}  // namespace paceline::worker

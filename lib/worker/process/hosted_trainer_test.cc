@@ -1,0 +1,253 @@
+#include "lib/worker/process/hosted_trainer.h"
+
+#include <atomic>
+#include <cstring>
+#include <functional>
+#include <future>
+#include <map>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace paceline::worker {
+namespace {
+
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::SizeIs;
+
+constexpr Duration kLong = std::chrono::seconds(20);
+
+// Two parameters of two floats, one float buffer and one int64 buffer.
+store::Layout SmallLayout() {
+  return *store::Layout::Create({{.name = "a", .shape = {2}},
+                                 {.name = "b", .shape = {2}},
+                                 {.name = "mean", .shape = {1}, .kind = store::TensorKind::kBuffer},
+                                 {.name = "count",
+                                  .shape = {},
+                                  .type = store::DataType::kInt64,
+                                  .kind = store::TensorKind::kBuffer}});
+}
+
+class Control : public StepControl {
+ public:
+  bool MayGoOn() override {
+    ++asked;
+    return is_wanted;
+  }
+  void Sleep(Duration) override {}
+  rpc::BegunPush* push() override { return begun; }
+
+  std::atomic<bool> is_wanted = true;
+  std::atomic<int> asked = 0;
+  rpc::BegunPush* begun = nullptr;
+};
+
+class Pieces : public rpc::BegunPush {
+ public:
+  void Put(uint64_t offset_bytes, std::span<const std::byte> part) override {
+    EXPECT_FALSE(parts.contains(offset_bytes)) << offset_bytes;
+    parts[offset_bytes] = {part.begin(), part.end()};
+  }
+  StatusOr<rpc::PushReport> Seal() override { return rpc::PushReport(); }
+  std::map<uint64_t, std::vector<std::byte>> parts;
+};
+
+float FloatAt(std::span<const std::byte> bytes, size_t index) {
+  float value = 0;
+  std::memcpy(&value, bytes.data() + index * sizeof value, sizeof value);
+  return value;
+}
+
+class HostedTrainerTest : public ::testing::Test {
+ protected:
+  HostedTrainerTest() : values_(SmallLayout().total_bytes()) {
+    SetFloat(4, 5);
+    Make(false);
+  }
+  void Make(bool computes_elsewhere) {
+    trainer_.emplace(HostedTrainer::Options{.layout = SmallLayout(),
+                                            .values = values_,
+                                            .train_samples = 10,
+                                            .computes_elsewhere = computes_elsewhere,
+                                            .seed = 3});
+  }
+
+  void SetFloat(size_t index, float value) {
+    std::memcpy(values_.data() + index * sizeof value, &value, sizeof value);
+  }
+  std::future<StatusOr<StepResult>> StartStep(std::vector<protocol::SampleRange> ranges) {
+    return std::async(std::launch::async, [this, ranges = std::move(ranges)] {
+      return trainer_->Step(ranges, control_);
+    });
+  }
+  Status Try(size_t tensor, std::vector<float> gradient) {
+    return trainer_->Hand(tensor, std::as_bytes(std::span(gradient)));
+  }
+  void Hand(size_t tensor, std::vector<float> gradient) {
+    EXPECT_TRUE(Try(tensor, std::move(gradient)).ok());
+  }
+
+  std::vector<std::byte> values_;
+  Control control_;
+  std::optional<HostedTrainer> trainer_;
+};
+
+TEST_F(HostedTrainerTest, AStepIsTheHostsSamplesInTheEpochsOrder) {
+  auto step = StartStep({{.epoch = 2, .begin = 8, .end = 10}, {.epoch = 3, .begin = 0, .end = 1}});
+  const HostedWork work = trainer_->Next(kLong);
+  ASSERT_EQ(work.kind, HostedWork::Kind::kStep);
+  EpochOrder order(10, 3);
+  EXPECT_THAT(work.samples, ElementsAre(order.Epoch(2)[8], order.Epoch(2)[9], order.Epoch(3)[0]));
+  EXPECT_THAT(work.ranges, SizeIs(2));
+  Hand(1, {3, 4});
+  Hand(0, {1, 2});
+  trainer_->EndStep(0.5, 3, 2);
+  const StatusOr<StepResult> result = step.get();
+  ASSERT_TRUE(result.ok()) << Message(result.status());
+  EXPECT_EQ(result->loss, 0.5);
+  EXPECT_EQ(result->samples, 3U);
+  EXPECT_EQ(result->correct, 2U);
+  EXPECT_FALSE(result->is_handed);
+  for (size_t i = 0; i < 4; ++i) EXPECT_EQ(FloatAt(trainer_->push(), i), i + 1.0F);
+  EXPECT_EQ(FloatAt(trainer_->push(), 4), 5) << "a buffer's value";
+}
+
+TEST_F(HostedTrainerTest, PiecesAreEachByteOnceAndWhatIsMissingIsZero) {
+  Pieces pieces;
+  control_.begun = &pieces;
+  auto step = StartStep({{.epoch = 0, .begin = 0, .end = 2}});
+  ASSERT_EQ(trainer_->Next(kLong).kind, HostedWork::Kind::kStep);
+  Hand(1, {3, 4});
+  trainer_->EndStep(1, 2, 0);
+  ASSERT_TRUE(step.get()->is_handed);
+  uint64_t expected = 0;
+  for (const auto& [offset, part] : pieces.parts) {
+    EXPECT_EQ(offset, expected);
+    expected += part.size();
+  }
+  EXPECT_EQ(expected, trainer_->layout().total_bytes());
+  EXPECT_THAT(pieces.parts.at(0), Each(std::byte(0)));
+  EXPECT_EQ(FloatAt(pieces.parts.at(8), 1), 4);
+}
+
+TEST_F(HostedTrainerTest, AGradientOfTheStepBeforeIsNotTheNextOnes) {
+  for (const bool hands : {true, false}) {
+    auto step = StartStep({{.epoch = 0, .begin = 0, .end = 1}});
+    ASSERT_EQ(trainer_->Next(kLong).kind, HostedWork::Kind::kStep);
+    if (hands) Hand(0, {7, 7});
+    trainer_->EndStep(1, 1, 0);
+    ASSERT_TRUE(step.get().ok());
+    EXPECT_EQ(FloatAt(trainer_->push(), 0), hands ? 7 : 0);
+  }
+}
+
+TEST_F(HostedTrainerTest, AGradientIsOfAParameterOnceAndAsLarge) {
+  auto step = StartStep({{.epoch = 0, .begin = 0, .end = 1}});
+  ASSERT_EQ(trainer_->Next(kLong).kind, HostedWork::Kind::kStep);
+  Hand(0, {1, 2});
+  EXPECT_EQ(Message(Try(0, {1, 2})), "a second gradient of a in one step");
+  EXPECT_EQ(Message(Try(1, {1})), "a gradient of 4 bytes of b, which has 8");
+  EXPECT_EQ(Try(2, {1}).code(), StatusCode::kInvalidArgument) << "a buffer";
+  EXPECT_EQ(Try(9, {1}).code(), StatusCode::kInvalidArgument);
+  trainer_->EndStep(1, 1, 0);
+  EXPECT_TRUE(step.get().ok());
+}
+
+TEST_F(HostedTrainerTest, AStepGivenUpLeavesBuffersAsTheyWere) {
+  auto step = StartStep({{.epoch = 0, .begin = 0, .end = 2}});
+  ASSERT_EQ(trainer_->Next(kLong).kind, HostedWork::Kind::kStep);
+  SetFloat(4, 99);
+  control_.is_wanted = false;
+  EXPECT_FALSE(trainer_->MayGoOn());
+  trainer_->GiveUpStep(Cancelled("given up"));
+  EXPECT_EQ(step.get().status().code(), StatusCode::kCancelled);
+  EXPECT_EQ(FloatAt(values_, 4), 5);
+}
+
+TEST_F(HostedTrainerTest, AStepNotWantedAnyMoreIsNotHandedOut) {
+  control_.is_wanted = false;
+  auto step = StartStep({{.epoch = 0, .begin = 0, .end = 2}});
+  EXPECT_EQ(trainer_->Next(std::chrono::milliseconds(200)).kind, HostedWork::Kind::kNothing);
+  EXPECT_EQ(step.get().status().code(), StatusCode::kCancelled);
+}
+
+TEST_F(HostedTrainerTest, WhoWaitsForTheHostShowsNoProgress) {
+  auto step = StartStep({{.epoch = 0, .begin = 0, .end = 2}});
+  while (trainer_->Next(Duration::zero()).kind != HostedWork::Kind::kStep)
+    std::this_thread::yield();
+  const int before = control_.asked;
+  trainer_->GiveUpStep(Cancelled("enough"));
+  (void)step.get();
+  EXPECT_EQ(control_.asked, before);
+}
+
+TEST_F(HostedTrainerTest, AClosedHostEndsTheStepThatNobodyTook) {
+  auto step = StartStep({{.epoch = 0, .begin = 0, .end = 2}});
+  trainer_->Close();
+  EXPECT_EQ(step.get().status().code(), StatusCode::kCancelled);
+}
+
+TEST_F(HostedTrainerTest, AHostThatDoesNotAskForItComputesOnItsOwnMemoryAlone) {
+  std::vector<std::byte> elsewhere(values_.size());
+  EXPECT_FALSE(trainer_->ComputeOn(elsewhere));
+}
+
+TEST_F(HostedTrainerTest, ComputesElsewhereAndComesHome) {
+  Make(true);
+  std::vector<std::byte> elsewhere(values_.size());
+  const float parameter = 8, buffer = 9;
+  std::memcpy(elsewhere.data(), &parameter, sizeof parameter);
+  std::memcpy(elsewhere.data() + 4 * sizeof buffer, &buffer, sizeof buffer);
+  ASSERT_TRUE(trainer_->ComputeOn(elsewhere));
+  EXPECT_EQ(FloatAt(values_, 4), 9) << "buffers are at home";
+  auto step = StartStep({{.epoch = 0, .begin = 0, .end = 1}});
+  EXPECT_EQ(trainer_->Next(kLong).parameters, elsewhere.data());
+  trainer_->EndStep(1, 1, 0);
+  ASSERT_TRUE(step.get().ok());
+  EXPECT_EQ(FloatAt(values_, 0), 0);
+  trainer_->ComeHome();
+  EXPECT_EQ(FloatAt(values_, 0), 8);
+  auto another = StartStep({{.epoch = 0, .begin = 0, .end = 1}});
+  EXPECT_EQ(trainer_->Next(kLong).parameters, nullptr);
+  trainer_->EndStep(1, 1, 0);
+  EXPECT_TRUE(another.get().ok());
+}
+
+TEST_F(HostedTrainerTest, SaysThatItIsOver) {
+  EXPECT_EQ(trainer_->Next(Duration::zero()).kind, HostedWork::Kind::kNothing);
+  trainer_->Over();
+  EXPECT_EQ(trainer_->Next(kLong).kind, HostedWork::Kind::kOver);
+}
+
+TEST_F(HostedTrainerTest, BeginsAnewWithTheFirstValues) {
+  SetFloat(0, 42);
+  ASSERT_TRUE(trainer_->BeginAnew().ok());
+  EXPECT_EQ(FloatAt(values_, 0), 0);
+  EXPECT_EQ(FloatAt(values_, 4), 5);
+}
+
+TEST_F(HostedTrainerTest, PositionsBeyondTheSetAreRefused) {
+  const std::vector<protocol::SampleRange> beyond = {{.epoch = 0, .begin = 5, .end = 11}};
+  EXPECT_EQ(trainer_->Step(beyond, control_).status().code(), StatusCode::kOutOfRange);
+}
+
+TEST_F(HostedTrainerTest, TheHostEvaluates) {
+  std::atomic<int> progress = 0;
+  auto evaluation = std::async(std::launch::async,
+                               [&] { return trainer_->Evaluate([&progress] { ++progress; }); });
+  ASSERT_EQ(trainer_->Next(kLong).kind, HostedWork::Kind::kEvaluate);
+  EXPECT_TRUE(trainer_->MayGoOn());
+  trainer_->EndEvaluation(Evaluation{.loss = 2, .accuracy = 0.5, .samples = 7});
+  const StatusOr<Evaluation> result = evaluation.get();
+  ASSERT_TRUE(result.ok());
+  EXPECT_EQ(result->accuracy, 0.5);
+  EXPECT_EQ(progress, 1);
+}
+
+}  // namespace
+}  // namespace paceline::worker

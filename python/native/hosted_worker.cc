@@ -1,0 +1,94 @@
+#include "python/native/hosted_worker.h"
+
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "lib/job/manifest/encode.h"
+
+namespace paceline::python {
+
+using worker::HostedWork;
+
+StatusOr<std::unique_ptr<HostedWorker>> HostedWorker::Open(store::Layout layout,
+                                                           std::span<std::byte> values) {
+  PACELINE_ASSIGN_OR_RETURN(worker::WorkerOptions options, worker::OptionsFromEnvironment());
+  PACELINE_ASSIGN_OR_RETURN(std::unique_ptr<worker::Life> life,
+                            worker::Life::Create(std::move(options)));
+  return std::unique_ptr<HostedWorker>(
+      new HostedWorker(std::move(life), std::move(layout), values));
+}
+
+HostedWorker::HostedWorker(std::unique_ptr<worker::Life> life, store::Layout layout,
+                           std::span<std::byte> values)
+    : life_(std::move(life)),
+      layout_(std::move(layout)),
+      values_(values),
+      job_json_(job::ToJson(life_->job()).dump()) {}
+
+void HostedWorker::Close(std::unique_ptr<HostedWorker> worker, Duration timeout) {
+  if (!worker->loop_.joinable()) return;
+  worker->Drain();
+  worker->GiveUp(Cancelled("the program has left"));
+  worker->trainer_->Close();
+  if (worker->WaitForLoop(timeout)) {
+    worker->loop_.join();
+    return;
+  }
+  worker->loop_.detach();
+  (void)worker.release();  // The loop may use it yet.
+}
+
+bool HostedWorker::WaitForLoop(Duration timeout) {
+  std::unique_lock lock(mutex_);
+  return ended_.wait_for(lock, timeout, [this] { return end_.has_value(); });
+}
+
+Status HostedWorker::Start(uint64_t train_samples, const std::string& device, int threads,
+                           bool computes_elsewhere) {
+  if (trainer_) return FailedPrecondition("the worker has started");
+  trainer_.emplace(worker::HostedTrainer::Options{
+      .layout = layout_,
+      .values = values_,
+      .train_samples = train_samples,
+      .computes_elsewhere = computes_elsewhere,
+      .seed = static_cast<uint64_t>(life_->job().spec.training.seed)});
+  loop_ = std::thread([this, device, threads] {
+    StatusOr<std::string> end =
+        life_->Run(&*trainer_, device, threads, [this] { trainer_->ComeHome(); });
+    trainer_->Over();
+    std::lock_guard lock(mutex_);
+    end_ = std::move(end);
+    ended_.notify_all();
+  });
+  return OkStatus();
+}
+
+StatusOr<HostedWork> HostedWorker::Next(Duration timeout) {
+  if (!trainer_) return FailedPrecondition("the worker has not started");
+  if (taken_ != HostedWork::Kind::kNothing)
+    return FailedPrecondition("the work before is not done");
+  HostedWork work = trainer_->Next(timeout);
+  if (work.kind == HostedWork::Kind::kOver) {
+    // It is said a moment before the loop's thread has put its end down.
+    std::unique_lock lock(mutex_);
+    ended_.wait(lock, [this] { return end_.has_value(); });
+    if (!end_->ok()) return end_->status();
+  } else {
+    taken_ = work.kind;
+  }
+  return work;
+}
+
+std::string HostedWorker::reason() {
+  std::lock_guard lock(mutex_);
+  return end_ && end_->ok() ? **end_ : "";
+}
+
+void HostedWorker::GiveUp(const Status& why) {
+  if (taken_ == HostedWork::Kind::kStep) trainer_->GiveUpStep(why);
+  if (taken_ == HostedWork::Kind::kEvaluate) trainer_->EndEvaluation(why);
+  taken_ = HostedWork::Kind::kNothing;
+}
+
+}  // namespace paceline::python

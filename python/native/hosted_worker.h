@@ -1,0 +1,70 @@
+// Defines HostedWorker: a worker's life beside a program that computes its steps.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <thread>
+
+#include "lib/base/status.h"
+#include "lib/store/layout.h"
+#include "lib/worker/process/hosted_trainer.h"
+#include "lib/worker/process/life.h"
+
+namespace paceline::python {
+
+// One owner, but for Drain. The loop runs on a thread of its own, once it is started.
+class HostedWorker {
+ public:
+  // As the environment says; errors are those of worker::OptionsFromEnvironment and Life::Create.
+  static StatusOr<std::unique_ptr<HostedWorker>> Open(store::Layout layout,
+                                                      std::span<std::byte> values);
+  // Leaves the job, work that is taken is given up, and waits at most so long for the loop to end.
+  // Where it does not, which a hung connection can do, the worker is left as it is.
+  static void Close(std::unique_ptr<HostedWorker> worker, Duration timeout);
+
+  const worker::Life& life() const { return *life_; }
+  const std::string& job_json() const { return job_json_; }
+  const store::Layout& layout() const { return layout_; }
+
+  // FailedPrecondition if it has.
+  Status Start(uint64_t train_samples, const std::string& device, int threads,
+               bool computes_elsewhere);
+
+  // What to do next, as HostedTrainer::Next; the loop's error once it has one.
+  StatusOr<worker::HostedWork> Next(Duration timeout);
+  // Why it is over, in words.
+  std::string reason();
+
+  // Of the work taken. Null before Start.
+  worker::HostedTrainer* trainer() { return trainer_ ? &*trainer_ : nullptr; }
+  worker::HostedWork::Kind taken() const { return taken_; }
+  void GiveUp(const Status& why);
+  void Done() { taken_ = worker::HostedWork::Kind::kNothing; }
+
+  void Drain() { life_->Drain(); }
+
+ private:
+  HostedWorker(std::unique_ptr<worker::Life> life, store::Layout layout,
+               std::span<std::byte> values);
+  bool WaitForLoop(Duration timeout);
+
+  const std::unique_ptr<worker::Life> life_;
+  const store::Layout layout_;
+  const std::span<std::byte> values_;
+  const std::string job_json_;
+  std::optional<worker::HostedTrainer> trainer_;
+  worker::HostedWork::Kind taken_ = worker::HostedWork::Kind::kNothing;
+
+  std::mutex mutex_;  // Guards what is below.
+  std::condition_variable ended_;
+  std::optional<StatusOr<std::string>> end_;
+
+  std::thread loop_;  // The last member: it uses all others.
+};
+
+}  // namespace paceline::python

@@ -1,0 +1,160 @@
+// The C interface of libpaceline_worker.so, through which the Python package `paceline` is a worker
+// of a job.
+//
+// Rules. Functions that return int return PACELINE_OK, or a code whose words paceline_error() has
+// for the calling thread until its next call. A session belongs to the process that made it and to
+// one thread at a time; paceline_drain alone may be called from any. What may wait takes a time in
+// milliseconds and waits no longer, so that its caller can look at signals meanwhile. Memory handed
+// in is copied before a call returns, but for `values`; memory handed out is the session's.
+//
+// Example (a worker that learns nothing):
+//   paceline_session* session;
+//   paceline_open(tensors, 1, values, sizeof values, &session);
+//   paceline_start(session, /*train_samples=*/1000);
+//   paceline_work work;
+//   while (paceline_next(session, 50, &work) == PACELINE_OK && work.kind != PACELINE_OVER)
+//     if (work.kind == PACELINE_STEP) paceline_end_step(session, 0.0, work.sample_count, 0);
+//   paceline_close(session, 5000);
+#ifndef PACELINE_WORKER_H
+#define PACELINE_WORKER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define PACELINE_API __attribute__((visibility("default")))
+
+// Of this header. A library of another one is not to be called.
+#define PACELINE_ABI 1
+
+enum {
+  PACELINE_OK = 0,
+  PACELINE_NO_JOB = 1,    // The process was not started by a job.
+  PACELINE_REFUSED = 2,   // The job or its coordinator refuses: starting again is of no use.
+  PACELINE_LOST = 3,      // Coordinator or shards are gone: starting again may help.
+  PACELINE_HERE = 4,      // This machine cannot do it, another one may.
+  PACELINE_INVALID = 5,   // What the caller handed in is wrong.
+  PACELINE_FAILED = 6,    // All else.
+  PACELINE_GIVEN_UP = 7,  // The work is not wanted any more: paceline_give_up_step.
+};
+
+typedef struct paceline_session paceline_session;
+
+enum { PACELINE_FLOAT32 = 0, PACELINE_INT64 = 1 };
+enum { PACELINE_PARAMETER = 0, PACELINE_BUFFER = 1 };
+
+typedef struct {
+  const char* name;
+  const int64_t* shape;  // `dimensions` of them.
+  size_t dimensions;
+  int32_t type;
+  int32_t kind;           // A parameter is trained and float32; buffers are averaged.
+  uint64_t offset_bytes;  // Written by paceline_arrange: its place in `values`.
+} paceline_tensor;
+
+enum { PACELINE_NOTHING = 0, PACELINE_STEP = 1, PACELINE_EVALUATE = 2, PACELINE_OVER = 3 };
+
+typedef struct {
+  int32_t kind;
+  const uint32_t* samples;  // Of the training set; valid until the work is done with.
+  size_t sample_count;
+  uint64_t epoch;  // Of the first sample.
+  // Where the parameters are, arranged as `values`; null: there. Until the work is done with.
+  void* parameters;
+} paceline_work;
+
+typedef struct {
+  double loss;
+  double accuracy;  // 0..1; not a number: it cannot be told.
+  uint64_t samples;
+  const char* accuracy_from;  // What it is of, or why there is none; for people.
+  const char* const* names;   // Further metrics.
+  const double* metrics;
+  size_t metric_count;
+} paceline_evaluation;
+
+PACELINE_API int paceline_abi(void);
+PACELINE_API const char* paceline_error(void);
+
+// Memory that gradients need is kept by the process, not mapped anew at each step. For the whole
+// process, before it has trained.
+PACELINE_API void paceline_tune_allocator(void);
+
+// Gives the tensors their places. PACELINE_INVALID, naming the tensor: a doubled or empty name, no
+// parameter at all.
+PACELINE_API int paceline_arrange(paceline_tensor* tensors, size_t count, uint64_t* total_bytes);
+
+// As the environment says (PACELINE_...). `values`: arranged by paceline_arrange, with the initial
+// values; the session's to write to whenever no work is taken, until it is closed.
+// PACELINE_NO_JOB, PACELINE_REFUSED, PACELINE_INVALID.
+PACELINE_API int paceline_open(const paceline_tensor* tensors, size_t count, void* values,
+                               uint64_t total_bytes, paceline_session** session);
+
+// The resolved manifest, JSON.
+PACELINE_API const char* paceline_job(const paceline_session* session);
+PACELINE_API int paceline_is_evaluator(const paceline_session* session);
+// Its index, in its group; 0 of an evaluator. The group is "" in a job without groups.
+PACELINE_API uint32_t paceline_index(const paceline_session* session);
+PACELINE_API const char* paceline_group(const paceline_session* session);
+// "cpu", "cuda" or "cuda-if-usable", as the job wants it.
+PACELINE_API const char* paceline_device(const paceline_session* session);
+// With how many threads to compute.
+PACELINE_API int paceline_threads(const paceline_session* session);
+
+// Joins the job, on a thread of the session's own. `device`: what is computed on, "cpu" or "cuda".
+// With `in_place` the parameters of a work need not be in `values` (paceline_work), which saves a
+// copy where shards share their memory; they are to be read there, and who writes to them gets
+// copies. Once.
+PACELINE_API int paceline_start(paceline_session* session, uint64_t train_samples,
+                                const char* device, int threads, int in_place);
+
+// What to do next. PACELINE_NOTHING after so many milliseconds without; PACELINE_OVER: the job is
+// over, or this worker has drained, as paceline_reason says. Errors: the session has failed.
+PACELINE_API int paceline_next(paceline_session* session, int timeout_ms, paceline_work* work);
+PACELINE_API const char* paceline_reason(const paceline_session* session);
+
+// --- Of the work taken.
+
+// Whether it is still wanted; a sign of progress, which a long step gives now and then. Cheap; may
+// be called on any one thread while the session's own waits.
+PACELINE_API int paceline_may_go_on(paceline_session* session);
+// The gradient of a tensor: contiguous, as many floats as it has. Once a step and parameter; those
+// that nothing is handed over for are 0. Asks what paceline_may_go_on does: PACELINE_GIVEN_UP.
+PACELINE_API int paceline_hand(paceline_session* session, size_t tensor, const float* gradient,
+                               uint64_t count);
+// Loss: mean over the samples. Buffers have their new values in `values`.
+PACELINE_API int paceline_end_step(paceline_session* session, double loss, uint64_t samples,
+                                   uint64_t correct);
+enum {
+  PACELINE_INTERRUPTED = 0,    // As paceline_may_go_on asked for.
+  PACELINE_OUT_OF_MEMORY = 1,  // The next batch is to be smaller.
+};
+// Buffers get back the values that the step began with; its samples go to somebody.
+PACELINE_API int paceline_give_up_step(paceline_session* session, int why);
+PACELINE_API int paceline_end_evaluation(paceline_session* session,
+                                         const paceline_evaluation* evaluation);
+// It cannot be done: the job hears why.
+PACELINE_API int paceline_fail_evaluation(paceline_session* session, const char* why);
+
+// --- The end.
+
+// Takes no new work; what is in work is finished.
+PACELINE_API void paceline_drain(paceline_session* session);
+// Leaves the job and ends the session; work that is taken is given up. Waits at most so long for
+// the leaving to be heard; where it was not, what is left stays until the process ends.
+PACELINE_API void paceline_close(paceline_session* session, int timeout_ms);
+
+// Leaves `words` where who started this process looks for why it failed.
+PACELINE_API void paceline_last_word(const char* words);
+
+// A line in the worker's log, among its own. level: 0 information, 1 warning.
+PACELINE_API void paceline_log(int level, const char* text);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif  // PACELINE_WORKER_H

@@ -1,0 +1,52 @@
+"""Paceline for PyTorch users: a training loop of one's own as a worker of a job.
+
+    with paceline.worker(model) as w:
+        for batch in w.data(dataset):
+            w.step(loss_fn(model(batch.x), batch.y))
+
+A job whose manifest says ``workers: {command: [python, train.py]}`` starts such a script as each of its workers:
+``paceline run job.yaml`` on one machine, ``kubectl apply -f job.yaml`` on a cluster.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Union
+
+import torch
+
+from ._alone import Alone
+from ._data import Batch
+from ._errors import CannotHere, Error, Lost, Misuse, NoJob, Refused
+from ._files import dataset, export, load
+from ._run import run
+from ._worker import Step, Worker, device
+
+__all__ = ["Batch", "CannotHere", "Error", "Lost", "Misuse", "NoJob", "Refused", "Step", "Worker", "dataset", "device",
+           "export", "load", "run", "worker"]
+
+
+def worker(model: torch.nn.Module, optimizer: Union[str, torch.optim.Optimizer] = "from-job", *, epochs: int = 1,
+           batch_size: int = 32, in_place: bool = False) -> Any:
+    """The worker that this process is, for a ``with`` block.
+
+    `model`: float32 parameters on one device. They become views of one flat memory, in place; half(), to() and the like
+    belong before this call. Frozen parameters and buffers of the state_dict are averaged over workers.
+
+    `optimizer`: in a job the parameter servers have the optimizer (spec.training.optimizer), and this one is not used.
+    Without a job, one of torch.optim trains alone, `epochs` times over the data in batches of `batch_size` (or the
+    DataLoader's), so that the script runs anywhere; NoJob is raised if there is none.
+
+    `in_place`: where memory is shared with the parameter servers (`paceline run`), compute on their values where they are,
+    without a copy. Views of parameters that the script takes, detach(), state_dict() and the like, are then valid until the
+    next `step` alone: clone what is to be kept.
+    """
+    if "PACELINE_JOB" in os.environ:
+        made = Worker(model, in_place)
+        if not isinstance(optimizer, str):
+            made.log(f"{type(optimizer).__name__} of the script is not used: the job's optimizer is", is_warning=True)
+        return made
+    if isinstance(optimizer, str):
+        raise NoJob("no job has started this process: start it with `paceline run job.yaml` (workers.command), or hand "
+                    "paceline.worker an optimizer of torch.optim, with which it trains alone")
+    return Alone(model, optimizer, epochs, batch_size)

@@ -1,0 +1,91 @@
+"""The same loop without a job: one process, PyTorch's own optimizer."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Callable, Dict, Iterator, Optional
+
+import torch
+from torch.utils.data import DataLoader
+
+from ._data import Batch, source_of
+from ._errors import Misuse
+from ._worker import Step
+
+
+class Alone:
+    """Has the methods of `Worker`, so that a script of a job runs anywhere."""
+
+    is_evaluator = False
+    index = 0
+    group = ""
+    draining = False
+
+    def __init__(self, model: torch.nn.Module, optimizer: torch.optim.Optimizer, epochs: int, batch_size: int):
+        self.model, self._optimizer, self._epochs, self._batch_size = model, optimizer, epochs, batch_size
+        self.job: Dict[str, Any] = {}
+        self.device = next(model.parameters()).device
+        self._batch: Optional[Batch] = None
+        self._steps = 0
+        self._began = 0.0
+
+    def __enter__(self) -> "Alone":
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        pass
+
+    def data(self, source: Any, collate_fn: Optional[Callable] = None) -> Iterator[Batch]:
+        from_where = source_of(source, collate_fn)
+        size = self._batch_size
+        if isinstance(source, DataLoader) and source.batch_size:
+            size = source.batch_size
+        return self._batches(from_where.samples, from_where.load, size)
+
+    def leases(self, samples: int) -> Iterator[Batch]:
+        return self._batches(samples, lambda indices: list(indices), self._batch_size)
+
+    def steps(self, samples: int) -> Iterator[int]:
+        return (len(batch) for batch in self.leases(samples))
+
+    def _batches(self, samples: int, load: Callable[[Any], Any], size: int) -> Iterator[Batch]:
+        for epoch in range(self._epochs):
+            for indices in torch.randperm(samples).split(size):
+                if self._batch is not None:
+                    raise Misuse("the batch before had no w.step(loss): one step for each batch")
+                numbers = indices.tolist()
+                self._batch = Batch(load(numbers), numbers, epoch)
+                self._began = time.monotonic()
+                yield self._batch
+
+    def accumulate(self, loss: torch.Tensor) -> None:
+        loss.backward()
+
+    def step(self, loss: torch.Tensor, *, correct: int = 0) -> Step:
+        if self._batch is None:
+            raise Misuse("there is no batch to step with: take one from w.data(...) first")
+        value = float(loss.detach())
+        loss.backward()
+        self._optimizer.step()
+        self._optimizer.zero_grad()
+        self._batch = None
+        self._steps += 1
+        return Step(self._steps, value, False, time.monotonic() - self._began, 0.0)
+
+    def evaluate(self, function: Callable[[], Any]) -> None:
+        was_training = self.model.training
+        self.model.eval()
+        try:
+            with torch.no_grad():
+                self.log(f"evaluated: {function()}")
+        finally:
+            self.model.train(was_training)
+
+    def alive(self) -> bool:
+        return True
+
+    def drain(self) -> None:
+        pass
+
+    def log(self, text: str, is_warning: bool = False) -> None:
+        print(text)

@@ -1,0 +1,202 @@
+"""A torch module whose parameters and buffers lie in one flat piece of memory, as Paceline arranges them."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from typing import Callable, Dict, List, Optional
+
+import torch
+
+from . import _native
+from ._errors import Misuse
+
+_ALIGNMENT_BYTES = 64
+_PLACES_MAX = 16  # Views are kept of.
+_TYPES = {torch.float32: _native.FLOAT32, torch.int64: _native.INT64}
+
+
+class GivenUp(Exception):
+    """Ends a backward pass whose step nobody wants any more. Never leaves the package."""
+
+
+def fits(pattern: str, name: str) -> bool:
+    """As patterns of spec.training.parameterGroups: * is any characters or none, ? is one."""
+    return re.fullmatch(re.escape(pattern).replace(r"\*", ".*").replace(r"\?", "."), name, re.DOTALL) is not None
+
+
+class _Member:
+    """One tensor of the model, and where it lies."""
+
+    def __init__(self, name: str, tensor: torch.Tensor, kind: int):
+        self.name, self.tensor, self.kind = name, tensor, kind
+        self.home = tensor  # The view that is its data, once it is bound.
+
+
+def _find(model: torch.nn.Module) -> List[_Member]:
+    """What is trained or averaged. A frozen parameter counts as a buffer; what is not in the state_dict is nobody's."""
+    members: List[_Member] = []
+    where: Dict[int, str] = {}
+    for name, parameter in model.named_parameters():
+        if parameter.dtype != torch.float32:
+            raise Misuse(f"parameter {name} is {parameter.dtype}, want torch.float32: compute in other precisions with "
+                         "torch.autocast, which leaves parameters as they are")
+        if parameter.numel() and where.setdefault(parameter.data_ptr(), name) != name:
+            raise Misuse(f"parameters {where[parameter.data_ptr()]} and {name} share memory without being one "
+                         "parameter: tie them as `a.weight = b.weight`")
+        members.append(_Member(name, parameter, _native.PARAMETER if parameter.requires_grad else _native.BUFFER))
+    persistent = set(model.state_dict(keep_vars=True))
+    for name, buffer in model.named_buffers():
+        if name not in persistent:
+            continue
+        if buffer.dtype not in _TYPES:
+            if buffer.is_floating_point() or buffer.is_complex():
+                raise Misuse(f"buffer {name} is {buffer.dtype}, want torch.float32 or torch.int64; with "
+                             "persistent=False it stays each worker's own")
+            continue  # A mask, say: a constant.
+        members.append(_Member(name, buffer, _native.BUFFER))
+    return members
+
+
+class FlatModel:
+    """Binds `model` to one flat memory, in place: its parameters become views.
+
+    ``values`` is a uint8 tensor on the CPU; for a model on another device the views are into a copy there, which
+    `fetch` refreshes.
+    """
+
+    def __init__(self, model: torch.nn.Module):
+        self.model = model
+        self._members = _find(model)
+        devices = {member.tensor.device for member in self._members}
+        if len(devices) > 1:
+            raise Misuse(f"the model lies on several devices ({', '.join(sorted(map(str, devices)))}): want one")
+        self.device = devices.pop() if devices else torch.device("cpu")
+        self._native = self._describe()
+        total = ctypes.c_uint64()
+        _native.check(_native.library().paceline_arrange(self._native, len(self._members), ctypes.byref(total)))
+        self.values = self._allocate(total.value)
+        self._there = self.values.to(self.device)
+        self._bind()
+        self._trained = [i for i, member in enumerate(self._members) if member.kind == _native.PARAMETER]
+        # By address: views of the trained members. Shards have a few places in turn.
+        self._homes: Dict[Optional[int], List[torch.Tensor]] = {None: [self._members[i].home for i in self._trained]}
+        self._place: Optional[int] = None
+        self._handles = [self._members[i].tensor.register_post_accumulate_grad_hook(self._hook(i))
+                         for i in self._trained]
+        # Takes the gradient of the member of that index; raises GivenUp. None: nobody wants gradients yet.
+        self.on_gradient: Optional[Callable[[int, torch.Tensor], None]] = None
+
+    @property
+    def native(self) -> ctypes.Array:
+        return self._native
+
+    def __len__(self) -> int:
+        return len(self._members)
+
+    def _describe(self) -> ctypes.Array:
+        described = (_native.Tensor * len(self._members))()
+        self._kept = []  # ctypes arrays point to these.
+        for tensor, member in zip(described, self._members):
+            shape = (ctypes.c_int64 * member.tensor.dim())(*member.tensor.shape)
+            self._kept.append(shape)
+            tensor.name = member.name.encode()
+            tensor.shape = ctypes.cast(shape, ctypes.POINTER(ctypes.c_int64))
+            tensor.dimensions = member.tensor.dim()
+            tensor.type = _TYPES[member.tensor.dtype]
+            tensor.kind = member.kind
+        return described
+
+    @staticmethod
+    def _allocate(size: int) -> torch.Tensor:
+        memory = torch.zeros(size + _ALIGNMENT_BYTES, dtype=torch.uint8)
+        return memory.narrow(0, -memory.data_ptr() % _ALIGNMENT_BYTES, size)
+
+    def _view(self, values: torch.Tensor, index: int) -> torch.Tensor:
+        tensor = self._members[index].tensor
+        size = tensor.numel() * tensor.element_size()
+        return values.narrow(0, self._native[index].offset_bytes, size).view(tensor.dtype).view(tensor.shape)
+
+    @torch.no_grad()
+    def _bind(self) -> None:
+        for index, member in enumerate(self._members):
+            view = self._view(self._there, index)
+            view.copy_(member.tensor)
+            member.tensor.data = view
+            member.home = view
+        self.store()
+
+    def fetch(self) -> None:
+        """What is in `values` is what the model computes on."""
+        if self._there is not self.values:
+            self._there.copy_(self.values)
+
+    def point(self, place: Optional[int]) -> None:
+        """The model's parameters are at that address, arranged as `values`; None: where they were at first."""
+        if place == self._place:
+            return
+        homes = self._homes.get(place)
+        if homes is None:
+            memory = (ctypes.c_ubyte * self.values.numel()).from_address(place)
+            values = torch.frombuffer(memory, dtype=torch.uint8)
+            homes = [self._view(values, i) for i in self._trained]
+            if len(self._homes) > _PLACES_MAX:
+                self._homes = {None: self._homes[None]}
+            self._homes[place] = homes
+        for i, home in zip(self._trained, homes):
+            self._members[i].tensor.data = home
+            self._members[i].home = home
+        self._place = place
+
+    def store(self) -> None:
+        """What the model has, buffers that a forward pass changed included, is in `values`."""
+        if self._there is not self.values:
+            self.values.copy_(self._there)
+
+    def check(self) -> None:
+        """Misuse, by name, if a tensor does not lie where it did."""
+        for member in self._members:
+            if member.tensor.data_ptr() != member.home.data_ptr() or member.tensor.dtype != member.home.dtype:
+                raise Misuse(f"{member.name} does not lie any more where paceline.worker put it: half(), to(), "
+                             "vector_to_parameters() and assignments to .data move it; do that before")
+
+    def _hook(self, index: int) -> Callable[[torch.Tensor], None]:
+        def on_ready(parameter: torch.Tensor) -> None:
+            if self.on_gradient is not None:
+                gradient = parameter.grad
+                self.on_gradient(index, gradient.to_dense() if gradient.is_sparse else gradient)
+        return on_ready
+
+    def freeze(self, groups: List[dict]) -> List[str]:
+        """Parameters of spec.training.parameterGroups that are frozen get no gradient; their names."""
+        frozen = []
+        for i in self._trained:
+            member = self._members[i]
+            group = next((one for one in groups if any(fits(pattern, member.name) for pattern in one["match"])), {})
+            if group.get("frozen"):
+                member.tensor.requires_grad_(False)
+                frozen.append(member.name)
+        return frozen
+
+    def leftover(self) -> List[int]:
+        """Trained members that have a gradient: of passes before, or none of this one's."""
+        return [i for i in self._trained if self._members[i].tensor.grad is not None]
+
+    def gradient(self, index: int) -> torch.Tensor:
+        gradient = self._members[index].tensor.grad
+        return gradient.to_dense() if gradient.is_sparse else gradient
+
+    def drop_gradient(self, index: int) -> None:
+        self._members[index].tensor.grad = None
+
+    def drop_gradients(self) -> None:
+        for i in self._trained:
+            self._members[i].tensor.grad = None
+
+    def release(self) -> None:
+        """The model is an ordinary one again; its values stay."""
+        self.point(None)
+        for handle in self._handles:
+            handle.remove()
+        self._handles = []
+        self.on_gradient = None

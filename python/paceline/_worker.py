@@ -1,0 +1,401 @@
+"""A training loop of one's own as a worker of a job."""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import json
+import math
+import numbers
+import os
+import signal
+import threading
+import time
+import traceback
+import weakref
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional
+
+import torch
+
+from . import _native
+from ._data import Batch, source_of
+from ._errors import CannotHere, Error, Misuse
+from ._group import GroupSession, is_group
+from ._model import FlatModel, GivenUp
+
+_POLL_MS = 50  # Signals are looked at so often while the worker waits.
+_CLOSE_MS = 10_000
+
+
+class Step(NamedTuple):
+    """What became of a step."""
+
+    number: int  # Of this worker's steps, from 1 on.
+    loss: float  # As given, before anything was learnt from it.
+    given_up: bool  # Nobody wanted it any more: its samples are trained on by somebody else, or later.
+    compute_seconds: float  # From the batch to its gradients.
+    wait_seconds: float  # Until there was something to do again.
+
+
+class _Session:
+    """The native session, which belongs to the process that opened it."""
+
+    def __init__(self, model: FlatModel):
+        self._library = _native.library()
+        self._handle = ctypes.c_void_p()
+        _native.check(self._library.paceline_open(model.native, len(model), model.values.data_ptr(),
+                                                  model.values.numel(), ctypes.byref(self._handle)))
+        self._process = os.getpid()
+        self._model = model  # Its memory is written to as long as the session is open.
+
+    @property
+    def is_open(self) -> bool:
+        return bool(self._handle)
+
+    def call(self, name: str, *arguments: Any) -> Any:
+        if os.getpid() != self._process:
+            raise Misuse("this worker belongs to the process that made it: a child has no part in the job")
+        if not self._handle:
+            raise Misuse("this worker has left its job")
+        return getattr(self._library, "paceline_" + name)(self._handle, *arguments)
+
+    def check(self, name: str, *arguments: Any) -> None:
+        _native.check(self.call(name, *arguments))
+
+    def close(self) -> None:
+        if self._handle and os.getpid() == self._process:
+            handle, self._handle = self._handle, ctypes.c_void_p()
+            self._library.paceline_close(handle, _CLOSE_MS)
+
+
+class Worker:
+    """One worker of a job, or its evaluator: made by `paceline.worker`, used in a ``with`` block.
+
+    Used by one thread. Values of parameters change within `step` and before the first batch, never else.
+    """
+
+    def __init__(self, model: torch.nn.Module, in_place: bool = False):
+        self._in_place = in_place
+        self._flat = FlatModel(model)
+        try:
+            self._session: Any = GroupSession(self._flat, _Session) if is_group() else _Session(self._flat)
+        except BaseException:
+            self._flat.release()
+            raise
+        self.model = model
+        self.job: Dict[str, Any] = json.loads(self._session.call("job"))
+        """The resolved manifest."""
+        frozen = self._flat.freeze(self.job["spec"]["training"].get("parameterGroups", []))
+        if frozen:
+            self.log(f"frozen by the job's parameter groups: {', '.join(frozen)}")
+        self.is_evaluator = bool(self._session.call("is_evaluator"))
+        self.index: int = self._session.call("index")
+        """The worker's number, in its group: 0, 1, ..."""
+        self.group: str = self._session.call("group").decode()
+        self.device = self._flat.device
+        self._check_device()
+        self._threads = self._session.call("threads")
+        torch.set_num_threads(self._threads)
+        _native.library().paceline_tune_allocator()
+        self._started = False
+        self._samples = 0
+        self._batch: Optional[Batch] = None  # That a step is owed for.
+        self._taken: Optional[_native.Work] = None
+        self._next: Optional[_native.Work] = None
+        self._steps = 0
+        self._handed = 0
+        self._drains = False
+        self._evaluates = False
+        self._began = 0.0
+        self._former_handler: Any = None
+        self._at_exit = _close_at_exit(self)
+
+    def _check_device(self) -> None:
+        wanted = self._session.call("device").decode()
+        if wanted == "cuda" and self.device.type != "cuda":
+            self._close()
+            raise Misuse("the job wants a GPU (workers.device), and the model lies on the CPU: "
+                         "model.to(paceline.device()) before paceline.worker(model)")
+
+    # --- Steps.
+
+    def data(self, source: Any, collate_fn: Optional[Callable] = None) -> Iterator[Batch]:
+        """Batches of `source`, until the job is over: of each epoch each sample once, over all workers.
+
+        `source`: a DataLoader (its dataset and collate_fn are used, not its batches), a Dataset with ``len()``, or a
+        tuple of tensors; the same on every worker. Each batch is as large as the job says, and wants one `step`.
+        Misuse: the batch before had none. An evaluator gets no batch.
+        """
+        from_where = source_of(source, collate_fn)
+        if from_where.remark:
+            self.log(from_where.remark, is_warning=True)
+        return self._leases(from_where.samples, from_where.load)
+
+    def leases(self, samples: int) -> Iterator[Batch]:
+        """As `data`, with the numbers of samples in the place of their data: ``batch.indices``, of 0 .. samples-1."""
+        return self._leases(samples, lambda indices: list(indices))
+
+    def steps(self, samples: int) -> Iterator[int]:
+        """The size of each step's batch, with a loader of one's own: nobody knows which samples were trained on.
+
+        `samples`: of an epoch, over all workers.
+        """
+        self.log("batches are the script's own: samples are counted, but not known by number", is_warning=True)
+        return (len(batch) for batch in self._leases(samples, lambda indices: list(indices)))
+
+    def _leases(self, samples: int, load: Callable[[List[int]], Any]) -> Iterator[Batch]:
+        if self._started and samples != self._samples:
+            raise Misuse(f"the training set had {self._samples} samples and has {samples} now: it is one, for all epochs")
+        self._samples = samples
+        if self.is_evaluator:
+            return
+        self._start()
+        while True:
+            if self._batch is not None:
+                raise Misuse("the batch before had no w.step(loss): one step for each batch")
+            work = self._take()
+            if work is None:
+                return
+            indices = work.samples[:work.sample_count]
+            self._batch = Batch(None, indices, work.epoch)
+            self._batch.data = load(indices)
+            yield self._batch
+
+    def accumulate(self, loss: torch.Tensor) -> None:
+        """Backward of a part of the batch, whose gradients `step`'s are added to.
+
+        As with plain PyTorch, gradients of the parts add up: divide each loss by the number of parts.
+        """
+        self._owe()
+        self._flat.on_gradient = lambda index, gradient: self._may_go_on()
+        try:
+            loss.backward()
+        except GivenUp:
+            pass  # `step` says so.
+        finally:
+            self._flat.on_gradient = None
+
+    def step(self, loss: torch.Tensor, *, correct: int = 0) -> Step:
+        """Backward, push, and what the scheme demands, until there is something to do again or the job is over.
+
+        `loss`: the mean over the batch. Afterwards parameters hold what the next batch is computed on; gradients are
+        None. `correct`: of the batch's samples, for the training accuracy on display.
+        """
+        batch = self._owe()
+        self._flat.check()
+        value = float(loss.detach())
+        given_up = not self._run(loss)
+        if not given_up:
+            self._flat.store()
+            code = self._session.call("end_step", value, len(batch), correct)
+            given_up = code == _native.GIVEN_UP
+            _native.check(_native.OK if given_up else code)
+        self._batch = self._taken = None
+        self._flat.drop_gradients()
+        self._steps += 1
+        computed = time.monotonic()
+        self._next = self._wait()
+        return Step(self._steps, value, given_up, computed - self._began, time.monotonic() - computed)
+
+    def _owe(self) -> Batch:
+        if self._batch is None:
+            raise Misuse("there is no batch to step with: take one from w.data(...) first")
+        return self._batch
+
+    def _run(self, loss: torch.Tensor) -> bool:
+        """The last backward pass. False: it was given up, and the job knows."""
+        self._handed = 0
+        self._flat.on_gradient = self._hand
+        why = _native.INTERRUPTED
+        try:
+            self._may_go_on()
+            loss.backward()
+            for index in self._flat.leftover():  # What only passes before have reached.
+                self._hand(index, self._flat.gradient(index))
+        except GivenUp:
+            pass
+        except torch.OutOfMemoryError:
+            why = _native.OUT_OF_MEMORY
+            self.log("out of memory in a backward pass: the next batch will be smaller", is_warning=True)
+        else:
+            if not self._handed:
+                raise Misuse("the loss does not depend on the model that paceline.worker was given")
+            return True
+        finally:
+            self._flat.on_gradient = None
+        self._session.check("give_up_step", why)
+        self._flat.fetch()
+        return False
+
+    def _hand(self, index: int, gradient: torch.Tensor) -> None:
+        host = gradient.detach().to("cpu", torch.float32).contiguous()
+        code = self._session.call("hand", index, host.data_ptr(), host.numel())
+        self._handed += 1
+        self._flat.drop_gradient(index)
+        if code == _native.GIVEN_UP:
+            raise GivenUp
+        _native.check(code)
+
+    def _may_go_on(self) -> None:
+        if not self._session.call("may_go_on"):
+            raise GivenUp
+
+    def alive(self) -> bool:
+        """Says that a long step makes progress; False: nobody wants it any more."""
+        return bool(self._session.call("may_go_on"))
+
+    # --- Evaluation.
+
+    def evaluate(self, function: Callable[[], Any]) -> None:
+        """In the evaluator, which a job with spec.evaluator has: judges published versions until the job is over.
+
+        `function()` judges the model as it is: it returns the mean loss over the held-out samples, or a dict of loss
+        and, as it likes, accuracy (0..1), samples, and metrics of its own. The model is in evaluation mode and no
+        gradients are recorded. In a worker this does nothing.
+        """
+        if not self.is_evaluator:
+            return
+        self._evaluates = True
+        self._start()
+        while self._take() is not None:
+            was_training = self.model.training
+            self.model.eval()
+            try:
+                with torch.no_grad():
+                    judged = function()
+                self._end_evaluation(judged)
+            except Exception as error:
+                self._session.check("fail_evaluation", f"{type(error).__name__}: {error}".encode())
+                raise
+            finally:
+                self.model.train(was_training)
+                self._taken = None
+
+    def _end_evaluation(self, judged: Any) -> None:
+        values = dict(judged) if isinstance(judged, dict) else {"loss": judged}
+        if "loss" not in values:
+            raise Misuse(f"an evaluation returns a loss, or a dict with one: got {sorted(values)}")
+        for name, value in values.items():
+            if isinstance(value, torch.Tensor):
+                values[name] = value.item()
+            if not isinstance(values[name], numbers.Number):
+                raise Misuse(f"an evaluation returns numbers: got {name}={value!r}")
+        accuracy = values.pop("accuracy", None)
+        evaluation = _native.Evaluation(
+            loss=float(values.pop("loss")),
+            accuracy=math.nan if accuracy is None else float(accuracy),
+            samples=int(values.pop("samples", 0)),
+            accuracy_from=b"the script" if accuracy is not None else b"the script's evaluation names none")
+        names = list(values)
+        evaluation.names = (ctypes.c_char_p * len(names))(*(name.encode() for name in names))
+        evaluation.metrics = (ctypes.c_double * len(names))(*(float(values[name]) for name in names))
+        evaluation.metric_count = len(names)
+        self._session.check("end_evaluation", ctypes.byref(evaluation))
+
+    # --- The loop behind it.
+
+    def _start(self) -> None:
+        if self._started:
+            return
+        self._flat.store()
+        in_place = int(self._in_place and self.device.type == "cpu")
+        self._session.check("start", self._samples, self.device.type.encode(), self._threads, in_place)
+        self._started = True
+
+    def _wait(self) -> Optional[_native.Work]:
+        """The next work, which is the session's until it is done with; None: the job is over for this worker."""
+        work = _native.Work()
+        while True:
+            self._session.check("next", _POLL_MS, ctypes.byref(work))
+            if work.kind == _native.OVER:
+                self._flat.point(None)
+                self.log("leaving: " + self._session.call("reason").decode())
+                return None
+            if work.kind != _native.NOTHING:
+                self._flat.point(work.parameters)
+                self._flat.fetch()
+                return work
+
+    def _take(self) -> Optional[_native.Work]:
+        if self._next is None and not self._is_over():
+            self._next = self._wait()
+        self._taken, self._next = self._next, None
+        self._began = time.monotonic()
+        return self._taken
+
+    def _is_over(self) -> bool:
+        return self._session.call("reason") != b""
+
+    @property
+    def draining(self) -> bool:
+        """Somebody has asked this worker to leave: what is in work is finished, and no batch comes any more."""
+        return self._drains
+
+    def drain(self) -> None:
+        """Asks it to."""
+        self._drains = True
+        self._session.call("drain")
+
+    def log(self, text: str, is_warning: bool = False) -> None:
+        """A line in the worker's log."""
+        _native.library().paceline_log(1 if is_warning else 0, text.encode())
+
+    # --- The block.
+
+    def __enter__(self) -> "Worker":
+        is_main = threading.current_thread() is threading.main_thread()
+        if is_main and signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
+            self._former_handler = signal.signal(signal.SIGTERM, lambda number, frame: self.drain())
+        return self
+
+    def __exit__(self, kind: Any, error: Optional[BaseException], trace: Any) -> None:
+        if kind is None and self.is_evaluator and not self._evaluates:
+            error = Misuse("the job has an evaluator, and this script never calls w.evaluate(...): nothing would be judged")
+        self._close()
+        if self._former_handler is not None:
+            signal.signal(signal.SIGTERM, self._former_handler)
+            self._former_handler = None
+        if error is not None and not isinstance(error, (SystemExit, KeyboardInterrupt)):
+            _last_word(error)
+            if isinstance(error, Error):
+                traceback.print_exception(type(error), error, error.__traceback__)
+                raise SystemExit(error.exit_code) from error
+
+    def _close(self) -> None:
+        self._session.close()
+        self._flat.release()
+        self._at_exit()
+
+
+def _last_word(error: BaseException) -> None:
+    """Why it failed, where Paceline looks for it."""
+    places = traceback.extract_tb(error.__traceback__)
+    where = f" ({os.path.basename(places[-1].filename)}, line {places[-1].lineno})" if places else ""
+    words = str(error) if isinstance(error, Error) else f"{type(error).__name__}: {error}{where}"
+    _native.library().paceline_last_word(words.encode())
+
+
+def _close_at_exit(worker: Worker) -> Callable[[], None]:
+    """Leaves the job when the interpreter ends, whoever forgot to. Gives what undoes that."""
+    reference = weakref.ref(worker)
+
+    def close() -> None:
+        alive = reference()
+        if alive is not None:
+            alive._session.close()
+
+    atexit.register(close)
+    return lambda: atexit.unregister(close)
+
+
+def device() -> torch.device:
+    """What the job wants this worker to compute on; the CPU without a job. CannotHere: a GPU that is not there."""
+    wanted = os.environ.get("PACELINE_DEVICE", "cpu")
+    if wanted == "cpu":
+        return torch.device("cpu")
+    if torch.cuda.is_available():
+        return torch.device("cuda")
+    if wanted == "cuda":
+        raise CannotHere("the job wants a GPU (workers.device), and PyTorch sees none: torch.cuda.is_available() is False")
+    return torch.device("cpu")
+

@@ -1,0 +1,129 @@
+"""Models and data sets, written for a manifest and read back; and a job run from Python."""
+import contextlib
+import io
+import os
+import tempfile
+import unittest
+from pathlib import Path
+
+import numpy
+import torch
+from safetensors.torch import load_file, save_file
+from torch import nn
+
+import paceline
+
+from jobs import BIN
+
+
+class Tied(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed = nn.Embedding(9, 4)
+        self.out = nn.Linear(4, 9, bias=False)
+        self.out.weight = self.embed.weight
+        self.norm = nn.BatchNorm1d(4)
+        self.register_buffer("mask", torch.tensor([True, False]))
+
+    def forward(self, tokens):
+        return self.out(self.norm(self.embed(tokens)))
+
+
+class FilesTest(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.folder = Path(scratch.name)
+
+    def file(self, name):
+        return str(self.folder / name)
+
+    def trained(self):
+        """As a job's model lies in its file: each tensor once, no constants."""
+        values = {"embed.weight": torch.randn(9, 4), "norm.weight": torch.randn(4), "norm.bias": torch.randn(4),
+                  "norm.running_mean": torch.randn(4), "norm.running_var": torch.rand(4),
+                  "norm.num_batches_tracked": torch.tensor(7)}
+        save_file(values, self.file("model.safetensors"))
+        return values
+
+    def test_tied_names_and_buffers_are_read_back(self):
+        values = self.trained()
+        model = paceline.load(Tied(), self.file("model.safetensors"))
+        self.assertTrue(torch.equal(model.out.weight, values["embed.weight"]))
+        self.assertIs(model.out.weight, model.embed.weight)
+        self.assertEqual(model.norm.num_batches_tracked, 7)
+
+    def test_another_model_is_refused(self):
+        self.trained()
+        with self.assertRaisesRegex(RuntimeError, "embed.weight"):
+            paceline.load(nn.Linear(2, 2), self.file("model.safetensors"))
+
+    def test_a_data_set_of_arrays_and_of_pairs(self):
+        x, y = numpy.arange(12.0).reshape(4, 3), numpy.array([0, 1, 1, 0], dtype=numpy.int32)
+        self.assertEqual(paceline.dataset(self.file("a.safetensors"), x, y), 4)
+        pairs = [(torch.tensor(row, dtype=torch.float32), int(label)) for row, label in zip(x, y)]
+        with contextlib.redirect_stderr(io.StringIO()) as said:
+            self.assertEqual(paceline.dataset(self.file("b.safetensors"), pairs), 4)
+        self.assertIn("100 % of 4 samples", said.getvalue())
+        a, b = load_file(self.file("a.safetensors")), load_file(self.file("b.safetensors"))
+        self.assertEqual(a["inputs"].dtype, torch.float32)
+        self.assertEqual(a["targets"].dtype, torch.int64)
+        for name in ("inputs", "targets"):
+            self.assertTrue(torch.equal(a[name], b[name]))
+
+    def test_what_is_no_data_set_is_said(self):
+        with self.assertRaisesRegex(paceline.Misuse, "4 inputs and 3 targets"):
+            paceline.dataset(self.file("a.safetensors"), torch.zeros(4, 2), torch.zeros(3))
+        with self.assertRaisesRegex(paceline.Misuse, "sample 0 is no pair"):
+            paceline.dataset(self.file("a.safetensors"), [torch.zeros(2)])
+        with self.assertRaisesRegex(paceline.Misuse, "inputs are torch.complex64"):
+            paceline.dataset(self.file("a.safetensors"), torch.zeros(1, dtype=torch.complex64), torch.zeros(1))
+        self.assertEqual(os.listdir(self.folder), [])
+
+    def test_a_model_that_cannot_be_exported_is_told_why(self):
+        class Starred(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.drop, self.net = nn.Dropout(0.5), nn.Linear(2, 2)
+
+            def forward(self, x, *rest, **more):
+                return self.drop(self.net(x))
+
+        with contextlib.redirect_stderr(io.StringIO()):
+            with self.assertRaisesRegex(paceline.Misuse, "dropout or batch normalisation cannot be traced"):
+                paceline.export(Starred(), torch.zeros(2, 2), self.file("a.pt"))
+        with self.assertRaisesRegex(paceline.Misuse, "loss must be one of"):
+            paceline.export(nn.Linear(2, 2), torch.zeros(2, 2), self.file("a.pt"), loss="Hinge")
+        with self.assertRaisesRegex(paceline.Misuse, "not with its defaults"):
+            paceline.export(nn.Linear(2, 2), torch.zeros(2, 2), self.file("a.pt"),
+                            loss=nn.CrossEntropyLoss(label_smoothing=0.1))
+
+    def test_an_exported_model_and_data_set_make_a_job(self):
+        x = torch.randn(300, 4)
+        model = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 2))
+        paceline.dataset(self.file("train.safetensors"), x, (x.sum(1) > 0).long())
+        described = paceline.export(model, x[:2], self.file("net.pt"), loss=nn.CrossEntropyLoss())
+        job = {"apiVersion": "paceline.dev/v1alpha1", "kind": "TrainingJob", "metadata": {"name": "mine"},
+               "spec": {"model": described, "data": {"train": self.file("train.safetensors")},
+                        "training": {"globalBatchSize": 20, "learningRate": {"base": 0.5}, "stop": {"maxEpochs": 20}}}}
+        here = os.getcwd()
+        os.chdir(self.folder)
+        self.addCleanup(os.chdir, here)
+        with contextlib.redirect_stderr(io.StringIO()) as said:
+            summary = paceline.run(job, overrides=["spec.workers.replicas=2"], program=str(BIN / "paceline"))
+        self.assertEqual(summary["epochs"], 20)
+        self.assertIn("100 %", said.getvalue())
+        paceline.load(model, summary["model"])
+        self.assertGreater((model(x).argmax(1) == (x.sum(1) > 0)).float().mean(), 0.9)
+
+    def test_a_job_that_cannot_be_run_says_why(self):
+        with contextlib.redirect_stderr(io.StringIO()):
+            with self.assertRaisesRegex(paceline.Error, "spec.training: is required"):
+                paceline.run({"apiVersion": "paceline.dev/v1alpha1", "kind": "TrainingJob", "metadata": {"name": "mine"},
+                              "spec": {}}, program=str(BIN / "paceline"))
+        with self.assertRaisesRegex(paceline.Misuse, "there is no program"):
+            paceline.run("job.yaml", program="no-such-paceline")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,117 @@
+"""Runs jobs whose workers are scripts, with the programs of a build."""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import textwrap
+import time
+import unittest
+from pathlib import Path
+
+BIN = Path(os.environ.get("PACELINE_BIN", Path(__file__).parents[2] / "build" / "release" / "bin"))
+SCRIPTS = Path(__file__).parent / "scripts"
+TIMEOUT_S = 240
+
+
+class Ended:
+    """A job that is over."""
+
+    def __init__(self, folder, code, out, err):
+        self.folder, self.code, self.out, self.err = folder, code, out, err
+        self.summary = json.loads(out) if out.strip().startswith("{") else None
+
+    def logs(self):
+        """Of all processes, by name."""
+        return {path.stem: path.read_text(errors="replace") for path in sorted(self.folder.rglob("*.log"))}
+
+    def worker_logs(self):
+        return "\n".join(text for name, text in self.logs().items() if "-worker-" in name or name.endswith("evaluator"))
+
+    def words(self):
+        """All that was said, for a test that failed."""
+        return f"exit code {self.code}\n{self.err[-3000:]}\n{self.out[-2000:]}\n{self.worker_logs()[-6000:]}"
+
+
+class Running:
+    """A job that is not."""
+
+    def __init__(self, folder, process):
+        self.folder, self.process = folder, process
+
+    def workers(self):
+        """Processes that run a script, by the worker's index."""
+        found = {}
+        for entry in Path("/proc").glob("[0-9]*"):
+            try:
+                environment = (entry / "environ").read_bytes().split(b"\0")
+                parent = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
+            except (OSError, ValueError):
+                continue
+            if f"PACELINE_FOLDER={self.folder}".encode() in environment and parent == self.process.pid:
+                index = next(v for v in environment if v.startswith(b"PACELINE_INDEX=")).split(b"=")[1]
+                if b"PACELINE_ROLE=worker" in environment:
+                    found[int(index)] = int(entry.name)
+        return found
+
+    def wait_for(self, what, deadline_s=60):
+        """Polls `what()` until it gives something."""
+        end = time.monotonic() + deadline_s
+        while time.monotonic() < end:
+            found = what()
+            if found:
+                return found
+            if self.process.poll() is not None:
+                raise AssertionError(f"the job ended meanwhile: {self.wait().words()}")
+            time.sleep(0.02)
+        raise AssertionError("waited in vain")
+
+    def wait(self):
+        out, err = self.process.communicate(timeout=TIMEOUT_S)
+        return Ended(self.folder, self.process.returncode, out, err)
+
+
+class JobTest(unittest.TestCase):
+    """Each test has a folder of its own, where a script `train.py` and what it writes lie."""
+
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory(prefix="paceline-python-")
+        self.addCleanup(scratch.cleanup)
+        self.folder = Path(scratch.name)
+
+    def script(self, name_or_text):
+        text = (SCRIPTS / name_or_text).read_text() if name_or_text.endswith(".py") else textwrap.dedent(name_or_text)
+        (self.folder / "train.py").write_text(text)
+
+    def start(self, *overrides, workers=2, evaluator=False, arguments=(), environment=None):
+        job = {
+            "apiVersion": "paceline.dev/v1alpha1", "kind": "TrainingJob", "metadata": {"name": "mine"},
+            "spec": {
+                "training": {"globalBatchSize": 32, "learningRate": {"base": 0.1}, "stop": {"maxEpochs": 2}},
+                "workers": {"replicas": workers, "command": [sys.executable, "train.py", *arguments]},
+            },
+        }
+        if evaluator:
+            job["spec"]["evaluator"] = {"periodSeconds": "200ms"}
+        (self.folder / "job.yaml").write_text(json.dumps(job))
+        flags = [part for override in overrides for part in ("--set", override)]
+        process = subprocess.Popen(
+            [str(BIN / "paceline"), "run", "job.yaml", "-o", "json", *flags], cwd=self.folder, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, **(environment or {})})
+        running = Running(self.folder, process)
+        self.addCleanup(self._end, process)
+        return running
+
+    @staticmethod
+    def _end(process):
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+
+    def run_job(self, *overrides, **options):
+        return self.start(*overrides, **options).wait()
+
+    def assert_succeeded(self, ended):
+        self.assertEqual(ended.code, 0, ended.words())
+        self.assertIsNotNone(ended.summary, ended.words())
+        return ended.summary

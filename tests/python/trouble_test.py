@@ -1,0 +1,189 @@
+"""What goes wrong in a script has a clear end."""
+import os
+import signal
+import unittest
+
+from jobs import JobTest
+
+BEGIN = """
+    import torch, paceline
+    torch.manual_seed(0)
+    x = torch.randn(400, 4); y = (x.sum(1) > 0).long()
+    model = torch.nn.Linear(4, 2)
+    def loss_of(batch): return torch.nn.functional.cross_entropy(model(batch.x), batch.y)
+"""
+
+
+class TroubleTest(JobTest):
+    def fails(self, text, *overrides, **options):
+        self.script(BEGIN + text)
+        ended = self.run_job("spec.runPolicy.backoffLimit=0", *overrides, **options)
+        self.assertNotEqual(ended.code, 0, ended.words())
+        return ended
+
+    def test_a_step_that_raises_is_named(self):
+        ended = self.fails("""
+    with paceline.worker(model) as w:
+        for batch in w.data((x, y)):
+            raise KeyError("columns")
+        """)
+        self.assertIn("KeyError: 'columns' (train.py, line", ended.err)
+
+    def test_a_forgotten_step(self):
+        ended = self.fails("""
+    with paceline.worker(model) as w:
+        for batch in w.data((x, y)):
+            loss_of(batch)
+        """)
+        self.assertIn("the batch before had no w.step(loss)", ended.err)
+
+    def test_a_model_that_moved_in_mid_run(self):
+        ended = self.fails("""
+    with paceline.worker(model) as w:
+        for batch in w.data((x, y)):
+            loss = loss_of(batch)
+            model.half()
+            w.step(loss)
+        """)
+        self.assertIn("weight does not lie any more where paceline.worker put it", ended.err)
+
+    def test_models_that_differ(self):
+        ended = self.fails("""
+    import os
+    model = torch.nn.Linear(4, 2 + int(os.environ["PACELINE_INDEX"]))
+    with paceline.worker(model) as w:
+        for batch in w.data((x, y)): w.step(loss_of(batch))
+        """)
+        self.assertIn("weight has shape", ended.err)
+
+    def test_a_loss_of_another_model(self):
+        ended = self.fails("""
+    other = torch.nn.Linear(4, 2)
+    with paceline.worker(model) as w:
+        for batch in w.data((x, y)): w.step(other(batch.x).sum())
+        """)
+        self.assertIn("the loss does not depend on the model", ended.err)
+
+    def goes_on_unjudged(self, text, words):
+        """As for any evaluator that fails: the job says so, and trains."""
+        self.script(BEGIN + text)
+        ended = self.run_job("spec.runPolicy.backoffLimit=0", evaluator=True)
+        self.assertIsNone(self.assert_succeeded(ended)["accuracy"])
+        self.assertRegex(ended.err, "training goes on without evaluations: mine-evaluator: .*" + words)
+
+    def test_an_evaluator_without_an_evaluation(self):
+        self.goes_on_unjudged("""
+    with paceline.worker(model) as w:
+        for batch in w.data((x, y)): w.step(loss_of(batch))
+        """, "never calls w.evaluate")
+
+    def test_an_evaluation_that_raises(self):
+        self.goes_on_unjudged("""
+    with paceline.worker(model) as w:
+        for batch in w.data((x, y)): w.step(loss_of(batch))
+        w.evaluate(lambda: 1 / 0)
+        """, r"ZeroDivisionError: division by zero \(train.py, line")
+
+    def test_a_child_has_no_part_in_the_job(self):
+        self.script(BEGIN + """
+    import os
+    with paceline.worker(model) as w:
+        for batch in w.data((x, y)):
+            loss = loss_of(batch)
+            child = os.fork()
+            if child == 0:
+                try:
+                    w.step(loss)
+                except paceline.Misuse as error:
+                    os._exit(7 if "belongs to the process that made it" in str(error) else 8)
+                os._exit(9)
+            assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+            w.step(loss)
+        """)
+        self.assert_succeeded(self.run_job("spec.training.stop={maxSteps: 5}"))
+
+    def test_unused_parameters_and_zero_grad_do_no_harm(self):
+        self.script(BEGIN + """
+    model.extra = torch.nn.Linear(3, 3)
+    before = model.extra.weight.clone()
+    with paceline.worker(model) as w:
+        for batch in w.data((x, y)):
+            model.zero_grad(set_to_none=True)
+            w.step(loss_of(batch))
+        assert torch.equal(model.extra.weight, before)
+        """)
+        self.assert_succeeded(self.run_job())
+
+    def test_without_a_job_it_says_how_to_start_one(self):
+        import paceline
+        import torch
+        with self.assertRaisesRegex(paceline.NoJob, "paceline run"):
+            paceline.worker(torch.nn.Linear(1, 1))
+
+    def test_a_killed_worker_comes_back_and_the_ledger_is_exact(self):
+        self.script(BEGIN + """
+    import time
+    with paceline.worker(model) as w:
+        for batch in w.data((x, y)):
+            time.sleep(0.02)
+            w.step(loss_of(batch))
+        """)
+        running = self.start("spec.training.stop={maxEpochs: 4}")
+        for index in (0, 1):
+            worker = running.wait_for(lambda: running.workers().get(index))
+            running.wait_for(lambda: any("bytes travel" in text for name, text in self.logs().items()
+                                         if f"worker-{index}" in name))
+            os.kill(worker, signal.SIGKILL)
+            running.wait_for(lambda: running.workers().get(index) not in (None, worker))
+        summary = self.assert_succeeded(running.wait())
+        self.assertEqual(summary["epochs"], 4)
+
+    def test_a_killed_worker_whose_children_live_on_comes_back_too(self):
+        """As a DataLoader's would: they have its connections, so nobody hears that these end."""
+        self.script(BEGIN + """
+    import os, time
+    from torch.utils.data import DataLoader, TensorDataset
+    other = iter(DataLoader(TensorDataset(x, y), num_workers=2, batch_size=1))
+    next(other)
+    with paceline.worker(model) as w:
+        if os.environ["PACELINE_ATTEMPT"] == "0" and os.fork() == 0:
+            time.sleep(60)
+            os._exit(0)
+        for number, batch in enumerate(w.data((x, y))):
+            if number < 3 and os.fork() == 0:
+                time.sleep(20)
+                os._exit(0)
+            time.sleep(0.02)
+            w.step(loss_of(batch))
+        """)
+        running = self.start("spec.training.stop={maxEpochs: 4}")
+        worker = running.wait_for(lambda: running.workers().get(0))
+        running.wait_for(lambda: any("bytes travel" in text for name, text in self.logs().items() if "worker-0" in name))
+        os.kill(worker, signal.SIGKILL)
+        running.wait_for(lambda: running.workers().get(0) not in (None, worker))
+        summary = self.assert_succeeded(running.wait())
+        self.assertEqual(summary["epochs"], 4)
+
+    def logs(self):
+        return {path.stem: path.read_text(errors="replace") for path in self.folder.rglob("*.log")}
+
+    def test_an_interrupted_job_leaves_in_good_order(self):
+        self.script(BEGIN + """
+    import time
+    with paceline.worker(model) as w:
+        for batch in w.data((x, y)):
+            time.sleep(0.02)
+            w.step(loss_of(batch))
+    print("after the loop", w.draining)
+        """)
+        running = self.start("spec.training.stop={maxEpochs: 1000}")
+        running.wait_for(lambda: len(running.workers()) == 2 and
+                         sum("bytes travel" in text for text in self.logs().values()) == 2)
+        running.process.send_signal(signal.SIGINT)
+        ended = running.wait()
+        self.assertIn("after the loop True", ended.worker_logs(), ended.words())
+        self.assertNotIn("Traceback", ended.worker_logs())
+
+
+if __name__ == "__main__":
+    unittest.main()
