@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "lib/job/manifest/enums.h"
+#include "lib/job/optimizer_options.h"
 #include "lib/job/wire_types.h"
 #include "lib/job/worker_groups.h"
 #include "ps-server/service/grpc_server.h"
@@ -25,10 +26,13 @@ optim::ScheduleKind ScheduleKindFrom(job::Schedule schedule) {
     case job::Schedule::kLinear:
       return optim::ScheduleKind::kLinear;
     case job::Schedule::kPolynomial:
+      return optim::ScheduleKind::kPolynomial;
     case job::Schedule::kWsd:
+      return optim::ScheduleKind::kStableDecay;
     case job::Schedule::kOneCycle:
+      return optim::ScheduleKind::kOneCycle;
     case job::Schedule::kCosineRestarts:
-      break;
+      return optim::ScheduleKind::kCosineRestarts;
   }
   return optim::ScheduleKind::kConstant;
 }
@@ -43,6 +47,12 @@ optim::ScheduleOptions ScheduleFrom(const job::Training& training) {
   schedule.global_batch = static_cast<uint64_t>(training.global_batch_size);
   schedule.kind = ScheduleKindFrom(rate.schedule);
   schedule.step_factor = rate.factor;
+  schedule.power = rate.polynomial.power;
+  schedule.decay_share = rate.wsd.decay_share;
+  schedule.peak_share = rate.one_cycle.peak_share;
+  schedule.start_divisor = rate.one_cycle.start_divisor;
+  schedule.end_divisor = rate.one_cycle.final_divisor;
+  schedule.period_factor = static_cast<uint64_t>(rate.cosine_restarts.period_factor);
   schedule.final_factor = rate.base > 0 ? rate.final / rate.base : 0;
   return schedule;
 }
@@ -96,7 +106,10 @@ coordination::CoordinatorOptions CoordinatorOptionsFrom(const job::TrainingJob& 
   options.non_finite = NonFiniteOptionsFrom(spec.training.non_finite);
   options.hang = HangOptionsFrom(spec.workers.straggler_policy);
   options.schedule = ScheduleFrom(spec.training);
+  options.is_layer_wise = optim::IsLayerWise(job::OptimizerOptionsFrom(job));
   options.schedule_step_epochs = static_cast<uint64_t>(spec.training.learning_rate.step_epochs);
+  options.schedule_period_epochs =
+      static_cast<uint64_t>(spec.training.learning_rate.cosine_restarts.period_epochs);
   options.seed = static_cast<uint64_t>(spec.training.seed);
   return options;
 }

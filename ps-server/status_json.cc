@@ -174,6 +174,7 @@ std::string ProgressJson(const Progress& progress, const JobView& view,
                                  {"seconds", lost.seconds},
                                  {"wasThere", lost.was_there}});
   }
+  job["idlePatterns"] = progress.idle_patterns;
   job["chaos"] = view.is_chaos_enabled;
   job["security"] = {{"mtls", job::ToWord(view.mtls)}, {"inUse", view.has_tls}};
   job["sync"] = {{"scheme", view.scheme},

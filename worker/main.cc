@@ -28,6 +28,7 @@ Status Run(const WorkerOptions& options) {
   const StatusOr<std::string> device = ChooseDevice(options.device);
   if (!device.ok()) return process::CannotWorkHere(device.status());
   training.device = *device;
+  if (options.is_evaluator()) training.init_path.clear();  // It fills nothing.
   training.threads = life->ChooseThreads();
   PACELINE_ASSIGN_OR_RETURN(const std::unique_ptr<TorchTrainer> trainer,
                             TorchTrainer::Create(training));

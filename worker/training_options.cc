@@ -1,7 +1,13 @@
 #include "worker/training_options.h"
 
+#include <algorithm>
 #include <filesystem>
+#include <functional>
+#include <string_view>
+#include <utility>
+#include <vector>
 
+#include "lib/job/optimizer_options.h"
 #include "lib/learn/cuda_probe.h"
 #include "lib/telemetry/log.h"
 
@@ -44,6 +50,15 @@ learn::Precision PrecisionFrom(job::Precision precision) {
   return learn::Precision::kFloat32;
 }
 
+// Empty where no group is frozen.
+std::function<bool(std::string_view)> FrozenIn(std::vector<optim::ParameterGroup> groups) {
+  if (std::ranges::none_of(groups, &optim::ParameterGroup::is_frozen)) return {};
+  return [groups = std::move(groups)](std::string_view name) {
+    const optim::ParameterGroup* const group = optim::GroupOf(groups, name);
+    return group != nullptr && group->is_frozen;
+  };
+}
+
 // A name of lib/learn/loss.h; empty for the model's own method.
 std::string LossName(job::Loss loss) {
   return loss == job::Loss::kModel ? std::string() : std::string(job::ToWord(loss));
@@ -64,6 +79,8 @@ learn::TrainingOptions TrainingOptionsFrom(const job::TrainingJob& job, const st
   learn::TrainingOptions options;
   if (spec.model.torch_script) options.model_path = Resolve(folder, *spec.model.torch_script);
   if (spec.model.built_in) options.built_in = BuiltInFrom(spec.model);
+  options.init_path = Resolve(folder, spec.model.init.value_or(""));
+  options.is_frozen = FrozenIn(job::ParameterGroupsFrom(job));
   options.loss = LossName(spec.model.loss);
   options.train = dataset(spec.data.train.value_or(""), spec.data.train_targets);
   if (spec.data.eval) options.eval = dataset(*spec.data.eval, spec.data.eval_targets);

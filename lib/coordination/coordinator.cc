@@ -80,6 +80,8 @@ void On(Turn turn, const ShardSaid& said) {
     OnStartupWord(turn, said.shard, said.message);
   } else if (const auto* summed = std::get_if<protocol::Summed>(&said.message)) {
     OnSummed(turn, said.shard, *summed);
+  } else if (const auto* prepared = std::get_if<protocol::Prepared>(&said.message)) {
+    OnPrepared(turn, said.shard, *prepared);
   } else if (const auto* committed = std::get_if<protocol::Committed>(&said.message)) {
     OnCommitted(turn, said.shard, *committed);
   } else if (const auto* saved = std::get_if<protocol::SliceSaved>(&said.message)) {

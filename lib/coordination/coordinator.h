@@ -75,9 +75,11 @@ struct CoordinatorOptions {
   bool has_evaluator = false;
   Duration evaluation_period = Seconds(10);
   std::optional<double> gradient_clip_norm;
-  optim::ScheduleOptions
-      schedule;  // total_samples and step_samples at 0 are worked out from the training set.
-  uint64_t schedule_step_epochs = 0;  // kStep: epochs between two cuts, where step_samples is 0.
+  bool is_layer_wise = false;  // The optimizer of gradients (optim::IsLayerWise).
+  // total_samples, step_samples and period_samples at 0 are worked out from the training set.
+  optim::ScheduleOptions schedule;
+  uint64_t schedule_step_epochs = 0;    // kStep: epochs between two cuts, where step_samples is 0.
+  uint64_t schedule_period_epochs = 0;  // kCosineRestarts: likewise of period_samples.
   uint64_t seed = 0;
   // The second one is made when a worker first pushes before its last push was answered.
   uint32_t slots_per_worker = 2;

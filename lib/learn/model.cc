@@ -192,6 +192,17 @@ std::span<const std::byte> Model::push() const {
   return {static_cast<const std::byte*>(state_->push.data_ptr()), state_->layout.total_bytes()};
 }
 
+Status Model::Freeze(const std::function<bool(std::string_view name)>& is_frozen) {
+  size_t trained = 0;
+  for (size_t i = 0; i < state_->parameters.size(); ++i) {
+    const bool is_left = is_frozen(state_->layout.tensors()[i].spec.name);
+    if (is_left) state_->parameters[i].set_requires_grad(false);
+    trained += is_left ? 0 : 1;
+  }
+  if (trained == 0) return InvalidArgument("all parameters are frozen: nothing is left to train");
+  return OkStatus();
+}
+
 bool Model::has_loss() const { return state_->net->HasLoss(); }
 
 bool Model::State::ComputeOn(std::span<std::byte> elsewhere) {

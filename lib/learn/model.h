@@ -13,6 +13,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "lib/base/status.h"
 #include "lib/learn/builtin.h"
@@ -50,6 +51,10 @@ class Model {
   const store::Layout& layout() const;
   std::span<std::byte> values();
   std::span<const std::byte> push() const;
+
+  // From now on backward passes compute no gradients of the parameters of these names: the push has
+  // zeros in their place. InvalidArgument if none is left to train.
+  Status Freeze(const std::function<bool(std::string_view name)>& is_frozen);
 
   // Whether the network has its own method loss(inputs, targets).
   bool has_loss() const;

@@ -16,6 +16,7 @@
 #include "lib/learn/execution.h"
 #include "lib/learn/loss_scaler.h"
 #include "lib/learn/next_ranges.h"
+#include "lib/learn/starting_values.h"
 
 namespace paceline::learn {
 
@@ -54,7 +55,7 @@ bool Fits(const BuiltIn& built_in, const Column& inputs) {
   return inputs.row_elements() == elements;
 }
 
-StatusOr<std::unique_ptr<Model>> OpenModel(const TrainingOptions& options, const Dataset& train) {
+StatusOr<std::unique_ptr<Model>> MakeModel(const TrainingOptions& options, const Dataset& train) {
   PACELINE_ASSIGN_OR_RETURN(const Device device, ParseDevice(options.device));
   if (options.model_path.empty() == !options.built_in) {
     return InvalidArgument("want either model_path or built_in, {}",
@@ -74,6 +75,16 @@ StatusOr<std::unique_ptr<Model>> OpenModel(const TrainingOptions& options, const
     built_in.outputs = static_cast<int64_t>(train.targets().row_elements());
   }
   return Model::Make(built_in, options.seed, device);
+}
+
+StatusOr<std::unique_ptr<Model>> OpenModel(const TrainingOptions& options, const Dataset& train) {
+  PACELINE_ASSIGN_OR_RETURN(std::unique_ptr<Model> model, MakeModel(options, train));
+  if (!options.init_path.empty()) {
+    PACELINE_RETURN_IF_ERROR(
+        ReadStartingValues(options.init_path, model->layout(), model->values()));
+  }
+  if (options.is_frozen) PACELINE_RETURN_IF_ERROR(model->Freeze(options.is_frozen));
+  return model;
 }
 
 StatusOr<std::optional<Loss>> ChooseLoss(const std::string& name, const Model& model) {

@@ -18,6 +18,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "lib/base/status.h"
 #include "lib/learn/builtin.h"
@@ -51,7 +52,10 @@ struct Evaluation {
 struct TrainingOptions {
   std::string model_path;  // A TorchScript file; or:
   std::optional<BuiltIn>
-      built_in;      // An empty input_shape and 0 outputs are taken from the training set.
+      built_in;           // An empty input_shape and 0 outputs are taken from the training set.
+  std::string init_path;  // A .safetensors file of starting values; empty: the model's own.
+  // Parameters that are not trained (Model::Freeze). Empty: none.
+  std::function<bool(std::string_view name)> is_frozen = {};
   std::string loss;  // A name of loss.h. Empty: the model's own method loss(inputs, targets).
   DatasetOptions train;
   std::optional<DatasetOptions> eval;

@@ -19,7 +19,8 @@ void AdamW::StepPart(size_t begin, std::span<const float> current, std::span<con
   const double step = static_cast<double>(steps_ + 1);
   AdamWScalars scalars;
   scalars.gradient_scale = static_cast<float>(options.gradient_scale);
-  scalars.shrink = static_cast<float>(1 - options.learning_rate * options_.weight_decay);
+  scalars.shrink = static_cast<float>(1 - options.learning_rate *
+                                              options.weight_decay.value_or(options_.weight_decay));
   scalars.first_weight = static_cast<float>(1 - options_.beta1);
   scalars.beta2 = static_cast<float>(options_.beta2);
   scalars.second_weight = static_cast<float>(1 - options_.beta2);

@@ -1,8 +1,12 @@
 #include "lib/optim/optimizer.h"
 
+#include <algorithm>
 #include <cmath>
 
+#include "lib/optim/adagrad.h"
 #include "lib/optim/adamw.h"
+#include "lib/optim/lamb.h"
+#include "lib/optim/lion.h"
 #include "lib/optim/sgd.h"
 
 namespace paceline::optim {
@@ -14,10 +18,12 @@ Status CheckFraction(const char* name, double value) {
   return InvalidArgument("{} must be at least 0 and below 1: got {}", name, value);
 }
 
-Status CheckWeightDecay(double value) {
+Status CheckNotNegative(const char* name, double value) {
   if (value >= 0 && std::isfinite(value)) return OkStatus();
-  return InvalidArgument("weight decay must be finite and at least 0: got {}", value);
+  return InvalidArgument("{} must be finite and at least 0: got {}", name, value);
 }
+
+Status CheckWeightDecay(double value) { return CheckNotNegative("weight decay", value); }
 
 Status ValidateOptions(const SgdOptions& options) {
   PACELINE_RETURN_IF_ERROR(CheckFraction("momentum", options.momentum));
@@ -33,13 +39,52 @@ Status ValidateOptions(const SgdOptions& options) {
   return OkStatus();
 }
 
+Status CheckEpsilon(double value) {
+  if (static_cast<float>(value) > 0 && std::isfinite(value)) return OkStatus();
+  return InvalidArgument("epsilon must be a positive float32: got {}", value);
+}
+
 Status ValidateOptions(const AdamWOptions& options) {
   PACELINE_RETURN_IF_ERROR(CheckFraction("beta1", options.beta1));
   PACELINE_RETURN_IF_ERROR(CheckFraction("beta2", options.beta2));
-  if (!(static_cast<float>(options.epsilon) > 0 && std::isfinite(options.epsilon))) {
-    return InvalidArgument("epsilon must be a positive float32: got {}", options.epsilon);
-  }
+  PACELINE_RETURN_IF_ERROR(CheckEpsilon(options.epsilon));
   return CheckWeightDecay(options.weight_decay);
+}
+
+Status ValidateOptions(const AdagradOptions& options) {
+  PACELINE_RETURN_IF_ERROR(CheckNotNegative("learning rate decay", options.learning_rate_decay));
+  PACELINE_RETURN_IF_ERROR(CheckNotNegative("initial accumulator", options.initial_accumulator));
+  PACELINE_RETURN_IF_ERROR(CheckEpsilon(options.epsilon));
+  return CheckWeightDecay(options.weight_decay);
+}
+
+Status ValidateOptions(const LionOptions& options) {
+  PACELINE_RETURN_IF_ERROR(CheckFraction("beta1", options.beta1));
+  PACELINE_RETURN_IF_ERROR(CheckFraction("beta2", options.beta2));
+  return CheckWeightDecay(options.weight_decay);
+}
+
+Status ValidateOptions(const LambOptions& options) {
+  PACELINE_RETURN_IF_ERROR(CheckFraction("beta1", options.beta1));
+  PACELINE_RETURN_IF_ERROR(CheckFraction("beta2", options.beta2));
+  PACELINE_RETURN_IF_ERROR(CheckEpsilon(options.epsilon));
+  return CheckWeightDecay(options.weight_decay);
+}
+
+std::unique_ptr<Optimizer> Make(const SgdOptions& options, size_t size) {
+  return std::make_unique<Sgd>(options, size);
+}
+std::unique_ptr<Optimizer> Make(const AdamWOptions& options, size_t size) {
+  return std::make_unique<AdamW>(options, size);
+}
+std::unique_ptr<Optimizer> Make(const AdagradOptions& options, size_t size) {
+  return std::make_unique<Adagrad>(options, size);
+}
+std::unique_ptr<Optimizer> Make(const LionOptions& options, size_t size) {
+  return std::make_unique<Lion>(options, size);
+}
+std::unique_ptr<Optimizer> Make(const LambOptions& options, size_t size) {
+  return std::make_unique<Lamb>(options, size);
 }
 
 }  // namespace
@@ -50,9 +95,26 @@ Status Validate(const OptimizerOptions& options) {
 
 StatusOr<std::unique_ptr<Optimizer>> MakeOptimizer(const OptimizerOptions& options, size_t size) {
   PACELINE_RETURN_IF_ERROR(Validate(options));
-  if (const auto* adamw = std::get_if<AdamWOptions>(&options))
-    return std::make_unique<AdamW>(*adamw, size);
-  return std::make_unique<Sgd>(std::get<SgdOptions>(options), size);
+  return std::visit([size](const auto& chosen) { return Make(chosen, size); }, options);
+}
+
+bool IsLayerWise(const OptimizerOptions& options) {
+  return std::holds_alternative<LambOptions>(options);
+}
+
+double TrustRatio(const UpdateNorms& norms) {
+  if (!(norms.weights > 0) || !(norms.update > 0)) return 1;
+  return std::sqrt(norms.weights) / std::sqrt(norms.update);
+}
+
+UpdateNorms Optimizer::NormsOfPart(size_t, std::span<const float>, std::span<const float>,
+                                   const StepOptions&) const {
+  return {};
+}
+
+void Optimizer::Reset() {
+  for (const StateTensor& tensor : State()) std::ranges::fill(tensor.values, 0.0f);
+  set_steps(0);
 }
 
 }  // namespace paceline::optim

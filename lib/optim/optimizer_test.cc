@@ -20,7 +20,8 @@ struct RecordedStep {
   std::vector<float> parameters;
 };
 
-// What PyTorch computed: tests/golden/optim/record.py says how.
+// What PyTorch computed, or of Lion and LAMB their papers in PyTorch: tests/golden/optim/record.py
+// says how.
 struct Recording {
   std::string name;
   std::string kind;
@@ -83,6 +84,29 @@ OptimizerOptions OptionsOf(const Recording& recording) {
     options.weight_decay = Option(recording, "weight_decay", options.weight_decay);
     return options;
   }
+  if (recording.kind == "Adagrad") {
+    AdagradOptions options;
+    options.learning_rate_decay = Option(recording, "lr_decay", 0);
+    options.initial_accumulator = Option(recording, "initial_accumulator_value", 0);
+    options.epsilon = Option(recording, "eps", options.epsilon);
+    options.weight_decay = Option(recording, "weight_decay", 0);
+    return options;
+  }
+  if (recording.kind == "Lion") {
+    LionOptions options;
+    options.beta1 = Option(recording, "beta1", options.beta1);
+    options.beta2 = Option(recording, "beta2", options.beta2);
+    options.weight_decay = Option(recording, "weight_decay", options.weight_decay);
+    return options;
+  }
+  if (recording.kind == "Lamb") {
+    LambOptions options;
+    options.beta1 = Option(recording, "beta1", options.beta1);
+    options.beta2 = Option(recording, "beta2", options.beta2);
+    options.epsilon = Option(recording, "eps", options.epsilon);
+    options.weight_decay = Option(recording, "weight_decay", options.weight_decay);
+    return options;
+  }
   SgdOptions options;
   options.momentum = Option(recording, "momentum", 0);
   options.dampening = Option(recording, "dampening", 0);
@@ -101,12 +125,15 @@ std::vector<float> Tile(const std::vector<float>& values) {
 }
 
 // Of the larger of 1 and the wanted value.
+// `most` grows to the largest difference, in shares of the value or of 1.
 void ExpectClose(std::span<const float> got, const std::vector<float>& want_once,
-                 const std::string& what) {
+                 const std::string& what, double& most) {
   const std::vector<float> want = Tile(want_once);
   ASSERT_EQ(got.size(), want.size()) << what;
   for (size_t i = 0; i < want.size(); ++i) {
-    ASSERT_NEAR(got[i], want[i], 1e-6 * std::max(1.0f, std::abs(want[i]))) << what << " at " << i;
+    const double unit = std::max(1.0f, std::abs(want[i]));
+    ASSERT_NEAR(got[i], want[i], 1e-6 * unit) << what << " at " << i;
+    most = std::max(most, std::abs(got[i] - want[i]) / unit);
   }
 }
 
@@ -117,13 +144,17 @@ TEST_P(RecordedTest, AgreesWithPyTorch) {
   auto optimizer = MakeOptimizer(OptionsOf(recording), recording.initial.size() * kCopies);
   ASSERT_TRUE(optimizer.ok()) << optimizer.status();
   std::vector<float> parameters = Tile(recording.initial);
+  double most = 0;
   for (size_t i = 0; i < recording.steps.size(); ++i) {
     const RecordedStep& step = recording.steps[i];
     std::vector<float> sum = Tile(step.gradient);
     for (float& value : sum) value *= 4;
     std::vector<float> next(parameters.size());
-    (*optimizer)->Step(parameters, sum, {.gradient_scale = 0.25, .learning_rate = step.rate}, next);
-    ExpectClose(next, step.parameters, "parameters after step " + std::to_string(i + 1));
+    StepOptions options{.gradient_scale = 0.25, .learning_rate = step.rate};
+    // Of copies of a tensor, both norms are as many times larger.
+    options.learning_rate *= TrustRatio((*optimizer)->NormsOfPart(0, parameters, sum, options));
+    (*optimizer)->Step(parameters, sum, options, next);
+    ExpectClose(next, step.parameters, "parameters after step " + std::to_string(i + 1), most);
     parameters = next;
   }
   for (const auto& [name, values] : recording.state) {
@@ -131,9 +162,10 @@ TEST_P(RecordedTest, AgreesWithPyTorch) {
     const auto found = std::find_if(state.begin(), state.end(),
                                     [&wanted = name](const auto& s) { return s.name == wanted; });
     ASSERT_NE(found, state.end()) << name;
-    ExpectClose(found->values, values, name);
+    ExpectClose(found->values, values, name, most);
   }
   EXPECT_EQ((*optimizer)->steps(), recording.steps.size());
+  RecordProperty("largest_difference", testing::PrintToString(most));
 }
 
 INSTANTIATE_TEST_SUITE_P(Optimizer, RecordedTest, testing::ValuesIn(ReadRecordings()),
@@ -143,7 +175,7 @@ INSTANTIATE_TEST_SUITE_P(Optimizer, RecordedTest, testing::ValuesIn(ReadRecordin
                            return name;
                          });
 
-TEST(RecordingsTest, AreAllThere) { EXPECT_EQ(ReadRecordings().size(), 10u); }
+TEST(RecordingsTest, AreAllThere) { EXPECT_EQ(ReadRecordings().size(), 16u); }
 
 std::vector<float> Wave(size_t size, double frequency) {
   std::vector<float> values(size);
@@ -153,8 +185,12 @@ std::vector<float> Wave(size_t size, double frequency) {
 }
 
 std::vector<OptimizerOptions> AllKinds() {
-  return {SgdOptions{}, SgdOptions{.momentum = 0.9, .weight_decay = 0.01, .is_nesterov = true},
-          AdamWOptions{}};
+  return {SgdOptions{},
+          SgdOptions{.momentum = 0.9, .weight_decay = 0.01, .is_nesterov = true},
+          AdamWOptions{},
+          AdagradOptions{.learning_rate_decay = 0.1, .initial_accumulator = 0.5},
+          LionOptions{.weight_decay = 0.1},
+          LambOptions{}};
 }
 
 TEST(OptimizerTest, PartsAndInPlaceGiveTheSameBitsAsOneStep) {
@@ -203,6 +239,59 @@ TEST(OptimizerTest, StateWrittenBackGoesOnAsBefore) {
   }
 }
 
+TEST(OptimizerTest, ResetIsAsItWasMade) {
+  constexpr size_t kSize = 37;
+  for (const OptimizerOptions& options : AllKinds()) {
+    auto used = MakeOptimizer(options, kSize).value();
+    std::vector<float> a = Wave(kSize, 0.1);
+    used->Step(a, Wave(kSize, 1), {.learning_rate = 0.1}, a);
+    used->Reset();
+    auto fresh = MakeOptimizer(options, kSize).value();
+    EXPECT_EQ(used->steps(), 0u);
+    std::vector<float> b = a;
+    used->Step(a, Wave(kSize, 2), {.learning_rate = 0.1}, a);
+    fresh->Step(b, Wave(kSize, 2), {.learning_rate = 0.1}, b);
+    EXPECT_EQ(a, b);
+  }
+}
+
+TEST(OptimizerTest, AnotherWeightDecayForAStepIsTheOptimizersOwnThen) {
+  constexpr size_t kSize = 37;
+  const std::pair<OptimizerOptions, OptimizerOptions> cases[] = {
+      {SgdOptions{.weight_decay = 0.5}, SgdOptions{.weight_decay = 0.1}},
+      {AdamWOptions{.weight_decay = 0.5}, AdamWOptions{.weight_decay = 0.1}},
+      {AdagradOptions{.weight_decay = 0.5}, AdagradOptions{.weight_decay = 0.1}},
+      {LionOptions{.weight_decay = 0.5}, LionOptions{.weight_decay = 0.1}},
+      {LambOptions{.weight_decay = 0.5}, LambOptions{.weight_decay = 0.1}},
+  };
+  for (const auto& [other, own] : cases) {
+    auto told = MakeOptimizer(other, kSize).value();
+    auto made = MakeOptimizer(own, kSize).value();
+    std::vector<float> a = Wave(kSize, 0.1), b = a;
+    const StepOptions step{.learning_rate = 0.1, .weight_decay = 0.1};
+    const UpdateNorms norms = told->NormsOfPart(0, a, Wave(kSize, 1), step);
+    EXPECT_EQ(norms.update, made->NormsOfPart(0, a, Wave(kSize, 1), {}).update);
+    told->Step(a, Wave(kSize, 1), step, a);
+    made->Step(b, Wave(kSize, 1), {.learning_rate = 0.1}, b);
+    EXPECT_EQ(a, b);
+  }
+}
+
+TEST(OptimizerTest, OnlyLambAsksForNorms) {
+  for (const OptimizerOptions& options : AllKinds()) {
+    const bool is_lamb = std::holds_alternative<LambOptions>(options);
+    EXPECT_EQ(IsLayerWise(options), is_lamb);
+    auto optimizer = MakeOptimizer(options, 2).value();
+    const std::vector<float> weights = {3, 4}, sum = {1, 1};
+    const UpdateNorms norms = optimizer->NormsOfPart(0, weights, sum, {});
+    EXPECT_EQ(norms.weights, is_lamb ? 25 : 0);
+    EXPECT_EQ(norms.update > 0, is_lamb);
+  }
+  EXPECT_EQ(TrustRatio({25, 4}), 2.5);
+  EXPECT_EQ(TrustRatio({0, 4}), 1);
+  EXPECT_EQ(TrustRatio({25, 0}), 1);
+}
+
 TEST(OptimizerTest, PlainSgdWithRateMinusOneAddsExactly) {
   auto optimizer = MakeOptimizer(SgdOptions{}, 3).value();
   std::vector<float> values = {1, 0.1f, -3};
@@ -236,6 +325,17 @@ TEST(OptimizerTest, BadOptionsAreRefusedByName) {
       {AdamWOptions{.epsilon = 0}, "epsilon must be a positive float32: got 0"},
       {AdamWOptions{.epsilon = 1e-60}, "epsilon must be"},
       {AdamWOptions{.weight_decay = nan}, "weight decay must be"},
+      {AdagradOptions{.learning_rate_decay = -1}, "learning rate decay must be finite"},
+      {AdagradOptions{.initial_accumulator = nan}, "initial accumulator must be finite"},
+      {AdagradOptions{.epsilon = 0}, "epsilon must be"},
+      {AdagradOptions{.weight_decay = -1}, "weight decay must be"},
+      {LionOptions{.beta1 = 1}, "beta1 must be"},
+      {LionOptions{.beta2 = -1}, "beta2 must be"},
+      {LionOptions{.weight_decay = -1}, "weight decay must be"},
+      {LambOptions{.beta1 = 1}, "beta1 must be"},
+      {LambOptions{.beta2 = 1}, "beta2 must be"},
+      {LambOptions{.epsilon = -1}, "epsilon must be"},
+      {LambOptions{.weight_decay = nan}, "weight decay must be"},
   };
   for (const auto& test : cases) {
     const Status status = MakeOptimizer(test.options, 1).status();

@@ -16,7 +16,7 @@ void Sgd::StepPart(size_t begin, std::span<const float> current, std::span<const
                  begin + current.size(), size_);
   SgdScalars scalars;
   scalars.gradient_scale = static_cast<float>(options.gradient_scale);
-  scalars.weight_decay = static_cast<float>(options_.weight_decay);
+  scalars.weight_decay = static_cast<float>(options.weight_decay.value_or(options_.weight_decay));
   scalars.learning_rate = static_cast<float>(options.learning_rate);
   if (momentum_buffer_.empty()) {
     SgdKernel(current.data(), sum.data(), current.size(), scalars, next.data());

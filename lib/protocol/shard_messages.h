@@ -12,6 +12,7 @@
 #include "lib/base/ids.h"
 #include "lib/base/version.h"
 #include "lib/optim/optimizer.h"
+#include "lib/optim/parameter_groups.h"
 #include "lib/protocol/seat.h"
 #include "lib/store/layout.h"
 #include "lib/store/sha256.h"
@@ -37,6 +38,10 @@ struct Summed {
   Version version;
   std::vector<double> block_squared_norms;
 };  // Of the open sum.
+struct Prepared {
+  Version version;
+  std::vector<store::TensorNorms> norms;  // A tensor comes once for each block that it lies in.
+};
 struct Committed {
   Version version;
   std::vector<double> block_squared_norms;
@@ -61,7 +66,7 @@ struct ShardHeartbeat {
 };
 
 using ShardMessage = std::variant<Register, Configured, Filled, Opened, Summed, Committed,
-                                  ShardFailed, ShardHeartbeat, RestoreFailed, SliceSaved>;
+                                  ShardFailed, ShardHeartbeat, RestoreFailed, SliceSaved, Prepared>;
 
 // --- Coordinator to shard.
 
@@ -79,6 +84,7 @@ struct Configure {
   uint32_t slots_per_worker = 1;
   uint32_t workers_max = 1024;
   std::optional<RestoreSlice> restore = std::nullopt;  // Then it opens by itself.
+  std::vector<optim::ParameterGroup> parameter_groups = {};
 };
 struct Open {
   WorkerId worker;
@@ -103,6 +109,12 @@ struct Admit {
 struct Sum {
   Version version;
 };  // Report the norms of the sum that `version` will apply.
+// Report the norms by which a layer-wise optimizer will step to `version`; change nothing.
+struct Prepare {
+  Version version;
+  double gradient_scale = 1;  // As in the commit to come.
+  double clip_scale = 1;
+};
 struct CommitAll {
   std::vector<AccumulateOrder> pushes;  // The whole list: the shard accumulates what it lacks.
   store::CommitOrder commit;
@@ -120,6 +132,6 @@ struct SaveSlice {
 struct StopShard {};
 
 using ShardOrder = std::variant<Configure, Open, AccumulateOrder, DropOrder, Fence, Sum, CommitAll,
-                                Unpin, StopShard, SaveSlice, Admit>;
+                                Unpin, StopShard, SaveSlice, Admit, Prepare>;
 
 }  // namespace paceline::protocol

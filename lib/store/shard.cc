@@ -76,7 +76,7 @@ struct Shard::State {
     std::shared_ptr<const Region> bytes;
   };
 
-  State(Options given, std::unique_ptr<optim::Optimizer> made);
+  State(Options given, GroupedOptimizer made);
 
   // The next version's bytes from the current one's and the open sum. Return what Commit returns.
   std::vector<double> StepParameters(const CommitOrder& order, std::span<const std::byte> current,
@@ -110,7 +110,7 @@ struct Shard::State {
     Version version;
     std::vector<double> block_squared_norms;
   };
-  std::unique_ptr<optim::Optimizer> optimizer;
+  GroupedOptimizer optimizer;
   std::optional<OuterStep> outer_step;      // Of the last commit...
   std::unique_ptr<optim::Optimizer> outer;  // ...and what has its momentum; null without one.
   std::vector<std::byte> sum;    // Arranged as the slice; of the accumulated that do not wait.
@@ -123,7 +123,7 @@ struct Shard::State {
   std::optional<Answer> last_commit;
 };
 
-Shard::State::State(Options given, std::unique_ptr<optim::Optimizer> made)
+Shard::State::State(Options given, GroupedOptimizer made)
     : options(std::move(given)),
       parts(PartsOf(options.layout, options.slice)),
       staging({.slice_bytes = options.slice.size_bytes(),
@@ -150,6 +150,7 @@ std::vector<double> Shard::State::StepParameters(const CommitOrder& order,
                                                  std::span<const std::byte> current,
                                                  std::span<std::byte> next) {
   TakeOuter(std::nullopt);
+  optimizer.SetRatios(order.trust_ratios);
   const optim::StepOptions step{.gradient_scale = order.gradient_scale * order.clip_scale,
                                 .learning_rate = order.learning_rate};
   const double square = order.gradient_scale * order.gradient_scale;
@@ -165,11 +166,11 @@ std::vector<double> Shard::State::StepParameters(const CommitOrder& order,
     const std::span<float> block_next = View<float>(next, begin, end);
     const std::span<float> into =
         is_streamed ? std::span(stepped).first(block_next.size()) : block_next;
-    optimizer->StepPart(begin / sizeof(float), View<float>(current, begin, end), block_sum, step,
-                        into);
+    optimizer.StepPart(begin / sizeof(float), View<float>(current, begin, end), block_sum, step,
+                       into);
     if (is_streamed) StreamCopy(into, block_next);
   }
-  optimizer->FinishStep();
+  optimizer.optimizer().FinishStep();
   DoneWithWaiting();
   return norms;
 }
@@ -268,10 +269,7 @@ void Shard::State::TakeOuter(const std::optional<OuterStep>& step) {
 }
 
 void Shard::State::ResetOptimizer() {
-  if (optimizer->steps() == 0) return;
-  for (const optim::Optimizer::StateTensor& tensor : optimizer->State())
-    std::fill(tensor.values.begin(), tensor.values.end(), 0.0f);
-  optimizer->set_steps(0);
+  if (optimizer.optimizer().steps() > 0) optimizer.optimizer().Reset();
 }
 
 void Shard::State::AverageBuffers(std::span<std::byte> next) const {
@@ -287,8 +285,9 @@ Shard::~Shard() = default;
 
 StatusOr<std::unique_ptr<Shard>> Shard::Create(Options options) {
   PACELINE_RETURN_IF_ERROR(Validate(options));
-  const uint64_t elements = PartsOf(options.layout, options.slice).parameters_end / sizeof(float);
-  PACELINE_ASSIGN_OR_RETURN(auto optimizer, optim::MakeOptimizer(options.optimizer, elements));
+  PACELINE_ASSIGN_OR_RETURN(GroupedOptimizer optimizer,
+                            GroupedOptimizer::Create(options.optimizer, options.parameter_groups,
+                                                     options.layout, options.slice));
   return std::unique_ptr<Shard>(
       new Shard(std::make_unique<State>(std::move(options), std::move(optimizer))));
 }
@@ -355,6 +354,23 @@ std::vector<double> Shard::SumBlockNorms() const {
   return BlockSquaredNorms(state_->sum, state_->parts);
 }
 
+std::vector<TensorNorms> Shard::PrepareNorms(double gradient_scale, double clip_scale) const {
+  State& state = *state_;
+  if (!state.optimizer.is_layer_wise() || state.accumulated.empty()) return {};
+  state.SumWaiting();
+  const std::shared_ptr<const Published> current = Newest();
+  const optim::StepOptions step{.gradient_scale = gradient_scale * clip_scale};
+  std::vector<TensorNorms> norms;
+  for (uint64_t begin = 0; begin < state.parts.parameters_end; begin += kBlockBytes) {
+    const uint64_t end = std::min(begin + kBlockBytes, state.parts.parameters_end);
+    state.optimizer.Norms(begin / sizeof(float), View<float>(current->bytes(), begin, end),
+                          View<float>(std::span<const std::byte>(state.sum), begin, end), step,
+                          norms);
+    Count(state.options.meter, 1);
+  }
+  return norms;
+}
+
 StatusOr<std::vector<double>> Shard::Commit(const CommitOrder& order) {
   State& state = *state_;
   if (state.last_commit && state.last_commit->version == order.version)
@@ -372,6 +388,14 @@ StatusOr<std::vector<double>> Shard::Commit(const CommitOrder& order) {
       !std::isfinite(order.learning_rate)) {
     return InvalidArgument("scales must be finite: got gradient {}, clip {}, learning rate {}",
                            order.gradient_scale, order.clip_scale, order.learning_rate);
+  }
+  if (state.optimizer.is_layer_wise() && order.kind == PushKind::kGradient &&
+      order.trust_ratios.empty())
+    return InvalidArgument("trust ratios are missing: commit of {}", order.version);
+  for (const TrustRatio& ratio : order.trust_ratios) {
+    if (!std::isfinite(ratio.ratio))
+      return InvalidArgument("trust ratios must be finite: got {} for tensor {}", ratio.ratio,
+                             ratio.tensor);
   }
   if (order.outer) {
     const OuterStep& outer = *order.outer;
@@ -394,7 +418,7 @@ StatusOr<std::vector<double>> Shard::Commit(const CommitOrder& order) {
 }
 
 void Shard::Unpin(Version version) { state_->versions.Unpin(version); }
-optim::Optimizer& Shard::optimizer() { return *state_->optimizer; }
+optim::Optimizer& Shard::optimizer() { return state_->optimizer.optimizer(); }
 
 StatusOr<std::shared_ptr<const Published>> Shard::Get(Version version) const {
   return state_->versions.Get(version);

@@ -23,6 +23,8 @@
 #include "lib/base/status.h"
 #include "lib/base/version.h"
 #include "lib/optim/optimizer.h"
+#include "lib/optim/parameter_groups.h"
+#include "lib/store/grouped_optimizer.h"
 #include "lib/store/layout.h"
 #include "lib/store/meter.h"
 #include "lib/store/published.h"
@@ -39,6 +41,7 @@ struct CommitOrder {
   bool is_pinned = false;               // Keep the version until Unpin.
   PushKind kind = PushKind::kGradient;  // Deltas are added, without clipping or optimizer...
   std::optional<OuterStep> outer;       // ...plainly, or as this says. Of deltas.
+  std::vector<TrustRatio> trust_ratios = {};  // Of a layer-wise optimizer and gradients.
 };
 
 class Shard {
@@ -47,6 +50,7 @@ class Shard {
     Layout layout;  // Of the whole model.
     Slice slice;    // What this shard holds, one of SliceOverShards; may be empty.
     optim::OptimizerOptions optimizer;
+    std::vector<optim::ParameterGroup> parameter_groups = {};
     uint32_t slots_per_worker = 1;  // Two for keep-going pacings.
     uint32_t workers_max =
         1024;  // Staging slots are made on first use and refused beyond this many workers.
@@ -96,6 +100,9 @@ class Shard {
   void Forget(WorkerId worker, Incarnation last);
   std::vector<double> SumBlockNorms()
       const;  // Squared norms of the open sum, a block each, as in Receipt.
+  // Of a layer-wise optimizer: the norms of the step that a commit with these scales would make;
+  // see GroupedOptimizer::Norms. Empty of all others, and where the sum is.
+  std::vector<TensorNorms> PrepareNorms(double gradient_scale, double clip_scale) const;
   // Applies the optimizer to the open sum, or adds deltas, averages the buffers by weight,
   // publishes. A commit of deltas resets what the optimizer has learnt: it is of other parameters
   // by the next gradient. So does a commit of gradients, or of deltas that are added plainly, with

@@ -54,6 +54,73 @@ TEST(ShardTest, ClippingScalesTheStepButNotTheReportedNorm) {
   EXPECT_EQ(FloatAt(shard->Newest()->bytes(), 0), 0.5f);
 }
 
+// Without decay a tensor moves by rate x its own norm, whatever the gradient.
+TEST(ShardTest, ALayerWiseOptimizerIsAskedBeforeItSteps) {
+  const Layout layout = SmallLayout();
+  Shard::Options options = WholeOf(layout);
+  options.optimizer = optim::LambOptions{.epsilon = 1, .weight_decay = 0};
+  const auto shard = OpenShard(options, Filled(layout, 2, 0));
+  EXPECT_TRUE(shard->PrepareNorms(1, 1).empty());  // There is no sum.
+  ASSERT_TRUE(Deliver(*shard, Push(0, 1), Filled(layout, 3, 0)).ok());
+  ASSERT_EQ(shard->Accumulate(Push(0, 1), 1), OkStatus());
+  for (int again = 0; again < 2; ++again) {  // Nothing has changed by being asked.
+    const std::vector<TensorNorms> norms = shard->PrepareNorms(1, 0.5);
+    ASSERT_EQ(norms.size(), 1u);
+    EXPECT_EQ(norms[0].tensor, 0u);
+    EXPECT_EQ(norms[0].norms.weights, 5 * 4);
+    EXPECT_NEAR(norms[0].norms.update, 5 * 0.6 * 0.6, 1e-5);  // Of 1.5 / (1.5 + epsilon).
+  }
+  ASSERT_TRUE(shard
+                  ->Commit({.version = Version(1),
+                            .learning_rate = 0.1,
+                            .trust_ratios = TrustRatios(shard->PrepareNorms(1, 1))})
+                  .ok());
+  EXPECT_NEAR(FloatAt(shard->Newest()->bytes(), 0), 2 - 0.2, 1e-6);
+  ASSERT_TRUE(Deliver(*shard, Push(0, 2), Filled(layout, 3, 0)).ok());
+  ASSERT_EQ(shard->Accumulate(Push(0, 2), 1), OkStatus());
+  EXPECT_EQ(
+      shard->Commit({.version = Version(2), .trust_ratios = {{0, std::nan("")}}}).status().code(),
+      StatusCode::kInvalidArgument);
+  // Of norms that were asked of no push, there are none.
+  EXPECT_EQ(shard->Commit({.version = Version(2)}).status().code(), StatusCode::kInvalidArgument);
+}
+
+TEST(ShardTest, DeltasHaveTheOptimizerBeginAnewAsItWasMade) {
+  const Layout layout = SmallLayout();
+  Shard::Options options = WholeOf(layout);
+  options.optimizer = optim::AdagradOptions{.initial_accumulator = 3};
+  const auto shard = OpenShard(options, Filled(layout, 0, 0));
+  const auto commit = [&](uint64_t version, PushKind kind) {
+    ASSERT_TRUE(Deliver(*shard, Push(0, version), Filled(layout, 1, 0)).ok());
+    ASSERT_EQ(shard->Accumulate(Push(0, version), 1), OkStatus());
+    ASSERT_TRUE(
+        shard->Commit({.version = Version(version), .learning_rate = 1, .kind = kind}).ok());
+  };
+  commit(1, PushKind::kGradient);
+  EXPECT_FLOAT_EQ(FloatAt(shard->Newest()->bytes(), 0), -0.5f);  // 1 / sqrt(3 + 1)
+  commit(2, PushKind::kDelta);
+  EXPECT_FLOAT_EQ(FloatAt(shard->Newest()->bytes(), 0), 0.5f);
+  commit(3, PushKind::kGradient);
+  EXPECT_FLOAT_EQ(FloatAt(shard->Newest()->bytes(), 0), 0);
+}
+
+TEST(ShardTest, StepsEachParameterAsItsGroupSays) {
+  const Layout layout = Layout::Create({{"a", {2}}, {"b", {1}}, {"c", {1}}}).value();
+  Shard::Options options = WholeOf(layout);
+  options.parameter_groups = {{.match = {"b"}, .rate_scale = 0.5},
+                              {.match = {"c"}, .is_frozen = true}};
+  const auto shard = OpenShard(options, Filled(layout, 2, 0));
+  EXPECT_TRUE(shard->PrepareNorms(1, 1).empty());
+  ASSERT_TRUE(Deliver(*shard, Push(0, 1), Filled(layout, 1, 0)).ok());
+  ASSERT_EQ(shard->Accumulate(Push(0, 1), 1), OkStatus());
+  ASSERT_TRUE(shard->Commit({.version = Version(1), .learning_rate = 1}).ok());
+  const auto bytes = shard->Newest()->bytes();
+  EXPECT_EQ(FloatAt(bytes, 0), 1);
+  EXPECT_EQ(FloatAt(bytes, 4), 1);
+  EXPECT_EQ(FloatAt(bytes, 8), 1.5f);
+  EXPECT_EQ(FloatAt(bytes, 12), 2);
+}
+
 TEST(ShardTest, DeltasAreAddedPlainlyWithRateMinusOne) {
   const Layout layout = SmallLayout();
   auto shard = OpenShard(WholeOf(layout), Filled(layout, 1, 0));

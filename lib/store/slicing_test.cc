@@ -65,12 +65,17 @@ Result Train(uint64_t seed, uint32_t shards) {
   const Layout layout = RandomLayout(random);
   const std::vector<optim::OptimizerOptions> optimizers = {
       optim::SgdOptions{}, optim::SgdOptions{.momentum = 0.9, .weight_decay = 1e-4},
-      optim::AdamWOptions{}};
+      optim::AdamWOptions{}, optim::LambOptions{}, optim::AdagradOptions{}};
+  const std::vector<optim::ParameterGroup> groups = {
+      {.match = {"*1*"}, .weight_decay = 0.1, .rate_scale = 0.5},
+      {.match = {"*2*"}, .is_frozen = true}};
   const auto optimizer = optimizers[Draw(random, optimizers.size())];
   const std::vector<std::byte> initial = RandomValues(random, layout);
   std::vector<std::unique_ptr<Shard>> all;
   for (const Slice& slice : SliceOverShards(layout, shards)) {
-    all.push_back(OpenShard({.layout = layout, .slice = slice, .optimizer = optimizer}, initial));
+    all.push_back(OpenShard(
+        {.layout = layout, .slice = slice, .optimizer = optimizer, .parameter_groups = groups},
+        initial));
   }
   Result result;
   for (uint64_t round = 1; round <= 3; ++round) {
@@ -87,13 +92,19 @@ Result Train(uint64_t seed, uint32_t shards) {
       }
     }
     std::vector<double> sums, means;
+    std::vector<TensorNorms> norms;
+    for (auto& shard : all) {
+      for (const TensorNorms& one : shard->PrepareNorms(1 / samples, 0.5)) norms.push_back(one);
+    }
+    EXPECT_EQ(norms.empty(), !optim::IsLayerWise(optimizer));
     for (auto& shard : all) {
       Append(sums, shard->SumBlockNorms());
       Append(means, shard
                         ->Commit({.version = Version(round),
                                   .gradient_scale = 1 / samples,
                                   .clip_scale = 0.5,
-                                  .learning_rate = 0.01})
+                                  .learning_rate = 0.01,
+                                  .trust_ratios = TrustRatios(norms)})
                         .value());
     }
     result.norms.push_back(sums);

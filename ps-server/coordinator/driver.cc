@@ -242,6 +242,7 @@ void Driver::Measure() {
   NameWorkers(progress.status.workers, progress.figures);
   metrics_->PolicyTold(progress.figures);
   progress.checkpoint_note = options_.checkpoint_note;
+  progress.idle_patterns = idle_patterns_;
   progress.checkpoint_completed = checkpoint_completed_;
   const Time end = SteadyNow();
   measure_from_ = std::max(now + kMeasurePeriod, end + (kMeasureShare - 1) * (end - now));

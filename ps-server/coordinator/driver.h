@@ -32,6 +32,7 @@ namespace paceline::ps {
 struct DriverOptions {
   coordination::CoordinatorOptions coordination;
   optim::OptimizerOptions optimizer;
+  std::vector<optim::ParameterGroup> parameter_groups = {};
   // Pulls one published version from all shards, arranged as the layout. Called on a thread of its
   // own.
   std::function<StatusOr<std::vector<std::byte>>(
@@ -146,6 +147,7 @@ class Driver : public Sessions {
   coordination::Coordinator coordinator_;
   std::vector<protocol::ShardAddress> addresses_;  // Slices are empty until ConfigureShards.
   store::Layout layout_;
+  std::vector<std::string> idle_patterns_;  // Of parameter groups, for that layout.
   ProgressMeter meter_;
   StragglerWatch stragglers_;
   Time measure_from_{};                       // When progress_ is worked out again...

@@ -90,7 +90,13 @@ void Driver::Do(const coordination::ConfigureShards& effect) {
                                          .optimizer = options_.optimizer,
                                          .slots_per_worker = job.slots_per_worker,
                                          .workers_max = job.workers_max,
-                                         .restore = restore(shard)});
+                                         .restore = restore(shard),
+                                         .parameter_groups = options_.parameter_groups});
+  }
+  idle_patterns_ = store::IdlePatterns(layout_, options_.parameter_groups);
+  for (const std::string& pattern : idle_patterns_) {
+    Log(LogLevel::kWarning, "a parameter group's pattern fits no parameter of the model",
+        {{"pattern", pattern}});
   }
   Log(LogLevel::kInfo, "shards configured",
       {{"shards", std::to_string(job.shards)},

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "lib/base/time.h"
 #include "lib/coordination/coordinator.h"
@@ -31,8 +33,10 @@ struct Progress {
     bool was_there;
   };
   std::vector<LostShard> lost_shards;
-  std::string standstill;            // As of coordination::StandstillInWords.
-  std::string checkpoint_note;       // What the checkpoints that were there at the start came to.
+  std::string standstill;       // As of coordination::StandstillInWords.
+  std::string checkpoint_note;  // What the checkpoints that were there at the start came to.
+  // Of parameter groups, that fit no parameter; once the model is known.
+  std::vector<std::string> idle_patterns;
   std::string checkpoint_completed;  // UTC, of the newest of this coordinator's life; or empty.
   // The last hundred that are complete, and the open ones.
   std::vector<coordination::Coordinator::EpochCount> epochs;

@@ -87,6 +87,7 @@ DriverOptions DriverOptionsFrom(const DriverNeeds& needs) {
   return {
       .coordination = CoordinationOf(needs),
       .optimizer = job::OptimizerOptionsFrom(needs.job),
+      .parameter_groups = job::ParameterGroupsFrom(needs.job),
       .fetch = [channel = needs.tls.to_ps, idle = TransferIdleFrom(needs.job)](
                    const Generation& generation, const auto& shards,
                    Version version) { return Fetch(channel, idle, generation, shards, version); },

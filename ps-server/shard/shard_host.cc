@@ -95,45 +95,51 @@ Status ShardHost::CarryOut(const protocol::ShardOrder& order) {
   }
   if (shard == nullptr)
     return FailedPrecondition("order came before configure: order {}", order.index());
-  return std::visit(Overloaded{
-                        [&](const protocol::Open& open) { return Open(open); },
-                        [&](const protocol::AccumulateOrder& one) {
-                          return shard->Accumulate(one.push, one.weight);
-                        },
-                        [&](const protocol::DropOrder& drop) {
-                          shard->Drop(drop.push);
-                          if (metrics_ != nullptr) metrics_->Dropped();
-                          return OkStatus();
-                        },
-                        [&](const protocol::Fence& fence) {
-                          {
-                            std::lock_guard lock(mutex_);
-                            Incarnation& newest = fences_[fence.worker];
-                            newest = std::max(newest, fence.incarnation);
-                          }
-                          shard->Forget(fence.worker, fence.incarnation);
-                          return OkStatus();
-                        },
-                        [&](const protocol::Admit& admit) {
-                          std::lock_guard lock(mutex_);
-                          Incarnation& newest = admitted_[admit.worker];
-                          newest = std::max(newest, admit.incarnation);
-                          if (!admit.seat.group.empty()) seats_[admit.worker] = admit.seat;
-                          return OkStatus();
-                        },
-                        [&](const protocol::Sum& sum) {
-                          report_(protocol::Summed{sum.version, shard->SumBlockNorms()});
-                          return OkStatus();
-                        },
-                        [&](const protocol::CommitAll& commit) { return CommitAll(commit); },
-                        [&](const protocol::SaveSlice& save) { return saver_.Save(shard, save); },
-                        [&](const protocol::Unpin& unpin) {
-                          shard->Unpin(unpin.version);
-                          return OkStatus();
-                        },
-                        [](const auto&) { return OkStatus(); },
-                    },
-                    order);
+  return std::visit(
+      Overloaded{
+          [&](const protocol::Open& open) { return Open(open); },
+          [&](const protocol::AccumulateOrder& one) {
+            return shard->Accumulate(one.push, one.weight);
+          },
+          [&](const protocol::DropOrder& drop) {
+            shard->Drop(drop.push);
+            if (metrics_ != nullptr) metrics_->Dropped();
+            return OkStatus();
+          },
+          [&](const protocol::Fence& fence) {
+            {
+              std::lock_guard lock(mutex_);
+              Incarnation& newest = fences_[fence.worker];
+              newest = std::max(newest, fence.incarnation);
+            }
+            shard->Forget(fence.worker, fence.incarnation);
+            return OkStatus();
+          },
+          [&](const protocol::Admit& admit) {
+            std::lock_guard lock(mutex_);
+            Incarnation& newest = admitted_[admit.worker];
+            newest = std::max(newest, admit.incarnation);
+            if (!admit.seat.group.empty()) seats_[admit.worker] = admit.seat;
+            return OkStatus();
+          },
+          [&](const protocol::Sum& sum) {
+            report_(protocol::Summed{sum.version, shard->SumBlockNorms()});
+            return OkStatus();
+          },
+          [&](const protocol::Prepare& prepare) {
+            report_(protocol::Prepared{
+                prepare.version, shard->PrepareNorms(prepare.gradient_scale, prepare.clip_scale)});
+            return OkStatus();
+          },
+          [&](const protocol::CommitAll& commit) { return CommitAll(commit); },
+          [&](const protocol::SaveSlice& save) { return saver_.Save(shard, save); },
+          [&](const protocol::Unpin& unpin) {
+            shard->Unpin(unpin.version);
+            return OkStatus();
+          },
+          [](const auto&) { return OkStatus(); },
+      },
+      order);
 }
 
 Status ShardHost::Configure(const protocol::Configure& order) {
@@ -152,6 +158,7 @@ Status ShardHost::Configure(const protocol::Configure& order) {
                             store::Shard::Create({.layout = order.layout,
                                                   .slice = order.slice,
                                                   .optimizer = order.optimizer,
+                                                  .parameter_groups = order.parameter_groups,
                                                   .slots_per_worker = order.slots_per_worker,
                                                   .workers_max = order.workers_max,
                                                   .meter = &work_,

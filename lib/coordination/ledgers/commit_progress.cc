@@ -22,15 +22,31 @@ double AddBlocks(const std::map<ShardId, std::vector<double>>& blocks) {
 
 void CommitProgress::Send(ShardOrder order, Orders& out) {
   const CommitAll* commit = std::get_if<CommitAll>(&order);
-  // Deltas come clipped: each worker's optimizer did it.
-  const bool is_clipped = commit != nullptr && options_.clip_norm.has_value() &&
-                          commit->commit.kind == PushKind::kGradient;
-  if (is_clipped) {
+  // Deltas come clipped and stepped: each worker's optimizer did it.
+  const bool is_gradient = commit != nullptr && commit->commit.kind == PushKind::kGradient;
+  if (is_gradient && options_.clip_norm.has_value()) {
     out.push_back(protocol::Sum{commit->commit.version});
     waiting_.push_back(std::move(order));
+  } else if (is_gradient && options_.is_layer_wise) {
+    waiting_.push_back(std::move(order));
+    PrepareFront(out);
   } else {
     out.push_back(std::move(order));
   }
+}
+
+void CommitProgress::PrepareFront(Orders& out) {
+  const store::CommitOrder& commit = std::get<CommitAll>(waiting_.front()).commit;
+  is_preparing_ = true;
+  out.push_back(protocol::Prepare{commit.version, commit.gradient_scale, commit.clip_scale});
+}
+
+void CommitProgress::GoOn(Orders& out) {
+  is_preparing_ = false;
+  out.push_back(std::move(waiting_.front()));
+  waiting_.pop_front();
+  std::deque<ShardOrder> rest = std::exchange(waiting_, {});
+  for (ShardOrder& order : rest) Give(std::move(order), out);
 }
 
 void CommitProgress::Give(ShardOrder order, Orders& out) {
@@ -51,7 +67,7 @@ void CommitProgress::Commit(CommitAll commit, Orders& out) {
 
 paceline::Status CommitProgress::Summed(ShardId shard, const protocol::Summed& summed,
                                         Orders& out) {
-  if (waiting_.empty() || !IsKnown(shard)) return OkStatus();
+  if (waiting_.empty() || is_preparing_ || !IsKnown(shard)) return OkStatus();
   CommitAll& commit = std::get<CommitAll>(waiting_.front());
   if (summed.version != commit.commit.version) return OkStatus();
   sums_[shard] = summed.block_squared_norms;
@@ -64,10 +80,31 @@ paceline::Status CommitProgress::Summed(ShardId shard, const protocol::Summed& s
   }
   commit.commit.clip_scale = optim::ClipScale(squared_norm, *options_.clip_norm);
   in_flight_[commit.commit.version].clip_scale = commit.commit.clip_scale;
-  out.push_back(std::move(waiting_.front()));
-  waiting_.pop_front();
-  std::deque<ShardOrder> rest = std::exchange(waiting_, {});
-  for (ShardOrder& order : rest) Give(std::move(order), out);
+  if (options_.is_layer_wise) {
+    PrepareFront(out);
+  } else {
+    GoOn(out);
+  }
+  return OkStatus();
+}
+
+paceline::Status CommitProgress::Prepared(ShardId shard, const protocol::Prepared& prepared,
+                                          Orders& out) {
+  if (!is_preparing_ || !IsKnown(shard)) return OkStatus();
+  store::CommitOrder& commit = std::get<CommitAll>(waiting_.front()).commit;
+  if (prepared.version != commit.version) return OkStatus();
+  norms_[shard] = prepared.norms;
+  if (norms_.size() < options_.shards) return OkStatus();
+  std::vector<store::TensorNorms> all;  // In rank order.
+  for (const auto& [rank, norms] : norms_) all.insert(all.end(), norms.begin(), norms.end());
+  norms_.clear();
+  const auto is_finite = [](const store::TensorNorms& one) {
+    return std::isfinite(one.norms.weights) && std::isfinite(one.norms.update);
+  };
+  if (!std::ranges::all_of(all, is_finite))
+    return Internal("the step of a tensor is not finite at version {}", commit.version);
+  commit.trust_ratios = store::TrustRatios(all);
+  GoOn(out);
   return OkStatus();
 }
 
@@ -88,14 +125,14 @@ std::vector<CommitProgress::Published> CommitProgress::Committed(
 }
 
 std::optional<Version> CommitProgress::AwaitedOf(ShardId shard) const {
-  // What stands in line was not sent yet, but for the sum that its front waits for.
+  // What stands in line was not sent yet, but for what its front waits for.
   std::optional<Version> summed;
   if (!waiting_.empty()) summed = std::get<CommitAll>(waiting_.front()).commit.version;
   for (const auto& [version, progress] : in_flight_) {
     if (summed && version >= *summed) break;
     if (!progress.norms.contains(shard)) return version;
   }
-  if (summed && !sums_.contains(shard)) return summed;
+  if (summed && !(is_preparing_ ? norms_.contains(shard) : sums_.contains(shard))) return summed;
   return std::nullopt;
 }
 
@@ -116,6 +153,8 @@ std::string CommitProgress::Describe() const {
   for (const ShardOrder& order : waiting_) text += fmt::format(" {}", order.index());
   text += "|sums";
   for (const auto& [shard, norms] : sums_) text += fmt::format(" {}", shard);
+  if (is_preparing_) text += "|norms";
+  for (const auto& [shard, norms] : norms_) text += fmt::format(" {}", shard);
   for (const auto& [version, progress] : in_flight_) {
     text += fmt::format("|{}", version);
     for (const auto& [shard, norms] : progress.norms) text += fmt::format(" {}", shard);

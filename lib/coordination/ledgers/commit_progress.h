@@ -3,8 +3,9 @@
 //
 // Every shard gets the same orders in the same sequence. With a clip norm a commit needs the norm
 // of its sum first: it sends Sum, and every later order waits behind it until all shards have
-// answered. A version is published when all shards have committed it; a release that names it is
-// held back until then.
+// answered. With a layer-wise optimizer it then sends Prepare, for the norms of whole tensors, and
+// the line waits for these too. A version is published when all shards have committed it; a release
+// that names it is held back until then.
 #pragma once
 
 #include <cstdint>
@@ -30,6 +31,7 @@ class CommitProgress {
   struct Options {
     uint32_t shards = 1;
     std::optional<double> clip_norm;
+    bool is_layer_wise = false;  // The optimizer (optim::IsLayerWise).
   };
   struct Published {
     Version version;
@@ -43,12 +45,15 @@ class CommitProgress {
   explicit CommitProgress(const Options& options, Version first = Version(0))
       : options_(options), decided_(first), published_(first) {}
 
-  void Give(protocol::ShardOrder order, Orders& out);    // Anything but Sum and CommitAll.
+  void Give(protocol::ShardOrder order, Orders& out);    // Anything but Sum, Prepare, CommitAll.
   void Commit(protocol::CommitAll commit, Orders& out);  // Of decided().Next().
 
   // Internal if the norm of the sum is not finite; nothing is sent then. What was not asked for is
   // ignored.
   paceline::Status Summed(ShardId shard, const protocol::Summed& summed, Orders& out);
+
+  // The same of the norms of tensors.
+  paceline::Status Prepared(ShardId shard, const protocol::Prepared& prepared, Orders& out);
 
   // The versions that are published by this, in order.
   std::vector<Published> Committed(ShardId shard, const protocol::Committed& committed);
@@ -59,7 +64,8 @@ class CommitProgress {
 
   Version decided() const { return decided_; }  // Newest that was asked for.
   Version published() const { return published_; }
-  // The oldest version whose sum or commit was asked of that shard, and that it has not answered.
+  // The oldest version whose sum, norms or commit was asked of that shard, and that it has not
+  // answered.
   std::optional<Version> AwaitedOf(ShardId shard) const;
   bool is_idle() const { return published_ == decided_ && waiting_.empty(); }
   std::string Describe() const;
@@ -71,13 +77,18 @@ class CommitProgress {
     std::map<ShardId, std::vector<double>> norms;  // Of the shards that have committed it.
   };
   void Send(protocol::ShardOrder order, Orders& out);
+  void PrepareFront(Orders& out);
+  void GoOn(Orders& out);  // The front has all that it needs.
   bool IsKnown(ShardId shard) const { return shard.value() < options_.shards; }
 
   Options options_;
   Version decided_, published_;
   std::map<Version, Progress> in_flight_;
-  std::deque<protocol::ShardOrder> waiting_;  // Its front is the CommitAll that is being summed.
+  // Its front is the CommitAll that is being summed or prepared.
+  std::deque<protocol::ShardOrder> waiting_;
+  bool is_preparing_ = false;
   std::map<ShardId, std::vector<double>> sums_;
+  std::map<ShardId, std::vector<store::TensorNorms>> norms_;
   std::vector<sync::Release> held_;
 };
 

@@ -12,6 +12,8 @@ using Orders = CommitProgress::Orders;
 using protocol::AccumulateOrder;
 using protocol::CommitAll;
 using protocol::Committed;
+using protocol::Prepare;
+using protocol::Prepared;
 using protocol::Sum;
 using protocol::Summed;
 
@@ -109,6 +111,75 @@ TEST(CommitProgressTest, ASumThatIsNotFiniteIsNotCommitted) {
     commits.Commit(To(1), out);
     out.clear();
     EXPECT_FALSE(commits.Summed(kS0, Summed{Version(1), {bad}}, out).ok());
+    EXPECT_TRUE(out.empty());
+  }
+}
+
+TEST(CommitProgressTest, ALayerWiseCommitAsksForNormsAndTakesTheirRatios) {
+  CommitProgress commits({2, std::nullopt, true});
+  Orders out;
+  commits.Commit(To(1, 0.5), out);
+  commits.Give(Add(1), out);
+  ASSERT_EQ(out.size(), 1u);
+  EXPECT_EQ(std::get<Prepare>(out[0]).version, Version(1));
+  EXPECT_EQ(std::get<Prepare>(out[0]).gradient_scale, 0.5);
+  EXPECT_EQ(std::get<Prepare>(out[0]).clip_scale, 1);
+  EXPECT_EQ(commits.AwaitedOf(kS0), Version(1));
+  out.clear();
+  for (const ShardId shard : {kS0, kS1})  // Nobody asked.
+    EXPECT_TRUE(commits.Summed(shard, Summed{Version(1), {1}}, out).ok());
+  EXPECT_TRUE(commits.Prepared(kS1, Prepared{Version(1), {{1, {3, 1}}, {2, {9, 1}}}}, out).ok());
+  EXPECT_EQ(commits.AwaitedOf(kS1), std::nullopt);
+  EXPECT_TRUE(commits.Prepared(kS1, Prepared{Version(2), {}}, out).ok());
+  EXPECT_TRUE(commits.Prepared(ShardId(2), Prepared{Version(1), {}}, out).ok());
+  EXPECT_TRUE(out.empty());
+  EXPECT_TRUE(commits.Prepared(kS0, Prepared{Version(1), {{0, {4, 1}}, {1, {13, 0}}}}, out).ok());
+  ASSERT_EQ(out.size(), 2u);
+  const auto& ratios = std::get<CommitAll>(out[0]).commit.trust_ratios;
+  ASSERT_EQ(ratios.size(), 3u);
+  EXPECT_EQ(ratios[0].ratio, 2);
+  EXPECT_EQ(ratios[1].ratio, 4);  // Of both shards.
+  EXPECT_EQ(ratios[2].ratio, 3);
+  EXPECT_TRUE(Is<AccumulateOrder>(out[1]));
+  EXPECT_EQ(commits.AwaitedOf(kS1), Version(1));  // Its commit, now.
+}
+
+TEST(CommitProgressTest, ClippingComesBeforeTheNormsOfLayers) {
+  CommitProgress commits({1, 1.0, true});
+  Orders out;
+  commits.Commit(To(1), out);
+  commits.Commit(To(2), out);
+  ASSERT_EQ(out.size(), 1u);
+  EXPECT_TRUE(Is<Sum>(out[0]));
+  out.clear();
+  EXPECT_TRUE(commits.Prepared(kS0, Prepared{Version(1), {}}, out).ok());  // Nobody asked.
+  EXPECT_TRUE(commits.Summed(kS0, Summed{Version(1), {4}}, out).ok());
+  ASSERT_EQ(out.size(), 1u);
+  EXPECT_NEAR(std::get<Prepare>(out[0]).clip_scale, 0.5, 1e-6);
+  out.clear();
+  EXPECT_TRUE(commits.Prepared(kS0, Prepared{Version(1), {{0, {4, 1}}}}, out).ok());
+  ASSERT_EQ(out.size(), 2u);
+  EXPECT_EQ(std::get<CommitAll>(out[0]).commit.trust_ratios.at(0).ratio, 2);
+  EXPECT_EQ(std::get<Sum>(out[1]).version, Version(2));  // The next in line.
+}
+
+TEST(CommitProgressTest, DeltasAreNotPrepared) {
+  CommitProgress commits({1, std::nullopt, true});
+  Orders out;
+  CommitAll deltas = To(1);
+  deltas.commit.kind = PushKind::kDelta;
+  commits.Commit(deltas, out);
+  ASSERT_EQ(out.size(), 1u);
+  EXPECT_TRUE(Is<CommitAll>(out[0]));
+}
+
+TEST(CommitProgressTest, AStepThatIsNotFiniteIsNotCommitted) {
+  for (const double bad : {std::nan(""), std::numeric_limits<double>::infinity()}) {
+    CommitProgress commits({1, std::nullopt, true});
+    Orders out;
+    commits.Commit(To(1), out);
+    out.clear();
+    EXPECT_FALSE(commits.Prepared(kS0, Prepared{Version(1), {{0, {1, bad}}}}, out).ok());
     EXPECT_TRUE(out.empty());
   }
 }

@@ -20,10 +20,9 @@ namespace {
 using Later = std::span<const sync::Decision>;  // What the policy decided with this one, after it.
 
 // A commit that follows at once names the push too, and a shard then adds what it lacks: one
-// message less on the way to the release. Not with clipping, where the sum is asked for before the
-// commit.
+// message less on the way to the release. Not where the sum is asked for before the commit.
 bool IsCommittedAtOnce(const JobState& job, Later later) {
-  return !job.options.gradient_clip_norm.has_value() &&
+  return !job.options.gradient_clip_norm.has_value() && !job.options.is_layer_wise &&
          std::any_of(later.begin(), later.end(), [](const sync::Decision& decision) {
            return std::holds_alternative<sync::Commit>(decision);
          });

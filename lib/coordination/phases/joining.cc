@@ -22,6 +22,8 @@ void CompleteSchedule(CoordinatorOptions& options, uint64_t train_samples) {
   }
   if (schedule.step_samples == 0)
     schedule.step_samples = options.schedule_step_epochs * train_samples;
+  if (schedule.period_samples == 0)
+    schedule.period_samples = options.schedule_period_epochs * train_samples;
 }
 
 namespace {

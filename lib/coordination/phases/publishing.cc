@@ -71,6 +71,13 @@ void OnSummed(Turn turn, ShardId shard, const protocol::Summed& summed) {
   turn.SendShards(out);
 }
 
+void OnPrepared(Turn turn, ShardId shard, const protocol::Prepared& prepared) {
+  CommitProgress::Orders out;
+  const paceline::Status status = turn.job.commits.Prepared(shard, prepared, out);
+  if (!status.ok()) return RollBackNonFinite(turn, Message(status));
+  turn.SendShards(out);
+}
+
 void OnCommitted(Turn turn, ShardId shard, const protocol::Committed& committed) {
   for (const CommitProgress::Published& published : turn.job.commits.Committed(shard, committed)) {
     if (turn.job.phase == Phase::kOver || turn.job.phase == Phase::kStartup) return;

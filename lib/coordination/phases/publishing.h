@@ -7,6 +7,7 @@
 namespace paceline::coordination {
 
 void OnSummed(Turn turn, ShardId shard, const protocol::Summed& summed);
+void OnPrepared(Turn turn, ShardId shard, const protocol::Prepared& prepared);
 void OnCommitted(Turn turn, ShardId shard, const protocol::Committed& committed);
 
 }  // namespace paceline::coordination

@@ -25,7 +25,7 @@ void GoOnFrom(JobState& job, const Checkpoint& checkpoint) {
       {state.train_samples, job.options.epochs_max, job.options.seed}, state.leases);
   PACELINE_CHECK(leases.ok(), "checkpoint {}: {}", checkpoint.name, Message(leases.status()));
   job.leases = *std::move(leases);
-  job.commits = CommitProgress({job.options.shards, job.options.gradient_clip_norm}, state.version);
+  job.commits = CommitProgress(ProgressOptionsOf(job.options), state.version);
   job.committed_samples = job.decided_samples = state.committed_samples;
   job.figures = {state.loss, state.train_accuracy};
   job.nonfinite_pushes = state.nonfinite_pushes;

@@ -123,11 +123,15 @@ struct CommitFigures {
   double train_accuracy = 0;
 };
 
+inline CommitProgress::Options ProgressOptionsOf(const CoordinatorOptions& options) {
+  return {options.shards, options.gradient_clip_norm, options.is_layer_wise};
+}
+
 struct JobState {
   explicit JobState(CoordinatorOptions o)
       : options(std::move(o)),
         membership({options.heartbeat_period, options.silent_after}),
-        commits({options.shards, options.gradient_clip_norm}),
+        commits(ProgressOptionsOf(options)),
         watch(options.shard_watch) {
     startup.shards.resize(options.shards);
     if (!options.checkpoint.has_value()) return;

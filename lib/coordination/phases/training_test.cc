@@ -280,6 +280,22 @@ TEST(TrainingTest, LearningRateFollowsCommittedSamples) {
   }
 }
 
+TEST(TrainingTest, PeriodsOfTheLearningRateAreOfTheTrainingSet) {
+  CoordinatorOptions options = TwoWorkers();
+  options.schedule.base = 1;
+  options.schedule.kind = optim::ScheduleKind::kCosineRestarts;
+  options.schedule_period_epochs = 1;  // Two steps.
+  Job job(options);
+  job.Opened({{1, 0}, {2, 1}});
+  for (const double rate : {1.0, 0.5, 1.0, 0.5}) {
+    job.PushFor(1);
+    job.PushFor(2);
+    const protocol::CommitAll commit = job.AllOrdered<protocol::CommitAll>().back();
+    EXPECT_DOUBLE_EQ(commit.commit.learning_rate, rate);
+    job.CommittedEverywhere(commit.commit.version.value());
+  }
+}
+
 TEST(TrainingTest, ALateJoinerIsAdmittedToldShardsAndReleasedAtTheNextCommit) {
   Job job(TwoWorkers());
   job.Opened({{1, 0}, {2, 1}});

@@ -101,6 +101,7 @@ CoordinatorReport Parse(const TrainingJob& job, const json& state) {
       report.model_version = finishing->at("modelVersion").get<int64_t>();
   }
   report.knows_evaluator_gone = state.value("evaluatorGone", false);
+  report.idle_patterns = state.value("idlePatterns", std::vector<std::string>());
   report.target_problem = state.value("targetProblem", "");
   report.progress = ProgressOf(job, state);
   int64_t members = 0;

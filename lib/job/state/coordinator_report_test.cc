@@ -163,6 +163,19 @@ TEST(CoordinatorReportTest, AFailingCheckpointDegradesTheJob) {
   EXPECT_NE(degraded.message.find("/paceline/checkpoint"), std::string::npos);
 }
 
+TEST(CoordinatorReportTest, APatternThatFitsNothingDegradesTheJob) {
+  Observation seen = AllTraining();
+  seen.coordinator->idle_patterns =
+      Report(R"({"phase":"training","step":3,"workers":[],"idlePatterns":["*.bais","x?"]})")
+          .idle_patterns;
+  const Plan plan = PlanJob(SmallJob(), seen, At(10));
+  ASSERT_TRUE(Holds(plan.status, ConditionType::kDegraded));
+  const Condition& degraded = *FindCondition(plan.status, ConditionType::kDegraded);
+  EXPECT_EQ(degraded.reason, "GroupMatchesNothing");
+  EXPECT_EQ(degraded.message,
+            "no parameter of the model fits spec.training.parameterGroups' *.bais, x?");
+}
+
 TEST(CoordinatorReportTest, AModelThatIsNotWrittenDegradesTheJobAndIsTold) {
   const CoordinatorReport report =
       Report(R"({"phase": "finishing", "step": 3, "workers": [], "modelProblem": "disk full"})");

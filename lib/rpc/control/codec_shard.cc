@@ -82,6 +82,17 @@ void Put(const protocol::ShardHeartbeat& beat, v1::ShardMessage& message) {
   message.mutable_heartbeat()->set_saved_bytes(beat.saved_bytes);
 }
 
+void Put(const protocol::Prepared& prepared, v1::ShardMessage& message) {
+  v1::Prepared& wire = *message.mutable_prepared();
+  wire.set_version(prepared.version.value());
+  for (const store::TensorNorms& norms : prepared.norms) {
+    v1::TensorNorms& one = *wire.add_norms();
+    one.set_tensor(norms.tensor);
+    one.set_weights(norms.norms.weights);
+    one.set_update(norms.norms.update);
+  }
+}
+
 // --- Coordinator to shard.
 
 void PutOptimizer(const optim::SgdOptions& sgd, v1::Configure& wire) {
@@ -98,6 +109,33 @@ void PutOptimizer(const optim::AdamWOptions& adamw, v1::Configure& wire) {
   wire.mutable_adamw()->set_weight_decay(adamw.weight_decay);
 }
 
+void PutOptimizer(const optim::AdagradOptions& adagrad, v1::Configure& wire) {
+  wire.mutable_adagrad()->set_learning_rate_decay(adagrad.learning_rate_decay);
+  wire.mutable_adagrad()->set_initial_accumulator(adagrad.initial_accumulator);
+  wire.mutable_adagrad()->set_epsilon(adagrad.epsilon);
+  wire.mutable_adagrad()->set_weight_decay(adagrad.weight_decay);
+}
+
+void PutOptimizer(const optim::LionOptions& lion, v1::Configure& wire) {
+  wire.mutable_lion()->set_beta1(lion.beta1);
+  wire.mutable_lion()->set_beta2(lion.beta2);
+  wire.mutable_lion()->set_weight_decay(lion.weight_decay);
+}
+
+void PutOptimizer(const optim::LambOptions& lamb, v1::Configure& wire) {
+  wire.mutable_lamb()->set_beta1(lamb.beta1);
+  wire.mutable_lamb()->set_beta2(lamb.beta2);
+  wire.mutable_lamb()->set_epsilon(lamb.epsilon);
+  wire.mutable_lamb()->set_weight_decay(lamb.weight_decay);
+}
+
+void PutGroup(const optim::ParameterGroup& group, v1::ParameterGroup& wire) {
+  for (const std::string& pattern : group.match) wire.add_match(pattern);
+  if (group.weight_decay) wire.set_weight_decay(*group.weight_decay);
+  wire.set_learning_rate_scale(group.rate_scale);
+  wire.set_is_frozen(group.is_frozen);
+}
+
 void Put(const protocol::Configure& configure, v1::ShardOrder& order) {
   v1::Configure& wire = *order.mutable_configure();
   *wire.mutable_generation() = Encode(configure.generation);
@@ -106,6 +144,8 @@ void Put(const protocol::Configure& configure, v1::ShardOrder& order) {
   std::visit([&](const auto& options) { PutOptimizer(options, wire); }, configure.optimizer);
   wire.set_slots_per_worker(configure.slots_per_worker);
   wire.set_workers_max(configure.workers_max);
+  for (const optim::ParameterGroup& group : configure.parameter_groups)
+    PutGroup(group, *wire.add_parameter_groups());
   if (!configure.restore) return;
   v1::RestoreSlice& restore = *wire.mutable_restore();
   restore.set_checkpoint(configure.restore->checkpoint);
@@ -147,6 +187,13 @@ void Put(const protocol::Sum& sum, v1::ShardOrder& order) {
   order.mutable_sum()->set_version(sum.version.value());
 }
 
+void Put(const protocol::Prepare& prepare, v1::ShardOrder& order) {
+  v1::Prepare& wire = *order.mutable_prepare();
+  wire.set_version(prepare.version.value());
+  wire.set_gradient_scale(prepare.gradient_scale);
+  wire.set_clip_scale(prepare.clip_scale);
+}
+
 void Put(const protocol::CommitAll& all, v1::ShardOrder& order) {
   v1::CommitAll& wire = *order.mutable_commit_all();
   for (const protocol::AccumulateOrder& one : all.pushes) PutAccumulate(one, *wire.add_pushes());
@@ -156,6 +203,11 @@ void Put(const protocol::CommitAll& all, v1::ShardOrder& order) {
   wire.set_learning_rate(all.commit.learning_rate);
   wire.set_is_pinned(all.commit.is_pinned);
   wire.set_kind(EncodeEnum(kPushKinds, all.commit.kind));
+  for (const store::TrustRatio& ratio : all.commit.trust_ratios) {
+    v1::TrustRatio& one = *wire.add_trust_ratios();
+    one.set_tensor(ratio.tensor);
+    one.set_ratio(ratio.ratio);
+  }
   if (const std::optional<OuterStep>& outer = all.commit.outer) {
     wire.mutable_outer()->set_learning_rate(outer->learning_rate);
     wire.mutable_outer()->set_momentum(outer->momentum);
@@ -188,10 +240,32 @@ StatusOr<optim::OptimizerOptions> TakeOptimizer(const v1::Configure& wire) {
                                  .beta2 = wire.adamw().beta2(),
                                  .epsilon = wire.adamw().epsilon(),
                                  .weight_decay = wire.adamw().weight_decay()};
+    case v1::Configure::kAdagrad:
+      return optim::AdagradOptions{.learning_rate_decay = wire.adagrad().learning_rate_decay(),
+                                   .initial_accumulator = wire.adagrad().initial_accumulator(),
+                                   .epsilon = wire.adagrad().epsilon(),
+                                   .weight_decay = wire.adagrad().weight_decay()};
+    case v1::Configure::kLion:
+      return optim::LionOptions{.beta1 = wire.lion().beta1(),
+                                .beta2 = wire.lion().beta2(),
+                                .weight_decay = wire.lion().weight_decay()};
+    case v1::Configure::kLamb:
+      return optim::LambOptions{.beta1 = wire.lamb().beta1(),
+                                .beta2 = wire.lamb().beta2(),
+                                .epsilon = wire.lamb().epsilon(),
+                                .weight_decay = wire.lamb().weight_decay()};
     case v1::Configure::OPTIMIZER_NOT_SET:
       break;
   }
   return InvalidArgument("configure names no optimizer that this version knows");
+}
+
+optim::ParameterGroup TakeGroup(const v1::ParameterGroup& wire) {
+  optim::ParameterGroup group{.match = {wire.match().begin(), wire.match().end()},
+                              .rate_scale = wire.learning_rate_scale(),
+                              .is_frozen = wire.is_frozen()};
+  if (wire.has_weight_decay()) group.weight_decay = wire.weight_decay();
+  return group;
 }
 
 StatusOr<protocol::ShardOrder> Take(const v1::Configure& wire) {
@@ -201,6 +275,8 @@ StatusOr<protocol::ShardOrder> Take(const v1::Configure& wire) {
   PACELINE_ASSIGN_OR_RETURN(configure.layout, Decode(wire.layout()));
   PACELINE_ASSIGN_OR_RETURN(configure.slice, Decode(wire.slice()));
   PACELINE_ASSIGN_OR_RETURN(configure.optimizer, TakeOptimizer(wire));
+  for (const v1::ParameterGroup& group : wire.parameter_groups())
+    configure.parameter_groups.push_back(TakeGroup(group));
   if (wire.has_restore()) {
     configure.restore =
         protocol::RestoreSlice{wire.restore().checkpoint(), Version(wire.restore().version()),
@@ -227,9 +303,19 @@ StatusOr<protocol::ShardOrder> Take(const v1::CommitAll& wire) {
                                  .momentum = wire.outer().momentum(),
                                  .is_nesterov = wire.outer().is_nesterov()};
   }
+  for (const v1::TrustRatio& one : wire.trust_ratios())
+    all.commit.trust_ratios.push_back({one.tensor(), one.ratio()});
   all.pushes.reserve(wire.pushes_size());
   for (const v1::AccumulateOrder& one : wire.pushes()) all.pushes.push_back(Take(one));
   return all;
+}
+
+protocol::Prepared TakePrepared(const v1::Prepared& wire) {
+  protocol::Prepared prepared{Version(wire.version()), {}};
+  prepared.norms.reserve(wire.norms_size());
+  for (const v1::TensorNorms& one : wire.norms())
+    prepared.norms.push_back({one.tensor(), {one.weights(), one.update()}});
+  return prepared;
 }
 
 }  // namespace
@@ -271,6 +357,8 @@ StatusOr<protocol::ShardMessage> Decode(const v1::ShardMessage& message) {
       return protocol::SliceSaved{message.slice_saved().checkpoint(),
                                   DecodeDigest(message.slice_saved().digest()),
                                   message.slice_saved().problem()};
+    case v1::ShardMessage::kPrepared:
+      return TakePrepared(message.prepared());
     case v1::ShardMessage::SAID_NOT_SET:
       break;
   }
@@ -314,6 +402,9 @@ StatusOr<protocol::ShardOrder> Decode(const v1::ShardOrder& order) {
       return protocol::Admit{WorkerId(order.admit().worker()),
                              Incarnation(order.admit().incarnation()),
                              {order.admit().group(), order.admit().index()}};
+    case v1::ShardOrder::kPrepare:
+      return protocol::Prepare{Version(order.prepare().version()), order.prepare().gradient_scale(),
+                               order.prepare().clip_scale()};
     case v1::ShardOrder::ORDER_NOT_SET:
       break;
   }

@@ -137,6 +137,7 @@ TEST(CodecTest, EveryShardMessageSurvives) {
       protocol::ShardHeartbeat{.work_done = 77, .saved_bytes = 1 << 20},
       protocol::RestoreFailed{"file is damaged", {3, 5}},
       protocol::SliceSaved{"000001-g1.0-v3", {12, "ab"}, "disk is full"},
+      protocol::Prepared{Version(3), {{7, {0.5, 1e300}}, {8, {1, 2}}}},
   });
 }
 
@@ -149,32 +150,78 @@ TEST(CodecTest, EveryShardOrderSurvives) {
                           optim::SgdOptions{0.9, 0.1, 5e-4, true},
                           2,
                           16,
-                          protocol::RestoreSlice{"000001-g1.0-v3", Version(3), {7, "c"}}},
+                          protocol::RestoreSlice{"000001-g1.0-v3", Version(3), {7, "c"}},
+                          {{{"*.bias"}, 0.5, 0.1, true}}},
       protocol::Open{WorkerId(1), Incarnation(2)},
       protocol::AccumulateOrder{push, 64},
       protocol::DropOrder{push},
       protocol::Fence{WorkerId(1), Incarnation(2)},
       protocol::Sum{Version(9)},
-      protocol::CommitAll{
-          {{push, 64}, {push, 32}},
-          {Version(9), 0.01, 0.5, 0.1, true, PushKind::kDelta, OuterStep{0.7, 0.9, true}}},
+      protocol::CommitAll{{{push, 64}, {push, 32}},
+                          {Version(9),
+                           0.01,
+                           0.5,
+                           0.1,
+                           true,
+                           PushKind::kDelta,
+                           OuterStep{0.7, 0.9, true},
+                           {{2, 0.5}}}},
       protocol::Unpin{Version(9)},
       protocol::StopShard{},
       protocol::SaveSlice{"000002-g1.0-v9", Version(9), {"000001-g1.0-v3"}},
       protocol::Admit{WorkerId(5), Incarnation(2), {"big", 3}},
+      protocol::Prepare{Version(9), 0.25, 0.5},
   });
 }
 
-TEST(CodecTest, BothOptimizersSurvive) {
-  const protocol::ShardOrder order =
-      protocol::Configure{{}, SmallLayout(), {}, optim::AdamWOptions{0.8, 0.9, 1e-6, 0.1}, 1, 1};
+// What a Configure with it becomes on the wire and back.
+template <class Options>
+Options Again(const Options& options) {
+  const protocol::ShardOrder order = protocol::Configure{{}, SmallLayout(), {}, options, 1, 1};
   const auto again = Decode(Encode(order));
-  ASSERT_TRUE(again.ok());
-  const auto& adamw =
-      std::get<optim::AdamWOptions>(std::get<protocol::Configure>(*again).optimizer);
+  EXPECT_TRUE(again.ok());
+  return std::get<Options>(std::get<protocol::Configure>(*again).optimizer);
+}
+
+TEST(CodecTest, EveryOptimizerSurvives) {
+  const auto adamw = Again(optim::AdamWOptions{0.8, 0.9, 1e-6, 0.1});
   EXPECT_EQ(adamw.beta1, 0.8);
   EXPECT_EQ(adamw.epsilon, 1e-6);
   EXPECT_EQ(adamw.weight_decay, 0.1);
+  const auto adagrad = Again(optim::AdagradOptions{0.25, 0.5, 1e-6, 0.1});
+  EXPECT_EQ(adagrad.learning_rate_decay, 0.25);
+  EXPECT_EQ(adagrad.initial_accumulator, 0.5);
+  EXPECT_EQ(adagrad.epsilon, 1e-6);
+  EXPECT_EQ(adagrad.weight_decay, 0.1);
+  const auto lion = Again(optim::LionOptions{0.8, 0.9, 0.1});
+  EXPECT_EQ(lion.beta1, 0.8);
+  EXPECT_EQ(lion.beta2, 0.9);
+  EXPECT_EQ(lion.weight_decay, 0.1);
+  const auto lamb = Again(optim::LambOptions{0.8, 0.9, 1e-5, 0.1});
+  EXPECT_EQ(lamb.beta1, 0.8);
+  EXPECT_EQ(lamb.beta2, 0.9);
+  EXPECT_EQ(lamb.epsilon, 1e-5);
+  EXPECT_EQ(lamb.weight_decay, 0.1);
+}
+
+TEST(CodecTest, ParameterGroupsAndTrustRatiosSurvive) {
+  const std::vector<optim::ParameterGroup> groups = {
+      {.match = {"*.bias", "norm?"}, .weight_decay = 0.0, .rate_scale = 0.1},
+      {.match = {"table"}, .is_frozen = true}};
+  const protocol::ShardOrder configure = protocol::Configure{
+      .layout = SmallLayout(), .optimizer = optim::SgdOptions{}, .parameter_groups = groups};
+  const auto again = Decode(Encode(configure));
+  ASSERT_TRUE(again.ok());
+  EXPECT_EQ(std::get<protocol::Configure>(*again).parameter_groups, groups);
+  protocol::CommitAll commit;
+  commit.commit.trust_ratios = {{2, 0.5}, {7, 3}};
+  const auto committed = Decode(Encode(protocol::ShardOrder(commit)));
+  ASSERT_TRUE(committed.ok());
+  const auto& ratios = std::get<protocol::CommitAll>(*committed).commit.trust_ratios;
+  ASSERT_EQ(ratios.size(), 2u);
+  EXPECT_EQ(ratios[0].tensor, 2u);
+  EXPECT_EQ(ratios[0].ratio, 0.5);
+  EXPECT_EQ(ratios[1].ratio, 3);
 }
 
 TEST(CodecTest, EveryEnumValueSurvives) {

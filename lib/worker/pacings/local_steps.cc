@@ -24,13 +24,14 @@ std::span<float> Floats(std::span<std::byte> bytes, size_t size_bytes) {
 
 StatusOr<LocalSteps> LocalSteps::Create(const LocalOptions& options, const store::Layout& layout) {
   PACELINE_ASSIGN_OR_RETURN(
-      std::unique_ptr<optim::Optimizer> optimizer,
-      optim::MakeOptimizer(options.optimizer, layout.parameter_bytes() / sizeof(float)));
+      store::GroupedOptimizer optimizer,
+      store::GroupedOptimizer::Create(options.optimizer, options.parameter_groups, layout,
+                                      {0, layout.total_bytes()}));
   return LocalSteps(options, layout, std::move(optimizer));
 }
 
 LocalSteps::LocalSteps(const LocalOptions& options, const store::Layout& layout,
-                       std::unique_ptr<optim::Optimizer> optimizer)
+                       store::GroupedOptimizer optimizer)
     : gradient_clip_norm_(options.gradient_clip_norm),
       parameter_bytes_(layout.parameter_bytes()),
       optimizer_(std::move(optimizer)),
@@ -47,7 +48,20 @@ void LocalSteps::Step(std::span<const std::byte> gradient, double learning_rate,
   optim::StepOptions step{.learning_rate = learning_rate};
   if (gradient_clip_norm_)
     step.gradient_scale = optim::ClipScale(store::SquaredNorm(sum), *gradient_clip_norm_);
-  optimizer_->Step(parameters, sum, step, parameters);
+  if (optimizer_.is_layer_wise()) SetRatios(parameters, sum, step);
+  optimizer_.StepPart(0, parameters, sum, step, parameters);
+  optimizer_.optimizer().FinishStep();
+}
+
+void LocalSteps::SetRatios(std::span<const float> parameters, std::span<const float> sum,
+                           const optim::StepOptions& step) {
+  constexpr size_t kBlock = store::kBlockBytes / sizeof(float);
+  std::vector<store::TensorNorms> norms;
+  for (size_t begin = 0; begin < parameters.size(); begin += kBlock) {
+    const size_t size = std::min(kBlock, parameters.size() - begin);
+    optimizer_.Norms(begin, parameters.subspan(begin, size), sum.subspan(begin, size), step, norms);
+  }
+  optimizer_.SetRatios(store::TrustRatios(norms));
 }
 
 void LocalSteps::Cut(std::span<const std::byte> values, std::span<std::byte> push) {
@@ -70,10 +84,6 @@ void LocalSteps::Rebase(std::span<const std::byte> version, std::span<std::byte>
   std::copy(version.begin() + parameter_bytes_, version.end(), values.begin() + parameter_bytes_);
 }
 
-void LocalSteps::Forget() {
-  for (const optim::Optimizer::StateTensor& tensor : optimizer_->State())
-    std::fill(tensor.values.begin(), tensor.values.end(), 0.0f);
-  optimizer_->set_steps(0);
-}
+void LocalSteps::Forget() { optimizer_.optimizer().Reset(); }
 
 }  // namespace paceline::worker

@@ -12,20 +12,22 @@
 #pragma once
 
 #include <cstddef>
-#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
 
 #include "lib/base/status.h"
 #include "lib/optim/optimizer.h"
+#include "lib/optim/parameter_groups.h"
+#include "lib/store/grouped_optimizer.h"
 #include "lib/store/layout.h"
 
 namespace paceline::worker {
 
 struct LocalOptions {
   optim::OptimizerOptions optimizer;
-  std::optional<double> gradient_clip_norm;  // Of each local step's gradient.
+  std::vector<optim::ParameterGroup> parameter_groups = {};
+  std::optional<double> gradient_clip_norm = std::nullopt;  // Of each local step's gradient.
 };
 
 // Memory: a copy of the parameters, and the optimizer's state. One owner at a time; may move
@@ -47,12 +49,15 @@ class LocalSteps {
   void Forget();
 
  private:
+  // The ratios of a layer-wise optimizer, from norms in blocks as shards have them.
+  void SetRatios(std::span<const float> parameters, std::span<const float> sum,
+                 const optim::StepOptions& step);
   LocalSteps(const LocalOptions& options, const store::Layout& layout,
-             std::unique_ptr<optim::Optimizer> optimizer);
+             store::GroupedOptimizer optimizer);
 
   std::optional<double> gradient_clip_norm_;
   size_t parameter_bytes_;
-  std::unique_ptr<optim::Optimizer> optimizer_;
+  store::GroupedOptimizer optimizer_;
   std::vector<float> snapshot_;
 };
 

@@ -50,6 +50,37 @@ TEST(LocalSteps, CutsOffWhatIsNotPushedYet) {
   EXPECT_THAT(push, ElementsAre(0, 0, 7));
 }
 
+TEST(LocalSteps, StepsEachParameterAsItsGroupSays) {
+  const store::Layout layout = *store::Layout::Create(
+      {{.name = "w", .shape = {2}}, {.name = "bias", .shape = {1}}, {.name = "t", .shape = {1}}});
+  LocalSteps local = *LocalSteps::Create(
+      {.optimizer = optim::SgdOptions{.momentum = 0.5, .weight_decay = 0.5},
+       .parameter_groups = {{.match = {"b*"}, .weight_decay = 0.0, .rate_scale = 2},
+                            {.match = {"t"}, .is_frozen = true}}},
+      layout);
+  Floats values{2, 0, 2, 2}, push(4);
+  local.Begin(Bytes(values));
+  local.Step(Bytes(Floats{1, 1, 1, 1}), 0.5, Bytes(values));
+  EXPECT_THAT(values, ElementsAre(1, -0.5f, 1, 2));
+  local.Cut(Bytes(values), Bytes(push));
+  EXPECT_THAT(push, ElementsAre(-1, -0.5f, -1, 0));
+}
+
+// At the first step LAMB's update is the gradient's sign: each tensor moves by rate x its own norm.
+TEST(LocalSteps, KnowsTheNormsOfWholeTensors) {
+  constexpr int64_t kLarge = 40000;  // More than two blocks.
+  const store::Layout layout =
+      *store::Layout::Create({{.name = "large", .shape = {kLarge}}, {.name = "w", .shape = {4}}});
+  LocalSteps local = *LocalSteps::Create(
+      {.optimizer = optim::LambOptions{.epsilon = 1e-12, .weight_decay = 0}}, layout);
+  Floats values(kLarge + 4, 3), gradient(kLarge + 4, 0.5f);
+  std::fill(values.end() - 4, values.end(), 5.0f);
+  local.Begin(Bytes(values));
+  local.Step(Bytes(gradient), 0.1, Bytes(values));
+  for (const size_t i : {0, 20000, 39999}) EXPECT_NEAR(values[i], 3 - 0.3, 1e-5) << i;
+  EXPECT_NEAR(values.back(), 5 - 0.5, 1e-5);
+}
+
 TEST(LocalSteps, PutsWhatIsNotPushedOnTopOfANewVersion) {
   LocalSteps local = Make();
   Floats values{0, 0, 1}, push(3);

@@ -130,6 +130,7 @@ StatusOr<std::string> Life::Run(Trainer* trainer, const std::string& device, int
              .now = telemetry::SteadyNow,
              .read_signals = [&host](Time now) { return host.Read(now); },
              .local = {.optimizer = job::OptimizerOptionsFrom(job_),
+                       .parameter_groups = job::ParameterGroupsFrom(job_),
                        .gradient_clip_norm = job_.spec.training.gradient_clip_norm},
              .attempt = options_.attempt,
              .pulse = &pulse_,

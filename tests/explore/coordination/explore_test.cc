@@ -229,6 +229,11 @@ std::vector<Case> Cases() {
   clip.train_samples = 4;
   clip.scheme = Scheme::kAsp;
   cases.push_back({"AspClipWorkerCrash", clip});
+  WorldOptions layered = clip;
+  layered.is_layer_wise = true;
+  cases.push_back({"AspClipLayersWorkerCrash", layered});
+  layered.clip_norm.reset();
+  cases.push_back({"AspLayersWorkerCrash", layered});
   WorldOptions evaluated = clip;
   evaluated.clip_norm.reset();
   evaluated.scheme = Scheme::kBsp;

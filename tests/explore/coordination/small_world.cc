@@ -38,6 +38,7 @@ CoordinatorOptions OptionsOf(const WorldOptions& world) {
   options.epochs_max = world.epochs;
   options.on_drop = world.on_drop;
   options.gradient_clip_norm = world.clip_norm;
+  options.is_layer_wise = world.is_layer_wise;
   options.has_evaluator = world.has_evaluator;
   if (world.has_checkpoints) {
     options.checkpoint.emplace();

@@ -40,6 +40,7 @@ struct WorldOptions {
   uint64_t epochs = 1;
   OnDrop on_drop = OnDrop::kReturn;
   std::optional<double> clip_norm;
+  bool is_layer_wise = false;
   bool has_evaluator = false;
   bool starts_afresh = false;     // Else with training just opened.
   bool sends_duplicates = false;  // Worker 0 says PushDone twice.

@@ -305,6 +305,9 @@ void SmallWorld::Obey(ShardModel& shard, const protocol::ShardOrder& order) {
     newest = admit->incarnation;
   } else if (const auto* sum = std::get_if<protocol::Sum>(&order)) {
     shard.answers.push_back(protocol::Summed{sum->version, {1.0}});
+  } else if (const auto* prepare = std::get_if<protocol::Prepare>(&order)) {
+    if (shard.sum.empty()) Violate(fmt::format("{} is prepared of no push", prepare->version));
+    shard.answers.push_back(protocol::Prepared{prepare->version, {{0, {4.0, 1.0}}}});
   } else if (const auto* commit = std::get_if<protocol::CommitAll>(&order)) {
     Commit(shard, *commit);
   } else if (const auto* unpin = std::get_if<protocol::Unpin>(&order)) {

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "lib/job/plan/describe.h"
 #include "lib/job/plan/judgements/judgements.h"
@@ -169,6 +170,11 @@ Finding JudgeDegraded(const Draft& draft) {
     return {type, true, PlanReason::kCheckpointFailing,
             "no checkpoint can be written: " + draft.report->checkpoint_trouble};
   }
+  if (draft.report != nullptr && !draft.report->idle_patterns.empty()) {
+    return {type, true, PlanReason::kGroupMatchesNothing,
+            fmt::format("no parameter of the model fits spec.training.parameterGroups' {}",
+                        fmt::join(draft.report->idle_patterns, ", "))};
+  }
   return Not(draft, type);
 }
 
@@ -295,6 +301,7 @@ std::string SinceRollBack(const Draft& draft) {
 bool IsNewsOfItsOwn(const Draft& draft, const Finding& finding) {
   const bool is_lasting = finding.reason == PlanReason::kEvaluatorGone ||
                           finding.reason == PlanReason::kTargetNotJudged ||
+                          finding.reason == PlanReason::kGroupMatchesNothing ||
                           finding.reason == PlanReason::kModelNotWritten;
   return is_lasting && draft.before.degraded != ToWord(finding.reason);
 }

@@ -1,0 +1,202 @@
+#include "lib/store/grouped_optimizer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace paceline::store {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+struct RecordedStep {
+  double rate = 0;
+  std::vector<float> gradient;
+  std::vector<float> parameters;
+};
+
+// What PyTorch computed with parameter groups, or of Lion and LAMB their papers in PyTorch:
+// tests/golden/optim/record.py says how.
+struct Recording {
+  std::string name;
+  std::map<std::string, double> options;
+  std::vector<TensorSpec> tensors;
+  std::vector<float> initial;
+  std::vector<RecordedStep> steps;
+};
+
+std::vector<float> ReadValues(std::istream& line) {
+  std::vector<float> values;
+  for (std::string word; line >> word;) values.push_back(std::strtof(word.c_str(), nullptr));
+  return values;
+}
+
+std::vector<Recording> ReadRecordings() {
+  std::ifstream file(PACELINE_SOURCE_DIR "/tests/golden/optim/groups.txt");
+  std::vector<Recording> all;
+  for (std::string text; std::getline(file, text);) {
+    std::istringstream line(text);
+    std::string keyword, word;
+    line >> keyword;
+    if (keyword == "case") line >> all.emplace_back().name;
+    if (all.empty()) continue;
+    Recording& now = all.back();
+    if (keyword == "option") {
+      line >> word;
+      line >> now.options[word];
+    }
+    if (keyword == "tensor") {
+      TensorSpec& tensor = now.tensors.emplace_back();
+      line >> tensor.name >> tensor.shape.emplace_back();
+    }
+    if (keyword == "step") line >> now.steps.emplace_back().rate;
+    if (keyword == "gradient") now.steps.back().gradient = ReadValues(line);
+    if (keyword == "parameters")
+      (now.steps.empty() ? now.initial : now.steps.back().parameters) = ReadValues(line);
+  }
+  return all;
+}
+
+optim::OptimizerOptions OptionsOf(const Recording& recording) {
+  const double decay = recording.options.at("weight_decay");
+  if (recording.name == "adamw") return optim::AdamWOptions{.weight_decay = decay};
+  if (recording.name == "adagrad") return optim::AdagradOptions{.weight_decay = decay};
+  if (recording.name == "lion") return optim::LionOptions{.weight_decay = decay};
+  if (recording.name == "lamb") return optim::LambOptions{.weight_decay = decay};
+  return optim::SgdOptions{.momentum = recording.options.at("momentum"), .weight_decay = decay};
+}
+
+std::vector<optim::ParameterGroup> Groups() {
+  return {{.match = {"*.bias", "norm.*"}, .weight_decay = 0.0, .rate_scale = 0.1},
+          {.match = {"table.weight"}, .is_frozen = true}};
+}
+
+// The steps of several holders of slices, cut wherever it may be, each in parts of so many.
+std::vector<float> StepAll(std::vector<GroupedOptimizer>& holders, const std::vector<size_t>& cuts,
+                           const std::vector<float>& current, const RecordedStep& step,
+                           size_t part) {
+  const optim::StepOptions options{.gradient_scale = 0.5, .learning_rate = step.rate};
+  std::vector<float> sum = step.gradient, next(current.size());
+  for (float& value : sum) value *= 2;
+  const auto each_part = [&](const auto& act) {
+    for (size_t i = 0; i < holders.size(); ++i) {
+      for (size_t at = cuts[i]; at < cuts[i + 1]; at += part)
+        act(holders[i], at - cuts[i], at, std::min(part, cuts[i + 1] - at));
+    }
+  };
+  std::vector<TensorNorms> norms;
+  each_part([&](GroupedOptimizer& holder, size_t begin, size_t at, size_t size) {
+    holder.Norms(begin, std::span(current).subspan(at, size), std::span(sum).subspan(at, size),
+                 options, norms);
+  });
+  for (GroupedOptimizer& holder : holders) holder.SetRatios(TrustRatios(norms));
+  each_part([&](GroupedOptimizer& holder, size_t begin, size_t at, size_t size) {
+    holder.StepPart(begin, std::span(current).subspan(at, size),
+                    std::span<const float>(sum).subspan(at, size), options,
+                    std::span(next).subspan(at, size));
+  });
+  for (GroupedOptimizer& holder : holders) holder.optimizer().FinishStep();
+  return next;
+}
+
+class GroupsTest : public testing::TestWithParam<Recording> {};
+
+TEST_P(GroupsTest, AgreesWithPyTorchHoweverItIsCut) {
+  const Recording& recording = GetParam();
+  const Layout layout = Layout::Create(recording.tensors).value();
+  const size_t size = recording.initial.size();
+  double most = 0;
+  for (const std::vector<size_t>& cuts :
+       {std::vector<size_t>{0, size}, {0, 20, 36, 55, size}, {0, 0, 42, size, size}}) {
+    for (const size_t part : {size, size_t{7}}) {
+      std::vector<GroupedOptimizer> holders;
+      for (size_t i = 0; i + 1 < cuts.size(); ++i) {
+        holders.push_back(
+            GroupedOptimizer::Create(OptionsOf(recording), Groups(), layout,
+                                     {cuts[i] * sizeof(float), cuts[i + 1] * sizeof(float)})
+                .value());
+      }
+      std::vector<float> now = recording.initial;
+      for (const RecordedStep& step : recording.steps) {
+        now = StepAll(holders, cuts, now, step, part);
+        for (size_t i = 0; i < size; ++i) {
+          const double difference = std::abs(now[i] - step.parameters[i]);
+          most = std::max(most, difference);
+          ASSERT_LE(difference, 2e-6 * std::max(1.0f, std::abs(step.parameters[i])))
+              << "element " << i << " of " << holders.size() << " slices";
+        }
+      }
+    }
+  }
+  RecordProperty("largest_difference", testing::PrintToString(most));
+}
+
+INSTANTIATE_TEST_SUITE_P(Recorded, GroupsTest, testing::ValuesIn(ReadRecordings()),
+                         [](const auto& info) { return info.param.name; });
+
+TEST(GroupedOptimizerTest, RecordingsAreAllThere) { EXPECT_EQ(ReadRecordings().size(), 5u); }
+
+Layout SmallLayout() {
+  return Layout::Create({{"a.weight", {3}},
+                         {"a.bias", {2}},
+                         {"b.weight", {4}},
+                         {"a.mean", {2}, DataType::kFloat32, TensorKind::kBuffer}})
+      .value();
+}
+
+TEST(GroupedOptimizerTest, OnlyParametersAreMatched) {
+  const std::vector<optim::ParameterGroup> groups = {{.match = {"a.*", "*.mean"}},
+                                                     {.match = {"*.weight", "c.*", "a.bias"}}};
+  EXPECT_THAT(IdlePatterns(SmallLayout(), groups), ElementsAre("*.mean", "c.*"));
+  EXPECT_THAT(IdlePatterns(SmallLayout(), {}), IsEmpty());
+}
+
+// Two tensors of a group with one of none, or of another, between them.
+TEST(GroupedOptimizerTest, WhatLiesBetweenTwoOfAGroupIsNotOfIt) {
+  const Layout layout =
+      Layout::Create({{"a", {1}}, {"a.bias", {2}}, {"b", {1}}, {"b.bias", {1}}, {"c.bias", {1}}})
+          .value();
+  const std::vector<optim::ParameterGroup> groups = {{.match = {"*.bias"}, .rate_scale = 0.5}};
+  auto grouped = GroupedOptimizer::Create({}, groups, layout, {0, layout.total_bytes()}).value();
+  std::vector<float> values(6, 0);
+  grouped.StepPart(0, values, std::vector<float>(6, -1), {.learning_rate = 1}, values);
+  EXPECT_THAT(values, ElementsAre(1, 0.5f, 0.5f, 1, 0.5f, 0.5f));
+}
+
+TEST(GroupedOptimizerTest, BadGroupsAreRefused) {
+  const std::vector<optim::ParameterGroup> groups = {{.match = {"*"}, .rate_scale = -1}};
+  EXPECT_EQ(GroupedOptimizer::Create({}, groups, SmallLayout(), {0, 44}).status().code(),
+            StatusCode::kInvalidArgument);
+}
+
+TEST(GroupedOptimizerTest, ASliceOfBuffersAloneHasNothingToStep) {
+  auto grouped =
+      GroupedOptimizer::Create(optim::LambOptions{}, {}, SmallLayout(), {36, 44}).value();
+  std::vector<TensorNorms> norms;
+  grouped.Norms(0, {}, {}, {}, norms);
+  EXPECT_THAT(norms, IsEmpty());
+  grouped.SetRatios({});
+  grouped.StepPart(0, {}, {}, {}, {});
+}
+
+TEST(TrustRatiosTest, AddsUpTheBlocksOfATensor) {
+  const std::vector<TensorNorms> norms = {
+      {0, {9, 1}}, {1, {4, 16}}, {1, {12, 0}}, {0, {7, 3}}, {3, {0, 5}}};
+  const std::vector<TrustRatio> ratios = TrustRatios(norms);
+  ASSERT_EQ(ratios.size(), 3u);
+  EXPECT_EQ(ratios[0].ratio, 2);  // sqrt(16 / 4)
+  EXPECT_EQ(ratios[1].tensor, 1u);
+  EXPECT_EQ(ratios[1].ratio, 1);
+  EXPECT_EQ(ratios[2].ratio, 1);  // Of a tensor of zeros.
+}
+
+}  // namespace
+}  // namespace paceline::store
