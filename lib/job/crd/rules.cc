@@ -50,19 +50,21 @@ constexpr Rule kRules[] = {
      "have 63 characters"},
 
     {"spec", "model",
-     "$HAS_COMMAND ? !has(self.model) : has(self.model) && "
+     "$HAS_COMMAND ? !has(self.model) || !has(self.model.torchScript) && !has(self.model.builtIn) "
+     "&& !has(self.model.init) && self.model.loss == 'CrossEntropy' : has(self.model) && "
      "has(self.model.torchScript) != has(self.model.builtIn)",
      "model must have torchScript (a file) or builtIn (Softmax, Mlp, Cnn), and not both; with "
      "workers.command, which has its own model, it must be absent"},
     {"spec.model", "inputShape",
-     "has(self.torchScript) ? !has(self.inputShape) || size(self.inputShape) == 0 : "
-     "has(self.inputShape) && size(self.inputShape) > 0",
+     "has(self.torchScript) && has(self.builtIn) || has(self.builtIn) == "
+     "(has(self.inputShape) && size(self.inputShape) > 0)",
      "inputShape is required with builtIn, the shape of one sample, and is for builtIn only"},
     {"spec.model", "inputShape",
      "!has(self.builtIn) || self.builtIn != 'Cnn' || !has(self.inputShape) || "
      "size(self.inputShape) == 3",
      "inputShape must have 3 numbers with builtIn Cnn, [channels, height, width]"},
-    {"spec.model", "classes", "has(self.torchScript) != has(self.classes)",
+    {"spec.model", "classes",
+     "has(self.torchScript) && has(self.builtIn) || has(self.builtIn) == has(self.classes)",
      "classes is required with builtIn, the length of the output, and is for builtIn only"},
     {"spec.model", "hidden", "!has(self.hidden) || has(self.builtIn) && self.builtIn != 'Softmax'",
      "hidden is for builtIn Mlp and Cnn only"},
