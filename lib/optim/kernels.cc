@@ -91,6 +91,21 @@ PACELINE_KERNEL void LambUpdateKernel(const float* current, const float* sum, si
   }
 }
 
+PACELINE_KERNEL void AddSquares(const float* values, size_t count, double* sums) {
+  const size_t whole = count - count % kSquareSums;
+  for (size_t i = 0; i < whole; i += kSquareSums) {
+    PACELINE_VECTOR_LOOP
+    for (size_t j = 0; j < kSquareSums; ++j) {
+      const double value = values[i + j];
+      sums[j] += value * value;
+    }
+  }
+  for (size_t i = whole; i < count; ++i) {
+    const double value = values[i];
+    sums[i - whole] += value * value;
+  }
+}
+
 PACELINE_KERNEL void LionKernel(const float* current, const float* sum, size_t count,
                                 const LionScalars& scalars, float* exp_avg, float* next) {
   const LionScalars s = scalars;

@@ -65,6 +65,10 @@ void LambUpdateKernel(const float* current, const float* sum, size_t count,
                       const LambScalars& scalars, const float* exp_avg, const float* exp_avg_sq,
                       float* updates);
 
+// Adds the squares of values to so many sums in turn, so that they can be added side by side.
+inline constexpr size_t kSquareSums = 16;
+void AddSquares(const float* values, size_t count, double* sums);
+
 struct LionScalars {
   float gradient_scale = 1;
   float shrink = 1;  // 1 - learning rate x weight decay

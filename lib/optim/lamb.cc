@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <numeric>
 
 #include "lib/base/check.h"
 
@@ -50,21 +52,20 @@ UpdateNorms Lamb::NormsOfPart(size_t begin, std::span<const float> current,
                  sum.size());
   CheckPart(begin, current.size(), exp_avg_.size());
   const LambScalars scalars = ScalarsOf(options);
-  // In small parts: the updates are kept nowhere, and are added up in the same order whatever the
-  // machine can do at once.
-  constexpr size_t kPart = 256;
+  // In small parts: the updates are kept nowhere.
+  constexpr size_t kPart = 512;
+  static_assert(kPart % kSquareSums == 0);
   float updates[kPart];
-  UpdateNorms norms;
+  double weight_sums[kSquareSums] = {}, update_sums[kSquareSums] = {};
   for (size_t from = 0; from < current.size(); from += kPart) {
     const size_t count = std::min(kPart, current.size() - from);
     LambUpdateKernel(current.data() + from, sum.data() + from, count, scalars,
                      exp_avg_.data() + begin + from, exp_avg_sq_.data() + begin + from, updates);
-    for (size_t i = 0; i < count; ++i) {
-      norms.weights += static_cast<double>(current[from + i]) * current[from + i];
-      norms.update += static_cast<double>(updates[i]) * updates[i];
-    }
+    AddSquares(current.data() + from, count, weight_sums);
+    AddSquares(updates, count, update_sums);
   }
-  return norms;
+  return {std::accumulate(std::begin(weight_sums), std::end(weight_sums), 0.0),
+          std::accumulate(std::begin(update_sums), std::end(update_sums), 0.0)};
 }
 
 std::vector<Optimizer::StateTensor> Lamb::State() {

@@ -95,51 +95,46 @@ Status ShardHost::CarryOut(const protocol::ShardOrder& order) {
   }
   if (shard == nullptr)
     return FailedPrecondition("order came before configure: order {}", order.index());
-  return std::visit(
-      Overloaded{
-          [&](const protocol::Open& open) { return Open(open); },
-          [&](const protocol::AccumulateOrder& one) {
-            return shard->Accumulate(one.push, one.weight);
-          },
-          [&](const protocol::DropOrder& drop) {
-            shard->Drop(drop.push);
-            if (metrics_ != nullptr) metrics_->Dropped();
-            return OkStatus();
-          },
-          [&](const protocol::Fence& fence) {
-            {
-              std::lock_guard lock(mutex_);
-              Incarnation& newest = fences_[fence.worker];
-              newest = std::max(newest, fence.incarnation);
-            }
-            shard->Forget(fence.worker, fence.incarnation);
-            return OkStatus();
-          },
-          [&](const protocol::Admit& admit) {
-            std::lock_guard lock(mutex_);
-            Incarnation& newest = admitted_[admit.worker];
-            newest = std::max(newest, admit.incarnation);
-            if (!admit.seat.group.empty()) seats_[admit.worker] = admit.seat;
-            return OkStatus();
-          },
-          [&](const protocol::Sum& sum) {
-            report_(protocol::Summed{sum.version, shard->SumBlockNorms()});
-            return OkStatus();
-          },
-          [&](const protocol::Prepare& prepare) {
-            report_(protocol::Prepared{
-                prepare.version, shard->PrepareNorms(prepare.gradient_scale, prepare.clip_scale)});
-            return OkStatus();
-          },
-          [&](const protocol::CommitAll& commit) { return CommitAll(commit); },
-          [&](const protocol::SaveSlice& save) { return saver_.Save(shard, save); },
-          [&](const protocol::Unpin& unpin) {
-            shard->Unpin(unpin.version);
-            return OkStatus();
-          },
-          [](const auto&) { return OkStatus(); },
-      },
-      order);
+  return std::visit(Overloaded{
+                        [&](const protocol::Open& open) { return Open(open); },
+                        [&](const protocol::AccumulateOrder& one) {
+                          return shard->Accumulate(one.push, one.weight);
+                        },
+                        [&](const protocol::DropOrder& drop) {
+                          shard->Drop(drop.push);
+                          if (metrics_ != nullptr) metrics_->Dropped();
+                          return OkStatus();
+                        },
+                        [&](const protocol::Fence& fence) {
+                          {
+                            std::lock_guard lock(mutex_);
+                            Incarnation& newest = fences_[fence.worker];
+                            newest = std::max(newest, fence.incarnation);
+                          }
+                          shard->Forget(fence.worker, fence.incarnation);
+                          return OkStatus();
+                        },
+                        [&](const protocol::Admit& admit) {
+                          std::lock_guard lock(mutex_);
+                          Incarnation& newest = admitted_[admit.worker];
+                          newest = std::max(newest, admit.incarnation);
+                          if (!admit.seat.group.empty()) seats_[admit.worker] = admit.seat;
+                          return OkStatus();
+                        },
+                        [&](const protocol::Sum& sum) {
+                          report_(protocol::Summed{sum.version, shard->SumBlockNorms()});
+                          return OkStatus();
+                        },
+                        [&](const protocol::Prepare& prepare) { return Prepare(prepare); },
+                        [&](const protocol::CommitAll& commit) { return CommitAll(commit); },
+                        [&](const protocol::SaveSlice& save) { return saver_.Save(shard, save); },
+                        [&](const protocol::Unpin& unpin) {
+                          shard->Unpin(unpin.version);
+                          return OkStatus();
+                        },
+                        [](const auto&) { return OkStatus(); },
+                    },
+                    order);
 }
 
 Status ShardHost::Configure(const protocol::Configure& order) {
@@ -207,6 +202,12 @@ Status ShardHost::Open(const protocol::Open& order) {
     fill_.reset();
   }
   report_(protocol::Opened{});
+  return OkStatus();
+}
+
+Status ShardHost::Prepare(const protocol::Prepare& order) {
+  report_(protocol::Prepared{order.version,
+                             shard_->PrepareNorms(order.gradient_scale, order.clip_scale)});
   return OkStatus();
 }
 

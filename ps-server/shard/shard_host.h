@@ -75,6 +75,7 @@ class ShardHost {
   Status Configure(const protocol::Configure& order);
   Status Restore(store::Shard& shard, const protocol::RestoreSlice& restore);
   Status Open(const protocol::Open& order);
+  Status Prepare(const protocol::Prepare& order);
   Status CommitAll(const protocol::CommitAll& order);
 
   struct FillTurn {

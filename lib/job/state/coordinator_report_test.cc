@@ -171,7 +171,7 @@ TEST(CoordinatorReportTest, APatternThatFitsNothingDegradesTheJob) {
   const Plan plan = PlanJob(SmallJob(), seen, At(10));
   ASSERT_TRUE(Holds(plan.status, ConditionType::kDegraded));
   const Condition& degraded = *FindCondition(plan.status, ConditionType::kDegraded);
-  EXPECT_EQ(degraded.reason, "GroupMatchesNothing");
+  EXPECT_EQ(degraded.reason, "GroupUnmatched");
   EXPECT_EQ(degraded.message,
             "no parameter of the model fits spec.training.parameterGroups' *.bais, x?");
 }

@@ -117,8 +117,8 @@ struct CoordinatorReport {
   bool is_unjudged = false;  // kFailed: training ended since nobody could judge its target.
   std::optional<int64_t> model_version;    // Of the model that is written.
   bool knows_evaluator_gone = false;       // It was told of status.evaluatorGone.
-  std::vector<std::string> idle_patterns;  // Of parameterGroups, that fit no parameter.
   std::string target_problem;              // Why nobody can judge the target; empty: somebody may.
+  std::vector<std::string> idle_patterns;  // Of parameterGroups, that fit no parameter.
   std::optional<Progress> progress;
   std::optional<SyncStatus> sync;
   std::vector<WorkerStatus> workers;

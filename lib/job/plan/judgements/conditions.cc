@@ -171,7 +171,7 @@ Finding JudgeDegraded(const Draft& draft) {
             "no checkpoint can be written: " + draft.report->checkpoint_trouble};
   }
   if (draft.report != nullptr && !draft.report->idle_patterns.empty()) {
-    return {type, true, PlanReason::kGroupMatchesNothing,
+    return {type, true, PlanReason::kGroupUnmatched,
             fmt::format("no parameter of the model fits spec.training.parameterGroups' {}",
                         fmt::join(draft.report->idle_patterns, ", "))};
   }
@@ -301,7 +301,7 @@ std::string SinceRollBack(const Draft& draft) {
 bool IsNewsOfItsOwn(const Draft& draft, const Finding& finding) {
   const bool is_lasting = finding.reason == PlanReason::kEvaluatorGone ||
                           finding.reason == PlanReason::kTargetNotJudged ||
-                          finding.reason == PlanReason::kGroupMatchesNothing ||
+                          finding.reason == PlanReason::kGroupUnmatched ||
                           finding.reason == PlanReason::kModelNotWritten;
   return is_lasting && draft.before.degraded != ToWord(finding.reason);
 }
