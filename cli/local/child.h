@@ -17,8 +17,10 @@ struct Command {
       environment;       // Beside what this process has; wins.
   std::string log_path;  // stdout and stderr are appended here.
   int niceness = 0;      // Added to this process's own; at least 0.
-  std::string folder =
-      {};  // That it starts in; a relative program is looked for there. Empty: as this.
+  // That it starts in, where a relative program is looked for; empty: as this.
+  std::string folder = "";
+  // Of a program that is not ours: where it leaves no last word, the last line of its output is it.
+  bool may_leave_none = false;
 };
 
 // How a process ended.

@@ -62,6 +62,7 @@ void LayWorker(const LaunchOptions& options, const ProcessExtras& extras, Argume
   } else {
     command.arguments = options.command;
     command.folder = options.command_folder;
+    command.may_leave_none = true;
     command.environment = job::AsEnvironment(arguments);
     command.environment.emplace_back("PYTHONUNBUFFERED", "1");  // Its output is watched in a file.
   }

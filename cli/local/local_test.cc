@@ -13,6 +13,7 @@
 #include "cli/local/display/progress_view.h"
 #include "cli/local/display/summary.h"
 #include "cli/local/job_folder.h"
+#include "cli/local/process_table.h"
 #include "cli/local/signals.h"
 
 namespace paceline::local {
@@ -99,6 +100,37 @@ TEST(Child, OfAFolderThatIsNotThereIsAnErrorWithItsName) {
                             .status();
   EXPECT_EQ(Message(status),
             "cannot start sh in folder /no/such/folder: No such file or directory");
+}
+
+// How `script` ends, in the place of a program of ours or not, after an earlier life's output.
+std::string LastWordOf(const std::string& script, bool may_leave_none) {
+  const std::string log = Temporary("process.log"), word = Temporary("process.word");
+  std::ofstream(log) << "of an earlier life\n";
+  Signals signals;
+  ProcessTable table;
+  table.Start({.name = "mine"},
+              {.arguments = {"/bin/sh", "-c", script},
+               .environment = {{"WORD", word}},
+               .log_path = log,
+               .may_leave_none = may_leave_none},
+              word, Time());
+  for (int i = 0; i < 600 && table.IsAnyRunning(); ++i) {
+    signals.Wait(Seconds(0.1));
+    table.Update(Time());
+  }
+  std::string said = table.Find("mine")->last_word;
+  std::filesystem::remove(log);
+  std::filesystem::remove(word);
+  return said;
+}
+
+TEST(ProcessTable, AProgramThatIsNotOursSaysItsLastLine) {
+  EXPECT_EQ(LastWordOf("echo first; echo ModuleNotFoundError: x; echo; exit 1", true),
+            "ModuleNotFoundError: x");
+  EXPECT_EQ(LastWordOf("echo line; echo word > $WORD; exit 1", true), "word");
+  EXPECT_EQ(LastWordOf("echo line; exit 0", true), "") << "it has not failed";
+  EXPECT_EQ(LastWordOf("exit 1", true), "") << "an earlier life's line is not this one's";
+  EXPECT_EQ(LastWordOf("echo line; exit 1", false), "") << "ours leave one themselves";
 }
 
 TEST(Signals, CountInterruptions) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 #include <utility>
 
 #include "lib/process/exit.h"
@@ -15,6 +16,21 @@ std::string LastWord(const std::string& path) {
   std::string text = process::ReadFile(path).value_or("");
   while (!text.empty() && text.back() == '\n') text.pop_back();
   return text;
+}
+
+// The last line of a file, from so many bytes on, that is not empty.
+std::string LastLine(const std::string& path, uint64_t begin) {
+  constexpr uint64_t kTailBytes = 8192;
+  std::error_code error;
+  const uint64_t size = std::filesystem::file_size(path, error);
+  std::ifstream file(path);
+  if (error || size <= begin) return "";
+  file.seekg(static_cast<std::streamoff>(std::max(begin, size - std::min(size, kTailBytes))));
+  std::string last;
+  for (std::string line; std::getline(file, line);) {
+    if (line.find_first_not_of(" \t\r") != std::string::npos) last = line;
+  }
+  return last;
 }
 
 }  // namespace
@@ -35,6 +51,11 @@ void ProcessTable::Start(const job::Start& start, const Command& command,
                 .disruptions = start.disruptions,
                 .group = start.group};
   entry.last_word_path = last_word_path;
+  if (command.may_leave_none) {
+    const uint64_t before = std::filesystem::file_size(command.log_path, ignored);
+    entry.log_path = command.log_path;
+    entry.log_begin = ignored ? 0 : before;
+  }
   if (StatusOr<Child> child = Child::Start(command); child.ok()) {
     entry.child = *std::move(child);
   } else {
@@ -103,6 +124,9 @@ void ProcessTable::Update(Time now) {
     entry.seen.signal = exit->signal;
     entry.seen.is_disruption = exit->code == process::kExitTerminated;
     entry.seen.last_word = LastWord(entry.last_word_path);
+    const bool has_failed = exit->code != process::kExitDone && !entry.seen.is_disruption;
+    if (entry.seen.last_word.empty() && has_failed && !entry.log_path.empty())
+      entry.seen.last_word = LastLine(entry.log_path, entry.log_begin);
     ++at;
   }
 }

@@ -1,6 +1,7 @@
 // Defines ProcessTable: the processes of one local run, as the planner sees them.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -39,6 +40,8 @@ class ProcessTable {
     job::SeenProcess seen;
     std::optional<Child> child;
     std::string last_word_path;
+    std::string log_path;    // Where a last word is looked for that is not there; empty: nowhere.
+    uint64_t log_begin = 0;  // What of it is of earlier lives, in bytes.
     std::optional<Time> kill_at;
   };
 

@@ -29,6 +29,12 @@ class TroubleTest(JobTest):
         """)
         self.assertIn("KeyError: 'columns' (train.py, line", ended.err)
 
+    def test_a_script_that_does_not_come_to_its_worker_is_told_by_its_last_line(self):
+        self.script("import no_such_module")
+        ended = self.run_job("spec.runPolicy.backoffLimit=0")
+        self.assertNotEqual(ended.code, 0)
+        self.assertIn("ModuleNotFoundError: No module named 'no_such_module'", ended.err)
+
     def test_a_forgotten_step(self):
         ended = self.fails("""
     with paceline.worker(model) as w:
