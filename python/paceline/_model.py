@@ -194,8 +194,10 @@ class FlatModel:
             self._members[i].tensor.grad = None
 
     def release(self) -> None:
-        """The model is an ordinary one again; its values stay."""
+        """The model is an ordinary one again, each tensor with memory of its own; its values stay."""
         self.point(None)
+        for member in self._members:
+            member.tensor.data = member.tensor.data.clone()
         for handle in self._handles:
             handle.remove()
         self._handles = []

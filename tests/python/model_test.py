@@ -176,7 +176,10 @@ class FlatModelTest(unittest.TestCase):
         model = nn.Linear(3, 2)
         flat = FlatModel(model)
         flat.on_gradient = lambda index, gradient: self.fail("asked")
+        before = model.weight.clone()
         flat.release()
+        self.assertTrue(torch.equal(model.weight, before))
+        self.assertEqual(model.bias.untyped_storage().nbytes(), 8, "saved alone, it would bring all others along")
         model(torch.ones(1, 3)).sum().backward()
         self.assertIsNotNone(model.weight.grad)
 
