@@ -69,6 +69,14 @@ std::string Shortened(std::string text) {
   return text;
 }
 
+// Of several lines the last one: a program that is not ours leaves none, and the kubelet takes the
+// end of its output instead.
+std::string LastLine(std::string text) {
+  while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
+  const size_t before = text.rfind('\n');
+  return before == std::string::npos ? text : text.substr(before + 1);
+}
+
 // A coordinator's last word is its job's last state; what people want to read of it is the reason.
 std::string ForPeople(const std::string& word) {
   const Json state = Json::parse(word, nullptr, /*allow_exceptions=*/false);
@@ -85,7 +93,8 @@ void ReadConditions(const Json& status, SeenProcess& process) {
   }
 }
 
-void ReadEnd(const Json& status, const Json& terminated, SeenProcess& process) {
+void ReadEnd(const Json& status, const Json& terminated, bool is_own_program,
+             SeenProcess& process) {
   process.state = ProcessState::kExited;
   ReadConditions(status, process);
   const int64_t code = terminated.is_object() ? NumberAt(terminated, "exitCode") : 1;
@@ -97,7 +106,8 @@ void ReadEnd(const Json& status, const Json& terminated, SeenProcess& process) {
   process.ended_at = TimeAt(terminated, "finishedAt")
                          .value_or(TimeAt(ConditionAt(status, "Ready"), "lastTransitionTime")
                                        .value_or(process.started_at));
-  process.last_word = ForPeople(TextAt(terminated, "message"));
+  const std::string word = TextAt(terminated, "message");
+  process.last_word = ForPeople(is_own_program ? LastLine(word) : word);
   process.is_out_of_memory = is_out_of_memory;
   if (is_out_of_memory) {
     process.last_word = "it used more memory than its limit (OOMKilled)";
@@ -186,13 +196,14 @@ std::optional<SeenProcess> SeenPod(const job::TrainingJob& job, const Json& pod)
   if (running.is_object())
     process.started_at = TimeAt(running, "startedAt").value_or(process.started_at);
   const Json& terminated = TerminatedState(status, ContainerName(*role));
+  const bool is_own_program = *role != Role::kParameterServer && !job.spec.workers.command.empty();
   const Json& container = Among(At(At(pod, "spec"), "containers"), "name", ContainerName(*role));
   if (terminated.is_object()) {
     process.started_at = TimeAt(terminated, "startedAt").value_or(process.started_at);
-    ReadEnd(status, terminated, process);
+    ReadEnd(status, terminated, is_own_program, process);
     process.memory_limit = TextAt(At(At(container, "resources"), "limits"), "memory");
   } else if (phase == "Failed" || phase == "Succeeded") {
-    ReadEnd(status, Nothing(), process);
+    ReadEnd(status, Nothing(), is_own_program, process);
   } else if (running.is_object() && phase == "Running") {
     process.state = ProcessState::kRunning;
     process.is_ready = TextAt(ConditionAt(status, "Ready"), "status") != "False";

@@ -196,6 +196,15 @@ TEST(SeenPodTest, FailureHasItsCodeTimeAndLastWord) {
   EXPECT_EQ(seen.ended_at, job::ParseTime("2026-01-31T09:31:00Z"));
 }
 
+TEST(SeenPodTest, OfAProgramThatIsNotOursTheLastLineIsTheLastWord) {
+  const Json pod =
+      Worker(Ended(1, "Error", "...)\n  File \"train.py\", line 4\nImportError: no torch\n\n"));
+  job::TrainingJob job = Digits();
+  EXPECT_EQ(SeenPod(job, pod)->last_word.substr(0, 4), "...)");
+  job.spec.workers.command = {"python3", "train.py"};
+  EXPECT_EQ(SeenPod(job, pod)->last_word, "ImportError: no torch");
+}
+
 TEST(SeenPodTest, OfACoordinatorsLastStateTheReasonIsTheLastWord) {
   const SeenProcess seen = Seen(
       Ended(1, "Error", R"({"phase":"over","finished":{"success":false,"reason":"too bad"}})"));

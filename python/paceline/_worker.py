@@ -371,7 +371,8 @@ def _last_word(error: BaseException) -> None:
     """Why it failed, where Paceline looks for it."""
     places = traceback.extract_tb(error.__traceback__)
     where = f" ({os.path.basename(places[-1].filename)}, line {places[-1].lineno})" if places else ""
-    words = str(error) if isinstance(error, Error) else f"{type(error).__name__}: {error}{where}"
+    said = str(error).strip().splitlines() or [""]  # PyTorch's errors go on for lines.
+    words = said[0] if isinstance(error, Error) else f"{type(error).__name__}: {said[0]}{where}"
     _native.library().paceline_last_word(words.encode())
 
 
