@@ -7,6 +7,7 @@ from nodes import need_kind
 
 IMAGE = "paceline.dev/script:test"
 TRAINING_SECONDS = 300
+EPOCHS = 50  # Of 30 steps that sleep 0.05 s: long enough for a worker to go and come back.
 
 
 @pytest.fixture(scope="module")
@@ -30,14 +31,14 @@ def scripted(image, epochs, **workers):
 
 @pytest.mark.long
 def test_a_script_trains_and_a_killed_worker_comes_back(script_image, start_job):
-    job = start_job(scripted(script_image, epochs=12))
+    job = start_job(scripted(script_image, epochs=EPOCHS))
     job.wait_for("Running", 120)
     job.wait_for_step(20, 120)
     victim = job.uids("worker")["mine-worker-1"]
     job.namespace.kubectl("delete", "pod", "mine-worker-1", "--grace-period=0", "--force")
     job.wait_for_another("mine-worker-1", victim, 120)
     job.wait_for("Succeeded", TRAINING_SECONDS)
-    job.assert_every_sample_counted_once(12)
+    job.assert_every_sample_counted_once(EPOCHS)
     assert job.final_state()["evaluation"]["accuracy"] > 0.8, job.describe()
     said = wait_until("the script's last line", lambda: "the script ends" in job.namespace.kubectl("logs", "mine-worker-0"), 30)
     assert said
