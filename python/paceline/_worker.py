@@ -9,6 +9,7 @@ import math
 import numbers
 import os
 import signal
+import sys
 import threading
 import time
 import traceback
@@ -82,6 +83,7 @@ class Worker:
         except BaseException:
             self._flat.release()
             raise
+        self._at_exit = _close_at_exit(self)
         self.model = model
         self.job: Dict[str, Any] = json.loads(self._session.call("job"))
         """The resolved manifest."""
@@ -108,7 +110,6 @@ class Worker:
         self._evaluates = False
         self._began = 0.0
         self._former_handler: Any = None
-        self._at_exit = _close_at_exit(self)
 
     def _check_device(self) -> None:
         wanted = self._session.call("device").decode()
@@ -355,11 +356,8 @@ class Worker:
         if self._former_handler is not None:
             signal.signal(signal.SIGTERM, self._former_handler)
             self._former_handler = None
-        if error is not None and not isinstance(error, (SystemExit, KeyboardInterrupt)):
-            _last_word(error)
-            if isinstance(error, Error):
-                traceback.print_exception(type(error), error, error.__traceback__)
-                raise SystemExit(error.exit_code) from error
+        if kind is None and error is not None:
+            raise error
 
     def _close(self) -> None:
         self._session.close()
@@ -374,6 +372,26 @@ def _last_word(error: BaseException) -> None:
     said = str(error).strip().splitlines() or [""]  # PyTorch's errors go on for lines.
     words = said[0] if isinstance(error, Error) else f"{type(error).__name__}: {said[0]}{where}"
     _native.library().paceline_last_word(words.encode())
+
+
+def _say_what_is_not_caught() -> None:
+    """In a process that a job has started, an exception that ends it is its last word, and one of ours has its exit code."""
+    former = sys.excepthook
+
+    def hook(kind: Any, error: BaseException, trace: Any) -> None:
+        former(kind, error, trace)
+        if not isinstance(error, KeyboardInterrupt):
+            _last_word(error)
+        if isinstance(error, Error):
+            atexit._run_exitfuncs()
+            sys.stdout.flush()
+            os._exit(error.exit_code)
+
+    sys.excepthook = hook
+
+
+if "PACELINE_JOB" in os.environ:
+    _say_what_is_not_caught()
 
 
 def _close_at_exit(worker: Worker) -> Callable[[], None]:

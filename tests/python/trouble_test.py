@@ -53,6 +53,16 @@ class TroubleTest(JobTest):
         """)
         self.assertIn("weight does not lie any more where paceline.worker put it", ended.err)
 
+    def test_a_gpu_that_is_wanted_and_not_there(self):
+        for how, words in (("model.to(paceline.device())", "the job wants a GPU .* torch.cuda.is_available.*; the machines of 1 of 1 workers cannot do the work"),
+                           ("pass", "the job wants a GPU .* the model lies on the CPU.*; starting it again is of no use")):
+            ended = self.fails(f"""
+    {how}
+    with paceline.worker(model) as w:
+        for batch in w.data((x, y)): w.step(loss_of(batch))
+            """, "spec.workers.device=CUDA", workers=1)
+            self.assertRegex(ended.err, words)
+
     def test_models_that_differ(self):
         ended = self.fails("""
     import os
