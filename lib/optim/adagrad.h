@@ -15,16 +15,12 @@ class Adagrad : public Optimizer {
 
   void StepPart(size_t begin, std::span<const float> current, std::span<const float> sum,
                 const StepOptions& options, std::span<float> next) override;
-  void FinishStep() override { ++steps_; }
   std::vector<StateTensor> State() override;
-  uint64_t steps() const override { return steps_; }
-  void set_steps(uint64_t steps) override { steps_ = steps; }
   void Reset() override;
 
  private:
   const AdagradOptions options_;
   std::vector<float> sum_;  // Of squared gradients.
-  uint64_t steps_ = 0;
 };
 
 }  // namespace paceline::optim

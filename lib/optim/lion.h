@@ -15,15 +15,11 @@ class Lion : public Optimizer {
 
   void StepPart(size_t begin, std::span<const float> current, std::span<const float> sum,
                 const StepOptions& options, std::span<float> next) override;
-  void FinishStep() override { ++steps_; }
   std::vector<StateTensor> State() override;
-  uint64_t steps() const override { return steps_; }
-  void set_steps(uint64_t steps) override { steps_ = steps; }
 
  private:
   const LionOptions options_;
   std::vector<float> exp_avg_;
-  uint64_t steps_ = 0;
 };
 
 }  // namespace paceline::optim

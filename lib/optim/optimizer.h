@@ -92,7 +92,7 @@ class Optimizer {
   // FinishStep. `options` may differ from part to part.
   virtual void StepPart(size_t begin, std::span<const float> current, std::span<const float> sum,
                         const StepOptions& options, std::span<float> next) = 0;
-  virtual void FinishStep() = 0;
+  void FinishStep() { ++steps_; }
 
   // Of a layer-wise optimizer: the norms of that part in the step that `options` describe, of which
   // the rate does not count. Changes nothing. Zeros of all others.
@@ -107,10 +107,13 @@ class Optimizer {
     std::span<float> values;
   };
   virtual std::vector<StateTensor> State() = 0;
-  virtual uint64_t steps() const = 0;
-  virtual void set_steps(uint64_t steps) = 0;
+  uint64_t steps() const { return steps_; }
+  void set_steps(uint64_t steps) { steps_ = steps; }
   // As it was made.
   virtual void Reset();
+
+ private:
+  uint64_t steps_ = 0;  // Finished.
 };
 
 // OK, or InvalidArgument, naming the option, its value and what is right.

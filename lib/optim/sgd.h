@@ -14,16 +14,12 @@ class Sgd : public Optimizer {
 
   void StepPart(size_t begin, std::span<const float> current, std::span<const float> sum,
                 const StepOptions& options, std::span<float> next) override;
-  void FinishStep() override { ++steps_; }
   std::vector<StateTensor> State() override;
-  uint64_t steps() const override { return steps_; }
-  void set_steps(uint64_t steps) override { steps_ = steps; }
 
  private:
   const SgdOptions options_;
   const size_t size_;
   std::vector<float> momentum_buffer_;  // Empty without momentum.
-  uint64_t steps_ = 0;
 };
 
 }  // namespace paceline::optim
