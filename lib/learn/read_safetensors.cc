@@ -29,15 +29,6 @@ std::optional<StoredType> StoredAs(SafetensorsType type, Side side) {
   }
 }
 
-std::string NamesIn(const SafetensorsFile& file) {
-  std::string names;
-  for (const SafetensorsTensor& tensor : file.tensors()) {
-    names += (names.empty() ? "" : ", ") + tensor.name;
-    if (names.size() > 200) return names + ", ...";
-  }
-  return names.empty() ? "none" : names;
-}
-
 StatusOr<Column> ColumnOf(const std::string& path, const std::shared_ptr<SafetensorsFile>& file,
                           Side side) {
   const char* name = side == Side::kInputs ? "inputs" : "targets";

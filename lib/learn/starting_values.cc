@@ -17,15 +17,6 @@ using store::SafetensorsFile;
 using store::SafetensorsTensor;
 using store::SafetensorsType;
 
-std::string NamesIn(const SafetensorsFile& file) {
-  std::string names;
-  for (const SafetensorsTensor& tensor : file.tensors()) {
-    names += (names.empty() ? "" : ", ") + tensor.name;
-    if (names.size() > 200) return names + ", ...";
-  }
-  return names.empty() ? "none" : names;
-}
-
 // What becomes a float32 without being one.
 std::optional<at::ScalarType> OtherFloat(SafetensorsType type) {
   if (type == SafetensorsType::kF16) return at::kHalf;

@@ -153,4 +153,13 @@ Status WriteSafetensors(const std::string& path, std::vector<SafetensorsTensor> 
   return file.Commit();
 }
 
+std::string NamesIn(const SafetensorsFile& file) {
+  std::string names;
+  for (const SafetensorsTensor& tensor : file.tensors()) {
+    names += (names.empty() ? "" : ", ") + tensor.name;
+    if (names.size() > 200) return names + ", ...";
+  }
+  return names.empty() ? "none" : names;
+}
+
 }  // namespace paceline::store

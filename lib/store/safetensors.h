@@ -90,4 +90,7 @@ Status WriteSafetensors(const std::string& path, std::vector<SafetensorsTensor> 
                         const std::map<std::string, std::string>& metadata = {},
                         Sha256* digest = nullptr, files::Disk& disk = files::SystemDisk());
 
+// Of its tensors, for people: "a, b", the first few of many; "none".
+std::string NamesIn(const SafetensorsFile& file);
+
 }  // namespace paceline::store
