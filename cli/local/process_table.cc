@@ -4,8 +4,10 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <utility>
 
+#include "lib/job/last_line.h"
 #include "lib/process/exit.h"
 #include "lib/process/read_file.h"
 
@@ -18,19 +20,15 @@ std::string LastWord(const std::string& path) {
   return text;
 }
 
-// The last line of a file, from so many bytes on, that is not empty.
-std::string LastLine(const std::string& path, uint64_t begin) {
-  constexpr uint64_t kTailBytes = 8192;
+// The end of a file, from so many bytes on.
+std::string EndOf(const std::string& path, uint64_t begin) {
+  constexpr uint64_t kEndBytes = 8192;
   std::error_code error;
   const uint64_t size = std::filesystem::file_size(path, error);
   std::ifstream file(path);
   if (error || size <= begin) return "";
-  file.seekg(static_cast<std::streamoff>(std::max(begin, size - std::min(size, kTailBytes))));
-  std::string last;
-  for (std::string line; std::getline(file, line);) {
-    if (line.find_first_not_of(" \t\r") != std::string::npos) last = line;
-  }
-  return last;
+  file.seekg(static_cast<std::streamoff>(std::max(begin, size - std::min(size, kEndBytes))));
+  return {std::istreambuf_iterator<char>(file), {}};
 }
 
 }  // namespace
@@ -126,7 +124,7 @@ void ProcessTable::Update(Time now) {
     entry.seen.last_word = LastWord(entry.last_word_path);
     const bool has_failed = exit->code != process::kExitDone && !entry.seen.is_disruption;
     if (entry.seen.last_word.empty() && has_failed && !entry.log_path.empty())
-      entry.seen.last_word = LastLine(entry.log_path, entry.log_begin);
+      entry.seen.last_word = job::LastLine(EndOf(entry.log_path, entry.log_begin));
     ++at;
   }
 }

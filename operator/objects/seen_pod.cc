@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "lib/job/last_line.h"
 #include "lib/job/process_name.h"
 #include "lib/job/state/rfc3339.h"
 #include "operator/objects/json_at.h"
@@ -69,14 +70,6 @@ std::string Shortened(std::string text) {
   return text;
 }
 
-// Of several lines the last one: a program that is not ours leaves none, and the kubelet takes the
-// end of its output instead.
-std::string LastLine(std::string text) {
-  while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
-  const size_t before = text.rfind('\n');
-  return before == std::string::npos ? text : text.substr(before + 1);
-}
-
 // A coordinator's last word is its job's last state; what people want to read of it is the reason.
 std::string ForPeople(const std::string& word) {
   const Json state = Json::parse(word, nullptr, /*allow_exceptions=*/false);
@@ -107,7 +100,8 @@ void ReadEnd(const Json& status, const Json& terminated, bool is_own_program,
                          .value_or(TimeAt(ConditionAt(status, "Ready"), "lastTransitionTime")
                                        .value_or(process.started_at));
   const std::string word = TextAt(terminated, "message");
-  process.last_word = ForPeople(is_own_program ? LastLine(word) : word);
+  // A program that is not ours leaves none: the kubelet takes the end of its output.
+  process.last_word = ForPeople(is_own_program ? job::LastLine(word) : word);
   process.is_out_of_memory = is_out_of_memory;
   if (is_out_of_memory) {
     process.last_word = "it used more memory than its limit (OOMKilled)";
