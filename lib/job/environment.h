@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -9,8 +10,12 @@ namespace paceline::job {
 
 using Environment = std::vector<std::pair<std::string, std::string>>;
 
-// Of "--flag" and "value" in turn: PACELINE_FLAG and value, as lib/worker/process reads them
-// (--tls-folder: PACELINE_TLS_FOLDER).
+// The variable that stands for a flag, given without its dashes: PACELINE_TLS_FOLDER for
+// "tls-folder".
+std::string VariableOf(std::string_view flag);
+
+// Of "--flag" and "value" in turn: the flag's variable and the value, as lib/worker/process reads
+// them.
 Environment AsEnvironment(const std::vector<std::string>& arguments);
 
 }  // namespace paceline::job

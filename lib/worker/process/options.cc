@@ -1,21 +1,11 @@
 #include "lib/worker/process/options.h"
 
-#include <cctype>
 #include <cstdlib>
 #include <vector>
 
+#include "lib/job/environment.h"
+
 namespace paceline::worker {
-namespace {
-
-std::string VariableOf(std::string flag) {
-  for (char& letter : flag) {
-    letter = letter == '-' ? '_' : static_cast<char>(std::toupper(letter));
-  }
-  return "PACELINE_" + flag;
-}
-
-}  // namespace
-
 void AddFlags(CLI::App& app, WorkerOptions& options) {
   app.add_option("--job", options.job_file, "Resolved TrainingJob, JSON")->required();
   app.add_option("--folder", options.folder, "Where the job's relative paths start");
@@ -53,7 +43,8 @@ StatusOr<WorkerOptions> OptionsFromEnvironment() {
   CLI::App app;
   AddFlags(app, options);
   for (CLI::Option* const option : app.get_options()) {
-    if (!option->get_lnames().empty()) option->envname(VariableOf(option->get_lnames().front()));
+    if (!option->get_lnames().empty())
+      option->envname(job::VariableOf(option->get_lnames().front()));
   }
   try {
     app.parse(std::vector<std::string>());

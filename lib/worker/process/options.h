@@ -1,8 +1,8 @@
 // Defines WorkerOptions: what a worker process is told by whoever starts it.
 //
 // Each flag can be a variable of the environment instead, PACELINE_ and its name in capitals
-// (--tls-folder: PACELINE_TLS_FOLDER). A program that is not ours, and has a command line of its
-// own, is told so; lib/job/environment.h makes the one of the other.
+// (--tls-folder: PACELINE_TLS_FOLDER; lib/job/environment.h). A program that is not ours, and has a
+// command line of its own, is told so.
 #pragma once
 
 #include <cstdint>
