@@ -9,7 +9,7 @@
 #include <ATen/ops/relu.h>
 
 #include "lib/base/epoch_order.h"
-#include "lib/learn/columns.h"
+#include "lib/learn/data/columns.h"
 #include "lib/learn/net.h"
 
 namespace paceline::learn {

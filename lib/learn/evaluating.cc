@@ -11,7 +11,7 @@
 #include <ATen/core/grad_mode.h>
 
 #include "lib/learn/catch_torch.h"
-#include "lib/learn/columns.h"
+#include "lib/learn/data/columns.h"
 #include "lib/learn/execution.h"
 
 namespace paceline::learn {

@@ -6,7 +6,7 @@
 #include <functional>
 #include <optional>
 
-#include "lib/learn/dataset.h"
+#include "lib/learn/data/dataset.h"
 #include "lib/learn/loss.h"
 #include "lib/learn/model_state.h"
 #include "lib/learn/training.h"

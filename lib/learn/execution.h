@@ -10,8 +10,8 @@
 #include <ATen/core/Tensor.h>
 
 #include "lib/base/status.h"
-#include "lib/learn/batch.h"
-#include "lib/learn/dataset.h"
+#include "lib/learn/data/batch.h"
+#include "lib/learn/data/dataset.h"
 #include "lib/learn/loss.h"
 #include "lib/learn/model_state.h"
 #include "lib/learn/precision.h"

@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "lib/base/status.h"
-#include "lib/learn/columns.h"
+#include "lib/learn/data/columns.h"
 
 namespace at {
 class Tensor;

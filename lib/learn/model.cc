@@ -13,8 +13,8 @@
 
 #include "lib/base/check.h"
 #include "lib/learn/catch_torch.h"
-#include "lib/learn/columns.h"
 #include "lib/learn/cuda_probe.h"
+#include "lib/learn/data/columns.h"
 #include "lib/learn/model_state.h"
 
 namespace paceline::learn {

@@ -7,7 +7,7 @@
 #include <ATen/ops/from_blob.h>
 
 #include "lib/learn/catch_torch.h"
-#include "lib/learn/columns.h"
+#include "lib/learn/data/columns.h"
 #include "lib/store/safetensors.h"
 
 namespace paceline::learn {

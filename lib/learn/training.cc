@@ -10,12 +10,12 @@
 
 #include "lib/base/epoch_order.h"
 #include "lib/learn/autocast.h"
-#include "lib/learn/batches.h"
 #include "lib/learn/catch_torch.h"
+#include "lib/learn/data/batches.h"
+#include "lib/learn/data/next_ranges.h"
 #include "lib/learn/evaluating.h"
 #include "lib/learn/execution.h"
 #include "lib/learn/loss_scaler.h"
-#include "lib/learn/next_ranges.h"
 #include "lib/learn/starting_values.h"
 
 namespace paceline::learn {

@@ -22,11 +22,11 @@
 
 #include "lib/base/status.h"
 #include "lib/learn/builtin.h"
-#include "lib/learn/data_counts.h"
-#include "lib/learn/dataset.h"
+#include "lib/learn/data/data_counts.h"
+#include "lib/learn/data/dataset.h"
+#include "lib/learn/data/sample_range.h"
 #include "lib/learn/model.h"
 #include "lib/learn/precision.h"
-#include "lib/learn/sample_range.h"
 #include "lib/store/layout.h"
 
 namespace paceline::learn {

@@ -11,7 +11,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "lib/learn/columns.h"
+#include "lib/learn/data/columns.h"
 
 namespace paceline::learn::testing {
 

@@ -2,7 +2,7 @@
 #include <optional>
 #include <utility>
 
-#include "lib/learn/readers.h"
+#include "lib/learn/data/readers.h"
 #include "lib/store/safetensors.h"
 
 namespace paceline::learn {

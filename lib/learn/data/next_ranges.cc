@@ -1,4 +1,4 @@
-#include "lib/learn/next_ranges.h"
+#include "lib/learn/data/next_ranges.h"
 
 #include <algorithm>
 

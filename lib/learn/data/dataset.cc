@@ -1,9 +1,9 @@
-#include "lib/learn/dataset.h"
+#include "lib/learn/data/dataset.h"
 
 #include <limits>
 #include <utility>
 
-#include "lib/learn/readers.h"
+#include "lib/learn/data/readers.h"
 
 namespace paceline::learn {
 namespace {

@@ -1,4 +1,4 @@
-#include "lib/learn/batches.h"
+#include "lib/learn/data/batches.h"
 
 #include <algorithm>
 #include <utility>

@@ -22,8 +22,8 @@
 #include <thread>
 #include <vector>
 
-#include "lib/learn/batch.h"
-#include "lib/learn/data_counts.h"
+#include "lib/learn/data/batch.h"
+#include "lib/learn/data/data_counts.h"
 
 namespace paceline::learn {
 

@@ -8,8 +8,8 @@
 #include <string>
 
 #include "lib/base/status.h"
-#include "lib/learn/columns.h"
-#include "lib/learn/dataset.h"
+#include "lib/learn/data/columns.h"
+#include "lib/learn/data/dataset.h"
 
 namespace paceline::learn {
 

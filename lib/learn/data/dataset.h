@@ -22,7 +22,7 @@
 #include <string>
 
 #include "lib/base/status.h"
-#include "lib/learn/columns.h"
+#include "lib/learn/data/columns.h"
 
 namespace paceline::learn {
 

@@ -20,7 +20,7 @@
 #include <span>
 #include <vector>
 
-#include "lib/learn/sample_range.h"
+#include "lib/learn/data/sample_range.h"
 
 namespace paceline::learn {
 

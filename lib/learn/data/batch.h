@@ -9,7 +9,7 @@
 #include <ATen/core/Tensor.h>
 #include <c10/core/Device.h>
 
-#include "lib/learn/dataset.h"
+#include "lib/learn/data/dataset.h"
 
 namespace paceline::learn {
 

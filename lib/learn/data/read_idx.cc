@@ -2,7 +2,7 @@
 // dimensions, each dimension as a big-endian uint32, then the elements.
 #include <utility>
 
-#include "lib/learn/readers.h"
+#include "lib/learn/data/readers.h"
 
 namespace paceline::learn {
 namespace {

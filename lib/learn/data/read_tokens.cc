@@ -1,7 +1,7 @@
 // Token files: the numbers of a text's tokens one after the other, without a header.
 #include <utility>
 
-#include "lib/learn/readers.h"
+#include "lib/learn/data/readers.h"
 
 namespace paceline::learn {
 

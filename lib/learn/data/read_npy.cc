@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "lib/learn/readers.h"
+#include "lib/learn/data/readers.h"
 
 namespace paceline::learn {
 namespace {

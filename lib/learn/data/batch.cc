@@ -1,4 +1,4 @@
-#include "lib/learn/batch.h"
+#include "lib/learn/data/batch.h"
 
 #include <optional>
 #include <vector>

@@ -1,4 +1,4 @@
-#include "lib/learn/columns.h"
+#include "lib/learn/data/columns.h"
 
 #include <algorithm>
 #include <cerrno>

@@ -1,4 +1,4 @@
-#include "lib/learn/dataset.h"
+#include "lib/learn/data/dataset.h"
 
 #include <cstring>
 #include <numeric>
