@@ -61,7 +61,7 @@ bench-policy: ## One event of each policy, microseconds, and the server's driver
 bench-step: ## A step of training beside DDP with gloo, and one worker beside PyTorch's loop, in reduced precision too: 20 minutes (ARGS='--rounds 3 --part step'; '--part links': throttled links, root's; JSON=FILE writes rows)
 
 gpu-proof: $(BUILD)/build.ninja ## Pack what shows, on a machine with a GPU and PyTorch 2.11, all that Paceline does with it (ARGS='--device CPU' runs it here)
-	@cmake --build $(BUILD) -j $(JOBS) --target paceline paceline-ps paceline-worker bench_step gpu_probe >&2
+	@cmake --build $(BUILD) -j $(JOBS) --target paceline paceline-ps paceline-worker bench_step gpu_probe python_native >&2
 	@tools/gpu_proof pack $(BUILD)/gpu-proof.tar.xz
 	@[ -z '$(ARGS)' ] || tools/gpu_proof run $(BUILD)/gpu-proof.tar.xz $(ARGS)
 

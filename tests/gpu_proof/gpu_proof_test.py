@@ -63,6 +63,7 @@ class GpuProof(unittest.TestCase):
             {'gradients, perceptron': 'held', 'gradients, convolutions': 'held', 'gradients, attention': 'held',
              'curve, convolutions': 'measured', 'out of memory, two workers': 'held', 'digits, Float32': 'held',
              'digits, BFloat16': 'held', 'digits, batches ahead': 'measured',
+             'script, two workers': 'held', 'script, two processes a worker': 'held', 'script, one worker': 'measured',
              'one worker, batch 32': 'measured', 'two workers, one device, batch 32': 'measured'}, said)
         self.assertGreater(rows['out of memory, two workers']['given_up'], 0)
         self.assertTrue(all(0 < size <= 20 for size in rows['out of memory, two workers']['sizes']))

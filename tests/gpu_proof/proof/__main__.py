@@ -20,11 +20,12 @@ import digits  # noqa: E402
 import gradients  # noqa: E402
 import machine  # noqa: E402
 import memory  # noqa: E402
+import scripts  # noqa: E402
 import steps  # noqa: E402
 from rows import Row, print_row  # noqa: E402
 
 # In the order of what a GPU must do first.
-PARTS = {'gradients': gradients.run, 'memory': memory.run, 'digits': digits.run, 'steps': steps.run}
+PARTS = {'gradients': gradients.run, 'memory': memory.run, 'digits': digits.run, 'scripts': scripts.run, 'steps': steps.run}
 
 
 def parse():

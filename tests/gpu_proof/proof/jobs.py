@@ -1,6 +1,7 @@
 """Jobs of `paceline run`, and what they leave."""
 import json
 import os
+import sys
 import tempfile
 from pathlib import Path
 
@@ -11,8 +12,13 @@ def train(task, manifest, *overrides):
     """(summary, last state, trace) of a job that succeeded: what `paceline run -o json` prints, and what it leaves."""
     runs = Path(tempfile.mkdtemp(dir=task.folder, prefix='runs-'))
     settings = [word for override in overrides for word in ('--set', override)]
-    summary = json.loads(task.programs.run('paceline', 'run', manifest, '-o', 'json', '--runs', runs, *settings,
-                                           seconds=task.left()))
+    try:
+        said = task.programs.run('paceline', 'run', manifest, '-o', 'json', '--runs', runs, *settings, seconds=task.left())
+    except Failed:
+        for log in sorted(runs.rglob('*.log')):
+            print(f'--- {log.name}', log.read_text(errors='replace')[-2000:], sep='\n', file=sys.stderr)
+        raise
+    summary = json.loads(said)
     if not summary['succeeded']:
         raise Failed(f'{manifest.name} did not succeed')
     folders = [runs / name for name in os.listdir(runs) if (runs / name).is_dir()]

@@ -3,6 +3,7 @@ import dataclasses
 import os
 import platform
 import re
+import shlex
 import subprocess
 import sys
 import time
@@ -48,6 +49,17 @@ class Programs:
     def path(self, name):
         return str(self.root / 'bin' / name)
 
+    def python(self, folder):
+        """A Python, made in `folder`, that has our package and does not meet the libraries that our programs bring along."""
+        script = folder / 'python'
+        inherited = os.environ.get('LD_LIBRARY_PATH')
+        setting = 'unset LD_LIBRARY_PATH' if inherited is None else f'export LD_LIBRARY_PATH={shlex.quote(inherited)}'
+        path = shlex.quote(str(self.root / 'python'))
+        script.write_text(f'#!/bin/sh\n{setting}\nexport PYTHONPATH={path}${{PYTHONPATH:+:$PYTHONPATH}}\n'
+                          f'exec {shlex.quote(sys.executable)} "$@"\n')
+        script.chmod(0o700)
+        return script
+
     def run(self, name, *arguments, seconds, codes=(0,)):
         """Its stdout. Failed, with its last word, where its exit code is another or it has not ended after `seconds`."""
         command = [self.path(name), *map(str, arguments)]
@@ -57,6 +69,7 @@ class Programs:
         except subprocess.TimeoutExpired:
             raise Failed(f'{name} did not end in {seconds:.0f} s') from None
         if done.returncode not in codes:
+            print(done.stderr[-4000:], file=sys.stderr)
             raise Failed(f'{name} ended with code {done.returncode}: {last_line(done.stderr or done.stdout)}')
         return done.stdout
 

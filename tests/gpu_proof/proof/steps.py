@@ -1,8 +1,5 @@
 """Whole steps beside PyTorch's, by bench_step: one worker beside PyTorch's own loop, two beside DDP, all on one device."""
 import json
-import os
-import shlex
-import sys
 
 from rows import Row
 
@@ -12,21 +9,11 @@ LOSSES_DIFFER = 1  # The exit code of bench_step, whose bound is the CPU's.
 LOSS_DIFFERENCE_MAX = {'CPU': 1e-5, 'CUDA': 1e-3}
 
 
-def python_of_its_own(task):
-    """PyTorch's side must not meet the libraries that our programs bring along."""
-    script = task.folder / 'python'
-    inherited = os.environ.get('LD_LIBRARY_PATH')
-    setting = 'unset LD_LIBRARY_PATH' if inherited is None else f'export LD_LIBRARY_PATH={shlex.quote(inherited)}'
-    script.write_text(f'#!/bin/sh\n{setting}\nexec {shlex.quote(sys.executable)} "$@"\n')
-    script.chmod(0o700)
-    return script
-
-
 def bench(task, name, *arguments):
     out = task.folder / f'{name}.json'
     root = task.programs.root
     small = ['--small'] if task.small or not task.is_gpu else []
-    task.programs.run('bench_step', '--python', python_of_its_own(task), '--peers', root / 'step_peers.py', '--programs', root / 'bin',
+    task.programs.run('bench_step', '--python', task.programs.python(task.folder), '--peers', root / 'step_peers.py', '--programs', root / 'bin',
                       '--device', task.device, '--transport', 'shared-memory', '--json', out, *small, *arguments,
                       seconds=task.left(), codes=(0, LOSSES_DIFFER))
     return json.loads(out.read_text())
