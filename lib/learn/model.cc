@@ -95,6 +95,10 @@ at::Tensor HostBytes(uint64_t size, const at::Device& device) {
   return bytes;
 }
 
+at::Tensor ParameterPart(const at::Tensor& arena, const store::Layout& layout) {
+  return arena.narrow(0, 0, static_cast<int64_t>(layout.parameter_bytes()));
+}
+
 at::Tensor BufferPart(const at::Tensor& arena, const store::Layout& layout) {
   const auto begin = static_cast<int64_t>(layout.parameter_bytes());
   return arena.narrow(0, begin, static_cast<int64_t>(layout.total_bytes()) - begin);
@@ -206,19 +210,29 @@ Status Model::Freeze(const std::function<bool(std::string_view name)>& is_frozen
 bool Model::has_loss() const { return state_->net->HasLoss(); }
 
 bool Model::State::ComputeOn(std::span<std::byte> elsewhere) {
-  if (device.is_cuda()) return false;
   const at::NoGradGuard no_grad;
   const auto size = static_cast<int64_t>(layout.total_bytes());
-  const at::Tensor arena =
-      elsewhere.empty() ? values : at::from_blob(elsewhere.data(), {size}, at::kByte);
-  for (size_t i = 0; i < parameters.size(); ++i)
-    parameters[i].set_data(View(arena, layout.tensors()[i]));
-  if (!elsewhere.empty()) BufferPart(values, layout).copy_(BufferPart(arena, layout));
+  const at::Tensor there =
+      elsewhere.empty() ? at::Tensor() : at::from_blob(elsewhere.data(), {size}, at::kByte);
+  if (device.is_cuda()) {
+    elsewhere_ = there;  // The device's own memory stays: each step brings the values there.
+  } else {
+    const at::Tensor& arena = there.defined() ? there : values;
+    for (size_t i = 0; i < parameters.size(); ++i)
+      parameters[i].set_data(View(arena, layout.tensors()[i]));
+  }
+  if (there.defined()) BufferPart(values, layout).copy_(BufferPart(there, layout));
   return true;
 }
 
 void Model::State::Upload() {
-  if (device.is_cuda()) device_values.copy_(values, /*non_blocking=*/true);
+  if (!device.is_cuda()) return;
+  if (!elsewhere_.defined()) {
+    device_values.copy_(values, /*non_blocking=*/true);
+    return;
+  }
+  ParameterPart(device_values, layout).copy_(ParameterPart(elsewhere_, layout));
+  BufferPart(device_values, layout).copy_(BufferPart(values, layout), /*non_blocking=*/true);
 }
 
 void Model::State::BeginStep(std::optional<double> loss_scale) {

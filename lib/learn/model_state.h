@@ -38,7 +38,7 @@ struct Model::State {
   // As Training has it.
   bool ComputeOn(std::span<std::byte> elsewhere);
 
-  // Brings the host's values to the device.
+  // Brings the host's values to the device: parameters from where ComputeOn says they are.
   void Upload();
 
   // Forgets the gradients, remembers the buffers and uploads. Then one or more backward passes may
@@ -67,6 +67,7 @@ struct Model::State {
   void HandGradient(size_t index, const at::Tensor& gradient, const HandPart& hand);
   void HandTheRest(const HandPart& hand);
 
+  at::Tensor elsewhere_;         // Of a GPU's values: what ComputeOn was given, else undefined.
   std::vector<bool> is_handed_;  // Gradients of this step, one a parameter.
   at::Tensor inverse_scale_;     // Undefined without a loss scale.
   at::Tensor found_infinite_;    // Not 0: some gradient was not finite.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import re
-from typing import Callable, Dict, List, Optional
+from typing import Callable, Dict, Iterator, List, Optional, Tuple
 
 import torch
 
@@ -75,8 +75,10 @@ class FlatModel:
         self._native = self._describe()
         total = ctypes.c_uint64()
         _native.check(_native.library().paceline_arrange(self._native, len(self._members), ctypes.byref(total)))
-        self.values = self._allocate(total.value)
+        self.values = self._allocate(total.value, self.device.type == "cuda")
         self._there = self.values.to(self.device)
+        self._buffers_from = min((tensor.offset_bytes for tensor in self._native if tensor.kind == _native.BUFFER),
+                                 default=total.value)
         self._bind()
         self._trained = [i for i, member in enumerate(self._members) if member.kind == _native.PARAMETER]
         # By address: views of the trained members. Shards have a few places in turn.
@@ -84,6 +86,8 @@ class FlatModel:
         self._place: Optional[int] = None
         self._handles = [self._members[i].tensor.register_post_accumulate_grad_hook(self._hook(i))
                          for i in self._trained]
+        self._landing: Optional[torch.Tensor] = None  # Pinned, arranged as `values`: gradients of another device.
+        self._landed: List[Tuple[int, torch.Tensor, torch.cuda.Event]] = []  # On their way there, in order.
         # Takes the gradient of the member of that index; raises GivenUp. None: nobody wants gradients yet.
         self.on_gradient: Optional[Callable[[int, torch.Tensor], None]] = None
 
@@ -108,8 +112,8 @@ class FlatModel:
         return described
 
     @staticmethod
-    def _allocate(size: int) -> torch.Tensor:
-        memory = torch.zeros(size + _ALIGNMENT_BYTES, dtype=torch.uint8)
+    def _allocate(size: int, is_pinned: bool) -> torch.Tensor:
+        memory = torch.zeros(size + _ALIGNMENT_BYTES, dtype=torch.uint8, pin_memory=is_pinned)
         return memory.narrow(0, -memory.data_ptr() % _ALIGNMENT_BYTES, size)
 
     def _view(self, values: torch.Tensor, index: int) -> torch.Tensor:
@@ -129,7 +133,7 @@ class FlatModel:
     def fetch(self) -> None:
         """What is in `values` is what the model computes on."""
         if self._there is not self.values:
-            self._there.copy_(self.values)
+            self._there.copy_(self.values, non_blocking=True)  # Written to again only after the step that waits for this.
 
     def point(self, place: Optional[int]) -> None:
         """The model's parameters are at that address, arranged as `values`; None: where they were at first."""
@@ -149,9 +153,35 @@ class FlatModel:
         self._place = place
 
     def store(self) -> None:
-        """What the model has, buffers that a forward pass changed included, is in `values`."""
+        """What the model has is in `values`."""
         if self._there is not self.values:
             self.values.copy_(self._there)
+
+    def store_buffers(self) -> None:
+        """What a forward pass may have changed is in `values`."""
+        if self._there is not self.values:
+            self.values[self._buffers_from:].copy_(self._there[self._buffers_from:])
+
+    def land(self, index: int, gradient: torch.Tensor) -> None:
+        """Sends a GPU's gradient to the host's memory, without waiting for it."""
+        if self._landing is None:
+            self._landing = self._allocate(self._buffers_from, True)
+        home = self._view(self._landing, index)
+        home.copy_(gradient, non_blocking=True)
+        there = torch.cuda.Event()
+        there.record()
+        self._landed.append((index, home, there))
+
+    def landed(self, is_to_wait: bool) -> Iterator[Tuple[int, torch.Tensor]]:
+        """Those that are there by now, in the order in which they were sent; all of them, where it waits."""
+        while self._landed and (is_to_wait or self._landed[0][2].query()):
+            index, home, there = self._landed.pop(0)
+            there.synchronize()
+            yield index, home
+
+    def forget_landed(self) -> None:
+        """Of a step that nobody wants."""
+        self._landed.clear()
 
     def check(self) -> None:
         """Misuse, by name, if a tensor does not lie where it did."""

@@ -184,10 +184,10 @@ class Worker:
         """
         batch = self._owe()
         self._flat.check()
-        value = float(loss.detach())
         given_up = not self._run(loss)
+        value = float(loss.detach())  # A GPU has it only now: asked for before, it would wait for it with nothing to do.
         if not given_up:
-            self._flat.store()
+            self._flat.store_buffers()
             code = self._session.call("end_step", value, len(batch), correct)
             given_up = code == _native.GIVEN_UP
             _native.check(_native.OK if given_up else code)
@@ -213,6 +213,7 @@ class Worker:
             loss.backward()
             for index in self._flat.leftover():  # What only passes before have reached.
                 self._hand(index, self._flat.gradient(index))
+            self._hand_landed(is_to_wait=True)
         except GivenUp:
             pass
         except torch.OutOfMemoryError:
@@ -224,15 +225,29 @@ class Worker:
             return True
         finally:
             self._flat.on_gradient = None
+        self._flat.forget_landed()
         self._session.check("give_up_step", why)
         self._flat.fetch()
         return False
 
     def _hand(self, index: int, gradient: torch.Tensor) -> None:
-        host = gradient.detach().to("cpu", torch.float32).contiguous()
+        if self.device.type == "cuda":
+            # Earlier ones are handed over while this one travels.
+            self._flat.land(index, gradient.detach())
+            self._flat.drop_gradient(index)
+            self._may_go_on()
+            self._hand_landed(is_to_wait=False)
+            return
+        self._flat.drop_gradient(index)
+        self._hand_host(index, gradient.detach().to("cpu", torch.float32).contiguous())
+
+    def _hand_landed(self, is_to_wait: bool) -> None:
+        for index, home in self._flat.landed(is_to_wait):
+            self._hand_host(index, home)
+
+    def _hand_host(self, index: int, host: torch.Tensor) -> None:
         code = self._session.call("hand", index, host.data_ptr(), host.numel())
         self._handed += 1
-        self._flat.drop_gradient(index)
         if code == _native.GIVEN_UP:
             raise GivenUp
         _native.check(code)

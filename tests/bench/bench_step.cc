@@ -2,7 +2,7 @@
 //
 //   bench_step [--json FILE] [--rounds N] [--steps N]
 //              [--part step|threads|precision|alone|links] [--transport NAME] [--gbit N]
-//              [--device CPU|CUDA] [--batch N] [--small]
+//              [--device CPU|CUDA] [--batch N] [--shards N] [--small]
 //              [--python PROGRAM] [--peers FILE] [--programs FOLDER]
 //
 // (JSON=FILE in the environment names the file too.) Part `step`: two workers and two shards of
@@ -11,10 +11,11 @@
 // and Float16. Part `alone`, only where it is named: one worker with the model of `step` beside
 // that loop. Part `links`, only where it is named, as root: two workers behind links of 1 and 2.5
 // Gbit/s, or of --gbit. Each round runs all contenders one after the other, so that a disturbance
-// of the machine falls on all alike. --batch: samples of each worker. --small takes tiny models: it
-// only shows that the bench works. The last three say where things lie; without them they are
-// looked for in the source and the build folder. Exit code 1 if losses differ, but in reduced
-// precision, where that is a figure; 77 if there is no Python with PyTorch, or no link can be made.
+// of the machine falls on all alike. --batch: samples of each worker. --shards: of `step` (2) and
+// `alone` (1). --small takes tiny models: it only shows that the bench works. The last three say
+// where things lie; without them they are looked for in the source and the build folder. Exit code
+// 1 if losses differ, but in reduced precision, where that is a figure; 77 if there is no Python
+// with PyTorch, or no link can be made.
 #include <array>
 #include <cstdio>
 #include <cstdlib>
@@ -66,6 +67,7 @@ struct Options {
   std::optional<std::string> transport;
   std::string device = "CPU";
   std::optional<uint64_t> batch;
+  std::optional<uint64_t> shards;
   std::optional<double> gigabits;
   bool is_small = false;
   StepPlaces places = {.python = "",
@@ -110,6 +112,7 @@ std::vector<StepTask> StepTasks(const Options& options) {
   StepTask task{.widths = {3072, 4096, 4096, 10}, .steps = options.steps, .device = options.device};
   if (options.is_small) task.widths = {64, 128, 128, 10};
   if (options.batch) task.batch = *options.batch;
+  if (options.shards) task.shards = *options.shards;
   return {task};
 }
 
@@ -129,7 +132,10 @@ std::vector<StepTask> ThreadsTasks(const Options& options) {
 
 std::vector<StepTask> AloneTasks(const Options& options) {
   std::vector<StepTask> tasks = StepTasks(options);
-  for (StepTask& task : tasks) task.workers = task.shards = 1;
+  for (StepTask& task : tasks) {
+    task.workers = 1;
+    task.shards = options.shards.value_or(1);
+  }
   return tasks;
 }
 
@@ -165,6 +171,8 @@ std::optional<Options> Parse(int argc, char** argv) {
       options.device = value;
     } else if (flag == "--batch" && number > 0) {
       options.batch = static_cast<uint64_t>(number);
+    } else if (flag == "--shards" && number > 0) {
+      options.shards = static_cast<uint64_t>(number);
     } else if (flag == "--python" && !value.empty()) {
       options.places.python = value;
     } else if (flag == "--peers" && !value.empty()) {
@@ -217,7 +225,7 @@ int Run(int argc, char** argv) {
     std::cerr << fmt::format(
         "usage: bench_step [--json FILE] [--rounds N] [--steps N, at least 5] [--part "
         "step|threads|precision|alone|links] [--transport {}] [--gbit N] [--device CPU|CUDA] "
-        "[--batch N] "
+        "[--batch N] [--shards N] "
         "[--small] [--python "
         "PROGRAM] [--peers FILE] [--programs FOLDER]\n",
         names);

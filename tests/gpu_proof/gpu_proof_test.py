@@ -63,12 +63,13 @@ class GpuProof(unittest.TestCase):
             {'gradients, perceptron': 'held', 'gradients, convolutions': 'held', 'gradients, attention': 'held',
              'curve, convolutions': 'measured', 'out of memory, two workers': 'held', 'digits, Float32': 'held',
              'digits, BFloat16': 'held', 'digits, batches ahead': 'measured',
-             'script, two workers': 'held', 'script, two processes a worker': 'held', 'script, one worker': 'measured',
-             'one worker, batch 32': 'measured', 'two workers, one device, batch 32': 'measured'}, said)
+             'script, two workers': 'held', 'script, two processes a worker': 'held', 'script, buffers': 'held',
+             'script, one worker': 'measured',
+             'one worker, batch 32, shards 1': 'measured', 'two workers, batch 32, shards 2': 'measured'}, said)
         self.assertGreater(rows['out of memory, two workers']['given_up'], 0)
         self.assertTrue(all(0 < size <= 20 for size in rows['out of memory, two workers']['sizes']))
         self.assertEqual(len(rows['curve, convolutions']['points']), 7)
-        self.assertGreater(rows['one worker, batch 32']['step_ms'], 0)
+        self.assertGreater(rows['one worker, batch 32, shards 1']['step_ms'], 0)
 
     def test_a_gpu_that_is_not_there_is_said(self):
         code, said, _ = self.prove('--device', 'CUDA')

@@ -1,4 +1,4 @@
-"""The script that is a worker: python loop.py FOLDER cuda|cpu small|large. It writes steps-INDEX-RANK.json
+"""The script that is a worker: python loop.py FOLDER cuda|cpu small|norms|large. It writes steps-INDEX-RANK.json
 of what its steps were."""
 import json
 import os
@@ -10,7 +10,7 @@ from pathlib import Path
 import torch
 from torch import nn
 
-SIZES = {'small': (64, 128, 10), 'large': (1024, 2048, 2048, 10)}
+SIZES = {'small': (64, 128, 10), 'norms': (64, 128, 10), 'large': (1024, 2048, 2048, 10)}
 
 
 def make(size):
@@ -18,7 +18,7 @@ def make(size):
     widths = SIZES[size]
     modules = []
     for before, after in zip(widths, widths[1:]):
-        modules += [nn.Linear(before, after), nn.ReLU()]
+        modules += [nn.Linear(before, after), *([nn.BatchNorm1d(after)] if size == 'norms' else []), nn.ReLU()]
     return nn.Sequential(*modules[:-1])
 
 

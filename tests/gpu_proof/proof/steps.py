@@ -28,15 +28,20 @@ def row_of(task, name, rows, bound=None):
         verdict = 'failed'
     return Row(name, verdict,
                f'{paceline["step_ms"]:.2f} ms a step, {peer["contender"]} {peer["step_ms"]:.2f}: {speed:.2f} of its speed'
-               + (f', goal {bound}' if bound else '') + f'; losses differ by {paceline["loss_difference_last"]:.0e}',
-               {'step_ms': paceline['step_ms'], 'peer': peer['contender'], 'peer_step_ms': peer['step_ms'],
+               + (f', goal {bound}' if bound else '') + f'; computed {paceline["compute_ms"]:.1f} of it, '
+               f'committed {paceline["commit_ms"]:.1f}; losses differ by {paceline["loss_difference_last"]:.0e}',
+               {'compute_ms': paceline['compute_ms'], 'commit_ms': paceline['commit_ms'], 'shards': paceline['shards'],
+                'step_ms': paceline['step_ms'], 'peer': peer['contender'], 'peer_step_ms': peer['step_ms'],
                 'speed_to_peer': speed, 'loss_difference': paceline['loss_difference_last'], 'batch': paceline['batch']})
 
 
 def run(task):
     rounds = ['--rounds', 3 if task.is_gpu else 1, '--steps', 50 if task.is_gpu else 20]
-    for batch in (32, 1024, 8192) if task.is_gpu else (32,):
-        rows = bench(task, f'alone-{batch}', '--part', 'alone', '--batch', batch, *rounds)
-        yield row_of(task, f'one worker, batch {batch}', rows, ALONE_MIN)
-    rows = bench(task, 'together', '--part', 'step', *rounds)
-    yield row_of(task, 'two workers, one device, batch 32', rows)
+    # A shard commits on one core: more of them share the model.
+    arms = [(32, 1), (8192, 1), (8192, 4)] if task.is_gpu else [(32, 1)]
+    for batch, shards in arms:
+        rows = bench(task, f'alone-{batch}-{shards}', '--part', 'alone', '--batch', batch, '--shards', shards, *rounds)
+        yield row_of(task, f'one worker, batch {batch}, shards {shards}', rows, ALONE_MIN)
+    for shards in (2, 4) if task.is_gpu else (2,):
+        rows = bench(task, f'together-{shards}', '--part', 'step', '--shards', shards, *rounds)
+        yield row_of(task, f'two workers, batch 32, shards {shards}', rows)
