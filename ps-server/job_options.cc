@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "lib/job/manifest/enums.h"
+#include "lib/job/manifest/values/metric.h"
 #include "lib/job/optimizer_options.h"
 #include "lib/job/wire_types.h"
 #include "lib/job/worker_groups.h"
@@ -33,6 +34,8 @@ optim::ScheduleKind ScheduleKindFrom(job::Schedule schedule) {
       return optim::ScheduleKind::kOneCycle;
     case job::Schedule::kCosineRestarts:
       return optim::ScheduleKind::kCosineRestarts;
+    case job::Schedule::kReduceOnPlateau:
+      return optim::ScheduleKind::kConstant;
   }
   return optim::ScheduleKind::kConstant;
 }
@@ -94,8 +97,9 @@ coordination::CoordinatorOptions CoordinatorOptionsFrom(const job::TrainingJob& 
   options.global_batch_size = static_cast<uint32_t>(spec.training.global_batch_size);
   options.epochs_max = static_cast<uint64_t>(spec.training.stop.max_epochs.value_or(0));
   options.steps_max = static_cast<uint64_t>(spec.training.stop.max_steps.value_or(0));
-  if (const auto& target = spec.training.stop.target) {
-    options.target = coordination::Target{.metric = target->metric == job::Metric::kAccuracy
+  const auto& target = spec.training.stop.target;
+  if (target && !job::IsOwnMetric(target->metric)) {
+    options.target = coordination::Target{.metric = target->metric == job::kAccuracyMetric
                                                         ? coordination::TargetMetric::kAccuracy
                                                         : coordination::TargetMetric::kLoss,
                                           .value = target->value};

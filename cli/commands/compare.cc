@@ -17,6 +17,7 @@
 #include "cli/local/cpu_use.h"
 #include "lib/files/atomic_file.h"
 #include "lib/job/manifest/load.h"
+#include "lib/job/manifest/values/metric.h"
 #include "lib/process/exit.h"
 #include "lib/process/read_file.h"
 #include "lib/telemetry/clock.h"
@@ -67,24 +68,36 @@ std::optional<std::vector<Case>> Cases(const CompareOptions& options, const std:
   return std::nullopt;
 }
 
+bool IsToRise(const job::Target& target) {
+  return job::BetterOf(target.metric, target.better) == job::Better::kHigher;
+}
+
+std::optional<double> NewestOf(const std::string& metric, const local::LiveState& state) {
+  if (metric == job::kAccuracyMetric) return state.accuracy;
+  if (metric == job::kLossMetric) return state.evaluation_loss;
+  const auto own = state.evaluation_metrics.find(metric);
+  return own == state.evaluation_metrics.end() ? std::nullopt : std::optional(own->second);
+}
+
 // What all runs are measured by, in words.
 std::string Goal(const job::StopRule& stop) {
   if (stop.target) {
-    const bool is_accuracy = stop.target->metric == job::Metric::kAccuracy;
-    return fmt::format("{} {} {:g}", job::ToWord(stop.target->metric),
-                       is_accuracy ? ">=" : "<=", stop.target->value);
+    return fmt::format("{} {} {:g}", stop.target->metric,
+                       IsToRise(*stop.target) ? ">=" : "<=", stop.target->value);
   }
   std::vector<std::string> ends;
   if (stop.max_epochs) ends.push_back(fmt::format("{} epochs", *stop.max_epochs));
   if (stop.max_steps) ends.push_back(fmt::format("{} steps", *stop.max_steps));
+  if (stop.patience)
+    ends.push_back(fmt::format("{} evaluations without a better one", *stop.patience));
   return fmt::format("{} (there is no stop.target)", fmt::join(ends, " or "));
 }
 
 bool IsReached(const job::StopRule& stop, const local::LiveState& state) {
   if (!stop.target) return true;
-  const bool is_accuracy = stop.target->metric == job::Metric::kAccuracy;
-  const std::optional<double>& value = is_accuracy ? state.accuracy : state.evaluation_loss;
-  return value && (is_accuracy ? *value >= stop.target->value : *value <= stop.target->value);
+  const std::optional<double> value = NewestOf(stop.target->metric, state);
+  return value &&
+         (IsToRise(*stop.target) ? *value >= stop.target->value : *value <= stop.target->value);
 }
 
 // The goal is met by a version: when it was published counts, not when its evaluation came back.

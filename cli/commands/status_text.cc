@@ -8,6 +8,7 @@
 
 #include "cli/local/display/live_state.h"
 #include "cli/local/display/progress_view.h"
+#include "lib/job/manifest/values/metric.h"
 #include "lib/job/plan/plan.h"
 
 namespace paceline::commands {
@@ -31,7 +32,7 @@ bool IsTold(const job::Condition& condition) {
 local::LiveState LiveStateOf(const job::TrainingJob& job) {
   const job::Progress& progress = *job.status.progress;
   const auto& target = job.spec.training.stop.target;
-  const bool is_accuracy = !target || target->metric == job::Metric::kAccuracy;
+  const bool is_accuracy = !target || target->metric == job::kAccuracyMetric;
   local::LiveState state;
   state.phase = "training";
   state.step = static_cast<uint64_t>(progress.step);
@@ -42,6 +43,14 @@ local::LiveState LiveStateOf(const job::TrainingJob& job) {
   if (!job::IsFinished(job.status)) state.eta_seconds = progress.eta_seconds;
   state.samples_per_second = progress.samples_per_second.value_or(0);
   return state;
+}
+
+// "  f1 0.8125": of a target that ProgressLine knows nothing of.
+std::string OwnMetric(const job::TrainingJob& job) {
+  const auto& target = job.spec.training.stop.target;
+  const std::optional<double>& value = job.status.progress->metric;
+  if (!target || !job::IsOwnMetric(target->metric) || !value) return "";
+  return fmt::format("  {} {:.6g}", target->metric, *value);
 }
 
 // "workers: big 4/4, small 2/3".
@@ -64,7 +73,8 @@ std::string StatusText(const job::TrainingJob& job) {
   std::string text = Headline(job);
   if (job.status.progress) {
     const local::LiveState state = LiveStateOf(job);
-    text += fmt::format("{:.0f} %  {}\n", state.percent, local::ProgressLine(state));
+    text +=
+        fmt::format("{:.0f} %  {}{}\n", state.percent, local::ProgressLine(state), OwnMetric(job));
   }
   if (!job.status.worker_groups.empty()) text += GroupsLine(job.status.worker_groups);
   // Of a job that is over, how it ended is all there is to say.

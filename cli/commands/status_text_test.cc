@@ -64,9 +64,17 @@ TEST(StatusText, CountsTheWorkersOfEachGroup) {
 
 TEST(StatusText, ALossIsNoAccuracy) {
   job::TrainingJob job = Job("Running");
-  job.spec.training.stop.target = job::Target{.metric = job::Metric::kLoss, .value = 0.1};
+  job.spec.training.stop.target = job::Target{.metric = "Loss", .value = 0.1};
   job.status.progress = job::Progress{.step = 1, .metric = 0.25, .samples_per_second = 3};
   EXPECT_EQ(StatusText(job), "research/digits: Running\n0 %  step 1  epoch 0.0  3 samples/s\n");
+}
+
+TEST(StatusText, ShowsAMetricOfTheModelsOwn) {
+  job::TrainingJob job = Job("Running");
+  job.spec.training.stop.target = job::Target{.metric = "f1", .value = 0.9};
+  job.status.progress = job::Progress{.step = 1, .metric = 0.25, .samples_per_second = 3};
+  EXPECT_EQ(StatusText(job),
+            "research/digits: Running\n0 %  step 1  epoch 0.0  3 samples/s  f1 0.25\n");
 }
 
 TEST(StatusText, WithoutAStatusNobodyHasLooked) {

@@ -68,7 +68,9 @@ const Table& Companions() {
   static const Table kCompanions = {
       {"spec.model.builtIn",
        {"spec.model.torchScript=null", "spec.model.inputShape=[1, 8, 8]", "spec.model.classes=10"}},
-      {"spec.training.stop.target.metric", {"spec.training.stop.target.value=0.9"}},
+      {"spec.data.tokenType=", {"spec.data.train=train.bin", "spec.data.sequenceLength=8"}},
+      {"spec.training.stop.target.better=", {"spec.training.stop.target={metric: f1, value: 0.9}"}},
+      {"spec.evaluator.better=", {"spec.evaluator.metric=f1"}},
       {"spec.workers.groups[0].device=",
        {"spec.workers.replicas=1", "spec.workers.groups=[{name: big, replicas: 4}]"}},
       {"spec.sync.ssp.", {"spec.sync.scheme=SSP"}},

@@ -59,6 +59,8 @@ TEST(Changes, OfModelDataAndTrainingAreRefused) {
       {R"({"training": {"parameterGroups": [{"match": ["*.bias"]}]}})", "spec.training"},
       {R"({"model": {"init": "start.safetensors"}})", "spec.model"},
       {R"({"training": {"stop": {"target": {"value": 0.9}}}})", "spec.training"},
+      {R"({"training": {"stop": {"patience": 3}}})", "spec.training"},
+      {R"({"training": {"learningRate": {"plateau": {"patience": 3}}}})", "spec.training"},
       {R"({"training": {"seed": 4}})", "spec.training"},
       {R"({"parameterServer": {"shards": 2}})", "spec.parameterServer.shards"},
       {R"({"security": {"mtls": "Disabled"}})", "spec.security.mtls"},

@@ -13,7 +13,7 @@ struct Manifest {
 
 std::string ReadText(const std::string& path);  // Below the source tree.
 
-// Of "good", "bad" or "unavailable", by name.
+// Of "good" or "bad", by name.
 std::vector<Manifest> Manifests(const std::string& folder);
 
 }  // namespace paceline::crd_test

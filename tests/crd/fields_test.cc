@@ -131,28 +131,26 @@ TEST(Fields, ComeBackAsTheLibraryReadsThemDefaultsIncluded) {
   PACELINE_CRD_WORLD(world);
   std::set<std::string> missing = SchemaPaths("spec");
   ASSERT_GE(missing.size(), 110u);
-  for (const char* folder : {"good", "unavailable"}) {
-    for (const Manifest& manifest : Manifests(folder)) {
-      Json object = job::ToJson(job::ParseYaml(manifest.text).root);
-      object.erase("status");
-      RemovePaths(object["spec"], "spec", missing);
-      // As text: 64.0 is a whole number in YAML and none in JSON.
-      const Answer answer = world.TryCreate(manifest.text, "application/yaml",
-                                            object["metadata"].value("namespace", "default"));
-      ASSERT_TRUE(answer.is_accepted) << manifest.name << answer.text;
-      const Json stored = Json::parse(answer.text);
-      // Ours, without what the defaults of other fields decide, which the server leaves open.
-      const job::TrainingJob ours = Decode(object), theirs = Decode(stored);
-      EXPECT_TRUE(theirs.spec == ours.spec) << manifest.name << "\n"
-                                            << job::ToJson(ours)["spec"].dump(1) << "\n"
-                                            << stored["spec"].dump(1);
-      // What the library writes is what the server would store again.
-      Json again = job::ToJson(ours);
-      again.erase("status");
-      for (const char* given : {"uid", "resourceVersion", "generation", "creationTimestamp"})
-        again["metadata"].erase(given);
-      EXPECT_TRUE(Decode(world.DryRun(again)).spec == ours.spec) << manifest.name;
-    }
+  for (const Manifest& manifest : Manifests("good")) {
+    Json object = job::ToJson(job::ParseYaml(manifest.text).root);
+    object.erase("status");
+    RemovePaths(object["spec"], "spec", missing);
+    // As text: 64.0 is a whole number in YAML and none in JSON.
+    const Answer answer = world.TryCreate(manifest.text, "application/yaml",
+                                          object["metadata"].value("namespace", "default"));
+    ASSERT_TRUE(answer.is_accepted) << manifest.name << answer.text;
+    const Json stored = Json::parse(answer.text);
+    // Ours, without what the defaults of other fields decide, which the server leaves open.
+    const job::TrainingJob ours = Decode(object), theirs = Decode(stored);
+    EXPECT_TRUE(theirs.spec == ours.spec) << manifest.name << "\n"
+                                          << job::ToJson(ours)["spec"].dump(1) << "\n"
+                                          << stored["spec"].dump(1);
+    // What the library writes is what the server would store again.
+    Json again = job::ToJson(ours);
+    again.erase("status");
+    for (const char* given : {"uid", "resourceVersion", "generation", "creationTimestamp"})
+      again["metadata"].erase(given);
+    EXPECT_TRUE(Decode(world.DryRun(again)).spec == ours.spec) << manifest.name;
   }
   EXPECT_THAT(missing, ::testing::IsEmpty()) << "no good manifest sets these";
 }

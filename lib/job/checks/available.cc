@@ -31,7 +31,6 @@ void CheckAvailable(const TrainingJob& job, const Capabilities& capabilities, Fi
     findings.Add(std::move(path),
                  fmt::format("{} is not available in this version; leave it out", what));
   };
-  const auto is_tokens = [](const std::string& file) { return file.ends_with(".bin"); };
   need(Feature::kCheckpoint, spec.checkpoint.has_value(), "spec.checkpoint", "checkpointing");
   need(Feature::kOutputVolume, spec.output.volume.has_value(), "spec.output.volume",
        "an output volume");
@@ -41,10 +40,6 @@ void CheckAvailable(const TrainingJob& job, const Capabilities& capabilities, Fi
   need(Feature::kChaos, spec.chaos.enabled, "spec.chaos.enabled", "injecting delays");
   need(Feature::kDeterministic, spec.training.deterministic, "spec.training.deterministic",
        "deterministic training");
-  need(Feature::kTokenFiles, spec.data.train && is_tokens(*spec.data.train), "spec.data.train",
-       "a token file (.bin)");
-  need(Feature::kTokenFiles, spec.data.eval && is_tokens(*spec.data.eval), "spec.data.eval",
-       "a token file (.bin)");
 }
 
 }  // namespace paceline::job

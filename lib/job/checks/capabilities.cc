@@ -12,8 +12,7 @@ Capabilities Capabilities::All() {
   return {.batch_strategies = {BatchStrategy::kEqual, BatchStrategy::kEma, BatchStrategy::kNarx,
                                BatchStrategy::kStepwise},
           .features = {Feature::kCheckpoint, Feature::kShardRecovery, Feature::kStragglerReplace,
-                       Feature::kOutputVolume, Feature::kChaos, Feature::kDeterministic,
-                       Feature::kTokenFiles}};
+                       Feature::kOutputVolume, Feature::kChaos, Feature::kDeterministic}};
 }
 
 }  // namespace paceline::job

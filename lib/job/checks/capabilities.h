@@ -14,7 +14,6 @@ enum class Feature {
   kOutputVolume,      // spec.output.volume.
   kChaos,             // spec.chaos.
   kDeterministic,     // training.deterministic.
-  kTokenFiles,        // .bin in spec.data.
 };
 
 std::set<Scheme> EverySchemeThereIs();

@@ -93,7 +93,8 @@ FieldError Difference(const Node& before, const Node& after, const std::string& 
 
 // Optional fields of spec.training: without one, another model is trained.
 constexpr const char* kFixedOptions[] = {
-    "spec.training.microBatchSize", "spec.training.gradientClipNorm", "spec.training.stop.target"};
+    "spec.training.microBatchSize", "spec.training.gradientClipNorm", "spec.training.stop.target",
+    "spec.training.stop.patience"};
 
 void CheckOptions(const Node& before, const Node& after, std::vector<FieldError>& errors) {
   const Node absent;
@@ -120,8 +121,11 @@ void CheckVolumes(const JobSpec& from, const JobSpec& to, std::vector<FieldError
                       "may come, go and get another volume only while runPolicy.suspend is true",
                       0});
   }
-  if (from.output != to.output)
-    errors.push_back({"spec.output.volume", "may change only while runPolicy.suspend is true", 0});
+  const auto fix = [&](bool is_changed, const char* path) {
+    if (is_changed) errors.push_back({path, "may change only while runPolicy.suspend is true", 0});
+  };
+  fix(from.output.keep != to.output.keep, "spec.output.keep");
+  fix(from.output.volume != to.output.volume, "spec.output.volume");
 }
 
 // All names of workers would be others.

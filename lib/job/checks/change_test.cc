@@ -87,7 +87,8 @@ TEST(ValidateChange, TheCourseOfTrainingIsNotAndTheRestOfItIs) {
         "spec.training.learningRate.final=0.001", "spec.training.learningRate.stepEpochs=3",
         "spec.training.learningRate.factor=0.3", "spec.training.learningRate.wsd.decayShare=0.5",
         "spec.training.parameterGroups=[{match: [a]}]",
-        "spec.training.learningRate.polynomial.power=2", "spec.training.nonFinite.limit=7",
+        "spec.training.learningRate.polynomial.power=2",
+        "spec.training.learningRate.plateau.patience=2", "spec.training.nonFinite.limit=7",
         "spec.training.deterministic=true"}) {
     const auto errors = Errors({}, {path});
     ASSERT_EQ(errors.size(), 1u) << path;
@@ -98,6 +99,10 @@ TEST(ValidateChange, TheCourseOfTrainingIsNotAndTheRestOfItIs) {
   EXPECT_THAT(Errors({eval}, {eval, "spec.training.stop.target={value: 0.9}"}),
               ElementsAre("spec.training.stop.target: cannot change once the job exists: from null "
                           "to an object"));
+  EXPECT_THAT(Errors({eval}, {eval, "spec.training.stop.patience=3"}),
+              ElementsAre("spec.training.stop.patience: cannot change once the job exists: from "
+                          "null to 3"));
+  EXPECT_THAT(Errors({eval, "spec.training.stop.patience=3"}, {eval}).size(), 1u);
 }
 
 TEST(ValidateChange, TheRestIsNot) {
@@ -105,12 +110,18 @@ TEST(ValidateChange, TheRestIsNot) {
       Errors({}, {"spec.sync.scheme=SSP", "spec.workers.replicas=8", "spec.checkpoint.keep=9",
                   "spec.runPolicy.suspend=true", "metadata.labels.a=b"}),
       IsEmpty());
+  const std::string eval = "spec.data.eval=test.safetensors";
+  EXPECT_THAT(Errors({eval}, {eval, "spec.evaluator={metric: f1, better: Lower, minDelta: 0.1}"}),
+              IsEmpty());
 }
 
 TEST(ValidateChange, VolumesChangeOnlyWhileTheJobIsSuspended) {
   const std::vector<std::string> output = {"spec.output.volume={hostPath: {path: /models}}"};
   EXPECT_THAT(Errors({}, output),
               ElementsAre("spec.output.volume: may change only while runPolicy.suspend is true"));
+  const std::string eval = "spec.data.eval=test.safetensors", best = "spec.output.keep=Best";
+  EXPECT_THAT(Errors({eval}, {eval, best}),
+              ElementsAre("spec.output.keep: may change only while runPolicy.suspend is true"));
   for (const std::vector<std::string>& changed : std::vector<std::vector<std::string>>{
            {"spec.checkpoint=null"},
            {"spec.checkpoint.volume.nfs.path=/b"},

@@ -10,8 +10,10 @@ namespace paceline::job {
 void CheckBounds(const TrainingJob& job, Findings& findings);  // Each field's own note (note.h).
 void CheckNames(const TrainingJob& job,
                 Findings& findings);  // Kubernetes' rules, for derived names too.
-void CheckModel(const TrainingJob& job, Findings& findings);  // spec.model and spec.data.
+void CheckModel(const TrainingJob& job, Findings& findings);  // And what a command brings itself.
+void CheckData(const TrainingJob& job, Findings& findings);
 void CheckTraining(const TrainingJob& job, Findings& findings);
+void CheckJudged(const TrainingJob& job, Findings& findings);  // What held-out samples decide.
 void CheckSync(const TrainingJob& job, Findings& findings);
 void CheckProcesses(const TrainingJob& job,
                     Findings& findings);  // Counts, volumes, run policy.

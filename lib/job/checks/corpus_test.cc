@@ -3,7 +3,6 @@
 //
 //   good/*.yaml          valid whatever the program can do; loading its own JSON gives the same job
 //   bad/*.yaml           never valid; the .txt beside it holds the errors, one a line
-//   unavailable/*.yaml   valid, but asks for more than Capabilities{} has; the .txt says what
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -95,15 +94,15 @@ TEST(Corpus, BadManifestsGetExactlyTheirErrors) {
   }
 }
 
-TEST(Corpus, UnavailableManifestsSayWhatThisVersionLacks) {
-  const auto paths = Manifests("unavailable");
-  EXPECT_GE(paths.size(), 1u);
-  for (const auto& path : paths) {
-    EXPECT_EQ(Errors(LoadJob(ReadText(path), {}, Capabilities::All())), "") << path;
-    const Decoded loaded = LoadJob(ReadText(path), {}, Capabilities());
-    EXPECT_FALSE(loaded.errors.empty()) << path;
-    ExpectText(std::filesystem::path(path).replace_extension(".txt"), Errors(loaded));
-  }
+TEST(Corpus, WhatAProgramLacksIsSaidByTheFieldsPath) {
+  Capabilities none;
+  none.schemes = {Scheme::kBsp};
+  none.features.clear();
+  const std::string text = ReadText(kSource / "tests/golden/manifests/good/straggler_replace.yaml");
+  EXPECT_EQ(Errors(LoadJob(text, {"spec.sync.scheme=SSP"}, none)),
+            "line 12: spec.workers.stragglerPolicy.action: Replace is not available in this "
+            "version; leave it out\n"
+            "spec.sync.scheme: SSP is not available in this version; available: BSP\n");
 }
 
 TEST(Corpus, StragglersMayBeReplacedEverywhere) {

@@ -1,4 +1,3 @@
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -35,59 +34,6 @@ void CheckBuiltIn(const Model& model, Findings& findings) {
   if (model.loss == Loss::kModel) {
     findings.Add("spec.model.loss",
                  "Model needs a torchScript file with a method loss: got builtIn");
-  }
-}
-
-// What `file` says by its name: whether targets come with the inputs, and whether it is tokens.
-struct FileKind {
-  bool has_targets = false;
-  bool is_tokens = false;
-};
-
-FileKind KindOf(std::string_view file) {
-  const bool is_tokens = file.ends_with(".bin");
-  return {.has_targets = is_tokens || file.ends_with(".safetensors"), .is_tokens = is_tokens};
-}
-
-void CheckTargets(std::string_view field, const std::string& file,
-                  const std::optional<std::string>& targets, Findings& findings) {
-  const std::string path = fmt::format("spec.data.{}Targets", field);
-  if (KindOf(file).has_targets && targets) {
-    findings.Add(path,
-                 fmt::format("must be absent, since {} holds inputs and targets: got \"{}\"", file,
-                             *targets),
-                 {fmt::format("spec.data.{}", field)});
-  } else if (!KindOf(file).has_targets && !targets) {
-    findings.Add(
-        path,
-        fmt::format("is required, since {} holds inputs only (.safetensors and .bin hold both)",
-                    file),
-        {fmt::format("spec.data.{}", field)});
-  }
-}
-
-void CheckData(const Data& data, Findings& findings) {
-  if (!data.train) {
-    findings.Add("spec.data.train", "is required: the samples to train on");
-    return;
-  }
-  CheckTargets("train", *data.train, data.train_targets, findings);
-  if (data.eval) {
-    CheckTargets("eval", *data.eval, data.eval_targets, findings);
-  } else if (data.eval_targets) {
-    findings.Add("spec.data.evalTargets",
-                 "needs spec.data.eval, the inputs that these targets belong to",
-                 {"spec.data.eval"});
-  }
-  const bool has_tokens =
-      KindOf(*data.train).is_tokens || (data.eval && KindOf(*data.eval).is_tokens);
-  if (has_tokens && !data.sequence_length) {
-    findings.Add("spec.data.sequenceLength",
-                 "is required with .bin files: the tokens of one sample",
-                 {"spec.data.train", "spec.data.eval"});
-  } else if (!has_tokens && data.sequence_length) {
-    findings.Add("spec.data.sequenceLength", "is for .bin files only, which hold tokens",
-                 {"spec.data.train", "spec.data.eval"});
   }
 }
 
@@ -135,7 +81,6 @@ void CheckModel(const TrainingJob& job, Findings& findings) {
     findings.Add("spec.model.init",
                  fmt::format("must be a .safetensors file: got \"{}\"", *model.init));
   }
-  CheckData(job.spec.data, findings);
 }
 
 }  // namespace paceline::job

@@ -54,7 +54,7 @@ bool HasEnd(Schedule schedule) {
 }
 
 bool HasFinal(Schedule schedule) {
-  return schedule == Schedule::kCosineRestarts ||
+  return schedule == Schedule::kCosineRestarts || schedule == Schedule::kReduceOnPlateau ||
          (HasEnd(schedule) && schedule != Schedule::kOneCycle);
 }
 
@@ -104,37 +104,10 @@ void CheckParameterGroups(const std::vector<ParameterGroup>& groups, Findings& f
   }
 }
 
-void CheckStop(const JobSpec& spec, Findings& findings) {
-  const StopRule& stop = spec.training.stop;
-  if (!stop.max_epochs && !stop.max_steps && !stop.target) {
-    findings.Add("spec.training.stop", "must have maxEpochs, maxSteps or target: got none of them");
-  }
-  if (!stop.target) return;
-  if (!spec.workers.command.empty()) {
-    if (!spec.evaluator) {
-      findings.Add("spec.training.stop.target",
-                   "needs spec.evaluator with workers.command, which evaluates",
-                   {"spec.evaluator", "spec.workers.command"});
-    }
-  } else if (!spec.data.eval) {
-    findings.Add("spec.training.stop.target",
-                 "needs data.eval, the held-out samples that it is measured on",
-                 {"spec.data.eval"});
-  }
-  if (stop.target->metric != Metric::kAccuracy) return;
-  if (stop.target->value > 1) {
-    findings.Add(
-        "spec.training.stop.target.value",
-        fmt::format("must be at most 1, a share of the samples, with metric Accuracy: got {}",
-                    stop.target->value),
-        {"spec.training.stop.target.metric"});
-  }
-  if (spec.model.loss == Loss::kMeanSquaredError) {
-    findings.Add(
-        "spec.training.stop.target.metric",
-        "must be Loss with model.loss MeanSquaredError, which has no classes: got Accuracy",
-        {"spec.model.loss"});
-  }
+void CheckStop(const StopRule& stop, Findings& findings) {
+  if (stop.max_epochs || stop.max_steps || stop.target || stop.patience) return;
+  findings.Add("spec.training.stop",
+               "must have maxEpochs, maxSteps, target or patience: got none of them");
 }
 
 void CheckDeterministic(const JobSpec& spec, Findings& findings) {
@@ -158,7 +131,7 @@ void CheckTraining(const TrainingJob& job, Findings& findings) {
   CheckOptimizer(job.spec.training.optimizer, findings);
   CheckParameterGroups(job.spec.training.parameter_groups, findings);
   CheckLearningRate(job.spec.training, findings);
-  CheckStop(job.spec, findings);
+  CheckStop(job.spec.training.stop, findings);
   CheckDeterministic(job.spec, findings);
 }
 

@@ -12,7 +12,9 @@ std::vector<FieldError> Validate(const TrainingJob& job, const Capabilities& cap
   CheckWorkerGroups(job, findings);
   CheckNames(job, findings);
   CheckModel(job, findings);
+  CheckData(job, findings);
   CheckTraining(job, findings);
+  CheckJudged(job, findings);
   CheckSync(job, findings);
   CheckProcesses(job, findings);
   CheckPodTemplates(job, findings);

@@ -102,7 +102,7 @@ TEST(Crd, FillsInNoKnobsOfChoicesThatNobodyMade) {
   const Json optimizer = Spec()["training"]["properties"]["optimizer"];
   EXPECT_EQ(optimizer["default"], Json({{"type", "SGD"}}));
   const Json rate = Spec()["training"]["properties"]["learningRate"];
-  for (const char* const schedule : {"polynomial", "wsd", "oneCycle", "cosineRestarts"})
+  for (const char* const schedule : {"polynomial", "wsd", "oneCycle", "cosineRestarts", "plateau"})
     EXPECT_FALSE(rate["properties"][schedule].contains("default")) << schedule;
 }
 
@@ -137,11 +137,12 @@ TEST(Crd, FixesWhatTheNotesCallImmutable) {
           ".spec.training.deterministic", ".spec.training.globalBatchSize",
           ".spec.training.gradientClipNorm", ".spec.training.learningRate.cosineRestarts",
           ".spec.training.learningRate.factor", ".spec.training.learningRate.final",
-          ".spec.training.learningRate.oneCycle", ".spec.training.learningRate.polynomial",
-          ".spec.training.learningRate.schedule", ".spec.training.learningRate.stepEpochs",
-          ".spec.training.learningRate.warmupSteps", ".spec.training.learningRate.wsd",
-          ".spec.training.microBatchSize", ".spec.training.nonFinite", ".spec.training.optimizer",
-          ".spec.training.parameterGroups", ".spec.training.precision", ".spec.training.seed",
+          ".spec.training.learningRate.oneCycle", ".spec.training.learningRate.plateau",
+          ".spec.training.learningRate.polynomial", ".spec.training.learningRate.schedule",
+          ".spec.training.learningRate.stepEpochs", ".spec.training.learningRate.warmupSteps",
+          ".spec.training.learningRate.wsd", ".spec.training.microBatchSize",
+          ".spec.training.nonFinite", ".spec.training.optimizer", ".spec.training.parameterGroups",
+          ".spec.training.precision", ".spec.training.seed", ".spec.training.stop.patience",
           ".spec.training.stop.target", ".spec.workers.command", ".spec.workers.workingDir"));
 }
 

@@ -4,6 +4,7 @@ namespace paceline::job {
 namespace {
 
 constexpr std::pair<std::string_view, std::string_view> kWords[] = {
+    {"$IS_JUDGED", "($HAS_COMMAND ? has(self.evaluator) : has(self.data) && has(self.data.eval))"},
     {"$HAS_COMMAND", "(has(self.workers.command) && size(self.workers.command) > 0)"},
     {"$HAS_GROUPS", "(has(self.groups) && size(self.groups) > 0)"},
     {"$WORKERS",

@@ -12,7 +12,8 @@ namespace paceline::job {
 std::span<const Rule> GroupRules();
 
 // Words in rules, and the CEL that they stand for: of spec, $WORKERS, which are wanted, and
-// $MOST_WORKERS, that there may be, of all groups; and $HAS_GROUPS, of spec.workers.
+// $MOST_WORKERS, that there may be, of all groups, $HAS_COMMAND, whether workers run one, and
+// $IS_JUDGED, whether anybody evaluates; and $HAS_GROUPS, of spec.workers.
 std::span<const std::pair<std::string_view, std::string_view>> GroupWords();
 
 }  // namespace paceline::job

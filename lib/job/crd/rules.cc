@@ -9,6 +9,7 @@
 #include <fmt/ranges.h>
 
 #include "lib/job/crd/group_rules.h"
+#include "lib/job/crd/training_rules.h"
 #include "lib/job/manifest/enums.h"
 #include "lib/sync/schemes/presets.h"
 
@@ -18,7 +19,6 @@ namespace {
 // Most workers that there may be, of a spec.
 #define MOST_WORKERS(spec) \
   "(has(" spec ".workers.maxReplicas) ? " spec ".workers.maxReplicas : " spec ".workers.replicas)"
-#define HOLDS_TARGETS(field) "(" field ".endsWith('.safetensors') || " field ".endsWith('.bin'))"
 #define KNOB(kind, knob)                                                          \
   "spec.chaos.delays[]", knob, "(self.kind == '" kind "') == has(self." knob ")", \
       knob " is required with kind " kind " and is for that kind only", "'kind ' + self.kind"
@@ -49,107 +49,6 @@ constexpr Rule kRules[] = {
      "metadata.name must leave room for the names of pods, which add -worker- and a number and may "
      "have 63 characters"},
 
-    {"spec", "model",
-     "$HAS_COMMAND ? !has(self.model) || !has(self.model.torchScript) && !has(self.model.builtIn) "
-     "&& !has(self.model.init) && self.model.loss == 'CrossEntropy' : has(self.model) && "
-     "has(self.model.torchScript) != has(self.model.builtIn)",
-     "model must have torchScript (a file) or builtIn (Softmax, Mlp, Cnn), and not both; with "
-     "workers.command, which has its own model, it must be absent"},
-    {"spec.model", "inputShape",
-     "has(self.torchScript) && has(self.builtIn) || has(self.builtIn) == "
-     "(has(self.inputShape) && size(self.inputShape) > 0)",
-     "inputShape is required with builtIn, the shape of one sample, and is for builtIn only"},
-    {"spec.model", "inputShape",
-     "!has(self.builtIn) || self.builtIn != 'Cnn' || !has(self.inputShape) || "
-     "size(self.inputShape) == 3",
-     "inputShape must have 3 numbers with builtIn Cnn, [channels, height, width]"},
-    {"spec.model", "classes",
-     "has(self.torchScript) && has(self.builtIn) || has(self.builtIn) == has(self.classes)",
-     "classes is required with builtIn, the length of the output, and is for builtIn only"},
-    {"spec.model", "hidden", "!has(self.hidden) || has(self.builtIn) && self.builtIn != 'Softmax'",
-     "hidden is for builtIn Mlp and Cnn only"},
-    {"spec.model", "loss", "!has(self.builtIn) || self.loss != 'Model'",
-     "loss Model needs a torchScript file with a method loss"},
-    {"spec.model", "init", "!has(self.init) || self.init.endsWith('.safetensors')",
-     "init must be a .safetensors file", "self.init"},
-
-    {"spec", "data",
-     "$HAS_COMMAND ? !has(self.data) || !has(self.data.train) && !has(self.data.eval) : "
-     "has(self.data) && has(self.data.train)",
-     "data.train is required: the samples to train on; with workers.command, which reads its own "
-     "data, only data.onDrop may be set"},
-    {"spec.data", "trainTargets",
-     "has(self.train) ? " HOLDS_TARGETS("self.train") " != has(self.trainTargets) : "
-                                                      "!has(self.trainTargets)",
-     "trainTargets is required unless train is .safetensors or .bin, which hold inputs and "
-     "targets"},
-    {"spec.data", "evalTargets",
-     "has(self.eval) ? " HOLDS_TARGETS("self.eval") " != has(self.evalTargets) : "
-                                                    "!has(self.evalTargets)",
-     "evalTargets goes with eval, and is required unless that is .safetensors or .bin, which hold "
-     "inputs and targets"},
-    {"spec.data", "sequenceLength",
-     "(has(self.train) && self.train.endsWith('.bin') || has(self.eval) && "
-     "self.eval.endsWith('.bin')) == "
-     "has(self.sequenceLength)",
-     "sequenceLength is required with .bin files, the tokens of one sample, and is for those only"},
-
-    {"spec.training", "microBatchSize",
-     "!has(self.microBatchSize) || self.microBatchSize <= self.globalBatchSize",
-     "microBatchSize must be at most globalBatchSize"},
-    // Rules of a field are not tried where it comes or goes.
-    {"spec.training", "",
-     "has(self.microBatchSize) == has(oldSelf.microBatchSize) && has(self.gradientClipNorm) == "
-     "has(oldSelf.gradientClipNorm) && has(self.nonFinite) == has(oldSelf.nonFinite) && "
-     "has(self.parameterGroups) == has(oldSelf.parameterGroups)",
-     "microBatchSize, gradientClipNorm, nonFinite and parameterGroups cannot change once the job "
-     "exists"},
-    {"spec.training.learningRate", "",
-     "has(self.polynomial) == has(oldSelf.polynomial) && has(self.wsd) == has(oldSelf.wsd) && "
-     "has(self.oneCycle) == has(oldSelf.oneCycle) && has(self.cosineRestarts) == "
-     "has(oldSelf.cosineRestarts)",
-     "polynomial, wsd, oneCycle and cosineRestarts cannot change once the job exists"},
-    {"spec.training.parameterGroups[]", "match", "size(self.match) > 0",
-     "match must have a pattern, such as *.bias"},
-    {"spec.training.parameterGroups[]", "frozen",
-     "!self.frozen || !has(self.weightDecay) && self.learningRateScale == 1.0",
-     "frozen must be false with weightDecay or learningRateScale: what is frozen stays as it is"},
-    {"spec.training.stop", "target", "has(self.target) == has(oldSelf.target)",
-     "target cannot change once the job exists"},
-    {"spec.training.optimizer", "sgd",
-     "self.type != 'SGD' || !has(self.sgd) || !self.sgd.nesterov || self.sgd.momentum > 0.0 && "
-     "self.sgd.dampening == 0.0",
-     "sgd.nesterov needs sgd.momentum more than 0 and sgd.dampening 0"},
-    {"spec.training", "learningRate",
-     "has(self.stop.maxEpochs) || has(self.stop.maxSteps) || "
-     "!(self.learningRate.schedule in ['Cosine', 'Linear', 'Polynomial', 'WSD', 'OneCycle'])",
-     "learningRate.schedule must be Constant, Step or CosineRestarts without stop.maxEpochs or "
-     "stop.maxSteps, where others end",
-     "self.learningRate.schedule"},
-    {"spec.training.learningRate", "final",
-     "!(self.schedule in ['Cosine', 'Linear', 'Polynomial', 'WSD', 'CosineRestarts']) || "
-     "self.final <= self.base",
-     "final must be at most base"},
-    {"spec.training.learningRate", "warmupSteps",
-     "self.schedule != 'OneCycle' || self.warmupSteps == 0",
-     "warmupSteps must be 0 with schedule OneCycle, whose warm-up is oneCycle.peakShare"},
-    {"spec.training", "learningRate",
-     "!has(self.stop.maxSteps) || self.learningRate.warmupSteps < self.stop.maxSteps",
-     "learningRate.warmupSteps must be less than stop.maxSteps"},
-    {"spec.training.stop", "", "has(self.maxEpochs) || has(self.maxSteps) || has(self.target)",
-     "must have maxEpochs, maxSteps or target"},
-    {"spec.training.stop.target", "value", "self.metric != 'Accuracy' || self.value <= 1.0",
-     "value must be at most 1, a share of the samples, with metric Accuracy"},
-    {"spec", "training",
-     "!has(self.training.stop.target) || ($HAS_COMMAND ? has(self.evaluator) : has(self.data) && "
-     "has(self.data.eval))",
-     "training.stop.target needs data.eval, the held-out samples that it is measured on; with "
-     "workers.command it needs evaluator"},
-    {"spec", "training",
-     "!has(self.training.stop.target) || self.training.stop.target.metric != 'Accuracy' || "
-     "!has(self.model) || self.model.loss != 'MeanSquaredError'",
-     "training.stop.target.metric must be Loss with model.loss MeanSquaredError, which has no "
-     "classes"},
     {"spec", "training",
      "!self.training.deterministic || self.sync.scheme == 'BSP' && "
      "(!has(self.sync.batchSizing) || self.sync.batchSizing.strategy == 'Equal')",
@@ -337,7 +236,7 @@ constexpr Rule kRules[] = {
      "(!has(self.checkpoint.volume) || self.checkpoint.volume == oldSelf.checkpoint.volume))",
      "checkpoint may come, go and get another volume only while runPolicy.suspend is true"},
     {"spec", "output", "oldSelf.runPolicy.suspend || self.output == oldSelf.output",
-     "output.volume may change only while runPolicy.suspend is true"},
+     "output may change only while runPolicy.suspend is true"},
     {"spec.runPolicy", "managedBy", "self.managedBy.matches('^[^/]+/[^/]+$')",
      "managedBy must be a domain, a slash and a name, such as paceline.dev/operator",
      "self.managedBy"},
@@ -396,7 +295,6 @@ constexpr Rule kRules[] = {
 #undef EACH_MAKES_A_VERSION
 #undef MEANWHILE
 #undef KNOB
-#undef HOLDS_TARGETS
 #undef MOST_WORKERS
 
 template <class Predicate>
@@ -450,6 +348,7 @@ std::string Expanded(std::string text) {
 std::vector<Rule> AllExpanded() {
   static std::deque<std::string> texts;  // Where it is, a text stays.
   std::vector<Rule> rules(std::begin(kRules), std::end(kRules));
+  rules.insert(rules.end(), TrainingRules().begin(), TrainingRules().end());
   rules.insert(rules.end(), GroupRules().begin(), GroupRules().end());
   for (Rule& rule : rules) rule.rule = texts.emplace_back(Expanded(std::string(rule.rule)));
   return rules;

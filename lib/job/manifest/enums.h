@@ -18,6 +18,10 @@ PACELINE_WORDS(Loss, "CrossEntropy", "MeanSquaredError", "Model")
 enum class OnDrop { kReturn, kDiscard };
 PACELINE_WORDS(OnDrop, "Return", "Discard")
 
+// What the tokens of a .bin file are stored as.
+enum class TokenType { kUInt16, kInt32 };
+PACELINE_WORDS(TokenType, "UInt16", "Int32")
+
 // What forward passes and their losses compute in; parameters and gradients are float32.
 enum class Precision { kFloat32, kBFloat16, kFloat16 };
 PACELINE_WORDS(Precision, "Float32", "BFloat16", "Float16")
@@ -34,13 +38,19 @@ enum class Schedule {
   kPolynomial,
   kWsd,
   kOneCycle,
-  kCosineRestarts
+  kCosineRestarts,
+  kReduceOnPlateau
 };
 PACELINE_WORDS(Schedule, "Constant", "Cosine", "Step", "Linear", "Polynomial", "WSD", "OneCycle",
-               "CosineRestarts")
+               "CosineRestarts", "ReduceOnPlateau")
 
-enum class Metric { kAccuracy, kLoss };
-PACELINE_WORDS(Metric, "Accuracy", "Loss")
+// Which way a held-out number gets better.
+enum class Better { kHigher, kLower };
+PACELINE_WORDS(Better, "Higher", "Lower")
+
+// Which version becomes the model: the last one, or the best that was evaluated.
+enum class KeptModel { kLast, kBest };
+PACELINE_WORDS(KeptModel, "Last", "Best")
 
 enum class Scheme { kBsp, kSsp, kAsp, kBackupWorkers, kDbw, kWbsp, kPsPlus, kKAsync, kKBatchAsync };
 PACELINE_WORDS(Scheme, "BSP", "SSP", "ASP", "BackupWorkers", "DBW", "WBSP", "PSPlus", "KAsync",

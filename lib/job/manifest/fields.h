@@ -2,6 +2,7 @@
 // includes all others.
 #pragma once
 
+#include "lib/job/manifest/fields/data.h"
 #include "lib/job/manifest/fields/processes.h"
 #include "lib/job/manifest/fields/run_policy.h"
 #include "lib/job/manifest/fields/status.h"

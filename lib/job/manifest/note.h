@@ -44,6 +44,9 @@ inline constexpr size_t kCommandMax = 256;  // Words of a command line.
 inline constexpr size_t kPatternsMax = 64;
 inline constexpr double kPatternMax = 200;
 inline constexpr double kGroupNameMax = 30;
+inline constexpr double kMetricMax = 63;
+inline constexpr double kTensorNameMax = 200;
+inline constexpr size_t kInputsMax = 16;
 inline constexpr double kPathMax = 4096;  // Linux' PATH_MAX.
 
 }  // namespace paceline::job

@@ -16,6 +16,7 @@
 #include <string_view>
 
 #include "lib/base/time.h"
+#include "lib/job/manifest/spec/data.h"
 #include "lib/job/manifest/spec/processes.h"
 #include "lib/job/manifest/spec/run_policy.h"
 #include "lib/job/manifest/spec/sync.h"

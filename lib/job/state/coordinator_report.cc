@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "lib/job/manifest/values/metric.h"
 #include "lib/job/process_name.h"
 #include "lib/job/state/rfc3339.h"
 
@@ -27,6 +28,14 @@ std::optional<double> Number(const json& object, const char* key) {
   return Rounded(found->get<double>());
 }
 
+// What `evaluation` says of that metric.
+std::optional<double> NumberCalled(const std::string& metric, const json& evaluation) {
+  if (metric == kAccuracyMetric) return Number(evaluation, "accuracy");
+  if (metric == kLossMetric) return Number(evaluation, "loss");
+  const auto own = evaluation.find("metrics");
+  return own == evaluation.end() ? std::nullopt : Number(*own, metric.c_str());
+}
+
 TrainingPhase PhaseOf(const json& state) {
   if (const auto finished = state.find("finished"); finished != state.end())
     return finished->at("success").get<bool>() ? TrainingPhase::kSucceeded : TrainingPhase::kFailed;
@@ -46,9 +55,8 @@ Progress ProgressOf(const TrainingJob& job, const json& state) {
   progress.samples_per_second = Number(state, "samplesPerSecond");
   if (const auto evaluation = state.find("evaluation"); evaluation != state.end()) {
     const auto& target = job.spec.training.stop.target;
-    const bool is_loss = target && target->metric == Metric::kLoss;
     progress.accuracy = Number(*evaluation, "accuracy");
-    progress.metric = is_loss ? Number(*evaluation, "loss") : progress.accuracy;
+    progress.metric = target ? NumberCalled(target->metric, *evaluation) : progress.accuracy;
   }
   return progress;
 }

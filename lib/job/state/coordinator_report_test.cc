@@ -17,7 +17,7 @@ constexpr const char* kTraining = R"({
   "phase": "training", "step": 23, "epochProgress": 1.23456789, "percent": 8.5, "etaSeconds": 12.3,
   "loss": 0.603907123, "samplesPerSecond": 2428.61, "waitingFor": 2, "generationStart": 4,
   "sync": {"scheme": "SSP", "changing": false},
-  "evaluation": {"accuracy": 0.97, "loss": 0.1},
+  "evaluation": {"accuracy": 0.97, "loss": 0.1, "metrics": {"f1": 0.8123456}},
   "poisonedSamples": 2, "poisoned": [{"sample": 17, "epoch": 1, "position": 5}],
   "checkpoint": {"version": 20, "completionTime": "2026-01-31T09:30:00Z", "problem": "volume is full"},
   "workers": [
@@ -106,10 +106,14 @@ TEST(CoordinatorReportTest, TellsOfTheLastRollBack) {
 
 TEST(CoordinatorReportTest, TheTargetsMetricIsTheMetric) {
   TrainingJob job = SmallJob();
-  job.spec.training.stop.target = Target{.metric = Metric::kLoss, .value = 0.05};
+  job.spec.training.stop.target = Target{.metric = "Loss", .value = 0.05};
   const StatusOr<CoordinatorReport> report = ParseCoordinatorReport(job, kTraining);
   EXPECT_EQ(report->progress->metric, 0.1);
   EXPECT_EQ(report->progress->accuracy, 0.97);
+  job.spec.training.stop.target->metric = "f1";
+  EXPECT_EQ(ParseCoordinatorReport(job, kTraining)->progress->metric, 0.812346);
+  job.spec.training.stop.target->metric = "f2";
+  EXPECT_EQ(ParseCoordinatorReport(job, kTraining)->progress->metric, std::nullopt);
 }
 
 TEST(CoordinatorReportTest, WhatHasFinishedHasItsReason) {

@@ -122,6 +122,16 @@ void Fields(V& visit, Evaluator& evaluator) {
              .max = kSecondsMax,
              .above = 0,
              .is_duration = true});
+  visit("metric", evaluator.metric,
+        Note{.text = "held-out number that makes one version better than another, for "
+                     "stop.patience, ReduceOnPlateau and output.keep: Loss, Accuracy, or the name "
+                     "of a metric of the model's or script's own",
+             .min = 1,
+             .max = kMetricMax});
+  visit("better", evaluator.better,
+        Note{.text = "which way the metric gets better; absent: Lower of Loss, else Higher"});
+  visit("minDelta", evaluator.min_delta,
+        Note{.text = "how much better counts as better", .min = 0, .max = 1e9});
   visit("template", evaluator.pod_template, Note{.text = kTemplateText});
 }
 
@@ -189,6 +199,10 @@ void Fields(V& visit, Checkpoint& checkpoint) {
 
 template <class V>
 void Fields(V& visit, Output& output) {
+  visit("keep", output.keep,
+        Note{.text = "which version becomes the model: the last one, or the best that was "
+                     "evaluated, by evaluator.metric; Best needs data.eval; changes only while the "
+                     "job is suspended"});
   visit("volume", output.volume,
         Note{.text = "where the final model goes; absent: on a laptop the run's folder, on a "
                      "cluster the coordinator's pod, which serves it to `paceline fetch`; changes "

@@ -48,9 +48,10 @@ void Fields(V& visit, Progress& progress) {
         Note{.text = "seconds that are left at the present pace"});
   visit("eta", progress.eta, Note{.text = "the same for people, as 1h20m"});
   visit("loss", progress.loss, Note{.text = "loss of the training samples, smoothed"});
-  visit("metric", progress.metric,
-        Note{.text =
-                 "newest evaluation of what training.stop.target is about; accuracy without one"});
+  visit(
+      "metric", progress.metric,
+      Note{.text = "newest held-out value of the metric of training.stop.target; accuracy without "
+                   "one"});
   visit("accuracy", progress.accuracy, Note{.text = "newest accuracy on the held-out samples"});
   visit("samplesPerSecond", progress.samples_per_second,
         Note{.text = "samples that were committed in a second, smoothed"});

@@ -1,61 +1,10 @@
-// Fields of spec.model, spec.data and spec.training.
+// Fields of spec.training.
 #pragma once
 
 #include "lib/job/manifest/note.h"
 #include "lib/job/manifest/spec/training.h"
 
 namespace paceline::job {
-
-template <class V>
-void Fields(V& visit, Model& model) {
-  visit("torchScript", model.torch_script,
-        Note{.text = "TorchScript file with forward(inputs); this or builtIn",
-             .min = 1,
-             .max = kPathMax});
-  visit("builtIn", model.built_in,
-        Note{.text = "small model for tests and first steps; this or torchScript"});
-  visit("inputShape", model.input_shape,
-        Note{.text = "built-in models: shape of one sample, [channels, height, width] for Cnn",
-             .min = 1,
-             .max = 1e6,
-             .items_max = 8});
-  visit("classes", model.classes,
-        Note{.text = "built-in models: length of the output", .min = 1, .max = 1e6});
-  visit(
-      "hidden", model.hidden,
-      Note{.text = "built-in models: hidden units (Mlp) or channels (Cnn)", .min = 1, .max = 1e6});
-  visit("loss", model.loss,
-        Note{.text = "what is minimised; Model is the module's own method loss(inputs, targets)"});
-  visit("init", model.init,
-        Note{.text = "starting values, a .safetensors file that has each parameter and buffer by "
-                     "its name; absent: the file's own, or by training.seed of a built-in model",
-             .min = 1,
-             .max = kPathMax});
-}
-
-template <class V>
-void Fields(V& visit, Data& data) {
-  visit("train", data.train,
-        Note{.text = "samples to train on: .safetensors with inputs and targets, .npy, IDX, or "
-                     "tokens in .bin (not in this version); required without workers.command",
-             .min = 1,
-             .max = kPathMax});
-  visit("trainTargets", data.train_targets,
-        Note{.text = "targets of train, if train is .npy or IDX", .min = 1, .max = kPathMax});
-  visit("eval", data.eval, Note{.text = "held-out samples, as train", .min = 1, .max = kPathMax});
-  visit("evalTargets", data.eval_targets,
-        Note{.text = "targets of eval, if eval is .npy or IDX", .min = 1, .max = kPathMax});
-  visit("sequenceLength", data.sequence_length,
-        Note{.text = "tokens of one sample of a .bin file", .min = 1, .max = kCountMax});
-  visit("onDrop", data.on_drop,
-        Note{.text = "what becomes of the samples of a push that was not used: trained on later in "
-                     "the epoch, or not"});
-  visit("prefetchBatches", data.prefetch_batches,
-        Note{.text = "batches that a worker's thread prepares while the one before is computed; 0: "
-                     "each is gathered when it is its turn",
-             .min = 0,
-             .max = 64});
-}
 
 template <class V>
 void Fields(V& visit, Sgd& sgd) {
@@ -184,6 +133,16 @@ void Fields(V& visit, CosineRestarts& restarts) {
 }
 
 template <class V>
+void Fields(V& visit, Plateau& plateau) {
+  visit("factor", plateau.factor,
+        Note{.text = "what each cut leaves of the rate", .above = 0, .below = 1});
+  visit("patience", plateau.patience,
+        Note{.text = "evaluations in a row without a better one, after which the rate is cut",
+             .min = 1,
+             .max = kCountMax});
+}
+
+template <class V>
 void Fields(V& visit, LearningRate& rate) {
   visit("base", rate.base,
         Note{.text = "the rate after warm-up; may change while the job runs",
@@ -200,7 +159,7 @@ void Fields(V& visit, LearningRate& rate) {
              .mutability = kImmutable});
   visit("final", rate.final,
         Note{.text = "the rate at the end of training, or before a restart: Cosine, Linear, "
-                     "Polynomial, WSD, CosineRestarts",
+                     "Polynomial, WSD, CosineRestarts; the lowest one of ReduceOnPlateau",
              .mutability = kImmutable,
              .min = 0,
              .max = 1000});
@@ -228,16 +187,27 @@ void Fields(V& visit, LearningRate& rate) {
         Note{.text = "knobs of CosineRestarts: Cosine, again and again",
              .mutability = kImmutable,
              .stays_absent = true});
+  visit("plateau", rate.plateau,
+        Note{.text = "knobs of ReduceOnPlateau: cuts whenever the held-out samples say that "
+                     "training stands still, by evaluator.metric",
+             .mutability = kImmutable,
+             .stays_absent = true});
 }
 
 template <class V>
 void Fields(V& visit, Target& target) {
-  visit("metric", target.metric, Note{.text = "held-out accuracy (to reach) or loss (to fall to)"});
+  visit("metric", target.metric,
+        Note{.text = "held-out number: Accuracy (to reach), Loss (to fall to), or the name of a "
+                     "metric of the model's or script's own",
+             .min = 1,
+             .max = kMetricMax});
   visit("value", target.value,
-        Note{.text = "accuracy as a share of 1, or loss",
+        Note{.text = "accuracy as a share of 1, loss, or what the metric is to come to",
              .presence = kRequired,
-             .min = 0,
+             .min = -1e9,
              .max = 1e9});
+  visit("better", target.better,
+        Note{.text = "which way the metric gets better; absent: Lower of Loss, else Higher"});
 }
 
 template <class V>
@@ -253,6 +223,12 @@ void Fields(V& visit, StopRule& stop) {
   visit("target", stop.target,
         Note{.text = "stop when the held-out data says so; needs data.eval",
              .mutability = kImmutable});
+  visit("patience", stop.patience,
+        Note{.text = "evaluations in a row without a better one, by evaluator.metric, after which "
+                     "training ends; needs data.eval",
+             .mutability = kImmutable,
+             .min = 1,
+             .max = kCountMax});
 }
 
 template <class V>

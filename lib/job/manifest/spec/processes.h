@@ -9,6 +9,7 @@
 
 #include "lib/job/manifest/enums.h"
 #include "lib/job/manifest/node.h"
+#include "lib/job/manifest/values/metric.h"
 
 namespace paceline::job {
 
@@ -60,6 +61,9 @@ struct Workers {
 
 struct Evaluator {
   double period_seconds = 10;
+  std::string metric{kLossMetric};  // What makes one version better than another.
+  std::optional<Better> better;     // BetterOf(metric, better).
+  double min_delta = 0;             // How much better counts as better.
   PodTemplate pod_template;
   friend bool operator==(const Evaluator&, const Evaluator&) = default;
 };
@@ -104,6 +108,7 @@ struct Checkpoint {
 };
 
 struct Output {
+  KeptModel keep = KeptModel::kLast;
   std::optional<Volume> volume;
   friend bool operator==(const Output&, const Output&) = default;
 };

@@ -1,4 +1,4 @@
-// Defines what is trained, on what, and how: the immutable part of a job.
+// Defines how a model is trained: optimizer, learning rate, and when training ends.
 #pragma once
 
 #include <cstdint>
@@ -7,34 +7,9 @@
 #include <vector>
 
 #include "lib/job/manifest/enums.h"
+#include "lib/job/manifest/values/metric.h"
 
 namespace paceline::job {
-
-// Exactly one of `torch_script` and `built_in` is there in a valid job; neither, and nothing else
-// set, where workers run a command of their own, which has its model and its data.
-struct Model {
-  std::optional<std::string> torch_script;  // A file.
-  std::optional<BuiltInModel> built_in;
-  std::vector<int64_t> input_shape;  // Built-in models: of one sample, without the batch.
-  std::optional<int64_t> classes;    // Built-in models: length of the output.
-  std::optional<int64_t> hidden;     // Mlp: units of the hidden layer. Cnn: channels.
-  Loss loss = Loss::kCrossEntropy;
-  std::optional<std::string> init;  // A .safetensors file of starting values.
-  friend bool operator==(const Model&, const Model&) = default;
-};
-
-// Files. One .safetensors file holds `inputs` and `targets`, one .bin file tokens that are both; of
-// IDX and .npy there are two files.
-struct Data {
-  std::optional<std::string> train;  // Absent where workers run a command of their own.
-  std::optional<std::string> train_targets;
-  std::optional<std::string> eval;
-  std::optional<std::string> eval_targets;
-  std::optional<int64_t> sequence_length;  // Token files: tokens of one sample.
-  OnDrop on_drop = OnDrop::kReturn;
-  int64_t prefetch_batches = 2;  // Prepared while the one before is computed; 0: none.
-  friend bool operator==(const Data&, const Data&) = default;
-};
 
 struct Sgd {
   double momentum = 0;
@@ -118,6 +93,12 @@ struct CosineRestarts {
   friend bool operator==(const CosineRestarts&, const CosineRestarts&) = default;
 };
 
+struct Plateau {
+  double factor = 0.1;    // What each cut leaves of the rate.
+  int64_t patience = 10;  // Evaluations in a row without a better one, before a cut.
+  friend bool operator==(const Plateau&, const Plateau&) = default;
+};
+
 struct LearningRate {  // Blocks of other schedules are kept and ignored.
   double base = 0;
   int64_t warmup_steps = 0;  // From 0 to `base`, linearly.
@@ -129,12 +110,14 @@ struct LearningRate {  // Blocks of other schedules are kept and ignored.
   WarmupStableDecay wsd;
   OneCycle one_cycle;
   CosineRestarts cosine_restarts;
+  Plateau plateau;
   friend bool operator==(const LearningRate&, const LearningRate&) = default;
 };
 
 struct Target {
-  Metric metric = Metric::kAccuracy;
+  std::string metric{kAccuracyMetric};
   double value = 0;
+  std::optional<Better> better;  // BetterOf(metric, better).
   friend bool operator==(const Target&, const Target&) = default;
 };
 
@@ -142,6 +125,7 @@ struct StopRule {  // Whatever comes first. At least one is there in a valid job
   std::optional<int64_t> max_epochs;
   std::optional<int64_t> max_steps;
   std::optional<Target> target;
+  std::optional<int64_t> patience;  // Evaluations in a row without a better one.
   friend bool operator==(const StopRule&, const StopRule&) = default;
 };
 
