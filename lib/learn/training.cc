@@ -9,10 +9,10 @@
 #include <ATen/core/Tensor.h>
 
 #include "lib/base/epoch_order.h"
+#include "lib/base/next_ranges.h"
 #include "lib/learn/autocast.h"
 #include "lib/learn/catch_torch.h"
 #include "lib/learn/data/batches.h"
-#include "lib/learn/data/next_ranges.h"
 #include "lib/learn/evaluating.h"
 #include "lib/learn/execution.h"
 #include "lib/learn/loss_scaler.h"

@@ -1,17 +1,17 @@
-#include "lib/learn/data/next_ranges.h"
+#include "lib/base/next_ranges.h"
 
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace paceline::learn {
+namespace paceline {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-void See(NextRanges& next, std::vector<SampleRange> ranges) { next.See(ranges); }
+void See(NextRanges& next, std::vector<EpochRange> ranges) { next.See(ranges); }
 
 TEST(NextRangesTest, FollowsAWorkersTurns) {
   NextRanges next(1000);
@@ -20,32 +20,32 @@ TEST(NextRangesTest, FollowsAWorkersTurns) {
     EXPECT_THAT(next.Guess(), IsEmpty()) << begin;
   }
   See(next, {{0, 224, 256}});
-  EXPECT_THAT(next.Guess(), ElementsAre(SampleRange{0, 288, 320}));
+  EXPECT_THAT(next.Guess(), ElementsAre(EpochRange{0, 288, 320}));
 }
 
 TEST(NextRangesTest, GoesOverTheBorderOfAnEpoch) {
   NextRanges next(100);
   for (const uint64_t begin : {0, 20, 40, 60}) See(next, {{0, begin, begin + 20}});
-  EXPECT_THAT(next.Guess(), ElementsAre(SampleRange{0, 80, 100}));
+  EXPECT_THAT(next.Guess(), ElementsAre(EpochRange{0, 80, 100}));
   See(next, {{0, 80, 100}});
-  EXPECT_THAT(next.Guess(), ElementsAre(SampleRange{1, 0, 20}));
+  EXPECT_THAT(next.Guess(), ElementsAre(EpochRange{1, 0, 20}));
   NextRanges between(90);
   for (const uint64_t begin : {0, 20, 40, 60}) See(between, {{0, begin, begin + 20}});
-  EXPECT_THAT(between.Guess(), ElementsAre(SampleRange{0, 80, 90}, SampleRange{1, 0, 10}));
+  EXPECT_THAT(between.Guess(), ElementsAre(EpochRange{0, 80, 90}, EpochRange{1, 0, 10}));
   See(between, {{0, 80, 90}, {1, 0, 10}});
-  EXPECT_THAT(between.Guess(), ElementsAre(SampleRange{1, 10, 30}));
+  EXPECT_THAT(between.Guess(), ElementsAre(EpochRange{1, 10, 30}));
 }
 
 TEST(NextRangesTest, IsSilentWhereItWasWrong) {
   NextRanges next(1000);
   for (const uint64_t begin : {0, 64, 128, 192}) See(next, {{0, begin, begin + 32}});
-  EXPECT_THAT(next.Guess(), ElementsAre(SampleRange{0, 256, 288}));
+  EXPECT_THAT(next.Guess(), ElementsAre(EpochRange{0, 256, 288}));
   See(next, {{0, 224, 256}});
   EXPECT_THAT(next.Guess(), IsEmpty());
   See(next, {{0, 256, 288}});
   EXPECT_THAT(next.Guess(), IsEmpty());
   See(next, {{0, 288, 320}});
-  EXPECT_THAT(next.Guess(), ElementsAre(SampleRange{0, 320, 352}));
+  EXPECT_THAT(next.Guess(), ElementsAre(EpochRange{0, 320, 352}));
 }
 
 TEST(NextRangesTest, MakesNothingOfScatteredOrRepeatedSamples) {
@@ -63,4 +63,4 @@ TEST(NextRangesTest, MakesNothingOfScatteredOrRepeatedSamples) {
 }
 
 }  // namespace
-}  // namespace paceline::learn
+}  // namespace paceline

@@ -20,9 +20,9 @@
 #include <span>
 #include <vector>
 
-#include "lib/learn/data/sample_range.h"
+#include "lib/base/epoch_range.h"
 
-namespace paceline::learn {
+namespace paceline {
 
 // Pure.
 class NextRanges {
@@ -31,9 +31,9 @@ class NextRanges {
   explicit NextRanges(uint64_t samples) : samples_(samples) {}
 
   // A step is made of these.
-  void See(std::span<const SampleRange> ranges);
+  void See(std::span<const EpochRange> ranges);
   // Of the next one; empty where it is not to be guessed.
-  std::vector<SampleRange> Guess() const;
+  std::vector<EpochRange> Guess() const;
 
  private:
   // Positions of all epochs, one behind the other: [begin, begin + size).
@@ -43,7 +43,7 @@ class NextRanges {
     friend bool operator==(const Run&, const Run&) = default;
   };
   // Nothing if they are more than one run.
-  std::optional<Run> RunOf(std::span<const SampleRange> ranges) const;
+  std::optional<Run> RunOf(std::span<const EpochRange> ranges) const;
   std::optional<Run> Expected() const;
 
   static constexpr uint32_t kRightToTrust = 2;
@@ -54,4 +54,4 @@ class NextRanges {
   uint32_t right_in_a_row_ = 0;  // Guesses, made or not.
 };
 
-}  // namespace paceline::learn
+}  // namespace paceline

@@ -1,13 +1,13 @@
-#include "lib/learn/data/next_ranges.h"
+#include "lib/base/next_ranges.h"
 
 #include <algorithm>
 
-namespace paceline::learn {
+namespace paceline {
 
-std::optional<NextRanges::Run> NextRanges::RunOf(std::span<const SampleRange> ranges) const {
+std::optional<NextRanges::Run> NextRanges::RunOf(std::span<const EpochRange> ranges) const {
   if (ranges.empty()) return std::nullopt;
   Run run{ranges[0].epoch * samples_ + ranges[0].begin, 0};
-  for (const SampleRange& range : ranges) {
+  for (const EpochRange& range : ranges) {
     if (range.epoch * samples_ + range.begin != run.begin + run.size || range.end < range.begin)
       return std::nullopt;
     run.size += range.end - range.begin;
@@ -20,17 +20,17 @@ std::optional<NextRanges::Run> NextRanges::Expected() const {
   return Run{last_->begin + (last_->begin - before_->begin), last_->size};
 }
 
-void NextRanges::See(std::span<const SampleRange> ranges) {
+void NextRanges::See(std::span<const EpochRange> ranges) {
   const std::optional<Run> run = RunOf(ranges);
   right_in_a_row_ = run && run == Expected() ? right_in_a_row_ + 1 : 0;
   before_ = last_;
   last_ = run;
 }
 
-std::vector<SampleRange> NextRanges::Guess() const {
+std::vector<EpochRange> NextRanges::Guess() const {
   const std::optional<Run> expected = Expected();
   if (!expected || right_in_a_row_ < kRightToTrust) return {};
-  std::vector<SampleRange> ranges;
+  std::vector<EpochRange> ranges;
   const uint64_t end = expected->begin + expected->size;
   for (uint64_t at = expected->begin; at < end;) {
     const uint64_t epoch = at / samples_;
@@ -41,4 +41,4 @@ std::vector<SampleRange> NextRanges::Guess() const {
   return ranges;
 }
 
-}  // namespace paceline::learn
+}  // namespace paceline
