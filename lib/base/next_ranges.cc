@@ -15,9 +15,9 @@ std::optional<NextRanges::Run> NextRanges::RunOf(std::span<const EpochRange> ran
   return run;
 }
 
-std::optional<NextRanges::Run> NextRanges::Expected() const {
+std::optional<NextRanges::Run> NextRanges::Expected(uint64_t ahead) const {
   if (!last_ || !before_ || last_->begin <= before_->begin) return std::nullopt;
-  return Run{last_->begin + (last_->begin - before_->begin), last_->size};
+  return Run{last_->begin + ahead * (last_->begin - before_->begin), last_->size};
 }
 
 void NextRanges::See(std::span<const EpochRange> ranges) {
@@ -27,8 +27,8 @@ void NextRanges::See(std::span<const EpochRange> ranges) {
   last_ = run;
 }
 
-std::vector<EpochRange> NextRanges::Guess() const {
-  const std::optional<Run> expected = Expected();
+std::vector<EpochRange> NextRanges::Guess(uint64_t ahead) const {
+  const std::optional<Run> expected = Expected(ahead);
   if (!expected || right_in_a_row_ < kRightToTrust) return {};
   std::vector<EpochRange> ranges;
   const uint64_t end = expected->begin + expected->size;

@@ -1,4 +1,4 @@
-// Defines NextRanges, which guesses the samples of a worker's next step from those of its last
+// Defines NextRanges, which guesses the samples of a worker's next steps from those of its last
 // ones.
 //
 // Leases are cut from the front of an epoch's order. Where workers take turns and none gives
@@ -13,6 +13,7 @@
 //   next.See({{0, 128, 160}});
 //   next.See({{0, 192, 224}});
 //   next.Guess();   // {{0, 256, 288}}
+//   next.Guess(2);  // {{0, 320, 352}}
 #pragma once
 
 #include <cstdint>
@@ -32,8 +33,9 @@ class NextRanges {
 
   // A step is made of these.
   void See(std::span<const EpochRange> ranges);
-  // Of the next one; empty where it is not to be guessed.
-  std::vector<EpochRange> Guess() const;
+  // Of the next one, or of that which comes `ahead` steps behind the last one; empty where it is
+  // not to be guessed.
+  std::vector<EpochRange> Guess(uint64_t ahead = 1) const;
 
  private:
   // Positions of all epochs, one behind the other: [begin, begin + size).
@@ -44,7 +46,7 @@ class NextRanges {
   };
   // Nothing if they are more than one run.
   std::optional<Run> RunOf(std::span<const EpochRange> ranges) const;
-  std::optional<Run> Expected() const;
+  std::optional<Run> Expected(uint64_t ahead = 1) const;
 
   static constexpr uint32_t kRightToTrust = 2;
 

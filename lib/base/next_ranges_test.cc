@@ -36,6 +36,16 @@ TEST(NextRangesTest, GoesOverTheBorderOfAnEpoch) {
   EXPECT_THAT(between.Guess(), ElementsAre(EpochRange{1, 10, 30}));
 }
 
+TEST(NextRangesTest, LooksSeveralStepsAhead) {
+  NextRanges next(100);
+  for (const uint64_t begin : {0, 20, 40, 60}) See(next, {{0, begin, begin + 10}});
+  EXPECT_EQ(next.Guess(1), next.Guess());
+  EXPECT_THAT(next.Guess(2), ElementsAre(EpochRange{1, 0, 10}));
+  EXPECT_THAT(next.Guess(8), ElementsAre(EpochRange{2, 20, 30}));
+  See(next, {{0, 80, 90}});
+  EXPECT_THAT(next.Guess(1), ElementsAre(EpochRange{1, 0, 10})) << "what was said two steps ahead";
+}
+
 TEST(NextRangesTest, IsSilentWhereItWasWrong) {
   NextRanges next(1000);
   for (const uint64_t begin : {0, 64, 128, 192}) See(next, {{0, begin, begin + 32}});

@@ -51,6 +51,7 @@ Status HostedWorker::Start(uint64_t train_samples, const std::string& device, in
       .layout = layout_,
       .values = values_,
       .train_samples = train_samples,
+      .epochs = static_cast<uint64_t>(life_->job().spec.training.stop.max_epochs.value_or(0)),
       .computes_elsewhere = computes_elsewhere,
       .seed = static_cast<uint64_t>(life_->job().spec.training.seed)});
   loop_ = std::thread([this, device, threads] {

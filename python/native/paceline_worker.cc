@@ -182,6 +182,14 @@ const char* paceline_reason(const paceline_session* session) {
   return owner->reason.c_str();
 }
 
+size_t paceline_expect(paceline_session* session, size_t ahead, uint32_t* samples,
+                       size_t capacity) {
+  if (!Has(session, HostedWork::Kind::kStep)) return 0;
+  const std::vector<uint32_t> expected = session->worker->trainer()->Expect(ahead);
+  std::copy_n(expected.begin(), std::min(capacity, expected.size()), samples);
+  return expected.size();
+}
+
 int paceline_may_go_on(paceline_session* session) {
   if (Has(session, HostedWork::Kind::kNothing)) return 1;
   return session->worker->trainer()->MayGoOn() ? 1 : 0;

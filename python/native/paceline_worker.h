@@ -28,7 +28,7 @@ extern "C" {
 #define PACELINE_API __attribute__((visibility("default")))
 
 // Of this header. A library of another one is not to be called.
-#define PACELINE_ABI 1
+#define PACELINE_ABI 2
 
 enum {
   PACELINE_OK = 0,
@@ -117,6 +117,12 @@ PACELINE_API int paceline_next(paceline_session* session, int timeout_ms, paceli
 PACELINE_API const char* paceline_reason(const paceline_session* session);
 
 // --- Of the work taken.
+
+// The samples that the step `ahead` steps behind this one, 1 or more, is expected to be of, for
+// whoever reads them beforehand: how many there are, at most `capacity` of them written. 0 where
+// that is not to be guessed. Nobody has promised them: the next work alone says what it is of.
+PACELINE_API size_t paceline_expect(paceline_session* session, size_t ahead, uint32_t* samples,
+                                    size_t capacity);
 
 // Whether it is still wanted; a sign of progress, which a long step gives now and then. Cheap; may
 // be called on any one thread while the session's own waits.

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from typing import Any, Callable, Dict, Iterator, Optional
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional
 
 import torch
 from torch.utils.data import DataLoader
 
+from ._ahead import reading
 from ._data import Batch, source_of
 from ._errors import Misuse
 from ._worker import Step
@@ -40,21 +41,23 @@ class Alone:
         size = self._batch_size
         if isinstance(source, DataLoader) and source.batch_size:
             size = source.batch_size
-        return self._batches(from_where.samples, from_where.load, size)
+        if from_where.loader is None:
+            return self._batches(from_where.samples, lambda batches: map(from_where.load, batches), size)
+        return self._batches(from_where.samples, lambda batches: reading(from_where.loader, batches, from_where.collate), size)
 
     def leases(self, samples: int) -> Iterator[Batch]:
-        return self._batches(samples, lambda indices: list(indices), self._batch_size)
+        return self._batches(samples, lambda batches: map(list, batches), self._batch_size)
 
     def steps(self, samples: int) -> Iterator[int]:
         return (len(batch) for batch in self.leases(samples))
 
-    def _batches(self, samples: int, load: Callable[[Any], Any], size: int) -> Iterator[Batch]:
+    def _batches(self, samples: int, load: Callable[[List[List[int]]], Iterable[Any]], size: int) -> Iterator[Batch]:
         for epoch in range(self._epochs):
-            for indices in torch.randperm(samples).split(size):
+            batches = [indices.tolist() for indices in torch.randperm(samples).split(size)]
+            for numbers, data in zip(batches, load(batches)):
                 if self._batch is not None:
                     raise Misuse("the batch before had no w.step(loss): one step for each batch")
-                numbers = indices.tolist()
-                self._batch = Batch(load(numbers), numbers, epoch)
+                self._batch = Batch(data, numbers, epoch)
                 self._began = time.monotonic()
                 yield self._batch
 

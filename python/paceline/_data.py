@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Iterator, List, Sequence
+from typing import Any, Callable, Iterator, List, Optional, Sequence
 
 import torch
 from torch.utils.data import DataLoader, IterableDataset, TensorDataset, default_collate
@@ -60,20 +60,19 @@ def _moved(data: Any, device: Any) -> Any:
 class Source:
     """Where samples come from: a dataset that can be indexed, and how several become a batch."""
 
-    def __init__(self, samples: int, load: Callable[[Sequence[int]], Any], remark: str = ""):
+    def __init__(self, samples: int, load: Callable[[Sequence[int]], Any], loader: Optional[DataLoader] = None,
+                 collate: Optional[Callable[[List[Any]], Any]] = None):
         self.samples, self.load = samples, load
-        self.remark = remark  # What of the caller's is not used, for the log.
+        self.loader, self.collate = loader, collate  # Where the loader's workers are to read: it, and with what.
 
 
 def source_of(source: Any, collate_fn: Any = None) -> Source:
     """Of a DataLoader, a Dataset, a tuple of tensors. Misuse for what has no samples by number."""
-    remark = ""
+    loader = None
     if isinstance(source, DataLoader):
         if collate_fn is None:
             collate_fn = source.collate_fn
-        if source.num_workers:
-            remark = (f"num_workers={source.num_workers} is not used: samples are loaded in this process, those of a lease "
-                      "when it comes")
+        loader = source if source.num_workers else None
         source = source.dataset
     if isinstance(source, IterableDataset):
         raise Misuse("an IterableDataset has no samples by number: take w.steps(samples=...) and a loader of your own")
@@ -83,9 +82,9 @@ def source_of(source: Any, collate_fn: Any = None) -> Source:
         raise Misuse(f"a {type(source).__name__} is no data: want a DataLoader, a Dataset with len() or a tuple of tensors")
     if isinstance(source, TensorDataset) and collate_fn in (None, default_collate):
         tensors = source.tensors
-        return Source(len(source), lambda indices: tuple(tensor[list(indices)] for tensor in tensors), remark)
+        return Source(len(source), lambda indices: tuple(tensor[list(indices)] for tensor in tensors))
     collate = collate_fn or default_collate
     if hasattr(source, "__getitems__"):  # As DataLoader does.
-        return Source(len(source), lambda indices: collate(source.__getitems__(list(indices))), remark)
-    return Source(len(source), lambda indices: collate([source[index] for index in indices]), remark)
+        return Source(len(source), lambda indices: collate(source.__getitems__(list(indices))), loader, collate)
+    return Source(len(source), lambda indices: collate([source[index] for index in indices]), loader, collate)
 

@@ -19,7 +19,8 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional
 import torch
 
 from . import _native
-from ._data import Batch, source_of
+from ._ahead import Ahead
+from ._data import Batch, Source, source_of
 from ._errors import CannotHere, Error, Misuse
 from ._group import GroupSession, is_group
 from ._model import FlatModel, GivenUp
@@ -101,6 +102,7 @@ class Worker:
         _native.library().paceline_tune_allocator()
         self._started = False
         self._samples = 0
+        self._ahead: Optional[Ahead] = None
         self._batch: Optional[Batch] = None  # That a step is owed for.
         self._taken: Optional[_native.Work] = None
         self._next: Optional[_native.Work] = None
@@ -128,9 +130,7 @@ class Worker:
         Misuse: the batch before had none. An evaluator gets no batch.
         """
         from_where = source_of(source, collate_fn)
-        if from_where.remark:
-            self.log(from_where.remark, is_warning=True)
-        return self._leases(from_where.samples, from_where.load)
+        return self._leases(from_where.samples, from_where.load, from_where)
 
     def leases(self, samples: int) -> Iterator[Batch]:
         """As `data`, with the numbers of samples in the place of their data: ``batch.indices``, of 0 .. samples-1."""
@@ -144,23 +144,49 @@ class Worker:
         self.log("batches are the script's own: samples are counted, but not known by number", is_warning=True)
         return (len(batch) for batch in self._leases(samples, lambda indices: list(indices)))
 
-    def _leases(self, samples: int, load: Callable[[List[int]], Any]) -> Iterator[Batch]:
+    def _leases(self, samples: int, load: Callable[[List[int]], Any], source: Optional[Source] = None) -> Iterator[Batch]:
         if self._started and samples != self._samples:
             raise Misuse(f"the training set had {self._samples} samples and has {samples} now: it is one, for all epochs")
         self._samples = samples
         if self.is_evaluator:
             return
+        if source is not None and source.loader is not None:
+            load = self._read_ahead(source)
         self._start()
         while True:
             if self._batch is not None:
                 raise Misuse("the batch before had no w.step(loss): one step for each batch")
             work = self._take()
             if work is None:
+                self._end_reading()
                 return
             indices = work.samples[:work.sample_count]
             self._batch = Batch(None, indices, work.epoch)
             self._batch.data = load(indices)
             yield self._batch
+
+    def _read_ahead(self, source: Source) -> Callable[[List[int]], Any]:
+        """Starts the workers of a DataLoader: before the job is joined, so that none has a part in its connections."""
+        self._end_reading()
+        if is_group():
+            self.log("num_workers is not used: of a worker of several processes each reads its part itself", is_warning=True)
+            return source.load
+        self._ahead = Ahead(source.loader, source.collate, source.load, self._expect,
+                            (torch.initial_seed() + self.index) % 2**63)
+        return self._ahead.take
+
+    def _expect(self, ahead: int, size: int) -> List[int]:
+        room = (ctypes.c_uint32 * size)()
+        found = self._session.call("expect", ahead, room, size)
+        return room[:found] if found <= size else []
+
+    def _end_reading(self) -> None:
+        if self._ahead is not None:
+            self._ahead.close()
+            counts = self._ahead.counts()
+            self._ahead = None
+            self.log(f"batches: {counts.read_ahead} read ahead by the DataLoader's workers, {counts.read_when_wanted} when they "
+                     f"were wanted, {counts.in_vain} in vain")
 
     def accumulate(self, loss: torch.Tensor) -> None:
         """Backward of a part of the batch, whose gradients `step`'s are added to.
@@ -375,6 +401,7 @@ class Worker:
             raise error
 
     def _close(self) -> None:
+        self._end_reading()
         self._session.close()
         self._flat.release()
         self._at_exit()
@@ -385,7 +412,10 @@ def _last_word(error: BaseException) -> None:
     places = traceback.extract_tb(error.__traceback__)
     where = f" ({os.path.basename(places[-1].filename)}, line {places[-1].lineno})" if places else ""
     said = str(error).strip().splitlines() or [""]  # PyTorch's errors go on for lines.
-    words = said[0] if isinstance(error, Error) else f"{type(error).__name__}: {said[0]}{where}"
+    if said[0].startswith("Caught ") and len(said) > 1:  # In a worker of a DataLoader: its traceback, and what it was.
+        words = f"{said[-1]} (in a worker of the DataLoader)"
+    else:
+        words = said[0] if isinstance(error, Error) else f"{type(error).__name__}: {said[0]}{where}"
     _native.library().paceline_last_word(words.encode())
 
 

@@ -9,7 +9,9 @@
 
 namespace paceline::worker {
 HostedTrainer::HostedTrainer(Options options)
-    : options_(std::move(options)), order_(options_.train_samples, options_.seed) {
+    : options_(std::move(options)),
+      order_(options_.train_samples, options_.seed),
+      next_(std::max<uint64_t>(1, options_.train_samples)) {
   PACELINE_CHECK(options_.values.size() == options_.layout.total_bytes(), "{} bytes, layout has {}",
                  options_.values.size(), options_.layout.total_bytes());
   initial_.assign(options_.values.begin(), options_.values.end());
@@ -43,14 +45,16 @@ StatusOr<StepResult> HostedTrainer::Step(std::span<const protocol::SampleRange> 
            .samples = {},
            .ranges = {ranges.begin(), ranges.end()},
            .parameters = elsewhere_.data()};
+  std::vector<EpochRange> seen;
   for (const protocol::SampleRange& range : ranges) {
     if (range.begin > range.end || range.end > options_.train_samples) {
       return OutOfRange("positions {} to {} of an epoch of {} samples", range.begin, range.end,
                         options_.train_samples);
     }
-    const auto samples = order_.Epoch(range.epoch).subspan(range.begin, range.size());
-    work_.samples.insert(work_.samples.end(), samples.begin(), samples.end());
+    seen.push_back({range.epoch, range.begin, range.end});
+    Collect(seen.back(), work_.samples);
   }
+  next_.See(seen);
   control_ = &control;
   is_handed_.assign(options_.layout.tensors().size(), false);
   saved_buffers_.assign(Buffers().begin(), Buffers().end());
@@ -59,6 +63,20 @@ StatusOr<StepResult> HostedTrainer::Step(std::span<const protocol::SampleRange> 
   control_ = nullptr;
   if (!offered.ok()) return offered;
   return std::exchange(step_, StepResult());
+}
+
+void HostedTrainer::Collect(const EpochRange& range, std::vector<uint32_t>& samples) {
+  const auto part = order_.Epoch(range.epoch).subspan(range.begin, range.end - range.begin);
+  samples.insert(samples.end(), part.begin(), part.end());
+}
+
+std::vector<uint32_t> HostedTrainer::Expect(uint64_t ahead) {
+  std::lock_guard lock(mutex_);
+  std::vector<uint32_t> samples;
+  for (const EpochRange& range : next_.Guess(ahead)) {
+    if (options_.epochs == 0 || range.epoch < options_.epochs) Collect(range, samples);
+  }
+  return samples;
 }
 
 StatusOr<Evaluation> HostedTrainer::Evaluate(const std::function<void()>& on_progress) {

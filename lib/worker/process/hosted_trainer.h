@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "lib/base/epoch_order.h"
+#include "lib/base/next_ranges.h"
 #include "lib/worker/loop/trainer.h"
 
 namespace paceline::worker {
@@ -41,6 +42,7 @@ class HostedTrainer final : public Trainer {
     // The host's memory, which outlives this.
     std::span<std::byte> values;
     uint64_t train_samples = 0;
+    uint64_t epochs = 0;              // Of the job; 0: nobody knows.
     bool computes_elsewhere = false;  // The host computes where HostedWork says.
     uint64_t seed = 0;                // Of the epochs' orders.
   };
@@ -63,6 +65,9 @@ class HostedTrainer final : public Trainer {
   // Waits so long for something to do; kNothing then. What was taken before has to be done with.
   // `values` are what to compute on until it is.
   HostedWork Next(Duration timeout);
+  // The samples of the step that comes `ahead` steps behind the one offered last, one or more, as
+  // far as they can be guessed (lib/base/next_ranges.h): nobody has promised them. Empty: not.
+  std::vector<uint32_t> Expect(uint64_t ahead);
   // Of a step: whether it is still wanted. Of an evaluation: true. Both count as a sign of
   // progress.
   bool MayGoOn();
@@ -85,6 +90,7 @@ class HostedTrainer final : public Trainer {
 
  private:
   enum class State { kIdle, kOffered, kTaken, kDone };
+  void Collect(const EpochRange& range, std::vector<uint32_t>& samples);  // In bounds.
   // Offers work_ and waits until it is done. Cancelled, as of Step.
   Status Offer(std::unique_lock<std::mutex>& lock);
   void Done();  // Of the lock's holder.
@@ -94,12 +100,13 @@ class HostedTrainer final : public Trainer {
   }
 
   const Options options_;
-  EpochOrder order_;
   std::vector<std::byte> initial_;
   std::vector<std::byte> push_;  // Where a step's push does not go in pieces.
 
   std::mutex mutex_;  // Guards what is below, but for what whoever computes has while kTaken.
   std::condition_variable changed_;
+  EpochOrder order_;
+  NextRanges next_;
   State state_ = State::kIdle;
   bool is_closed_ = false;
   bool is_over_ = false;

@@ -73,6 +73,7 @@ class HostedTrainerTest : public ::testing::Test {
     trainer_.emplace(HostedTrainer::Options{.layout = SmallLayout(),
                                             .values = values_,
                                             .train_samples = 10,
+                                            .epochs = 3,
                                             .computes_elsewhere = computes_elsewhere,
                                             .seed = 3});
   }
@@ -115,6 +116,25 @@ TEST_F(HostedTrainerTest, AStepIsTheHostsSamplesInTheEpochsOrder) {
   EXPECT_FALSE(result->is_handed);
   for (size_t i = 0; i < 4; ++i) EXPECT_EQ(FloatAt(trainer_->push(), i), i + 1.0F);
   EXPECT_EQ(FloatAt(trainer_->push(), 4), 5) << "a buffer's value";
+}
+
+TEST_F(HostedTrainerTest, TheHostIsToldWhichSamplesAreExpectedNext) {
+  const auto take = [&](uint64_t epoch, uint64_t begin) {
+    auto step = StartStep({{.epoch = epoch, .begin = begin, .end = begin + 2}});
+    ASSERT_EQ(trainer_->Next(kLong).kind, HostedWork::Kind::kStep);
+    trainer_->EndStep(1, 2, 0);
+    ASSERT_TRUE(step.get().ok());
+  };
+  EXPECT_THAT(trainer_->Expect(1), SizeIs(0));
+  for (const uint64_t begin : {0, 3, 6}) take(0, begin);
+  EXPECT_THAT(trainer_->Expect(1), SizeIs(0)) << "seen twice, but not right twice";
+  take(1, 0);  // Elsewhere: nothing is known then.
+  EXPECT_THAT(trainer_->Expect(1), SizeIs(0));
+  for (const uint64_t begin : {2, 4, 6}) take(1, begin);
+  EpochOrder order(10, 3);
+  EXPECT_THAT(trainer_->Expect(1), ElementsAre(order.Epoch(1)[8], order.Epoch(1)[9]));
+  EXPECT_THAT(trainer_->Expect(2), ElementsAre(order.Epoch(2)[0], order.Epoch(2)[1]));
+  EXPECT_THAT(trainer_->Expect(7), SizeIs(0)) << "behind the job's last epoch";
 }
 
 TEST_F(HostedTrainerTest, PiecesAreEachByteOnceAndWhatIsMissingIsZero) {
