@@ -219,6 +219,12 @@ int paceline_give_up_step(paceline_session* session, int why) {
   return PACELINE_OK;
 }
 
+int paceline_fail_step(paceline_session* session, const char* why) {
+  if (!Has(session, HostedWork::Kind::kStep)) return NotTaken();
+  session->worker->GiveUp(paceline::InvalidArgument("{}", why));
+  return PACELINE_OK;
+}
+
 int paceline_end_evaluation(paceline_session* session, const paceline_evaluation* evaluation) {
   if (!Has(session, HostedWork::Kind::kEvaluate)) return NotTaken();
   paceline::worker::Evaluation result{

@@ -140,6 +140,8 @@ enum {
 };
 // Buffers get back the values that the step began with; its samples go to somebody.
 PACELINE_API int paceline_give_up_step(paceline_session* session, int why);
+// It cannot be done: the worker fails, as one does whose step raises, and its samples are suspected.
+PACELINE_API int paceline_fail_step(paceline_session* session, const char* why);
 PACELINE_API int paceline_end_evaluation(paceline_session* session,
                                          const paceline_evaluation* evaluation);
 // It cannot be done: the job hears why.

@@ -11,7 +11,7 @@ from torch.utils.data import DataLoader
 from ._ahead import reading
 from ._data import Batch, source_of
 from ._errors import Misuse
-from ._worker import Step
+from ._worker import Loss, Step
 
 
 class Alone:
@@ -61,12 +61,14 @@ class Alone:
                 self._began = time.monotonic()
                 yield self._batch
 
-    def accumulate(self, loss: torch.Tensor) -> None:
-        loss.backward()
+    def accumulate(self, loss: Loss) -> None:
+        (loss() if callable(loss) else loss).backward()
 
-    def step(self, loss: torch.Tensor, *, correct: int = 0) -> Step:
+    def step(self, loss: Loss, *, correct: int = 0) -> Step:
         if self._batch is None:
             raise Misuse("there is no batch to step with: take one from w.data(...) first")
+        if callable(loss):
+            loss = loss()
         value = float(loss.detach())
         loss.backward()
         self._optimizer.step()

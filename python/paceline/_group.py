@@ -147,6 +147,10 @@ class GroupSession:
     def _give_up_step(self, why: int) -> None:
         raise Misuse("one rank of several is out of memory: the worker cannot go on without it")
 
+    def _fail_step(self, why: bytes) -> None:
+        if self._session is not None:
+            self._session.check("fail_step", why)
+
     def _end_evaluation(self, evaluation: Any) -> None:
         self._session.check("end_evaluation", evaluation)
 

@@ -80,6 +80,7 @@ SIGNATURES = {
     "paceline_hand": (c_int, [c_void_p, c_size_t, c_void_p, c_uint64]),
     "paceline_end_step": (c_int, [c_void_p, c_double, c_uint64, c_uint64]),
     "paceline_give_up_step": (c_int, [c_void_p, c_int]),
+    "paceline_fail_step": (c_int, [c_void_p, c_char_p]),
     "paceline_end_evaluation": (c_int, [c_void_p, POINTER(Evaluation)]),
     "paceline_fail_evaluation": (c_int, [c_void_p, c_char_p]),
     "paceline_drain": (None, [c_void_p]),

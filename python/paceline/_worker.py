@@ -14,7 +14,7 @@ import threading
 import time
 import traceback
 import weakref
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple, Union
 
 import torch
 
@@ -27,6 +27,10 @@ from ._model import FlatModel, GivenUp
 
 _POLL_MS = 50  # Signals are looked at so often while the worker waits.
 _CLOSE_MS = 10_000
+_MAY_BE_MEMORY = (RuntimeError, torch.jit.Error)
+
+
+Loss = Union[torch.Tensor, Callable[[], torch.Tensor]]
 
 
 class Step(NamedTuple):
@@ -78,6 +82,7 @@ class Worker:
 
     def __init__(self, model: torch.nn.Module, in_place: bool = False):
         self._in_place = in_place
+        self._ahead: Optional[Ahead] = None
         self._flat = FlatModel(model)
         try:
             self._session: Any = GroupSession(self._flat, _Session) if is_group() else _Session(self._flat)
@@ -102,12 +107,12 @@ class Worker:
         _native.library().paceline_tune_allocator()
         self._started = False
         self._samples = 0
-        self._ahead: Optional[Ahead] = None
         self._batch: Optional[Batch] = None  # That a step is owed for.
         self._taken: Optional[_native.Work] = None
         self._next: Optional[_native.Work] = None
         self._steps = 0
         self._handed = 0
+        self._is_too_large = False  # The batch, for the memory there is.
         self._drains = False
         self._evaluates = False
         self._began = 0.0
@@ -145,11 +150,11 @@ class Worker:
         return (len(batch) for batch in self._leases(samples, lambda indices: list(indices)))
 
     def _leases(self, samples: int, load: Callable[[List[int]], Any], source: Optional[Source] = None) -> Iterator[Batch]:
+        if self.is_evaluator:
+            return
         if self._started and samples != self._samples:
             raise Misuse(f"the training set had {self._samples} samples and has {samples} now: it is one, for all epochs")
         self._samples = samples
-        if self.is_evaluator:
-            return
         if source is not None and source.loader is not None:
             load = self._read_ahead(source)
         self._start()
@@ -188,36 +193,41 @@ class Worker:
             self.log(f"batches: {counts.read_ahead} read ahead by the DataLoader's workers, {counts.read_when_wanted} when they "
                      f"were wanted, {counts.in_vain} in vain")
 
-    def accumulate(self, loss: torch.Tensor) -> None:
+    def accumulate(self, loss: Loss) -> None:
         """Backward of a part of the batch, whose gradients `step`'s are added to.
 
         As with plain PyTorch, gradients of the parts add up: divide each loss by the number of parts.
         """
         self._owe()
+        if self._is_too_large:
+            return
         self._flat.on_gradient = lambda index, gradient: self._may_go_on()
         try:
-            loss.backward()
+            (loss() if callable(loss) else loss).backward()
         except GivenUp:
             pass  # `step` says so.
+        except _MAY_BE_MEMORY as error:
+            self._note_too_large(error)
         finally:
             self._flat.on_gradient = None
 
-    def step(self, loss: torch.Tensor, *, correct: int = 0) -> Step:
+    def step(self, loss: Loss, *, correct: int = 0) -> Step:
         """Backward, push, and what the scheme demands, until there is something to do again or the job is over.
 
-        `loss`: the mean over the batch. Afterwards parameters hold what the next batch is computed on; gradients are
+        `loss`: the mean over the batch, or a function that computes it: then a forward pass that runs out of memory is
+        given up as a backward pass is. Afterwards parameters hold what the next batch is computed on; gradients are
         None. `correct`: of the batch's samples, for the training accuracy on display.
         """
         batch = self._owe()
         self._flat.check()
-        given_up = not self._run(loss)
-        value = float(loss.detach())  # A GPU has it only now: asked for before, it would wait for it with nothing to do.
+        value, given_up = self._run(loss)
         if not given_up:
             self._flat.store_buffers()
             code = self._session.call("end_step", value, len(batch), correct)
             given_up = code == _native.GIVEN_UP
             _native.check(_native.OK if given_up else code)
         self._batch = self._taken = None
+        self._is_too_large = False
         self._flat.drop_gradients()
         self._steps += 1
         computed = time.monotonic()
@@ -229,32 +239,42 @@ class Worker:
             raise Misuse("there is no batch to step with: take one from w.data(...) first")
         return self._batch
 
-    def _run(self, loss: torch.Tensor) -> bool:
-        """The last backward pass. False: it was given up, and the job knows."""
+    def _note_too_large(self, error: Exception) -> None:
+        """Raises `error` if it is another one."""
+        if not _is_out_of_memory(error):
+            raise error
+        self._is_too_large = True
+        self.log("out of memory: the next batch will be smaller", is_warning=True)
+
+    def _run(self, loss: Loss) -> Tuple[float, bool]:
+        """The last backward pass. The loss, and whether it was given up, which the job knows then."""
         self._handed = 0
         self._flat.on_gradient = self._hand
-        why = _native.INTERRUPTED
         try:
             self._may_go_on()
+            if self._is_too_large:
+                raise GivenUp
+            if callable(loss):
+                loss = loss()
             loss.backward()
             for index in self._flat.leftover():  # What only passes before have reached.
                 self._hand(index, self._flat.gradient(index))
             self._hand_landed(is_to_wait=True)
         except GivenUp:
             pass
-        except torch.OutOfMemoryError:
-            why = _native.OUT_OF_MEMORY
-            self.log("out of memory in a backward pass: the next batch will be smaller", is_warning=True)
+        except _MAY_BE_MEMORY as error:
+            self._note_too_large(error)
         else:
             if not self._handed:
                 raise Misuse("the loss does not depend on the model that paceline.worker was given")
-            return True
+            # A GPU has it only now: asked for before, it would wait for it with nothing to do.
+            return float(loss.detach()), False
         finally:
             self._flat.on_gradient = None
         self._flat.forget_landed()
-        self._session.check("give_up_step", why)
+        self._session.check("give_up_step", _native.OUT_OF_MEMORY if self._is_too_large else _native.INTERRUPTED)
         self._flat.fetch()
-        return False
+        return float(loss.detach()) if isinstance(loss, torch.Tensor) else math.nan, True
 
     def _hand(self, index: int, gradient: torch.Tensor) -> None:
         if self.device.type == "cuda":
@@ -391,6 +411,9 @@ class Worker:
         return self
 
     def __exit__(self, kind: Any, error: Optional[BaseException], trace: Any) -> None:
+        if isinstance(error, Exception) and not isinstance(error, Error) and self._batch is not None:
+            # Perhaps for the sake of its samples: the job hears that they ended a worker, not that it has left.
+            self._session.check("fail_step", f"{type(error).__name__}: {error}".encode())
         if kind is None and self.is_evaluator and not self._evaluates:
             error = Misuse("the job has an evaluator, and this script never calls w.evaluate(...): nothing would be judged")
         self._close()
@@ -407,13 +430,21 @@ class Worker:
         self._at_exit()
 
 
+def _is_out_of_memory(error: Exception) -> bool:
+    """TorchScript hands on the words alone, and so does the CPU's allocator."""
+    return isinstance(error, torch.OutOfMemoryError) or any(
+        words in str(error) for words in ("out of memory", "can't allocate memory", "not enough memory"))
+
+
 def _last_word(error: BaseException) -> None:
     """Why it failed, where Paceline looks for it."""
     places = traceback.extract_tb(error.__traceback__)
     where = f" ({os.path.basename(places[-1].filename)}, line {places[-1].lineno})" if places else ""
     said = str(error).strip().splitlines() or [""]  # PyTorch's errors go on for lines.
-    if said[0].startswith("Caught ") and len(said) > 1:  # In a worker of a DataLoader: its traceback, and what it was.
+    if said[0].startswith("Caught "):  # In a worker of a DataLoader: its traceback, and what it was.
         words = f"{said[-1]} (in a worker of the DataLoader)"
+    elif isinstance(error, torch.jit.Error):
+        words = f"{said[-1]}{where}"
     else:
         words = said[0] if isinstance(error, Error) else f"{type(error).__name__}: {said[0]}{where}"
     _native.library().paceline_last_word(words.encode())

@@ -136,6 +136,62 @@ class TroubleTest(JobTest):
         with self.assertRaisesRegex(paceline.NoJob, "paceline run"):
             paceline.worker(torch.nn.Linear(1, 1))
 
+    def test_a_sample_that_ends_every_script_is_found_and_left_out(self):
+        self.script(BEGIN + """
+    with paceline.worker(model) as w:
+        for batch in w.data((x, y)):
+            if 17 in batch.indices: raise ValueError("no good")
+            w.step(loss_of(batch))
+        """)
+        ended = self.run_job("spec.training.stop={maxEpochs: 1}", "spec.training.globalBatchSize=8")
+        self.assert_succeeded(ended)
+        self.assertIn("made two workers ill, or ended them: sample 17 (position ", ended.err)
+
+    def test_an_evaluator_may_come_to_its_data_too(self):
+        self.script(BEGIN + """
+    with paceline.worker(model) as w:
+        w.evaluate(lambda: loss_of((x, y)))
+        for batch in w.data((x, y)): w.step(loss_of(batch))
+        """.replace("loss_of((x, y))", "torch.nn.functional.cross_entropy(model(x), y)"))
+        ended = self.run_job(evaluator=True)
+        self.assert_succeeded(ended)
+        self.assertNotIn("Traceback", ended.worker_logs())
+
+    def test_an_error_of_torchscript_is_told_by_what_it_was(self):
+        ended = self.fails("""
+    @torch.jit.script
+    def check(x: torch.Tensor) -> torch.Tensor:
+        assert x.size(0) < 2, "a batch too large"
+        return x
+    with paceline.worker(model) as w:
+        for batch in w.data((x, y)): check(batch.x)
+        """)
+        self.assertIn("a batch too large", ended.err)
+
+    def runs_out_of_memory(self, step):
+        """Where a batch has more than 10 samples; the job wants 16 of each worker."""
+        self.script(BEGIN + """
+    def hungry(batch):
+        if len(batch) > 10: raise torch.OutOfMemoryError("CUDA out of memory")
+        return loss_of(batch)
+    def at_last(batch):
+        w.accumulate(lambda: hungry(batch) / 2)
+        return w.step(loss_of(batch) / 2)
+    with paceline.worker(model) as w:
+        for batch in w.data((x, y)):
+            step = """ + step + """
+            assert step.given_up == (len(batch) > 10), step
+        """)
+        ended = self.run_job("spec.sync.batchSizing.strategy=EMA")
+        self.assert_succeeded(ended)
+        self.assertIn("out of memory", ended.worker_logs())
+
+    def test_out_of_memory_in_a_forward_pass(self):
+        self.runs_out_of_memory("w.step(lambda: hungry(batch))")
+
+    def test_out_of_memory_in_a_part_of_a_batch(self):
+        self.runs_out_of_memory("at_last(batch)")
+
     def test_a_killed_worker_comes_back_and_the_ledger_is_exact(self):
         self.script(BEGIN + """
     import time
