@@ -19,7 +19,7 @@ ONLY ?= lib operator ps-server worker cli tests
 SOURCES = git ls-files --cached --others --exclude-standard -- \
             $(foreach folder,$(ONLY),'$(folder)/*.h' '$(folder)/*.cc')
 
-.PHONY: help setup run test test-large kubernetes build bench-data-plane bench-store bench-control bench-interrupt bench-operator bench-operator-tools bench-policy bench-step gpu-proof wheel soak images e2e e2e-soak chart lint format verify crd \
+.PHONY: help setup run test test-hosts test-large kubernetes build bench-data-plane bench-store bench-control bench-interrupt bench-operator bench-operator-tools bench-policy bench-step gpu-proof wheel soak images e2e e2e-soak chart lint format verify crd \
         test-asan test-tsan clean
 
 help: ## Show this menu
@@ -31,6 +31,9 @@ run: $(BUILD)/build.ninja ## Train the sample job on this machine (ARGS='--set s
 
 test: build kubernetes ## Build everything and run every test
 	@ctest --test-dir $(BUILD) --output-on-failure -j $(TEST_JOBS)
+
+test-hosts: build ## Run what tests/integration asks of paceline-worker against a Python script in its place: half an hour
+	@ctest --test-dir $(BUILD) -C Hosts -L hosts --output-on-failure -j $(TEST_JOBS)
 
 test-large: $(BUILD)/build.ninja ## Train two steps of a model with one tensor of 2.2 GiB: 20 GiB of memory, peak printed
 	@cmake --build $(BUILD) -j $(JOBS) --target paceline paceline-ps paceline-worker >&2

@@ -1,7 +1,7 @@
 // Measures whole steps of training, beside PyTorch doing the same.
 //
 //   bench_step [--json FILE] [--rounds N] [--steps N]
-//              [--part step|threads|precision|alone|links] [--transport NAME] [--gbit N]
+//              [--part step|threads|precision|alone|script|links] [--transport NAME] [--gbit N]
 //              [--device CPU|CUDA] [--batch N] [--shards N] [--small]
 //              [--python PROGRAM] [--peers FILE] [--programs FOLDER]
 //
@@ -9,13 +9,14 @@
 // `paceline run` beside DistributedDataParallel with gloo. Part `threads`: one worker with one and
 // two threads beside PyTorch's own loop. Part `precision`: the former of them in Float32, BFloat16
 // and Float16. Part `alone`, only where it is named: one worker with the model of `step` beside
-// that loop. Part `links`, only where it is named, as root: two workers behind links of 1 and 2.5
-// Gbit/s, or of --gbit. Each round runs all contenders one after the other, so that a disturbance
-// of the machine falls on all alike. --batch: samples of each worker. --shards: of `step` (2) and
-// `alone` (1). --small takes tiny models: it only shows that the bench works. The last three say
-// where things lie; without them they are looked for in the source and the build folder. Exit code
-// 1 if losses differ, but in reduced precision, where that is a figure; 77 if there is no Python
-// with PyTorch, or no link can be made.
+// that loop. Part `script`, only where it is named: scripts in the place of paceline-worker, with
+// the digits' model and that of `step`. Part `links`, only where it is named, as root: two workers
+// behind links of 1 and 2.5 Gbit/s, or of --gbit. Each round runs all contenders one after the
+// other, so that a disturbance of the machine falls on all alike. --batch: samples of each worker.
+// --shards: of `step` (2) and `alone` (1). --small takes tiny models: it only shows that the bench
+// works. The last three say where things lie; without them they are looked for in the source and
+// the build folder. Exit code 1 if losses differ, but in reduced precision, where that is a figure;
+// 77 if there is no Python with PyTorch, or no link can be made.
 #include <array>
 #include <cstdio>
 #include <cstdlib>
@@ -31,6 +32,7 @@
 #include "tests/bench/step_precision.h"
 #include "tests/bench/step_rows.h"
 #include "tests/bench/step_runs.h"
+#include "tests/bench/step_script.h"
 
 namespace paceline::bench {
 namespace {
@@ -139,9 +141,22 @@ std::vector<StepTask> AloneTasks(const Options& options) {
   return tasks;
 }
 
+// The digits' perceptron, with two workers and four, and the model of `step`.
+std::vector<StepTask> ScriptTasks(const Options& options) {
+  std::vector<StepTask> tasks;
+  for (const uint64_t workers : {2, 4}) {
+    tasks.push_back({.widths = {64, 64, 10},
+                     .batch = options.batch.value_or(16),
+                     .workers = workers,
+                     .steps = options.steps});
+  }
+  if (!options.is_small) tasks.push_back(StepTasks(options).front());
+  return tasks;
+}
+
 bool IsPart(const std::string& name) {
   return name == "step" || name == "threads" || name == "precision" || name == "alone" ||
-         name == "links";
+         name == "script" || name == "links";
 }
 
 std::optional<Options> Parse(int argc, char** argv) {
@@ -224,8 +239,8 @@ int Run(int argc, char** argv) {
   if (!options || transports.empty()) {
     std::cerr << fmt::format(
         "usage: bench_step [--json FILE] [--rounds N] [--steps N, at least 5] [--part "
-        "step|threads|precision|alone|links] [--transport {}] [--gbit N] [--device CPU|CUDA] "
-        "[--batch N] [--shards N] "
+        "step|threads|precision|alone|script|links] [--transport {}] [--gbit N] [--device "
+        "CPU|CUDA] [--batch N] [--shards N] "
         "[--small] [--python "
         "PROGRAM] [--peers FILE] [--programs FOLDER]\n",
         names);
@@ -251,6 +266,11 @@ int Run(int argc, char** argv) {
   }
   if (options->part == "alone")
     agrees = RunPart("alone", AloneTasks(*options), {transports.front()}, *options, json) && agrees;
+  if (options->part == "script") {
+    agrees = RunScripts(ScriptTasks(*options), options->places,
+                        {.source = PACELINE_SOURCE_DIR, .build = PACELINE_BINARY_DIR},
+                        options->rounds, kLossDifferenceMax, json);
+  }
   const int written = WriteRows(json, options->json_path);
   if (!agrees) std::cerr << fmt::format("losses differ by more than {:.0e}\n", kLossDifferenceMax);
   return agrees ? written : 1;
