@@ -89,6 +89,7 @@ class JobTest(unittest.TestCase):
             "spec": {
                 "training": {"globalBatchSize": 32, "learningRate": {"base": 0.1}, "stop": {"maxEpochs": 2}},
                 "workers": {"replicas": workers, "command": [sys.executable, "train.py", *arguments]},
+                "runPolicy": {"schedulingPolicy": {"scheduleTimeoutSeconds": TIMEOUT_S}},  # A busy machine imports slowly.
             },
         }
         if evaluator:
