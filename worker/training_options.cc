@@ -72,8 +72,10 @@ learn::TrainingOptions TrainingOptionsFrom(const job::TrainingJob& job, const st
     learn::DatasetOptions options;
     options.path = Resolve(folder, path);
     options.targets_path = Resolve(folder, targets.value_or(""));
+    if (!spec.data.inputs.empty()) options.inputs = spec.data.inputs;
     if (spec.data.sequence_length)
       options.window_tokens = static_cast<uint64_t>(*spec.data.sequence_length);
+    options.token_bytes = spec.data.token_type == job::TokenType::kInt32 ? 4 : 2;
     return options;
   };
   learn::TrainingOptions options;

@@ -40,8 +40,8 @@ class BuiltInNet : public Net {
   void KeepBuffers(std::span<const at::Tensor>) override {}
   void SetMode(NetMode) override {}
 
-  Outputs Forward(const at::Tensor& inputs) override {
-    at::Tensor x = inputs;
+  Outputs Forward(std::span<const at::Tensor> inputs) override {
+    at::Tensor x = inputs.front();
     for (const Layer& layer : convolutions_) {
       x = at::relu(at::conv2d(x, layer.weight, layer.bias, /*stride=*/1, /*padding=*/1));
     }
@@ -55,9 +55,9 @@ class BuiltInNet : public Net {
   }
 
   bool HasLoss() const override { return false; }
-  at::Tensor Loss(const at::Tensor&, const at::Tensor&) override { return {}; }
-  bool HasMetrics() const override { return false; }
-  std::map<std::string, double> Metrics(const at::Tensor&, const at::Tensor&) override {
+  at::Tensor Loss(std::span<const at::Tensor>, const at::Tensor&) override { return {}; }
+  bool HasMetrics(size_t) const override { return false; }
+  std::map<std::string, double> Metrics(std::span<const at::Tensor>, const at::Tensor&) override {
     return {};
   }
 

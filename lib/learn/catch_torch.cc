@@ -7,6 +7,8 @@
 
 #include <c10/util/Exception.h>
 
+#include "lib/learn/data/columns.h"
+
 namespace paceline::learn {
 namespace {
 
@@ -48,6 +50,8 @@ Status CurrentTorchError() {
     return InvalidArgument("libtorch: {}", Essence(error.what_without_backtrace()));
   } catch (const c10::Error& error) {
     return FromText(error.what_without_backtrace());
+  } catch (const LostRows& error) {
+    return Internal("{}", error.what());
   } catch (const std::bad_alloc&) {
     return ResourceExhausted("out of memory");
   } catch (const std::exception& error) {

@@ -17,7 +17,7 @@ namespace paceline::learn {
 
 // Call inside a catch block only. ResourceExhausted where memory was short, InvalidArgument where
 // an index or a value was wrong, Internal("libtorch: ...") otherwise; the message is LibTorch's own
-// without stack traces.
+// without stack traces. Of LostRows (data/columns.h) Internal with its words alone.
 Status CurrentTorchError();
 
 // The result of `call`, a Status or StatusOr, or the Status of what it threw.

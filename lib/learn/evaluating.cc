@@ -114,7 +114,7 @@ StatusOr<Evaluation> EvaluateAll(Model::State& model, const std::optional<Loss>&
     const Computed computed = Compute(*model.net, loss, batch);
     loss_sum += computed.loss.item<double>() * static_cast<double>(samples.size());
     if (on_progress) on_progress();
-    if (model.net->HasMetrics()) {
+    if (model.net->HasMetrics(batch.inputs.size())) {
       const auto values = model.net->Metrics(batch.inputs, batch.targets);
       metrics.Add(values, samples.size());
       if (values.contains(kAccuracy)) judge.GiveUp("the model's metrics");

@@ -7,6 +7,7 @@
 #include <ATen/Parallel.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
+#include <fmt/ranges.h>
 
 #include "lib/learn/autocast.h"
 #include "lib/learn/catch_torch.h"
@@ -19,6 +20,12 @@ std::string DataText(const Column& column, uint64_t rows) {
                      column.name);
 }
 
+std::string InputsText(const Dataset& data, uint64_t rows) {
+  std::vector<std::string> texts;
+  for (const Column& column : data.inputs()) texts.push_back(DataText(column, rows));
+  return fmt::format("inputs of {}", fmt::join(texts, " and "));
+}
+
 // Only lack of memory is no mistake of the caller's.
 Status AsMistake(const Status& status, const std::string& context) {
   if (status.code() == StatusCode::kResourceExhausted) return Annotate(status, context);
@@ -26,18 +33,26 @@ Status AsMistake(const Status& status, const std::string& context) {
 }
 
 Status CheckClasses(const Dataset& data, const at::Tensor& outputs) {
-  const Column::Extent extent = data.targets().IntegerExtent();
+  const Column& targets = data.targets();
   const int64_t classes = outputs.size(-1);
-  if (extent.smallest >= 0 && extent.largest < classes) return OkStatus();
-  return InvalidArgument(
-      "{} has class {}, but the model's outputs of shape {} have classes 0 to {}",
-      data.targets().name, extent.smallest < 0 ? extent.smallest : extent.largest,
-      ShapeText(outputs.sizes()), classes - 1);
+  const auto are_classes = [&](const Column::Extent& extent) {
+    return extent.smallest >= 0 && extent.largest < classes;
+  };
+  if (are_classes(targets.TypeExtent())) return OkStatus();  // Whatever they are.
+  for (const Piece& piece : targets.pieces) {
+    const Column::Extent extent = targets.IntegerExtent(piece);
+    if (piece.rows == 0 || are_classes(extent)) continue;
+    return InvalidArgument(
+        "{} has class {}, but the model's outputs of shape {} have classes 0 to {}", piece.name,
+        extent.smallest < 0 ? extent.smallest : extent.largest, ShapeText(outputs.sizes()),
+        classes - 1);
+  }
+  return OkStatus();
 }
 
 Status TryOutUnguarded(Model::State& model, const std::optional<Loss>& loss, const Dataset& data,
                        const Batch& batch) {
-  const uint64_t rows = static_cast<uint64_t>(batch.inputs.size(0));
+  const uint64_t rows = static_cast<uint64_t>(batch.targets.size(0));
   if (!loss) {
     const Status status = CatchTorch([&]() -> Status {
       const at::Tensor value = model.net->Loss(batch.inputs, batch.targets);
@@ -45,9 +60,8 @@ Status TryOutUnguarded(Model::State& model, const std::optional<Loss>& loss, con
       return InvalidArgument("it returns shape {}, want a scalar", ShapeText(value.sizes()));
     });
     if (status.ok()) return OkStatus();
-    return AsMistake(status,
-                     fmt::format("the model's loss does not accept inputs of {} and targets of {}",
-                                 DataText(data.inputs(), rows), DataText(data.targets(), rows)));
+    return AsMistake(status, fmt::format("the model's loss does not accept {} and targets of {}",
+                                         InputsText(data, rows), DataText(data.targets(), rows)));
   }
 
   at::Tensor outputs;
@@ -58,16 +72,12 @@ Status TryOutUnguarded(Model::State& model, const std::optional<Loss>& loss, con
     return InvalidArgument("it gives no outputs but {}", given.from);
   });
   if (!forward.ok()) {
-    return AsMistake(forward,
-                     "the model does not accept inputs of " + DataText(data.inputs(), rows));
+    return AsMistake(forward, "the model does not accept " + InputsText(data, rows));
   }
   const Status fits = CatchTorch([&]() -> Status {
-    if (*loss == Loss::kCrossEntropy && outputs.dim() > 0) {
-      // A class beyond the outputs would stop the loss itself, with less to say.
-      if (outputs.dim() == batch.targets.dim() + 1) {
-        PACELINE_RETURN_IF_ERROR(CheckClasses(data, outputs));
-      }
-    }
+    // A class beyond the outputs would stop the loss itself, with less to say.
+    if (*loss == Loss::kCrossEntropy && AreClasses(outputs, batch.targets))
+      PACELINE_RETURN_IF_ERROR(CheckClasses(data, outputs));
     ComputeLoss(*loss, outputs, batch.targets);
     return OkStatus();
   });
@@ -116,10 +126,9 @@ Status TryOutMetrics(Model::State& model, const Dataset& data, const Batch& batc
     return OkStatus();
   });
   if (status.ok()) return status;
-  const auto rows = static_cast<uint64_t>(batch.inputs.size(0));
-  return AsMistake(status,
-                   fmt::format("the model's metrics does not accept inputs of {} and targets of {}",
-                               DataText(data.inputs(), rows), DataText(data.targets(), rows)));
+  const auto rows = static_cast<uint64_t>(batch.targets.size(0));
+  return AsMistake(status, fmt::format("the model's metrics does not accept {} and targets of {}",
+                                       InputsText(data, rows), DataText(data.targets(), rows)));
 }
 
 // What `run` makes of the first samples; the model is left as it was.
@@ -156,7 +165,7 @@ Status TryOut(Model::State& model, const std::optional<Loss>& loss, const Datase
 
 Status TryOutEvaluation(Model::State& model, const std::optional<Loss>& loss, const Dataset& data) {
   PACELINE_RETURN_IF_ERROR(TryOut(model, loss, data));
-  if (!model.net->HasMetrics()) return OkStatus();
+  if (!model.net->HasMetrics(data.inputs().size())) return OkStatus();
   return OnFirstSamples(model, data,
                         [&](const Batch& batch) { return TryOutMetrics(model, data, batch); });
 }

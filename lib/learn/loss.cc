@@ -6,16 +6,6 @@
 #include <ATen/ops/mse_loss.h>
 
 namespace paceline::learn {
-namespace {
-
-bool AreClasses(const at::Tensor& outputs, const at::Tensor& targets) {
-  return targets.scalar_type() == at::kLong && outputs.is_floating_point() &&
-         outputs.dim() == targets.dim() + 1 &&
-         outputs.sizes().slice(0, targets.dim()) == targets.sizes();
-}
-
-}  // namespace
-
 StatusOr<Loss> ParseLoss(std::string_view name) {
   if (name == "CrossEntropy") return Loss::kCrossEntropy;
   if (name == "MeanSquaredError") return Loss::kMeanSquaredError;
@@ -28,6 +18,12 @@ std::string_view Name(Loss loss) {
 
 ElementType TargetType(Loss loss) {
   return loss == Loss::kCrossEntropy ? ElementType::kInt64 : ElementType::kFloat32;
+}
+
+bool AreClasses(const at::Tensor& outputs, const at::Tensor& targets) {
+  return targets.scalar_type() == at::kLong && outputs.is_floating_point() &&
+         outputs.dim() == targets.dim() + 1 &&
+         outputs.sizes().slice(0, targets.dim()) == targets.sizes();
 }
 
 at::Tensor ComputeLoss(Loss loss, const at::Tensor& outputs, const at::Tensor& targets) {

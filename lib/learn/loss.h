@@ -23,6 +23,9 @@ StatusOr<Loss> ParseLoss(std::string_view name);
 std::string_view Name(Loss loss);
 ElementType TargetType(Loss loss);
 
+// Whether the outputs are scores of classes, which come last, for each of the targets.
+bool AreClasses(const at::Tensor& outputs, const at::Tensor& targets);
+
 // The mean over the samples, a scalar. Throws InvalidArgument's counterpart of LibTorch, naming
 // both shapes, where outputs and targets do not fit.
 at::Tensor ComputeLoss(Loss loss, const at::Tensor& outputs, const at::Tensor& targets);

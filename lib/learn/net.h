@@ -45,15 +45,16 @@ class Net {
   virtual void KeepBuffers(std::span<const at::Tensor> buffers) = 0;
 
   virtual void SetMode(NetMode mode) = 0;
-  virtual Outputs Forward(const at::Tensor& inputs) = 0;
+  // `inputs`, here and below: forward's arguments.
+  virtual Outputs Forward(std::span<const at::Tensor> inputs) = 0;
 
   // A scalar, the mean over the samples. Only if HasLoss().
   virtual bool HasLoss() const = 0;
-  virtual at::Tensor Loss(const at::Tensor& inputs, const at::Tensor& targets) = 0;
+  virtual at::Tensor Loss(std::span<const at::Tensor> inputs, const at::Tensor& targets) = 0;
 
-  // Means over the samples, by name. Only if HasMetrics().
-  virtual bool HasMetrics() const = 0;
-  virtual std::map<std::string, double> Metrics(const at::Tensor& inputs,
+  // Means over the samples, by name. Only if HasMetrics() of so many inputs.
+  virtual bool HasMetrics(size_t inputs) const = 0;
+  virtual std::map<std::string, double> Metrics(std::span<const at::Tensor> inputs,
                                                 const at::Tensor& targets) = 0;
 };
 

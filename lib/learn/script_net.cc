@@ -15,10 +15,10 @@ namespace {
 
 constexpr size_t kMetricsMax = 64;
 
-// metrics(inputs, targets) -> Dict[str, Tensor]; a method of that name that is another is the
+// metrics(inputs..., targets) -> Dict[str, Tensor]; a method of that name that is another is the
 // model's own affair.
 bool GivesMetrics(const c10::FunctionSchema& schema) {
-  if (schema.arguments().size() != 3 || schema.returns().size() != 1) return false;
+  if (schema.returns().size() != 1) return false;
   const auto dict = schema.returns()[0].type()->cast<c10::DictType>();
   return dict != nullptr && dict->getKeyType()->kind() == c10::TypeKind::StringType &&
          dict->getValueType()->kind() == c10::TypeKind::TensorType;
@@ -54,6 +54,16 @@ Outputs OutputsOf(const c10::IValue& result) {
   if (result.isList()) return OutputsOfSequence(result.toListRef(), "list");
   if (result.isGenericDict()) return OutputsOfDict(result.toGenericDict());
   return {{}, fmt::format("{}, which forward returns", result.tagKind())};
+}
+
+std::vector<c10::IValue> Arguments(std::span<const at::Tensor> inputs) {
+  return {inputs.begin(), inputs.end()};
+}
+
+std::vector<c10::IValue> Arguments(std::span<const at::Tensor> inputs, const at::Tensor& targets) {
+  std::vector<c10::IValue> arguments = Arguments(inputs);
+  arguments.emplace_back(targets);
+  return arguments;
 }
 
 class ScriptNet : public Net {
@@ -104,23 +114,27 @@ class ScriptNet : public Net {
 
   void SetMode(NetMode mode) override { module_.train(mode == NetMode::kTraining); }
 
-  Outputs Forward(const at::Tensor& inputs) override {
-    return OutputsOf(module_.forward({inputs}));
+  Outputs Forward(std::span<const at::Tensor> inputs) override {
+    return OutputsOf(module_.forward(Arguments(inputs)));
   }
 
   bool HasLoss() const override { return loss_.has_value(); }
-  at::Tensor Loss(const at::Tensor& inputs, const at::Tensor& targets) override {
-    const c10::IValue loss = (*loss_)({inputs, targets});
+  at::Tensor Loss(std::span<const at::Tensor> inputs, const at::Tensor& targets) override {
+    const c10::IValue loss = (*loss_)(Arguments(inputs, targets));
     TORCH_CHECK_VALUE(loss.isTensor(), "the model's loss returns ", loss.tagKind(),
                       ", want one Tensor");
     return loss.toTensor();
   }
 
-  bool HasMetrics() const override { return metrics_.has_value(); }
-  std::map<std::string, double> Metrics(const at::Tensor& inputs,
+  bool HasMetrics(size_t inputs) const override {
+    constexpr size_t kSelfAndTargets = 2;
+    return metrics_ &&
+           metrics_->function().getSchema().arguments().size() == inputs + kSelfAndTargets;
+  }
+  std::map<std::string, double> Metrics(std::span<const at::Tensor> inputs,
                                         const at::Tensor& targets) override {
     std::map<std::string, double> values;
-    const auto given = (*metrics_)({inputs, targets}).toGenericDict();
+    const auto given = (*metrics_)(Arguments(inputs, targets)).toGenericDict();
     TORCH_CHECK_VALUE(given.size() <= kMetricsMax, "the model's metrics gives ", given.size(),
                       " numbers, want at most ", kMetricsMax);
     for (const auto& entry : given) {

@@ -63,7 +63,11 @@ StatusOr<std::unique_ptr<Model>> MakeModel(const TrainingOptions& options, const
   }
   if (!options.built_in) return Model::Load(options.model_path, device);
   BuiltIn built_in = *options.built_in;
-  const Column& inputs = train.inputs();
+  if (train.inputs().size() > 1) {
+    return InvalidArgument("a built-in model takes one tensor of inputs: got {} of them",
+                           train.inputs().size());
+  }
+  const Column& inputs = train.inputs().front();
   if (built_in.input_shape.empty()) built_in.input_shape = inputs.shape;
   if (!Fits(built_in, inputs)) {
     return InvalidArgument("{}: a sample has shape {}, the model's input shape is {}", inputs.name,
@@ -156,7 +160,7 @@ Status CollectSamples(std::span<const SampleRange> ranges, EpochOrder& order,
 // Micro-batches of the step that runs, and those of the next one, if it is to be guessed.
 void Training::State::ExpectAfter(size_t first_size, uint64_t count) {
   const bool is_on_host = model->state().device.is_cpu();
-  const uint64_t bytes = first_size * (train.inputs().row_bytes() + train.targets().row_bytes());
+  const uint64_t bytes = first_size * train.row_bytes();
   if (batches.ahead() == 0 || (is_on_host && bytes < kBytesWorthAThread)) return;
   std::vector<std::vector<uint32_t>> expected;
   const auto add = [&](std::span<const uint32_t> step, uint64_t from, uint64_t to) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "lib/base/name_pattern.h"
+
 namespace paceline::optim {
 
 Status Validate(std::span<const ParameterGroup> groups) {
@@ -21,29 +23,10 @@ Status Validate(std::span<const ParameterGroup> groups) {
   return OkStatus();
 }
 
-bool Fits(std::string_view pattern, std::string_view name) {
-  size_t at = 0, in_name = 0;
-  size_t star = std::string_view::npos, taken = 0;  // The last *, and what it has taken up to.
-  while (in_name < name.size()) {
-    if (at < pattern.size() && pattern[at] == '*') {
-      star = at++;
-      taken = in_name;
-    } else if (at < pattern.size() && (pattern[at] == '?' || pattern[at] == name[in_name])) {
-      ++at;
-      ++in_name;
-    } else if (star != std::string_view::npos) {
-      at = star + 1;
-      in_name = ++taken;
-    } else {
-      return false;
-    }
-  }
-  return pattern.find_first_not_of('*', at) == std::string_view::npos;
-}
-
 const ParameterGroup* GroupOf(std::span<const ParameterGroup> groups, std::string_view name) {
   const auto fits = [&](const ParameterGroup& group) {
-    return std::ranges::any_of(group.match, [&](const auto& one) { return Fits(one, name); });
+    return std::ranges::any_of(group.match,
+                               [&](const auto& one) { return FitsPattern(one, name); });
   };
   const auto found = std::ranges::find_if(groups, fits);
   return found == groups.end() ? nullptr : &*found;

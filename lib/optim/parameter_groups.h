@@ -19,7 +19,7 @@
 namespace paceline::optim {
 
 struct ParameterGroup {
-  std::vector<std::string> match;      // Patterns of names.
+  std::vector<std::string> match;      // Patterns of names (FitsPattern).
   std::optional<double> weight_decay;  // Absent: the optimizer's.
   double rate_scale = 1;               // Times the learning rate; > 0.
   bool is_frozen = false;              // No step at all, nor momentum.
@@ -28,10 +28,6 @@ struct ParameterGroup {
 
 // InvalidArgument, naming the group by its place and what is right.
 Status Validate(std::span<const ParameterGroup> groups);
-
-// Whether `name` is what `pattern` says: * is any characters or none, ? is one, all others are
-// themselves. Takes at most as many steps as the product of their lengths.
-bool Fits(std::string_view pattern, std::string_view name);
 
 // The first group one of whose patterns fits; null if none does.
 const ParameterGroup* GroupOf(std::span<const ParameterGroup> groups, std::string_view name);

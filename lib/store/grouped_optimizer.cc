@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "lib/base/name_pattern.h"
+
 namespace paceline::store {
 namespace {
 
@@ -38,7 +40,7 @@ std::vector<std::string> IdlePatterns(const Layout& layout,
   for (const optim::ParameterGroup& group : groups) {
     for (const std::string& pattern : group.match) {
       const auto fits = [&](const TensorPlace& place) {
-        return place.spec.kind == TensorKind::kParameter && optim::Fits(pattern, place.spec.name);
+        return place.spec.kind == TensorKind::kParameter && FitsPattern(pattern, place.spec.name);
       };
       if (std::ranges::none_of(layout.tensors(), fits)) idle.push_back(pattern);
     }

@@ -2,15 +2,9 @@
 
 #include <algorithm>
 #include <bit>
-#include <cerrno>
 #include <cstring>
 #include <set>
 #include <utility>
-
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "lib/files/atomic_file.h"
 #include "lib/store/safetensors_header.h"
@@ -24,32 +18,6 @@ static_assert(std::endian::native == std::endian::little,
 constexpr uint64_t kLengthBytes = 8;
 constexpr size_t kPieceBytes = 4 << 20;
 constexpr uint64_t kHeaderBytesMax = 100'000'000;  // As Python's `safetensors` wants.
-
-// Empty for an empty file, which cannot be mapped.
-StatusOr<std::span<const std::byte>> Map(const std::string& path) {
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) return files::FileError("open", path, errno);
-  struct stat stat = {};
-  void* mapping = nullptr;
-  int error_number = 0;
-  if (::fstat(descriptor, &stat) != 0) {
-    error_number = errno;
-  } else if (!S_ISREG(stat.st_mode)) {
-    error_number = EISDIR;
-  } else if (stat.st_size > 0) {
-    mapping =
-        ::mmap(nullptr, static_cast<size_t>(stat.st_size), PROT_READ, MAP_PRIVATE, descriptor, 0);
-    if (mapping == MAP_FAILED) error_number = errno;
-  }
-  ::close(descriptor);
-  if (error_number != 0) return files::FileError("read", path, error_number);
-  return std::span<const std::byte>(static_cast<const std::byte*>(mapping),
-                                    static_cast<size_t>(stat.st_size));
-}
-
-void Unmap(std::span<const std::byte> mapping) {
-  if (mapping.data() != nullptr) ::munmap(const_cast<std::byte*>(mapping.data()), mapping.size());
-}
 
 Status CheckForWriting(const std::vector<SafetensorsTensor>& tensors) {
   std::set<std::string_view> names;
@@ -71,24 +39,25 @@ Status CheckForWriting(const std::vector<SafetensorsTensor>& tensors) {
 
 StatusOr<SafetensorsFile> SafetensorsFile::Open(const std::string& path) {
   SafetensorsFile file;
-  PACELINE_ASSIGN_OR_RETURN(file.mapping_, Map(path));
+  PACELINE_ASSIGN_OR_RETURN(file.mapped_, files::MappedFile::Open(path));
   PACELINE_RETURN_IF_ERROR(Annotate(file.Parse(), path));
   return file;
 }
 
 Status SafetensorsFile::Parse() {
-  if (mapping_.size() < kLengthBytes)
-    return InvalidArgument("file is too short: got {} bytes", mapping_.size());
+  const std::span<const std::byte> bytes = mapped_->bytes();
+  if (bytes.size() < kLengthBytes)
+    return InvalidArgument("file is too short: got {} bytes", bytes.size());
   uint64_t header_bytes = 0;
-  std::memcpy(&header_bytes, mapping_.data(), kLengthBytes);
-  const uint64_t room = mapping_.size() - kLengthBytes;
+  std::memcpy(&header_bytes, bytes.data(), kLengthBytes);
+  const uint64_t room = bytes.size() - kLengthBytes;
   if (header_bytes > room || header_bytes > kHeaderBytesMax) {
     return InvalidArgument("header length must be at most {}: got {}",
                            std::min(room, kHeaderBytesMax), header_bytes);
   }
-  const std::string_view json(reinterpret_cast<const char*>(mapping_.data()) + kLengthBytes,
+  const std::string_view json(reinterpret_cast<const char*>(bytes.data()) + kLengthBytes,
                               header_bytes);
-  const std::span<const std::byte> data = mapping_.subspan(kLengthBytes + header_bytes);
+  const std::span<const std::byte> data = bytes.subspan(kLengthBytes + header_bytes);
   PACELINE_ASSIGN_OR_RETURN(SafetensorsHeader header, ParseHeader(json, data.size()));
   metadata_ = std::move(header.metadata);
   for (SafetensorsEntry& entry : header.entries) {
@@ -97,20 +66,6 @@ Status SafetensorsFile::Parse() {
   }
   return OkStatus();
 }
-
-SafetensorsFile::SafetensorsFile(SafetensorsFile&& other) noexcept
-    : mapping_(std::exchange(other.mapping_, {})),
-      tensors_(std::move(other.tensors_)),
-      metadata_(std::move(other.metadata_)) {}
-
-SafetensorsFile& SafetensorsFile::operator=(SafetensorsFile&& other) noexcept {
-  std::swap(mapping_, other.mapping_);
-  std::swap(tensors_, other.tensors_);
-  std::swap(metadata_, other.metadata_);
-  return *this;
-}
-
-SafetensorsFile::~SafetensorsFile() { Unmap(mapping_); }
 
 const SafetensorsTensor* SafetensorsFile::Find(std::string_view name) const {
   const auto found =

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,6 +21,7 @@
 
 #include "lib/base/status.h"
 #include "lib/files/disk.h"
+#include "lib/files/mapped_file.h"
 #include "lib/store/sha256.h"
 
 namespace paceline::store {
@@ -60,10 +62,6 @@ class SafetensorsFile {
   // exactly as the format wants it: no gap, no overlap, no byte too many.
   static StatusOr<SafetensorsFile> Open(const std::string& path);
 
-  SafetensorsFile(SafetensorsFile&& other) noexcept;
-  SafetensorsFile& operator=(SafetensorsFile&& other) noexcept;
-  ~SafetensorsFile();
-
   const std::vector<SafetensorsTensor>& tensors() const {
     return tensors_;
   }  // In order of their bytes.
@@ -74,7 +72,7 @@ class SafetensorsFile {
   SafetensorsFile() = default;
   Status Parse();
 
-  std::span<const std::byte> mapping_;
+  std::shared_ptr<const files::MappedFile> mapped_;
   std::vector<SafetensorsTensor> tensors_;
   std::map<std::string, std::string> metadata_;
 };

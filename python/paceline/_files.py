@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any, Dict, List, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 import torch
 from safetensors.torch import load_file, save_file
@@ -51,42 +51,74 @@ def _as_tensor(name: str, values: Any) -> torch.Tensor:
     return tensor.contiguous()
 
 
-def _columns_of(pairs: Dataset, progress: bool) -> Tuple[torch.Tensor, torch.Tensor]:
-    inputs: List[torch.Tensor] = []
+def _columns_of(pairs: Dataset, progress: bool) -> Tuple[Any, torch.Tensor]:
+    inputs: List[Any] = []
     targets: List[torch.Tensor] = []
     count = len(pairs)  # type: ignore[arg-type]
     for index in range(count):
         sample = pairs[index]
         if not isinstance(sample, (tuple, list)) or len(sample) != 2:
             raise Misuse(f"sample {index} is no pair of an input and a target: got {type(sample).__name__}")
-        inputs.append(torch.as_tensor(sample[0]))
+        inputs.append(sample[0])
         targets.append(torch.as_tensor(sample[1]))
         if progress and (index + 1 == count or (index + 1) % max(1, count // 100) == 0):
             print(f"\r{100 * (index + 1) // count:3d} % of {count} samples", end="", file=sys.stderr, flush=True)
     if progress:
         print(file=sys.stderr)
-    return torch.stack(inputs), torch.stack(targets)
+    if inputs and isinstance(inputs[0], dict):
+        return {name: torch.stack([torch.as_tensor(one[name]) for one in inputs]) for name in inputs[0]}, torch.stack(targets)
+    return torch.stack([torch.as_tensor(one) for one in inputs]), torch.stack(targets)
 
 
-def dataset(path: str, inputs: Any, targets: Any = None, *, progress: bool = True) -> int:
-    """Writes a .safetensors file that a manifest's spec.data.train or eval may name; gives the number of samples.
-
-    `inputs` and `targets`: tensors or arrays, samples first; or one Dataset of pairs, all of one shape. float64 becomes
-    float32, small integers become int64.
-    """
-    if not path.endswith(".safetensors"):
-        raise Misuse(f"a data set is a .safetensors file: got {path}")
-    if targets is None:
-        if not hasattr(inputs, "__getitem__") or not hasattr(inputs, "__len__") or isinstance(inputs, torch.Tensor):
-            raise Misuse("inputs without targets: hand in both, or a Dataset of pairs")
-        inputs, targets = _columns_of(inputs, progress)
-    columns = {"inputs": _as_tensor("inputs", inputs), "targets": _as_tensor("targets", targets)}
-    if len(columns["inputs"]) != len(columns["targets"]):
-        raise Misuse(f"{len(columns['inputs'])} inputs and {len(columns['targets'])} targets: want one target an input")
+def _save(columns: Dict[str, torch.Tensor], path: str) -> None:
     partial = path + ".partial"
     save_file(columns, partial)
     os.replace(partial, path)
-    return len(columns["inputs"])
+
+
+def _save_in(folder: str, columns: Dict[str, torch.Tensor], samples: int, rows_per_file: int) -> None:
+    """Names have as many digits as the last one needs: their order is the samples'."""
+    if rows_per_file < 1:
+        raise Misuse(f"rows_per_file must be at least 1: got {rows_per_file}")
+    os.makedirs(folder, exist_ok=True)
+    if any(name.endswith(".safetensors") for name in os.listdir(folder)):
+        raise Misuse(f"{folder} has .safetensors files already, which would be of the same data set")
+    starts = range(0, samples, rows_per_file)
+    digits = max(5, len(str(len(starts) - 1)))
+    for number, start in enumerate(starts):
+        rows = {name: tensor[start:start + rows_per_file].contiguous() for name, tensor in columns.items()}
+        _save(rows, os.path.join(folder, f"{number:0{digits}d}.safetensors"))
+
+
+def dataset(path: str, inputs: Any, targets: Any = None, *, progress: bool = True, rows_per_file: Optional[int] = None) -> int:
+    """Writes a .safetensors file that a manifest's spec.data.train or eval may name; gives the number of samples.
+
+    `inputs` and `targets`: tensors or arrays, samples first; or one Dataset of pairs, all of one shape. float64 becomes
+    float32, small integers become int64. `inputs` of a model whose forward takes several: a dict of tensors by the names
+    that spec.data.inputs has; of a Dataset, the first of each pair such a dict. With `rows_per_file`, `path` is a folder
+    that ends in / as the manifest has it, made if need be, and gets files of so many samples each.
+    """
+    is_folder = path.endswith("/")
+    if is_folder != (rows_per_file is not None) or not (is_folder or path.endswith(".safetensors")):
+        raise Misuse(f"a data set is a .safetensors file, or with rows_per_file a folder that ends in /: got {path}")
+    if targets is None:
+        if not hasattr(inputs, "__getitem__") or not hasattr(inputs, "__len__") or isinstance(inputs, (torch.Tensor, dict)):
+            raise Misuse("inputs without targets: hand in both, or a Dataset of pairs")
+        inputs, targets = _columns_of(inputs, progress)
+    named = inputs if isinstance(inputs, dict) else {"inputs": inputs}
+    if not named or "targets" in named:
+        raise Misuse(f"inputs are a dict of tensors, none of which is called targets: got {list(named)}")
+    columns = {name: _as_tensor(name, values) for name, values in named.items()}
+    columns["targets"] = _as_tensor("targets", targets)
+    samples = len(columns["targets"])
+    for name, tensor in columns.items():
+        if len(tensor) != samples:
+            raise Misuse(f"{len(tensor)} {name} and {samples} targets: want one target an input")
+    if rows_per_file is None:
+        _save(columns, path)
+    else:
+        _save_in(path, columns, samples, rows_per_file)
+    return samples
 
 
 def _is_plain(loss: torch.nn.Module) -> bool:
@@ -99,8 +131,9 @@ def _is_plain(loss: torch.nn.Module) -> bool:
 def export(model: torch.nn.Module, example_inputs: Any, path: str, *, loss: Any = "CrossEntropy") -> Dict[str, Any]:
     """Writes `model` as TorchScript, for workers without a script of one's own; gives spec.model of a manifest.
 
-    It is scripted, or, where that cannot be, traced with `example_inputs` (a tensor, a batch of two samples or more),
-    which a note on stderr says: then whatever depends on the data is as it was for these. `loss`: CrossEntropy,
+    It is scripted, or, where that cannot be, traced with `example_inputs` (a tensor, a batch of two samples or more; of a
+    model whose forward takes several, a tuple of them in its order), which a note on stderr says: then whatever depends on
+    the data is as it was for these. `loss`: CrossEntropy,
     MeanSquaredError, or a module of torch.nn that is one of them with its defaults.
     """
     name = loss if isinstance(loss, str) else _LOSSES.get(type(loss))
@@ -109,16 +142,17 @@ def export(model: torch.nn.Module, example_inputs: Any, path: str, *, loss: Any 
                      "a method loss(inputs, targets) of a scripted module (model.loss: Model)")
     if not isinstance(loss, str) and not _is_plain(loss):
         raise Misuse(f"{type(loss).__name__} is not with its defaults, which spec.model.loss stands for")
-    if not isinstance(example_inputs, torch.Tensor) or len(example_inputs) < 2:
-        raise Misuse("example_inputs is one tensor, a batch of two samples or more: models of several inputs train in a "
-                     "script of their own (workers.command)")
+    examples = tuple(example_inputs) if isinstance(example_inputs, (tuple, list)) else (example_inputs,)
+    if not examples or any(not isinstance(one, torch.Tensor) or one.dim() == 0 or len(one) < 2 for one in examples):
+        raise Misuse("example_inputs is one tensor, a batch of two samples or more, or a tuple of such, one for each that "
+                     "forward takes")
     was_training = model.training
     model.eval()
     try:
         with torch.no_grad():
-            expected = model(example_inputs)
-            exported = _scripted(model, example_inputs)
-            found = exported(example_inputs)
+            expected = model(*examples)
+            exported = _scripted(model, examples)
+            found = exported(*examples)
     finally:
         model.train(was_training)
     if not isinstance(expected, torch.Tensor):
@@ -132,7 +166,7 @@ def export(model: torch.nn.Module, example_inputs: Any, path: str, *, loss: Any 
     return {"torchScript": path, "loss": name}
 
 
-def _scripted(model: torch.nn.Module, example_inputs: torch.Tensor) -> Any:
+def _scripted(model: torch.nn.Module, examples: Tuple[torch.Tensor, ...]) -> Any:
     import warnings
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # TorchScript is deprecated by PyTorch, which is no news here.
@@ -145,5 +179,5 @@ def _scripted(model: torch.nn.Module, example_inputs: torch.Tensor) -> Any:
                for module in model.modules()):
             raise Misuse("a model with dropout or batch normalisation cannot be traced, for a trace is of evaluation or of "
                          "training, not of both: make it scriptable, or train it in a script (workers.command)")
-        return torch.jit.trace(model, example_inputs)
+        return torch.jit.trace(model, examples)
 

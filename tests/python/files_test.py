@@ -36,7 +36,7 @@ class FilesTest(unittest.TestCase):
         self.folder = Path(scratch.name)
 
     def file(self, name):
-        return str(self.folder / name)
+        return f"{self.folder}/{name}"  # With the stroke that a folder's name ends in.
 
     def trained(self):
         """As a job's model lies in its file: each tensor once, no constants."""
@@ -79,6 +79,63 @@ class FilesTest(unittest.TestCase):
         with self.assertRaisesRegex(paceline.Misuse, "inputs are torch.complex64"):
             paceline.dataset(self.file("a.safetensors"), torch.zeros(1, dtype=torch.complex64), torch.zeros(1))
         self.assertEqual(os.listdir(self.folder), [])
+
+    def test_a_data_set_of_several_inputs(self):
+        ids, dense, y = torch.tensor([[1], [2], [3]]), torch.rand(3, 2), torch.tensor([0, 1, 0])
+        self.assertEqual(paceline.dataset(self.file("a.safetensors"), {"ids": ids.int(), "dense": dense}, y), 3)
+        pairs = [({"ids": ids[i], "dense": dense[i]}, y[i]) for i in range(3)]
+        self.assertEqual(paceline.dataset(self.file("b.safetensors"), pairs, progress=False), 3)
+        for name in ("a.safetensors", "b.safetensors"):
+            found = load_file(self.file(name))
+            self.assertEqual(set(found), {"ids", "dense", "targets"})
+            self.assertTrue(torch.equal(found["ids"], ids))
+            self.assertTrue(torch.equal(found["dense"], dense))
+        with self.assertRaisesRegex(paceline.Misuse, "2 dense and 3 targets"):
+            paceline.dataset(self.file("c.safetensors"), {"ids": ids, "dense": dense[:2]}, y)
+        with self.assertRaisesRegex(paceline.Misuse, "none of which is called targets"):
+            paceline.dataset(self.file("c.safetensors"), {"targets": ids}, y)
+
+    def test_a_data_set_of_several_files(self):
+        x = torch.arange(23.0).reshape(23, 1)
+        self.assertEqual(paceline.dataset(self.file("set/"), x, x.long()[:, 0], rows_per_file=2), 23)
+        names = sorted(os.listdir(self.file("set")))
+        self.assertEqual(len(names), 12)
+        rows = torch.cat([load_file(self.file("set/" + name))["inputs"] for name in names])
+        self.assertTrue(torch.equal(rows, x))
+        with self.assertRaisesRegex(paceline.Misuse, "has .safetensors files already"):
+            paceline.dataset(self.file("set/"), x, x, rows_per_file=5)
+        with self.assertRaisesRegex(paceline.Misuse, "rows_per_file must be at least 1"):
+            paceline.dataset(self.file("other/"), x, x, rows_per_file=0)
+        for path, rows_per_file in (("set/", None), ("a.safetensors", 2), ("a.npy", None)):
+            with self.assertRaisesRegex(paceline.Misuse, "a data set is"):
+                paceline.dataset(self.file(path), x, x, rows_per_file=rows_per_file)
+
+    def test_a_model_of_several_inputs_makes_a_job(self):
+        class Wide(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.wide, self.deep = nn.Embedding(5, 2), nn.Linear(3, 2)
+
+            def forward(self, ids, dense):
+                return self.wide(ids) + self.deep(dense)
+
+        ids, dense = torch.randint(5, (300,)), torch.randn(300, 3)
+        y = (dense.sum(1) + (ids % 2) * 2 - 1 > 0).long()
+        model = Wide()
+        paceline.dataset(self.file("train/"), {"ids": ids, "dense": dense}, y, rows_per_file=130)
+        with self.assertRaisesRegex(paceline.Misuse, "one for each that forward takes"):
+            paceline.export(model, (ids[:2], 7), self.file("net.pt"))
+        described = paceline.export(model, (ids[:2], dense[:2]), self.file("net.pt"), loss="CrossEntropy")
+        job = {"apiVersion": "paceline.dev/v1alpha1", "kind": "TrainingJob", "metadata": {"name": "wide"},
+               "spec": {"model": described, "data": {"train": self.file("train/"), "inputs": ["ids", "dense"]},
+                        "training": {"globalBatchSize": 20, "learningRate": {"base": 0.5}, "stop": {"maxEpochs": 20}}}}
+        here = os.getcwd()
+        os.chdir(self.folder)
+        self.addCleanup(os.chdir, here)
+        with contextlib.redirect_stderr(io.StringIO()):
+            summary = paceline.run(job, overrides=["spec.workers.replicas=2"], program=str(BIN / "paceline"))
+        paceline.load(model, summary["model"])
+        self.assertGreater((model(ids, dense).argmax(1) == y).float().mean(), 0.9)
 
     def test_a_model_that_cannot_be_exported_is_told_why(self):
         class Starred(nn.Module):

@@ -21,7 +21,7 @@ at::Tensor GatherColumn(const Column& column, std::span<const uint32_t> samples,
 }
 
 void CopyTo(const at::Device& device, Batch& batch) {
-  batch.inputs = batch.inputs.to(device, /*non_blocking=*/true);
+  for (at::Tensor& inputs : batch.inputs) inputs = inputs.to(device, /*non_blocking=*/true);
   batch.targets = batch.targets.to(device, /*non_blocking=*/true);
 }
 
@@ -56,7 +56,7 @@ class ByStream final : public BatchCarrier {
       const c10::Stream now = c10::impl::VirtualGuardImpl(device.type()).getStream(device);
       event.block(now);
       // Their memory is the other stream's, which must not use it anew before this one is done.
-      batch.inputs.record_stream(now);
+      for (const at::Tensor& inputs : batch.inputs) inputs.record_stream(now);
       batch.targets.record_stream(now);
     }
     const at::Device device;
@@ -70,8 +70,11 @@ class ByStream final : public BatchCarrier {
 }  // namespace
 
 Batch GatherOnHost(const Dataset& data, std::span<const uint32_t> samples, bool is_pinned) {
-  return {GatherColumn(data.inputs(), samples, is_pinned),
-          GatherColumn(data.targets(), samples, is_pinned)};
+  Batch batch;
+  for (const Column& column : data.inputs())
+    batch.inputs.push_back(GatherColumn(column, samples, is_pinned));
+  batch.targets = GatherColumn(data.targets(), samples, is_pinned);
+  return batch;
 }
 
 Batch GatherBatch(const Dataset& data, std::span<const uint32_t> samples,

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include <ATen/core/Tensor.h>
 #include <c10/core/Device.h>
@@ -14,7 +15,7 @@
 namespace paceline::learn {
 
 struct Batch {
-  at::Tensor inputs;
+  std::vector<at::Tensor> inputs;  // What forward takes, in its order; one at least.
   at::Tensor targets;
 };
 

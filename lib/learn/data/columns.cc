@@ -1,22 +1,39 @@
 #include "lib/learn/data/columns.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
 #include <cstring>
-#include <system_error>
+#include <limits>
+#include <type_traits>
+#include <utility>
+
+#include "lib/learn/data/read_mapped.h"
 
 namespace paceline::learn {
 namespace {
 
-template <class From>
-void Widen(const std::byte* from, uint64_t count, std::byte* to) {
-  auto* wide = reinterpret_cast<int64_t*>(to);
-  for (uint64_t i = 0; i < count; ++i) {
-    From value;
-    std::memcpy(&value, from + i * sizeof(From), sizeof(From));
-    wide[i] = value;
+// Calls `use` with a value of the type that integers are stored as.
+template <class Use>
+void AsInteger(StoredType stored, const Use& use) {
+  switch (stored) {
+    case StoredType::kInt64:
+      return use(int64_t{});
+    case StoredType::kInt32:
+      return use(int32_t{});
+    case StoredType::kUint16:
+      return use(uint16_t{});
+    case StoredType::kUint8:
+      return use(uint8_t{});
+    case StoredType::kFloat32:
+    case StoredType::kUnitUint8:
+      return;
   }
+}
+
+template <class From>
+From ReadAt(const std::byte* from, uint64_t i) {
+  From value;
+  std::memcpy(&value, from + i * sizeof(From), sizeof(From));
+  return value;
 }
 
 void ToUnit(const std::byte* from, uint64_t count, std::byte* to) {
@@ -27,30 +44,24 @@ void ToUnit(const std::byte* from, uint64_t count, std::byte* to) {
 }
 
 void CopyRow(StoredType stored, const std::byte* from, uint64_t count, std::byte* to) {
-  switch (stored) {
-    case StoredType::kFloat32:
-      std::memcpy(to, from, count * sizeof(float));
-      return;
-    case StoredType::kInt64:
-      std::memcpy(to, from, count * sizeof(int64_t));
-      return;
-    case StoredType::kInt32:
-      return Widen<int32_t>(from, count, to);
-    case StoredType::kUint16:
-      return Widen<uint16_t>(from, count, to);
-    case StoredType::kUint8:
-      return Widen<uint8_t>(from, count, to);
-    case StoredType::kUnitUint8:
-      return ToUnit(from, count, to);
+  if (stored == StoredType::kUnitUint8) return ToUnit(from, count, to);
+  if (stored == StoredType::kFloat32 || stored == StoredType::kInt64) {
+    std::memcpy(to, from, count * SizeBytes(stored));
+    return;
   }
+  AsInteger(stored, [&](auto type) {
+    auto* wide = reinterpret_cast<int64_t*>(to);
+    for (uint64_t i = 0; i < count; ++i) wide[i] = ReadAt<decltype(type)>(from, i);
+  });
 }
 
-Status FileError(const std::string& path) {
-  const int error = errno;
-  const std::string reason = std::generic_category().message(error);
-  if (error == ENOENT) return NotFound("cannot read {}: {}", path, reason);
-  if (error == EACCES) return PermissionDenied("cannot read {}: {}", path, reason);
-  return Internal("cannot read {}: {}", path, reason);
+// Runs `read`, which says whose rows it is about to read.
+template <class Read>
+void ReadPieces(const Read& read) {
+  const Piece* volatile reading = nullptr;
+  if (ReadMapped([&] { read([&](const Piece& piece) { reading = &piece; }); })) return;
+  throw LostRows(
+      fmt::format("{} was shortened, or cannot be read, while it is in use", reading->name));
 }
 
 }  // namespace
@@ -60,6 +71,40 @@ std::string_view Name(ElementType type) {
 }
 
 uint64_t SizeBytes(ElementType type) { return type == ElementType::kFloat32 ? 4 : 8; }
+
+std::string_view Name(StoredType type) {
+  switch (type) {
+    case StoredType::kFloat32:
+      return "float32";
+    case StoredType::kInt64:
+      return "int64";
+    case StoredType::kInt32:
+      return "int32";
+    case StoredType::kUint16:
+      return "uint16";
+    case StoredType::kUint8:
+      return "uint8";
+    case StoredType::kUnitUint8:
+      return "uint8 of images";
+  }
+  return "";
+}
+
+uint64_t SizeBytes(StoredType type) {
+  switch (type) {
+    case StoredType::kInt64:
+      return 8;
+    case StoredType::kFloat32:
+    case StoredType::kInt32:
+      return 4;
+    case StoredType::kUint16:
+      return 2;
+    case StoredType::kUint8:
+    case StoredType::kUnitUint8:
+      return 1;
+  }
+  return 1;
+}
 
 ElementType Column::type() const {
   const bool is_float = stored == StoredType::kFloat32 || stored == StoredType::kUnitUint8;
@@ -73,25 +118,95 @@ uint64_t Column::row_elements() const {
 }
 
 void Column::Gather(std::span<const uint32_t> samples, std::byte* to) const {
-  const uint64_t elements = row_elements();
-  const uint64_t bytes = row_bytes();
-  for (size_t i = 0; i < samples.size(); ++i) {
-    CopyRow(stored, first + samples[i] * stride_bytes, elements, to + i * bytes);
-  }
+  const uint64_t elements = row_elements(), bytes = row_bytes();
+  const uint64_t stored_bytes = elements * SizeBytes(stored);
+  const auto copy = [&](const Piece& piece, size_t i) {
+    CopyRow(stored, piece.first + (samples[i] - piece.begin) * stored_bytes, elements,
+            to + i * bytes);
+  };
+  ReadPieces([&](const auto& begin) {
+    if (pieces.size() == 1) {
+      begin(pieces.front());
+      for (size_t i = 0; i < samples.size(); ++i) copy(pieces.front(), i);
+      return;
+    }
+    for (size_t i = 0; i < samples.size(); ++i) {
+      const auto next = std::ranges::upper_bound(pieces, samples[i], {}, &Piece::begin);
+      begin(*(next - 1));
+      copy(*(next - 1), i);
+    }
+  });
+}
+
+Column::Extent Column::IntegerExtent(const Piece& piece) const {
+  Extent extent;
+  const uint64_t count = piece.rows * row_elements();
+  if (count == 0) return extent;
+  ReadPieces([&](const auto& begin) {
+    begin(piece);
+    AsInteger(stored, [&](auto type) {
+      auto smallest = std::numeric_limits<decltype(type)>::max();
+      auto largest = std::numeric_limits<decltype(type)>::min();
+      for (uint64_t i = 0; i < count; ++i) {
+        const auto value = ReadAt<decltype(type)>(piece.first, i);
+        smallest = std::min(smallest, value);
+        largest = std::max(largest, value);
+      }
+      extent = {static_cast<int64_t>(smallest), static_cast<int64_t>(largest)};
+    });
+  });
+  return extent;
 }
 
 Column::Extent Column::IntegerExtent() const {
-  Extent extent;
-  if (type() != ElementType::kInt64 || rows == 0 || row_elements() == 0) return extent;
-  std::vector<int64_t> row(row_elements());
-  extent = {INT64_MAX, INT64_MIN};
-  for (uint64_t i = 0; i < rows; ++i) {
-    CopyRow(stored, first + i * stride_bytes, row.size(), reinterpret_cast<std::byte*>(row.data()));
-    const auto [smallest, largest] = std::minmax_element(row.begin(), row.end());
-    extent.smallest = std::min(extent.smallest, *smallest);
-    extent.largest = std::max(extent.largest, *largest);
+  Extent all;
+  for (const Piece& piece : pieces) {
+    const Extent one = IntegerExtent(piece);
+    if (one.largest < one.smallest) continue;
+    if (all.largest < all.smallest) all = one;
+    all = {std::min(all.smallest, one.smallest), std::max(all.largest, one.largest)};
   }
+  return all;
+}
+
+Column::Extent Column::TypeExtent() const {
+  Extent extent;
+  AsInteger(stored, [&](auto type) {
+    extent = {static_cast<int64_t>(std::numeric_limits<decltype(type)>::min()),
+              static_cast<int64_t>(std::numeric_limits<decltype(type)>::max())};
+  });
   return extent;
+}
+
+Column ColumnOf(std::string name, StoredType stored, std::vector<int64_t> shape, uint64_t rows,
+                const std::byte* first, std::shared_ptr<const void> owner) {
+  Column column;
+  column.name = name;
+  column.stored = stored;
+  column.shape = std::move(shape);
+  column.rows = rows;
+  column.pieces.push_back(
+      {.name = std::move(name), .rows = rows, .first = first, .owner = std::move(owner)});
+  return column;
+}
+
+StatusOr<Column> Join(std::string name, std::vector<Column> columns) {
+  Column joined = std::move(columns.front());
+  const std::string first = joined.name;
+  joined.name = std::move(name);
+  for (Column& column : std::span(columns).subspan(1)) {
+    if (column.shape != joined.shape || column.stored != joined.stored) {
+      return InvalidArgument("rows differ: {} has shape {} of {}, {} has shape {} of {}", first,
+                             ShapeText(joined.shape), Name(joined.stored), column.name,
+                             ShapeText(column.shape), Name(column.stored));
+    }
+    for (Piece& piece : column.pieces) {
+      piece.begin += joined.rows;
+      joined.pieces.push_back(std::move(piece));
+    }
+    joined.rows += column.rows;
+  }
+  return joined;
 }
 
 std::string ShapeText(std::span<const int64_t> shape) {
@@ -119,23 +234,6 @@ StatusOr<uint64_t> ElementCount(std::span<const int64_t> shape) {
     count *= static_cast<uint64_t>(size);
   }
   return count;
-}
-
-StatusOr<std::shared_ptr<const std::vector<std::byte>>> ReadWholeFile(const std::string& path) {
-  std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"),
-                                                       &std::fclose);
-  if (file == nullptr) return FileError(path);
-  auto bytes = std::make_shared<std::vector<std::byte>>();
-  constexpr size_t kPiece = size_t{4} << 20;
-  for (;;) {
-    const size_t size = bytes->size();
-    bytes->resize(size + kPiece);
-    const size_t got = std::fread(bytes->data() + size, 1, kPiece, file.get());
-    bytes->resize(size + got);
-    if (got < kPiece) break;
-  }
-  if (std::ferror(file.get()) != 0) return FileError(path);
-  return std::shared_ptr<const std::vector<std::byte>>(std::move(bytes));
 }
 
 }  // namespace paceline::learn

@@ -56,9 +56,9 @@ TEST(DatasetTest, ReadsSafetensors) {
   const StatusOr<Dataset> data = Dataset::Open({.path = path});
   ASSERT_TRUE(data.ok()) << data.status();
   EXPECT_EQ(data->samples(), 3u);
-  EXPECT_THAT(data->inputs().shape, ElementsAre(2));
+  EXPECT_THAT(data->inputs().front().shape, ElementsAre(2));
   EXPECT_TRUE(data->targets().shape.empty());
-  EXPECT_THAT(GatherAs<float>(data->inputs(), {2, 0, 2}), ElementsAre(5, 6, 1, 2, 5, 6));
+  EXPECT_THAT(GatherAs<float>(data->inputs().front(), {2, 0, 2}), ElementsAre(5, 6, 1, 2, 5, 6));
   EXPECT_THAT(GatherAs<int64_t>(data->targets(), {1, 2}), ElementsAre(8, 9));
   EXPECT_EQ(data->targets().IntegerExtent().smallest, 7);
   EXPECT_EQ(data->targets().IntegerExtent().largest, 9);
@@ -71,8 +71,8 @@ TEST(DatasetTest, ReadsIdxAsUnitFloatsWithAChannel) {
   folder.Write("train-labels-idx1-ubyte", Idx({2}, {3, 250}));
   const StatusOr<Dataset> data = Dataset::Open({.path = path});
   ASSERT_TRUE(data.ok()) << data.status();
-  EXPECT_THAT(data->inputs().shape, ElementsAre(1, 1, 2));
-  EXPECT_THAT(GatherAs<float>(data->inputs(), {1, 0}),
+  EXPECT_THAT(data->inputs().front().shape, ElementsAre(1, 1, 2));
+  EXPECT_THAT(GatherAs<float>(data->inputs().front(), {1, 0}),
               ElementsAre(51.0f / 255, 102.0f / 255, 0, 1));
   EXPECT_THAT(GatherAs<int64_t>(data->targets(), {0, 1}), ElementsAre(3, 250));
 }
@@ -84,7 +84,7 @@ TEST(DatasetTest, ReadsNpyPairs) {
   folder.Write("targets.npy", Npy("<i4", "(2,)", Bytes<int32_t>({-1, 5})));
   const StatusOr<Dataset> data = Dataset::Open({.path = path});
   ASSERT_TRUE(data.ok()) << data.status();
-  EXPECT_THAT(GatherAs<float>(data->inputs(), {1}), ElementsAre(3, 4));
+  EXPECT_THAT(GatherAs<float>(data->inputs().front(), {1}), ElementsAre(3, 4));
   EXPECT_THAT(GatherAs<int64_t>(data->targets(), {0, 1}), ElementsAre(-1, 5));
 }
 
@@ -104,7 +104,8 @@ TEST(DatasetTest, CutsTokensIntoWindowsWithTheNextTokenAsTarget) {
   const StatusOr<Dataset> data = Dataset::Open({.path = path, .window_tokens = 3});
   ASSERT_TRUE(data.ok()) << data.status();
   EXPECT_EQ(data->samples(), 2u);
-  EXPECT_THAT(GatherAs<int64_t>(data->inputs(), {1, 0}), ElementsAre(13, 14, 15, 10, 11, 12));
+  EXPECT_THAT(GatherAs<int64_t>(data->inputs().front(), {1, 0}),
+              ElementsAre(13, 14, 15, 10, 11, 12));
   EXPECT_THAT(GatherAs<int64_t>(data->targets(), {1}), ElementsAre(14, 15, 16));
 }
 

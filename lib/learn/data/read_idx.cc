@@ -2,6 +2,7 @@
 // dimensions, each dimension as a big-endian uint32, then the elements.
 #include <utility>
 
+#include "lib/files/mapped_file.h"
 #include "lib/learn/data/readers.h"
 
 namespace paceline::learn {
@@ -14,12 +15,13 @@ uint32_t BigEndian(const std::byte* at) {
 }
 
 StatusOr<Column> ReadFile(const std::string& path, size_t dimensions_wanted, StoredType stored) {
-  PACELINE_ASSIGN_OR_RETURN(const auto bytes, ReadWholeFile(path));
-  const auto byte = [&](size_t i) { return std::to_integer<int>((*bytes)[i]); };
-  if (bytes->size() >= 2 && byte(0) == 0x1f && byte(1) == 0x8b) {
+  PACELINE_ASSIGN_OR_RETURN(const auto file, files::MappedFile::Open(path));
+  const std::span<const std::byte> bytes = file->bytes();
+  const auto byte = [&](size_t i) { return std::to_integer<int>(bytes[i]); };
+  if (bytes.size() >= 2 && byte(0) == 0x1f && byte(1) == 0x8b) {
     return InvalidArgument("{} is compressed: run gunzip first", path);
   }
-  if (bytes->size() < 4 || byte(0) != 0 || byte(1) != 0) {
+  if (bytes.size() < 4 || byte(0) != 0 || byte(1) != 0) {
     return InvalidArgument("{} is not an IDX file: it does not begin with two zero bytes", path);
   }
   if (byte(2) != 8) {
@@ -31,25 +33,18 @@ StatusOr<Column> ReadFile(const std::string& path, size_t dimensions_wanted, Sto
     return InvalidArgument("{} has {} dimensions, want {}", path, dimensions, dimensions_wanted);
   }
   const size_t header_bytes = 4 + 4 * dimensions;
-  if (bytes->size() < header_bytes) return InvalidArgument("{} is cut off in its header", path);
+  if (bytes.size() < header_bytes) return InvalidArgument("{} is cut off in its header", path);
   std::vector<int64_t> shape;
-  for (size_t i = 0; i < dimensions; ++i) shape.push_back(BigEndian(bytes->data() + 4 + 4 * i));
+  for (size_t i = 0; i < dimensions; ++i) shape.push_back(BigEndian(bytes.data() + 4 + 4 * i));
   const StatusOr<uint64_t> elements = ElementCount(shape);
   if (!elements.ok()) return InvalidArgument("{}: {}", path, Message(elements.status()));
-  if (bytes->size() - header_bytes != *elements) {
+  if (bytes.size() - header_bytes != *elements) {
     return InvalidArgument("{} has {} bytes of elements, want {} for shape {}", path,
-                           bytes->size() - header_bytes, *elements, ShapeText(shape));
+                           bytes.size() - header_bytes, *elements, ShapeText(shape));
   }
 
-  Column column;
-  column.name = path;
-  column.stored = stored;
-  column.rows = static_cast<uint64_t>(shape[0]);
-  column.shape.assign(shape.begin() + 1, shape.end());
-  column.stride_bytes = column.row_elements();
-  column.first = bytes->data() + header_bytes;
-  column.owner = bytes;
-  return column;
+  return ColumnOf(path, stored, {shape.begin() + 1, shape.end()}, static_cast<uint64_t>(shape[0]),
+                  bytes.data() + header_bytes, file);
 }
 
 }  // namespace
@@ -58,7 +53,7 @@ StatusOr<Columns> ReadIdx(const std::string& inputs_path, const std::string& tar
   PACELINE_ASSIGN_OR_RETURN(Column inputs, ReadFile(inputs_path, 3, StoredType::kUnitUint8));
   PACELINE_ASSIGN_OR_RETURN(Column targets, ReadFile(targets_path, 1, StoredType::kUint8));
   inputs.shape.insert(inputs.shape.begin(), 1);
-  return Columns{std::move(inputs), std::move(targets)};
+  return Columns{{std::move(inputs)}, std::move(targets)};
 }
 
 }  // namespace paceline::learn

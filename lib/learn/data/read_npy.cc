@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "lib/files/mapped_file.h"
 #include "lib/learn/data/readers.h"
 
 namespace paceline::learn {
@@ -70,25 +71,21 @@ std::optional<Header> ParseHeader(std::string_view file) {
   return header;
 }
 
-struct Element {
-  StoredType stored;
-  uint64_t bytes;
-};
-
-std::optional<Element> ElementOf(const std::string& descr, Side side) {
-  if (descr == "<f4") return Element{StoredType::kFloat32, 4};
-  if (descr == "<i8") return Element{StoredType::kInt64, 8};
-  if (descr == "<i4") return Element{StoredType::kInt32, 4};
-  if (descr == "|u1" && side == Side::kTargets) return Element{StoredType::kUint8, 1};
+std::optional<StoredType> StoredAs(const std::string& descr, Side side) {
+  if (descr == "<f4") return StoredType::kFloat32;
+  if (descr == "<i8") return StoredType::kInt64;
+  if (descr == "<i4") return StoredType::kInt32;
+  if (descr == "|u1" && side == Side::kTargets) return StoredType::kUint8;
   return std::nullopt;
 }
 
 StatusOr<Column> ReadFile(const std::string& path, Side side) {
-  PACELINE_ASSIGN_OR_RETURN(const auto bytes, ReadWholeFile(path));
-  const auto header = ParseHeader({reinterpret_cast<const char*>(bytes->data()), bytes->size()});
+  PACELINE_ASSIGN_OR_RETURN(const auto file, files::MappedFile::Open(path));
+  const std::span<const std::byte> bytes = file->bytes();
+  const auto header = ParseHeader({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   if (!header) return InvalidArgument("{} is not a .npy file, or its header is damaged", path);
-  const auto element = ElementOf(header->descr, side);
-  if (!element) {
+  const std::optional<StoredType> stored = StoredAs(header->descr, side);
+  if (!stored) {
     return InvalidArgument("{} has elements of type {}, want {}", path, header->descr,
                            side == Side::kInputs ? "<f4, <i8 or <i4" : "<i8, <i4, |u1 or <f4");
   }
@@ -99,21 +96,16 @@ StatusOr<Column> ReadFile(const std::string& path, Side side) {
     return InvalidArgument("{} holds a scalar, want one row a sample", path);
   const StatusOr<uint64_t> elements = ElementCount(header->shape);
   if (!elements.ok()) return InvalidArgument("{}: {}", path, Message(elements.status()));
-  if (bytes->size() - header->end != *elements * element->bytes) {
+  const uint64_t wanted = *elements * SizeBytes(*stored);
+  if (bytes.size() - header->end != wanted) {
     return InvalidArgument("{} has {} bytes of elements, want {} for shape {} of {}", path,
-                           bytes->size() - header->end, *elements * element->bytes,
-                           ShapeText(header->shape), header->descr);
+                           bytes.size() - header->end, wanted, ShapeText(header->shape),
+                           header->descr);
   }
 
-  Column column;
-  column.name = path;
-  column.stored = element->stored;
-  column.rows = static_cast<uint64_t>(header->shape[0]);
-  column.shape.assign(header->shape.begin() + 1, header->shape.end());
-  column.stride_bytes = column.row_elements() * element->bytes;
-  column.first = bytes->data() + header->end;
-  column.owner = bytes;
-  return column;
+  const std::vector<int64_t>& shape = header->shape;
+  return ColumnOf(path, *stored, {shape.begin() + 1, shape.end()}, static_cast<uint64_t>(shape[0]),
+                  bytes.data() + header->end, file);
 }
 
 }  // namespace
@@ -121,7 +113,7 @@ StatusOr<Column> ReadFile(const std::string& path, Side side) {
 StatusOr<Columns> ReadNpy(const std::string& inputs_path, const std::string& targets_path) {
   PACELINE_ASSIGN_OR_RETURN(Column inputs, ReadFile(inputs_path, Side::kInputs));
   PACELINE_ASSIGN_OR_RETURN(Column targets, ReadFile(targets_path, Side::kTargets));
-  return Columns{std::move(inputs), std::move(targets)};
+  return Columns{{std::move(inputs)}, std::move(targets)};
 }
 
 }  // namespace paceline::learn

@@ -29,36 +29,29 @@ std::optional<StoredType> StoredAs(SafetensorsType type, Side side) {
   }
 }
 
-StatusOr<Column> ColumnOf(const std::string& path, const std::shared_ptr<SafetensorsFile>& file,
-                          Side side) {
-  const char* name = side == Side::kInputs ? "inputs" : "targets";
+StatusOr<Column> ColumnIn(const std::string& path, const std::shared_ptr<SafetensorsFile>& file,
+                          const std::string& name, Side side) {
   const SafetensorsTensor* tensor = file->Find(name);
   if (tensor == nullptr) {
     return InvalidArgument("{} has no tensor {}: its tensors are {}", path, name, NamesIn(*file));
   }
-  Column column;
-  column.name = path + ": tensor " + name;
+  std::string full_name = path + ": tensor " + name;
   const std::optional<StoredType> stored = StoredAs(tensor->type, side);
   if (!stored) {
-    return InvalidArgument("{} is of type {} and shape {}, want {}", column.name,
+    return InvalidArgument("{} is of type {} and shape {}, want {}", full_name,
                            store::NameOf(tensor->type), ShapeText(tensor->shape),
                            side == Side::kInputs ? "F32, I64 or I32" : "I64, I32, U8 or F32");
   }
   if (tensor->shape.empty()) {
-    return InvalidArgument("{} has shape [], want one row a sample", column.name);
+    return InvalidArgument("{} has shape [], want one row a sample", full_name);
   }
-  column.stored = *stored;
-  column.rows = static_cast<uint64_t>(tensor->shape[0]);
-  column.shape.assign(tensor->shape.begin() + 1, tensor->shape.end());
-  column.stride_bytes = column.row_elements() * store::ElementBytes(tensor->type);
-  column.first = tensor->bytes.data();
-  column.owner = file;
-  return column;
+  return ColumnOf(std::move(full_name), *stored, {tensor->shape.begin() + 1, tensor->shape.end()},
+                  static_cast<uint64_t>(tensor->shape[0]), tensor->bytes.data(), file);
 }
 
 }  // namespace
 
-StatusOr<Columns> ReadSafetensors(const std::string& path) {
+StatusOr<Columns> ReadSafetensors(const std::string& path, std::span<const std::string> inputs) {
   StatusOr<SafetensorsFile> opened = SafetensorsFile::Open(path);
   if (!opened.ok()) {
     // Names the file, whatever the message below says of its tensors.
@@ -66,9 +59,13 @@ StatusOr<Columns> ReadSafetensors(const std::string& path) {
     return Annotate(opened.status(), path);
   }
   const auto file = std::make_shared<SafetensorsFile>(*std::move(opened));
-  PACELINE_ASSIGN_OR_RETURN(Column inputs, ColumnOf(path, file, Side::kInputs));
-  PACELINE_ASSIGN_OR_RETURN(Column targets, ColumnOf(path, file, Side::kTargets));
-  return Columns{std::move(inputs), std::move(targets)};
+  Columns columns;
+  for (const std::string& name : inputs) {
+    PACELINE_ASSIGN_OR_RETURN(columns.inputs.emplace_back(),
+                              ColumnIn(path, file, name, Side::kInputs));
+  }
+  PACELINE_ASSIGN_OR_RETURN(columns.targets, ColumnIn(path, file, "targets", Side::kTargets));
+  return columns;
 }
 
 }  // namespace paceline::learn

@@ -1,11 +1,13 @@
-// Declares the readers of the file formats that Dataset knows; each gives inputs and targets as
-// columns.
+// Declares the readers of the file formats that Dataset knows; each gives one file's inputs and
+// targets as columns of one piece. Files are mapped, not read.
 //
 // All refuse, with InvalidArgument naming the file, what their format does not allow or the file is
 // too short for.
 #pragma once
 
+#include <span>
 #include <string>
+#include <vector>
 
 #include "lib/base/status.h"
 #include "lib/learn/data/columns.h"
@@ -16,18 +18,13 @@ namespace paceline::learn {
 enum class Side { kInputs, kTargets };
 
 struct Columns {
-  Column inputs;
+  std::vector<Column> inputs;
   Column targets;
 };
 
-StatusOr<Columns> ReadSafetensors(const std::string& path);
+StatusOr<Columns> ReadSafetensors(const std::string& path, std::span<const std::string> inputs);
 StatusOr<Columns> ReadIdx(const std::string& inputs_path, const std::string& targets_path);
 StatusOr<Columns> ReadNpy(const std::string& inputs_path, const std::string& targets_path);
-StatusOr<Columns> ReadTokens(const DatasetOptions& options);
-
-// `path` with the last `from` of its file name replaced. InvalidArgument, asking for the path of
-// the targets, if the name has none.
-StatusOr<std::string> SiblingPath(const std::string& path, const std::string& from,
-                                  const std::string& to);
+StatusOr<Columns> ReadTokens(const std::string& path, const DatasetOptions& options);
 
 }  // namespace paceline::learn
