@@ -69,6 +69,27 @@ coordination::NonFiniteOptions NonFiniteOptionsFrom(const job::NonFinite& from) 
   return options;
 }
 
+coordination::Measure MeasureFrom(const std::string& metric,
+                                  const std::optional<job::Better>& better) {
+  return {metric, job::BetterOf(metric, better) == job::Better::kHigher};
+}
+
+coordination::JudgingOptions JudgingFrom(const job::JobSpec& spec) {
+  coordination::JudgingOptions options;
+  if (!spec.evaluator) return options;
+  options.measure = MeasureFrom(spec.evaluator->metric, spec.evaluator->better);
+  options.least_gain = spec.evaluator->min_delta;
+  options.patience = static_cast<uint32_t>(spec.training.stop.patience.value_or(0));
+  const job::LearningRate& rate = spec.training.learning_rate;
+  if (rate.schedule == job::Schedule::kReduceOnPlateau) {
+    options.plateau = {.factor = rate.plateau.factor,
+                       .patience = static_cast<uint32_t>(rate.plateau.patience),
+                       .rate_min = rate.final};
+  }
+  options.keeps_best = spec.output.keep == job::KeptModel::kBest;
+  return options;
+}
+
 coordination::HangOptions HangOptionsFrom(const job::StragglerPolicy& from) {
   coordination::HangOptions options;
   options.factor = from.hang_factor;
@@ -97,15 +118,13 @@ coordination::CoordinatorOptions CoordinatorOptionsFrom(const job::TrainingJob& 
   options.global_batch_size = static_cast<uint32_t>(spec.training.global_batch_size);
   options.epochs_max = static_cast<uint64_t>(spec.training.stop.max_epochs.value_or(0));
   options.steps_max = static_cast<uint64_t>(spec.training.stop.max_steps.value_or(0));
-  const auto& target = spec.training.stop.target;
-  if (target && !job::IsOwnMetric(target->metric)) {
-    options.target = coordination::Target{.metric = target->metric == job::kAccuracyMetric
-                                                        ? coordination::TargetMetric::kAccuracy
-                                                        : coordination::TargetMetric::kLoss,
-                                          .value = target->value};
+  if (const auto& target = spec.training.stop.target) {
+    options.target =
+        coordination::Target{MeasureFrom(target->metric, target->better), target->value};
   }
   options.has_evaluator = spec.evaluator.has_value();
   if (spec.evaluator) options.evaluation_period = Seconds(spec.evaluator->period_seconds);
+  options.judging = JudgingFrom(spec);
   options.gradient_clip_norm = spec.training.gradient_clip_norm;
   options.non_finite = NonFiniteOptionsFrom(spec.training.non_finite);
   options.hang = HangOptionsFrom(spec.workers.straggler_policy);

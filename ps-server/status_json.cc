@@ -81,6 +81,17 @@ json CheckpointJson(const Progress& progress) {
   return checkpoint;
 }
 
+json JudgedJson(const coordination::Status& status) {
+  const coordination::Judged& judged = status.judged;
+  json object = {{"withoutBetter", judged.without_better}, {"rateCuts", judged.cuts}};
+  if (judged.best) {
+    object["best"] = {{"version", judged.best->version.value()},
+                      {"value", Number(judged.best->value)}};
+  }
+  if (status.kept) object["kept"] = status.kept->value();
+  return object;
+}
+
 json EvaluationJson(const protocol::Evaluated& evaluation) {
   json metrics = json::object();
   for (const auto& [name, value] : evaluation.metrics) metrics[name] = Number(value);
@@ -182,6 +193,7 @@ std::string ProgressJson(const Progress& progress, const JobView& view,
                  {"changing", status.is_changing_policy}};
   if (status.evaluation) {
     job["evaluation"] = EvaluationJson(*status.evaluation);
+    job["judged"] = JudgedJson(status);
   }
   if (status.stop_reason) job["finishing"] = FinishingJson(status);
   job["evaluatorGone"] = status.is_evaluator_gone;

@@ -9,6 +9,7 @@
 #include "lib/base/ids.h"
 #include "lib/base/time.h"
 #include "lib/base/version.h"
+#include "lib/coordination/judging.h"
 #include "lib/coordination/ledgers/lease_ledger.h"
 #include "lib/coordination/ledgers/seats.h"
 #include "lib/protocol/worker_messages.h"
@@ -54,6 +55,7 @@ struct CheckpointState {
   double train_accuracy = 0;
   uint64_t nonfinite_pushes = 0;
   std::optional<protocol::Evaluated> evaluation;
+  Judged judged;
   std::vector<Worker> workers;
   std::vector<Seats::Given> seats;  // Of a job with groups.
   Damping damping;

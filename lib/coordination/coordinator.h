@@ -17,6 +17,7 @@
 #include "lib/coordination/checkpoint.h"
 #include "lib/coordination/effect.h"
 #include "lib/coordination/fact.h"
+#include "lib/coordination/judging.h"
 #include "lib/coordination/ledgers/seats.h"
 #include "lib/coordination/ledgers/shard_watch.h"
 #include "lib/optim/schedule.h"
@@ -24,11 +25,10 @@
 namespace paceline::coordination {
 
 enum class OnDrop { kReturn, kDiscard };
-enum class TargetMetric { kAccuracy, kLoss };
 struct Target {
-  TargetMetric metric = TargetMetric::kAccuracy;
-  double value = 0;
-};  // Accuracy: at least; Loss: at most.
+  Measure measure{"Accuracy", /*is_higher_better=*/true};
+  double value = 0;  // At least, where higher is better; else at most.
+};
 
 // When a worker's step hangs (hanging.h).
 struct HangOptions {
@@ -72,6 +72,7 @@ struct CoordinatorOptions {
   uint64_t epochs_max = 0;  // 0: no bound.
   uint64_t steps_max = 0;   // Versions to publish; 0: no bound.
   std::optional<Target> target;
+  JudgingOptions judging;
   bool has_evaluator = false;
   Duration evaluation_period = Seconds(10);
   std::optional<double> gradient_clip_norm;
@@ -152,8 +153,10 @@ struct Status {
   uint64_t epoch = 0;                             // Oldest that is not complete.
   double loss = 0;                                // Sample-weighted mean of the latest commit.
   double train_accuracy = 0;                      // Likewise; 0 where it is not defined.
-  std::optional<protocol::Evaluated> evaluation;  // The newest.
-  uint32_t waiting_for = 0;                       // Members that owe a push.
+  std::optional<protocol::Evaluated> evaluation;  // The newest; of a model that is written, its.
+  Judged judged;
+  std::optional<Version> kept;  // The best one that shards still have.
+  uint32_t waiting_for = 0;     // Members that owe a push.
   uint64_t nonfinite_pushes = 0;
   Generation generation;
   uint64_t roll_backs = 0;                    // Of this coordinator's life.
@@ -175,11 +178,12 @@ struct Status {
   std::optional<std::string> stop_reason;
   std::optional<Version> model_version;  // Of the model that is written.
   bool is_evaluator_gone = false;        // Nobody starts it again.
-  std::string target_problem;            // Why nobody can judge it; empty: somebody may.
-  std::vector<LostShard> lost_shards;    // Not registered by now, by rank.
-  std::vector<ShardWait> shard_waits;    // What shards owe, by rank.
-  bool is_changing_policy = false;       // The old one is quiesced, the new one not made.
-  std::string outcome;                   // In kOver.
+  // Why nobody can judge the target, or what is best; empty: somebody may.
+  std::string target_problem;
+  std::vector<LostShard> lost_shards;  // Not registered by now, by rank.
+  std::vector<ShardWait> shard_waits;  // What shards owe, by rank.
+  bool is_changing_policy = false;     // The old one is quiesced, the new one not made.
+  std::string outcome;                 // In kOver.
   bool is_success = false;
   bool is_suspended = false;
 };

@@ -108,6 +108,8 @@ struct EpochCompleted {
 };  // Counted from 0.
 struct EvaluationDone {
   protocol::Evaluated result;
+  bool is_best = false;    // So far.
+  bool cuts_rate = false;  // The learning rate is lower from the next commit on.
 };
 
 // For people: it made workers ill, or killed them, and is left out from now on.

@@ -123,6 +123,27 @@ std::optional<protocol::Evaluated> EvaluationFrom(const json& value) {
   return evaluated;
 }
 
+json JudgedJson(const coordination::Judged& judged) {
+  json object = {{"withoutBetter", judged.without_better},
+                 {"withoutBetterOrCut", judged.without_better_or_cut},
+                 {"cuts", judged.cuts}};
+  if (judged.best)
+    object["best"] = {{"version", judged.best->version.value()}, {"value", judged.best->value}};
+  return object;
+}
+
+coordination::Judged JudgedFrom(const json& object) {
+  coordination::Judged judged;
+  if (const auto best = object.find("best"); best != object.end()) {
+    judged.best = coordination::Best{Version(best->at("version").get<uint64_t>()),
+                                     best->at("value").get<double>()};
+  }
+  judged.without_better = object.at("withoutBetter").get<uint32_t>();
+  judged.without_better_or_cut = object.at("withoutBetterOrCut").get<uint32_t>();
+  judged.cuts = object.at("cuts").get<uint32_t>();
+  return judged;
+}
+
 // Policies save text of any bytes.
 std::string Hex(std::string_view bytes) {
   std::string text;
@@ -157,6 +178,8 @@ StatusOr<CheckpointState> Read(const json& object) {
   state.train_accuracy = NumberFrom(object.at("trainAccuracy"));
   state.nonfinite_pushes = object.at("nonFinitePushes").get<uint64_t>();
   state.evaluation = EvaluationFrom(object.at("evaluation"));
+  if (const auto judged = object.find("judged"); judged != object.end())
+    state.judged = JudgedFrom(*judged);
   for (const json& worker : object.at("workers")) state.workers.push_back(WorkerFrom(worker));
   state.seats = SeatsFrom(object.value("seats", json::array()));
   state.damping = {object.at("damping").at("rollBacks").get<uint32_t>(),
@@ -193,6 +216,7 @@ std::string CheckpointStateJson(const CheckpointState& state) {
                   {{"rollBacks", state.damping.roll_backs},
                    {"learningRateScale", state.damping.learning_rate_scale}}},
                  {"policy", Hex(state.policy)}};
+  if (state.judged != coordination::Judged()) object["judged"] = JudgedJson(state.judged);
   if (!state.seats.empty()) object["seats"] = SeatsJson(state.seats);
   if (state.course) {
     object["course"] = {{"epochsMax", state.course->epochs_max},

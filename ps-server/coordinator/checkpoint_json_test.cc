@@ -32,6 +32,7 @@ coordination::CheckpointState SomeState() {
   state.damping = {2, 0.25};
   state.course = {.epochs_max = 12, .steps_max = 0, .base_rate = 0.1 + 0.7};
   state.policy = std::string("k=3\0\xff", 5);
+  state.judged = {coordination::Best{Version(320), 0.1 + 0.2}, 3, 1, 2};
   state.seats = {{WorkerId(0), {"big", 0}}, {WorkerId(3), {"small", 1}}};
   return state;
 }
@@ -51,11 +52,13 @@ TEST(CheckpointJsonTest, GivesEverythingBack) {
   EXPECT_EQ(again->damping, SomeState().damping);
   EXPECT_EQ(again->course, SomeState().course);
   EXPECT_EQ(again->seats, SomeState().seats);
+  EXPECT_EQ(again->judged, SomeState().judged);
 }
 
 TEST(CheckpointJsonTest, ReadsWhatWasSavedBeforeCoursesAndSeatsWere) {
   coordination::CheckpointState state = SomeState();
   state.course.reset();
+  state.judged = {};
   state.seats.clear();
   const auto again = ParseCheckpointState(CheckpointStateJson(state));
   ASSERT_TRUE(again.ok()) << again.status();

@@ -47,6 +47,9 @@ struct DriverMetrics::Families {
         evaluation_accuracy(metrics->OneGauge(
             "paceline_evaluation_accuracy",
             "Held-out accuracy of the latest evaluation, 0..1; NaN where it is unknown.")),
+        evaluation_metrics(metrics->Gauges(
+            "paceline_evaluation_metric",
+            "A metric of the model's own, by its name, in the latest evaluation.", {"metric"})),
         version_seconds(metrics->OneHistogram(
             "paceline_step_seconds", "From the publication of one version to that of the next.",
             telemetry::ExponentialBuckets(1e-3, 2, 18))),
@@ -77,6 +80,7 @@ struct DriverMetrics::Families {
   telemetry::Gauge version, committed_samples, commit_pushes, workers;
   telemetry::Counter epochs;
   telemetry::Gauge loss, learning_rate, evaluation_loss, evaluation_accuracy;
+  telemetry::GaugeFamily evaluation_metrics;
   telemetry::Histogram version_seconds, release_seconds, commit_seconds;
   telemetry::Counter contract;
   telemetry::CounterFamily checkpoints;
@@ -161,6 +165,8 @@ void DriverMetrics::Evaluated(const protocol::Evaluated& result) {
   families_->evaluation_loss.Set(result.loss);
   families_->evaluation_accuracy.Set(
       result.accuracy.value_or(std::numeric_limits<double>::quiet_NaN()));
+  for (const auto& [name, value] : result.metrics)
+    families_->evaluation_metrics.With({name}).Set(value);
 }
 
 void DriverMetrics::SampleWasPoisoned() { families_->poisoned.Increment(); }

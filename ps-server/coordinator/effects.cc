@@ -127,7 +127,10 @@ void Driver::Do(const coordination::EvaluationDone& effect) {
        {"loss", fmt::format("{:.6g}", effect.result.loss)},
        {"accuracy", accuracy ? fmt::format("{:.6g}", *accuracy) : "unknown"},
        {"of", effect.result.accuracy_from},
-       {"metrics", metrics}});
+       {"metrics", metrics},
+       {"best", effect.is_best ? "yes" : "no"}});
+  if (effect.cuts_rate)
+    Log(LogLevel::kInfo, "the learning rate is cut: evaluations have found nothing better", {});
 }
 
 void Driver::Do(const coordination::WorkerEvent& effect) {

@@ -1,13 +1,18 @@
 """A training loop of one's own, in an image of one's own."""
+import os
+import re
+import selectors
 import subprocess
 
 import pytest
+import tutorial
+import yaml
 
-from job import ROOT
-from kubectl import wait_until
+from job import ROOT, Job
+from kubectl import kubectl, run, wait_until
 from nodes import need_kind
 
-IMAGE = "paceline.dev/script:test"
+IMAGE = tutorial.manifest()["spec"]["workers"]["template"]["spec"]["containers"][0]["image"]
 NO_PYTHON = 77
 TRAINING_SECONDS = 300
 EPOCHS = 50  # Of 30 steps that sleep 0.05 s: long enough for a worker to go and come back.
@@ -28,16 +33,61 @@ def scripted(name, image, **spec):
         "apiVersion": "paceline.dev/v1alpha1", "kind": "TrainingJob", "metadata": {"name": name},
         "spec": {
             "training": {"globalBatchSize": 50, "learningRate": {"base": 0.1}, "stop": {"maxEpochs": EPOCHS}},
-            "workers": {"replicas": 2, "command": ["python3", "train.py"], "workingDir": "/src",
+            "workers": {"replicas": 2, "command": ["python3", "train.py"], "workingDir": "/own",
                         "template": {"spec": {"containers": [{"name": "worker", "image": image}]}}},
             "evaluator": {"periodSeconds": 1}, **spec,
         },
     }
 
 
+class Walk:
+    """docs/tutorial.md's part for a cluster, its commands typed where its files lie and the namespace is the user's."""
+
+    def __init__(self, namespace, folder):
+        self.namespace, self.folder = namespace, folder
+        (folder / "job.yaml").write_text(yaml.safe_dump(tutorial.manifest()))
+        config = folder / "kubeconfig"
+        config.write_text(kubectl("config", "view", "--raw", "--minify", "--flatten"))
+        run("kubectl", "--kubeconfig", str(config), "config", "set-context", "--current", f"--namespace={namespace.name}")
+        self.environment = {**os.environ, "KUBECONFIG": str(config), "PATH": f"{ROOT}/build/release/bin:{os.environ['PATH']}"}
+
+    def type(self, command):
+        done = subprocess.run(["bash", "-euc", command], cwd=self.folder, env=self.environment, capture_output=True, text=True,
+                              timeout=120, check=False)
+        assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
+        return done.stdout + done.stderr
+
+    def watch(self, command, until, deadline_seconds):
+        """Until a line of what it prints has that, as somebody who then ends it."""
+        with subprocess.Popen(["bash", "-c", f"exec {command}"], cwd=self.folder, env=self.environment, stdout=subprocess.PIPE,
+                              text=True) as process, selectors.DefaultSelector() as selector:
+            selector.register(process.stdout, selectors.EVENT_READ)
+            said = ""
+            try:
+                while until not in said:
+                    assert selector.select(deadline_seconds), f"{command}: nothing for {deadline_seconds} s after\n{said}"
+                    part = os.read(process.stdout.fileno(), 4096).decode()
+                    assert part, f"{command} ended: {said}"
+                    said += part
+            finally:
+                process.kill()
+            return said
+
+    def go(self):
+        apply, watch, top, fetch = tutorial.commands()
+        assert "trainingjob.paceline.dev/spiral created" in self.type(apply)
+        self.watch(watch, "Succeeded", TRAINING_SECONDS)
+        assert re.match(rf"{self.namespace.name}/spiral: Succeeded", self.type(top))
+        said = self.type(fetch)
+        assert list(self.folder.rglob("*.safetensors")), said
+
+
 # One test, since the image takes two minutes and is wanted once.
 @pytest.mark.long
-def test_a_script_trains_a_killed_worker_comes_back_and_what_one_raises_is_told(script_image, start_job):
+def test_a_script_trains_a_killed_worker_comes_back_and_what_one_raises_is_told(script_image, start_job, namespace, tmp_path):
+    Walk(namespace, tmp_path).go()
+    assert Job(namespace, "spiral").final_state()["evaluation"]["accuracy"] > 0.6
+
     raising = scripted("raising", script_image, runPolicy={"backoffLimit": 0})
     raising["spec"]["workers"]["command"] = ["python3", "-c", "{}['no such column']"]
     raised = start_job(raising)

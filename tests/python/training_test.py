@@ -93,6 +93,26 @@ class TrainingTest(JobTest):
                     f"spec.training.learningRate.base={rate}", arguments=["0.1"], evaluator=True))
                 self.assertLess(summary["loss"], 0.5, "17 words by chance: 2.83")
 
+    def test_a_metric_of_its_own_is_the_target(self):
+        self.script("""
+            import torch, paceline
+            torch.manual_seed(0)
+            x = torch.randn(320, 8); y = (x.sum(1) > 0).long()
+            model = torch.nn.Linear(8, 2)
+            def judge():
+                out = model(x)
+                return {"loss": torch.nn.functional.cross_entropy(out, y), "errors": (out.argmax(1) != y).sum()}
+            with paceline.worker(model) as w:
+                for batch in w.data((x, y)):
+                    w.step(torch.nn.functional.cross_entropy(model(batch.x), batch.y))
+                w.evaluate(judge)
+        """)
+        ended = self.run_job(
+            "spec.training.stop={maxEpochs: 10000, target: {metric: errors, value: 40, better: Lower}}", evaluator=True)
+        self.assertLessEqual(self.assert_succeeded(ended)["metrics"]["errors"], 40)
+        state = json.loads(next(self.folder.glob("paceline-runs/mine-*/summary.json")).read_text())
+        self.assertIn("target errors <= 40 reached", state["finished"]["reason"])
+
     def test_batches_are_as_large_as_the_job_says(self):
         self.script("transformer.py")
         self.assert_succeeded(self.run_job(

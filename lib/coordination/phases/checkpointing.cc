@@ -23,6 +23,7 @@ CheckpointState Cut(const JobState& job) {
   state.train_accuracy = job.figures.train_accuracy;
   state.nonfinite_pushes = job.nonfinite_pushes;
   state.evaluation = job.evaluation.newest;
+  state.judged = job.evaluation.judged;
   state.damping = job.recovery.damping;
   state.course = {job.options.epochs_max, job.options.steps_max, job.options.schedule.base};
   std::map<WorkerId, uint64_t> closing;

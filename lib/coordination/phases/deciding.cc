@@ -53,7 +53,8 @@ bool IsStepUnlucky(const JobState& job, WorkerId worker) {
 }
 
 double RateNow(const JobState& job) {
-  return optim::LearningRate(job.options.schedule, job.decided_samples) *
+  const double rate = optim::LearningRate(job.options.schedule, job.decided_samples);
+  return job.evaluation.judged.Cut(job.options.judging.plateau, rate) *
          job.recovery.damping.learning_rate_scale;
 }
 

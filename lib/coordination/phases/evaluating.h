@@ -22,7 +22,12 @@ void OnEvaluatorGone(Turn turn, const std::string& reason);
 // In words, why nobody will ever judge the target; nothing while somebody may, or there is none.
 std::optional<std::string> WhyUnjudged(const JobState& job);
 
-// Ends training, in failure, where nothing but the target would ever end it and WhyUnjudged.
+// The same of what makes one version better than another.
+std::optional<std::string> WhyNotMeasured(const JobState& job);
+// Both, for people; empty: none.
+std::string ProblemsOfJudging(const JobState& job);
+
+// Ends training, in failure, where nothing would ever end it but a judgement that nobody can make.
 void EndUnjudged(Turn turn);
 
 void OnEvaluated(Turn turn, ConnectionId connection, const protocol::Evaluated& result);
@@ -31,8 +36,6 @@ void OnEvaluatorLost(Turn turn, const std::string& why, bool has_hung);
 bool IsTargetMet(const CoordinatorOptions& options, const protocol::Evaluated& result);
 // "Accuracy >= 0.98", "Loss <= 0.1".
 std::string TargetInWords(const Target& target);
-// Nothing where the result has no such number.
-std::optional<double> TargetValue(const Target& target, const protocol::Evaluated& result);
 // "0.97", "unknown".
 std::string TargetValueInWords(const Target& target, const protocol::Evaluated& result);
 

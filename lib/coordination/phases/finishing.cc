@@ -45,8 +45,41 @@ void Conclude(Turn turn, End end, const std::string& reason) {
   turn.effects.push_back(Finished{job.is_success, reason, job.is_suspended, is_unjudged});
 }
 
-Version FinalVersion(const JobState& job) {
+// What is judged last.
+Version LastVersion(const JobState& job) {
   return job.finishing.target_met.value_or(job.commits.published());
+}
+
+// What the model is.
+Version FinalVersion(const JobState& job) {
+  const std::optional<Best>& kept = job.evaluation.kept;
+  if (!job.finishing.target_met.has_value() && kept.has_value()) return kept->version;
+  return LastVersion(job);
+}
+
+// Of a model that is written: "; the model is version 120, the best: Loss 0.31".
+std::string KeptInWords(const JobState& job) {
+  const JudgingOptions& judging = job.options.judging;
+  const Judged& judged = job.evaluation.judged;
+  const std::optional<Best>& kept = job.evaluation.kept;
+  if (!judging.keeps_best || job.finishing.target_met.has_value()) return "";
+  const std::string& metric = judging.measure.metric;
+  std::string words = fmt::format("; the model is {}", *job.finishing.saved);
+  if (!kept.has_value()) {
+    words += ", the last: no version could be judged";
+  } else if (kept->version == job.finishing.saved) {
+    words += fmt::format(", the best: {} {:.6g}", metric, kept->value);
+  } else {
+    words += fmt::format("; the best, {} of {} {:.6g}, cannot be saved: {}", kept->version, metric,
+                         kept->value, job.finishing.not_saved);
+  }
+  const bool was_better =
+      judged.best.has_value() && (!kept.has_value() || judged.best->version != kept->version);
+  if (was_better) {
+    words += fmt::format("; {} was better, {:.6g}, and is lost with what the shards had before",
+                         judged.best->version, judged.best->value);
+  }
+  return words;
 }
 
 // Of the attempts to write the model: doubles from the first failure on.
@@ -83,9 +116,9 @@ std::string OutcomeInWords(const JobState& job) {
     return words;
   }
   std::string words = finishing.reason;
-  const bool is_final_evaluated = newest.has_value() && newest->version == FinalVersion(job);
+  const bool is_final_evaluated = newest.has_value() && newest->version == LastVersion(job);
   if (target.has_value() && is_final_evaluated) {
-    const bool is_known = TargetValue(*target, *newest).has_value();
+    const bool is_known = ValueOf(target->measure, *newest).has_value();
     const std::string why = WhyUnjudged(job).value_or("");
     if (is_known) {
       words += fmt::format("; target {} not reached: {}", TargetInWords(*target),
@@ -95,8 +128,10 @@ std::string OutcomeInWords(const JobState& job) {
     }
   }
   if (!finishing.not_evaluated.empty() && !finishing.is_unjudged) {
-    words += fmt::format("; {} is not evaluated: {}", FinalVersion(job), finishing.not_evaluated);
+    words += fmt::format("; {} is not evaluated: {}", LastVersion(job), finishing.not_evaluated);
   }
+  // Before it is written another one may be the best yet.
+  if (finishing.saved.has_value()) words += KeptInWords(job);
   return words;
 }
 
@@ -136,12 +171,12 @@ bool IsEvaluated(Turn turn) {
   JobState& job = turn.job;
   FinishingState& finishing = job.finishing;
   if (finishing.target_met.has_value()) return true;
-  if (job.evaluation.newest.has_value() && job.evaluation.newest->version == FinalVersion(job))
+  if (job.evaluation.newest.has_value() && job.evaluation.newest->version == LastVersion(job))
     return true;
   if (!finishing.not_evaluated.empty()) return true;
   if (job.membership.evaluator() != nullptr) {
     finishing.evaluator_awaited.reset();
-    AskEvaluator(turn, FinalVersion(job));
+    AskEvaluator(turn, LastVersion(job));
     return false;
   }
   if (!job.options.has_evaluator) return true;
@@ -223,7 +258,7 @@ void AdvanceFinishing(Turn turn) {
 
 void NoteLoss(JobState& job, const std::string& why) {
   const bool is_evaluated =
-      job.evaluation.newest.has_value() && job.evaluation.newest->version == FinalVersion(job);
+      job.evaluation.newest.has_value() && job.evaluation.newest->version == LastVersion(job);
   if (!is_evaluated && job.options.has_evaluator && job.finishing.not_evaluated.empty())
     job.finishing.not_evaluated = why;
 }

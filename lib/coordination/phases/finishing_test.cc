@@ -25,7 +25,7 @@ CoordinatorOptions Evaluated(double target) {
   CoordinatorOptions options = OneWorker();
   options.has_evaluator = true;
   options.evaluation_period = Seconds(0);
-  options.target = Target{TargetMetric::kAccuracy, target};
+  options.target = Target{{"Accuracy", true}, target};
   return options;
 }
 

@@ -30,6 +30,7 @@ void GoOnFrom(JobState& job, const Checkpoint& checkpoint) {
   job.figures = {state.loss, state.train_accuracy};
   job.nonfinite_pushes = state.nonfinite_pushes;
   job.evaluation.newest = state.evaluation;
+  job.evaluation.judged = state.judged;
   job.seats.Restore(state.seats);
   for (const CheckpointState::Worker& worker : state.workers) {
     WorkerStatus& status = job.workers[worker.worker];

@@ -42,7 +42,8 @@ struct RecoveryState {
   std::optional<std::string>
       stop;  // A stop was asked for, and a shard was lost before it was done.
   std::optional<std::string> evaluator_gone;  // Nobody starts it again: why.
-  std::string no_accuracy;                    // Why the target, an accuracy, cannot be judged.
+  std::string target_unknown;                 // Why evaluations have no number for the target...
+  std::string measure_unknown;  // ...or for what makes one version better than another.
 };
 
 }  // namespace paceline::coordination

@@ -17,7 +17,12 @@ Status Report(const JobState& job) {
   status.epoch = job.leases.has_value() ? job.leases->oldest_open() : 0;
   status.loss = job.figures.loss;
   status.train_accuracy = job.figures.train_accuracy;
-  status.evaluation = job.evaluation.newest;
+  const EvaluationState& evaluation = job.evaluation;
+  const bool is_kept_the_model =
+      evaluation.kept.has_value() && job.finishing.saved == evaluation.kept->version;
+  status.evaluation = is_kept_the_model ? evaluation.kept_result : evaluation.newest;
+  status.judged = job.evaluation.judged;
+  if (job.evaluation.kept.has_value()) status.kept = job.evaluation.kept->version;
   status.nonfinite_pushes = job.nonfinite_pushes;
   for (const auto& [worker, known] : job.workers) {
     WorkerStatus& one = status.workers.emplace_back(known);
@@ -51,7 +56,7 @@ Status Report(const JobState& job) {
   if (is_stopping || job.finishing.saved.has_value()) status.stop_reason = job.finishing.reason;
   status.model_version = job.finishing.saved;
   status.is_evaluator_gone = job.recovery.evaluator_gone.has_value();
-  status.target_problem = WhyUnjudged(job).value_or("");
+  status.target_problem = ProblemsOfJudging(job);
   status.poisoned = job.recovery.poisoned;
   status.lost_shards = LostShards(job);
   status.shard_waits = ShardWaits(job);
@@ -91,6 +96,10 @@ std::string DescribeJob(const JobState& job) {
   text += fmt::format("|evaluation {} {} {}", evaluation.pinned.value_or(Version()),
                       evaluation.asked.value_or(Version()),
                       evaluation.newest.has_value() ? evaluation.newest->version : Version());
+  const Judged& judged = evaluation.judged;
+  text += fmt::format(" judged {} {} {} {} kept {}", judged.best ? judged.best->version : Version(),
+                      judged.without_better, judged.without_better_or_cut, judged.cuts,
+                      evaluation.kept ? evaluation.kept->version : Version());
   const FinishingState& finishing = job.finishing;
   text += fmt::format("|finishing {} {} {}{}{}|told", static_cast<int>(finishing.stage),
                       finishing.target_met.has_value(), !finishing.not_evaluated.empty(),

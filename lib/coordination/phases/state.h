@@ -60,6 +60,10 @@ struct EvaluationState {
   std::optional<Version> asked;   // Evaluate went to the evaluator; it owes the answer.
   Time started;                   // Of the last flagged commit; training's opening before.
   std::optional<protocol::Evaluated> newest;
+  Judged judged;
+  // The best one of this generation, where it is to be the model: pinned, or the last of all.
+  std::optional<Best> kept;
+  std::optional<protocol::Evaluated> kept_result;  // All that its evaluation found.
   std::optional<store::Layout>
       evaluator_layout;  // Of one that joined before the job's layout was known.
 };
