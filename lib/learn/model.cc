@@ -3,6 +3,7 @@
 #include <cstring>
 #include <utility>
 
+#include <ATen/Parallel.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/_amp_foreach_non_finite_check_and_unscale.h>
@@ -228,6 +229,12 @@ bool Model::State::ComputeOn(std::span<std::byte> elsewhere) {
 void Model::State::Upload() {
   if (!device.is_cuda()) return;
   if (!elsewhere_.defined()) {
+    device_values.copy_(values, /*non_blocking=*/true);
+    return;
+  }
+  if (at::get_num_threads() > 1) {
+    // They copy to pinned memory sooner than the driver does, which has one thread for it.
+    ParameterPart(values, layout).copy_(ParameterPart(elsewhere_, layout));
     device_values.copy_(values, /*non_blocking=*/true);
     return;
   }

@@ -2,7 +2,7 @@
 //
 //   bench_step [--json FILE] [--rounds N] [--steps N]
 //              [--part step|threads|precision|alone|script|links] [--transport NAME] [--gbit N]
-//              [--device CPU|CUDA] [--batch N] [--shards N] [--small]
+//              [--device CPU|CUDA] [--batch N] [--shards N] [--threads N] [--small]
 //              [--python PROGRAM] [--peers FILE] [--programs FOLDER]
 //
 // (JSON=FILE in the environment names the file too.) Part `step`: two workers and two shards of
@@ -13,10 +13,10 @@
 // the digits' model and that of `step`. Part `links`, only where it is named, as root: two workers
 // behind links of 1 and 2.5 Gbit/s, or of --gbit. Each round runs all contenders one after the
 // other, so that a disturbance of the machine falls on all alike. --batch: samples of each worker.
-// --shards: of `step` (2) and `alone` (1). --small takes tiny models: it only shows that the bench
-// works. The last three say where things lie; without them they are looked for in the source and
-// the build folder. Exit code 1 if losses differ, but in reduced precision, where that is a figure;
-// 77 if there is no Python with PyTorch, or no link can be made.
+// --shards and --threads: of `step` (2, 1) and `alone` (1, 1). --small takes tiny models: it only
+// shows that the bench works. The last three say where things lie; without them they are looked for
+// in the source and the build folder. Exit code 1 if losses differ, but in reduced precision, where
+// that is a figure; 77 if there is no Python with PyTorch, or no link can be made.
 #include <array>
 #include <cstdio>
 #include <cstdlib>
@@ -70,6 +70,7 @@ struct Options {
   std::string device = "CPU";
   std::optional<uint64_t> batch;
   std::optional<uint64_t> shards;
+  std::optional<uint64_t> threads;
   std::optional<double> gigabits;
   bool is_small = false;
   StepPlaces places = {.python = "",
@@ -115,6 +116,7 @@ std::vector<StepTask> StepTasks(const Options& options) {
   if (options.is_small) task.widths = {64, 128, 128, 10};
   if (options.batch) task.batch = *options.batch;
   if (options.shards) task.shards = *options.shards;
+  if (options.threads) task.threads = *options.threads;
   return {task};
 }
 
@@ -188,6 +190,8 @@ std::optional<Options> Parse(int argc, char** argv) {
       options.batch = static_cast<uint64_t>(number);
     } else if (flag == "--shards" && number > 0) {
       options.shards = static_cast<uint64_t>(number);
+    } else if (flag == "--threads" && number > 0) {
+      options.threads = static_cast<uint64_t>(number);
     } else if (flag == "--python" && !value.empty()) {
       options.places.python = value;
     } else if (flag == "--peers" && !value.empty()) {
@@ -240,7 +244,7 @@ int Run(int argc, char** argv) {
     std::cerr << fmt::format(
         "usage: bench_step [--json FILE] [--rounds N] [--steps N, at least 5] [--part "
         "step|threads|precision|alone|script|links] [--transport {}] [--gbit N] [--device "
-        "CPU|CUDA] [--batch N] [--shards N] "
+        "CPU|CUDA] [--batch N] [--shards N] [--threads N] "
         "[--small] [--python "
         "PROGRAM] [--peers FILE] [--programs FOLDER]\n",
         names);

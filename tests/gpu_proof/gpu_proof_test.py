@@ -65,11 +65,11 @@ class GpuProof(unittest.TestCase):
              'digits, BFloat16': 'held', 'digits, batches ahead': 'measured',
              'script, two workers': 'held', 'script, two processes a worker': 'held', 'script, buffers': 'held',
              'script, one worker': 'measured',
-             'one worker, batch 32, shards 1': 'measured', 'two workers, batch 32, shards 2': 'measured'}, said)
+             'one worker, batch 32, cores 1': 'measured', 'two workers, batch 32, cores 2': 'measured'}, said)
         self.assertGreater(rows['out of memory, two workers']['given_up'], 0)
         self.assertTrue(all(0 < size <= 20 for size in rows['out of memory, two workers']['sizes']))
         self.assertEqual(len(rows['curve, convolutions']['points']), 7)
-        self.assertGreater(rows['one worker, batch 32, shards 1']['step_ms'], 0)
+        self.assertGreater(rows['one worker, batch 32, cores 1']['step_ms'], 0)
 
     def test_a_gpu_that_is_not_there_is_said(self):
         code, said, _ = self.prove('--device', 'CUDA')

@@ -13,7 +13,8 @@
 namespace paceline::rpc {
 
 // What a shard would compute of a push once it is there (store::Judge), bit by bit, without reading
-// it from memory once more. One owner at a time.
+// it from memory once more. One owner at a time, who may Put parts that share no block of
+// store::kBlockBytes by several threads.
 class JudgedCopy {
  public:
   // `into`: the slice's memory, which outlives this.

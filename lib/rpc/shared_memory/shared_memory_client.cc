@@ -9,8 +9,10 @@
 #include "lib/rpc/bulk/answers.h"
 #include "lib/rpc/bulk/coverage.h"
 #include "lib/rpc/control/codec_values.h"
+#include "lib/rpc/shared_memory/in_shares.h"
 #include "lib/rpc/shared_memory/judged_copy.h"
 #include "lib/rpc/shared_memory/memory_way.h"
+#include "lib/store/layout.h"
 #include "lib/telemetry/log.h"
 
 namespace paceline::rpc {
@@ -20,10 +22,14 @@ namespace {
 constexpr uint64_t kHeldBytesMin = 1 << 20;
 // The newest two versions, one in the making, what others hold; of all shards alike, as a rule.
 constexpr size_t kPlacesMax = 8;
+constexpr uint64_t kCacheLineBytes = 64;
 constexpr uint64_t kHoldsKept = 64;  // A place that was not used for so many holds goes.
 
-void Copy(std::span<const std::byte> from, std::span<std::byte> to) {
-  if (!from.empty()) std::memcpy(to.data(), from.data(), from.size());
+void Copy(std::span<const std::byte> from, std::span<std::byte> to, int threads) {
+  if (from.empty()) return;
+  InShares(0, from.size(), kCacheLineBytes, threads, [&](uint64_t begin, uint64_t end) {
+    std::memcpy(&to[begin], &from[begin], end - begin);
+  });
 }
 
 }  // namespace
@@ -71,8 +77,9 @@ struct SharedMemoryClient::Way {
 class SharedMemoryClient::StagedPush final : public BegunPush {
  public:
   // `pushes` outlives this.
-  StagedPush(Way* pushes, uint64_t total_bytes, std::vector<std::optional<JudgedCopy>> parts)
-      : pushes_(pushes), total_bytes_(total_bytes), parts_(std::move(parts)) {}
+  StagedPush(Way* pushes, uint64_t total_bytes, int threads,
+             std::vector<std::optional<JudgedCopy>> parts)
+      : pushes_(pushes), total_bytes_(total_bytes), threads_(threads), parts_(std::move(parts)) {}
 
   bool has_answers() const {
     return std::ranges::any_of(parts_, [](const auto& part) { return !part; });
@@ -89,7 +96,12 @@ class SharedMemoryClient::StagedPush final : public BegunPush {
       const uint64_t begin = std::max(offset_bytes, slice.begin_bytes);
       const uint64_t end = std::min(end_bytes, slice.end_bytes);
       if (begin >= end || !parts_[rank]) continue;
-      parts_[rank]->Put(begin - slice.begin_bytes, part.subspan(begin - offset_bytes, end - begin));
+      const auto put = [&](uint64_t from, uint64_t to) {
+        const uint64_t at = from + slice.begin_bytes - offset_bytes;
+        parts_[rank]->Put(from, part.subspan(at, to - from));
+      };
+      InShares(begin - slice.begin_bytes, end - slice.begin_bytes, store::kBlockBytes, threads_,
+               put);
     }
   }
 
@@ -128,6 +140,7 @@ class SharedMemoryClient::StagedPush final : public BegunPush {
  private:
   Way* const pushes_;
   const uint64_t total_bytes_;
+  const int threads_;
   std::vector<std::optional<JudgedCopy>> parts_;  // By rank; none where the shard has the push.
   Coverage coverage_;
   bool is_spoilt_ = false;
@@ -201,7 +214,8 @@ StatusOr<std::unique_ptr<SharedMemoryClient::StagedPush>> SharedMemoryClient::St
                                          answer.integers_begin(), way.slice().size_bytes()},
                        *place);
   }
-  return std::make_unique<StagedPush>(pushes_.get(), total_bytes_, std::move(parts));
+  return std::make_unique<StagedPush>(pushes_.get(), total_bytes_, options_.threads,
+                                      std::move(parts));
 }
 
 std::unique_ptr<BegunPush> SharedMemoryClient::BeginPush(const store::PushId& push) {
@@ -295,7 +309,7 @@ StatusOr<PullReport> SharedMemoryClient::TryPull(Version version, sync::Exactnes
     for (MemoryWay& way : pulls_->by_rank) {
       if (!status.ok()) break;
       const store::Slice slice = way.slice();
-      Copy(*way.Memory(), into.subspan(slice.begin_bytes, slice.size_bytes()));
+      Copy(*way.Memory(), into.subspan(slice.begin_bytes, slice.size_bytes()), options_.threads);
     }
   }
   const Status released = ReleaseAnswers();

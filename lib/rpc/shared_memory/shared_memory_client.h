@@ -21,6 +21,7 @@ struct SharedMemoryClientOptions {
   Generation generation;
   std::vector<protocol::ShardAddress> shards;  // All, in rank order; of this machine.
   Duration idle_timeout = Seconds(60);         // Of one answer; then DeadlineExceeded.
+  int threads = 1;                             // That share what is copied.
   // Asked ten times a second while no answer comes, on any calling thread: true ends the call with
   // Cancelled.
   std::function<bool()> is_cancelled = nullptr;

@@ -98,6 +98,7 @@ Connector GrpcConnector(const ConnectionOptions& options) {
             return WithSharedMemory({.generation = generation,
                                      .shards = shards,
                                      .idle_timeout = options.transfer_idle,
+                                     .threads = options.threads,
                                      .is_cancelled = is_over},
                                     options.types, std::move(sockets));
           }};

@@ -112,7 +112,9 @@ StatusOr<std::string> Life::Run(Trainer* trainer, const std::string& device, int
   PACELINE_ASSIGN_OR_RETURN(Experiment experiment,
                             Experiment::Create(is_evaluator ? job::Chaos() : job_.spec.chaos,
                                                {options_.group, options_.index}, options_.folder));
-  Connector connector = GrpcConnector(connections_);
+  ConnectionOptions connections = connections_;
+  connections.threads = threads;
+  Connector connector = GrpcConnector(connections);
   if (!options_.push_log.empty() && !is_evaluator) {
     PACELINE_ASSIGN_OR_RETURN(
         std::shared_ptr<PushLog> log,

@@ -37,11 +37,10 @@ def row_of(task, name, rows, bound=None):
 
 def run(task):
     rounds = ['--rounds', 3 if task.is_gpu else 1, '--steps', 50 if task.is_gpu else 20]
-    # A shard commits on one core: more of them share the model.
-    arms = [(32, 1), (8192, 1), (8192, 4)] if task.is_gpu else [(32, 1)]
-    for batch, shards in arms:
-        rows = bench(task, f'alone-{batch}-{shards}', '--part', 'alone', '--batch', batch, '--shards', shards, *rounds)
-        yield row_of(task, f'one worker, batch {batch}, shards {shards}', rows, ALONE_MIN)
-    for shards in (2, 4) if task.is_gpu else (2,):
-        rows = bench(task, f'together-{shards}', '--part', 'step', '--shards', shards, *rounds)
-        yield row_of(task, f'two workers, batch 32, shards {shards}', rows)
+    # A shard commits on one core, and a worker copies with as many as it has threads.
+    for batch, cores in ((32, 1), (8192, 1), (8192, 4)) if task.is_gpu else ((32, 1),):
+        rows = bench(task, f'alone-{batch}-{cores}', '--part', 'alone', '--batch', batch, '--shards', cores, '--threads', cores, *rounds)
+        yield row_of(task, f'one worker, batch {batch}, cores {cores}', rows, ALONE_MIN)
+    for cores in (2, 4) if task.is_gpu else (2,):
+        rows = bench(task, f'together-{cores}', '--part', 'step', '--shards', cores, '--threads', cores, *rounds)
+        yield row_of(task, f'two workers, batch 32, cores {cores}', rows)
