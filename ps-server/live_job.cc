@@ -111,6 +111,11 @@ StatusOr<coordination::SpecChanged> LiveJob::Take(const std::string& text) {
     const coordination::CoordinatorOptions options = CoordinatorOptionsFrom(decoded.job, 0);
     changed.course = coordination::Course{options.epochs_max, options.steps_max, options.schedule};
   }
+  if (decoded.job.spec.evaluator && decoded.job.spec.evaluator != job_.spec.evaluator) {
+    const coordination::CoordinatorOptions options = CoordinatorOptionsFrom(decoded.job, 0);
+    changed.evaluations = coordination::Evaluations{
+        options.evaluation_period, options.judging.measure, options.judging.least_gain};
+  }
   if (policy != policy_) SayCautions(decoded.job);
   policy_ = policy;
   job_ = std::move(decoded.job);

@@ -10,6 +10,7 @@
 #include "lib/base/ids.h"
 #include "lib/base/version.h"
 #include "lib/coordination/checkpoint.h"
+#include "lib/coordination/judging.h"
 #include "lib/coordination/ledgers/seats.h"
 #include "lib/optim/schedule.h"
 #include "lib/protocol/shard_messages.h"
@@ -83,6 +84,13 @@ struct Course {
   optim::ScheduleOptions schedule;
 };
 
+// How often versions are evaluated, and what makes one better; as in CoordinatorOptions.
+struct Evaluations {
+  Duration period{};
+  Measure measure;
+  double least_gain = 0;
+};
+
 // What may change in a running job did, or whom nobody starts again; from the planner or the user.
 // The policy that the shell would make now is another one where `is_policy_changed`; where it would
 // be the same with other knobs, the running one is told.
@@ -96,6 +104,8 @@ struct SpecChanged {
   // already means: stop with that commit.
   std::optional<Course> course = std::nullopt;
   std::vector<GroupOptions> groups = {};  // As in CoordinatorOptions.
+  // Another measure knows of no best version yet.
+  std::optional<Evaluations> evaluations = std::nullopt;
 };
 // These workers are to leave: each finishes the step that it is in, and is told to go.
 struct DrainAsked {

@@ -15,6 +15,7 @@ namespace paceline::coordination {
 struct Measure {
   std::string metric = "Loss";
   bool is_higher_better = false;
+  friend bool operator==(const Measure&, const Measure&) = default;
 };
 
 // Nothing where the result has no such number.

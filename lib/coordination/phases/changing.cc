@@ -64,6 +64,18 @@ void SetCourse(JobState& job, const Course& course) {
   job.leases->SetEpochsMax(course.epochs_max);
 }
 
+void SetEvaluations(Turn turn, const Evaluations& evaluations) {
+  JobState& job = turn.job;
+  job.options.evaluation_period = evaluations.period;
+  job.options.judging.least_gain = evaluations.least_gain;
+  if (job.options.judging.measure == evaluations.measure) return;
+  job.options.judging.measure = evaluations.measure;
+  job.recovery.measure_unknown.clear();
+  job.evaluation.judged = Judged{.cuts = job.evaluation.judged.cuts};
+  if (job.evaluation.kept.has_value()) turn.Order(protocol::Unpin{job.evaluation.kept->version});
+  job.evaluation.kept.reset();
+}
+
 // Where a version is on its way, training stops with that one (publishing.cc).
 void StopIfNothingIsDone(Turn turn) {
   const JobState& job = turn.job;
@@ -88,6 +100,7 @@ bool IsBusy(const JobState& job) {
 
 void OnSpecChanged(Turn turn, const SpecChanged& changed) {
   JobState& job = turn.job;
+  if (changed.evaluations.has_value()) SetEvaluations(turn, *changed.evaluations);
   if (changed.course.has_value()) {
     SetCourse(job, *changed.course);
     StopIfNothingIsDone(turn);

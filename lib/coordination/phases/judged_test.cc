@@ -188,6 +188,29 @@ TEST(JudgedTest, ABetterVersionThatShardsHadBeforeIsToldAsLost) {
             "better, 0.25, and is lost with what the shards had before");
 }
 
+TEST(JudgedTest, AnotherMeasureBeginsAnew) {
+  CoordinatorOptions options = Options();
+  options.judging.keeps_best = true;
+  Job job(options);
+  Open(job);
+  Step(job, 1, 0.5);
+  SpecChanged changed;
+  changed.evaluations = Evaluations{Seconds(0), {"Loss", false}, 0.2};
+  job.Step(changed);
+  Step(job, 2, 0.4);  // Not by enough.
+  EXPECT_EQ(job.coordinator.status().judged.best, (Best{Version(1), 0.5}));
+  changed.evaluations->measure = {"Loss", /*is_higher_better=*/true};
+  job.Step(changed);
+  EXPECT_EQ(Unpinned(job), (std::vector<Version>{Version(2), Version(1)}));
+  Step(job, 3, 0.3);
+  Step(job, 4, 0.9);
+  EXPECT_EQ(job.coordinator.status().judged.best, (Best{Version(4), 0.9}));
+  changed.evaluations->period = Seconds(3600);
+  job.Step(changed);
+  job.PushFor(1);
+  EXPECT_FALSE(job.AllOrdered<protocol::CommitAll>().back().commit.is_pinned);
+}
+
 TEST(JudgedTest, CutsOfThePlateauAreOfTheNextCommit) {
   CoordinatorOptions options = Options();
   options.schedule.base = 0.5;
