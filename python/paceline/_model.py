@@ -26,10 +26,11 @@ def fits(pattern: str, name: str) -> bool:
 
 
 class _Member:
-    """One tensor of the model, and where it lies."""
+    """One tensor of the model, and where it lies. `owner`: of a buffer, whose own it is."""
 
-    def __init__(self, name: str, tensor: torch.Tensor, kind: int):
-        self.name, self.tensor, self.kind = name, tensor, kind
+    def __init__(self, name: str, tensor: torch.Tensor, kind: int, owner: Optional[torch.nn.Module] = None):
+        self.name, self.tensor, self.kind, self.owner = name, tensor, kind, owner
+        self.key = name.rpartition(".")[2]
         self.home = tensor  # The view that is its data, once it is bound.
 
 
@@ -54,7 +55,7 @@ def _find(model: torch.nn.Module) -> List[_Member]:
                 raise Misuse(f"buffer {name} is {buffer.dtype}, want torch.float32 or torch.int64; with "
                              "persistent=False it stays each worker's own")
             continue  # A mask, say: a constant.
-        members.append(_Member(name, buffer, _native.BUFFER))
+        members.append(_Member(name, buffer, _native.BUFFER, model.get_submodule(name.rpartition(".")[0])))
     return members
 
 
@@ -68,6 +69,7 @@ class FlatModel:
     def __init__(self, model: torch.nn.Module):
         self.model = model
         self._members = _find(model)
+        self._owned = [member for member in self._members if member.owner is not None]
         devices = {member.tensor.device for member in self._members}
         if len(devices) > 1:
             raise Misuse(f"the model lies on several devices ({', '.join(sorted(map(str, devices)))}): want one")
@@ -132,6 +134,8 @@ class FlatModel:
 
     def fetch(self) -> None:
         """What is in `values` is what the model computes on."""
+        for member, _ in self._bound_anew():
+            member.owner._buffers[member.key] = member.tensor
         if self._there is not self.values:
             self._there.copy_(self.values, non_blocking=True)  # Written to again only after the step that waits for this.
 
@@ -152,13 +156,32 @@ class FlatModel:
             self._members[i].home = home
         self._place = place
 
+    def _bound_anew(self) -> Iterator[Tuple[_Member, Optional[torch.Tensor]]]:
+        """Buffers in whose place a forward pass has put another tensor, as `self.mean = ...` does; and that tensor."""
+        for member in self._owned:
+            bound = member.owner._buffers.get(member.key)
+            if bound is not member.tensor:
+                yield member, bound
+
+    @torch.no_grad()
+    def _keep_what_is_bound_anew(self) -> None:
+        for member, bound in self._bound_anew():
+            if bound is None:
+                raise Misuse(f"buffer {member.name} is gone: the model had it when paceline.worker was given it")
+            if bound.shape != member.tensor.shape:
+                raise Misuse(f"buffer {member.name} has shape {list(bound.shape)} now, it had {list(member.tensor.shape)}")
+            member.tensor.copy_(bound)
+            member.owner._buffers[member.key] = member.tensor
+
     def store(self) -> None:
         """What the model has is in `values`."""
+        self._keep_what_is_bound_anew()
         if self._there is not self.values:
             self.values.copy_(self._there)
 
     def store_buffers(self) -> None:
-        """What a forward pass may have changed is in `values`."""
+        """What a forward pass may have changed is in `values`. Misuse, by name, where a buffer is not what it was."""
+        self._keep_what_is_bound_anew()
         if self._there is not self.values:
             self.values[self._buffers_from:].copy_(self._there[self._buffers_from:])
 
