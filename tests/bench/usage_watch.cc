@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <optional>
 #include <sstream>
 
@@ -23,10 +22,17 @@ struct Stat {
   double minor_faults = 0;
 };
 
+// As much as can be read: the process may end meanwhile, at which an istreambuf_iterator throws.
+std::string TextOf(pid_t process, const char* name) {
+  std::ifstream file(fmt::format("/proc/{}/{}", process, name));
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
 // proc(5): the name in brackets may hold anything; fields 4 and 10 come behind it.
 std::optional<Stat> StatOf(pid_t process) {
-  std::ifstream file(fmt::format("/proc/{}/stat", process));
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const std::string text = TextOf(process, "stat");
   const size_t name_end = text.rfind(')');
   if (name_end == std::string::npos) return std::nullopt;
   std::istringstream fields(text.substr(name_end + 1));
@@ -39,8 +45,7 @@ std::optional<Stat> StatOf(pid_t process) {
 }
 
 std::string CommandOf(pid_t process) {
-  std::ifstream file(fmt::format("/proc/{}/cmdline", process));
-  std::string text{std::istreambuf_iterator<char>(file), {}};
+  std::string text = TextOf(process, "cmdline");
   std::replace(text.begin(), text.end(), '\0', ' ');
   return text;
 }
