@@ -47,6 +47,7 @@ def _find(model: torch.nn.Module) -> List[_Member]:
                          "parameter: tie them as `a.weight = b.weight`")
         members.append(_Member(name, parameter, _native.PARAMETER if parameter.requires_grad else _native.BUFFER))
     persistent = set(model.state_dict(keep_vars=True))
+    modules = dict(model.named_modules())
     for name, buffer in model.named_buffers():
         if name not in persistent:
             continue
@@ -55,7 +56,7 @@ def _find(model: torch.nn.Module) -> List[_Member]:
                 raise Misuse(f"buffer {name} is {buffer.dtype}, want torch.float32 or torch.int64; with "
                              "persistent=False it stays each worker's own")
             continue  # A mask, say: a constant.
-        members.append(_Member(name, buffer, _native.BUFFER, model.get_submodule(name.rpartition(".")[0])))
+        members.append(_Member(name, buffer, _native.BUFFER, modules[name.rpartition(".")[0]]))
     return members
 
 
@@ -135,7 +136,7 @@ class FlatModel:
     def fetch(self) -> None:
         """What is in `values` is what the model computes on."""
         for member, _ in self._bound_anew():
-            member.owner._buffers[member.key] = member.tensor
+            setattr(member.owner, member.key, member.tensor)
         if self._there is not self.values:
             self._there.copy_(self.values, non_blocking=True)  # Written to again only after the step that waits for this.
 
@@ -159,7 +160,7 @@ class FlatModel:
     def _bound_anew(self) -> Iterator[Tuple[_Member, Optional[torch.Tensor]]]:
         """Buffers in whose place a forward pass has put another tensor, as `self.mean = ...` does; and that tensor."""
         for member in self._owned:
-            bound = member.owner._buffers.get(member.key)
+            bound = getattr(member.owner, member.key, None)
             if bound is not member.tensor:
                 yield member, bound
 
@@ -171,7 +172,7 @@ class FlatModel:
             if bound.shape != member.tensor.shape:
                 raise Misuse(f"buffer {member.name} has shape {list(bound.shape)} now, it had {list(member.tensor.shape)}")
             member.tensor.copy_(bound)
-            member.owner._buffers[member.key] = member.tensor
+            setattr(member.owner, member.key, member.tensor)
 
     def store(self) -> None:
         """What the model has is in `values`."""

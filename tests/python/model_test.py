@@ -26,6 +26,28 @@ class Tied(nn.Module):
         return self.out(self.norm(self.embed(tokens) + self.position(torch.arange(tokens.shape[1]))))
 
 
+class Mean(nn.Module):
+    """Binds its buffer anew in each forward pass."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("mean", torch.zeros(3))
+
+    def forward(self, x):
+        self.mean = 0.5 * self.mean + 0.5 * x.mean(0).detach()
+        return x
+
+
+class Counts(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.last = nn.Linear(3, 1)
+        self.inner = Mean()
+
+    def forward(self, x):
+        return self.last(self.inner(x))
+
+
 def image_net():
     return nn.Sequential(weight_norm(nn.Conv2d(1, 4, 3)), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten(),
                          spectral_norm(nn.Linear(144, 5)))
@@ -184,35 +206,27 @@ class FlatModelTest(unittest.TestCase):
         self.assertIsNotNone(model.weight.grad)
 
     def test_a_buffer_that_the_model_binds_anew_is_kept(self):
-        class Counts(nn.Module):
-            def __init__(self):
-                super().__init__()
-                self.inner = nn.Linear(3, 1)
-                self.register_buffer("mean", torch.zeros(3))
-
-            def forward(self, x):
-                self.mean = 0.5 * self.mean + 0.5 * x.mean(0).detach()
-                return self.inner(x)
-
+        for model in (Counts(), torch.jit.script(Counts())):
+            flat = FlatModel(model)
+            x = torch.tensor([[2.0, 4.0, 6.0]])
+            model(x)
+            flat.store_buffers()
+            values = flat.values[flat._buffers_from:].view(torch.float32)[:3]
+            self.assertEqual(values.tolist(), [1, 2, 3])
+            values.fill_(8)  # As a version comes that others have had a part in...
+            model(x)         # ...while the model binds what it made of the one before.
+            flat.fetch()
+            self.assertEqual(model.inner.mean.tolist(), [8, 8, 8])
+            model(x)
+            flat.store_buffers()
+            self.assertEqual(values.tolist(), [5, 6, 7])
         model = Counts()
         flat = FlatModel(model)
-        x = torch.tensor([[2.0, 4.0, 6.0]])
-        model(x)
-        flat.store_buffers()
-        values = flat.values[flat._buffers_from:].view(torch.float32)[:3]
-        self.assertEqual(values.tolist(), [1, 2, 3])
-        values.fill_(8)  # As a version comes that others have had a part in...
-        model(x)         # ...while the model binds what it made of the one before.
-        flat.fetch()
-        self.assertEqual(model.mean.tolist(), [8, 8, 8])
-        model(x)
-        flat.store_buffers()
-        self.assertEqual(values.tolist(), [5, 6, 7])
-        model.mean = torch.zeros(4)
-        with self.assertRaisesRegex(Misuse, r"buffer mean has shape \[4\] now, it had \[3\]"):
+        model.inner.mean = torch.zeros(4)
+        with self.assertRaisesRegex(Misuse, r"buffer inner.mean has shape \[4\] now, it had \[3\]"):
             flat.store_buffers()
-        model.mean = None
-        with self.assertRaisesRegex(Misuse, "buffer mean is gone"):
+        model.inner.mean = None
+        with self.assertRaisesRegex(Misuse, "buffer inner.mean is gone"):
             flat.store_buffers()
 
 
