@@ -24,6 +24,7 @@ from ._data import Batch, Source, source_of
 from ._errors import CannotHere, Error, Misuse
 from ._group import GroupSession, is_group
 from ._model import FlatModel, GivenUp
+from ._name import have_a_name
 
 _POLL_MS = 50  # Signals are looked at so often while the worker waits.
 _CLOSE_MS = 10_000
@@ -468,6 +469,7 @@ def _say_what_is_not_caught() -> None:
 
 if "PACELINE_JOB" in os.environ:
     _say_what_is_not_caught()
+    have_a_name()
 
 
 def _close_at_exit(worker: Worker) -> Callable[[], None]:

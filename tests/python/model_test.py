@@ -1,6 +1,10 @@
 """A model bound to flat memory trains as it did, bit by bit; what cannot be bound is named."""
+import contextlib
 import copy
+import getpass
+import os
 import unittest
+from unittest import mock
 
 import torch
 from torch import nn
@@ -8,6 +12,7 @@ from torch.nn.utils.parametrizations import spectral_norm, weight_norm
 
 from paceline import Misuse
 from paceline._model import FlatModel, GivenUp, fits
+from paceline._name import have_a_name
 
 
 class Tied(nn.Module):
@@ -228,6 +233,16 @@ class FlatModelTest(unittest.TestCase):
         model.inner.mean = None
         with self.assertRaisesRegex(Misuse, "buffer inner.mean is gone"):
             flat.store_buffers()
+
+class NameTest(unittest.TestCase):
+    def test_a_user_that_is_a_number_alone_has_a_name_for_pytorch(self):
+        """As a pod's user often is; PyTorch asks for it when it makes an optimizer."""
+        unnamed = {name: value for name, value in os.environ.items() if name not in ("LOGNAME", "USER", "LNAME", "USERNAME")}
+        for lookup, expected in ((KeyError("uid not found: 65532"), "paceline"), (None, getpass.getuser())):
+            with mock.patch.dict(os.environ, unnamed, clear=True):
+                with mock.patch("pwd.getpwuid", side_effect=lookup) if lookup else contextlib.nullcontext():
+                    have_a_name()
+                    self.assertEqual(getpass.getuser(), expected)
 
 
 if __name__ == "__main__":
