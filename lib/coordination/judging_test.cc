@@ -35,10 +35,12 @@ TEST(JudgingTest, BetterIsByMoreThanTheLeastGainAndFinite) {
   EXPECT_TRUE(IsBetter(options, 0.875, best));
   EXPECT_FALSE(IsBetter(options, 0.95, best));
   EXPECT_FALSE(IsBetter(options, -infinite, best));
+  EXPECT_FALSE(IsBetter({}, 1.0, best));  // As good is not better.
   options.measure.is_higher_better = true;
   EXPECT_FALSE(IsBetter(options, 0.875, best));
   EXPECT_FALSE(IsBetter(options, 1.05, best));
   EXPECT_TRUE(IsBetter(options, 1.125, best));
+  EXPECT_FALSE(IsBetter({.measure = {"Loss", true}}, 1.0, best));
 }
 
 // torch.optim.lr_scheduler.ReduceLROnPlateau(SGD at 0.8, mode="min", factor=0.5, patience=2,

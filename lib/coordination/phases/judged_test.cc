@@ -94,7 +94,15 @@ TEST(JudgedTest, AMetricThatIsNotThereEndsWhatHangsOnIt) {
   EXPECT_EQ(job.coordinator.status().phase, Phase::kFinishing);
   EXPECT_EQ(job.coordinator.status().stop_reason.value_or(""),
             endless.coordinator.status().target_problem);
-  // A target that can be judged ends it some day.
+  // Patience ends it some day, where the target cannot be judged...
+  options.judging.measure = {"Loss", false};
+  options.target = Target{{"f1", true}, 0.1};
+  Job early(options);
+  Open(early);
+  Step(early, 1, 0.5);
+  EXPECT_EQ(early.coordinator.status().phase, Phase::kTraining);
+  // ...and a target that can be.
+  options.judging.measure = {"f1", true};
   options.target = Target{{"Loss", false}, 0.1};
   Job other(options);
   Open(other);
@@ -119,6 +127,7 @@ void SaveTheThird(Job& job) {
   EXPECT_EQ(job.Last<SaveModel>().version, Version(3));
   job.Step(ModelSaved{Version(3), {1, 0}, ""});
   EXPECT_FALSE(job.Has<Finished>());
+  EXPECT_EQ(job.Sent<protocol::Evaluate>(kEvaluator).version, Version(5));
 }
 void JudgeTheLast(Job& job, double loss) {
   job.Hear(kEvaluator, protocol::Evaluated{Version(5), loss, std::nullopt, 100});
@@ -142,6 +151,18 @@ TEST(JudgedTest, TheBestVersionIsTheModel) {
   JudgeTheLast(job, 0.7);
   EXPECT_EQ(job.outcome(), "stopped after 5 steps; the model is v3, the best: Loss 0.4");
   EXPECT_EQ(job.coordinator.status().evaluation->loss, 0.4);
+}
+
+TEST(JudgedTest, AVersionThatMetTheTargetIsTheModelThoughAnotherIsBetter) {
+  CoordinatorOptions options = FiveSteps();
+  options.target = Target{{"Accuracy", true}, 0.9};
+  Job job(options);
+  Open(job);
+  Step(job, 1, 0.25);
+  job.PushFor(1);
+  job.CommittedEverywhere(2);
+  job.Hear(kEvaluator, protocol::Evaluated{Version(2), 0.5, 0.95, 100});
+  EXPECT_EQ(job.Last<SaveModel>().version, Version(2));
 }
 
 TEST(JudgedTest, TheLastVersionMayBeTheBest) {
@@ -171,6 +192,7 @@ TEST(JudgedTest, ABetterVersionThatShardsHadBeforeIsToldAsLost) {
   before.PushFor(1);
   before.CommittedEverywhere(1);
   before.Keep();
+  EXPECT_EQ(before.Last<CompleteCheckpoint>().checkpoint.state.judged, Judged());
   options.generation = {2, 0};
   options.checkpoint->serial = 2;
   options.checkpoint->found = {before.Last<CompleteCheckpoint>().checkpoint};
@@ -188,6 +210,21 @@ TEST(JudgedTest, ABetterVersionThatShardsHadBeforeIsToldAsLost) {
             "better, 0.25, and is lost with what the shards had before");
 }
 
+TEST(JudgedTest, ACheckpointHasWhatWasFound) {
+  CoordinatorOptions options = Options();
+  options.checkpoint.emplace();
+  options.checkpoint->period = Seconds(1);
+  Job job(options);
+  Open(job);
+  job.Keep();
+  Step(job, 1, 0.5);
+  job.PassBeating(Seconds(1), {1, kEvaluator});
+  Step(job, 2, 0.75);
+  job.Keep();
+  const Judged judged = job.Last<CompleteCheckpoint>().checkpoint.state.judged;
+  EXPECT_EQ(judged.best, (Best{Version(1), 0.5}));
+}
+
 TEST(JudgedTest, AnotherMeasureBeginsAnew) {
   CoordinatorOptions options = Options();
   options.judging.keeps_best = true;
@@ -203,6 +240,7 @@ TEST(JudgedTest, AnotherMeasureBeginsAnew) {
   job.Step(changed);
   EXPECT_EQ(Unpinned(job), (std::vector<Version>{Version(2), Version(1)}));
   Step(job, 3, 0.3);
+  EXPECT_EQ(job.coordinator.status().judged.best, (Best{Version(3), 0.3}));
   Step(job, 4, 0.9);
   EXPECT_EQ(job.coordinator.status().judged.best, (Best{Version(4), 0.9}));
   changed.evaluations->period = Seconds(3600);
