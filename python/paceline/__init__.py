@@ -17,10 +17,11 @@ import torch
 
 from ._alone import Alone
 from ._data import Batch
+from ._device import device
 from ._errors import CannotHere, Error, Lost, Misuse, NoJob, Refused
 from ._files import dataset, export, load
 from ._run import run
-from ._worker import Step, Worker, device
+from ._worker import Step, Worker
 
 __all__ = ["Batch", "CannotHere", "Error", "Lost", "Misuse", "NoJob", "Refused", "Step", "Worker", "dataset", "device",
            "export", "load", "run", "worker"]

@@ -21,7 +21,7 @@ import torch
 from . import _native
 from ._ahead import Ahead
 from ._data import Batch, Source, source_of
-from ._errors import CannotHere, Error, Misuse
+from ._errors import Error, Misuse
 from ._group import GroupSession, is_group
 from ._model import FlatModel, GivenUp
 from ._name import have_a_name
@@ -483,16 +483,3 @@ def _close_at_exit(worker: Worker) -> Callable[[], None]:
 
     atexit.register(close)
     return lambda: atexit.unregister(close)
-
-
-def device() -> torch.device:
-    """What the job wants this worker to compute on; the CPU without a job. CannotHere: a GPU that is not there."""
-    wanted = os.environ.get("PACELINE_DEVICE", "cpu")
-    if wanted == "cpu":
-        return torch.device("cpu")
-    if torch.cuda.is_available():
-        return torch.device("cuda")
-    if wanted == "cuda":
-        raise CannotHere("the job wants a GPU (workers.device), and PyTorch sees none: torch.cuda.is_available() is False")
-    return torch.device("cpu")
-
