@@ -9,10 +9,8 @@ import math
 import numbers
 import os
 import signal
-import sys
 import threading
 import time
-import traceback
 import weakref
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple, Union
 
@@ -23,6 +21,7 @@ from ._ahead import Ahead
 from ._data import Batch, Source, source_of
 from ._errors import Error, Misuse
 from ._group import GroupSession, is_group
+from ._last_word import say_what_is_not_caught
 from ._model import FlatModel, GivenUp
 from ._name import have_a_name
 
@@ -437,38 +436,8 @@ def _is_out_of_memory(error: Exception) -> bool:
         words in str(error) for words in ("out of memory", "can't allocate memory", "not enough memory"))
 
 
-def _last_word(error: BaseException) -> None:
-    """Why it failed, where Paceline looks for it."""
-    places = traceback.extract_tb(error.__traceback__)
-    where = f" ({os.path.basename(places[-1].filename)}, line {places[-1].lineno})" if places else ""
-    said = str(error).strip().splitlines() or [""]  # PyTorch's errors go on for lines.
-    if said[0].startswith("Caught "):  # In a worker of a DataLoader: its traceback, and what it was.
-        words = f"{said[-1]} (in a worker of the DataLoader)"
-    elif isinstance(error, torch.jit.Error):
-        words = f"{said[-1]}{where}"
-    else:
-        words = said[0] if isinstance(error, Error) else f"{type(error).__name__}: {said[0]}{where}"
-    _native.library().paceline_last_word(words.encode())
-
-
-def _say_what_is_not_caught() -> None:
-    """In a process that a job has started, an exception that ends it is its last word, and one of ours has its exit code."""
-    former = sys.excepthook
-
-    def hook(kind: Any, error: BaseException, trace: Any) -> None:
-        former(kind, error, trace)
-        if not isinstance(error, KeyboardInterrupt):
-            _last_word(error)
-        if isinstance(error, Error):
-            atexit._run_exitfuncs()
-            sys.stdout.flush()
-            os._exit(error.exit_code)
-
-    sys.excepthook = hook
-
-
 if "PACELINE_JOB" in os.environ:
-    _say_what_is_not_caught()
+    say_what_is_not_caught()
     have_a_name()
 
 
