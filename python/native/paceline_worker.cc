@@ -195,12 +195,15 @@ int paceline_may_go_on(paceline_session* session) {
   return session->worker->trainer()->MayGoOn() ? 1 : 0;
 }
 
-int paceline_hand(paceline_session* session, size_t tensor, const float* gradient, uint64_t count) {
+int paceline_hand(paceline_session* session, size_t count, const size_t* tensors,
+                  const float* const* gradients, const uint64_t* sizes) {
   if (!Has(session, HostedWork::Kind::kStep)) return NotTaken();
-  if (tensor >= session->places.size()) return Invalid("there is no such tensor");
-  const Status handed = session->worker->trainer()->Hand(
-      session->places[tensor], std::as_bytes(std::span<const float>(gradient, count)));
-  if (!handed.ok()) return Said(handed);
+  for (size_t i = 0; i < count; ++i) {
+    if (tensors[i] >= session->places.size()) return Invalid("there is no such tensor");
+    const Status handed = session->worker->trainer()->Hand(
+        session->places[tensors[i]], std::as_bytes(std::span<const float>(gradients[i], sizes[i])));
+    if (!handed.ok()) return Said(handed);
+  }
   return session->worker->trainer()->MayGoOn() ? PACELINE_OK : PACELINE_GIVEN_UP;
 }
 

@@ -28,7 +28,7 @@ extern "C" {
 #define PACELINE_API __attribute__((visibility("default")))
 
 // Of this header. A library of another one is not to be called.
-#define PACELINE_ABI 2
+#define PACELINE_ABI 3
 
 enum {
   PACELINE_OK = 0,
@@ -127,10 +127,12 @@ PACELINE_API size_t paceline_expect(paceline_session* session, size_t ahead, uin
 // Whether it is still wanted; a sign of progress, which a long step gives now and then. Cheap; may
 // be called on any one thread while the session's own waits.
 PACELINE_API int paceline_may_go_on(paceline_session* session);
-// The gradient of a tensor: contiguous, as many floats as it has. Once a step and parameter; those
-// that nothing is handed over for are 0. Asks what paceline_may_go_on does: PACELINE_GIVEN_UP.
-PACELINE_API int paceline_hand(paceline_session* session, size_t tensor, const float* gradient,
-                               uint64_t count);
+// Gradients of so many tensors: of tensors[i] the floats at gradients[i], contiguous, sizes[i] of
+// them, as many as it has. Once a step and parameter; those that nothing is handed over for are 0.
+// Asks what paceline_may_go_on does: PACELINE_GIVEN_UP. PACELINE_INVALID, naming the tensor: those
+// before it are handed over.
+PACELINE_API int paceline_hand(paceline_session* session, size_t count, const size_t* tensors,
+                               const float* const* gradients, const uint64_t* sizes);
 // Loss: mean over the samples. Buffers have their new values in `values`.
 PACELINE_API int paceline_end_step(paceline_session* session, double loss, uint64_t samples,
                                    uint64_t correct);
@@ -140,7 +142,8 @@ enum {
 };
 // Buffers get back the values that the step began with; its samples go to somebody.
 PACELINE_API int paceline_give_up_step(paceline_session* session, int why);
-// It cannot be done: the worker fails, as one does whose step raises, and its samples are suspected.
+// It cannot be done: the worker fails, as one does whose step raises, and its samples are
+// suspected.
 PACELINE_API int paceline_fail_step(paceline_session* session, const char* why);
 PACELINE_API int paceline_end_evaluation(paceline_session* session,
                                          const paceline_evaluation* evaluation);

@@ -16,7 +16,8 @@ import torch.distributed as dist
 
 from . import _native
 from ._errors import Misuse
-from ._model import FlatModel
+from ._handing import Handing
+from ._model import FlatModel, GivenUp
 
 
 def is_group() -> bool:
@@ -105,10 +106,11 @@ class GroupSession:
             self._session.call("may_go_on")
         return 1
 
-    def _hand(self, index: int, gradient: int, count: int) -> int:
-        place = self._model.native[index].offset_bytes // 4
-        host = torch.frombuffer((ctypes.c_float * count).from_address(gradient), dtype=torch.float32)
-        self._gradients[place:place + count].add_(host, alpha=self._weight)
+    def _hand(self, count: int, indices: ctypes.Array, gradients: ctypes.Array, sizes: ctypes.Array) -> int:
+        for index, gradient, size in zip(indices[:count], gradients[:count], sizes[:count]):
+            place = self._model.native[index].offset_bytes // 4
+            host = torch.frombuffer((ctypes.c_float * size).from_address(gradient), dtype=torch.float32)
+            self._gradients[place:place + size].add_(host, alpha=self._weight)
         self._may_go_on()
         return _native.OK
 
@@ -121,13 +123,15 @@ class GroupSession:
         self._average_buffers()
         given_up = False
         if self._session is not None:
-            for index, tensor in enumerate(self._model.native):
-                if tensor.kind == _native.PARAMETER and not given_up:
-                    count = math.prod(tensor.shape[:tensor.dimensions])
-                    place = self._gradients.data_ptr() + tensor.offset_bytes
-                    code = self._session.call("hand", index, place, count)
-                    given_up = code == _native.GIVEN_UP
-                    _native.check(_native.OK if given_up else code)
+            handing = Handing(self._session, len(self._model), self._model.trained_bytes)
+            try:
+                for index, tensor in enumerate(self._model.native):
+                    if tensor.kind == _native.PARAMETER:
+                        place = tensor.offset_bytes // 4
+                        handing.add(index, self._gradients[place:place + math.prod(tensor.shape[:tensor.dimensions])])
+                handing.flush()
+            except GivenUp:
+                given_up = True
             if given_up:
                 self._session.check("give_up_step", _native.INTERRUPTED)
             else:

@@ -84,6 +84,7 @@ class FlatModel:
                                  default=total.value)
         self._bind()
         self._trained = [i for i, member in enumerate(self._members) if member.kind == _native.PARAMETER]
+        self.trained_bytes = sum(4 * self._members[i].tensor.numel() for i in self._trained)
         # By address: views of the trained members. Shards have a few places in turn.
         self._homes: Dict[Optional[int], List[torch.Tensor]] = {None: [self._members[i].home for i in self._trained]}
         self._place: Optional[int] = None

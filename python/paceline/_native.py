@@ -9,7 +9,7 @@ from typing import Optional
 
 from . import _errors
 
-ABI = 2
+ABI = 3
 OK, NO_JOB, REFUSED, LOST, HERE, INVALID, FAILED, GIVEN_UP = range(8)
 FLOAT32, INT64 = 0, 1
 PARAMETER, BUFFER = 0, 1
@@ -77,7 +77,7 @@ SIGNATURES = {
     "paceline_reason": (c_char_p, [c_void_p]),
     "paceline_expect": (c_size_t, [c_void_p, c_size_t, POINTER(c_uint32), c_size_t]),
     "paceline_may_go_on": (c_int, [c_void_p]),
-    "paceline_hand": (c_int, [c_void_p, c_size_t, c_void_p, c_uint64]),
+    "paceline_hand": (c_int, [c_void_p, c_size_t, POINTER(c_size_t), POINTER(c_void_p), POINTER(c_uint64)]),
     "paceline_end_step": (c_int, [c_void_p, c_double, c_uint64, c_uint64]),
     "paceline_give_up_step": (c_int, [c_void_p, c_int]),
     "paceline_fail_step": (c_int, [c_void_p, c_char_p]),

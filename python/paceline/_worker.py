@@ -21,6 +21,7 @@ from ._ahead import Ahead
 from ._data import Batch, Source, source_of
 from ._errors import Error, Misuse
 from ._group import GroupSession, is_group
+from ._handing import Handing
 from ._last_word import say_what_is_not_caught
 from ._model import FlatModel, GivenUp
 from ._name import have_a_name
@@ -52,6 +53,7 @@ class _Session:
         _native.check(self._library.paceline_open(model.native, len(model), model.values.data_ptr(),
                                                   model.values.numel(), ctypes.byref(self._handle)))
         self._process = os.getpid()
+        self._functions: Dict[str, Any] = {}
         self._model = model  # Its memory is written to as long as the session is open.
 
     @property
@@ -63,7 +65,10 @@ class _Session:
             raise Misuse("this worker belongs to the process that made it: a child has no part in the job")
         if not self._handle:
             raise Misuse("this worker has left its job")
-        return getattr(self._library, "paceline_" + name)(self._handle, *arguments)
+        function = self._functions.get(name)
+        if function is None:
+            function = self._functions[name] = getattr(self._library, "paceline_" + name)
+        return function(self._handle, *arguments)
 
     def check(self, name: str, *arguments: Any) -> None:
         _native.check(self.call(name, *arguments))
@@ -111,7 +116,7 @@ class Worker:
         self._taken: Optional[_native.Work] = None
         self._next: Optional[_native.Work] = None
         self._steps = 0
-        self._handed = 0
+        self._handing = Handing(self._session, len(self._flat), self._flat.trained_bytes)
         self._is_too_large = False  # The batch, for the memory there is.
         self._drains = False
         self._evaluates = False
@@ -201,7 +206,7 @@ class Worker:
         self._owe()
         if self._is_too_large:
             return
-        self._flat.on_gradient = lambda index, gradient: self._may_go_on()
+        self._flat.on_gradient = lambda index, gradient: self._handing.tick()
         try:
             (loss() if callable(loss) else loss).backward()
         except GivenUp:
@@ -248,10 +253,9 @@ class Worker:
 
     def _run(self, loss: Loss) -> Tuple[float, bool]:
         """The last backward pass. The loss, and whether it was given up, which the job knows then."""
-        self._handed = 0
         self._flat.on_gradient = self._hand
         try:
-            self._may_go_on()
+            self._handing.begin()
             if self._is_too_large:
                 raise GivenUp
             if callable(loss):
@@ -260,12 +264,13 @@ class Worker:
             for index in self._flat.leftover():  # What only passes before have reached.
                 self._hand(index, self._flat.gradient(index))
             self._hand_landed(is_to_wait=True)
+            self._handing.flush()
         except GivenUp:
             pass
         except _MAY_BE_MEMORY as error:
             self._note_too_large(error)
         else:
-            if not self._handed:
+            if not self._handing.count:
                 raise Misuse("the loss does not depend on the model that paceline.worker was given")
             # A GPU has it only now: asked for before, it would wait for it with nothing to do.
             return float(loss.detach()), False
@@ -277,30 +282,18 @@ class Worker:
         return float(loss.detach()) if isinstance(loss, torch.Tensor) else math.nan, True
 
     def _hand(self, index: int, gradient: torch.Tensor) -> None:
-        if self.device.type == "cuda":
-            # Earlier ones are handed over while this one travels.
-            self._flat.land(index, gradient.detach())
-            self._flat.drop_gradient(index)
-            self._may_go_on()
-            self._hand_landed(is_to_wait=False)
-            return
         self._flat.drop_gradient(index)
-        self._hand_host(index, gradient.detach().to("cpu", torch.float32).contiguous())
+        if self.device.type == "cpu":
+            self._handing.add(index, gradient.detach())
+            return
+        # Earlier ones are handed over while this one travels.
+        self._flat.land(index, gradient.detach())
+        self._handing.tick()
+        self._hand_landed(is_to_wait=False)
 
     def _hand_landed(self, is_to_wait: bool) -> None:
         for index, home in self._flat.landed(is_to_wait):
-            self._hand_host(index, home)
-
-    def _hand_host(self, index: int, host: torch.Tensor) -> None:
-        code = self._session.call("hand", index, host.data_ptr(), host.numel())
-        self._handed += 1
-        if code == _native.GIVEN_UP:
-            raise GivenUp
-        _native.check(code)
-
-    def _may_go_on(self) -> None:
-        if not self._session.call("may_go_on"):
-            raise GivenUp
+            self._handing.add(index, home)
 
     def alive(self) -> bool:
         """Says that a long step makes progress; False: nobody wants it any more."""

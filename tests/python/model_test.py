@@ -106,9 +106,9 @@ class FlatModelTest(unittest.TestCase):
 
     def test_normalised_weights_and_running_means(self):
         images, labels = torch.randn(6, 1, 8, 8), torch.randint(5, (6,))
-        # Kernels of convolutions round as their memory is aligned.
+        # Kernels of convolutions round as their memory is aligned; a bias before BatchNorm has rounding for a gradient.
         self.agree(image_net(), lambda model: nn.functional.cross_entropy(model(images), labels),
-                   lambda a, b: torch.allclose(a, b, rtol=1e-5, atol=1e-7))
+                   lambda a, b: torch.allclose(a, b, rtol=1e-5, atol=2e-6))
 
     def test_under_autocast(self):
         x, y = torch.randn(6, 8), torch.randint(5, (6,))

@@ -17,7 +17,8 @@ TYPES = {
     "uint64_t*": ctypes.POINTER(ctypes.c_uint64), "paceline_tensor*": ctypes.POINTER(_native.Tensor),
     "const paceline_tensor*": ctypes.POINTER(_native.Tensor), "paceline_work*": ctypes.POINTER(_native.Work),
     "const paceline_evaluation*": ctypes.POINTER(_native.Evaluation), "const int64_t*": ctypes.POINTER(ctypes.c_int64),
-    "const uint32_t*": ctypes.POINTER(ctypes.c_uint32), "uint32_t*": ctypes.POINTER(ctypes.c_uint32), "const double*": ctypes.POINTER(ctypes.c_double),
+    "const size_t*": ctypes.POINTER(ctypes.c_size_t), "const float* const*": ctypes.POINTER(ctypes.c_void_p),
+    "const uint64_t*": ctypes.POINTER(ctypes.c_uint64), "const uint32_t*": ctypes.POINTER(ctypes.c_uint32), "uint32_t*": ctypes.POINTER(ctypes.c_uint32), "const double*": ctypes.POINTER(ctypes.c_double),
     "const char* const*": ctypes.POINTER(ctypes.c_char_p),
 }
 

@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+"""What a script costs beside its own PyTorch loop: the digits sample by paceline-worker, by scripts, and by plain loops, by turns.
+
+    tests/bench/script_overhead.py BUILD [--workers 1] [--rounds 7] [--steps 600]
+
+A worker's step is its computing, and then what workers and shards tell each other. A script computes in Python; so what it may
+take is the plain loop's step, and that telling as paceline-worker has it (its step less its computing). "over both" is a
+script's step beside that sum: 1.05 is the goal where each process has a core. Plain loops run at once, one for each worker.
+Medians of rounds, the first fifth of the steps of each left out.
+"""
+import argparse
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+SAMPLE = ROOT / "deploy" / "samples" / "digits.yaml"
+BATCH = 16
+
+PLAIN_LOOP = f"""
+import os, statistics, sys, time, torch
+from safetensors.torch import load_file
+os.nice(10)  # As paceline run has its workers.
+torch.set_num_threads(1)
+data = load_file({str(SAMPLE.parent / "digits" / "train.safetensors")!r})
+x, y = data["inputs"], data["targets"].long()
+model = torch.jit.load({str(SAMPLE.parent / "digits" / "cnn.pt")!r})
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9, weight_decay=0.0005)
+ends = []
+for step in range(int(sys.argv[1])):
+    batch = torch.randperm(len(x))[:{BATCH}].tolist()
+    loss = torch.nn.functional.cross_entropy(model(x[batch]), y[batch])
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    float(loss.detach())
+    ends.append(time.monotonic())
+ends = ends[len(ends) // 5:]
+print(1e3 * statistics.median(b - a for a, b in zip(ends, ends[1:])))
+"""
+
+
+def said(*command):
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def run_job(programs, workers, steps, environment):
+    """Milliseconds of a step, and of them those of computing."""
+    with tempfile.TemporaryDirectory() as folder:
+        sets = [f"spec.workers.replicas={workers}", f"spec.training.globalBatchSize={BATCH * workers}", "spec.evaluator=null",
+                f"spec.training.stop={{maxSteps: {steps}}}"]
+        command = [Path(programs) / "paceline", "run", SAMPLE, "--runs", folder]
+        subprocess.run(command + [word for one in sets for word in ("--set", one)], env={**os.environ, **environment},
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+        trace = next(Path(folder).glob("*/policy.trace")).read_text(encoding="utf-8")
+    first = steps // 5
+    ends = [1e3 * float(at) for at in re.findall(r"^@(\S+) committed", trace, re.M)][first:]
+    computing = [1e3 * float(time) for time in re.findall(r" push .*?compute=(\S+)", trace)][first * workers:]
+    return statistics.median(b - a for a, b in zip(ends, ends[1:])), statistics.median(computing)
+
+
+def run_plain(python, loops, steps):
+    running = [subprocess.Popen([python, "-W", "ignore", "-c", PLAIN_LOOP, str(steps)], stdout=subprocess.PIPE, text=True)
+               for _ in range(loops)]
+    return statistics.median(float(one.communicate()[0]) for one in running), 0.0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("build", type=Path)
+    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--steps", type=int, default=600)
+    options = parser.parse_args()
+    found = subprocess.run([ROOT / "tools" / "setup", "--python"], capture_output=True, text=True, check=False)
+    if found.returncode != 0:
+        print(f"skipped: {found.stderr.strip()}")
+        return 77
+    scripts = said(ROOT / "tests" / "python" / "host" / "in_place_of_worker", options.build, "/usr/bin/printenv",
+                   "PACELINE_PROGRAMS")
+    arms = {
+        "PyTorch's loop": lambda: run_plain(found.stdout.strip(), options.workers, options.steps),
+        "paceline-worker": lambda: run_job(options.build / "bin", options.workers, options.steps, {}),
+        "a script": lambda: run_job(scripts, options.workers, options.steps, {"PACELINE_HOST_IN_PLACE": "0"}),
+        "a script, in place": lambda: run_job(scripts, options.workers, options.steps, {"PACELINE_HOST_IN_PLACE": "1"}),
+    }
+    rows = {name: [] for name in arms}
+    for _ in range(options.rounds):
+        for name, arm in arms.items():
+            rows[name].append(arm())
+    sums = [plain + worker - computing for (plain, _), (worker, computing) in zip(rows["PyTorch's loop"], rows["paceline-worker"])]
+    print(f"Milliseconds a step: the digits sample, BSP, {options.workers} workers, batches of {BATCH} each, {options.steps} "
+          f"steps, {options.rounds} rounds")
+    print(f"{'':20}{'step':>8}{'least':>8}{'most':>8}{'computing':>11}{'over both':>11}")
+    for name, times in rows.items():
+        steps = [step for step, _ in times]
+        over = statistics.median(step / both for step, both in zip(steps, sums))
+        computing = statistics.median(part for _, part in times)
+        print(f"{name:20}{statistics.median(steps):8.2f}{min(steps):8.2f}{max(steps):8.2f}"
+              f"{computing or float('nan'):11.2f}{over if 'script' in name else float('nan'):11.2f}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
