@@ -1,6 +1,8 @@
 #include "lib/kube/client/credentials.h"
 
+#include <filesystem>
 #include <fstream>
+#include <system_error>
 
 #include "lib/base/base64.h"
 
@@ -23,8 +25,12 @@ Credentials::Credentials(const Config& config) : config_(config) {}
 StatusOr<std::string> Credentials::Token(Time steady) {
   if (config_.token.file.empty()) return config_.token.data;
   if (token_read_ && steady - *token_read_ < kTokenFilePeriod) return token_;
-  std::ifstream file(config_.token.file, std::ios::binary);
-  std::string text = Trimmed(std::string(std::istreambuf_iterator<char>(file), {}));
+  std::ifstream file;
+  std::error_code ignored;  // A folder can be opened, and throws when it is read.
+  if (!std::filesystem::is_directory(config_.token.file, ignored))
+    file.open(config_.token.file, std::ios::binary);
+  std::string text;
+  if (file.is_open()) text = Trimmed(std::string(std::istreambuf_iterator<char>(file), {}));
   if (text.empty() && token_.empty()) {
     return Unauthenticated("token file cannot be read or is empty: {}", config_.token.file);
   }

@@ -78,6 +78,13 @@ TEST_F(CredentialsTest, AMissingTokenFileIsNamed) {
   EXPECT_THAT(Message(status), HasSubstr(folder_ + "/token"));
 }
 
+TEST_F(CredentialsTest, AFolderIsNoTokenFile) {
+  config_.token.file = folder_;
+  const Status status = Credentials(config_).Current(kStart, kWall).status();
+  EXPECT_EQ(status.code(), StatusCode::kUnauthenticated);
+  EXPECT_THAT(Message(status), HasSubstr(folder_));
+}
+
 TEST_F(CredentialsTest, APluginsAnswerIsUsedUntilShortlyBeforeItExpires) {
   config_.exec.command = "plugin";
   Credentials credentials(config_);

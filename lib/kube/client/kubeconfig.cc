@@ -1,6 +1,7 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <system_error>
 
 #include <yaml-cpp/yaml.h>
 
@@ -215,11 +216,13 @@ StatusOr<Config> LoadKubeconfig(const std::string& paths, const std::string& con
   std::vector<Source> sources;
   std::istringstream list(paths);
   for (std::string path; std::getline(list, path, ':');) {
+    std::error_code ignored;
+    if (fs::is_directory(path, ignored))
+      return InvalidArgument("kubeconfig must be a file: got the folder {}", path);
     std::ifstream file(path, std::ios::binary);
     if (path.empty() || !file.good()) continue;
     const std::string text(std::istreambuf_iterator<char>(file), {});
     PACELINE_ASSIGN_OR_RETURN(YAML::Node root, Parse(text, path));
-    std::error_code ignored;
     sources.push_back({path, fs::absolute(path, ignored).parent_path().string(), std::move(root)});
   }
   if (sources.empty()) return NotFound("kubeconfig cannot be read: {}", paths);

@@ -172,6 +172,15 @@ TEST_F(Folder, NoFileAtAllIsNotFound) {
             StatusCode::kNotFound);
 }
 
+TEST_F(Folder, AFolderIsNamed) {
+  const std::string good = Write("a", kTwo);
+  for (const std::string& paths : {folder_, good + ":" + folder_, folder_ + ":" + good}) {
+    const auto config = LoadKubeconfig(paths);
+    EXPECT_EQ(config.status().code(), StatusCode::kInvalidArgument) << paths;
+    EXPECT_EQ(Message(config.status()), "kubeconfig must be a file: got the folder " + folder_);
+  }
+}
+
 TEST_F(Folder, APodUsesItsServiceAccount) {
   Write("token", "t0k3n\n");
   Write("ca.crt", "CA");
