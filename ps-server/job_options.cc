@@ -124,6 +124,7 @@ coordination::CoordinatorOptions CoordinatorOptionsFrom(const job::TrainingJob& 
   }
   options.has_evaluator = spec.evaluator.has_value();
   if (spec.evaluator) options.evaluation_period = Seconds(spec.evaluator->period_seconds);
+  options.averages_weights = spec.training.ema.has_value();
   options.judging = JudgingFrom(spec);
   options.gradient_clip_norm = spec.training.gradient_clip_norm;
   options.non_finite = NonFiniteOptionsFrom(spec.training.non_finite);

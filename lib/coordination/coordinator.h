@@ -74,6 +74,7 @@ struct CoordinatorOptions {
   std::optional<Target> target;
   JudgingOptions judging;
   bool has_evaluator = false;
+  bool averages_weights = false;  // What is evaluated and written is their moving average.
   Duration evaluation_period = Seconds(10);
   std::optional<double> gradient_clip_norm;
   bool is_layer_wise = false;  // The optimizer of gradients (optim::IsLayerWise).

@@ -85,6 +85,7 @@ struct Configure {
   uint32_t workers_max = 1024;
   std::optional<RestoreSlice> restore = std::nullopt;  // Then it opens by itself.
   std::vector<optim::ParameterGroup> parameter_groups = {};
+  std::optional<double> average_decay = std::nullopt;  // Absent: no moving average is kept.
 };
 struct Open {
   WorkerId worker;

@@ -32,6 +32,16 @@ PACELINE_KERNEL void SetLoop(const float* values, size_t count, float weight, fl
   for (size_t i = 0; i < count; ++i) sum[i] = 0.0f + weight * values[i];
 }
 
+PACELINE_KERNEL void LerpLoop(const float* values, size_t count, float share, float* average) {
+  PACELINE_VECTOR_LOOP
+  for (size_t i = 0; i < count; ++i) average[i] += share * (values[i] - average[i]);
+}
+
+PACELINE_KERNEL void LerpBackLoop(const float* values, size_t count, float rest, float* average) {
+  PACELINE_VECTOR_LOOP
+  for (size_t i = 0; i < count; ++i) average[i] = values[i] - (values[i] - average[i]) * rest;
+}
+
 PACELINE_KERNEL void DivideLoop(const float* values, size_t count, float divisor, float* quotient) {
   PACELINE_VECTOR_LOOP
   for (size_t i = 0; i < count; ++i) quotient[i] = values[i] / divisor;
@@ -86,6 +96,15 @@ void AddWeighted(std::span<const float> values, float weight, std::span<float> s
 void SetWeighted(std::span<const float> values, float weight, std::span<float> sum) {
   CheckSizes(values.size(), sum.size());
   SetLoop(values.data(), values.size(), weight, sum.data());
+}
+
+void Lerp(std::span<const float> values, float share, std::span<float> average) {
+  CheckSizes(values.size(), average.size());
+  if (share < 0.5f) {
+    LerpLoop(values.data(), values.size(), share, average.data());
+  } else {
+    LerpBackLoop(values.data(), values.size(), 1 - share, average.data());
+  }
 }
 
 void Divide(std::span<const float> values, float divisor, std::span<float> quotient) {

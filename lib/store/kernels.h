@@ -12,6 +12,9 @@ namespace paceline::store {
 void AddWeighted(std::span<const float> values, float weight, std::span<float> sum);
 // sum = 0 + weight x values: the bits of AddWeighted onto zeros, without reading `sum`.
 void SetWeighted(std::span<const float> values, float weight, std::span<float> sum);
+// average += share x (values - average), or from the other end where `share` is half or more:
+// torch.lerp. What is equal stays so.
+void Lerp(std::span<const float> values, float share, std::span<float> average);
 // quotient = values / divisor.
 void Divide(std::span<const float> values, float divisor, std::span<float> quotient);
 // copy = values, past the cache: for what is not read again soon. Whoever learns of it through a

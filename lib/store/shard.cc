@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <mutex>
 #include <optional>
 #include <set>
 #include <utility>
@@ -43,6 +44,8 @@ Status Validate(const Shard::Options& options) {
     return InvalidArgument("slots per worker must be 1 to {}: got {}", limits::kStagingSlotsMax,
                            options.slots_per_worker);
   }
+  if (options.average_decay)
+    PACELINE_RETURN_IF_ERROR(MovingAverage::Validate(*options.average_decay));
   if (options.workers_max == 0) return InvalidArgument("workers at most must be above 0: got 0");
   return OkStatus();
 }
@@ -111,6 +114,7 @@ struct Shard::State {
     std::vector<double> block_squared_norms;
   };
   GroupedOptimizer optimizer;
+  std::unique_ptr<MovingAverage> average;   // Null without one.
   std::optional<OuterStep> outer_step;      // Of the last commit...
   std::unique_ptr<optim::Optimizer> outer;  // ...and what has its momentum; null without one.
   std::vector<std::byte> sum;    // Arranged as the slice; of the accumulated that do not wait.
@@ -144,6 +148,9 @@ Shard::State::State(Options given, GroupedOptimizer made)
   // The two more that a steady run needs, so that no commit meets fresh pages.
   const auto second = recycler.Take();
   const auto third = recycler.Take();
+  if (options.average_decay)
+    average = std::make_unique<MovingAverage>(*options.average_decay, parts,
+                                              [this] { return recycler.Take(); });
 }
 
 std::vector<double> Shard::State::StepParameters(const CommitOrder& order,
@@ -169,6 +176,7 @@ std::vector<double> Shard::State::StepParameters(const CommitOrder& order,
     optimizer.StepPart(begin / sizeof(float), View<float>(current, begin, end), block_sum, step,
                        into);
     if (is_streamed) StreamCopy(into, block_next);
+    if (average != nullptr) average->Take(begin, into);
   }
   optimizer.optimizer().FinishStep();
   DoneWithWaiting();
@@ -238,17 +246,19 @@ std::vector<double> Shard::State::AddDeltas(const CommitOrder& order,
   for (uint64_t begin = 0; begin < parts.parameters_end; begin += kBlockBytes) {
     const uint64_t end = std::min(begin + kBlockBytes, parts.parameters_end);
     const auto block_sum = View<float>(std::span<const std::byte>(sum), begin, end);
+    const std::span<float> block_next = View<float>(next, begin, end);
     norms.push_back(SquaredNorm(block_sum) * square);
     Count(options.meter, 1);
     if (outer != nullptr) {
       outer->StepPart(
           begin / sizeof(float), View<float>(current, begin, end), block_sum,
           {.gradient_scale = -order.gradient_scale, .learning_rate = order.outer->learning_rate},
-          View<float>(next, begin, end));
-      continue;
+          block_next);
+    } else {
+      std::copy(current.begin() + begin, current.begin() + end, next.begin() + begin);
+      AddWeighted(block_sum, static_cast<float>(order.gradient_scale), block_next);
     }
-    std::copy(current.begin() + begin, current.begin() + end, next.begin() + begin);
-    AddWeighted(block_sum, static_cast<float>(order.gradient_scale), View<float>(next, begin, end));
+    if (average != nullptr) average->Take(begin, block_next);
   }
   if (outer != nullptr) outer->FinishStep();
   return norms;
@@ -305,6 +315,7 @@ Status Shard::Open(Version first) {
   if (bad != nullptr)
     return InvalidArgument("initial values must be finite: tensor {} is not", bad->spec.name);
   state_->initial->version = first;
+  if (state_->average != nullptr) state_->average->Start(*state_->initial);
   state_->versions.Publish(std::move(state_->initial), false);
   state_->is_open = true;
   return OkStatus();
@@ -406,10 +417,13 @@ StatusOr<std::vector<double>> Shard::Commit(const CommitOrder& order) {
   }
   const std::shared_ptr<Published> next = state.recycler.Take();
   next->version = order.version;
+  std::unique_lock<std::mutex> average_turn;
+  if (state.average != nullptr) average_turn = state.average->Begin(order.version, order.is_pinned);
   std::vector<double> norms = order.kind == PushKind::kDelta
                                   ? state.AddDeltas(order, current->bytes(), next->bytes())
                                   : state.StepParameters(order, current->bytes(), next->bytes());
   state.AverageBuffers(next->bytes());
+  if (state.average != nullptr) state.average->End(next->bytes());
   state.versions.Publish(next, order.is_pinned);
   state.accumulated_before = std::exchange(state.accumulated, {});
   state.has_sum = false;
@@ -417,13 +431,23 @@ StatusOr<std::vector<double>> Shard::Commit(const CommitOrder& order) {
   return norms;
 }
 
-void Shard::Unpin(Version version) { state_->versions.Unpin(version); }
+void Shard::Unpin(Version version) {
+  state_->versions.Unpin(version);
+  if (state_->average != nullptr) state_->average->Unpin(version);
+}
 optim::Optimizer& Shard::optimizer() { return state_->optimizer.optimizer(); }
+MovingAverage* Shard::average() { return state_->average.get(); }
 
 StatusOr<std::shared_ptr<const Published>> Shard::Get(Version version) const {
   return state_->versions.Get(version);
 }
 std::shared_ptr<const Published> Shard::Newest() const { return state_->versions.Newest(); }
+
+StatusOr<std::shared_ptr<const Published>> Shard::AverageOf(const Published& version) const {
+  if (state_->average == nullptr)
+    return InvalidArgument("no average of the parameters is kept: spec.training.ema was absent");
+  return state_->average->Of(version);
+}
 
 const Layout& Shard::layout() const { return state_->options.layout; }
 Slice Shard::slice() const { return state_->options.slice; }

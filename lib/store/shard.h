@@ -7,7 +7,7 @@
 // Memory, in slices: slots_per_worker for each worker that pushed, at most two that are yet to be
 // summed while their slots are taken again, two published versions and one
 // in the making, what is pinned or still being read beyond these, one sum, and the optimizer's
-// state (0 to 2).
+// state (0 to 2); with a moving average that, and one more for each version that is pinned.
 #pragma once
 
 #include <cstddef>
@@ -27,6 +27,7 @@
 #include "lib/store/grouped_optimizer.h"
 #include "lib/store/layout.h"
 #include "lib/store/meter.h"
+#include "lib/store/moving_average.h"
 #include "lib/store/published.h"
 #include "lib/store/push.h"
 #include "lib/store/slice_parts.h"
@@ -51,7 +52,8 @@ class Shard {
     Slice slice;    // What this shard holds, one of SliceOverShards; may be empty.
     optim::OptimizerOptions optimizer;
     std::vector<optim::ParameterGroup> parameter_groups = {};
-    uint32_t slots_per_worker = 1;  // Two for keep-going pacings.
+    std::optional<double> average_decay = std::nullopt;  // Absent: no moving average is kept.
+    uint32_t slots_per_worker = 1;                       // Two for keep-going pacings.
     uint32_t workers_max =
         1024;  // Staging slots are made on first use and refused beyond this many workers.
     Meter* meter = nullptr;     // Counts the blocks of orders; outlives the shard.
@@ -114,12 +116,17 @@ class Shard {
   void Unpin(Version version);
   // For checkpoints, of this slice's parameters only; to be restored before Open.
   optim::Optimizer& optimizer();
+  MovingAverage* average();  // Null without one.
 
   // --- Readers. Thread-safe; never waits for a commit.
   // The version, if it is among the newest two, pinned, or held by anybody. NotFound otherwise
   // ("superseded") or if it is not published yet.
   StatusOr<std::shared_ptr<const Published>> Get(Version version) const;
   std::shared_ptr<const Published> Newest() const;  // Null before Open.
+  // The same slice with averages in the place of parameters, of a version that is pinned or the
+  // newest; for that one it may wait for a commit. NotFound of others ("superseded");
+  // InvalidArgument where no average is kept.
+  StatusOr<std::shared_ptr<const Published>> AverageOf(const Published& version) const;
 
   const Layout& layout() const;
   Slice slice() const;

@@ -1,5 +1,6 @@
 // Transfers, orders and readers at the same time; meant for ThreadSanitizer as well.
 #include <atomic>
+#include <cmath>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -40,6 +41,19 @@ void Read(const Layout& layout, const Shard& shard, const std::atomic<bool>& is_
   }
 }
 
+// Of a decay of a half, where version v is v everywhere: v - 1 + 2^-(v-1).
+void ReadAverages(const Layout& layout, const Shard& shard, const std::atomic<bool>& is_done) {
+  while (!is_done) {
+    const auto newest = shard.Newest();
+    const auto average = shard.AverageOf(*newest);
+    if (!average.ok()) continue;  // Superseded meanwhile.
+    const double version = static_cast<double>(newest->version.value());
+    const float want = version == 0 ? 0 : static_cast<float>(version - 1 + std::exp2(1 - version));
+    for (uint64_t at = 0; at < layout.parameter_bytes(); at += 4)
+      ASSERT_NEAR(FloatAt((*average)->bytes(), at), want, 1e-5 * version) << version << " " << at;
+  }
+}
+
 // Pushes each round's ones; every third push is sent by two transfers at a time, one of which
 // loses.
 void SendAll(const Layout& layout, Shard& shard, uint64_t worker,
@@ -67,12 +81,16 @@ void SendAll(const Layout& layout, Shard& shard, uint64_t worker,
 
 TEST(ShardRaceTest, ReadersSeeWholeVersionsWhileTransfersAndCommitsRun) {
   const Layout layout = SmallLayout(40000);
-  auto shard = OpenShard(WholeOf(layout), Filled(layout, 0, 0));
+  Shard::Options options = WholeOf(layout);
+  options.average_decay = 0.5;
+  auto shard = OpenShard(options, Filled(layout, 0, 0));
   std::vector<std::atomic<uint64_t>> sealed(kWorkers);
   std::atomic<bool> is_done = false;
   std::vector<std::thread> threads;
   for (int reader = 0; reader < 2; ++reader)
     threads.emplace_back([&] { Read(layout, *shard, is_done); });
+  for (int reader = 0; reader < 2; ++reader)
+    threads.emplace_back([&] { ReadAverages(layout, *shard, is_done); });
   for (uint64_t worker = 0; worker < kWorkers; ++worker) {
     threads.emplace_back([&, worker] { SendAll(layout, *shard, worker, sealed); });
   }

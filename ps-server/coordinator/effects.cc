@@ -91,7 +91,8 @@ void Driver::Do(const coordination::ConfigureShards& effect) {
                                          .slots_per_worker = job.slots_per_worker,
                                          .workers_max = job.workers_max,
                                          .restore = restore(shard),
-                                         .parameter_groups = options_.parameter_groups});
+                                         .parameter_groups = options_.parameter_groups,
+                                         .average_decay = options_.average_decay});
   }
   idle_patterns_ = store::IdlePatterns(layout_, options_.parameter_groups);
   for (const std::string& pattern : idle_patterns_) {
@@ -128,6 +129,7 @@ void Driver::Do(const coordination::EvaluationDone& effect) {
        {"accuracy", accuracy ? fmt::format("{:.6g}", *accuracy) : "unknown"},
        {"of", effect.result.accuracy_from},
        {"metrics", metrics},
+       {"weights", options_.average_decay ? "averaged" : "as trained"},
        {"best", effect.is_best ? "yes" : "no"}});
   if (effect.cuts_rate)
     Log(LogLevel::kInfo, "the learning rate is cut: evaluations have found nothing better", {});

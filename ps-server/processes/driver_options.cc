@@ -1,6 +1,7 @@
 #include "ps-server/processes/driver_options.h"
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,10 +26,11 @@ using telemetry::LogLevel;
 StatusOr<std::vector<std::byte>> Fetch(const rpc::ChannelOptions& channel, Duration transfer_idle,
                                        const Generation& generation,
                                        const std::vector<protocol::ShardAddress>& shards,
-                                       Version version) {
+                                       Version version, bool is_average) {
   PACELINE_ASSIGN_OR_RETURN(const auto client,
                             rpc::OpenParameterClient({.generation = generation,
                                                       .shards = shards,
+                                                      .pulls_average = is_average,
                                                       .idle_timeout = transfer_idle,
                                                       .channel = channel}));
   std::vector<std::byte> bytes(shards.empty() ? 0 : shards.back().slice.end_bytes);
@@ -68,6 +70,11 @@ Status WriteModel(const std::string& path, const store::Layout& layout,
   return OkStatus();
 }
 
+std::optional<double> AverageDecayOf(const job::TrainingJob& job) {
+  const std::optional<job::Ema>& ema = job.spec.training.ema;
+  return ema ? std::optional(ema->decay) : std::nullopt;
+}
+
 coordination::CoordinatorOptions CoordinationOf(const DriverNeeds& needs) {
   const Options& options = needs.options;
   coordination::CoordinatorOptions coordination =
@@ -84,39 +91,42 @@ coordination::CoordinatorOptions CoordinationOf(const DriverNeeds& needs) {
 }  // namespace
 
 DriverOptions DriverOptionsFrom(const DriverNeeds& needs) {
-  return {
-      .coordination = CoordinationOf(needs),
-      .optimizer = job::OptimizerOptionsFrom(needs.job),
-      .parameter_groups = job::ParameterGroupsFrom(needs.job),
-      .fetch = [channel = needs.tls.to_ps, idle = TransferIdleFrom(needs.job)](
-                   const Generation& generation, const auto& shards,
-                   Version version) { return Fetch(channel, idle, generation, shards, version); },
-      .save =
-          [needs](const store::Layout& layout, const std::vector<std::byte>& bytes) {
-            return WriteModel(needs.options.output, layout, bytes, needs.model);
-          },
-      .make_policy =
-          [needs](uint32_t workers, Version version, const std::string& saved) {
-            sync::PolicySpec now = needs.live.policy();
-            now.workers_expected = workers;
-            now.first_version = version;
-            return MakeServerPolicy(now, saved, needs.files.trace.get(), &needs.metrics);
-          },
-      .complete_checkpoint =
-          [needs, run = RunOf(needs.job)](const coordination::Checkpoint& checkpoint,
-                                          const std::vector<std::string>& keep) {
-            return CompleteCheckpoint(needs.options.checkpoint, run, checkpoint, keep);
-          },
-      .forsake_checkpoint =
-          [needs](const std::string& name) {
-            return ForsakeCheckpoint(needs.options, needs.job, name);
-          },
-      .checkpoint_note = needs.files.checkpoints.note,
-      .stragglers = StragglerOptionsFrom(needs.job),
-      .on_effect =
-          [needs](const coordination::Effect& effect) {
-            if (needs.files.commit_log != nullptr) needs.files.commit_log->Note(effect);
-          }};
+  return {.coordination = CoordinationOf(needs),
+          .optimizer = job::OptimizerOptionsFrom(needs.job),
+          .parameter_groups = job::ParameterGroupsFrom(needs.job),
+          .average_decay = AverageDecayOf(needs.job),
+          .fetch =
+              [channel = needs.tls.to_ps, idle = TransferIdleFrom(needs.job),
+               is_average = needs.job.spec.training.ema.has_value()](
+                  const Generation& generation, const auto& shards, Version version) {
+                return Fetch(channel, idle, generation, shards, version, is_average);
+              },
+          .save =
+              [needs](const store::Layout& layout, const std::vector<std::byte>& bytes) {
+                return WriteModel(needs.options.output, layout, bytes, needs.model);
+              },
+          .make_policy =
+              [needs](uint32_t workers, Version version, const std::string& saved) {
+                sync::PolicySpec now = needs.live.policy();
+                now.workers_expected = workers;
+                now.first_version = version;
+                return MakeServerPolicy(now, saved, needs.files.trace.get(), &needs.metrics);
+              },
+          .complete_checkpoint =
+              [needs, run = RunOf(needs.job)](const coordination::Checkpoint& checkpoint,
+                                              const std::vector<std::string>& keep) {
+                return CompleteCheckpoint(needs.options.checkpoint, run, checkpoint, keep);
+              },
+          .forsake_checkpoint =
+              [needs](const std::string& name) {
+                return ForsakeCheckpoint(needs.options, needs.job, name);
+              },
+          .checkpoint_note = needs.files.checkpoints.note,
+          .stragglers = StragglerOptionsFrom(needs.job),
+          .on_effect =
+              [needs](const coordination::Effect& effect) {
+                if (needs.files.commit_log != nullptr) needs.files.commit_log->Note(effect);
+              }};
 }
 
 }  // namespace paceline::ps

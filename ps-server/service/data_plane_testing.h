@@ -9,6 +9,7 @@
 #include <fstream>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <random>
 #include <span>
 #include <string>
@@ -160,6 +161,8 @@ inline constexpr Generation kGeneration{1, 1};
 
 class Shards {
  public:
+  std::optional<double> average_decay;  // Of the next Configure.
+
   Shards(Transport transport, store::Layout layout, uint32_t count, Duration idle = Seconds(60))
       : transport_(transport), layout_(std::move(layout)) {
     const std::vector<store::Slice> slices = store::SliceOverShards(layout_, count);
@@ -186,7 +189,8 @@ class Shards {
           protocol::Configure{.generation = kGeneration,
                               .layout = layout_,
                               .slice = addresses_[rank].slice,
-                              .optimizer = optim::SgdOptions{.momentum = 0.9}});
+                              .optimizer = optim::SgdOptions{.momentum = 0.9},
+                              .average_decay = average_decay});
     }
     for (LiveShard& shard : shards_) shard.Await<protocol::Configured>();
     for (uint64_t worker = 0; worker < 8; ++worker) Admit(WorkerId(worker), Incarnation(1));
@@ -201,9 +205,11 @@ class Shards {
     }
   }
 
-  void Commit(Version version, const std::vector<store::PushId>& pushes) {
-    protocol::CommitAll order{
-        .commit = {.version = version, .gradient_scale = 0.5, .learning_rate = 0.125}};
+  void Commit(Version version, const std::vector<store::PushId>& pushes, bool is_pinned = false) {
+    protocol::CommitAll order{.commit = {.version = version,
+                                         .gradient_scale = 0.5,
+                                         .learning_rate = 0.125,
+                                         .is_pinned = is_pinned}};
     for (const store::PushId& push : pushes) order.pushes.push_back({push, 2});
     for (LiveShard& shard : shards_) shard.host().Order(order);
     for (LiveShard& shard : shards_) shard.Await<protocol::Committed>();
@@ -229,7 +235,8 @@ class Shards {
     auto shared = rpc::SharedMemoryClient::Create({.generation = options.generation,
                                                    .shards = options.shards,
                                                    .idle_timeout = options.idle_timeout,
-                                                   .is_cancelled = options.is_cancelled},
+                                                   .is_cancelled = options.is_cancelled,
+                                                   .pulls_average = options.pulls_average},
                                                   sockets);
     EXPECT_TRUE(shared.ok()) << shared.status();
     return *std::move(shared);

@@ -23,6 +23,12 @@ StatusOr<FoundVersion> FindVersion(const ShardHost& host, const v1::PullRequest&
     newest = *std::move(exact);
   }
   const Version version = newest->version;
+  if (request.is_average()) {
+    StatusOr<std::shared_ptr<const store::Published>> average = shard->AverageOf(*newest);
+    if (average.status().code() == StatusCode::kNotFound)
+      return FoundVersion{.version = shard->Newest()->version};
+    PACELINE_ASSIGN_OR_RETURN(newest, std::move(average));
+  }
   const uint64_t parameters_end = store::PartsOf(shard->layout(), shard->slice()).parameters_end;
   return FoundVersion{std::move(newest), version, parameters_end};
 }

@@ -179,6 +179,7 @@ Status MemorySession::Pull(const v1::PullRequest& request, v1::MemoryAnswer& ans
   PACELINE_ASSIGN_OR_RETURN(FoundVersion found, FindVersion(host_, request));
   answer.set_version(found.version.value());
   answer.set_is_superseded(found.published == nullptr);
+  answer.set_is_average(request.is_average());
   if (found.published == nullptr || found.published->bytes().empty()) return OkStatus();
   const uint64_t region = found.published->memory().id();
   answer.set_region(region);

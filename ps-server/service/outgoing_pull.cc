@@ -30,9 +30,11 @@ OutgoingPull::OutgoingPull(const ShardHost& host, RoundedVersions& rounded,
   header_.version = found->version;
   header_.is_superseded = found->published == nullptr;
   if (header_.is_superseded) return;
+  header_.is_average = request.is_average();
   header_.total_bytes = found->published->bytes().size();
   published_ = std::move(found->published);
-  if (request.parameter_type() != v1::NUMBER_TYPE_BFLOAT16) return;
+  // What is rounded once for all who ask are the parameters of a version.
+  if (request.parameter_type() != v1::NUMBER_TYPE_BFLOAT16 || request.is_average()) return;
   rounded_end_ = found->parameters_end;
   if (rounded_end_ > 0)
     rounded_ = rounded.Of(header_.generation, published_, rounded_end_, kRoundedStep);

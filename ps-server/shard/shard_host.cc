@@ -154,6 +154,7 @@ Status ShardHost::Configure(const protocol::Configure& order) {
                                                   .slice = order.slice,
                                                   .optimizer = order.optimizer,
                                                   .parameter_groups = order.parameter_groups,
+                                                  .average_decay = order.average_decay,
                                                   .slots_per_worker = order.slots_per_worker,
                                                   .workers_max = order.workers_max,
                                                   .meter = &work_,

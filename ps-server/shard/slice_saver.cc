@@ -12,7 +12,7 @@ namespace paceline::ps {
 
 namespace {
 
-uint64_t SizeOf(const store::Published& version, const store::OptimizerSnapshot& snapshot) {
+uint64_t SizeOf(const store::Published& version, const store::StateSnapshot& snapshot) {
   uint64_t bytes = version.bytes().size();
   for (const auto& tensor : snapshot.tensors) bytes += tensor.values.size() * sizeof(float);
   return bytes;
@@ -41,8 +41,8 @@ Status SliceSaver::Save(const std::shared_ptr<store::Shard>& shard,
                               newest ? ToString(newest->version) : "none", order.version,
                               order.checkpoint);
   }
-  auto snapshot =
-      std::make_shared<const store::OptimizerSnapshot>(store::SnapshotOf(shard->optimizer()));
+  auto snapshot = std::make_shared<const store::StateSnapshot>(
+      store::SnapshotOf(shard->optimizer(), shard->average()));
   background_.Do([this, shard, order, newest = std::move(newest), snapshot = std::move(snapshot)] {
     const auto write = [&]() -> StatusOr<store::FileDigest> {
       if (place_.folder.empty()) return FailedPrecondition("no folder for checkpoints was given");
@@ -74,10 +74,21 @@ Status SliceSaver::Save(const std::shared_ptr<store::Shard>& shard,
 Status SliceSaver::Restore(store::Shard& shard, const protocol::RestoreSlice& restore,
                            store::Meter* meter) const {
   if (place_.folder.empty()) return FailedPrecondition("no folder for checkpoints was given");
-  return store::ReadCheckpointSlice(
-      store::SlicePath(place_.folder, restore.checkpoint, place_.shard), restore.digest,
-      shard.layout(), shard.slice(), restore.version, shard.initial_values(), shard.optimizer(),
-      meter);
+  PACELINE_ASSIGN_OR_RETURN(const store::RestoredSlice restored,
+                            store::ReadCheckpointSlice(
+                                store::SlicePath(place_.folder, restore.checkpoint, place_.shard),
+                                restore.digest, shard.layout(), shard.slice(), restore.version,
+                                shard.initial_values(), shard.optimizer(), shard.average(), meter));
+  const bool has_average = shard.average() != nullptr;
+  if (restored.had_average != has_average) {
+    telemetry::Log(telemetry::LogLevel::kInfo,
+                   has_average
+                       ? "the average of the weights begins anew, with those of the checkpoint"
+                       : "the checkpoint's average of the weights is left out",
+                   {{"checkpoint", restore.checkpoint},
+                    {"why", has_average ? "it holds no average" : "spec.training.ema is absent"}});
+  }
+  return OkStatus();
 }
 
 }  // namespace paceline::ps

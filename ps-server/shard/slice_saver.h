@@ -33,9 +33,9 @@ class SliceSaver {
   // `report` gets each SliceSaved, on a thread of its own.
   SliceSaver(SlicePlace place, std::function<void(protocol::ShardMessage)> report);
 
-  // Keeps hold of the newest version and copies the optimizer's state, so that training may go on
-  // at once: up to two slices of memory more until they are written. FailedPrecondition if the
-  // newest is another version.
+  // Keeps hold of the newest version and copies the optimizer's state and the moving average, so
+  // that training may go on at once: up to three slices of memory more until they are written.
+  // FailedPrecondition if the newest is another version.
   Status Save(const std::shared_ptr<store::Shard>& shard, const protocol::SaveSlice& order);
 
   // Fills in the shard, which is not open; `meter` counts bytes. Errors of

@@ -57,6 +57,7 @@ TEST(Changes, OfModelDataAndTrainingAreRefused) {
       {R"({"training": {"learningRate": {"factor": 0.4}}})", "spec.training"},
       {R"({"training": {"learningRate": {"wsd": {"decayShare": 0.4}}}})", "spec.training"},
       {R"({"training": {"parameterGroups": [{"match": ["*.bias"]}]}})", "spec.training"},
+      {R"({"training": {"ema": {"decay": 0.9}}})", "spec.training"},
       {R"({"model": {"init": "start.safetensors"}})", "spec.model"},
       {R"({"training": {"stop": {"target": {"value": 0.9}}}})", "spec.training"},
       {R"({"training": {"stop": {"patience": 3}}})", "spec.training"},

@@ -82,6 +82,10 @@ std::string KeptInWords(const JobState& job) {
   return words;
 }
 
+std::string AverageInWords(const JobState& job) {
+  return job.options.averages_weights ? "; the model is the moving average of the weights" : "";
+}
+
 // Of the attempts to write the model: doubles from the first failure on.
 Duration PauseAfter(uint32_t failures) {
   Duration pause = kSavePauseMin;
@@ -113,7 +117,7 @@ std::string OutcomeInWords(const JobState& job) {
       words += fmt::format("; that version cannot be saved: {}; the model is {}",
                            finishing.not_saved, *finishing.saved);
     }
-    return words;
+    return words + AverageInWords(job);
   }
   std::string words = finishing.reason;
   const bool is_final_evaluated = newest.has_value() && newest->version == LastVersion(job);
@@ -131,7 +135,7 @@ std::string OutcomeInWords(const JobState& job) {
     words += fmt::format("; {} is not evaluated: {}", LastVersion(job), finishing.not_evaluated);
   }
   // Before it is written another one may be the best yet.
-  if (finishing.saved.has_value()) words += KeptInWords(job);
+  if (finishing.saved.has_value()) words += KeptInWords(job) + AverageInWords(job);
   return words;
 }
 

@@ -153,6 +153,17 @@ TEST(JudgedTest, TheBestVersionIsTheModel) {
   EXPECT_EQ(job.coordinator.status().evaluation->loss, 0.4);
 }
 
+TEST(JudgedTest, TheOutcomeSaysThatTheModelIsAnAverage) {
+  CoordinatorOptions options = FiveSteps();
+  options.averages_weights = true;
+  Job job(options);
+  SaveTheThird(job);
+  JudgeTheLast(job, 0.7);
+  EXPECT_EQ(job.outcome(),
+            "stopped after 5 steps; the model is v3, the best: Loss 0.4; the model is the moving "
+            "average of the weights");
+}
+
 TEST(JudgedTest, AVersionThatMetTheTargetIsTheModelThoughAnotherIsBetter) {
   CoordinatorOptions options = FiveSteps();
   options.target = Target{{"Accuracy", true}, 0.9};

@@ -93,8 +93,8 @@ FieldError Difference(const Node& before, const Node& after, const std::string& 
 
 // Optional fields of spec.training: without one, another model is trained.
 constexpr const char* kFixedOptions[] = {
-    "spec.training.microBatchSize", "spec.training.gradientClipNorm", "spec.training.stop.target",
-    "spec.training.stop.patience"};
+    "spec.training.microBatchSize", "spec.training.gradientClipNorm", "spec.training.ema",
+    "spec.training.stop.target", "spec.training.stop.patience"};
 
 void CheckOptions(const Node& before, const Node& after, std::vector<FieldError>& errors) {
   const Node absent;

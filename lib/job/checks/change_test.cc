@@ -86,7 +86,7 @@ TEST(ValidateChange, TheCourseOfTrainingIsNotAndTheRestOfItIs) {
         "spec.training.learningRate.schedule=Cosine", "spec.training.learningRate.warmupSteps=3",
         "spec.training.learningRate.final=0.001", "spec.training.learningRate.stepEpochs=3",
         "spec.training.learningRate.factor=0.3", "spec.training.learningRate.wsd.decayShare=0.5",
-        "spec.training.parameterGroups=[{match: [a]}]",
+        "spec.training.parameterGroups=[{match: [a]}]", "spec.training.ema.decay=0.9",
         "spec.training.learningRate.polynomial.power=2",
         "spec.training.learningRate.plateau.patience=2", "spec.training.nonFinite.limit=7",
         "spec.training.deterministic=true"}) {

@@ -134,7 +134,7 @@ TEST(Crd, FixesWhatTheNotesCallImmutable) {
           ".spec.checkpoint.resume", ".spec.checkpoint.volumeClaimTemplate", ".spec.data",
           ".spec.model", ".spec.network.gradientType", ".spec.network.parameterType",
           ".spec.parameterServer.shards", ".spec.runPolicy.managedBy", ".spec.security.mtls",
-          ".spec.training.deterministic", ".spec.training.globalBatchSize",
+          ".spec.training.deterministic", ".spec.training.ema", ".spec.training.globalBatchSize",
           ".spec.training.gradientClipNorm", ".spec.training.learningRate.cosineRestarts",
           ".spec.training.learningRate.factor", ".spec.training.learningRate.final",
           ".spec.training.learningRate.oneCycle", ".spec.training.learningRate.plateau",

@@ -93,9 +93,10 @@ constexpr Rule kRules[] = {
     {"spec.training", "",
      "has(self.microBatchSize) == has(oldSelf.microBatchSize) && has(self.gradientClipNorm) == "
      "has(oldSelf.gradientClipNorm) && has(self.nonFinite) == has(oldSelf.nonFinite) && "
-     "has(self.parameterGroups) == has(oldSelf.parameterGroups)",
-     "microBatchSize, gradientClipNorm, nonFinite and parameterGroups cannot change once the job "
-     "exists"},
+     "has(self.parameterGroups) == has(oldSelf.parameterGroups) && has(self.ema) == "
+     "has(oldSelf.ema)",
+     "microBatchSize, gradientClipNorm, nonFinite, parameterGroups and ema cannot change once the "
+     "job exists"},
     {"spec.training.learningRate", "",
      "has(self.polynomial) == has(oldSelf.polynomial) && has(self.wsd) == has(oldSelf.wsd) && "
      "has(self.oneCycle) == has(oldSelf.oneCycle) && has(self.cosineRestarts) == "

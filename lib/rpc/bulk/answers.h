@@ -21,6 +21,14 @@ inline void AddAnswer(bool is_first, bool is_superseded, Version version, PullRe
   report.newest = is_first ? version : std::max(report.newest, version);
 }
 
+// InvalidArgument if a shard sends the parameters to somebody who wants their average.
+inline Status CheckAverage(bool is_wanted, bool is_sent) {
+  if (!is_wanted || is_sent) return OkStatus();
+  return InvalidArgument(
+      "shard sends the parameters where their average was asked for: it is of a release that knows "
+      "of none");
+}
+
 // InvalidArgument, naming both sizes, if a payload is not as long as the layout.
 inline Status CheckSize(const char* what, uint64_t got_bytes, uint64_t want_bytes) {
   if (got_bytes == want_bytes) return OkStatus();

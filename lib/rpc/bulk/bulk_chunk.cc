@@ -28,6 +28,7 @@ enum Field : uint32_t {
   kMessage = 14,
   kData = 15,
   kType = 16,
+  kIsAverage = 17,
 };
 
 void AppendVarint(std::string& out, uint64_t value) {
@@ -67,6 +68,7 @@ std::string EncodeHeader(const ChunkHeader& header, size_t data_size) {
   AppendNumber(out, kIsSuperseded, header.is_superseded ? 1 : 0);
   AppendNumber(out, kCode, static_cast<uint64_t>(header.code));
   AppendNumber(out, kType, static_cast<uint64_t>(header.type));
+  AppendNumber(out, kIsAverage, header.is_average ? 1 : 0);
   if (!header.message.empty()) {
     AppendLength(out, kMessage, header.message.size());
     out += header.message;
@@ -125,6 +127,9 @@ Status SetNumber(uint32_t field, uint64_t value, ChunkHeader& header) {
     case kType:
       if (value > 1) return InvalidArgument("unknown type of numbers: got {}, want 0 or 1", value);
       header.type = static_cast<WireType>(value);
+      break;
+    case kIsAverage:
+      header.is_average = value != 0;
       break;
     default:
       break;

@@ -44,6 +44,7 @@ struct ChunkHeader {
   StatusCode code = StatusCode::kOk;
   std::string message;
   WireType type = WireType::kFloat32;  // Of the data.
+  bool is_average = false;
   friend bool operator==(const ChunkHeader&, const ChunkHeader&) = default;
 };
 

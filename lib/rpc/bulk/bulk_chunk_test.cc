@@ -82,6 +82,18 @@ TEST(BulkChunkTest, GeneratedClassWritesTheSameBytes) {
   }
 }
 
+TEST(BulkChunkTest, AnAverageIsMarked) {
+  for (const bool is_average : {true, false}) {
+    ChunkHeader header = FullHeader();
+    header.is_average = is_average;
+    const grpc::ByteBuffer encoded = EncodeChunk(header, Bytes(10), nullptr);
+    v1::Chunk chunk;
+    ASSERT_TRUE(ParseByteBuffer(encoded, chunk).ok());
+    EXPECT_EQ(chunk.is_average(), is_average);
+    EXPECT_EQ(ReceivedChunk::Decode(encoded)->header(), header);
+  }
+}
+
 TEST(BulkChunkTest, GeneratedClassReadsIt) {
   const auto data = Bytes(1000);
   v1::Chunk chunk;

@@ -162,7 +162,8 @@ StatusOr<PullReport> GrpcParameterClient::PullNamed(Version version, sync::Exact
   const uint64_t transfer = pulls_->NextTransfer();
   for (const protocol::ShardAddress& shard : options_.shards) {
     transfers.emplace_back(transfer, options_.generation, version, exactness, Part(into, shard),
-                           RoundedPart(RoundedEnd(options_.types.parameters), shard.slice));
+                           RoundedPart(RoundedEnd(options_.types.parameters), shard.slice),
+                           options_.pulls_average);
   }
   bool is_to_name = on_named != nullptr;
   const auto moved = [&] {

@@ -26,7 +26,8 @@ struct GrpcParameterClientOptions {
   // Of the whole layout: what may be rounded, and where to look for what is not finite. Empty:
   // nothing.
   store::SliceParts parts = {};
-  WireTypes types = {};  // Of gradients that are pushed, of parameters that are pulled.
+  WireTypes types = {};        // Of gradients that are pushed, of parameters that are pulled.
+  bool pulls_average = false;  // The parameters' moving average in their place.
   // Of an attempt, without a byte moved to or from some shard that has not answered; then
   // DeadlineExceeded. As long as bytes move it may take as long as it takes.
   Duration idle_timeout = Seconds(60);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "lib/rpc/bulk/answers.h"
 #include "lib/rpc/bulk/message_bytes.h"
 #include "lib/rpc/control/codec_values.h"
 #include "lib/store/kernels.h"
@@ -115,7 +116,7 @@ std::optional<grpc::ByteBuffer> GrowingPush::NextMessage() {
 
 PullTransfer::PullTransfer(uint64_t transfer, Generation generation, Version version,
                            sync::Exactness exactness, std::span<std::byte> slice,
-                           uint64_t rounded_end)
+                           uint64_t rounded_end, bool is_average)
     : slice_(slice),
       rounded_end_(rounded_end),
       is_exact_(exactness == sync::Exactness::kExact),
@@ -125,6 +126,7 @@ PullTransfer::PullTransfer(uint64_t transfer, Generation generation, Version ver
   request_.set_version(version.value());
   request_.set_exactness(Encode(exactness));
   if (rounded_end > 0) request_.set_parameter_type(v1::NUMBER_TYPE_BFLOAT16);
+  request_.set_is_average(is_average);
 }
 
 std::optional<grpc::ByteBuffer> PullTransfer::NextMessage() {
@@ -147,6 +149,7 @@ Status PullTransfer::Received(const grpc::ByteBuffer& message) {
     is_answered_ = true;
     return OkStatus();
   }
+  PACELINE_RETURN_IF_ERROR(CheckAverage(request_.is_average(), header.is_average));
   PACELINE_RETURN_IF_ERROR(CheckVersion(header.version));
   PACELINE_RETURN_IF_ERROR(sequence_.Add(chunk));
   PACELINE_RETURN_IF_ERROR(chunk.CopyInto(slice_, rounded_end_));

@@ -102,9 +102,10 @@ class GrowingPush final : public ReceiptTransfer {
 // A pull: one request out, chunks back into `slice`.
 class PullTransfer final : public Transfer {
  public:
-  // The slice's first `rounded_end` bytes are numbers that may come as BFloat16.
+  // The slice's first `rounded_end` bytes are numbers that may come as BFloat16. `is_average`: the
+  // parameters' average, InvalidArgument from a shard that sends the parameters all the same.
   PullTransfer(uint64_t transfer, Generation generation, Version version, sync::Exactness exactness,
-               std::span<std::byte> slice, uint64_t rounded_end = 0);
+               std::span<std::byte> slice, uint64_t rounded_end = 0, bool is_average = false);
 
   std::optional<grpc::ByteBuffer> NextMessage() override;
   Status Received(const grpc::ByteBuffer& message) override;

@@ -146,6 +146,7 @@ void Put(const protocol::Configure& configure, v1::ShardOrder& order) {
   wire.set_workers_max(configure.workers_max);
   for (const optim::ParameterGroup& group : configure.parameter_groups)
     PutGroup(group, *wire.add_parameter_groups());
+  if (configure.average_decay) wire.set_average_decay(*configure.average_decay);
   if (!configure.restore) return;
   v1::RestoreSlice& restore = *wire.mutable_restore();
   restore.set_checkpoint(configure.restore->checkpoint);
@@ -277,6 +278,7 @@ StatusOr<protocol::ShardOrder> Take(const v1::Configure& wire) {
   PACELINE_ASSIGN_OR_RETURN(configure.optimizer, TakeOptimizer(wire));
   for (const v1::ParameterGroup& group : wire.parameter_groups())
     configure.parameter_groups.push_back(TakeGroup(group));
+  if (wire.has_average_decay()) configure.average_decay = wire.average_decay();
   if (wire.has_restore()) {
     configure.restore =
         protocol::RestoreSlice{wire.restore().checkpoint(), Version(wire.restore().version()),

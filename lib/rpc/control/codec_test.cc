@@ -151,7 +151,8 @@ TEST(CodecTest, EveryShardOrderSurvives) {
                           2,
                           16,
                           protocol::RestoreSlice{"000001-g1.0-v3", Version(3), {7, "c"}},
-                          {{{"*.bias"}, 0.5, 0.1, true}}},
+                          {{{"*.bias"}, 0.5, 0.1, true}},
+                          0.999},
       protocol::Open{WorkerId(1), Incarnation(2)},
       protocol::AccumulateOrder{push, 64},
       protocol::DropOrder{push},
@@ -202,6 +203,15 @@ TEST(CodecTest, EveryOptimizerSurvives) {
   EXPECT_EQ(lamb.beta2, 0.9);
   EXPECT_EQ(lamb.epsilon, 1e-5);
   EXPECT_EQ(lamb.weight_decay, 0.1);
+}
+
+TEST(CodecTest, TheDecayOfAnAverageSurvivesAndSoDoesItsAbsence) {
+  for (const std::optional<double> decay : {std::optional(0.999), std::optional<double>()}) {
+    const auto again = Decode(Encode(protocol::Configure{
+        .layout = SmallLayout(), .optimizer = optim::SgdOptions{}, .average_decay = decay}));
+    ASSERT_TRUE(again.ok());
+    EXPECT_EQ(std::get<protocol::Configure>(*again).average_decay, decay);
+  }
 }
 
 TEST(CodecTest, ParameterGroupsAndTrustRatiosSurvive) {

@@ -271,12 +271,15 @@ StatusOr<PullReport> SharedMemoryClient::AskFor(Version version, sync::Exactness
     *request.mutable_pull()->mutable_generation() = Encode(options_.generation);
     request.mutable_pull()->set_version(version.value());
     request.mutable_pull()->set_exactness(Encode(exactness));
+    request.mutable_pull()->set_is_average(options_.pulls_average);
     return request;
   }));
   PACELINE_RETURN_IF_ERROR(pulls_->HearAll());
   PullReport report;
   bool is_first = true;
   for (const MemoryWay& way : pulls_->by_rank) {
+    if (!way.answer().is_superseded())
+      PACELINE_RETURN_IF_ERROR(CheckAverage(options_.pulls_average, way.answer().is_average()));
     AddAnswer(std::exchange(is_first, false), way.answer().is_superseded(),
               Version(way.answer().version()), report);
   }

@@ -25,6 +25,7 @@ struct SharedMemoryClientOptions {
   // Asked ten times a second while no answer comes, on any calling thread: true ends the call with
   // Cancelled.
   std::function<bool()> is_cancelled = nullptr;
+  bool pulls_average = false;  // The parameters' moving average in their place.
 };
 
 // One attempt a call. Two connections a shard, one each way, opened anew after a failure. Fills go

@@ -64,11 +64,17 @@ Status ForEachTensor(const std::vector<Part>& parts, const Slice& slice, std::sp
   return OkStatus();
 }
 
+constexpr char kAverage[] = "average";                 // The tensors' name...
+constexpr char kAverageUpdates[] = "average_updates";  // ...and what there is in the metadata then.
+
 std::map<std::string, std::string> Metadata(const std::vector<Part>& parts, Version version,
-                                            uint64_t steps) {
-  std::map<std::string, std::string> metadata = {{"format", "pt"},
-                                                 {"version", std::to_string(version.value())},
-                                                 {"optimizer_steps", std::to_string(steps)}};
+                                            const StateSnapshot& snapshot) {
+  std::map<std::string, std::string> metadata = {
+      {"format", "pt"},
+      {"version", std::to_string(version.value())},
+      {"optimizer_steps", std::to_string(snapshot.steps)}};
+  if (snapshot.average_updates)
+    metadata[kAverageUpdates] = std::to_string(*snapshot.average_updates);
   for (const Part& part : parts) {
     if (!part.is_whole()) metadata["range:" + part.place->spec.name] = part.range();
   }
@@ -78,6 +84,16 @@ std::map<std::string, std::string> Metadata(const std::vector<Part>& parts, Vers
 std::string Entry(const std::map<std::string, std::string>& metadata, const std::string& key) {
   const auto found = metadata.find(key);
   return found == metadata.end() ? "" : found->second;
+}
+
+uint64_t Number(const std::map<std::string, std::string>& metadata, const std::string& key) {
+  return std::strtoull(Entry(metadata, key).c_str(), nullptr, 10);
+}
+
+uint64_t AveragesIn(const SafetensorsFile& file) {
+  return std::ranges::count_if(file.tensors(), [](const SafetensorsTensor& tensor) {
+    return tensor.name.starts_with(std::string(kAverage) + ":");
+  });
 }
 
 Status CheckMetadata(const SafetensorsFile& file, const std::vector<Part>& parts, Version version) {
@@ -96,18 +112,21 @@ Status CheckMetadata(const SafetensorsFile& file, const std::vector<Part>& parts
 
 }  // namespace
 
-OptimizerSnapshot SnapshotOf(optim::Optimizer& optimizer) {
-  OptimizerSnapshot snapshot{.steps = optimizer.steps(), .tensors = {}};
+StateSnapshot SnapshotOf(optim::Optimizer& optimizer, MovingAverage* average) {
+  StateSnapshot snapshot{.steps = optimizer.steps(), .average_updates = {}, .tensors = {}};
   for (const optim::Optimizer::StateTensor& state : optimizer.State()) {
     snapshot.tensors.push_back({state.name, {state.values.begin(), state.values.end()}});
   }
+  if (average == nullptr) return snapshot;
+  snapshot.average_updates = average->updates();
+  snapshot.tensors.push_back({kAverage, {average->values().begin(), average->values().end()}});
   return snapshot;
 }
 
 StatusOr<FileDigest> WriteCheckpointSlice(const std::string& path, const Layout& layout,
                                           const Slice& slice, Version version,
                                           std::span<const std::byte> bytes,
-                                          const OptimizerSnapshot& snapshot, files::Disk& disk,
+                                          const StateSnapshot& snapshot, files::Disk& disk,
                                           Meter* meter) {
   const std::vector<Part> parts = PartsIn(layout, slice);
   std::vector<SafetensorsTensor> tensors;
@@ -119,15 +138,17 @@ StatusOr<FileDigest> WriteCheckpointSlice(const std::string& path, const Layout&
                       return OkStatus();
                     }));
   Sha256 sum(meter);
-  PACELINE_RETURN_IF_ERROR(WriteSafetensors(path, std::move(tensors),
-                                            Metadata(parts, version, snapshot.steps), &sum, disk));
+  PACELINE_RETURN_IF_ERROR(
+      WriteSafetensors(path, std::move(tensors), Metadata(parts, version, snapshot), &sum, disk));
   const uint64_t size = sum.bytes();
   return FileDigest{size, sum.Finish()};
 }
 
-Status ReadCheckpointSlice(const std::string& path, const FileDigest& digest, const Layout& layout,
-                           const Slice& slice, Version version, std::span<std::byte> bytes,
-                           optim::Optimizer& optimizer, Meter* meter) {
+StatusOr<RestoredSlice> ReadCheckpointSlice(const std::string& path, const FileDigest& digest,
+                                            const Layout& layout, const Slice& slice,
+                                            Version version, std::span<std::byte> bytes,
+                                            optim::Optimizer& optimizer, MovingAverage* average,
+                                            Meter* meter) {
   const StatusOr<FileDigest> found = DigestFile(path, meter);
   if (!found.ok()) return DataLoss("{}", Message(found.status()));
   if (*found != digest) {
@@ -137,8 +158,11 @@ Status ReadCheckpointSlice(const std::string& path, const FileDigest& digest, co
   PACELINE_ASSIGN_OR_RETURN(const SafetensorsFile file, SafetensorsFile::Open(path));
   const std::vector<Part> parts = PartsIn(layout, slice);
   PACELINE_RETURN_IF_ERROR(Annotate(CheckMetadata(file, parts, version), path));
-  const std::vector<optim::Optimizer::StateTensor> states = optimizer.State();
-  size_t wanted = 0;
+  std::vector<optim::Optimizer::StateTensor> states = optimizer.State();
+  const bool had_average = file.metadata().contains(kAverageUpdates);
+  const bool takes_average = had_average && average != nullptr;
+  if (takes_average) states.push_back({kAverage, average->values()});
+  size_t wanted = had_average && !takes_average ? AveragesIn(file) : 0;
   PACELINE_RETURN_IF_ERROR(ForEachTensor(
       parts, slice, bytes, states,
       [&](const std::string& name, SafetensorsType type, const std::vector<int64_t>& shape,
@@ -157,9 +181,9 @@ Status ReadCheckpointSlice(const std::string& path, const FileDigest& digest, co
     return FailedPrecondition("{}: {} tensors are there, want {}: another optimizer's state", path,
                               file.tensors().size(), wanted);
   }
-  optimizer.set_steps(
-      std::strtoull(Entry(file.metadata(), "optimizer_steps").c_str(), nullptr, 10));
-  return OkStatus();
+  optimizer.set_steps(Number(file.metadata(), "optimizer_steps"));
+  if (takes_average) average->Restore(Number(file.metadata(), kAverageUpdates));
+  return RestoredSlice{had_average};
 }
 
 }  // namespace paceline::store

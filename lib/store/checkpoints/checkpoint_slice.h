@@ -1,13 +1,14 @@
-// Defines how one shard's slice lies in a checkpoint: one safetensors file of parameters, buffers
-// and optimizer state.
+// Defines how one shard's slice lies in a checkpoint: one safetensors file of parameters, buffers,
+// optimizer state and, where there is one, the moving average.
 //
 // A tensor is named by what it is and what it belongs to: "parameter:conv1.weight",
-// "buffer:bn.running_mean", "momentum_buffer:conv1.weight", "exp_avg:conv1.weight". A tensor that
+// "buffer:bn.running_mean", "momentum_buffer:conv1.weight", "average:conv1.weight". A tensor that
 // the slice holds as a whole has its shape. Of one that the slice cuts there is the part, flat, and
 // the file's metadata says which: {"range:conv1.weight": "0 4096"}, in elements, half-open.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -17,36 +18,47 @@
 #include "lib/files/disk.h"
 #include "lib/optim/optimizer.h"
 #include "lib/store/layout.h"
+#include "lib/store/moving_average.h"
 #include "lib/store/sha256.h"
 
 namespace paceline::store {
 
-// A copy of an optimizer's state at one version. A value.
-struct OptimizerSnapshot {
+// A copy of what belongs to the parameters of one version: an optimizer's state, and the moving
+// average. A value.
+struct StateSnapshot {
   struct Tensor {
-    std::string name;           // As of optim::Optimizer::StateTensor.
+    std::string name;           // As of optim::Optimizer::StateTensor; "average".
     std::vector<float> values;  // One for each parameter of the slice.
   };
   uint64_t steps = 0;
+  std::optional<uint64_t> average_updates;  // Absent: there is no average.
   std::vector<Tensor> tensors;
 };
 
-OptimizerSnapshot SnapshotOf(optim::Optimizer& optimizer);
+StateSnapshot SnapshotOf(optim::Optimizer& optimizer, MovingAverage* average = nullptr);
 
 // `bytes` are the slice's, arranged as the layout; `snapshot` is of the same version. Errors as of
 // WriteSafetensors: nothing is left behind then. Blocks as the disk does. `meter` counts bytes.
 StatusOr<FileDigest> WriteCheckpointSlice(const std::string& path, const Layout& layout,
                                           const Slice& slice, Version version,
                                           std::span<const std::byte> bytes,
-                                          const OptimizerSnapshot& snapshot,
+                                          const StateSnapshot& snapshot,
                                           files::Disk& disk = files::SystemDisk(),
                                           Meter* meter = nullptr);
 
-// Fills `bytes` and `optimizer`, both of that slice. DataLoss, naming the file, if it is not the
-// one of `digest`, or is missing; FailedPrecondition, naming the tensor, if it holds another slice,
-// version or kind of optimizer. What is filled in is then undefined.
-Status ReadCheckpointSlice(const std::string& path, const FileDigest& digest, const Layout& layout,
-                           const Slice& slice, Version version, std::span<std::byte> bytes,
-                           optim::Optimizer& optimizer, Meter* meter = nullptr);
+struct RestoredSlice {
+  bool had_average = false;  // The file holds one.
+};
+
+// Fills `bytes`, `optimizer` and, unless it is null or the file holds none, `average`, all of that
+// slice. DataLoss, naming the file, if it is not the one of `digest`, or is missing;
+// FailedPrecondition, naming the tensor, if it holds another slice, version or kind of optimizer.
+// What is filled in is then undefined.
+StatusOr<RestoredSlice> ReadCheckpointSlice(const std::string& path, const FileDigest& digest,
+                                            const Layout& layout, const Slice& slice,
+                                            Version version, std::span<std::byte> bytes,
+                                            optim::Optimizer& optimizer,
+                                            MovingAverage* average = nullptr,
+                                            Meter* meter = nullptr);
 
 }  // namespace paceline::store

@@ -1,5 +1,6 @@
 #include "lib/store/checkpoints/checkpoint_slice.h"
 
+#include <algorithm>
 #include <cstring>
 #include <fstream>
 
@@ -46,6 +47,62 @@ TEST(CheckpointSliceTest, GivesEveryBitBackForAnyCut) {
         EXPECT_EQ(read.optimizer->steps(), 7u);
       }
     }
+  }
+}
+
+TEST(CheckpointSliceTest, GivesTheAverageBackBitByBit) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path() + "/slice";
+  for (const uint32_t shards : {1u, 2u, 3u}) {
+    for (uint32_t rank = 0; rank < shards; ++rank) {
+      SliceUnderTest written(rank, shards, optim::AdamWOptions{}, 7);
+      written.Average(5);
+      SliceUnderTest read(rank, shards, optim::AdamWOptions{});
+      read.Average();
+      const auto digest = written.Write(path, 12);
+      ASSERT_TRUE(digest.ok()) << digest.status();
+      const Status status = read.Read(path, *digest, 12);
+      ASSERT_TRUE(status.ok()) << status;
+      EXPECT_EQ(read.Averages(), written.Averages());
+      EXPECT_EQ(read.average->updates(), 5u);
+      EXPECT_EQ(read.bytes, written.bytes);
+      EXPECT_EQ(read.States(), written.States());
+    }
+  }
+  const auto file = SafetensorsFile::Open(path);
+  ASSERT_TRUE(file.ok()) << file.status();
+  EXPECT_NE(file->Find("average:b"), nullptr);
+  EXPECT_EQ(file->Find("average:mean"), nullptr) << "buffers have none";
+}
+
+// Whoever reads says which of the two was so.
+TEST(CheckpointSliceTest, AnAverageMayBeMissingOrLeftOut) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path() + "/slice";
+  for (const bool had_average : {false, true}) {
+    SliceUnderTest written(0, 2, optim::SgdOptions{.momentum = 0.9}, 7);
+    if (had_average) written.Average(5);
+    const FileDigest digest = written.Write(path, 12).value();
+    SliceUnderTest read(0, 2, optim::SgdOptions{.momentum = 0.9});
+    if (!had_average) read.Average();
+    const auto restored = ReadCheckpointSlice(path, digest, read.layout, read.slice, Version(12),
+                                              read.bytes, *read.optimizer, read.average.get());
+    ASSERT_TRUE(restored.ok()) << restored.status();
+    EXPECT_EQ(restored->had_average, had_average);
+    EXPECT_EQ(read.bytes, written.bytes);
+    EXPECT_EQ(read.States(), written.States());
+    if (had_average) continue;
+    // It begins with the parameters that were restored.
+    const auto made = [&] {
+      return std::make_shared<Published>(Region::Private(read.slice.size_bytes()));
+    };
+    const auto first = made();
+    std::ranges::copy(read.bytes, first->bytes().begin());
+    read.average->Start(*first);
+    EXPECT_EQ(read.average->updates(), 0u);
+    const auto parameters = View<float>(std::span<const std::byte>(read.bytes), 0,
+                                        read.average->values().size() * sizeof(float));
+    EXPECT_TRUE(std::ranges::equal(read.average->values(), parameters));
   }
 }
 

@@ -47,6 +47,7 @@ struct SliceUnderTest {
   Slice slice;
   std::vector<std::byte> bytes;
   std::unique_ptr<optim::Optimizer> optimizer;
+  std::unique_ptr<MovingAverage> average;  // Null without one.
 
   SliceUnderTest(uint32_t rank, uint32_t shards, const optim::OptimizerOptions& options,
                  float salt = 0)
@@ -67,11 +68,21 @@ struct SliceUnderTest {
   StatusOr<FileDigest> Write(const std::string& path, uint64_t version,
                              files::Disk& disk = files::SystemDisk()) {
     return WriteCheckpointSlice(path, layout, slice, Version(version), bytes,
-                                SnapshotOf(*optimizer), disk);
+                                SnapshotOf(*optimizer, average.get()), disk);
   }
   Status Read(const std::string& path, const FileDigest& digest, uint64_t version) {
-    return ReadCheckpointSlice(path, digest, layout, slice, Version(version), bytes, *optimizer);
+    return ReadCheckpointSlice(path, digest, layout, slice, Version(version), bytes, *optimizer,
+                               average.get())
+        .status();
   }
+  // With values told apart by `salt`, after so many updates; 0: as it is made.
+  void Average(float salt = 0) {
+    average = std::make_unique<MovingAverage>(0.9, PartsOf(layout, slice), nullptr);
+    if (salt == 0) return;
+    std::iota(average->values().begin(), average->values().end(), 1000 * salt);
+    average->Restore(static_cast<uint64_t>(salt));
+  }
+  std::vector<float> Averages() { return {average->values().begin(), average->values().end()}; }
   std::vector<std::vector<float>> States() {
     std::vector<std::vector<float>> states;
     for (auto& state : optimizer->State())

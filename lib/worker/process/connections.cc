@@ -90,6 +90,7 @@ Connector GrpcConnector(const ConnectionOptions& options) {
                                                         .shards = shards,
                                                         .parts = store::PartsOf(layout),
                                                         .types = options.types,
+                                                        .pulls_average = options.pulls_average,
                                                         .idle_timeout = options.transfer_idle,
                                                         .bucket_bytes = options.bucket_bytes,
                                                         .is_cancelled = is_over,
@@ -99,7 +100,8 @@ Connector GrpcConnector(const ConnectionOptions& options) {
                                      .shards = shards,
                                      .idle_timeout = options.transfer_idle,
                                      .threads = options.threads,
-                                     .is_cancelled = is_over},
+                                     .is_cancelled = is_over,
+                                     .pulls_average = options.pulls_average},
                                     options.types, std::move(sockets));
           }};
 }

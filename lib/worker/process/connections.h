@@ -18,6 +18,7 @@ struct ConnectionOptions {
   Duration transfer_idle = std::chrono::seconds(60);     // Of a transfer, without a byte.
   uint64_t bucket_bytes = 4 << 20;  // Of gradients, gathered while they are computed.
   WireTypes types;                  // Of gradients and parameters, where they travel.
+  bool pulls_average = false;       // An evaluator's, of a job that keeps one.
   int threads = 1;                  // That share what is copied, where memory is shared.
   // Whether memory is shared with shards that are on this machine and offer it.
   bool shares_memory = true;

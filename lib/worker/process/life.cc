@@ -51,6 +51,7 @@ StatusOr<ConnectionOptions> ConnectionsOf(const WorkerOptions& options,
   connections.transfer_idle = Seconds(job.spec.network.transfer_idle_seconds);
   connections.bucket_bytes = static_cast<uint64_t>(job.spec.network.bucket_bytes);
   if (!options.is_evaluator()) connections.types = job::WireTypesOf(job.spec.network);
+  connections.pulls_average = options.is_evaluator() && job.spec.training.ema.has_value();
   connections.shares_memory = job.spec.network.transport == job::Transport::kAuto;
   if (options.tls_folder.empty()) return connections;
   PACELINE_ASSIGN_OR_RETURN(const rpc::TlsCredentials credentials,

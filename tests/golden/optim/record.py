@@ -5,6 +5,7 @@ Usage, with the torch version that the first line of each file names:
     record.py optimizers > vectors.txt     torch.optim's optimizers, and Lion and LAMB, which it lacks
     record.py groups > groups.txt          the same with several tensors and parameter groups
     record.py schedules > schedules.txt    torch.optim.lr_scheduler
+    record.py averages > averages.txt      torch.optim.swa_utils.AveragedModel with get_ema_multi_avg_fn
 
 Format, one keyword a line, values after it:
   case NAME          begins a case
@@ -16,6 +17,8 @@ Format, one keyword a line, values after it:
   gradient V...
   parameters V...
   state NAME V...    at the end of the case
+of averages.txt, whose optimizer is SGD: option decay VALUE, and after the parameters of each step
+  average V...       of the model's after that step
 and of schedules.txt: option KEY VALUE, in steps where it is a time, and
   rates V...         of each step, from the first
 
@@ -25,7 +28,7 @@ arXiv 1904.00962, algorithm 2, with the norms themselves for phi, and a ratio of
 import sys
 
 import torch
-from torch.optim import lr_scheduler
+from torch.optim import lr_scheduler, swa_utils
 
 SIZE = 11
 RATES = [0.1, 0.1, 0.05, 0.02, 0.01]
@@ -167,6 +170,31 @@ def record_groups(name, kind, options):
         line("parameters", torch.cat([p.data for p in tensors.values()]))
 
 
+class OneParameter(torch.nn.Module):
+    def __init__(self, values):
+        super().__init__()
+        self.w = torch.nn.Parameter(values)
+
+
+def record_average(decay):
+    begin(f"decay-{decay}", SGD, {"momentum": 0.9, "decay": decay})
+    generator = torch.Generator().manual_seed(13)
+    model = OneParameter(torch.randn(LONG_SIZE, generator=generator))
+    optimizer = SGD(model.parameters(), lr=LONG_RATES[0], momentum=0.9)
+    average = swa_utils.AveragedModel(model, multi_avg_fn=swa_utils.get_ema_multi_avg_fn(decay))
+    line("parameters", model.w.data)
+    for rate in LONG_RATES:
+        gradient = torch.randn(LONG_SIZE, generator=generator)
+        optimizer.param_groups[0]["lr"] = rate
+        model.w.grad = gradient.clone()
+        optimizer.step()
+        average.update_parameters(model)
+        print("step", rate)
+        line("gradient", gradient)
+        line("parameters", model.w.data)
+        line("average", average.module.w.data)
+
+
 BASE = 0.4
 SCHEDULES = [
     ("cosine", 50, {"final": 0.04}, lambda o: lr_scheduler.CosineAnnealingLR(o, 50, eta_min=0.04)),
@@ -210,6 +238,9 @@ if sys.argv[1:] == ["optimizers"]:
 elif sys.argv[1:] == ["groups"]:
     for case in GROUP_CASES:
         record_groups(*case)
+elif sys.argv[1:] == ["averages"]:
+    for decay in [0.999, 0.9, 0.5, 0.2]:
+        record_average(decay)
 elif sys.argv[1:] == ["schedules"]:
     for case in SCHEDULES:
         record_schedule(*case)

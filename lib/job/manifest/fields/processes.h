@@ -46,8 +46,8 @@ inline constexpr std::string_view kDeviceText =
     "what they compute on; Auto: CUDA where the template's container worker asks for "
     "nvidia.com/gpu or nvidia.com/mig-..., else the CPU";
 inline constexpr std::string_view kThreadsText =
-    "that one worker computes with on the CPU; default OMP_NUM_THREADS, which on a cluster is the "
-    "container's CPU limit or else its request";
+    "that one worker computes with on the CPU, and copies with where it shares memory with shards; "
+    "default OMP_NUM_THREADS, which on a cluster is the container's CPU limit or else its request";
 
 template <class V>
 void Fields(V& visit, WorkerGroup& group) {

@@ -96,6 +96,14 @@ void Fields(V& visit, ParameterGroup& group) {
 }
 
 template <class V>
+void Fields(V& visit, Ema& ema) {
+  visit("decay", ema.decay,
+        Note{.text = "what each version leaves of the average before it; the version has the rest",
+             .above = 0,
+             .below = 1});
+}
+
+template <class V>
 void Fields(V& visit, Polynomial& polynomial) {
   visit(
       "power", polynomial.power,
@@ -272,6 +280,11 @@ void Fields(V& visit, Training& training) {
              .items_max = kGroupsMax});
   visit("learningRate", training.learning_rate,
         Note{.text = "how far a step goes", .presence = kRequired});
+  visit("ema", training.ema,
+        Note{.text = "an exponential moving average of the weights, which the evaluator judges and "
+                     "which is written as the model; checkpoints hold it beside the weights "
+                     "themselves. Absent: there is none",
+             .mutability = kImmutable});
   visit("gradientClipNorm", training.gradient_clip_norm,
         Note{.text = "largest norm of the mean gradient; absent: no limit",
              .mutability = kImmutable,

@@ -70,6 +70,12 @@ struct ParameterGroup {
   friend bool operator==(const ParameterGroup&, const ParameterGroup&) = default;
 };
 
+// An exponential moving average of the weights, which is evaluated and kept in their place.
+struct Ema {
+  double decay = 0.999;  // What each version leaves of the average.
+  friend bool operator==(const Ema&, const Ema&) = default;
+};
+
 struct Polynomial {
   double power = 1;
   friend bool operator==(const Polynomial&, const Polynomial&) = default;
@@ -144,6 +150,7 @@ struct Training {
   Optimizer optimizer;
   std::vector<ParameterGroup> parameter_groups;  // Of a parameter, the first one that it fits.
   LearningRate learning_rate;
+  std::optional<Ema> ema;
   std::optional<double> gradient_clip_norm;
   NonFinite non_finite;
   StopRule stop;
