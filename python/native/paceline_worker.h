@@ -28,7 +28,7 @@ extern "C" {
 #define PACELINE_API __attribute__((visibility("default")))
 
 // Of this header. A library of another one is not to be called.
-#define PACELINE_ABI 3
+#define PACELINE_ABI 4
 
 enum {
   PACELINE_OK = 0,
@@ -157,6 +157,14 @@ PACELINE_API void paceline_drain(paceline_session* session);
 // Leaves the job and ends the session; work that is taken is given up. Waits at most so long for
 // the leaving to be heard; where it was not, what is left stays until the process ends.
 PACELINE_API void paceline_close(paceline_session* session, int timeout_ms);
+
+// --- Words in memory that the processes of one worker share. No session is needed.
+
+// Sets the word; whoever sees it so sees all that was written before.
+PACELINE_API void paceline_post(uint32_t* word, uint32_t value);
+// 1 once the word is `value` or beyond it (words count up, and wrap around), 0 after so many
+// milliseconds without; with 0 of them it looks and does not wait. EINTR goes on waiting.
+PACELINE_API int paceline_await(uint32_t* word, uint32_t value, int timeout_ms);
 
 // Leaves `words` where who started this process looks for why it failed.
 PACELINE_API void paceline_last_word(const char* words);

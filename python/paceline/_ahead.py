@@ -78,7 +78,7 @@ class Ahead:
                  expect: Expect, seed: int):
         self._load, self._expect = load, expect
         self._plan = _Plan()
-        self._depth = loader.num_workers * (loader.prefetch_factor or 2)
+        self.depth = loader.num_workers * (loader.prefetch_factor or 2)  # Batches that are asked for ahead.
         self._expected: Deque[Samples] = deque()  # Of the next step, and those behind it.
         self._kept: "OrderedDict[Samples, Any]" = OrderedDict()  # Read, and passed over.
         self._taken = self._missed = self._in_vain = 0
@@ -106,7 +106,7 @@ class Ahead:
             self._expected.popleft()  # Then the others are expected still.
         else:
             self._expected.clear()
-        while len(self._expected) < self._depth:
+        while len(self._expected) < self.depth:
             samples = tuple(self._expect(len(self._expected) + 1, len(wanted)))
             if not samples:
                 break
@@ -136,7 +136,7 @@ class Ahead:
             if samples == wanted:
                 return True, data
             self._kept[samples] = data
-            if len(self._kept) > self._depth:
+            if len(self._kept) > self.depth:
                 self._kept.popitem(last=False)
                 self._in_vain += 1
         return False, None

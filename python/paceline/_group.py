@@ -1,23 +1,25 @@
 """A worker of several processes, as torchrun starts them: one session, whose steps they share.
 
-Rank 0 has the session. What it is given to do it tells the others, with the values to compute on; each computes its part of the
-batch, and the sum of their gradients, weighted by samples, is the worker's. So for every scheme it is one worker.
+Rank 0 has the session. What it is given to do it tells the others; each computes its part of the batch, and the sum of their
+gradients, weighted by samples, is the worker's. So for every scheme it is one worker. Whether a step counts is decided once, at
+its end, by rank 0; until then any of them may give it up.
 """
 
 from __future__ import annotations
 
 import ctypes
-import math
 import os
 from typing import Any, Callable, List, Optional, Tuple
 
 import torch
-import torch.distributed as dist
 
 from . import _native
-from ._errors import Misuse
-from ._handing import Handing
-from ._model import FlatModel, GivenUp
+from ._errors import Error
+from ._group_memory import Group, is_posted, post, words, WORD_BYTES
+from ._group_model import GroupModel
+from ._group_sums import Part, Sums
+
+_DONE, _INTERRUPTED, _OUT_OF_MEMORY = range(3)  # How a rank has ended a step.
 
 
 def is_group() -> bool:
@@ -33,32 +35,49 @@ def share_of(samples: List[int], rank: int, ranks: int) -> Tuple[List[int], floa
     return samples[begin:end], (end - begin) / len(samples)
 
 
+def join(model: torch.nn.Module, open_session: Callable[[GroupModel], Any]) -> Tuple[GroupModel, "GroupSession"]:
+    """By all ranks."""
+    group = Group()
+    shared = GroupModel(model, group)
+    try:
+        return shared, GroupSession(shared, group, open_session)
+    except BaseException:
+        shared.release()
+        raise
+
+
 class GroupSession:
     """In the place of a session: the same calls, by all ranks alike. `open_session` is called on rank 0 alone."""
 
-    def __init__(self, model: FlatModel, open_session: Callable[[FlatModel], Any]):
-        if not dist.is_initialized():
-            dist.init_process_group("gloo")
-        self._rank, self._ranks = dist.get_rank(), dist.get_world_size()
-        self._model = model
-        described = [(t.name, t.kind, t.offset_bytes, tuple(t.shape[:t.dimensions])) for t in model.native]
-        if self._tell(described) != described:
-            raise Misuse("the model of this rank has other tensors than that of rank 0: want the same on all")
-        self._session = open_session(model) if self._rank == 0 else None
-        self._facts = self._tell({name: self._session.call(name) for name in
-                                  ("job", "is_evaluator", "index", "group", "device", "threads")}
-                                 if self._session else None)
-        self._gradients = torch.zeros(model.values.numel() // 4)  # In the places of the parameters.
-        self._weight = 0.0
+    def __init__(self, model: GroupModel, group: Group, open_session: Callable[[GroupModel], Any]):
+        self._group, self._model = group, model
+        self._rank, self._ranks = group.rank, group.ranks
+        self._session, refusal = None, None
+        if self._rank == 0:
+            try:
+                self._session = open_session(model)
+            except Error as error:
+                refusal = error
+        facts = None if self._session is None else {name: self._session.call(name) for name in (
+            "job", "is_evaluator", "index", "group", "device", "threads")}
+        self._facts, refusal = group.gather((facts, refusal))[0]
+        if refusal is not None:
+            raise refusal
+        memory = group.share((1 + 4 * self._ranks) * WORD_BYTES)
+        self._abort, *rest = words(memory, 0, 1 + 4 * self._ranks)
+        self._ended, self._states, self._progress, figures = (rest[i * self._ranks:][:self._ranks] for i in range(4))
+        # Loss and correct samples of each rank, in a word's line.
+        self._figures = [(ctypes.c_double * 2).from_address(ctypes.addressof(line)) for line in figures]
+        self._memory = memory
+        self._sums: Optional[Sums] = None
+        self._step = 0  # Of this group's steps and evaluations, from 1 on.
+        self._weight, self._weights = 0.0, [0.0]
         self._samples: Optional[ctypes.Array] = None
         self._total = 0
         self._reason = b""
-
-    def _tell(self, words: Any) -> Any:
-        """What rank 0 says; all others hear it."""
-        box = [words]
-        dist.broadcast_object_list(box, src=0)
-        return box[0]
+        self._ahead, self._expected = 0, []
+        self._seen = 0  # Of the others' progress.
+        self._is_wanted = True
 
     def call(self, name: str, *arguments: Any) -> Any:
         if name in self._facts:
@@ -74,92 +93,179 @@ class GroupSession:
         if self._session is not None:
             self._session.close()
 
+    def look_ahead(self, steps: int) -> None:
+        """So many steps ahead `expect` is to be asked."""
+        self._ahead = steps
+
+    def loss_weight(self) -> Optional[float]:
+        """What a backward pass is to be multiplied by. FSDP takes the mean over all ranks, whatever their parts."""
+        return self._weight * self._ranks if self._model.sharded else None
+
     def _start(self, samples: int, device: bytes, threads: int, in_place: int) -> None:
+        self._sums = Sums(self._group, self._model.floats(), self._model.trained_parts(), self._hand_sums)  # All have stored by then.
         if self._session is not None:
-            self._session.check("start", samples, device, threads, 0)  # Values are sent to the others from one place.
+            self._session.check("start", samples, device, threads, 0)  # The others could not follow.
+
+    # --- What to do next.
 
     def _next(self, timeout_ms: int, work: Any) -> None:
-        told = None
+        found = work._obj
         if self._session is not None:
             self._session.check("next", timeout_ms, work)
-            found = work._obj
-            if found.kind in (_native.NOTHING, _native.EVALUATE):
-                return  # None of the others' business.
+            if found.kind == _native.NOTHING:
+                self._group.look()
+                return
             reason = self._session.call("reason") if found.kind == _native.OVER else b""
-            told = (found.kind, list(found.samples[:found.sample_count]), found.epoch, reason)
-        kind, samples, epoch, self._reason = self._tell(told)
-        found = work._obj
-        found.kind, found.epoch = kind, epoch
-        dist.broadcast(self._model.values, src=0)
-        if kind != _native.STEP:
+            told = (found.kind, found.samples[:found.sample_count], found.epoch, reason, self._look_ahead(found))
+            self._group.tell(told)
+        elif self._group.has_news(timeout_ms):
+            told = self._group.hear()
+        else:
+            found.kind = _native.NOTHING
             return
-        mine, self._weight = share_of(samples, self._rank, self._ranks)
+        found.kind, samples, found.epoch, self._reason, self._expected = told
+        self._is_wanted = True
+        if found.kind in (_native.STEP, _native.EVALUATE):
+            self._step += 1
+        if found.kind == _native.STEP:
+            self._begin(found, samples)
+        if found.kind == _native.OVER:
+            self._model.fetch()  # All end with the same.
+
+    def _begin(self, found: Any, samples: List[int]) -> None:
+        shares = [share_of(samples, rank, self._ranks) for rank in range(self._ranks)]
+        mine, self._weight = shares[self._rank]
+        self._weights = [weight for _, weight in shares]
         self._total = len(samples)
         self._samples = (ctypes.c_uint32 * len(mine))(*mine)
         found.samples = ctypes.cast(self._samples, ctypes.POINTER(ctypes.c_uint32))
         found.sample_count = len(mine)
-        self._gradients.zero_()
+        self._sums.begin(self._step)
 
-    # Nobody gives a step up by himself: the others would wait for his gradients.
+    def _look_ahead(self, found: Any) -> List[List[int]]:
+        expected = []
+        while found.kind == _native.STEP and len(expected) < self._ahead:
+            size = 2 * found.sample_count
+            room = (ctypes.c_uint32 * size)()
+            count = self._session.call("expect", len(expected) + 1, room, size)
+            if not 0 < count <= size:
+                break
+            expected.append(room[:count])
+        return expected
+
+    def _expect(self, ahead: int, room: Any, size: int) -> int:
+        """This rank's part of a step to come."""
+        if ahead > len(self._expected):
+            return 0
+        mine, _ = share_of(self._expected[ahead - 1], self._rank, self._ranks)
+        if len(mine) <= size:
+            room[:len(mine)] = mine
+        return len(mine)
+
+    # --- A step.
+
     def _may_go_on(self) -> int:
+        """Of a sharded model always 1: in a pass of theirs the others wait for this rank."""
+        if self._session is None:
+            self._progress[self._rank].value += 1
+        elif not self._session.call("may_go_on"):
+            self._give_up()
+        return int(bool(self._model.sharded) or self._is_alive())
+
+    def _is_alive(self) -> bool:
+        return self._is_wanted and not is_posted(self._abort, self._step)
+
+    def _give_up(self) -> None:
+        self._is_wanted = False
+        post(self._abort, self._step)
+
+    def _goes_on(self) -> bool:
+        """While this rank waits for the others: they may give up, and what they do is progress of the worker's."""
         if self._session is not None:
-            self._session.call("may_go_on")
-        return 1
+            seen = sum(word.value for word in self._progress)
+            if seen != self._seen:
+                self._seen = seen
+                if not self._session.call("may_go_on"):
+                    self._give_up()
+        return self._is_alive()
 
     def _hand(self, count: int, indices: ctypes.Array, gradients: ctypes.Array, sizes: ctypes.Array) -> int:
         for index, gradient, size in zip(indices[:count], gradients[:count], sizes[:count]):
-            place = self._model.native[index].offset_bytes // 4
-            host = torch.frombuffer((ctypes.c_float * size).from_address(gradient), dtype=torch.float32)
-            self._gradients[place:place + size].add_(host, alpha=self._weight)
-        self._may_go_on()
-        return _native.OK
+            memory = (ctypes.c_float * size).from_address(gradient) if size else None
+            flat = torch.frombuffer(memory, dtype=torch.float32) if size else torch.empty(0)
+            if not self._sums.put(index, flat, self._weight_of(index)):
+                self._give_up()
+        return _native.OK if self._may_go_on() else _native.GIVEN_UP
+
+    def _weight_of(self, index: int) -> float:
+        if not self._model.sharded:
+            return self._weight
+        # The backward pass has weighted the loss already; what is not sharded there is still to be added up.
+        return 1.0 if index in self._model.sharded else 1.0 / self._ranks
+
+    def _hand_sums(self, parts: List[Part]) -> bool:
+        count = len(parts)
+        code = self._session.call(
+            "hand", count, (ctypes.c_size_t * count)(*(part.index for part in parts)),
+            (ctypes.c_void_p * count)(*(self._model.gradient_at(part) for part in parts)),
+            (ctypes.c_uint64 * count)(*(part.count for part in parts)))
+        if code == _native.GIVEN_UP:
+            return False
+        _native.check(code)
+        return True
 
     def _end_step(self, loss: float, samples: int, correct: int) -> int:
-        """_native.GIVEN_UP on all ranks, if nobody wants it any more."""
-        facts = torch.tensor([loss * self._weight if self._weight else 0.0, float(correct) if self._weight else 0.0],
-                             dtype=torch.float64)
-        dist.reduce(self._gradients, dst=0)
-        dist.reduce(facts, dst=0)
-        self._average_buffers()
-        given_up = False
-        if self._session is not None:
-            handing = Handing(self._session, len(self._model), self._model.trained_bytes)
-            try:
-                for index, tensor in enumerate(self._model.native):
-                    if tensor.kind == _native.PARAMETER:
-                        place = tensor.offset_bytes // 4
-                        handing.add(index, self._gradients[place:place + math.prod(tensor.shape[:tensor.dimensions])])
-                handing.flush()
-            except GivenUp:
-                given_up = True
-            if given_up:
-                self._session.check("give_up_step", _native.INTERRUPTED)
-            else:
-                self._session.check("end_step", facts[0].item(), self._total, int(facts[1].item()))
-        return _native.GIVEN_UP if self._tell(given_up) else _native.OK
-
-    def _average_buffers(self) -> None:
-        """Of floats, as the batch's parts count; rank 0's integers are everybody's."""
-        for tensor in self._model.native:
-            if tensor.kind == _native.BUFFER and tensor.type == _native.FLOAT32:
-                count = math.prod(tensor.shape[:tensor.dimensions])
-                values = self._model.values[tensor.offset_bytes:tensor.offset_bytes + 4 * count].view(torch.float32)
-                if count:
-                    values.mul_(self._weight)
-                    dist.reduce(values, dst=0)
+        """_native.GIVEN_UP on all ranks, if nobody wants it any more or one has not got through."""
+        self._figures[self._rank][:] = (loss * self._weight, correct) if self._weight else (0.0, 0.0)
+        if self._is_alive() and self._sums.finish(self._goes_on):
+            return self._agree(_DONE)
+        self._give_up()
+        return self._agree(_INTERRUPTED)
 
     def _give_up_step(self, why: int) -> None:
-        raise Misuse("one rank of several is out of memory: the worker cannot go on without it")
+        if self._model.sharded and why == _native.OUT_OF_MEMORY:
+            raise Error("out of memory in a process of a sharded model: the others wait for it in the middle of a pass, so that all end")
+        self._give_up()
+        self._agree(_OUT_OF_MEMORY if why == _native.OUT_OF_MEMORY else _INTERRUPTED)
+
+    def _agree(self, state: int) -> int:
+        self._states[self._rank].value = state
+        post(self._ended[self._rank], self._step)
+        if self._session is None:
+            return self._group.hear()
+        for ended in self._ended:
+            self._group.wait(ended, self._step, lambda: (self._goes_on(), True)[1])
+        states = {word.value for word in self._states}
+        if states == {_DONE}:
+            self._model.average_buffers(self._weights)
+            self._session.check("end_step", sum(figures[0] for figures in self._figures), self._total,
+                                int(sum(figures[1] for figures in self._figures)))
+        else:
+            self._session.check("give_up_step", _native.OUT_OF_MEMORY if _OUT_OF_MEMORY in states else _native.INTERRUPTED)
+        code = _native.OK if states == {_DONE} else _native.GIVEN_UP
+        self._group.tell(code)
+        return code
 
     def _fail_step(self, why: bytes) -> None:
         if self._session is not None:
             self._session.check("fail_step", why)
+        else:
+            self._group.fail(why)
+
+    # --- An evaluation: all ranks compute it, what rank 0 finds counts.
 
     def _end_evaluation(self, evaluation: Any) -> None:
-        self._session.check("end_evaluation", evaluation)
+        post(self._ended[self._rank], self._step)
+        if self._session is not None:
+            for ended in self._ended:
+                self._group.wait(ended, self._step, self._goes_on)
+            self._session.check("end_evaluation", evaluation)
 
     def _fail_evaluation(self, why: bytes) -> None:
-        self._session.check("fail_evaluation", why)
+        if self._session is not None:
+            self._session.check("fail_evaluation", why)
+        else:
+            self._group.fail(why)
 
     def _drain(self) -> None:
         if self._session is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import os
 import sys
 import traceback
@@ -12,10 +13,14 @@ import torch
 
 from . import _native
 from ._errors import Error
+from ._group_memory import Gone
 
 
 def last_word(error: BaseException) -> None:
     """Why it failed, where Paceline looks for it."""
+    file = os.environ.get("PACELINE_TERMINATION_MESSAGE", "")
+    if isinstance(error, Gone) and os.path.exists(file) and os.path.getsize(file):
+        return  # The other has said it.
     places = traceback.extract_tb(error.__traceback__)
     where = f" ({os.path.basename(places[-1].filename)}, line {places[-1].lineno})" if places else ""
     said = str(error).strip().splitlines() or [""]  # PyTorch's errors go on for lines.
@@ -33,7 +38,8 @@ def say_what_is_not_caught() -> None:
     former = sys.excepthook
 
     def hook(kind: Any, error: BaseException, trace: Any) -> None:
-        former(kind, error, trace)
+        with contextlib.redirect_stderr(sys.__stderr__):  # torch.distributed puts it off, and there may be no later.
+            former(kind, error, trace)
         if not isinstance(error, KeyboardInterrupt):
             last_word(error)
         if isinstance(error, Error):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import re
+import sys
 from typing import Callable, Dict, Iterator, List, Optional, Tuple
 
 import torch
@@ -14,6 +15,12 @@ from ._errors import Misuse
 _ALIGNMENT_BYTES = 64
 _PLACES_MAX = 16  # Views are kept of.
 _TYPES = {torch.float32: _native.FLOAT32, torch.int64: _native.INT64}
+
+
+def is_sharded(tensor: torch.Tensor) -> bool:
+    """As fully_shard makes them."""
+    module = sys.modules.get("torch.distributed.tensor")  # Whoever has not imported it has none.
+    return module is not None and isinstance(tensor, module.DTensor)
 
 
 class GivenUp(Exception):
@@ -42,8 +49,9 @@ def _find(model: torch.nn.Module) -> List[_Member]:
         if parameter.dtype != torch.float32:
             raise Misuse(f"parameter {name} is {parameter.dtype}, want torch.float32: compute in other precisions with "
                          "torch.autocast, which leaves parameters as they are")
-        if parameter.numel() and where.setdefault(parameter.data_ptr(), name) != name:
-            raise Misuse(f"parameters {where[parameter.data_ptr()]} and {name} share memory without being one "
+        memory = parameter.to_local() if is_sharded(parameter) else parameter
+        if memory.numel() and where.setdefault(memory.data_ptr(), name) != name:
+            raise Misuse(f"parameters {where[memory.data_ptr()]} and {name} share memory without being one "
                          "parameter: tie them as `a.weight = b.weight`")
         members.append(_Member(name, parameter, _native.PARAMETER if parameter.requires_grad else _native.BUFFER))
     persistent = set(model.state_dict(keep_vars=True))
@@ -78,8 +86,8 @@ class FlatModel:
         self._native = self._describe()
         total = ctypes.c_uint64()
         _native.check(_native.library().paceline_arrange(self._native, len(self._members), ctypes.byref(total)))
-        self.values = self._allocate(total.value, self.device.type == "cuda")
-        self._there = self.values.to(self.device)
+        self.values = self._make_values(total.value)
+        self._there = self._make_there()
         self._buffers_from = min((tensor.offset_bytes for tensor in self._native if tensor.kind == _native.BUFFER),
                                  default=total.value)
         self._bind()
@@ -114,6 +122,16 @@ class FlatModel:
             tensor.type = _TYPES[member.tensor.dtype]
             tensor.kind = member.kind
         return described
+
+    def _make_values(self, size: int) -> torch.Tensor:
+        for member in self._members:
+            if is_sharded(member.tensor):
+                raise Misuse(f"parameter {member.name} is sharded over processes, and this worker is one: start it with torchrun "
+                             "(WORLD_SIZE > 1)")
+        return self._allocate(size, self.device.type == "cuda")
+
+    def _make_there(self) -> torch.Tensor:
+        return self.values.to(self.device)
 
     @staticmethod
     def _allocate(size: int, is_pinned: bool) -> torch.Tensor:
@@ -191,7 +209,8 @@ class FlatModel:
         """Sends a GPU's gradient to the host's memory, without waiting for it."""
         if self._landing is None:
             self._landing = self._allocate(self._buffers_from, True)
-        home = self._view(self._landing, index)
+        home = self._landing.narrow(0, self._native[index].offset_bytes, 4 * gradient.numel()).view(torch.float32)
+        home = home.view(gradient.shape)
         home.copy_(gradient, non_blocking=True)
         there = torch.cuda.Event()
         there.record()
@@ -218,8 +237,7 @@ class FlatModel:
     def _hook(self, index: int) -> Callable[[torch.Tensor], None]:
         def on_ready(parameter: torch.Tensor) -> None:
             if self.on_gradient is not None:
-                gradient = parameter.grad
-                self.on_gradient(index, gradient.to_dense() if gradient.is_sparse else gradient)
+                self.on_gradient(index, self._as_handed(parameter.grad))
         return on_ready
 
     def freeze(self, groups: List[dict]) -> List[str]:
@@ -238,7 +256,9 @@ class FlatModel:
         return [i for i in self._trained if self._members[i].tensor.grad is not None]
 
     def gradient(self, index: int) -> torch.Tensor:
-        gradient = self._members[index].tensor.grad
+        return self._as_handed(self._members[index].tensor.grad)
+
+    def _as_handed(self, gradient: torch.Tensor) -> torch.Tensor:
         return gradient.to_dense() if gradient.is_sparse else gradient
 
     def drop_gradient(self, index: int) -> None:

@@ -20,7 +20,7 @@ from . import _native
 from ._ahead import Ahead
 from ._data import Batch, Source, source_of
 from ._errors import Error, Misuse
-from ._group import GroupSession, is_group
+from ._group import is_group, join
 from ._handing import Handing
 from ._last_word import say_what_is_not_caught
 from ._model import FlatModel, GivenUp
@@ -79,6 +79,22 @@ class _Session:
             self._library.paceline_close(handle, _CLOSE_MS)
 
 
+    def loss_weight(self) -> Optional[float]:
+        return None
+
+    def look_ahead(self, steps: int) -> None:
+        pass
+
+
+def _open(model: torch.nn.Module) -> Tuple[FlatModel, _Session]:
+    flat = FlatModel(model)
+    try:
+        return flat, _Session(flat)
+    except BaseException:
+        flat.release()
+        raise
+
+
 class Worker:
     """One worker of a job, or its evaluator: made by `paceline.worker`, used in a ``with`` block.
 
@@ -88,12 +104,9 @@ class Worker:
     def __init__(self, model: torch.nn.Module, in_place: bool = False):
         self._in_place = in_place
         self._ahead: Optional[Ahead] = None
-        self._flat = FlatModel(model)
-        try:
-            self._session: Any = GroupSession(self._flat, _Session) if is_group() else _Session(self._flat)
-        except BaseException:
-            self._flat.release()
-            raise
+        self._flat: FlatModel
+        self._session: Any
+        self._flat, self._session = join(model, _Session) if is_group() else _open(model)
         self._at_exit = _close_at_exit(self)
         self.model = model
         self.job: Dict[str, Any] = json.loads(self._session.call("job"))
@@ -178,11 +191,9 @@ class Worker:
     def _read_ahead(self, source: Source) -> Callable[[List[int]], Any]:
         """Starts the workers of a DataLoader: before the job is joined, so that none has a part in its connections."""
         self._end_reading()
-        if is_group():
-            self.log("num_workers is not used: of a worker of several processes each reads its part itself", is_warning=True)
-            return source.load
         self._ahead = Ahead(source.loader, source.collate, source.load, self._expect,
-                            (torch.initial_seed() + self.index) % 2**63)
+                            (torch.initial_seed() + self.index + int(os.environ.get("RANK", 0)) * 2**32) % 2**63)
+        self._session.look_ahead(self._ahead.depth)
         return self._ahead.take
 
     def _expect(self, ahead: int, size: int) -> List[int]:
@@ -208,7 +219,7 @@ class Worker:
             return
         self._flat.on_gradient = lambda index, gradient: self._handing.tick()
         try:
-            (loss() if callable(loss) else loss).backward()
+            self._backward(loss() if callable(loss) else loss)
         except GivenUp:
             pass  # `step` says so.
         except _MAY_BE_MEMORY as error:
@@ -260,7 +271,7 @@ class Worker:
                 raise GivenUp
             if callable(loss):
                 loss = loss()
-            loss.backward()
+            self._backward(loss)
             for index in self._flat.leftover():  # What only passes before have reached.
                 self._hand(index, self._flat.gradient(index))
             self._hand_landed(is_to_wait=True)
@@ -280,6 +291,10 @@ class Worker:
         self._session.check("give_up_step", _native.OUT_OF_MEMORY if self._is_too_large else _native.INTERRUPTED)
         self._flat.fetch()
         return float(loss.detach()) if isinstance(loss, torch.Tensor) else math.nan, True
+
+    def _backward(self, loss: torch.Tensor) -> None:
+        weight = self._session.loss_weight()
+        loss.backward(None if weight is None else torch.full_like(loss, weight))
 
     def _hand(self, index: int, gradient: torch.Tensor) -> None:
         self._flat.drop_gradient(index)

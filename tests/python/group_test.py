@@ -24,17 +24,23 @@ class ShareTest(unittest.TestCase):
 
 
 class GroupTest(JobTest):
-    def run_groups(self, *overrides, **options):
+    def run_groups(self, *overrides, how=(), **options):
         self.script("group.py")
-        command = json.dumps(TORCHRUN)
+        command = json.dumps([*TORCHRUN, *how])
         return self.assert_succeeded(self.run_job(f"spec.workers.command={command}", *overrides, **options))
 
     def steps_of(self, worker, rank):
         return json.loads((self.folder / f"steps-{worker}-{rank}.json").read_text())
 
     def test_two_processes_each_compute_a_half(self):
+        self.assert_ten_steps_learn_the_same()
+
+    def test_parameters_that_are_sharded_learn_the_same(self):
+        self.assert_ten_steps_learn_the_same(how=["sharded"])
+
+    def assert_ten_steps_learn_the_same(self, **options):
         script = script_module("group")
-        summary = self.run_groups("spec.training.stop={maxSteps: 10}")
+        summary = self.run_groups("spec.training.stop={maxSteps: 10}", **options)
         self.assertEqual([worker["steps"] for worker in summary["workers"]], [10, 10])
         self.assertEqual(sum(worker["samples"] for worker in summary["workers"]), 320)
         model = script.make()
@@ -55,6 +61,15 @@ class GroupTest(JobTest):
         summary = self.run_groups("spec.sync.scheme=WBSP", "spec.training.stop={maxEpochs: 6}", evaluator=True)
         self.assertGreater(summary["accuracy"], 0.9)
         self.assertEqual(self.steps_of(0, 0)["end"], self.steps_of(0, 1)["end"])
+
+    def test_a_process_that_is_killed_ends_its_worker_which_comes_back(self):
+        self.script("group.py")
+        ended = self.run_job(f"spec.workers.command={json.dumps([*TORCHRUN, 'killed'])}", workers=1)
+        summary = self.assert_succeeded(ended)
+        self.assertEqual(summary["epochs"], 2, ended.words())
+        self.assertEqual(sum(worker["samples"] for worker in summary["workers"]), 2 * 600)
+        self.assertIn("rank 1 of this worker has ended; it is started again", ended.err)
+        self.assertRegex(ended.worker_logs(), "Gone: rank 1 of this worker has ended")  # With its traceback.
 
 
 if __name__ == "__main__":
