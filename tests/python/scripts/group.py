@@ -38,6 +38,7 @@ if __name__ == "__main__":
         distributed.init_process_group("gloo")
         fully_shard(model[0])
         fully_shard(model)
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # What it writes at the end takes all of its processes.
     dies = "killed" in sys.argv and (os.environ["PACELINE_ATTEMPT"], os.environ["PACELINE_INDEX"], os.environ["RANK"]) == ("0", "0", "1")
     indices = []
     with paceline.worker(model) as w:
