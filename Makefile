@@ -19,7 +19,7 @@ ONLY ?= lib operator ps-server worker cli tests
 SOURCES = git ls-files --cached --others --exclude-standard -- \
             $(foreach folder,$(ONLY),'$(folder)/*.h' '$(folder)/*.cc')
 
-.PHONY: help setup run test test-hosts test-large kubernetes build bench-data-plane bench-store bench-control bench-interrupt bench-operator bench-operator-tools bench-policy bench-step gpu-proof wheel soak images e2e e2e-soak chart lint format verify crd \
+.PHONY: help setup run test test-hosts test-large kubernetes build bench-data-plane bench-store bench-control bench-interrupt bench-operator bench-operator-tools bench-policy bench-simulator bench-step gpu-proof wheel soak images e2e e2e-soak chart lint format verify crd \
         test-asan test-tsan clean
 
 help: ## Show this menu
@@ -46,7 +46,7 @@ kubernetes: ## Build kube-apiserver, etcd, helm for the tests: 10 minutes, once 
 build: $(BUILD)/build.ninja ## Build everything
 	@cmake --build $(BUILD) -j $(JOBS) >&2
 
-bench-data-plane bench-store bench-control bench-interrupt bench-operator bench-policy bench-step: bench-%: $(BUILD)/build.ninja
+bench-data-plane bench-store bench-control bench-interrupt bench-operator bench-policy bench-simulator bench-step: bench-%: $(BUILD)/build.ninja
 	@cmake --build $(BUILD) -j $(JOBS) --target bench_$(subst -,_,$*) >&2
 	@$(BUILD)/bin/bench_$(subst -,_,$*) $(ARGS)
 
@@ -61,6 +61,7 @@ bench-control: ## Last push arrived to release sent, microseconds (JSON=FILE wri
 bench-interrupt: ## From an interrupt until the step has ended, milliseconds, beside the step that runs on (JSON=FILE writes rows)
 bench-operator: ## Pods per second, CPU and memory of the operator, beside the API server's limit and Kubeflow's (JSON=FILE writes rows)
 bench-policy: ## One event of each policy, microseconds, and the server's driver, of a core, with 100 and 1,000 workers (JSON=FILE writes rows)
+bench-simulator: ## Events of the simulator a second, alone and with coordination and policy, 100 to 10,000 workers (JSON=FILE writes rows)
 bench-step: ## A step of training beside DDP with gloo, and one worker beside PyTorch's loop, in reduced precision too: 20 minutes (ARGS='--rounds 3 --part step'; '--part links': throttled links, root's; JSON=FILE writes rows)
 
 gpu-proof: $(BUILD)/build.ninja ## Pack what shows, on a machine with a GPU and PyTorch 2.11, all that Paceline does with it (ARGS='--device CPU' runs it here)

@@ -8,6 +8,7 @@
 #include "cli/commands/ctl.h"
 #include "cli/commands/fetch.h"
 #include "cli/commands/run.h"
+#include "cli/commands/simulate.h"
 #include "cli/commands/top.h"
 #include "cli/commands/validate.h"
 #include "cli/compare/arm.h"
@@ -43,6 +44,14 @@ constexpr const char* kCompareFooter =
     "Examples:\n"
     "  paceline compare deploy/samples/digits-h2.yaml --schemes bsp,ssp:3,asp --seeds 3\n"
     "  paceline compare job.yaml --schemes bsp,dbw,lbbsp --seeds 3 --plot compare.svg -o csv";
+
+constexpr const char* kSimulateFooter =
+    "Progress goes to a terminal's stderr and what was found to stdout.\n"
+    "Exit codes: 0 simulated, 1 something went wrong, 2 the command line or the scenario is "
+    "wrong.\n"
+    "Examples:\n"
+    "  paceline simulate simulator/scenarios/mixed.yaml\n"
+    "  paceline simulate scenario.yaml -o csv > lives.csv";
 
 constexpr const char* kValidateFooter =
     "Exit codes: 0 valid, 2 the command line or the manifest is wrong.\n"
@@ -204,6 +213,23 @@ int Main(int argc, char** argv) {
       ->type_name("DIR");
   compare_command->footer(kCompareFooter);
 
+  paceline::commands::SimulateOptions simulate;
+  CLI::App* simulate_command = app.add_subcommand(
+      "simulate", "Compare schemes on a cluster that is described, under a virtual clock");
+  simulate_command
+      ->add_option("SCENARIO", simulate.scenario, "A Scenario, YAML or JSON (docs/simulation.md)")
+      ->required()
+      ->type_name("");
+  simulate_command
+      ->add_option("-o,--output", simulate.output, "What goes to stdout; text by default")
+      ->check(CLI::IsMember({"text", "json", "csv"}).description(""))
+      ->type_name("text|json|csv");
+  simulate_command
+      ->add_option("--traces", simulate.traces,
+                   "A folder that is there, for each life's policy trace, ARM-SEED.trace")
+      ->type_name("DIR");
+  simulate_command->footer(kSimulateFooter);
+
   paceline::commands::ValidateOptions validate;
   CLI::App* validate_command =
       app.add_subcommand("validate", "Check a manifest and name everything that is wrong");
@@ -260,10 +286,11 @@ int Main(int argc, char** argv) {
   // The library would only say that a subcommand is missing.
   if (const std::string_view word = argc > 1 ? argv[1] : "";
       !word.empty() && word[0] != '-' && word != "run" && word != "compare" && word != "validate" &&
-      word != "top" && word != "fetch" && word != "ctl") {
-    std::fprintf(stderr,
-                 "paceline: no such command: %s; want run, compare, validate, top, fetch or ctl\n",
-                 argv[1]);
+      word != "simulate" && word != "top" && word != "fetch" && word != "ctl") {
+    std::fprintf(
+        stderr,
+        "paceline: no such command: %s; want run, compare, simulate, validate, top, fetch or ctl\n",
+        argv[1]);
     return paceline::process::kExitCannotWork;
   }
   try {
@@ -272,6 +299,7 @@ int Main(int argc, char** argv) {
     return app.exit(error) == 0 ? paceline::process::kExitDone : paceline::process::kExitCannotWork;
   }
   if (run_command->parsed()) return paceline::commands::Run(run);
+  if (simulate_command->parsed()) return paceline::commands::Simulate(simulate);
   if (compare_command->parsed()) return paceline::commands::Compare(compare);
   if (top_command->parsed()) return paceline::commands::Top(top);
   if (fetch_command->parsed()) return paceline::commands::Fetch(fetch);

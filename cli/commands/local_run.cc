@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands/manifest.h"
+#include "cli/commands/programs_folder.h"
 #include "cli/local/resume.h"
 #include "cli/local/volumes.h"
 #include "lib/files/atomic_file.h"
@@ -17,12 +18,6 @@ namespace paceline::commands {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string ProgramsFolder() {
-  std::error_code error;
-  const fs::path self = fs::read_symlink("/proc/self/exe", error);
-  return error ? "." : self.parent_path().string();
-}
 
 std::string FolderOf(const std::string& manifest) {
   if (manifest == "-") return fs::current_path().string();

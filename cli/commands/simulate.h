@@ -1,0 +1,18 @@
+// paceline simulate: has paceline-simulator, which lies beside this program, play a scenario.
+#pragma once
+
+#include <string>
+
+namespace paceline::commands {
+
+struct SimulateOptions {
+  std::string scenario;
+  std::string output = "text";  // Or "json", "csv".
+  std::string traces;           // A folder for policy traces; empty: none are written.
+};
+
+// Becomes that program, whose exit code is the command's; returns only if it cannot be started,
+// with a line and 1.
+int Simulate(const SimulateOptions& options);
+
+}  // namespace paceline::commands

@@ -1,0 +1,64 @@
+// Defines Simulate: a job under a virtual clock. The coordination and the policy that decide are
+// the server's own (lib/coordination, lib/sync); workers, their links and the shard are models.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string_view>
+#include <vector>
+
+#include "lib/base/status.h"
+#include "lib/sync/schemes/policy_spec.h"
+#include "simulator/driver/wires.h"
+#include "simulator/model/computing.h"
+#include "simulator/model/quadratic.h"
+
+namespace paceline::simulator {
+
+struct ClusterOptions {
+  sync::PolicySpec policy;  // How many workers it expects is worked out.
+  std::vector<ComputeModel> workers;
+  NetworkModel network;
+  double interrupt_seconds = 0;  // From the decision until the worker is free.
+  double commit_seconds = 0;     // From the last push of a version until it can be pulled.
+  QuadraticModel objective;
+  double learning_rate = 0.1;
+  double momentum = 0;
+  uint64_t seed = 1;
+  // What ends it, whichever comes first; 0: does not.
+  uint64_t steps_max = 0;
+  double seconds_max = 0;
+  double target_loss = 0;
+  // Given each line of the policy's trace (lib/sync/trace/trace.h); empty: nobody wants it.
+  std::function<void(std::string_view)> trace = {};
+};
+
+enum class Ending { kSteps, kSeconds, kTarget, kDiverged };
+std::string_view ToString(Ending ending);  // "steps", ...
+
+struct VersionFacts {
+  double at_seconds = 0;
+  double loss = 0;      // Of the objective itself, without noise.
+  uint32_t pushes = 0;  // In it.
+};
+
+struct Life {
+  Ending ending = Ending::kSteps;
+  double seconds = 0;
+  std::vector<VersionFacts> versions;  // From version 1 on.
+  uint64_t pushes = 0, dropped = 0, interrupted = 0;
+  uint64_t happenings = 0;  // Of the queue.
+  // Of all workers' time: computing, that of steps which came to nothing included; those; and pulls
+  // and pushes beside which nothing was computed.
+  double compute_seconds = 0, wasted_seconds = 0, transfer_seconds = 0;
+};
+
+// Equal options give an equal life, wherever libm rounds alike. The loss is said to diverge at
+// 1,000 times that of the start, or where it is no number.
+//
+// InvalidArgument for a policy that sync::MakePolicy refuses, and for one whose workers go on from
+// a copy of their own (WBSP, PS+), which is not modelled yet; Internal if the policy breaks its
+// contract, or all stands still.
+StatusOr<Life> Simulate(const ClusterOptions& options);
+
+}  // namespace paceline::simulator

@@ -1,0 +1,182 @@
+#include "simulator/driver/cluster.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "lib/sync/trace/replay.h"
+
+namespace paceline::simulator {
+namespace {
+
+// Workers of those speeds, whose step of ten samples takes a second at speed 1.
+ClusterOptions Of(const std::string& policy, const std::vector<double>& speeds) {
+  ClusterOptions options;
+  options.policy = *sync::ParsePolicySpec(policy);
+  options.policy.global_batch_size = static_cast<uint32_t>(10 * speeds.size());
+  for (const double speed : speeds)
+    options.workers.push_back({.per_sample_seconds = 0.1, .speed = speed});
+  options.steps_max = 50;
+  return options;
+}
+
+Life Lived(const ClusterOptions& options) {
+  StatusOr<Life> life = Simulate(options);
+  EXPECT_TRUE(life.ok()) << life.status();
+  return life.ok() ? *std::move(life) : Life();
+}
+
+double MeanStep(const Life& life) {
+  return life.versions.back().at_seconds / static_cast<double>(life.versions.size());
+}
+
+TEST(Simulate, BspWaitsForTheSlowestAndStepsAsGradientDescentDoes) {
+  ClusterOptions options = Of("BSP", {1, 1, 0.5, 2});
+  options.objective = {.dimensions = 6, .noise = 0};
+  options.learning_rate = 0.3;
+  options.momentum = 0.5;
+  const Life life = Lived(options);
+  ASSERT_EQ(life.versions.size(), 50u);
+  EXPECT_EQ(life.ending, Ending::kSteps);
+  EXPECT_DOUBLE_EQ(MeanStep(life), 2);
+  EXPECT_EQ(life.pushes, 200u);
+  EXPECT_EQ(life.dropped, 0u);
+  EXPECT_DOUBLE_EQ(life.compute_seconds, 50 * (1 + 1 + 2 + 0.5));
+
+  // A noise of 2 F remains, which the mean over a step's samples has as often as they say.
+  const Quadratic objective(options.objective);
+  Values at = objective.Start();
+  MomentumStep step(options.momentum);
+  std::vector<RandomStream> chances;
+  for (uint64_t i = 0; i < 4; ++i) chances.emplace_back(options.seed, "gradient", i);
+  for (const VersionFacts& version : life.versions) {
+    Values mean(6), gradient;
+    for (RandomStream& chance : chances) {
+      objective.Gradient(at, 10, chance, gradient);
+      for (size_t j = 0; j < 6; ++j) mean[j] += gradient[j] / 4;
+    }
+    step.Apply(mean, options.learning_rate, at);
+    ASSERT_NEAR(version.loss, objective.Loss(at), 1e-12 * objective.Loss(at) + 1e-15);
+    EXPECT_EQ(version.pushes, 4u);
+  }
+}
+
+TEST(Simulate, BackupWorkersDoNotWaitForTheSlowest) {
+  const Life life = Lived(Of("BackupWorkers backup=1", {1, 1, 0.25, 2}));
+  EXPECT_NEAR(MeanStep(life), 1, 0.05);
+  EXPECT_EQ(life.versions.back().pushes, 3u);
+  EXPECT_GT(life.dropped, 5u);
+  EXPECT_NEAR(life.wasted_seconds, 4.0 * static_cast<double>(life.dropped), 1e-6);
+}
+
+TEST(Simulate, WithoutABarrierEachPushesAsItsSpeedIs) {
+  const Life life = Lived(Of("ASP", {1, 1, 0.25, 2}));
+  EXPECT_NEAR(MeanStep(life), 1 / 4.25, 0.02);
+}
+
+TEST(Simulate, PullsAndPushesTakeTheirTime) {
+  ClusterOptions options = Of("BSP", {1, 1});
+  options.network = {.latency_seconds = 0.01, .server_bytes_per_second = 1000, .bytes = 100};
+  options.commit_seconds = 0.05;
+  const Life life = Lived(options);
+  // Two transfers of 100 bytes at once, both ways.
+  EXPECT_NEAR(MeanStep(life), 1 + 2 * (0.01 + 0.2) + 0.05, 1e-6);
+  EXPECT_NEAR(life.transfer_seconds, 50 * 2 * 2 * 0.21, 1e-3);
+}
+
+TEST(Simulate, AnInterruptFreesAWorkerAfterItsTime) {
+  ClusterOptions options =
+      Of("DBW dbw-method=blind dbw-warm-up=2 dbw-late=interrupt", {1, 1, 1, 0.1});
+  std::vector<std::string> ends;
+  options.trace = [&ends](std::string_view line) {
+    if (line.find(" abandon w3") != std::string_view::npos ||
+        line.find(" push w3") != std::string_view::npos)
+      ends.emplace_back(line.substr(0, line.find(" based-on")));
+  };
+  options.interrupt_seconds = 0.25;
+  const Life life = Lived(options);
+  // Two steps of all workers; two that w3 gives up after a second, when the three others have
+  // pushed; the same samples a third time are computed to the end
+  // (lib/coordination/ledgers/unlucky.h says why).
+  ASSERT_GE(ends.size(), 5u);
+  EXPECT_EQ(ends[0], "@10 push w3 #1");
+  EXPECT_EQ(ends[1], "@20 push w3 #2");
+  EXPECT_EQ(ends[2], "@21.25 abandon w3 #3 interrupted");
+  EXPECT_EQ(ends[3], "@22.25 abandon w3 #4 interrupted");
+  EXPECT_EQ(ends[4], "@32.25 push w3 #5");
+  EXPECT_EQ(life.interrupted, 2u);
+  EXPECT_EQ(life.versions.back().pushes, 3u);
+  EXPECT_NEAR(life.wasted_seconds, 1 + 0.75 + 10.0 * static_cast<double>(life.dropped), 1e-6);
+}
+
+TEST(Simulate, EqualOptionsGiveAnEqualLife) {
+  ClusterOptions options = Of("DBW", {1, 1, 0.5, 2, 1, 1});
+  for (ComputeModel& worker : options.workers) worker.jitter = Exponential{1};
+  options.network = {.latency_seconds = 0.001, .server_bytes_per_second = 1e6, .bytes = 1e4};
+  const auto trace_of = [&options] {
+    std::string text;
+    options.trace = [&text](std::string_view line) { (text += line) += '\n'; };
+    Lived(options);
+    return text;
+  };
+  const std::string first = trace_of();
+  EXPECT_EQ(trace_of(), first);
+  options.seed = 2;
+  EXPECT_NE(trace_of(), first);
+}
+
+TEST(Simulate, ItsTraceReplaysAsAServersDoes) {
+  for (const char* policy :
+       {"BSP", "SSP staleness=1", "ASP", "BackupWorkers backup=2", "DBW", "DBW dbw-late=interrupt",
+        "KAsync quorum=3", "KBatchAsync quorum=2", "BSP sizing=EMA", "DBW sizing=NARX"}) {
+    SCOPED_TRACE(policy);
+    ClusterOptions options = Of(policy, {1, 1, 0.5, 2, 1, 1});
+    for (ComputeModel& worker : options.workers) worker.jitter = ShiftedExponential{0.5, 0.5};
+    options.learning_rate = 0.2;
+    options.steps_max = 120;
+    std::string text;
+    options.trace = [&text](std::string_view line) { (text += line) += '\n'; };
+    const Life life = Lived(options);
+    EXPECT_LT(life.versions.back().loss, 0.3);
+    const StatusOr<sync::ReplayResult> replayed = sync::Replay(text);
+    ASSERT_TRUE(replayed.ok()) << replayed.status();
+    EXPECT_FALSE(replayed->difference)
+        << replayed->difference->recorded << " / " << replayed->difference->replayed;
+    EXPECT_GT(replayed->decisions, 200u);
+  }
+}
+
+TEST(Simulate, EndsAtItsTargetItsTimeOrWhereItDiverges) {
+  ClusterOptions options = Of("BSP", {1, 1});
+  options.steps_max = 100'000;
+  options.target_loss = 0.5;
+  const Life at_target = Lived(options);
+  EXPECT_EQ(at_target.ending, Ending::kTarget);
+  EXPECT_LE(at_target.versions.back().loss, 0.5);
+  EXPECT_GT(at_target.versions[at_target.versions.size() - 2].loss, 0.5);
+
+  options.target_loss = 0;
+  options.seconds_max = 30;
+  const Life in_time = Lived(options);
+  EXPECT_EQ(in_time.ending, Ending::kSeconds);
+  EXPECT_DOUBLE_EQ(in_time.seconds, 30);
+
+  options.seconds_max = 0;
+  options.learning_rate = 3;
+  EXPECT_EQ(Lived(options).ending, Ending::kDiverged);
+}
+
+TEST(Simulate, SaysWhatItDoesNotModel) {
+  for (const char* policy : {"WBSP", "PSPlus"}) {
+    const StatusOr<Life> life = Simulate(Of(policy, {1, 1}));
+    ASSERT_FALSE(life.ok());
+    EXPECT_EQ(Message(life.status()),
+              "workers that go on from a copy of their own (WBSP, PSPlus) are not simulated yet");
+  }
+}
+
+}  // namespace
+}  // namespace paceline::simulator

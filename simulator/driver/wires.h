@@ -1,0 +1,47 @@
+// Defines Wires: the transfers between workers and the server, in time.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "lib/base/time.h"
+#include "simulator/driver/happening.h"
+#include "simulator/kernel/event_queue.h"
+#include "simulator/model/shared_link.h"
+
+namespace paceline::simulator {
+
+// All workers pull from one server and push to it. A transfer shares the server's bandwidth, of
+// each direction, with those that travel at the same time; it is no faster than the worker's own
+// link, and comes after the latency.
+struct NetworkModel {
+  double latency_seconds = 0;
+  double server_bytes_per_second = 0;  // 0: without bound.
+  double worker_bytes_per_second = 0;  // Likewise.
+  double bytes = 0;                    // Of a pull, and of a push.
+};
+
+// Each worker has at most one pull and one push under way. Puts into the queue what it wants to be
+// told of (kLinkFree), and kArrived when a transfer is whole.
+class Wires {
+ public:
+  Wires(const NetworkModel& model, size_t workers, EventQueue<Happening>& queue);
+
+  void Send(Time now, uint32_t worker, Direction direction);
+  void LinkFree(Time now, const Happening& happening);
+
+ private:
+  struct Link {
+    SharedLink shared;
+    uint64_t told = 0;  // How often the end to come was put into the queue: earlier ones are void.
+    std::vector<Time> arrival;  // By worker: not before this, for its own link's sake.
+  };
+  Link& LinkOf(Direction direction) { return direction == Direction::kPull ? pulls_ : pushes_; }
+  void LookAhead(Link& link, Direction direction);
+
+  const NetworkModel model_;
+  EventQueue<Happening>& queue_;
+  Link pulls_, pushes_;
+};
+
+}  // namespace paceline::simulator

@@ -1,0 +1,53 @@
+// Defines Quadratic: an objective whose gradients, noise and curvature are known, in the place of a
+// model.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "simulator/kernel/random_stream.h"
+
+namespace paceline::simulator {
+
+// F(w) = irreducible + 1/2 sum_i lambda_i w_i^2, with lambda_i = 1/i for i = 1 .. dimensions.
+// F(start) is irreducible + start_loss: all w_i are alike there. The mean gradient of b samples is
+// lambda w + noise, of mean 0 and covariance (noise + 2 (F - irreducible)) diag(lambda) / b: what
+// linear regression with Gaussian inputs has. SGD without momentum fails from a learning rate of 2
+// on, with small batches earlier.
+struct QuadraticModel {
+  uint32_t dimensions = 16;
+  double start_loss = 1;
+  double irreducible = 0;
+  double noise = 0.01;
+};
+
+using Values = std::vector<double>;
+
+class Quadratic {
+ public:
+  explicit Quadratic(QuadraticModel model);
+
+  Values Start() const;
+  double Loss(const Values& at) const;
+  // Of so many samples, at least 1: written to `gradient`.
+  void Gradient(const Values& at, uint32_t samples, RandomStream& chance, Values& gradient) const;
+
+ private:
+  QuadraticModel model_;
+  std::vector<double> curvature_, root_;  // Of it.
+};
+
+// w -= rate v, v = momentum v + g.
+class MomentumStep {
+ public:
+  explicit MomentumStep(double momentum) : momentum_(momentum) {}
+  void Apply(const Values& gradient, double rate, Values& values);
+
+ private:
+  double momentum_;
+  Values velocity_;
+};
+
+double SquaredNorm(const Values& values);
+
+}  // namespace paceline::simulator

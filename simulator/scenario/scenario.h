@@ -1,0 +1,41 @@
+// Defines Scenario: what a file of `paceline simulate` says, and LoadScenario, which reads it.
+// Every field, its default and its bounds: docs/simulation.md.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/job/manifest/field_error.h"
+#include "simulator/driver/cluster.h"
+
+namespace paceline::simulator {
+
+// A way to train, of those that are compared.
+struct Arm {
+  std::string name;
+  sync::PolicySpec policy;
+  double learning_rate = 0.1;
+};
+
+struct Scenario {
+  std::string name;
+  uint32_t seeds = 1;  // Lives of each arm, of seeds first_seed, first_seed + 1, ...
+  uint64_t first_seed = 1;
+  ClusterOptions cluster;  // Of every arm; its policy, rate and seed are the arm's and the life's.
+  std::vector<Arm> arms;   // At least one, of different names.
+};
+
+struct LoadedScenario {
+  Scenario scenario;
+  std::vector<job::FieldError>
+      errors;  // All there are, in the order of the text; none: it is fit to be simulated.
+};
+
+LoadedScenario LoadScenario(std::string_view text);
+
+// What is simulated of that arm and seed.
+ClusterOptions OptionsOf(const Scenario& scenario, const Arm& arm, uint64_t seed);
+
+}  // namespace paceline::simulator

@@ -1,0 +1,164 @@
+#include "simulator/scenario/scenario.h"
+
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace paceline::simulator {
+namespace {
+
+constexpr const char* kWhole = R"(apiVersion: paceline.dev/v1alpha1
+kind: Scenario
+metadata: {name: mixed}
+spec:
+  seeds: 3
+  firstSeed: 10
+  training: {globalBatchSize: 64, learningRate: 0.5, momentum: 0.9}
+  stop: {loss: 0.05, steps: 2000, seconds: 1000}
+  objective: {dimensions: 8, startLoss: 2, irreducible: 0.5, noise: 0.1}
+  cluster:
+    compute:
+      fixedSeconds: 0.1
+      perSampleSeconds: 0.01
+      leastSamples: 4
+      jitter: {kind: ShiftedExponential, shift: 0.8, mean: 0.2}
+      spikes: {probability: 0.02, factor: 12}
+    workers:
+    - {count: 3}
+    - speed: 0.25
+      compute:
+        jitter: {kind: Empirical, values: [1, 2.5]}
+        slowPhases: {factor: 3, fastSeconds: 40, slowSeconds: 10}
+        changes: [{atSeconds: 5, factor: 2}, {atSeconds: 9, factor: 1}]
+    network: {latencySeconds: 0.001, serverBytesPerSecond: 1e9, workerBytesPerSecond: 1e8, bytes: 4e6}
+    interruptSeconds: 0.02
+    commitSeconds: 0.003
+  arms:
+  - {name: bsp, sync: {scheme: BSP}}
+  - name: backup
+    learningRate: 0.25
+    sync: {scheme: BackupWorkers, backupWorkers: {count: 2}}
+)";
+
+std::vector<std::string> ErrorsOf(const std::string& text) {
+  std::vector<std::string> words;
+  for (const job::FieldError& error : LoadScenario(text).errors) words.push_back(ToString(error));
+  return words;
+}
+
+// `kWhole` with one line in the place of another.
+std::string With(const std::string& line, const std::string& other) {
+  std::string text = kWhole;
+  const size_t at = text.find(line);
+  EXPECT_NE(at, std::string::npos) << line;
+  return text.replace(at, line.size(), other);
+}
+
+TEST(Scenario, IsReadAsItIsWritten) {
+  const LoadedScenario loaded = LoadScenario(kWhole);
+  ASSERT_TRUE(loaded.errors.empty()) << ToString(loaded.errors.front());
+  const Scenario& scenario = loaded.scenario;
+  EXPECT_EQ(scenario.name, "mixed");
+  EXPECT_EQ(scenario.seeds, 3u);
+  EXPECT_EQ(scenario.first_seed, 10u);
+  const ClusterOptions& cluster = scenario.cluster;
+  EXPECT_EQ(cluster.momentum, 0.9);
+  EXPECT_EQ(cluster.target_loss, 0.05);
+  EXPECT_EQ(cluster.steps_max, 2000u);
+  EXPECT_EQ(cluster.seconds_max, 1000);
+  EXPECT_EQ(cluster.objective.dimensions, 8u);
+  EXPECT_EQ(cluster.objective.start_loss, 2);
+  EXPECT_EQ(cluster.objective.irreducible, 0.5);
+  EXPECT_EQ(cluster.objective.noise, 0.1);
+  ASSERT_EQ(cluster.workers.size(), 4u);
+  const ComputeModel& common = cluster.workers[0];
+  EXPECT_EQ(common.fixed_seconds, 0.1);
+  EXPECT_EQ(common.per_sample_seconds, 0.01);
+  EXPECT_EQ(common.least_samples, 4u);
+  EXPECT_EQ(std::get<ShiftedExponential>(common.jitter).shift, 0.8);
+  EXPECT_EQ(std::get<ShiftedExponential>(common.jitter).mean, 0.2);
+  EXPECT_EQ(common.spike_probability, 0.02);
+  EXPECT_EQ(common.spike_factor, 12);
+  EXPECT_EQ(common.speed, 1);
+  const ComputeModel& slow = cluster.workers[3];
+  EXPECT_EQ(slow.fixed_seconds, 0.1);  // Of the cluster's.
+  EXPECT_EQ(slow.speed, 0.25);
+  EXPECT_EQ(std::get<Empirical>(slow.jitter).values, (std::vector<double>{1, 2.5}));
+  EXPECT_EQ(slow.slow_phases->fast_seconds, 40);
+  EXPECT_EQ(slow.slow_phases->slow_seconds, 10);
+  EXPECT_EQ(slow.slow_phases->factor, 3);
+  ASSERT_EQ(slow.changes.size(), 2u);
+  EXPECT_EQ(slow.changes[1].at_seconds, 9);
+  EXPECT_EQ(cluster.network.latency_seconds, 0.001);
+  EXPECT_EQ(cluster.network.server_bytes_per_second, 1e9);
+  EXPECT_EQ(cluster.network.worker_bytes_per_second, 1e8);
+  EXPECT_EQ(cluster.network.bytes, 4e6);
+  EXPECT_EQ(cluster.interrupt_seconds, 0.02);
+  EXPECT_EQ(cluster.commit_seconds, 0.003);
+  ASSERT_EQ(scenario.arms.size(), 2u);
+  EXPECT_EQ(scenario.arms[0].learning_rate, 0.5);
+  EXPECT_EQ(scenario.arms[1].learning_rate, 0.25);
+  EXPECT_EQ(scenario.arms[1].policy.scheme, sync::Scheme::kBackupWorkers);
+  EXPECT_EQ(scenario.arms[1].policy.backup_workers, 2u);
+  EXPECT_EQ(scenario.arms[1].policy.global_batch_size, 64u);
+  const ClusterOptions options = OptionsOf(scenario, scenario.arms[1], 12);
+  EXPECT_EQ(options.seed, 12u);
+  EXPECT_EQ(options.learning_rate, 0.25);
+  EXPECT_TRUE(Simulate(options).ok());
+}
+
+TEST(Scenario, TellsAllThatIsWrongAtOnce) {
+  std::string text = With("seeds: 3", "seeds: 0");
+  text.replace(text.find("momentum: 0.9"), 13, "momentum: 1.0");
+  text.replace(text.find("mean: 0.2}"), 10, "mean: -1}");
+  text.replace(text.find("slowPhases"), 10, "slowPhase");
+  text.replace(text.find("scheme: BSP}}"), 13, "scheme: BSPP}}");
+  EXPECT_EQ(
+      ErrorsOf(text),
+      (std::vector<std::string>{
+          "line 5: spec.seeds: must be at least 1: got 0",
+          "line 7: spec.training.momentum: must be below 1: got 1",
+          "line 15: spec.cluster.compute.jitter: mean must be at least 0: got -1",
+          "line 22: spec.cluster.workers[1].compute.slowPhase: is unknown: did you mean "
+          "slowPhases?",
+          R"(line 28: spec.arms[0].sync.scheme: must be one of BSP, SSP, ASP, BackupWorkers, DBW, WBSP, PSPlus, KAsync, KBatchAsync: got "BSPP"; did you mean BSP?)",
+      }));
+}
+
+TEST(Scenario, NamesTheFieldTheValueAndWhatWouldBeRight) {
+  const auto first = [](const std::string& text) {
+    const std::vector<std::string> errors = ErrorsOf(text);
+    return errors.empty() ? std::string("none") : errors.front();
+  };
+  EXPECT_EQ(first("[1]"), "line 1: must be an object: got a list");
+  EXPECT_EQ(first(With("kind: Scenario", "kind: TrainingJob")),
+            "line 2: kind: must be Scenario: got \"TrainingJob\"");
+  EXPECT_EQ(first(With("  stop: {loss: 0.05, steps: 2000, seconds: 1000}", "  stop: {loss: 0.05}")),
+            "line 8: spec.stop: must have steps or seconds: a loss that is never reached would "
+            "never end");
+  EXPECT_EQ(
+      first(With("globalBatchSize: 64", "globalBatchSize: 3")),
+      "line 7: spec.training: globalBatchSize must be at least the number of workers, 4: got 3");
+  EXPECT_EQ(first(With("globalBatchSize: 64", "globalBatchSize: many")),
+            "line 7: spec.training.globalBatchSize: must be a whole number: got \"many\"");
+  EXPECT_EQ(first(With("kind: ShiftedExponential", "kind: Normal")),
+            "line 15: spec.cluster.compute.jitter.kind: must be Constant, Uniform, Exponential, "
+            "ShiftedExponential, "
+            "Lognormal, Pareto, Gamma or Empirical: got \"Normal\"");
+  EXPECT_EQ(first(With("values: [1, 2.5]", "values: []")),
+            "line 21: spec.cluster.workers[1].compute.jitter: values must not be empty");
+  EXPECT_EQ(first(With("{atSeconds: 9, factor: 1}", "{atSeconds: 4, factor: 1}")),
+            "line 23: spec.cluster.workers[1].compute.changes[1].atSeconds: must not be before the "
+            "change above it");
+  EXPECT_EQ(first(With("name: backup", "name: bsp")),
+            "line 29: spec.arms[1].name: must be of one arm alone: got \"bsp\" again");
+  EXPECT_EQ(first(With("backupWorkers: {count: 2}", "backupWorkers: {counts: 2}")),
+            "line 31: spec.arms[1].sync.backupWorkers.counts: is not known; did you mean "
+            "spec.arms[1].sync.backupWorkers.count?");
+  EXPECT_EQ(first(With("- {count: 3}", "- {count: 100001}")),
+            "line 18: spec.cluster.workers[0].count: must be at most 100000: got 100001");
+}
+
+}  // namespace
+}  // namespace paceline::simulator

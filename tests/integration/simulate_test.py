@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+"""paceline simulate as a user has it: the scenarios of the tree, what docs/simulation.md says of them, and what is refused.
+
+    tests/integration/simulate_test.py BUILD
+"""
+import json
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+SCENARIOS = sorted((ROOT / "simulator" / "scenarios").glob("*.yaml"))
+PAGE = (ROOT / "docs" / "simulation.md").read_text(encoding="utf-8")
+PROGRAM = Path(sys.argv.pop(1)).resolve() / "bin" / "paceline"
+
+
+def simulate(*words):
+    return subprocess.run([PROGRAM, "simulate", *words], cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+
+
+class SimulateTest(unittest.TestCase):
+    def test_scenarios_of_the_tree_reach_their_ends_and_give_equal_bytes(self):
+        self.assertTrue(SCENARIOS)
+        for path in SCENARIOS:
+            with self.subTest(path.name):
+                once, again = simulate(path, "-o", "json"), simulate(path, "-o", "json")
+                self.assertEqual((once.returncode, once.stderr), (0, ""))
+                self.assertEqual(once.stdout, again.stdout)
+                rows = json.loads(once.stdout)
+                self.assertEqual({row["ending"] for row in rows}, {"target"})
+                self.assertEqual(len(rows), len({(row["arm"], row["seed"]) for row in rows}))
+
+    def test_the_page_shows_what_is_printed(self):
+        for command, shown in re.findall(r"```console\n\$ paceline simulate (\S+)\n(.*?)```", PAGE, re.DOTALL):
+            self.assertEqual(simulate(command).stdout, shown)
+
+    def test_the_page_has_every_field(self):
+        readers = (ROOT / "simulator" / "scenario" / "scenario.cc").read_text(encoding="utf-8")
+        fields = set(re.findall(r'(?:Take|Require)\("(\w+)"', readers))
+        self.assertGreater(len(fields), 40)
+        missing = {field for field in fields if not re.search(rf"\b{field}\b", PAGE)}
+        self.assertEqual(missing, set())
+
+    def test_traces_are_written_where_it_is_said(self):
+        with tempfile.TemporaryDirectory() as folder:
+            self.assertEqual(simulate(SCENARIOS[0], "--traces", folder).returncode, 0)
+            traces = {path.name: path.read_text(encoding="utf-8") for path in Path(folder).iterdir()}
+        self.assertIn("bsp-1.trace", traces)
+        for trace in traces.values():
+            self.assertTrue(trace.startswith("policy "))
+            self.assertIn("\n@", trace)
+
+    def test_what_is_wrong_is_told_with_its_line(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
+            file.write(SCENARIOS[0].read_text(encoding="utf-8").replace("seeds: 3", "seeds: -1").replace("scheme: ASP", "scheme: WBSP"))
+            file.flush()
+            refused = simulate(file.name)
+            self.assertEqual((refused.returncode, refused.stdout), (2, ""))
+            self.assertIn("line 8: spec.seeds: must be at least 1: got -1", refused.stderr)
+            self.assertIn("line 30: spec.arms[6].sync: workers that go on from a copy of their own", refused.stderr)
+        absent = simulate("/no/such/scenario.yaml")
+        self.assertEqual(absent.returncode, 2)
+        self.assertIn("/no/such/scenario.yaml", absent.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
