@@ -1,11 +1,13 @@
 #include "lib/store/moving_average.h"
 
+#include <atomic>
 #include <cmath>
 #include <fstream>
 #include <map>
 #include <numeric>
 #include <optional>
 #include <sstream>
+#include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -230,6 +232,34 @@ TEST(MovingAverageTest, IsThereForPinnedVersionsUntilTheyAreUnpinnedAndForTheNew
   EXPECT_FALSE(shard->AverageOf(*versions[2]).ok());
   CommitOne(*shard, Filled(layout, 1, 0), {.version = Version(5), .learning_rate = -1});
   EXPECT_EQ(FloatAt(held->bytes(), 0), 1.5);  // For as long as somebody reads it.
+}
+
+// Whoever asks for the newest meanwhile gets none that is half of the version before.
+TEST(MovingAverageTest, ACommitHoldsOthersOffUntilItIsPublished) {
+  const Layout layout = SmallLayout();
+  const SliceParts parts = PartsOf(layout);
+  const auto room = [&] {
+    return std::make_shared<Published>(Region::Private(layout.total_bytes()));
+  };
+  MovingAverage average(0.5, parts, room);
+  const auto first = room();
+  average.Start(*first);
+  const std::vector<float> block(5, 1.0f);
+  std::atomic<bool> is_published = false, was_published = false;
+  StatusCode code = StatusCode::kUnknown;
+  auto lock = average.Begin(Version(1), false);
+  ASSERT_TRUE(lock.owns_lock());
+  std::thread reader([&] {
+    code = average.Of(*first).status().code();
+    was_published = is_published.load();
+  });
+  average.Take(0, block);
+  average.End(first->bytes());
+  is_published = true;
+  lock.unlock();
+  reader.join();
+  EXPECT_TRUE(was_published);
+  EXPECT_EQ(code, StatusCode::kNotFound);  // Superseded by then.
 }
 
 // Two ask for the newest version's: it is made once.
