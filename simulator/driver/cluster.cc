@@ -243,14 +243,15 @@ void Cluster::Say(uint32_t index, protocol::WorkerMessage message) {
 }
 
 void Cluster::Obey(uint32_t index, const protocol::WorkerOrder& order) {
-  VirtualWorker& worker = workers_[index];
   if (const auto* released = std::get_if<protocol::Released>(&order)) {
     Begin(index, *released);
   } else if (const auto* interrupted = std::get_if<protocol::Interrupted>(&order)) {
     GiveUp(index, interrupted->sequence);
-  } else if (const auto* offered = std::get_if<protocol::Offered>(&order)) {
-    worker.offered = shard_.Get(offered->version);
-    if (!worker.fetching) Fetch(index, *std::exchange(worker.offered, std::nullopt));
+  } else if (std::holds_alternative<protocol::Offered>(order)) {
+    // Offers come with the commit that they are of, and coordination lets those go that come before
+    // it is published.
+    problem_ =
+        Internal("a worker was offered a version while it computed, which is not simulated yet");
   } else if (std::holds_alternative<protocol::Fill>(order)) {
     Answer({}, protocol::Filled{WorkerId(index), Incarnation(1)});
   } else if (const auto* refused = std::get_if<protocol::Refused>(&order)) {
@@ -299,11 +300,8 @@ void Cluster::Pulled(uint32_t index) {
   worker.has = std::exchange(worker.fetching, std::nullopt);
   if (worker.doing == Doing::kPulling) {
     life_.transfer_seconds += ToSeconds(Spend(worker, &sync::Timing::communication, now_));
-    worker.offered.reset();
-    return GoOn(index);
+    GoOn(index);
   }
-  if (worker.offered && worker.offered->version > worker.has->version)
-    Fetch(index, *std::exchange(worker.offered, std::nullopt));
 }
 
 void Cluster::GiveUp(uint32_t index, Sequence sequence) {

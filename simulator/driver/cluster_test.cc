@@ -167,6 +167,11 @@ TEST(Simulate, EndsAtItsTargetItsTimeOrWhereItDiverges) {
   options.seconds_max = 0;
   options.learning_rate = 3;
   EXPECT_EQ(Lived(options).ending, Ending::kDiverged);
+  // Long before its numbers are none any more.
+  options.learning_rate = 2.2;
+  const Life slowly = Lived(options);
+  EXPECT_EQ(slowly.ending, Ending::kDiverged);
+  EXPECT_LT(slowly.versions.back().loss, 1e5);
 }
 
 TEST(Simulate, SaysWhatItDoesNotModel) {

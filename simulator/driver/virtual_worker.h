@@ -31,7 +31,6 @@ struct VirtualWorker {
 
   std::optional<Copy> has;       // That was pulled last.
   std::optional<Copy> fetching;  // On its way.
-  std::optional<Copy> offered;   // To be fetched when nothing else is.
 };
 
 }  // namespace paceline::simulator

@@ -15,7 +15,7 @@ TEST(Quadratic, BeginsWhereItIsSaid) {
 
 // Mean and covariance as the header has them.
 TEST(Quadratic, GradientsAreOfTheMeanAndCovarianceThatIsSaid) {
-  const Quadratic objective({.dimensions = 3, .start_loss = 2, .noise = 0.4});
+  const Quadratic objective({.dimensions = 3, .start_loss = 2, .irreducible = 5, .noise = 0.4});
   const Values at = objective.Start();
   RandomStream chance(1, "gradient");
   constexpr int kDraws = 100'000;
