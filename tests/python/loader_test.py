@@ -1,7 +1,9 @@
 """A DataLoader's workers in jobs: they read what the next steps are expected to want, and never anything else is trained on."""
+import json
 import os
 import re
 import signal
+import sys
 import unittest
 from pathlib import Path
 
@@ -60,6 +62,18 @@ class LoaderTest(JobTest):
         self.assertGreater(ahead, 0.8 * (ahead + wanted), ended.worker_logs())
         self.assertLess(here, 0.2 * seen)
         self.assertEqual(in_vain, 0, "behind the last epoch there is nothing to read")
+        self.assertEqual(len(self.loader_workers()), 4)
+        self.assertTrue(self.are_gone(self.loader_workers()))
+
+    def test_those_of_a_worker_s_processes_read_each_its_parts(self):
+        torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "train.py"]
+        ended = self.start_job(f"spec.workers.command={json.dumps(torchrun)}", workers=1).wait()
+        self.assert_succeeded(ended)
+        (here, seen), (ahead, wanted, in_vain) = self.counts(ended)
+        self.assertEqual(seen, 4 * 640)
+        self.assertGreater(ahead, 0.8 * (ahead + wanted), ended.worker_logs())
+        self.assertLess(here, 0.2 * seen)
+        self.assertEqual(in_vain, 0)
         self.assertEqual(len(self.loader_workers()), 4)
         self.assertTrue(self.are_gone(self.loader_workers()))
 
