@@ -2,68 +2,22 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
-#include <fstream>
 #include <map>
-#include <sstream>
 #include <string>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "lib/store/recordings_testing.h"
 
 namespace paceline::store {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-
-struct RecordedStep {
-  double rate = 0;
-  std::vector<float> gradient;
-  std::vector<float> parameters;
-};
-
-// What PyTorch computed with parameter groups, or of Lion and LAMB their papers in PyTorch:
-// tests/golden/optim/record.py says how.
-struct Recording {
-  std::string name;
-  std::map<std::string, double> options;
-  std::vector<TensorSpec> tensors;
-  std::vector<float> initial;
-  std::vector<RecordedStep> steps;
-};
-
-std::vector<float> ReadValues(std::istream& line) {
-  std::vector<float> values;
-  for (std::string word; line >> word;) values.push_back(std::strtof(word.c_str(), nullptr));
-  return values;
-}
-
-std::vector<Recording> ReadRecordings() {
-  std::ifstream file(PACELINE_SOURCE_DIR "/tests/golden/optim/groups.txt");
-  std::vector<Recording> all;
-  for (std::string text; std::getline(file, text);) {
-    std::istringstream line(text);
-    std::string keyword, word;
-    line >> keyword;
-    if (keyword == "case") line >> all.emplace_back().name;
-    if (all.empty()) continue;
-    Recording& now = all.back();
-    if (keyword == "option") {
-      line >> word;
-      line >> now.options[word];
-    }
-    if (keyword == "tensor") {
-      TensorSpec& tensor = now.tensors.emplace_back();
-      line >> tensor.name >> tensor.shape.emplace_back();
-    }
-    if (keyword == "step") line >> now.steps.emplace_back().rate;
-    if (keyword == "gradient") now.steps.back().gradient = ReadValues(line);
-    if (keyword == "parameters")
-      (now.steps.empty() ? now.initial : now.steps.back().parameters) = ReadValues(line);
-  }
-  return all;
-}
+using testing::ReadRecordings;
+using testing::RecordedStep;
+using testing::Recording;
 
 optim::OptimizerOptions OptionsOf(const Recording& recording) {
   const double decay = recording.options.at("weight_decay");
@@ -107,7 +61,7 @@ std::vector<float> StepAll(std::vector<GroupedOptimizer>& holders, const std::ve
   return next;
 }
 
-class GroupsTest : public testing::TestWithParam<Recording> {};
+class GroupsTest : public ::testing::TestWithParam<Recording> {};
 
 TEST_P(GroupsTest, AgreesWithPyTorchHoweverItIsCut) {
   const Recording& recording = GetParam();
@@ -136,13 +90,15 @@ TEST_P(GroupsTest, AgreesWithPyTorchHoweverItIsCut) {
       }
     }
   }
-  RecordProperty("largest_difference", testing::PrintToString(most));
+  RecordProperty("largest_difference", ::testing::PrintToString(most));
 }
 
-INSTANTIATE_TEST_SUITE_P(Recorded, GroupsTest, testing::ValuesIn(ReadRecordings()),
+INSTANTIATE_TEST_SUITE_P(Recorded, GroupsTest, ::testing::ValuesIn(ReadRecordings("groups.txt")),
                          [](const auto& info) { return info.param.name; });
 
-TEST(GroupedOptimizerTest, RecordingsAreAllThere) { EXPECT_EQ(ReadRecordings().size(), 5u); }
+TEST(GroupedOptimizerTest, RecordingsAreAllThere) {
+  EXPECT_EQ(ReadRecordings("groups.txt").size(), 5u);
+}
 
 Layout SmallLayout() {
   return Layout::Create({{"a.weight", {3}},

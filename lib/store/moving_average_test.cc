@@ -2,17 +2,16 @@
 
 #include <atomic>
 #include <cmath>
-#include <fstream>
 #include <map>
 #include <numeric>
 #include <optional>
-#include <sstream>
 #include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "lib/store/kernels.h"
+#include "lib/store/recordings_testing.h"
 #include "lib/store/shard_testing.h"
 
 namespace paceline::store {
@@ -25,6 +24,9 @@ using ::testing::HasSubstr;
 using testing::IntegerAt;
 using testing::OpenShard;
 using testing::Push;
+using testing::ReadRecordings;
+using testing::RecordedStep;
+using testing::Recording;
 using testing::SmallLayout;
 using testing::WholeOf;
 
@@ -61,47 +63,6 @@ std::vector<float> AverageOfNewest(const Shard& shard, size_t count) {
   return FloatsOf((*average)->bytes(), count);
 }
 
-// What PyTorch's AveragedModel had: tests/golden/optim/record.py.
-struct Recording {
-  struct Step {
-    double rate = 0;
-    std::vector<float> gradient, parameters, average;
-  };
-  std::string name;
-  double decay = 0, momentum = 0;
-  std::vector<float> initial;
-  std::vector<Step> steps;
-};
-
-std::vector<float> ReadValues(std::istream& line) {
-  std::vector<float> values;
-  for (std::string word; line >> word;) values.push_back(std::strtof(word.c_str(), nullptr));
-  return values;
-}
-
-std::vector<Recording> ReadRecordings() {
-  std::ifstream file(PACELINE_SOURCE_DIR "/tests/golden/optim/averages.txt");
-  std::vector<Recording> all;
-  for (std::string text; std::getline(file, text);) {
-    std::istringstream line(text);
-    std::string keyword, word;
-    line >> keyword;
-    if (keyword == "case") line >> all.emplace_back().name;
-    if (all.empty()) continue;
-    Recording& now = all.back();
-    if (keyword == "option") {
-      line >> word;
-      line >> (word == "decay" ? now.decay : now.momentum);
-    }
-    if (keyword == "step") line >> now.steps.emplace_back().rate;
-    if (keyword == "gradient") now.steps.back().gradient = ReadValues(line);
-    if (keyword == "average") now.steps.back().average = ReadValues(line);
-    if (keyword == "parameters")
-      (now.steps.empty() ? now.initial : now.steps.back().parameters) = ReadValues(line);
-  }
-  return all;
-}
-
 std::vector<std::byte> BytesOf(const std::vector<float>& values) {
   std::vector<std::byte> bytes(values.size() * sizeof(float));
   std::memcpy(bytes.data(), values.data(), bytes.size());
@@ -109,19 +70,19 @@ std::vector<std::byte> BytesOf(const std::vector<float>& values) {
 }
 
 TEST(MovingAverageTest, AgreesWithPyTorchsAveragedModel) {
-  const std::vector<Recording> recordings = ReadRecordings();
+  const std::vector<Recording> recordings = ReadRecordings("averages.txt");
   ASSERT_EQ(recordings.size(), 4u);
   double most = 0;
   for (const Recording& recording : recordings) {
     const size_t size = recording.initial.size();
     const Layout layout = Layout::Create({{"w", {static_cast<int64_t>(size)}}}).value();
-    Shard::Options options = Averaging(layout, recording.decay);
-    options.optimizer = optim::SgdOptions{.momentum = recording.momentum};
+    Shard::Options options = Averaging(layout, recording.options.at("decay"));
+    options.optimizer = optim::SgdOptions{.momentum = recording.options.at("momentum")};
     const auto shard = OpenShard(options, BytesOf(recording.initial));
     EXPECT_EQ(AverageOfNewest(*shard, size), recording.initial);
     ASSERT_EQ(recording.steps.size(), 20u);
     Version version;
-    for (const Recording::Step& step : recording.steps) {
+    for (const RecordedStep& step : recording.steps) {
       version = version.Next();
       CommitOne(*shard, BytesOf(step.gradient), {.version = version, .learning_rate = step.rate});
       const std::vector<float> average = AverageOfNewest(*shard, size);
