@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "lib/base/status.h"
+#include "lib/protocol/worker_messages.h"
 #include "lib/sync/schemes/policy_spec.h"
+#include "simulator/driver/absence.h"
 #include "simulator/driver/wires.h"
 #include "simulator/model/computing.h"
 #include "simulator/model/quadratic.h"
@@ -21,6 +23,11 @@ struct ClusterOptions {
   NetworkModel network;
   double interrupt_seconds = 0;  // From the decision until the worker is free.
   double commit_seconds = 0;     // From the last push of a version until it can be pulled.
+  std::vector<Absence> absences;
+  std::vector<Outage> outages;
+  // Without a word a worker counts as lost then; one that an outage silenced joins anew at its end.
+  double silent_seconds = 6;
+  uint64_t train_samples = 1'000'000'000'000;  // Of an epoch, at least 1.
   QuadraticModel objective;
   double learning_rate = 0.1;
   double momentum = 0;
@@ -31,6 +38,8 @@ struct ClusterOptions {
   double target_loss = 0;
   // Given each line of the policy's trace (lib/sync/trace/trace.h); empty: nobody wants it.
   std::function<void(std::string_view)> trace = {};
+  // Given the samples of each push that a version holds; empty: nobody asks.
+  std::function<void(const protocol::SampleRange&)> counted = {};
 };
 
 enum class Ending { kSteps, kSeconds, kTarget, kDiverged };
@@ -47,6 +56,8 @@ struct Life {
   double seconds = 0;
   std::vector<VersionFacts> versions;  // From version 1 on.
   uint64_t pushes = 0, dropped = 0, interrupted = 0;
+  uint64_t crashes = 0;     // Sessions that an outage ended included.
+  uint64_t poisoned = 0;    // Samples left out, since processes ended that computed them.
   uint64_t happenings = 0;  // Of the queue.
   // Of all workers' time: computing, that of steps which came to nothing included; those; and pulls
   // and pushes beside which nothing was computed.
@@ -56,8 +67,7 @@ struct Life {
 // Equal options give an equal life, wherever libm rounds alike. The loss is said to diverge at
 // 1,000 times that of the start, or where it is no number.
 //
-// InvalidArgument for a policy that sync::MakePolicy refuses, and for one whose workers go on from
-// a copy of their own (WBSP, PS+), which is not modelled yet; Internal if the policy breaks its
+// InvalidArgument for a policy that sync::MakePolicy refuses; Internal if the policy breaks its
 // contract, or all stands still.
 StatusOr<Life> Simulate(const ClusterOptions& options);
 

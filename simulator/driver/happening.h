@@ -14,11 +14,15 @@ struct Happening {
     kArrived,   // A transfer is whole.
     kLinkFree,  // A transfer may have left the server's link.
     kAnswered,  // The shard says what it owes.
+    kCrashes,   // A worker's process ends.
+    kMissed,    // The server learns that a process has ended.
+    kJoins,     // A worker's process begins.
   };
   Kind kind = Kind::kComputed;
   Direction direction = Direction::kPull;
+  uint16_t life = 0;  // Of the worker: what is of an earlier one is void.
   uint32_t worker = 0;
-  uint64_t turn = 0;  // Of the worker; kLinkFree: of the link.
+  uint64_t turn = 0;  // Of the worker; kLinkFree: of the link; kCrashes: which absence begins.
 };
 
 }  // namespace paceline::simulator

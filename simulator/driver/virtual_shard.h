@@ -6,12 +6,13 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <utility>
+#include <optional>
 
 #include "lib/base/ids.h"
 #include "lib/base/version.h"
 #include "lib/protocol/shard_messages.h"
 #include "lib/store/push.h"
+#include "lib/store/shard.h"
 #include "simulator/model/quadratic.h"
 
 namespace paceline::simulator {
@@ -28,9 +29,18 @@ class VirtualShard {
  public:
   VirtualShard(Values initial, double momentum);
 
-  void Stage(WorkerId worker, Sequence sequence, Values gradient);
-  void Drop(const store::PushId& push);
-  // The mean gradient's step, and the next version. Of gradients alone.
+  // What took so long to compute.
+  void Stage(const store::PushId& push, Values values, double seconds);
+  void Accumulate(const store::PushId& push);
+  // How long it took to compute.
+  double Drop(const store::PushId& push);
+  // That life of the worker is over, and all before it: what of them is not accumulated is dropped.
+  struct Fenced {
+    uint64_t pushes = 0;
+    double seconds = 0;
+  };
+  Fenced Fence(WorkerId worker, Incarnation incarnation);
+  // The next version: by the mean gradient's step, or the sum of deltas.
   protocol::Committed Commit(const protocol::CommitAll& order);
 
   const Copy& newest() const { return published_.back(); }
@@ -38,10 +48,19 @@ class VirtualShard {
   const Copy& Get(Version version) const;
 
  private:
-  using PushKey = std::pair<WorkerId, Sequence>;
-  std::map<PushKey, Values> staged_;
+  struct Staged {
+    Values values;
+    double seconds = 0;
+    bool is_accumulated = false;
+  };
+  std::map<store::PushId, Staged> staged_;
+  Values Next(const store::CommitOrder& commit);
+
+  const double momentum_;
   MomentumStep optimizer_;
-  Values sum_;
+  std::optional<OuterStep> outer_step_;  // Of the last commit...
+  MomentumStep outer_;                   // ...and what has its momentum.
+  Values sum_;                           // Of the running commit.
   std::array<Copy, 2> published_;
 };
 

@@ -4,31 +4,54 @@
 
 namespace paceline::simulator {
 
-Wires::Wires(const NetworkModel& model, size_t workers, EventQueue<Happening>& queue)
+Wires::Wires(const NetworkModel& model, size_t workers, const std::vector<Outage>& outages,
+             EventQueue<Happening>& queue)
     : model_(model),
+      workers_(workers),
       queue_(queue),
-      pulls_{SharedLink(model.server_bytes_per_second), 0, std::vector<Time>(workers)},
-      pushes_{SharedLink(model.server_bytes_per_second), 0, std::vector<Time>(workers)} {}
+      pulls_{SharedLink(model.server_bytes_per_second), 0, std::vector<Sent>(workers)},
+      pushes_{SharedLink(model.server_bytes_per_second), 0, std::vector<Sent>(workers)} {
+  if (!outages.empty()) outages_.resize(workers);
+  for (const Outage& outage : outages) {
+    outages_[outage.worker].emplace_back(Time(Seconds(outage.from_seconds)),
+                                         Time(Seconds(outage.until_seconds)));
+  }
+  for (auto& of_worker : outages_) std::ranges::sort(of_worker);
+}
 
-void Wires::Send(Time now, uint32_t worker, Direction direction) {
+void Wires::Send(Time now, uint32_t worker, uint16_t life, Direction direction) {
   Link& link = LinkOf(direction);
   const double own =
       model_.worker_bytes_per_second > 0 ? model_.bytes / model_.worker_bytes_per_second : 0;
-  link.arrival[worker] = now + Seconds(own);
-  link.shared.Begin(now, worker, model_.bytes);
+  const uint64_t number = life * workers_ + worker;
+  if (number >= link.sent.size()) link.sent.resize((life + 1) * workers_);
+  link.sent[number] = {now, now + Seconds(own)};
+  link.shared.Begin(now, number, model_.bytes);
   LookAhead(link, direction);
 }
 
 void Wires::LinkFree(Time now, const Happening& happening) {
   Link& link = LinkOf(happening.direction);
   if (happening.turn != link.told) return;
-  while (const std::optional<uint64_t> worker = link.shared.TakeEnded(now)) {
-    queue_.Put(std::max(now, link.arrival[*worker]) + Seconds(model_.latency_seconds),
+  while (const std::optional<uint64_t> number = link.shared.TakeEnded(now)) {
+    const auto worker = static_cast<uint32_t>(*number % workers_);
+    const Sent& sent = link.sent[*number];
+    const Time arrives = std::max(now, sent.arrives) + Seconds(model_.latency_seconds);
+    queue_.Put(Delayed(worker, sent.begun, arrives),
                {.kind = Happening::Kind::kArrived,
                 .direction = happening.direction,
-                .worker = static_cast<uint32_t>(*worker)});
+                .life = static_cast<uint16_t>(*number / workers_),
+                .worker = worker});
   }
   LookAhead(link, happening.direction);
+}
+
+Time Wires::Delayed(uint32_t worker, Time begun, Time arrives) const {
+  if (outages_.empty()) return arrives;
+  for (const auto& [from, until] : outages_[worker]) {
+    if (until > begun && from < arrives) arrives += until - std::max(from, begun);
+  }
+  return arrives;
 }
 
 void Wires::LookAhead(Link& link, Direction direction) {

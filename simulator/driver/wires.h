@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "lib/base/time.h"
+#include "simulator/driver/absence.h"
 #include "simulator/driver/happening.h"
 #include "simulator/kernel/event_queue.h"
 #include "simulator/model/shared_link.h"
@@ -21,25 +23,35 @@ struct NetworkModel {
   double bytes = 0;                    // Of a pull, and of a push.
 };
 
-// Each worker has at most one pull and one push under way. Puts into the queue what it wants to be
+// Each life of a worker has at most one pull and one push under way; what is under way when a life
+// ends travels on. Puts into the queue what it wants to be
 // told of (kLinkFree), and kArrived when a transfer is whole.
 class Wires {
  public:
-  Wires(const NetworkModel& model, size_t workers, EventQueue<Happening>& queue);
+  Wires(const NetworkModel& model, size_t workers, const std::vector<Outage>& outages,
+        EventQueue<Happening>& queue);
 
-  void Send(Time now, uint32_t worker, Direction direction);
+  void Send(Time now, uint32_t worker, uint16_t life, Direction direction);
   void LinkFree(Time now, const Happening& happening);
 
  private:
+  struct Sent {
+    Time begun{};
+    Time arrives{};  // Not before this, for its worker's own link's sake.
+  };
   struct Link {
     SharedLink shared;
     uint64_t told = 0;  // How often the end to come was put into the queue: earlier ones are void.
-    std::vector<Time> arrival;  // By worker: not before this, for its own link's sake.
+    std::vector<Sent> sent;  // By the transfer's number.
   };
   Link& LinkOf(Direction direction) { return direction == Direction::kPull ? pulls_ : pushes_; }
   void LookAhead(Link& link, Direction direction);
+  // When what begun then arrives that would at `arrives` if no outage held it up.
+  Time Delayed(uint32_t worker, Time begun, Time arrives) const;
 
   const NetworkModel model_;
+  const size_t workers_;
+  std::vector<std::vector<std::pair<Time, Time>>> outages_;  // By worker, in order; or empty.
   EventQueue<Happening>& queue_;
   Link pulls_, pushes_;
 };

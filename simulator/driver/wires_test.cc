@@ -2,6 +2,7 @@
 
 #include <map>
 #include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -25,10 +26,10 @@ std::map<std::pair<uint32_t, Direction>, double> Arrivals(Wires& wires,
 
 TEST(Wires, PullsShareAndPushesDoNotHinderThem) {
   EventQueue<Happening> queue;
-  Wires wires({.latency_seconds = 0.5, .server_bytes_per_second = 100, .bytes = 100}, 3, queue);
-  wires.Send(Time(), 0, Direction::kPull);
-  wires.Send(Time(), 1, Direction::kPull);
-  wires.Send(Time(), 2, Direction::kPush);
+  Wires wires({.latency_seconds = 0.5, .server_bytes_per_second = 100, .bytes = 100}, 3, {}, queue);
+  wires.Send(Time(), 0, 0, Direction::kPull);
+  wires.Send(Time(), 1, 0, Direction::kPull);
+  wires.Send(Time(), 2, 0, Direction::kPush);
   const auto arrivals = Arrivals(wires, queue);
   EXPECT_DOUBLE_EQ(arrivals.at({0, Direction::kPull}), 2.5);
   EXPECT_DOUBLE_EQ(arrivals.at({1, Direction::kPull}), 2.5);
@@ -37,10 +38,44 @@ TEST(Wires, PullsShareAndPushesDoNotHinderThem) {
 
 TEST(Wires, NoneIsFasterThanItsWorkersOwnLink) {
   EventQueue<Happening> queue;
-  Wires wires({.server_bytes_per_second = 100, .worker_bytes_per_second = 40, .bytes = 100}, 2,
+  Wires wires({.server_bytes_per_second = 100, .worker_bytes_per_second = 40, .bytes = 100}, 2, {},
               queue);
-  wires.Send(Time(), 0, Direction::kPush);
+  wires.Send(Time(), 0, 0, Direction::kPush);
   EXPECT_DOUBLE_EQ(Arrivals(wires, queue).at({0, Direction::kPush}), 2.5);
+}
+
+TEST(Wires, AnOutageHoldsUpWhatTravelsAndNothingElse) {
+  EventQueue<Happening> queue;
+  Wires wires({.latency_seconds = 1}, 2, {{0, 5, 6}, {0, 0.5, 3}, {0, 3.25, 4}, {1, 1, 9}}, queue);
+  wires.Send(Time(), 0, 0, Direction::kPush);
+  wires.Send(Time(), 1, 0, Direction::kPush);
+  auto arrivals = Arrivals(wires, queue);
+  // Half a second, 2.5 of outage, a quarter, 0.75 of outage, a quarter.
+  EXPECT_DOUBLE_EQ(arrivals.at({0, Direction::kPush}), 4.25);
+  EXPECT_DOUBLE_EQ(arrivals.at({1, Direction::kPush}), 1);
+  // Begun within one; and after all.
+  wires.Send(Time(Seconds(5.5)), 0, 0, Direction::kPull);
+  EXPECT_DOUBLE_EQ(Arrivals(wires, queue).at({0, Direction::kPull}), 7);
+  wires.Send(Time(Seconds(6)), 0, 0, Direction::kPull);
+  EXPECT_DOUBLE_EQ(Arrivals(wires, queue).at({0, Direction::kPull}), 7);
+}
+
+TEST(Wires, LivesOfAWorkerDoNotMeet) {
+  EventQueue<Happening> queue;
+  Wires wires({.worker_bytes_per_second = 50, .bytes = 100}, 2, {}, queue);
+  wires.Send(Time(), 1, 0, Direction::kPush);
+  wires.Send(Time(Seconds(1)), 1, 3, Direction::kPush);
+  std::vector<std::pair<double, uint16_t>> arrived;
+  while (!queue.empty()) {
+    const auto [at, happening] = queue.Take();
+    if (happening.kind == Happening::Kind::kLinkFree) {
+      wires.LinkFree(at, happening);
+    } else {
+      EXPECT_EQ(happening.worker, 1u);
+      arrived.emplace_back(ToSeconds(at.time_since_epoch()), happening.life);
+    }
+  }
+  EXPECT_EQ(arrived, (std::vector<std::pair<double, uint16_t>>{{2, 0}, {3, 3}}));
 }
 
 }  // namespace

@@ -36,7 +36,7 @@ void MomentumStep::Apply(const Values& gradient, double rate, Values& values) {
   velocity_.resize(gradient.size());
   for (size_t i = 0; i < gradient.size(); ++i) {
     velocity_[i] = momentum_ * velocity_[i] + gradient[i];
-    values[i] -= rate * velocity_[i];
+    values[i] -= rate * (is_nesterov_ ? gradient[i] + momentum_ * velocity_[i] : velocity_[i]);
   }
 }
 

@@ -37,14 +37,16 @@ class Quadratic {
   std::vector<double> curvature_, root_;  // Of it.
 };
 
-// w -= rate v, v = momentum v + g.
+// v = momentum v + g; w -= rate v, or by Nesterov w -= rate (g + momentum v).
 class MomentumStep {
  public:
-  explicit MomentumStep(double momentum) : momentum_(momentum) {}
+  explicit MomentumStep(double momentum, bool is_nesterov = false)
+      : momentum_(momentum), is_nesterov_(is_nesterov) {}
   void Apply(const Values& gradient, double rate, Values& values);
 
  private:
   double momentum_;
+  bool is_nesterov_;
   Values velocity_;
 };
 

@@ -86,6 +86,16 @@ void Fields::Take(std::string_view name, std::string& value) {
   value = found->text;
 }
 
+void Fields::Take(std::string_view name, bool& value) {
+  const Node* const found = Take(name);
+  if (found == nullptr) return;
+  if (found->kind != Node::Kind::kBool) {
+    Fail(name, "must be true or false: got " + Describe(*found));
+    return;
+  }
+  value = found->boolean;
+}
+
 void Fields::Done() {
   for (const Node::Member& member : node_.members) {
     if (std::ranges::find(known_, member.key) != known_.end()) continue;

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "lib/job/manifest/field_error.h"
@@ -26,10 +27,15 @@ class Fields {
   void Take(std::string_view name, uint32_t& value, const Bounds& bounds = {});
   void Take(std::string_view name, uint64_t& value, const Bounds& bounds = {});
   void Take(std::string_view name, std::string& value);
+  void Take(std::string_view name, bool& value);
   // Null if it is absent, or null.
   const job::Node* Take(std::string_view name);
   void Require(std::string_view name);  // Says so if it is absent.
   void Done();
+  // Of another object, whose errors go where these go.
+  Fields Of(const job::Node& node, std::string path) const {
+    return {node, std::move(path), errors_};
+  }
 
   std::string PathOf(std::string_view name) const;
   void Fail(std::string_view name, std::string message);  // Of that field; "" of the object itself.

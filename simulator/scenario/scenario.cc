@@ -11,7 +11,7 @@
 #include "lib/job/manifest/defaults.h"
 #include "lib/job/manifest/yaml.h"
 #include "lib/job/policy_spec.h"
-#include "lib/sync/schemes/presets.h"
+#include "simulator/scenario/absences.h"
 #include "simulator/scenario/fields.h"
 
 namespace paceline::simulator {
@@ -151,7 +151,8 @@ void ReadCompute(const Node& node, const std::string& path, ComputeModel& model,
 }
 
 void ReadWorkers(const Node& node, const std::string& path, const ComputeModel& shared,
-                 std::vector<ComputeModel>& workers, Errors& errors) {
+                 ClusterOptions& cluster, Errors& errors) {
+  std::vector<ComputeModel>& workers = cluster.workers;
   if (node.kind != Node::Kind::kList || node.elements.empty()) {
     errors.push_back(
         {path, "must be a list of at least one kind of worker: got " + Describe(node), node.line});
@@ -165,11 +166,12 @@ void ReadWorkers(const Node& node, const std::string& path, const ComputeModel& 
     fields.Take("speed", model.speed, kPositive);
     if (const Node* const compute = fields.Take("compute"))
       ReadCompute(*compute, fields.PathOf("compute"), model, errors);
-    fields.Done();
     if (workers.size() + count > kWorkersMax) {
       fields.Fail("count", fmt::format("makes more than {} workers", kWorkersMax));
-      continue;
+      count = 0;
     }
+    TakeAbsences(fields, static_cast<uint32_t>(workers.size()), count, cluster);
+    fields.Done();
     workers.insert(workers.end(), count, model);
   }
 }
@@ -182,7 +184,9 @@ void ReadCluster(const Node& node, const std::string& path, ClusterOptions& clus
     ReadCompute(*compute, fields.PathOf("compute"), shared, errors);
   fields.Require("workers");
   if (const Node* const workers = fields.Take("workers"))
-    ReadWorkers(*workers, fields.PathOf("workers"), shared, cluster.workers, errors);
+    ReadWorkers(*workers, fields.PathOf("workers"), shared, cluster, errors);
+  if (!cluster.workers.empty() && !IsAnybodyLeft(cluster))
+    fields.Fail("workers", "must keep somebody: all crash and none returns");
   if (const Node* const network = fields.Take("network")) {
     Fields inner(*network, fields.PathOf("network"), errors);
     inner.Take("latencySeconds", cluster.network.latency_seconds, kSeconds);
@@ -193,6 +197,7 @@ void ReadCluster(const Node& node, const std::string& path, ClusterOptions& clus
   }
   fields.Take("interruptSeconds", cluster.interrupt_seconds, kSeconds);
   fields.Take("commitSeconds", cluster.commit_seconds, kSeconds);
+  fields.Take("silentAfterSeconds", cluster.silent_seconds, {.above = 0, .max = kSecondsMax});
   fields.Done();
 }
 
@@ -248,12 +253,6 @@ void ReadArms(const Node& node, const std::string& path, double rate, uint32_t g
     if (const Node* const sync = fields.Take("sync"))
       arm.policy = ReadSync(*sync, fields.PathOf("sync"), workers, global_batch_size, errors);
     fields.Done();
-    if (sync::CoordinatesOf(arm.policy).WaysOn() != sync::Pacing::kWait) {
-      fields.Fail("sync",
-                  "workers that go on from a copy of their own (WBSP, PSPlus, meanwhile: "
-                  "LocalSteps or EagerPull) "
-                  "are not simulated yet");
-    }
     if (!arm.name.empty() && !names.insert(arm.name).second)
       fields.Fail("name", fmt::format("must be of one arm alone: got \"{}\" again", arm.name));
     scenario.arms.push_back(std::move(arm));

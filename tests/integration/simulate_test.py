@@ -13,6 +13,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 SCENARIOS = sorted((ROOT / "simulator" / "scenarios").glob("*.yaml"))
+MIXED = ROOT / "simulator" / "scenarios" / "mixed.yaml"
 PAGE = (ROOT / "docs" / "simulation.md").read_text(encoding="utf-8")
 PROGRAM = Path(sys.argv.pop(1)).resolve() / "bin" / "paceline"
 
@@ -38,15 +39,15 @@ class SimulateTest(unittest.TestCase):
             self.assertEqual(simulate(command).stdout, shown)
 
     def test_the_page_has_every_field(self):
-        readers = (ROOT / "simulator" / "scenario" / "scenario.cc").read_text(encoding="utf-8")
-        fields = set(re.findall(r'(?:Take|Require)\("(\w+)"', readers))
+        readers = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "simulator" / "scenario").glob("*.cc"))
+        fields = set(re.findall(r'(?:Take|Require|ForEach)\((?:fields, )?"(\w+)"', readers))
         self.assertGreater(len(fields), 40)
         missing = {field for field in fields if not re.search(rf"\b{field}\b", PAGE)}
         self.assertEqual(missing, set())
 
     def test_traces_are_written_where_it_is_said(self):
         with tempfile.TemporaryDirectory() as folder:
-            self.assertEqual(simulate(SCENARIOS[0], "--traces", folder).returncode, 0)
+            self.assertEqual(simulate(MIXED, "--traces", folder).returncode, 0)
             traces = {path.name: path.read_text(encoding="utf-8") for path in Path(folder).iterdir()}
         self.assertIn("bsp-1.trace", traces)
         for trace in traces.values():
@@ -55,12 +56,12 @@ class SimulateTest(unittest.TestCase):
 
     def test_what_is_wrong_is_told_with_its_line(self):
         with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
-            file.write(SCENARIOS[0].read_text(encoding="utf-8").replace("seeds: 3", "seeds: -1").replace("scheme: ASP", "scheme: WBSP"))
+            file.write(MIXED.read_text(encoding="utf-8").replace("seeds: 3", "seeds: -1").replace("{scheme: ASP}", "{scheme: PSPlus, psPlus: {depth: 0}}"))
             file.flush()
             refused = simulate(file.name)
             self.assertEqual((refused.returncode, refused.stdout), (2, ""))
             self.assertIn("line 8: spec.seeds: must be at least 1: got -1", refused.stderr)
-            self.assertIn("line 30: spec.arms[6].sync: workers that go on from a copy of their own", refused.stderr)
+            self.assertIn("line 30: spec.arms[6].sync.psPlus.depth: must be", refused.stderr)
         absent = simulate("/no/such/scenario.yaml")
         self.assertEqual(absent.returncode, 2)
         self.assertIn("/no/such/scenario.yaml", absent.stderr)
