@@ -12,8 +12,15 @@ class CommandFailed(AssertionError):
 
 
 def run(*command, text=None, deadline_seconds=120, check=True):
-    """stdout of the command. CommandFailed, with all it printed, if it exits with another code than 0 (unless check=False)."""
-    done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=deadline_seconds)
+    """stdout of the command. CommandFailed, with all it printed, if it exits with another code than 0 or is not over in time
+    (unless check=False: then what it printed until then)."""
+    try:
+        done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=deadline_seconds, check=False)
+    except subprocess.TimeoutExpired as trouble:
+        printed = (trouble.stdout or b"").decode(errors="replace")
+        if check:
+            raise CommandFailed(f"{' '.join(command)} was not over within {deadline_seconds} s:\n{printed}") from trouble
+        return f"{printed}\n(not over within {deadline_seconds} s)"
     if check and done.returncode != 0:
         raise CommandFailed(f"{' '.join(command)} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
     return done.stdout
