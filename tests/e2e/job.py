@@ -121,11 +121,11 @@ class Job:
         ends, a moment after the job."""
         def last_word():
             pod = f"{self.name}-ps-0"
-            if self.status().get("model", {}).get("state") == "Available":
-                return self.namespace.kubectl("get", "--raw",
-                                              f"/api/v1/namespaces/{self.namespace.name}/pods/{pod}:7602/proxy/v1/job")
             state = self.pods("ps")[pod]["status"]["containerStatuses"][0]["state"]
-            return state.get("terminated", {}).get("message")
+            if "terminated" in state or self.status().get("model", {}).get("state") != "Available":
+                return state.get("terminated", {}).get("message")
+            return self.namespace.kubectl("get", "--raw",
+                                          f"/api/v1/namespaces/{self.namespace.name}/pods/{pod}:7602/proxy/v1/job")
         return json.loads(wait_until(f"{self.name}: last word of the coordinator", last_word, 30, self.describe))
 
     def assert_every_sample_counted_once(self, epochs):
