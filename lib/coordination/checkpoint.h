@@ -56,6 +56,8 @@ struct CheckpointState {
   uint64_t nonfinite_pushes = 0;
   std::optional<protocol::Evaluated> evaluation;
   Judged judged;
+  std::optional<Measure> measure;           // That it is judged by; earlier checkpoints have none.
+  std::optional<protocol::Evaluated> kept;  // Of the best version, which the slices hold, too.
   std::vector<Worker> workers;
   std::vector<Seats::Given> seats;  // Of a job with groups.
   Damping damping;

@@ -53,6 +53,7 @@ struct ConfigureShards {
     std::string checkpoint;
     Version version;
     std::vector<store::FileDigest> slices;  // By rank.
+    std::optional<Version> kept;            // Of the same files: to be pinned.
   };
   std::optional<From> restore;  // Absent: a worker fills them.
 };

@@ -74,7 +74,8 @@ using ShardMessage = std::variant<Register, Configured, Filled, Opened, Summed, 
 struct RestoreSlice {
   std::string checkpoint;  // Its name: a folder of the shard's checkpoint volume.
   Version version;
-  store::FileDigest digest;  // Of this shard's file.
+  store::FileDigest digest;                    // Of this shard's file.
+  std::optional<Version> kept = std::nullopt;  // Of the same file, not newer: to be pinned.
 };
 struct Configure {
   Generation generation;  // Newer than any before.
@@ -129,6 +130,8 @@ struct SaveSlice {
   std::string checkpoint;
   Version version;                // The newest, as orders before this one left it.
   std::vector<std::string> keep;  // Checkpoints that are needed; the shard's slices of others go.
+  // A pinned version, as readers of its average get it where one is kept: goes into the file, too.
+  std::optional<Version> kept = std::nullopt;
 };
 struct StopShard {};
 

@@ -23,6 +23,12 @@ void MovingAverage::Restore(uint64_t updates) {
   is_restored_ = true;
 }
 
+void MovingAverage::Keep(std::shared_ptr<const Published> average) {
+  std::lock_guard lock(kept_mutex_);
+  const Version version = average->version;
+  kept_[version] = {std::move(average), true};
+}
+
 void MovingAverage::Start(const Published& first) {
   std::lock_guard lock(values_mutex_);
   version_ = first.version;

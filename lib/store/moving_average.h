@@ -40,6 +40,8 @@ class MovingAverage {
   std::span<float> values() { return values_; }
   uint64_t updates() const { return updates_; }
   void Restore(uint64_t updates);
+  // Before Start: that average of an earlier version, or of the first, can be read until Unpin.
+  void Keep(std::shared_ptr<const Published> average);
   // With the first version, whose parameters they are if nothing was restored.
   void Start(const Published& first);
 

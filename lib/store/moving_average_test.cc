@@ -171,6 +171,41 @@ TEST(MovingAverageTest, BuffersAreTheVersionsOwn) {
   }
 }
 
+// As a checkpoint gives them back: an earlier version, or the first one itself.
+TEST(MovingAverageTest, AKeptVersionIsThereFromTheStartAsItWasUntilItIsUnpinned) {
+  for (const bool has_average : {false, true}) {
+    for (const uint64_t kept : {3, 7}) {
+      const Layout layout = SmallLayout();
+      auto shard = Shard::Create(has_average ? Averaging(layout, 0.5) : WholeOf(layout)).value();
+      std::ranges::copy(Filled(layout, 1, 0), shard->initial_values().begin());
+      std::ranges::copy(Filled(layout, 5, 9), shard->NewKept(Version(kept)).begin());
+      ASSERT_EQ(shard->Open(Version(7)), OkStatus());
+      EXPECT_EQ(FloatAt(shard->Newest()->bytes(), 0), 1);
+      for (uint64_t version = 8; version < 12; ++version)
+        CommitOne(*shard, Filled(layout, 2, 0), {.version = Version(version), .learning_rate = -1});
+      const auto read = [&]() -> StatusOr<std::shared_ptr<const Published>> {
+        PACELINE_ASSIGN_OR_RETURN(const auto version, shard->Get(Version(kept)));
+        return has_average ? shard->AverageOf(*version) : version;
+      };
+      auto there = read();
+      ASSERT_TRUE(there.ok()) << there.status();
+      // Of the first one without an average its own values are what was kept.
+      const bool is_first = kept == 7 && !has_average;
+      EXPECT_EQ(FloatAt((*there)->bytes(), 0), is_first ? 1 : 5);
+      EXPECT_EQ(IntegerAt((*there)->bytes(), layout.integer_begin_bytes()), is_first ? 0 : 9);
+      there->reset();
+      shard->Unpin(Version(kept));
+      EXPECT_EQ(shard->Get(Version(kept)).status().code(), StatusCode::kNotFound);
+    }
+  }
+}
+
+TEST(MovingAverageTest, AKeptVersionIsNoNewerThanTheFirst) {
+  auto shard = Shard::Create(WholeOf(SmallLayout())).value();
+  shard->NewKept(Version(8));
+  EXPECT_THAT(Message(shard->Open(Version(7))), HasSubstr("kept v8 is newer than the first one"));
+}
+
 TEST(MovingAverageTest, IsThereForPinnedVersionsUntilTheyAreUnpinnedAndForTheNewest) {
   const Layout layout = SmallLayout();
   const auto shard = OpenShard(Averaging(layout, 0.5), Filled(layout, 0, 0));

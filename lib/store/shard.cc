@@ -107,6 +107,7 @@ struct Shard::State {
   Recycler<Published> recycler;
   std::atomic<bool> is_open = false;
   std::shared_ptr<Published> initial;  // Null once open.
+  std::shared_ptr<Published> kept;     // Of NewKept; null once open.
 
   // Of orders, which come one at a time.
   struct Answer {
@@ -307,6 +308,14 @@ std::span<std::byte> Shard::initial_values() {
   return state_->initial->bytes();
 }
 
+std::span<std::byte> Shard::NewKept(Version version) {
+  PACELINE_CHECK(state_->initial != nullptr && state_->kept == nullptr, "kept {} too late",
+                 version);
+  state_->kept = state_->recycler.Take();
+  state_->kept->version = version;
+  return state_->kept->bytes();
+}
+
 Status Shard::Open(Version first) {
   if (state_->initial == nullptr) return FailedPrecondition("shard is open already");
   const std::span<const std::byte> bytes = std::as_const(*state_->initial).bytes();
@@ -314,9 +323,18 @@ Status Shard::Open(Version first) {
       FirstNonFinite(layout(), slice(), View<float>(bytes, 0, state_->parts.parameters_end));
   if (bad != nullptr)
     return InvalidArgument("initial values must be finite: tensor {} is not", bad->spec.name);
+  const bool is_first_kept = state_->kept != nullptr && state_->kept->version == first;
+  if (state_->kept != nullptr && state_->kept->version > first)
+    return InvalidArgument("kept {} is newer than the first one, {}", state_->kept->version, first);
   state_->initial->version = first;
-  if (state_->average != nullptr) state_->average->Start(*state_->initial);
-  state_->versions.Publish(std::move(state_->initial), false);
+  if (state_->average != nullptr) {
+    state_->average->Start(*state_->initial);
+    if (state_->kept != nullptr) state_->average->Keep(state_->kept);
+  }
+  if (state_->kept != nullptr && !is_first_kept)
+    state_->versions.Publish(std::move(state_->kept), true);
+  state_->kept.reset();
+  state_->versions.Publish(std::move(state_->initial), is_first_kept);
   state_->is_open = true;
   return OkStatus();
 }

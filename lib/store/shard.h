@@ -65,6 +65,9 @@ class Shard {
 
   // --- Startup: one thread at a time.
   std::span<std::byte> initial_values();  // To be filled before Open; empty afterwards.
+  // Before Open, to be filled: an earlier version, or the first one, that is pinned from the start;
+  // what is read of its average, where one is kept, are the same bytes. Once.
+  std::span<std::byte> NewKept(Version version);
   // Publishes the first version: 0, or a checkpoint's. InvalidArgument, naming the tensor, if a
   // parameter is not finite: nothing is published then. FailedPrecondition if it is open already.
   Status Open(Version first = Version(0));

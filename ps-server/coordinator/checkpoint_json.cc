@@ -180,6 +180,14 @@ StatusOr<CheckpointState> Read(const json& object) {
   state.evaluation = EvaluationFrom(object.at("evaluation"));
   if (const auto judged = object.find("judged"); judged != object.end())
     state.judged = JudgedFrom(*judged);
+  if (const auto measure = object.find("measure"); measure != object.end()) {
+    state.measure = coordination::Measure{measure->at("metric").get<std::string>(),
+                                          measure->at("isHigherBetter").get<bool>()};
+  }
+  state.kept = EvaluationFrom(object.value("kept", json(nullptr)));
+  if (state.kept.has_value() && state.kept->version > state.version)
+    return DataLoss("kept is {}, want no newer version than {}", state.kept->version,
+                    state.version);
   for (const json& worker : object.at("workers")) state.workers.push_back(WorkerFrom(worker));
   state.seats = SeatsFrom(object.value("seats", json::array()));
   state.damping = {object.at("damping").at("rollBacks").get<uint32_t>(),
@@ -217,6 +225,11 @@ std::string CheckpointStateJson(const CheckpointState& state) {
                    {"learningRateScale", state.damping.learning_rate_scale}}},
                  {"policy", Hex(state.policy)}};
   if (state.judged != coordination::Judged()) object["judged"] = JudgedJson(state.judged);
+  if (state.measure) {
+    object["measure"] = {{"metric", state.measure->metric},
+                         {"isHigherBetter", state.measure->is_higher_better}};
+  }
+  if (state.kept) object["kept"] = EvaluationJson(state.kept);
   if (!state.seats.empty()) object["seats"] = SeatsJson(state.seats);
   if (state.course) {
     object["course"] = {{"epochsMax", state.course->epochs_max},

@@ -33,6 +33,8 @@ coordination::CheckpointState SomeState() {
   state.course = {.epochs_max = 12, .steps_max = 0, .base_rate = 0.1 + 0.7};
   state.policy = std::string("k=3\0\xff", 5);
   state.judged = {coordination::Best{Version(320), 0.1 + 0.2}, 3, 1, 2};
+  state.measure = coordination::Measure{"f1", true};
+  state.kept = protocol::Evaluated{Version(320), 0.25, 0.75, 100, "", {{"f1", 0.1 + 0.2}}};
   state.seats = {{WorkerId(0), {"big", 0}}, {WorkerId(3), {"small", 1}}};
   return state;
 }
@@ -53,6 +55,10 @@ TEST(CheckpointJsonTest, GivesEverythingBack) {
   EXPECT_EQ(again->course, SomeState().course);
   EXPECT_EQ(again->seats, SomeState().seats);
   EXPECT_EQ(again->judged, SomeState().judged);
+  EXPECT_EQ(again->measure, SomeState().measure);
+  ASSERT_TRUE(again->kept.has_value());
+  EXPECT_EQ(again->kept->version, Version(320));
+  EXPECT_EQ(again->kept->metrics, SomeState().kept->metrics);
 }
 
 TEST(CheckpointJsonTest, ReadsWhatWasSavedBeforeCoursesAndSeatsWere) {

@@ -72,7 +72,7 @@ void Driver::Do(const coordination::ConfigureShards& effect) {
   const auto restore = [&](ShardId shard) -> std::optional<protocol::RestoreSlice> {
     if (!effect.restore) return std::nullopt;
     return protocol::RestoreSlice{effect.restore->checkpoint, effect.restore->version,
-                                  effect.restore->slices.at(shard.value())};
+                                  effect.restore->slices.at(shard.value()), effect.restore->kept};
   };
   std::map<ShardId, std::shared_ptr<ShardConnection>> shards;
   {

@@ -15,6 +15,7 @@ namespace {
 uint64_t SizeOf(const store::Published& version, const store::StateSnapshot& snapshot) {
   uint64_t bytes = version.bytes().size();
   for (const auto& tensor : snapshot.tensors) bytes += tensor.values.size() * sizeof(float);
+  if (snapshot.kept != nullptr) bytes += snapshot.kept->bytes().size();
   return bytes;
 }
 
@@ -41,8 +42,14 @@ Status SliceSaver::Save(const std::shared_ptr<store::Shard>& shard,
                               newest ? ToString(newest->version) : "none", order.version,
                               order.checkpoint);
   }
-  auto snapshot = std::make_shared<const store::StateSnapshot>(
+  auto snapshot = std::make_shared<store::StateSnapshot>(
       store::SnapshotOf(shard->optimizer(), shard->average()));
+  if (order.kept) {
+    PACELINE_ASSIGN_OR_RETURN(snapshot->kept, shard->Get(*order.kept));
+    if (shard->average() != nullptr) {
+      PACELINE_ASSIGN_OR_RETURN(snapshot->kept, shard->AverageOf(*snapshot->kept));
+    }
+  }
   background_.Do([this, shard, order, newest = std::move(newest), snapshot = std::move(snapshot)] {
     const auto write = [&]() -> StatusOr<store::FileDigest> {
       if (place_.folder.empty()) return FailedPrecondition("no folder for checkpoints was given");
@@ -74,11 +81,14 @@ Status SliceSaver::Save(const std::shared_ptr<store::Shard>& shard,
 Status SliceSaver::Restore(store::Shard& shard, const protocol::RestoreSlice& restore,
                            store::Meter* meter) const {
   if (place_.folder.empty()) return FailedPrecondition("no folder for checkpoints was given");
-  PACELINE_ASSIGN_OR_RETURN(const store::RestoredSlice restored,
-                            store::ReadCheckpointSlice(
-                                store::SlicePath(place_.folder, restore.checkpoint, place_.shard),
-                                restore.digest, shard.layout(), shard.slice(), restore.version,
-                                shard.initial_values(), shard.optimizer(), shard.average(), meter));
+  std::optional<store::KeptRoom> kept;
+  if (restore.kept) kept = store::KeptRoom{*restore.kept, shard.NewKept(*restore.kept)};
+  PACELINE_ASSIGN_OR_RETURN(
+      const store::RestoredSlice restored,
+      store::ReadCheckpointSlice(store::SlicePath(place_.folder, restore.checkpoint, place_.shard),
+                                 restore.digest, shard.layout(), shard.slice(), restore.version,
+                                 shard.initial_values(), shard.optimizer(), shard.average(), kept,
+                                 meter));
   const bool has_average = shard.average() != nullptr;
   if (restored.had_average != has_average) {
     telemetry::Log(telemetry::LogLevel::kInfo,

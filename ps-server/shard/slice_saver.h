@@ -33,12 +33,13 @@ class SliceSaver {
   // `report` gets each SliceSaved, on a thread of its own.
   SliceSaver(SlicePlace place, std::function<void(protocol::ShardMessage)> report);
 
-  // Keeps hold of the newest version and copies the optimizer's state and the moving average, so
-  // that training may go on at once: up to three slices of memory more until they are written.
-  // FailedPrecondition if the newest is another version.
+  // Keeps hold of the newest version, and of the kept one, and copies the optimizer's state and the
+  // moving average, so that training may go on at once: up to three slices of memory more until
+  // they are written. FailedPrecondition if the newest is another version, NotFound if the kept one
+  // is gone.
   Status Save(const std::shared_ptr<store::Shard>& shard, const protocol::SaveSlice& order);
 
-  // Fills in the shard, which is not open; `meter` counts bytes. Errors of
+  // Fills in the shard, which is not open, and what it keeps; `meter` counts bytes. Errors of
   // store::ReadCheckpointSlice.
   Status Restore(store::Shard& shard, const protocol::RestoreSlice& restore,
                  store::Meter* meter) const;

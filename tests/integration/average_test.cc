@@ -291,6 +291,66 @@ TEST(AverageTest, TheBestVersionsIsTheModel) {
               AllOf(HasSubstr(", the best: Accuracy"), HasSubstr(kAverageInWords)));
 }
 
+// The first version that is judged stays the best one: no other is better by 1.
+const std::vector<std::string> kFirstIsBest = {
+    "spec.output.keep=Best",
+    "spec.evaluator={periodSeconds: 50ms, metric: Accuracy, better: "
+    "Higher, minDelta: 1}"};
+
+uint64_t KeptOf(const Json& state) {
+  return state.contains("judged") ? state["judged"].value("kept", uint64_t{0}) : 0;
+}
+
+// Whose checkpoint holds an earlier version that is the best, in the middle of training.
+Json UntilTheBestIsInACheckpoint(LiveRun& run) {
+  return run.WaitFor([](const Json& now) {
+    const uint64_t saved = now["checkpoint"].value("version", uint64_t{0}), kept = KeptOf(now);
+    return now["phase"] == "training" && kept > 0 && saved > kept && now["step"] < kSteps - 5;
+  });
+}
+
+void ExpectTheBest(const Ended& ended, uint64_t kept) {
+  ASSERT_EQ(ended.code, 0) << ended.err;
+  EXPECT_EQ(KeptOf(ended.last_state), kept);
+  EXPECT_GT(ended.last_state["checkpoint"].value("restoredFrom", uint64_t{0}), kept);
+  EXPECT_TRUE(ReadModel(ended.summary["model"]) == InOneProcess().average[kept]) << kept;
+  EXPECT_THAT(ReasonOf(ended), AllOf(HasSubstr(fmt::format("; the model is v{}, the best", kept)),
+                                     Not(HasSubstr("is lost"))));
+}
+
+std::vector<std::string> PacedWithTheFirstBest() {
+  std::vector<std::string> overrides = kFirstIsBest;
+  overrides.push_back("spec.parameterServer.shards=2");
+  return Sets(Paced(0.015, overrides));
+}
+
+TEST(AverageTest, TheBestVersionsOutlivesAShard) {
+  for (const char* const name : {"ps-0", "ps-1"}) {
+    const TestFolder folder;
+    LiveRun run(folder, WithCheckpoints(folder), PacedWithTheFirstBest());
+    const Json then = UntilTheBestIsInACheckpoint(run);
+    ASSERT_FALSE(then.is_null());
+    const pid_t victim = run.PidOf(name);
+    ASSERT_GT(victim, 0);
+    ASSERT_EQ(kill(victim, SIGKILL), 0);
+    ExpectTheBest(run.Wait(), KeptOf(then));
+  }
+}
+
+TEST(AverageTest, TheBestVersionsOutlivesASuspension) {
+  const TestFolder folder, later;
+  const std::string manifest = WithCheckpoints(folder);
+  LiveRun run(folder, manifest, PacedWithTheFirstBest());
+  const Json then = UntilTheBestIsInACheckpoint(run);
+  ASSERT_FALSE(then.is_null());
+  run.Signal(SIGINT);
+  ASSERT_EQ(run.Wait().code, 130);
+  std::vector<std::string> arguments = PacedWithTheFirstBest();
+  arguments.push_back("--resume");
+  LiveRun again(later, manifest, arguments);
+  ExpectTheBest(again.Wait(), KeptOf(then));
+}
+
 // Versions of other schemes count the same, one by one; they are no bits to compare with.
 TEST(AverageTest, IsThereUnderSchemesOfOtherKinds) {
   for (const char* const scheme : {"ASP", "WBSP", "PSPlus"}) {

@@ -24,6 +24,8 @@ CheckpointState Cut(const JobState& job) {
   state.nonfinite_pushes = job.nonfinite_pushes;
   state.evaluation = job.evaluation.newest;
   state.judged = job.evaluation.judged;
+  state.measure = job.options.judging.measure;
+  if (job.evaluation.kept.has_value()) state.kept = job.evaluation.kept_result;
   state.damping = job.recovery.damping;
   state.course = {job.options.epochs_max, job.options.steps_max, job.options.schedule.base};
   std::map<WorkerId, uint64_t> closing;
@@ -95,6 +97,7 @@ void StartCheckpoint(Turn turn) {
   checkpointing.cost.Began(turn.now);
   protocol::SaveSlice order{checkpoint.name, checkpoint.state.version, complete};
   order.keep.push_back(checkpoint.name);
+  if (job.evaluation.kept.has_value()) order.kept = job.evaluation.kept->version;
   turn.effects.push_back(CutCheckpoint{checkpoint.name});
   checkpointing.attempt = CheckpointingState::Attempt{
       std::move(checkpoint), {}, turn.now + job.options.checkpoint->timeout, false};

@@ -236,6 +236,79 @@ TEST(JudgedTest, ACheckpointHasWhatWasFound) {
   EXPECT_EQ(judged.best, (Best{Version(1), 0.5}));
 }
 
+// Up to version 2, with version 1 the best, and a checkpoint of 2 or a later one.
+Checkpoint WithTheFirstBest(CoordinatorOptions options) {
+  options.checkpoint.emplace();
+  options.checkpoint->period = Seconds(1);
+  Job job(options);
+  Open(job);
+  job.Keep();
+  EXPECT_EQ(job.AllOrdered<protocol::SaveSlice>().back().kept, std::nullopt);
+  Step(job, 1, 0.25);
+  job.PassBeating(Seconds(1), {1, kEvaluator});
+  Step(job, 2, 0.75);
+  EXPECT_EQ(job.AllOrdered<protocol::SaveSlice>().back().kept, Version(1));
+  job.Keep();
+  return job.Last<CompleteCheckpoint>().checkpoint;
+}
+
+// A later life of it.
+CoordinatorOptions GoingOn(CoordinatorOptions options) {
+  const Checkpoint from = WithTheFirstBest(options);
+  options.generation = {2, 0};
+  options.checkpoint.emplace();
+  options.checkpoint->serial = from.serial;
+  options.checkpoint->found = {from};
+  return options;
+}
+
+TEST(JudgedTest, TheBestVersionComesBackWithTheCheckpoint) {
+  CoordinatorOptions options = FiveSteps();
+  options.steps_max = 3;
+  options = GoingOn(options);
+  options.has_evaluator = false;
+  Job job(options);
+  job.Register(0);
+  ASSERT_TRUE(job.Last<ConfigureShards>().restore.has_value());
+  EXPECT_EQ(job.Last<ConfigureShards>().restore->kept, Version(1));
+  job.OpenedAgain({2, 0}, true, {{1, 0}});
+  EXPECT_EQ(job.coordinator.status().kept, Version(1));
+  job.PushFor(1);
+  job.CommittedEverywhere(3);
+  job.Keep();
+  EXPECT_EQ(job.Last<SaveModel>().version, Version(1));
+  job.Step(ModelSaved{Version(1), {2, 0}, ""});
+  EXPECT_EQ(job.outcome(), "stopped after 3 steps; the model is v1, the best: Loss 0.25");
+  EXPECT_EQ(job.coordinator.status().evaluation->loss, 0.25);
+}
+
+TEST(JudgedTest, ABetterOneTakesThePlaceOfWhatTheCheckpointKept) {
+  Job job(GoingOn(FiveSteps()));
+  job.Register(0);
+  job.OpenedAgain({2, 0}, true, {{1, 0}});
+  job.JoinEvaluator(kEvaluator);
+  Step(job, 3, 0.125);
+  EXPECT_EQ(Unpinned(job), std::vector<Version>{Version(1)});
+  EXPECT_EQ(job.coordinator.status().kept, Version(3));
+}
+
+TEST(JudgedTest, NothingIsKeptThatIsNotWantedAnyMore) {
+  CoordinatorOptions last = GoingOn(FiveSteps());
+  last.judging.keeps_best = false;
+  CoordinatorOptions other = GoingOn(FiveSteps());
+  other.judging.measure = {"Accuracy", true};
+  for (const CoordinatorOptions& options : {last, other}) {
+    Job job(options);
+    job.Register(0);
+    ASSERT_TRUE(job.Last<ConfigureShards>().restore.has_value());
+    EXPECT_EQ(job.Last<ConfigureShards>().restore->kept, std::nullopt);
+    EXPECT_EQ(job.coordinator.status().kept, std::nullopt);
+  }
+  // By another measure nothing that was judged counts, but the rate stays cut.
+  other.checkpoint->found[0].state.judged.cuts = 2;
+  EXPECT_EQ(Job(other).coordinator.status().judged, (Judged{.cuts = 2}));
+}
+
 TEST(JudgedTest, AnotherMeasureBeginsAnew) {
   CoordinatorOptions options = Options();
   options.judging.keeps_best = true;

@@ -13,6 +13,24 @@ namespace {
 
 constexpr uint32_t kInVainMax = 5;
 
+// What was judged by another measure than the job's is worth nothing beside what comes, but the
+// rate stays as low as it is. The best version is there again, where it is wanted.
+void GoOnJudging(JobState& job, const CheckpointState& state) {
+  const JudgingOptions& judging = job.options.judging;
+  EvaluationState& evaluation = job.evaluation;
+  evaluation.newest = state.evaluation;
+  if (state.measure.has_value() && *state.measure != judging.measure) {
+    evaluation.judged = Judged{.cuts = state.judged.cuts};
+    return;
+  }
+  evaluation.judged = state.judged;
+  if (!judging.keeps_best || !state.kept.has_value()) return;
+  const std::optional<double> value = ValueOf(judging.measure, *state.kept);
+  if (!value.has_value()) return;
+  evaluation.kept = Best{state.kept->version, *value};
+  evaluation.kept_result = state.kept;
+}
+
 // `checkpoint` was looked through by whoever found it.
 void GoOnFrom(JobState& job, const Checkpoint& checkpoint) {
   const CheckpointState& state = checkpoint.state;
@@ -29,8 +47,7 @@ void GoOnFrom(JobState& job, const Checkpoint& checkpoint) {
   job.committed_samples = job.decided_samples = state.committed_samples;
   job.figures = {state.loss, state.train_accuracy};
   job.nonfinite_pushes = state.nonfinite_pushes;
-  job.evaluation.newest = state.evaluation;
-  job.evaluation.judged = state.judged;
+  GoOnJudging(job, state);
   job.seats.Restore(state.seats);
   for (const CheckpointState::Worker& worker : state.workers) {
     WorkerStatus& status = job.workers[worker.worker];

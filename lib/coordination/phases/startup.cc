@@ -81,7 +81,8 @@ void Configure(Turn turn) {
   job.startup.is_configuring = true;
   ConfigureShards effect{*job.layout, job.options.generation, std::nullopt};
   if (const std::optional<Checkpoint>& from = job.recovery.from) {
-    effect.restore = {from->name, from->state.version, from->slices};
+    effect.restore = {from->name, from->state.version, from->slices, std::nullopt};
+    if (job.evaluation.kept.has_value()) effect.restore->kept = job.evaluation.kept->version;
     job.startup.is_opening = true;
   }
   turn.effects.push_back(std::move(effect));

@@ -152,6 +152,7 @@ void Put(const protocol::Configure& configure, v1::ShardOrder& order) {
   restore.set_checkpoint(configure.restore->checkpoint);
   restore.set_version(configure.restore->version.value());
   *restore.mutable_digest() = EncodeDigest(configure.restore->digest);
+  if (configure.restore->kept) restore.set_kept(configure.restore->kept->value());
 }
 
 void Put(const protocol::Open& open, v1::ShardOrder& order) {
@@ -227,6 +228,7 @@ void Put(const protocol::SaveSlice& save, v1::ShardOrder& order) {
   wire.set_checkpoint(save.checkpoint);
   wire.set_version(save.version.value());
   for (const std::string& name : save.keep) wire.add_keep(name);
+  if (save.kept) wire.set_kept(save.kept->value());
 }
 
 StatusOr<optim::OptimizerOptions> TakeOptimizer(const v1::Configure& wire) {
@@ -283,8 +285,16 @@ StatusOr<protocol::ShardOrder> Take(const v1::Configure& wire) {
     configure.restore =
         protocol::RestoreSlice{wire.restore().checkpoint(), Version(wire.restore().version()),
                                DecodeDigest(wire.restore().digest())};
+    if (wire.restore().has_kept()) configure.restore->kept = Version(wire.restore().kept());
   }
   return configure;
+}
+
+protocol::SaveSlice Take(const v1::SaveSlice& wire) {
+  protocol::SaveSlice save{
+      wire.checkpoint(), Version(wire.version()), {wire.keep().begin(), wire.keep().end()}};
+  if (wire.has_kept()) save.kept = Version(wire.kept());
+  return save;
 }
 
 protocol::AccumulateOrder Take(const v1::AccumulateOrder& wire) {
@@ -396,10 +406,7 @@ StatusOr<protocol::ShardOrder> Decode(const v1::ShardOrder& order) {
     case v1::ShardOrder::kStop:
       return protocol::StopShard{};
     case v1::ShardOrder::kSaveSlice:
-      return protocol::SaveSlice{
-          order.save_slice().checkpoint(),
-          Version(order.save_slice().version()),
-          {order.save_slice().keep().begin(), order.save_slice().keep().end()}};
+      return Take(order.save_slice());
     case v1::ShardOrder::kAdmit:
       return protocol::Admit{WorkerId(order.admit().worker()),
                              Incarnation(order.admit().incarnation()),

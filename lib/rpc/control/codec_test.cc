@@ -144,15 +144,16 @@ TEST(CodecTest, EveryShardMessageSurvives) {
 TEST(CodecTest, EveryShardOrderSurvives) {
   const store::PushId push{WorkerId(1), Incarnation(2), Sequence(3)};
   ExpectRoundTrip<protocol::ShardOrder>({
-      protocol::Configure{{1, 2},
-                          SmallLayout(),
-                          {64, 640},
-                          optim::SgdOptions{0.9, 0.1, 5e-4, true},
-                          2,
-                          16,
-                          protocol::RestoreSlice{"000001-g1.0-v3", Version(3), {7, "c"}},
-                          {{{"*.bias"}, 0.5, 0.1, true}},
-                          0.999},
+      protocol::Configure{
+          {1, 2},
+          SmallLayout(),
+          {64, 640},
+          optim::SgdOptions{0.9, 0.1, 5e-4, true},
+          2,
+          16,
+          protocol::RestoreSlice{"000001-g1.0-v3", Version(3), {7, "c"}, Version(2)},
+          {{{"*.bias"}, 0.5, 0.1, true}},
+          0.999},
       protocol::Open{WorkerId(1), Incarnation(2)},
       protocol::AccumulateOrder{push, 64},
       protocol::DropOrder{push},
@@ -169,7 +170,7 @@ TEST(CodecTest, EveryShardOrderSurvives) {
                            {{2, 0.5}}}},
       protocol::Unpin{Version(9)},
       protocol::StopShard{},
-      protocol::SaveSlice{"000002-g1.0-v9", Version(9), {"000001-g1.0-v3"}},
+      protocol::SaveSlice{"000002-g1.0-v9", Version(9), {"000001-g1.0-v3"}, Version(0)},
       protocol::Admit{WorkerId(5), Incarnation(2), {"big", 3}},
       protocol::Prepare{Version(9), 0.25, 0.5},
   });

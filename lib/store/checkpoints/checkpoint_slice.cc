@@ -11,6 +11,9 @@
 namespace paceline::store {
 namespace {
 
+constexpr char kKept[] = "kept";                 // The tensors' name...
+constexpr char kKeptVersion[] = "kept_version";  // ...and what there is in the metadata then.
+
 // The part of a tensor that lies in a slice.
 struct Part {
   const TensorPlace* place = nullptr;
@@ -64,6 +67,20 @@ Status ForEachTensor(const std::vector<Part>& parts, const Slice& slice, std::sp
   return OkStatus();
 }
 
+// Of a kept version: what it has in the place of parameters and buffers.
+template <class Bytes, class Visit>
+Status ForEachKept(const std::vector<Part>& parts, const Slice& slice, std::span<Bytes> bytes,
+                   Visit visit) {
+  for (const Part& part : parts) {
+    const TensorSpec& spec = part.place->spec;
+    PACELINE_RETURN_IF_ERROR(visit(
+        std::string(kKept) + ":" + spec.name,
+        spec.type == DataType::kInt64 ? SafetensorsType::kI64 : SafetensorsType::kF32, part.shape(),
+        bytes.subspan(part.begin_bytes - slice.begin_bytes, part.end_bytes - part.begin_bytes)));
+  }
+  return OkStatus();
+}
+
 constexpr char kAverage[] = "average";                 // The tensors' name...
 constexpr char kAverageUpdates[] = "average_updates";  // ...and what there is in the metadata then.
 
@@ -75,6 +92,8 @@ std::map<std::string, std::string> Metadata(const std::vector<Part>& parts, Vers
       {"optimizer_steps", std::to_string(snapshot.steps)}};
   if (snapshot.average_updates)
     metadata[kAverageUpdates] = std::to_string(*snapshot.average_updates);
+  if (snapshot.kept != nullptr)
+    metadata[kKeptVersion] = std::to_string(snapshot.kept->version.value());
   for (const Part& part : parts) {
     if (!part.is_whole()) metadata["range:" + part.place->spec.name] = part.range();
   }
@@ -90,9 +109,10 @@ uint64_t Number(const std::map<std::string, std::string>& metadata, const std::s
   return std::strtoull(Entry(metadata, key).c_str(), nullptr, 10);
 }
 
-uint64_t AveragesIn(const SafetensorsFile& file) {
-  return std::ranges::count_if(file.tensors(), [](const SafetensorsTensor& tensor) {
-    return tensor.name.starts_with(std::string(kAverage) + ":");
+// How many tensors of that kind it holds.
+uint64_t CountOf(const char* kind, const SafetensorsFile& file) {
+  return std::ranges::count_if(file.tensors(), [&](const SafetensorsTensor& tensor) {
+    return tensor.name.starts_with(std::string(kind) + ":");
   });
 }
 
@@ -130,13 +150,14 @@ StatusOr<FileDigest> WriteCheckpointSlice(const std::string& path, const Layout&
                                           Meter* meter) {
   const std::vector<Part> parts = PartsIn(layout, slice);
   std::vector<SafetensorsTensor> tensors;
-  PACELINE_RETURN_IF_ERROR(
-      ForEachTensor(parts, slice, bytes, snapshot.tensors,
-                    [&](std::string name, SafetensorsType type, std::vector<int64_t> shape,
-                        std::span<const std::byte> part) {
-                      tensors.push_back({std::move(name), type, std::move(shape), part});
-                      return OkStatus();
-                    }));
+  const auto add = [&](std::string name, SafetensorsType type, std::vector<int64_t> shape,
+                       std::span<const std::byte> part) {
+    tensors.push_back({std::move(name), type, std::move(shape), part});
+    return OkStatus();
+  };
+  PACELINE_RETURN_IF_ERROR(ForEachTensor(parts, slice, bytes, snapshot.tensors, add));
+  if (snapshot.kept != nullptr)
+    PACELINE_RETURN_IF_ERROR(ForEachKept(parts, slice, snapshot.kept->bytes(), add));
   Sha256 sum(meter);
   PACELINE_RETURN_IF_ERROR(
       WriteSafetensors(path, std::move(tensors), Metadata(parts, version, snapshot), &sum, disk));
@@ -148,7 +169,7 @@ StatusOr<RestoredSlice> ReadCheckpointSlice(const std::string& path, const FileD
                                             const Layout& layout, const Slice& slice,
                                             Version version, std::span<std::byte> bytes,
                                             optim::Optimizer& optimizer, MovingAverage* average,
-                                            Meter* meter) {
+                                            const std::optional<KeptRoom>& kept, Meter* meter) {
   const StatusOr<FileDigest> found = DigestFile(path, meter);
   if (!found.ok()) return DataLoss("{}", Message(found.status()));
   if (*found != digest) {
@@ -162,21 +183,29 @@ StatusOr<RestoredSlice> ReadCheckpointSlice(const std::string& path, const FileD
   const bool had_average = file.metadata().contains(kAverageUpdates);
   const bool takes_average = had_average && average != nullptr;
   if (takes_average) states.push_back({kAverage, average->values()});
-  size_t wanted = had_average && !takes_average ? AveragesIn(file) : 0;
-  PACELINE_RETURN_IF_ERROR(ForEachTensor(
-      parts, slice, bytes, states,
-      [&](const std::string& name, SafetensorsType type, const std::vector<int64_t>& shape,
-          std::span<std::byte> part) -> Status {
-        ++wanted;
-        const SafetensorsTensor* const tensor = file.Find(name);
-        if (tensor == nullptr) return FailedPrecondition("{}: tensor {} is missing", path, name);
-        if (tensor->type != type || tensor->shape != shape) {
-          return FailedPrecondition("{}: tensor {} has another type or shape", path, name);
-        }
-        std::memcpy(part.data(), tensor->bytes.data(), part.size());
-        Count(meter, part.size());
-        return OkStatus();
-      }));
+  size_t wanted = had_average && !takes_average ? CountOf(kAverage, file) : 0;
+  if (!kept) wanted += CountOf(kKept, file);
+  const auto fill = [&](const std::string& name, SafetensorsType type,
+                        const std::vector<int64_t>& shape, std::span<std::byte> part) -> Status {
+    ++wanted;
+    const SafetensorsTensor* const tensor = file.Find(name);
+    if (tensor == nullptr) return FailedPrecondition("{}: tensor {} is missing", path, name);
+    if (tensor->type != type || tensor->shape != shape) {
+      return FailedPrecondition("{}: tensor {} has another type or shape", path, name);
+    }
+    std::memcpy(part.data(), tensor->bytes.data(), part.size());
+    Count(meter, part.size());
+    return OkStatus();
+  };
+  PACELINE_RETURN_IF_ERROR(ForEachTensor(parts, slice, bytes, states, fill));
+  if (kept) {
+    const std::string got = Entry(file.metadata(), kKeptVersion);
+    if (got != std::to_string(kept->version.value())) {
+      return FailedPrecondition("{}: the version that it keeps is {}, want {}", path,
+                                got.empty() ? "none" : got, kept->version.value());
+    }
+    PACELINE_RETURN_IF_ERROR(ForEachKept(parts, slice, kept->bytes, fill));
+  }
   if (file.tensors().size() != wanted) {
     return FailedPrecondition("{}: {} tensors are there, want {}: another optimizer's state", path,
                               file.tensors().size(), wanted);

@@ -1,13 +1,16 @@
 // Defines how one shard's slice lies in a checkpoint: one safetensors file of parameters, buffers,
-// optimizer state and, where there is one, the moving average.
+// optimizer state and, where there is one, the moving average; and of an earlier version that is
+// kept, its parameters and buffers.
 //
 // A tensor is named by what it is and what it belongs to: "parameter:conv1.weight",
-// "buffer:bn.running_mean", "momentum_buffer:conv1.weight", "average:conv1.weight". A tensor that
+// "buffer:bn.running_mean", "momentum_buffer:conv1.weight", "average:conv1.weight"; those of a kept
+// version "kept:conv1.weight", and the metadata has its number, "kept_version". A tensor that
 // the slice holds as a whole has its shape. Of one that the slice cuts there is the part, flat, and
 // the file's metadata says which: {"range:conv1.weight": "0 4096"}, in elements, half-open.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -19,6 +22,7 @@
 #include "lib/optim/optimizer.h"
 #include "lib/store/layout.h"
 #include "lib/store/moving_average.h"
+#include "lib/store/published.h"
 #include "lib/store/sha256.h"
 
 namespace paceline::store {
@@ -33,6 +37,7 @@ struct StateSnapshot {
   uint64_t steps = 0;
   std::optional<uint64_t> average_updates;  // Absent: there is no average.
   std::vector<Tensor> tensors;
+  std::shared_ptr<const Published> kept = nullptr;  // Another version, or this one; null: none.
 };
 
 StateSnapshot SnapshotOf(optim::Optimizer& optimizer, MovingAverage* average = nullptr);
@@ -46,19 +51,27 @@ StatusOr<FileDigest> WriteCheckpointSlice(const std::string& path, const Layout&
                                           files::Disk& disk = files::SystemDisk(),
                                           Meter* meter = nullptr);
 
+// Where a kept version goes.
+struct KeptRoom {
+  Version version;
+  std::span<std::byte> bytes;  // A slice.
+};
+
 struct RestoredSlice {
   bool had_average = false;  // The file holds one.
 };
 
 // Fills `bytes`, `optimizer` and, unless it is null or the file holds none, `average`, all of that
-// slice. DataLoss, naming the file, if it is not the one of `digest`, or is missing;
-// FailedPrecondition, naming the tensor, if it holds another slice, version or kind of optimizer.
-// What is filled in is then undefined.
+// slice; and the room of `kept`, if it is given, which must be of the version that the file keeps.
+// DataLoss, naming the file, if it is not the one of `digest`, or is missing; FailedPrecondition,
+// naming the tensor, if it holds another slice, version or kind of optimizer. What is filled in is
+// then undefined.
 StatusOr<RestoredSlice> ReadCheckpointSlice(const std::string& path, const FileDigest& digest,
                                             const Layout& layout, const Slice& slice,
                                             Version version, std::span<std::byte> bytes,
                                             optim::Optimizer& optimizer,
                                             MovingAverage* average = nullptr,
+                                            const std::optional<KeptRoom>& kept = std::nullopt,
                                             Meter* meter = nullptr);
 
 }  // namespace paceline::store

@@ -75,6 +75,48 @@ TEST(CheckpointSliceTest, GivesTheAverageBackBitByBit) {
   EXPECT_EQ(file->Find("average:mean"), nullptr) << "buffers have none";
 }
 
+TEST(CheckpointSliceTest, GivesTheKeptVersionBack) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path() + "/slice";
+  for (const uint32_t shards : {1u, 2u, 3u}) {
+    for (uint32_t rank = 0; rank < shards; ++rank) {
+      SliceUnderTest written(rank, shards, optim::AdamWOptions{}, 7);
+      written.Average(5);
+      written.Keep(9, 0x5a);
+      const auto digest = written.Write(path, 12);
+      ASSERT_TRUE(digest.ok()) << digest.status();
+      SliceUnderTest read(rank, shards, optim::AdamWOptions{});
+      read.Average();
+      std::vector<std::byte> kept(read.bytes.size());
+      read.kept_room = {Version(9), kept};
+      const Status status = read.Read(path, *digest, 12);
+      ASSERT_TRUE(status.ok()) << status;
+      EXPECT_TRUE(std::ranges::equal(kept, written.kept->bytes()));
+      EXPECT_EQ(read.bytes, written.bytes);
+      EXPECT_EQ(read.Averages(), written.Averages());
+    }
+  }
+}
+
+TEST(CheckpointSliceTest, AKeptVersionIsLeftOutUnlessItIsAskedForByItsNumber) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path() + "/slice";
+  SliceUnderTest written(0, 2, optim::SgdOptions{}, 7);
+  written.Keep(9, 1);
+  FileDigest digest = written.Write(path, 12).value();
+  SliceUnderTest read(0, 2, optim::SgdOptions{});
+  EXPECT_TRUE(read.Read(path, digest, 12).ok());
+  EXPECT_EQ(read.bytes, written.bytes);
+  std::vector<std::byte> kept(read.bytes.size());
+  read.kept_room = {Version(8), kept};
+  EXPECT_THAT(Message(read.Read(path, digest, 12)),
+              HasSubstr("the version that it keeps is 9, want 8"));
+  written.kept.reset();
+  digest = written.Write(path, 12).value();
+  EXPECT_THAT(Message(read.Read(path, digest, 12)),
+              HasSubstr("the version that it keeps is none, want 8"));
+}
+
 // Whoever reads says which of the two was so.
 TEST(CheckpointSliceTest, AnAverageMayBeMissingOrLeftOut) {
   const TemporaryFolder folder;

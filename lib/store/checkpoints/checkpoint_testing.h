@@ -48,6 +48,8 @@ struct SliceUnderTest {
   std::vector<std::byte> bytes;
   std::unique_ptr<optim::Optimizer> optimizer;
   std::unique_ptr<MovingAverage> average;  // Null without one.
+  std::shared_ptr<Published> kept;         // Is written with it; null: nothing.
+  std::optional<KeptRoom> kept_room;       // Is read with it.
 
   SliceUnderTest(uint32_t rank, uint32_t shards, const optim::OptimizerOptions& options,
                  float salt = 0)
@@ -67,13 +69,20 @@ struct SliceUnderTest {
 
   StatusOr<FileDigest> Write(const std::string& path, uint64_t version,
                              files::Disk& disk = files::SystemDisk()) {
-    return WriteCheckpointSlice(path, layout, slice, Version(version), bytes,
-                                SnapshotOf(*optimizer, average.get()), disk);
+    StateSnapshot snapshot = SnapshotOf(*optimizer, average.get());
+    snapshot.kept = kept;
+    return WriteCheckpointSlice(path, layout, slice, Version(version), bytes, snapshot, disk);
   }
   Status Read(const std::string& path, const FileDigest& digest, uint64_t version) {
     return ReadCheckpointSlice(path, digest, layout, slice, Version(version), bytes, *optimizer,
-                               average.get())
+                               average.get(), kept_room)
         .status();
+  }
+  // A version of that number, all bytes of which are `fill`.
+  void Keep(uint64_t version, int fill) {
+    kept = std::make_shared<Published>(Region::Private(bytes.size()));
+    kept->version = Version(version);
+    std::ranges::fill(kept->bytes(), std::byte(fill));
   }
   // With values told apart by `salt`, after so many updates; 0: as it is made.
   void Average(float salt = 0) {
