@@ -50,6 +50,13 @@ TEST(LocalSteps, OverlapHidesTransfersBehindComputing) {
   const Life hidden = Lived(options);
   EXPECT_NEAR(MeanStep(hidden), 3, 0.05);
   EXPECT_GT(hidden.compute_seconds / (4 * hidden.seconds), 0.95);
+  // Longer than a step, one push carries several.
+  options = Of("WBSP", {1, 1, 1, 1});
+  options.network.latency_seconds = 2.5;
+  options.steps_max = 200;
+  const Life slow = Lived(options);
+  EXPECT_GT(slow.compute_seconds / (4 * slow.seconds), 0.8);
+  EXPECT_LT(static_cast<double>(slow.pushes), slow.compute_seconds / 2);
 }
 
 // Each version holds some of its steps, each once. (With overlap a copy that takes a version over

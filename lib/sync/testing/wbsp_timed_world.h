@@ -68,7 +68,7 @@ class TimedWorld {
   void Join(WorkerId worker, const Pace& pace) {
     paces_.resize(std::max<size_t>(paces_.size(), worker.value() + 1));
     paces_[worker.value()] = pace;
-    workers_[worker] = Worker{};
+    workers_[worker] = Worker{.since = now_};
     Tell(WorkerJoined{worker});
   }
 
@@ -103,7 +103,10 @@ class TimedWorld {
     std::optional<Version> base, incoming, wanted;
     Version needs;  // Of its last release.
     bool is_stepping = false;
-    double idle_since = 0, waited = 0, cut_waited = 0;
+    // While it does not step: since when, and whether because something travels.
+    double since = 0;
+    bool is_communicating = false;
+    Timing timing, cut_timing;
     bool is_talking = false;     // One transfer at a time, in turns.
     bool is_fetch_next = false;  // Where there is one of each kind.
     uint32_t unpushed = 0;       // Steps made, not cut off.
@@ -133,7 +136,7 @@ class TimedWorld {
     Worker& worker = found->second;
     if (kind == Kind::kComputed) {
       worker.is_stepping = false;
-      worker.idle_since = now_;
+      worker.since = now_;
       ++worker.unpushed;
     } else if (kind == Kind::kPulled) {
       worker.is_talking = false;
@@ -147,32 +150,38 @@ class TimedWorld {
 
   // As the Overlapped of lib/worker; a worker that waits for every answer has one lease at a time.
   void Border(WorkerId id, Worker& worker) {
+    Account(worker);
     if (worker.is_stepping) return Talk(id, worker);
     if (worker.incoming) worker.base = std::exchange(worker.incoming, std::nullopt);
     if (worker.unpushed > 0 && worker.cut == 0) {
-      Idle(worker);
       worker.cut = std::exchange(worker.unpushed, 0);
       worker.cut_base = *worker.base;
-      worker.cut_waited = std::exchange(worker.waited, 0);
+      worker.cut_timing = std::exchange(worker.timing, {});
     }
     if (worker.leases > 0 && worker.base && *worker.base >= worker.needs) {
-      Idle(worker);
       --worker.leases;
       worker.is_stepping = true;
       After(PaceOf(id).compute, Kind::kComputed, id);
     }
+    worker.is_communicating = worker.cut > 0 || HasToFetch(worker);
     Talk(id, worker);
   }
 
-  void Idle(Worker& worker) const {
-    worker.waited += now_ - worker.idle_since;
-    worker.idle_since = now_;
+  // As lib/worker: who stands still because something travels communicates, the rest is waiting.
+  void Account(Worker& worker) const {
+    if (worker.is_stepping) return;
+    (worker.is_communicating ? worker.timing.communication : worker.timing.wait) +=
+        Seconds(now_ - worker.since);
+    worker.since = now_;
+  }
+
+  bool HasToFetch(const Worker& worker) const {
+    return !worker.incoming && worker.wanted && (!worker.base || *worker.wanted > *worker.base);
   }
 
   void Talk(WorkerId id, Worker& worker) {
     if (worker.is_talking) return;
-    const bool has_to_fetch =
-        !worker.incoming && worker.wanted && (!worker.base || *worker.wanted > *worker.base);
+    const bool has_to_fetch = HasToFetch(worker);
     if (has_to_fetch && PaceOf(id).pull == 0) {
       worker.incoming = worker.wanted;
       return Border(id, worker);
@@ -188,12 +197,13 @@ class TimedWorld {
   }
 
   void Push(WorkerId id, Worker& worker) {
+    Account(worker);
     worker.sequence = worker.sequence.Next();
     PushArrived push{.worker = id, .sequence = worker.sequence, .based_on = worker.cut_base};
     push.steps = std::exchange(worker.cut, 0);
     push.samples = push.steps;
+    push.timing = worker.cut_timing;
     push.timing.compute = Seconds(push.steps * PaceOf(id).compute);
-    push.timing.wait = Seconds(worker.cut_waited);
     steps_[id] = push.steps;
     Tell(push);
     if (workers_.contains(id)) Border(id, workers_[id]);

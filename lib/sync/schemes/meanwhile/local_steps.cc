@@ -12,9 +12,10 @@ namespace {
 
 // Leases of one worker where pushes travel while it computes: of the step that it makes, and of the
 // next, which it begins while the first one's push is under way. One more each time that it had to
-// wait for one: its pushes take longer than its steps, and are to carry several.
+// stand still: its pushes take longer than its steps, and are to carry several. While one of them
+// is under way, a worker that has no lease says that it communicates.
 constexpr uint32_t kLeasesMax = 8;
-constexpr double kWaitShareMax = 0.1;  // Of its time computing.
+constexpr double kStillShareMax = 0.1;  // Of its time computing.
 
 Assignment LocalAssignment(const EngineState& state, const Member& member) {
   const WbspKnobs& knobs = state.at.local;
@@ -71,8 +72,8 @@ void MeasureLocal(const PushArrived& push, Member& member) {
   local.delta_norm = std::sqrt(push.gradient.squared_norm);
   local.step_seconds =
       Mixed(local.step_seconds, ToSeconds(push.timing.compute) / std::max(push.steps, 1u));
-  const bool was_starved =
-      ToSeconds(push.timing.wait) > kWaitShareMax * ToSeconds(push.timing.compute);
+  const bool was_starved = ToSeconds(push.timing.wait + push.timing.communication) >
+                           kStillShareMax * ToSeconds(push.timing.compute);
   if (was_starved && local.leases < kLeasesMax) ++local.leases;
 }
 
