@@ -53,6 +53,16 @@ constexpr const char* kSimulateFooter =
     "  paceline simulate simulator/scenarios/mixed.yaml\n"
     "  paceline simulate scenario.yaml -o csv > lives.csv";
 
+constexpr const char* kCalibrateFooter =
+    "Prints a scenario for paceline simulate: workers, links and commits as fast as they were in "
+    "the "
+    "run.\n"
+    "Exit codes: 0 printed, 1 something went wrong, 2 the command line is wrong, or the run says "
+    "too "
+    "little.\n"
+    "Example:\n"
+    "  paceline calibrate paceline-runs/digits-20260101-120000-4242 > cluster.yaml";
+
 constexpr const char* kValidateFooter =
     "Exit codes: 0 valid, 2 the command line or the manifest is wrong.\n"
     "Example:\n"
@@ -230,6 +240,14 @@ int Main(int argc, char** argv) {
       ->type_name("DIR");
   simulate_command->footer(kSimulateFooter);
 
+  std::string recorded_run;
+  CLI::App* calibrate_command =
+      app.add_subcommand("calibrate", "Describe the cluster of a run, for paceline simulate");
+  calibrate_command->add_option("RUN", recorded_run, "A run's folder, or its policy.trace")
+      ->required()
+      ->type_name("");
+  calibrate_command->footer(kCalibrateFooter);
+
   paceline::commands::ValidateOptions validate;
   CLI::App* validate_command =
       app.add_subcommand("validate", "Check a manifest and name everything that is wrong");
@@ -286,11 +304,13 @@ int Main(int argc, char** argv) {
   // The library would only say that a subcommand is missing.
   if (const std::string_view word = argc > 1 ? argv[1] : "";
       !word.empty() && word[0] != '-' && word != "run" && word != "compare" && word != "validate" &&
-      word != "simulate" && word != "top" && word != "fetch" && word != "ctl") {
-    std::fprintf(
-        stderr,
-        "paceline: no such command: %s; want run, compare, simulate, validate, top, fetch or ctl\n",
-        argv[1]);
+      word != "simulate" && word != "calibrate" && word != "top" && word != "fetch" &&
+      word != "ctl") {
+    std::fprintf(stderr,
+                 "paceline: no such command: %s; want run, compare, simulate, calibrate, validate, "
+                 "top, fetch "
+                 "or ctl\n",
+                 argv[1]);
     return paceline::process::kExitCannotWork;
   }
   try {
@@ -300,6 +320,7 @@ int Main(int argc, char** argv) {
   }
   if (run_command->parsed()) return paceline::commands::Run(run);
   if (simulate_command->parsed()) return paceline::commands::Simulate(simulate);
+  if (calibrate_command->parsed()) return paceline::commands::Calibrate(recorded_run);
   if (compare_command->parsed()) return paceline::commands::Compare(compare);
   if (top_command->parsed()) return paceline::commands::Top(top);
   if (fetch_command->parsed()) return paceline::commands::Fetch(fetch);

@@ -1,5 +1,6 @@
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <sstream>
@@ -8,10 +9,14 @@
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 #include <unistd.h>
 
 #include "lib/process/crash_report.h"
 #include "lib/process/exit.h"
+#include "simulator/calibration/fit.h"
+#include "simulator/calibration/recording.h"
+#include "simulator/calibration/scenario_text.h"
 #include "simulator/report/report.h"
 #include "simulator/scenario/scenario.h"
 
@@ -21,7 +26,8 @@ namespace {
 struct Flags {
   std::string scenario;
   std::string output = "text";
-  std::string traces;  // A folder; empty: no trace is written.
+  std::string traces;     // A folder; empty: no trace is written.
+  std::string recording;  // Not empty: a run's folder, or its trace, that a scenario is made from.
 };
 
 StatusOr<std::string> ReadText(const std::string& path) {
@@ -99,6 +105,36 @@ int Run(const Flags& flags) {
   return process::kExitDone;
 }
 
+// spec.sync of the run's job; empty where the folder does not say.
+std::string SyncOf(const std::filesystem::path& folder) {
+  const StatusOr<std::string> text = ReadText(folder / "job.json");
+  if (!text.ok()) return "";
+  const auto job = nlohmann::json::parse(*text, nullptr, /*allow_exceptions=*/false);
+  const auto sync = nlohmann::json::json_pointer("/spec/sync");
+  return job.is_object() && job.contains(sync) ? job[sync].dump() : "";
+}
+
+StatusOr<std::string> Calibrated(const std::string& path) {
+  const bool is_folder = std::filesystem::is_directory(path);
+  const std::string trace = is_folder ? path + "/policy.trace" : path;
+  PACELINE_ASSIGN_OR_RETURN(const std::string text, ReadText(trace));
+  StatusOr<Recording> recording = ReadRecording(text);
+  PACELINE_RETURN_IF_ERROR(Annotate(recording.status(), trace));
+  StatusOr<FittedCluster> cluster = Fit(*recording);
+  PACELINE_RETURN_IF_ERROR(Annotate(cluster.status(), trace));
+  return ScenarioText(*recording, *cluster, is_folder ? SyncOf(path) : "", trace);
+}
+
+int Calibrate(const Flags& flags) {
+  const StatusOr<std::string> scenario = Calibrated(flags.recording);
+  if (!scenario.ok()) {
+    fmt::print(stderr, "paceline: {}\n", Message(scenario.status()));
+    return process::kExitCannotWork;
+  }
+  fmt::print("{}", *scenario);
+  return process::kExitDone;
+}
+
 }  // namespace
 }  // namespace paceline::simulator
 
@@ -108,8 +144,12 @@ int main(int argc, char** argv) {
   CLI::App app(
       "Plays a scenario under a virtual clock, with the policies that the parameter server has.",
       "paceline-simulator");
-  app.add_option("scenario", flags.scenario, "File of the scenario (docs/simulation.md)")
-      ->required();
+  CLI::Option* const scenario =
+      app.add_option("scenario", flags.scenario, "File of the scenario (docs/simulation.md)");
+  CLI::Option* const recording = app.add_option(
+      "--calibrate", flags.recording,
+      "Folder of a run, or its policy.trace: prints a scenario whose cluster is as fast");
+  recording->excludes(scenario);
   app.add_option("-o,--output", flags.output, "What to print")
       ->check(CLI::IsMember({"text", "json", "csv"}))
       ->capture_default_str();
@@ -117,8 +157,10 @@ int main(int argc, char** argv) {
       ->check(CLI::ExistingDirectory);
   try {
     app.parse(argc, argv);
+    if (scenario->empty() && recording->empty()) throw CLI::RequiredError("scenario");
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? paceline::process::kExitDone : paceline::process::kExitCannotWork;
   }
-  return paceline::simulator::Run(flags);
+  return flags.recording.empty() ? paceline::simulator::Run(flags)
+                                 : paceline::simulator::Calibrate(flags);
 }

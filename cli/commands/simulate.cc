@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -12,13 +13,14 @@
 
 namespace paceline::commands {
 
-int Simulate(const SimulateOptions& options) {
-  const std::string program = ProgramsFolder() + "/paceline-simulator";
-  std::vector<std::string> words = {program, options.scenario, "-o", options.output};
-  if (!options.traces.empty()) {
-    words.emplace_back("--traces");
-    words.push_back(options.traces);
-  }
+namespace {
+
+constexpr char kProgram[] = "paceline-simulator";
+
+// Returns only if it cannot be started.
+int Become(std::vector<std::string> words) {
+  const std::string program = ProgramsFolder() + "/" + kProgram;
+  words.insert(words.begin(), program);
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
@@ -26,5 +28,18 @@ int Simulate(const SimulateOptions& options) {
   fmt::print(stderr, "paceline: {} cannot be started: {}\n", program, std::strerror(errno));
   return process::kExitFailed;
 }
+
+}  // namespace
+
+int Simulate(const SimulateOptions& options) {
+  std::vector<std::string> words = {options.scenario, "-o", options.output};
+  if (!options.traces.empty()) {
+    words.emplace_back("--traces");
+    words.push_back(options.traces);
+  }
+  return Become(std::move(words));
+}
+
+int Calibrate(const std::string& recording) { return Become({"--calibrate", recording}); }
 
 }  // namespace paceline::commands

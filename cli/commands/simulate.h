@@ -1,4 +1,5 @@
-// paceline simulate: has paceline-simulator, which lies beside this program, play a scenario.
+// paceline simulate and paceline calibrate: have paceline-simulator, which lies beside this
+// program, play a scenario, or make one from a run.
 #pragma once
 
 #include <string>
@@ -14,5 +15,7 @@ struct SimulateOptions {
 // Becomes that program, whose exit code is the command's; returns only if it cannot be started,
 // with a line and 1.
 int Simulate(const SimulateOptions& options);
+// The same, of a run's folder or its policy trace.
+int Calibrate(const std::string& recording);
 
 }  // namespace paceline::commands

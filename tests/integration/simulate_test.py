@@ -18,8 +18,12 @@ PAGE = (ROOT / "docs" / "simulation.md").read_text(encoding="utf-8")
 PROGRAM = Path(sys.argv.pop(1)).resolve() / "bin" / "paceline"
 
 
+def paceline(*words, **options):
+    return subprocess.run([PROGRAM, *words], cwd=ROOT, capture_output=True, text=True, timeout=120, check=False, **options)
+
+
 def simulate(*words):
-    return subprocess.run([PROGRAM, "simulate", *words], cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+    return paceline("simulate", *words)
 
 
 class SimulateTest(unittest.TestCase):
@@ -65,6 +69,36 @@ class SimulateTest(unittest.TestCase):
         absent = simulate("/no/such/scenario.yaml")
         self.assertEqual(absent.returncode, 2)
         self.assertIn("/no/such/scenario.yaml", absent.stderr)
+
+
+class CalibrateTest(unittest.TestCase):
+    def test_a_runs_cluster_is_found_and_simulated(self):
+        with tempfile.TemporaryDirectory() as folder:
+            ran = paceline("run", "deploy/samples/digits-h2.yaml", "--runs", folder, "--set", "spec.training.stop={maxEpochs: 2}")
+            self.assertEqual(ran.returncode, 0, ran.stderr)
+            run, = (path for path in Path(folder).iterdir() if path.is_dir() and not path.is_symlink())
+            made = paceline("calibrate", run)
+            self.assertEqual((made.returncode, made.stderr), (0, ""))
+            # What the sample makes of it: every second worker half as fast. Bounds for a machine that does other work, too.
+            speeds = {worker: float(speed) for speed, worker in re.findall(r"- speed: (\S+)  # (w\d)", made.stdout)}
+            fast, slow = (speeds["w0"] + speeds["w2"]) / 2, (speeds["w1"] + speeds["w3"]) / 2
+            self.assertLess(slow, 0.8 * fast, made.stdout)
+            self.assertGreater(slow, 0.3 * fast, made.stdout)
+            scenario = Path(folder) / "cluster.yaml"
+            scenario.write_text(made.stdout, encoding="utf-8")
+            simulated = simulate(scenario, "-o", "json")
+            self.assertEqual((simulated.returncode, simulated.stderr), (0, ""))
+            self.assertIn("recorded", {row["arm"] for row in json.loads(simulated.stdout)})
+
+    def test_what_cannot_be_read_is_named(self):
+        with tempfile.TemporaryDirectory() as folder:
+            absent = paceline("calibrate", folder)
+            self.assertEqual((absent.returncode, absent.stdout), (2, ""))
+            self.assertIn(f"{folder}/policy.trace cannot be read", absent.stderr)
+            (Path(folder) / "policy.trace").write_text("policy BSP batch=8 workers=1\n@0 sing w0\n", encoding="utf-8")
+            wrong = paceline("calibrate", folder)
+            self.assertEqual((wrong.returncode, wrong.stdout), (2, ""))
+            self.assertIn("line 2", wrong.stderr)
 
 
 if __name__ == "__main__":

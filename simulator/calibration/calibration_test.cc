@@ -1,0 +1,146 @@
+// Recordings of simulated lives, whose clusters are known.
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "simulator/calibration/fit.h"
+#include "simulator/calibration/recording.h"
+#include "simulator/calibration/scenario_text.h"
+#include "simulator/driver/testing.h"
+#include "simulator/scenario/scenario.h"
+
+namespace paceline::simulator {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::Lived;
+using testing::MeanStep;
+using testing::Of;
+
+struct Recorded {
+  Life life;
+  std::string trace;
+};
+
+Recorded Record(ClusterOptions options) {
+  Recorded recorded;
+  options.trace = [&](std::string_view line) { recorded.trace.append(line).push_back('\n'); };
+  recorded.life = Lived(options);
+  return recorded;
+}
+
+// Three workers as different as a shared cluster's.
+ClusterOptions Different(const std::string& policy) {
+  ClusterOptions options = Of(policy, {1, 0.5, 0.25});
+  for (ComputeModel& worker : options.workers) {
+    worker.fixed_seconds = 0.5;
+    worker.jitter = Lognormal{1, 0.3};
+  }
+  options.network.latency_seconds = 0.02;
+  options.commit_seconds = 0.03;
+  options.steps_max = 600;
+  return options;
+}
+
+FittedCluster Fitted(const std::string& trace) {
+  const auto recording = ReadRecording(trace);
+  EXPECT_TRUE(recording.ok()) << recording.status();
+  const auto cluster = Fit(recording.value());
+  EXPECT_TRUE(cluster.ok()) << cluster.status();
+  return cluster.value();
+}
+
+TEST(Calibration, FindsSpeedsLinksAndCommits) {
+  const FittedCluster cluster = Fitted(Record(Different("BSP")).trace);
+  ASSERT_EQ(cluster.workers.size(), 3u);
+  EXPECT_EQ(cluster.workers[0].speed, 1);
+  EXPECT_NEAR(cluster.workers[1].speed, 0.5, 0.02);
+  EXPECT_NEAR(cluster.workers[2].speed, 0.25, 0.01);
+  EXPECT_NEAR(cluster.fixed_seconds + 10 * cluster.per_sample_seconds, 1.5, 0.05);
+  EXPECT_NEAR(cluster.latency_seconds, 0.02, 1e-6);
+  EXPECT_NEAR(cluster.commit_seconds, 0.03, 1e-6);
+  for (const FittedWorker& worker : cluster.workers) {
+    EXPECT_EQ(worker.jitter.size(), kJitterMax);
+    EXPECT_TRUE(std::ranges::is_sorted(worker.jitter));
+    EXPECT_TRUE(worker.absences.empty());
+  }
+}
+
+// Only batches of different sizes tell what a step costs beyond its samples.
+TEST(Calibration, FindsWhatAStepCostsBeyondItsSamples) {
+  ClusterOptions options = Different("BSP sizing=EMA");
+  for (ComputeModel& worker : options.workers) worker.jitter = Lognormal{1, 0.05};
+  const FittedCluster cluster = Fitted(Record(options).trace);
+  EXPECT_NEAR(cluster.fixed_seconds, 0.5, 0.1);
+  EXPECT_NEAR(cluster.per_sample_seconds, 0.1, 0.01);
+}
+
+TEST(Calibration, AStepMayCostTheSameWhateverItsSamples) {
+  Recording recording;
+  recording.workers.resize(1);
+  for (uint32_t i = 0; i < 40; ++i)
+    recording.workers[0].pushes.push_back({i % 2 == 0 ? 10u : 20u, 1, 0.5, 0.01});
+  const FittedCluster cluster = Fit(recording).value();
+  EXPECT_NEAR(cluster.fixed_seconds, 0.5, 0.001);
+  EXPECT_LT(cluster.per_sample_seconds, 1e-4);
+}
+
+// The other way round: what was found is simulated, and takes as long.
+TEST(Calibration, WhatIsFoundTakesAsLongUnderThatSchemeAndOthers) {
+  const Recorded bsp = Record(Different("BSP"));
+  const Recording recording = ReadRecording(bsp.trace).value();
+  const std::string text =
+      ScenarioText(recording, Fitted(bsp.trace), R"({"scheme": "BSP"})", "run.trace");
+  const LoadedScenario loaded = LoadScenario(text);
+  ASSERT_TRUE(loaded.errors.empty()) << ToString(loaded.errors.front()) << text;
+  EXPECT_EQ(loaded.scenario.arms.front().name, "recorded");
+  size_t compared = 0;
+  for (const Arm& arm : loaded.scenario.arms) {
+    for (const auto& [name, policy] : {std::pair("recorded", "BSP"), std::pair("asp", "ASP")}) {
+      if (arm.name != name) continue;
+      ClusterOptions options = OptionsOf(loaded.scenario, arm, 1);
+      options.target_loss = 0;
+      options.steps_max = 600;
+      const double live = MeanStep(Record(Different(policy)).life);
+      EXPECT_NEAR(MeanStep(Lived(options)), live, 0.05 * live) << name;
+      ++compared;
+    }
+  }
+  EXPECT_EQ(compared, 2u);
+}
+
+TEST(Calibration, FindsWhoWasAwayAndForHowLong) {
+  ClusterOptions options = Different("BSP");
+  options.absences = {{.worker = 1, .from_seconds = 100, .until_seconds = 130},
+                      {.worker = 2, .from_seconds = 200, .until_seconds = {}}};
+  const Recorded recorded = Record(options);
+  const FittedCluster cluster = Fitted(recorded.trace);
+  ASSERT_EQ(cluster.workers[1].absences.size(), 1u);
+  EXPECT_NEAR(ToSeconds(cluster.workers[1].absences[0].from), 100, 1);
+  ASSERT_TRUE(cluster.workers[1].absences[0].lasting.has_value());
+  EXPECT_NEAR(ToSeconds(*cluster.workers[1].absences[0].lasting), 30, 1);
+  ASSERT_EQ(cluster.workers[2].absences.size(), 1u);
+  EXPECT_FALSE(cluster.workers[2].absences[0].lasting.has_value());
+  const std::string text = ScenarioText(ReadRecording(recorded.trace).value(), cluster, "", "x");
+  EXPECT_THAT(text, HasSubstr("returnsAfterSeconds: 30"));
+  EXPECT_TRUE(LoadScenario(text).errors.empty()) << text;
+}
+
+TEST(Calibration, NamesTheLineThatCannotBeRead) {
+  EXPECT_THAT(
+      Message(ReadRecording("policy BSP batch=8 workers=1\n@0 join w0\n@1 sing w0\n").status()),
+      HasSubstr("line 3"));
+  EXPECT_THAT(Message(ReadRecording("policy BSP batch=8 workers=1\n@0 join w0\n").status()),
+              HasSubstr("nothing was committed"));
+  const auto short_one = ReadRecording(
+      "policy BSP batch=8 workers=1\n@0 join w0\n@1 push w0 #1 based-on=v0 samples=8 "
+      "compute=1\n  commit scale=1\n@2 committed v1\n@3 pu");
+  ASSERT_TRUE(short_one.ok()) << short_one.status() << ": a line that is cut off is no error";
+  EXPECT_THAT(Message(Fit(*short_one).status()), HasSubstr("too few to say how fast"));
+}
+
+}  // namespace
+}  // namespace paceline::simulator

@@ -1,0 +1,126 @@
+#include "simulator/calibration/fit.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <optional>
+
+namespace paceline::simulator {
+namespace {
+
+constexpr size_t kFirstPushes = 2;
+// So many of a worker's batches differ by so much from their mean before they say what a sample
+// costs.
+constexpr int64_t kDifferMin = 5;
+constexpr double kSpreadMin = 1.1;
+constexpr double kFixedMax = 1000;  // As many times a step's samples.
+
+struct Step {
+  double samples = 0, seconds = 0;
+};
+
+// Of one push several local steps count as so many alike.
+std::vector<Step> StepsOf(const RecordedWorker& worker) {
+  std::vector<Step> steps;
+  for (size_t i = kFirstPushes; i < worker.pushes.size(); ++i) {
+    const RecordedPush& push = worker.pushes[i];
+    const double count = std::max<uint32_t>(push.steps, 1);
+    if (push.compute <= 0 || push.samples == 0) continue;
+    steps.push_back({push.samples / count, push.compute / count});
+  }
+  return steps;
+}
+
+double Median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  const auto middle = values.begin() + static_cast<ptrdiff_t>(values.size() / 2);
+  std::ranges::nth_element(values, middle);
+  return *middle;
+}
+
+// What a step costs beyond its samples, in samples, by least squares; nothing where its batches are
+// alike. It does not hang on the worker's speed.
+std::optional<double> FixedOverPerSample(const std::vector<Step>& steps) {
+  const auto count = static_cast<double>(steps.size());
+  double samples = 0, seconds = 0;
+  for (const Step& step : steps) {
+    samples += step.samples / count;
+    seconds += step.seconds / count;
+  }
+  const auto differ = std::ranges::count_if(steps, [&](const Step& step) {
+    return step.samples > kSpreadMin * samples || samples > kSpreadMin * step.samples;
+  });
+  if (differ < kDifferMin) return std::nullopt;
+  double covariance = 0, variance = 0;
+  for (const Step& step : steps) {
+    covariance += (step.samples - samples) * (step.seconds - seconds);
+    variance += (step.samples - samples) * (step.samples - samples);
+  }
+  // Where samples cost nothing that can be seen, nearly all is fixed.
+  const double slope = std::max(covariance / variance, seconds / samples / kFixedMax);
+  return std::max(0.0, seconds / slope - samples);
+}
+
+// So that their mean is 1, as quantiles in the middle of equal parts where there are many.
+std::vector<double> Jitter(std::vector<double> ratios) {
+  std::ranges::sort(ratios);
+  const size_t count = std::min(ratios.size(), kJitterMax);
+  std::vector<double> jitter(count);
+  for (size_t i = 0; i < count; ++i) {
+    // Each part's mean, so that a rare and long step is not lost.
+    const size_t begin = i * ratios.size() / count, end = (i + 1) * ratios.size() / count;
+    jitter[i] = std::accumulate(ratios.begin() + static_cast<ptrdiff_t>(begin),
+                                ratios.begin() + static_cast<ptrdiff_t>(end), 0.0) /
+                static_cast<double>(end - begin);
+  }
+  const double mean =
+      std::accumulate(jitter.begin(), jitter.end(), 0.0) / static_cast<double>(count);
+  for (double& value : jitter) value /= mean;
+  return jitter;
+}
+
+}  // namespace
+
+StatusOr<FittedCluster> Fit(const Recording& recording) {
+  FittedCluster cluster;
+  std::vector<std::vector<Step>> steps;
+  std::vector<double> fixed_in_samples, communication;
+  for (const RecordedWorker& worker : recording.workers) {
+    std::vector<Step> its = StepsOf(worker);
+    if (its.empty()) continue;
+    if (const std::optional<double> fixed = FixedOverPerSample(its))
+      fixed_in_samples.push_back(*fixed);
+    for (size_t i = kFirstPushes; i < worker.pushes.size(); ++i)
+      communication.push_back(worker.pushes[i].communication);
+    cluster.workers.push_back({worker.worker, 1, {}, its.size(), worker.joined, worker.absences});
+    steps.push_back(std::move(its));
+  }
+  if (steps.empty()) {
+    return InvalidArgument("no worker pushed more than {} times, too few to say how fast it is",
+                           kFirstPushes);
+  }
+  const double fixed = Median(fixed_in_samples);
+  std::vector<double> per_sample;
+  for (const std::vector<Step>& its : steps) {
+    double samples = 0, seconds = 0;
+    for (const Step& step : its) {
+      samples += fixed + step.samples;
+      seconds += step.seconds;
+    }
+    per_sample.push_back(seconds / samples);
+  }
+  cluster.per_sample_seconds = std::ranges::min(per_sample);
+  cluster.fixed_seconds = fixed * cluster.per_sample_seconds;
+  cluster.latency_seconds = Median(communication) / 2;
+  cluster.commit_seconds = Median(recording.commits);
+  for (size_t i = 0; i < steps.size(); ++i) {
+    cluster.workers[i].speed = cluster.per_sample_seconds / per_sample[i];
+    std::vector<double> ratios;
+    for (const Step& step : steps[i])
+      ratios.push_back(step.seconds / (per_sample[i] * (fixed + step.samples)));
+    cluster.workers[i].jitter = Jitter(std::move(ratios));
+  }
+  return cluster;
+}
+
+}  // namespace paceline::simulator

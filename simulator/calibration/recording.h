@@ -1,0 +1,52 @@
+// Defines Recording: what a policy trace says of the speed of workers, links and commits.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/base/ids.h"
+#include "lib/base/status.h"
+#include "lib/base/time.h"
+
+namespace paceline::simulator {
+
+// A push, as its worker told it.
+struct RecordedPush {
+  uint32_t samples = 0;
+  uint32_t steps = 1;        // Local steps in it.
+  double compute = 0;        // Seconds, of all of its steps.
+  double communication = 0;  // Seconds that did not overlap computing.
+};
+
+// A time in which a worker was not there.
+struct RecordedAbsence {
+  Duration from{};                  // Since the first worker joined.
+  std::optional<Duration> lasting;  // Absent: it did not come back.
+  bool is_silent = false;           // The server waited for it in vain.
+};
+
+struct RecordedWorker {
+  WorkerId worker;
+  Duration joined{};  // Since the first worker joined.
+  std::vector<RecordedPush> pushes;
+  std::vector<RecordedAbsence> absences;  // In order.
+};
+
+struct Recording {
+  std::string policy;           // The first that the trace has, in its words.
+  uint64_t batch = 0;           // Samples of a step of all workers; 0: the trace does not say.
+  double learning_rate = 0;     // Of the first commit.
+  uint64_t versions = 0;        // That were committed.
+  double seconds = 0;           // From the first commit to the last.
+  std::vector<double> commits;  // Seconds from each commit's decision until it was published.
+  std::vector<RecordedWorker> workers;  // In the order in which they joined.
+};
+
+// `trace` as lib/sync/trace writes it; a last line that is cut off is left out. InvalidArgument,
+// naming the line, if it cannot be read, or if nothing was committed in it.
+StatusOr<Recording> ReadRecording(std::string_view trace);
+
+}  // namespace paceline::simulator
