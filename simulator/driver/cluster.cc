@@ -69,6 +69,7 @@ class Cluster {
   std::vector<coordination::Effect> effects_;
   std::deque<protocol::ShardMessage> answers_;
   std::deque<uint32_t> pushes_in_;  // Versions that are being committed.
+  Time commits_end_{};              // Of those that were asked for: one follows the other.
   Status problem_ = OkStatus();
 };
 
@@ -109,6 +110,7 @@ void Cluster::Happen(const Happening& happening) {
     case Kind::kAnswered: {
       protocol::ShardMessage message = std::move(answers_.front());
       answers_.pop_front();
+      if (std::holds_alternative<protocol::Committed>(message)) world_.shard.Publish();
       return Tell(coordination::ShardSaid{ShardId(0), std::move(message)});
     }
     case Kind::kComputed:
@@ -254,7 +256,8 @@ void Cluster::Obey(const protocol::ShardOrder& order) {
   } else if (const auto* commit = std::get_if<protocol::CommitAll>(&order)) {
     pushes_in_.push_back(static_cast<uint32_t>(commit->pushes.size()));
     if (options_.counted) Count(*commit);
-    Answer(Seconds(options_.commit_seconds), world_.shard.Commit(*commit));
+    commits_end_ = std::max(commits_end_, world_.now) + Seconds(options_.commit_seconds);
+    Answer(commits_end_ - world_.now, world_.shard.Commit(*commit));
   }
 }
 

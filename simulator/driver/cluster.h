@@ -22,7 +22,7 @@ struct ClusterOptions {
   std::vector<ComputeModel> workers;
   NetworkModel network;
   double interrupt_seconds = 0;  // From the decision until the worker is free.
-  double commit_seconds = 0;     // From the last push of a version until it can be pulled.
+  double commit_seconds = 0;     // Of a version, one after the other, until it can be pulled.
   std::vector<Absence> absences;
   std::vector<Outage> outages;
   // Without a word a worker counts as lost then; one that an outage silenced joins anew at its end.

@@ -69,6 +69,13 @@ TEST(Simulate, PullsAndPushesTakeTheirTime) {
   EXPECT_NEAR(life.transfer_seconds, 50 * 2 * 2 * 0.21, 1e-3);
 }
 
+TEST(Simulate, CommitsFollowOneAnother) {
+  ClusterOptions options = Of("ASP", {1, 1, 1, 1, 1, 1, 1, 1});
+  options.commit_seconds = 0.5;
+  options.steps_max = 100;
+  EXPECT_NEAR(MeanStep(Lived(options)), 0.5, 0.02);
+}
+
 TEST(Simulate, AnInterruptFreesAWorkerAfterItsTime) {
   ClusterOptions options =
       Of("DBW dbw-method=blind dbw-warm-up=2 dbw-late=interrupt", {1, 1, 1, 0.1});

@@ -1,5 +1,7 @@
 #include "simulator/driver/virtual_shard.h"
 
+#include <utility>
+
 #include "lib/base/check.h"
 
 namespace paceline::simulator {
@@ -52,15 +54,19 @@ protocol::Committed VirtualShard::Commit(const protocol::CommitAll& order) {
   for (double& value : sum_) value *= order.commit.gradient_scale;
   const double squared_norm = SquaredNorm(sum_);
   Values next = Next(order.commit);
-  published_[0] = std::move(published_[1]);
-  published_[1] = {order.commit.version, std::make_shared<const Values>(std::move(next))};
+  committed_.push_back({order.commit.version, std::make_shared<const Values>(std::move(next))});
   return {order.commit.version, {squared_norm}};
+}
+
+void VirtualShard::Publish() {
+  published_[0] = std::exchange(published_[1], std::move(committed_.front()));
+  committed_.pop_front();
 }
 
 // As lib/store's: what an optimizer has learnt is forgotten where the other kind of pushes comes,
 // or another outer step.
 Values VirtualShard::Next(const store::CommitOrder& commit) {
-  Values next = *newest().values;
+  Values next = *last().values;
   if (commit.kind == PushKind::kGradient) {
     outer_step_.reset();
     for (double& value : sum_) value *= commit.clip_scale;

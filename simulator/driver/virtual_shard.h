@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -40,8 +41,10 @@ class VirtualShard {
     double seconds = 0;
   };
   Fenced Fence(WorkerId worker, Incarnation incarnation);
-  // The next version: by the mean gradient's step, or the sum of deltas.
+  // The next version: by the mean gradient's step, or the sum of deltas. Nobody has it before it is
+  // published, in the order of commits.
   protocol::Committed Commit(const protocol::CommitAll& order);
+  void Publish();
 
   const Copy& newest() const { return published_.back(); }
   // The one that is asked for, or the newest where it is gone: shards keep two.
@@ -54,6 +57,7 @@ class VirtualShard {
     bool is_accumulated = false;
   };
   std::map<store::PushId, Staged> staged_;
+  const Copy& last() const { return committed_.empty() ? newest() : committed_.back(); }
   Values Next(const store::CommitOrder& commit);
 
   const double momentum_;
@@ -62,6 +66,7 @@ class VirtualShard {
   MomentumStep outer_;                   // ...and what has its momentum.
   Values sum_;                           // Of the running commit.
   std::array<Copy, 2> published_;
+  std::deque<Copy> committed_;  // And not published yet.
 };
 
 }  // namespace paceline::simulator

@@ -28,6 +28,7 @@ TEST(VirtualShard, StepsByTheWeightedMeanAndTellsItsNorm) {
   shard.Stage(PushOf(0, 1), {4, 0}, 1);
   shard.Stage(PushOf(1, 1), {0, 8}, 1);
   const protocol::Committed committed = shard.Commit(CommitOf(1, {{0, 3}, {1, 1}}));
+  shard.Publish();
   EXPECT_EQ(committed.version, Version(1));
   EXPECT_EQ(committed.block_squared_norms, (std::vector<double>{3 * 3 + 2 * 2}));
   EXPECT_EQ(*shard.newest().values, (Values{1 - 0.5 * 3, 1 - 0.5 * 2}));
@@ -39,6 +40,7 @@ TEST(VirtualShard, ClipsWhatItAppliesAndNotWhatItTells) {
   protocol::CommitAll order = CommitOf(1, {{0, 1}});
   order.commit.clip_scale = 0.25;
   EXPECT_EQ(shard.Commit(order).block_squared_norms, std::vector<double>{16});
+  shard.Publish();
   EXPECT_EQ(*shard.newest().values, Values{-0.5});
 }
 
@@ -50,6 +52,7 @@ TEST(VirtualShard, AddsDeltasAndForgetsWhatItsOptimizerLearnt) {
     order.commit.kind = kind;
     order.commit.outer = outer;
     shard.Commit(order);
+    shard.Publish();
     return shard.newest().values->front();
   };
   EXPECT_EQ(commit(1, PushKind::kGradient, {}), -1);
@@ -80,8 +83,24 @@ TEST(VirtualShard, AFencedLifeLosesWhatIsNotAccumulated) {
   EXPECT_EQ(shard.Drop(PushOf(1, 1)), 7);
   protocol::CommitAll order = CommitOf(1, {{0, 1}});
   shard.Commit(order);
+  shard.Publish();
   EXPECT_EQ(*shard.newest().values, Values{-1});
   EXPECT_EQ(shard.Drop(PushOf(0, 1, 2)), 9);
+}
+
+TEST(VirtualShard, NobodyHasAVersionBeforeItIsPublished) {
+  VirtualShard shard({0}, 0);
+  for (const uint64_t version : {1, 2}) {
+    shard.Stage(PushOf(0, version), {2}, 1);
+    const protocol::CommitAll order = CommitOf(version, {{0, 1}});
+    (void)shard.Commit(order);
+  }
+  EXPECT_EQ(shard.newest().version, Version(0));
+  shard.Publish();
+  EXPECT_EQ(shard.newest().version, Version(1));
+  EXPECT_EQ(*shard.newest().values, Values{-1});
+  shard.Publish();
+  EXPECT_EQ(*shard.newest().values, Values{-2});
 }
 
 TEST(VirtualShard, HasTheNewestTwoVersions) {
@@ -89,6 +108,7 @@ TEST(VirtualShard, HasTheNewestTwoVersions) {
   for (const uint64_t version : {1, 2}) {
     shard.Stage(PushOf(0, version), {2}, 1);
     shard.Commit(CommitOf(version, {{0, 1}}));
+    shard.Publish();
   }
   EXPECT_EQ(*shard.Get(Version(1)).values, Values{-1});
   EXPECT_EQ(*shard.Get(Version(2)).values, Values{-2});
