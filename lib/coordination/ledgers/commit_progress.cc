@@ -12,6 +12,18 @@ namespace paceline::coordination {
 using protocol::CommitAll;
 using protocol::ShardOrder;
 
+namespace {
+
+template <class Decision>
+std::vector<Decision> TakePublished(std::vector<Decision>& held, Version published) {
+  std::vector<Decision> ready, rest;
+  for (const Decision& one : held) (one.version <= published ? ready : rest).push_back(one);
+  held = std::move(rest);
+  return ready;
+}
+
+}  // namespace
+
 double AddBlocks(const std::map<ShardId, std::vector<double>>& blocks) {
   double sum = 0;
   for (const auto& [shard, norms] : blocks) {
@@ -136,17 +148,16 @@ std::optional<Version> CommitProgress::AwaitedOf(ShardId shard) const {
   return std::nullopt;
 }
 
-void CommitProgress::ForgetReleases(WorkerId worker) {
-  std::erase_if(held_, [&](const sync::Release& release) { return release.worker == worker; });
+void CommitProgress::Forget(WorkerId worker) {
+  std::erase_if(releases_, [&](const sync::Release& release) { return release.worker == worker; });
+  std::erase_if(offers_, [&](const sync::Offer& offer) { return offer.worker == worker; });
 }
 
-std::vector<sync::Release> CommitProgress::TakeReady() {
-  std::vector<sync::Release> ready, rest;
-  for (sync::Release& release : held_)
-    (release.version <= published_ ? ready : rest).push_back(release);
-  held_ = std::move(rest);
-  return ready;
+std::vector<sync::Release> CommitProgress::TakeReleases() {
+  return TakePublished(releases_, published_);
 }
+
+std::vector<sync::Offer> CommitProgress::TakeOffers() { return TakePublished(offers_, published_); }
 
 std::string CommitProgress::Describe() const {
   std::string text = fmt::format("decided {} published {} waiting", decided_, published_);
@@ -159,10 +170,12 @@ std::string CommitProgress::Describe() const {
     text += fmt::format("|{}", version);
     for (const auto& [shard, norms] : progress.norms) text += fmt::format(" {}", shard);
   }
-  for (const sync::Release& release : held_) {
+  for (const sync::Release& release : releases_) {
     text +=
         fmt::format("|hold {} {} {}", release.worker, release.version, release.assignment.samples);
   }
+  for (const sync::Offer& offer : offers_)
+    text += fmt::format("|offer {} {}", offer.worker, offer.version);
   return text;
 }
 

@@ -4,8 +4,8 @@
 // Every shard gets the same orders in the same sequence. With a clip norm a commit needs the norm
 // of its sum first: it sends Sum, and every later order waits behind it until all shards have
 // answered. With a layer-wise optimizer it then sends Prepare, for the norms of whole tensors, and
-// the line waits for these too. A version is published when all shards have committed it; a release
-// that names it is held back until then.
+// the line waits for these too. A version is published when all shards have committed it; releases
+// and offers that name it are held back until then.
 #pragma once
 
 #include <cstdint>
@@ -58,9 +58,12 @@ class CommitProgress {
   // The versions that are published by this, in order.
   std::vector<Published> Committed(ShardId shard, const protocol::Committed& committed);
 
-  void Hold(const sync::Release& release) { held_.push_back(release); }
-  void ForgetReleases(WorkerId worker);
-  std::vector<sync::Release> TakeReady();  // Held ones of published versions, in order.
+  void Hold(const sync::Release& release) { releases_.push_back(release); }
+  void Hold(const sync::Offer& offer) { offers_.push_back(offer); }
+  void Forget(WorkerId worker);  // What is held for it.
+  // Held ones of published versions, in order.
+  std::vector<sync::Release> TakeReleases();
+  std::vector<sync::Offer> TakeOffers();
 
   Version decided() const { return decided_; }  // Newest that was asked for.
   Version published() const { return published_; }
@@ -89,7 +92,8 @@ class CommitProgress {
   bool is_preparing_ = false;
   std::map<ShardId, std::vector<double>> sums_;
   std::map<ShardId, std::vector<store::TensorNorms>> norms_;
-  std::vector<sync::Release> held_;
+  std::vector<sync::Release> releases_;  // Held, as the offers.
+  std::vector<sync::Offer> offers_;
 };
 
 // Adds all blocks of all shards one by one in rank order, so that how they are cut over shards

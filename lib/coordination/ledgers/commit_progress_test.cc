@@ -193,15 +193,39 @@ TEST(CommitProgressTest, ReleasesWaitForTheirVersionInOrder) {
   commits.Hold(sync::Release{.worker = WorkerId(1), .version = Version(1)});
   commits.Hold(sync::Release{.worker = WorkerId(0), .version = Version(1)});
   commits.Hold(sync::Release{.worker = WorkerId(3), .version = Version(1)});
-  commits.ForgetReleases(WorkerId(3));
-  EXPECT_TRUE(commits.TakeReady().empty());
+  commits.Forget(WorkerId(3));
+  EXPECT_TRUE(commits.TakeReleases().empty());
   commits.Committed(kS0, Committed{Version(1), {}});
-  const auto ready = commits.TakeReady();
+  const auto ready = commits.TakeReleases();
   ASSERT_EQ(ready.size(), 2u);
   EXPECT_EQ(ready[0].worker, WorkerId(1));
   EXPECT_EQ(ready[1].worker, WorkerId(0));
   commits.Committed(kS0, Committed{Version(2), {}});
-  EXPECT_EQ(commits.TakeReady().size(), 1u);
+  EXPECT_EQ(commits.TakeReleases().size(), 1u);
+}
+
+TEST(CommitProgressTest, OffersWaitForTheirVersionInOrder) {
+  CommitProgress commits({1, std::nullopt});
+  Orders out;
+  commits.Commit(To(1), out);
+  commits.Commit(To(2), out);
+  const std::string before = commits.Describe();
+  for (const uint64_t worker : {3, 1, 0}) {
+    commits.Hold(sync::Offer{WorkerId(worker), Version(1)});
+    commits.Hold(sync::Offer{WorkerId(worker), Version(2)});
+  }
+  EXPECT_NE(commits.Describe(), before);
+  commits.Forget(WorkerId(3));
+  EXPECT_TRUE(commits.TakeOffers().empty());
+  for (const uint64_t version : {1, 2}) {
+    commits.Committed(kS0, Committed{Version(version), {}});
+    const auto ready = commits.TakeOffers();
+    ASSERT_EQ(ready.size(), 2u);
+    EXPECT_EQ(ready[0].worker, WorkerId(1));
+    EXPECT_EQ(ready[1].worker, WorkerId(0));
+    EXPECT_EQ(ready[0].version, Version(version));
+    EXPECT_TRUE(commits.TakeOffers().empty());
+  }
 }
 
 TEST(CommitProgressTest, BlocksAddUpTheSameHoweverTheyAreCut) {

@@ -142,8 +142,8 @@ void Carry(Turn turn, const sync::Release& decision, Later) {
 
 void Carry(Turn turn, const sync::Offer& decision, Later) {
   const Session* session = turn.job.membership.FindWorker(decision.worker);
-  // An offer is a hint: one that comes too early is of no use, and none is lost.
-  if (session == nullptr || decision.version > turn.job.commits.published()) return;
+  if (session == nullptr) return;
+  if (decision.version > turn.job.commits.published()) return turn.job.commits.Hold(decision);
   turn.Send(session->connection, protocol::Offered{decision.version});
 }
 

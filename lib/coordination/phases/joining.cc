@@ -217,7 +217,7 @@ void Remove(Turn turn, const Loss& loss) {
   if (job.leases.has_value()) job.leases->ReturnAllOf(worker);
   job.starved.Forget(worker);
   job.starved.MayFind();  // What was meant for it may be for others.
-  job.commits.ForgetReleases(worker);
+  job.commits.Forget(worker);
   job.change.draining.erase(worker);
   if (job.startup.filler == loss.connection) job.startup.filler.reset();
   if (job.startup.has_announced) turn.Order(protocol::Fence{worker, session->incarnation});

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "lib/coordination/phases/asking.h"
+#include "lib/coordination/phases/changing.h"
 #include "lib/coordination/phases/evaluating.h"
 #include "lib/coordination/phases/finishing.h"
 #include "lib/coordination/phases/recovering.h"
@@ -32,6 +33,13 @@ void CommitSamples(JobState& job, Version version) {
                  static_cast<double>(correct) / static_cast<double>(samples)};
 }
 
+// To those who are busy still. Who has pushed meanwhile has its answer: a hint is of no use to it.
+std::vector<sync::Offer> TakeOffersToTheBusy(JobState& job) {
+  std::vector<sync::Offer> offers = job.commits.TakeOffers();
+  std::erase_if(offers, [&job](const sync::Offer& offer) { return !OwesPush(job, offer.worker); });
+  return offers;
+}
+
 void Publish(Turn turn, const CommitProgress::Published& published) {
   JobState& job = turn.job;
   if (!std::isfinite(published.squared_norm)) {
@@ -45,11 +53,17 @@ void Publish(Turn turn, const CommitProgress::Published& published) {
   // Releases first, since workers wait for them; those without samples are told to the policy after
   // the commit.
   std::vector<WorkerId> out_of_data;
-  for (const sync::Release& release : job.commits.TakeReady()) {
+  const std::vector<sync::Offer> offers = TakeOffersToTheBusy(job);
+  for (const sync::Release& release : job.commits.TakeReleases()) {
     if (stop.has_value() || job.phase != Phase::kTraining ||
         !job.participants.contains(release.worker) || job.change.quiesced.has_value())
       continue;
     if (!Send(turn, release)) out_of_data.push_back(release.worker);
+  }
+  for (const sync::Offer& offer : offers) {
+    if (stop.has_value() || job.phase != Phase::kTraining) break;
+    if (const Session* session = job.membership.FindWorker(offer.worker))
+      turn.Send(session->connection, protocol::Offered{offer.version});
   }
   turn.effects.push_back(VersionPublished{published.version, job.committed_samples,
                                           job.figures.loss, published.learning_rate});

@@ -232,6 +232,88 @@ TEST(TrainingTest, WhatIsDroppedComesBackOrStaysOut) {
   }
 }
 
+// --- Offers of a version, which are decided with its commit.
+
+std::vector<Version> OffersTo(const Job& job, uint64_t connection) {
+  std::vector<Version> versions;
+  for (const auto& offered : job.AllSent<protocol::Offered>(connection))
+    versions.push_back(offered.version);
+  return versions;
+}
+
+TEST(TrainingTest, ALateWorkerIsOfferedAVersionOnceAllShardsHaveIt) {
+  CoordinatorOptions options = TwoWorkers();
+  options.shards = 2;
+  Job job(options, sync::Scheme::kBackupWorkers);
+  job.Opened({{1, 0}, {2, 1}});
+  for (const uint64_t version : {1, 2}) {
+    job.PushFor(1);
+    job.Committed(1, version);
+    EXPECT_THAT(OffersTo(job, 2), SizeIs(version - 1));
+    job.Committed(0, version);
+    ASSERT_THAT(OffersTo(job, 2), SizeIs(version));
+    EXPECT_EQ(OffersTo(job, 2).back(), Version(version));
+  }
+  // Releases come first: workers wait for them.
+  const auto is_to = [](uint64_t connection) {
+    return [connection](const Effect& effect) {
+      const auto* send = std::get_if<SendWorker>(&effect);
+      return send != nullptr && send->connection == ConnectionId(connection);
+    };
+  };
+  EXPECT_LT(std::find_if(job.effects.rbegin(), job.effects.rend(), is_to(2)),
+            std::find_if(job.effects.rbegin(), job.effects.rend(), is_to(1)));
+  EXPECT_THAT(OffersTo(job, 1), SizeIs(0));
+  job.PushFor(2);  // Superseded.
+  EXPECT_EQ(job.Sent<protocol::Released>(2).version, Version(2));
+  EXPECT_THAT(OffersTo(job, 2), SizeIs(2));
+}
+
+TEST(TrainingTest, WhoHasPushedBeforeAVersionIsPublishedIsReleasedAndNotOfferedIt) {
+  Job job(TwoWorkers(), sync::Scheme::kBackupWorkers);
+  job.Opened({{1, 0}, {2, 1}});
+  job.PushFor(1);
+  job.PushFor(2);  // Superseded.
+  job.CommittedEverywhere(1);
+  EXPECT_EQ(job.Sent<protocol::Released>(2).version, Version(1));
+  EXPECT_THAT(OffersTo(job, 2), SizeIs(0));
+}
+
+TEST(TrainingTest, ANewLifeHearsNoOffersOfTheOneBefore) {
+  Job job(TwoWorkers(), sync::Scheme::kBackupWorkers);
+  job.Opened({{1, 0}, {2, 1}});
+  job.PushFor(1);
+  job.Step(WorkerGone{ConnectionId(2)});
+  job.Join(3, 1);
+  job.CommittedEverywhere(1);
+  EXPECT_THAT(OffersTo(job, 3), SizeIs(0));
+}
+
+// It has only to finish, or to drop what it does.
+TEST(TrainingTest, NothingIsOfferedWhenTrainingIsOver) {
+  CoordinatorOptions options = TwoWorkers();
+  options.steps_max = 1;
+  Job job(options, sync::Scheme::kBackupWorkers);
+  job.Opened({{1, 0}, {2, 1}});
+  job.PushFor(1);
+  job.CommittedEverywhere(1);
+  EXPECT_EQ(job.coordinator.status().phase, Phase::kFinishing);
+  EXPECT_THAT(OffersTo(job, 2), SizeIs(0));
+}
+
+// The version exists whatever becomes of the policy: who is busy may have it.
+TEST(TrainingTest, AnOfferOutlivesThePolicyThatDecidedIt) {
+  Job job(TwoWorkers(), sync::Scheme::kBackupWorkers);
+  job.Opened({{1, 0}, {2, 1}});
+  job.PushFor(1);
+  job.ChangeTo(sync::Scheme::kAsp);
+  job.CommittedEverywhere(1);
+  EXPECT_TRUE(job.Has<PolicyChanged>());
+  EXPECT_THAT(OffersTo(job, 2), ::testing::ElementsAre(Version(1)));
+  job.PushFor(2);
+  EXPECT_EQ(job.Sent<protocol::Released>(2).version, Version(1));
+}
+
 TEST(TrainingTest, EndsWhenItsLastSamplesAreLeftOut) {
   CoordinatorOptions options = TwoWorkers();
   options.on_drop = OnDrop::kDiscard;

@@ -138,12 +138,16 @@ void SmallWorld::SendToShard(const SendShard& send) {
 void SmallWorld::SendToWorker(SendWorker send) {
   for (Process& process : processes_) {
     if (!process.is_up || process.connection != send.connection) continue;
+    const auto is_early = [&](Version version) {
+      return std::ranges::any_of(shards_, [&](const ShardModel& shard) {
+        return shard.is_alive && shard.newest() < version.value();
+      });
+    };
+    const auto* offered = std::get_if<protocol::Offered>(&send.order);
+    if (offered != nullptr && is_early(offered->version))
+      Violate(fmt::format("offered {} before all shards have it", offered->version));
     if (auto* released = std::get_if<protocol::Released>(&send.order)) {
-      const bool is_early =
-          std::any_of(shards_.begin(), shards_.end(), [&](const ShardModel& shard) {
-            return shard.is_alive && shard.newest() < released->version.value();
-          });
-      if (is_early)
+      if (is_early(released->version))
         Violate(fmt::format("released {} before all shards have it", released->version));
       if (options_.bug == Bug::kReleaseLost && released->version == Version(1)) return;
       if (!returned_.empty() && Samples(returned_) == Samples(released->lease.ranges)) {
@@ -152,7 +156,7 @@ void SmallWorld::SendToWorker(SendWorker send) {
     }
     // A hint changes nothing here but where workers overlap, and an admission nothing but what the
     // process knows.
-    if (std::holds_alternative<protocol::Offered>(send.order) && !options_.is_overlapped) return;
+    if (offered != nullptr && !options_.is_overlapped) return;
     if (const auto* admitted = std::get_if<protocol::Admitted>(&send.order)) {
       process.incarnation = admitted->incarnation;
       process.generation = admitted->generation;
