@@ -172,6 +172,8 @@ void Cluster::Do(coordination::Effect effect) {
     Published(published->version);
   } else if (std::holds_alternative<coordination::SamplePoisoned>(effect)) {
     ++world_.life.poisoned;
+  } else if (std::holds_alternative<coordination::EpochCompleted>(effect)) {
+    ++world_.life.epochs;
   } else if (std::holds_alternative<coordination::RolledBack>(effect)) {
     // Numbers that are not finite: there is nothing to go back to.
     world_.life.versions.push_back({ToSeconds(world_.now.time_since_epoch()), std::nan(""), 0});

@@ -58,6 +58,7 @@ struct Life {
   uint64_t pushes = 0, dropped = 0, interrupted = 0;
   uint64_t crashes = 0;     // Sessions that an outage ended included.
   uint64_t poisoned = 0;    // Samples left out, since processes ended that computed them.
+  uint64_t epochs = 0;      // That are complete.
   uint64_t happenings = 0;  // Of the queue.
   // Of all workers' time: computing, that of steps which came to nothing included; those; and pulls
   // and pushes beside which nothing was computed.

@@ -94,23 +94,34 @@ bool LeaseLedger::OpenNext() {
   return true;
 }
 
-void LeaseLedger::TakeUnsuspected(uint64_t samples, Lease& lease) {
-  for (auto& [number, epoch] : open_) {
-    if (IsBeyond(number)) return;
-    for (auto at = epoch.free.intervals().begin(); at != epoch.free.intervals().end();) {
-      if (samples == 0) return;
-      SampleRange range = suspects_.Unsuspected({number, at->first, at->second});
-      if (range.begin >= range.end) {
-        ++at;
-        continue;
+// That nobody suspects, and that did not come back as overtaken if `is_late`; of open epochs.
+std::optional<SampleRange> LeaseLedger::FirstFree(bool is_late) const {
+  for (const auto& [number, epoch] : open_) {
+    if (IsBeyond(number)) return std::nullopt;
+    for (const auto& [begin, end] : epoch.free.intervals()) {
+      SampleRange range = suspects_.Unsuspected({number, begin, end});
+      while (is_late && range.size() > 0) {
+        const SampleRange other = overtaken_.FirstOther(range);
+        if (other.size() > 0) return other;
+        range = suspects_.Unsuspected({number, range.end, end});
       }
-      range.end = std::min(range.end, range.begin + samples);
-      epoch.free.Take(range.begin, range.end);
-      epoch.leased += range.size();
-      samples -= range.size();
-      lease.ranges.push_back(range);
-      at = epoch.free.intervals().lower_bound(range.end);
+      if (range.size() > 0) return range;
     }
+  }
+  return std::nullopt;
+}
+
+void LeaseLedger::TakeUnsuspected(uint64_t samples, bool is_late, Lease& lease) {
+  while (samples > 0) {
+    std::optional<SampleRange> range = FirstFree(is_late);
+    if (!range && OpenNext()) continue;
+    if (!range) return;
+    range->end = std::min(range->end, range->begin + samples);
+    Epoch& epoch = open_.at(range->epoch);
+    epoch.free.Take(range->begin, range->end);
+    epoch.leased += range->size();
+    samples -= range->size();
+    lease.ranges.push_back(*range);
   }
 }
 
@@ -130,7 +141,7 @@ bool LeaseLedger::TakeSuspect(WorkerId worker, const std::vector<WorkerId>& othe
 
 std::optional<Lease> LeaseLedger::Grant(WorkerId worker, uint64_t samples,
                                         const std::vector<WorkerId>& others,
-                                        const std::vector<LeaseId>& unpushed) {
+                                        const std::vector<LeaseId>& unpushed, bool leaves) {
   if (samples == 0) return std::nullopt;
   FindPoisoned();
   if (std::ranges::any_of(unpushed, [this](LeaseId held) { return IsSuspect(held); }))
@@ -138,13 +149,12 @@ std::optional<Lease> LeaseLedger::Grant(WorkerId worker, uint64_t samples,
   const bool may_suspect = unpushed.empty();
   Lease lease{LeaseId(next_lease_), {}};
   if (!may_suspect || !TakeSuspect(worker, others, samples, Suspects::Whose::kNew, lease)) {
-    const auto missing = [&] {
-      uint64_t taken = 0;
-      for (const SampleRange& range : lease.ranges) taken += range.size();
-      return samples - taken;
-    };
-    TakeUnsuspected(samples, lease);
-    while (missing() > 0 && OpenNext()) TakeUnsuspected(missing(), lease);
+    const bool is_late = overtaken_.IsLate(worker);
+    TakeUnsuspected(samples, is_late, lease);
+    if (is_late && lease.ranges.empty() && FirstFree(false)) {
+      if (leaves) return std::nullopt;
+      TakeUnsuspected(samples, false, lease);
+    }
     if (lease.ranges.empty()) suspects_.SetLast(true);
     for (const Suspects::Whose whose : {Suspects::Whose::kLast, Suspects::Whose::kAny})
       if (may_suspect && lease.ranges.empty()) TakeSuspect(worker, others, samples, whose, lease);
@@ -217,21 +227,14 @@ void LeaseLedger::Discard(LeaseId lease) {
   if (found != leases_.end() && !found->second.is_accumulated) End(found, &Epoch::discarded);
 }
 
-void LeaseLedger::ReturnInterrupted(LeaseId lease) {
+void LeaseLedger::Overtake(LeaseId lease) {
   const auto found = leases_.find(lease);
   if (found == leases_.end() || found->second.is_accumulated) return;
-  for (const SampleRange& range : found->second.ranges) unlucky_.Interrupted(range);
-  End(found, &Epoch::free);
-}
-
-bool LeaseLedger::IsUnlucky(LeaseId lease) const {
-  const auto found = leases_.find(lease);
-  return found != leases_.end() &&
-         std::ranges::any_of(found->second.ranges,
-                             [this](const SampleRange& range) { return unlucky_.Holds(range); });
+  for (const SampleRange& range : found->second.ranges) overtaken_.Add(found->second.worker, range);
 }
 
 void LeaseLedger::ReturnAllOf(WorkerId worker) {
+  overtaken_.Forget(worker);
   for (const LeaseId lease : Held(worker)) End(leases_.find(lease), &Epoch::free);
 }
 
@@ -241,6 +244,7 @@ void LeaseLedger::Accumulate(LeaseId lease) {
   NotHeld(found);
   found->second.is_accumulated = true;
   for (const SampleRange& range : found->second.ranges) {
+    overtaken_.Counted(found->second.worker, range);
     Epoch& epoch = open_.at(range.epoch);
     epoch.leased -= range.size();
     epoch.accumulated += range.size();
@@ -352,7 +356,7 @@ void LeaseLedger::CompleteOldest() {
     const auto& [number, epoch] = *open_.begin();
     if (epoch.committed.size() + epoch.discarded.size() < options_.train_samples) return;
     completed_.push_back({number, 0, 0, 0, epoch.committed.size(), epoch.discarded.size()});
-    unlucky_.Forget(number);
+    overtaken_.Forget(number);
     open_.erase(open_.begin());
     ++returns_;  // Another one may be opened.
   }
@@ -428,7 +432,7 @@ std::string LeaseLedger::Describe() const {
     }
   }
   for (const uint64_t sample : poisoned_) text += fmt::format("|poisoned {}", sample);
-  return text + suspects_.Describe() + unlucky_.Describe();
+  return text + suspects_.Describe() + overtaken_.Describe();
 }
 
 }  // namespace paceline::coordination

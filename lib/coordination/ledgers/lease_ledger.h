@@ -19,8 +19,8 @@
 #include "lib/base/ids.h"
 #include "lib/base/status.h"
 #include "lib/coordination/ledgers/interval_set.h"
+#include "lib/coordination/ledgers/overtaken.h"
 #include "lib/coordination/ledgers/suspects.h"
-#include "lib/coordination/ledgers/unlucky.h"
 #include "lib/protocol/worker_messages.h"
 
 namespace paceline::coordination {
@@ -72,10 +72,13 @@ class LeaseLedger {
   // may be opened yet. What is suspected of being poisoned goes by itself, and first, to a worker
   // that has not accused it; to one that has only if none of `others` may try it. `unpushed`: what
   // the worker holds and has not pushed. Beside that it gets no suspect, and beside a suspect it
-  // gets nothing: what it falls ill of, or hangs on, is that one then.
+  // gets nothing: what it falls ill of, or hangs on, is that one then. A worker that is late takes
+  // what came back as overtaken only where there is nothing else, and never if it `leaves` that to
+  // others.
   std::optional<protocol::Lease> Grant(WorkerId worker, uint64_t samples,
                                        const std::vector<WorkerId>& others = {},
-                                       const std::vector<protocol::LeaseId>& unpushed = {});
+                                       const std::vector<protocol::LeaseId>& unpushed = {},
+                                       bool leaves = false);
 
   // --- Which samples are poisoned (suspects.h). Of unknown leases: nothing happens.
   void Accuse(protocol::LeaseId lease, WorkerId worker, Suspects::Word word);
@@ -109,11 +112,12 @@ class LeaseLedger {
   // ones: nothing happens.
   void Return(protocol::LeaseId lease);
   void Discard(protocol::LeaseId lease);
-  // As Return, because the step was interrupted.
-  void ReturnInterrupted(protocol::LeaseId lease);
-  // Whether a step of it is not to be interrupted (unlucky.h).
-  bool IsUnlucky(protocol::LeaseId lease) const;
-  void ReturnAllOf(WorkerId worker);  // What it holds and is not accumulated.
+  // Said before one of these: a version was made without the step that it was for (overtaken.h).
+  void Overtake(protocol::LeaseId lease);
+  // Whether the last step of that worker to end was overtaken.
+  bool IsLate(WorkerId worker) const { return overtaken_.IsLate(worker); }
+  // Its session is over: what it holds and is not accumulated comes back.
+  void ReturnAllOf(WorkerId worker);
 
   // The lease's push is in the open sum, whatever becomes of its worker.
   void Accumulate(protocol::LeaseId lease);
@@ -154,7 +158,8 @@ class LeaseLedger {
   uint64_t next_epoch() const {
     return open_.empty() ? completed_.size() : open_.rbegin()->first + 1;
   }
-  void TakeUnsuspected(uint64_t samples, protocol::Lease& lease);
+  std::optional<protocol::SampleRange> FirstFree(bool is_late) const;
+  void TakeUnsuspected(uint64_t samples, bool is_late, protocol::Lease& lease);
   bool TakeSuspect(WorkerId worker, const std::vector<WorkerId>& others, uint64_t samples,
                    Suspects::Whose whose, protocol::Lease& lease);
   bool IsFree(const protocol::SampleRange& range) const;
@@ -176,7 +181,7 @@ class LeaseLedger {
   uint64_t next_lease_ = 1;
   uint64_t returns_ = 0;
   Suspects suspects_;            // Of free and leased positions.
-  Unlucky unlucky_;              // Of open epochs.
+  Overtaken overtaken_;          // Of open epochs.
   std::set<uint64_t> poisoned_;  // Samples.
   std::vector<PoisonedSample> news_;
 };

@@ -93,6 +93,42 @@ TEST(LeaseLedgerTest, ReturnedSamplesComeFirst) {
   EXPECT_TRUE(ledger.Check().ok());
 }
 
+// Fresh ones for whoever was late, over epochs; else, or where there are none, what came back.
+TEST(LeaseLedgerTest, OvertakenSamplesAreForWhoIsInTime) {
+  LeaseLedger ledger({10, 2});
+  const Lease late = *ledger.Grant(kW0, 4);
+  ledger.Overtake(late.id);
+  EXPECT_TRUE(ledger.IsHeld(kW0, late.id));
+  ledger.Return(late.id);
+  EXPECT_TRUE(ledger.IsLate(kW0));
+  const Lease other = *ledger.Grant(kW0, 8);
+  EXPECT_THAT(other.ranges, ElementsAre(SampleRange{0, 4, 10}, SampleRange{1, 0, 2}));
+  ledger.Grant(kW1, 2);
+  EXPECT_THAT(ledger.Grant(kW0, 20)->ranges, ElementsAre(SampleRange{1, 2, 10}));
+  EXPECT_FALSE(ledger.Grant(kW0, 1, {}, {}, true).has_value());
+  EXPECT_THAT(ledger.Grant(kW0, 1)->ranges, ElementsAre(SampleRange{0, 2, 3}));
+  EXPECT_THAT(ledger.Grant(kW1, 1)->ranges, ElementsAre(SampleRange{0, 3, 4}));
+  EXPECT_TRUE(ledger.Check().ok());
+  ledger.Accumulate(other.id);
+  EXPECT_FALSE(ledger.IsLate(kW0));
+  ledger.Overtake(other.id);  // It counts already.
+  EXPECT_FALSE(ledger.IsLate(kW0));
+}
+
+// Who was late takes a suspect that is for it, and none in the place of what it leaves to others.
+TEST(LeaseLedgerTest, WhatIsLeftToOthersMakesASuspectNotTheLast) {
+  LeaseLedger ledger({8, 1});
+  const Lease ill = *ledger.Grant(kW0, 4), late = *ledger.Grant(kW0, 4);
+  ledger.Accuse(ill.id, kW0, Suspects::Word::kNotYet);
+  ledger.Overtake(late.id);
+  ledger.Return(ill.id);
+  ledger.Return(late.id);
+  EXPECT_FALSE(ledger.Grant(kW0, 4, {kW0}, {}, true).has_value());
+  EXPECT_THAT(ledger.Grant(kW0, 4, {kW0})->ranges, ElementsAre(SampleRange{0, 4, 8}));
+  // There is nothing more to leave.
+  EXPECT_THAT(ledger.Grant(kW0, 4, {kW0}, {}, true)->ranges, ElementsAre(SampleRange{0, 0, 4}));
+}
+
 TEST(LeaseLedgerTest, AccumulatedSamplesOutliveTheirWorker) {
   LeaseLedger ledger({10, 1});
   const Lease used = *ledger.Grant(kW0, 4), open = *ledger.Grant(kW0, 4);

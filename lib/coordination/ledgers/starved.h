@@ -7,6 +7,7 @@
 //   if (starved.TakeNews()) ...      // Say so.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -25,6 +26,16 @@ class Starved {
 
   // There are samples that were not there before, or others than before may have them.
   void MayFind();
+
+  // Whether somebody of whom `is_it` says so might find some, and will hear of it: nobody has had
+  // a turn since they came back.
+  template <class F>
+  bool HasHope(F is_it) const {
+    return told_ == 0 && hopeless_ < at_.size() &&
+           std::any_of(at_.begin(), at_.end(), [&](const auto& one) {
+             return !IsHopeless(one.second) && is_it(one.first);
+           });
+  }
 
   // Whether something has changed since the last call for one that might find some now. That
   // another one found none is news, too: what is suspected is not for everybody. But not for ever:

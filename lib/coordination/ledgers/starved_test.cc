@@ -23,6 +23,24 @@ TEST(Starved, WhoFoundNoneIsToldOfAChangeOnce) {
   EXPECT_FALSE(starved.TakeNews());
 }
 
+TEST(Starved, ThereIsHopeForWhoIsYetToHearOfAChange) {
+  const auto anybody = [](WorkerId) { return true; };
+  const auto is_first = [](WorkerId worker) { return worker == kFirst; };
+  Starved starved;
+  starved.FoundNone(kFirst);
+  EXPECT_FALSE(starved.HasHope(anybody)) << "nothing has changed since";
+  starved.MayFind();
+  EXPECT_TRUE(starved.HasHope(is_first));
+  starved.FoundNone(kFirst);
+  starved.FoundNone(kSecond);
+  starved.MayFind();
+  starved.FoundNone(kFirst);
+  EXPECT_FALSE(starved.HasHope(is_first));
+  EXPECT_TRUE(starved.HasHope(anybody));
+  ASSERT_TRUE(starved.TakeNews());
+  EXPECT_FALSE(starved.HasHope(anybody)) << "somebody has been told";
+}
+
 TEST(Starved, WhatTheFirstLeavesIsNewsForTheSecond) {
   Starved starved;
   starved.FoundNone(kFirst);

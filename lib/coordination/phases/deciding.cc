@@ -36,20 +36,14 @@ std::string FirstIn(const std::string& tensor) {
 // Who else may try, and what the worker holds, matters for suspects alone; to name them for each
 // release would make a commit cost the square of the workers.
 std::optional<protocol::Lease> Grant(JobState& job, WorkerId worker, uint32_t samples) {
+  const bool leaves = LeavesOvertaken(job, worker);
   auto lease =
       job.leases->IsAnySuspected()
           ? job.leases->Grant(worker, samples, {job.participants.begin(), job.participants.end()},
-                              Unpushed(job, worker))
-          : job.leases->Grant(worker, samples);
+                              Unpushed(job, worker), leaves)
+          : job.leases->Grant(worker, samples, {}, {}, leaves);
   if (lease.has_value()) job.starved.FoundSome(worker);
   return lease;
-}
-
-// It is finished then, as if late workers were left to it.
-bool IsStepUnlucky(const JobState& job, WorkerId worker) {
-  return std::ranges::any_of(Unpushed(job, worker), [&job](protocol::LeaseId lease) {
-    return job.leases->IsUnlucky(lease);
-  });
 }
 
 double RateNow(const JobState& job) {
@@ -83,11 +77,12 @@ void Carry(Turn turn, const sync::Drop& decision, Later) {
   if (!push.has_value()) return;
   // The policy's choice to do without a push is what onDrop is about; what is lost by accident
   // always goes back.
-  const bool is_choice = decision.reason == sync::DropReason::kSuperseded ||
-                         decision.reason == sync::DropReason::kTooStale ||
-                         decision.reason == sync::DropReason::kNonFinite;
+  const bool is_overtaken = decision.reason == sync::DropReason::kSuperseded ||
+                            decision.reason == sync::DropReason::kTooStale;
+  const bool is_choice = is_overtaken || decision.reason == sync::DropReason::kNonFinite;
   const bool is_left_out = is_choice && job.options.on_drop == OnDrop::kDiscard;
   for (const protocol::LeaseId lease : push->leases) {
+    if (is_overtaken) job.leases->Overtake(lease);
     is_left_out ? job.leases->Discard(lease) : job.leases->Return(lease);
   }
   ++job.workers[decision.worker].dropped;
@@ -164,7 +159,7 @@ void Carry(Turn turn, const sync::Continue& decision, Later) {
 
 void Carry(Turn turn, const sync::Interrupt& decision, Later) {
   const Session* session = turn.job.membership.FindWorker(decision.worker);
-  if (session == nullptr || IsStepUnlucky(turn.job, decision.worker)) return;
+  if (session == nullptr) return;
   // By its number: the push may be on its way, and the step after it must not be the one to end.
   if (const std::optional<Sequence> running = turn.job.pushes.Running(decision.worker))
     turn.Send(session->connection, protocol::Interrupted{*running});

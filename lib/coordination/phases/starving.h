@@ -17,4 +17,8 @@ void TellOutOfData(Turn turn, WorkerId worker);
 // At the end of each Step, if there is something to say and the policy has answered all else.
 void TellSamplesReturned(Turn turn);
 
+// Whether what came back as overtaken is for others than that worker: it was late, and who is in
+// time waits for samples, and will be told of these.
+bool LeavesOvertaken(JobState& job, WorkerId worker);
+
 }  // namespace paceline::coordination

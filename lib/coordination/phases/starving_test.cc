@@ -64,6 +64,7 @@ class Tail {
   size_t computing() const { return computing_.size(); }
   bool is_over() const { return job_.coordinator.status().phase > Phase::kTraining; }
   size_t found_nothing = 0;  // So often somebody was sent on and found none.
+  size_t dropped = 0;        // Pushes whose samples came back.
 
  private:
   static CoordinatorOptions OptionsOf(uint32_t workers, uint64_t epochs) {
@@ -84,6 +85,7 @@ class Tail {
       } else if (const auto* send = std::get_if<SendShard>(&effect)) {
         if (const auto* commit = std::get_if<protocol::CommitAll>(&send->order))
           commits.push_back(commit->commit.version);
+        dropped += std::holds_alternative<protocol::DropOrder>(send->order);
       } else if (const auto* observe = std::get_if<Observe>(&effect)) {
         found_nothing += std::holds_alternative<sync::OutOfData>(observe->event);
       }
@@ -107,7 +109,8 @@ TEST_P(StarvingTest, AtTheTailEachLooksOnce) {
   Tail tail(scheme(), workers(), 2 * workers() + 1);
   tail.PushAll();
   EXPECT_TRUE(tail.is_over());
-  EXPECT_LE(tail.found_nothing, workers());
+  // Whose push was dropped looks, and leaves what came back to who has waited for it.
+  EXPECT_LE(tail.found_nothing, workers() + tail.dropped);
 }
 
 // Of three that still compute one is lost: what it had goes to one of all those who found nothing.

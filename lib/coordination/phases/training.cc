@@ -125,8 +125,8 @@ void OnAbandoned(Turn turn, ConnectionId connection, const protocol::Abandoned& 
     status.loss_scale = abandoned.loss_scale;
   }
   for (const protocol::LeaseId lease : abandoned.leases) {
-    abandoned.reason == sync::AbandonReason::kInterrupted ? job.leases->ReturnInterrupted(lease)
-                                                          : job.leases->Return(lease);
+    if (abandoned.reason == sync::AbandonReason::kInterrupted) job.leases->Overtake(lease);
+    job.leases->Return(lease);
   }
   job.step_counts[session->worker].told += abandoned.leases.size();
   if (job.change.outstanding.contains(session->worker)) {

@@ -175,45 +175,132 @@ TEST(TrainingTest, AnInterruptNamesTheStepInWork) {
   EXPECT_EQ(job.SentCount<protocol::Interrupted>(1), 1);
 }
 
-// However often it is decided: in their third try they are computed to the end.
-TEST(TrainingTest, AStepOfSamplesThatWereInterruptedTwiceIsNot) {
-  Job job(TwoWorkers());
-  job.Opened({{1, 0}, {2, 1}});
-  const auto interrupt = [&job] {
-    job.coordinator.Step(Decided{{sync::Interrupt{WorkerId(0)}}}, job.now, job.effects);
-  };
-  for (int times = 1; times <= 2; ++times) {
-    interrupt();
-    EXPECT_EQ(job.SentCount<protocol::Interrupted>(1), times);
-    const PushDone step = job.Answer(1);
-    job.Hear(1,
-             protocol::Abandoned{step.sequence, sync::AbandonReason::kInterrupted, 0, step.leases});
-  }
-  const auto released = job.AllSent<protocol::Released>(1);
-  ASSERT_THAT(released, SizeIs(3));
-  EXPECT_EQ(released[2].lease.ranges, released[0].lease.ranges);
-  interrupt();
-  EXPECT_EQ(job.SentCount<protocol::Interrupted>(1), 2);
-  // Other samples of the same worker are not exempt.
+using Ranges = std::vector<protocol::SampleRange>;
+
+Ranges LeaseOf(const Job& job, uint64_t connection) {
+  return job.Sent<protocol::Released>(connection).lease.ranges;
+}
+
+// Of BackupWorkers, by the worker of the first connection alone.
+void CommitByTheFirst(Job& job) {
   job.PushFor(1);
+  job.CommittedEverywhere(job.coordinator.status().version.value() + 1);
+}
+
+void GiveUpInterrupted(Job& job, uint64_t connection, uint64_t worker) {
+  const int before = job.SentCount<protocol::Interrupted>(connection);
+  job.coordinator.Step(Decided{{sync::Interrupt{WorkerId(worker)}}}, job.now, job.effects);
+  ASSERT_EQ(job.SentCount<protocol::Interrupted>(connection), before + 1);
+  const PushDone step = job.Answer(connection);
+  job.Hear(connection,
+           protocol::Abandoned{step.sequence, sync::AbandonReason::kInterrupted, 0, step.leases});
+}
+
+// It would be late with them again; whoever is in time takes them over.
+TEST(TrainingTest, ALateWorkerGoesOnWithOtherSamples) {
+  for (const bool is_interrupted : {false, true}) {
+    Job job(TwoWorkers(), sync::Scheme::kBackupWorkers);
+    job.samples = 64;
+    job.Opened({{1, 0}, {2, 1}});
+    ASSERT_EQ(LeaseOf(job, 2), (Ranges{{0, 4, 8}}));
+    CommitByTheFirst(job);
+    is_interrupted ? GiveUpInterrupted(job, 2, 1) : job.PushFor(2);  // Superseded.
+    EXPECT_EQ(LeaseOf(job, 2), (Ranges{{0, 12, 16}}));
+    CommitByTheFirst(job);
+    EXPECT_EQ(LeaseOf(job, 1), (Ranges{{0, 4, 8}}));
+    // Of its steps each one is cheaply ended, however often.
+    for (int i = 0; i < 5; ++i) {
+      const Ranges before = LeaseOf(job, 2);
+      GiveUpInterrupted(job, 2, 1);
+      EXPECT_NE(LeaseOf(job, 2), before);
+      CommitByTheFirst(job);
+    }
+    EXPECT_TRUE(job.coordinator.Check().ok());
+  }
+}
+
+// Each epoch is done in about as many versions as its samples need, ten here, whoever is slow.
+TEST(TrainingTest, SamplesOfASlowWorkerAreCountedWithTheirEpoch) {
+  for (const bool is_interrupted : {false, true}) {
+    CoordinatorOptions options = TwoWorkers();
+    options.workers_wanted = 4;
+    options.global_batch_size = 16;
+    options.epochs_max = 3;
+    Job job(options, sync::Scheme::kBackupWorkers);
+    job.samples = 120;
+    job.Opened({{1, 0}, {2, 1}, {3, 2}, {4, 3}});
+    uint64_t version = 0;
+    for (; job.coordinator.epochs()[0].free + job.coordinator.epochs()[0].leased > 0; ++version) {
+      ASSERT_LT(version, 16u);
+      for (const uint64_t connection : {1, 2, 3}) job.PushFor(connection);
+      job.CommittedEverywhere(version + 1);
+      if (is_interrupted) {
+        GiveUpInterrupted(job, 4, 3);
+      } else if (version % 4 == 3) {
+        job.PushFor(4);
+      }
+      ASSERT_TRUE(job.coordinator.Check().ok());
+    }
+    EXPECT_EQ(job.coordinator.epochs()[0].committed, 120u);
+  }
+}
+
+// Where nothing but what came back is left, a late worker does not take it from those who wait.
+TEST(TrainingTest, ALateWorkerLeavesTheLastSamplesToWhoIsInTime) {
+  CoordinatorOptions options = TwoWorkers();
+  options.epochs_max = 1;
+  Job job(options, sync::Scheme::kBackupWorkers);
+  job.samples = 8;
+  job.Opened({{1, 0}, {2, 1}});
+  CommitByTheFirst(job);  // Nothing is left for it.
+  EXPECT_EQ(job.SentCount<protocol::Released>(1), 1);
+  job.PushFor(2);  // Superseded.
+  EXPECT_EQ(job.SentCount<protocol::Released>(2), 1);
+  EXPECT_EQ(LeaseOf(job, 1), (Ranges{{0, 4, 8}}));
+  // If that one is lost, it takes them after all.
+  job.Step(WorkerGone{ConnectionId(1)});
+  EXPECT_EQ(job.SentCount<protocol::Released>(2), 2);
+  EXPECT_EQ(LeaseOf(job, 2), (Ranges{{0, 4, 8}}));
   job.PushFor(2);
-  job.CommittedEverywhere(1);
-  ASSERT_THAT(job.AllSent<protocol::Released>(1), SizeIs(4));
-  interrupt();
-  EXPECT_EQ(job.SentCount<protocol::Interrupted>(1), 3);
+  job.CommittedEverywhere(2);
+  EXPECT_EQ(job.coordinator.status().phase, Phase::kFinishing);
+}
+
+// Whoever is late takes them where nobody waits.
+TEST(TrainingTest, ALateWorkerTakesTheLastSamplesIfItIsAlone) {
+  CoordinatorOptions options = TwoWorkers();
+  options.epochs_max = 1;
+  Job job(options, sync::Scheme::kBackupWorkers);
+  job.samples = 12;
+  job.Opened({{1, 0}, {2, 1}});
+  CommitByTheFirst(job);  // It has the last ones now.
+  job.PushFor(2);         // Superseded.
+  EXPECT_EQ(LeaseOf(job, 2), (Ranges{{0, 4, 8}}));
   EXPECT_TRUE(job.coordinator.Check().ok());
 }
 
-// An overflow or a batch that did not fit is no interrupt.
-TEST(TrainingTest, OnlyInterruptsMakeSamplesUnlucky) {
-  Job job(TwoWorkers());
-  job.Opened({{1, 0}, {2, 1}});
-  for (int i = 0; i < 3; ++i) {
+// An overflow or a batch that did not fit is no lateness, nor is what was lost by accident.
+TEST(TrainingTest, OnlyWhatAVersionDidNotWaitForIsLate) {
+  for (const auto reason : {sync::AbandonReason::kOverflow, sync::AbandonReason::kOutOfMemory}) {
+    Job job(TwoWorkers());
+    job.Opened({{1, 0}, {2, 1}});
     const PushDone step = job.Answer(1);
-    job.Hear(1, protocol::Abandoned{step.sequence, sync::AbandonReason::kOverflow, 0, step.leases});
+    job.Hear(1, protocol::Abandoned{step.sequence, reason, 4, step.leases});
+    EXPECT_EQ(LeaseOf(job, 1), (Ranges{{0, 0, 4}}));
   }
-  job.coordinator.Step(Decided{{sync::Interrupt{WorkerId(0)}}}, job.now, job.effects);
-  EXPECT_EQ(job.SentCount<protocol::Interrupted>(1), 1);
+}
+
+// Of its new life nothing is known.
+TEST(TrainingTest, ANewLifeIsNotLate) {
+  Job job(TwoWorkers(), sync::Scheme::kBackupWorkers);
+  job.Opened({{1, 0}, {2, 1}});
+  CommitByTheFirst(job);
+  job.PushFor(2);  // Superseded.
+  job.Step(WorkerGone{ConnectionId(2)});
+  job.Join(3, 1);
+  CommitByTheFirst(job);
+  EXPECT_EQ(LeaseOf(job, 3), (Ranges{{0, 4, 8}}));
+  EXPECT_EQ(LeaseOf(job, 1), (Ranges{{0, 12, 16}}));
 }
 
 TEST(TrainingTest, WhatIsDroppedComesBackOrStaysOut) {
