@@ -50,6 +50,7 @@ class Member {
   bool is_held = false;               // Until the next round begins.
   bool is_new = true;                 // Never sent on yet.
   std::optional<uint64_t> parked_at;  // Its clock when the window stopped it.
+  std::optional<Version> only_for;    // Its step counts in the round of that version alone.
 
   uint32_t share = 1;                 // Samples of its part of a round.
   uint32_t samples_max = UINT32_MAX;  // What fits its memory, as far as known.

@@ -71,6 +71,22 @@ TEST(Composed, WhatWasUnderWayCountsHoweverOftenTheReachHasBecomeNarrowerSince) 
   EXPECT_THAT(script.Feed("push w1 #1 based-on=v0"), ElementsAre("accumulate w1 #1 weight=1"));
 }
 
+// Its reach was wider when it was late: it counts, and is not given up for want of samples.
+TEST(Composed, AStepThatCountsAfterAllIsNotInterrupted) {
+  for (const bool is_weighed : {false, true}) {
+    Script script = Playing("BackupWorkers backup=2 workers=3 batch=3");
+    script.FeedAll({"push w0 #1 based-on=v0", "committed v1"});
+    if (is_weighed) {
+      script.FeedAll({"reconfigured BackupWorkers backup=2 late=weigh workers=3 batch=3",
+                      "reconfigured BackupWorkers backup=2 workers=3 batch=3"});
+    }
+    const auto decisions = script.Feed("out-of-data w0");
+    EXPECT_EQ(decisions.size(), is_weighed ? 0u : 2u);
+    EXPECT_THAT(script.Feed("push w1 #1 based-on=v0"),
+                Contains(is_weighed ? "accumulate w1 #1 weight=1" : "drop w1 #1 superseded"));
+  }
+}
+
 TEST(Composed, WhoeverABarrierStoppedGoesOnWithoutOne) {
   Script script = Playing("BSP workers=3 batch=3");
   EXPECT_THAT(script.FeedAll({"push w0 #1 based-on=v0"}), ElementsAre("accumulate w0 #1 weight=1"));

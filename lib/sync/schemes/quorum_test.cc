@@ -180,6 +180,30 @@ TEST_F(QuorumInEngine, LateWorkersMayBeLeftAlone) {
       ElementsAre("accumulate w2 #1 weight=1", "commit scale=1 lr=0.25", "release w2 at v1 exact"));
 }
 
+// It comes to nothing, and holds samples that others want.
+TEST_F(QuorumInEngine, AnOvertakenStepIsInterruptedOnceDataRunsOut) {
+  for (const LateWorker late_worker : {LateWorker::kOffer, LateWorker::kLeave}) {
+    Script script = Waiting(1, late_worker);
+    script.FeedAll(joins_);
+    script.FeedAll({"push w2 #1 based-on=v0", "committed v1"});
+    EXPECT_THAT(script.Feed("out-of-data w2"), ElementsAre("interrupt w0", "interrupt w1"));
+    EXPECT_THAT(script.Feed("abandon w0 #1 interrupted"), ElementsAre("release w0 at v1 exact"));
+    EXPECT_THAT(script.Feed("out-of-data w0"), IsEmpty());  // Each once.
+    EXPECT_THAT(script.Feed("abandon w1 #1 interrupted"), ElementsAre("release w1 at v1 exact"));
+    // Its step counts, whoever finds nothing.
+    EXPECT_THAT(script.Feed("samples-returned 1"), ElementsAre("release w2 at v1 exact"));
+    EXPECT_THAT(script.Feed("out-of-data w2"), IsEmpty());
+  }
+}
+
+// At the commit.
+TEST_F(QuorumInEngine, NobodyIsInterruptedTwice) {
+  Script script = Waiting(1, LateWorker::kInterrupt);
+  script.FeedAll(joins_);
+  script.FeedAll({"push w2 #1 based-on=v0", "committed v1"});
+  EXPECT_THAT(script.Feed("out-of-data w2"), IsEmpty());
+}
+
 TEST_F(QuorumInEngine, HasNoDeadlineOnceThePolicyIsOver) {
   std::vector<std::string> notes;
   Engine policy({.workers_expected = 1}, std::make_unique<Scribe>(1, &notes),

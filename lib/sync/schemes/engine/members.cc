@@ -28,6 +28,20 @@ void Remove(Turn turn, Member& member) {
   state.quorum->Observe(WorkerForgotten{worker}, turn.now);
 }
 
+// A step that no version waits for any more holds samples that somebody wants now.
+void InterruptOvertaken(Turn turn) {
+  EngineState& state = turn.state;
+  // They were told at the commit.
+  const bool is_told = state.at.news == LateWorker::kInterrupt;
+  if (state.phase != EnginePhase::kRunning || !state.at.IsStrict() || is_told) return;
+  for (Member& member : state.roster.members()) {
+    if (member.standing().owed == 0 || !member.only_for || *member.only_for >= state.version)
+      continue;
+    member.only_for.reset();
+    turn.decisions.push_back(Interrupt{member.id});
+  }
+}
+
 }  // namespace
 
 void OnJoined(Turn turn, const WorkerJoined& joined) {
@@ -77,6 +91,7 @@ void OnOutOfData(Turn turn, const OutOfData& out) {
   // If it was a release that found nothing, the worker never heard of its version.
   member->local.on.reset();
   state.due.push_back(out.worker);
+  InterruptOvertaken(turn);
 }
 
 void ExpelMember(Turn turn, Member& member) {

@@ -96,7 +96,10 @@ void OnReconfigured(Turn turn, const PolicySpec& spec) {
     state.round.members = std::max(state.roster.size(), 1u);
     state.is_beginning_told = state.version <= state.published;
   }
-  for (const Member& member : state.roster.members()) state.due.push_back(member.id);
+  for (Member& member : state.roster.members()) {
+    state.due.push_back(member.id);
+    if (!state.at.IsStrict()) member.only_for.reset();
+  }
 }
 
 }  // namespace paceline::sync

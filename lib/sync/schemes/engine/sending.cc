@@ -91,6 +91,8 @@ void ReleaseToWait(Turn turn, Member& member) {
     standing.is_starved = standing.is_missing = false;
   });
   member.is_new = false;
+  member.only_for.reset();
+  if (state.at.IsStrict()) member.only_for = state.version;
 }
 
 }  // namespace paceline::sync
