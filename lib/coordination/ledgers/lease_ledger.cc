@@ -162,7 +162,7 @@ std::optional<Lease> LeaseLedger::Grant(WorkerId worker, uint64_t samples,
   if (lease.ranges.empty()) return std::nullopt;
   ++next_lease_;
   leases_[lease.id] = Grantee{worker, false, lease.ranges};
-  held_[worker].insert(lease.id);
+  held_[worker].push_back(lease.id);
   return lease;
 }
 
@@ -173,8 +173,7 @@ bool LeaseLedger::IsHeld(WorkerId worker, LeaseId lease) const {
 
 std::vector<LeaseId> LeaseLedger::Held(WorkerId worker) const {
   const auto found = held_.find(worker);
-  if (found == held_.end()) return {};
-  return {found->second.begin(), found->second.end()};
+  return found == held_.end() ? std::vector<LeaseId>() : found->second;
 }
 
 uint64_t LeaseLedger::size(LeaseId lease) const {
@@ -212,9 +211,7 @@ void LeaseLedger::End(Leases::iterator lease, IntervalSet Epoch::*to) {
 }
 
 void LeaseLedger::NotHeld(Leases::iterator lease) {
-  const auto held = held_.find(lease->second.worker);
-  held->second.erase(lease->first);
-  if (held->second.empty()) held_.erase(held);
+  std::erase(held_.find(lease->second.worker)->second, lease->first);
 }
 
 void LeaseLedger::Return(LeaseId lease) {

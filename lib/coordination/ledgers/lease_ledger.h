@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "lib/base/id_table.h"
 #include "lib/base/ids.h"
 #include "lib/base/status.h"
 #include "lib/coordination/ledgers/interval_set.h"
@@ -177,7 +178,8 @@ class LeaseLedger {
   std::vector<Count> completed_;
   size_t reported_ = 0;
   Leases leases_;
-  std::map<WorkerId, std::set<protocol::LeaseId>> held_;  // Those that are not accumulated.
+  // Those that are not accumulated, in order of their numbers.
+  IdTable<WorkerId, std::vector<protocol::LeaseId>> held_;
   uint64_t next_lease_ = 1;
   uint64_t returns_ = 0;
   Suspects suspects_;            // Of free and leased positions.

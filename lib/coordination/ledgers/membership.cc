@@ -24,7 +24,7 @@ Session Membership::Admit(ConnectionId connection, Role role, WorkerId worker, T
     session.incarnation = evaluator_incarnation_ = evaluator_incarnation_.Next();
   }
   sessions_[connection] = session;
-  by_heard_.emplace(now, connection);
+  heard_least_ = std::min(heard_least_, now);
   return session;
 }
 
@@ -32,8 +32,7 @@ std::optional<Session> Membership::Remove(ConnectionId connection) {
   const auto found = sessions_.find(connection);
   if (found == sessions_.end()) return std::nullopt;
   const Session session = found->second;
-  by_heard_.erase({session.heard, connection});
-  sessions_.erase(found);
+  sessions_.erase(connection);
   if (session.role == Role::kWorker) {
     seats_.erase(session.worker);
   } else {
@@ -44,7 +43,6 @@ std::optional<Session> Membership::Remove(ConnectionId connection) {
 
 void Membership::RemoveAll() {
   sessions_.clear();
-  by_heard_.clear();
   seats_.clear();
   evaluator_.reset();
 }
@@ -52,10 +50,7 @@ void Membership::RemoveAll() {
 bool Membership::Heard(ConnectionId connection, Time now) {
   const auto found = sessions_.find(connection);
   if (found == sessions_.end()) return false;
-  auto entry = by_heard_.extract({found->second.heard, connection});
   found->second.heard = now;
-  entry.value().first = now;
-  by_heard_.insert(by_heard_.end(), std::move(entry));
   return true;
 }
 
@@ -75,7 +70,7 @@ const Session* Membership::evaluator() const {
 
 std::vector<Session> Membership::workers() const {
   std::vector<Session> sessions;
-  for (const auto& [worker, connection] : seats_) sessions.push_back(sessions_.at(connection));
+  for (const auto& [worker, connection] : seats_) sessions.push_back(*Find(connection));
   return sessions;
 }
 
@@ -85,19 +80,20 @@ std::vector<Session> Membership::all() const {
   return sessions;
 }
 
-std::vector<Session> Membership::Silent(Time now) const {
+std::vector<Session> Membership::Silent(Time now) {
   std::vector<Session> silent;
-  for (const auto& [heard, connection] : by_heard_) {
-    if (now - heard < options_.silent_after) break;
-    silent.push_back(sessions_.at(connection));
+  if (const auto deadline = Deadline(); !deadline || now < *deadline) return silent;
+  heard_least_ = Time::max();
+  for (const auto& [connection, session] : sessions_) {
+    heard_least_ = std::min(heard_least_, session.heard);
+    if (now - session.heard >= options_.silent_after) silent.push_back(session);
   }
-  std::ranges::sort(silent, {}, &Session::connection);
   return silent;
 }
 
 std::optional<Time> Membership::Deadline() const {
-  if (by_heard_.empty()) return std::nullopt;
-  return by_heard_.begin()->first + options_.silent_after;
+  if (sessions_.empty()) return std::nullopt;
+  return heard_least_ + options_.silent_after;
 }
 
 std::string Membership::Describe() const {

@@ -3,13 +3,11 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
-#include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
+#include "lib/base/id_table.h"
 #include "lib/base/ids.h"
 #include "lib/base/time.h"
 #include "lib/coordination/fact.h"
@@ -51,6 +49,7 @@ class Membership {
   // Any word of a member counts as a sign of life. False for a connection that is no member's.
   bool Heard(ConnectionId connection, Time now);
 
+  // What is found is good until somebody is admitted or removed.
   const Session* Find(ConnectionId connection) const;
   const Session* FindWorker(WorkerId worker) const;
   const Session* evaluator() const;
@@ -62,18 +61,20 @@ class Membership {
   bool IsQuiet(const Session& session, Time now) const {
     return now - session.heard > 2 * options_.heartbeat_period;
   }
-  std::vector<Session> Silent(Time now) const;  // Not heard for silent_after or longer.
-  std::optional<Time> Deadline() const;         // When the next one falls silent.
+  std::vector<Session> Silent(Time now);  // Not heard for silent_after or longer.
+  // Before that nobody falls silent. To look for who it will be at each word would cost more than
+  // to look in vain now and then.
+  std::optional<Time> Deadline() const;
 
   std::string Describe() const;  // Without times.
 
  private:
   Options options_;
-  std::map<ConnectionId, Session> sessions_;
-  std::set<std::pair<Time, ConnectionId>> by_heard_;  // Of all sessions.
-  std::map<WorkerId, ConnectionId> seats_;
+  IdTable<ConnectionId, Session> sessions_;
+  Time heard_least_ = Time::max();  // No session was last heard before that.
+  IdTable<WorkerId, ConnectionId> seats_;
   std::optional<ConnectionId> evaluator_;
-  std::map<WorkerId, Incarnation> incarnations_;  // Newest issued.
+  IdTable<WorkerId, Incarnation> incarnations_;  // Newest issued.
   Incarnation evaluator_incarnation_;
 };
 

@@ -47,7 +47,23 @@ TEST(MembershipTest, AnyWordPutsSilenceOff) {
   EXPECT_EQ(members.Deadline(), kStart + Seconds(6));
   EXPECT_TRUE(members.Silent(kStart + Seconds(5.9)).empty());
   ASSERT_EQ(members.Silent(kStart + Seconds(6)).size(), 1u);
+  EXPECT_EQ(members.Deadline(), kStart + Seconds(6));  // It is still there.
   EXPECT_EQ(members.Silent(kStart + Seconds(6))[0].worker, WorkerId(1));
+}
+
+// A look in vain says when to look again.
+TEST(MembershipTest, TheDeadlineFollowsWhoWasHeard) {
+  Membership members = Two();
+  members.Heard(ConnectionId(1), kStart + Seconds(4));
+  members.Heard(ConnectionId(2), kStart + Seconds(3));
+  EXPECT_LE(members.Deadline(), kStart + Seconds(9));
+  EXPECT_TRUE(members.Silent(kStart + Seconds(6)).empty());
+  EXPECT_EQ(members.Deadline(), kStart + Seconds(9));
+  EXPECT_EQ(members.Silent(kStart + Seconds(9)).size(), 1u);
+  members.Remove(ConnectionId(2));
+  EXPECT_EQ(members.Silent(kStart + Seconds(10)).size(), 1u);
+  members.RemoveAll();
+  EXPECT_EQ(members.Deadline(), std::nullopt);
 }
 
 TEST(MembershipTest, QuietIsMoreThanTwoHeartbeats) {

@@ -28,7 +28,8 @@ void PushLedger::Arrive(Push push) {
   Life& life = lives_[push.id.worker];
   life.arrived = push.id.sequence;
   life.spent = std::max(life.spent, push.id.sequence);
-  staged_[Key{push.id.worker, push.id.sequence}] = std::move(push);
+  life.staged.push_back(std::move(push));
+  ++staged_;
 }
 
 bool PushLedger::Abandon(const store::PushId& id) {
@@ -39,32 +40,35 @@ bool PushLedger::Abandon(const store::PushId& id) {
 }
 
 std::vector<Push> PushLedger::Fence(WorkerId worker) {
-  std::vector<Push> left;
-  const auto first = staged_.lower_bound(Key{worker, Sequence()});
-  auto last = first;
-  for (; last != staged_.end() && last->first.worker == worker; ++last) {
-    left.push_back(std::move(last->second));
-  }
-  staged_.erase(first, last);
-  if (const auto life = lives_.find(worker); life != lives_.end()) life->second.is_fenced = true;
-  return left;
+  const auto life = lives_.find(worker);
+  if (life == lives_.end()) return {};
+  life->second.is_fenced = true;
+  staged_ -= life->second.staged.size();
+  return std::exchange(life->second.staged, {});
+}
+
+std::optional<Push> PushLedger::TakeStaged(WorkerId worker, Sequence sequence) {
+  const auto life = lives_.find(worker);
+  if (life == lives_.end()) return std::nullopt;
+  std::vector<Push>& staged = life->second.staged;
+  const auto found =
+      std::ranges::find(staged, sequence, [](const Push& push) { return push.id.sequence; });
+  if (found == staged.end()) return std::nullopt;
+  Push push = std::move(*found);
+  staged.erase(found);
+  --staged_;
+  return push;
 }
 
 const Push* PushLedger::Accumulate(WorkerId worker, Sequence sequence, double weight) {
-  const auto found = staged_.find(Key{worker, sequence});
-  if (found == staged_.end()) return nullptr;
-  found->second.weight = weight;
-  open_sum_.push_back(std::move(found->second));
-  staged_.erase(found);
-  return &open_sum_.back();
+  std::optional<Push> push = TakeStaged(worker, sequence);
+  if (!push) return nullptr;
+  push->weight = weight;
+  return &open_sum_.emplace_back(*std::move(push));
 }
 
 std::optional<Push> PushLedger::Drop(WorkerId worker, Sequence sequence) {
-  const auto found = staged_.find(Key{worker, sequence});
-  if (found == staged_.end()) return std::nullopt;
-  Push push = std::move(found->second);
-  staged_.erase(found);
-  return push;
+  return TakeStaged(worker, sequence);
 }
 
 const std::vector<Push>& PushLedger::Close(Version version) {
@@ -82,7 +86,8 @@ std::vector<Push> PushLedger::Publish(Version version) {
 
 std::vector<Push> PushLedger::staged() const {
   std::vector<Push> pushes;
-  for (const auto& [key, push] : staged_) pushes.push_back(push);
+  for (const auto& [worker, life] : lives_)
+    pushes.insert(pushes.end(), life.staged.begin(), life.staged.end());
   return pushes;
 }
 
@@ -99,17 +104,16 @@ std::optional<Sequence> PushLedger::Running(WorkerId worker) const {
 }
 
 void PushLedger::ForgetUnpublished() {
-  staged_.clear();
+  for (auto& [worker, life] : lives_) life.staged.clear();
+  staged_ = 0;
   open_sum_.clear();
 }
 
 bool PushLedger::Uses(WorkerId worker, protocol::LeaseId lease) const {
-  auto at = staged_.lower_bound(Key{worker, Sequence()});
-  for (; at != staged_.end() && at->first.worker == worker; ++at) {
-    const std::vector<protocol::LeaseId>& leases = at->second.leases;
-    if (std::find(leases.begin(), leases.end(), lease) != leases.end()) return true;
-  }
-  return false;
+  const auto life = lives_.find(worker);
+  return life != lives_.end() && std::ranges::any_of(life->second.staged, [&](const Push& push) {
+           return std::ranges::find(push.leases, lease) != push.leases.end();
+         });
 }
 
 std::string PushLedger::Describe() const {
@@ -119,7 +123,8 @@ std::string PushLedger::Describe() const {
                         life.arrived, life.spent);
   }
   text += "|staged";
-  for (const auto& [key, push] : staged_) text += fmt::format(" {}{}", key.worker, key.sequence);
+  for (const auto& [worker, life] : lives_)
+    for (const Push& push : life.staged) text += fmt::format(" {}{}", worker, push.id.sequence);
   text += "|sum";
   for (const Push& push : open_sum_) {
     text += fmt::format(" {}{}{}", push.id.worker, push.id.incarnation, push.id.sequence);

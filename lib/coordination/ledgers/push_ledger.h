@@ -4,12 +4,14 @@
 // gone; the open sum closes into a version, which is taken out when the shards have published it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "lib/base/id_table.h"
 #include "lib/base/ids.h"
 #include "lib/base/version.h"
 #include "lib/protocol/worker_messages.h"
@@ -66,7 +68,7 @@ class PushLedger {
   // Of versions that are asked for and not published.
   const std::map<Version, std::vector<Push>>& closed() const { return closed_; }
   std::vector<Push> staged() const;
-  bool is_idle() const { return staged_.empty() && open_sum_.empty() && closed_.empty(); }
+  bool is_idle() const { return staged_ == 0 && open_sum_.empty() && closed_.empty(); }
   std::optional<Sequence> Newest(WorkerId worker) const;  // That arrived of its present life.
   // What the step in work will be, or the next one: neither arrived nor abandoned. Nothing without
   // a present life.
@@ -79,16 +81,14 @@ class PushLedger {
   struct Life {
     Incarnation incarnation;
     bool is_fenced = false;
-    Sequence arrived;  // Newest that arrived; 0: none.
-    Sequence spent;    // Newest that arrived or was abandoned.
+    Sequence arrived;               // Newest that arrived; 0: none.
+    Sequence spent;                 // Newest that arrived or was abandoned.
+    std::vector<Push> staged = {};  // In order of their sequences.
   };
-  struct Key {
-    WorkerId worker;
-    Sequence sequence;
-    friend auto operator<=>(const Key&, const Key&) = default;
-  };
-  std::map<WorkerId, Life> lives_;
-  std::map<Key, Push> staged_;  // Of present lives only.
+  std::optional<Push> TakeStaged(WorkerId worker, Sequence sequence);
+
+  IdTable<WorkerId, Life> lives_;
+  size_t staged_ = 0;  // Of present lives.
   std::vector<Push> open_sum_;
   std::map<Version, std::vector<Push>> closed_;
 };

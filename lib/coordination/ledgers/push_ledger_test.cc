@@ -93,6 +93,14 @@ TEST(PushLedgerTest, FenceDropsWhatIsStagedAndKeepsWhatIsInTheSum) {
   ledger.Arrive(Of(Id(2, 1)));
   EXPECT_NE(ledger.Accumulate(kW0, Sequence(1), 1), nullptr);
   EXPECT_EQ(ledger.Close(Version(1)).size(), 2u);
+  ledger.Publish(Version(1));
+  EXPECT_FALSE(ledger.is_idle());
+  EXPECT_EQ(ledger.Fence(kW1).size(), 1u);
+  EXPECT_TRUE(ledger.is_idle());
+  ledger.Begin(kW1, Incarnation(2));
+  ledger.Arrive(Of(Id(2, 1, kW1)));
+  ledger.ForgetUnpublished();
+  EXPECT_TRUE(ledger.is_idle());
 }
 
 TEST(PushLedgerTest, AnsweredOnce) {

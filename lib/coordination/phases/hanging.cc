@@ -62,8 +62,9 @@ void LearnPace(JobState& job, WorkerId worker, const protocol::PushDone& done) {
   if (done.samples == 0) return;
   const double seconds = ToSeconds(done.timing.compute - done.timing.injected) / done.samples;
   if (!(seconds > 0)) return;
-  const auto [known, is_first] = job.seconds_per_sample.emplace(worker, seconds);
-  if (!is_first) known->second += kNewestWeight * (seconds - known->second);
+  const bool is_first = !job.seconds_per_sample.contains(worker);
+  double& known = job.seconds_per_sample[worker];
+  known = is_first ? seconds : known + kNewestWeight * (seconds - known);
 }
 
 }  // namespace paceline::coordination

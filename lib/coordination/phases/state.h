@@ -14,6 +14,7 @@
 #include <variant>
 #include <vector>
 
+#include "lib/base/id_table.h"
 #include "lib/base/time.h"
 #include "lib/coordination/coordinator.h"
 #include "lib/coordination/effect.h"
@@ -163,15 +164,15 @@ struct JobState {
   bool is_asking = false;                             // An Observe is out, its Decided not yet in.
   bool is_answer_stale = false;                       // ...which is of the generation before.
   std::deque<std::variant<sync::Event, Loss>> later;  // In order, for when it is.
-  std::set<WorkerId> participants;                    // Whom the policy believes to be members.
+  IdSet<WorkerId> participants;                       // Whom the policy believes to be members.
   Starved starved;                                    // Of these.
   uint64_t returns_seen = 0;                          // Of the leases.
 
-  std::map<WorkerId, sync::Pacing> pacings;       // That each was last sent on with.
-  std::map<WorkerId, double> seconds_per_sample;  // Of its recent pushes, injected delays left out.
+  IdTable<WorkerId, sync::Pacing> pacings;       // That each was last sent on with.
+  IdTable<WorkerId, double> seconds_per_sample;  // Of its recent pushes, injected delays left out.
 
-  std::map<WorkerId, Health> health;          // Of present incarnations.
-  std::map<WorkerId, StepCount> step_counts;  // Likewise.
+  IdTable<WorkerId, Health> health;          // Of present incarnations.
+  IdTable<WorkerId, StepCount> step_counts;  // Likewise.
 
   std::optional<PushKind> last_kind;  // Of the newest commit of this generation.
   uint64_t committed_samples = 0;     // Of published versions.
@@ -180,7 +181,7 @@ struct JobState {
   uint64_t nonfinite_pushes = 0;
   std::set<WorkerId> nonfinite_workers;  // Since the last commit...
   std::string nonfinite_tensor;          // ...and the first tensor of the first such push.
-  std::map<WorkerId, WorkerStatus> workers;
+  IdTable<WorkerId, WorkerStatus> workers;
   std::string outcome;
   bool is_success = false;
   bool is_suspended = false;

@@ -281,7 +281,7 @@ void CheckedPolicy::Forget(WorkerId worker) {
   if (found == members_.end()) return;
   asked_.push_back(worker);
   Count(found->second, -1);
-  members_.erase(found);
+  members_.erase(worker);
 }
 
 CheckedPolicy::Member* CheckedPolicy::Find(WorkerId worker) {

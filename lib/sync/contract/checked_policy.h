@@ -26,6 +26,7 @@
 #include <utility>
 #include <vector>
 
+#include "lib/base/id_table.h"
 #include "lib/sync/contract/policy.h"
 #include "lib/sync/schemes/policy_spec.h"
 
@@ -115,7 +116,7 @@ class CheckedPolicy : public Policy {
   uint32_t depth_;
   Version committed_;
   Version published_;
-  std::map<WorkerId, Member> members_;
+  IdTable<WorkerId, Member> members_;
   Counts counts_;
   uint64_t samples_left_ = 0;          // Of those that returned.
   std::vector<WorkerId> asked_;        // Whose pushes this event may have left without an answer.
