@@ -70,7 +70,9 @@ paceline::StatusOr<LeaseLedger> LeaseLedger::Restore(const Options& options, con
 LeaseLedger::Saved LeaseLedger::Save(const std::set<LeaseId>& committed) const {
   LeaseLedger copy = *this;
   for (const LeaseId lease : committed) copy.Commit(lease);
-  while (!copy.leases_.empty()) copy.End(copy.leases_.begin(), &Epoch::free);
+  std::vector<LeaseId> out;
+  copy.leases_.ForEach([&](LeaseId lease, const LeaseTable::Grantee&) { out.push_back(lease); });
+  for (const LeaseId lease : out) copy.End(lease, *copy.leases_.Find(lease), &Epoch::free);
   Saved saved;
   for (const Count& count : copy.completed_)
     saved.complete.push_back({count.committed, count.discarded});
@@ -161,14 +163,14 @@ std::optional<Lease> LeaseLedger::Grant(WorkerId worker, uint64_t samples,
   }
   if (lease.ranges.empty()) return std::nullopt;
   ++next_lease_;
-  leases_[lease.id] = Grantee{worker, false, lease.ranges};
+  leases_.Add(lease.id, {worker, false, lease.ranges});
   held_[worker].push_back(lease.id);
   return lease;
 }
 
 bool LeaseLedger::IsHeld(WorkerId worker, LeaseId lease) const {
-  const auto found = leases_.find(lease);
-  return found != leases_.end() && found->second.worker == worker && !found->second.is_accumulated;
+  const LeaseTable::Grantee* found = leases_.Find(lease);
+  return found != nullptr && found->worker == worker && !found->is_accumulated;
 }
 
 std::vector<LeaseId> LeaseLedger::Held(WorkerId worker) const {
@@ -177,10 +179,10 @@ std::vector<LeaseId> LeaseLedger::Held(WorkerId worker) const {
 }
 
 uint64_t LeaseLedger::size(LeaseId lease) const {
-  const auto found = leases_.find(lease);
-  if (found == leases_.end()) return 0;
+  const LeaseTable::Grantee* found = leases_.Find(lease);
+  if (found == nullptr) return 0;
   uint64_t samples = 0;
-  for (const SampleRange& range : found->second.ranges) samples += range.size();
+  for (const SampleRange& range : found->ranges) samples += range.size();
   return samples;
 }
 
@@ -198,50 +200,50 @@ void LeaseLedger::SetEpochsMax(uint64_t epochs_max) {
   ++returns_;
 }
 
-void LeaseLedger::End(Leases::iterator lease, IntervalSet Epoch::*to) {
+void LeaseLedger::End(LeaseId lease, const LeaseTable::Grantee& grantee, IntervalSet Epoch::*to) {
   if (to == &Epoch::free) ++returns_;
-  for (const SampleRange& range : lease->second.ranges) {
+  for (const SampleRange& range : grantee.ranges) {
     Epoch& epoch = open_.at(range.epoch);
-    (lease->second.is_accumulated ? epoch.accumulated : epoch.leased) -= range.size();
+    (grantee.is_accumulated ? epoch.accumulated : epoch.leased) -= range.size();
     (epoch.*to).Add(range.begin, range.end);
   }
-  if (!lease->second.is_accumulated) NotHeld(lease);
-  leases_.erase(lease);
+  if (!grantee.is_accumulated) NotHeld(lease, grantee.worker);
+  leases_.Erase(lease);
   CompleteOldest();
 }
 
-void LeaseLedger::NotHeld(Leases::iterator lease) {
-  std::erase(held_.find(lease->second.worker)->second, lease->first);
+void LeaseLedger::NotHeld(LeaseId lease, WorkerId worker) {
+  std::erase(held_.find(worker)->second, lease);
 }
 
 void LeaseLedger::Return(LeaseId lease) {
-  const auto found = leases_.find(lease);
-  if (found != leases_.end() && !found->second.is_accumulated) End(found, &Epoch::free);
+  LeaseTable::Grantee* found = leases_.Find(lease);
+  if (found != nullptr && !found->is_accumulated) End(lease, *found, &Epoch::free);
 }
 
 void LeaseLedger::Discard(LeaseId lease) {
-  const auto found = leases_.find(lease);
-  if (found != leases_.end() && !found->second.is_accumulated) End(found, &Epoch::discarded);
+  LeaseTable::Grantee* found = leases_.Find(lease);
+  if (found != nullptr && !found->is_accumulated) End(lease, *found, &Epoch::discarded);
 }
 
 void LeaseLedger::Overtake(LeaseId lease) {
-  const auto found = leases_.find(lease);
-  if (found == leases_.end() || found->second.is_accumulated) return;
-  for (const SampleRange& range : found->second.ranges) overtaken_.Add(found->second.worker, range);
+  LeaseTable::Grantee* found = leases_.Find(lease);
+  if (found == nullptr || found->is_accumulated) return;
+  for (const SampleRange& range : found->ranges) overtaken_.Add(found->worker, range);
 }
 
 void LeaseLedger::ReturnAllOf(WorkerId worker) {
   overtaken_.Forget(worker);
-  for (const LeaseId lease : Held(worker)) End(leases_.find(lease), &Epoch::free);
+  for (const LeaseId lease : Held(worker)) End(lease, *leases_.Find(lease), &Epoch::free);
 }
 
 void LeaseLedger::Accumulate(LeaseId lease) {
-  const auto found = leases_.find(lease);
-  if (found == leases_.end() || found->second.is_accumulated) return;
-  NotHeld(found);
-  found->second.is_accumulated = true;
-  for (const SampleRange& range : found->second.ranges) {
-    overtaken_.Counted(found->second.worker, range);
+  LeaseTable::Grantee* found = leases_.Find(lease);
+  if (found == nullptr || found->is_accumulated) return;
+  NotHeld(lease, found->worker);
+  found->is_accumulated = true;
+  for (const SampleRange& range : found->ranges) {
+    overtaken_.Counted(found->worker, range);
     Epoch& epoch = open_.at(range.epoch);
     epoch.leased -= range.size();
     epoch.accumulated += range.size();
@@ -249,10 +251,10 @@ void LeaseLedger::Accumulate(LeaseId lease) {
 }
 
 void LeaseLedger::Commit(LeaseId lease) {
-  const auto found = leases_.find(lease);
-  if (found == leases_.end() || !found->second.is_accumulated) return;
-  for (const SampleRange& range : found->second.ranges) suspects_.Acquit(range);
-  End(found, &Epoch::committed);
+  LeaseTable::Grantee* found = leases_.Find(lease);
+  if (found == nullptr || !found->is_accumulated) return;
+  for (const SampleRange& range : found->ranges) suspects_.Acquit(range);
+  End(lease, *found, &Epoch::committed);
 }
 
 bool LeaseLedger::IsAnySuspected() const {
@@ -271,23 +273,22 @@ bool LeaseLedger::IsFree(const SampleRange& range) const {
 }
 
 bool LeaseLedger::IsSuspect(LeaseId lease) const {
-  const auto found = leases_.find(lease);
-  return found != leases_.end() &&
-         std::ranges::any_of(found->second.ranges, [this](const SampleRange& range) {
+  const LeaseTable::Grantee* found = leases_.Find(lease);
+  return found != nullptr && std::ranges::any_of(found->ranges, [this](const SampleRange& range) {
            return suspects_.IsSuspect(range);
          });
 }
 
 void LeaseLedger::Accuse(LeaseId lease, WorkerId worker, Suspects::Word word) {
-  const auto found = leases_.find(lease);
-  if (found == leases_.end()) return;
-  for (const SampleRange& range : found->second.ranges) suspects_.Accuse(range, worker, word);
+  const LeaseTable::Grantee* found = leases_.Find(lease);
+  if (found == nullptr) return;
+  for (const SampleRange& range : found->ranges) suspects_.Accuse(range, worker, word);
 }
 
 bool LeaseLedger::IsExcuse(LeaseId lease, WorkerId worker) const {
-  const auto found = leases_.find(lease);
-  if (found == leases_.end()) return false;
-  return std::any_of(found->second.ranges.begin(), found->second.ranges.end(),
+  const LeaseTable::Grantee* found = leases_.Find(lease);
+  if (found == nullptr) return false;
+  return std::any_of(found->ranges.begin(), found->ranges.end(),
                      [&](const SampleRange& range) { return suspects_.IsExcuse(range, worker); });
 }
 
@@ -386,13 +387,13 @@ paceline::Status LeaseLedger::Check() const {
       ranges.insert(ranges.end(), set->intervals().begin(), set->intervals().end());
     }
     uint64_t leased = 0, accumulated = 0;
-    for (const auto& [id, lease] : leases_) {
+    leases_.ForEach([&, number = number](LeaseId, const LeaseTable::Grantee& lease) {
       for (const SampleRange& range : lease.ranges) {
         if (range.epoch != number) continue;
         ranges.emplace_back(range.begin, range.end);
         (lease.is_accumulated ? accumulated : leased) += range.size();
       }
-    }
+    });
     if (leased != epoch.leased || accumulated != epoch.accumulated) {
       return Internal("epoch {} counts differ from its leases: {} leased, {} accumulated", number,
                       epoch.leased, epoch.accumulated);
@@ -422,12 +423,11 @@ std::string LeaseLedger::Describe() const {
     for (const auto& [begin, end] : epoch.discarded.intervals())
       text += fmt::format(" d{}-{}", begin, end);
   }
-  for (const auto& [id, lease] : leases_) {
+  leases_.ForEach([&text](LeaseId, const LeaseTable::Grantee& lease) {
     text += fmt::format("|{}{}", lease.worker, lease.is_accumulated ? "a" : "l");
-    for (const SampleRange& range : lease.ranges) {
+    for (const SampleRange& range : lease.ranges)
       text += fmt::format(" {}:{}-{}", range.epoch, range.begin, range.end);
-    }
-  }
+  });
   for (const uint64_t sample : poisoned_) text += fmt::format("|poisoned {}", sample);
   return text + suspects_.Describe() + overtaken_.Describe();
 }

@@ -20,6 +20,7 @@
 #include "lib/base/ids.h"
 #include "lib/base/status.h"
 #include "lib/coordination/ledgers/interval_set.h"
+#include "lib/coordination/ledgers/lease_table.h"
 #include "lib/coordination/ledgers/overtaken.h"
 #include "lib/coordination/ledgers/suspects.h"
 #include "lib/protocol/worker_messages.h"
@@ -148,12 +149,6 @@ class LeaseLedger {
     uint64_t leased = 0, accumulated = 0;
     std::set<uint64_t> poisoned = {};  // Positions to leave out once they are free.
   };
-  struct Grantee {
-    WorkerId worker;
-    bool is_accumulated = false;
-    std::vector<protocol::SampleRange> ranges;
-  };
-  using Leases = std::map<protocol::LeaseId, Grantee>;
 
   bool OpenNext();
   uint64_t next_epoch() const {
@@ -169,15 +164,15 @@ class LeaseLedger {
   void FindPoisoned();
   void LocatePoisoned(uint64_t epoch);
   void DiscardPoisoned();
-  void End(Leases::iterator lease, IntervalSet Epoch::*to);
-  void NotHeld(Leases::iterator lease);
+  void End(protocol::LeaseId lease, const LeaseTable::Grantee& grantee, IntervalSet Epoch::*to);
+  void NotHeld(protocol::LeaseId lease, WorkerId worker);
   void CompleteOldest();
 
   Options options_;
   std::map<uint64_t, Epoch> open_;
   std::vector<Count> completed_;
   size_t reported_ = 0;
-  Leases leases_;
+  LeaseTable leases_;
   // Those that are not accumulated, in order of their numbers.
   IdTable<WorkerId, std::vector<protocol::LeaseId>> held_;
   uint64_t next_lease_ = 1;

@@ -14,9 +14,9 @@
 
 #include <cstdint>
 #include <map>
-#include <set>
 #include <string>
 
+#include "lib/base/id_table.h"
 #include "lib/base/ids.h"
 #include "lib/coordination/ledgers/interval_set.h"
 #include "lib/protocol/worker_messages.h"
@@ -41,7 +41,7 @@ class Overtaken {
   std::string Describe() const;  // Equal for equal ones.
 
  private:
-  std::set<WorkerId> late_;
+  IdSet<WorkerId> late_;
   std::map<uint64_t, IntervalSet> epochs_;  // Positions.
 };
 
