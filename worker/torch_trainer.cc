@@ -33,6 +33,11 @@ Status TorchTrainer::BeginAnew() {
   return OkStatus();
 }
 
+bool TorchTrainer::ComputeOn(const std::shared_ptr<rpc::VersionPlace>& place) {
+  const std::span<std::byte> values = place == nullptr ? std::span<std::byte>() : place->values();
+  return training_->ComputeOn(values) && (place == nullptr || !values.empty());
+}
+
 StatusOr<StepResult> TorchTrainer::Step(std::span<const protocol::SampleRange> ranges,
                                         StepControl& control) {
   std::vector<learn::SampleRange> translated;

@@ -18,7 +18,8 @@ class TorchTrainer : public Trainer {
   uint64_t train_samples() const override { return training_->train_samples(); }
   Status BeginAnew() override;
   std::span<std::byte> parameters() override { return training_->parameters(); }
-  bool ComputeOn(std::span<std::byte> values) override { return training_->ComputeOn(values); }
+  bool computes_anywhere() const override { return true; }
+  bool ComputeOn(const std::shared_ptr<rpc::VersionPlace>& place) override;
   std::span<const std::byte> push() const override { return training_->push(); }
   StatusOr<StepResult> Step(std::span<const protocol::SampleRange> ranges,
                             StepControl& control) override;

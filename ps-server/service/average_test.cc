@@ -127,14 +127,18 @@ TEST_P(AverageTest, IsHeldWhereVersionsAreHeld) {
   world.Commit();
   world.Commit(true);
   const Bytes pinned = world.average;
-  const auto held = world.evaluator->Hold(Version(2), Exactness::kExact);
+  std::shared_ptr<rpc::VersionPlace> place;
+  const auto held = world.evaluator->Hold(Version(2), Exactness::kExact, [&](const auto& there) {
+    place = there;
+    return true;
+  });
   ASSERT_TRUE(held.ok()) << held.status();
   ASSERT_EQ(held->has_value(), GetParam().transport == Transport::kMemory);
   for (size_t rank = 0; rank < GetParam().shards; ++rank)
     world.shards[rank].host().Order(protocol::Unpin{Version(2)});
   for (int i = 0; i < 4; ++i) world.Commit(i == 1);
   if (*held) {
-    EXPECT_EQ(Bytes((*held)->values.begin(), (*held)->values.end()), pinned);
+    EXPECT_EQ(Bytes(place->bytes().begin(), place->bytes().end()), pinned);
   }
   EXPECT_EQ(Pulled(*world.evaluator, world.layout(), 6), world.average);
 }

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 #include <fstream>
+#include <memory>
 #include <optional>
 #include <set>
 #include <sstream>
@@ -16,7 +17,6 @@
 namespace paceline::ps {
 namespace {
 
-using rpc::HeldVersion;
 using sync::Exactness;
 using testing::LayoutOf;
 using testing::MappedRegions;
@@ -29,8 +29,13 @@ constexpr int64_t kParameters = 600'000;
 
 store::PushId Push(uint64_t sequence) { return {WorkerId(0), Incarnation(1), Sequence(sequence)}; }
 
+struct HeldVersion {
+  rpc::PullReport report;
+  std::shared_ptr<rpc::VersionPlace> place;
+};
+
 std::vector<std::byte> Copied(const HeldVersion& held) {
-  return {held.values.begin(), held.values.end()};
+  return {held.place->bytes().begin(), held.place->bytes().end()};
 }
 
 std::vector<std::byte> Pulled(rpc::ParameterClient& client, const Shards& shards,
@@ -42,10 +47,23 @@ std::vector<std::byte> Pulled(rpc::ParameterClient& client, const Shards& shards
 }
 
 HeldVersion Held(rpc::ParameterClient& client, uint64_t version) {
-  const auto held = client.Hold(Version(version), Exactness::kExact);
-  EXPECT_TRUE(held.ok()) << held.status();
-  EXPECT_TRUE(held.ok() && held->has_value());
-  return held.ok() && *held ? **held : HeldVersion{};
+  HeldVersion held;
+  const auto report = client.Hold(Version(version), Exactness::kExact, [&](const auto& place) {
+    held.place = place;
+    return true;
+  });
+  EXPECT_TRUE(report.ok()) << report.status();
+  EXPECT_TRUE(report.ok() && report->has_value());
+  if (report.ok() && *report) held.report = **report;
+  return held;
+}
+
+// False: it is to be pulled.
+bool IsHeld(rpc::ParameterClient& client, uint64_t version) {
+  const auto report =
+      client.Hold(Version(version), Exactness::kExact, [](const auto&) { return true; });
+  EXPECT_TRUE(report.ok()) << report.status();
+  return report.ok() && report->has_value();
 }
 
 // The memory itself, in however many places: inodes.
@@ -104,10 +122,53 @@ TEST(HeldVersionTest, StaysWhileOthersAreMadeUntilTheNextIsAskedFor) {
   EXPECT_EQ(Pulled(*holder, world.shards, 6), Pulled(*world.client, world.shards, 6));
 }
 
+// What is computed on is of its version until something else is.
+TEST(HeldVersionTest, StaysUntilTheNextIsTaken) {
+  World world;
+  const auto holder = world.shards.Client();
+  const HeldVersion held = Held(*holder, 0);
+  for (uint64_t version = 1; version <= 6; ++version) world.Commit(version);
+  const auto report = holder->Hold(Version(6), Exactness::kExact, [&](const auto& next) {
+    for (uint64_t version = 7; version <= 12; ++version) world.Commit(version);
+    EXPECT_EQ(Copied(held), *world.initial);
+    EXPECT_NE(Copied({{}, next}), *world.initial);
+    return true;
+  });
+  ASSERT_TRUE(report.ok() && report->has_value()) << report.status();
+  for (uint64_t version = 13; version <= 18; ++version) world.Commit(version);
+  EXPECT_NE(Copied(held), *world.initial);  // The place holds a newer one.
+}
+
+TEST(HeldVersionTest, WhoTakesNothingHoldsWhatHeHeld) {
+  World world;
+  const auto holder = world.shards.Client();
+  const HeldVersion held = Held(*holder, 0);
+  for (uint64_t version = 1; version <= 6; ++version) {
+    world.Commit(version);
+    const auto report =
+        holder->Hold(Version(version), Exactness::kExact, [](const auto&) { return false; });
+    ASSERT_TRUE(report.ok()) << report.status();
+    EXPECT_FALSE(report->has_value());
+  }
+  EXPECT_EQ(Copied(held), *world.initial);
+  EXPECT_EQ(Copied(Held(*holder, 6)), Pulled(*world.client, world.shards, 6));
+}
+
 TEST(HeldVersionTest, TheSameVersionCanBeHeldAgain) {
   World world;
-  (void)Held(*world.client, 0);
-  EXPECT_EQ(Copied(Held(*world.client, 0)), *world.initial);
+  const auto holder = world.shards.Client();
+  for (int i = 0; i < 6; ++i) (void)Held(*holder, 0);
+  const HeldVersion held = Held(*holder, 0);
+  for (uint64_t version = 1; version <= 6; ++version) world.Commit(version);
+  EXPECT_EQ(Copied(held), *world.initial);
+  // Refused, it is not held any more; nor is it given back twice.
+  const auto refused =
+      holder->Hold(Version(6), Exactness::kExact, [](const auto&) { return false; });
+  ASSERT_TRUE(refused.ok()) << refused.status();
+  (void)Held(*holder, 6);
+  const auto again = holder->Hold(Version(6), Exactness::kExact, [](const auto&) { return false; });
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(Copied(Held(*holder, 6)), Pulled(*world.client, world.shards, 6));
 }
 
 TEST(HeldVersionTest, ASupersededOneIsToldAndTheNextIsHeld) {
@@ -115,7 +176,7 @@ TEST(HeldVersionTest, ASupersededOneIsToldAndTheNextIsHeld) {
   for (uint64_t version = 1; version <= 4; ++version) world.Commit(version);
   const HeldVersion gone = Held(*world.client, 1);
   EXPECT_TRUE(gone.report.is_superseded);
-  EXPECT_TRUE(gone.values.empty());
+  EXPECT_EQ(gone.place, nullptr);
   EXPECT_EQ(Copied(Held(*world.client, 4)), Pulled(*world.client, world.shards, 4));
 }
 
@@ -123,13 +184,11 @@ TEST(HeldVersionTest, ASupersededOneIsToldAndTheNextIsHeld) {
 TEST(HeldVersionTest, WhoWritesToOneGetsCopiesFromThenOn) {
   World world;
   const HeldVersion held = Held(*world.client, 0);
-  held.values[100] = std::byte{0xff};
-  EXPECT_EQ(held.values[100], std::byte{0xff});
+  held.place->values()[100] = std::byte{0xff};
+  EXPECT_EQ(held.place->bytes()[100], std::byte{0xff});
   for (uint64_t version = 1; version <= 8; ++version) {
     world.Commit(version);
-    const auto again = world.client->Hold(Version(version), Exactness::kExact);
-    ASSERT_TRUE(again.ok()) << again.status();
-    EXPECT_FALSE(again->has_value());
+    EXPECT_FALSE(IsHeld(*world.client, version));
   }
   const auto other = world.shards.Client();
   EXPECT_EQ(Pulled(*world.client, world.shards, 8), Pulled(*other, world.shards, 8));
@@ -138,10 +197,10 @@ TEST(HeldVersionTest, WhoWritesToOneGetsCopiesFromThenOn) {
 
 TEST(HeldVersionTest, SmallModelsAndSocketsAreCopied) {
   World small(2, 1000);
-  EXPECT_FALSE(small.client->Hold(Version(0), Exactness::kExact)->has_value());
+  EXPECT_FALSE(IsHeld(*small.client, 0));
   Shards sockets(Transport::kUnix, LayoutOf(kParameters), 2);
   const auto client = sockets.Born(RandomPayload(sockets.layout(), 1));
-  EXPECT_FALSE(client->Hold(Version(0), Exactness::kExact)->has_value());
+  EXPECT_FALSE(IsHeld(*client, 0));
 }
 
 TEST(HeldVersionTest, OutlivesItsConnectionAndItsShards) {

@@ -10,20 +10,21 @@ namespace paceline::python {
 
 using worker::HostedWork;
 
-StatusOr<std::unique_ptr<HostedWorker>> HostedWorker::Open(store::Layout layout,
-                                                           std::span<std::byte> values) {
+StatusOr<std::unique_ptr<HostedWorker>> HostedWorker::Open(
+    store::Layout layout, std::span<std::byte> values, std::shared_ptr<rpc::VersionWindow> window) {
   PACELINE_ASSIGN_OR_RETURN(worker::WorkerOptions options, worker::OptionsFromEnvironment());
   PACELINE_ASSIGN_OR_RETURN(std::unique_ptr<worker::Life> life,
                             worker::Life::Create(std::move(options)));
   return std::unique_ptr<HostedWorker>(
-      new HostedWorker(std::move(life), std::move(layout), values));
+      new HostedWorker(std::move(life), std::move(layout), values, std::move(window)));
 }
 
 HostedWorker::HostedWorker(std::unique_ptr<worker::Life> life, store::Layout layout,
-                           std::span<std::byte> values)
+                           std::span<std::byte> values, std::shared_ptr<rpc::VersionWindow> window)
     : life_(std::move(life)),
       layout_(std::move(layout)),
       values_(values),
+      window_(std::move(window)),
       job_json_(job::ToJson(life_->job()).dump()) {}
 
 void HostedWorker::Close(std::unique_ptr<HostedWorker> worker, Duration timeout) {
@@ -44,19 +45,17 @@ bool HostedWorker::WaitForLoop(Duration timeout) {
   return ended_.wait_for(lock, timeout, [this] { return end_.has_value(); });
 }
 
-Status HostedWorker::Start(uint64_t train_samples, const std::string& device, int threads,
-                           bool computes_elsewhere) {
+Status HostedWorker::Start(uint64_t train_samples, const std::string& device, int threads) {
   if (trainer_) return FailedPrecondition("the worker has started");
   trainer_.emplace(worker::HostedTrainer::Options{
       .layout = layout_,
       .values = values_,
       .train_samples = train_samples,
       .epochs = static_cast<uint64_t>(life_->job().spec.training.stop.max_epochs.value_or(0)),
-      .computes_elsewhere = computes_elsewhere,
-      .seed = static_cast<uint64_t>(life_->job().spec.training.seed)});
+      .seed = static_cast<uint64_t>(life_->job().spec.training.seed),
+      .window = window_});
   loop_ = std::thread([this, device, threads] {
-    StatusOr<std::string> end =
-        life_->Run(&*trainer_, device, threads, [this] { trainer_->ComeHome(); });
+    StatusOr<std::string> end = life_->Run(&*trainer_, device, threads);
     trainer_->Over();
     std::lock_guard lock(mutex_);
     end_ = std::move(end);

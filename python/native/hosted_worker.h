@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "lib/base/status.h"
+#include "lib/rpc/shared_memory/version_window.h"
 #include "lib/store/layout.h"
 #include "lib/worker/process/hosted_trainer.h"
 #include "lib/worker/process/life.h"
@@ -21,8 +22,10 @@ namespace paceline::python {
 class HostedWorker {
  public:
   // As the environment says; errors are those of worker::OptionsFromEnvironment and Life::Create.
+  // `window`: what `values` are the bytes of, or null.
   static StatusOr<std::unique_ptr<HostedWorker>> Open(store::Layout layout,
-                                                      std::span<std::byte> values);
+                                                      std::span<std::byte> values,
+                                                      std::shared_ptr<rpc::VersionWindow> window);
   // Leaves the job, work that is taken is given up, and waits at most so long for the loop to end.
   // Where it does not, which a hung connection can do, the worker is left as it is.
   static void Close(std::unique_ptr<HostedWorker> worker, Duration timeout);
@@ -32,8 +35,7 @@ class HostedWorker {
   const store::Layout& layout() const { return layout_; }
 
   // FailedPrecondition if it has.
-  Status Start(uint64_t train_samples, const std::string& device, int threads,
-               bool computes_elsewhere);
+  Status Start(uint64_t train_samples, const std::string& device, int threads);
 
   // What to do next, as HostedTrainer::Next; the loop's error once it has one.
   StatusOr<worker::HostedWork> Next(Duration timeout);
@@ -50,12 +52,13 @@ class HostedWorker {
 
  private:
   HostedWorker(std::unique_ptr<worker::Life> life, store::Layout layout,
-               std::span<std::byte> values);
+               std::span<std::byte> values, std::shared_ptr<rpc::VersionWindow> window);
   bool WaitForLoop(Duration timeout);
 
   const std::unique_ptr<worker::Life> life_;
   const store::Layout layout_;
   const std::span<std::byte> values_;
+  const std::shared_ptr<rpc::VersionWindow> window_;
   const std::string job_json_;
   std::optional<worker::HostedTrainer> trainer_;
   worker::HostedWork::Kind taken_ = worker::HostedWork::Kind::kNothing;

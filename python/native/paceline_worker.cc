@@ -20,6 +20,7 @@ using paceline::Status;
 using paceline::StatusCode;
 using paceline::StatusOr;
 using paceline::python::HostedWorker;
+using paceline::rpc::VersionWindow;
 using paceline::worker::HostedWork;
 
 struct paceline_session {
@@ -27,6 +28,10 @@ struct paceline_session {
   std::vector<size_t> places;  // In the layout, of the caller's tensors.
   HostedWork work;
   std::string reason;
+};
+
+struct paceline_memory {
+  std::shared_ptr<VersionWindow> window;
 };
 
 namespace {
@@ -107,14 +112,31 @@ int paceline_arrange(paceline_tensor* tensors, size_t count, uint64_t* total_byt
   return PACELINE_OK;
 }
 
+paceline_memory* paceline_take_memory(uint64_t total_bytes) {
+  StatusOr<std::shared_ptr<VersionWindow>> window = VersionWindow::Of(total_bytes);
+  return window.ok() ? new paceline_memory{*std::move(window)} : nullptr;
+}
+
+void* paceline_memory_begin(const paceline_memory* memory) {
+  return memory->window->bytes().data();
+}
+
+void paceline_give_back_memory(paceline_memory* memory) { delete memory; }
+
 int paceline_open(const paceline_tensor* tensors, size_t count, void* values, uint64_t total_bytes,
-                  paceline_session** session) {
+                  paceline_memory* memory, paceline_session** session) {
   StatusOr<paceline::store::Layout> layout = LayoutOf(tensors, count);
   if (!layout.ok()) return Said(layout.status());
   if (layout->total_bytes() != total_bytes)
     return Invalid("values are not as large as paceline_arrange said");
+  const std::span<std::byte> bytes(static_cast<std::byte*>(values), total_bytes);
+  const auto window = memory == nullptr ? nullptr : memory->window;
+  if (window != nullptr &&
+      (window->bytes().data() != bytes.data() || window->bytes().size() < bytes.size())) {
+    return Invalid("values do not begin the memory");
+  }
   StatusOr<std::unique_ptr<HostedWorker>> worker =
-      HostedWorker::Open(*std::move(layout), {static_cast<std::byte*>(values), total_bytes});
+      HostedWorker::Open(*std::move(layout), bytes, window);
   if (!worker.ok()) {
     const int code = Said(worker.status());
     return worker.status().code() == StatusCode::kFailedPrecondition ? PACELINE_NO_JOB : code;
@@ -159,8 +181,8 @@ int paceline_threads(const paceline_session* session) {
 }
 
 int paceline_start(paceline_session* session, uint64_t train_samples, const char* device,
-                   int threads, int in_place) {
-  return Said(session->worker->Start(train_samples, device, threads, in_place != 0));
+                   int threads) {
+  return Said(session->worker->Start(train_samples, device, threads));
 }
 
 int paceline_next(paceline_session* session, int timeout_ms, paceline_work* work) {
@@ -171,7 +193,6 @@ int paceline_next(paceline_session* session, int timeout_ms, paceline_work* work
   work->kind = static_cast<int32_t>(session->work.kind);
   work->samples = session->work.samples.data();
   work->sample_count = session->work.samples.size();
-  work->parameters = session->work.parameters;
   if (!session->work.ranges.empty()) work->epoch = session->work.ranges.front().epoch;
   return PACELINE_OK;
 }

@@ -9,8 +9,8 @@
 //
 // Example (a worker that learns nothing):
 //   paceline_session* session;
-//   paceline_open(tensors, 1, values, sizeof values, &session);
-//   paceline_start(session, /*train_samples=*/1000);
+//   paceline_open(tensors, 1, values, sizeof values, NULL, &session);
+//   paceline_start(session, /*train_samples=*/1000, "cpu", /*threads=*/1);
 //   paceline_work work;
 //   while (paceline_next(session, 50, &work) == PACELINE_OK && work.kind != PACELINE_OVER)
 //     if (work.kind == PACELINE_STEP) paceline_end_step(session, 0.0, work.sample_count, 0);
@@ -28,7 +28,7 @@ extern "C" {
 #define PACELINE_API __attribute__((visibility("default")))
 
 // Of this header. A library of another one is not to be called.
-#define PACELINE_ABI 4
+#define PACELINE_ABI 5
 
 enum {
   PACELINE_OK = 0,
@@ -42,6 +42,7 @@ enum {
 };
 
 typedef struct paceline_session paceline_session;
+typedef struct paceline_memory paceline_memory;
 
 enum { PACELINE_FLOAT32 = 0, PACELINE_INT64 = 1 };
 enum { PACELINE_PARAMETER = 0, PACELINE_BUFFER = 1 };
@@ -62,8 +63,6 @@ typedef struct {
   const uint32_t* samples;  // Of the training set; valid until the work is done with.
   size_t sample_count;
   uint64_t epoch;  // Of the first sample.
-  // Where the parameters are, arranged as `values`; null: there. Until the work is done with.
-  void* parameters;
 } paceline_work;
 
 typedef struct {
@@ -87,11 +86,21 @@ PACELINE_API void paceline_tune_allocator(void);
 // parameter at all.
 PACELINE_API int paceline_arrange(paceline_tensor* tensors, size_t count, uint64_t* total_bytes);
 
+// Memory for `values`, zeros, on the CPU. A version that shards share is not copied into it: the
+// pages change, the addresses stay. What is written to parameters there is gone with the next
+// version. Null: there is no room, and any memory will do.
+PACELINE_API paceline_memory* paceline_take_memory(uint64_t total_bytes);
+PACELINE_API void* paceline_memory_begin(const paceline_memory* memory);
+// Nobody reads there any more. A session that uses it keeps it until then.
+PACELINE_API void paceline_give_back_memory(paceline_memory* memory);
+
 // As the environment says (PACELINE_...). `values`: arranged by paceline_arrange, with the initial
-// values; the session's to write to whenever no work is taken, until it is closed.
+// values; the session's to write to whenever no work is taken, until it is closed. `memory`: what
+// they begin, or null: each version is copied there.
 // PACELINE_NO_JOB, PACELINE_REFUSED, PACELINE_INVALID.
 PACELINE_API int paceline_open(const paceline_tensor* tensors, size_t count, void* values,
-                               uint64_t total_bytes, paceline_session** session);
+                               uint64_t total_bytes, paceline_memory* memory,
+                               paceline_session** session);
 
 // The resolved manifest, JSON.
 PACELINE_API const char* paceline_job(const paceline_session* session);
@@ -105,11 +114,9 @@ PACELINE_API const char* paceline_device(const paceline_session* session);
 PACELINE_API int paceline_threads(const paceline_session* session);
 
 // Joins the job, on a thread of the session's own. `device`: what is computed on, "cpu" or "cuda".
-// With `in_place` the parameters of a work need not be in `values` (paceline_work), which saves a
-// copy where shards share their memory; they are to be read there, and who writes to them gets
-// copies. Once.
+// Once.
 PACELINE_API int paceline_start(paceline_session* session, uint64_t train_samples,
-                                const char* device, int threads, int in_place);
+                                const char* device, int threads);
 
 // What to do next. PACELINE_NOTHING after so many milliseconds without; PACELINE_OVER: the job is
 // over, or this worker has drained, as paceline_reason says. Errors: the session has failed.

@@ -28,7 +28,7 @@ __all__ = ["Batch", "CannotHere", "Error", "Lost", "Misuse", "NoJob", "Refused",
 
 
 def worker(model: torch.nn.Module, optimizer: Union[str, torch.optim.Optimizer] = "from-job", *, epochs: int = 1,
-           batch_size: int = 32, in_place: bool = False) -> Any:
+           batch_size: int = 32) -> Any:
     """The worker that this process is, for a ``with`` block.
 
     `model`: float32 parameters on one device. They become views of one flat memory, in place; half(), to() and the like
@@ -37,13 +37,9 @@ def worker(model: torch.nn.Module, optimizer: Union[str, torch.optim.Optimizer] 
     `optimizer`: in a job the parameter servers have the optimizer (spec.training.optimizer), and this one is not used.
     Without a job, one of torch.optim trains alone, `epochs` times over the data in batches of `batch_size` (or the
     DataLoader's), so that the script runs anywhere; NoJob is raised if there is none.
-
-    `in_place`: where memory is shared with the parameter servers (`paceline run`), compute on their values where they are,
-    without a copy. Views of parameters that the script takes, detach(), state_dict() and the like, are then valid until the
-    next `step` alone: clone what is to be kept.
     """
     if "PACELINE_JOB" in os.environ:
-        made = Worker(model, in_place)
+        made = Worker(model)
         if not isinstance(optimizer, str):
             made.log(f"{type(optimizer).__name__} of the script is not used: the job's optimizer is", is_warning=True)
         return made

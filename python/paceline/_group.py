@@ -101,10 +101,10 @@ class GroupSession:
         """What a backward pass is to be multiplied by. FSDP takes the mean over all ranks, whatever their parts."""
         return self._weight * self._ranks if self._model.sharded else None
 
-    def _start(self, samples: int, device: bytes, threads: int, in_place: int) -> None:
+    def _start(self, samples: int, device: bytes, threads: int) -> None:
         self._sums = Sums(self._group, self._model.floats(), self._model.trained_parts(), self._hand_sums)  # All have stored by then.
         if self._session is not None:
-            self._session.check("start", samples, device, threads, 0)  # The others could not follow.
+            self._session.check("start", samples, device, threads)
 
     # --- What to do next.
 

@@ -131,9 +131,6 @@ class GroupModel(FlatModel):
 
     # --- As of FlatModel.
 
-    def point(self, place: Any) -> None:
-        """They are where they are: no other process could follow."""
-
     def _as_handed(self, gradient: torch.Tensor) -> torch.Tensor:
         return super()._as_handed(gradient.to_local() if is_sharded(gradient) else gradient)
 

@@ -11,9 +11,9 @@ import torch
 
 from . import _native
 from ._errors import Misuse
+from ._memory import take_memory
 
 _ALIGNMENT_BYTES = 64
-_PLACES_MAX = 16  # Views are kept of.
 _TYPES = {torch.float32: _native.FLOAT32, torch.int64: _native.INT64}
 
 
@@ -72,8 +72,10 @@ class FlatModel:
     """Binds `model` to one flat memory, in place: its parameters become views.
 
     ``values`` is a uint8 tensor on the CPU; for a model on another device the views are into a copy there, which
-    `fetch` refreshes.
+    `fetch` refreshes. `memory`: the library's handle for `values`, where it made them.
     """
+
+    memory: Optional[int] = None
 
     def __init__(self, model: torch.nn.Module):
         self.model = model
@@ -93,9 +95,6 @@ class FlatModel:
         self._bind()
         self._trained = [i for i, member in enumerate(self._members) if member.kind == _native.PARAMETER]
         self.trained_bytes = sum(4 * self._members[i].tensor.numel() for i in self._trained)
-        # By address: views of the trained members. Shards have a few places in turn.
-        self._homes: Dict[Optional[int], List[torch.Tensor]] = {None: [self._members[i].home for i in self._trained]}
-        self._place: Optional[int] = None
         self._handles = [self._members[i].tensor.register_post_accumulate_grad_hook(self._hook(i))
                          for i in self._trained]
         self._landing: Optional[torch.Tensor] = None  # Pinned, arranged as `values`: gradients of another device.
@@ -128,14 +127,17 @@ class FlatModel:
             if is_sharded(member.tensor):
                 raise Misuse(f"parameter {member.name} is sharded over processes, and this worker is one: start it with torchrun "
                              "(WORLD_SIZE > 1)")
-        return self._allocate(size, self.device.type == "cuda")
+        if self.device.type != "cpu":
+            return self._pinned(size)
+        self.memory, values = take_memory(size)
+        return values
 
     def _make_there(self) -> torch.Tensor:
         return self.values.to(self.device)
 
     @staticmethod
-    def _allocate(size: int, is_pinned: bool) -> torch.Tensor:
-        memory = torch.zeros(size + _ALIGNMENT_BYTES, dtype=torch.uint8, pin_memory=is_pinned)
+    def _pinned(size: int) -> torch.Tensor:
+        memory = torch.zeros(size + _ALIGNMENT_BYTES, dtype=torch.uint8, pin_memory=True)
         return memory.narrow(0, -memory.data_ptr() % _ALIGNMENT_BYTES, size)
 
     def _view(self, values: torch.Tensor, index: int) -> torch.Tensor:
@@ -158,23 +160,6 @@ class FlatModel:
             setattr(member.owner, member.key, member.tensor)
         if self._there is not self.values:
             self._there.copy_(self.values, non_blocking=True)  # Written to again only after the step that waits for this.
-
-    def point(self, place: Optional[int]) -> None:
-        """The model's parameters are at that address, arranged as `values`; None: where they were at first."""
-        if place == self._place:
-            return
-        homes = self._homes.get(place)
-        if homes is None:
-            memory = (ctypes.c_ubyte * self.values.numel()).from_address(place)
-            values = torch.frombuffer(memory, dtype=torch.uint8)
-            homes = [self._view(values, i) for i in self._trained]
-            if len(self._homes) > _PLACES_MAX:
-                self._homes = {None: self._homes[None]}
-            self._homes[place] = homes
-        for i, home in zip(self._trained, homes):
-            self._members[i].tensor.data = home
-            self._members[i].home = home
-        self._place = place
 
     def _bound_anew(self) -> Iterator[Tuple[_Member, Optional[torch.Tensor]]]:
         """Buffers in whose place a forward pass has put another tensor, as `self.mean = ...` does; and that tensor."""
@@ -208,7 +193,7 @@ class FlatModel:
     def land(self, index: int, gradient: torch.Tensor) -> None:
         """Sends a GPU's gradient to the host's memory, without waiting for it."""
         if self._landing is None:
-            self._landing = self._allocate(self._buffers_from, True)
+            self._landing = self._pinned(self._buffers_from)
         home = self._landing.narrow(0, self._native[index].offset_bytes, 4 * gradient.numel()).view(torch.float32)
         home = home.view(gradient.shape)
         home.copy_(gradient, non_blocking=True)
@@ -270,7 +255,6 @@ class FlatModel:
 
     def release(self) -> None:
         """The model is an ordinary one again, each tensor with memory of its own; its values stay."""
-        self.point(None)
         for member in self._members:
             member.tensor.data = member.tensor.data.clone()
         for handle in self._handles:

@@ -9,7 +9,7 @@ from typing import Optional
 
 from . import _errors
 
-ABI = 4
+ABI = 5
 OK, NO_JOB, REFUSED, LOST, HERE, INVALID, FAILED, GIVEN_UP = range(8)
 FLOAT32, INT64 = 0, 1
 PARAMETER, BUFFER = 0, 1
@@ -43,7 +43,6 @@ class Work(Structure):
         ("samples", POINTER(c_uint32)),
         ("sample_count", c_size_t),
         ("epoch", c_uint64),
-        ("parameters", c_void_p),
     ]
 
 
@@ -65,14 +64,17 @@ SIGNATURES = {
     "paceline_error": (c_char_p, []),
     "paceline_tune_allocator": (None, []),
     "paceline_arrange": (c_int, [POINTER(Tensor), c_size_t, POINTER(c_uint64)]),
-    "paceline_open": (c_int, [POINTER(Tensor), c_size_t, c_void_p, c_uint64, POINTER(c_void_p)]),
+    "paceline_take_memory": (c_void_p, [c_uint64]),
+    "paceline_memory_begin": (c_void_p, [c_void_p]),
+    "paceline_give_back_memory": (None, [c_void_p]),
+    "paceline_open": (c_int, [POINTER(Tensor), c_size_t, c_void_p, c_uint64, c_void_p, POINTER(c_void_p)]),
     "paceline_job": (c_char_p, [c_void_p]),
     "paceline_is_evaluator": (c_int, [c_void_p]),
     "paceline_index": (c_uint32, [c_void_p]),
     "paceline_group": (c_char_p, [c_void_p]),
     "paceline_device": (c_char_p, [c_void_p]),
     "paceline_threads": (c_int, [c_void_p]),
-    "paceline_start": (c_int, [c_void_p, c_uint64, c_char_p, c_int, c_int]),
+    "paceline_start": (c_int, [c_void_p, c_uint64, c_char_p, c_int]),
     "paceline_next": (c_int, [c_void_p, c_int, POINTER(Work)]),
     "paceline_reason": (c_char_p, [c_void_p]),
     "paceline_expect": (c_size_t, [c_void_p, c_size_t, POINTER(c_uint32), c_size_t]),

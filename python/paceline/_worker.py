@@ -51,7 +51,7 @@ class _Session:
         self._library = _native.library()
         self._handle = ctypes.c_void_p()
         _native.check(self._library.paceline_open(model.native, len(model), model.values.data_ptr(),
-                                                  model.values.numel(), ctypes.byref(self._handle)))
+                                                  model.values.numel(), model.memory, ctypes.byref(self._handle)))
         self._process = os.getpid()
         self._functions: Dict[str, Any] = {}
         self._model = model  # Its memory is written to as long as the session is open.
@@ -101,8 +101,7 @@ class Worker:
     Used by one thread. Values of parameters change within `step` and before the first batch, never else.
     """
 
-    def __init__(self, model: torch.nn.Module, in_place: bool = False):
-        self._in_place = in_place
+    def __init__(self, model: torch.nn.Module):
         self._ahead: Optional[Ahead] = None
         self._flat: FlatModel
         self._session: Any
@@ -368,8 +367,7 @@ class Worker:
         if self._started:
             return
         self._flat.store()
-        in_place = int(self._in_place and self.device.type == "cpu")
-        self._session.check("start", self._samples, self.device.type.encode(), self._threads, in_place)
+        self._session.check("start", self._samples, self.device.type.encode(), self._threads)
         self._started = True
 
     def _wait(self) -> Optional[_native.Work]:
@@ -382,7 +380,6 @@ class Worker:
                 self.log("leaving: " + self._session.call("reason").decode())
                 return None
             if work.kind != _native.NOTHING:
-                self._flat.point(work.parameters)
                 self._flat.fetch()
                 return work
 

@@ -85,8 +85,8 @@ def main():
     arms = {
         "PyTorch's loop": lambda: run_plain(found.stdout.strip(), options.workers, options.steps),
         "paceline-worker": lambda: run_job(options.build / "bin", options.workers, options.steps, {}),
-        "a script": lambda: run_job(scripts, options.workers, options.steps, {"PACELINE_HOST_IN_PLACE": "0"}),
-        "a script, in place": lambda: run_job(scripts, options.workers, options.steps, {"PACELINE_HOST_IN_PLACE": "1"}),
+        "a script": lambda: run_job(scripts, options.workers, options.steps, {"PACELINE_HOST_COPIES": "0"}),
+        "a script, copies": lambda: run_job(scripts, options.workers, options.steps, {"PACELINE_HOST_COPIES": "1"}),
     }
     rows = {name: [] for name in arms}
     for _ in range(options.rounds):

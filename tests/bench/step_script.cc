@@ -14,11 +14,10 @@ namespace {
 
 const Transport kWorker = {.name = "paceline-worker", .arguments = {}, .environment = {}};
 const std::array<Transport, 2> kScripts = {
-    Transport{
-        .name = "a script", .arguments = {}, .environment = {{"PACELINE_HOST_IN_PLACE", "0"}}},
-    Transport{.name = "a script, in place",
+    Transport{.name = "a script", .arguments = {}, .environment = {{"PACELINE_HOST_COPIES", "0"}}},
+    Transport{.name = "a script, copies",
               .arguments = {},
-              .environment = {{"PACELINE_HOST_IN_PLACE", "1"}}}};
+              .environment = {{"PACELINE_HOST_COPIES", "1"}}}};
 
 // Their folder. The process ends with a line where there is none.
 std::string ProgramsOf(const ScriptPlaces& places) {

@@ -16,7 +16,7 @@ struct ScriptPlaces {
 };
 
 // Each task by paceline-worker and by a Python script that hosts the same loop
-// (tests/python/host), which copies each version or computes in place. Prints tables and adds their
+// (tests/python/host), without copies and with them. Prints tables and adds their
 // rows. False if losses differ by more than `loss_difference_max` at the last step.
 bool RunScripts(const std::vector<StepTask>& tasks, const StepPlaces& places,
                 const ScriptPlaces& scripts, int rounds, double loss_difference_max,

@@ -13,6 +13,7 @@
 #include "lib/base/time.h"
 #include "lib/base/version.h"
 #include "lib/rpc/bulk/begun_push.h"
+#include "lib/rpc/bulk/version_place.h"
 #include "lib/store/shard.h"
 #include "lib/sync/contract/decision.h"
 
@@ -28,13 +29,8 @@ struct PullReport {
 
 using OnNamed = std::function<void()>;
 
-// A version where the shards keep it, the whole layout, page-aligned. What is written there changes
-// it for nobody else.
-struct HeldVersion {
-  PullReport report;  // Never superseded with `values`.
-  std::span<std::byte> values;
-  std::shared_ptr<const void> owner;  // Keeps the addresses valid, not what is there.
-};
+// Takes what is held, or says no.
+using OnHeld = std::function<bool(const std::shared_ptr<VersionPlace>& place)>;
 
 // Pushes and fills have one owner at a time, pulls one, which may be another thread: the two ways
 // do not wait for each other. Every call has a deadline (given at construction), retries
@@ -68,11 +64,12 @@ class ParameterClient {
   // since another version would have come.
   virtual StatusOr<PullReport> PullNamed(Version version, sync::Exactness exactness,
                                          std::span<std::byte> into, const OnNamed& on_named) = 0;
-  // The same without a copy, or nothing: not here, or not now; pull it. `values` are of that
-  // version until the next call of PullNamed or Hold, or the client's end. Like PullNamed, of the
-  // owner of pulls.
-  virtual StatusOr<std::optional<HeldVersion>> Hold(Version, sync::Exactness) {
-    return std::optional<HeldVersion>();
+  // The same without a copy, or nothing: not here, or not now, or not taken; pull it. What was
+  // taken is of that version until another is, and what was held before is held while `on_held`
+  // runs; or until the next call of PullNamed, or the client's end. Like PullNamed, of the owner of
+  // pulls. A call that fails may have been taken.
+  virtual StatusOr<std::optional<PullReport>> Hold(Version, sync::Exactness, const OnHeld&) {
+    return std::optional<PullReport>();
   }
   StatusOr<PullReport> Pull(Version version, sync::Exactness exactness, std::span<std::byte> into) {
     return PullNamed(version, exactness, into, nullptr);

@@ -76,9 +76,10 @@ StatusOr<PullReport> RetryingParameterClient::PullNamed(Version version, sync::E
   return report;
 }
 
-StatusOr<std::optional<HeldVersion>> RetryingParameterClient::Hold(Version version,
-                                                                   sync::Exactness exactness) {
-  return Retry(policy_, sleep_, [&] { return client_->Hold(version, exactness); });
+StatusOr<std::optional<PullReport>> RetryingParameterClient::Hold(Version version,
+                                                                  sync::Exactness exactness,
+                                                                  const OnHeld& on_held) {
+  return Retry(policy_, sleep_, [&] { return client_->Hold(version, exactness, on_held); });
 }
 
 }  // namespace paceline::rpc

@@ -25,7 +25,8 @@ class RetryingParameterClient final : public ParameterClient {
   std::unique_ptr<BegunPush> BeginPush(const store::PushId& push) override;
   StatusOr<PullReport> PullNamed(Version version, sync::Exactness exactness,
                                  std::span<std::byte> into, const OnNamed& on_named) override;
-  StatusOr<std::optional<HeldVersion>> Hold(Version version, sync::Exactness exactness) override;
+  StatusOr<std::optional<PullReport>> Hold(Version version, sync::Exactness exactness,
+                                           const OnHeld& on_held) override;
 
  private:
   const std::unique_ptr<ParameterClient> client_;

@@ -23,6 +23,7 @@ constexpr uint64_t kHeldBytesMin = 1 << 20;
 // The newest two versions, one in the making, what others hold; of all shards alike, as a rule.
 constexpr size_t kPlacesMax = 8;
 constexpr uint64_t kCacheLineBytes = 64;
+constexpr const char* kIsWritten = "the model writes to its own parameters";
 constexpr uint64_t kHoldsKept = 64;  // A place that was not used for so many holds goes.
 
 void Copy(std::span<const std::byte> from, std::span<std::byte> to, int threads) {
@@ -257,7 +258,7 @@ StatusOr<PullReport> SharedMemoryClient::PullNamed(Version version, sync::Exactn
                                                    std::span<std::byte> into,
                                                    const OnNamed& on_named) {
   PACELINE_RETURN_IF_ERROR(CheckSize("place to pull into", into.size(), total_bytes_));
-  PACELINE_RETURN_IF_ERROR(LetGo());
+  PACELINE_RETURN_IF_ERROR(HoldInstead(std::nullopt));
   if (!has_no_memory_) {
     StatusOr<PullReport> report = TryPull(version, exactness, into, on_named);
     if (report.ok() || !IsToUseSockets(report.status())) return report;
@@ -292,7 +293,11 @@ Status SharedMemoryClient::ReleaseAnswers() {
   Status status;
   for (MemoryWay& way : pulls_->by_rank) {
     if (!way.is_open() || way.answer().region() == 0) continue;
-    const Status released = way.Release(way.answer().region());
+    const RegionName region{way.connection(), way.answer().region()};
+    const Status released = way.Release(region.region);
+    // It is one hold, whoever asks.
+    const auto rank = static_cast<size_t>(&way - pulls_->by_rank.data());
+    if (held_ && held_->regions[rank] == region) held_->regions[rank] = {};
     if (status.ok()) status = released;
   }
   return status;
@@ -321,41 +326,48 @@ StatusOr<PullReport> SharedMemoryClient::TryPull(Version version, sync::Exactnes
   return report;
 }
 
-StatusOr<std::optional<HeldVersion>> SharedMemoryClient::Hold(Version version,
-                                                              sync::Exactness exactness) {
-  PACELINE_RETURN_IF_ERROR(LetGo());
+StatusOr<std::optional<PullReport>> SharedMemoryClient::Hold(Version version,
+                                                             sync::Exactness exactness,
+                                                             const OnHeld& on_held) {
   if (has_no_memory_ || total_bytes_ < kHeldBytesMin || ++holds_ < holds_again_at_)
-    return std::optional<HeldVersion>();
-  StatusOr<std::optional<HeldVersion>> held = TryHold(version, exactness);
-  if (!held.ok() && IsToUseSockets(held.status())) return std::optional<HeldVersion>();
+    return std::optional<PullReport>();
+  if (held_ && held_->place->is_spoilt()) {
+    HoldNoMore(kIsWritten);
+    return std::optional<PullReport>();
+  }
+  StatusOr<std::optional<PullReport>> held = TryHold(version, exactness, on_held);
+  if (!held.ok() && IsToUseSockets(held.status())) return std::optional<PullReport>();
   return held;
 }
 
-StatusOr<std::optional<HeldVersion>> SharedMemoryClient::TryHold(Version version,
-                                                                 sync::Exactness exactness) {
+StatusOr<std::optional<PullReport>> SharedMemoryClient::TryHold(Version version,
+                                                                sync::Exactness exactness,
+                                                                const OnHeld& on_held) {
   const StatusOr<PullReport> report = AskFor(version, exactness);
   StatusOr<std::optional<Room>> room = std::optional<Room>();
   if (report.ok() && !report->is_superseded) room = RoomOfAnswers();
-  if (room.ok() && *room) {
-    held_ = *room;
-    return std::optional(HeldVersion{*report, (*room)->place->values(), (*room)->place});
+  if (room.ok() && *room && on_held((*room)->place)) {
+    PACELINE_RETURN_IF_ERROR(HoldInstead(*std::move(room)));
+    return std::optional(*report);
   }
   const Status released = ReleaseAnswers();
   PACELINE_RETURN_IF_ERROR(report.status());
   PACELINE_RETURN_IF_ERROR(room.status());
   PACELINE_RETURN_IF_ERROR(released);
-  if (report->is_superseded) return std::optional(HeldVersion{.report = *report});
-  return std::optional<HeldVersion>();
+  if (report->is_superseded) return std::optional(*report);
+  return std::optional<PullReport>();
 }
 
-Status SharedMemoryClient::LetGo() {
-  if (!held_) return OkStatus();
-  const Room held = *std::exchange(held_, std::nullopt);
-  if (held.place->is_spoilt()) HoldNoMore("the model writes to its own parameters");
+Status SharedMemoryClient::HoldInstead(std::optional<Room> room) {
+  const std::optional<Room> former = std::exchange(held_, std::move(room));
+  if (!former) return OkStatus();
+  if (former->place->is_spoilt()) HoldNoMore(kIsWritten);
   Status status;
-  for (size_t rank = 0; rank < held.regions.size(); ++rank) {
-    if (!HasStill(held.regions[rank], rank)) continue;
-    const Status released = pulls_->by_rank[rank].Release(held.regions[rank].region);
+  for (size_t rank = 0; rank < former->regions.size(); ++rank) {
+    const RegionName& region = former->regions[rank];
+    const bool is_held_still = held_ && held_->regions[rank] == region;  // One hold, whoever asks.
+    if (is_held_still || !HasStill(region, rank)) continue;
+    const Status released = pulls_->by_rank[rank].Release(region.region);
     if (status.ok()) status = released;
   }
   return status;

@@ -51,7 +51,8 @@ class SharedMemoryClient final : public ParameterClient {
                                  std::span<std::byte> into, const OnNamed& on_named) override;
   // Nothing for small models, whose copy costs less than a place for them, and once somebody has
   // written to what was held, which is logged.
-  StatusOr<std::optional<HeldVersion>> Hold(Version version, sync::Exactness exactness) override;
+  StatusOr<std::optional<PullReport>> Hold(Version version, sync::Exactness exactness,
+                                           const OnHeld& on_held) override;
 
  private:
   struct Way;
@@ -77,9 +78,10 @@ class SharedMemoryClient final : public ParameterClient {
   StatusOr<PullReport> AskFor(Version version, sync::Exactness exactness);
   // What the answers to AskFor name is read, and the shards have heard so.
   Status ReleaseAnswers();
-  StatusOr<std::optional<HeldVersion>> TryHold(Version version, sync::Exactness exactness);
-  // What is held is given back.
-  Status LetGo();
+  StatusOr<std::optional<PullReport>> TryHold(Version version, sync::Exactness exactness,
+                                              const OnHeld& on_held);
+  // It takes the place of what is held, if anything is, which is given back.
+  Status HoldInstead(std::optional<Room> room);
   bool HasStill(const RegionName& name, size_t rank) const;
   // Where the regions that the answers name stand side by side; nothing if there is no such place.
   StatusOr<std::optional<Room>> RoomOfAnswers();

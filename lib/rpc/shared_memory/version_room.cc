@@ -1,5 +1,6 @@
 #include "lib/rpc/shared_memory/version_room.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -7,9 +8,11 @@
 #include <mutex>
 #include <optional>
 #include <system_error>
+#include <utility>
 
 #include <sys/mman.h>
 
+#include "lib/base/check.h"
 #include "lib/rpc/shared_memory/mapping.h"
 #include "lib/store/region.h"
 
@@ -19,6 +22,9 @@ namespace {
 // More threads than ever fault on a room at once; a fault that comes again and again is none of
 // ours.
 constexpr uint32_t kFaultsMax = 10'000;
+// A page that is written costs as much as eight that are copied: a fault, a copy, and a fault again
+// once it is dropped.
+constexpr size_t kWrittenShare = 8;
 
 // A room as the handler sees it, which may run at any moment on any thread: `begin` is set last and
 // cleared first.
@@ -75,7 +81,8 @@ Status Map(std::byte* begin, const std::vector<VersionRoom::Part>& parts) {
     PACELINE_RETURN_IF_ERROR(CheckMappable(*part.memory, part.slice.size_bytes()));
     // Private: what this process writes is its own, and what it has not written is the shard's.
     if (::mmap(place, store::PagesFor(part.slice.size_bytes()), PROT_READ,
-               MAP_PRIVATE | MAP_FIXED | MAP_POPULATE, part.memory->get(), 0) == MAP_FAILED) {
+               MAP_PRIVATE | MAP_FIXED | MAP_POPULATE | MAP_NORESERVE, part.memory->get(),
+               0) == MAP_FAILED) {
       return NoRoom(part.slice.size_bytes());
     }
   }
@@ -102,30 +109,72 @@ std::optional<size_t> TakePlace(std::byte* begin, size_t size_bytes) {
 StatusOr<std::unique_ptr<VersionRoom>> VersionRoom::Of(const std::vector<Part>& parts) {
   const size_t size_bytes = parts.empty() ? 0 : parts.back().slice.end_bytes;
   if (size_bytes == 0) return InvalidArgument("a version has no bytes");
-  const size_t reserved_bytes = store::PagesFor(size_bytes);
-  void* const reserved =
-      ::mmap(nullptr, reserved_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (reserved == MAP_FAILED) return NoRoom(size_bytes);
-  auto* const begin = static_cast<std::byte*>(reserved);
-  Status status = Map(begin, parts);
-  std::optional<size_t> place;
-  if (status.ok()) {
-    GuardWrites();
-    place = TakePlace(begin, size_bytes);
-    if (!place) status = ResourceExhausted("{} versions have rooms in this process", kRoomsMax);
-  }
-  if (!status.ok()) {
-    ::munmap(reserved, reserved_bytes);
-    return status;
-  }
-  return std::unique_ptr<VersionRoom>(new VersionRoom(begin, size_bytes, *place));
+  PACELINE_ASSIGN_OR_RETURN(PageRange range, PageRange::Of(size_bytes, PageRange::Holds::kNothing));
+  PACELINE_RETURN_IF_ERROR(Map(range.begin(), parts));
+  std::vector<store::Slice> pieces;
+  for (const Part& part : parts)
+    if (part.memory != nullptr) pieces.push_back(part.slice);
+  return std::unique_ptr<VersionRoom>(
+      new VersionRoom(std::move(range), size_bytes, std::move(pieces)));
 }
 
 VersionRoom::~VersionRoom() {
-  guarded_rooms[place_].begin = 0;
-  ::munmap(begin_, store::PagesFor(size_bytes_));
+  if (guarded_) guarded_rooms[*guarded_].begin = 0;
 }
 
-bool VersionRoom::is_spoilt() const { return guarded_rooms[place_].faults.load() > 0; }
+std::span<std::byte> VersionRoom::values() {
+  if (!guarded_) {
+    GuardWrites();
+    guarded_ = TakePlace(range_.begin(), size_bytes_);
+  }
+  if (!guarded_) return {};
+  return {range_.begin(), size_bytes_};
+}
+
+size_t VersionRoom::Moves(const store::Slice& piece, size_t size_bytes) {
+  if (piece.begin_bytes >= size_bytes) return 0;
+  return std::min(store::PagesFor(piece.size_bytes()), size_bytes - piece.begin_bytes);
+}
+
+Status VersionRoom::MoveTo(std::byte* there, size_t size_bytes) {
+  PACELINE_CHECK(!guarded_ && there_ == nullptr, "the room is in use");
+  if (!written_) {
+    WrittenPages written;
+    if (!written.can_tell())
+      return ResourceExhausted("the kernel does not tell which pages are written");
+    if (::mprotect(range_.begin(), range_.size_bytes(), PROT_READ | PROT_WRITE) != 0)
+      return NoRoom(range_.size_bytes());
+    written_ = std::move(written);
+  }
+  for (const store::Slice& piece : pieces_) {
+    const size_t moves = Moves(piece, size_bytes);
+    if (moves == 0) continue;
+    PACELINE_RETURN_IF_ERROR(
+        MovePages(range_.begin() + piece.begin_bytes, there + piece.begin_bytes, moves));
+  }
+  there_ = there;
+  moved_bytes_ = size_bytes;
+  return OkStatus();
+}
+
+void VersionRoom::ComeBack() {
+  std::byte* const there = std::exchange(there_, nullptr);
+  PACELINE_CHECK(there != nullptr, "the room has not moved");
+  size_t written = 0;
+  for (const store::Slice& piece : pieces_) {
+    const size_t moves = Moves(piece, moved_bytes_);
+    if (moves == 0) continue;
+    std::byte* const home = range_.begin() + piece.begin_bytes;
+    // Pages that stay there are replaced together with their mapping, and these are fetched anew.
+    if (MovePages(there + piece.begin_bytes, home, moves).ok())
+      written += written_->Drop(home, moves);
+  }
+  const size_t pages = moved_bytes_ / store::PagesFor(1);
+  if (written * kWrittenShare > pages) is_much_written_ = true;
+}
+
+bool VersionRoom::is_spoilt() const {
+  return is_much_written_ || (guarded_ && guarded_rooms[*guarded_].faults.load() > 0);
+}
 
 }  // namespace paceline::rpc

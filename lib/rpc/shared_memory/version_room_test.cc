@@ -4,6 +4,7 @@
 #include <csignal>
 #include <cstring>
 #include <fstream>
+#include <span>
 #include <string>
 #include <thread>
 #include <utility>
@@ -36,7 +37,7 @@ struct Shared {
   telemetry::OwnedSocket descriptor;
 };
 
-char At(const VersionRoom& room, uint64_t at) { return static_cast<char>(room.values()[at]); }
+char At(const VersionRoom& room, uint64_t at) { return static_cast<char>(room.bytes()[at]); }
 
 TEST(VersionRoomTest, SlicesStandSideBySideAndFollowWhatIsPublished) {
   Shared first({0, kBlock}), last({kBlock, 2 * kBlock + 100});
@@ -44,7 +45,7 @@ TEST(VersionRoomTest, SlicesStandSideBySideAndFollowWhatIsPublished) {
   last.Fill('b');
   const auto room = VersionRoom::Of({first.part(), {{kBlock, kBlock}}, last.part()});
   ASSERT_TRUE(room.ok()) << room.status();
-  ASSERT_EQ((*room)->values().size(), 2 * kBlock + 100);
+  ASSERT_EQ((*room)->bytes().size(), 2 * kBlock + 100);
   EXPECT_EQ(At(**room, 0), 'a');
   EXPECT_EQ(At(**room, kBlock - 1), 'a');
   EXPECT_EQ(At(**room, kBlock), 'b');
@@ -59,9 +60,10 @@ TEST(VersionRoomTest, WhatIsWrittenStaysHereAndIsNoticed) {
   shared.Fill('a');
   const auto room = *VersionRoom::Of({shared.part()});
   const auto other = *VersionRoom::Of({shared.part()});
+  const std::span<std::byte> values = room->values();
   std::vector<std::thread> writers;
   for (uint64_t at = 0; at < 4; ++at)
-    writers.emplace_back([&, at] { room->values()[at * 8192] = std::byte{'x'}; });
+    writers.emplace_back([&, at] { values[at * 8192] = std::byte{'x'}; });
   for (std::thread& writer : writers) writer.join();
   EXPECT_TRUE(room->is_spoilt());
   EXPECT_EQ(At(*room, 0), 'x');
@@ -97,14 +99,83 @@ TEST(VersionRoomTest, WhatCannotBeIsSaidAndNothingStays) {
   EXPECT_THAT(text, ::testing::Not(HasSubstr("memfd:open")));
 }
 
-TEST(VersionRoomTest, ThereIsAnEndToRooms) {
+TEST(VersionRoomTest, ThereIsAnEndToRoomsToComputeIn) {
   Shared shared({0, kBlock});
   std::vector<std::unique_ptr<VersionRoom>> rooms;
-  for (size_t i = 0; i < VersionRoom::kRoomsMax; ++i)
+  for (size_t i = 0; i < VersionRoom::kRoomsMax; ++i) {
     rooms.push_back(*VersionRoom::Of({shared.part()}));
-  EXPECT_EQ(VersionRoom::Of({shared.part()}).status().code(), StatusCode::kResourceExhausted);
+    EXPECT_EQ(rooms.back()->values().size(), kBlock);
+  }
+  const auto room = *VersionRoom::Of({shared.part()});
+  EXPECT_TRUE(room->values().empty());
+  EXPECT_EQ(room->bytes().size(), kBlock);
   rooms.pop_back();
-  EXPECT_TRUE(VersionRoom::Of({shared.part()}).ok());
+  EXPECT_FALSE(room->values().empty());
+}
+
+// --- Elsewhere.
+
+struct Elsewhere {
+  explicit Elsewhere(size_t size_bytes)
+      : range(*PageRange::Of(size_bytes, PageRange::Holds::kZeros)) {}
+  char operator[](size_t at) const { return static_cast<char>(range.begin()[at]); }
+  void Set(size_t at, char byte) { range.begin()[at] = std::byte(byte); }
+  PageRange range;
+};
+
+TEST(VersionRoomTest, StandsElsewhereAsWellAsFarAsItIsTold) {
+  Shared first({0, kBlock}), last({kBlock, 2 * kBlock + 100});
+  first.Fill('a');
+  last.Fill('b');
+  const auto room = *VersionRoom::Of({first.part(), {{kBlock, kBlock}}, last.part()});
+  Elsewhere there(2 * kBlock + 100);
+  ASSERT_TRUE(room->MoveTo(there.range.begin(), 2 * kBlock - 4096).ok());
+  EXPECT_EQ(there[0], 'a');
+  EXPECT_EQ(there[kBlock - 1], 'a');
+  EXPECT_EQ(there[kBlock], 'b');
+  EXPECT_EQ(there[2 * kBlock - 4097], 'b');
+  EXPECT_EQ(there[2 * kBlock - 4096], 0);
+  EXPECT_EQ(At(*room, kBlock), 'b');
+  last.Fill('c');
+  EXPECT_EQ(there[kBlock], 'c');
+  room->ComeBack();
+  EXPECT_EQ(At(*room, 2 * kBlock + 99), 'c');
+}
+
+TEST(VersionRoomTest, WhatIsWrittenElsewhereIsGoneOnceItHasComeBack) {
+  Shared first({0, kBlock}), last({kBlock, 2 * kBlock});
+  first.Fill('a');
+  last.Fill('b');
+  const auto room = *VersionRoom::Of({first.part(), last.part()});
+  Elsewhere there(2 * kBlock);
+  for (int round = 0; round < 3; ++round) {
+    ASSERT_TRUE(room->MoveTo(there.range.begin(), 2 * kBlock).ok());
+    EXPECT_EQ(there[100], 'a');
+    EXPECT_EQ(there[2 * kBlock - 1], 'b');
+    there.Set(100, 'x');
+    there.Set(2 * kBlock - 1, 'y');
+    EXPECT_EQ(there[100], 'x');
+    EXPECT_TRUE(std::ranges::all_of(std::as_const(*first.region).bytes(),
+                                    [](std::byte byte) { return byte == std::byte{'a'}; }));
+    room->ComeBack();
+    EXPECT_EQ(At(*room, 100), 'a');
+    EXPECT_EQ(At(*room, 2 * kBlock - 1), 'b');
+    EXPECT_FALSE(room->is_spoilt());
+  }
+}
+
+TEST(VersionRoomTest, MuchThatIsWrittenElsewhereIsNoticed) {
+  Shared shared({0, 4 * kBlock});
+  const size_t pages = 4 * kBlock / 4096;
+  const auto room = *VersionRoom::Of({shared.part()});
+  Elsewhere there(4 * kBlock);
+  for (const size_t written : {pages / 8, pages / 8 + 1}) {
+    ASSERT_TRUE(room->MoveTo(there.range.begin(), 4 * kBlock).ok());
+    for (size_t page = 0; page < written; ++page) there.Set(page * 4096, 'x');
+    room->ComeBack();
+    EXPECT_EQ(room->is_spoilt(), written > pages / 8);
+  }
+  EXPECT_EQ(At(*room, 0), 0);
 }
 
 TEST(VersionRoomDeathTest, OtherFaultsGoWhereTheyWent) {

@@ -52,7 +52,7 @@ TEST(HeldVersion, LocalStepsAreMadeOnItsOwnMemory) {
       {Admit(1), protocol::Shards{}, Release(0, 7), local, protocol::Finish{"done"}}};
   ASSERT_TRUE(f.loop.Run().ok());
   EXPECT_EQ(f.world.calls,
-            (std::vector<std::string>{"hold v0", "step there", "push w2 i1 #1 16", "pull v1",
+            (std::vector<std::string>{"hold v0", "step there", "push w2 i1 #1 16", "own", "pull v1",
                                       "step on its own", "push w2 i1 #2 16"}));
 }
 
@@ -71,14 +71,51 @@ TEST(HeldVersion, WhoWorksAheadDoesSoOnItsOwnMemory) {
   }
 }
 
+// Who does not take it has its own values, wherever those before came from.
+TEST(HeldVersion, WhatIsNotTakenIsPulled) {
+  Fixture f;
+  f.world.computes_anywhere = f.world.holds = true;
+  f.world.during_step = [&] { f.world.takes_held = false; };
+  f.world.sessions = {
+      {Admit(1), protocol::Shards{}, Release(0, 7), Release(1, 8), protocol::Finish{"done"}}};
+  ASSERT_TRUE(f.loop.Run().ok());
+  EXPECT_EQ(f.world.calls,
+            (std::vector<std::string>{"hold v0", "step there", "push w2 i1 #1 16", "hold v1",
+                                      "pull v1", "step on its own", "push w2 i1 #2 16"}));
+}
+
+// What was held is computed on, or looked at, until there is something else.
+TEST(HeldVersion, AHoldThatFailsLeavesItWhereItIsUntilTheShardsGo) {
+  Fixture f;
+  f.world.computes_anywhere = f.world.holds = true;
+  f.world.during_step = [&] { f.world.hold_status = Unavailable("a shard is gone"); };
+  f.world.sessions = {{Admit(1), protocol::Shards{}, Release(0, 7), Release(1, 8)},
+                      {Admit(2), protocol::Finish{"done"}}};
+  ASSERT_TRUE(f.loop.Run().ok());
+  EXPECT_EQ(f.world.calls, (std::vector<std::string>{"hold v0", "step there", "push w2 i1 #1 16",
+                                                     "hold v1", "own", "shards end"}));
+}
+
+TEST(HeldVersion, OtherShardsInTheSameSessionHoldNothingOfThose) {
+  Fixture f;
+  f.world.computes_anywhere = f.world.holds = true;
+  f.world.sessions = {{Admit(1), protocol::Shards{}, Release(0, 7), protocol::Shards{},
+                       Release(1, 8), protocol::Finish{"done"}}};
+  ASSERT_TRUE(f.loop.Run().ok());
+  EXPECT_EQ(f.world.calls,
+            (std::vector<std::string>{"hold v0", "step there", "push w2 i1 #1 16", "own",
+                                      "shards end", "hold v1", "step there", "push w2 i1 #1 16"}));
+}
+
 TEST(HeldVersion, AModelThatBeginsAnewIsItsOwn) {
   Fixture f;
   f.world.computes_anywhere = f.world.holds = true;
   f.world.sessions = {{Admit(1), protocol::Shards{}, Release(0, 7)},
                       {Admit(2), protocol::Shards{}, protocol::Fill{}, protocol::Finish{"done"}}};
   ASSERT_TRUE(f.loop.Run().ok());
-  EXPECT_EQ(f.world.calls, (std::vector<std::string>{"hold v0", "step there", "push w2 i1 #1 16",
-                                                     "begin anew", "fill w2 i2 16"}));
+  EXPECT_EQ(f.world.calls,
+            (std::vector<std::string>{"hold v0", "step there", "push w2 i1 #1 16", "own",
+                                      "shards end", "begin anew", "fill w2 i2 16"}));
 }
 
 }  // namespace

@@ -94,6 +94,7 @@ void Loop::Drain() {
 }
 
 StatusOr<std::string> Loop::RunSession() {
+  ComputeOnOwnMemory();  // What is held is held no longer than there are transfers.
   transfers_.reset();
   local_.reset();
   {
@@ -158,6 +159,7 @@ StatusOr<std::optional<std::string>> Loop::Obey(const protocol::WorkerOrder& ord
                 auto client,
                 connector_.open_shards(admitted_.generation, shards.shards, trainer_->layout()));
             (void)StopAhead();
+            ComputeOnOwnMemory();  // The shards that hold what is held are asked no more.
             transfers_ =
                 std::make_unique<Transfers>(admitted_.worker.value_or(options_.worker), admitted_,
                                             std::move(client), trainer_->layout(), options_.pulse);
@@ -215,23 +217,24 @@ StatusOr<Version> Loop::Pull(Version version, sync::Exactness exactness) {
 }
 
 StatusOr<Version> Loop::TakeUp(Version version, sync::Exactness exactness) {
-  if (transfers_ != nullptr && trainer_->ComputeOn({})) {
+  if (transfers_ != nullptr && trainer_->computes_anywhere()) {
     has_work_ = has_pulled_ = true;
-    // What was held lies where it lay, until the trainer has something else.
-    PACELINE_ASSIGN_OR_RETURN(std::optional<Transfers::Held> held,
-                              transfers_->Hold(version, exactness));
-    if (held) {
-      trainer_->ComputeOn(held->values);
-      held_ = std::move(held->owner);
-      return held->version;
-    }
+    PACELINE_ASSIGN_OR_RETURN(
+        const std::optional<Version> held,
+        transfers_->Hold(version, exactness,
+                         [this](const std::shared_ptr<rpc::VersionPlace>& place) {
+                           const bool is_taken = trainer_->ComputeOn(place);
+                           held_ = is_taken ? place : nullptr;
+                           return is_taken;
+                         }));
+    if (held) return *held;
   }
   return Pull(version, exactness);
 }
 
 void Loop::ComputeOnOwnMemory() {
   if (held_ == nullptr) return;
-  trainer_->ComputeOn({});
+  trainer_->ComputeOn(nullptr);
   held_.reset();
 }
 

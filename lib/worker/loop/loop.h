@@ -118,7 +118,7 @@ class Loop {
   Stopwatch stopwatch_;
   bool has_work_ = false;  // This session asked for something to be done.
   // What the trainer computes on, if not on its own memory.
-  std::shared_ptr<const void> held_;
+  std::shared_ptr<rpc::VersionPlace> held_;
   bool has_pulled_ = false;  // The trainer's parameters are not the initial ones any more.
 
   std::string accuracy_from_;  // As an evaluation said last.

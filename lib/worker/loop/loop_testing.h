@@ -47,6 +47,8 @@ struct World {
   std::function<void(Sequence)> interrupt;  // As the session that runs does it.
   bool computes_anywhere = false;           // The trainer does...
   bool holds = false;                       // ...and the shards let it.
+  bool takes_held = true;                   // The trainer does, when it comes to it.
+  Status hold_status = OkStatus();          // Of the next hold.
   std::vector<float> held = std::vector<float>(4);
   bool takes_pieces = false;              // The shards do...
   bool hands_pieces = true;               // ...and so does the trainer.
@@ -127,9 +129,27 @@ class FakeBegunPush : public rpc::BegunPush {
   bool is_sealed_ = false;
 };
 
+// Where the held version stands.
+class FakePlace : public rpc::VersionPlace {
+ public:
+  explicit FakePlace(World* world) : world_(world) {}
+  std::span<const std::byte> bytes() const override {
+    return std::as_bytes(std::span(world_->held));
+  }
+  std::span<std::byte> values() override { return std::as_writable_bytes(std::span(world_->held)); }
+  Status MoveTo(std::byte*, size_t) override { return Unimplemented("no pages"); }
+  void ComeBack() override {}
+
+ private:
+  World* world_;
+};
+
 class FakeShards : public rpc::ParameterClient {
  public:
   explicit FakeShards(World* world) : world_(world) {}
+  ~FakeShards() override {
+    if (world_->holds) world_->calls.push_back("shards end");
+  }
   Status Fill(WorkerId worker, Incarnation incarnation, std::span<const std::byte> payload,
               std::shared_ptr<const void>) override {
     world_->calls.push_back(fmt::format("fill {} {} {}", worker, incarnation, payload.size()));
@@ -164,13 +184,14 @@ class FakeShards : public rpc::ParameterClient {
     return report;
   }
 
-  StatusOr<std::optional<rpc::HeldVersion>> Hold(Version version, sync::Exactness) override {
-    if (!world_->holds) return std::optional<rpc::HeldVersion>();
+  StatusOr<std::optional<rpc::PullReport>> Hold(Version version, sync::Exactness,
+                                                const rpc::OnHeld& on_held) override {
+    if (!world_->holds) return std::optional<rpc::PullReport>();
     world_->calls.push_back(fmt::format("hold {}", version));
     world_->held[0] = static_cast<float>(version.value());
-    return std::optional(rpc::HeldVersion{{.oldest = version, .newest = version},
-                                          std::as_writable_bytes(std::span(world_->held)),
-                                          std::make_shared<int>()});
+    if (!world_->hold_status.ok()) return std::exchange(world_->hold_status, OkStatus());
+    if (!on_held(std::make_shared<FakePlace>(world_))) return std::optional<rpc::PullReport>();
+    return std::optional(rpc::PullReport{.oldest = version, .newest = version});
   }
 
  private:
@@ -188,10 +209,11 @@ class FakeTrainer : public Trainer {
   uint64_t train_samples() const override { return 100; }
   std::span<std::byte> parameters() override { return std::as_writable_bytes(std::span(values_)); }
   std::span<const std::byte> push() const override { return std::as_bytes(std::span(gradient_)); }
-  bool ComputeOn(std::span<std::byte> values) override {
-    if (!world_->computes_anywhere) return false;
-    is_elsewhere_ = !values.empty();
-    return true;
+  bool computes_anywhere() const override { return world_->computes_anywhere; }
+  bool ComputeOn(const std::shared_ptr<rpc::VersionPlace>& place) override {
+    if (is_elsewhere_ && place == nullptr) world_->calls.push_back("own");
+    is_elsewhere_ = place != nullptr && world_->takes_held;
+    return place == nullptr || is_elsewhere_;
   }
   StatusOr<StepResult> Step(std::span<const protocol::SampleRange> ranges,
                             StepControl& control) override {

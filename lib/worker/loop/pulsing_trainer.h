@@ -20,7 +20,10 @@ class PulsingTrainer final : public Trainer {
   uint64_t train_samples() const override { return trainer_->train_samples(); }
   Status BeginAnew() override { return trainer_->BeginAnew(); }
   std::span<std::byte> parameters() override { return trainer_->parameters(); }
-  bool ComputeOn(std::span<std::byte> values) override { return trainer_->ComputeOn(values); }
+  bool computes_anywhere() const override { return trainer_->computes_anywhere(); }
+  bool ComputeOn(const std::shared_ptr<rpc::VersionPlace>& place) override {
+    return trainer_->ComputeOn(place);
+  }
   std::span<const std::byte> push() const override { return trainer_->push(); }
   StatusOr<StepResult> Step(std::span<const protocol::SampleRange> ranges,
                             StepControl& control) override {

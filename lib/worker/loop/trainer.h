@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -14,6 +15,7 @@
 #include "lib/base/time.h"
 #include "lib/protocol/worker_messages.h"
 #include "lib/rpc/bulk/begun_push.h"
+#include "lib/rpc/bulk/version_place.h"
 #include "lib/store/layout.h"
 
 namespace paceline::worker {
@@ -63,10 +65,12 @@ class Trainer {
   // The model's own memory, arranged as the layout. What is written here is what the next Step
   // computes on.
   virtual std::span<std::byte> parameters() = 0;
-  // True: as long as it is not told otherwise, it computes on parameters in `values`, the whole
-  // layout, in the place of its own, which are then anything; buffers are copied now. Empty: on its
-  // own again. False: it can do so on its own alone, and does.
-  virtual bool ComputeOn(std::span<std::byte> /*values*/) { return false; }
+  // Whether ComputeOn may come to say true.
+  virtual bool computes_anywhere() const { return false; }
+  // True: as long as it is not told otherwise, it computes on the parameters at `place` and not on
+  // its own, which are then anything; buffers are copied now. Null: on its own again, whose values
+  // are those before or anything. False: it computes on its own alone.
+  virtual bool ComputeOn(const std::shared_ptr<rpc::VersionPlace>& /*place*/) { return false; }
   // What the last Step left to push: mean gradients in the place of the parameters, then the
   // buffers' new values. Valid until the next Step.
   virtual std::span<const std::byte> push() const = 0;

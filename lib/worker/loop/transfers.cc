@@ -103,17 +103,14 @@ StatusOr<Version> Transfers::Pull(Version version, sync::Exactness exactness,
   return report->oldest;
 }
 
-StatusOr<std::optional<Transfers::Held>> Transfers::Hold(Version version,
-                                                         sync::Exactness exactness) {
-  std::optional<rpc::HeldVersion> held;
+StatusOr<std::optional<Version>> Transfers::Hold(Version version, sync::Exactness exactness,
+                                                 const rpc::OnHeld& on_held) {
   PACELINE_ASSIGN_OR_RETURN(const std::optional<rpc::PullReport> report,
-                            Find(version, layout_.total_bytes(),
-                                 [&](Version asked) -> StatusOr<std::optional<rpc::PullReport>> {
-                                   PACELINE_ASSIGN_OR_RETURN(held, shards_->Hold(asked, exactness));
-                                   return held ? std::optional(held->report) : std::nullopt;
-                                 }));
-  if (!report) return std::optional<Held>();
-  return std::optional(Held{report->oldest, held->values, std::move(held->owner)});
+                            Find(version, layout_.total_bytes(), [&](Version asked) {
+                              return shards_->Hold(asked, exactness, on_held);
+                            }));
+  if (!report) return std::optional<Version>();
+  return std::optional(report->oldest);
 }
 
 StatusOr<protocol::PushDone> Transfers::Push(PushKind kind, std::span<const std::byte> payload,

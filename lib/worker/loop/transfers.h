@@ -66,12 +66,8 @@ class Transfers {
                          const rpc::OnNamed& on_named = nullptr);
   // The same without a copy; nothing where that cannot be: Pull. What is held, and until when, as
   // ParameterClient has it.
-  struct Held {
-    Version version;
-    std::span<std::byte> values;
-    std::shared_ptr<const void> owner;
-  };
-  StatusOr<std::optional<Held>> Hold(Version version, sync::Exactness exactness);
+  StatusOr<std::optional<Version>> Hold(Version version, sync::Exactness exactness,
+                                        const rpc::OnHeld& on_held);
 
   // What to tell the coordinator, but for the timing; `payload` lives until the answer, and as long
   // as the process if there is none. Aborted if this life of the worker was declared lost.

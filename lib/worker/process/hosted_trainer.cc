@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "lib/base/check.h"
+#include "lib/store/region.h"
 
 namespace paceline::worker {
 HostedTrainer::HostedTrainer(Options options)
@@ -22,29 +23,30 @@ Status HostedTrainer::BeginAnew() {
   return OkStatus();
 }
 
-bool HostedTrainer::ComputeOn(std::span<std::byte> values) {
-  if (!options_.computes_elsewhere) return false;
-  std::lock_guard lock(mutex_);
-  elsewhere_ = values;
-  if (!values.empty())
-    std::ranges::copy(values.subspan(options_.layout.parameter_bytes()), Buffers().begin());
-  return true;
+bool HostedTrainer::computes_anywhere() const {
+  return options_.window != nullptr && options_.window->can_show();
 }
 
-void HostedTrainer::ComeHome() {
-  std::lock_guard lock(mutex_);
-  if (elsewhere_.empty()) return;
-  std::ranges::copy(elsewhere_.first(options_.layout.parameter_bytes()), options_.values.begin());
-  elsewhere_ = {};
+// The host writes to buffers: they are copied, and so are the parameters on their first page.
+bool HostedTrainer::ComputeOn(const std::shared_ptr<rpc::VersionPlace>& place) {
+  if (options_.window == nullptr) return false;
+  if (place == nullptr) {
+    options_.window->Own();
+    return true;
+  }
+  const size_t parameter_bytes = options_.layout.parameter_bytes();
+  const size_t shown_bytes = parameter_bytes - parameter_bytes % store::PagesFor(1);
+  if (!options_.window->Show(place, shown_bytes)) return false;
+  std::ranges::copy(place->bytes().subspan(shown_bytes),
+                    options_.values.subspan(shown_bytes).begin());
+  return true;
 }
 
 StatusOr<StepResult> HostedTrainer::Step(std::span<const protocol::SampleRange> ranges,
                                          StepControl& control) {
   std::unique_lock lock(mutex_);
-  work_ = {.kind = HostedWork::Kind::kStep,
-           .samples = {},
-           .ranges = {ranges.begin(), ranges.end()},
-           .parameters = elsewhere_.data()};
+  work_ = {
+      .kind = HostedWork::Kind::kStep, .samples = {}, .ranges = {ranges.begin(), ranges.end()}};
   std::vector<EpochRange> seen;
   for (const protocol::SampleRange& range : ranges) {
     if (range.begin > range.end || range.end > options_.train_samples) {
@@ -81,10 +83,7 @@ std::vector<uint32_t> HostedTrainer::Expect(uint64_t ahead) {
 
 StatusOr<Evaluation> HostedTrainer::Evaluate(const std::function<void()>& on_progress) {
   std::unique_lock lock(mutex_);
-  work_ = {.kind = HostedWork::Kind::kEvaluate,
-           .samples = {},
-           .ranges = {},
-           .parameters = elsewhere_.data()};
+  work_ = {.kind = HostedWork::Kind::kEvaluate, .samples = {}, .ranges = {}};
   on_progress_ = &on_progress;
   const Status offered = Offer(lock);
   on_progress_ = nullptr;

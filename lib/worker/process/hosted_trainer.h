@@ -9,6 +9,7 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
@@ -17,6 +18,7 @@
 
 #include "lib/base/epoch_order.h"
 #include "lib/base/next_ranges.h"
+#include "lib/rpc/shared_memory/version_window.h"
 #include "lib/worker/loop/trainer.h"
 
 namespace paceline::worker {
@@ -27,9 +29,6 @@ struct HostedWork {
   Kind kind = Kind::kNothing;
   std::vector<uint32_t> samples;              // kStep: of the training set, in this order.
   std::vector<protocol::SampleRange> ranges;  // kStep: where in which epoch's order they stand.
-  // Where the parameters to compute on are; null: in the host's own memory. Buffers are there
-  // always.
-  std::byte* parameters = nullptr;
 };
 
 // Methods of Trainer: the loop's, one owner at a time. All others: the host's, from one thread at a
@@ -42,9 +41,10 @@ class HostedTrainer final : public Trainer {
     // The host's memory, which outlives this.
     std::span<std::byte> values;
     uint64_t train_samples = 0;
-    uint64_t epochs = 0;              // Of the job; 0: nobody knows.
-    bool computes_elsewhere = false;  // The host computes where HostedWork says.
-    uint64_t seed = 0;                // Of the epochs' orders.
+    uint64_t epochs = 0;  // Of the job; 0: nobody knows.
+    uint64_t seed = 0;    // Of the epochs' orders.
+    // Of which `values` are the bytes: versions are shown there. Null: they are copied.
+    std::shared_ptr<rpc::VersionWindow> window = nullptr;
   };
   explicit HostedTrainer(Options options);
 
@@ -52,7 +52,8 @@ class HostedTrainer final : public Trainer {
   uint64_t train_samples() const override { return options_.train_samples; }
   Status BeginAnew() override;
   std::span<std::byte> parameters() override { return options_.values; }
-  bool ComputeOn(std::span<std::byte> values) override;
+  bool computes_anywhere() const override;
+  bool ComputeOn(const std::shared_ptr<rpc::VersionPlace>& place) override;
   std::span<const std::byte> push() const override { return push_; }
   // Cancelled too if nobody has taken it when the host closes. As long as nobody does it does not
   // progress: a host that never comes hangs.
@@ -82,9 +83,6 @@ class HostedTrainer final : public Trainer {
 
   // The host takes no more work.
   void Close();
-  // The loop has ended, and what it has the host compute on goes: brings that home. Of the loop's
-  // thread, before the memory goes.
-  void ComeHome();
   // The loop has ended: Next says so from now on, once nothing is in work.
   void Over();
 
@@ -111,8 +109,6 @@ class HostedTrainer final : public Trainer {
   bool is_closed_ = false;
   bool is_over_ = false;
   HostedWork work_;
-  std::span<std::byte>
-      elsewhere_;  // What is computed on in the place of the parameters, if not empty.
   StepControl* control_ = nullptr;  // Of the step offered or taken.
   const std::function<void()>* on_progress_ = nullptr;
   std::vector<bool> is_handed_;

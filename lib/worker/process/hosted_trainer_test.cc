@@ -67,17 +67,9 @@ class HostedTrainerTest : public ::testing::Test {
  protected:
   HostedTrainerTest() : values_(SmallLayout().total_bytes()) {
     SetFloat(4, 5);
-    Make(false);
+    trainer_.emplace(HostedTrainer::Options{
+        .layout = SmallLayout(), .values = values_, .train_samples = 10, .epochs = 3, .seed = 3});
   }
-  void Make(bool computes_elsewhere) {
-    trainer_.emplace(HostedTrainer::Options{.layout = SmallLayout(),
-                                            .values = values_,
-                                            .train_samples = 10,
-                                            .epochs = 3,
-                                            .computes_elsewhere = computes_elsewhere,
-                                            .seed = 3});
-  }
-
   void SetFloat(size_t index, float value) {
     std::memcpy(values_.data() + index * sizeof value, &value, sizeof value);
   }
@@ -212,30 +204,67 @@ TEST_F(HostedTrainerTest, AClosedHostEndsTheStepThatNobodyTook) {
   EXPECT_EQ(step.get().status().code(), StatusCode::kCancelled);
 }
 
-TEST_F(HostedTrainerTest, AHostThatDoesNotAskForItComputesOnItsOwnMemoryAlone) {
-  std::vector<std::byte> elsewhere(values_.size());
-  EXPECT_FALSE(trainer_->ComputeOn(elsewhere));
+// --- Versions that are shown.
+
+// Three pages, parameters on two and a half.
+store::Layout LargeLayout() {
+  return *store::Layout::Create(
+      {{.name = "w", .shape = {2560}},
+       {.name = "mean", .shape = {512}, .kind = store::TensorKind::kBuffer}});
 }
 
-TEST_F(HostedTrainerTest, ComputesElsewhereAndComesHome) {
-  Make(true);
-  std::vector<std::byte> elsewhere(values_.size());
-  const float parameter = 8, buffer = 9;
-  std::memcpy(elsewhere.data(), &parameter, sizeof parameter);
-  std::memcpy(elsewhere.data() + 4 * sizeof buffer, &buffer, sizeof buffer);
-  ASSERT_TRUE(trainer_->ComputeOn(elsewhere));
-  EXPECT_EQ(FloatAt(values_, 4), 9) << "buffers are at home";
-  auto step = StartStep({{.epoch = 0, .begin = 0, .end = 1}});
-  EXPECT_EQ(trainer_->Next(kLong).parameters, elsewhere.data());
-  trainer_->EndStep(1, 1, 0);
-  ASSERT_TRUE(step.get().ok());
-  EXPECT_EQ(FloatAt(values_, 0), 0);
-  trainer_->ComeHome();
-  EXPECT_EQ(FloatAt(values_, 0), 8);
-  auto another = StartStep({{.epoch = 0, .begin = 0, .end = 1}});
-  EXPECT_EQ(trainer_->Next(kLong).parameters, nullptr);
-  trainer_->EndStep(1, 1, 0);
-  EXPECT_TRUE(another.get().ok());
+// A version of one number, over and over; its pages move by being copied.
+struct FakePlace final : rpc::VersionPlace {
+  explicit FakePlace(float value) : floats(3072, value) {}
+  std::span<const std::byte> bytes() const override { return std::as_bytes(std::span(floats)); }
+  std::span<std::byte> values() override { return {}; }
+  Status MoveTo(std::byte* there, size_t size_bytes) override {
+    moved_bytes = size_bytes;
+    if (cannot) return ResourceExhausted("no");
+    std::memcpy(there, floats.data(), size_bytes);
+    return OkStatus();
+  }
+  void ComeBack() override { ++came_back; }
+  std::vector<float> floats;
+  size_t moved_bytes = 0;
+  int came_back = 0;
+  bool cannot = false;
+};
+
+struct Shown {
+  std::shared_ptr<rpc::VersionWindow> window = *rpc::VersionWindow::Of(LargeLayout().total_bytes());
+  HostedTrainer trainer{
+      {.layout = LargeLayout(), .values = window->bytes(), .train_samples = 10, .window = window}};
+  float At(size_t index) const { return FloatAt(window->bytes(), index); }
+};
+
+TEST_F(HostedTrainerTest, WithoutAWindowVersionsAreCopied) {
+  EXPECT_FALSE(trainer_->computes_anywhere());
+  EXPECT_FALSE(trainer_->ComputeOn(std::make_shared<FakePlace>(1)));
+}
+
+TEST(ShownVersionTest, WholePagesOfParametersAreShownAndTheRestIsCopied) {
+  Shown f;
+  const auto one = std::make_shared<FakePlace>(1), two = std::make_shared<FakePlace>(2);
+  EXPECT_TRUE(f.trainer.computes_anywhere());
+  ASSERT_TRUE(f.trainer.ComputeOn(one));
+  EXPECT_EQ(one->moved_bytes, 8192u);
+  for (const size_t at : {0, 2047, 2048, 2559, 2560, 3071}) EXPECT_EQ(f.At(at), 1) << at;
+  ASSERT_TRUE(f.trainer.ComputeOn(two));
+  EXPECT_EQ(one->came_back, 1);
+  for (const size_t at : {0, 2047, 2048, 2559, 2560, 3071}) EXPECT_EQ(f.At(at), 2) << at;
+  two->floats[0] = 3;
+  EXPECT_TRUE(f.trainer.ComputeOn(nullptr));
+  EXPECT_EQ(two->came_back, 1);
+  EXPECT_EQ(f.At(0), 2);
+}
+
+TEST(ShownVersionTest, WhatCannotBeShownIsSaidAndNotAskedForAgain) {
+  Shown f;
+  const auto place = std::make_shared<FakePlace>(1);
+  place->cannot = true;
+  EXPECT_FALSE(f.trainer.ComputeOn(place));
+  EXPECT_FALSE(f.trainer.computes_anywhere());
 }
 
 TEST_F(HostedTrainerTest, SaysThatItIsOver) {

@@ -105,8 +105,7 @@ int Life::ChooseThreads() const {
   return threads.count;
 }
 
-StatusOr<std::string> Life::Run(Trainer* trainer, const std::string& device, int threads,
-                                const std::function<void()>& at_end) {
+StatusOr<std::string> Life::Run(Trainer* trainer, const std::string& device, int threads) {
   const bool is_evaluator = options_.is_evaluator();
   HostSignals host(KernelPaths{}, OpenGpuMemory(device, VisibleGpus()));
   // An evaluator has no pace to keep, and pushes nothing.
@@ -146,7 +145,6 @@ StatusOr<std::string> Life::Run(Trainer* trainer, const std::string& device, int
     loop_ = &loop;
   }
   StatusOr<std::string> run = loop.Run();
-  if (at_end) at_end();
   {
     std::lock_guard lock(mutex_);
     loop_ = nullptr;

@@ -30,10 +30,8 @@ class Life {
 
   // Joins the job and does its work, until that is over: why, in words. `trainer` outlives this,
   // computes on `device`, "cpu" or "cuda", and with `threads` threads (0: it does not say). Errors
-  // are Loop::Run's; where this machine is to blame, process::CannotWorkHere says so. `at_end` is
-  // called when the loop has ended, with what the trainer computes on still in its place. Once.
-  StatusOr<std::string> Run(Trainer* trainer, const std::string& device, int threads,
-                            const std::function<void()>& at_end = {});
+  // are Loop::Run's; where this machine is to blame, process::CannotWorkHere says so. Once.
+  StatusOr<std::string> Run(Trainer* trainer, const std::string& device, int threads);
 
   // As Loop::Drain; before Run too.
   void Drain();
