@@ -130,7 +130,7 @@ class Worker:
         self._steps = 0
         self._handing = Handing(self._session, len(self._flat), self._flat.trained_bytes)
         self._is_too_large = False  # The batch, for the memory there is.
-        self._drains = False
+        self._drains = self._has_left = False
         self._evaluates = False
         self._began = 0.0
         self._former_handler: Any = None
@@ -376,7 +376,6 @@ class Worker:
         while True:
             self._session.check("next", _POLL_MS, ctypes.byref(work))
             if work.kind == _native.OVER:
-                self._flat.point(None)
                 self.log("leaving: " + self._session.call("reason").decode())
                 return None
             if work.kind != _native.NOTHING:
@@ -401,7 +400,8 @@ class Worker:
     def drain(self) -> None:
         """Asks it to."""
         self._drains = True
-        self._session.call("drain")
+        if not self._has_left:
+            self._session.call("drain")
 
     def log(self, text: str, is_warning: bool = False) -> None:
         """A line in the worker's log."""
@@ -430,6 +430,7 @@ class Worker:
 
     def _close(self) -> None:
         self._end_reading()
+        self._has_left = True  # A signal may come at any moment.
         self._session.close()
         self._flat.release()
         self._at_exit()

@@ -12,7 +12,8 @@ PLAIN = re.sub(r"//[^\n]*", "", HEADER)
 TYPES = {
     "void": None, "int": ctypes.c_int, "const char*": ctypes.c_char_p, "uint32_t": ctypes.c_uint32,
     "uint64_t": ctypes.c_uint64, "int32_t": ctypes.c_int32, "size_t": ctypes.c_size_t, "double": ctypes.c_double,
-    "void*": ctypes.c_void_p, "const float*": ctypes.c_void_p, "paceline_session*": ctypes.c_void_p,
+    "void*": ctypes.c_void_p, "const float*": ctypes.c_void_p, "paceline_session*": ctypes.c_void_p, "paceline_memory*": ctypes.c_void_p,
+    "const paceline_memory*": ctypes.c_void_p,
     "const paceline_session*": ctypes.c_void_p, "paceline_session**": ctypes.POINTER(ctypes.c_void_p),
     "uint64_t*": ctypes.POINTER(ctypes.c_uint64), "paceline_tensor*": ctypes.POINTER(_native.Tensor),
     "const paceline_tensor*": ctypes.POINTER(_native.Tensor), "paceline_work*": ctypes.POINTER(_native.Work),

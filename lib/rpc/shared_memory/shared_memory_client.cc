@@ -417,8 +417,9 @@ StatusOr<std::shared_ptr<VersionRoom>> SharedMemoryClient::MakeRoom() {
 }
 
 void SharedMemoryClient::HoldNoMore(const std::string& why) {
+  constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
   rooms_.clear();
-  holds_again_at_ = std::numeric_limits<uint64_t>::max();
+  if (std::exchange(holds_again_at_, kNever) == kNever) return;
   telemetry::Log(telemetry::LogLevel::kInfo, "versions are copied, not computed on in their place",
                  {{"why", why}});
 }
