@@ -168,7 +168,8 @@ TEST(HeldVersionTest, TheSameVersionCanBeHeldAgain) {
   (void)Held(*holder, 6);
   const auto again = holder->Hold(Version(6), Exactness::kExact, [](const auto&) { return false; });
   ASSERT_TRUE(again.ok()) << again.status();
-  EXPECT_EQ(Copied(Held(*holder, 6)), Pulled(*world.client, world.shards, 6));
+  world.Commit(7);
+  EXPECT_EQ(Copied(Held(*holder, 7)), Pulled(*world.client, world.shards, 7));
 }
 
 TEST(HeldVersionTest, ASupersededOneIsToldAndTheNextIsHeld) {

@@ -133,7 +133,6 @@ class Worker:
         self._drains = self._has_left = False
         self._evaluates = False
         self._began = 0.0
-        self._former_handler: Any = None
 
     def _check_device(self) -> None:
         wanted = self._session.call("device").decode()
@@ -411,8 +410,9 @@ class Worker:
 
     def __enter__(self) -> "Worker":
         is_main = threading.current_thread() is threading.main_thread()
-        if is_main and signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
-            self._former_handler = signal.signal(signal.SIGTERM, lambda number, frame: self.drain())
+        if is_main and signal.getsignal(signal.SIGTERM) in (signal.SIG_DFL, _on_sigterm):
+            _on_sigterm.worker = weakref.ref(self)
+            signal.signal(signal.SIGTERM, _on_sigterm)  # For good: who ends a job ends its scripts, and they go on behind their loop.
         return self
 
     def __exit__(self, kind: Any, error: Optional[BaseException], trace: Any) -> None:
@@ -422,9 +422,6 @@ class Worker:
         if kind is None and self.is_evaluator and not self._evaluates:
             error = Misuse("the job has an evaluator, and this script never calls w.evaluate(...): nothing would be judged")
         self._close()
-        if self._former_handler is not None:
-            signal.signal(signal.SIGTERM, self._former_handler)
-            self._former_handler = None
         if kind is None and error is not None:
             raise error
 
@@ -434,6 +431,20 @@ class Worker:
         self._session.close()
         self._flat.release()
         self._at_exit()
+
+
+class _OnSigterm:
+    """The handler: drains the worker, and does nothing once that has left."""
+
+    worker: Callable[[], Optional[Worker]] = staticmethod(lambda: None)
+
+    def __call__(self, number: int, frame: Any) -> None:
+        worker = self.worker()
+        if worker is not None:
+            worker.drain()
+
+
+_on_sigterm = _OnSigterm()
 
 
 def _is_out_of_memory(error: Exception) -> bool:

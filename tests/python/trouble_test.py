@@ -240,6 +240,17 @@ class TroubleTest(JobTest):
     def logs(self):
         return {path.stem: path.read_text(errors="replace") for path in self.folder.rglob("*.log")}
 
+    def test_what_comes_behind_the_loop_is_done_though_the_job_is_over(self):
+        self.script(BEGIN + """
+    import os, signal
+    with paceline.worker(model) as w:
+        for batch in w.data((x, y)): w.step(loss_of(batch))
+    os.kill(os.getpid(), signal.SIGTERM)  # As whoever ends the job does, at this moment or another.
+    open(f"behind-{w.index}", "w").close()
+        """)
+        self.assert_succeeded(self.run_job())
+        self.assertTrue((self.folder / "behind-0").exists() and (self.folder / "behind-1").exists())
+
     def test_an_interrupted_job_leaves_in_good_order(self):
         self.script(BEGIN + """
     import time

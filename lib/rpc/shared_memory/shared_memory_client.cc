@@ -20,8 +20,8 @@ namespace {
 
 // Below, copying costs less than the page tables of a place.
 constexpr uint64_t kHeldBytesMin = 1 << 20;
-// The newest two versions, one in the making, what others hold; of all shards alike, as a rule.
-constexpr size_t kPlacesMax = 8;
+// The newest two versions, one in the making, one that somebody holds; of two shards out of step.
+constexpr size_t kPlacesMax = 16;
 constexpr uint64_t kCacheLineBytes = 64;
 constexpr const char* kIsWritten = "the model writes to its own parameters";
 constexpr uint64_t kHoldsKept = 64;  // A place that was not used for so many holds goes.
