@@ -100,7 +100,7 @@ class TimedWorld {
   struct Worker {
     bool is_silent = false;
     uint32_t leases = 0;
-    std::optional<Version> base, incoming, wanted;
+    std::optional<Version> base, incoming, wanted, fetching;
     Version needs;  // Of its last release.
     bool is_stepping = false;
     // While it does not step: since when, and whether because something travels.
@@ -140,7 +140,7 @@ class TimedWorld {
       ++worker.unpushed;
     } else if (kind == Kind::kPulled) {
       worker.is_talking = false;
-      worker.incoming = worker.wanted;
+      worker.incoming = worker.fetching;
     } else {
       worker.is_talking = false;
       return Push(id, worker);
@@ -192,6 +192,7 @@ class TimedWorld {
     } else if (has_to_fetch) {
       worker.is_talking = true;
       worker.is_fetch_next = false;
+      worker.fetching = worker.wanted;
       After(PaceOf(id).pull, Kind::kPulled, id);
     }
   }
