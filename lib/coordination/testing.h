@@ -22,6 +22,16 @@ inline store::Layout Model(int64_t numbers = 4) {
       {{"w", {numbers}, store::DataType::kFloat32, store::TensorKind::kParameter}});
 }
 
+// A job of two that computes eight samples a step.
+inline CoordinatorOptions TwoWorkers(uint64_t epochs = 2) {
+  CoordinatorOptions options;
+  options.workers_wanted = 2;
+  options.workers_max = 4;
+  options.global_batch_size = 8;
+  options.epochs_max = epochs;
+  return options;
+}
+
 class Job {
  public:
   explicit Job(CoordinatorOptions options, sync::Scheme scheme = sync::Scheme::kBsp)

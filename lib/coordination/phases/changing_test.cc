@@ -12,19 +12,11 @@ namespace {
 
 using testing::Job;
 using ::testing::SizeIs;
-
-CoordinatorOptions TwoWorkers() {
-  CoordinatorOptions options;
-  options.workers_wanted = 2;
-  options.workers_max = 4;
-  options.global_batch_size = 8;
-  options.epochs_max = 4;
-  return options;
-}
+using testing::TwoWorkers;
 
 class ChangingTest : public ::testing::Test {
  protected:
-  ChangingTest() : job(TwoWorkers()) { job.Opened({{1, 0}, {2, 1}}); }
+  ChangingTest() : job(TwoWorkers(4)) { job.Opened({{1, 0}, {2, 1}}); }
 
   Job job;
 };
@@ -66,7 +58,7 @@ TEST_F(ChangingTest, ALateWorkerThatDiesIsForgotten) {
 }
 
 TEST_F(ChangingTest, WhoFindsNoSamplesHearsWhenALateWorkerIsLost) {
-  CoordinatorOptions options = TwoWorkers();
+  CoordinatorOptions options = TwoWorkers(4);
   options.global_batch_size = 4;
   Job small(options);
   small.samples = 4;
@@ -135,7 +127,7 @@ TEST_F(ChangingTest, KnobsOfTheSameSchemeAreTakenOverWithoutAStop) {
 }
 
 TEST(ChangingStartupTest, WaitsForAsManyAsAreWantedNow) {
-  Job job(TwoWorkers());
+  Job job(TwoWorkers(4));
   job.Step(SpecChanged{.workers_wanted = 1, .workers_min = 1, .is_policy_changed = true});
   job.Opened({{1, 0}});
   EXPECT_EQ(job.Last<TrainingOpened>().wanted, 1u);
@@ -191,7 +183,7 @@ TEST_F(ChangingTest, ALateWorkerMayBeDrained) {
 class EagerTest : public ::testing::Test {
  protected:
   void Open(uint64_t samples, uint64_t epochs) {
-    CoordinatorOptions options = TwoWorkers();
+    CoordinatorOptions options = TwoWorkers(4);
     options.epochs_max = epochs;
     job.emplace(options, sync::Scheme::kPsPlus);
     job->samples = samples;
@@ -301,7 +293,7 @@ TEST_F(CourseTest, MoreEpochsThanThereWereAreTrained) {
 
 TEST_F(CourseTest, WhatIsPassedAlreadyMeansStopWithTheNextCommit) {
   for (const Course& course : {CourseOf(2, 0), CourseOf(0, 3)}) {
-    Job now(TwoWorkers());
+    Job now(TwoWorkers(4));
     now.Opened({{1, 0}, {2, 1}});
     for (uint64_t next = 1; next <= 5; ++next) {
       now.PushFor(1);

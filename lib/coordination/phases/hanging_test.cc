@@ -11,15 +11,7 @@ namespace {
 using protocol::Doing;
 using ::testing::HasSubstr;
 using testing::Job;
-
-CoordinatorOptions TwoWorkers() {
-  CoordinatorOptions options;
-  options.workers_wanted = 2;
-  options.workers_max = 4;
-  options.global_batch_size = 8;
-  options.epochs_max = 4;
-  return options;
-}
+using testing::TwoWorkers;
 
 // A push whose samples took so long each.
 void PushAt(Job& job, uint64_t connection, double seconds_per_sample, double injected = 0) {
@@ -38,7 +30,7 @@ void Beat(Job& job, uint64_t connection, double still, uint64_t steps = 1,
 class HangingTest : public ::testing::TestWithParam<sync::Scheme> {};
 
 TEST_P(HangingTest, AStepWithoutProgressForTenTimesItsDurationIsExpelled) {
-  CoordinatorOptions options = TwoWorkers();
+  CoordinatorOptions options = TwoWorkers(4);
   Job job(options, GetParam());
   job.Opened({{1, 0}, {2, 1}});
   PushAt(job, 1, 2);
@@ -76,7 +68,7 @@ INSTANTIATE_TEST_SUITE_P(Schemes, HangingTest,
                                            sync::Scheme::kPsPlus));
 
 TEST(HangLimitTest, IsNeverLessThanTheFloor) {
-  Job job(TwoWorkers());
+  Job job(TwoWorkers(4));
   job.Opened({{1, 0}, {2, 1}});
   PushAt(job, 1, 0.001);
   PushAt(job, 2, 0.001);
@@ -90,7 +82,7 @@ TEST(HangLimitTest, IsNeverLessThanTheFloor) {
 // In whatever round it is, WBSP's first one included.
 TEST(HangLimitTest, GivesAFirstStepItsTime) {
   for (const sync::Scheme scheme : {sync::Scheme::kBsp, sync::Scheme::kWbsp}) {
-    Job job(TwoWorkers(), scheme);
+    Job job(TwoWorkers(4), scheme);
     job.Opened({{1, 0}, {2, 1}});
     PushAt(job, 1, 0.001);
     Beat(job, 2, 899, 0);
@@ -101,7 +93,7 @@ TEST(HangLimitTest, GivesAFirstStepItsTime) {
 }
 
 TEST(HangLimitTest, GoesByTheOthersWhileAWorkerHasNotPushed) {
-  Job job(TwoWorkers(), sync::Scheme::kWbsp);
+  Job job(TwoWorkers(4), sync::Scheme::kWbsp);
   job.Opened({{1, 0}, {2, 1}});
   PushAt(job, 1, 2);
   Beat(job, 2, 31);  // Its second local step: the first one's push is on its way.
@@ -113,7 +105,7 @@ TEST(HangLimitTest, GoesByTheOthersWhileAWorkerHasNotPushed) {
 // A slow link, and Pareto delays of hours: what does not compute does not hang. And neither do they
 // make a step's expected duration longer.
 TEST(HangLimitTest, ExemptsTransfersWaitingAndWhatIsInjected) {
-  Job job(TwoWorkers());
+  Job job(TwoWorkers(4));
   job.Opened({{1, 0}, {2, 1}});
   PushAt(job, 1, 0.001, /*injected=*/5000);
   PushAt(job, 2, 0.001, /*injected=*/5000);
@@ -127,7 +119,7 @@ TEST(HangLimitTest, ExemptsTransfersWaitingAndWhatIsInjected) {
 
 // An evaluation is none of this.
 TEST(HangLimitTest, LeavesAnEvaluatorTheTimeOfAFirstStepForEachBatch) {
-  CoordinatorOptions options = TwoWorkers();
+  CoordinatorOptions options = TwoWorkers(4);
   options.has_evaluator = true;
   Job job(options);
   job.Opened({{1, 0}, {2, 1}});

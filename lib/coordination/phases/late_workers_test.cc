@@ -13,15 +13,7 @@ namespace {
 using protocol::PushDone;
 using testing::Job;
 using ::testing::SizeIs;
-
-CoordinatorOptions TwoWorkers() {
-  CoordinatorOptions options;
-  options.workers_wanted = 2;
-  options.workers_max = 4;
-  options.global_batch_size = 8;
-  options.epochs_max = 2;
-  return options;
-}
+using testing::TwoWorkers;
 
 std::vector<Version> OffersTo(const Job& job, uint64_t connection) {
   std::vector<Version> versions;

@@ -14,15 +14,7 @@ using protocol::PushDone;
 using ::testing::HasSubstr;
 using testing::Job;
 using ::testing::SizeIs;
-
-CoordinatorOptions TwoWorkers() {
-  CoordinatorOptions options;
-  options.workers_wanted = 2;
-  options.workers_max = 4;
-  options.global_batch_size = 8;
-  options.epochs_max = 2;
-  return options;
-}
+using testing::TwoWorkers;
 
 TEST(TrainingTest, AWorkerThatBreaksTheProtocolIsExpelled) {
   struct Case {
