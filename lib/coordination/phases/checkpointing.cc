@@ -25,7 +25,7 @@ CheckpointState Cut(const JobState& job) {
   state.evaluation = job.evaluation.newest;
   state.judged = job.evaluation.judged;
   state.measure = job.options.judging.measure;
-  if (job.evaluation.kept.has_value()) state.kept = job.evaluation.kept_result;
+  state.kept = job.evaluation.kept;
   state.damping = job.recovery.damping;
   state.course = {job.options.epochs_max, job.options.steps_max, job.options.schedule.base};
   std::map<WorkerId, uint64_t> closing;

@@ -51,10 +51,9 @@ void KeepIfBest(Turn turn, const Evaluated& result) {
   const bool is_there =
       evaluation.pinned == result.version || turn.job.commits.published() == result.version;
   if (!judging.keeps_best || !value.has_value() || !is_there) return;
-  if (!IsBetter(judging, *value, evaluation.kept)) return;
+  if (!IsBetter(judging, *value, BestKept(turn.job))) return;
   if (evaluation.kept.has_value()) turn.Order(protocol::Unpin{evaluation.kept->version});
-  evaluation.kept = Best{result.version, *value};
-  evaluation.kept_result = result;
+  evaluation.kept = result;
   if (evaluation.pinned == result.version) evaluation.pinned.reset();
 }
 
@@ -70,6 +69,13 @@ std::string EarlyInWords(const JobState& job) {
 }
 
 }  // namespace
+
+std::optional<Best> BestKept(const JobState& job) {
+  const std::optional<protocol::Evaluated>& kept = job.evaluation.kept;
+  if (!kept.has_value()) return std::nullopt;
+  const std::optional<double> value = ValueOf(job.options.judging.measure, *kept);
+  return value.has_value() ? std::optional(Best{kept->version, *value}) : std::nullopt;
+}
 
 void EndUnjudged(Turn turn) {
   JobState& job = turn.job;

@@ -30,6 +30,9 @@ std::string ProblemsOfJudging(const JobState& job);
 // Ends training, in failure, where nothing would ever end it but a judgement that nobody can make.
 void EndUnjudged(Turn turn);
 
+// The version that is kept, by what it is judged by; nothing: none is.
+std::optional<Best> BestKept(const JobState& job);
+
 void OnEvaluated(Turn turn, ConnectionId connection, const protocol::Evaluated& result);
 void OnEvaluatorLost(Turn turn, const std::string& why, bool has_hung);
 

@@ -52,7 +52,7 @@ Version LastVersion(const JobState& job) {
 
 // What the model is.
 Version FinalVersion(const JobState& job) {
-  const std::optional<Best>& kept = job.evaluation.kept;
+  const auto& kept = job.evaluation.kept;
   if (!job.finishing.target_met.has_value() && kept.has_value()) return kept->version;
   return LastVersion(job);
 }
@@ -61,7 +61,7 @@ Version FinalVersion(const JobState& job) {
 std::string KeptInWords(const JobState& job) {
   const JudgingOptions& judging = job.options.judging;
   const Judged& judged = job.evaluation.judged;
-  const std::optional<Best>& kept = job.evaluation.kept;
+  const std::optional<Best> kept = BestKept(job);
   if (!judging.keeps_best || job.finishing.target_met.has_value()) return "";
   const std::string& metric = judging.measure.metric;
   std::string words = fmt::format("; the model is {}", *job.finishing.saved);

@@ -24,11 +24,7 @@ void GoOnJudging(JobState& job, const CheckpointState& state) {
     return;
   }
   evaluation.judged = state.judged;
-  if (!judging.keeps_best || !state.kept.has_value()) return;
-  const std::optional<double> value = ValueOf(judging.measure, *state.kept);
-  if (!value.has_value()) return;
-  evaluation.kept = Best{state.kept->version, *value};
-  evaluation.kept_result = state.kept;
+  if (judging.keeps_best) evaluation.kept = state.kept;
 }
 
 // `checkpoint` was looked through by whoever found it.

@@ -20,7 +20,7 @@ Status Report(const JobState& job) {
   const EvaluationState& evaluation = job.evaluation;
   const bool is_kept_the_model =
       evaluation.kept.has_value() && job.finishing.saved == evaluation.kept->version;
-  status.evaluation = is_kept_the_model ? evaluation.kept_result : evaluation.newest;
+  status.evaluation = is_kept_the_model ? evaluation.kept : evaluation.newest;
   status.judged = job.evaluation.judged;
   if (job.evaluation.kept.has_value()) status.kept = job.evaluation.kept->version;
   status.nonfinite_pushes = job.nonfinite_pushes;

@@ -63,8 +63,7 @@ struct EvaluationState {
   std::optional<protocol::Evaluated> newest;
   Judged judged;
   // The best one of this generation, where it is to be the model: pinned, or the last of all.
-  std::optional<Best> kept;
-  std::optional<protocol::Evaluated> kept_result;  // All that its evaluation found.
+  std::optional<protocol::Evaluated> kept;
   std::optional<store::Layout>
       evaluator_layout;  // Of one that joined before the job's layout was known.
 };
