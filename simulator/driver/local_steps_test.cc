@@ -59,6 +59,23 @@ TEST(LocalSteps, OverlapHidesTransfersBehindComputing) {
   EXPECT_LT(static_cast<double>(slow.pushes), slow.compute_seconds / 2);
 }
 
+// It stands still from 5 s on, with a step that waits for the first one's push. The version that
+// this push makes is not there yet when that goes on its way; after that both take turns. (The
+// third push is too old, and makes none.)
+TEST(LocalSteps, WhatWaitsForAPushGoesBeforeTheVersionIsFetchedThatThePushMade) {
+  ClusterOptions options = Of("WBSP", {1});
+  options.network.latency_seconds = 3;
+  options.steps_max = 4;
+  std::vector<std::string> pushes;
+  options.trace = [&pushes](std::string_view line) {
+    if (line.find(" push w0") != std::string_view::npos)
+      pushes.emplace_back(line.substr(0, line.find(" based-on")));
+  };
+  Lived(options);
+  EXPECT_EQ(pushes, (std::vector<std::string>{"@7 push w0 #1", "@10 push w0 #2", "@16 push w0 #3",
+                                              "@22 push w0 #4", "@25 push w0 #5"}));
+}
+
 // Each version holds some of its steps, each once. (With overlap a copy that takes a version over
 // lacks what is on its way, as live, and what it computes then is another gradient.)
 TEST(LocalSteps, AloneAWorkerLearnsAsPlainSgdHoweverPushesTravel) {

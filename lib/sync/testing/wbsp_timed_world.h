@@ -1,9 +1,11 @@
 // Defines TimedWorld, for tests: workers of given paces on a virtual clock, driving a policy whose
 // workers keep going, basic or overlapped, under CheckedPolicy.
 //
-// The server takes no time. Who may go on without computing (a release's pull, an upload) takes
-// what its pace says. Nothing is random; what happens at the same time happens in the order in
-// which it was begun.
+// The server takes no time, but a version is published after all that comes at the same moment as
+// the push that it was decided with, and until then nobody hears of it, as lib/coordination has it.
+// Who has pushed goes on before it is answered. Who may go on without computing (a release's pull,
+// an upload) takes what its pace says. Nothing is random; what happens at the same time happens in
+// the order in which it was begun.
 #pragma once
 
 #include <algorithm>
@@ -96,7 +98,7 @@ class TimedWorld {
   }
 
  private:
-  enum class Kind { kComputed, kPushed, kPulled };
+  enum class Kind { kComputed, kPushed, kPulled, kPublished };
   struct Worker {
     bool is_silent = false;
     uint32_t leases = 0;
@@ -131,6 +133,7 @@ class TimedWorld {
     const auto [at, order, kind, id] = happenings_.top();
     happenings_.pop();
     now_ = at;
+    if (kind == Kind::kPublished) return Publish();
     const auto found = workers_.find(id);
     if (found == workers_.end() || found->second.is_silent) return;
     Worker& worker = found->second;
@@ -206,15 +209,13 @@ class TimedWorld {
     push.timing = worker.cut_timing;
     push.timing.compute = Seconds(push.steps * PaceOf(id).compute);
     steps_[id] = push.steps;
+    Border(id, worker);
     Tell(push);
-    if (workers_.contains(id)) Border(id, workers_[id]);
   }
 
   void Tell(const Event& event) {
     std::vector<Decision> decisions;
     policy_->Observe(event, Time(Seconds(now_)), decisions);
-    bool has_committed = false;
-    std::vector<WorkerId> touched;
     for (const Decision& decision : decisions) {
       if (const auto* accumulate = std::get_if<Accumulate>(&decision)) {
         open_.steps[accumulate->worker] += steps_[accumulate->worker];
@@ -226,23 +227,48 @@ class TimedWorld {
         open_.seconds = now_ - round_began_;
         round_began_ = now_;
         rounds_.push_back(std::exchange(open_, {}));
-        version_ = version_.Next();
-        has_committed = true;
+        After(0, Kind::kPublished, WorkerId());
       } else if (const auto* release = std::get_if<Release>(&decision)) {
-        Worker& worker = workers_[release->worker];
-        worker.wanted = worker.needs = release->version;
-        ++worker.leases;
-        touched.push_back(release->worker);
+        if (release->version > published_) {
+          releases_.push_back(*release);
+        } else {
+          Carry(*release);
+        }
       } else if (const auto* go_on = std::get_if<Continue>(&decision)) {
         ++workers_[go_on->worker].leases;
-        touched.push_back(go_on->worker);
+        Border(go_on->worker, workers_[go_on->worker]);
       } else if (const auto* offer = std::get_if<Offer>(&decision)) {
-        workers_[offer->worker].wanted = offer->version;
-        touched.push_back(offer->worker);
+        if (offer->version > published_) {
+          offers_.push_back(*offer);
+        } else {
+          Carry(*offer);
+        }
       }
     }
-    for (const WorkerId id : touched) Border(id, workers_[id]);
-    if (has_committed) Tell(StepCommitted{.version = version_});
+  }
+
+  void Carry(const Release& release) {
+    Worker& worker = workers_[release.worker];
+    worker.wanted = worker.needs = release.version;
+    ++worker.leases;
+    Border(release.worker, worker);
+  }
+  void Carry(const Offer& offer) {
+    Worker& worker = workers_[offer.worker];
+    worker.wanted = offer.version;
+    Border(offer.worker, worker);
+  }
+
+  // Who is busy no more has its answer, and needs no offer.
+  void Publish() {
+    published_ = published_.Next();
+    std::erase_if(offers_, [this](const Offer& offer) { return !IsBusy(workers_[offer.worker]); });
+    for (const Release& release : std::exchange(releases_, {})) Carry(release);
+    for (const Offer& offer : std::exchange(offers_, {})) Carry(offer);
+    Tell(StepCommitted{.version = published_});
+  }
+  static bool IsBusy(const Worker& worker) {
+    return worker.leases > 0 || worker.is_stepping || worker.unpushed > 0 || worker.cut > 0;
   }
 
   std::vector<Pace> paces_;
@@ -252,7 +278,9 @@ class TimedWorld {
   uint64_t order_ = 0;
   double now_ = 0;
   double round_began_ = 0;
-  Version version_;
+  Version published_;
+  std::vector<Release> releases_;  // Held until their version is published, as the offers.
+  std::vector<Offer> offers_;
   std::map<WorkerId, uint32_t> steps_;  // Of each one's latest push.
   Round open_;
   std::vector<Round> rounds_;
