@@ -21,12 +21,14 @@ Wires::Wires(const NetworkModel& model, size_t workers, const std::vector<Outage
 
 void Wires::Send(Time now, uint32_t worker, uint16_t life, Direction direction) {
   Link& link = LinkOf(direction);
+  const double bytes =
+      direction == Direction::kPush ? model_.push_bytes.value_or(model_.bytes) : model_.bytes;
   const double own =
-      model_.worker_bytes_per_second > 0 ? model_.bytes / model_.worker_bytes_per_second : 0;
+      model_.worker_bytes_per_second > 0 ? bytes / model_.worker_bytes_per_second : 0;
   const uint64_t number = life * workers_ + worker;
   if (number >= link.sent.size()) link.sent.resize((life + 1) * workers_);
   link.sent[number] = {now, now + Seconds(own)};
-  link.shared.Begin(now, number, model_.bytes);
+  link.shared.Begin(now, number, bytes);
   LookAhead(link, direction);
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -20,7 +21,8 @@ struct NetworkModel {
   double latency_seconds = 0;
   double server_bytes_per_second = 0;  // 0: without bound.
   double worker_bytes_per_second = 0;  // Likewise.
-  double bytes = 0;                    // Of a pull, and of a push.
+  double bytes = 0;                    // Of a pull...
+  std::optional<double> push_bytes;    // ...and of a push, where that is not as large.
 };
 
 // Each life of a worker has at most one pull and one push under way; what is under way when a life

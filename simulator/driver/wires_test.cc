@@ -44,6 +44,19 @@ TEST(Wires, NoneIsFasterThanItsWorkersOwnLink) {
   EXPECT_DOUBLE_EQ(Arrivals(wires, queue).at({0, Direction::kPush}), 2.5);
 }
 
+TEST(Wires, PushesMayBeOfAnotherSize) {
+  EventQueue<Happening> queue;
+  Wires wires({.server_bytes_per_second = 100, .bytes = 100, .push_bytes = 25}, 2, {}, queue);
+  for (const uint32_t worker : {0, 1}) wires.Send(Time(), worker, 0, Direction::kPush);
+  wires.Send(Time(), 0, 0, Direction::kPull);
+  const auto arrivals = Arrivals(wires, queue);
+  EXPECT_DOUBLE_EQ(arrivals.at({1, Direction::kPush}), 0.5);
+  EXPECT_DOUBLE_EQ(arrivals.at({0, Direction::kPull}), 1);
+  Wires own({.worker_bytes_per_second = 40, .bytes = 100, .push_bytes = 20}, 1, {}, queue);
+  own.Send(Time(Seconds(1)), 0, 0, Direction::kPush);
+  EXPECT_DOUBLE_EQ(Arrivals(own, queue).at({0, Direction::kPush}), 1.5);
+}
+
 TEST(Wires, AnOutageHoldsUpWhatTravelsAndNothingElse) {
   EventQueue<Happening> queue;
   Wires wires({.latency_seconds = 1}, 2, {{0, 5, 6}, {0, 0.5, 3}, {0, 3.25, 4}, {1, 1, 9}}, queue);

@@ -193,6 +193,8 @@ void ReadCluster(const Node& node, const std::string& path, ClusterOptions& clus
     inner.Take("serverBytesPerSecond", cluster.network.server_bytes_per_second, kNotNegative);
     inner.Take("workerBytesPerSecond", cluster.network.worker_bytes_per_second, kNotNegative);
     inner.Take("bytes", cluster.network.bytes, kNotNegative);
+    cluster.network.push_bytes = cluster.network.bytes;
+    inner.Take("pushBytes", *cluster.network.push_bytes, kNotNegative);
     inner.Done();
   }
   fields.Take("interruptSeconds", cluster.interrupt_seconds, kSeconds);

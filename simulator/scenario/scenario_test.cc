@@ -31,7 +31,7 @@ spec:
         jitter: {kind: Empirical, values: [1, 2.5]}
         slowPhases: {factor: 3, fastSeconds: 40, slowSeconds: 10}
         changes: [{atSeconds: 5, factor: 2}, {atSeconds: 9, factor: 1}]
-    network: {latencySeconds: 0.001, serverBytesPerSecond: 1e9, workerBytesPerSecond: 1e8, bytes: 4e6}
+    network: {latencySeconds: 0.001, serverBytesPerSecond: 1e9, workerBytesPerSecond: 1e8, bytes: 4e6, pushBytes: 1e6}
     interruptSeconds: 0.02
     commitSeconds: 0.003
   arms:
@@ -94,6 +94,7 @@ TEST(Scenario, IsReadAsItIsWritten) {
   EXPECT_EQ(cluster.network.server_bytes_per_second, 1e9);
   EXPECT_EQ(cluster.network.worker_bytes_per_second, 1e8);
   EXPECT_EQ(cluster.network.bytes, 4e6);
+  EXPECT_EQ(cluster.network.push_bytes, 1e6);
   EXPECT_EQ(cluster.interrupt_seconds, 0.02);
   EXPECT_EQ(cluster.commit_seconds, 0.003);
   ASSERT_EQ(scenario.arms.size(), 2u);
@@ -106,6 +107,12 @@ TEST(Scenario, IsReadAsItIsWritten) {
   EXPECT_EQ(options.seed, 12u);
   EXPECT_EQ(options.learning_rate, 0.25);
   EXPECT_TRUE(Simulate(options).ok());
+}
+
+TEST(Scenario, PushesAreAsLargeAsPullsUnlessItSaysSo) {
+  const LoadedScenario loaded = LoadScenario(With(", pushBytes: 1e6", ""));
+  ASSERT_TRUE(loaded.errors.empty()) << ToString(loaded.errors.front());
+  EXPECT_EQ(loaded.scenario.cluster.network.push_bytes, 4e6);
 }
 
 TEST(Scenario, TellsAllThatIsWrongAtOnce) {
