@@ -2,14 +2,10 @@
 
 #include <gmock/gmock.h>
 
-#include "lib/sync/schemes/saved_pair.h"
-#include "lib/sync/testing/wbsp_timed_world.h"
+#include "lib/sync/schemes/policy_factory.h"
 
 namespace paceline::sync {
 namespace {
-
-using testing::Pace;
-using testing::TimedWorld;
 
 constexpr double kFactor = 5;
 const WorkerId w0(0), w1(1), w2(2);
@@ -114,76 +110,6 @@ TEST(AllInTime, RemembersTheMeanRoundAndNothingElse) {
   // As policies before the engine saved it.
   const auto spec = ParsePolicySpec("WBSP");
   EXPECT_TRUE(MakePolicy(*spec, "wbsp round-seconds=0.25").ok());
-}
-
-constexpr uint32_t kWorkers = 4;
-
-TimedWorld World(bool is_overlapped, std::vector<Pace> paces = std::vector<Pace>(kWorkers)) {
-  PolicySpec spec{.scheme = Scheme::kWbsp};
-  spec.global_batch_size = kWorkers;
-  spec.wbsp.is_overlapped = is_overlapped;
-  return TimedWorld(spec, std::move(paces));
-}
-
-double MeanOf(const TimedWorld& world) {
-  const auto saved = SplitSaved(world.policy().Save());
-  return std::stod(saved->first.substr(saved->first.find('=') + 1));
-}
-
-TEST(AllInTimeOnTheClock, AWorkerThatHangsInTheVeryFirstRoundIsNotWaitedForLong) {
-  for (const bool is_overlapped : {false, true}) {
-    TimedWorld world = World(is_overlapped);
-    world.Silence(WorkerId(3));
-    world.RunFor(15);
-    ASSERT_FALSE(world.rounds().empty());
-    EXPECT_NEAR(world.rounds()[0].seconds, 10, 1e-6);
-    EXPECT_GE(world.rounds().size(), 5u);
-  }
-}
-
-TEST(AllInTimeOnTheClock, AWorkerMissingForGoodDoesNotInflateTheMean) {
-  for (const bool is_overlapped : {false, true}) {
-    TimedWorld world = World(is_overlapped);
-    world.Run(20);
-    ASSERT_NEAR(MeanOf(world), 1, 1e-6);
-    world.Silence(WorkerId(3));
-    for (size_t rounds = 21; rounds <= 30; ++rounds) {
-      world.Run(rounds);
-      // The round after the one that ran out of time begins in the middle of the others' steps.
-      EXPECT_LE(MeanOf(world), 1 + 1e-6) << rounds;
-      EXPECT_GE(MeanOf(world), 0.8 - 1e-6) << rounds;
-    }
-  }
-}
-
-TEST(AllInTimeOnTheClock, WhenAllBecomeSlowerAllAreWaitedForAgainSoon) {
-  for (const bool is_overlapped : {false, true}) {
-    for (const double slower : {5.0, 8.0, 40.0}) {
-      std::vector<Pace> paces;
-      for (uint32_t w = 0; w < kWorkers; ++w) paces.push_back({1 + 0.01 * w});
-      TimedWorld world = World(is_overlapped, paces);
-      world.Run(20);
-      for (uint32_t w = 0; w < kWorkers; ++w) world.SetPace(WorkerId(w), {slower * (1 + 0.01 * w)});
-      world.Run(40);
-      for (size_t i = 25; i < 40; ++i)
-        EXPECT_EQ(world.rounds()[i].steps.size(), kWorkers) << slower << " round " << i;
-      EXPECT_NEAR(MeanOf(world), 1.03 * slower, 0.1 * slower);
-    }
-  }
-}
-
-TEST(AllInTimeOnTheClock, AWorkerThatHangsForAnHourNowAndThenHoldsTheOthersUpForOneRound) {
-  TimedWorld world = World(false);
-  world.RunFor(100);
-  for (int time = 0; time < 3; ++time) {
-    const size_t rounds = world.rounds().size();
-    world.SetPace(WorkerId(3), {3600});
-    world.RunFor(2);
-    world.SetPace(WorkerId(3), {1});
-    world.RunFor(3698);
-    EXPECT_LT(MeanOf(world), 1.01);
-    EXPECT_GT(world.rounds().size() - rounds, 3690u);
-  }
 }
 
 }  // namespace
