@@ -129,6 +129,20 @@ TEST(Calibration, FindsWhoWasAwayAndForHowLong) {
   EXPECT_TRUE(LoadScenario(text).errors.empty()) << text;
 }
 
+TEST(Calibration, TellsAChangeOfPolicyFromAServerThatCameBack) {
+  const std::string one =
+      "policy BSP batch=8 workers=1\n@0 join w0\n@1 push w0 #1 based-on=v0 samples=8\n"
+      "@2 committed v1 rate=0.125\n";
+  const std::string back = "policy BSP batch=8 workers=2 first-version=v1\n@3 join w0\n";
+  const std::string change = "@4 reconfigured SSP batch=8 workers=1\n";
+  EXPECT_EQ(ReadRecording(one).value().policies, 1u);
+  EXPECT_EQ(ReadRecording(one + back).value().policies, 1u);
+  const Recording changed = ReadRecording(one + back + change).value();
+  EXPECT_EQ(changed.policies, 2u);
+  EXPECT_EQ(changed.policy, "BSP batch=8 workers=1");
+  EXPECT_EQ(changed.learning_rate, 0.125) << "the largest";
+}
+
 TEST(Calibration, NamesTheLineThatCannotBeRead) {
   EXPECT_THAT(
       Message(ReadRecording("policy BSP batch=8 workers=1\n@0 join w0\n@1 sing w0\n").status()),

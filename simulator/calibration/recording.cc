@@ -39,11 +39,20 @@ class Reader {
  private:
   Status TakePolicy(std::string_view text) {
     PACELINE_ASSIGN_OR_RETURN(const sync::PolicySpec spec, sync::ParsePolicySpec(text));
-    if (!recording_.policy.empty())
-      return OkStatus();  // The scheme changed, or a server came back.
+    TakeSpec(spec);
+    if (!recording_.policy.empty()) return OkStatus();
     recording_.policy = text;
     recording_.batch = spec.global_batch_size;
     return OkStatus();
+  }
+
+  // A server that came back has the one before.
+  void TakeSpec(sync::PolicySpec spec) {
+    spec.workers_expected = 1;
+    spec.first_version = Version();
+    if (spec == spec_) return;
+    ++recording_.policies;
+    spec_ = std::move(spec);
   }
 
   Status TakeDecision(std::string_view line) {
@@ -61,6 +70,7 @@ class Reader {
     if (const auto* left = std::get_if<sync::WorkerLeft>(&event)) Left(*left);
     if (const auto* push = std::get_if<sync::PushArrived>(&event)) Pushed(*push);
     if (const auto* committed = std::get_if<sync::StepCommitted>(&event)) Committed(*committed);
+    if (const auto* changed = std::get_if<sync::Reconfigured>(&event)) TakeSpec(changed->spec);
     return OkStatus();
   }
 
@@ -95,16 +105,15 @@ class Reader {
   }
 
   void Committed(const sync::StepCommitted& committed) {
-    if (recording_.versions == 0) {
-      first_commit_ = now_;
-      recording_.learning_rate = committed.learning_rate;
-    }
+    if (recording_.versions == 0) first_commit_ = now_;
+    recording_.learning_rate = std::max(recording_.learning_rate, committed.learning_rate);
     ++recording_.versions;
     last_commit_ = now_;
     if (decided_) recording_.commits.push_back(ToSeconds(now_ - *std::exchange(decided_, {})));
   }
 
   Recording recording_;
+  std::optional<sync::PolicySpec> spec_;  // The newest.
   Time now_;
   std::optional<Time> first_join_;
   std::optional<Time> decided_;  // A commit that is not published yet.

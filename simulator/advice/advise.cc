@@ -1,0 +1,113 @@
+#include <algorithm>
+#include <utility>
+
+#include "simulator/advice/advice.h"
+#include "simulator/calibration/fit.h"
+#include "simulator/calibration/scenario_text.h"
+#include "simulator/scenario/scenario.h"
+
+namespace paceline::simulator {
+namespace {
+
+// What the recorded scheme may take, as many times a step of its slowest worker: at the least rate
+// BSP takes a fifth of it.
+constexpr double kRecordedSteps = 2'000;
+// What others may take, as many times what the recorded scheme took.
+constexpr double kOthersTimes = 5;
+
+Status CheckSteps(const FittedCluster& cluster) {
+  const FittedWorker& most = *std::ranges::max_element(cluster.workers, {}, &FittedWorker::steps);
+  if (most.steps >= kStepsMin) return OkStatus();
+  return InvalidArgument(
+      "too few pushes to say how fast anything is: {} steps of {} count, want {}", most.steps,
+      most.worker, kStepsMin);
+}
+
+// By way of the scenario that paceline calibrate writes, so that both are of one cluster.
+StatusOr<ClusterOptions> ClusterOf(const Recording& recording) {
+  PACELINE_ASSIGN_OR_RETURN(const FittedCluster fitted, Fit(recording));
+  PACELINE_RETURN_IF_ERROR(CheckSteps(fitted));
+  LoadedScenario loaded = LoadScenario(ScenarioText(recording, fitted, "", ""));
+  if (!loaded.errors.empty()) {
+    return InvalidArgument("its cluster cannot be simulated: {}",
+                           job::ToString(loaded.errors.front()));
+  }
+  double slowest = 0;
+  for (const FittedWorker& worker : fitted.workers) {
+    const double samples =
+        static_cast<double>(recording.batch) / static_cast<double>(fitted.workers.size());
+    slowest = std::max(slowest,
+                       (fitted.fixed_seconds + samples * fitted.per_sample_seconds) / worker.speed);
+  }
+  ClusterOptions cluster = std::move(loaded.scenario.cluster);
+  cluster.steps_max = 0;
+  cluster.seconds_max = kRecordedSteps * slowest;
+  return cluster;
+}
+
+// As the recording's, whatever the first version was and how many workers were wanted.
+StatusOr<Candidate> RecordedCandidate(const Recording& recording) {
+  PACELINE_ASSIGN_OR_RETURN(const sync::PolicySpec policy, sync::ParsePolicySpec(recording.policy));
+  return Candidate{"recorded", {}, policy, MixesVersions(policy)};
+}
+
+bool IsSame(sync::PolicySpec a, const sync::PolicySpec& b) {
+  a.workers_expected = b.workers_expected;
+  a.first_version = b.first_version;
+  return a == b;
+}
+
+// The candidate that the recorded scheme is, or the recorded scheme before all.
+void PutRecorded(Candidate recorded, std::vector<TriedArm>& arms) {
+  for (TriedArm& arm : arms) arm.is_recorded = IsSame(arm.candidate.policy, recorded.policy);
+  if (std::ranges::none_of(arms, &TriedArm::is_recorded))
+    arms.insert(arms.begin(), {std::move(recorded), true, {}});
+  std::ranges::stable_partition(arms, &TriedArm::is_recorded);
+}
+
+// What others may take; as before where the recorded scheme itself did not reach the goal.
+double SecondsForOthers(const Trials& recorded, double before) {
+  double most = 0;
+  for (const Outcome& outcome : recorded.equal) {
+    if (!outcome.reached()) return before;
+    most = std::max(most, outcome.seconds);
+  }
+  return kOthersTimes * most;
+}
+
+}  // namespace
+
+StatusOr<Report> Advise(const std::string& trace, const std::string& job_json,
+                        const std::string& source, uint32_t seeds, const OnArm& on_arm) {
+  Report report{.source = source, .seeds = seeds};
+  PACELINE_ASSIGN_OR_RETURN(report.recording, ReadRecording(trace));
+  PACELINE_ASSIGN_OR_RETURN(report.cluster, ClusterOf(report.recording));
+  PACELINE_ASSIGN_OR_RETURN(report.setting, SettingOf(job_json, report.recording));
+  PACELINE_ASSIGN_OR_RETURN(Candidate recorded, RecordedCandidate(report.recording));
+  const auto workers = static_cast<uint32_t>(report.cluster.workers.size());
+  Candidates candidates = CandidatesFor(report.setting.manifest, workers);
+  report.left_out = std::move(candidates.left_out);
+  report.cluster.learning_rate = report.setting.simulated_rate;
+  report.cluster.momentum = report.setting.momentum;
+
+  std::vector<TriedArm> arms, tried;
+  for (Candidate& candidate : candidates.all) arms.push_back({std::move(candidate), false, {}});
+  PutRecorded(std::move(recorded), arms);
+  ClusterOptions cluster = report.cluster;
+  for (TriedArm& arm : arms) {
+    on_arm(arm.candidate.name, static_cast<size_t>(&arm - arms.data()), arms.size());
+    StatusOr<Trials> trials = Try(cluster, arm.candidate.policy, seeds);
+    if (!trials.ok() && !arm.is_recorded) {
+      report.left_out.push_back({arm.candidate.name, Message(trials.status())});
+      continue;
+    }
+    PACELINE_RETURN_IF_ERROR(trials.status());
+    arm.trials = *std::move(trials);
+    if (arm.is_recorded) cluster.seconds_max = SecondsForOthers(arm.trials, cluster.seconds_max);
+    tried.push_back(std::move(arm));
+  }
+  report.advice = Judge(tried, report.setting.momentum > 0);
+  return report;
+}
+
+}  // namespace paceline::simulator

@@ -1,0 +1,97 @@
+// From a trace to what is said of it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "simulator/advice/advice_text.h"
+#include "simulator/advice/testing.h"
+
+namespace paceline::simulator {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr const char* kPlain = R"({"type": "SGD"})";
+constexpr const char* kMomentum = R"({"type": "SGD", "sgd": {"momentum": 0.5}})";
+
+StatusOr<Report> AdvisedOf(const std::string& trace, const std::string& job) {
+  return Advise(trace, job, "run", 2, [](const std::string&, size_t, size_t) {});
+}
+
+Report Advised(const std::string& trace, const std::string& job) {
+  StatusOr<Report> report = AdvisedOf(trace, job);
+  EXPECT_TRUE(report.ok()) << report.status();
+  return *std::move(report);
+}
+
+// Half of the workers at half the speed.
+std::string Mixed(const std::string& policy) {
+  return testing::TraceOf(policy, {1, 0.5, 1, 0.5}, 40);
+}
+
+TEST(Advise, SharingBatchesBySpeedIsFoundWhereSpeedsDiffer) {
+  const std::string trace = Mixed("BSP");
+  const Report report = Advised(trace, testing::JobOf(4, kMomentum));
+  ASSERT_TRUE(report.advice.best) << AdviceText(report);
+  const ArmAdvice& best = report.advice.arms[*report.advice.best];
+  EXPECT_FALSE(best.mixes_versions) << "the job has momentum";
+  EXPECT_GT(best.SureGain()->low, 1.1);
+  EXPECT_EQ(report.advice.Recorded().name, "bsp");
+  const std::string text = AdviceText(report);
+  EXPECT_THAT(text, HasSubstr("bsp (recorded)"));
+  EXPECT_THAT(text, HasSubstr(ManifestLines(best.lines)));
+  EXPECT_THAT(text, HasSubstr("* Its pushes count on versions that are newer"));
+  EXPECT_THAT(text, HasSubstr("Gradients are the objective's"));
+  EXPECT_THAT(text, HasSubstr("22 % and 33 % too long"));
+  EXPECT_EQ(text, AdviceText(Advised(trace, testing::JobOf(4, kMomentum)))) << "no chance in it";
+}
+
+TEST(Advise, ARecordedSchemeThatIsNoCandidateIsHeldAgainstThemAll) {
+  const Report report = Advised(Mixed("SSP staleness=5"), testing::JobOf(4, kPlain));
+  EXPECT_EQ(report.advice.Recorded().name, "recorded");
+  EXPECT_NEAR(report.advice.Recorded().equal.gain->low, 1, 1e-12);
+  EXPECT_EQ(report.advice.arms.size(), 16u);
+}
+
+TEST(Advise, OneWorkerHasTheBestSchemeThereIs) {
+  const Report report = Advised(testing::TraceOf("BSP", {1}, 40), testing::JobOf(1, kPlain));
+  EXPECT_FALSE(report.advice.best);
+  EXPECT_THAT(AdviceText(report), HasSubstr("Nothing is surely faster"));
+  EXPECT_THAT(AdviceText(report), Not(HasSubstr("  sync:")));
+}
+
+TEST(Advise, ATraceAloneSaysWhatItDoesNotKnow) {
+  EXPECT_THAT(AdviceText(Advised(Mixed("BSP"), "")),
+              HasSubstr("The trace does not say the job's optimizer"));
+}
+
+TEST(Advise, WhatIsLeftOutIsSaidWithTheReason) {
+  const Report report =
+      Advised(Mixed("BSP deterministic"), testing::JobOf(4, kPlain, R"(, "deterministic": true)"));
+  EXPECT_THAT(AdviceText(report),
+              HasSubstr("asp, kbatchasync:2, wbsp:overlap, psplus (spec.training.deterministic: "
+                        "needs sync.scheme BSP)\n"));
+}
+
+TEST(Advise, ProgramsGetTheSameFigures) {
+  const Report report = Advised(Mixed("BSP"), testing::JobOf(4, kPlain));
+  const auto json = nlohmann::json::parse(AdviceJson(report));
+  EXPECT_EQ(json["workers"], 4);
+  EXPECT_EQ(json["arms"].size(), report.advice.arms.size());
+  const ArmAdvice& best = report.advice.arms[*report.advice.best];
+  EXPECT_EQ(json["best"], best.name);
+  EXPECT_EQ(json["arms"][*report.advice.best]["equal_rates"]["speed"]["low"], best.equal.gain->low);
+  EXPECT_EQ(json["sync"], InOneLine(best.lines));
+}
+
+TEST(Advise, TooFewPushesAreNamed) {
+  const StatusOr<Report> few = AdvisedOf(testing::TraceOf("BSP", {1, 1}, 9), "");
+  ASSERT_FALSE(few.ok());
+  EXPECT_THAT(Message(few.status()), HasSubstr("too few pushes to say how fast anything is"));
+  EXPECT_THAT(Message(few.status()), HasSubstr("want 10"));
+  EXPECT_FALSE(AdvisedOf("", "").ok());
+}
+
+}  // namespace
+}  // namespace paceline::simulator

@@ -1,0 +1,99 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "simulator/advice/advice.h"
+
+namespace paceline::simulator {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+std::vector<Outcome> Lives(const std::vector<double>& seconds) {
+  std::vector<Outcome> outcomes;
+  for (const double one : seconds)
+    outcomes.push_back({one > 0 ? Ending::kTarget : Ending::kDiverged, one, one / 10});
+  return outcomes;
+}
+
+// Seconds of each life; 0: it diverged.
+TriedArm Arm(const std::string& name, const std::vector<double>& equal,
+             const std::vector<double>& best) {
+  return {{.name = name, .lines = {"scheme: " + name}, .policy = {}},
+          false,
+          {Lives(equal), Lives(best), 2}};
+}
+
+TriedArm Recorded() {
+  TriedArm arm = Arm("bsp", {100, 110, 120}, {50, 55, 60});
+  arm.is_recorded = true;
+  return arm;
+}
+
+std::vector<std::string> NamesOf(const Advice& advice) {
+  std::vector<std::string> names;
+  for (const ArmAdvice& arm : advice.arms) names.push_back(arm.name);
+  return names;
+}
+
+TEST(Judge, GainsAreSeedBySeedWithTheirRange) {
+  const Advice advice = Judge({Recorded(), Arm("asp", {50, 22, 40}, {50, 44, 40})}, false);
+  const ArmAdvice& asp = advice.arms.front();
+  ASSERT_TRUE(asp.equal.gain && asp.best.gain);
+  EXPECT_EQ(asp.equal.gain->low, 2);
+  EXPECT_EQ(asp.equal.gain->median, 3);
+  EXPECT_EQ(asp.equal.gain->high, 5);
+  EXPECT_EQ(asp.best.gain->low, 1);
+  EXPECT_EQ(asp.best.gain->high, 1.5);
+  EXPECT_EQ(asp.SureGain()->median, 1.25);
+}
+
+// Whose gain is a larger rate in disguise loses it where each has its best.
+TEST(Judge, OnlyWhatIsFasterAtBothRatesIsAdvised) {
+  const TriedArm disguised = Arm("full", {20, 20, 20}, {50, 55, 60});
+  const TriedArm honest = Arm("lbbsp", {60, 66, 70}, {30, 33, 35});
+  const Advice advice = Judge({Recorded(), disguised, honest}, false);
+  EXPECT_THAT(NamesOf(advice), ElementsAre("lbbsp", "bsp", "full"));
+  ASSERT_TRUE(advice.best);
+  EXPECT_EQ(advice.arms[*advice.best].name, "lbbsp");
+}
+
+TEST(Judge, WithinTheRangeOfTheSeedsTheRecordedSchemeIsTheBest) {
+  const Advice advice = Judge({Recorded(), Arm("asp", {50, 55, 121}, {20, 20, 20})}, false);
+  EXPECT_FALSE(advice.best);
+  EXPECT_TRUE(advice.Recorded().is_recorded);
+  EXPECT_FALSE(Judge({Recorded(), Arm("asp", {50, 55, 60}, {20, 20, 61})}, false).best);
+}
+
+TEST(Judge, WithMomentumMixedVersionsAreToldButNotAdvised) {
+  TriedArm fastest = Arm("asp", {10, 11, 12}, {5, 5, 6});
+  fastest.candidate.mixes_versions = true;
+  const TriedArm second = Arm("lbbsp", {60, 66, 70}, {30, 33, 35});
+  const Advice with = Judge({Recorded(), fastest, second}, true);
+  EXPECT_THAT(NamesOf(with), ElementsAre("asp", "lbbsp", "bsp"));
+  EXPECT_EQ(with.arms[*with.best].name, "lbbsp");
+  EXPECT_TRUE(with.arms.front().is_risky);
+  const Advice without = Judge({Recorded(), fastest, second}, false);
+  EXPECT_EQ(without.arms[*without.best].name, "asp");
+}
+
+TEST(Judge, WhoFailsOnceHasNoGain) {
+  const Advice advice = Judge({Recorded(), Arm("asp", {10, 0, 10}, {5, 5, 5})}, false);
+  EXPECT_THAT(NamesOf(advice), ElementsAre("bsp", "asp"));
+  EXPECT_EQ(advice.arms.back().equal.failed, 1u);
+  EXPECT_FALSE(advice.arms.back().equal.gain);
+  EXPECT_FALSE(advice.best);
+}
+
+TEST(Judge, ThoseThatCannotBeToldApartAreNamed) {
+  const Advice advice =
+      Judge({Recorded(), Arm("a", {50, 55, 60}, {20, 22, 24}), Arm("b", {52, 55, 62}, {20, 22, 24}),
+             Arm("c", {90, 99, 100}, {20, 22, 24})},
+            false);
+  EXPECT_EQ(advice.arms[*advice.best].name, "a");
+  EXPECT_THAT(advice.as_good, ElementsAre("b"));
+  EXPECT_THAT(Judge({Recorded()}, false).as_good, IsEmpty());
+}
+
+}  // namespace
+}  // namespace paceline::simulator

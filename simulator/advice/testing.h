@@ -1,0 +1,41 @@
+// Defines what the tests of advice share: a recording of a simulated life, and a job of it.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "simulator/driver/testing.h"
+
+namespace paceline::simulator::testing {
+
+// The trace of so many versions under `policy`, by workers of those speeds whose steps are of
+// different lengths.
+inline std::string TraceOf(const std::string& policy, const std::vector<double>& speeds,
+                           uint64_t versions) {
+  ClusterOptions options = Of(policy, speeds);
+  for (ComputeModel& worker : options.workers) worker.jitter = Lognormal{1, 0.2};
+  options.network.latency_seconds = 0.01;
+  options.steps_max = versions;
+  std::string trace;
+  options.trace = [&trace](std::string_view line) { trace.append(line).push_back('\n'); };
+  Lived(options);
+  return trace;
+}
+
+// As a run's folder has it. `optimizer` and `training` are put where they belong, in JSON.
+inline std::string JobOf(size_t workers, const std::string& optimizer,
+                         const std::string& training = "") {
+  return fmt::format(
+      R"({{"apiVersion": "paceline.dev/v1alpha1", "kind": "TrainingJob",
+          "metadata": {{"name": "recorded"}},
+          "spec": {{"sync": {{"scheme": "BSP"}},
+                   "training": {{"globalBatchSize": {}, "optimizer": {},
+                                "learningRate": {{"base": 0.25}}, "stop": {{"maxEpochs": 3}} {}}},
+                   "workers": {{"replicas": {}, "command": ["train"]}}}}}})",
+      10 * workers, optimizer, training, workers);
+}
+
+}  // namespace paceline::simulator::testing
