@@ -63,6 +63,29 @@ constexpr const char* kCalibrateFooter =
     "Example:\n"
     "  paceline calibrate paceline-runs/digits-20260101-120000-4242 > cluster.yaml";
 
+constexpr const char* kAdviseFooter =
+    "Calibrates the run's cluster and simulates the recorded scheme and others on it: what would "
+    "have been faster, by how\n"
+    "much, what to write into the manifest, and what is not known. Progress goes to a terminal's "
+    "stderr.\n"
+    "Exit codes: 0 said, 1 something went wrong, 2 the command line is wrong, or the run says too "
+    "little.\n"
+    "Examples:\n"
+    "  paceline advise paceline-runs/digits-20260101-120000-4242\n"
+    "  paceline advise policy.trace --seeds 10 -o json";
+
+constexpr const char* kReplayFooter =
+    "Without --with: whether today's policy decides on the recorded events as was recorded; the "
+    "first difference is shown.\n"
+    "With it: the first decision that would have been another, and estimates of what came after. "
+    "Events follow from\n"
+    "decisions, so behind it they are those of another life: paceline advise tells of times.\n"
+    "Exit codes: 0 alike, or said, 1 decided otherwise, 2 the command line, a field or the trace "
+    "is wrong.\n"
+    "Examples:\n"
+    "  paceline replay paceline-runs/digits-20260101-120000-4242\n"
+    "  paceline replay paceline-runs/digits-20260101-120000-4242 --with sync.dbw.window=50";
+
 constexpr const char* kValidateFooter =
     "Exit codes: 0 valid, 2 the command line or the manifest is wrong.\n"
     "Example:\n"
@@ -248,6 +271,35 @@ int Main(int argc, char** argv) {
       ->type_name("");
   calibrate_command->footer(kCalibrateFooter);
 
+  paceline::commands::AdviseOptions advise;
+  CLI::App* advise_command =
+      app.add_subcommand("advise", "Say which scheme would have been faster for a run");
+  advise_command->add_option("RUN", advise.recording, "A run's folder, or its policy.trace")
+      ->required()
+      ->type_name("");
+  advise_command
+      ->add_option("--seeds", advise.seeds,
+                   "Simulated lives of each scheme and rate, 9 by default; more give wider ranges")
+      ->check(CLI::Range(2, 100).description(""))
+      ->type_name("COUNT");
+  advise_command->add_option("-o,--output", advise.output, "What goes to stdout; text by default")
+      ->check(CLI::IsMember({"text", "json"}).description(""))
+      ->type_name("text|json");
+  advise_command->footer(kAdviseFooter);
+
+  paceline::commands::ReplayOptions replay;
+  CLI::App* replay_command =
+      app.add_subcommand("replay", "Decide once more on the events of a run, and compare");
+  replay_command->add_option("RUN", replay.recording, "A run's folder, or its policy.trace")
+      ->required()
+      ->type_name("");
+  replay_command
+      ->add_option("--with", replay.with,
+                   "A field of the job's spec that is another then; may be repeated")
+      ->type_name("PATH=VALUE")
+      ->allow_extra_args(false);
+  replay_command->footer(kReplayFooter);
+
   paceline::commands::ValidateOptions validate;
   CLI::App* validate_command =
       app.add_subcommand("validate", "Check a manifest and name everything that is wrong");
@@ -304,13 +356,13 @@ int Main(int argc, char** argv) {
   // The library would only say that a subcommand is missing.
   if (const std::string_view word = argc > 1 ? argv[1] : "";
       !word.empty() && word[0] != '-' && word != "run" && word != "compare" && word != "validate" &&
-      word != "simulate" && word != "calibrate" && word != "top" && word != "fetch" &&
-      word != "ctl") {
-    std::fprintf(stderr,
-                 "paceline: no such command: %s; want run, compare, simulate, calibrate, validate, "
-                 "top, fetch "
-                 "or ctl\n",
-                 argv[1]);
+      word != "simulate" && word != "calibrate" && word != "advise" && word != "replay" &&
+      word != "top" && word != "fetch" && word != "ctl") {
+    std::fprintf(
+        stderr,
+        "paceline: no such command: %s; want run, compare, simulate, calibrate, advise, replay, "
+        "validate, top, fetch or ctl\n",
+        argv[1]);
     return paceline::process::kExitCannotWork;
   }
   try {
@@ -321,6 +373,8 @@ int Main(int argc, char** argv) {
   if (run_command->parsed()) return paceline::commands::Run(run);
   if (simulate_command->parsed()) return paceline::commands::Simulate(simulate);
   if (calibrate_command->parsed()) return paceline::commands::Calibrate(recorded_run);
+  if (advise_command->parsed()) return paceline::commands::Advise(advise);
+  if (replay_command->parsed()) return paceline::commands::Replay(replay);
   if (compare_command->parsed()) return paceline::commands::Compare(compare);
   if (top_command->parsed()) return paceline::commands::Top(top);
   if (fetch_command->parsed()) return paceline::commands::Fetch(fetch);

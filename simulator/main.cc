@@ -1,22 +1,24 @@
-#include <chrono>
+#include <cstdint>
 #include <cstdio>
-#include <filesystem>
 #include <fstream>
-#include <iostream>
-#include <sstream>
 #include <string>
 #include <vector>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <unistd.h>
 
 #include "lib/process/crash_report.h"
 #include "lib/process/exit.h"
+#include "lib/process/read_file.h"
+#include "simulator/advice/advice.h"
+#include "simulator/advice/advice_text.h"
 #include "simulator/calibration/fit.h"
 #include "simulator/calibration/recording.h"
 #include "simulator/calibration/scenario_text.h"
+#include "simulator/progress.h"
+#include "simulator/recorded_run.h"
+#include "simulator/replay_text.h"
 #include "simulator/report/report.h"
 #include "simulator/scenario/scenario.h"
 
@@ -28,47 +30,19 @@ struct Flags {
   std::string output = "text";
   std::string traces;     // A folder; empty: no trace is written.
   std::string recording;  // Not empty: a run's folder, or its trace, that a scenario is made from.
-};
-
-StatusOr<std::string> ReadText(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::stringstream text;
-  if (!file || !(text << file.rdbuf())) return NotFound("{} cannot be read", path);
-  return text.str();
-}
-
-// What is done of all lives, and how long the rest will take, on one line of a terminal.
-class Progress {
- public:
-  explicit Progress(size_t lives) : lives_(lives), is_shown_(isatty(STDERR_FILENO) == 1) {}
-  ~Progress() {
-    if (is_shown_) std::cerr << "\r\033[K" << std::flush;
-  }
-  void Begin(const std::string& arm, uint64_t seed) {
-    if (!is_shown_) return;
-    const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - began_;
-    std::string line = fmt::format("\r\033[K{} of {}: {}, seed {}", done_ + 1, lives_, arm, seed);
-    if (done_ > 0) {
-      line += fmt::format(", {:.0f} s to go", passed.count() / static_cast<double>(done_) *
-                                                  static_cast<double>(lives_ - done_));
-    }
-    std::cerr << line << std::flush;
-    ++done_;
-  }
-
- private:
-  const size_t lives_;
-  const bool is_shown_;
-  const std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
-  size_t done_ = 0;
+  std::string advised;    // Not empty: the same, for which other schemes are tried.
+  uint32_t seeds = 9;     // Of each arm that is tried.
+  std::string replayed;   // Not empty: the same, whose events are decided on once more.
+  std::vector<std::string> with;  // Fields of the job that are others then.
 };
 
 StatusOr<std::vector<Row>> SimulateAll(const Scenario& scenario, const std::string& traces) {
   std::vector<Row> rows;
-  Progress progress(scenario.arms.size() * scenario.seeds);
+  Progress progress;
+  const size_t lives = scenario.arms.size() * scenario.seeds;
   for (const Arm& arm : scenario.arms) {
     for (uint64_t seed = scenario.first_seed; seed < scenario.first_seed + scenario.seeds; ++seed) {
-      progress.Begin(arm.name, seed);
+      progress.Show(fmt::format("{}, seed {}", arm.name, seed), rows.size(), lives);
       ClusterOptions options = OptionsOf(scenario, arm, seed);
       std::ofstream trace;
       if (!traces.empty()) {
@@ -85,7 +59,7 @@ StatusOr<std::vector<Row>> SimulateAll(const Scenario& scenario, const std::stri
 }
 
 int Run(const Flags& flags) {
-  const StatusOr<std::string> text = ReadText(flags.scenario);
+  const StatusOr<std::string> text = process::ReadFile(flags.scenario);
   if (!text.ok()) {
     fmt::print(stderr, "paceline: {}\n", Message(text.status()));
     return process::kExitCannotWork;
@@ -106,23 +80,19 @@ int Run(const Flags& flags) {
 }
 
 // spec.sync of the run's job; empty where the folder does not say.
-std::string SyncOf(const std::filesystem::path& folder) {
-  const StatusOr<std::string> text = ReadText(folder / "job.json");
-  if (!text.ok()) return "";
-  const auto job = nlohmann::json::parse(*text, nullptr, /*allow_exceptions=*/false);
+std::string SyncOf(const RecordedRun& run) {
+  const auto job = nlohmann::json::parse(run.job_json, nullptr, /*allow_exceptions=*/false);
   const auto sync = nlohmann::json::json_pointer("/spec/sync");
   return job.is_object() && job.contains(sync) ? job[sync].dump() : "";
 }
 
 StatusOr<std::string> Calibrated(const std::string& path) {
-  const bool is_folder = std::filesystem::is_directory(path);
-  const std::string trace = is_folder ? path + "/policy.trace" : path;
-  PACELINE_ASSIGN_OR_RETURN(const std::string text, ReadText(trace));
-  StatusOr<Recording> recording = ReadRecording(text);
-  PACELINE_RETURN_IF_ERROR(Annotate(recording.status(), trace));
+  PACELINE_ASSIGN_OR_RETURN(const RecordedRun run, ReadRecordedRun(path));
+  StatusOr<Recording> recording = ReadRecording(run.trace);
+  PACELINE_RETURN_IF_ERROR(Annotate(recording.status(), run.source));
   StatusOr<FittedCluster> cluster = Fit(*recording);
-  PACELINE_RETURN_IF_ERROR(Annotate(cluster.status(), trace));
-  return ScenarioText(*recording, *cluster, is_folder ? SyncOf(path) : "", trace);
+  PACELINE_RETURN_IF_ERROR(Annotate(cluster.status(), run.source));
+  return ScenarioText(*recording, *cluster, SyncOf(run), run.source);
 }
 
 int Calibrate(const Flags& flags) {
@@ -133,6 +103,50 @@ int Calibrate(const Flags& flags) {
   }
   fmt::print("{}", *scenario);
   return process::kExitDone;
+}
+
+StatusOr<Report> Advised(const Flags& flags) {
+  PACELINE_ASSIGN_OR_RETURN(const RecordedRun run, ReadRecordedRun(flags.advised));
+  Progress progress;
+  StatusOr<Report> report = Advise(run.trace, run.job_json, run.source, flags.seeds,
+                                   [&progress](const std::string& arm, size_t done, size_t all) {
+                                     progress.Show(arm, done, all);
+                                   });
+  PACELINE_RETURN_IF_ERROR(Annotate(report.status(), run.source));
+  return report;
+}
+
+int AdviseOf(const Flags& flags) {
+  const StatusOr<Report> report = Advised(flags);
+  if (!report.ok()) {
+    fmt::print(stderr, "paceline: {}\n", Message(report.status()));
+    return process::ExitCodeFor(report.status());
+  }
+  fmt::print("{}", flags.output == "json" ? AdviceJson(*report) : AdviceText(*report));
+  return process::kExitDone;
+}
+
+// 1 if the recorded policy decides otherwise now; with other fields it may.
+StatusOr<int> Replayed(const Flags& flags) {
+  PACELINE_ASSIGN_OR_RETURN(const RecordedRun run, ReadRecordedRun(flags.replayed));
+  if (flags.with.empty()) {
+    const StatusOr<sync::ReplayResult> result = sync::Replay(run.trace);
+    PACELINE_RETURN_IF_ERROR(Annotate(result.status(), run.source));
+    fmt::print("{}", ReplayText(run.source, *result));
+    return result->difference ? process::kExitFailed : process::kExitDone;
+  }
+  PACELINE_ASSIGN_OR_RETURN(const sync::PolicySpec other, PolicyWith(run, flags.with));
+  const StatusOr<sync::WhatIfResult> result = sync::ReplayWith(run.trace, other);
+  PACELINE_RETURN_IF_ERROR(Annotate(result.status(), run.source));
+  fmt::print("{}", WhatIfText(run.source, other, *result));
+  return process::kExitDone;
+}
+
+int ReplayOf(const Flags& flags) {
+  const StatusOr<int> code = Replayed(flags);
+  if (code.ok()) return *code;
+  fmt::print(stderr, "paceline: {}\n", Message(code.status()));
+  return process::kExitCannotWork;
 }
 
 }  // namespace
@@ -150,6 +164,20 @@ int main(int argc, char** argv) {
       "--calibrate", flags.recording,
       "Folder of a run, or its policy.trace: prints a scenario whose cluster is as fast");
   recording->excludes(scenario);
+  CLI::Option* const advised =
+      app.add_option("--advise", flags.advised,
+                     "The same: tries other schemes on that cluster, and says what was faster");
+  advised->excludes(scenario)->excludes(recording);
+  app.add_option("--seeds", flags.seeds, "Lives of each scheme and rate that is tried")
+      ->check(CLI::Range(2, 100))
+      ->needs(advised)
+      ->capture_default_str();
+  CLI::Option* const replayed = app.add_option(
+      "--replay", flags.replayed, "The same: decides once more on its events, and compares");
+  replayed->excludes(scenario)->excludes(recording)->excludes(advised);
+  app.add_option("--with", flags.with, "PATH=VALUE of the job's spec that is another then")
+      ->needs(replayed)
+      ->allow_extra_args(false);
   app.add_option("-o,--output", flags.output, "What to print")
       ->check(CLI::IsMember({"text", "json", "csv"}))
       ->capture_default_str();
@@ -157,10 +185,15 @@ int main(int argc, char** argv) {
       ->check(CLI::ExistingDirectory);
   try {
     app.parse(argc, argv);
-    if (scenario->empty() && recording->empty()) throw CLI::RequiredError("scenario");
+    if (scenario->empty() && recording->empty() && advised->empty() && replayed->empty())
+      throw CLI::RequiredError("scenario");
+    if (!advised->empty() && flags.output == "csv")
+      throw CLI::ValidationError("--output", "csv is not of --advise: want text or json");
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? paceline::process::kExitDone : paceline::process::kExitCannotWork;
   }
+  if (!flags.replayed.empty()) return paceline::simulator::ReplayOf(flags);
+  if (!flags.advised.empty()) return paceline::simulator::AdviseOf(flags);
   return flags.recording.empty() ? paceline::simulator::Run(flags)
                                  : paceline::simulator::Calibrate(flags);
 }

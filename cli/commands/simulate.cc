@@ -42,4 +42,18 @@ int Simulate(const SimulateOptions& options) {
 
 int Calibrate(const std::string& recording) { return Become({"--calibrate", recording}); }
 
+int Advise(const AdviseOptions& options) {
+  return Become({"--advise", options.recording, "--seeds", fmt::format("{}", options.seeds), "-o",
+                 options.output});
+}
+
+int Replay(const ReplayOptions& options) {
+  std::vector<std::string> words = {"--replay", options.recording};
+  for (const std::string& one : options.with) {
+    words.emplace_back("--with");
+    words.push_back(one);
+  }
+  return Become(std::move(words));
+}
+
 }  // namespace paceline::commands

@@ -1,8 +1,11 @@
-// paceline simulate and paceline calibrate: have paceline-simulator, which lies beside this
-// program, play a scenario, or make one from a run.
+// paceline simulate, calibrate, advise and replay: have paceline-simulator, which lies beside this
+// program, play a scenario, make one from a run, try other schemes for it, or decide once more on
+// its events.
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
 namespace paceline::commands {
 
@@ -17,5 +20,18 @@ struct SimulateOptions {
 int Simulate(const SimulateOptions& options);
 // The same, of a run's folder or its policy trace.
 int Calibrate(const std::string& recording);
+
+struct AdviseOptions {
+  std::string recording;        // A run's folder or its policy trace.
+  int64_t seeds = 9;            // Lives of each scheme and rate.
+  std::string output = "text";  // Or "json".
+};
+int Advise(const AdviseOptions& options);
+
+struct ReplayOptions {
+  std::string recording;          // A run's folder or its policy trace.
+  std::vector<std::string> with;  // PATH=VALUE of the job's spec; empty: as it was.
+};
+int Replay(const ReplayOptions& options);
 
 }  // namespace paceline::commands

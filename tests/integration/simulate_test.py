@@ -71,12 +71,21 @@ class SimulateTest(unittest.TestCase):
         self.assertIn("/no/such/scenario.yaml", absent.stderr)
 
 
-class CalibrateTest(unittest.TestCase):
-    def test_a_runs_cluster_is_found_and_simulated(self):
+class RecordedRunTest(unittest.TestCase):
+    """Of one short run: every second worker half as fast, with momentum."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.runs = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(cls.runs.cleanup)
+        ran = paceline("run", "deploy/samples/digits-h2.yaml", "--runs", cls.runs.name, "--set", "spec.training.stop={maxEpochs: 2}")
+        if ran.returncode != 0:
+            raise AssertionError(ran.stderr)
+        cls.run_folder, = (path for path in Path(cls.runs.name).iterdir() if path.is_dir() and not path.is_symlink())
+
+    def test_its_cluster_is_found_and_simulated(self):
+        run = self.run_folder
         with tempfile.TemporaryDirectory() as folder:
-            ran = paceline("run", "deploy/samples/digits-h2.yaml", "--runs", folder, "--set", "spec.training.stop={maxEpochs: 2}")
-            self.assertEqual(ran.returncode, 0, ran.stderr)
-            run, = (path for path in Path(folder).iterdir() if path.is_dir() and not path.is_symlink())
             made = paceline("calibrate", run)
             self.assertEqual((made.returncode, made.stderr), (0, ""))
             # What the sample makes of it: every second worker half as fast. Bounds for a machine that does other work, too.
@@ -90,11 +99,76 @@ class CalibrateTest(unittest.TestCase):
             self.assertEqual((simulated.returncode, simulated.stderr), (0, ""))
             self.assertIn("recorded", {row["arm"] for row in json.loads(simulated.stdout)})
 
+    def test_what_would_have_been_faster_is_said(self):
+        advised = paceline("advise", self.run_folder, "-o", "json", "--seeds", "3")
+        self.assertEqual((advised.returncode, advised.stderr), (0, ""))
+        advice = json.loads(advised.stdout)
+        arms = {arm["arm"]: arm for arm in advice["arms"]}
+        self.assertEqual((advice["workers"], advice["optimizer"], advice["momentum"]), (4, "SGD", 0.9))
+        self.assertTrue(arms["bsp"]["recorded"])
+        self.assertEqual({name for name, arm in arms.items() if arm["risky"]}, {"ssp:1", "ssp:3", "ssp:8", "asp", "kbatchasync:2", "wbsp:overlap", "psplus"})
+        # Who shares batches by speed does not wait for the slow ones: 64 ms instead of 96, were there nothing else.
+        shared = arms["lbbsp:ema"]
+        self.assertGreater(shared["equal_rates"]["speed"]["low"], 1.05)
+        self.assertLess(shared["equal_rates"]["step_seconds"], arms["bsp"]["equal_rates"]["step_seconds"])
+        self.assertFalse(arms[advice["best"]]["risky"])
+        # What is advised is a manifest's, of this very job.
+        checked = paceline("validate", "deploy/samples/digits-h2.yaml", "--set", f"spec.sync={advice['sync']}")
+        self.assertEqual(checked.returncode, 0, checked.stderr)
+        again = paceline("advise", self.run_folder, "-o", "json", "--seeds", "3")
+        self.assertEqual(again.stdout, advised.stdout)
+
+    def test_advice_for_people_has_lines_to_paste(self):
+        text = paceline("advise", self.run_folder, "--seeds", "2").stdout
+        self.assertIn("bsp (recorded)", text)
+        self.assertRegex(text, r"In the manifest:\n\nspec:\n  sync:\n    scheme: ")
+        self.assertIn("Not known:", text)
+
+    def test_advice_wants_a_trace_that_tells_enough(self):
+        with tempfile.TemporaryDirectory() as folder:
+            absent = paceline("advise", folder)
+            self.assertEqual((absent.returncode, absent.stdout), (2, ""))
+            self.assertIn(f"cannot read {folder}/policy.trace", absent.stderr)
+            trace = (self.run_folder / "policy.trace").read_text(encoding="utf-8").splitlines(keepends=True)
+            pushes = [number for number, line in enumerate(trace) if " push w" in line]
+            (Path(folder) / "policy.trace").write_text("".join(trace[:pushes[30]]), encoding="utf-8")
+            short = paceline("advise", folder)
+            self.assertEqual((short.returncode, short.stdout), (2, ""))
+            self.assertIn("too few pushes", short.stderr)
+
+    def test_it_is_decided_alike_again(self):
+        again = paceline("replay", self.run_folder)
+        self.assertEqual((again.returncode, again.stderr), (0, ""))
+        self.assertIn("of 1 policy: each is decided alike again", again.stdout)
+
+    def test_a_decision_that_was_another_is_found(self):
+        with tempfile.TemporaryDirectory() as folder:
+            trace = (self.run_folder / "policy.trace").read_text(encoding="utf-8")
+            (Path(folder) / "policy.trace").write_text(trace.replace("  commit scale=", "  commit scale=2", 1), encoding="utf-8")
+            other = paceline("replay", folder)
+            self.assertEqual(other.returncode, 1)
+            self.assertRegex(other.stdout, r"then, in line \d+,\n  recorded: commit scale=2")
+            alone = paceline("replay", Path(folder) / "policy.trace", "--with", "sync.scheme=ASP")
+            self.assertEqual(alone.returncode, 2)
+            self.assertIn("a trace alone does not say its job", alone.stderr)
+
+    def test_what_another_policy_would_have_decided_is_said(self):
+        fewer = paceline("replay", self.run_folder, "--with", "sync.scheme=BackupWorkers", "--with", "sync.backupWorkers.count=2")
+        self.assertEqual((fewer.returncode, fewer.stderr), (0, ""))
+        self.assertIn("The first difference, in line ", fewer.stdout)
+        # Where an epoch ends, those who are out of data are not waited for.
+        self.assertRegex(fewer.stdout, r"have waited for (2\.\d+|1\.9\d) \(\d to [234]\) pushes in the mean, where the recorded one waited for (4\.00|3\.9\d) ")
+        same = paceline("replay", self.run_folder, "--with", "sync.scheme=BSP")
+        self.assertIn("it would have decided all as it was recorded", same.stdout)
+        wrong = paceline("replay", self.run_folder, "--with", "sync.dbw.window=0")
+        self.assertEqual((wrong.returncode, wrong.stdout), (2, ""))
+        self.assertIn("spec.sync.dbw.window", wrong.stderr)
+
     def test_what_cannot_be_read_is_named(self):
         with tempfile.TemporaryDirectory() as folder:
             absent = paceline("calibrate", folder)
             self.assertEqual((absent.returncode, absent.stdout), (2, ""))
-            self.assertIn(f"{folder}/policy.trace cannot be read", absent.stderr)
+            self.assertIn(f"cannot read {folder}/policy.trace", absent.stderr)
             (Path(folder) / "policy.trace").write_text("policy BSP batch=8 workers=1\n@0 sing w0\n", encoding="utf-8")
             wrong = paceline("calibrate", folder)
             self.assertEqual((wrong.returncode, wrong.stdout), (2, ""))

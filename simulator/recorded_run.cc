@@ -1,0 +1,26 @@
+#include "simulator/recorded_run.h"
+
+#include <filesystem>
+#include <utility>
+
+#include "lib/process/read_file.h"
+
+namespace paceline::simulator {
+
+StatusOr<RecordedRun> ReadRecordedRun(const std::string& path) {
+  std::error_code error;
+  const bool is_folder = std::filesystem::is_directory(path, error);
+  RecordedRun run{.source = is_folder ? path + "/policy.trace" : path};
+  StatusOr<std::string> trace = process::ReadFile(run.source);
+  if (!trace.ok()) {
+    return NotFound("{}; want the folder of a paceline run with its policy.trace, or such a trace",
+                    Message(trace.status()));
+  }
+  run.trace = *std::move(trace);
+  if (!is_folder) return run;
+  StatusOr<std::string> job = process::ReadFile(path + "/job.json");
+  if (job.ok()) run.job_json = *std::move(job);
+  return run;
+}
+
+}  // namespace paceline::simulator
