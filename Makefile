@@ -19,7 +19,7 @@ ONLY ?= lib operator ps-server worker cli tests
 SOURCES = git ls-files --cached --others --exclude-standard -- \
             $(foreach folder,$(ONLY),'$(folder)/*.h' '$(folder)/*.cc')
 
-.PHONY: help setup run test test-hosts test-large kubernetes build bench-data-plane bench-store bench-control bench-interrupt bench-operator bench-operator-tools bench-policy bench-simulator bench-step gpu-proof wheel soak images e2e e2e-soak chart lint format verify crd \
+.PHONY: help setup run test test-hosts test-large test-simulated kubernetes build bench-data-plane bench-store bench-control bench-interrupt bench-operator bench-operator-tools bench-policy bench-simulator bench-step gpu-proof wheel soak images e2e e2e-soak chart lint format verify crd \
         test-asan test-tsan clean
 
 help: ## Show this menu
@@ -38,6 +38,10 @@ test-hosts: build ## Run what tests/integration asks of paceline-worker against 
 test-large: $(BUILD)/build.ninja ## Train two steps of a model with one tensor of 2.2 GiB: 20 GiB of memory, peak printed
 	@cmake --build $(BUILD) -j $(JOBS) --target paceline paceline-ps paceline-worker >&2
 	@tests/integration/large_tensor.py $(BUILD)/bin/paceline
+
+test-simulated: $(BUILD)/build.ninja ## Run a sample live under BSP and ASP, and simulate both: seconds a version side by side, half a minute
+	@cmake --build $(BUILD) -j $(JOBS) --target paceline paceline-ps paceline-worker paceline-simulator >&2
+	@tests/integration/simulated_beside_live.py $(BUILD)
 
 # 77: this machine has no Go. The tests that want an API server say that they are skipped, and why.
 kubernetes: ## Build kube-apiserver, etcd, helm for the tests: 10 minutes, once (KUBEBUILDER_ASSETS is used where set)
