@@ -1,6 +1,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <fstream>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,7 @@
 #include "simulator/calibration/fit.h"
 #include "simulator/calibration/recording.h"
 #include "simulator/calibration/scenario_text.h"
+#include "simulator/opening.h"
 #include "simulator/progress.h"
 #include "simulator/recorded_run.h"
 #include "simulator/replay_text.h"
@@ -64,10 +66,21 @@ int Run(const Flags& flags) {
     fmt::print(stderr, "paceline: {}\n", Message(text.status()));
     return process::kExitCannotWork;
   }
-  const LoadedScenario loaded = LoadScenario(*text);
+  LoadedScenario loaded = LoadScenario(*text);
+  std::unique_ptr<ModelObjective> model;
+  if (loaded.errors.empty() && loaded.scenario.model) {
+    OpenedModel opened =
+        OpenModel(*loaded.scenario.model, std::filesystem::path(flags.scenario).parent_path());
+    loaded.errors = std::move(opened.errors);
+    model = std::move(opened.objective);
+  }
   for (const job::FieldError& error : loaded.errors)
     fmt::print(stderr, "{}: {}\n", flags.scenario, job::ToString(error));
   if (!loaded.errors.empty()) return process::kExitCannotWork;
+  if (model != nullptr) {
+    loaded.scenario.cluster.model = model.get();
+    loaded.scenario.cluster.train_samples = model->train_samples();
+  }
   const StatusOr<std::vector<Row>> rows = SimulateAll(loaded.scenario, flags.traces);
   if (!rows.ok()) {
     fmt::print(stderr, "paceline: {}\n", Message(rows.status()));

@@ -209,6 +209,11 @@ bool Training::ComputeOn(std::span<std::byte> values) {
 }
 std::span<const std::byte> Training::push() const { return std::as_const(*state_->model).push(); }
 DataCounts Training::data_counts() const { return state_->batches.counts(); }
+void Training::Reseed(uint64_t seed) {
+  state_->options.seed = seed;
+  state_->order = EpochOrder(state_->train.samples(), seed);
+  at::manual_seed(seed);
+}
 double Training::loss_scale() const { return state_->scaler ? state_->scaler->scale() : 0; }
 
 StatusOr<StepResult> Training::Step(std::span<const SampleRange> ranges,

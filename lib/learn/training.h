@@ -119,6 +119,10 @@ class Training {
   StatusOr<StepResult> Step(std::span<const SampleRange> ranges, const KeepGoing& keep_going = {},
                             const HandPart& hand = {});
 
+  // From now on the epochs' orders and dropout are those of that seed, as if it had been made with
+  // it. Weights stay as they are.
+  void Reseed(uint64_t seed);
+
   // Of all steps so far.
   DataCounts data_counts() const;
 

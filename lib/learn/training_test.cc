@@ -173,6 +173,32 @@ TEST(TrainingTest, RangesNameTheSamplesOfTheEpochsOrder) {
   EXPECT_EQ(first->loss, again->loss);
 }
 
+TEST(TrainingTest, ReseededHasTheOrdersOfThatSeed) {
+  const TestFolder folder;
+  TrainingOptions options = Softmax(folder);
+  const auto training = Make(options);
+  const auto loss_of = [](Training& of, uint64_t position) {
+    const auto one = of.Step(std::vector<SampleRange>{{1, position, position + 1}});
+    EXPECT_TRUE(one.ok()) << one.status();
+    return one->loss;
+  };
+  std::vector<double> before, after, back, want;
+  for (uint64_t i = 0; i < 7; ++i) before.push_back(loss_of(*training, i));
+  training->Reseed(options.seed + 1);
+  for (uint64_t i = 0; i < 7; ++i) after.push_back(loss_of(*training, i));
+  training->Reseed(options.seed);
+  for (uint64_t i = 0; i < 7; ++i) back.push_back(loss_of(*training, i));
+  EpochOrder order(7, options.seed), other(7, options.seed + 1);
+  for (uint64_t i = 0; i < 7; ++i) {
+    const auto epoch = order.Epoch(1);
+    const auto at = std::ranges::find(epoch, other.Epoch(1)[i]) - epoch.begin();
+    want.push_back(before[static_cast<size_t>(at)]);
+  }
+  EXPECT_EQ(after, want);
+  EXPECT_NE(after, before);
+  EXPECT_EQ(back, before);
+}
+
 TEST(TrainingTest, ReportsWhatIsNotFinite) {
   const TestFolder folder;
   const auto training = Scaled(folder);

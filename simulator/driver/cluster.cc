@@ -31,6 +31,7 @@ coordination::CoordinatorOptions CoordinationOf(const ClusterOptions& options) {
   found.workers_max = workers;
   found.silent_after = Seconds(options.silent_seconds);
   found.global_batch_size = options.policy.global_batch_size;
+  found.schedule = options.schedule;
   found.schedule.base = options.learning_rate;
   found.schedule.global_batch = options.policy.global_batch_size;
   found.seed = options.seed;
@@ -70,6 +71,9 @@ class Cluster {
   std::deque<protocol::ShardMessage> answers_;
   std::deque<uint32_t> pushes_in_;  // Versions that are being committed.
   Time commits_end_{};              // Of those that were asked for: one follows the other.
+  const double diverged_at_;        // That loss.
+  double loss_ = 0;                 // As it was computed last...
+  uint64_t pushes_since_;           // ...and what was committed since.
   Status problem_ = OkStatus();
 };
 
@@ -77,7 +81,9 @@ Cluster::Cluster(const ClusterOptions& options)
     : options_(options),
       world_(options),
       workers_(world_, [this](coordination::Fact fact) { Tell(std::move(fact)); }),
-      coordinator_(CoordinationOf(options)) {}
+      coordinator_(CoordinationOf(options)),
+      diverged_at_(kDivergedTimes * world_.objective.Loss(*world_.shard.newest().values)),
+      pushes_since_(options.loss_every_pushes) {}
 
 StatusOr<Life> Cluster::Run() {
   Tell(coordination::ShardSaid{ShardId(0), protocol::Register{ShardId(0), "virtual"}});
@@ -97,6 +103,7 @@ StatusOr<Life> Cluster::Run() {
     world_.now = at;
     ++world_.life.happenings;
     Happen(happening);
+    if (!world_.objective.status().ok()) return world_.objective.status();
   }
   if (!problem_.ok()) return problem_;
   world_.life.seconds = ToSeconds(world_.now.time_since_epoch());
@@ -131,8 +138,7 @@ bool Cluster::IsOver() {
     return true;
   };
   if (options_.target_loss > 0 && last.loss <= options_.target_loss) return over(Ending::kTarget);
-  if (!(last.loss < kDivergedTimes * world_.objective.Loss(world_.objective.Start())))
-    return over(Ending::kDiverged);
+  if (!(last.loss < diverged_at_)) return over(Ending::kDiverged);
   if (options_.steps_max > 0 && world_.life.versions.size() >= options_.steps_max)
     return over(Ending::kSteps);
   if (options_.seconds_max > 0 && ToSeconds(world_.now.time_since_epoch()) >= options_.seconds_max)
@@ -204,10 +210,14 @@ void Cluster::Decide(const sync::Event& event) {
 }
 
 void Cluster::Published(Version version) {
-  world_.life.versions.push_back({ToSeconds(world_.now.time_since_epoch()),
-                                  world_.objective.Loss(*world_.shard.Get(version).values),
-                                  pushes_in_.front()});
+  const uint32_t pushes = pushes_in_.front();
   pushes_in_.pop_front();
+  pushes_since_ += pushes;
+  if (pushes_since_ >= options_.loss_every_pushes) {
+    loss_ = world_.objective.Loss(*world_.shard.Get(version).values);
+    pushes_since_ = 0;
+  }
+  world_.life.versions.push_back({ToSeconds(world_.now.time_since_epoch()), loss_, pushes});
 }
 
 // What is sent to a process that has ended reaches nobody.

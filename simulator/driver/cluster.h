@@ -8,11 +8,13 @@
 #include <vector>
 
 #include "lib/base/status.h"
+#include "lib/optim/schedule.h"
 #include "lib/protocol/worker_messages.h"
 #include "lib/sync/schemes/policy_spec.h"
 #include "simulator/driver/absence.h"
 #include "simulator/driver/wires.h"
 #include "simulator/model/computing.h"
+#include "simulator/model/objective.h"
 #include "simulator/model/quadratic.h"
 
 namespace paceline::simulator {
@@ -29,7 +31,13 @@ struct ClusterOptions {
   double silent_seconds = 6;
   uint64_t train_samples = 1'000'000'000'000;  // Of an epoch, at least 1.
   QuadraticModel objective;
+  // In the place of the quadratic; null: that. Outlives the life.
+  Objective* model = nullptr;
+  // The loss is computed once so many pushes were committed since it was, and is what it was of
+  // versions between; at least 1. Nothing but its own time is saved.
+  uint32_t loss_every_pushes = 1;
   double learning_rate = 0.1;
+  optim::ScheduleOptions schedule;  // Of it; its base and global batch are worked out.
   double momentum = 0;
   uint64_t seed = 1;
   // What ends it, whichever comes first; 0: does not.
@@ -69,7 +77,7 @@ struct Life {
 // 1,000 times that of the start, or where it is no number.
 //
 // InvalidArgument for a policy that sync::MakePolicy refuses; Internal if the policy breaks its
-// contract, or all stands still.
+// contract, or all stands still; the errors of the objective.
 StatusOr<Life> Simulate(const ClusterOptions& options);
 
 }  // namespace paceline::simulator

@@ -29,7 +29,7 @@ TEST(Simulate, BspWaitsForTheSlowestAndStepsAsGradientDescentDoes) {
   EXPECT_DOUBLE_EQ(life.compute_seconds, 50 * (1 + 1 + 2 + 0.5));
 
   // A noise of 2 F remains, which the mean over a step's samples has as often as they say.
-  const Quadratic objective(options.objective);
+  Quadratic objective(options.objective);
   Values at = objective.Start();
   MomentumStep step(options.momentum);
   std::vector<RandomStream> chances;
@@ -194,6 +194,90 @@ TEST(Simulate, EndsAtItsTargetItsTimeOrWhereItDiverges) {
   const Life slowly = Lived(options);
   EXPECT_EQ(slowly.ending, Ending::kDiverged);
   EXPECT_LT(slowly.versions.back().loss, 1e5);
+}
+
+TEST(Simulate, TheRateFollowsItsSchedule) {
+  ClusterOptions options = Of("BSP", {1, 1});
+  options.objective = {.dimensions = 1, .start_loss = 1, .noise = 0};
+  options.learning_rate = 0.5;
+  options.schedule.kind = optim::ScheduleKind::kStep;
+  options.schedule.step_samples = 3 * 20;
+  options.schedule.step_factor = 0.1;
+  options.steps_max = 7;
+  const std::vector<VersionFacts> versions = Lived(options).versions;
+  Quadratic objective(options.objective);
+  Values at = objective.Start(), mean, other;
+  RandomStream first(options.seed, "gradient", 0), second(options.seed, "gradient", 1);
+  for (size_t i = 0; i < versions.size(); ++i) {
+    objective.Gradient(at, 10, first, mean);
+    objective.Gradient(at, 10, second, other);
+    const double rate = i < 3 ? 0.5 : i < 6 ? 0.05 : 0.005;
+    at[0] -= rate * (mean[0] + other[0]) / 2;
+    ASSERT_NEAR(versions[i].loss, objective.Loss(at), 1e-12) << i;
+  }
+}
+
+// In the place of the quadratic: says how often it was asked, and fails when it is told to.
+class Asked final : public Objective {
+ public:
+  Values Begin(uint64_t seed) override {
+    this->seed = seed;
+    return {8, 8};
+  }
+  double Loss(const Values& at) override {
+    ++losses;
+    return at[0];
+  }
+  double Gradient(const Values&, std::span<const EpochRange> asked, RandomStream&,
+                  Values& gradient) override {
+    for (const EpochRange& range : asked) samples += range.end - range.begin;
+    ++gradients;
+    gradient = {0.1, 0};
+    if (gradients == fails_at) status_ = Internal("out of order");
+    return 0;
+  }
+  const Status& status() const override { return status_; }
+
+  uint64_t seed = 0, losses = 0, gradients = 0, samples = 0, fails_at = 0;
+
+ private:
+  Status status_ = OkStatus();
+};
+
+TEST(Simulate, AnObjectiveIsAskedForGradientsOnceAPushAndForItsLossAsOftenAsIsSaid) {
+  for (const uint32_t every : {1u, 4u}) {
+    ClusterOptions options = Of("ASP", {1, 1, 0.5, 2});
+    Asked objective;
+    options.model = &objective;
+    options.seed = 7;
+    options.learning_rate = 1;
+    options.loss_every_pushes = every;
+    options.steps_max = 101;
+    const Life life = Lived(options);
+    EXPECT_EQ(objective.seed, 7u);
+    EXPECT_EQ(objective.gradients, life.pushes);
+    EXPECT_EQ(objective.samples, 10 * life.pushes);
+    EXPECT_EQ(objective.losses, 1 + (100 / every) + 1);  // Of the start, too.
+    ASSERT_EQ(life.versions.size(), 101u);
+    for (size_t i = 1; i < life.versions.size(); ++i) {
+      if (i % every == 0) {
+        EXPECT_LT(life.versions[i].loss, life.versions[i - 1].loss) << i;
+      } else {
+        EXPECT_EQ(life.versions[i].loss, life.versions[i - 1].loss) << i;
+      }
+    }
+  }
+}
+
+TEST(Simulate, AnObjectiveThatFailsEndsTheLife) {
+  ClusterOptions options = Of("BSP", {1, 1});
+  Asked objective;
+  objective.fails_at = 5;
+  options.model = &objective;
+  const StatusOr<Life> life = Simulate(options);
+  ASSERT_FALSE(life.ok());
+  EXPECT_EQ(Message(life.status()), "out of order");
+  EXPECT_EQ(objective.gradients, 5u);
 }
 
 }  // namespace

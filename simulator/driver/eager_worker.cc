@@ -59,9 +59,9 @@ void EagerWorker::Computed() {
   Turn turn = std::move(turns_.front());
   turns_.pop_front();
   Values gradient;
-  Gradient(copy_.values(), SamplesOf(turn.lease), gradient);
+  const double loss = Gradient(copy_.values(), turn.lease, gradient);
   made_.emplace();
-  made_->tally.Add(std::move(turn.lease), world_.objective.Loss(copy_.values()));
+  made_->tally.Add(std::move(turn.lease), loss);
   made_->based_on = *base_;
   copy_.Step(gradient, turn.learning_rate);
   GoOn();

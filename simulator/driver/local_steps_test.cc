@@ -132,7 +132,7 @@ TEST(LocalSteps, EachStepMovesTheModelOnce) {
     };
     const Life life = Lived(options);
     ASSERT_LT(life.dropped, 5u);
-    const Quadratic objective(options.objective);
+    Quadratic objective(options.objective);
     Values at = objective.Start();
     const double start = objective.Loss(at);
     for (size_t i = 0; i < at.size(); ++i)

@@ -89,9 +89,8 @@ void LocalStepsWorker::Computed() {
   is_stepping_ = false;
   Turn turn = std::move(turns_.front());
   turns_.pop_front();
-  const double loss = world_.objective.Loss(copy_.values());
   Values gradient;
-  Gradient(copy_.values(), SamplesOf(turn.lease), gradient);
+  const double loss = Gradient(copy_.values(), turn.lease, gradient);
   copy_.Step(gradient, turn.learning_rate);
   unpushed_.Add(std::move(turn.lease), loss);
   if (!std::isfinite(loss)) is_spoilt_ = true;

@@ -68,8 +68,11 @@ void VirtualWorker::Vanish() {
   Waste();
 }
 
-void VirtualWorker::Gradient(const Values& at, uint32_t samples, Values& gradient) {
-  world_.objective.Gradient(at, samples, world_.hosts[index_].chance, gradient);
+double VirtualWorker::Gradient(const Values& at, const protocol::Lease& samples, Values& gradient) {
+  ranges_.clear();
+  for (const protocol::SampleRange& range : samples.ranges)
+    ranges_.push_back({range.epoch, range.begin, range.end});
+  return world_.objective.Gradient(at, ranges_, world_.hosts[index_].chance, gradient);
 }
 
 void VirtualWorker::BeginStep(uint32_t samples) {

@@ -58,7 +58,8 @@ class VirtualWorker {
   Duration Switch(Activity activity);
   void Waste();  // What it has computed since the last push.
   void BeginStep(uint32_t samples);
-  void Gradient(const Values& at, uint32_t samples, Values& gradient);
+  // Gives the loss that is told of them.
+  double Gradient(const Values& at, const protocol::Lease& samples, Values& gradient);
   void BeginTransfer(Direction direction);
   // How the transfers of workers that compute meanwhile are counted, too.
   sync::Timing TakeTiming();
@@ -75,7 +76,8 @@ class VirtualWorker {
 
  private:
   Incarnation incarnation_;
-  double unpushed_seconds_ = 0;  // Of computing.
+  double unpushed_seconds_ = 0;     // Of computing.
+  std::vector<EpochRange> ranges_;  // Of the samples of a gradient.
 };
 
 }  // namespace paceline::simulator

@@ -58,9 +58,9 @@ void WaitingWorker::Pushed() {
   doing_ = Doing::kWaiting;
   Switch(Activity::kWait);
   Values gradient;
-  Gradient(*base_.values, SamplesOf(lease_), gradient);
+  const double loss = Gradient(*base_.values, lease_, gradient);
   Tally tally;
-  tally.Add(std::move(lease_), world_.objective.Loss(*base_.values));
+  tally.Add(std::move(lease_), loss);
   SayPushed(tally, base_.version, spent_.Take(), push_began_, std::move(gradient));
 }
 

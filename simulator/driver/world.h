@@ -22,9 +22,10 @@ namespace paceline::simulator {
 struct World {
   explicit World(const ClusterOptions& options)
       : options(options),
-        objective(options.objective),
+        quadratic(options.objective),
+        objective(options.model == nullptr ? quadratic : *options.model),
         wires(options.network, options.workers.size(), options.outages, queue),
-        shard(objective.Start(), options.momentum) {
+        shard(objective.Begin(options.seed), options.momentum) {
     hosts.reserve(options.workers.size());
     for (uint64_t i = 0; i < options.workers.size(); ++i)
       hosts.push_back({Computing(options.workers[i], options.seed, i),
@@ -38,7 +39,8 @@ struct World {
   };
 
   const ClusterOptions& options;
-  const Quadratic objective;
+  Quadratic quadratic;  // Unless the options have another objective.
+  Objective& objective;
   Time now{};
   EventQueue<Happening> queue;
   Wires wires;

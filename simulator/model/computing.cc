@@ -14,16 +14,19 @@ Computing::Computing(ComputeModel model, uint64_t seed, uint64_t worker)
 }
 
 Duration Computing::Step(Time now, uint32_t samples) {
+  double change = 1;
+  const Distribution* jitter = &model_.jitter;
+  for (const SpeedChange& one : model_.changes) {
+    if (ToSeconds(now.time_since_epoch()) < one.at_seconds) break;
+    change = one.factor;
+    jitter = one.jitter ? &*one.jitter : &model_.jitter;
+  }
   double seconds =
       model_.fixed_seconds + std::max(samples, model_.least_samples) * model_.per_sample_seconds;
-  seconds *= Draw(model_.jitter, jitter_) / model_.speed;
+  seconds *= Draw(*jitter, jitter_) / model_.speed;
   // Drawn always, so that arms that differ in it meet the same chances.
   if (spike_.Uniform() < model_.spike_probability) seconds *= model_.spike_factor;
   if (model_.slow_phases) seconds *= PhaseAt(now);
-  double change = 1;
-  for (const SpeedChange& one : model_.changes) {
-    if (ToSeconds(now.time_since_epoch()) >= one.at_seconds) change = one.factor;
-  }
   return Seconds(seconds * change);
 }
 

@@ -18,10 +18,12 @@ struct SlowPhases {
   double slow_seconds = 20;  // ...and of a slow one.
 };
 
-// From `at_seconds` on, steps begun take so many times as long; in the place of the change before.
+// From `at_seconds` on, steps begun take so many times as long, with that jitter, if there is one,
+// and else the model's; in the place of the change before.
 struct SpeedChange {
   double at_seconds = 0;
   double factor = 1;
+  std::optional<Distribution> jitter = std::nullopt;
 };
 
 // A step of b samples takes

@@ -30,6 +30,25 @@ TEST(Computing, ChangesAtItsTimes) {
   EXPECT_DOUBLE_EQ(StepAt(computing, 20), 0.5);
 }
 
+TEST(Computing, AChangeMayBringAJitterOfItsOwn) {
+  const ComputeModel model{.per_sample_seconds = 0.1,
+                           .speed = 2,
+                           .jitter = Constant{3},
+                           .changes = {{10, 4, Constant{1}}, {20, 2}, {30, 1, Exponential{1}}}};
+  Computing computing(model, 1, 0);
+  EXPECT_DOUBLE_EQ(StepAt(computing, 9.9), 1.5);
+  EXPECT_DOUBLE_EQ(StepAt(computing, 10), 2);
+  EXPECT_DOUBLE_EQ(StepAt(computing, 20), 3);  // Without one it is the model's again.
+  double sum = 0, square = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    const double seconds = StepAt(computing, 30);
+    sum += seconds / 20'000;
+    square += seconds * seconds / 20'000;
+  }
+  EXPECT_NEAR(sum, 0.5, 0.02);
+  EXPECT_NEAR(square - sum * sum, 0.25, 0.03);
+}
+
 // What one cause draws is not moved by another: arms and settings meet the same delays.
 TEST(Computing, EachCauseHasChancesOfItsOwn) {
   const ComputeModel plain{.jitter = Exponential{1}};

@@ -1,5 +1,6 @@
 #include "simulator/model/quadratic.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 
@@ -17,19 +18,28 @@ Values Quadratic::Start() const {
   return Values(model_.dimensions, std::sqrt(2 * model_.start_loss / sum));
 }
 
-double Quadratic::Loss(const Values& at) const {
+double Quadratic::Loss(const Values& at) {
   double sum = 0;
   for (size_t i = 0; i < at.size(); ++i) sum += curvature_[i] * at[i] * at[i];
   return model_.irreducible + sum / 2;
 }
 
-void Quadratic::Gradient(const Values& at, uint32_t samples, RandomStream& chance,
-                         Values& gradient) const {
-  const double scale =
-      std::sqrt((model_.noise + 2 * (Loss(at) - model_.irreducible)) / std::max(samples, 1u));
+double Quadratic::Gradient(const Values& at, std::span<const EpochRange> samples,
+                           RandomStream& chance, Values& gradient) {
+  uint64_t count = 0;
+  for (const EpochRange& range : samples) count += range.end - range.begin;
+  return Gradient(at, count, chance, gradient);
+}
+
+double Quadratic::Gradient(const Values& at, uint64_t samples, RandomStream& chance,
+                           Values& gradient) {
+  const double loss = Loss(at);
+  const double scale = std::sqrt((model_.noise + 2 * (loss - model_.irreducible)) /
+                                 static_cast<double>(std::max<uint64_t>(samples, 1)));
   gradient.resize(at.size());
   for (size_t i = 0; i < at.size(); ++i)
     gradient[i] = curvature_[i] * at[i] + scale * root_[i] * chance.Normal();
+  return loss;
 }
 
 void MomentumStep::Apply(const Values& gradient, double rate, Values& values) {

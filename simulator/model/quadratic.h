@@ -3,9 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "simulator/kernel/random_stream.h"
+#include "simulator/model/objective.h"
 
 namespace paceline::simulator {
 
@@ -21,20 +23,23 @@ struct QuadraticModel {
   double noise = 0.01;
 };
 
-using Values = std::vector<double>;
-
-class Quadratic {
+class Quadratic final : public Objective {
  public:
   explicit Quadratic(QuadraticModel model);
 
   Values Start() const;
-  double Loss(const Values& at) const;
-  // Of so many samples, at least 1: written to `gradient`.
-  void Gradient(const Values& at, uint32_t samples, RandomStream& chance, Values& gradient) const;
+  Values Begin(uint64_t) override { return Start(); }
+  double Loss(const Values& at) override;
+  // Which samples they are does not matter, and the loss has no noise.
+  double Gradient(const Values& at, std::span<const EpochRange> samples, RandomStream& chance,
+                  Values& gradient) override;
+  double Gradient(const Values& at, uint64_t samples, RandomStream& chance, Values& gradient);
+  const Status& status() const override { return status_; }
 
  private:
   QuadraticModel model_;
   std::vector<double> curvature_, root_;  // Of it.
+  const Status status_ = OkStatus();
 };
 
 // v = momentum v + g; w -= rate v, or by Nesterov w -= rate (g + momentum v).

@@ -8,14 +8,14 @@ namespace paceline::simulator {
 namespace {
 
 TEST(Quadratic, BeginsWhereItIsSaid) {
-  const Quadratic objective({.dimensions = 5, .start_loss = 3, .irreducible = 0.5});
+  Quadratic objective({.dimensions = 5, .start_loss = 3, .irreducible = 0.5});
   EXPECT_NEAR(objective.Loss(objective.Start()), 3.5, 1e-12);
   EXPECT_DOUBLE_EQ(objective.Loss(Values(5, 0.0)), 0.5);
 }
 
 // Mean and covariance as the header has them.
 TEST(Quadratic, GradientsAreOfTheMeanAndCovarianceThatIsSaid) {
-  const Quadratic objective({.dimensions = 3, .start_loss = 2, .irreducible = 5, .noise = 0.4});
+  Quadratic objective({.dimensions = 3, .start_loss = 2, .irreducible = 5, .noise = 0.4});
   const Values at = objective.Start();
   RandomStream chance(1, "gradient");
   constexpr int kDraws = 100'000;
@@ -48,7 +48,7 @@ TEST(Quadratic, StepsAsMomentumSays) {
 
 TEST(Quadratic, FailsBeyondItsEdgeAndNotBefore) {
   const auto end = [](double rate) {
-    const Quadratic objective({.dimensions = 8, .start_loss = 1, .noise = 0});
+    Quadratic objective({.dimensions = 8, .start_loss = 1, .noise = 0});
     Values at = objective.Start(), gradient;
     RandomStream chance(1, "gradient");
     MomentumStep step(0);

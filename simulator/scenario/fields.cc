@@ -96,6 +96,20 @@ void Fields::Take(std::string_view name, bool& value) {
   value = found->boolean;
 }
 
+void Fields::Take(std::string_view name, std::span<const std::string_view> words, size_t& place) {
+  std::string word;
+  Take(name, word);
+  if (word.empty()) return;
+  const auto found = std::ranges::find(words, word);
+  if (found != words.end()) {
+    place = static_cast<size_t>(found - words.begin());
+    return;
+  }
+  const std::string_view near = job::NearestName(word, words);
+  Fail(name, fmt::format("must be one of {}: got \"{}\"{}", fmt::join(words, ", "), word,
+                         near.empty() ? "" : fmt::format("; did you mean {}?", near)));
+}
+
 void Fields::Done() {
   for (const Node::Member& member : node_.members) {
     if (std::ranges::find(known_, member.key) != known_.end()) continue;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -28,6 +29,8 @@ class Fields {
   void Take(std::string_view name, uint64_t& value, const Bounds& bounds = {});
   void Take(std::string_view name, std::string& value);
   void Take(std::string_view name, bool& value);
+  // One of those words: its place among them.
+  void Take(std::string_view name, std::span<const std::string_view> words, size_t& place);
   // Null if it is absent, or null.
   const job::Node* Take(std::string_view name);
   void Require(std::string_view name);  // Says so if it is absent.

@@ -13,6 +13,7 @@
 #include "lib/job/policy_spec.h"
 #include "simulator/scenario/absences.h"
 #include "simulator/scenario/fields.h"
+#include "simulator/scenario/learning.h"
 
 namespace paceline::simulator {
 namespace {
@@ -141,6 +142,9 @@ void ReadCompute(const Node& node, const std::string& path, ComputeModel& model,
       inner.Require("atSeconds");
       inner.Take("atSeconds", change.at_seconds, kSeconds);
       inner.Take("factor", change.factor, kPositive);
+      if (const Node* const jitter = inner.Take("jitter"))
+        ReadDistribution(*jitter, inner.PathOf("jitter"), change.jitter.emplace(model.jitter),
+                         errors);
       inner.Done();
       if (!model.changes.empty() && change.at_seconds < model.changes.back().at_seconds)
         inner.Fail("atSeconds", "must not be before the change above it");
@@ -275,15 +279,15 @@ void ReadSpec(const Node& node, Scenario& scenario, Errors& errors) {
     inner.Take("globalBatchSize", global_batch_size, {.min = 1, .max = 1e9});
     inner.Take("learningRate", rate, kPositive);
     inner.Take("momentum", cluster.momentum, {.min = 0, .below = 1});
+    if (const Node* const schedule = inner.Take("learningRateSchedule")) {
+      Fields parts(*schedule, inner.PathOf("learningRateSchedule"), errors);
+      ReadSchedule(parts, std::max(global_batch_size, 1u), cluster.schedule);
+    }
     inner.Done();
   }
   if (const Node* const objective = fields.Take("objective")) {
     Fields inner(*objective, "spec.objective", errors);
-    inner.Take("dimensions", cluster.objective.dimensions, {.min = 1, .max = 1e6});
-    inner.Take("startLoss", cluster.objective.start_loss, kPositive);
-    inner.Take("irreducible", cluster.objective.irreducible, kNotNegative);
-    inner.Take("noise", cluster.objective.noise, kNotNegative);
-    inner.Done();
+    ReadObjective(inner, scenario);
   }
   fields.Require("cluster");
   if (const Node* const found = fields.Take("cluster"))

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,12 +20,26 @@ struct Arm {
   double learning_rate = 0.1;
 };
 
+struct FileField {
+  std::string path;  // As it is written: relative to the scenario's file. Empty: none is named.
+  int line = 0;
+};
+
+// Whose gradients are real.
+struct LearntModel {
+  FileField model;  // A TorchScript file.
+  FileField train;
+  FileField eval;    // Whose loss counts; empty: the training set's.
+  std::string loss;  // A name of a TrainingJob's spec.model.loss; empty: the model's own method.
+};
+
 struct Scenario {
   std::string name;
   uint32_t seeds = 1;  // Lives of each arm, of seeds first_seed, first_seed + 1, ...
   uint64_t first_seed = 1;
   ClusterOptions cluster;  // Of every arm; its policy, rate and seed are the arm's and the life's.
-  std::vector<Arm> arms;   // At least one, of different names.
+  std::optional<LearntModel> model;  // In the place of the quadratic: whoever simulates opens it.
+  std::vector<Arm> arms;             // At least one, of different names.
 };
 
 struct LoadedScenario {

@@ -30,7 +30,7 @@ spec:
       compute:
         jitter: {kind: Empirical, values: [1, 2.5]}
         slowPhases: {factor: 3, fastSeconds: 40, slowSeconds: 10}
-        changes: [{atSeconds: 5, factor: 2}, {atSeconds: 9, factor: 1}]
+        changes: [{atSeconds: 5, factor: 2}, {atSeconds: 9, jitter: {kind: Exponential, mean: 3}}]
     network: {latencySeconds: 0.001, serverBytesPerSecond: 1e9, workerBytesPerSecond: 1e8, bytes: 4e6, pushBytes: 1e6}
     interruptSeconds: 0.02
     commitSeconds: 0.003
@@ -89,7 +89,11 @@ TEST(Scenario, IsReadAsItIsWritten) {
   EXPECT_EQ(slow.slow_phases->slow_seconds, 10);
   EXPECT_EQ(slow.slow_phases->factor, 3);
   ASSERT_EQ(slow.changes.size(), 2u);
+  EXPECT_EQ(slow.changes[0].factor, 2);
+  EXPECT_FALSE(slow.changes[0].jitter);
   EXPECT_EQ(slow.changes[1].at_seconds, 9);
+  EXPECT_EQ(slow.changes[1].factor, 1);
+  EXPECT_EQ(std::get<Exponential>(*slow.changes[1].jitter).mean, 3);
   EXPECT_EQ(cluster.network.latency_seconds, 0.001);
   EXPECT_EQ(cluster.network.server_bytes_per_second, 1e9);
   EXPECT_EQ(cluster.network.worker_bytes_per_second, 1e8);
@@ -113,6 +117,77 @@ TEST(Scenario, PushesAreAsLargeAsPullsUnlessItSaysSo) {
   const LoadedScenario loaded = LoadScenario(With(", pushBytes: 1e6", ""));
   ASSERT_TRUE(loaded.errors.empty()) << ToString(loaded.errors.front());
   EXPECT_EQ(loaded.scenario.cluster.network.push_bytes, 4e6);
+}
+
+TEST(Scenario, AModelTakesThePlaceOfTheQuadratic) {
+  const LoadedScenario loaded = LoadScenario(
+      With("objective: {dimensions: 8, startLoss: 2, irreducible: 0.5, noise: 0.1}",
+           "objective: {model: digits/mlp.pt, train: a.safetensors, eval: b.safetensors, "
+           "loss: CrossEntropy, lossEveryPushes: 8}"));
+  ASSERT_TRUE(loaded.errors.empty()) << ToString(loaded.errors.front());
+  ASSERT_TRUE(loaded.scenario.model);
+  EXPECT_EQ(loaded.scenario.model->model.path, "digits/mlp.pt");
+  EXPECT_EQ(loaded.scenario.model->model.line, 9);
+  EXPECT_EQ(loaded.scenario.model->train.path, "a.safetensors");
+  EXPECT_EQ(loaded.scenario.model->eval.path, "b.safetensors");
+  EXPECT_EQ(loaded.scenario.model->loss, "CrossEntropy");
+  EXPECT_EQ(loaded.scenario.cluster.loss_every_pushes, 8u);
+  EXPECT_FALSE(LoadScenario(kWhole).scenario.model);
+}
+
+TEST(Scenario, TheRateMayHaveASchedule) {
+  const auto schedule_of = [](const std::string& schedule) {
+    const LoadedScenario loaded = LoadScenario(
+        With("momentum: 0.9}", "momentum: 0.9, learningRateSchedule: {" + schedule + "}}"));
+    EXPECT_TRUE(loaded.errors.empty()) << ToString(loaded.errors.front());
+    return loaded.scenario.cluster.schedule;
+  };
+  const optim::ScheduleOptions cut =
+      schedule_of("kind: Step, everySteps: 100, factor: 0.2, warmupSteps: 5, finalFactor: 0.01");
+  EXPECT_EQ(cut.kind, optim::ScheduleKind::kStep);
+  EXPECT_EQ(cut.step_samples, 6400u);
+  EXPECT_EQ(cut.step_factor, 0.2);
+  EXPECT_EQ(cut.warmup_steps, 5u);
+  EXPECT_EQ(cut.final_factor, 0.01);
+  const optim::ScheduleOptions cosine = schedule_of("kind: Cosine, totalSteps: 300");
+  EXPECT_EQ(cosine.kind, optim::ScheduleKind::kCosine);
+  EXPECT_EQ(cosine.total_samples, 300u * 64);
+  EXPECT_EQ(schedule_of("kind: Linear, totalSteps: 3").kind, optim::ScheduleKind::kLinear);
+  EXPECT_EQ(schedule_of("kind: Constant").kind, optim::ScheduleKind::kConstant);
+}
+
+TEST(Scenario, WhatIsWrongWithObjectiveAndScheduleIsTold) {
+  constexpr const char* kObjective =
+      "objective: {dimensions: 8, startLoss: 2, irreducible: 0.5, noise: 0.1}";
+  EXPECT_EQ(
+      ErrorsOf(With(kObjective, "objective: {model: \"\", noise: 1, loss: CrossEntrop}")),
+      (std::vector<std::string>{
+          "line 9: spec.objective.model: must be the path of a file: got \"\"",
+          "line 9: spec.objective.loss: must be one of CrossEntropy, MeanSquaredError: got "
+          "\"CrossEntrop\"; did you mean CrossEntropy?",
+          "line 9: spec.objective.train: is required",
+          "line 9: spec.objective.noise: is of the quadratic, whose place model takes: leave one "
+          "of them out",
+      }));
+  EXPECT_EQ(ErrorsOf(With(kObjective, "objective: {train: a, lossEveryPushes: 0}")),
+            (std::vector<std::string>{
+                "line 9: spec.objective.lossEveryPushes: must be at least 1: got 0",
+                "line 9: spec.objective.train: is of a model: spec.objective.model is absent",
+            }));
+  const auto with_schedule = [](const std::string& schedule) {
+    return ErrorsOf(
+        With("momentum: 0.9}", "momentum: 0.9, learningRateSchedule: {" + schedule + "}}"));
+  };
+  const std::string at = "line 7: spec.training.learningRateSchedule";
+  EXPECT_EQ(with_schedule("kind: Step, factor: 2"),
+            (std::vector<std::string>{at + ".factor: must be at most 1: got 2",
+                                      at + ".everySteps: is required"}));
+  EXPECT_EQ(
+      with_schedule("kind: Cosine, warmupSteps: 9, totalSteps: 9"),
+      (std::vector<std::string>{at + ".totalSteps: must be more than warmupSteps, 9: got 9"}));
+  EXPECT_EQ(with_schedule("kind: Cosin"),
+            (std::vector<std::string>{at + ".kind: must be one of Constant, Step, Cosine, Linear: "
+                                           "got \"Cosin\"; did you mean Cosine?"}));
 }
 
 TEST(Scenario, TellsAllThatIsWrongAtOnce) {
@@ -155,7 +230,11 @@ TEST(Scenario, NamesTheFieldTheValueAndWhatWouldBeRight) {
             "Lognormal, Pareto, Gamma or Empirical: got \"Normal\"");
   EXPECT_EQ(first(With("values: [1, 2.5]", "values: []")),
             "line 21: spec.cluster.workers[1].compute.jitter: values must not be empty");
-  EXPECT_EQ(first(With("{atSeconds: 9, factor: 1}", "{atSeconds: 4, factor: 1}")),
+  EXPECT_EQ(
+      first(With("jitter: {kind: Exponential, mean: 3}", "jitter: {kind: Exponential, mean: -3}")),
+      "line 23: spec.cluster.workers[1].compute.changes[1].jitter: mean must be at least 0: "
+      "got -3");
+  EXPECT_EQ(first(With("{atSeconds: 9, jitter", "{atSeconds: 4, jitter")),
             "line 23: spec.cluster.workers[1].compute.changes[1].atSeconds: must not be before the "
             "change above it");
   EXPECT_EQ(first(With("name: backup", "name: bsp")),

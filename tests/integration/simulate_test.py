@@ -13,6 +13,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 SCENARIOS = sorted((ROOT / "simulator" / "scenarios").glob("*.yaml"))
+DIGITS = ROOT / "simulator" / "scenarios" / "digits.yaml"
 MIXED = ROOT / "simulator" / "scenarios" / "mixed.yaml"
 PAGE = (ROOT / "docs" / "simulation.md").read_text(encoding="utf-8")
 PROGRAM = Path(sys.argv.pop(1)).resolve() / "bin" / "paceline"
@@ -66,6 +67,30 @@ class SimulateTest(unittest.TestCase):
             self.assertEqual((refused.returncode, refused.stdout), (2, ""))
             self.assertIn("line 8: spec.seeds: must be at least 1: got -1", refused.stderr)
             self.assertIn("line 30: spec.arms[6].sync.psPlus.depth: must be", refused.stderr)
+    def test_files_of_a_model_are_found_beside_the_scenario_and_judged(self):
+        samples = ROOT / "deploy" / "samples" / "digits"
+        text = DIGITS.read_text(encoding="utf-8").replace("../../deploy/samples/digits/", "data/").replace("seeds: 3", "seeds: 1")
+        def with_model(model, train="train.safetensors"):
+            scenario.write_text(text.replace("digits/mlp.pt", model).replace("train.safetensors", train), encoding="utf-8")
+            return simulate(scenario, "-o", "csv")
+        with tempfile.TemporaryDirectory() as folder:
+            scenario = Path(folder) / "own.yaml"
+            (Path(folder) / "data").symlink_to(samples)
+            (Path(folder) / "digits").symlink_to(DIGITS.parent / "digits")
+            whole = with_model("digits/mlp.pt")
+            self.assertEqual((whole.returncode, whole.stderr), (0, ""))
+            absent = with_model("digits/lstm.pt", "training.safetensors")
+            self.assertEqual((absent.returncode, absent.stdout), (2, ""))
+            self.assertIn("line 12: spec.objective.model: must be a file, relative to the scenario's: got \"digits/lstm.pt\", and there is no "
+                          f"{folder}/digits/lstm.pt", absent.stderr)
+            self.assertIn("line 13: spec.objective.train: must be a file", absent.stderr)
+            self.assertEqual(with_model("digits/mlp.pt", "tr*.safetensors").stdout, whole.stdout)
+            wrong = with_model("digits/export_mlp.py")
+            self.assertEqual(wrong.returncode, 2)
+            self.assertIn("line 12: spec.objective: ", wrong.stderr)
+            self.assertIn("export_mlp.py", wrong.stderr)
+
+    def test_a_scenario_that_is_not_there_is_named(self):
         absent = simulate("/no/such/scenario.yaml")
         self.assertEqual(absent.returncode, 2)
         self.assertIn("/no/such/scenario.yaml", absent.stderr)

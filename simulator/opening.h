@@ -1,0 +1,22 @@
+// Defines OpenModel: the model that a scenario names, out of its files.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <vector>
+
+#include "lib/job/manifest/field_error.h"
+#include "simulator/learning/model_objective.h"
+#include "simulator/scenario/scenario.h"
+
+namespace paceline::simulator {
+
+struct OpenedModel {
+  std::unique_ptr<ModelObjective> objective;
+  std::vector<job::FieldError> errors;  // All there are; none: there is an objective.
+};
+
+// Paths are relative to `folder`.
+OpenedModel OpenModel(const LearntModel& model, const std::filesystem::path& folder);
+
+}  // namespace paceline::simulator
