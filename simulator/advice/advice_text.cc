@@ -152,15 +152,16 @@ std::vector<std::string> Unknowns(const Report& report) {
       "told, what a version is worth is supposed."};
   if (!setting.is_job_known) {
     unknown.emplace_back(
-        "The trace does not say the job's optimizer: momentum, with which schemes that mix "
-        "versions diverge, is unknown unless DBW told it.");
+        "The trace does not say the job's optimizer. If that has momentum, SSP, ASP, KBatchAsync, "
+        "WBSP and PSPlus may diverge: the run's folder would tell.");
   } else if (setting.optimizer != "SGD") {
     unknown.push_back(
         fmt::format("{} is not simulated: SGD with momentum {:g} stands for it, at a usual rate.",
                     setting.optimizer, setting.momentum));
   }
   const double meant = setting.rate;
-  if (setting.optimizer == "SGD" && std::abs(meant - setting.simulated_rate) > 1e-9 * meant) {
+  const bool is_in_its_units = setting.optimizer.empty() || setting.optimizer == "SGD";
+  if (is_in_its_units && std::abs(meant - setting.simulated_rate) > 1e-9 * meant) {
     unknown.push_back(
         fmt::format("The job's rate, {:g}, would not do on the objective: {:g} stands for it.",
                     meant, setting.simulated_rate));

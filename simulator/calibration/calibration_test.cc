@@ -129,10 +129,34 @@ TEST(Calibration, FindsWhoWasAwayAndForHowLong) {
   EXPECT_TRUE(LoadScenario(text).errors.empty()) << text;
 }
 
+// As where a worker is back when it is found to be silent.
+TEST(Calibration, WhoIsBackAtOnceWasAwayForAMoment) {
+  Recording recording;
+  recording.batch = 20;
+  recording.workers.resize(2);
+  for (RecordedWorker& worker : recording.workers) {
+    for (int i = 0; i < 10; ++i) worker.pushes.push_back({10, 1, 0.5, 0.01});
+  }
+  recording.workers[1].absences = {{Seconds(3), Duration{}, true}};
+  const std::string text = ScenarioText(recording, Fit(recording).value(), "", "x");
+  const LoadedScenario loaded = LoadScenario(text);
+  EXPECT_TRUE(loaded.errors.empty()) << ToString(loaded.errors.front()) << text;
+}
+
+// Whatever a scheme makes of it.
+TEST(Calibration, FindsTheSchedulesRate) {
+  for (const char* policy : {"BSP", "ASP", "WBSP", "KBatchAsync quorum=2"}) {
+    ClusterOptions options = Different(policy);
+    options.learning_rate = 0.25;
+    options.steps_max = 50;
+    EXPECT_NEAR(ReadRecording(Record(options).trace).value().learning_rate, 0.25, 1e-9) << policy;
+  }
+}
+
 TEST(Calibration, TellsAChangeOfPolicyFromAServerThatCameBack) {
   const std::string one =
       "policy BSP batch=8 workers=1\n@0 join w0\n@1 push w0 #1 based-on=v0 samples=8\n"
-      "@2 committed v1 rate=0.125\n";
+      "  commit scale=1\n@2 committed v1 rate=0.125\n";
   const std::string back = "policy BSP batch=8 workers=2 first-version=v1\n@3 join w0\n";
   const std::string change = "@4 reconfigured SSP batch=8 workers=1\n";
   EXPECT_EQ(ReadRecording(one).value().policies, 1u);
@@ -140,7 +164,7 @@ TEST(Calibration, TellsAChangeOfPolicyFromAServerThatCameBack) {
   const Recording changed = ReadRecording(one + back + change).value();
   EXPECT_EQ(changed.policies, 2u);
   EXPECT_EQ(changed.policy, "BSP batch=8 workers=1");
-  EXPECT_EQ(changed.learning_rate, 0.125) << "the largest";
+  EXPECT_EQ(changed.learning_rate, 0.125);
 }
 
 TEST(Calibration, NamesTheLineThatCannotBeRead) {

@@ -1,6 +1,7 @@
 #include "simulator/calibration/recording.h"
 
 #include <algorithm>
+#include <deque>
 #include <utility>
 #include <variant>
 
@@ -39,6 +40,7 @@ class Reader {
  private:
   Status TakePolicy(std::string_view text) {
     PACELINE_ASSIGN_OR_RETURN(const sync::PolicySpec spec, sync::ParsePolicySpec(text));
+    scales_.clear();
     TakeSpec(spec);
     if (!recording_.policy.empty()) return OkStatus();
     recording_.policy = text;
@@ -57,7 +59,10 @@ class Reader {
 
   Status TakeDecision(std::string_view line) {
     PACELINE_ASSIGN_OR_RETURN(const sync::Decision decision, sync::ParseDecision(line));
-    if (std::holds_alternative<sync::Commit>(decision)) decided_ = now_;
+    if (const auto* commit = std::get_if<sync::Commit>(&decision)) {
+      decided_ = now_;
+      scales_.push_back(commit->learning_rate_scale);
+    }
     return OkStatus();
   }
 
@@ -106,7 +111,11 @@ class Reader {
 
   void Committed(const sync::StepCommitted& committed) {
     if (recording_.versions == 0) first_commit_ = now_;
-    recording_.learning_rate = std::max(recording_.learning_rate, committed.learning_rate);
+    if (!scales_.empty()) {
+      recording_.learning_rate =
+          std::max(recording_.learning_rate, committed.learning_rate / scales_.front());
+      scales_.pop_front();
+    }
     ++recording_.versions;
     last_commit_ = now_;
     if (decided_) recording_.commits.push_back(ToSeconds(now_ - *std::exchange(decided_, {})));
@@ -117,6 +126,7 @@ class Reader {
   Time now_;
   std::optional<Time> first_join_;
   std::optional<Time> decided_;  // A commit that is not published yet.
+  std::deque<double> scales_;    // Of the rate, of all that are not.
   Time first_commit_, last_commit_;
 };
 

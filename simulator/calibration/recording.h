@@ -39,7 +39,7 @@ struct Recording {
   std::string policy;           // The first that the trace has, in its words.
   uint64_t batch = 0;           // Samples of a step of all workers; 0: the trace does not say.
   uint64_t policies = 0;        // That it has, one after the other; a change of scheme is one.
-  double learning_rate = 0;     // The largest of a commit.
+  double learning_rate = 0;     // The schedule's, the largest of a commit.
   uint64_t versions = 0;        // That were committed.
   double seconds = 0;           // From the first commit to the last.
   std::vector<double> commits;  // Seconds from each commit's decision until it was published.

@@ -1,5 +1,7 @@
 #include "simulator/calibration/scenario_text.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -8,6 +10,8 @@ namespace {
 
 // Joined so early it was there from the start.
 constexpr double kStartSeconds = 0.5;
+// Who is back at once was away for a moment.
+constexpr double kAwaySecondsMin = 0.001;
 
 std::string JitterText(const FittedWorker& worker) {
   std::vector<std::string> values;
@@ -25,7 +29,8 @@ std::string WorkerText(const FittedWorker& worker) {
   for (const RecordedAbsence& absence : worker.absences) {
     std::string crash = fmt::format("atSeconds: {:.6g}", ToSeconds(absence.from));
     if (absence.lasting)
-      crash += fmt::format(", returnsAfterSeconds: {:.4g}", ToSeconds(*absence.lasting));
+      crash += fmt::format(", returnsAfterSeconds: {:.4g}",
+                           std::max(ToSeconds(*absence.lasting), kAwaySecondsMin));
     if (absence.is_silent) crash += ", silent: true";
     crashes.push_back("{" + crash + "}");
   }
