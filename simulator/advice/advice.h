@@ -57,7 +57,11 @@ struct Advice {
   const ArmAdvice& Recorded() const;
 };
 
-// An arm is surely faster if it was with every seed, at the job's rate and where each has its best.
+// What simulated steps are off from live ones is not told as a gain.
+inline constexpr double kGainMin = 1.05;
+
+// An arm is surely faster if it was with every seed, at the job's rate and where each has its best,
+// and by kGainMin in the median.
 // The best is the one of the largest SureGain that is not risky.
 Advice Judge(const std::vector<TriedArm>& tried, bool has_momentum);
 

@@ -50,7 +50,8 @@ double Rank(const ArmAdvice& arm) {
 }
 
 bool IsSurelyFaster(const ArmAdvice& arm) {
-  return arm.equal.gain && arm.best.gain && arm.equal.gain->low > 1 && arm.best.gain->low > 1;
+  return arm.equal.gain && arm.best.gain && arm.equal.gain->low > 1 && arm.best.gain->low > 1 &&
+         arm.SureGain()->median >= kGainMin;
 }
 
 }  // namespace

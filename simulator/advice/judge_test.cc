@@ -65,6 +65,11 @@ TEST(Judge, WithinTheRangeOfTheSeedsTheRecordedSchemeIsTheBest) {
   EXPECT_FALSE(Judge({Recorded(), Arm("asp", {50, 55, 60}, {20, 20, 61})}, false).best);
 }
 
+TEST(Judge, AGainSmallerThanWhatStepsAreOffIsNone) {
+  EXPECT_FALSE(Judge({Recorded(), Arm("dbw", {97, 107, 117}, {40, 44, 48})}, false).best);
+  EXPECT_TRUE(Judge({Recorded(), Arm("dbw", {90, 99, 108}, {40, 44, 48})}, false).best);
+}
+
 TEST(Judge, WithMomentumMixedVersionsAreToldButNotAdvised) {
   TriedArm fastest = Arm("asp", {10, 11, 12}, {5, 5, 6});
   fastest.candidate.mixes_versions = true;
