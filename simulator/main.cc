@@ -1,5 +1,6 @@
 #include <cstdint>
 #include <cstdio>
+#include <exception>
 #include <fstream>
 #include <memory>
 #include <string>
@@ -162,12 +163,8 @@ int ReplayOf(const Flags& flags) {
   return process::kExitCannotWork;
 }
 
-}  // namespace
-}  // namespace paceline::simulator
-
-int main(int argc, char** argv) {
-  paceline::process::ReportCrashes(argv[0]);
-  paceline::simulator::Flags flags;
+int Main(int argc, char** argv) {
+  Flags flags;
   CLI::App app(
       "Plays a scenario under a virtual clock, with the policies that the parameter server has.",
       "paceline-simulator");
@@ -203,10 +200,22 @@ int main(int argc, char** argv) {
     if (!advised->empty() && flags.output == "csv")
       throw CLI::ValidationError("--output", "csv is not of --advise: want text or json");
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? paceline::process::kExitDone : paceline::process::kExitCannotWork;
+    return app.exit(error) == 0 ? process::kExitDone : process::kExitCannotWork;
   }
-  if (!flags.replayed.empty()) return paceline::simulator::ReplayOf(flags);
-  if (!flags.advised.empty()) return paceline::simulator::AdviseOf(flags);
-  return flags.recording.empty() ? paceline::simulator::Run(flags)
-                                 : paceline::simulator::Calibrate(flags);
+  if (!flags.replayed.empty()) return ReplayOf(flags);
+  if (!flags.advised.empty()) return AdviseOf(flags);
+  return flags.recording.empty() ? Run(flags) : Calibrate(flags);
+}
+
+}  // namespace
+}  // namespace paceline::simulator
+
+int main(int argc, char** argv) {
+  paceline::process::ReportCrashes(argv[0]);
+  try {
+    return paceline::simulator::Main(argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "paceline: %s\n", error.what());
+    return paceline::process::kExitFailed;
+  }
 }

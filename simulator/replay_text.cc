@@ -63,11 +63,13 @@ StatusOr<sync::PolicySpec> PolicyWith(const RecordedRun& run,
         "a trace alone does not say its job: --with wants a run's folder, with its job.json");
   }
   std::vector<std::string> whole;
+  whole.reserve(overrides.size());
   for (const std::string& one : overrides)
     whole.push_back(one.starts_with("spec.") ? one : "spec." + one);
   const job::Decoded decoded = job::LoadJob(run.job_json, whole, job::Capabilities());
   if (decoded.errors.empty()) return job::PolicySpecFrom(decoded.job);
   std::vector<std::string> errors;
+  errors.reserve(decoded.errors.size());
   for (const job::FieldError& error : decoded.errors)
     errors.push_back(job::ToString({error.path, error.message}));
   return InvalidArgument("{}", fmt::join(errors, "\n"));

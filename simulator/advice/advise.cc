@@ -62,7 +62,8 @@ void PutRecorded(Candidate recorded, std::vector<TriedArm>& arms) {
   for (TriedArm& arm : arms) arm.is_recorded = IsSame(arm.candidate.policy, recorded.policy);
   if (std::ranges::none_of(arms, &TriedArm::is_recorded))
     arms.insert(arms.begin(), {std::move(recorded), true, {}});
-  std::ranges::stable_partition(arms, &TriedArm::is_recorded);
+  std::stable_partition(arms.begin(), arms.end(),
+                        [](const TriedArm& arm) { return arm.is_recorded; });
 }
 
 // What others may take; as before where the recorded scheme itself did not reach the goal.

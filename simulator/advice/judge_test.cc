@@ -11,6 +11,7 @@ using ::testing::IsEmpty;
 
 std::vector<Outcome> Lives(const std::vector<double>& seconds) {
   std::vector<Outcome> outcomes;
+  outcomes.reserve(seconds.size());
   for (const double one : seconds)
     outcomes.push_back({one > 0 ? Ending::kTarget : Ending::kDiverged, one, one / 10});
   return outcomes;

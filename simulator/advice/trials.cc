@@ -56,6 +56,7 @@ bool IsBetter(const std::vector<Outcome>& a, const std::vector<Outcome>& b) {
 
 double MedianSeconds(const std::vector<Outcome>& outcomes) {
   std::vector<double> seconds;
+  seconds.reserve(outcomes.size());
   for (const Outcome& one : outcomes)
     seconds.push_back(one.reached() ? one.seconds : std::numeric_limits<double>::infinity());
   if (seconds.empty()) return std::numeric_limits<double>::infinity();

@@ -21,6 +21,7 @@ bool StartsWith(std::string_view text, std::string_view start) {
 
 std::vector<std::string> Texts(const std::vector<Decision>& decisions) {
   std::vector<std::string> texts;
+  texts.reserve(decisions.size());
   for (const Decision& decision : decisions) texts.push_back(FormatDecision(decision));
   return texts;
 }
@@ -125,8 +126,8 @@ class Reader {
   Status Take(size_t number, std::string_view line) {
     if (line.empty() || line[0] == '#' || StartsWith(line, kTraceSaved)) return OkStatus();
     if (line[0] == ' ') {
-      PACELINE_ASSIGN_OR_RETURN(Decision decision, ParseDecision(line));
-      recorded_.push_back(std::move(decision));
+      PACELINE_ASSIGN_OR_RETURN(const Decision decision, ParseDecision(line));
+      recorded_.push_back(decision);
       return OkStatus();
     }
     PACELINE_RETURN_IF_ERROR(EndEvent());
