@@ -58,10 +58,10 @@ paceline::StatusOr<LeaseLedger> LeaseLedger::Restore(const Options& options, con
       if (!is_sound || begin < at)
         return InvalidArgument("epoch {} has positions [{}, {}) that cannot be", one.epoch, begin,
                                end);
-      epoch.free.Add(at, begin);
+      ledger.AddFree({one.epoch, at, begin});
       at = end;
     }
-    epoch.free.Add(at, options.train_samples);
+    ledger.AddFree({one.epoch, at, options.train_samples});
   }
   ledger.CompleteOldest();
   return ledger;
@@ -89,24 +89,35 @@ bool LeaseLedger::OpenNext() {
   const uint64_t next = next_epoch();
   if (next >= completed_.size() + kEpochsOpenMax) return false;
   if (IsBeyond(next)) return false;
-  open_[next].free.Add(0, options_.train_samples);
+  open_[next];
+  AddFree({next, 0, options_.train_samples});
   suspects_.SetLast(false);
   LocatePoisoned(next);
   DiscardPoisoned();
   return true;
 }
 
+// What came back as overtaken is so until it counts: that never changes while it is free.
+void LeaseLedger::AddFree(const SampleRange& range) {
+  Epoch& epoch = open_.at(range.epoch);
+  epoch.free.Add(range.begin, range.end);
+  overtaken_.ForEachOther(range,
+                          [&epoch](uint64_t begin, uint64_t end) { epoch.fresh.Add(begin, end); });
+}
+
+void LeaseLedger::TakeFree(const SampleRange& range) {
+  Epoch& epoch = open_.at(range.epoch);
+  epoch.free.Take(range.begin, range.end);
+  overtaken_.ForEachOther(range,
+                          [&epoch](uint64_t begin, uint64_t end) { epoch.fresh.Take(begin, end); });
+}
+
 // That nobody suspects, and that did not come back as overtaken if `is_late`; of open epochs.
 std::optional<SampleRange> LeaseLedger::FirstFree(bool is_late) const {
   for (const auto& [number, epoch] : open_) {
     if (IsBeyond(number)) return std::nullopt;
-    for (const auto& [begin, end] : epoch.free.intervals()) {
-      SampleRange range = suspects_.Unsuspected({number, begin, end});
-      while (is_late && range.size() > 0) {
-        const SampleRange other = overtaken_.FirstOther(range);
-        if (other.size() > 0) return other;
-        range = suspects_.Unsuspected({number, range.end, end});
-      }
+    for (const auto& [begin, end] : (is_late ? epoch.fresh : epoch.free).intervals()) {
+      const SampleRange range = suspects_.Unsuspected({number, begin, end});
       if (range.size() > 0) return range;
     }
   }
@@ -119,9 +130,8 @@ void LeaseLedger::TakeUnsuspected(uint64_t samples, bool is_late, Lease& lease) 
     if (!range && OpenNext()) continue;
     if (!range) return;
     range->end = std::min(range->end, range->begin + samples);
-    Epoch& epoch = open_.at(range->epoch);
-    epoch.free.Take(range->begin, range->end);
-    epoch.leased += range->size();
+    TakeFree(*range);
+    open_.at(range->epoch).leased += range->size();
     samples -= range->size();
     lease.ranges.push_back(*range);
   }
@@ -134,9 +144,8 @@ bool LeaseLedger::TakeSuspect(WorkerId worker, const std::vector<WorkerId>& othe
     return !IsBeyond(one.epoch) && IsFree(one);
   });
   if (!range) return false;
-  Epoch& epoch = open_.at(range->epoch);
-  epoch.free.Take(range->begin, range->end);
-  epoch.leased += range->size();
+  TakeFree(*range);
+  open_.at(range->epoch).leased += range->size();
   lease.ranges.push_back(*range);
   return true;
 }
@@ -205,7 +214,11 @@ void LeaseLedger::End(LeaseId lease, const LeaseTable::Grantee& grantee, Interva
   for (const SampleRange& range : grantee.ranges) {
     Epoch& epoch = open_.at(range.epoch);
     (grantee.is_accumulated ? epoch.accumulated : epoch.leased) -= range.size();
-    (epoch.*to).Add(range.begin, range.end);
+    if (to == &Epoch::free) {
+      AddFree(range);
+    } else {
+      (epoch.*to).Add(range.begin, range.end);
+    }
   }
   if (!grantee.is_accumulated) NotHeld(lease, grantee.worker);
   leases_.Erase(lease);
@@ -327,7 +340,7 @@ void LeaseLedger::DiscardPoisoned() {
     for (auto at = epoch.poisoned.begin(); at != epoch.poisoned.end();) {
       const uint64_t position = *at++;
       if (!epoch.free.Contains(position, position + 1)) continue;
-      epoch.free.Take(position, position + 1);
+      TakeFree({number, position, position + 1});
       epoch.discarded.Add(position, position + 1);
       epoch.poisoned.erase(position);
       suspects_.Forget(number, position);
@@ -398,6 +411,13 @@ paceline::Status LeaseLedger::Check() const {
       return Internal("epoch {} counts differ from its leases: {} leased, {} accumulated", number,
                       epoch.leased, epoch.accumulated);
     }
+    IntervalSet fresh;
+    for (const auto& [begin, end] : epoch.free.intervals()) {
+      overtaken_.ForEachOther({number, begin, end},
+                              [&](uint64_t from, uint64_t to) { fresh.Add(from, to); });
+    }
+    if (fresh.intervals() != epoch.fresh.intervals())
+      return Internal("epoch {} does not know which of its free positions are fresh", number);
     std::sort(ranges.begin(), ranges.end());
     uint64_t at = 0;
     for (const auto& [begin, end] : ranges) {

@@ -139,18 +139,22 @@ class LeaseLedger {
   std::vector<Count> counts(size_t complete_max = SIZE_MAX) const;
 
   // Internal, naming the epoch and the positions, if a position of an open epoch is in no state or
-  // in two. Walks over all intervals: for tests.
+  // in two, or if it is not known which free ones came back as overtaken. Walks over all intervals:
+  // for tests.
   paceline::Status Check() const;
   std::string Describe() const;  // Equal for equal ledgers; the lease ids' counter is left out.
 
  private:
   struct Epoch {
     IntervalSet free, committed, discarded;
+    IntervalSet fresh = {};  // Of `free`, what did not come back as overtaken.
     uint64_t leased = 0, accumulated = 0;
     std::set<uint64_t> poisoned = {};  // Positions to leave out once they are free.
   };
 
   bool OpenNext();
+  void AddFree(const protocol::SampleRange& range);
+  void TakeFree(const protocol::SampleRange& range);
   uint64_t next_epoch() const {
     return open_.empty() ? completed_.size() : open_.rbegin()->first + 1;
   }

@@ -37,6 +37,15 @@ class Overtaken {
   bool IsLate(WorkerId worker) const { return late_.contains(worker); }
   // The first part of the range that did not come back so; empty if there is none.
   protocol::SampleRange FirstOther(const protocol::SampleRange& range) const;
+  // Calls `use` with the begin and the end of each such part.
+  template <class Use>
+  void ForEachOther(protocol::SampleRange range, Use use) const {
+    while (range.size() > 0) {
+      const protocol::SampleRange other = FirstOther(range);
+      if (other.size() > 0) use(other.begin, other.end);
+      range.begin = other.end;
+    }
+  }
 
   std::string Describe() const;  // Equal for equal ones.
 
