@@ -33,76 +33,12 @@ VirtualCluster::Workload ShiftedExponential(double alpha, uint64_t seed) {
   }};
 }
 
-std::unique_ptr<Policy> With(std::unique_ptr<Quorum> quorum, uint32_t workers,
-                             LateWorker late_worker = LateWorker::kOffer) {
-  return std::make_unique<Engine>(PolicySpec{.parts = {.late_worker = late_worker},
+std::unique_ptr<Policy> With(std::unique_ptr<Quorum> quorum, uint32_t workers) {
+  return std::make_unique<Engine>(PolicySpec{.parts = {.late_worker = LateWorker::kOffer},
                                              .global_batch_size = workers,
                                              .workers_expected = workers},
                                   std::move(quorum), std::make_unique<EqualSizer>(workers));
 }
-
-// Mean seconds of a step that waits for k of n, over so many pushes.
-double StepSeconds(uint32_t n, uint32_t k, double alpha, LateWorker late_worker, uint64_t pushes) {
-  VirtualCluster cluster(With(std::make_unique<FixedBackup>(n - k), n, late_worker), n,
-                         ShiftedExponential(alpha, 7));
-  cluster.RunSteps(100);
-  const Time began = cluster.now();
-  const uint64_t steps_before = cluster.commits();
-  for (const uint64_t until = cluster.pushes() + pushes; cluster.pushes() < until;)
-    cluster.RunSteps(1);
-  return ToSeconds(cluster.now() - began) / static_cast<double>(cluster.commits() - steps_before);
-}
-
-TEST(PushAndInterrupt, AStepTakesTheOrderStatisticOfFreshRoundTrips) {
-  constexpr uint32_t kWorkers = 16;
-  EXPECT_NEAR(Harmonic(16) - Harmonic(15), 0.0625, 1e-12);
-  EXPECT_NEAR(Harmonic(16) - Harmonic(8), 0.6629, 5e-5);
-  EXPECT_NEAR(Harmonic(16), 3.3807, 5e-5);
-  for (const double alpha : {0.2, 0.5, 1.0}) {
-    for (const uint32_t k : {1, 2, 4, 8, 12, 15, 16}) {
-      const double expected = (1 - alpha) + alpha * (Harmonic(kWorkers) - Harmonic(kWorkers - k));
-      EXPECT_NEAR(StepSeconds(kWorkers, k, alpha, LateWorker::kInterrupt, 60000) / expected, 1,
-                  0.02)
-          << alpha << " " << k;
-    }
-  }
-}
-
-struct PushAndWaitRow {
-  double alpha;
-  std::array<double, 7> seconds;  // Of kWaitedFor, simulated; that of all is exact.
-  uint32_t best;                  // k of most gradients per second.
-};
-
-constexpr std::array<uint32_t, 7> kWaitedFor = {1, 2, 4, 8, 12, 14, 16};
-
-class PushAndWait : public ::testing::TestWithParam<PushAndWaitRow> {};
-
-TEST_P(PushAndWait, AStepOfAFixedKTakesItsTime) {
-  const PushAndWaitRow& row = GetParam();
-  EXPECT_NEAR((1 - row.alpha) + row.alpha * Harmonic(16), row.seconds.back(), 5e-5);
-  for (size_t i = 0; i < kWaitedFor.size(); ++i) {
-    EXPECT_NEAR(
-        StepSeconds(16, kWaitedFor[i], row.alpha, LateWorker::kOffer, 120000) / row.seconds[i], 1,
-        0.02)
-        << kWaitedFor[i];
-  }
-}
-
-TEST_P(PushAndWait, MostGradientsPerSecondComeFromTheMiddle) {
-  std::map<double, uint32_t> by_rate;
-  for (uint32_t k = 8; k <= 16; ++k)
-    by_rate[k / StepSeconds(16, k, GetParam().alpha, LateWorker::kOffer, 40000)] = k;
-  // The top is flat: neighbours are within a percent.
-  EXPECT_NEAR(by_rate.rbegin()->second, GetParam().best, 1);
-}
-
-INSTANTIATE_TEST_SUITE_P(
-    Alphas, PushAndWait,
-    ::testing::Values(PushAndWaitRow{0.2, {.901, .942, .986, 1.052, 1.145, 1.232, 1.4761}, 15},
-                      PushAndWaitRow{0.5, {.679, .759, .875, 1.067, 1.327, 1.568, 2.1904}, 13},
-                      PushAndWaitRow{1.0, {.296, .450, .679, 1.086, 1.644, 2.113, 3.3807}, 10}),
-    [](const auto& info) { return "Tenths" + std::to_string(int(info.param.alpha * 10)); });
 
 // Waits for a number drawn anew for each step, and keeps the times by the number before.
 class Wanderer : public Quorum {
