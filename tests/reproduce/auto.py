@@ -1,0 +1,208 @@
+#!/usr/bin/env python3
+"""How near `scheme: Auto` comes to the best single scheme, and what each scheme is worth beside BSP, on simulated clusters.
+
+    tests/reproduce/auto.py build/release [--seeds 3] [--only 0,3,e1,d4] [--sets before,edge,drawn] [--jobs 1] [--singles ROWS]
+
+Prints a table: of each scenario each arm's time to the target beside BSP's (less is faster; - : it did not get there in the
+median within three times BSP's time), the best single scheme, and Auto beside it. JSON=FILE in the environment writes rows of
+experiment, arm, setting, value, unit, seeds, low, high. Arms of a seed meet the same delays. With --singles the single schemes are not run again: ROWS
+is the file that an earlier run wrote. docs/reproduction.md says what came out.
+"""
+import argparse
+import concurrent.futures
+import json
+import math
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+import auto_scenarios
+
+FAILED = math.inf
+PATIENCE = 3      # Times BSP's time, until an arm has failed.
+STEPS = 4_000     # Of BSP, at most: a scenario in which it needs more is no scenario.
+
+
+def arms(size):
+    """Of n workers: name and spec.sync of each single scheme, beside BSP."""
+    found = {}
+    quorums = sorted({max(1, round(size * share)) for share in (0.25, 0.5, 0.75)} | {size - 1})
+    for k in quorums:
+        backup = {"scheme": "BackupWorkers", "backupWorkers": {"count": size - k}}
+        found[f"b{k}"] = backup
+        found[f"b{k}I"] = {**backup, "lateWorker": "Interrupt"}
+    found["dbw"] = {"scheme": "DBW"}
+    found["dbwI"] = {"scheme": "DBW", "lateWorker": "Interrupt"}
+    for staleness in (1, 3, 8):
+        found[f"ssp{staleness}"] = {"scheme": "SSP", "ssp": {"staleness": staleness}}
+    found["asp"] = {"scheme": "ASP"}
+    found[f"ka{max(2, round(size / 4))}"] = {"scheme": "KBatchAsync", "quorum": max(2, round(size / 4))}
+    found["wbsp"] = {"scheme": "WBSP"}
+    found["ps+"] = {"scheme": "PSPlus"}
+    found["lb"] = {"scheme": "BSP", "batchSizing": {"strategy": "EMA"}}
+    return found
+
+
+AUTO = {"scheme": "Auto"}
+
+
+class Simulator:
+    def __init__(self, build, seeds):
+        self.program = pathlib.Path(build).resolve() / "bin" / "paceline"
+        self.seeds = seeds
+
+    def run(self, spec, syncs):
+        """Rows of all lives, or what the simulator says is wrong."""
+        spec = {**spec, "seeds": self.seeds, "arms": [{"name": name, "sync": sync} for name, sync in syncs.items()]}
+        text = json.dumps({"apiVersion": "paceline.dev/v1alpha1", "kind": "Scenario", "spec": spec})
+        with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+            file.write(text)
+            file.flush()
+            ran = subprocess.run([self.program, "simulate", file.name, "-o", "json"], capture_output=True, text=True, check=False)
+        if ran.returncode != 0:
+            raise RuntimeError(ran.stderr.strip() or f"paceline simulate ended with {ran.returncode}")
+        return json.loads(ran.stdout)
+
+    def has_auto(self):
+        spec = auto_scenarios.Scenario("probe", "Q", auto_scenarios.equal(2)).spec()
+        spec["stop"]["steps"] = 1
+        try:
+            self.run(spec, {"auto": AUTO})
+        except RuntimeError as error:
+            if "sync.scheme: must be one of" not in str(error):
+                raise
+            return False
+        return True
+
+
+def seconds_of(rows):
+    """Of each arm, by seed: virtual time to the target; FAILED where it was not reached."""
+    times = {}
+    for row in rows:
+        times.setdefault(row["arm"], []).append(row["seconds"] if row["ending"] == "target" else FAILED)
+    return times
+
+
+def beside(times, bsp):
+    """Median, least and most of one arm's time beside BSP's, seed by seed."""
+    ratios = [mine / theirs for mine, theirs in zip(times, bsp)]
+    return statistics.median_low(ratios), min(ratios), max(ratios)
+
+
+def measure(simulator, scenario, has_auto, known=None):
+    """Of each arm its time beside BSP's: (median, least, most), and the seconds of a seed that BSP takes. `known` arms are as they are."""
+    spec = scenario.spec()
+    spec["stop"]["steps"] = STEPS
+    bsp = seconds_of(simulator.run(spec, {"bsp": {"scheme": "BSP"}}))["bsp"]
+    if FAILED in bsp:
+        return None, bsp
+    del spec["stop"]["steps"]
+    spec["stop"]["seconds"] = PATIENCE * max(bsp)
+    known = known or {}
+    syncs = {arm: sync for arm, sync in arms(scenario.size).items() if arm not in known} | ({"auto": AUTO} if has_auto else {})
+    times = seconds_of(simulator.run(spec, syncs)) if syncs else {}
+    return known | {arm: beside(of_arm, bsp) for arm, of_arm in times.items()}, bsp
+
+
+def singles_of(rows):
+    """What rows_of made of single schemes, by label."""
+    known = {}
+    for row in rows:
+        if row["arm"] in ("bsp", "auto"):
+            continue
+        values = (FAILED if row[name] is None else row[name] for name in ("value", "low", "high"))
+        known.setdefault(row["setting"].split()[0], {})[row["arm"]] = tuple(values)
+    return known
+
+
+def number(value):
+    return "-" if value == FAILED else f"{value:.2f}".removeprefix("0")
+
+
+def columns(measured):
+    """What the table shows of one scenario: the best of its quorums, with and without interrupts, and each other arm."""
+    def best_of(fits):
+        found = min((arm for arm in measured if fits(arm)), key=lambda arm: measured[arm][0])
+        return f"{found} {number(measured[found][0])}"
+    is_quorum = lambda arm: arm[0] == "b" and arm[1].isdigit()
+    shown = [best_of(lambda arm: is_quorum(arm) and arm[-1] != "I"), best_of(lambda arm: is_quorum(arm) and arm[-1] == "I")]
+    for arm in ("dbw", "dbwI", "ssp1", "ssp3", "ssp8", "asp", "ka", "wbsp", "ps+", "lb"):
+        name = next(one for one in measured if one == arm or (arm == "ka" and one.startswith("ka")))
+        shown.append(number(measured[name][0]))
+    return shown
+
+
+def oracle_of(measured):
+    """The best single scheme, afterwards; BSP itself is one."""
+    singles = {"bsp": 1.0} | {arm: of_arm[0] for arm, of_arm in measured.items() if arm != "auto"}
+    best = min(singles, key=singles.get)
+    return best, singles[best]
+
+
+def chosen(sets, only):
+    """Labels and scenarios: 0, 1, ... of those before, e0, ... of the edge, d0, ... of those drawn."""
+    all_of = {"before": ("", auto_scenarios.BEFORE), "edge": ("e", auto_scenarios.EDGE),
+              "drawn": ("d", auto_scenarios.drawn(20, seed=1))}
+    found = [(f"{prefix}{i}", scenario) for name in sets for prefix, scenarios in [all_of[name]] for i, scenario in enumerate(scenarios)]
+    return [(label, scenario) for label, scenario in found if not only or label in only]
+
+
+def rows_of(label, scenario, measured, bsp, seeds):
+    setting = f"{label} {scenario.name}, {scenario.problem} n{scenario.size}"
+    def row(arm, value, unit, low, high):
+        finite = [None if bound == FAILED else bound for bound in (value, low, high)]
+        return {"experiment": "auto", "arm": arm, "setting": setting, "value": finite[0], "unit": unit, "seeds": seeds,
+                "low": finite[1], "high": finite[2]}
+    rows = [row("bsp", statistics.median(bsp), "virtual seconds", min(bsp), max(bsp))]
+    return rows + [row(arm, *of_arm[:1], "of BSP's time", *of_arm[1:]) for arm, of_arm in (measured or {}).items()]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("build")
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--only", type=lambda text: text.split(","), default=[])
+    parser.add_argument("--sets", type=lambda text: text.split(","), default=["before", "edge", "drawn"])
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--singles", type=pathlib.Path)
+    options = parser.parse_args()
+    simulator = Simulator(options.build, options.seeds)
+    has_auto = simulator.has_auto()
+    if not has_auto:
+        print("this build has no scheme Auto: its column is left out", file=sys.stderr)
+    known = singles_of(json.loads(options.singles.read_text(encoding="utf-8"))) if options.singles else {}
+    began = time.monotonic()
+    rows, ratios = [], {"": [], "e": [], "d": []}
+    print("| # | scenario | bk | bkI | DBW | DBW I | SSP1 | SSP3 | SSP8 | ASP | k-batch | WBSP | PS+ | LB | best single |" +
+          (" Auto | oracle/Auto |" if has_auto else ""))
+    print("|" + "---|" * (15 + 2 * has_auto))
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        scenarios = chosen(options.sets, options.only)
+        for (label, scenario), (measured, bsp) in zip(scenarios, pool.map(lambda one: measure(simulator, one[1], has_auto, known.get(one[0])), scenarios)):
+            rows += rows_of(label, scenario, measured, bsp, options.seeds)
+            about = f"| {label} | {scenario.name}, {scenario.problem} n{scenario.size} |"
+            if measured is None:
+                print(about, "BSP does not reach the target |")
+                continue
+            best, at = oracle_of(measured)
+            line = " | ".join(columns(measured) + [f"{best} {number(at)}"])
+            if has_auto:
+                ratio = at / measured["auto"][0]
+                ratios[label[0] if label[0] in "ed" else ""].append((ratio, measured["auto"][0]))
+                line += f" | {number(measured['auto'][0])} | {ratio:.2f}"
+            print(about, line, "|", flush=True)
+    for name, found in zip(("before", "edge", "drawn"), ratios.values()):
+        if found:
+            print(f"{name}: oracle/Auto median {statistics.median(ratio for ratio, _ in found):.2f}, worst {min(found)[0]:.2f}; "
+                  f"slowest beside BSP {number(max(auto for _, auto in found))}; {len(found)} scenarios")
+    print(f"{len(scenarios)} scenarios, {options.seeds} seeds, {time.monotonic() - began:.0f} s", file=sys.stderr)
+    if os.environ.get("JSON"):
+        pathlib.Path(os.environ["JSON"]).write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

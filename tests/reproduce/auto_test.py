@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+"""The scenarios of tests/reproduce/auto.py are fit to be simulated, and what it makes of lives is right.
+
+    tests/reproduce/auto_test.py BUILD
+"""
+import collections
+import contextlib
+import io
+import json
+import os
+import pathlib
+import sys
+import tempfile
+import unittest
+from unittest import mock
+
+import auto
+import auto_scenarios
+
+BUILD = sys.argv.pop(1)
+
+
+class ScenariosTest(unittest.TestCase):
+    def test_each_is_one_that_the_simulator_takes_with_all_its_arms(self):
+        simulator = auto.Simulator(BUILD, 1)
+        quadratic = auto_scenarios.Scenario("any", "Q", auto_scenarios.equal(8)).spec()["objective"]
+        for label, scenario in auto.chosen(["before", "edge", "drawn"], []):
+            spec = scenario.spec()
+            spec["stop"]["steps"] = 1
+            if label != "0":  # One with the model is enough.
+                spec["objective"] = quadratic
+            with self.subTest(label):
+                rows = simulator.run(spec, {"bsp": {"scheme": "BSP"}} | auto.arms(scenario.size))
+                self.assertEqual(len(rows), 1 + len(auto.arms(scenario.size)))
+
+    def test_there_are_as_many_as_is_said_and_drawn_ones_are_the_same_each_time(self):
+        self.assertEqual((len(auto_scenarios.BEFORE), len(auto_scenarios.EDGE)), (28, 4))
+        first, again, other = (auto_scenarios.drawn(20, seed) for seed in (1, 1, 2))
+        self.assertEqual(first, again)
+        self.assertNotEqual(first, other)
+        self.assertEqual(auto_scenarios.drawn(5, 1), first[:5])
+        self.assertGreater(len(collections.Counter(scenario.name.split()[2] for scenario in first)), 4)
+
+    def test_the_quadratic_comes_to_rest_where_it_is_said_to(self):
+        spec = auto_scenarios.Scenario("rest", "Q", auto_scenarios.equal(8), noise=0.5).spec()
+        spec["stop"] = {"steps": 1000}
+        losses = [row["loss"] for row in auto.Simulator(BUILD, 40).run(spec, {"bsp": {"scheme": "BSP"}})]
+        self.assertAlmostEqual(sum(losses) / len(losses) / (0.5 * auto_scenarios.Q_TARGET), 1, delta=0.15)
+
+
+def row(arm, seconds, ending="target"):
+    return {"arm": arm, "seconds": seconds, "ending": ending}
+
+
+class ArithmeticTest(unittest.TestCase):
+    def test_arms_are_compared_seed_by_seed_and_who_did_not_arrive_has_failed(self):
+        times = auto.seconds_of([row("bsp", 10), row("bsp", 40), row("bsp", 20), row("asp", 5), row("asp", 10), row("asp", 10),
+                                 row("ps+", 1, "diverged"), row("ps+", 30), row("ps+", 80, "seconds")])
+        self.assertEqual(auto.beside(times["asp"], times["bsp"]), (0.5, 0.25, 0.5))
+        self.assertEqual(auto.beside(times["ps+"], times["bsp"]), (auto.FAILED, 0.75, auto.FAILED))
+
+    def test_the_oracle_is_the_best_single_scheme_and_may_be_bsp(self):
+        measured = {"asp": (0.5, 0.4, 0.6), "b4I": (0.3, 0.2, 0.9), "auto": (0.1, 0.1, 0.1)}
+        self.assertEqual(auto.oracle_of(measured), ("b4I", 0.3))
+        self.assertEqual(auto.oracle_of({"asp": (1.2, 1, 2)}), ("bsp", 1.0))
+
+    def test_a_scenario_is_a_line_of_the_table_and_a_row_for_each_arm(self):
+        def lives(spec, syncs):
+            return [row(arm, 100 if arm == "bsp" else 99 if arm == "b3" else 150 if arm == "auto" else 200 + seed)
+                    for arm in syncs for seed in range(2)]
+        simulator = mock.Mock(seeds=2, run=lives, has_auto=lambda: True)
+        with tempfile.TemporaryDirectory() as folder, mock.patch.dict(os.environ, JSON=f"{folder}/rows.json"), \
+                mock.patch.object(auto, "Simulator", lambda *_: simulator), contextlib.redirect_stdout(io.StringIO()) as out, \
+                mock.patch.object(sys, "argv", ["auto.py", BUILD, "--seeds", "2", "--only", "9"]), contextlib.redirect_stderr(io.StringIO()):
+            auto.main()
+            rows = json.loads(pathlib.Path(folder, "rows.json").read_text(encoding="utf-8"))
+        line = out.getvalue().splitlines()[2]
+        self.assertTrue(line.startswith("| 9 | one 4x, high noise, Q n4 | b3 .99 | b1I 2.00 | 2.00 |"), line)
+        self.assertTrue(line.endswith("| b3 .99 | 1.50 | 0.66 |"), line)
+        self.assertIn("before: oracle/Auto median 0.66, worst 0.66; slowest beside BSP 1.50; 1 scenarios", out.getvalue())
+        self.assertEqual({one["arm"] for one in rows}, {"bsp", "auto"} | set(auto.arms(4)))
+        self.assertEqual(set(auto.singles_of(rows)), {"9"})
+        self.assertEqual(auto.singles_of(rows)["9"]["b3"], (0.99, 0.99, 0.99))
+        self.assertEqual(auto.singles_of([{**rows[1], "value": None, "low": 1, "high": None}])["9"][rows[1]["arm"]], (auto.FAILED, 1, auto.FAILED))
+        self.assertIn({"experiment": "auto", "arm": "asp", "setting": "9 one 4x, high noise, Q n4", "value": 2.0, "unit": "of BSP's time",
+                       "seeds": 2, "low": 2.0, "high": 2.01}, rows)
+
+
+if __name__ == "__main__":
+    unittest.main()
