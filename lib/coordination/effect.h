@@ -141,6 +141,11 @@ struct PolicyChanged {
   Version version;
   uint32_t workers = 0;
 };
+// For people: how a policy goes on that chooses by itself, from that version on.
+struct PolicyChose {
+  sync::Chosen chosen;
+  Version version;
+};
 struct SaveModel {
   Version version;
   Generation generation;
@@ -158,10 +163,11 @@ struct Finished {
   bool is_unjudged = false;   // A failure: training ended since nobody can judge its target.
 };                            // Nothing follows it but StopShard orders before.
 
-using Effect = std::variant<Observe, SendWorker, CloseWorker, SendShard, CloseShard,
-                            ConfigureShards, VersionPublished, EpochCompleted, EvaluationDone,
-                            WorkerEvent, TrainingOpened, PolicyChanged, SaveModel, ModelNotSaved,
-                            Finished, CutCheckpoint, CompleteCheckpoint, ForsakeCheckpoints,
-                            CheckpointEvent, RolledBack, OptimizerReset, SamplePoisoned>;
+using Effect =
+    std::variant<Observe, SendWorker, CloseWorker, SendShard, CloseShard, ConfigureShards,
+                 VersionPublished, EpochCompleted, EvaluationDone, WorkerEvent, TrainingOpened,
+                 PolicyChanged, SaveModel, ModelNotSaved, Finished, CutCheckpoint,
+                 CompleteCheckpoint, ForsakeCheckpoints, CheckpointEvent, RolledBack,
+                 OptimizerReset, SamplePoisoned, PolicyChose>;
 
 }  // namespace paceline::coordination

@@ -130,6 +130,7 @@ class Driver : public Sessions {
   void Do(const coordination::SamplePoisoned& effect);
   void Do(const coordination::TrainingOpened& effect);
   void Do(const coordination::PolicyChanged& effect);
+  void Do(const coordination::PolicyChose& effect);
   void Do(const coordination::SaveModel& effect);
   void Do(const coordination::ModelNotSaved& effect);
   void Do(const coordination::Finished& effect);

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "lib/coordination/words.h"
+#include "lib/sync/contract/words.h"
 #include "lib/telemetry/clock.h"
 #include "lib/telemetry/log.h"
 #include "ps-server/coordinator/driver.h"
@@ -171,6 +172,18 @@ void Driver::Do(const coordination::PolicyChanged& effect) {
       options_.make_policy(std::max<uint32_t>(effect.workers, 1), effect.version, policy_->Save());
   Log(LogLevel::kInfo, "policy changed",
       {{"version", fmt::format("{}", effect.version)}, {"workers", effect.workers}});
+}
+
+void Driver::Do(const coordination::PolicyChose& effect) {
+  const sync::Chosen& chosen = effect.chosen;
+  const bool is_measured = chosen.reason == sync::ChoiceReason::kMeasured;
+  Log(chosen.reason == sync::ChoiceReason::kLossRose ? LogLevel::kWarning : LogLevel::kInfo,
+      is_measured ? "scheme Auto measured its choice" : "scheme Auto chose",
+      {{"version", fmt::format("{}", effect.version)},
+       {"way", std::string(sync::ToString(chosen.way))},
+       {"pushes", uint64_t{chosen.pushes}},
+       {"reason", std::string(sync::ToString(chosen.reason))},
+       {is_measured ? "gain" : "gain_expected", chosen.gain}});
 }
 
 void Driver::Do(const coordination::SaveModel& effect) {

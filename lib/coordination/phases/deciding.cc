@@ -174,6 +174,10 @@ void Carry(Turn turn, const sync::Expel& decision, Later) {
             : "its gradients are not finite again and again");
 }
 
+void Carry(Turn turn, const sync::Chosen& decision, Later) {
+  turn.effects.push_back(PolicyChose{decision, turn.job.commits.decided()});
+}
+
 void Carry(Turn turn, const sync::RollBack&, Later) {
   std::string names;
   for (const WorkerId worker : turn.job.nonfinite_workers)

@@ -83,6 +83,7 @@ class CheckedPolicy : public Policy {
   void Check(const Interrupt& decision);
   void Check(const Expel& decision);
   void Check(const RollBack& decision);
+  void Check(const Chosen&) {}
 
   // Of all members, so that an event costs the same however many there are.
   struct Counts {

@@ -111,7 +111,28 @@ struct RollBack {
   RollBackReason reason;
 };
 
-using Decision =
-    std::variant<Accumulate, Drop, Commit, Release, Offer, Continue, Interrupt, Expel, RollBack>;
+// How a policy that chooses by itself goes on.
+enum class Way {
+  kBarrier,  // A version of the first pushes on the one before.
+  kAsync,    // A version of so many pushes, whatever they were computed on.
+};
+enum class ChoiceReason {
+  kFaster,    // More progress a second is expected.
+  kMembers,   // Somebody came, or is not known well enough.
+  kOverdue,   // A round takes much longer than it should.
+  kLossRose,  // What was in force did harm.
+  kMeasured,  // No other choice: what the last one brought.
+};
+
+// For people; nothing follows from it.
+struct Chosen {
+  Way way = Way::kBarrier;
+  uint32_t pushes = 0;  // Of a version.
+  ChoiceReason reason = ChoiceReason::kFaster;
+  double gain = 1;  // Progress a second, beside the choice before: expected, or measured.
+};
+
+using Decision = std::variant<Accumulate, Drop, Commit, Release, Offer, Continue, Interrupt, Expel,
+                              RollBack, Chosen>;
 
 }  // namespace paceline::sync

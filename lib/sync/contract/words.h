@@ -31,6 +31,19 @@ inline constexpr Word<RollBackReason> kRollBackReasonWords[] = {
 };
 constexpr Words<RollBackReason> WordsOf(RollBackReason) { return kRollBackReasonWords; }
 
+inline constexpr Word<Way> kWayWords[] = {
+    {Way::kBarrier, "barrier"},
+    {Way::kAsync, "async"},
+};
+constexpr Words<Way> WordsOf(Way) { return kWayWords; }
+
+inline constexpr Word<ChoiceReason> kChoiceReasonWords[] = {
+    {ChoiceReason::kFaster, "faster"},     {ChoiceReason::kMembers, "members"},
+    {ChoiceReason::kOverdue, "overdue"},   {ChoiceReason::kLossRose, "loss-rose"},
+    {ChoiceReason::kMeasured, "measured"},
+};
+constexpr Words<ChoiceReason> WordsOf(ChoiceReason) { return kChoiceReasonWords; }
+
 inline constexpr Word<Pacing> kPacingWords[] = {
     {Pacing::kWait, "wait"},
     {Pacing::kKeepGoing, "keep-going"},

@@ -133,6 +133,14 @@ Decision ReadRollBack(Fields& fields) {
   return RollBack{.reason = fields.Next<RollBackReason>("reason")};
 }
 
+Decision ReadChosen(Fields& fields) {
+  Chosen decision{.way = fields.Next<Way>("way")};
+  decision.pushes = fields.Require<uint32_t>("pushes");
+  decision.reason = fields.Require<ChoiceReason>("reason");
+  decision.gain = fields.Require<double>("gain");
+  return decision;
+}
+
 template <class T>
 using Readers = std::map<std::string_view, T (*)(Fields&)>;
 
@@ -175,6 +183,7 @@ StatusOr<Decision> ParseDecision(std::string_view line) {
       {"accumulate", ReadAccumulate}, {"drop", ReadDrop},   {"commit", ReadCommit},
       {"release", ReadRelease},       {"offer", ReadOffer}, {"continue", ReadContinue},
       {"interrupt", ReadInterrupt},   {"expel", ReadExpel}, {"roll-back", ReadRollBack},
+      {"chosen", ReadChosen},
   };
   return Read(line, "decision", kReaders);
 }

@@ -59,6 +59,7 @@ TEST(Trace, EveryDecisionReadsBackAsItWasWritten) {
            "expel w0 non-finite-repeatedly",
            "expel w0 too-slow",
            "roll-back non-finite",
+           "chosen async pushes=2 reason=loss-rose gain=1.25",
        }) {
     const StatusOr<Decision> decision = ParseDecision(line);
     ASSERT_TRUE(decision.ok()) << line << ": " << decision.status();

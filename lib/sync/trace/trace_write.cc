@@ -91,6 +91,13 @@ std::string Line(const Interrupt& d) { return fmt::format("interrupt {}", d.work
 std::string Line(const Expel& d) {
   return fmt::format("expel {} {}", d.worker, ToString(d.reason));
 }
+std::string Line(const Chosen& d) {
+  return FieldWriter(fmt::format("chosen {}", ToString(d.way)))
+      .Add("pushes", d.pushes)
+      .Add("reason", d.reason)
+      .Add("gain", d.gain)
+      .Take();
+}
 std::string Line(const RollBack& d) { return fmt::format("roll-back {}", ToString(d.reason)); }
 
 }  // namespace
