@@ -117,6 +117,14 @@ uint64_t WaitingFor(const Progress& progress) {
   return progress.status.waiting_for;
 }
 
+// Of the way that a scheme goes which chooses by itself; else empty.
+std::string_view WayOf(const Progress& progress) {
+  for (const sync::Figure& figure : progress.figures) {
+    if (figure.kind == &sync::kAutoAsync) return figure.value > 0 ? "+Async" : "+Barrier";
+  }
+  return "";
+}
+
 // The first ones of what may be many.
 json PoisonedJson(const std::vector<coordination::PoisonedSample>& poisoned) {
   json list = json::array();
@@ -189,7 +197,7 @@ std::string ProgressJson(const Progress& progress, const JobView& view,
   job["chaos"] = view.is_chaos_enabled;
   job["security"] = {{"mtls", job::ToWord(view.mtls)}, {"inUse", view.has_tls}};
   job["sync"] = {{"scheme", view.scheme},
-                 {"composition", view.composition},
+                 {"composition", view.composition + std::string(WayOf(progress))},
                  {"changing", status.is_changing_policy}};
   if (status.evaluation) {
     job["evaluation"] = EvaluationJson(*status.evaluation);

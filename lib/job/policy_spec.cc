@@ -141,6 +141,11 @@ void TakeOwnBlock(const Sync& from, sync::PolicySpec& spec) {
   }
 }
 
+// Without a barrier, momentum adds up what was computed on models that are gone.
+bool HasMomentum(const Optimizer& optimizer) {
+  return optimizer.type != OptimizerType::kSgd || optimizer.sgd.momentum > 0;
+}
+
 }  // namespace
 
 sync::PolicySpec PolicySpecFrom(const TrainingJob& job) {
@@ -153,6 +158,7 @@ sync::PolicySpec PolicySpecFrom(const TrainingJob& job) {
   spec.sizing = SizingSpecFrom(from.batch_sizing);
   spec.parts = PartsFrom(from);
   TakeOwnBlock(from, spec);
+  if (from.scheme == Scheme::kAuto) spec.is_barrier_kept = HasMomentum(job.spec.training.optimizer);
   if (from.modulation) {
     spec.modulation.power = from.modulation->power;
     spec.modulation.scale_min = from.modulation->min_scale;

@@ -142,6 +142,8 @@ TEST(Simulate, ItsTraceReplaysAsAServersDoes) {
                              "DBW dbw-late=interrupt",
                              "KAsync quorum=3",
                              "KBatchAsync quorum=2",
+                             "Auto",
+                             "Auto late-worker=offer",
                              "BSP sizing=EMA",
                              "DBW sizing=NARX",
                              "WBSP",

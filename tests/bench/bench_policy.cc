@@ -224,6 +224,7 @@ int Main(int count, char** arguments) {
              "PSPlus",
              "KAsync quorum=100",
              "KBatchAsync quorum=100",
+             "Auto",
              "BackupWorkers late=weigh",
              "DBW dbw-method=blind meanwhile=eager-pull sizing=NARX",
              "DBW sizing=NARX",

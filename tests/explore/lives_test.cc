@@ -131,6 +131,7 @@ const Group kGradients = {
     "BSP quorum=dbw sizing=Stepwise dbw-warm-up=1",
     "BackupWorkers sizing=EMA",
 };
+const Group kAuto = {"Auto", "Auto late-worker=offer", "Auto late-worker=leave"};
 const Group kEager = {
     "PSPlus",
     "PSPlus staleness=0 sizing=NARX",
@@ -177,6 +178,7 @@ TEST_P(ComposedLivesTest, KeepTheContractAndLoseNoSample) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Gradients, ComposedLivesTest, ::testing::Values(kGradients));
+INSTANTIATE_TEST_SUITE_P(Auto, ComposedLivesTest, ::testing::Values(kAuto));
 INSTANTIATE_TEST_SUITE_P(EagerPull, ComposedLivesTest, ::testing::Values(kEager));
 INSTANTIATE_TEST_SUITE_P(LocalSteps, ComposedLivesTest, ::testing::Values(kLocal));
 

@@ -62,7 +62,8 @@ TEST_F(LiveChangesTest, SchemesFollowEachOtherAndEverySampleCountsOnce) {
       {"spec.sync.scheme=DBW", "spec.sync.dbw.method=Blind"},
       {"spec.sync.scheme=PSPlus"},
       {"spec.sync.scheme=WBSP"},
-      {"spec.sync.scheme=BackupWorkers", "spec.sync.backupWorkers.count=1"}};
+      {"spec.sync.scheme=BackupWorkers", "spec.sync.backupWorkers.count=1"},
+      {"spec.sync.scheme=Auto"}};
   for (const std::vector<std::string>& change : changes) {
     const Status taken = Put(job, change);
     ASSERT_TRUE(taken.ok()) << taken;
@@ -74,7 +75,7 @@ TEST_F(LiveChangesTest, SchemesFollowEachOtherAndEverySampleCountsOnce) {
   const auto replay = sync::Replay(ReadText(job.trace_path()));
   ASSERT_TRUE(replay.ok()) << replay.status();
   // Those of the first five go on after a push alike: one policy took them all over on the run.
-  EXPECT_EQ(replay->policies, 4u);
+  EXPECT_EQ(replay->policies, 5u);
   EXPECT_THAT(ReadText(job.trace_path()), HasSubstr(" reconfigured SSP "));
   EXPECT_FALSE(replay->difference.has_value()) << "line " << replay->difference->line;
   EXPECT_EQ(job.LogOf("ps-0").find("policy broke its contract"), std::string::npos);

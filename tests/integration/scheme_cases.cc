@@ -22,6 +22,7 @@ std::vector<SchemeCase> SchemeCases() {
       {"WbspBasic", {"sync.scheme=WBSP", "sync.wbsp.overlap=false"}},
       {"PsPlus", {"sync.scheme=PSPlus", "sync.psPlus.staleness=2"}},
       {"KBatchAsync", {"sync.scheme=KBatchAsync", "sync.quorum=3"}},
+      {"Auto", {"sync.scheme=Auto", "training.optimizer.sgd.momentum=0"}},
       {"BackupWeighing", {"sync.scheme=BackupWorkers", "sync.late=Weigh"}},
       {"DbwNarxEager",
        {"sync.scheme=DBW", "sync.dbw.method=Blind", "sync.meanwhile=EagerPull",

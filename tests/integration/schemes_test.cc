@@ -53,6 +53,7 @@ INSTANTIATE_TEST_SUITE_P(
         SchemeCase{"DbwNarx", {"sync.scheme=DBW", "sync.batchSizing.strategy=NARX"}},
         SchemeCase{"KAsync", {"sync.scheme=KAsync", "sync.quorum=2"}},
         SchemeCase{"KBatchAsync", {"sync.scheme=KBatchAsync", "sync.quorum=4"}},
+        SchemeCase{"Auto", {"sync.scheme=Auto", "training.optimizer.sgd.momentum=0"}},
         SchemeCase{"BackupInterrupting",
                    {"sync.scheme=BackupWorkers", "sync.lateWorker=Interrupt"}},
         SchemeCase{"BackupWeighing", {"sync.scheme=BackupWorkers", "sync.late=Weigh"}},

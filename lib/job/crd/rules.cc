@@ -77,6 +77,16 @@ constexpr Rule kRules[] = {
      "!has(self.sync.quorum) || type(self.sync.quorum) != int || self.sync.scheme == "
      "'KBatchAsync' || self.sync.quorum <= $WORKERS",
      "sync.quorum must be at most workers.replicas"},
+    {"spec.sync", "scheme",
+     "self.scheme != 'Auto' || !has(self.quorum) && !has(self.reach) && !has(self.late) && "
+     "!has(self.staleness) && !has(self.meanwhile) && !has(self.modulation) && !has(self.outer) && "
+     "!has(self.updateScale)",
+     "scheme Auto chooses what is best: quorum, reach, late, staleness, meanwhile, modulation, "
+     "outer and updateScale must be absent"},
+    {"spec.sync", "scheme",
+     "self.scheme != 'Auto' || !has(self.batchSizing) || self.batchSizing.strategy == 'Equal'",
+     "batchSizing.strategy must be Equal with scheme Auto: with fewer pushes than workers small "
+     "batches come first, and the batch shrinks"},
     {"spec.sync", "quorum",
      "!(self.scheme in " NEEDS_K ") || has(self.quorum) && type(self.quorum) == int",
      "quorum must be a number with a scheme that has no other K", "self.scheme"},

@@ -52,9 +52,20 @@ PACELINE_WORDS(Better, "Higher", "Lower")
 enum class KeptModel { kLast, kBest };
 PACELINE_WORDS(KeptModel, "Last", "Best")
 
-enum class Scheme { kBsp, kSsp, kAsp, kBackupWorkers, kDbw, kWbsp, kPsPlus, kKAsync, kKBatchAsync };
+enum class Scheme {
+  kBsp,
+  kSsp,
+  kAsp,
+  kBackupWorkers,
+  kDbw,
+  kWbsp,
+  kPsPlus,
+  kKAsync,
+  kKBatchAsync,
+  kAuto
+};
 PACELINE_WORDS(Scheme, "BSP", "SSP", "ASP", "BackupWorkers", "DBW", "WBSP", "PSPlus", "KAsync",
-               "KBatchAsync")
+               "KBatchAsync", "Auto")
 
 // What a quorum may be besides a number of workers.
 enum class QuorumWord { kAll, kDbw };

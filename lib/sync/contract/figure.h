@@ -98,6 +98,22 @@ inline constexpr FigureKind kDbwFallbacks{"paceline_dbw_fallbacks_total",
                                           "gain per second: warm-up, no-gain, loss-rose.",
                                           "reason"};
 
+// Auto.
+inline constexpr FigureKind kAutoAsync{
+    "paceline_auto_async", "1 where Auto trains without a barrier, 0 where with one.", ""};
+inline constexpr FigureKind kAutoProgress{
+    "paceline_auto_progress",
+    "Auto: progress a second that is expected of a way: steps of all workers, as far as they come "
+    "to first order without noise.",
+    "way"};
+inline constexpr FigureKind kAutoChoices{"paceline_auto_choices_total",
+                                         "Auto: choices that were taken, by reason.", "reason"};
+inline constexpr FigureKind kAutoGain{
+    "paceline_auto_gain",
+    "Auto: progress a second of the last choice beside the one before: expected, and measured once "
+    "it is known.",
+    "kind"};
+
 // WBSP.
 inline constexpr FigureKind kWbspRounds{
     "paceline_wbsp_rounds_total", "Local steps: rounds that ended, each with a new version.", ""};
@@ -167,6 +183,10 @@ inline constexpr const FigureKind* kFigureKinds[] = {
     &kDbwSmoothness,
     &kDbwLoss,
     &kDbwFallbacks,
+    &kAutoAsync,
+    &kAutoProgress,
+    &kAutoChoices,
+    &kAutoGain,
     &kWbspRounds,
     &kWbspRoundSeconds,
     &kWbspLocalSteps,

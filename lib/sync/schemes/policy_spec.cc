@@ -91,6 +91,7 @@ std::string FormatPolicySpec(const PolicySpec& spec) {
       .AddUnless(defaults.first_version, "first-version", spec.first_version);
   AddTo(line, spec.dbw);
   if (spec.is_deterministic) line.AddWord("deterministic");
+  if (spec.is_barrier_kept) line.AddWord("barrier-kept");
   AddKnobs(spec.wbsp, line);
   return line.Take();
 }
@@ -125,6 +126,7 @@ StatusOr<PolicySpec> ParsePolicySpec(std::string_view text) {
   fields.Take("first-version", spec.first_version);
   TakeFrom(fields, spec.dbw);
   spec.is_deterministic = fields.Flag("deterministic");
+  spec.is_barrier_kept = fields.Flag("barrier-kept");
   spec.wbsp = TakeKnobs(fields);
   PACELINE_RETURN_IF_ERROR(fields.Finish());
   PACELINE_RETURN_IF_ERROR(Validate(spec));

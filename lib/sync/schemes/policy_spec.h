@@ -35,6 +35,7 @@ struct PolicySpec {
   bool is_deterministic = false;  // BSP, BackupWorkers: accumulate in worker order.
   DbwOptions dbw;                 // Of that quorum.
   WbspKnobs wbsp;                 // Of local steps.
+  bool is_barrier_kept = false;   // Auto: asynchronous steps are out of question.
   Version first_version;          // Published when the policy is made.
   friend bool operator==(const PolicySpec&, const PolicySpec&) = default;
 };

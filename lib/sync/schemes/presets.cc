@@ -84,6 +84,8 @@ Coordinates PresetOf(const PolicySpec& spec) {
               .reach = std::nullopt,
               .meanwhile = Meanwhile::kGoOn,
               .step = StepScale::kShare};
+    case Scheme::kAuto:  // As it begins (auto/auto_policy.h).
+      return {.news = LateWorker::kInterrupt};
   }
   return {};
 }

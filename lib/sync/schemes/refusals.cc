@@ -16,6 +16,33 @@ struct Asked {
   Coordinates at;
 };
 
+// What it chooses by itself, and what it cannot choose beside.
+std::optional<Refusal> OfAuto(const Asked& asked) {
+  const auto& [spec, parts, at] = asked;
+  if (spec.scheme != Scheme::kAuto) return std::nullopt;
+  const auto chosen = [](const char* part) {
+    return Refusal{part, "must be absent with scheme Auto, which chooses what is best"};
+  };
+  if (parts.quorum) return chosen("quorum");
+  if (parts.reach) return chosen("reach");
+  if (parts.late) return chosen("late");
+  if (parts.staleness) return chosen("staleness");
+  if (parts.meanwhile) return chosen("meanwhile");
+  if (parts.modulation) return chosen("modulation");
+  if (parts.outer) return chosen("outer");
+  if (parts.update_scale) return chosen("updateScale");
+  if (spec.sizing.strategy != Sizing::kEqual) {
+    return Refusal{"batchSizing.strategy",
+                   "must be Equal with scheme Auto: with fewer pushes than workers small batches "
+                   "come first, and the batch shrinks"};
+  }
+  if (spec.is_deterministic) {
+    return Refusal{"scheme",
+                   "must not be Auto in deterministic training: it goes by how long steps take"};
+  }
+  return std::nullopt;
+}
+
 std::optional<Refusal> OfQuorum(const Asked& asked) {
   const Scheme scheme = asked.spec.scheme;
   const std::optional<QuorumChoice>& quorum = asked.parts.quorum;
@@ -135,7 +162,7 @@ std::optional<Refusal> OfStep(const Asked& asked) {
 
 std::optional<Refusal> RefusalOf(const PolicySpec& spec) {
   const Asked asked{spec, spec.parts, CoordinatesOf(spec)};
-  for (const auto rule : {OfQuorum, OfLateness, OfMeanwhile, OfStep}) {
+  for (const auto rule : {OfAuto, OfQuorum, OfLateness, OfMeanwhile, OfStep}) {
     if (std::optional<Refusal> refusal = rule(asked)) return refusal;
   }
   return std::nullopt;

@@ -6,7 +6,18 @@
 namespace paceline::sync {
 
 // Named as in manifests.
-enum class Scheme { kBsp, kSsp, kAsp, kBackupWorkers, kDbw, kWbsp, kPsPlus, kKAsync, kKBatchAsync };
+enum class Scheme {
+  kBsp,
+  kSsp,
+  kAsp,
+  kBackupWorkers,
+  kDbw,
+  kWbsp,
+  kPsPlus,
+  kKAsync,
+  kKBatchAsync,
+  kAuto
+};
 
 inline constexpr Word<Scheme> kSchemeWords[] = {
     {Scheme::kBsp, "BSP"},
@@ -18,6 +29,7 @@ inline constexpr Word<Scheme> kSchemeWords[] = {
     {Scheme::kPsPlus, "PSPlus"},
     {Scheme::kKAsync, "KAsync"},
     {Scheme::kKBatchAsync, "KBatchAsync"},
+    {Scheme::kAuto, "Auto"},
 };
 constexpr Words<Scheme> WordsOf(Scheme) { return kSchemeWords; }
 

@@ -1,0 +1,119 @@
+// What whole lives do not show (simulator/driver/auto_test.cc has those).
+#include "lib/sync/schemes/auto/auto_policy.h"
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "lib/sync/schemes/policy_factory.h"
+#include "lib/sync/testing.h"
+
+namespace paceline::sync {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using testing::Script;
+
+PolicySpec Parsed(const std::string& text) { return *ParsePolicySpec(text); }
+
+// Rounds of two workers of which the second takes three times as long; then the first round that
+// does without it, as far as a barrier is kept.
+void Live(Script& script, int rounds) {
+  script.FeedAll({"join w0", "join w1"});
+  for (int round = 0; round < rounds; ++round) {
+    const std::string at = "#" + std::to_string(round + 1) + " based-on=v" + std::to_string(round);
+    script.FeedAll({"push w0 " + at + " samples=4 compute=1 norm2=3",
+                    "push w1 " + at + " samples=4 compute=3 norm2=3",
+                    "committed v" + std::to_string(round + 1) + " norm2=2"});
+  }
+}
+
+std::map<std::string, double> Figures(const Policy& policy) {
+  std::vector<Figure> figures;
+  policy.Tell(figures);
+  std::map<std::string, double> values;
+  for (const Figure& figure : figures)
+    values[std::string(figure.kind->name) + (figure.label.empty() ? "" : "/" + figure.label)] =
+        figure.value;
+  return values;
+}
+
+TEST(AutoPolicyTest, WhatItLearntIsSavedAndRestored) {
+  Script script("Auto batch=8 workers=2 barrier-kept");
+  Live(script, 5);
+  const std::string saved = script.policy().Save();
+  const auto spec = Parsed("Auto batch=8 workers=2 barrier-kept");
+  const auto restored = MakePolicy(spec, saved);
+  ASSERT_TRUE(restored.ok()) << restored.status();
+  EXPECT_EQ((*restored)->Save(), saved);
+  EXPECT_NE((*MakePolicy(spec))->Save(), saved);
+  EXPECT_EQ(WhatFits(spec, saved), saved);
+}
+
+TEST(AutoPolicyTest, WhatOthersSavedIsNotTaken) {
+  const auto spec = Parsed("Auto batch=8 workers=2");
+  const std::string narx = (*MakePolicy(Parsed("DBW batch=8 workers=2")))->Save();
+  EXPECT_EQ(MakePolicy(spec, narx).status().code(), StatusCode::kDataLoss);
+  EXPECT_EQ(WhatFits(spec, narx), "");
+  EXPECT_EQ(WhatFits(Parsed("BSP batch=8 workers=2"), (*MakePolicy(spec))->Save()), "");
+  for (const char* const bad :
+       {"auto", "auto noise=1,2 trust=1 bans=0 banned=0", "auto noise=0,0,0,0,0,0 trust=x",
+        "auto noise=0,0,0,0,0,0 trust=1 bans=0 banned=0 more=1"})
+    EXPECT_EQ(AutoPolicy::Make(spec, bad).status().code(), StatusCode::kDataLoss) << bad;
+}
+
+// The engine alone cannot become it, nor it the engine.
+TEST(AutoPolicyTest, OtherSchemesAreOtherPolicies) {
+  const auto spec = Parsed("Auto batch=8 workers=2");
+  EXPECT_FALSE(MayReconfigure(spec, Parsed("BSP batch=8 workers=2")));
+  EXPECT_FALSE(MayReconfigure(Parsed("BSP batch=8 workers=2"), spec));
+  EXPECT_FALSE(MayReconfigure(spec, Parsed("Auto batch=8 workers=2 barrier-kept")));
+  EXPECT_TRUE(MayReconfigure(spec, Parsed("Auto batch=8 workers=2 late-worker=offer")));
+}
+
+TEST(AutoPolicyTest, LateWorkersDoAsTheSpecSays) {
+  for (const char* const way : {"offer", "leave", "interrupt"}) {
+    Script script("Auto batch=8 workers=2 barrier-kept late-worker=" + std::string(way));
+    Live(script, 3);
+    const auto decided = script.Feed("push w0 #4 based-on=v3 samples=4 compute=1");
+    if (std::string(way) == "leave") {
+      EXPECT_THAT(decided, Not(::testing::Contains(HasSubstr("w1"))));
+    } else {
+      EXPECT_THAT(decided, ::testing::Contains(HasSubstr(std::string(way) + " w1")));
+    }
+  }
+}
+
+TEST(AutoPolicyTest, TellsWhatItExpects) {
+  Script script("Auto batch=8 workers=2 barrier-kept");
+  Live(script, 2);
+  auto told = Figures(script.policy());
+  EXPECT_EQ(told["paceline_auto_async"], 0);
+  EXPECT_EQ(told["paceline_step_waits_for"], 2);
+  EXPECT_FALSE(told.contains("paceline_auto_progress/barrier"));
+  EXPECT_FALSE(script.policy().Deadline()) << "nothing is known of how long a round should take";
+  Script later("Auto batch=8 workers=2 barrier-kept");
+  Live(later, 3);
+  told = Figures(later.policy());
+  EXPECT_EQ(told["paceline_auto_choices_total/faster"], 1);
+  EXPECT_EQ(told["paceline_step_waits_for"], 1);
+  EXPECT_GT(told["paceline_auto_gain/expected"], 1);
+  EXPECT_GT(told["paceline_auto_progress/barrier"], told["paceline_auto_progress/barrier-of-all"]);
+  EXPECT_TRUE(later.policy().Deadline());
+}
+
+TEST(AutoPolicyTest, AtTheEndNothingIsChosenAnyMore) {
+  Script script("Auto batch=8 workers=2 barrier-kept");
+  Live(script, 2);
+  script.Feed("quiesce stop deadline=90");
+  EXPECT_THAT(script.FeedAll({"leave w1 disconnected", "committed v3 norm2=1"}), IsEmpty());
+  EXPECT_FALSE(script.policy().Deadline());
+}
+
+}  // namespace
+}  // namespace paceline::sync

@@ -1,0 +1,104 @@
+#include "lib/sync/schemes/auto/judgement.h"
+
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "lib/sync/schemes/auto/step_times.h"
+
+namespace paceline::sync {
+namespace {
+
+using ::testing::DoubleNear;
+using ::testing::ElementsAre;
+
+constexpr AutoChoice kAll{};
+constexpr AutoChoice kAsync{Way::kAsync, 2};
+
+AutoChoice Barrier(uint32_t k) { return {Way::kBarrier, k}; }
+
+NoiseScale Noise(double squared_gradient, double variance) {
+  NoiseScale noise(8);
+  noise.AddPush(4, squared_gradient + 2 * variance);
+  noise.AddPush(4, squared_gradient + 2 * variance);
+  noise.Close(1);
+  noise.Applied(squared_gradient + variance);
+  return noise;
+}
+
+class OneSlow : public ::testing::Test {
+ protected:
+  OneSlow() {
+    fast_.Add(1);
+    slow_.Add(4);
+    workers_ = std::vector<ShadowWorker>(7, {&fast_});
+    workers_.push_back({&slow_});
+  }
+  Estimates Estimated(const NoiseScale& noise, double cost = 0,
+                      const AsyncTerms& async = {}) const {
+    return Estimate(workers_, {.communication = cost}, async, noise);
+  }
+
+  StepTimes fast_, slow_;
+  std::vector<ShadowWorker> workers_;
+};
+
+TEST_F(OneSlow, IsNotWaitedFor) {
+  const Estimates estimates = Estimated(Noise(1, 1));
+  EXPECT_THAT(estimates.ks, ElementsAre(2, 3, 4, 5, 6, 7, 8));
+  EXPECT_THAT(estimates.ProgressOf(Barrier(7)), DoubleNear(.625, 1e-9));
+  EXPECT_THAT(estimates.ProgressOf(Barrier(6)), DoubleNear(.59167, 1e-5));
+  EXPECT_THAT(estimates.ProgressOf(kAll), DoubleNear(.1625, 1e-9));
+  EXPECT_THAT(estimates.ProgressOf(kAsync), DoubleNear(.6185, 1e-4));
+  EXPECT_EQ(Best(estimates, kAll), Barrier(7));
+}
+
+TEST_F(OneSlow, WhereGradientsAreNoiseABarrierIsNotWorthIt) {
+  const Estimates estimates = Estimated(Noise(0, 1));
+  EXPECT_THAT(estimates.ProgressOf(Barrier(7)), DoubleNear(.6, 1e-9));
+  EXPECT_EQ(Best(estimates, kAll), Barrier(7)) << "a margin for the present mode";
+  EXPECT_EQ(Best(estimates, kAsync), kAsync);
+}
+
+TEST_F(OneSlow, WhatIsInForceHasToBeBeatenByAMargin) {
+  const Estimates estimates = Estimated(Noise(1, 1));
+  EXPECT_EQ(Best(estimates, Barrier(6)), Barrier(6)) << "7 is 5.6 % better";
+  EXPECT_EQ(Best(estimates, Barrier(5)), Barrier(7)) << "7 is 14.7 % better";
+  EXPECT_EQ(Best(estimates, kAsync), kAsync);
+}
+
+TEST_F(OneSlow, WhatAStepCostsBesideComputingCounts) {
+  const NoiseScale noise = Noise(1, 1);
+  EXPECT_EQ(Best(Estimated(noise, 0, {.communication = 0.2}), kAsync), Barrier(7));
+  EXPECT_EQ(Best(Estimated(noise, 0.5), kAll), kAsync);
+}
+
+TEST_F(OneSlow, WhatIsOutOfQuestionIsNotChosen) {
+  const NoiseScale noise = Noise(1, 1);
+  EXPECT_EQ(Best(Estimated(noise, 0.5, {.trust = 0}), kAll), Barrier(7));
+  EXPECT_EQ(Best(Estimated(noise, 0, {.trust = 0}), kAsync), Barrier(7));
+}
+
+TEST(JudgementTest, AQuarterOfTheWorkersIsTheLeast) {
+  EXPECT_EQ(LeastBarrier(1), 1u);
+  EXPECT_EQ(LeastBarrier(4), 1u);
+  EXPECT_EQ(LeastBarrier(5), 2u);
+  EXPECT_EQ(LeastBarrier(16), 4u);
+  EXPECT_EQ(PushesOfAsync(4), 2u);
+  EXPECT_EQ(PushesOfAsync(16), 4u);
+}
+
+TEST(JudgementTest, OfThousandsOfWorkersNotEachKIsTried) {
+  StepTimes times;
+  times.Add(1);
+  const std::vector<ShadowWorker> workers(1000, {&times});
+  const Estimates estimates = Estimate(workers, {}, {}, Noise(1, 1));
+  EXPECT_LE(estimates.ks.size(), 64u);
+  EXPECT_GE(estimates.ks.front(), 250u);
+  EXPECT_EQ(estimates.ks.back(), 1000u);
+  EXPECT_EQ(Best(estimates, kAll), kAll);
+}
+
+}  // namespace
+}  // namespace paceline::sync

@@ -1,0 +1,87 @@
+#include "lib/sync/schemes/auto/noise_scale.h"
+
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace paceline::sync {
+namespace {
+
+using ::testing::DoubleNear;
+using ::testing::Pointwise;
+
+// Of a global batch of 8 whose step of all has N and V.
+NoiseScale Of(double squared_gradient, double variance) {
+  NoiseScale noise(8);
+  noise.AddPush(4, squared_gradient + 2 * variance);
+  noise.AddPush(4, squared_gradient + 2 * variance);
+  noise.Close(1);
+  noise.Applied(squared_gradient + variance);
+  return noise;
+}
+
+std::vector<double> Gains(const NoiseScale& noise) {
+  std::vector<double> gains;
+  for (uint32_t k = 1; k <= 8; ++k) gains.push_back(noise.Gain(k, 8));
+  return gains;
+}
+
+TEST(NoiseScaleTest, SeparatesGradientAndNoise) {
+  NoiseScale noise(32);
+  noise.AddPush(16, 3);
+  noise.AddPush(16, 3);
+  noise.Close(0.02);
+  EXPECT_FALSE(noise.is_known());
+  noise.Applied(2);
+  EXPECT_TRUE(noise.is_known());
+  EXPECT_DOUBLE_EQ(noise.squared_gradient(), 1);
+  EXPECT_DOUBLE_EQ(noise.variance(), 1);
+}
+
+TEST(NoiseScaleTest, GainsAreThoseOfTheFormula) {
+  const auto is = [](const std::vector<double>& gains) {
+    return Pointwise(DoubleNear(6e-5), gains);
+  };
+  EXPECT_THAT(Gains(Of(1, 0)), is({.65, .65, .65, .65, .65, .65, .65, .65}));
+  EXPECT_THAT(Gains(Of(1, 1)), is({0, .125, .35833, .475, .545, .59167, .625, .65}));
+  EXPECT_THAT(Gains(Of(0, 1)), is({0, 0, .06667, .3, .44, .53333, .6, .65}));
+  EXPECT_THAT(Gains(Of(1, 4)), is({0, 0, .18333, .37, .482, .55667, .61, .65}));
+}
+
+TEST(NoiseScaleTest, WithoutAnythingKnownNoiseIsNone) {
+  EXPECT_DOUBLE_EQ(NoiseScale(8).Gain(1, 8), .65);
+}
+
+// What was committed is published later, and pushes of the next round come before.
+TEST(NoiseScaleTest, TakesARoundAsItWasWhenItClosed) {
+  NoiseScale noise(32);
+  noise.AddPush(16, 3);
+  noise.AddPush(16, 3);
+  noise.Close(1);
+  noise.AddPush(16, 100);
+  noise.Applied(2);
+  EXPECT_DOUBLE_EQ(noise.squared_gradient(), 1);
+}
+
+TEST(NoiseScaleTest, OnePushSaysNothingOfVariance) {
+  NoiseScale noise = Of(1, 1);
+  noise.AddPush(8, 2);
+  noise.Close(0.5);
+  noise.Applied(2);
+  EXPECT_DOUBLE_EQ(noise.variance(), 1);
+}
+
+TEST(NoiseScaleTest, IsSavedAndRestored) {
+  NoiseScale noise = Of(1, 4);
+  NoiseScale restored(8);
+  ASSERT_TRUE(restored.Restore(noise.Save()).ok());
+  EXPECT_EQ(Gains(restored), Gains(noise));
+  EXPECT_EQ(restored.Save(), noise.Save());
+  for (const std::string bad : {"", "1,2,3", "1,1,1,1,1,x", "-1,1,1,1,1,1", "inf,1,1,1,1,1"})
+    EXPECT_FALSE(restored.Restore(bad).ok()) << bad;
+}
+
+}  // namespace
+}  // namespace paceline::sync
