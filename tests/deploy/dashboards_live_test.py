@@ -22,7 +22,8 @@ PACELINE = os.path.abspath(sys.argv.pop(1)) if len(sys.argv) > 1 else str(ROOT /
 # Rows of one scheme: the run is changed to it before they are asked.
 SCHEMES = {"DBW": ["sync.scheme=DBW"],
            "WBSP": ["sync.scheme=WBSP", "sync.batchSizing.strategy=Equal"],
-           "PSPlus": ["sync.scheme=PSPlus", "sync.batchSizing.strategy=Equal"]}
+           "PSPlus": ["sync.scheme=PSPlus", "sync.batchSizing.strategy=Equal"],
+           "Auto": ["sync.scheme=Auto", "sync.batchSizing.strategy=Equal"]}
 
 # One push of four is dropped, batch sizes follow speeds, workers sleep a little, and checkpoints are written, so that every panel
 # has something to show; training lasts until it is interrupted.
