@@ -49,6 +49,7 @@ std::vector<Setup> SetupsFor(uint32_t workers, bool is_sgd) {
   AddWithInterrupt(is_sgd ? Setup{"dbw", {"scheme: DBW"}}
                           : Setup{"dbw:blind", {"scheme: DBW", "dbw: {method: Blind}"}},
                    setups);
+  setups.push_back({"auto", {"scheme: Auto"}});
   for (const uint32_t staleness : {1, 3, 8}) {
     setups.push_back({fmt::format("ssp:{}", staleness),
                       {"scheme: SSP", fmt::format("ssp: {{staleness: {}}}", staleness)}});
@@ -69,6 +70,8 @@ std::string InOneLine(const std::vector<std::string>& lines) {
 }
 
 bool MixesVersions(const sync::PolicySpec& policy) {
+  // It may, where nothing keeps it from it.
+  if (policy.scheme == sync::Scheme::kAuto) return !policy.is_barrier_kept;
   return !sync::CoordinatesOf(policy).IsStrict();
 }
 

@@ -28,11 +28,11 @@ std::vector<std::string> NamesFor(uint32_t workers) {
 }
 
 TEST(Candidates, AreEverySchemeWithSettingsForItsWorkers) {
-  EXPECT_THAT(
-      NamesFor(8),
-      ElementsAre("bsp", "lbbsp:ema", "backup:1", "backup:1+interrupt", "backup:2",
-                  "backup:2+interrupt", "backup:4", "backup:4+interrupt", "dbw", "dbw+interrupt",
-                  "ssp:1", "ssp:3", "ssp:8", "asp", "kbatchasync:2", "wbsp:overlap", "psplus"));
+  EXPECT_THAT(NamesFor(8),
+              ElementsAre("bsp", "lbbsp:ema", "backup:1", "backup:1+interrupt", "backup:2",
+                          "backup:2+interrupt", "backup:4", "backup:4+interrupt", "dbw",
+                          "dbw+interrupt", "auto", "ssp:1", "ssp:3", "ssp:8", "asp",
+                          "kbatchasync:2", "wbsp:overlap", "psplus"));
   EXPECT_THAT(NamesFor(16), Contains("kbatchasync:4"));
   EXPECT_THAT(NamesFor(16), Contains("backup:8"));
   EXPECT_THAT(NamesFor(2), Contains("backup:1"));
@@ -66,10 +66,21 @@ metadata: {{name: pasted}}
 
 TEST(Candidates, SayWhoMixesVersionsAndWhoInterrupts) {
   for (const Candidate& one : CandidatesFor(testing::JobOf(8, kSgd), 8).all) {
+    const bool is_auto = one.name == "auto";
     const bool waits = one.name.find("bsp") == 0 || one.name == "lbbsp:ema" ||
                        one.name.starts_with("backup") || one.name.starts_with("dbw");
     EXPECT_EQ(one.mixes_versions, !waits) << one.name;
-    EXPECT_EQ(Interrupts(one.policy), one.name.ends_with("+interrupt")) << one.name;
+    EXPECT_EQ(Interrupts(one.policy), is_auto || one.name.ends_with("+interrupt")) << one.name;
+  }
+}
+
+TEST(Candidates, AutoMixesVersionsWhereThereIsNoMomentum) {
+  for (const bool has_momentum : {false, true}) {
+    const std::string optimizer =
+        fmt::format(R"({{"type": "SGD", "sgd": {{"momentum": {}}}}})", has_momentum ? 0.9 : 0);
+    for (const Candidate& one : CandidatesFor(testing::JobOf(8, optimizer), 8).all) {
+      if (one.name == "auto") EXPECT_EQ(one.mixes_versions, !has_momentum);
+    }
   }
 }
 
