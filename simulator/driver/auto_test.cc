@@ -1,6 +1,7 @@
 // The scheme that chooses by itself, in whole lives: what it leaves, what it comes back to, and
 // what it never does.
 #include <algorithm>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -119,6 +120,20 @@ TEST(Auto, FollowsWhatChanges) {
   EXPECT_EQ(pushes_at(38), 8u);
   EXPECT_LT(pushes_at(90), 8u);
   EXPECT_EQ(pushes_at(150), 8u);
+}
+
+// In the middle of such a round the barrier looks worse than it is.
+TEST(Auto, ARoundThatHangsIsNoReasonToLeaveTheBarrier) {
+  ClusterOptions options = Auto(std::vector<double>(8, 1.0));
+  options.objective.noise = 50;
+  options.learning_rate = 0.05;
+  for (size_t i : {2, 3, 4}) options.workers[i].changes = {{.at_seconds = 30, .factor = 1e6}};
+  const Told told = Tell(options);
+  EXPECT_THAT(told.chosen, HasSubstr("reason=overdue"));
+  std::istringstream lines(told.chosen);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.find("reason=overdue") != line.npos) EXPECT_THAT(line, HasSubstr("barrier"));
+  }
 }
 
 // Who has just come is waited for until it is known.

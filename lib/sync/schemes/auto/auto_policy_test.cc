@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -89,6 +90,17 @@ TEST(AutoPolicyTest, LateWorkersDoAsTheSpecSays) {
   }
 }
 
+// What it has chosen stays.
+TEST(AutoPolicyTest, IsChangedWhileItRuns) {
+  Script script("Auto batch=8 workers=2 barrier-kept");
+  Live(script, 3);
+  EXPECT_THAT(script.Feed("reconfigured Auto batch=8 workers=2 barrier-kept late-worker=offer"),
+              IsEmpty());
+  const auto decided = script.Feed("push w0 #4 based-on=v3 samples=4 compute=1");
+  EXPECT_THAT(decided, ::testing::Contains(HasSubstr("commit")));
+  EXPECT_THAT(decided, ::testing::Contains("offer w1 v4"));
+}
+
 TEST(AutoPolicyTest, TellsWhatItExpects) {
   Script script("Auto batch=8 workers=2 barrier-kept");
   Live(script, 2);
@@ -107,11 +119,44 @@ TEST(AutoPolicyTest, TellsWhatItExpects) {
   EXPECT_TRUE(later.policy().Deadline());
 }
 
+TEST(AutoPolicyTest, ALossThatRisesBringsTheBarrierBackForLong) {
+  Script script("Auto batch=12 workers=3");
+  script.FeedAll({"join w0", "join w1", "join w2"});
+  std::vector<std::string> decided;
+  const auto push = [&](int worker, int sequence, int version, int compute, int loss) {
+    decided =
+        script.Feed(fmt::format("push w{} #{} based-on=v{} samples=4 compute={} norm2=50 loss={}",
+                                worker, sequence, version, compute, loss));
+  };
+  int version = 0;
+  const auto publish = [&] { script.Feed(fmt::format("committed v{} norm2=1", ++version)); };
+  for (int round = 0; round < 3; ++round) {
+    for (int worker = 0; worker < 3; ++worker)
+      push(worker, round + 1, version, worker == 2 ? 6 : 3, 1);
+    if (round < 2) publish();
+  }
+  ASSERT_THAT(decided, ::testing::Contains(HasSubstr("chosen async")));
+  publish();
+  // Five sweeps of three pushes, but for one push.
+  for (int sequence = 4; sequence < 11; ++sequence) {
+    for (int worker = 0; worker < 2; ++worker) {
+      push(worker, sequence, version, 3, 2);
+      EXPECT_THAT(decided, Not(::testing::Contains(HasSubstr("chosen barrier")))) << sequence;
+    }
+    publish();
+  }
+  EXPECT_THAT(script.policy().Save(), HasSubstr("bans=0"));
+  push(0, 11, version, 3, 2);
+  EXPECT_THAT(decided, ::testing::Contains(HasSubstr("reason=loss-rose")));
+  EXPECT_THAT(script.policy().Save(), HasSubstr("trust=0.8 bans=1 banned=30"));
+  EXPECT_EQ(Figures(script.policy())["paceline_auto_async"], 0);
+}
+
 TEST(AutoPolicyTest, AtTheEndNothingIsChosenAnyMore) {
   Script script("Auto batch=8 workers=2 barrier-kept");
-  Live(script, 2);
+  Live(script, 3);
   script.Feed("quiesce stop deadline=90");
-  EXPECT_THAT(script.FeedAll({"leave w1 disconnected", "committed v3 norm2=1"}), IsEmpty());
+  EXPECT_THAT(script.FeedAll({"leave w1 disconnected", "join w2"}), IsEmpty());
   EXPECT_FALSE(script.policy().Deadline());
 }
 

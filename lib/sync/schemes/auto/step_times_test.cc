@@ -71,6 +71,13 @@ TEST(StepTimesTest, AbortedStepsThatRanNotLongAreNoChange) {
   EXPECT_EQ(times.size(), 14u);
 }
 
+TEST(StepTimesTest, StepsThatAreGivenUpSoonAreNotFast) {
+  StepTimes times = Of({1, 1, 1, 1, 1, 1});
+  for (int i = 0; i < 8; ++i) times.AddAborted(0.1);
+  EXPECT_FALSE(times.has_changed());
+  EXPECT_EQ(times.size(), 14u);
+}
+
 TEST(StepTimesTest, AbortedStepsThatRanLongAreOne) {
   StepTimes times = Of({1, 1, 1, 1, 1});
   for (int i = 0; i < 4; ++i) times.AddAborted(2);
