@@ -209,18 +209,30 @@ void ReadCluster(const Node& node, const std::string& path, ClusterOptions& clus
 
 // --- Arms.
 
+// Of the job that an arm is, what schemes look at beside their own fields.
+struct Training {
+  uint32_t workers = 1;
+  uint32_t global_batch_size = 1;
+  double rate = 0.1;  // Where the arm has none of its own.
+  double momentum = 0;
+};
+
 // spec.sync as a TrainingJob has it, and judged as there.
-sync::PolicySpec ReadSync(const Node& node, const std::string& path, uint32_t workers,
-                          uint32_t global_batch_size, Errors& errors) {
+sync::PolicySpec ReadSync(const Node& node, const std::string& path, const Training& training,
+                          Errors& errors) {
   Node job(Node::Kind::kMap);
   job["apiVersion"] = Node::String("paceline.dev/v1alpha1");
   job["kind"] = Node::String("TrainingJob");
   Node& spec = job["spec"] = Node(Node::Kind::kMap);
   spec["sync"] = node;
   spec["workers"] = Node(Node::Kind::kMap);
-  spec["workers"]["replicas"] = Node::Integer(workers);
+  spec["workers"]["replicas"] = Node::Integer(training.workers);
   spec["training"] = Node(Node::Kind::kMap);
-  spec["training"]["globalBatchSize"] = Node::Integer(global_batch_size);
+  spec["training"]["globalBatchSize"] = Node::Integer(training.global_batch_size);
+  Node& optimizer = spec["training"]["optimizer"] = Node(Node::Kind::kMap);
+  optimizer["type"] = Node::String("SGD");
+  optimizer["sgd"] = Node(Node::Kind::kMap);
+  optimizer["sgd"]["momentum"] = Node::Float(training.momentum);
   job::Decoded decoded = job::Decode(job);
   job::ApplyDefaults(decoded.job);
   Errors found = decoded.errors;
@@ -240,24 +252,23 @@ sync::PolicySpec ReadSync(const Node& node, const std::string& path, uint32_t wo
   return job::PolicySpecFrom(decoded.job);
 }
 
-void ReadArms(const Node& node, const std::string& path, double rate, uint32_t global_batch_size,
+void ReadArms(const Node& node, const std::string& path, const Training& training,
               Scenario& scenario, Errors& errors) {
   if (node.kind != Node::Kind::kList || node.elements.empty()) {
     errors.push_back(
         {path, "must be a list of at least one arm: got " + Describe(node), node.line});
     return;
   }
-  const auto workers = static_cast<uint32_t>(scenario.cluster.workers.size());
   std::set<std::string> names;
   for (size_t i = 0; i < node.elements.size(); ++i) {
-    Arm arm{.learning_rate = rate};
+    Arm arm{.learning_rate = training.rate};
     Fields fields(node.elements[i], fmt::format("{}[{}]", path, i), errors);
     fields.Require("name");
     fields.Take("name", arm.name);
     fields.Take("learningRate", arm.learning_rate, kPositive);
     fields.Require("sync");
     if (const Node* const sync = fields.Take("sync"))
-      arm.policy = ReadSync(*sync, fields.PathOf("sync"), workers, global_batch_size, errors);
+      arm.policy = ReadSync(*sync, fields.PathOf("sync"), training, errors);
     fields.Done();
     if (!arm.name.empty() && !names.insert(arm.name).second)
       fields.Fail("name", fmt::format("must be of one arm alone: got \"{}\" again", arm.name));
@@ -303,8 +314,14 @@ void ReadSpec(const Node& node, Scenario& scenario, Errors& errors) {
       inner.Fail("", "must have steps or seconds: a loss that is never reached would never end");
   }
   fields.Require("arms");
-  if (const Node* const arms = fields.Take("arms"))
-    ReadArms(*arms, "spec.arms", rate, std::max(global_batch_size, 1u), scenario, errors);
+  if (const Node* const arms = fields.Take("arms")) {
+    ReadArms(*arms, "spec.arms",
+             {.workers = static_cast<uint32_t>(cluster.workers.size()),
+              .global_batch_size = std::max(global_batch_size, 1u),
+              .rate = rate,
+              .momentum = cluster.momentum},
+             scenario, errors);
+  }
   fields.Done();
   const auto workers = static_cast<uint32_t>(cluster.workers.size());
   if (global_batch_size > 0 && global_batch_size < workers) {

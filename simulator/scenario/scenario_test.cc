@@ -55,6 +55,19 @@ std::string With(const std::string& line, const std::string& other) {
   return text.replace(at, line.size(), other);
 }
 
+// As a TrainingJob's: DBW works its gain out with it, Auto keeps the barrier.
+TEST(Scenario, ItsSchemesKnowOfTheMomentum) {
+  std::string text = std::string(kWhole) + "  - {name: dbw, sync: {scheme: DBW}}\n" +
+                     "  - {name: auto, sync: {scheme: Auto}}\n";
+  for (const double momentum : {0.9, 0.0}) {
+    if (momentum == 0) text.replace(text.find("momentum: 0.9"), 13, "momentum: 0.0");
+    const LoadedScenario loaded = LoadScenario(text);
+    ASSERT_TRUE(loaded.errors.empty()) << ToString(loaded.errors.front());
+    EXPECT_EQ(loaded.scenario.arms[2].policy.dbw.momentum, momentum);
+    EXPECT_EQ(loaded.scenario.arms[3].policy.is_barrier_kept, momentum > 0);
+  }
+}
+
 TEST(Scenario, IsReadAsItIsWritten) {
   const LoadedScenario loaded = LoadScenario(kWhole);
   ASSERT_TRUE(loaded.errors.empty()) << ToString(loaded.errors.front());
@@ -204,7 +217,7 @@ TEST(Scenario, TellsAllThatIsWrongAtOnce) {
           "line 15: spec.cluster.compute.jitter: mean must be at least 0: got -1",
           "line 22: spec.cluster.workers[1].compute.slowPhase: is unknown: did you mean "
           "slowPhases?",
-          R"(line 28: spec.arms[0].sync.scheme: must be one of BSP, SSP, ASP, BackupWorkers, DBW, WBSP, PSPlus, KAsync, KBatchAsync: got "BSPP"; did you mean BSP?)",
+          R"(line 28: spec.arms[0].sync.scheme: must be one of BSP, SSP, ASP, BackupWorkers, DBW, WBSP, PSPlus, KAsync, KBatchAsync, Auto: got "BSPP"; did you mean BSP?)",
       }));
 }
 
