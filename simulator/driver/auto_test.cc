@@ -127,7 +127,8 @@ TEST(Auto, ARoundThatHangsIsNoReasonToLeaveTheBarrier) {
   ClusterOptions options = Auto(std::vector<double>(8, 1.0));
   options.objective.noise = 50;
   options.learning_rate = 0.05;
-  for (size_t i : {2, 3, 4}) options.workers[i].changes = {{.at_seconds = 30, .factor = 1e6}};
+  for (const size_t i : {2u, 3u, 4u})
+    options.workers[i].changes = {{.at_seconds = 30, .factor = 1e6}};
   const Told told = Tell(options);
   EXPECT_THAT(told.chosen, HasSubstr("reason=overdue"));
   std::istringstream lines(told.chosen);
