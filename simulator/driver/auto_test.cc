@@ -119,7 +119,7 @@ TEST(Auto, FollowsWhatChanges) {
   };
   EXPECT_EQ(pushes_at(38), 8u);
   EXPECT_LT(pushes_at(90), 8u);
-  EXPECT_EQ(pushes_at(150), 8u);
+  EXPECT_GT(pushes_at(150), pushes_at(90));
 }
 
 // In the middle of such a round the barrier looks worse than it is.

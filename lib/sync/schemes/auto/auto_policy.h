@@ -3,7 +3,7 @@
 //
 // It is the engine, with a controller beside it that moves its spec without anybody stopping:
 // - with a barrier, B(k): a version of the first k of n pushes, late workers interrupted (or
-//   offered the version, where the spec says so), k from a quarter of the workers to all;
+//   offered the version, where the spec says so), k from half of the workers to all;
 // - without one, A: a version of each quarter of n pushes, whatever they were computed on, weighed
 //   by their part of the global batch; where the spec allows it.
 // It begins as BSP. For each choice it estimates progress per second from what a step is worth

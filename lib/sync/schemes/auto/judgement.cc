@@ -10,9 +10,9 @@ namespace paceline::sync {
 namespace {
 
 constexpr double kOtherK = 1.1;       // Another k has to be so much better...
-constexpr double kOtherMode = 1.08;   // ...and another mode.
+constexpr double kLeave = 1.08;       // ...no barrier so much than the best one, and...
+constexpr double kStayAway = 1.03;    // ...still so much once there is none.
 constexpr double kSecondsMin = 1e-9;  // A clock that stands still is no infinite speed.
-constexpr double kSmallSteps = 1.05;  // Many small steps are worth more than a large one.
 
 size_t PlaceOf(const std::vector<uint32_t>& ks, uint32_t k) {
   const auto found = std::lower_bound(ks.begin(), ks.end(), k);
@@ -21,14 +21,14 @@ size_t PlaceOf(const std::vector<uint32_t>& ks, uint32_t k) {
 
 }  // namespace
 
-uint32_t LeastBarrier(uint32_t workers) { return std::max((workers + 3) / 4, 1u); }
+uint32_t LeastBarrier(uint32_t workers) { return std::max((workers + 1) / 2, 1u); }
 
 uint32_t PushesOfAsync(uint32_t workers) {
   return std::max(2u, static_cast<uint32_t>(std::lround(workers / 4.0)));
 }
 
 double WorthOf(const AutoChoice& choice, const NoiseScale& noise, uint32_t workers, double trust) {
-  if (choice.way == Way::kAsync) return kSmallSteps * trust * noise.Gain(workers, workers);
+  if (choice.way == Way::kAsync) return trust * noise.Gain(workers, workers);
   return noise.Gain(choice.k == 0 ? workers : std::min(choice.k, workers), workers);
 }
 
@@ -76,8 +76,8 @@ AutoChoice Best(const Estimates& estimates, const AutoChoice& present) {
     best = at;
   }
   const bool may_be_async = estimates.async_progress > 0;
-  const bool is_faster = is_barrier ? estimates.async_progress > most * kOtherMode
-                                    : estimates.async_progress * kOtherMode >= most;
+  const double margin = is_barrier ? kLeave : kStayAway;
+  const bool is_faster = estimates.async_progress > most * margin;
   const auto workers = estimates.ks[last];
   if (may_be_async && is_faster) return {Way::kAsync, PushesOfAsync(workers)};
   return {Way::kBarrier, best == last ? 0 : estimates.ks[best]};

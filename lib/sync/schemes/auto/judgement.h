@@ -17,7 +17,7 @@ struct AutoChoice {
   friend bool operator==(const AutoChoice&, const AutoChoice&) = default;
 };
 
-// The least k with a barrier: below a quarter of the workers no fixed k is safe.
+// The least k with a barrier: at a rate that is right for all, fewer than half can diverge.
 uint32_t LeastBarrier(uint32_t workers);
 // Pushes of a version without one.
 uint32_t PushesOfAsync(uint32_t workers);

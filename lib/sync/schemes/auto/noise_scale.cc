@@ -12,7 +12,7 @@
 namespace paceline::sync {
 namespace {
 
-constexpr double kPrice = 0.7;  // u.
+constexpr double kPrice = 1;  // u.
 
 }  // namespace
 

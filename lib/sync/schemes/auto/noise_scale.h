@@ -8,7 +8,7 @@
 // with means that forget (E). The learning rate is taken for one that somebody chose well for the
 // global batch B: a step of all n costs a share u / 2 of what its gradient promises to first order.
 // Then a step of k costs as much more as its gradient is noisier:
-//   G(k) = max(0, 1 - (u / 2) (N + V n / k) / (N + V)),   u = 0.7
+//   G(k) = max(0, 1 - (u / 2) (N + V n / k) / (N + V)),   u = 1
 // (McCandlish et al., An empirical model of large-batch training, 2018, has s2 and N; docs/adr/0063
 // why not the published gain of DBW.)
 #pragma once

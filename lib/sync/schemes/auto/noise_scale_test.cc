@@ -44,14 +44,14 @@ TEST(NoiseScaleTest, GainsAreThoseOfTheFormula) {
   const auto is = [](const std::vector<double>& gains) {
     return Pointwise(DoubleNear(6e-5), gains);
   };
-  EXPECT_THAT(Gains(Of(1, 0)), is({.65, .65, .65, .65, .65, .65, .65, .65}));
-  EXPECT_THAT(Gains(Of(1, 1)), is({0, .125, .35833, .475, .545, .59167, .625, .65}));
-  EXPECT_THAT(Gains(Of(0, 1)), is({0, 0, .06667, .3, .44, .53333, .6, .65}));
-  EXPECT_THAT(Gains(Of(1, 4)), is({0, 0, .18333, .37, .482, .55667, .61, .65}));
+  EXPECT_THAT(Gains(Of(1, 0)), is({.5, .5, .5, .5, .5, .5, .5, .5}));
+  EXPECT_THAT(Gains(Of(1, 1)), is({0, 0, .08333, .25, .35, .41667, .46429, .5}));
+  EXPECT_THAT(Gains(Of(0, 1)), is({0, 0, 0, 0, .2, .33333, .42857, .5}));
+  EXPECT_THAT(Gains(Of(1, 4)), is({0, 0, 0, .1, .26, .36667, .44286, .5}));
 }
 
 TEST(NoiseScaleTest, WithoutAnythingKnownNoiseIsNone) {
-  EXPECT_DOUBLE_EQ(NoiseScale(8).Gain(1, 8), .65);
+  EXPECT_DOUBLE_EQ(NoiseScale(8).Gain(1, 8), .5);
 }
 
 // What was committed is published later, and pushes of the next round come before.
