@@ -227,8 +227,10 @@ AutoPolicy::Wish AutoPolicy::Choose(Time now, bool is_overdue) {
     banned_until_ = sweeps_ + (kBanSweeps << std::min(bans_++, kBansMax));
   }
   // Who has just come shows its times first.
-  if (fleet_.IsAnyUnknown() && !is_overdue)
+  if (fleet_.IsAnyUnknown() && !is_overdue) {
+    if (is_tripped) return {AutoChoice{}, ChoiceReason::kLossRose};
     return {is_async() ? choice_ : AutoChoice{}, ChoiceReason::kMembers};
+  }
   // In the middle of a round that is late, a barrier looks worse than it is.
   const bool may_leave =
       !spec_.is_barrier_kept && !is_overdue && fleet_.size() > 1 && sweeps_ >= banned_until_;
@@ -318,7 +320,5 @@ void AutoPolicy::Tell(std::vector<Figure>& figures) const {
   figures.push_back({&kAutoProgress, *best, "barrier"});
   figures.push_back({&kAutoProgress, estimates_->async_progress, "async"});
 }
-
-std::string AutoPolicy::DebugString() const { return engine_.DebugString(); }
 
 }  // namespace paceline::sync

@@ -41,9 +41,6 @@ class AutoPolicy : public Policy {
   std::string Save() const override;
   std::unique_ptr<Policy> Clone() const override { return std::make_unique<AutoPolicy>(*this); }
 
-  const AutoChoice& choice() const { return choice_; }
-  std::string DebugString() const;
-
  private:
   explicit AutoPolicy(const PolicySpec& spec);
 
