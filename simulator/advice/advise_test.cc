@@ -51,7 +51,7 @@ TEST(Advise, ARecordedSchemeThatIsNoCandidateIsHeldAgainstThemAll) {
   const Report report = Advised(Mixed("SSP staleness=5"), testing::JobOf(4, kPlain));
   EXPECT_EQ(report.advice.Recorded().name, "recorded");
   EXPECT_NEAR(report.advice.Recorded().equal.gain->low, 1, 1e-12);
-  EXPECT_EQ(report.advice.arms.size(), 16u);
+  EXPECT_EQ(report.advice.arms.size(), 17u);
 }
 
 TEST(Advise, OneWorkerHasTheBestSchemeThereIs) {
