@@ -6,26 +6,19 @@
 #include <gtest/gtest.h>
 
 #include "lib/sync/schemes/auto/step_times.h"
+#include "lib/sync/schemes/auto/testing.h"
 
 namespace paceline::sync {
 namespace {
 
 using ::testing::DoubleNear;
 using ::testing::ElementsAre;
+using testing::NoiseOf;
 
 constexpr AutoChoice kAll{};
 constexpr AutoChoice kAsync{Way::kAsync, 2};
 
 AutoChoice Barrier(uint32_t k) { return {Way::kBarrier, k}; }
-
-NoiseScale Noise(double squared_gradient, double variance) {
-  NoiseScale noise(8);
-  noise.AddPush(4, squared_gradient + 2 * variance);
-  noise.AddPush(4, squared_gradient + 2 * variance);
-  noise.Close(1);
-  noise.Applied(squared_gradient + variance);
-  return noise;
-}
 
 class OneSlow : public ::testing::Test {
  protected:
@@ -45,7 +38,7 @@ class OneSlow : public ::testing::Test {
 };
 
 TEST_F(OneSlow, IsNotWaitedFor) {
-  const Estimates estimates = Estimated(Noise(1, 1));
+  const Estimates estimates = Estimated(NoiseOf(1, 1));
   EXPECT_THAT(estimates.ks, ElementsAre(4, 5, 6, 7, 8));
   EXPECT_THAT(estimates.ProgressOf(Barrier(7)), DoubleNear(.46429, 1e-5));
   EXPECT_THAT(estimates.ProgressOf(Barrier(6)), DoubleNear(.41667, 1e-5));
@@ -55,32 +48,32 @@ TEST_F(OneSlow, IsNotWaitedFor) {
 }
 
 TEST_F(OneSlow, WhereGradientsAreNoiseABarrierIsNotWorthIt) {
-  const Estimates estimates = Estimated(Noise(0, 1));
+  const Estimates estimates = Estimated(NoiseOf(0, 1));
   EXPECT_THAT(estimates.ProgressOf(Barrier(7)), DoubleNear(.42857, 1e-5));
   EXPECT_EQ(Best(estimates, kAll), Barrier(7)) << "no barrier is 5.7 % better";
   EXPECT_EQ(Best(estimates, kAsync), kAsync);
 }
 
 TEST_F(OneSlow, WhatIsInForceHasToBeBeatenByAMargin) {
-  const Estimates estimates = Estimated(Noise(1, .25));
+  const Estimates estimates = Estimated(NoiseOf(1, .25));
   EXPECT_EQ(Best(estimates, Barrier(6)), Barrier(6)) << "7 is 4.1 % better";
   EXPECT_EQ(Best(estimates, Barrier(5)), Barrier(7)) << "7 is 10.4 % better";
 }
 
 // What is worth no more without a barrier is not worth the risk.
 TEST_F(OneSlow, NoBarrierHasToStayWorthIt) {
-  EXPECT_EQ(Best(Estimated(Noise(1, 1)), kAsync), Barrier(7)) << "7 is 2.5 % better";
-  EXPECT_EQ(Best(Estimated(Noise(1, 3)), kAsync), Barrier(7)) << "no barrier is 1.5 % better";
+  EXPECT_EQ(Best(Estimated(NoiseOf(1, 1)), kAsync), Barrier(7)) << "7 is 2.5 % better";
+  EXPECT_EQ(Best(Estimated(NoiseOf(1, 3)), kAsync), Barrier(7)) << "no barrier is 1.5 % better";
 }
 
 TEST_F(OneSlow, WhatAStepCostsBesideComputingCounts) {
-  const NoiseScale noise = Noise(1, 1);
+  const NoiseScale noise = NoiseOf(1, 1);
   EXPECT_EQ(Best(Estimated(noise, 0, {.communication = 0.2}), kAsync), Barrier(7));
   EXPECT_EQ(Best(Estimated(noise, 0.5), kAll), kAsync);
 }
 
 TEST_F(OneSlow, WhatIsOutOfQuestionIsNotChosen) {
-  const NoiseScale noise = Noise(1, 1);
+  const NoiseScale noise = NoiseOf(1, 1);
   EXPECT_EQ(Best(Estimated(noise, 0.5, {.trust = 0}), kAll), Barrier(7));
   EXPECT_EQ(Best(Estimated(noise, 0, {.trust = 0}), kAsync), Barrier(7));
 }
@@ -98,7 +91,7 @@ TEST(JudgementTest, OfThousandsOfWorkersNotEachKIsTried) {
   StepTimes times;
   times.Add(1);
   const std::vector<ShadowWorker> workers(1000, {&times});
-  const Estimates estimates = Estimate(workers, {}, {}, Noise(1, 1));
+  const Estimates estimates = Estimate(workers, {}, {}, NoiseOf(1, 1));
   EXPECT_LE(estimates.ks.size(), 64u);
   EXPECT_GE(estimates.ks.front(), 500u);
   EXPECT_EQ(estimates.ks.back(), 1000u);

@@ -6,21 +6,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "lib/sync/schemes/auto/testing.h"
+
 namespace paceline::sync {
 namespace {
 
 using ::testing::DoubleNear;
+using testing::NoiseOf;
 using ::testing::Pointwise;
-
-// Of a global batch of 8 whose step of all has N and V.
-NoiseScale Of(double squared_gradient, double variance) {
-  NoiseScale noise(8);
-  noise.AddPush(4, squared_gradient + 2 * variance);
-  noise.AddPush(4, squared_gradient + 2 * variance);
-  noise.Close(1);
-  noise.Applied(squared_gradient + variance);
-  return noise;
-}
 
 std::vector<double> Gains(const NoiseScale& noise) {
   std::vector<double> gains;
@@ -44,10 +37,10 @@ TEST(NoiseScaleTest, GainsAreThoseOfTheFormula) {
   const auto is = [](const std::vector<double>& gains) {
     return Pointwise(DoubleNear(6e-5), gains);
   };
-  EXPECT_THAT(Gains(Of(1, 0)), is({.5, .5, .5, .5, .5, .5, .5, .5}));
-  EXPECT_THAT(Gains(Of(1, 1)), is({0, 0, .08333, .25, .35, .41667, .46429, .5}));
-  EXPECT_THAT(Gains(Of(0, 1)), is({0, 0, 0, 0, .2, .33333, .42857, .5}));
-  EXPECT_THAT(Gains(Of(1, 4)), is({0, 0, 0, .1, .26, .36667, .44286, .5}));
+  EXPECT_THAT(Gains(NoiseOf(1, 0)), is({.5, .5, .5, .5, .5, .5, .5, .5}));
+  EXPECT_THAT(Gains(NoiseOf(1, 1)), is({0, 0, .08333, .25, .35, .41667, .46429, .5}));
+  EXPECT_THAT(Gains(NoiseOf(0, 1)), is({0, 0, 0, 0, .2, .33333, .42857, .5}));
+  EXPECT_THAT(Gains(NoiseOf(1, 4)), is({0, 0, 0, .1, .26, .36667, .44286, .5}));
 }
 
 TEST(NoiseScaleTest, WithoutAnythingKnownNoiseIsNone) {
@@ -66,7 +59,7 @@ TEST(NoiseScaleTest, TakesARoundAsItWasWhenItClosed) {
 }
 
 TEST(NoiseScaleTest, OnePushSaysNothingOfVariance) {
-  NoiseScale noise = Of(1, 1);
+  NoiseScale noise = NoiseOf(1, 1);
   noise.AddPush(8, 2);
   noise.Close(0.5);
   noise.Applied(2);
@@ -74,7 +67,7 @@ TEST(NoiseScaleTest, OnePushSaysNothingOfVariance) {
 }
 
 TEST(NoiseScaleTest, IsSavedAndRestored) {
-  NoiseScale noise = Of(1, 4);
+  NoiseScale noise = NoiseOf(1, 4);
   NoiseScale restored(8);
   ASSERT_TRUE(restored.Restore(noise.Save()).ok());
   EXPECT_EQ(Gains(restored), Gains(noise));
