@@ -15,7 +15,7 @@ export JSON
 IMAGES ?=
 export DOCKER
 # What clang-format and clang-tidy look at; ONLY=lib/sync narrows it.
-ONLY ?= lib operator ps-server worker cli tests
+ONLY ?= lib operator ps-server worker cli simulator python tests
 SOURCES = git ls-files --cached --others --exclude-standard -- \
             $(foreach folder,$(ONLY),'$(folder)/*.h' '$(folder)/*.cc')
 

@@ -1,8 +1,4 @@
 // Words that processes share: paceline_post and paceline_await.
-#include <linux/futex.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #include <atomic>
 #include <cerrno>
 #include <climits>
@@ -10,6 +6,9 @@
 #include <ctime>
 
 #include "python/native/paceline_worker.h"
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 namespace {
 
@@ -39,7 +38,8 @@ int paceline_await(uint32_t* word, uint32_t value, int timeout_ms) {
   if (timeout_ms <= 0) return 0;
   const timespec deadline = After(timeout_ms);
   do {
-    // FUTEX_WAIT_BITSET takes the time that it ends at, which a word that changes often does not move.
+    // FUTEX_WAIT_BITSET takes the time that it ends at, which a word that changes often does not
+    // move.
     const long waited = syscall(SYS_futex, word, FUTEX_WAIT_BITSET, there, &deadline, nullptr,
                                 FUTEX_BITSET_MATCH_ANY);
     there = std::atomic_ref(*word).load(std::memory_order_acquire);
