@@ -35,7 +35,9 @@ TEST_P(NetworkTypesTest, WhatTravelsIsRoundedAndTheJobGoesOn) {
   const Ended ended = run.Wait();
   ASSERT_EQ(ended.code, 0) << ended.err;
   const Json& state = ended.last_state;
-  EXPECT_EQ(state["step"], kSteps);
+  // What had come of a further version is not thrown away: it becomes one.
+  EXPECT_GE(state["step"], kSteps);
+  EXPECT_LE(state["step"], kSteps + 1);
   EXPECT_EQ(state["nonFinitePushes"], 0);
   ASSERT_EQ(state["workers"].size(), 2u);
   for (const Json& worker : state["workers"]) {

@@ -225,7 +225,9 @@ void Fields(V& visit, StopRule& stop) {
              .min = 1,
              .max = kCountMax});
   visit("maxSteps", stop.max_steps,
-        Note{.text = "commits after which training ends; may change while the job runs",
+        Note{.text = "commits after which training ends (pushes that a scheme has taken in by then "
+                     "become one more); "
+                     "may change while the job runs",
              .min = 1,
              .max = kCountMax});
   visit("target", stop.target,
