@@ -11,18 +11,16 @@ is the file that an earlier run wrote. docs/reproduction.md says what came out.
 import argparse
 import concurrent.futures
 import json
-import math
 import os
 import pathlib
 import statistics
-import subprocess
 import sys
-import tempfile
 import time
 
 import auto_scenarios
+import lives
+from lives import FAILED, beside, seconds_of
 
-FAILED = math.inf
 PATIENCE = 3      # Times BSP's time, until an arm has failed.
 STEPS = 4_000     # Of BSP, at most: a scenario in which it needs more is no scenario.
 
@@ -50,23 +48,7 @@ def arms(size):
 AUTO = {"scheme": "Auto"}
 
 
-class Simulator:
-    def __init__(self, build, seeds):
-        self.program = pathlib.Path(build).resolve() / "bin" / "paceline"
-        self.seeds = seeds
-
-    def run(self, spec, syncs):
-        """Rows of all lives, or what the simulator says is wrong."""
-        spec = {**spec, "seeds": self.seeds, "arms": [{"name": name, "sync": sync} for name, sync in syncs.items()]}
-        text = json.dumps({"apiVersion": "paceline.dev/v1alpha1", "kind": "Scenario", "spec": spec})
-        with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
-            file.write(text)
-            file.flush()
-            ran = subprocess.run([self.program, "simulate", file.name, "-o", "json"], capture_output=True, text=True, check=False)
-        if ran.returncode != 0:
-            raise RuntimeError(ran.stderr.strip() or f"paceline simulate ended with {ran.returncode}")
-        return json.loads(ran.stdout)
-
+class Simulator(lives.Simulator):
     def has_auto(self):
         spec = auto_scenarios.Scenario("probe", "Q", auto_scenarios.equal(2)).spec()
         spec["stop"]["steps"] = 1
@@ -77,20 +59,6 @@ class Simulator:
                 raise
             return False
         return True
-
-
-def seconds_of(rows):
-    """Of each arm, by seed: virtual time to the target; FAILED where it was not reached."""
-    times = {}
-    for row in rows:
-        times.setdefault(row["arm"], []).append(row["seconds"] if row["ending"] == "target" else FAILED)
-    return times
-
-
-def beside(times, bsp):
-    """Median, least and most of one arm's time beside BSP's, seed by seed."""
-    ratios = [mine / theirs for mine, theirs in zip(times, bsp)]
-    return statistics.median_low(ratios), min(ratios), max(ratios)
 
 
 def measure(simulator, scenario, has_auto, known=None):
