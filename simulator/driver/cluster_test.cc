@@ -1,6 +1,7 @@
 #include "simulator/driver/cluster.h"
 
 #include <algorithm>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -171,6 +172,25 @@ TEST(Simulate, ItsTraceReplaysAsAServersDoes) {
         << replayed->difference->recorded << " / " << replayed->difference->replayed;
     EXPECT_GT(replayed->decisions, 200u);
   }
+}
+
+// What NARX looks at besides past speeds.
+TEST(Simulate, APushTellsTheShareOfTheProcessorThatSlowPhasesLeave) {
+  ClusterOptions options = Of("BSP sizing=NARX", {1, 1});
+  options.workers[0].slow_phases = SlowPhases{4, 6, 6};
+  std::string text;
+  options.trace = [&text](std::string_view line) { (text += line) += '\n'; };
+  Lived(options);
+  std::istringstream lines(text);
+  int full = 0, quarter = 0;
+  for (std::string line; std::getline(lines, line);) {
+    const bool tells = line.find(" cpu=") != std::string::npos;
+    EXPECT_EQ(tells, line.find(" push w0 ") != std::string::npos) << line;
+    full += line.find(" cpu=1") != std::string::npos;
+    quarter += line.find(" cpu=0.25") != std::string::npos;
+  }
+  EXPECT_GT(full, 5);
+  EXPECT_GT(quarter, 5);
 }
 
 TEST(Simulate, EndsAtItsTargetItsTimeOrWhereItDiverges) {

@@ -109,6 +109,7 @@ void VirtualWorker::SayPushed(const Tally& tally, Version based_on, const sync::
   done.gradient.is_finite =
       std::isfinite(done.gradient.squared_norm) && std::isfinite(done.gradient.loss);
   done.shard_time = world_.now - began;
+  done.signals.cpu_available = world_.hosts[index_].computing.CpuShare(world_.now);
   const double seconds = ToSeconds(timing.compute);
   unpushed_seconds_ -= seconds;
   const store::PushId push{WorkerId(index_), incarnation_, sequence_};

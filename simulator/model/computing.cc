@@ -30,6 +30,11 @@ Duration Computing::Step(Time now, uint32_t samples) {
   return Seconds(seconds * change);
 }
 
+std::optional<double> Computing::CpuShare(Time now) {
+  if (!model_.slow_phases) return std::nullopt;
+  return std::min(1 / PhaseAt(now), 1.0);
+}
+
 double Computing::PhaseAt(Time now) {
   const SlowPhases& phases = *model_.slow_phases;
   while (phase_ends_ <= ToSeconds(now.time_since_epoch())) {

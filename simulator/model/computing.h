@@ -51,6 +51,10 @@ class Computing {
   // Of the step that begins now; `now` never decreases.
   Duration Step(Time now, uint32_t samples);
 
+  // What slow phases leave of its processor to a step that begins now, 0 to 1; nothing is known
+  // where there are none. As Step, of a `now` that never decreases.
+  std::optional<double> CpuShare(Time now);
+
  private:
   double PhaseAt(Time now);
 

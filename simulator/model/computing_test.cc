@@ -76,6 +76,20 @@ TEST(Computing, SpikesComeAsOftenAsIsSaid) {
   EXPECT_NEAR(spikes, 400, 60);
 }
 
+TEST(Computing, TellsWhatShareOfTheProcessorTheNextStepMeets) {
+  const ComputeModel model{.per_sample_seconds = 0.1, .slow_phases = SlowPhases{4, 6, 2}};
+  Computing told(model, 1, 0), untold(model, 1, 0), calm({.per_sample_seconds = 0.1}, 1, 0);
+  int slow = 0;
+  for (int i = 0; i < 400; ++i) {
+    const double share = told.CpuShare(Time(Seconds(i))).value();
+    EXPECT_DOUBLE_EQ(StepAt(told, i), 1 / share);
+    EXPECT_DOUBLE_EQ(StepAt(untold, i), 1 / share);  // To tell it changes nothing.
+    EXPECT_FALSE(calm.CpuShare(Time(Seconds(i))));
+    slow += share < 1;
+  }
+  EXPECT_NEAR(slow, 100, 40);
+}
+
 TEST(Computing, IsSlowForTheShareOfTimeThatIsSaid) {
   Computing computing({.per_sample_seconds = 0.1, .slow_phases = SlowPhases{4, 60, 20}}, 1, 0);
   EXPECT_DOUBLE_EQ(StepAt(computing, 0), 1);  // The first one is fast.
