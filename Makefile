@@ -19,7 +19,7 @@ ONLY ?= lib operator ps-server worker cli simulator python tests
 SOURCES = git ls-files --cached --others --exclude-standard -- \
             $(foreach folder,$(ONLY),'$(folder)/*.h' '$(folder)/*.cc')
 
-.PHONY: help setup run test test-hosts test-large test-simulated kubernetes build bench-data-plane bench-store bench-control bench-interrupt bench-operator bench-operator-tools bench-policy bench-simulator bench-step reproduce-auto gpu-proof wheel soak images e2e e2e-soak chart lint format verify crd \
+.PHONY: help setup run test test-hosts test-large test-simulated kubernetes build bench-data-plane bench-store bench-control bench-interrupt bench-operator bench-operator-tools bench-policy bench-simulator bench-step reproduce reproduce-full reproduce-auto gpu-proof wheel soak images e2e e2e-soak chart lint format verify crd \
         test-asan test-tsan clean
 
 help: ## Show this menu
@@ -67,6 +67,14 @@ bench-operator: ## Pods per second, CPU and memory of the operator, beside the A
 bench-policy: ## One event of each policy, microseconds, and the server's driver, of a core, with 100 and 1,000 workers (JSON=FILE writes rows)
 bench-simulator: ## Events of the simulator a second, alone and with coordination and policy, 100 to 10,000 workers (JSON=FILE writes rows)
 bench-step: ## A step of training beside DDP with gloo, and one worker beside PyTorch's loop, in reduced precision too: 20 minutes (ARGS='--rounds 3 --part step'; '--part links': throttled links, root's; JSON=FILE writes rows)
+
+reproduce: $(BUILD)/build.ninja ## What the papers publish beside simulated lives, three seeds (ARGS='--only wbsp', JSON=FILE writes rows; Auto is reproduce-auto)
+	@cmake --build $(BUILD) -j $(JOBS) --target paceline paceline-simulator predict_speeds >&2
+	@tests/reproduce/reproduce.py $(BUILD) --jobs $(JOBS) $(ARGS)
+
+reproduce-full: $(BUILD)/build.ninja ## Look for each arm's best rate first, where it is not known, and rewrite docs/reproduction (may be stopped and goes on)
+	@cmake --build $(BUILD) -j $(JOBS) --target paceline paceline-simulator predict_speeds >&2
+	@tests/reproduce/reproduce.py $(BUILD) --jobs $(JOBS) --full --write $(ARGS)
 
 reproduce-auto: $(BUILD)/build.ninja ## Compare all schemes on 52 simulated clusters: a quarter of an hour (ARGS='--only 3,9 --jobs 2', JSON=FILE writes rows)
 	@cmake --build $(BUILD) -j $(JOBS) --target paceline paceline-simulator >&2

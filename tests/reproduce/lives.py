@@ -14,14 +14,15 @@ class Simulator:
         self.program = pathlib.Path(build).resolve() / "bin" / "paceline"
         self.seeds = seeds
 
-    def run(self, spec, syncs):
-        """Rows of all lives, or what the simulator says is wrong."""
+    def run(self, spec, syncs, traces=None):
+        """Rows of all lives, or what the simulator says is wrong. Their traces go to a folder, where one is named."""
         spec = {**spec, "seeds": self.seeds, "arms": [{"name": name, "sync": sync} for name, sync in syncs.items()]}
         text = json.dumps({"apiVersion": "paceline.dev/v1alpha1", "kind": "Scenario", "spec": spec})
         with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
             file.write(text)
             file.flush()
-            ran = subprocess.run([self.program, "simulate", file.name, "-o", "json"], capture_output=True, text=True, check=False)
+            words = [self.program, "simulate", file.name, "-o", "json", *(["--traces", traces] if traces else [])]
+            ran = subprocess.run(words, capture_output=True, text=True, check=False)
         if ran.returncode != 0:
             raise RuntimeError(ran.stderr.strip() or f"paceline simulate ended with {ran.returncode}")
         return json.loads(ran.stdout)

@@ -1,0 +1,4 @@
+"""All experiments, in the order of the page."""
+import wbsp
+
+ALL = [wbsp.EXPERIMENT]

@@ -1,0 +1,85 @@
+"""The best learning rate of each arm, searched for on a grid of factors of the root of 2, and kept in a file as it is found."""
+import json
+import statistics
+import threading
+
+from experiment import times_of
+from lives import FAILED
+
+FINEST = 2 ** 0.5
+SLOWER = 1.2  # A rate is given up once it has taken so many times as long as the best so far.
+FARTHEST = 16  # Steps of the grid either way.
+
+
+def on_grid(start, place):
+    return float(f"{start * FINEST ** place:.3g}")
+
+
+def search(time_at, limit):
+    """Places by their times: in steps of two while time falls, up and else down, and then the best one's neighbours.
+
+    `time_at` is given a place and a time after which it need not know more; FAILED is slower than all.
+    """
+    found = {}
+
+    def at(place):
+        if place not in found:
+            best = min(found.values(), default=FAILED)
+            found[place] = time_at(place, limit if best == FAILED else SLOWER * best)
+        return found[place]
+
+    best = 0
+    at(0)
+    for direction in (2, -2):
+        came_from = best
+        while abs(best + direction) <= FARTHEST and at(best + direction) <= found[best] and (found[best] < FAILED or direction < 0):
+            best += direction
+        if best != came_from:
+            break
+    for neighbour in (best + 1, best - 1):
+        at(neighbour)
+    return sorted((place for place in found if found[place] < FAILED), key=lambda place: (found[place], abs(place)))
+
+
+class Rates:
+    """What the file says, and what is found anew: {experiment: {setting: {arm: {of, rate, tried}}}}."""
+
+    def __init__(self, path):
+        self.path = path
+        self.lock = threading.Lock()  # Of the file, and of what is in it.
+        self.all = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+
+    def _entry(self, experiment, setting, arm):
+        with self.lock:
+            of_arm = self.all.setdefault(experiment.name, {}).setdefault(setting.name, {})
+            if of_arm.get(arm, {}).get("of") != setting.digest(arm):
+                of_arm[arm] = {"of": setting.digest(arm), "rate": None, "tried": {}}
+            return of_arm[arm]
+
+    def best(self, experiment, setting, arm):
+        """Of that very scenario; None where it was not looked for yet."""
+        return self._entry(experiment, setting, arm)["rate"]
+
+    def find(self, experiment, setting, arm, lab, all_seeds):
+        """Goes on where it was left, and writes the file after each rate that was tried. Of those that were fast in `lab` the fastest
+        that reaches the target with all seeds; where none does, the fastest."""
+        entry = self._entry(experiment, setting, arm)
+        if entry["rate"] is not None:
+            return
+
+        def time_at(place, limit):
+            rate = on_grid(setting.rate, place)
+            if str(rate) not in entry["tried"]:
+                median = statistics.median_low(times_of(lab.lives(setting, arm, rate, limit).result()))
+                self._keep(entry["tried"], str(rate), None if median == FAILED else median)
+            median = entry["tried"][str(rate)]
+            return FAILED if median is None else median
+
+        places = [on_grid(setting.rate, place) for place in search(time_at, setting.spec["stop"]["seconds"])] or [setting.rate]
+        arrives = (rate for rate in places if max(times_of(all_seeds.lives(setting, arm, rate).result())) < FAILED)
+        self._keep(entry, "rate", next(arrives, places[0]))
+
+    def _keep(self, where, name, value):
+        with self.lock:
+            where[name] = value
+            self.path.write_text(json.dumps(self.all, indent=1) + "\n", encoding="utf-8")

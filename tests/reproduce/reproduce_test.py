@@ -1,0 +1,182 @@
+#!/usr/bin/env python3
+"""What tests/reproduce/reproduce.py makes of lives is right, and docs/reproduction says what the checked-in rows do.
+
+    tests/reproduce/reproduce_test.py BUILD
+"""
+import dataclasses
+import json
+import math
+import pathlib
+import sys
+import tempfile
+import unittest
+import xml.etree.ElementTree
+from unittest import mock
+
+import experiments
+import page
+import plot
+import predictors
+import rates
+import wbsp
+from experiment import BEST, RATES_PART, ROW, SAME, STEPS, Experiment, Lab, Measured, Setting
+from lives import FAILED
+
+BUILD = sys.argv.pop(1)
+
+
+def shortened(experiment):
+    """Its lives end as soon as they have begun to learn."""
+    def of(setting):
+        loss = 2.29 if "model" in setting.spec["objective"] else 0.97
+        return dataclasses.replace(setting, spec={**setting.spec, "stop": {"loss": loss, "seconds": 1000}})
+    return dataclasses.replace(experiment, settings=[of(setting) for setting in experiment.settings])
+
+
+class RowsTest(unittest.TestCase):
+    def check_form(self, row):
+        self.assertEqual(tuple(row), ROW)
+        self.assertTrue(all(isinstance(row[name], str) and row[name] for name in ("experiment", "arm", "setting", "unit")), row)
+        self.assertGreaterEqual(row["seeds"], 1)
+        numbers = [row[name] for name in ("low", "value", "high")]
+        self.assertTrue(all(number is None or math.isfinite(number) for number in numbers), row)
+        if None not in numbers:
+            self.assertEqual(numbers, sorted(numbers), row)
+
+    def test_a_short_run_of_each_experiment_has_rows_for_all_arms_at_both_rates(self):
+        for experiment in map(shortened, experiments.ALL):
+            with self.subTest(experiment.name):
+                measured = Measured(experiment, Lab(BUILD, 1, 2), lambda setting, _: setting.rate)
+                rows = measured.all_rows()
+                for row in rows:
+                    self.check_form(row)
+                steps = [(row["setting"], row["arm"]) for row in rows if row["unit"] == STEPS]
+                self.assertEqual(steps, [(f"{setting.name}, {mode}", arm) for setting in experiment.settings
+                                         for mode in (SAME, BEST) for arm in setting.arms])
+                self.assertTrue(any(row["value"] is not None for row in rows if row["unit"] == STEPS))
+                self.assertIn(experiment.settings[0].name, page.tables(rows))
+
+
+def life(seconds, ending="target", steps=10, pushes=2):
+    return {"seconds": seconds, "ending": ending, "steps": steps, "pushes_a_step": pushes, "computing": 0.5, "seed": 1}
+
+
+class ArithmeticTest(unittest.TestCase):
+    def measured(self, lives):
+        """Of arms a and b at the rates 1, of all, and 2, the best: `lives` by arm and rate."""
+        setting = Setting("s", {"cluster": {"workers": [{"count": 2}]}, "training": {}, "stop": {"seconds": 9}}, 1, {"a": {}, "b": {}})
+        def run(_, arm, rate):
+            return mock.Mock(result=lambda: [{**row, "arm": arm} for row in lives[arm, rate]])
+        return Measured(Experiment("e", [setting], {("s, same rate", "b", "of a's time"): 0.4}), mock.Mock(lives=run), lambda *_: 2)
+
+    def test_arms_are_beside_the_first_one_of_the_same_seed_and_published_figures_stand_there(self):
+        rows = self.measured({("a", 1): [life(10), life(40), life(20)], ("b", 1): [life(5), life(10), life(10)],
+                              ("a", 2): [life(4)] * 3, ("b", 2): [life(2), life(3, "seconds"), life(3)]}).all_rows()
+        at = {(row["arm"], row["setting"], row["unit"]): row for row in rows}
+        row = at["b", "s, same rate", "of a's time"]
+        self.assertEqual([row[name] for name in ("value", "low", "high", "published", "seeds")], [0.5, 0.25, 0.5, 0.4, 3])
+        row = at["b", "s, best rate", "of a's time"]
+        self.assertEqual([row[name] for name in ("value", "low", "high")], [0.75, 0.5, None])
+        self.assertEqual(at["a", "s, same rate", "seconds a step of all workers"]["value"], 2)
+        self.assertAlmostEqual(at["b", "s", RATES_PART]["value"], 1 - math.log(0.75) / math.log(0.5))
+
+    def test_who_gains_nothing_at_the_same_rate_has_no_part_of_it_from_a_larger_one(self):
+        rows = self.measured({("a", 1): [life(10)], ("b", 1): [life(10)], ("a", 2): [life(4)], ("b", 2): [life(2)]}).all_rows()
+        self.assertNotIn(RATES_PART, {row["unit"] for row in rows})
+
+    def test_a_setting_is_another_once_anything_of_it_changes(self):
+        setting = wbsp.EXPERIMENT.settings[0]
+        arm = setting.baseline
+        self.assertEqual(setting.digest(arm), dataclasses.replace(setting, name="other").digest(arm))
+        for change in ({"rate": 7}, {"spec": {**setting.spec, "stop": {}}}, {"arms": {arm: {"scheme": "ASP"}}}):
+            self.assertNotEqual(setting.digest(arm), dataclasses.replace(setting, **change).digest(arm))
+
+
+class RatesTest(unittest.TestCase):
+    def found(self, time_of, limit=1000):
+        asked = []
+        def time_at(place, at_most):
+            asked.append(place)
+            return time_of(place) if time_of(place) <= at_most else FAILED
+        return rates.search(time_at, limit), asked
+
+    def test_the_least_time_is_found_above_and_below_and_where_the_first_rate_is_too_large(self):
+        for best in (-6, -5, -1, 0, 1, 4, 7):
+            places, asked = self.found(lambda place, best=best: 10 + abs(place - best))
+            self.assertEqual(places[0], best)
+            self.assertEqual(len(asked), len(set(asked)))
+        places, _ = self.found(lambda place: FAILED if place > -4 else 10 - place)
+        self.assertEqual(places[0], -4)
+        self.assertEqual(self.found(lambda _: FAILED)[0], [])
+
+    def test_a_search_goes_on_where_it_was_left_and_takes_what_arrives_with_all_seeds(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "rates.json")
+            experiment = shortened(wbsp.EXPERIMENT)
+            setting = experiment.settings[0]
+            arm = setting.baseline
+            times = {rates.on_grid(setting.rate, place): 10 + abs(place - 2) for place in range(-40, 40)}
+            asked = []
+            def lab(fails_at=None, stops_after=99):
+                def lives(_, arm, rate, limit=math.inf):
+                    asked.append(rate)
+                    if len(asked) > stops_after:
+                        raise KeyboardInterrupt
+                    return mock.Mock(result=lambda: [{"arm": arm, "seconds": times[rate], "ending": "seconds" if rate == fails_at else "target"}])
+                return mock.Mock(lives=lives)
+            with self.assertRaises(KeyboardInterrupt):
+                rates.Rates(path).find(experiment, setting, arm, lab(stops_after=2), lab())
+            before = set(json.loads(path.read_text())[experiment.name][setting.name][arm]["tried"])
+            self.assertEqual(len(before), 2)
+            asked.clear()
+            rates.Rates(path).find(experiment, setting, arm, lab(), lab(fails_at=rates.on_grid(setting.rate, 2)))
+            self.assertFalse(before & set(map(str, asked[:-2])))
+            found = rates.Rates(path).best(experiment, setting, arm)
+            self.assertIn(found, (rates.on_grid(setting.rate, 1), rates.on_grid(setting.rate, 3)))
+            changed = dataclasses.replace(setting, rate=7)
+            self.assertIsNone(rates.Rates(path).best(experiment, changed, arm))
+
+
+class PredictorsTest(unittest.TestCase):
+    def trace(self, count=400):
+        """w0's speed is 100 times the share that was read before; w1's is 50."""
+        lines, share = [], 1.0
+        for i in range(count):
+            lines.append(f"@{i}.5 push w0 #{i} based-on=v{i} samples=10 loss=1 norm2=1 compute={0.1 / share!r} cpu={(share := 1.0 if i // 7 % 2 else 0.25)!r}")
+            lines.append(f"@{i}.6 push w1 #{i} based-on=v{i} samples=10 loss=1 norm2=1 compute=0.2")
+        return "\n".join(lines)
+
+    def test_speeds_that_follow_a_reading_are_told_by_those_who_look_at_it(self):
+        judged = predictors.judged(pathlib.Path(BUILD).resolve() / "bin/predict_speeds", self.trace(), 100)
+        self.assertLess(judged["linear ARX"][0], 0.1 * judged["last value"][0])
+        self.assertLess(judged["NARX"][0], 0.5 * judged["EMA"][0])
+        self.assertGreater(judged["linear ARX"][1], 0.99)
+        self.assertTrue(all(share <= 1 for _, share in judged.values()))
+
+    def test_the_bound_is_samples_by_the_sum_of_speeds(self):
+        self.assertAlmostEqual(predictors.bound_of(self.trace(7), 300), 300 / 150 + 6 * 300 / 75)
+
+
+class PlotTest(unittest.TestCase):
+    def test_a_bar_for_each_figure_and_a_word_for_what_was_not_reached(self):
+        row = {"value": 0.5, "low": 0.4, "high": 0.6}
+        failed = {"value": None, "low": 0.5, "high": None}
+        svg = xml.etree.ElementTree.fromstring(plot.bars("<t>", [("h < 1", [("a & b", row, row), ("c", row, failed)])]))
+        bars = [one for one in svg.iter("{http://www.w3.org/2000/svg}rect") if one.get("height") == str(plot.LINE - 1)]
+        self.assertEqual(len(bars), 3)
+        self.assertIn("not reached", [one.text for one in svg.iter("{http://www.w3.org/2000/svg}text")])
+
+
+class PageTest(unittest.TestCase):
+    def test_of_experiments_measured_anew_only_the_new_rows_stay(self):
+        old = [{"experiment": "a", "value": 1}, {"experiment": "b", "value": 2}]
+        self.assertEqual(page.merged(old, [{"experiment": "a", "value": 3}, {"experiment": "a", "value": 4}]),
+                         [{"experiment": "a", "value": 3}, {"experiment": "a", "value": 4}, {"experiment": "b", "value": 2}])
+
+    def test_numbers_have_three_digits_that_count(self):
+        self.assertEqual([page.number(value) for value in (None, 0, 0.12345, 12.345, 1234.5, 1234567, 0.00012)],
+                         ["-", "0", "0.123", "12.3", "1,234", "1,234,567", "0.00012"])
+
+
+if __name__ == "__main__":
+    unittest.main()
