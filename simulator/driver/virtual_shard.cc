@@ -1,5 +1,6 @@
 #include "simulator/driver/virtual_shard.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "lib/base/check.h"
@@ -11,45 +12,58 @@ VirtualShard::VirtualShard(Values initial, double momentum)
   published_.fill({Version(0), std::make_shared<const Values>(std::move(initial))});
 }
 
+VirtualShard::Staged* VirtualShard::Find(const store::PushId& push) {
+  const auto of_worker = staged_.find(push.worker);
+  if (of_worker == staged_.end()) return nullptr;
+  const auto found = std::ranges::find(of_worker->second, push, &Staged::push);
+  return found == of_worker->second.end() ? nullptr : &*found;
+}
+
+std::optional<VirtualShard::Staged> VirtualShard::Take(const store::PushId& push) {
+  Staged* const found = Find(push);
+  if (found == nullptr) return std::nullopt;
+  Staged taken = std::move(*found);
+  std::vector<Staged>& of_worker = staged_[push.worker];
+  if (found != &of_worker.back()) *found = std::move(of_worker.back());
+  of_worker.pop_back();
+  return taken;
+}
+
 void VirtualShard::Stage(const store::PushId& push, Values values, double seconds) {
-  staged_.insert_or_assign(push, Staged{std::move(values), seconds});
+  Staged staged{.push = push, .values = std::move(values), .seconds = seconds};
+  if (Staged* const again = Find(push); again != nullptr) {
+    *again = std::move(staged);
+  } else {
+    staged_[push.worker].push_back(std::move(staged));
+  }
 }
 
 void VirtualShard::Accumulate(const store::PushId& push) {
-  if (const auto found = staged_.find(push); found != staged_.end())
-    found->second.is_accumulated = true;
+  if (Staged* const found = Find(push); found != nullptr) found->is_accumulated = true;
 }
 
 double VirtualShard::Drop(const store::PushId& push) {
-  const auto found = staged_.find(push);
-  if (found == staged_.end()) return 0;
-  const double seconds = found->second.seconds;
-  staged_.erase(found);
-  return seconds;
+  const std::optional<Staged> taken = Take(push);
+  return taken ? taken->seconds : 0;
 }
 
 VirtualShard::Fenced VirtualShard::Fence(WorkerId worker, Incarnation incarnation) {
   Fenced fenced;
-  for (auto it = staged_.lower_bound({worker, {}, {}});
-       it != staged_.end() && it->first.worker == worker && it->first.incarnation <= incarnation;) {
-    if (it->second.is_accumulated) {
-      ++it;
-      continue;
-    }
+  std::erase_if(staged_[worker], [&](const Staged& one) {
+    if (one.push.incarnation > incarnation || one.is_accumulated) return false;
     ++fenced.pushes;
-    fenced.seconds += it->second.seconds;
-    it = staged_.erase(it);
-  }
+    fenced.seconds += one.seconds;
+    return true;
+  });
   return fenced;
 }
 
 protocol::Committed VirtualShard::Commit(const protocol::CommitAll& order) {
   std::fill(sum_.begin(), sum_.end(), 0.0);
   for (const protocol::AccumulateOrder& one : order.pushes) {
-    const auto found = staged_.find(one.push);
-    PACELINE_CHECK(found != staged_.end(), "{} is not staged", ToString(one.push));
-    for (size_t i = 0; i < sum_.size(); ++i) sum_[i] += one.weight * found->second.values[i];
-    staged_.erase(found);
+    const std::optional<Staged> taken = Take(one.push);
+    PACELINE_CHECK(taken.has_value(), "{} is not staged", ToString(one.push));
+    for (size_t i = 0; i < sum_.size(); ++i) sum_[i] += one.weight * taken->values[i];
   }
   for (double& value : sum_) value *= order.commit.gradient_scale;
   const double squared_norm = SquaredNorm(sum_);

@@ -5,10 +5,11 @@
 #include <array>
 #include <cstdint>
 #include <deque>
-#include <map>
 #include <memory>
 #include <optional>
+#include <vector>
 
+#include "lib/base/id_table.h"
 #include "lib/base/ids.h"
 #include "lib/base/version.h"
 #include "lib/protocol/shard_messages.h"
@@ -52,11 +53,17 @@ class VirtualShard {
 
  private:
   struct Staged {
+    store::PushId push;
     Values values;
     double seconds = 0;
     bool is_accumulated = false;
   };
-  std::map<store::PushId, Staged> staged_;
+  // Null if there is none.
+  Staged* Find(const store::PushId& push);
+  // It goes, and is what comes back.
+  std::optional<Staged> Take(const store::PushId& push);
+
+  IdTable<WorkerId, std::vector<Staged>> staged_;  // Of each worker a few, in no order.
   const Copy& last() const { return committed_.empty() ? newest() : committed_.back(); }
   Values Next(const store::CommitOrder& commit);
 

@@ -1,7 +1,7 @@
 // How fast the simulator is: its queue alone, and whole lives with coordination and policy, by the
 // number of workers.
 //
-//   bench_simulator [--small]
+//   bench_simulator [--small | --life POLICY WORKERS PUSHES]
 //
 // Rows are written to the file that JSON=FILE in the environment names. Goals: a million events a
 // second of the queue alone; 10,000 workers for 1,000 steps, ten million pushes, within 60 s.
@@ -95,6 +95,10 @@ int main(int argc, char** argv) {
   using namespace paceline::bench;
   const bool is_small = argc > 1 && std::string_view(argv[1]) == "--small";
   nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  if (argc == 5 && std::string_view(argv[1]) == "--life") {
+    MeasureLife(argv[2], static_cast<uint32_t>(std::stoul(argv[3])), std::stoull(argv[4]), json);
+    return WriteRows(json, JsonPathFromEnvironment());
+  }
   std::cout << "The queue alone, so many in it:\n";
   for (const uint64_t full : {100, 1000, 10'000})
     MeasureQueue(full, is_small ? 10'000 : 5'000'000, json);
