@@ -68,10 +68,11 @@ int Run(const Flags& flags) {
     return process::kExitCannotWork;
   }
   LoadedScenario loaded = LoadScenario(*text);
+  const std::filesystem::path folder = std::filesystem::path(flags.scenario).parent_path();
+  if (loaded.errors.empty()) loaded.errors = OpenTraces(folder, loaded.scenario);
   std::unique_ptr<ModelObjective> model;
   if (loaded.errors.empty() && loaded.scenario.model) {
-    OpenedModel opened =
-        OpenModel(*loaded.scenario.model, std::filesystem::path(flags.scenario).parent_path());
+    OpenedModel opened = OpenModel(*loaded.scenario.model, folder);
     loaded.errors = std::move(opened.errors);
     model = std::move(opened.objective);
   }

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "lib/chaos/trace_table.h"
+#include "lib/process/read_file.h"
+
 namespace paceline::simulator {
 
 OpenedModel OpenModel(const LearntModel& model, const std::filesystem::path& folder) {
@@ -32,6 +35,27 @@ OpenedModel OpenModel(const LearntModel& model, const std::filesystem::path& fol
     opened.errors.push_back({"spec.objective", Message(objective.status()), model.model.line});
   }
   return opened;
+}
+
+std::vector<job::FieldError> OpenTraces(const std::filesystem::path& folder, Scenario& scenario) {
+  std::vector<job::FieldError> errors;
+  for (size_t i = 0; i < scenario.traces.size(); ++i) {
+    const FileField& trace = scenario.traces[i];
+    if (trace.path.empty()) continue;
+    StatusOr<std::string> text = process::ReadFile((folder / trace.path).string());
+    Status status = text.status();
+    if (status.ok()) status = chaos::TraceTable::Parse(*text).status();
+    if (!status.ok()) {
+      errors.push_back({fmt::format("spec.cluster.chaos.delays[{}].trace", i),
+                        fmt::format("must be a table of seconds, relative to the scenario's file: "
+                                    "got \"{}\": {}",
+                                    trace.path, Message(status)),
+                        trace.line});
+      continue;
+    }
+    scenario.cluster.injected_traces[trace.path] = *std::move(text);
+  }
+  return errors;
 }
 
 }  // namespace paceline::simulator

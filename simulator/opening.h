@@ -1,4 +1,4 @@
-// Defines OpenModel: the model that a scenario names, out of its files.
+// Defines OpenModel and OpenTraces: what a scenario names, out of its files.
 #pragma once
 
 #include <filesystem>
@@ -18,5 +18,9 @@ struct OpenedModel {
 
 // Paths are relative to `folder`.
 OpenedModel OpenModel(const LearntModel& model, const std::filesystem::path& folder);
+
+// Gives the scenario's cluster the text of its injected traces. What is wrong with them; then some
+// may be missing.
+std::vector<job::FieldError> OpenTraces(const std::filesystem::path& folder, Scenario& scenario);
 
 }  // namespace paceline::simulator

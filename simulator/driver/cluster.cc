@@ -12,6 +12,7 @@
 #include "lib/sync/schemes/policy_factory.h"
 #include "lib/sync/trace/trace_recorder.h"
 #include "simulator/driver/attendance.h"
+#include "simulator/driver/injected.h"
 #include "simulator/driver/world.h"
 
 namespace paceline::simulator {
@@ -40,7 +41,7 @@ coordination::CoordinatorOptions CoordinationOf(const ClusterOptions& options) {
 
 class Cluster {
  public:
-  explicit Cluster(const ClusterOptions& options);
+  Cluster(const ClusterOptions& options, std::vector<chaos::Delays> delays);
   StatusOr<Life> Run();
 
  private:
@@ -77,9 +78,9 @@ class Cluster {
   Status problem_ = OkStatus();
 };
 
-Cluster::Cluster(const ClusterOptions& options)
+Cluster::Cluster(const ClusterOptions& options, std::vector<chaos::Delays> delays)
     : options_(options),
-      world_(options),
+      world_(options, std::move(delays)),
       workers_(world_, [this](coordination::Fact fact) { Tell(std::move(fact)); }),
       coordinator_(CoordinationOf(options)),
       diverged_at_(kDivergedTimes * world_.objective.Loss(*world_.shard.newest().values)),
@@ -296,6 +297,9 @@ std::string_view ToString(Ending ending) {
   return "";
 }
 
-StatusOr<Life> Simulate(const ClusterOptions& options) { return Cluster(options).Run(); }
+StatusOr<Life> Simulate(const ClusterOptions& options) {
+  PACELINE_ASSIGN_OR_RETURN(std::vector<chaos::Delays> delays, InjectedDelays(options));
+  return Cluster(options, std::move(delays)).Run();
+}
 
 }  // namespace paceline::simulator

@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "lib/base/status.h"
+#include "lib/chaos/delays.h"
+#include "lib/job/manifest/training_job.h"
 #include "lib/optim/schedule.h"
 #include "lib/protocol/worker_messages.h"
 #include "lib/sync/schemes/policy_spec.h"
@@ -25,6 +27,10 @@ struct ClusterOptions {
   NetworkModel network;
   double interrupt_seconds = 0;  // From the decision until the worker is free.
   double commit_seconds = 0;     // Of a version, one after the other, until it can be pulled.
+  // A TrainingJob's spec.chaos: delays of steps and slow links, on top of those above. Valid; of
+  // its traces, the text.
+  job::Chaos injected;
+  chaos::TraceTexts injected_traces;
   std::vector<Absence> absences;
   std::vector<Outage> outages;
   // Without a word a worker counts as lost then; one that an outage silenced joins anew at its end.
@@ -76,8 +82,8 @@ struct Life {
 // Equal options give an equal life, wherever libm rounds alike. The loss is said to diverge at
 // 1,000 times that of the start, or where it is no number.
 //
-// InvalidArgument for a policy that sync::MakePolicy refuses; Internal if the policy breaks its
-// contract, or all stands still; the errors of the objective.
+// InvalidArgument for a policy that sync::MakePolicy refuses, or an injected trace; Internal if the
+// policy breaks its contract, or all stands still; the errors of the objective.
 StatusOr<Life> Simulate(const ClusterOptions& options);
 
 }  // namespace paceline::simulator

@@ -77,7 +77,10 @@ double VirtualWorker::Gradient(const Values& at, const protocol::Lease& samples,
 
 void VirtualWorker::BeginStep(uint32_t samples) {
   Switch(Activity::kCompute);
-  const Duration takes = world_.hosts[index_].computing.Step(world_.now, samples);
+  Duration takes = world_.hosts[index_].computing.Step(world_.now, samples);
+  if (!world_.delays.empty()) {
+    takes += world_.delays[index_].After({.index = steps_++, .samples = samples, .compute = takes});
+  }
   world_.queue.Put(world_.now + takes,
                    {.kind = Kind::kComputed, .life = life_, .worker = index_, .turn = turn_});
 }

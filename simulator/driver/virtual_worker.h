@@ -77,6 +77,7 @@ class VirtualWorker {
  private:
   Incarnation incarnation_;
   double unpushed_seconds_ = 0;     // Of computing.
+  uint64_t steps_ = 0;              // Of this process.
   std::vector<EpochRange> ranges_;  // Of the samples of a gradient.
 };
 

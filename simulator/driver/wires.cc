@@ -1,17 +1,19 @@
 #include "simulator/driver/wires.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace paceline::simulator {
 
-Wires::Wires(const NetworkModel& model, size_t workers, const std::vector<Outage>& outages,
-             EventQueue<Happening>& queue)
+Wires::Wires(const NetworkModel& model, std::vector<std::optional<chaos::Link>> links,
+             const std::vector<Outage>& outages, EventQueue<Happening>& queue)
     : model_(model),
-      workers_(workers),
+      links_(std::move(links)),
+      workers_(links_.size()),
       queue_(queue),
-      pulls_{SharedLink(model.server_bytes_per_second), 0, std::vector<Sent>(workers)},
-      pushes_{SharedLink(model.server_bytes_per_second), 0, std::vector<Sent>(workers)} {
-  if (!outages.empty()) outages_.resize(workers);
+      pulls_{SharedLink(model.server_bytes_per_second), 0, std::vector<Sent>(workers_)},
+      pushes_{SharedLink(model.server_bytes_per_second), 0, std::vector<Sent>(workers_)} {
+  if (!outages.empty()) outages_.resize(workers_);
   for (const Outage& outage : outages) {
     outages_[outage.worker].emplace_back(Time(Seconds(outage.from_seconds)),
                                          Time(Seconds(outage.until_seconds)));
@@ -23,8 +25,9 @@ void Wires::Send(Time now, uint32_t worker, uint16_t life, Direction direction) 
   Link& link = LinkOf(direction);
   const double bytes =
       direction == Direction::kPush ? model_.push_bytes.value_or(model_.bytes) : model_.bytes;
-  const double own =
-      model_.worker_bytes_per_second > 0 ? bytes / model_.worker_bytes_per_second : 0;
+  double own = model_.worker_bytes_per_second > 0 ? bytes / model_.worker_bytes_per_second : 0;
+  if (const auto& link_of_own = links_[worker])
+    own = std::max(own, bytes / static_cast<double>(link_of_own->bytes_per_second));
   const uint64_t number = life * workers_ + worker;
   if (number >= link.sent.size()) link.sent.resize((life + 1) * workers_);
   link.sent[number] = {now, now + Seconds(own)};
@@ -38,7 +41,7 @@ void Wires::LinkFree(Time now, const Happening& happening) {
   while (const std::optional<uint64_t> number = link.shared.TakeEnded(now)) {
     const auto worker = static_cast<uint32_t>(*number % workers_);
     const Sent& sent = link.sent[*number];
-    const Time arrives = std::max(now, sent.arrives) + Seconds(model_.latency_seconds);
+    const Time arrives = std::max(now, sent.arrives) + LatencyOf(worker);
     queue_.Put(Delayed(worker, sent.begun, arrives),
                {.kind = Happening::Kind::kArrived,
                 .direction = happening.direction,
@@ -46,6 +49,10 @@ void Wires::LinkFree(Time now, const Happening& happening) {
                 .worker = worker});
   }
   LookAhead(link, happening.direction);
+}
+
+Duration Wires::LatencyOf(uint32_t worker) const {
+  return Seconds(model_.latency_seconds) + (links_[worker] ? links_[worker]->latency : Duration{});
 }
 
 Time Wires::Delayed(uint32_t worker, Time begun, Time arrives) const {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "lib/base/time.h"
+#include "lib/chaos/links.h"
 #include "simulator/driver/absence.h"
 #include "simulator/driver/happening.h"
 #include "simulator/kernel/event_queue.h"
@@ -30,8 +31,10 @@ struct NetworkModel {
 // told of (kLinkFree), and kArrived when a transfer is whole.
 class Wires {
  public:
-  Wires(const NetworkModel& model, size_t workers, const std::vector<Outage>& outages,
-        EventQueue<Happening>& queue);
+  // `links` are the workers', one each: what makes their own narrower than the model's, and adds to
+  // its latency.
+  Wires(const NetworkModel& model, std::vector<std::optional<chaos::Link>> links,
+        const std::vector<Outage>& outages, EventQueue<Happening>& queue);
 
   void Send(Time now, uint32_t worker, uint16_t life, Direction direction);
   void LinkFree(Time now, const Happening& happening);
@@ -48,10 +51,12 @@ class Wires {
   };
   Link& LinkOf(Direction direction) { return direction == Direction::kPull ? pulls_ : pushes_; }
   void LookAhead(Link& link, Direction direction);
+  Duration LatencyOf(uint32_t worker) const;
   // When what begun then arrives that would at `arrives` if no outage held it up.
   Time Delayed(uint32_t worker, Time begun, Time arrives) const;
 
   const NetworkModel model_;
+  const std::vector<std::optional<chaos::Link>> links_;
   const size_t workers_;
   std::vector<std::vector<std::pair<Time, Time>>> outages_;  // By worker, in order; or empty.
   EventQueue<Happening>& queue_;

@@ -4,12 +4,15 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "lib/base/time.h"
+#include "lib/chaos/delays.h"
 #include "lib/protocol/worker_messages.h"
 #include "simulator/driver/cluster.h"
 #include "simulator/driver/happening.h"
+#include "simulator/driver/injected.h"
 #include "simulator/driver/virtual_shard.h"
 #include "simulator/driver/wires.h"
 #include "simulator/kernel/event_queue.h"
@@ -20,11 +23,13 @@
 namespace paceline::simulator {
 
 struct World {
-  explicit World(const ClusterOptions& options)
+  // `injected` are the workers', one each; none: nobody has any.
+  explicit World(const ClusterOptions& options, std::vector<chaos::Delays> injected = {})
       : options(options),
+        delays(std::move(injected)),
         quadratic(options.objective),
         objective(options.model == nullptr ? quadratic : *options.model),
-        wires(options.network, options.workers.size(), options.outages, queue),
+        wires(options.network, InjectedLinks(options), options.outages, queue),
         shard(objective.Begin(options.seed), options.momentum) {
     hosts.reserve(options.workers.size());
     for (uint64_t i = 0; i < options.workers.size(); ++i)
@@ -39,6 +44,7 @@ struct World {
   };
 
   const ClusterOptions& options;
+  const std::vector<chaos::Delays> delays;
   Quadratic quadratic;  // Unless the options have another objective.
   Objective& objective;
   Time now{};

@@ -6,12 +6,10 @@
 
 #include <fmt/format.h>
 
-#include "lib/job/checks/validate.h"
-#include "lib/job/manifest/decode.h"
-#include "lib/job/manifest/defaults.h"
 #include "lib/job/manifest/yaml.h"
 #include "lib/job/policy_spec.h"
 #include "simulator/scenario/absences.h"
+#include "simulator/scenario/as_job.h"
 #include "simulator/scenario/fields.h"
 #include "simulator/scenario/learning.h"
 
@@ -180,8 +178,25 @@ void ReadWorkers(const Node& node, const std::string& path, const ComputeModel& 
   }
 }
 
-void ReadCluster(const Node& node, const std::string& path, ClusterOptions& cluster,
-                 Errors& errors) {
+// spec.chaos as a TrainingJob has it. Its traces are read by whoever simulates.
+void ReadChaos(const Node& node, const std::string& path, Scenario& scenario, Errors& errors) {
+  ClusterOptions& cluster = scenario.cluster;
+  const auto workers = std::max<uint32_t>(static_cast<uint32_t>(cluster.workers.size()), 1);
+  cluster.injected =
+      ReadAsJob("chaos", node, path, {.workers = workers, .global_batch_size = workers}, errors)
+          .spec.chaos;
+  for (size_t i = 0; i < cluster.injected.delays.size(); ++i) {
+    const std::string& trace = cluster.injected.delays[i].trace.value_or("");
+    scenario.traces.push_back({trace, node.line});
+  }
+  if (!cluster.injected.links.empty() && cluster.network.bytes == 0) {
+    errors.push_back(
+        {path + ".links", "needs network.bytes, which would travel on them: got none", node.line});
+  }
+}
+
+void ReadCluster(const Node& node, const std::string& path, Scenario& scenario, Errors& errors) {
+  ClusterOptions& cluster = scenario.cluster;
   Fields fields(node, path, errors);
   ComputeModel shared;
   if (const Node* const compute = fields.Take("compute"))
@@ -201,6 +216,8 @@ void ReadCluster(const Node& node, const std::string& path, ClusterOptions& clus
     inner.Take("pushBytes", *cluster.network.push_bytes, kNotNegative);
     inner.Done();
   }
+  if (const Node* const chaos = fields.Take("chaos"))
+    ReadChaos(*chaos, fields.PathOf("chaos"), scenario, errors);
   fields.Take("interruptSeconds", cluster.interrupt_seconds, kSeconds);
   fields.Take("commitSeconds", cluster.commit_seconds, kSeconds);
   fields.Take("silentAfterSeconds", cluster.silent_seconds, {.above = 0, .max = kSecondsMax});
@@ -211,46 +228,9 @@ void ReadCluster(const Node& node, const std::string& path, ClusterOptions& clus
 
 // Of the job that an arm is, what schemes look at beside their own fields.
 struct Training {
-  uint32_t workers = 1;
-  uint32_t global_batch_size = 1;
+  JobAround job;
   double rate = 0.1;  // Where the arm has none of its own.
-  double momentum = 0;
 };
-
-// spec.sync as a TrainingJob has it, and judged as there.
-sync::PolicySpec ReadSync(const Node& node, const std::string& path, const Training& training,
-                          Errors& errors) {
-  Node job(Node::Kind::kMap);
-  job["apiVersion"] = Node::String("paceline.dev/v1alpha1");
-  job["kind"] = Node::String("TrainingJob");
-  Node& spec = job["spec"] = Node(Node::Kind::kMap);
-  spec["sync"] = node;
-  spec["workers"] = Node(Node::Kind::kMap);
-  spec["workers"]["replicas"] = Node::Integer(training.workers);
-  spec["training"] = Node(Node::Kind::kMap);
-  spec["training"]["globalBatchSize"] = Node::Integer(training.global_batch_size);
-  Node& optimizer = spec["training"]["optimizer"] = Node(Node::Kind::kMap);
-  optimizer["type"] = Node::String("SGD");
-  optimizer["sgd"] = Node(Node::Kind::kMap);
-  optimizer["sgd"]["momentum"] = Node::Float(training.momentum);
-  job::Decoded decoded = job::Decode(job);
-  job::ApplyDefaults(decoded.job);
-  Errors found = decoded.errors;
-  const Errors judged = job::Validate(decoded.job, job::Capabilities(), decoded.errors);
-  found.insert(found.end(), judged.begin(), judged.end());
-  constexpr std::string_view kSync = "spec.sync";
-  for (FieldError& error : found) {
-    if (!error.path.starts_with(kSync)) continue;  // What only a real job has to say.
-    const int line = LineOf(job, error.path);
-    // Other fields that its message names are here, too.
-    std::string message = error.message;
-    for (size_t at = 0; (at = message.find(kSync, at)) != std::string::npos; at += path.size())
-      message.replace(at, kSync.size(), path);
-    errors.push_back(
-        {path + error.path.substr(kSync.size()), std::move(message), line > 0 ? line : node.line});
-  }
-  return job::PolicySpecFrom(decoded.job);
-}
 
 void ReadArms(const Node& node, const std::string& path, const Training& training,
               Scenario& scenario, Errors& errors) {
@@ -268,7 +248,8 @@ void ReadArms(const Node& node, const std::string& path, const Training& trainin
     fields.Take("learningRate", arm.learning_rate, kPositive);
     fields.Require("sync");
     if (const Node* const sync = fields.Take("sync"))
-      arm.policy = ReadSync(*sync, fields.PathOf("sync"), training, errors);
+      arm.policy = job::PolicySpecFrom(
+          ReadAsJob("sync", *sync, fields.PathOf("sync"), training.job, errors));
     fields.Done();
     if (!arm.name.empty() && !names.insert(arm.name).second)
       fields.Fail("name", fmt::format("must be of one arm alone: got \"{}\" again", arm.name));
@@ -302,7 +283,7 @@ void ReadSpec(const Node& node, Scenario& scenario, Errors& errors) {
   }
   fields.Require("cluster");
   if (const Node* const found = fields.Take("cluster"))
-    ReadCluster(*found, "spec.cluster", cluster, errors);
+    ReadCluster(*found, "spec.cluster", scenario, errors);
   fields.Require("stop");
   if (const Node* const stop = fields.Take("stop")) {
     Fields inner(*stop, "spec.stop", errors);
@@ -316,10 +297,10 @@ void ReadSpec(const Node& node, Scenario& scenario, Errors& errors) {
   fields.Require("arms");
   if (const Node* const arms = fields.Take("arms")) {
     ReadArms(*arms, "spec.arms",
-             {.workers = static_cast<uint32_t>(cluster.workers.size()),
-              .global_batch_size = std::max(global_batch_size, 1u),
-              .rate = rate,
-              .momentum = cluster.momentum},
+             {.job = {.workers = static_cast<uint32_t>(cluster.workers.size()),
+                      .global_batch_size = std::max(global_batch_size, 1u),
+                      .momentum = cluster.momentum},
+              .rate = rate},
              scenario, errors);
   }
   fields.Done();
@@ -362,6 +343,8 @@ ClusterOptions OptionsOf(const Scenario& scenario, const Arm& arm, uint64_t seed
   options.policy = arm.policy;
   options.learning_rate = arm.learning_rate;
   options.seed = seed;
+  // Of the first life it is the delays' own.
+  options.injected.seed += static_cast<int64_t>(seed - scenario.first_seed);
   return options;
 }
 

@@ -39,6 +39,7 @@ struct Scenario {
   uint64_t first_seed = 1;
   ClusterOptions cluster;  // Of every arm; its policy, rate and seed are the arm's and the life's.
   std::optional<LearntModel> model;  // In the place of the quadratic: whoever simulates opens it.
+  std::vector<FileField> traces;     // Of cluster.injected.delays, in their order: likewise.
   std::vector<Arm> arms;             // At least one, of different names.
 };
 

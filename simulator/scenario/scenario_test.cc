@@ -203,6 +203,49 @@ TEST(Scenario, WhatIsWrongWithObjectiveAndScheduleIsTold) {
                                            "got \"Cosin\"; did you mean Cosine?"}));
 }
 
+// In the place of a line that may as well be absent.
+std::string WithChaos(const std::string& chaos) {
+  return With("    commitSeconds: 0.003\n", "    chaos: " + chaos + "\n");
+}
+
+TEST(Scenario, HasTheChaosOfATrainingJob) {
+  const LoadedScenario loaded = LoadScenario(WithChaos(
+      "{enabled: true, seed: 7, delays: [{kind: Ratio, ratio: 0.5, workers: [1]}, {kind: Trace, "
+      "trace: a.csv}], links: [{bytesPerSecond: 100}]}"));
+  ASSERT_TRUE(loaded.errors.empty()) << ToString(loaded.errors.front());
+  const Scenario& scenario = loaded.scenario;
+  const job::Chaos& chaos = scenario.cluster.injected;
+  EXPECT_TRUE(chaos.enabled);
+  ASSERT_EQ(chaos.delays.size(), 2u);
+  EXPECT_EQ(chaos.delays[0].ratio, 0.5);
+  EXPECT_EQ(chaos.links.at(0).bytes_per_second, 100);
+  ASSERT_EQ(scenario.traces.size(), 2u);
+  EXPECT_EQ(scenario.traces[0].path, "");
+  EXPECT_EQ(scenario.traces[1].path, "a.csv");
+  EXPECT_EQ(scenario.traces[1].line, 26);
+  // The first life has the delays of a job with that seed, each further one those of the next.
+  EXPECT_EQ(OptionsOf(scenario, scenario.arms[0], 10).injected.seed, 7);
+  EXPECT_EQ(OptionsOf(scenario, scenario.arms[0], 12).injected.seed, 9);
+}
+
+TEST(Scenario, JudgesChaosAsAJobDoes) {
+  const std::string at = "line 26: spec.cluster.chaos";
+  EXPECT_EQ(ErrorsOf(WithChaos("{enabled: true, delays: [{kind: Constant, workers: [4]}]}")),
+            (std::vector<std::string>{
+                at + ".delays[0].seconds: is required with kind Constant",
+                at + ".delays[0].workers[0]: must be less than workers.maxReplicas, 4, since "
+                     "indices count from 0: got 4"}));
+  EXPECT_EQ(ErrorsOf(WithChaos("{delays: [{kind: Constant, seconds: 1}]}")),
+            (std::vector<std::string>{
+                at + ".enabled: must be true with delays or links, which are injected only then; "
+                     "set it, or remove them: got false with 1 in delays and 0 in links"}));
+  std::string text = WithChaos("{enabled: true, links: [{bytesPerSecond: 100}]}");
+  text.replace(text.find("bytes: 4e6"), 10, "bytes: 0e0");
+  EXPECT_EQ(ErrorsOf(text),
+            (std::vector<std::string>{
+                at + ".links: needs network.bytes, which would travel on them: got none"}));
+}
+
 TEST(Scenario, TellsAllThatIsWrongAtOnce) {
   std::string text = With("seeds: 3", "seeds: 0");
   text.replace(text.find("momentum: 0.9"), 13, "momentum: 1.0");

@@ -90,6 +90,24 @@ class SimulateTest(unittest.TestCase):
             self.assertIn("line 12: spec.objective: ", wrong.stderr)
             self.assertIn("export_mlp.py", wrong.stderr)
 
+    def test_injected_traces_are_found_beside_the_scenario_and_judged(self):
+        def with_table(text):
+            with tempfile.TemporaryDirectory() as folder:
+                scenario = Path(folder) / "own.yaml"
+                chaos = "    chaos: {enabled: true, delays: [{kind: Constant, seconds: 0.001}, {kind: Trace, trace: tables/own.csv}]}\n"
+                scenario.write_text(MIXED.read_text(encoding="utf-8").replace("  arms:\n", chaos + "  arms:\n"), encoding="utf-8")
+                if text:
+                    (Path(folder) / "tables").mkdir()
+                    (Path(folder) / "tables" / "own.csv").write_text(text, encoding="utf-8")
+                return simulate(scenario, "-o", "json")
+        seconds = [row["seconds"] for row in json.loads(with_table("0\n").stdout)]
+        slower = [row["seconds"] for row in json.loads(with_table("0.5\n").stdout)]
+        self.assertTrue(all(one < other for one, other in zip(seconds, slower)), (seconds, slower))
+        wrong = with_table("0.1\nslow\n")
+        self.assertEqual((wrong.returncode, wrong.stdout), (2, ""))
+        self.assertIn("spec.cluster.chaos.delays[1].trace: must be a table of seconds, relative to the scenario's file: got \"tables/own.csv\": line 2", wrong.stderr)
+        self.assertIn("tables/own.csv", with_table("").stderr)
+
     def test_a_scenario_that_is_not_there_is_named(self):
         absent = simulate("/no/such/scenario.yaml")
         self.assertEqual(absent.returncode, 2)
