@@ -11,7 +11,7 @@
 #include "cli/commands/simulate.h"
 #include "cli/commands/top.h"
 #include "cli/commands/validate.h"
-#include "cli/compare/arm.h"
+#include "lib/compare/arm.h"
 #include "lib/process/crash_report.h"
 #include "lib/process/exit.h"
 

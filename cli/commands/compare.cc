@@ -11,10 +11,10 @@
 
 #include "cli/commands/local_run.h"
 #include "cli/commands/manifest.h"
-#include "cli/compare/arm.h"
-#include "cli/compare/plot.h"
-#include "cli/compare/report.h"
 #include "cli/local/cpu_use.h"
+#include "lib/compare/arm.h"
+#include "lib/compare/plot.h"
+#include "lib/compare/report.h"
 #include "lib/files/atomic_file.h"
 #include "lib/job/manifest/load.h"
 #include "lib/job/manifest/values/metric.h"

@@ -10,7 +10,7 @@ namespace paceline::commands {
 struct CompareOptions {
   std::string manifest;
   std::vector<std::string> overrides;
-  std::string schemes;  // Arms, as cli/compare/arm.h reads them.
+  std::string schemes;  // Arms, as lib/compare/arm.h reads them.
   int64_t seeds = 1;
   std::string output = "text";  // Or "json", "csv".
   std::string plot;             // File of an SVG; empty: none.

@@ -1,7 +1,7 @@
 // The names that paceline advise gives schemes, in the mouth of paceline compare.
 #include <gtest/gtest.h>
 
-#include "cli/compare/arm.h"
+#include "lib/compare/arm.h"
 #include "lib/job/manifest/load.h"
 #include "lib/job/policy_spec.h"
 #include "simulator/advice/candidates.h"

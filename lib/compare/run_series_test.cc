@@ -1,4 +1,4 @@
-#include "cli/compare/run_series.h"
+#include "lib/compare/run_series.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

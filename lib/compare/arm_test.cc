@@ -1,4 +1,4 @@
-#include "cli/compare/arm.h"
+#include "lib/compare/arm.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

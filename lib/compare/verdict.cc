@@ -1,4 +1,4 @@
-#include "cli/compare/verdict.h"
+#include "lib/compare/verdict.h"
 
 #include <algorithm>
 #include <limits>

@@ -1,4 +1,4 @@
-#include "cli/compare/report.h"
+#include "lib/compare/report.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/compare/run_series.h"
+#include "lib/compare/run_series.h"
 
 namespace paceline::compare {
 

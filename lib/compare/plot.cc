@@ -1,4 +1,4 @@
-#include "cli/compare/plot.h"
+#include "lib/compare/plot.h"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "cli/compare/arm.h"
+#include "lib/compare/arm.h"
 
 #include <algorithm>
 #include <array>

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/compare/verdict.h"
+#include "lib/compare/verdict.h"
 
 namespace paceline::compare {
 

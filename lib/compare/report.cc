@@ -1,4 +1,4 @@
-#include "cli/compare/report.h"
+#include "lib/compare/report.h"
 
 #include <algorithm>
 #include <array>
