@@ -261,6 +261,14 @@ int Main(int argc, char** argv) {
       ->add_option("--traces", simulate.traces,
                    "A folder that is there, for each life's policy trace, ARM-SEED.trace")
       ->type_name("DIR");
+  simulate_command
+      ->add_option("--timelines", simulate.timelines,
+                   "A folder that is there, for what each life's workers did when, ARM-SEED.json, "
+                   "which ui.perfetto.dev shows")
+      ->type_name("DIR");
+  simulate_command
+      ->add_option("--plot", simulate.plot, "Draws loss and pushes of a version over time, as SVG")
+      ->type_name("FILE");
   simulate_command->footer(kSimulateFooter);
 
   std::string recorded_run;

@@ -1,7 +1,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <exception>
-#include <fstream>
 #include <memory>
 #include <string>
 #include <vector>
@@ -18,6 +17,7 @@
 #include "simulator/calibration/fit.h"
 #include "simulator/calibration/recording.h"
 #include "simulator/calibration/scenario_text.h"
+#include "simulator/lives.h"
 #include "simulator/opening.h"
 #include "simulator/progress.h"
 #include "simulator/recorded_run.h"
@@ -31,35 +31,13 @@ namespace {
 struct Flags {
   std::string scenario;
   std::string output = "text";
-  std::string traces;     // A folder; empty: no trace is written.
+  Records records;
   std::string recording;  // Not empty: a run's folder, or its trace, that a scenario is made from.
   std::string advised;    // Not empty: the same, for which other schemes are tried.
   uint32_t seeds = 9;     // Of each arm that is tried.
   std::string replayed;   // Not empty: the same, whose events are decided on once more.
   std::vector<std::string> with;  // Fields of the job that are others then.
 };
-
-StatusOr<std::vector<Row>> SimulateAll(const Scenario& scenario, const std::string& traces) {
-  std::vector<Row> rows;
-  Progress progress;
-  const size_t lives = scenario.arms.size() * scenario.seeds;
-  for (const Arm& arm : scenario.arms) {
-    for (uint64_t seed = scenario.first_seed; seed < scenario.first_seed + scenario.seeds; ++seed) {
-      progress.Show(fmt::format("{}, seed {}", arm.name, seed), rows.size(), lives);
-      ClusterOptions options = OptionsOf(scenario, arm, seed);
-      std::ofstream trace;
-      if (!traces.empty()) {
-        const std::string path = fmt::format("{}/{}-{}.trace", traces, arm.name, seed);
-        trace.open(path, std::ios::binary);
-        if (!trace) return NotFound("{} cannot be written", path);
-        options.trace = [&trace](std::string_view line) { trace << line << '\n'; };
-      }
-      PACELINE_ASSIGN_OR_RETURN(const Life life, Simulate(options));
-      rows.push_back(RowOf(arm.name, seed, options.workers.size(), life));
-    }
-  }
-  return rows;
-}
 
 int Run(const Flags& flags) {
   const StatusOr<std::string> text = process::ReadFile(flags.scenario);
@@ -83,7 +61,7 @@ int Run(const Flags& flags) {
     loaded.scenario.cluster.model = model.get();
     loaded.scenario.cluster.train_samples = model->train_samples();
   }
-  const StatusOr<std::vector<Row>> rows = SimulateAll(loaded.scenario, flags.traces);
+  const StatusOr<std::vector<Row>> rows = SimulateAll(loaded.scenario, flags.records);
   if (!rows.ok()) {
     fmt::print(stderr, "paceline: {}\n", Message(rows.status()));
     return process::ExitCodeFor(rows.status());
@@ -192,8 +170,14 @@ int Main(int argc, char** argv) {
   app.add_option("-o,--output", flags.output, "What to print")
       ->check(CLI::IsMember({"text", "json", "csv"}))
       ->capture_default_str();
-  app.add_option("--traces", flags.traces, "Folder for each life's policy trace, ARM-SEED.trace")
+  app.add_option("--traces", flags.records.traces,
+                 "Folder for each life's policy trace, ARM-SEED.trace")
       ->check(CLI::ExistingDirectory);
+  app.add_option("--timelines", flags.records.timelines,
+                 "Folder for what each life's workers did when, ARM-SEED.json, for ui.perfetto.dev")
+      ->check(CLI::ExistingDirectory);
+  app.add_option("--plot", flags.records.plot,
+                 "Draws losses, and pushes of a version, over time, as SVG");
   try {
     app.parse(argc, argv);
     if (scenario->empty() && recording->empty() && advised->empty() && replayed->empty())

@@ -33,9 +33,12 @@ int Become(std::vector<std::string> words) {
 
 int Simulate(const SimulateOptions& options) {
   std::vector<std::string> words = {options.scenario, "-o", options.output};
-  if (!options.traces.empty()) {
-    words.emplace_back("--traces");
-    words.push_back(options.traces);
+  for (const auto& [flag, value] :
+       {std::pair("--traces", options.traces), std::pair("--timelines", options.timelines),
+        std::pair("--plot", options.plot)}) {
+    if (value.empty()) continue;
+    words.emplace_back(flag);
+    words.push_back(value);
   }
   return Become(std::move(words));
 }

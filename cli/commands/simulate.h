@@ -13,6 +13,8 @@ struct SimulateOptions {
   std::string scenario;
   std::string output = "text";  // Or "json", "csv".
   std::string traces;           // A folder for policy traces; empty: none are written.
+  std::string timelines;        // Likewise, for what workers did when.
+  std::string plot;             // A file for an SVG; empty: nothing is drawn.
 };
 
 // Becomes that program, whose exit code is the command's; returns only if it cannot be started,

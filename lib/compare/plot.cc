@@ -93,6 +93,7 @@ std::vector<Panel> Panels(const std::vector<ArmRun>& runs, const std::vector<std
       panels[2].lines.push_back({arm, std::move(points), true});
     }
   }
+  if (panels[2].lines.empty()) panels.pop_back();
   return panels;
 }
 

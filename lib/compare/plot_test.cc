@@ -40,6 +40,14 @@ TEST(Plot, PutsTheFirstCommitWhereItBelongs) {
   EXPECT_THAT(svg, HasSubstr("<polyline points=\"880.0,50.0\""));
 }
 
+TEST(Plot, HasNoPanelForBatchesThatAreNotKnown) {
+  ArmRun run = RunOf("bsp", 4);
+  run.series.batches.clear();
+  const std::string svg = PlotSvg({run}, "");
+  EXPECT_EQ(Count(svg, "<polyline"), 2);
+  EXPECT_THAT(svg, testing::Not(HasSubstr(">batch size</text>")));
+}
+
 TEST(Plot, StaysSmall) { EXPECT_LT(PlotSvg({RunOf("bsp", 100000)}, "").size(), 20000); }
 
 TEST(Plot, OfNothingIsAnEmptyFrame) {

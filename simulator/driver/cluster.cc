@@ -57,6 +57,7 @@ class Cluster {
   // --- The shard.
   void Obey(const protocol::ShardOrder& order);
   void Answer(Duration after, protocol::ShardMessage message);
+  void Dropped(WorkerId worker, uint64_t pushes);
   void Count(const protocol::CommitAll& commit);
 
   void Happen(const Happening& happening);
@@ -218,6 +219,14 @@ void Cluster::Published(Version version) {
     loss_ = world_.objective.Loss(*world_.shard.Get(version).values);
     pushes_since_ = 0;
   }
+  if (options_.watch) {
+    options_.watch({.what = Occurrence::What::kPublished,
+                    .worker = 0,
+                    .from = world_.now,
+                    .to = world_.now,
+                    .version = version,
+                    .pushes = pushes});
+  }
   world_.life.versions.push_back({ToSeconds(world_.now.time_since_epoch()), loss_, pushes});
 }
 
@@ -257,14 +266,14 @@ void Cluster::Obey(const protocol::ShardOrder& order) {
   } else if (std::holds_alternative<protocol::Open>(order)) {
     Answer({}, protocol::Opened{});
   } else if (const auto* drop = std::get_if<protocol::DropOrder>(&order)) {
-    ++world_.life.dropped;
+    Dropped(drop->push.worker, 1);
     world_.samples.erase(drop->push);
     world_.life.wasted_seconds += world_.shard.Drop(drop->push);
   } else if (const auto* accumulate = std::get_if<protocol::AccumulateOrder>(&order)) {
     world_.shard.Accumulate(accumulate->push);
   } else if (const auto* fence = std::get_if<protocol::Fence>(&order)) {
     const VirtualShard::Fenced fenced = world_.shard.Fence(fence->worker, fence->incarnation);
-    world_.life.dropped += fenced.pushes;
+    Dropped(fence->worker, fenced.pushes);
     world_.life.wasted_seconds += fenced.seconds;
   } else if (const auto* commit = std::get_if<protocol::CommitAll>(&order)) {
     pushes_in_.push_back(static_cast<uint32_t>(commit->pushes.size()));
@@ -272,6 +281,17 @@ void Cluster::Obey(const protocol::ShardOrder& order) {
     commits_end_ = std::max(commits_end_, world_.now) + Seconds(options_.commit_seconds);
     Answer(commits_end_ - world_.now, world_.shard.Commit(*commit));
   }
+}
+
+void Cluster::Dropped(WorkerId worker, uint64_t pushes) {
+  world_.life.dropped += pushes;
+  if (!options_.watch || pushes == 0) return;
+  options_.watch({.what = Occurrence::What::kDropped,
+                  .worker = static_cast<uint32_t>(worker.value()),
+                  .from = world_.now,
+                  .to = world_.now,
+                  .version = {},
+                  .pushes = pushes});
 }
 
 void Cluster::Count(const protocol::CommitAll& commit) {

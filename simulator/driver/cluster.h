@@ -14,6 +14,7 @@
 #include "lib/protocol/worker_messages.h"
 #include "lib/sync/schemes/policy_spec.h"
 #include "simulator/driver/absence.h"
+#include "simulator/driver/occurrence.h"
 #include "simulator/driver/wires.h"
 #include "simulator/model/computing.h"
 #include "simulator/model/objective.h"
@@ -52,6 +53,8 @@ struct ClusterOptions {
   double target_loss = 0;
   // Given each line of the policy's trace (lib/sync/trace/trace.h); empty: nobody wants it.
   std::function<void(std::string_view)> trace = {};
+  // Given all that is done, once it is; empty: nobody wants to see it.
+  std::function<void(const Occurrence&)> watch = {};
   // Given the samples of each push that a version holds; empty: nobody asks.
   std::function<void(const protocol::SampleRange&)> counted = {};
 };

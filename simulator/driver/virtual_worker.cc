@@ -40,6 +40,9 @@ void VirtualWorker::Happen(const Happening& happening) {
       return;
     case Kind::kArrived:
       spent_.TransferEnds(world_.now);
+      Show(happening.direction == Direction::kPull ? Occurrence::What::kPull
+                                                   : Occurrence::What::kPush,
+           transfers_began_[static_cast<size_t>(happening.direction)]);
       return happening.direction == Direction::kPull ? Pulled() : Pushed();
     case Kind::kLinkFree:
     case Kind::kAnswered:
@@ -53,12 +56,22 @@ void VirtualWorker::Happen(const Happening& happening) {
 Duration VirtualWorker::Switch(Activity activity) {
   const Activity before = spent_.activity();
   const Duration spent = spent_.Switch(world_.now, activity);
+  if (activity != before) {
+    if (before == Activity::kCompute) Show(Occurrence::What::kCompute, active_since_);
+    active_since_ = world_.now;
+  }
   if (before == Activity::kCompute) {
     world_.life.compute_seconds += ToSeconds(spent);
     unpushed_seconds_ += ToSeconds(spent);
   }
   if (before == Activity::kCommunication) world_.life.transfer_seconds += ToSeconds(spent);
   return spent;
+}
+
+void VirtualWorker::Show(Occurrence::What what, Time from) const {
+  if (world_.options.watch)
+    world_.options.watch(
+        {.what = what, .worker = index_, .from = from, .to = world_.now, .version = {}});
 }
 
 void VirtualWorker::Waste() { world_.life.wasted_seconds += std::exchange(unpushed_seconds_, 0); }
@@ -87,6 +100,7 @@ void VirtualWorker::BeginStep(uint32_t samples) {
 
 void VirtualWorker::BeginTransfer(Direction direction) {
   spent_.TransferBegins(world_.now);
+  transfers_began_[static_cast<size_t>(direction)] = world_.now;
   world_.wires.Send(world_.now, index_, life_, direction);
 }
 

@@ -2,6 +2,7 @@
 // business, as it is that of a pacing in lib/worker.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -56,6 +57,8 @@ class VirtualWorker {
 
   // From now on it does that; how long it did what it did before.
   Duration Switch(Activity activity);
+  // Tells whoever wants to see it.
+  void Show(Occurrence::What what, Time from) const;
   void Waste();  // What it has computed since the last push.
   void BeginStep(uint32_t samples);
   // Gives the loss that is told of them.
@@ -76,9 +79,11 @@ class VirtualWorker {
 
  private:
   Incarnation incarnation_;
-  double unpushed_seconds_ = 0;     // Of computing.
-  uint64_t steps_ = 0;              // Of this process.
-  std::vector<EpochRange> ranges_;  // Of the samples of a gradient.
+  double unpushed_seconds_ = 0;            // Of computing.
+  uint64_t steps_ = 0;                     // Of this process.
+  Time active_since_{};                    // As now.
+  std::array<Time, 2> transfers_began_{};  // The last ones, by direction.
+  std::vector<EpochRange> ranges_;         // Of the samples of a gradient.
 };
 
 }  // namespace paceline::simulator

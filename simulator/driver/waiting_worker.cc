@@ -35,6 +35,7 @@ void WaitingWorker::Interrupt(Sequence sequence) {
   Switch(Activity::kWait);
   Waste();
   ++world_.life.interrupted;
+  Show(Occurrence::What::kGaveUp, world_.now);
   (void)spent_.Take();  // As lib/worker: it says nothing of the next step's speed.
   doing_ = Doing::kWaiting;
   ++turn_;

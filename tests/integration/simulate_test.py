@@ -59,6 +59,29 @@ class SimulateTest(unittest.TestCase):
             self.assertTrue(trace.startswith("policy "))
             self.assertIn("\n@", trace)
 
+    def test_lives_are_drawn_and_told_moment_by_moment(self):
+        with tempfile.TemporaryDirectory() as folder:
+            plot = Path(folder) / "plot.svg"
+            done = simulate(MIXED, "-o", "json", "--timelines", folder, "--plot", plot)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertEqual(done.stdout, simulate(MIXED, "-o", "json").stdout)
+            rows = json.loads(done.stdout)
+            self.assertEqual({path.name for path in Path(folder).glob("*.json")}, {f"{row['arm']}-{row['seed']}.json" for row in rows})
+            told = json.loads((Path(folder) / "dbw-interrupt-1.json").read_text(encoding="utf-8"))["traceEvents"]
+            row = next(row for row in rows if (row["arm"], row["seed"]) == ("dbw-interrupt", 1))
+            self.assertEqual(sum(event["name"] == "gave up" for event in told), row["interrupted"])
+            self.assertEqual(sum(event["pid"] == 1 and event["ph"] == "i" for event in told), row["steps"])
+            drawn = plot.read_text(encoding="utf-8")
+            self.assertEqual(drawn.count("<polyline"), 2 * len(rows))
+            self.assertIn(">dbw-interrupt</text>", drawn)
+            for flag in ("--timelines", "--traces"):
+                absent = simulate(MIXED, flag, Path(folder) / "absent")
+                self.assertEqual(absent.returncode, 2)
+                self.assertIn("absent", absent.stderr)
+            unwritable = simulate(MIXED, "--plot", Path(folder) / "absent" / "plot.svg")
+            self.assertNotEqual(unwritable.returncode, 0)
+            self.assertIn("absent/plot.svg", unwritable.stderr)
+
     def test_what_is_wrong_is_told_with_its_line(self):
         with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
             file.write(MIXED.read_text(encoding="utf-8").replace("seeds: 3", "seeds: -1").replace("{scheme: ASP}", "{scheme: PSPlus, psPlus: {depth: 0}}"))
