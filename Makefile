@@ -19,7 +19,7 @@ ONLY ?= lib operator ps-server worker cli simulator python tests
 SOURCES = git ls-files --cached --others --exclude-standard -- \
             $(foreach folder,$(ONLY),'$(folder)/*.h' '$(folder)/*.cc')
 
-.PHONY: help setup run test test-hosts test-large test-simulated kubernetes build bench-data-plane bench-store bench-control bench-interrupt bench-operator bench-operator-tools bench-policy bench-simulator bench-step reproduce reproduce-full reproduce-auto gpu-proof wheel soak images e2e e2e-soak chart lint format verify crd \
+.PHONY: help setup run test test-hosts test-large test-simulated test-advised kubernetes build bench-data-plane bench-store bench-control bench-ddp bench-interrupt bench-operator bench-operator-tools bench-policy bench-simulator bench-step reproduce reproduce-full reproduce-auto gpu-proof wheel soak images e2e e2e-soak chart lint format verify crd \
         test-asan test-tsan clean
 
 help: ## Show this menu
@@ -42,6 +42,10 @@ test-large: $(BUILD)/build.ninja ## Train two steps of a model with one tensor o
 test-simulated: $(BUILD)/build.ninja ## Run a sample live under BSP and ASP, and simulate both: seconds a version side by side, half a minute
 	@cmake --build $(BUILD) -j $(JOBS) --target paceline paceline-ps paceline-worker paceline-simulator >&2
 	@tests/integration/simulated_beside_live.py $(BUILD)
+
+test-advised: $(BUILD)/build.ninja ## Advise on a run of each sample, and run what was advised: told and live side by side, ten minutes (ARGS='--seeds 2', JSON=FILE writes rows)
+	@cmake --build $(BUILD) -j $(JOBS) --target paceline paceline-ps paceline-worker paceline-simulator >&2
+	@tests/integration/advised_beside_live.py $(BUILD) $(ARGS)
 
 # 77: this machine has no Go. The tests that want an API server say that they are skipped, and why.
 kubernetes: ## Build kube-apiserver, etcd, helm for the tests: 10 minutes, once (KUBEBUILDER_ASSETS is used where set)
@@ -67,6 +71,10 @@ bench-operator: ## Pods per second, CPU and memory of the operator, beside the A
 bench-policy: ## One event of each policy, microseconds, and the server's driver, of a core, with 100 and 1,000 workers (JSON=FILE writes rows)
 bench-simulator: ## Events of the simulator a second, alone and with coordination and policy, 100 to 10,000 workers (JSON=FILE writes rows)
 bench-step: ## A step of training beside DDP with gloo, and one worker beside PyTorch's loop, in reduced precision too: 20 minutes (ARGS='--rounds 3 --part step'; '--part links': throttled links, root's; JSON=FILE writes rows)
+
+bench-ddp: $(BUILD)/build.ninja ## Time to a held-out loss by delay tables, beside DDP with gloo: an hour (ARGS='--tables mixed --arms ddp,auto --jobs 3', JSON=FILE writes rows)
+	@cmake --build $(BUILD) -j $(JOBS) --target paceline paceline-ps paceline-worker >&2
+	@tests/bench/beside_ddp.py $(BUILD) $(ARGS)
 
 reproduce: $(BUILD)/build.ninja ## What the papers publish beside simulated lives, three seeds (ARGS='--only wbsp', JSON=FILE writes rows; Auto is reproduce-auto)
 	@cmake --build $(BUILD) -j $(JOBS) --target paceline paceline-simulator predict_speeds >&2
