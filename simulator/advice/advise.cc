@@ -89,6 +89,7 @@ StatusOr<Report> Advise(const std::string& trace, const std::string& job_json,
   Candidates candidates = CandidatesFor(report.setting.manifest, workers);
   report.left_out = std::move(candidates.left_out);
   report.cluster.learning_rate = report.setting.simulated_rate;
+  report.cluster.schedule.warmup_steps = report.setting.warmup_steps;
   report.cluster.momentum = report.setting.momentum;
 
   std::vector<TriedArm> arms, tried;

@@ -1,4 +1,6 @@
 // From a trace to what is said of it.
+#include <algorithm>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -45,6 +47,18 @@ TEST(Advise, SharingBatchesBySpeedIsFoundWhereSpeedsDiffer) {
   EXPECT_THAT(text, HasSubstr("Gradients are the objective's"));
   EXPECT_THAT(text, HasSubstr("22 % and 33 % too long"));
   EXPECT_EQ(text, AdviceText(Advised(trace, testing::JobOf(4, kMomentum)))) << "no chance in it";
+}
+
+double GainOf(const Report& report, const std::string& arm) {
+  const auto found = std::ranges::find(report.advice.arms, arm, &ArmAdvice::name);
+  return found->equal.gain->median;
+}
+
+// A warm-up is over after so many samples: versions of fewer pushes make more of them meanwhile.
+TEST(Advise, AWarmUpTakesMoreVersionsWhereTheyAreOfFewerPushes) {
+  const std::string trace = Mixed("BSP"), job = testing::JobOf(4, kPlain);
+  const Report without = Advised(trace, job), with = Advised(trace, testing::WithWarmUp(job, 40));
+  EXPECT_LT(GainOf(with, "backup:2"), 0.95 * GainOf(without, "backup:2"));
 }
 
 TEST(Advise, ARecordedSchemeThatIsNoCandidateIsHeldAgainstThemAll) {

@@ -71,6 +71,7 @@ StatusOr<Setting> SettingOf(const std::string& job_json, const Recording& record
     setting.optimizer = ToWord(training.optimizer.type);
     setting.momentum = MomentumOf(training.optimizer);
     setting.rate = training.learning_rate.base;
+    setting.warmup_steps = static_cast<uint64_t>(training.learning_rate.warmup_steps);
   }
   setting.simulated_rate = SimulatedRate(setting);
   return setting;

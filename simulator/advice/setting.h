@@ -1,6 +1,7 @@
 // Defines Setting: what of a recorded job matters where other schemes are tried for it.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "lib/base/status.h"
@@ -14,6 +15,7 @@ struct Setting {
   std::string optimizer;        // "SGD"; empty: not known.
   double momentum = 0;          // Share of the last update that is kept; 0 where it is not known.
   double rate = 0;              // Of the job; of a trace alone, the largest that it has.
+  uint64_t warmup_steps = 0;    // Of the rate, in global batches; 0 where they are not known.
   double simulated_rate = 0.5;  // That stands for the job's where the objective is descended.
 };
 

@@ -59,6 +59,11 @@ TEST(Setting, ATraceAloneSaysTheRateAndUnderDbwTheMomentum) {
   EXPECT_EQ(Found("", sync::FormatPolicySpec(dbw)).momentum, 0.5);
 }
 
+TEST(Setting, TheWarmUpIsTheJobs) {
+  EXPECT_EQ(Found(testing::WithWarmUp(testing::JobOf(2, R"({})"), 7)).warmup_steps, 7);
+  EXPECT_EQ(Found(testing::JobOf(2, R"({})")).warmup_steps, 0);
+}
+
 TEST(Setting, AJobThatCannotRunIsRefused) {
   const StatusOr<Setting> setting =
       SettingOf(R"({"kind": "Pod"})", RecordingOf("BSP batch=20 workers=2"));

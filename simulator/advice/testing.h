@@ -1,6 +1,7 @@
 // Defines what the tests of advice share: a recording of a simulated life, and a job of it.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,6 +37,12 @@ inline std::string JobOf(size_t workers, const std::string& optimizer,
                                 "learningRate": {{"base": 0.25}}, "stop": {{"maxEpochs": 3}} {}}},
                    "workers": {{"replicas": {}, "command": ["train"]}}}}}})",
       10 * workers, optimizer, training, workers);
+}
+
+// That job, whose rate rises for so many global batches first.
+inline std::string WithWarmUp(std::string job, uint64_t steps) {
+  constexpr std::string_view kBase = R"("base": 0.25)";
+  return job.insert(job.find(kBase) + kBase.size(), fmt::format(R"(, "warmupSteps": {})", steps));
 }
 
 }  // namespace paceline::simulator::testing
