@@ -118,7 +118,7 @@ class Measured:
         if published is None:
             published = self.experiment.published.get((setting, arm, unit))
         finite = [None if value == FAILED else value for value in (statistics.median_low(values), min(values), max(values))]
-        return dict(zip(ROW, (self.experiment.name, arm, setting, finite[0], published, unit, len(values), *finite[1:])))
+        return dict(zip(ROW, (self.experiment.name, arm, setting, finite[0], published, unit, self.lab.seeds, *finite[1:])))
 
     def beside(self, setting, arm, other, mode, published=None, unit=None):
         """A row of an arm's times beside another's of the same seeds."""

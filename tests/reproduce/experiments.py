@@ -1,4 +1,7 @@
 """All experiments, in the order of the page."""
+import compositions
+import lb_bsp
+import ps_plus
 import wbsp
 
-ALL = [wbsp.EXPERIMENT]
+ALL = [lb_bsp.EXPERIMENT, wbsp.EXPERIMENT, ps_plus.EXPERIMENT, compositions.EXPERIMENT]

@@ -7,7 +7,7 @@ from experiment import times_of
 from lives import FAILED
 
 FINEST = 2 ** 0.5
-SLOWER = 1.2  # A rate is given up once it has taken so many times as long as the best so far.
+SLOWER = 1.6  # A rate is given up once it has taken so many times as long as the best so far: more than a neighbour on the grid should take.
 FARTHEST = 16  # Steps of the grid either way.
 
 

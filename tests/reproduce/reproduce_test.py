@@ -3,9 +3,12 @@
 
     tests/reproduce/reproduce_test.py BUILD
 """
+import contextlib
 import dataclasses
+import io
 import json
 import math
+import os
 import pathlib
 import sys
 import tempfile
@@ -14,10 +17,12 @@ import xml.etree.ElementTree
 from unittest import mock
 
 import experiments
+import lb_bsp
 import page
 import plot
 import predictors
 import rates
+import reproduce
 import wbsp
 from experiment import BEST, RATES_PART, ROW, SAME, STEPS, Experiment, Lab, Measured, Setting
 from lives import FAILED
@@ -43,6 +48,7 @@ class RowsTest(unittest.TestCase):
         if None not in numbers:
             self.assertEqual(numbers, sorted(numbers), row)
 
+    @mock.patch.multiple(lb_bsp, TRACED=20, SKIPPED=6)
     def test_a_short_run_of_each_experiment_has_rows_for_all_arms_at_both_rates(self):
         for experiment in map(shortened, experiments.ALL):
             with self.subTest(experiment.name):
@@ -56,6 +62,45 @@ class RowsTest(unittest.TestCase):
                 self.assertTrue(any(row["value"] is not None for row in rows if row["unit"] == STEPS))
                 self.assertIn(experiment.settings[0].name, page.tables(rows))
 
+    def test_checked_in_rows_are_of_all_experiments_and_their_best_rates_are_known(self):
+        rows = page.read_rows(page.ROWS)
+        for row in rows:
+            self.check_form(row)
+        self.assertLessEqual({one.name for one in experiments.ALL}, {row["experiment"] for row in rows})
+        self.assertEqual(reproduce.missing(experiments.ALL, rates.Rates(reproduce.HERE / "rates.json")), [])
+
+    def test_pages_and_plots_are_as_they_follow_from_the_rows(self):
+        rows = page.read_rows(page.ROWS)
+        for path in page.pages():
+            text = path.read_text(encoding="utf-8")
+            self.assertTrue(page.filled(text, rows) == text, f"{path}: tests/reproduce/page.py rewrites it")
+        for name, svg in page.plots(rows):
+            self.assertTrue((page.FOLDER / name).read_text(encoding="utf-8") == svg, f"{name}: tests/reproduce/page.py rewrites it")
+
+
+class CommandTest(unittest.TestCase):
+    experiment = dataclasses.replace(shortened(wbsp.EXPERIMENT), settings=shortened(wbsp.EXPERIMENT).settings[:1], more=lambda _: [])
+
+    def run_main(self, *words):
+        with mock.patch.object(experiments, "ALL", [self.experiment]), mock.patch.object(sys, "argv", ["reproduce.py", BUILD, *words]), \
+                contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(io.StringIO()):
+            reproduce.main()
+        return out.getvalue()
+
+    def test_it_refuses_without_best_rates_finds_them_with_full_and_writes_rows(self):
+        with tempfile.TemporaryDirectory() as folder, mock.patch.dict(os.environ, JSON=f"{folder}/rows.json"):
+            setting, file = self.experiment.settings[0], pathlib.Path(folder, "rates.json")
+            words = ("--seeds", "1", "--rates", str(file))
+            with self.assertRaisesRegex(SystemExit, "wbsp: H1: bsp\nwbsp: H1: ssp40"):
+                self.run_main(*words)
+            known = {arm: {"of": setting.digest(arm), "rate": 0.4, "tried": {}} for arm in setting.arms if arm != "bsp"}
+            file.write_text(json.dumps({"wbsp": {"H1": known}}), encoding="utf-8")
+            self.assertIn("| H1 | at 0.1: of bsp's time |", self.run_main(*words, "--full"))
+            self.assertEqual({row["experiment"] for row in page.read_rows(pathlib.Path(folder, "rows.json"))}, {"wbsp"})
+            self.assertIsNotNone(rates.Rates(file).best(self.experiment, setting, "bsp"))
+            with self.assertRaises(SystemExit):
+                self.run_main(*words, "--only", "nothing")
+
 
 def life(seconds, ending="target", steps=10, pushes=2):
     return {"seconds": seconds, "ending": ending, "steps": steps, "pushes_a_step": pushes, "computing": 0.5, "seed": 1}
@@ -67,7 +112,7 @@ class ArithmeticTest(unittest.TestCase):
         setting = Setting("s", {"cluster": {"workers": [{"count": 2}]}, "training": {}, "stop": {"seconds": 9}}, 1, {"a": {}, "b": {}})
         def run(_, arm, rate):
             return mock.Mock(result=lambda: [{**row, "arm": arm} for row in lives[arm, rate]])
-        return Measured(Experiment("e", [setting], {("s, same rate", "b", "of a's time"): 0.4}), mock.Mock(lives=run), lambda *_: 2)
+        return Measured(Experiment("e", [setting], {("s, same rate", "b", "of a's time"): 0.4}), mock.Mock(lives=run, seeds=3), lambda *_: 2)
 
     def test_arms_are_beside_the_first_one_of_the_same_seed_and_published_figures_stand_there(self):
         rows = self.measured({("a", 1): [life(10), life(40), life(20)], ("b", 1): [life(5), life(10), life(10)],
@@ -172,6 +217,9 @@ class PageTest(unittest.TestCase):
         old = [{"experiment": "a", "value": 1}, {"experiment": "b", "value": 2}]
         self.assertEqual(page.merged(old, [{"experiment": "a", "value": 3}, {"experiment": "a", "value": 4}]),
                          [{"experiment": "a", "value": 3}, {"experiment": "a", "value": 4}, {"experiment": "b", "value": 2}])
+
+    def test_a_larger_rate_may_have_been_no_part_of_a_gain_or_all_of_it(self):
+        self.assertEqual([page.part_of(value) for value in (-2, 0, 0.347, 1, 17)], ["none, it grows", "0%", "35%", "all of it", "all of it"])
 
     def test_numbers_have_three_digits_that_count(self):
         self.assertEqual([page.number(value) for value in (None, 0, 0.12345, 12.345, 1234.5, 1234567, 0.00012)],
