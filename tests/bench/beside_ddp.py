@@ -98,7 +98,7 @@ def run_ddp(case, folder, python):
                 rank.wait()
                 rank.stdout.close()
     if not said.strip():
-        raise RuntimeError(f"{case.arm}, {case.setting}, seed {case.seed}: " + (folder / "errors.log").read_text(encoding="utf-8")[-2000:])
+        raise RuntimeError((folder / "errors.log").read_text(encoding="utf-8")[-2000:])
     done = json.loads(said.splitlines()[-1])
     return Run(done["seconds"] if done["reached"] else UNREACHED, done["steps"], median_gap(done["ends"]))
 
@@ -108,7 +108,7 @@ def run_paceline(case, folder, program):
     done = subprocess.run([program, "run", folder / "job.yaml", "--runs", folder], capture_output=True, text=True, check=False, timeout=1200)
     found = list(folder.glob("*/summary.json"))
     if done.returncode != 0 or not found:
-        raise RuntimeError(f"{case.arm}, {case.setting}, seed {case.seed}: {done.stderr[-2000:]}")
+        raise RuntimeError(done.stderr[-2000:])
     evaluation = json.loads(found[0].read_text(encoding="utf-8"))["evaluation"]
     return read_trace(found[0].with_name("policy.trace").read_text(encoding="utf-8"), evaluation["version"], evaluation["loss"] <= TARGET)
 
@@ -187,22 +187,31 @@ def main():
              for kind in options.tables for arm in options.arms]
     with tempfile.TemporaryDirectory() as temporary:
         folder = (options.keep or Path(temporary)).resolve()
-        runs = run_all(cases, options.jobs, folder, found.stdout.strip(), options.build.resolve() / "bin" / "paceline")
+        python, program = found.stdout.strip(), options.build.resolve() / "bin" / "paceline"
+        runs, problems = run_all(cases, options.jobs, lambda case: run(case, folder / f"{case.kind}-{case.rate:g}-{case.arm}-{case.seed}", python, program))
     print(table_of(runs))
     if os.environ.get("JSON"):
         Path(os.environ["JSON"]).write_text(json.dumps(rows_of(runs), indent=1) + "\n", encoding="utf-8")
-    return 0
+    for problem in problems:
+        print(problem, file=sys.stderr)
+    return 1 if problems else 0
 
 
-def run_all(cases, jobs, folder, python, program):
-    runs = {}
+def run_all(cases, jobs, one):
+    """Runs by arm, setting and seed, and what went wrong with those that are missing: the others count."""
+    runs, problems = {}, []
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        started = {pool.submit(run, case, folder / f"{case.kind}-{case.rate:g}-{case.arm}-{case.seed}", python, program): case for case in cases}
+        started = {pool.submit(one, case): case for case in cases}
         for done in concurrent.futures.as_completed(started):
             case = started[done]
-            runs[case.arm, case.setting, case.seed] = done.result()
-            print(f"{case.setting}, {case.arm}, seed {case.seed}: {done.result().seconds:.1f} s, {done.result().steps} versions", file=sys.stderr, flush=True)
-    return runs
+            about = f"{case.setting}, {case.arm}, seed {case.seed}"
+            try:
+                runs[case.arm, case.setting, case.seed] = done.result()
+            except (RuntimeError, OSError, subprocess.SubprocessError) as error:
+                problems.append(f"{about}: {error}")
+                continue
+            print(f"{about}: {done.result().seconds:.1f} s, {done.result().steps} versions", file=sys.stderr, flush=True)
+    return runs, problems
 
 
 if __name__ == "__main__":

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 """The delay tables of beside_ddp.py are what they say, and what it makes of runs is right. Starts nothing."""
+import contextlib
+import io
 import math
 import statistics
 import unittest
@@ -79,6 +81,16 @@ class RunsTest(unittest.TestCase):
                           "unit": "times DDP's speed", "seeds": 3, "low": 0.0, "high": 3.0})
         self.assertEqual([rows["auto", "s to the target"][name] for name in ("value", "low", "high")], [20.0, 10.0, None])
         self.assertEqual([rows["ddp", "times DDP's speed"][name] for name in ("value", "low", "high", "published")], [1.0, 1.0, 1.0, None])
+
+    def test_a_run_that_fails_is_named_and_the_others_count(self):
+        def one(case):
+            if case.seed == 2:
+                raise RuntimeError("gloo")
+            return beside_ddp.Run(10.0 * case.seed, 100, 0.1)
+        with contextlib.redirect_stderr(io.StringIO()):
+            runs, problems = beside_ddp.run_all([beside_ddp.Case("ddp", "mixed", seed, 1.0) for seed in (1, 2, 3)], 2, one)
+        self.assertEqual(problems, ["mixed, rate 1, ddp, seed 2: gloo"])
+        self.assertEqual({seed: run.seconds for (_, _, seed), run in runs.items()}, {1: 10.0, 3: 30.0})
 
     def test_both_sides_are_told_the_same(self):
         case = beside_ddp.Case("auto", "mixed", 7, 0.5, 0.9)
