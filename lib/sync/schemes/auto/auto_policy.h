@@ -21,11 +21,11 @@
 #include "lib/base/status.h"
 #include "lib/sync/contract/policy.h"
 #include "lib/sync/schemes/auto/fleet_times.h"
-#include "lib/sync/schemes/auto/forgetting_mean.h"
 #include "lib/sync/schemes/auto/judgement.h"
 #include "lib/sync/schemes/auto/loss_guard.h"
-#include "lib/sync/schemes/auto/noise_scale.h"
 #include "lib/sync/schemes/engine/engine.h"
+#include "lib/sync/schemes/estimates/forgetting_mean.h"
+#include "lib/sync/schemes/estimates/noise_scale.h"
 
 namespace paceline::sync {
 

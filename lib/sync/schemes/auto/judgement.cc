@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "lib/sync/schemes/auto/step_times.h"
-#include "lib/sync/schemes/dbw/rank_grid.h"
+#include "lib/sync/schemes/estimates/rank_grid.h"
 
 namespace paceline::sync {
 namespace {

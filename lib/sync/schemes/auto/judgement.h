@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "lib/sync/contract/decision.h"
-#include "lib/sync/schemes/auto/noise_scale.h"
 #include "lib/sync/schemes/auto/shadow.h"
+#include "lib/sync/schemes/estimates/noise_scale.h"
 
 namespace paceline::sync {
 

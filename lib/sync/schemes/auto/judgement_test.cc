@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "lib/sync/schemes/auto/step_times.h"
-#include "lib/sync/schemes/auto/testing.h"
+#include "lib/sync/schemes/estimates/testing.h"
 
 namespace paceline::sync {
 namespace {

@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <deque>
 
-#include "lib/sync/schemes/auto/forgetting_mean.h"
+#include "lib/sync/schemes/estimates/forgetting_mean.h"
 
 namespace paceline::sync {
 

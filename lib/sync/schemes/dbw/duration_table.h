@@ -18,7 +18,7 @@
 #include "lib/base/status.h"
 #include "lib/sync/schemes/dbw/duration_cell.h"
 #include "lib/sync/schemes/dbw/monotone_fit.h"
-#include "lib/sync/schemes/dbw/rank_grid.h"
+#include "lib/sync/schemes/estimates/rank_grid.h"
 
 namespace paceline::sync {
 

@@ -1,4 +1,4 @@
-#include "lib/sync/schemes/auto/noise_scale.h"
+#include "lib/sync/schemes/estimates/noise_scale.h"
 
 #include <string>
 #include <vector>
@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "lib/sync/schemes/auto/testing.h"
+#include "lib/sync/schemes/estimates/testing.h"
 
 namespace paceline::sync {
 namespace {

@@ -1,4 +1,4 @@
-#include "lib/sync/schemes/auto/noise_scale.h"
+#include "lib/sync/schemes/estimates/noise_scale.h"
 
 #include <algorithm>
 #include <cmath>

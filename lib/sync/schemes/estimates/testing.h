@@ -1,7 +1,7 @@
-// Defines what the tests of Auto's parts share.
+// Defines what the tests of who weighs noise share.
 #pragma once
 
-#include "lib/sync/schemes/auto/noise_scale.h"
+#include "lib/sync/schemes/estimates/noise_scale.h"
 
 namespace paceline::sync::testing {
 

@@ -19,7 +19,7 @@
 #include <string_view>
 
 #include "lib/base/status.h"
-#include "lib/sync/schemes/auto/forgetting_mean.h"
+#include "lib/sync/schemes/estimates/forgetting_mean.h"
 
 namespace paceline::sync {
 
