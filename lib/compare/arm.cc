@@ -20,7 +20,7 @@ struct Word {
   std::string_view knob_name;  // For people.
   // Words that may stand behind the colon instead of a number, with the field's value for each;
   // the first is what the bare name means.
-  std::array<std::pair<std::string_view, std::string_view>, 3> choices = {};
+  std::array<std::pair<std::string_view, std::string_view>, 4> choices = {};
 };
 
 constexpr std::string_view kBatching = "batchSizing.strategy";
@@ -34,8 +34,11 @@ constexpr Word kWords[] = {
     {"dbw",
      "DBW",
      "dbw.method",
-     "gain|blind|adasync",
-     {{{"gain", "Gain"}, {"blind", "Blind"}, {"adasync", "AdaSync"}}}},
+     "gain|blind|adasync|noisescale",
+     {{{"gain", "Gain"},
+       {"blind", "Blind"},
+       {"adasync", "AdaSync"},
+       {"noisescale", "NoiseScale"}}}},
     {"lbbsp",
      "BSP",
      kBatching,

@@ -141,6 +141,7 @@ TEST(Simulate, ItsTraceReplaysAsAServersDoes) {
                              "BackupWorkers backup=2",
                              "DBW",
                              "DBW dbw-late=interrupt",
+                             "DBW dbw-method=noise-scale",
                              "KAsync quorum=3",
                              "KBatchAsync quorum=2",
                              "Auto",

@@ -117,6 +117,7 @@ nlohmann::json ComposedSync(std::mt19937_64& chance) {
   maybe("wbsp", 3, {{{"trigger", "Designated"}}, {{"latePush", "Drop"}}});
   maybe("dbw", 2,
         {{{"method", "Blind"}},
+         {{"method", "NoiseScale"}},
          {{"lateWorker", "Interrupt"}},
          {{"method", "AdaSync"}, {"learningRateRule", "Proportional"}},
          {{"minWorkers", 5}},

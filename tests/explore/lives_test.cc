@@ -93,8 +93,9 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(
         "BSP", "BSP deterministic", "BackupWorkers", "BackupWorkers backup=2 deterministic",
         "DBW dbw-warm-up=1", "DBW dbw-warm-up=2 dbw-late=interrupt",
-        "DBW dbw-warm-up=1 dbw-late=leave", "DBW dbw-method=ada-sync dbw-ada-k=1 dbw-ada-seconds=2",
-        "BSP sizing=EMA", "BSP sizing=NARX", "BSP sizing=Stepwise", "DBW dbw-warm-up=1 sizing=EMA",
+        "DBW dbw-method=noise-scale dbw-warm-up=1", "DBW dbw-warm-up=1 dbw-late=leave",
+        "DBW dbw-method=ada-sync dbw-ada-k=1 dbw-ada-seconds=2", "BSP sizing=EMA",
+        "BSP sizing=NARX", "BSP sizing=Stepwise", "DBW dbw-warm-up=1 sizing=EMA",
         "DBW dbw-warm-up=1 sizing=NARX", "SSP staleness=0", "SSP staleness=1", "SSP",
         "SSP staleness=unbounded", "SSP staleness=2 update-scale=full", "ASP",
         "ASP update-scale=full", "PSPlus", "PSPlus staleness=0", "PSPlus staleness=1 depth=2",

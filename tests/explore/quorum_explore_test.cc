@@ -106,7 +106,8 @@ TEST_P(EveryQuorum, WithQuiesceAtAnyMomentAndOneCrash) {
 
 // The controllers themselves, on a clock that moves, so that their choices matter.
 TEST_P(EveryQuorum, OfTheControllersOnAMovingClock) {
-  for (const DbwMethod method : {DbwMethod::kGain, DbwMethod::kBlind, DbwMethod::kAdaSync}) {
+  for (const DbwMethod method :
+       {DbwMethod::kGain, DbwMethod::kBlind, DbwMethod::kAdaSync, DbwMethod::kNoiseScale}) {
     PolicySpec spec = Spec();
     spec.dbw.method = method;
     spec.dbw.late_worker = GetParam();

@@ -62,11 +62,12 @@ void CheckDbw(const JobSpec& spec, Findings& findings) {
                  {"spec.sync.dbw.learningRateRule", "spec.sync.scheme"});
   }
   const OptimizerType optimizer = spec.training.optimizer.type;
-  if (dbw.method == DbwMethod::kGain && optimizer != OptimizerType::kSgd) {
+  const bool has_gain = dbw.method == DbwMethod::kGain || dbw.method == DbwMethod::kNoiseScale;
+  if (has_gain && optimizer != OptimizerType::kSgd) {
     findings.Add("spec.sync.dbw.method",
                  fmt::format("must be Blind or AdaSync with optimizer {}, whose steps are not the "
-                             "gradient's that the gain is worked out for: got Gain",
-                             ToWord(optimizer)),
+                             "gradient's that the gain is worked out for: got {}",
+                             ToWord(optimizer), ToWord(dbw.method)),
                  {"spec.training.optimizer.type", "spec.sync.scheme"});
   }
 }

@@ -144,7 +144,7 @@ constexpr Rule kRules[] = {
      "would be added up, not averaged"},
     {"spec.sync", "dbw",
      "!" USES_DBW("self") " || !" PUSHES_LOCAL_STEPS
-                          " || has(self.dbw) && self.dbw.method != 'Gain'",
+                          " || has(self.dbw) && self.dbw.method in ['Blind', 'AdaSync']",
      "dbw.method must be Blind or AdaSync where workers push local steps: the gain is worked out "
      "for gradients"},
     {"spec.sync", "dbw",
@@ -162,8 +162,9 @@ constexpr Rule kRules[] = {
                  "(has(self.dbw.learningRateFactors) && size(self.dbw.learningRateFactors) > 0)",
      "dbw.learningRateFactors is required with learningRateRule Table and is for that rule only"},
     {"spec", "sync",
-     "!" USES_DBW("self.sync") " || has(self.sync.dbw) && self.sync.dbw.method != 'Gain' || "
-                               "self.training.optimizer.type == 'SGD'",
+     "!" USES_DBW(
+         "self.sync") " || has(self.sync.dbw) && self.sync.dbw.method in ['Blind', 'AdaSync'] || "
+                      "self.training.optimizer.type == 'SGD'",
      "sync.dbw.method must be Blind or AdaSync with an optimizer other than SGD, whose steps are "
      "not the gradient's that the gain is worked out for",
      "self.training.optimizer.type"},

@@ -93,6 +93,8 @@ TEST(PolicySpec, ABadSpecIsRefusedByTheFieldThatIsWrong) {
       {"WBSP outer-lr=1 outer-momentum=0 outer-nesterov", "outer-nesterov needs outer-momentum"},
       {"KBatchAsync quorum=dbw", "quorum must be a number with scheme KBatchAsync"},
       {"DBW meanwhile=local-steps", "dbw.method must be Blind or AdaSync where workers push"},
+      {"DBW dbw-method=noise-scale meanwhile=eager-pull",
+       "dbw.method must be Blind or AdaSync where workers push"},
       {"DBW dbw-method=blind dbw-rate-rule=proportional meanwhile=eager-pull",
        "dbw.learningRateRule must be Constant where workers push local steps"},
       {"BSP batch-min=0", "least batch is 0, want at least 1"},

@@ -145,7 +145,7 @@ std::optional<Refusal> OfStep(const Asked& asked) {
                    "must not be DBW with scheme KBatchAsync, which counts pushes: DBW "
                    "chooses a number of workers"};
   }
-  if (is_delta && spec.dbw.method == DbwMethod::kGain) {
+  if (is_delta && HasGain(spec.dbw.method)) {
     return Refusal{"dbw.method",
                    "must be Blind or AdaSync where workers push local steps: the "
                    "gain is worked out for gradients"};

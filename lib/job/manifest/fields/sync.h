@@ -32,8 +32,10 @@ void Fields(V& visit, BackupWorkers& backup) {
 template <class V>
 void Fields(V& visit, Dbw& dbw) {
   visit("method", dbw.method,
-        Note{.text = "what k is chosen by: expected decrease of the loss per second, gradients per "
-                     "second, or the loss alone"});
+        Note{.text =
+                 "what k is chosen by: expected decrease of the loss per second, by the published "
+                 "gain or by how much gradients scatter (NoiseScale), gradients per second, or the "
+                 "loss alone"});
   visit("window", dbw.window,
         Note{.text = "steps that estimates look back", .min = 1, .max = 10000});
   visit("beta", dbw.beta,

@@ -14,6 +14,11 @@ namespace {
 // Steps of one push say nothing of variance: every so many, one must have two.
 constexpr uint32_t kStepsWithoutVarianceMax = 50;
 
+// Of kNoiseScale, measured (docs/adr/0068). At a rate that is right for all, a step of fewer than a
+// quarter of them can make training diverge, however well their gradients agree.
+constexpr NoiseScale::Price kPrice{.of_all = 0.7, .of_gradient = 0.25};
+constexpr uint32_t LeastByNoise(uint32_t members) { return (members + 3) / 4; }
+
 DurationTable::Options TableOptions(const DbwOptions& options) {
   return {.depends_on_last = options.late_worker != LateWorker::kInterrupt,
           .refit_steps = options.refit_steps,
@@ -26,6 +31,7 @@ Dbw::Dbw(const DbwOptions& options)
     : options_(options),
       table_(TableOptions(options)),
       gain_(options.window, options.momentum),
+      noise_(kPrice),
       silence_(options.silence_factor, options.silence_seconds) {}
 
 void Dbw::Observe(const StepFact& fact, Time now) {
@@ -56,6 +62,7 @@ void Dbw::On(const PushCounted& push, Time now) {
   table_.Add(h_.value_or(members_), push.rank, seconds);
   AddLate(push.worker, version_, now);
   gain_.AddPush(push.samples, push.gradient.squared_norm, push.gradient.loss);
+  if (WeighsNoise()) noise_.AddPush(push.samples, push.gradient.squared_norm);
   fleet_.Pushed(push.worker, push.samples, push.timing, true);
 }
 
@@ -74,6 +81,7 @@ void Dbw::On(const StepClosed& closed, Time) {
   silence_.Ended();
   late_.Closed();
   table_.StepClosed();
+  if (WeighsNoise()) noise_.Close(1.0 / options_.window);
   ++reasons_[static_cast<size_t>(choice_.reason)];
   if (warm_steps_ < options_.warmup_steps) ++warm_steps_;
   must_see_all_ = false;
@@ -85,6 +93,7 @@ void Dbw::On(const StepClosed& closed, Time) {
 void Dbw::On(const StepCommitted& committed, Time) {
   schedule_rate_ = committed.learning_rate / factor_;
   gain_.Applied(committed.learning_rate, committed.squared_norm, committed.clip_scale);
+  if (WeighsNoise()) noise_.Applied(committed.squared_norm);
 }
 
 // Pushes under way are of the sizes before: what they would show of the step that is followed is
@@ -111,9 +120,13 @@ void Dbw::On(const Spare& spare, Time) {
   if (!table_.WantsFit()) fleet_.Sort();
 }
 
+bool Dbw::KnowsGain() const {
+  if (options_.method == DbwMethod::kGain) return gain_.is_known();
+  return IsBlind() || noise_.is_known();
+}
+
 bool Dbw::KnowsEnough() const {
-  const bool knows_gain = options_.method == DbwMethod::kBlind || gain_.is_known();
-  return table_.is_known() && knows_gain && warm_steps_ >= options_.warmup_steps;
+  return table_.is_known() && KnowsGain() && warm_steps_ >= options_.warmup_steps;
 }
 
 Dbw::Choice Dbw::Choose() const {
@@ -126,9 +139,10 @@ Dbw::Choice Dbw::Choose() const {
       if (std::min(most, workers_) > choice.k)
         choice = {std::min(most, workers_), Reason::kLossRose};
     }
-    if (gain_.steps_since_variance() >= kStepsWithoutVarianceMax)
-      choice.k = std::max<uint32_t>(choice.k, 2);
   }
+  if (!IsBlind() && gain_.steps_since_variance() >= kStepsWithoutVarianceMax)
+    choice.k = std::max<uint32_t>(choice.k, 2);
+  if (WeighsNoise()) choice.k = std::max(choice.k, LeastByNoise(members_));
   choice.k = std::min(std::max(choice.k, options_.k_min), workers_);
   return choice;
 }
@@ -153,9 +167,11 @@ Dbw::Choice Dbw::MostWorth() const {
 }
 
 double Dbw::GainOf(uint32_t k) const {
-  if (options_.method == DbwMethod::kBlind) return k;
-  const double rate = schedule_rate_ * LearningRateFactor(options_, k, members_);
-  return gain_.Gain(rate, fleet_.BatchOfFastest(k));
+  if (IsBlind()) return k;
+  const double factor = LearningRateFactor(options_, k, members_);
+  const double samples = fleet_.BatchOfFastest(k);
+  if (WeighsNoise()) return noise_.Gain(samples, fleet_.BatchOfFastest(members_), factor);
+  return gain_.Gain(schedule_rate_ * factor, samples);
 }
 
 double Dbw::WorthOf(uint32_t k) const {
@@ -177,6 +193,9 @@ void Dbw::Tell(std::vector<Figure>& figures) const {
     figures.push_back({&kDbwSquaredGradient, gain_.squared_gradient()});
     figures.push_back({&kDbwSampleVariance, gain_.sample_variance()});
     figures.push_back({&kDbwSmoothness, gain_.smoothness()});
+  } else if (WeighsNoise()) {
+    figures.push_back({&kDbwSquaredGradient, noise_.squared_gradient()});
+    figures.push_back({&kDbwSampleVariance, noise_.sample_variance()});
   }
   figures.push_back({&kDbwLoss, gain_.loss()});
   static constexpr std::pair<Reason, const char*> kReasons[] = {
@@ -193,7 +212,7 @@ void Dbw::TellOfEach(std::vector<Figure>& figures) const {
   for (size_t i = 0; i < arrivals_before_.size(); ++i)
     figures.push_back({&kArrivalSeconds, arrivals_before_[i], fmt::format("{}", i + 1)});
   if (!table_.is_known() || members_ == 0) return;
-  const bool knows_gain = options_.method == DbwMethod::kGain && gain_.is_known();
+  const bool knows_gain = !IsBlind() && KnowsGain();
   for (uint32_t cell = 0; cell < table_.grid().cells(); ++cell) {
     const uint32_t k = table_.grid().LastRank(cell);
     const std::string label = fmt::format("{}", k);
@@ -207,6 +226,7 @@ std::string Dbw::Save() const {
   line.AddUnless(0u, "warm", warm_steps_)
       .AddUnless(0.0, "rate", schedule_rate_)
       .AddUnless(0u, "last", h_.value_or(0));
+  if (WeighsNoise()) line.Add("noise", noise_.Save());
   return line.Take() + "\n" + gain_.Save() + table_.Save();
 }
 
@@ -231,6 +251,8 @@ Status Dbw::Restore(std::string_view line) {
   fields.Take("warm", warm_steps_);
   fields.Take("rate", schedule_rate_);
   if (fields.Take("last", last)) h_ = std::max<uint32_t>(last, 1);
+  std::string noise;
+  if (fields.Take("noise", noise)) PACELINE_RETURN_IF_ERROR(noise_.Restore(noise));
   return fields.Finish();
 }
 

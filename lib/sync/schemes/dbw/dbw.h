@@ -5,6 +5,7 @@
 // promises a gain, all workers, or as before; if the loss rose, at least one more than before
 // (C. Xu, G. Neglia, N. Sebastianelli, Dynamic backup workers for parallel machine learning, 2020).
 // Blind (B-DBW): k / T(h, k), gradients per second, whatever they are worth.
+// NoiseScale: G by how much gradients scatter alone (noise_scale.h), without losses or smoothness.
 //
 // T is fed by the pushes of each step, and by those that came too late for one (late_arrivals.h).
 //
@@ -25,13 +26,14 @@
 #include "lib/sync/schemes/dbw/late_arrivals.h"
 #include "lib/sync/schemes/dbw/options.h"
 #include "lib/sync/schemes/dbw/silence_watch.h"
+#include "lib/sync/schemes/estimates/noise_scale.h"
 #include "lib/sync/schemes/quorum.h"
 
 namespace paceline::sync {
 
 class Dbw : public Quorum {
  public:
-  // kGain or kBlind.
+  // Of any method but kAdaSync.
   explicit Dbw(const DbwOptions& options);
 
   // `saved` is what Save gave, or empty. DataLoss if it is not.
@@ -66,6 +68,9 @@ class Dbw : public Quorum {
   void On(const Spare& spare, Time now);
 
   void AddLate(WorkerId worker, Version based_on, Time now);
+  bool IsBlind() const { return options_.method == DbwMethod::kBlind; }
+  bool WeighsNoise() const { return options_.method == DbwMethod::kNoiseScale; }
+  bool KnowsGain() const;
   bool KnowsEnough() const;
   Choice Choose() const;
   Choice MostWorth() const;
@@ -77,6 +82,7 @@ class Dbw : public Quorum {
   DbwOptions options_;
   DurationTable table_;
   GainEstimator gain_;
+  NoiseScale noise_;  // kNoiseScale.
   Fleet fleet_;
   SilenceWatch silence_;
   LateArrivals late_;

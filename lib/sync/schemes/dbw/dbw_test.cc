@@ -1,5 +1,6 @@
 #include "lib/sync/schemes/dbw/dbw.h"
 
+#include <algorithm>
 #include <map>
 
 #include <gmock/gmock.h>
@@ -19,7 +20,8 @@ class Bench {
   explicit Bench(const Dbw& dbw) : dbw_(dbw) {}
 
   // Its pushes come until there are as many as it asks for; gives that number.
-  uint32_t Step(const std::vector<double>& seconds, double norm2 = 1.5, double squared_norm = 1) {
+  uint32_t Step(const std::vector<double>& seconds, double norm2 = 1.5, double squared_norm = 1,
+                double loss = 1) {
     const auto members = static_cast<uint32_t>(seconds.size());
     Tell(StepBegan{.version = version_, .members = members, .workers = members});
     const Time began = now_;
@@ -28,7 +30,7 @@ class Bench {
       now_ = began + Seconds(seconds[rank - 1]);
       PushCounted push{.worker = WorkerId(rank - 1), .rank = rank, .samples = 8};
       push.timing.compute = now_ - began;
-      push.gradient = {.loss = 1, .squared_norm = norm2};
+      push.gradient = {.loss = loss, .squared_norm = norm2};
       Tell(push);
     }
     const double rate = 0.1 * dbw_.LearningRateScale(k);
@@ -110,6 +112,92 @@ TEST(Dbw, TellsTheFiguresThatItWorksWith) {
   EXPECT_LT(figures.at("paceline_worker_accept_ratio w3"), 1);
   // (4 x 8 x 1.5 - 32 x 1) / 3 at first, (3 x 8 x 1.5 - 24 x 1) / 2 then.
   EXPECT_NEAR(figures.at("paceline_dbw_sample_variance"), (16.0 / 3 + 6) / 2, 1e-12);
+}
+
+const DbwOptions kByNoise{.method = DbwMethod::kNoiseScale, .warmup_steps = 1};
+
+// Of 32 samples in four pushes s2 = (32 x 1.5 - 32 x 1) / 3, N = 1 - s2 / 32 = 5 / 6, V = 1 / 6,
+// so that G(k) / T(k) is .775 / 1, .825 / 2, .842 / 3, .85 / 4.
+TEST(Dbw, ByNoiseItWaitsForFewWhereGradientsAgree) {
+  Bench bench(kByNoise);
+  EXPECT_EQ(bench.Step({1, 2, 3, 4}), 4u);
+  EXPECT_EQ(bench.Step({1, 2, 3, 4}), 1u);
+}
+
+// s2 = 48, N = 0: G is 0, .3, .533, .65.
+TEST(Dbw, ByNoiseItWaitsForAllWhereGradientsScatter) {
+  Bench bench(kByNoise);
+  bench.Step({3, 3, 3.5, 4}, 6, 1.5);
+  EXPECT_EQ(bench.Step({3, 3, 3.5, 4}, 6, 1.5), 4u);
+  const auto figures = bench.Figures();
+  EXPECT_EQ(figures.at("paceline_dbw_gain 1"), 0);
+  EXPECT_NEAR(figures.at("paceline_dbw_gain 2"), 0.3, 1e-12);
+  EXPECT_NEAR(figures.at("paceline_dbw_gain 3"), 1 - 0.35 * 4 / 3, 1e-12);
+  EXPECT_NEAR(figures.at("paceline_dbw_gain 4"), 0.65, 1e-12);
+  EXPECT_EQ(figures.at("paceline_dbw_squared_gradient"), 0);
+  EXPECT_NEAR(figures.at("paceline_dbw_sample_variance"), 48, 1e-12);
+  EXPECT_FALSE(figures.contains("paceline_dbw_smoothness"));
+}
+
+// s2 is 16 / 3, then 48; of four steps the newest weighs a quarter.
+TEST(Dbw, ByNoiseTheWindowSaysHowMuchTheNewestStepWeighs) {
+  DbwOptions options = kByNoise;
+  options.window = 4;
+  options.warmup_steps = 2;
+  Bench bench(options);
+  bench.Step({1, 1, 1, 1});
+  bench.Step({1, 1, 1, 1}, 6, 1.5);
+  EXPECT_NEAR(bench.Figures().at("paceline_dbw_sample_variance"), (0.75 * 16 / 3 + 48) / (0.75 + 1),
+              1e-9);
+}
+
+// A rate of k / n costs less, and is worth less.
+TEST(Dbw, ByNoiseALowerRateIsWeighedToo) {
+  DbwOptions options = kByNoise;
+  options.rate_rule = RateRule::kProportional;
+  Bench bench(options);
+  bench.Step({1, 1, 3, 4}, 6, 1.5);
+  bench.Step({1, 1, 3, 4}, 6, 1.5);
+  // k / 4 (1 - .35 k / 4 x 4 / k).
+  EXPECT_NEAR(bench.Figures().at("paceline_dbw_gain 1"), 0.65 / 4, 1e-12);
+}
+
+TEST(Dbw, ByNoiseAQuarterOfAllAreTheLeast) {
+  Bench bench(kByNoise);
+  const std::vector<double> nine = {1, 2, 3, 4, 5, 6, 7, 8, 9};
+  EXPECT_EQ(bench.Step(nine, 1), 9u);
+  EXPECT_EQ(bench.Step(nine, 1), 3u);
+}
+
+// Losses that rise mean nothing to it.
+TEST(Dbw, ByNoiseLossesAreOfNoImportance) {
+  Bench bench(kByNoise);
+  bench.Step({1, 2, 3, 4}, 1, 1, 1);
+  bench.Step({1, 2, 3, 4}, 1, 1, 1);
+  EXPECT_EQ(bench.Step({1, 2, 3, 4}, 1, 1, 100), 1u);
+  EXPECT_EQ(bench.Step({1, 2, 3, 4}, 1, 1, 1), 1u);
+}
+
+// Steps of one push say nothing of how much gradients scatter.
+TEST(Dbw, ByNoiseEveryFiftiethStepHasTwoPushes) {
+  Bench bench(kByNoise);
+  std::vector<uint32_t> ks;
+  for (int step = 0; step < 60; ++step) ks.push_back(bench.Step({1, 2, 3, 4}, 1));
+  EXPECT_EQ(std::ranges::count(ks, 1u), 58);
+  EXPECT_EQ(std::ranges::count(ks, 2u), 1);
+}
+
+TEST(Dbw, ByNoiseItGoesOnFromWhatWasSaved) {
+  Bench bench(kByNoise);
+  for (int step = 0; step < 5; ++step) bench.Step({1, 1, 3, 4}, 6, 1.5);
+  const std::string saved = bench.dbw().Save();
+  Bench restored(kByNoise, saved);
+  EXPECT_EQ(restored.dbw().Save(), saved);
+  EXPECT_GE(restored.Figures().at("paceline_dbw_sample_variance"), 48);
+  Bench clone(bench.dbw());
+  EXPECT_EQ(clone.dbw().DebugString(), bench.dbw().DebugString());
+  const auto refused = Dbw::Make(kByNoise, "dbw noise=1,2");
+  EXPECT_EQ(refused.status().code(), StatusCode::kDataLoss);
 }
 
 TEST(Dbw, GoesOnFromWhatWasSaved) {

@@ -11,17 +11,24 @@ namespace paceline::sync {
 
 // What k is chosen by.
 enum class DbwMethod {
-  kGain,     // Most expected loss decrease per second.
-  kBlind,    // Most gradients per second (B-DBW).
-  kAdaSync,  // The loss alone (AdaSync).
+  kGain,        // Most expected loss decrease per second.
+  kBlind,       // Most gradients per second (B-DBW).
+  kAdaSync,     // The loss alone (AdaSync).
+  kNoiseScale,  // Most progress per second, by how much gradients scatter (noise_scale.h).
 };
 
 inline constexpr Word<DbwMethod> kDbwMethodWords[] = {
     {DbwMethod::kGain, "gain"},
     {DbwMethod::kBlind, "blind"},
     {DbwMethod::kAdaSync, "ada-sync"},
+    {DbwMethod::kNoiseScale, "noise-scale"},
 };
 constexpr Words<DbwMethod> WordsOf(DbwMethod) { return kDbwMethodWords; }
+
+// Whether what a step gains is worked out, for gradients that are applied as SGD does.
+constexpr bool HasGain(DbwMethod method) {
+  return method == DbwMethod::kGain || method == DbwMethod::kNoiseScale;
+}
 
 // k when none promises a gain.
 enum class NoGain {

@@ -10,11 +10,6 @@
 #include "lib/sync/trace/fields.h"
 
 namespace paceline::sync {
-namespace {
-
-constexpr double kPrice = 1;  // u.
-
-}  // namespace
 
 void NoiseScale::AddPush(uint32_t samples, double squared_norm) {
   ++open_.pushes;
@@ -46,10 +41,18 @@ double NoiseScale::squared_gradient() const {
 double NoiseScale::variance() const { return variance_.Or(0) / global_batch_; }
 
 double NoiseScale::Gain(uint32_t k, uint32_t n) const {
-  const double all = squared_gradient() + variance();
-  if (!(all > 0)) return 1 - kPrice / 2;
-  return std::max(0.0,
-                  1 - kPrice / 2 * (squared_gradient() + variance() * n / std::max(k, 1u)) / all);
+  return Gain(double(std::max(k, 1u)) * global_batch_ / n, global_batch_, 1);
+}
+
+double NoiseScale::Gain(double samples, double samples_of_all, double rate) const {
+  const double truth = squared_gradient();
+  const double all = truth + sample_variance() / samples_of_all;
+  double noise = 1, price = price_.of_all;
+  if (all > 0) {
+    noise = (truth + sample_variance() / samples) / all;
+    if (truth > 0) price = std::min(price, price_.of_gradient * all / truth);
+  }
+  return rate * std::max(0.0, 1 - price / 2 * rate * noise);
 }
 
 std::string NoiseScale::Save() const {

@@ -6,9 +6,10 @@
 //   gradient V  = E s2 / B                                               its variance in a step of
 //   all n
 // with means that forget (E). The learning rate is taken for one that somebody chose well for the
-// global batch B: a step of all n costs a share u / 2 of what its gradient promises to first order.
-// Then a step of k costs as much more as its gradient is noisier:
-//   G(k) = max(0, 1 - (u / 2) (N + V n / k) / (N + V)),   u = 1
+// global batch B: a step of all n costs at most a share u / 2 of what its gradient promises to
+// first order, and of a gradient without noise at most a share c / 2. Then a step of k costs as
+// much more as its gradient is noisier:
+//   G(k) = max(0, 1 - 1/2 min(u / (N + V), c / N) (N + V n / k))
 // (McCandlish et al., An empirical model of large-batch training, 2018, has s2 and N; docs/adr/0063
 // why not the published gain of DBW.)
 #pragma once
@@ -25,7 +26,15 @@ namespace paceline::sync {
 
 class NoiseScale {
  public:
+  // What steps are taken to cost.
+  struct Price {
+    double of_all = 1;       // u.
+    double of_gradient = 1;  // c. Not less than u: it changes nothing.
+  };
+
   explicit NoiseScale(uint32_t global_batch_size) : global_batch_(global_batch_size) {}
+  // For who asks by samples.
+  explicit NoiseScale(const Price& price) : price_(price) {}
 
   // Of the open round: `squared_norm` is of its mean gradient.
   void AddPush(uint32_t samples, double squared_norm);
@@ -35,9 +44,13 @@ class NoiseScale {
   void Applied(double squared_norm);
 
   bool is_known() const { return norm_.weight > 0; }
-  double squared_gradient() const;  // N.
-  double variance() const;          // V.
+  double squared_gradient() const;                            // N.
+  double sample_variance() const { return variance_.Or(0); }  // s2.
+  double variance() const;                                    // V.
   double Gain(uint32_t k, uint32_t n) const;
+  // Of a step over `samples`, where one of all is over `samples_of_all`, at `rate` times the
+  // learning rate that was chosen for that.
+  double Gain(double samples, double samples_of_all, double rate) const;
 
   // As one word; Restore takes what Save gave.
   std::string Save() const;
@@ -51,7 +64,8 @@ class NoiseScale {
     double newest_weight = 0;
   };
 
-  uint32_t global_batch_;
+  Price price_;
+  uint32_t global_batch_ = 1;
   Round open_;
   std::deque<Round> closed_;  // Until they are published.
   ForgettingMean variance_;   // s2.

@@ -43,6 +43,36 @@ TEST(NoiseScaleTest, GainsAreThoseOfTheFormula) {
   EXPECT_THAT(Gains(NoiseOf(1, 4)), is({0, 0, 0, .1, .26, .36667, .44286, .5}));
 }
 
+// A gradient without noise costs less than half; what there is only noise of, at most u / 2.
+TEST(NoiseScaleTest, APriceOfTheGradientAloneIsTheLesserOne) {
+  const auto gains = [](double squared_gradient, double variance) {
+    NoiseScale noise({.of_all = .7, .of_gradient = .25});
+    for (int push = 0; push < 2; ++push) noise.AddPush(4, squared_gradient + 2 * variance);
+    noise.Close(1);
+    noise.Applied(squared_gradient + variance);
+    std::vector<double> found;
+    for (uint32_t k = 1; k <= 8; ++k) found.push_back(noise.Gain(k, 8, 1));
+    return found;
+  };
+  const auto is = [](const std::vector<double>& gains) {
+    return Pointwise(DoubleNear(6e-5), gains);
+  };
+  EXPECT_THAT(gains(1, 0), is({.875, .875, .875, .875, .875, .875, .875, .875}));
+  EXPECT_THAT(gains(1, 1), is({0, .375, .54167, .625, .675, .70833, .73214, .75}));
+  EXPECT_THAT(gains(0, 1), is({0, 0, .0667, .3, .44, .5333, .6, .65}));
+  EXPECT_THAT(gains(1, 4), is({0, 0, .1833, .37, .482, .5567, .61, .65}));
+}
+
+// Of a step's samples, whoever computes them, and of another rate.
+TEST(NoiseScaleTest, GainsBySamplesAreThoseOfTheFormula) {
+  const NoiseScale noise = NoiseOf(1, 4);  // s2 = 32.
+  EXPECT_DOUBLE_EQ(noise.Gain(8, 8, 1), .5);
+  EXPECT_DOUBLE_EQ(noise.Gain(5, 8, 1), noise.Gain(5u, 8u));
+  EXPECT_DOUBLE_EQ(noise.Gain(4, 16, 1), 0);                        // (1 + 8) / (1 + 2) = 3.
+  EXPECT_DOUBLE_EQ(noise.Gain(8, 16, .5), .5 * (1 - .25 * 5 / 3));  // (1 + 4) / (1 + 2).
+  EXPECT_DOUBLE_EQ(noise.sample_variance(), 32);
+}
+
 TEST(NoiseScaleTest, WithoutAnythingKnownNoiseIsNone) {
   EXPECT_DOUBLE_EQ(NoiseScale(8).Gain(1, 8), .5);
 }
