@@ -1,7 +1,8 @@
 """All experiments, in the order of the page."""
 import compositions
+import dbw
 import lb_bsp
 import ps_plus
 import wbsp
 
-ALL = [lb_bsp.EXPERIMENT, wbsp.EXPERIMENT, ps_plus.EXPERIMENT, compositions.EXPERIMENT]
+ALL = [dbw.EXPERIMENT, lb_bsp.EXPERIMENT, wbsp.EXPERIMENT, ps_plus.EXPERIMENT, compositions.EXPERIMENT]

@@ -16,6 +16,7 @@ import unittest
 import xml.etree.ElementTree
 from unittest import mock
 
+import dbw
 import experiments
 import lb_bsp
 import page
@@ -128,6 +129,15 @@ class ArithmeticTest(unittest.TestCase):
     def test_who_gains_nothing_at_the_same_rate_has_no_part_of_it_from_a_larger_one(self):
         rows = self.measured({("a", 1): [life(10)], ("b", 1): [life(10)], ("a", 2): [life(4)], ("b", 2): [life(2)]}).all_rows()
         self.assertNotIn(RATES_PART, {row["unit"] for row in rows})
+
+    def test_dbw_is_held_beside_the_fastest_fixed_k_of_its_kind(self):
+        seconds = {"bsp": 10, "b8": 4, "b8I": 1, "noise": 8}
+        setting = Setting("s", {"cluster": {"workers": [{"count": 2}]}, "training": {}, "stop": {"seconds": 9}}, 1, {arm: {} for arm in seconds})
+        def run(_, arm, rate):
+            return mock.Mock(result=lambda: [{**life(seconds[arm]), "arm": arm}])
+        measured = Measured(Experiment("dbw", [setting]), mock.Mock(lives=run, seeds=1), lambda *_: 1)
+        row = dbw.beside_best(measured, setting, "noise", SAME)
+        self.assertEqual((row["unit"], row["value"]), ("times as fast as the best fixed k, b8", 0.5))
 
     def test_a_setting_is_another_once_anything_of_it_changes(self):
         setting = wbsp.EXPERIMENT.settings[0]
