@@ -11,6 +11,7 @@ SCHEMES = {
     "LB-BSP": {"scheme": "BSP", "batchSizing": {"strategy": "NARX"}},
     "WBSP": {"scheme": "WBSP"},
     "PSPlus": {"scheme": "PSPlus"},
+    "Auto": {"scheme": "Auto"},
 }
 
 
@@ -47,8 +48,16 @@ def test_the_scheme_column_follows_the_controller(start_job):
                                                    {"kind": "Ratio", "ratio": 0.2, "workers": [2, 3]}]}
     job = start_job(digits(training={"stop": {"maxEpochs": 2000}}, sync={"scheme": "DBW", "dbw": {"method": "Blind"}}, chaos=slow))
     job.wait_for_step(20, 120)
+    wait_until(f"{job.name}: k of 1, 2 or 3", lambda: scheme_column(job) in (["DBW", "k=1"], ["DBW", "k=2"], ["DBW", "k=3"]), 120, job.describe)
 
-    def column():
-        names, values = job.namespace.kubectl("get", "tj", job.name).splitlines()
-        return values[names.index(" SCHEME ") + 1:].split()[:2]  # By its place: a column may be empty.
-    wait_until(f"{job.name}: k of 1, 2 or 3", lambda: column() in (["DBW", "k=1"], ["DBW", "k=2"], ["DBW", "k=3"]), 120, job.describe)
+
+def test_auto_leaves_out_who_is_always_slow_and_says_so(start_job):
+    """One of four takes ten times as long as the others, whose length is injected as well: other pods on the machine change little."""
+    slow = {"enabled": True, "seed": 1, "delays": [{"kind": "Constant", "seconds": 0.1}, {"kind": "Ratio", "ratio": 0.1, "workers": [3]}]}
+    job = start_job(digits(training={"stop": {"maxEpochs": 2000}}, sync={"scheme": "Auto"}, chaos=slow))
+    wait_until(f"{job.name}: k=3", lambda: scheme_column(job) == ["Auto+Barrier", "k=3"], 180, job.describe)
+
+
+def scheme_column(job):
+    names, values = job.namespace.kubectl("get", "tj", job.name).splitlines()
+    return values[names.index(" SCHEME ") + 1:].split()[:2]  # By its place: a column may be empty.

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """How near `scheme: Auto` comes to the best single scheme, and what each scheme is worth beside BSP, on simulated clusters.
 
-    tests/reproduce/auto.py build/release [--seeds 3] [--only 0,3,e1,d4] [--sets before,edge,drawn] [--jobs 1] [--singles ROWS]
+    tests/reproduce/auto.py build/release [--seeds 3] [--only 0,3,e1,d4] [--sets before,edge,drawn,large] [--jobs 1] [--singles ROWS]
 
 Prints a table: of each scenario each arm's time to the target beside BSP's (less is faster; - : it did not get there in the
 median within three times BSP's time), the best single scheme, and Auto beside it. JSON=FILE in the environment writes rows of
@@ -22,6 +22,7 @@ import lives
 from lives import FAILED, beside, seconds_of
 
 PATIENCE = 3      # Times BSP's time, until an arm has failed.
+DBW_WORKERS = 64  # At most: its refits take the cube of them.
 STEPS = 4_000     # Of BSP, at most: a scenario in which it needs more is no scenario.
 
 
@@ -33,12 +34,15 @@ def arms(size):
         backup = {"scheme": "BackupWorkers", "backupWorkers": {"count": size - k}}
         found[f"b{k}"] = backup
         found[f"b{k}I"] = {**backup, "lateWorker": "Interrupt"}
-    found["dbw"] = {"scheme": "DBW"}
-    found["dbwI"] = {"scheme": "DBW", "lateWorker": "Interrupt"}
+    if size <= DBW_WORKERS:
+        found["dbw"] = {"scheme": "DBW"}
+        found["dbwI"] = {"scheme": "DBW", "lateWorker": "Interrupt"}
     for staleness in (1, 3, 8):
         found[f"ssp{staleness}"] = {"scheme": "SSP", "ssp": {"staleness": staleness}}
     found["asp"] = {"scheme": "ASP"}
-    found[f"ka{max(2, round(size / 4))}"] = {"scheme": "KBatchAsync", "quorum": max(2, round(size / 4))}
+    for share in (0.25, 0.5, 0.75):
+        quorum = max(2, round(size * share))
+        found[f"ka{quorum}"] = {"scheme": "KBatchAsync", "quorum": quorum}
     found["wbsp"] = {"scheme": "WBSP"}
     found["ps+"] = {"scheme": "PSPlus"}
     found["lb"] = {"scheme": "BSP", "batchSizing": {"strategy": "EMA"}}
@@ -99,8 +103,10 @@ def columns(measured):
     is_quorum = lambda arm: arm[0] == "b" and arm[1].isdigit()
     shown = [best_of(lambda arm: is_quorum(arm) and arm[-1] != "I"), best_of(lambda arm: is_quorum(arm) and arm[-1] == "I")]
     for arm in ("dbw", "dbwI", "ssp1", "ssp3", "ssp8", "asp", "ka", "wbsp", "ps+", "lb"):
-        name = next(one for one in measured if one == arm or (arm == "ka" and one.startswith("ka")))
-        shown.append(number(measured[name][0]))
+        if arm == "ka":
+            shown.append(best_of(lambda one: one.startswith("ka")))
+        else:
+            shown.append(number(measured[arm][0]) if arm in measured else "")
     return shown
 
 
@@ -112,9 +118,9 @@ def oracle_of(measured):
 
 
 def chosen(sets, only):
-    """Labels and scenarios: 0, 1, ... of those before, e0, ... of the edge, d0, ... of those drawn."""
+    """Labels and scenarios: 0, 1, ... of those before, e0, ... of the edge, d0, ... of those drawn, l0, ... of many workers."""
     all_of = {"before": ("", auto_scenarios.BEFORE), "edge": ("e", auto_scenarios.EDGE),
-              "drawn": ("d", auto_scenarios.drawn(20, seed=1))}
+              "drawn": ("d", auto_scenarios.drawn(20, seed=1)), "large": ("l", auto_scenarios.large())}
     found = [(f"{prefix}{i}", scenario) for name in sets for prefix, scenarios in [all_of[name]] for i, scenario in enumerate(scenarios)]
     return [(label, scenario) for label, scenario in found if not only or label in only]
 
@@ -134,7 +140,7 @@ def main():
     parser.add_argument("build")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--only", type=lambda text: text.split(","), default=[])
-    parser.add_argument("--sets", type=lambda text: text.split(","), default=["before", "edge", "drawn"])
+    parser.add_argument("--sets", type=lambda text: text.split(","), default=["before", "edge", "drawn", "large"])
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--singles", type=pathlib.Path)
     options = parser.parse_args()
@@ -144,7 +150,7 @@ def main():
         print("this build has no scheme Auto: its column is left out", file=sys.stderr)
     known = singles_of(json.loads(options.singles.read_text(encoding="utf-8"))) if options.singles else {}
     began = time.monotonic()
-    rows, ratios = [], {"": [], "e": [], "d": []}
+    rows, ratios = [], {"": [], "e": [], "d": [], "l": []}
     print("| # | scenario | bk | bkI | DBW | DBW I | SSP1 | SSP3 | SSP8 | ASP | k-batch | WBSP | PS+ | LB | best single |" +
           (" Auto | oracle/Auto |" if has_auto else ""))
     print("|" + "---|" * (15 + 2 * has_auto))
@@ -160,10 +166,10 @@ def main():
             line = " | ".join(columns(measured) + [f"{best} {number(at)}"])
             if has_auto:
                 ratio = at / measured["auto"][0]
-                ratios[label[0] if label[0] in "ed" else ""].append((ratio, measured["auto"][0]))
+                ratios[label[0] if label[0] in ratios else ""].append((ratio, measured["auto"][0]))
                 line += f" | {number(measured['auto'][0])} | {ratio:.2f}"
             print(about, line, "|", flush=True)
-    for name, found in zip(("before", "edge", "drawn"), ratios.values()):
+    for name, found in zip(("before", "edge", "drawn", "large"), ratios.values()):
         if found:
             print(f"{name}: oracle/Auto median {statistics.median(ratio for ratio, _ in found):.2f}, worst {min(found)[0]:.2f}; "
                   f"slowest beside BSP {number(max(auto for _, auto in found))}; {len(found)} scenarios")

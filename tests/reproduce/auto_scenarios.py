@@ -145,6 +145,18 @@ EDGE = [
 ]
 
 
+
+
+def large():
+    """64 and 256 workers, with 16 samples each; the server's link is as much wider."""
+    found = []
+    for size in (64, 256):
+        for name, workers, compute in (("SE.5", equal(size), exponential(0.5)), ("an eighth 4x", slow(size // 8, 4, size), {}),
+                                       ("phases of 20 s x4", equal(size), phases(20))):
+            found.append(Scenario(name, "Q", workers, compute, batch=16 * size, transfer=0.016 / size))
+    return found
+
+
 def drawn(count, seed):
     """By chance, over the ranges that docs/reproduction.md says; equal arguments give equal scenarios."""
     chance = random.Random(seed)

@@ -24,7 +24,7 @@ class ScenariosTest(unittest.TestCase):
     def test_each_is_one_that_the_simulator_takes_with_all_its_arms(self):
         simulator = auto.Simulator(BUILD, 1)
         quadratic = auto_scenarios.Scenario("any", "Q", auto_scenarios.equal(8)).spec()["objective"]
-        for label, scenario in auto.chosen(["before", "edge", "drawn"], []):
+        for label, scenario in auto.chosen(["before", "edge", "drawn", "large"], []):
             spec = scenario.spec()
             spec["stop"]["steps"] = 1
             if label != "0":  # One with the model is enough.
@@ -35,6 +35,7 @@ class ScenariosTest(unittest.TestCase):
 
     def test_there_are_as_many_as_is_said_and_drawn_ones_are_the_same_each_time(self):
         self.assertEqual((len(auto_scenarios.BEFORE), len(auto_scenarios.EDGE)), (28, 4))
+        self.assertEqual([scenario.size for scenario in auto_scenarios.large()], [64] * 3 + [256] * 3)
         first, again, other = (auto_scenarios.drawn(20, seed) for seed in (1, 1, 2))
         self.assertEqual(first, again)
         self.assertNotEqual(first, other)
@@ -63,6 +64,11 @@ class ArithmeticTest(unittest.TestCase):
         measured = {"asp": (0.5, 0.4, 0.6), "b4I": (0.3, 0.2, 0.9), "auto": (0.1, 0.1, 0.1)}
         self.assertEqual(auto.oracle_of(measured), ("b4I", 0.3))
         self.assertEqual(auto.oracle_of({"asp": (1.2, 1, 2)}), ("bsp", 1.0))
+
+    def test_the_best_quorum_stands_for_all_and_what_is_not_run_is_empty(self):
+        measured = {"b4": (0.5,) * 3, "b6": (0.4,) * 3, "b6I": (0.3,) * 3, "ka4": (0.7,) * 3, "ka8": (0.6,) * 3, **{
+            arm: (1.5,) * 3 for arm in ("ssp1", "ssp3", "ssp8", "asp", "wbsp", "ps+", "lb")}}
+        self.assertEqual(auto.columns(measured), ["b6 .40", "b6I .30", "", "", "1.50", "1.50", "1.50", "1.50", "ka8 .60", "1.50", "1.50", "1.50"])
 
     def test_a_scenario_is_a_line_of_the_table_and_a_row_for_each_arm(self):
         def lives(spec, syncs):
