@@ -168,9 +168,10 @@ Dbw::Choice Dbw::MostWorth() const {
 
 double Dbw::GainOf(uint32_t k) const {
   if (IsBlind()) return k;
-  const double factor = LearningRateFactor(options_, k, members_);
+  const uint32_t members = std::max<uint32_t>(members_, 1);
+  const double factor = LearningRateFactor(options_, k, members);
   const double samples = fleet_.BatchOfFastest(k);
-  if (WeighsNoise()) return noise_.Gain(samples, fleet_.BatchOfFastest(members_), factor);
+  if (WeighsNoise()) return noise_.Gain(samples, fleet_.BatchOfFastest(members), factor);
   return gain_.Gain(schedule_rate_ * factor, samples);
 }
 

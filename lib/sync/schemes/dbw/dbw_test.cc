@@ -187,6 +187,14 @@ TEST(Dbw, ByNoiseEveryFiftiethStepHasTwoPushes) {
   EXPECT_EQ(std::ranges::count(ks, 2u), 1);
 }
 
+TEST(Dbw, ByNoiseItMayBeginAStepThatNobodyTakesPartIn) {
+  Bench bench(kByNoise);
+  bench.Step({1, 2, 3, 4});
+  bench.Step({1, 2, 3, 4});
+  bench.Tell(StepBegan{.members = 0, .workers = 0});
+  EXPECT_EQ(bench.dbw().PushesWanted(3), 3u);
+}
+
 TEST(Dbw, ByNoiseItGoesOnFromWhatWasSaved) {
   Bench bench(kByNoise);
   for (int step = 0; step < 5; ++step) bench.Step({1, 1, 3, 4}, 6, 1.5);
