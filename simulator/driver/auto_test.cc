@@ -91,25 +91,6 @@ TEST(Auto, WithMomentumTheBarrierIsKept) {
   EXPECT_THAT(told.chosen, Not(HasSubstr("async")));
 }
 
-double PushesOf(const Life& life, size_t from, size_t to) {
-  double pushes = 0;
-  for (size_t i = from; i < to; ++i) pushes += life.versions.at(i).pushes;
-  return pushes / static_cast<double>(to - from);
-}
-
-// While the loss falls half of the pushes do; where it rests on noise, more of them make it less.
-TEST(Auto, WhereTheLossRestsOnNoiseItWaitsForMore) {
-  ClusterOptions options = Auto(std::vector<double>(8, 1.0), " barrier-kept");
-  for (ComputeModel& worker : options.workers) worker.jitter = ShiftedExponential{0.5, 0.5};
-  options.objective.noise = 1;
-  options.steps_max = 400;
-  for (options.seed = 1; options.seed <= 3; ++options.seed) {
-    const Life life = Lived(options);
-    EXPECT_LT(PushesOf(life, 10, 40), 5.5) << options.seed;
-    EXPECT_GT(PushesOf(life, 60, 110), PushesOf(life, 10, 40) + 0.7) << options.seed;
-  }
-}
-
 // A step that takes for ever ends no worker: nobody else would ever find out.
 TEST(Auto, ARoundThatHangsIsLeft) {
   ClusterOptions options = Auto(std::vector<double>(8, 1.0));

@@ -101,11 +101,6 @@ inline constexpr FigureKind kDbwFallbacks{"paceline_dbw_fallbacks_total",
 // Auto.
 inline constexpr FigureKind kAutoAsync{
     "paceline_auto_async", "1 where Auto trains without a barrier, 0 where with one.", ""};
-inline constexpr FigureKind kAutoStalled{
-    "paceline_auto_stalled",
-    "1 where Auto takes the loss to rest on the noise of gradients, which makes large versions "
-    "worth more, else 0.",
-    ""};
 inline constexpr FigureKind kAutoProgress{
     "paceline_auto_progress",
     "Auto: progress a second that is expected of a way: steps of all workers, as far as they come "
@@ -189,7 +184,6 @@ inline constexpr const FigureKind* kFigureKinds[] = {
     &kDbwLoss,
     &kDbwFallbacks,
     &kAutoAsync,
-    &kAutoStalled,
     &kAutoProgress,
     &kAutoChoices,
     &kAutoGain,

@@ -17,8 +17,6 @@ constexpr uint32_t kCommitsApart = 3;  // Decisions with a barrier.
 constexpr uint64_t kSweepsMin = 4;     // Without one, before speed alone brings it back.
 constexpr double kNoiseNewest = 0.02;  // Of a step, or without a barrier of a sweep.
 constexpr double kCostNewest = 0.05;   // Of a push, in what it costs beside computing.
-constexpr double kPriceFalling = 0.7;  // u (noise_scale.h) while the loss falls...
-constexpr double kPriceStalled = 1;    // ...and where it rests on noise.
 constexpr double kDistrust = 0.8;      // What a tripped guard leaves of the trust.
 constexpr uint64_t kBanSweeps = 30;    // Doubled each time...
 constexpr uint32_t kBansMax = 10;      // ...so often at most.
@@ -54,9 +52,7 @@ AutoPolicy::AutoPolicy(const PolicySpec& spec)
     : spec_(spec),
       engine_(SpecOf(spec, {}), std::make_unique<FixedBackup>(0),
               std::make_unique<EqualSizer>(spec.global_batch_size)),
-      noise_(spec.global_batch_size) {
-  noise_.SetPrice(Price());
-}
+      noise_(spec.global_batch_size) {}
 
 StatusOr<std::unique_ptr<AutoPolicy>> AutoPolicy::Make(const PolicySpec& spec,
                                                        const std::string& saved) {
@@ -69,12 +65,9 @@ StatusOr<std::unique_ptr<AutoPolicy>> AutoPolicy::Make(const PolicySpec& spec,
   policy->trust_ = fields.Require<double>("trust");
   policy->bans_ = fields.Require<uint32_t>("bans");
   policy->banned_until_ = fields.Require<uint64_t>("banned");
-  policy->stall_.Restore({.stalls = fields.Require<uint32_t>("stalls"),
-                          .sweeps_left = fields.Require<uint64_t>("stalled")});
   if (const Status read = fields.Finish(); !read.ok())
     return DataLoss("saved policy state of Auto: {}", Message(read));
   PACELINE_RETURN_IF_ERROR(policy->noise_.Restore(noise));
-  policy->noise_.SetPrice(policy->Price());
   return policy;
 }
 
@@ -84,8 +77,6 @@ std::string AutoPolicy::Save() const {
                                  .Add("trust", trust_)
                                  .Add("bans", bans_)
                                  .Add("banned", banned_until_ - std::min(banned_until_, sweeps_))
-                                 .Add("stalls", stall_.kept().stalls)
-                                 .Add("stalled", stall_.kept().sweeps_left)
                                  .Take();
   return JoinSaved(learnt, "");
 }
@@ -136,10 +127,6 @@ void AutoPolicy::LearnPush(const PushArrived& push, Time now) {
   if (step.cost) (is_async() ? async_cost_ : barrier_cost_).Add(*step.cost, kCostNewest);
 }
 
-NoiseScale::Price AutoPolicy::Price() const {
-  return {.of_all = stall_.is_stalled() ? kPriceStalled : kPriceFalling};
-}
-
 // Before it was tried: with a barrier all transfers are under way at once, and hinder each other.
 double AutoPolicy::AsyncCost() const { return async_cost_.Or(BarrierCost() / fleet_.size()); }
 
@@ -188,10 +175,7 @@ void AutoPolicy::NoteCommit(Time now) {
 }
 
 void AutoPolicy::EndSweep(Time now) {
-  const double loss = sweep_losses_ / sweep_samples_;
-  guard_.EndSweep(loss);
-  stall_.EndSweep(loss);
-  noise_.SetPrice(Price());
+  guard_.EndSweep(sweep_losses_ / sweep_samples_);
   ++sweeps_;
   ++sweeps_in_mode_;
   if (is_async()) {
@@ -324,7 +308,6 @@ void AutoPolicy::Adopt(const Wish& wish, Time now, std::vector<Decision>& decisi
 void AutoPolicy::Tell(std::vector<Figure>& figures) const {
   engine_.Tell(figures);
   figures.push_back({&kAutoAsync, is_async() ? 1.0 : 0.0});
-  figures.push_back({&kAutoStalled, stall_.is_stalled() ? 1.0 : 0.0});
   for (const auto& [reason, word] : WordsOf(ChoiceReason{})) {
     if (reason != ChoiceReason::kMeasured)
       figures.push_back({&kAutoChoices, double(choices_[size_t(reason)]), std::string(word)});

@@ -23,7 +23,6 @@
 #include "lib/sync/schemes/auto/fleet_times.h"
 #include "lib/sync/schemes/auto/judgement.h"
 #include "lib/sync/schemes/auto/loss_guard.h"
-#include "lib/sync/schemes/auto/stall_watch.h"
 #include "lib/sync/schemes/engine/engine.h"
 #include "lib/sync/schemes/estimates/forgetting_mean.h"
 #include "lib/sync/schemes/estimates/noise_scale.h"
@@ -72,14 +71,12 @@ class AutoPolicy : public Policy {
   bool is_async() const { return choice_.way == Way::kAsync; }
   double BarrierCost() const { return barrier_cost_.Or(0); }
   double AsyncCost() const;
-  NoiseScale::Price Price() const;
 
   PolicySpec spec_;
   Engine engine_;
   FleetTimes fleet_;
   NoiseScale noise_;
   LossGuard guard_;
-  StallWatch stall_;
   AutoChoice choice_;                   // In force...
   std::optional<Estimates> estimates_;  // ...and those that it was chosen by last.
 

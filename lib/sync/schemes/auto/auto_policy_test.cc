@@ -56,24 +56,6 @@ TEST(AutoPolicyTest, WhatItLearntIsSavedAndRestored) {
   EXPECT_EQ(WhatFits(spec, saved), saved);
 }
 
-TEST(AutoPolicyTest, TellsOfALossThatRestsAndKeepsIt) {
-  const std::string spec = "Auto batch=8 workers=2 barrier-kept";
-  Script script(spec);
-  Live(script, 3);
-  for (int round = 4; round <= 24; ++round) {
-    EXPECT_EQ(Figures(script.policy())["paceline_auto_stalled"], 0) << round;
-    const std::string at = "#" + std::to_string(round) + " based-on=v" + std::to_string(round - 1);
-    // One push is half a sweep.
-    script.Feed("push w0 " + at + " samples=8 compute=1 norm2=3");
-    script.Feed("committed v" + std::to_string(round) + " norm2=2");
-  }
-  EXPECT_EQ(Figures(script.policy())["paceline_auto_stalled"], 1);
-  const std::string saved = script.policy().Save();
-  EXPECT_THAT(saved, HasSubstr("stalls=1 stalled=30"));
-  EXPECT_EQ((*MakePolicy(Parsed(spec), saved))->Save(), saved);
-  EXPECT_EQ(Figures(**MakePolicy(Parsed(spec), saved))["paceline_auto_stalled"], 1);
-}
-
 TEST(AutoPolicyTest, WhatOthersSavedIsNotTaken) {
   const auto spec = Parsed("Auto batch=8 workers=2");
   const std::string narx = (*MakePolicy(Parsed("DBW batch=8 workers=2")))->Save();
@@ -82,8 +64,7 @@ TEST(AutoPolicyTest, WhatOthersSavedIsNotTaken) {
   EXPECT_EQ(WhatFits(Parsed("BSP batch=8 workers=2"), (*MakePolicy(spec))->Save()), "");
   for (const char* const bad :
        {"auto", "auto noise=1,2 trust=1 bans=0 banned=0", "auto noise=0,0,0,0,0,0 trust=x",
-        "auto noise=0,0,0,0,0,0 trust=1 bans=0 banned=0",
-        "auto noise=0,0,0,0,0,0 trust=1 bans=0 banned=0 stalls=0 stalled=0 more=1"})
+        "auto noise=0,0,0,0,0,0 trust=1 bans=0 banned=0 more=1"})
     EXPECT_EQ(AutoPolicy::Make(spec, bad).status().code(), StatusCode::kDataLoss) << bad;
 }
 

@@ -43,8 +43,6 @@ class NoiseScale {
   // ...once the norm of its mean gradient is known.
   void Applied(double squared_norm);
 
-  void SetPrice(const Price& price) { price_ = price; }
-
   bool is_known() const { return norm_.weight > 0; }
   double squared_gradient() const;                            // N.
   double sample_variance() const { return variance_.Or(0); }  // s2.
