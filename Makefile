@@ -84,7 +84,7 @@ reproduce-full: $(BUILD)/build.ninja ## Look for each arm's best rate first, whe
 	@cmake --build $(BUILD) -j $(JOBS) --target paceline paceline-simulator predict_speeds >&2
 	@tests/reproduce/reproduce.py $(BUILD) --jobs $(JOBS) --full --write $(ARGS)
 
-reproduce-auto: $(BUILD)/build.ninja ## Compare all schemes on 52 simulated clusters: a quarter of an hour (ARGS='--only 3,9 --jobs 2', JSON=FILE writes rows)
+reproduce-auto: $(BUILD)/build.ninja ## Compare all schemes on 58 simulated clusters: twenty minutes (ARGS='--only 3,9 --jobs 2', JSON=FILE writes rows)
 	@cmake --build $(BUILD) -j $(JOBS) --target paceline paceline-simulator >&2
 	@tests/reproduce/auto.py $(BUILD) $(ARGS)
 

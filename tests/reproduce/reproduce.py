@@ -73,7 +73,7 @@ def main():
         rows += Measured(one, lab, lambda setting, arm, of=one: rates.best(of, setting, arm)).all_rows()
         print(page.tables([row for row in rows if row["experiment"] == one.name]), flush=True)
         print(f"{one.name}: {options.seeds} seeds, {time.monotonic() - began:.0f} s, {computing() - computed:.0f} s of processors", file=sys.stderr, flush=True)
-    print("scheme: Auto on 52 clusters: make reproduce-auto, docs/reproduction.md#auto", file=sys.stderr)
+    print("scheme: Auto on 58 clusters: make reproduce-auto, docs/reproduction.md#auto", file=sys.stderr)
     if os.environ.get("JSON"):
         page.write_rows(pathlib.Path(os.environ["JSON"]), rows)
     if options.write:
