@@ -19,7 +19,7 @@ ONLY ?= lib operator ps-server worker cli simulator python tests
 SOURCES = git ls-files --cached --others --exclude-standard -- \
             $(foreach folder,$(ONLY),'$(folder)/*.h' '$(folder)/*.cc')
 
-.PHONY: help setup run test test-hosts test-large test-simulated test-advised kubernetes build bench-data-plane bench-store bench-control bench-ddp bench-interrupt bench-operator bench-operator-tools bench-policy bench-simulator bench-step reproduce reproduce-full reproduce-auto gpu-proof wheel soak images e2e e2e-soak chart lint format verify crd \
+.PHONY: help setup run test test-hosts test-large test-simulated test-advised kubernetes build bench-data-plane bench-store bench-control bench-ddp bench-interrupt bench-operator bench-operator-tools bench-policy bench-simulator bench-step reproduce reproduce-full reproduce-auto simulator-identity gpu-proof wheel soak images e2e e2e-soak chart lint format verify crd \
         test-asan test-tsan clean
 
 help: ## Show this menu
@@ -87,6 +87,9 @@ reproduce-full: $(BUILD)/build.ninja ## Look for each arm's best rate first, whe
 reproduce-auto: $(BUILD)/build.ninja ## Compare all schemes on 58 simulated clusters: twenty minutes (ARGS='--only 3,9 --jobs 2', JSON=FILE writes rows)
 	@cmake --build $(BUILD) -j $(JOBS) --target paceline paceline-simulator >&2
 	@tests/reproduce/auto.py $(BUILD) $(ARGS)
+
+simulator-identity: ## Compare simulated lives of g++ and clang++, without and with optimisation, byte by byte: half an hour, once
+	@tests/identity/compare.py $(ARGS)
 
 gpu-proof: $(BUILD)/build.ninja ## Pack what shows, on a machine with a GPU and PyTorch 2.11, all that Paceline does with it (ARGS='--device CPU' runs it here)
 	@cmake --build $(BUILD) -j $(JOBS) --target paceline paceline-ps paceline-worker bench_step gpu_probe python_native >&2
