@@ -68,7 +68,7 @@ void EagerWorker::Computed() {
 }
 
 void EagerWorker::Send() {
-  sent_.emplace();
+  sent_.emplace(Sent{});
   sent_->made = *std::exchange(made_, std::nullopt);
   sent_->delta = copy_.Cut(scale_);
   sent_->timing = TakeTiming();

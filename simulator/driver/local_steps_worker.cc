@@ -77,7 +77,7 @@ void LocalStepsWorker::TakeOver() {
 
 // What waits for its push counts that one's time as its own.
 void LocalStepsWorker::CutOff() {
-  push_.emplace();
+  push_.emplace(Cut{});
   if (IsOverlapped()) push_->timing = TakeTiming();
   push_->tally = std::exchange(unpushed_, {});
   push_->based_on = *base_;
