@@ -12,6 +12,8 @@ namespace paceline::ps {
 
 namespace {
 
+constexpr uint64_t kSmallPart = 100;  // Bytes that are so often free are few.
+
 uint64_t SizeOf(const store::Published& version, const store::StateSnapshot& snapshot) {
   uint64_t bytes = version.bytes().size();
   for (const auto& tensor : snapshot.tensors) bytes += tensor.values.size() * sizeof(float);
@@ -25,6 +27,7 @@ Status CheckRoom(const files::DiskSpace& space, uint64_t bytes, double free_shar
                  const std::string& folder) {
   const auto floor = static_cast<uint64_t>(free_share_min * static_cast<double>(space.total_bytes));
   if (floor == 0 || space.free_bytes >= bytes + floor) return OkStatus();
+  if (bytes <= space.free_bytes / kSmallPart) return OkStatus();
   return ResourceExhausted(
       "{}: {:.1f} GB more would leave less than {:g} % of the disk free: {:.1f} of {:.1f} GB are",
       folder, static_cast<double>(bytes) / 1e9, 100 * free_share_min,

@@ -20,10 +20,13 @@ struct SlicePlace {
   std::string folder;  // Of checkpoints; empty: there is none, and every save fails.
   ShardId shard;
   uint64_t slices = 1;        // That come onto the same disk at once.
-  double free_share_min = 0;  // Of the disk: a slice that would leave less free is not written.
+  double free_share_min = 0;  // Of the disk: slices that would leave less free are not written,
+                              // unless they are small beside what is free.
 };
 
-// ResourceExhausted, with the figures, if `bytes` more would leave less of the disk free.
+// ResourceExhausted, with the figures, if `bytes` more would leave less of the disk free, and are
+// more than a hundredth of what is free
+// (docs/adr/0066-small-default-checkpoints-fit-a-full-disk.md).
 Status CheckRoom(const files::DiskSpace& space, uint64_t bytes, double free_share_min,
                  const std::string& folder);
 

@@ -18,6 +18,16 @@ TEST(SliceSaverTest, ATenthOfTheDiskStaysFreeWhereThatIsAsked) {
             "/runs: 2.0 GB more would leave less than 10 % of the disk free: 12.0 of 100.0 GB are");
 }
 
+// A disk that is nearly full for other reasons costs no job its checkpoints.
+TEST(SliceSaverTest, AHundredthOfWhatIsFreeMayAlwaysBeWritten) {
+  constexpr files::DiskSpace kNearlyFull{.total_bytes = 100'000'000'000,
+                                         .free_bytes = 3'000'000'000};
+  EXPECT_TRUE(CheckRoom(kNearlyFull, 30'000'000, 0.1, "/runs").ok());
+  const Status status = CheckRoom(kNearlyFull, 30'000'001, 0.1, "/runs");
+  EXPECT_EQ(status.code(), StatusCode::kResourceExhausted);
+  EXPECT_THAT(Message(status), HasSubstr("3.0 of 100.0 GB are"));
+}
+
 TEST(SliceSaverTest, WhoeverAskedForCheckpointsMayFillTheDisk) {
   EXPECT_TRUE(CheckRoom(kDisk, 50'000'000'000, 0, "/volume").ok());
 }
