@@ -66,7 +66,48 @@ TEST(Calibration, FindsSpeedsLinksAndCommits) {
     EXPECT_EQ(worker.jitter.size(), kJitterMax);
     EXPECT_TRUE(std::ranges::is_sorted(worker.jitter));
     EXPECT_TRUE(worker.absences.empty());
+    EXPECT_TRUE(worker.changes.empty());
   }
+}
+
+// Two workers become slow at once, one of them for good.
+ClusterOptions Changing(const std::string& policy) {
+  ClusterOptions options = Different(policy);
+  options.workers[1].changes = {{.at_seconds = 100, .factor = 6}};
+  options.workers[2].changes = {{.at_seconds = 100, .factor = 3}, {.at_seconds = 400, .factor = 1}};
+  options.steps_max = 150;
+  return options;
+}
+
+TEST(Calibration, FindsSlownessThatLasts) {
+  const FittedCluster cluster = Fitted(Record(Changing("BSP")).trace);
+  EXPECT_TRUE(cluster.workers[0].changes.empty());
+  ASSERT_EQ(cluster.workers[1].changes.size(), 1u);
+  EXPECT_NEAR(cluster.workers[1].speed, 0.5, 0.05);
+  EXPECT_NEAR(cluster.workers[1].changes[0].at_seconds, 100, 10);
+  EXPECT_NEAR(cluster.workers[1].changes[0].factor, 6, 0.6);
+  EXPECT_LE(cluster.workers[1].changes[0].jitter.size(), 16u);
+  ASSERT_EQ(cluster.workers[2].changes.size(), 2u);
+  EXPECT_NEAR(cluster.workers[2].changes[0].at_seconds, 100, 10);
+  EXPECT_NEAR(cluster.workers[2].changes[1].at_seconds, 400, 25) << "steps take 20 s then";
+  EXPECT_NEAR(cluster.workers[2].changes[1].factor, 1, 0.15);
+}
+
+// The first step of a process loads and compiles; the change did not come later for that.
+TEST(Calibration, ASlowStartPutsNoChangeOff) {
+  Recording recording;
+  recording.workers.resize(1);
+  double now = 0;
+  for (int i = 0; i < 40; ++i) {
+    const double compute = i < 20 ? 1 : 5;
+    now += i == 0 ? 30 : compute + 0.5;
+    recording.workers[0].pushes.push_back({10, 1, i == 0 ? 29.5 : compute, 0.25, Seconds(now)});
+  }
+  const FittedCluster cluster = Fit(recording).value();
+  ASSERT_EQ(cluster.workers[0].changes.size(), 1u);
+  // The 21st step would have begun then, had the first one been as the others.
+  EXPECT_NEAR(cluster.workers[0].changes[0].at_seconds, 20 * 1.5, 1.5);
+  EXPECT_NEAR(cluster.workers[0].changes[0].factor, 5, 1e-6);
 }
 
 // Only batches of different sizes tell what a step costs beyond its samples.
@@ -89,8 +130,9 @@ TEST(Calibration, AStepMayCostTheSameWhateverItsSamples) {
 }
 
 // The other way round: what was found is simulated, and takes as long.
-TEST(Calibration, WhatIsFoundTakesAsLongUnderThatSchemeAndOthers) {
-  const Recorded bsp = Record(Different("BSP"));
+void ExpectTakesAsLong(ClusterOptions (*cluster_of)(const std::string& policy), uint64_t steps,
+                       double share) {
+  const Recorded bsp = Record(cluster_of("BSP"));
   const Recording recording = ReadRecording(bsp.trace).value();
   const std::string text =
       ScenarioText(recording, Fitted(bsp.trace), R"({"scheme": "BSP"})", "run.trace");
@@ -103,13 +145,21 @@ TEST(Calibration, WhatIsFoundTakesAsLongUnderThatSchemeAndOthers) {
       if (arm.name != name) continue;
       ClusterOptions options = OptionsOf(loaded.scenario, arm, 1);
       options.target_loss = 0;
-      options.steps_max = 600;
-      const double live = MeanStep(Record(Different(policy)).life);
-      EXPECT_NEAR(MeanStep(Lived(options)), live, 0.05 * live) << name;
+      options.steps_max = steps;
+      const double live = MeanStep(Record(cluster_of(policy)).life);
+      EXPECT_NEAR(MeanStep(Lived(options)), live, share * live) << name;
       ++compared;
     }
   }
   EXPECT_EQ(compared, 2u);
+}
+
+TEST(Calibration, WhatIsFoundTakesAsLongUnderThatSchemeAndOthers) {
+  ExpectTakesAsLong(Different, 600, 0.05);
+}
+
+TEST(Calibration, SlownessThatLastsTakesAsLongUnderThatSchemeAndOthers) {
+  ExpectTakesAsLong(Changing, 150, 0.08);
 }
 
 TEST(Calibration, FindsWhoWasAwayAndForHowLong) {

@@ -5,6 +5,8 @@
 #include <numeric>
 #include <optional>
 
+#include "simulator/calibration/level_changes.h"
+
 namespace paceline::simulator {
 namespace {
 
@@ -15,8 +17,12 @@ constexpr int64_t kDifferMin = 5;
 constexpr double kSpreadMin = 1.1;
 constexpr double kFixedMax = 1000;  // As many times a step's samples.
 
+constexpr size_t kUsualGaps = 10;        // By which the first pushes' are replaced.
+constexpr size_t kChangeJitterMax = 16;  // There may be many.
+
 struct Step {
   double samples = 0, seconds = 0;
+  double began = 0;  // Seconds since the first worker joined.
 };
 
 // Of one push several local steps count as so many alike.
@@ -26,7 +32,8 @@ std::vector<Step> StepsOf(const RecordedWorker& worker) {
     const RecordedPush& push = worker.pushes[i];
     const double count = std::max<uint32_t>(push.steps, 1);
     if (push.compute <= 0 || push.samples == 0) continue;
-    steps.push_back({push.samples / count, push.compute / count});
+    steps.push_back({push.samples / count, push.compute / count,
+                     ToSeconds(push.came) - push.compute - push.communication});
   }
   return steps;
 }
@@ -62,9 +69,9 @@ std::optional<double> FixedOverPerSample(const std::vector<Step>& steps) {
 }
 
 // So that their mean is 1, as quantiles in the middle of equal parts where there are many.
-std::vector<double> Jitter(std::vector<double> ratios) {
+std::vector<double> Jitter(std::vector<double> ratios, size_t most) {
   std::ranges::sort(ratios);
-  const size_t count = std::min(ratios.size(), kJitterMax);
+  const size_t count = std::min(ratios.size(), most);
   std::vector<double> jitter(count);
   for (size_t i = 0; i < count; ++i) {
     // Each part's mean, so that a rare and long step is not lost.
@@ -77,6 +84,46 @@ std::vector<double> Jitter(std::vector<double> ratios) {
       std::accumulate(jitter.begin(), jitter.end(), 0.0) / static_cast<double>(count);
   for (double& value : jitter) value /= mean;
   return jitter;
+}
+
+// What a worker's clock says too much: its first steps are slow, and changes are to come after as
+// many steps as they did.
+double SlowStart(const std::vector<Step>& steps) {
+  std::vector<double> gaps;
+  for (size_t i = 1; i < std::min(steps.size(), kUsualGaps + 1); ++i)
+    gaps.push_back(steps[i].began - steps[i - 1].began);
+  return steps.front().began - kFirstPushes * Median(std::move(gaps));
+}
+
+// The worker's steps in parts of one level each, as many times what they take on the whole.
+struct Part {
+  double at_seconds = 0, mean = 1;
+  std::vector<double> ratios;
+};
+std::vector<Part> PartsOf(const std::vector<Step>& steps, double fixed, double per_sample) {
+  std::vector<double> ratios, logs;
+  for (const Step& step : steps) {
+    ratios.push_back(step.seconds / (per_sample * (fixed + step.samples)));
+    logs.push_back(std::log(ratios.back()));
+  }
+  std::vector<size_t> bounds = LevelChanges(logs);
+  bounds.push_back(steps.size());
+  const double start = SlowStart(steps);
+  std::vector<Part> parts;
+  size_t begin = 0;
+  for (const size_t end : bounds) {
+    Part part;
+    // Between two steps, so that a step a little sooner or later finds the same.
+    if (begin > 0)
+      part.at_seconds = std::max((steps[begin - 1].began + steps[begin].began) / 2 - start, 0.0);
+    part.ratios.assign(ratios.begin() + static_cast<ptrdiff_t>(begin),
+                       ratios.begin() + static_cast<ptrdiff_t>(end));
+    part.mean = std::accumulate(part.ratios.begin(), part.ratios.end(), 0.0) /
+                static_cast<double>(part.ratios.size());
+    parts.push_back(std::move(part));
+    begin = end;
+  }
+  return parts;
 }
 
 }  // namespace
@@ -92,7 +139,8 @@ StatusOr<FittedCluster> Fit(const Recording& recording) {
       fixed_in_samples.push_back(*fixed);
     for (size_t i = kFirstPushes; i < worker.pushes.size(); ++i)
       communication.push_back(worker.pushes[i].communication);
-    cluster.workers.push_back({worker.worker, 1, {}, its.size(), worker.joined, worker.absences});
+    cluster.workers.push_back(
+        {worker.worker, 1, {}, {}, its.size(), worker.joined, worker.absences});
     steps.push_back(std::move(its));
   }
   if (steps.empty()) {
@@ -100,25 +148,33 @@ StatusOr<FittedCluster> Fit(const Recording& recording) {
                            kFirstPushes);
   }
   const double fixed = Median(fixed_in_samples);
-  std::vector<double> per_sample;
+  std::vector<std::vector<Part>> parts;
+  std::vector<double> per_sample;  // At first.
   for (const std::vector<Step>& its : steps) {
     double samples = 0, seconds = 0;
     for (const Step& step : its) {
       samples += fixed + step.samples;
       seconds += step.seconds;
     }
-    per_sample.push_back(seconds / samples);
+    parts.push_back(PartsOf(its, fixed, seconds / samples));
+    // As long as all of its steps on the whole, where it does not change.
+    const double first = parts.back().size() > 1 ? parts.back().front().mean : 1;
+    per_sample.push_back(first * seconds / samples);
   }
   cluster.per_sample_seconds = std::ranges::min(per_sample);
   cluster.fixed_seconds = fixed * cluster.per_sample_seconds;
   cluster.latency_seconds = Median(communication) / 2;
   cluster.commit_seconds = Median(recording.commits);
   for (size_t i = 0; i < steps.size(); ++i) {
-    cluster.workers[i].speed = cluster.per_sample_seconds / per_sample[i];
-    std::vector<double> ratios;
-    for (const Step& step : steps[i])
-      ratios.push_back(step.seconds / (per_sample[i] * (fixed + step.samples)));
-    cluster.workers[i].jitter = Jitter(std::move(ratios));
+    FittedWorker& worker = cluster.workers[i];
+    worker.speed = cluster.per_sample_seconds / per_sample[i];
+    const double first = parts[i].front().mean;
+    worker.jitter = Jitter(std::move(parts[i].front().ratios), kJitterMax);
+    for (size_t at = 1; at < parts[i].size(); ++at) {
+      Part& part = parts[i][at];
+      worker.changes.push_back(
+          {part.at_seconds, part.mean / first, Jitter(std::move(part.ratios), kChangeJitterMax)});
+    }
   }
   return cluster;
 }

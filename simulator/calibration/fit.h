@@ -8,11 +8,20 @@
 
 namespace paceline::simulator {
 
+// From a time on a worker was another one for long: steps take so many times as long as its first
+// ones did, with that jitter.
+struct FittedChange {
+  double at_seconds = 0;  // Of training, its slow first steps taken for usual ones.
+  double factor = 1;
+  std::vector<double> jitter;
+};
+
 struct FittedWorker {
   WorkerId worker;
-  double speed = 1;            // Of the fastest it is 1.
-  std::vector<double> jitter;  // Of its steps, sorted; the mean is 1. At most kJitterMax.
-  uint64_t steps = 0;          // That it was seen to make.
+  double speed = 1;                   // Of the fastest it is 1. At first, where it changes.
+  std::vector<double> jitter;         // Of its steps, sorted; the mean is 1. At most kJitterMax.
+  std::vector<FittedChange> changes;  // In order.
+  uint64_t steps = 0;                 // That it was seen to make.
   Duration joined{};
   std::vector<RecordedAbsence> absences;
 };
@@ -28,9 +37,9 @@ struct FittedCluster {
 inline constexpr size_t kJitterMax = 64;
 
 // Workers that pushed nothing that can be told from a start (the first two pushes of each are left
-// out: what they meet for the first time is slow) are left out. What steps have in common beyond
-// samples (a slow minute) is not found: each step draws its jitter by itself. InvalidArgument if no
-// worker is left.
+// out: what they meet for the first time is slow) are left out. Where a worker's steps were slower
+// or faster for long (level_changes.h), that is a change; within one each step draws its jitter by
+// itself. InvalidArgument if no worker is left.
 StatusOr<FittedCluster> Fit(const Recording& recording);
 
 }  // namespace paceline::simulator

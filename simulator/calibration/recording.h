@@ -19,6 +19,7 @@ struct RecordedPush {
   uint32_t steps = 1;        // Local steps in it.
   double compute = 0;        // Seconds, of all of its steps.
   double communication = 0;  // Seconds that did not overlap computing.
+  Duration came{};           // Since the first worker joined.
 };
 
 // A time in which a worker was not there.

@@ -13,18 +13,24 @@ constexpr double kStartSeconds = 0.5;
 // Who is back at once was away for a moment.
 constexpr double kAwaySecondsMin = 0.001;
 
-std::string JitterText(const FittedWorker& worker) {
+std::string JitterText(const std::vector<double>& jitter) {
   std::vector<std::string> values;
-  for (const double value : worker.jitter) values.push_back(fmt::format("{:.4g}", value));
+  for (const double value : jitter) values.push_back(fmt::format("{:.4g}", value));
   return fmt::format("{{kind: Empirical, values: [{}]}}", fmt::join(values, ", "));
 }
 
 std::string WorkerText(const FittedWorker& worker) {
   std::string text = fmt::format("    - speed: {:.4g}  # {}, by {} steps\n", worker.speed,
                                  worker.worker, worker.steps);
-  text += fmt::format("      compute: {{jitter: {}}}\n", JitterText(worker));
-  if (ToSeconds(worker.joined) > kStartSeconds)
-    text += fmt::format("      joinsAtSeconds: {:.4g}\n", ToSeconds(worker.joined));
+  text += fmt::format("      compute:\n        jitter: {}\n", JitterText(worker.jitter));
+  const bool is_late = ToSeconds(worker.joined) > kStartSeconds;
+  if (!worker.changes.empty()) text += "        changes:\n";
+  for (const FittedChange& change : worker.changes) {
+    text += fmt::format("        - {{atSeconds: {:.4f}, factor: {:.4g}, jitter: {}}}\n",
+                        change.at_seconds + (is_late ? ToSeconds(worker.joined) : 0), change.factor,
+                        JitterText(change.jitter));
+  }
+  if (is_late) text += fmt::format("      joinsAtSeconds: {:.4g}\n", ToSeconds(worker.joined));
   std::vector<std::string> crashes;
   for (const RecordedAbsence& absence : worker.absences) {
     std::string crash = fmt::format("atSeconds: {:.6g}", ToSeconds(absence.from));
