@@ -8,11 +8,13 @@
 - docs/metrics.md has a row for each metric that the programs register, and no other.
 - The table of limits in docs/wire.md has a row for each constant of lib/base/limits.h, with its value, and no other.
 - Each test that docs/promises.md names exists.
+- What the Makefile runs of the tree can be run.
 - No source file is longer than 500 lines.
 - No text names a path of somebody's machine.
 - Relative links in documents lead somewhere.
 - Every ADR has its four headings and a number of its own.
 """
+import os
 import re
 import sys
 from pathlib import Path
@@ -34,6 +36,7 @@ METRIC = re.compile(r'"(paceline_[a-z0-9_]+)"')
 METRIC_ROW = re.compile(r"^\|\s*`(paceline_\w+)`", re.MULTILINE)
 LIMIT = re.compile(r"^inline constexpr \w+ (k\w+) = ([\d'.]+);", re.MULTILINE)
 LIMIT_ROW = re.compile(r"^\|\s*`(k\w+)`\s*\|\s*([\d,.]+)", re.MULTILINE)
+COMMAND = re.compile(r"^\t@?(?:\w+=\S+ )*((?:tests|tools)/[\w./-]+)", re.MULTILINE)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 
 
@@ -156,6 +159,13 @@ def check_promises(root):
             yield f"{page}: there is no test {name}"
 
 
+def check_commands(root):
+    makefile = root / "Makefile"
+    for name in sorted(set(COMMAND.findall(makefile.read_text() if makefile.exists() else ""))):
+        if not os.access(root / name, os.X_OK):
+            yield f"Makefile: {name} cannot be run: it must be an executable file"
+
+
 def check_tree(root):
     architecture = (root / "docs/architecture.md").read_text()
     page = "docs/architecture.md"
@@ -165,6 +175,7 @@ def check_tree(root):
     yield from compare(page, "metric", METRIC_ROW.findall((root / page).read_text()), metrics(root))
     yield from check_limits(root)
     yield from check_promises(root)
+    yield from check_commands(root)
     yield from check_adrs(root)
     for file in files(root):
         if file.suffix in TEXTS and file.stat().st_size < 1 << 20:

@@ -82,6 +82,11 @@ class Planted(unittest.TestCase):
         self.check({**tests, "docs/architecture.md": tree, "docs/promises.md": "`test_kept` `test_broken` `Life.IsKept` `Life.Lost`\n"},
                    "there is no test test_broken", "there is no test Life.Lost")
 
+    def test_a_command_that_cannot_be_run(self):
+        tree = TREE["docs/architecture.md"].replace("| `lib/base`", "| `tests` | t |\n| `lib/base`")
+        planted = {"docs/architecture.md": tree, "tests/a.py": "", "Makefile": "a: b\n\t@cmake b\n\t@X=1 tests/a.py $(B)\n\t@/usr/bin/python3 tests/a.py\n"}
+        self.check(planted, "tests/a.py cannot be run")
+
     def test_a_long_source(self):
         self.check({"lib/base/a.cc": "x\n" * 501}, "lib/base/a.cc: 501 lines")
         self.check({"lib/base/a.cc": "x\n" * 500})
