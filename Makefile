@@ -76,7 +76,7 @@ bench-ddp: $(BUILD)/build.ninja ## Time to a held-out loss by delay tables, besi
 	@cmake --build $(BUILD) -j $(JOBS) --target paceline paceline-ps paceline-worker >&2
 	@tests/bench/beside_ddp.py $(BUILD) $(ARGS)
 
-reproduce: $(BUILD)/build.ninja ## What the papers publish beside simulated lives, three seeds: 6 minutes of two cores (ARGS='--only wbsp', JSON=FILE writes rows; Auto is reproduce-auto)
+reproduce: $(BUILD)/build.ninja ## What the papers publish beside simulated lives, and all schemes and Auto on 58 clusters: half an hour of two cores (ARGS='--only wbsp', JSON=FILE writes rows)
 	@cmake --build $(BUILD) -j $(JOBS) --target paceline paceline-simulator predict_speeds >&2
 	@tests/reproduce/reproduce.py $(BUILD) --jobs $(JOBS) $(ARGS)
 
@@ -84,7 +84,7 @@ reproduce-full: $(BUILD)/build.ninja ## Look for each arm's best rate first, whe
 	@cmake --build $(BUILD) -j $(JOBS) --target paceline paceline-simulator predict_speeds >&2
 	@tests/reproduce/reproduce.py $(BUILD) --jobs $(JOBS) --full --write $(ARGS)
 
-reproduce-auto: $(BUILD)/build.ninja ## Compare all schemes on 58 simulated clusters: twenty minutes (ARGS='--only 3,9 --jobs 2', JSON=FILE writes rows)
+reproduce-auto: $(BUILD)/build.ninja ## Of make reproduce, single clusters of the 58 (ARGS='--only 3,9 --jobs 2'), or Auto with twelve seeds where it may fail (ARGS=--safety)
 	@cmake --build $(BUILD) -j $(JOBS) --target paceline paceline-simulator >&2
 	@tests/reproduce/auto.py $(BUILD) $(ARGS)
 

@@ -2,11 +2,13 @@
 """How near `scheme: Auto` comes to the best single scheme, and what each scheme is worth beside BSP, on simulated clusters.
 
     tests/reproduce/auto.py build/release [--seeds 3] [--only 0,3,e1,d4] [--sets before,edge,drawn,large] [--jobs 1] [--singles ROWS]
+    tests/reproduce/auto.py build/release --safety [--seeds 12] [--only e0,24]
 
-Prints a table: of each scenario each arm's time to the target beside BSP's (less is faster; - : it did not get there in the
+`make reproduce` calls both. The first prints a table: of each scenario each arm's time to the target beside BSP's (less is faster; - : it did not get there in the
 median within three times BSP's time), the best single scheme, and Auto beside it. JSON=FILE in the environment writes rows of
 experiment, arm, setting, value, unit, seeds, low, high. Arms of a seed meet the same delays. With --singles the single schemes are not run again: ROWS
-is the file that an earlier run wrote. docs/reproduction.md says what came out.
+is the file that an earlier run wrote. With --safety Auto alone is beside BSP, with more seeds, on the scenarios in which it is most likely to fail.
+docs/reproduction.md says what came out.
 """
 import argparse
 import concurrent.futures
@@ -19,11 +21,16 @@ import time
 
 import auto_scenarios
 import lives
+from experiment import ROW
 from lives import FAILED, beside, seconds_of
 
 PATIENCE = 3      # Times BSP's time, until an arm has failed.
 DBW_WORKERS = 64  # At most: its refits take the cube of them.
 STEPS = 4_000     # Of BSP, at most: a scenario in which it needs more is no scenario.
+HARDEST = ["2", "5", "24", "25", "26", "e0", "e1", "e2", "e3"]  # Where Auto, or an earlier one, failed, or is likely to.
+SAFETY_SEEDS = 12
+SINGLES, SAFETY = "auto", "auto-safety"  # Experiments.
+BESIDE, FAILURES = "of BSP's time", "lives that did not arrive"
 
 
 def arms(size):
@@ -125,39 +132,49 @@ def chosen(sets, only):
     return [(label, scenario) for label, scenario in found if not only or label in only]
 
 
+def setting_of(label, scenario):
+    return f"{label} {scenario.name}, {scenario.problem} n{scenario.size}"
+
+
 def rows_of(label, scenario, measured, bsp, seeds):
-    setting = f"{label} {scenario.name}, {scenario.problem} n{scenario.size}"
-    def row(arm, value, unit, low, high):
-        finite = [None if bound == FAILED else bound for bound in (value, low, high)]
-        return {"experiment": "auto", "arm": arm, "setting": setting, "value": finite[0], "unit": unit, "seeds": seeds,
-                "low": finite[1], "high": finite[2]}
-    rows = [row("bsp", statistics.median(bsp), "virtual seconds", min(bsp), max(bsp))]
-    return rows + [row(arm, *of_arm[:1], "of BSP's time", *of_arm[1:]) for arm, of_arm in (measured or {}).items()]
+    setting = setting_of(label, scenario)
+    rows = [row_of(SINGLES, "bsp", setting, "virtual seconds", seeds, (statistics.median(bsp), min(bsp), max(bsp)))]
+    return rows + [row_of(SINGLES, arm, setting, BESIDE, seeds, of_arm) for arm, of_arm in (measured or {}).items()]
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("build")
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--only", type=lambda text: text.split(","), default=[])
-    parser.add_argument("--sets", type=lambda text: text.split(","), default=["before", "edge", "drawn", "large"])
-    parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--singles", type=pathlib.Path)
-    options = parser.parse_args()
-    simulator = Simulator(options.build, options.seeds)
+def row_of(experiment, arm, setting, unit, seeds, values):
+    """Of a median, the least and the most; what has failed is null."""
+    value, low, high = (None if one == FAILED else one for one in values)
+    return dict(zip(ROW, (experiment, arm, setting, value, None, unit, seeds, low, high)))
+
+
+def safety_rows(simulator, label, scenario):
+    """Auto beside BSP, and how many of its lives did not arrive though BSP's did."""
+    spec = scenario.spec()
+    spec["stop"]["steps"] = STEPS
+    bsp = seconds_of(simulator.run(spec, {"bsp": {"scheme": "BSP"}}))["bsp"]
+    spec["stop"] = {"loss": spec["stop"]["loss"], "seconds": PATIENCE * max(time for time in bsp if time != FAILED)}
+    auto = seconds_of(simulator.run(spec, {"auto": AUTO}))["auto"]
+    ratios = [FAILED if mine == FAILED else mine / theirs for mine, theirs in zip(auto, bsp) if theirs != FAILED]
+    failed = ratios.count(FAILED)
+    values = (statistics.median_low(ratios), min(ratios), max(ratios))
+    setting = setting_of(label, scenario)
+    return [row_of(SAFETY, "auto", setting, BESIDE, len(ratios), values), row_of(SAFETY, "auto", setting, FAILURES, len(ratios), (failed,) * 3)]
+
+
+def measure_singles(build, seeds, jobs, scenarios, known):
+    """Rows of all; prints a line of each scenario as it is measured, and what they come to."""
+    simulator = Simulator(build, seeds)
     has_auto = simulator.has_auto()
     if not has_auto:
         print("this build has no scheme Auto: its column is left out", file=sys.stderr)
-    known = singles_of(json.loads(options.singles.read_text(encoding="utf-8"))) if options.singles else {}
-    began = time.monotonic()
     rows, ratios = [], {"": [], "e": [], "d": [], "l": []}
     print("| # | scenario | bk | bkI | DBW | DBW I | SSP1 | SSP3 | SSP8 | ASP | k-batch | WBSP | PS+ | LB | best single |" +
           (" Auto | oracle/Auto |" if has_auto else ""))
     print("|" + "---|" * (15 + 2 * has_auto))
-    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        scenarios = chosen(options.sets, options.only)
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
         for (label, scenario), (measured, bsp) in zip(scenarios, pool.map(lambda one: measure(simulator, one[1], has_auto, known.get(one[0])), scenarios)):
-            rows += rows_of(label, scenario, measured, bsp, options.seeds)
+            rows += rows_of(label, scenario, measured, bsp, seeds)
             about = f"| {label} | {scenario.name}, {scenario.problem} n{scenario.size} |"
             if measured is None:
                 print(about, "BSP does not reach the target |")
@@ -173,7 +190,47 @@ def main():
         if found:
             print(f"{name}: oracle/Auto median {statistics.median(ratio for ratio, _ in found):.2f}, worst {min(found)[0]:.2f}; "
                   f"slowest beside BSP {number(max(auto for _, auto in found))}; {len(found)} scenarios")
-    print(f"{len(scenarios)} scenarios, {options.seeds} seeds, {time.monotonic() - began:.0f} s", file=sys.stderr)
+    return rows
+
+
+def measure_safety(build, seeds, jobs, scenarios):
+    """Rows of all; prints a line of each."""
+    simulator = Simulator(build, seeds)
+    rows = []
+    print(f"| # | scenario | Auto, of BSP's time | did not arrive, of {seeds} |\n|---|---|---|---|")
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        for (label, scenario), (times, failed) in zip(scenarios, pool.map(lambda one: safety_rows(simulator, *one), scenarios)):
+            rows += [times, failed]
+            low, middle, high = (number(FAILED if times[name] is None else times[name]) for name in ("low", "value", "high"))
+            print(f"| {label} | {scenario.name}, {scenario.problem} n{scenario.size} | {middle} ({low}, {high}) | {failed['value']} |", flush=True)
+    return rows
+
+
+def measure_all(build, seeds, jobs):
+    """What make reproduce wants of Auto."""
+    everything = ["before", "edge", "drawn", "large"]
+    return measure_singles(build, seeds, jobs, chosen(everything, []), {}) + measure_safety(build, SAFETY_SEEDS, jobs, chosen(everything, HARDEST))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("build")
+    parser.add_argument("--seeds", type=int)
+    parser.add_argument("--only", type=lambda text: text.split(","), default=[])
+    parser.add_argument("--sets", type=lambda text: text.split(","), default=["before", "edge", "drawn", "large"])
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--singles", type=pathlib.Path)
+    parser.add_argument("--safety", action="store_true")
+    options = parser.parse_args()
+    began = time.monotonic()
+    scenarios = chosen(options.sets, options.only or (HARDEST if options.safety else []))
+    seeds = options.seeds or (SAFETY_SEEDS if options.safety else 3)
+    if options.safety:
+        rows = measure_safety(options.build, seeds, options.jobs, scenarios)
+    else:
+        known = singles_of(json.loads(options.singles.read_text(encoding="utf-8"))) if options.singles else {}
+        rows = measure_singles(options.build, seeds, options.jobs, scenarios, known)
+    print(f"{len(scenarios)} scenarios, {seeds} seeds, {time.monotonic() - began:.0f} s", file=sys.stderr)
     if os.environ.get("JSON"):
         pathlib.Path(os.environ["JSON"]).write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
 

@@ -88,7 +88,7 @@ class ArithmeticTest(unittest.TestCase):
         self.assertEqual(set(auto.singles_of(rows)), {"9"})
         self.assertEqual(auto.singles_of(rows)["9"]["b3"], (0.99, 0.99, 0.99))
         self.assertEqual(auto.singles_of([{**rows[1], "value": None, "low": 1, "high": None}])["9"][rows[1]["arm"]], (auto.FAILED, 1, auto.FAILED))
-        self.assertIn({"experiment": "auto", "arm": "asp", "setting": "9 one 4x, high noise, Q n4", "value": 2.0, "unit": "of BSP's time",
+        self.assertIn({"experiment": "auto", "arm": "asp", "setting": "9 one 4x, high noise, Q n4", "value": 2.0, "published": None, "unit": "of BSP's time",
                        "seeds": 2, "low": 2.0, "high": 2.01}, rows)
 
 

@@ -6,12 +6,13 @@ import json
 import pathlib
 import re
 
+import auto_page
 import plot
 from experiment import BEST, COMPUTING, RATE, RATES_PART, SAME, STEP_SECONDS, STEPS
 
 FOLDER = pathlib.Path(__file__).resolve().parents[2] / "docs/reproduction"
 ROWS = FOLDER / "rows.json"
-SECTION = re.compile(r"(<!-- (tables|published|all published)(?: ([\w-]+))?: written by tests/reproduce/page.py -->\n).*?(<!-- end -->)", re.DOTALL)
+SECTION = re.compile(r"(<!-- (tables|published|all published|singles|auto|safety)(?: ([\w-]+))?: written by tests/reproduce/page.py -->\n).*?(<!-- end -->)", re.DOTALL)
 OF_ARMS = {RATE, STEPS, STEP_SECONDS, COMPUTING, RATES_PART, "virtual seconds"}
 
 
@@ -116,6 +117,8 @@ def filled(text, rows):
         of = [row for row in rows if name is None or row["experiment"] == name]
         if kind == "tables":
             made = tables(of)
+        elif kind in auto_page.SECTIONS:
+            made = "\n".join(auto_page.SECTIONS[kind](rows))
         else:
             made = "\n".join(published_of([row for row in of if row["published"] is not None]))
         return f"{match.group(1)}{made}\n{match.group(4)}"
@@ -131,6 +134,8 @@ def plots(rows):
     for name in dict.fromkeys(row["experiment"] for row in rows):
         of = [row for row in rows if row["experiment"] == name]
         groups = []
+        if not settings_of(of):  # Of clusters that are compared at one rate only there are tables.
+            continue
         for setting in settings_of(of):
             arms = arms_of(of, setting)
             times = {(row["arm"], row["setting"]): row for row in of if row["unit"] == f"of {arms[0]}'s time"}

@@ -16,6 +16,8 @@ import unittest
 import xml.etree.ElementTree
 from unittest import mock
 
+import auto
+import auto_page
 import dbw
 import experiments
 import lb_bsp
@@ -91,7 +93,7 @@ class CommandTest(unittest.TestCase):
     def test_it_refuses_without_best_rates_finds_them_with_full_and_writes_rows(self):
         with tempfile.TemporaryDirectory() as folder, mock.patch.dict(os.environ, JSON=f"{folder}/rows.json"):
             setting, file = self.experiment.settings[0], pathlib.Path(folder, "rates.json")
-            words = ("--seeds", "1", "--rates", str(file))
+            words = ("--seeds", "1", "--rates", str(file), "--only", "wbsp")
             with self.assertRaisesRegex(SystemExit, "wbsp: H1: bsp\nwbsp: H1: ssp40"):
                 self.run_main(*words)
             known = {arm: {"of": setting.digest(arm), "rate": 0.4, "tried": {}} for arm in setting.arms if arm != "bsp"}
@@ -101,6 +103,15 @@ class CommandTest(unittest.TestCase):
             self.assertIsNotNone(rates.Rates(file).best(self.experiment, setting, "bsp"))
             with self.assertRaises(SystemExit):
                 self.run_main(*words, "--only", "nothing")
+
+    def test_auto_is_one_of_them_with_rows_of_its_own(self):
+        def measured(build, seeds, jobs):
+            self.assertEqual((build, seeds, jobs), (BUILD, 1, 2))
+            return [auto.row_of(auto.SINGLES, "asp", "0 any, D n8", auto.BESIDE, 1, (0.5, 0.4, FAILED))]
+        with tempfile.TemporaryDirectory() as folder, mock.patch.dict(os.environ, JSON=f"{folder}/rows.json"), mock.patch.object(auto, "measure_all", measured):
+            self.run_main("--seeds", "1", "--only", "auto")
+            self.assertEqual([[row[name] for name in ("arm", "value", "low", "high")] for row in page.read_rows(pathlib.Path(folder, "rows.json"))],
+                             [["asp", 0.5, 0.4, None]])
 
 
 def life(seconds, ending="target", steps=10, pushes=2):
@@ -138,6 +149,24 @@ class ArithmeticTest(unittest.TestCase):
         measured = Measured(Experiment("dbw", [setting]), mock.Mock(lives=run, seeds=1), lambda *_: 1)
         row = dbw.beside_best(measured, setting, "noise", SAME)
         self.assertEqual((row["unit"], row["value"]), ("times as fast as the best fixed k, b8", 0.5))
+
+    def test_auto_is_beside_the_best_scheme_with_interrupts_and_without(self):
+        def rows(setting, **values):
+            return [auto.row_of(auto.SINGLES, arm, setting, auto.BESIDE, 3, (value, value, value)) for arm, value in values.items()]
+        lines = list(auto_page.autos(rows("0 one, D n8", asp=0.5, b6I=0.25, auto=0.5) + rows("e0 other, Q n4", asp=1.5, b6I=1.2, auto=2.0)))
+        self.assertEqual(lines[2:4], ["| 0 | one, D n8 | .50 (.50, .50) | ASP .50 | 1.00 | bkI .25 | 0.50 |",
+                                      "| e0 | other, Q n4 | 2.00 (2.00, 2.00) | BSP 1.00 | 0.50 | BSP 1.00 | 0.50 |"])
+        self.assertEqual(lines[-1], "Of 2 scenarios, medians: 0.75 of the best without interrupts, worst 0.50, at least 0.9 in 1; 0.50 of the best of all, "
+                                    "worst 0.50, at least 0.9 in 0. Without interrupts: of the 28 1.00 (worst 1.00), at the edge 0.50 (worst 0.50).")
+
+    def test_lives_that_did_not_arrive_are_counted_beside_those_of_bsp_that_did(self):
+        endings = {"bsp": [(10, "target"), (20, "target"), (9, "steps")], "auto": [(5, "target"), (30, "seconds"), (9, "seconds")]}
+        def lives(spec, syncs):
+            return [life(*end) | {"arm": arm} for arm in syncs for end in endings[arm]]
+        scenario = auto.chosen(["edge"], ["e0"])[0][1]
+        times, failed = auto.safety_rows(mock.Mock(run=lives), "e0", scenario)
+        self.assertEqual((times["value"], times["low"], times["high"], times["seeds"], failed["value"]), (0.5, 0.5, None, 2, 1))
+        self.assertEqual(list(auto_page.safety([times, failed]))[2], f"| e0 | {scenario.name}, D n8 | 2 | .50 (.50, -) | 1 |")
 
     def test_a_setting_is_another_once_anything_of_it_changes(self):
         setting = wbsp.EXPERIMENT.settings[0]

@@ -1,0 +1,97 @@
+"""The tables of docs/reproduction.md that are about 58 clusters, from the rows that are checked in: single schemes, Auto beside the best of
+them, and Auto with more seeds where it is most likely to fail.
+"""
+import statistics
+
+import auto
+from lives import FAILED
+
+NAMES = {"bsp": "BSP", "asp": "ASP", "ssp1": "SSP1", "ssp3": "SSP3", "ssp8": "SSP8", "wbsp": "WBSP", "ps+": "PS+", "lb": "LB", "dbw": "DBW", "dbwI": "DBW I"}
+SETS = {"": "of the 28", "e": "at the edge", "d": "drawn", "l": "large"}
+
+
+def times_of(rows):
+    """By setting, of each arm: (median, least, most) beside BSP's; in the order of rows."""
+    times = {}
+    for row in rows:
+        if row["experiment"] == auto.SINGLES and row["unit"] == auto.BESIDE:
+            times.setdefault(row["setting"], {})[row["arm"]] = tuple(FAILED if row[name] is None else row[name] for name in ("value", "low", "high"))
+    return times
+
+
+def about(setting):
+    label, _, name = setting.partition(" ")
+    return f"| {label} | {name} |"
+
+
+def name_of(arm):
+    if arm.startswith("ka"):
+        return "k-batch"
+    return NAMES.get(arm) or ("bkI" if arm.endswith("I") else "bk")
+
+
+def interrupts(arm):
+    return arm.endswith("I")
+
+
+def best_of(measured, fits=lambda arm: True):
+    """Name and time of the best single scheme of those, BSP among them."""
+    best, at = auto.oracle_of({arm: times for arm, times in measured.items() if arm == "auto" or fits(arm)})
+    return name_of(best), at
+
+
+def spread(times):
+    return f"{auto.number(times[0])} ({auto.number(times[1])}, {auto.number(times[2])})"
+
+
+def singles(rows):
+    yield "| # | scenario | bk | bkI | DBW | DBW I | SSP1 | SSP3 | SSP8 | ASP | k-batch | WBSP | PS+ | LB | best single |"
+    yield "|" + "---|" * 15
+    for setting, measured in times_of(rows).items():
+        best, at = auto.oracle_of(measured)
+        yield f"{about(setting)} {' | '.join(auto.columns(measured))} | {best} {auto.number(at)} |"
+
+
+def beside_best(measured):
+    """How near Auto comes to the best without interrupts, and to the best of all."""
+    plain, best = best_of(measured, lambda arm: not interrupts(arm)), best_of(measured)
+    return plain, plain[1] / measured["auto"][0], best, best[1] / measured["auto"][0]
+
+
+def summed(ratios):
+    return f"{statistics.median(ratios):.2f} (worst {min(ratios):.2f})"
+
+
+def autos(rows):
+    yield "| # | scenario | Auto | best, no interrupts | Auto there | best of all | Auto there |"
+    yield "|---|---|---:|---|---:|---|---:|"
+    found = {}
+    for setting, measured in times_of(rows).items():
+        plain, plain_ratio, best, ratio = beside_best(measured)
+        found[setting] = plain_ratio, ratio
+        yield (f"{about(setting)} {spread(measured['auto'])} | {plain[0]} {number(plain[1])} | {plain_ratio:.2f} | "
+               f"{best[0]} {number(best[1])} | {ratio:.2f} |")
+    yield ""
+    plain, all_of = zip(*found.values())
+    by_set = [(words, [ratio for setting, (ratio, _) in found.items() if setting[0].strip("0123456789") == prefix]) for prefix, words in SETS.items()]
+    yield (f"Of {len(found)} scenarios, medians: {statistics.median(plain):.2f} of the best without interrupts, worst {min(plain):.2f}, at least 0.9 in "
+           f"{sum(round(ratio, 2) >= 0.9 for ratio in plain)}; {statistics.median(all_of):.2f} of the best of all, worst {min(all_of):.2f}, at least 0.9 in "
+           f"{sum(round(ratio, 2) >= 0.9 for ratio in all_of)}. Without interrupts: " + ", ".join(f"{words} {summed(ratios)}" for words, ratios in by_set if ratios) + ".")
+
+
+def number(value):
+    return "1.00" if value == 1 else auto.number(value)
+
+
+def safety(rows):
+    yield "| # | scenario | seeds | Auto, of BSP's time (least, most) | did not arrive |"
+    yield "|---|---|---:|---:|---:|"
+    of = [row for row in rows if row["experiment"] == auto.SAFETY]
+    failed = {row["setting"]: row["value"] for row in of if row["unit"] == auto.FAILURES}
+    for row in of:
+        if row["unit"] == auto.BESIDE:
+            times = tuple(FAILED if row[name] is None else row[name] for name in ("value", "low", "high"))
+            yield f"{about(row['setting'])} {row['seeds']} | {spread(times)} | {failed[row['setting']]:g} |"
+
+
+SECTIONS = {"singles": singles, "auto": autos, "safety": safety}
