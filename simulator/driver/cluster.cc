@@ -70,6 +70,7 @@ class Cluster {
   coordination::Coordinator coordinator_;
   std::unique_ptr<sync::Policy> policy_;
   std::vector<coordination::Effect> effects_;
+  coordination::Fact decided_ = coordination::Decided{};  // On one event; its memory is used again.
   std::deque<protocol::ShardMessage> answers_;
   std::deque<uint32_t> pushes_in_;  // Versions that are being committed.
   Time commits_end_{};              // Of those that were asked for: one follows the other.
@@ -206,9 +207,10 @@ void Cluster::MakePolicy(uint32_t workers, Version version) {
 }
 
 void Cluster::Decide(const sync::Event& event) {
-  coordination::Decided decided;
-  policy_->Observe(event, world_.now, decided.decisions);
-  coordinator_.Step(decided, world_.now, effects_);
+  std::vector<sync::Decision>& decisions = std::get<coordination::Decided>(decided_).decisions;
+  decisions.clear();
+  policy_->Observe(event, world_.now, decisions);
+  coordinator_.Step(decided_, world_.now, effects_);
 }
 
 void Cluster::Published(Version version) {
