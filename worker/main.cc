@@ -1,13 +1,14 @@
 #include <CLI/CLI.hpp>
 
+#include "lib/learn/from_job/training_options.h"
 #include "lib/process/crash_report.h"
 #include "lib/process/exit.h"
 #include "lib/process/termination.h"
 #include "lib/rpc/bulk/allocator.h"
 #include "lib/telemetry/log.h"
 #include "lib/worker/process/life.h"
+#include "worker/device.h"
 #include "worker/torch_trainer.h"
-#include "worker/training_options.h"
 
 namespace paceline::worker {
 namespace {
@@ -24,7 +25,7 @@ void SayData(const learn::DataCounts& counts) {
 
 Status Run(const WorkerOptions& options) {
   PACELINE_ASSIGN_OR_RETURN(const std::unique_ptr<Life> life, Life::Create(options));
-  learn::TrainingOptions training = TrainingOptionsFrom(life->job(), options.folder);
+  learn::TrainingOptions training = learn::TrainingOptionsFrom(life->job(), options.folder);
   const StatusOr<std::string> device = ChooseDevice(options.device);
   if (!device.ok()) return process::CannotWorkHere(device.status());
   training.device = *device;

@@ -1,15 +1,11 @@
-// Turns a resolved TrainingJob into what lib/learn is told.
+// Chooses what a worker computes on.
 #pragma once
 
 #include <string>
 
-#include "lib/job/manifest/training_job.h"
-#include "lib/learn/training.h"
+#include "lib/base/status.h"
 
 namespace paceline::worker {
-
-// Relative paths of the job are taken from `folder`. `job` is valid.
-learn::TrainingOptions TrainingOptionsFrom(const job::TrainingJob& job, const std::string& folder);
 
 // What --device says ("cpu", "cuda", "cuda-if-usable"; checked) comes to on this machine, as
 // lib/learn names it. FailedPrecondition where a GPU was asked for that cannot be used; where it is

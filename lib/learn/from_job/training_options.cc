@@ -1,4 +1,4 @@
-#include "worker/training_options.h"
+#include "lib/learn/from_job/training_options.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -8,10 +8,8 @@
 #include <vector>
 
 #include "lib/job/optimizer_options.h"
-#include "lib/learn/cuda_probe.h"
-#include "lib/telemetry/log.h"
 
-namespace paceline::worker {
+namespace paceline::learn {
 namespace {
 
 std::string Resolve(const std::string& folder, const std::string& path) {
@@ -19,17 +17,17 @@ std::string Resolve(const std::string& folder, const std::string& path) {
                       : (std::filesystem::path(folder) / path).string();  // An absolute path stays.
 }
 
-learn::BuiltIn BuiltInFrom(const job::Model& model) {
-  learn::BuiltIn built_in;
+BuiltIn BuiltInFrom(const job::Model& model) {
+  BuiltIn built_in;
   switch (*model.built_in) {
     case job::BuiltInModel::kSoftmax:
-      built_in.kind = learn::BuiltInKind::kSoftmax;
+      built_in.kind = BuiltInKind::kSoftmax;
       break;
     case job::BuiltInModel::kMlp:
-      built_in.kind = learn::BuiltInKind::kMlp;
+      built_in.kind = BuiltInKind::kMlp;
       break;
     case job::BuiltInModel::kCnn:
-      built_in.kind = learn::BuiltInKind::kCnn;
+      built_in.kind = BuiltInKind::kCnn;
       break;
   }
   built_in.input_shape = model.input_shape;
@@ -38,16 +36,16 @@ learn::BuiltIn BuiltInFrom(const job::Model& model) {
   return built_in;
 }
 
-learn::Precision PrecisionFrom(job::Precision precision) {
+Precision PrecisionFrom(job::Precision precision) {
   switch (precision) {
     case job::Precision::kFloat32:
-      return learn::Precision::kFloat32;
+      return Precision::kFloat32;
     case job::Precision::kBFloat16:
-      return learn::Precision::kBFloat16;
+      return Precision::kBFloat16;
     case job::Precision::kFloat16:
-      return learn::Precision::kFloat16;
+      return Precision::kFloat16;
   }
-  return learn::Precision::kFloat32;
+  return Precision::kFloat32;
 }
 
 // Empty where no group is frozen.
@@ -66,10 +64,10 @@ std::string LossName(job::Loss loss) {
 
 }  // namespace
 
-learn::TrainingOptions TrainingOptionsFrom(const job::TrainingJob& job, const std::string& folder) {
+TrainingOptions TrainingOptionsFrom(const job::TrainingJob& job, const std::string& folder) {
   const job::JobSpec& spec = job.spec;
   const auto dataset = [&](const std::string& path, const std::optional<std::string>& targets) {
-    learn::DatasetOptions options;
+    DatasetOptions options;
     options.path = Resolve(folder, path);
     options.targets_path = Resolve(folder, targets.value_or(""));
     if (!spec.data.inputs.empty()) options.inputs = spec.data.inputs;
@@ -78,7 +76,7 @@ learn::TrainingOptions TrainingOptionsFrom(const job::TrainingJob& job, const st
     options.token_bytes = spec.data.token_type == job::TokenType::kInt32 ? 4 : 2;
     return options;
   };
-  learn::TrainingOptions options;
+  TrainingOptions options;
   if (spec.model.torch_script) options.model_path = Resolve(folder, *spec.model.torch_script);
   if (spec.model.built_in) options.built_in = BuiltInFrom(spec.model);
   options.init_path = Resolve(folder, spec.model.init.value_or(""));
@@ -93,13 +91,4 @@ learn::TrainingOptions TrainingOptionsFrom(const job::TrainingJob& job, const st
   return options;
 }
 
-StatusOr<std::string> ChooseDevice(const std::string& wish) {
-  if (wish == "cpu") return wish;
-  const Status usable = learn::CheckCuda(learn::ThisMachine());
-  if (usable.ok()) return std::string("cuda");
-  if (wish == "cuda") return usable;
-  telemetry::Log(telemetry::LogLevel::kWarning, "computing on the CPU", {{"why", Message(usable)}});
-  return std::string("cpu");
-}
-
-}  // namespace paceline::worker
+}  // namespace paceline::learn
