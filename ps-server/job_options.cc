@@ -16,50 +16,6 @@ namespace {
 // nothing.
 constexpr int64_t kWorkersMax = 1024;
 
-optim::ScheduleKind ScheduleKindFrom(job::Schedule schedule) {
-  switch (schedule) {
-    case job::Schedule::kConstant:
-      return optim::ScheduleKind::kConstant;
-    case job::Schedule::kCosine:
-      return optim::ScheduleKind::kCosine;
-    case job::Schedule::kStep:
-      return optim::ScheduleKind::kStep;
-    case job::Schedule::kLinear:
-      return optim::ScheduleKind::kLinear;
-    case job::Schedule::kPolynomial:
-      return optim::ScheduleKind::kPolynomial;
-    case job::Schedule::kWsd:
-      return optim::ScheduleKind::kStableDecay;
-    case job::Schedule::kOneCycle:
-      return optim::ScheduleKind::kOneCycle;
-    case job::Schedule::kCosineRestarts:
-      return optim::ScheduleKind::kCosineRestarts;
-    case job::Schedule::kReduceOnPlateau:
-      return optim::ScheduleKind::kConstant;
-  }
-  return optim::ScheduleKind::kConstant;
-}
-
-// What depends on the size of the training set is filled in by coordination, when the first worker
-// has told it.
-optim::ScheduleOptions ScheduleFrom(const job::Training& training) {
-  const job::LearningRate& rate = training.learning_rate;
-  optim::ScheduleOptions schedule;
-  schedule.base = rate.base;
-  schedule.warmup_steps = static_cast<uint64_t>(rate.warmup_steps);
-  schedule.global_batch = static_cast<uint64_t>(training.global_batch_size);
-  schedule.kind = ScheduleKindFrom(rate.schedule);
-  schedule.step_factor = rate.factor;
-  schedule.power = rate.polynomial.power;
-  schedule.decay_share = rate.wsd.decay_share;
-  schedule.peak_share = rate.one_cycle.peak_share;
-  schedule.start_divisor = rate.one_cycle.start_divisor;
-  schedule.end_divisor = rate.one_cycle.final_divisor;
-  schedule.period_factor = static_cast<uint64_t>(rate.cosine_restarts.period_factor);
-  schedule.final_factor = rate.base > 0 ? rate.final / rate.base : 0;
-  return schedule;
-}
-
 coordination::NonFiniteOptions NonFiniteOptionsFrom(const job::NonFinite& from) {
   coordination::NonFiniteOptions options;
   if (from.action == job::NonFiniteAction::kFail)
@@ -129,7 +85,7 @@ coordination::CoordinatorOptions CoordinatorOptionsFrom(const job::TrainingJob& 
   options.gradient_clip_norm = spec.training.gradient_clip_norm;
   options.non_finite = NonFiniteOptionsFrom(spec.training.non_finite);
   options.hang = HangOptionsFrom(spec.workers.straggler_policy);
-  options.schedule = ScheduleFrom(spec.training);
+  options.schedule = job::ScheduleOptionsFrom(spec.training);
   options.is_layer_wise = optim::IsLayerWise(job::OptimizerOptionsFrom(job));
   options.schedule_step_epochs = static_cast<uint64_t>(spec.training.learning_rate.step_epochs);
   options.schedule_period_epochs =
