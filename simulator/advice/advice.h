@@ -1,69 +1,17 @@
-// Defines Advice: what would have been faster than a recorded run, of arms that were tried on its
+// Defines Advise: what would have been faster than a recorded run, of arms that are tried on its
 // cluster.
 #pragma once
 
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "lib/base/status.h"
-#include "simulator/advice/candidates.h"
+#include "simulator/advice/judge.h"
 #include "simulator/advice/setting.h"
-#include "simulator/advice/trials.h"
 
 namespace paceline::simulator {
-
-// How many times as fast as the recorded scheme, seed by seed.
-struct Gain {
-  double low = 0, median = 0, high = 0;
-};
-
-// Of one arm at one rate.
-struct Figures {
-  double seconds = 0;        // Median, until the goal; of no meaning where a life failed.
-  double step_seconds = 0;   // Median, of a version.
-  uint32_t failed = 0;       // Lives that did not reach the goal.
-  std::optional<Gain> gain;  // Absent where a life of it or of the recorded scheme failed.
-};
-
-struct ArmAdvice {
-  std::string name;
-  std::vector<std::string> lines;  // Of spec.sync; none of a recorded scheme that is no candidate.
-  bool is_recorded = false;
-  bool mixes_versions = false;
-  bool interrupts = false;
-  bool is_risky = false;  // It mixes versions, and the optimizer has momentum: not to be advised.
-  Figures equal, best;    // At the job's rate, and each arm at the best of its own.
-  double factor = 1;      // Its best rate by the job's.
-
-  // The lesser of both, by medians: what does not hang on the rate. Absent where one of both is.
-  std::optional<Gain> SureGain() const;
-};
-
-// What was tried of an arm, in the order of candidates; the recorded scheme is one of them.
-struct TriedArm {
-  Candidate candidate;
-  bool is_recorded = false;
-  Trials trials;
-};
-
-struct Advice {
-  std::vector<ArmAdvice> arms;  // The fastest first, by SureGain; those that failed last.
-  std::optional<size_t> best;   // Of arms; absent: none is surely faster than the recorded one.
-  // Of arms that are not risky, those whose range meets the best one's.
-  std::vector<std::string> as_good;
-  const ArmAdvice& Recorded() const;
-};
-
-// What simulated steps are off from live ones is not told as a gain.
-inline constexpr double kGainMin = 1.05;
-
-// An arm is surely faster if it was with every seed, at the job's rate and where each has its best,
-// and by kGainMin in the median.
-// The best is the one of the largest SureGain that is not risky.
-Advice Judge(const std::vector<TriedArm>& tried, bool has_momentum);
 
 // All that is known of a run, what was tried and what came of it.
 struct Report {

@@ -1,7 +1,7 @@
+#include "simulator/advice/judge.h"
+
 #include <algorithm>
 #include <utility>
-
-#include "simulator/advice/advice.h"
 
 namespace paceline::simulator {
 namespace {

@@ -1,7 +1,7 @@
+#include "simulator/advice/judge.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include "simulator/advice/advice.h"
 
 namespace paceline::simulator {
 namespace {
