@@ -64,14 +64,16 @@ constexpr const char* kCalibrateFooter =
     "  paceline calibrate paceline-runs/digits-20260101-120000-4242 > cluster.yaml";
 
 constexpr const char* kAdviseFooter =
-    "Calibrates the run's cluster and simulates the recorded scheme and others on it: what would "
-    "have been faster, by how\n"
-    "much, what to write into the manifest, and what is not known. Progress goes to a terminal's "
-    "stderr.\n"
+    "Calibrates the run's cluster and simulates the recorded scheme and others on it, the best of "
+    "them on the job's own model\n"
+    "where that can be: what would have been faster, by how much, what to write into the manifest, "
+    "and what is not known.\n"
+    "Progress goes to a terminal's stderr.\n"
     "Exit codes: 0 said, 1 something went wrong, 2 the command line is wrong, or the run says too "
     "little.\n"
     "Examples:\n"
     "  paceline advise paceline-runs/digits-20260101-120000-4242\n"
+    "  paceline advise paceline-runs/digits-20260101-120000-4242 --model-seconds 600\n"
     "  paceline advise policy.trace --seeds 10 -o json";
 
 constexpr const char* kReplayFooter =
@@ -290,6 +292,17 @@ int Main(int argc, char** argv) {
                    "Simulated lives of each scheme and rate, 9 by default; more give wider ranges")
       ->check(CLI::Range(2, 100).description(""))
       ->type_name("COUNT");
+  advise_command->add_flag("--quick", advise.is_quick,
+                           "One second: without trials on the job's own model");
+  advise_command
+      ->add_option("--model-seconds", advise.model_seconds,
+                   "For trials on the job's own model, 120 by default; fewer seeds live in less")
+      ->check(CLI::Range(1.0, 86400.0).description(""))
+      ->type_name("SECONDS");
+  advise_command
+      ->add_option("--folder", advise.folder,
+                   "Where the job's relative paths start; by default where its manifest lay")
+      ->type_name("DIR");
   advise_command->add_option("-o,--output", advise.output, "What goes to stdout; text by default")
       ->check(CLI::IsMember({"text", "json"}).description(""))
       ->type_name("text|json");

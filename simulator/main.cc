@@ -12,14 +12,12 @@
 #include "lib/process/crash_report.h"
 #include "lib/process/exit.h"
 #include "lib/process/read_file.h"
-#include "simulator/advice/advice.h"
-#include "simulator/advice/advice_text.h"
+#include "simulator/advising.h"
 #include "simulator/calibration/fit.h"
 #include "simulator/calibration/recording.h"
 #include "simulator/calibration/scenario_text.h"
 #include "simulator/lives.h"
 #include "simulator/opening.h"
-#include "simulator/progress.h"
 #include "simulator/recorded_run.h"
 #include "simulator/replay_text.h"
 #include "simulator/report/report.h"
@@ -33,8 +31,7 @@ struct Flags {
   std::string output = "text";
   Records records;
   std::string recording;  // Not empty: a run's folder, or its trace, that a scenario is made from.
-  std::string advised;    // Not empty: the same, for which other schemes are tried.
-  uint32_t seeds = 9;     // Of each arm that is tried.
+  AdvisingFlags advised;  // Its recording not empty: the same, for which other schemes are tried.
   std::string replayed;   // Not empty: the same, whose events are decided on once more.
   std::vector<std::string> with;  // Fields of the job that are others then.
 };
@@ -98,27 +95,6 @@ int Calibrate(const Flags& flags) {
   return process::kExitDone;
 }
 
-StatusOr<Report> Advised(const Flags& flags) {
-  PACELINE_ASSIGN_OR_RETURN(const RecordedRun run, ReadRecordedRun(flags.advised));
-  Progress progress;
-  StatusOr<Report> report = Advise(run.trace, run.job_json, run.source, flags.seeds,
-                                   [&progress](const std::string& arm, size_t done, size_t all) {
-                                     progress.Show(arm, done, all);
-                                   });
-  PACELINE_RETURN_IF_ERROR(Annotate(report.status(), run.source));
-  return report;
-}
-
-int AdviseOf(const Flags& flags) {
-  const StatusOr<Report> report = Advised(flags);
-  if (!report.ok()) {
-    fmt::print(stderr, "paceline: {}\n", Message(report.status()));
-    return process::ExitCodeFor(report.status());
-  }
-  fmt::print("{}", flags.output == "json" ? AdviceJson(*report) : AdviceText(*report));
-  return process::kExitDone;
-}
-
 // 1 if the recorded policy decides otherwise now; with other fields it may.
 StatusOr<int> Replayed(const Flags& flags) {
   PACELINE_ASSIGN_OR_RETURN(const RecordedRun run, ReadRecordedRun(flags.replayed));
@@ -154,13 +130,22 @@ int Main(int argc, char** argv) {
       "Folder of a run, or its policy.trace: prints a scenario whose cluster is as fast");
   recording->excludes(scenario);
   CLI::Option* const advised =
-      app.add_option("--advise", flags.advised,
+      app.add_option("--advise", flags.advised.recording,
                      "The same: tries other schemes on that cluster, and says what was faster");
   advised->excludes(scenario)->excludes(recording);
-  app.add_option("--seeds", flags.seeds, "Lives of each scheme and rate that is tried")
+  app.add_option("--seeds", flags.advised.seeds, "Lives of each scheme and rate that is tried")
       ->check(CLI::Range(2, 100))
       ->needs(advised)
       ->capture_default_str();
+  app.add_flag("--quick", flags.advised.is_quick, "Without trials on the job's own model")
+      ->needs(advised);
+  app.add_option("--model-seconds", flags.advised.model_seconds, "For trials on the model, about")
+      ->check(CLI::Range(1.0, 86400.0))
+      ->needs(advised)
+      ->capture_default_str();
+  app.add_option("--folder", flags.advised.folder,
+                 "Where the job's relative paths start, if not where its manifest lay")
+      ->needs(advised);
   CLI::Option* const replayed = app.add_option(
       "--replay", flags.replayed, "The same: decides once more on its events, and compares");
   replayed->excludes(scenario)->excludes(recording)->excludes(advised);
@@ -188,7 +173,8 @@ int Main(int argc, char** argv) {
     return app.exit(error) == 0 ? process::kExitDone : process::kExitCannotWork;
   }
   if (!flags.replayed.empty()) return ReplayOf(flags);
-  if (!flags.advised.empty()) return AdviseOf(flags);
+  flags.advised.output = flags.output;
+  if (!flags.advised.recording.empty()) return AdviseOf(flags.advised);
   return flags.recording.empty() ? Run(flags) : Calibrate(flags);
 }
 

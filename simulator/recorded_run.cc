@@ -20,6 +20,8 @@ StatusOr<RecordedRun> ReadRecordedRun(const std::string& path) {
   if (!is_folder) return run;
   StatusOr<std::string> job = process::ReadFile(path + "/job.json");
   if (job.ok()) run.job_json = *std::move(job);
+  const StatusOr<std::string> folder = process::ReadFile(path + "/manifest.folder");
+  if (folder.ok()) run.manifest_folder = folder->substr(0, folder->find('\n'));
   return run;
 }
 

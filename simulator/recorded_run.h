@@ -11,6 +11,8 @@ struct RecordedRun {
   std::string source;    // The trace's file.
   std::string trace;     // Its text.
   std::string job_json;  // The run's job; empty where there is none.
+  // Where relative paths of the job start; empty where the run does not say.
+  std::string manifest_folder;
 };
 
 // `path` is the folder of a `paceline run`, or a policy trace, which says nothing of the job.

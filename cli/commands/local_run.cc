@@ -37,8 +37,11 @@ Status CheckCommand(const LocalRunOptions& options, const job::TrainingJob& job)
   return InvalidArgument("spec.workers.workingDir: there is no folder {}", folder);
 }
 
-Status WriteJob(const std::string& path, const job::TrainingJob& job) {
-  return files::WriteFile(path, job::ToJson(job).dump(2) + "\n");
+Status WriteJob(const local::JobFolder& folder, const job::TrainingJob& job,
+                const std::string& manifest) {
+  PACELINE_RETURN_IF_ERROR(
+      files::WriteFile(folder.ManifestFolderFile(), FolderOf(manifest) + "\n"));
+  return files::WriteFile(folder.JobFile(), job::ToJson(job).dump(2) + "\n");
 }
 
 std::nullopt_t Refuse(const Status& status) {
@@ -95,7 +98,7 @@ std::optional<LocalRun> LocalRun::Prepare(const LocalRunOptions& options,
     if (const Status taken = local::TakeOverCheckpoints(*earlier, path); !taken.ok())
       return Refuse(taken);
   }
-  if (const Status status = WriteJob(folder->JobFile(), local->job); !status.ok())
+  if (const Status status = WriteJob(*folder, local->job, options.manifest); !status.ok())
     return Refuse(status);
   return LocalRun(options, *std::move(local), *std::move(folder));
 }

@@ -46,8 +46,17 @@ int Simulate(const SimulateOptions& options) {
 int Calibrate(const std::string& recording) { return Become({"--calibrate", recording}); }
 
 int Advise(const AdviseOptions& options) {
-  return Become({"--advise", options.recording, "--seeds", fmt::format("{}", options.seeds), "-o",
-                 options.output});
+  std::vector<std::string> words = {"--advise", options.recording};
+  const auto add = [&words](const char* flag, std::string value) {
+    words.emplace_back(flag);
+    words.push_back(std::move(value));
+  };
+  add("--seeds", fmt::format("{}", options.seeds));
+  add("--model-seconds", fmt::format("{}", options.model_seconds));
+  if (!options.folder.empty()) add("--folder", options.folder);
+  add("-o", options.output);
+  if (options.is_quick) words.emplace_back("--quick");
+  return Become(std::move(words));
 }
 
 int Replay(const ReplayOptions& options) {

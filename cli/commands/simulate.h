@@ -26,6 +26,9 @@ int Calibrate(const std::string& recording);
 struct AdviseOptions {
   std::string recording;        // A run's folder or its policy trace.
   int64_t seeds = 9;            // Lives of each scheme and rate.
+  bool is_quick = false;        // Without trials on the job's own model.
+  double model_seconds = 120;   // For these, about.
+  std::string folder;           // Where the job's relative paths start; empty: as the run says.
   std::string output = "text";  // Or "json".
 };
 int Advise(const AdviseOptions& options);

@@ -1,6 +1,7 @@
 // Defines JobFolder: where one local run keeps its files.
 //
-// - paceline-runs/<job>-<time>-<pid>: job.json, logs/<process>.log, policy.trace, summary.json,
+// - paceline-runs/<job>-<time>-<pid>: job.json, manifest.folder, logs/<process>.log, policy.trace,
+// summary.json,
 //   model.safetensors, checkpoints/ (until success) unless the job says where they go;
 // - a private folder (0700) under the system's temporary one: sockets, port files and the token
 //   that opens the coordinator's control calls, gone after the run.
@@ -35,6 +36,8 @@ class JobFolder {
 
   const std::string& path() const { return path_; }
   std::string JobFile() const { return path_ + "/job.json"; }
+  // Where relative paths of the job start: an absolute path and a newline.
+  std::string ManifestFolderFile() const { return path_ + "/manifest.folder"; }
   std::string LogFile(const std::string& process) const {
     return path_ + "/logs/" + process + ".log";
   }

@@ -3,12 +3,13 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "lib/base/status.h"
 #include "simulator/advice/judge.h"
+#include "simulator/advice/on_model.h"
 #include "simulator/advice/setting.h"
 
 namespace paceline::simulator {
@@ -21,16 +22,32 @@ struct Report {
   ClusterOptions cluster;  // As it was fitted, with the goal.
   uint32_t seeds = 0;
   std::vector<LeftOut> left_out;
-  Advice advice;
+  Advice advice;  // On the quadratic.
+  // What came of the best few on the job's own model; absent: it was not tried.
+  std::optional<OnModel> on_model;
+  std::string why_no_model;  // Where it was not: in words.
+
+  // What is told to whoever asks: the model's, where there is one.
+  const Advice& verdict() const { return on_model ? on_model->advice : advice; }
 };
 
-// Told before each arm.
-using OnArm = std::function<void(const std::string& name, size_t done, size_t all)>;
+struct AdviseOptions {
+  std::string source;  // For people: what the trace was read from.
+  uint32_t seeds = 9;
+  OnArm on_arm;
+  // The job's own; absent: there is none that could be tried, and `why_no_model` says why.
+  std::optional<OwnModel> model = std::nullopt;
+  std::string why_no_model = "";
+  double model_seconds = 120;  // For trials of it, about.
+  Clock now = {};              // For these.
+};
 
-// Calibrates and tries all. InvalidArgument, saying what is missing, if the trace cannot be read or
-// tells too little (at least kStepsMin steps of some worker are wanted, its first two left out).
+// Calibrates and tries all. `job_json` is the run's job; empty: not known. InvalidArgument, saying
+// what is missing, if the trace cannot be read or tells too little (at least kStepsMin steps of
+// some worker are wanted, its first two left out). Trials on the model that fail leave the rest as
+// it is.
 StatusOr<Report> Advise(const std::string& trace, const std::string& job_json,
-                        const std::string& source, uint32_t seeds, const OnArm& on_arm);
+                        const AdviseOptions& options);
 
 inline constexpr uint64_t kStepsMin = 10;
 

@@ -30,13 +30,33 @@ Json JsonOf(const ArmAdvice& arm) {
           {"best_rates", std::move(best)}};
 }
 
+Json JsonOf(const std::vector<ArmAdvice>& arms) {
+  Json json = Json::array();
+  for (const ArmAdvice& arm : arms) json.push_back(JsonOf(arm));
+  return json;
+}
+
+Json JsonOf(const std::vector<LeftOut>& left_out) {
+  Json json = Json::array();
+  for (const LeftOut& one : left_out) json.push_back({{"arm", one.name}, {"reason", one.reason}});
+  return json;
+}
+
+Json JsonOf(const OnModel& model) {
+  return {{"name", model.setting.name},
+          {"until", model.setting.until},
+          {"learning_rate", model.setting.rate},
+          {"look_seconds", model.look_seconds},
+          {"seeds", model.seeds},
+          {"not_simulated", model.setting.not_simulated},
+          {"arms", JsonOf(model.advice.arms)},
+          {"left_out", JsonOf(model.left_out)}};
+}
+
 }  // namespace
 
 std::string AdviceJson(const Report& report) {
-  Json arms = Json::array(), left_out = Json::array();
-  for (const ArmAdvice& arm : report.advice.arms) arms.push_back(JsonOf(arm));
-  for (const LeftOut& one : report.left_out)
-    left_out.push_back({{"arm", one.name}, {"reason", one.reason}});
+  const Advice& verdict = report.verdict();
   Json json = {{"source", report.source},
                {"policy", report.recording.policy},
                {"versions", report.recording.versions},
@@ -47,13 +67,21 @@ std::string AdviceJson(const Report& report) {
                {"momentum", report.setting.momentum},
                {"learning_rate", report.setting.rate},
                {"simulated_learning_rate", report.setting.simulated_rate},
+               {"judged_on", report.on_model ? "model" : "objective"},
                {"best", nullptr},
                {"sync", nullptr},
-               {"as_good", report.advice.as_good},
-               {"arms", std::move(arms)},
-               {"left_out", std::move(left_out)}};
-  if (report.advice.best) {
-    const ArmAdvice& best = report.advice.arms[*report.advice.best];
+               {"as_good", verdict.as_good},
+               {"arms", JsonOf(report.advice.arms)},
+               {"left_out", JsonOf(report.left_out)},
+               {"model", nullptr},
+               {"why_no_model", nullptr}};
+  if (report.on_model) {
+    json["model"] = JsonOf(*report.on_model);
+  } else {
+    json["why_no_model"] = report.why_no_model;
+  }
+  if (verdict.best) {
+    const ArmAdvice& best = verdict.arms[*verdict.best];
     json["best"] = best.name;
     json["sync"] = InOneLine(best.lines);
   }

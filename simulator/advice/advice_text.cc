@@ -72,23 +72,27 @@ std::string LeftOutText(const std::vector<LeftOut>& left_out) {
   return text;
 }
 
-std::string TableText(const Report& report) {
+std::string TableText(const Advice& advice, uint32_t seeds) {
   size_t width = 3;
-  for (const ArmAdvice& arm : report.advice.arms) width = std::max(width, NameText(arm).size());
+  for (const ArmAdvice& arm : advice.arms) width = std::max(width, NameText(arm).size());
   std::string text = fmt::format("{:<{}}  {:>21}  {:>10}  {:>21}  {:>5}\n", "", width,
                                  "at the job's rate", "", "each at its best", "");
   text += fmt::format("{:<{}}  {:>21}  {:>10}  {:>21}  {:>5}\n", "arm", width, "times as fast",
                       "s/version", "times as fast", "rate");
-  for (const ArmAdvice& arm : report.advice.arms) {
+  for (const ArmAdvice& arm : advice.arms) {
     text += fmt::format("{:<{}}  {:>21}  {:>10.4g}  {:>21}  {:>5}\n", NameText(arm), width,
-                        FiguresText(arm.equal, report.seeds), arm.equal.step_seconds,
-                        FiguresText(arm.best, report.seeds), FactorText(arm.factor));
+                        FiguresText(arm.equal, seeds), arm.equal.step_seconds,
+                        FiguresText(arm.best, seeds), FactorText(arm.factor));
   }
-  text += fmt::format(
+  return text;
+}
+
+std::string LegendText(const Report& report) {
+  std::string text =
       "Times as fast as the recorded scheme: the median over the seeds, and the least and the most "
       "of them. Left: all at\n"
       "the job's rate. Right: each arm at the best of its own rates, as many times the job's, the "
-      "recorded scheme likewise.\n");
+      "recorded scheme likewise.\n";
   if (std::ranges::any_of(report.advice.arms, &ArmAdvice::is_risky)) {
     text += fmt::format(
         "* Its pushes count on versions that are newer than theirs, and the optimizer, {}, has "
@@ -101,38 +105,56 @@ std::string TableText(const Report& report) {
   return text + LeftOutText(report.left_out);
 }
 
-std::string RateText(const Report& report) {
-  const ArmAdvice& recorded = report.advice.Recorded();
+std::string ModelText(const Report& report) {
+  if (!report.on_model)
+    return fmt::format("Not tried on the job's own model: {}.\n", report.why_no_model);
+  const OnModel& model = *report.on_model;
+  std::string text = fmt::format(
+      "On the job's own model, {}, until {}, at its rate {:g}, looked at every {:.3g} s, seeds 1 "
+      "to {}: the recorded scheme,\n"
+      "and of those above the best that may be advised.\n\n",
+      model.setting.name, model.setting.until, model.setting.rate, model.look_seconds, model.seeds);
+  text += TableText(model.advice, model.seeds) + LeftOutText(model.left_out);
+  if (model.seeds < report.seeds) {
+    text += fmt::format("Of {} seeds there was time for {}: --model-seconds gives more.\n",
+                        report.seeds, model.seeds);
+  }
+  return text;
+}
+
+std::string RateText(const Advice& advice, uint32_t seeds, std::string_view what) {
+  const ArmAdvice& recorded = advice.Recorded();
   if (recorded.equal.failed > 0) {
     return fmt::format(
-        "At the job's rate the recorded scheme itself did not reach that loss in {} of {} lives: "
-        "of equal rates nothing is\n"
-        "said, and nothing is advised.\n",
-        recorded.equal.failed, report.seeds);
+        "At the job's rate the recorded scheme itself did not reach the goal in {} of {} lives: of "
+        "equal rates nothing is\n"
+        "said.\n",
+        recorded.equal.failed, seeds);
   }
   if (recorded.factor == 1)
     return "Another learning rate alone would have brought the recorded scheme nothing.\n";
   return fmt::format(
       "{} the job's rate alone would have made the recorded scheme {:.2f} times as fast, on the "
-      "objective.\n",
-      FactorText(recorded.factor), recorded.equal.seconds / recorded.best.seconds);
+      "{}.\n",
+      FactorText(recorded.factor), recorded.equal.seconds / recorded.best.seconds, what);
 }
 
 std::string VerdictText(const Report& report) {
-  const Advice& advice = report.advice;
+  const Advice& advice = report.verdict();
   const ArmAdvice& recorded = advice.Recorded();
   if (!advice.best) {
     return fmt::format(
-        "Nothing is surely faster, with every seed and by {:.0f} % at both rates: {} is the best "
-        "of "
-        "what can be advised.\n",
-        100 * (kGainMin - 1), recorded.name == "recorded" ? "the recorded scheme" : recorded.name);
+        "Nothing is surely faster{}, with every seed and by {:.0f} % at both rates: {} is the best "
+        "of what can be advised.\n",
+        report.on_model ? " on the model" : "", 100 * (kGainMin - 1),
+        recorded.name == "recorded" ? "the recorded scheme" : recorded.name);
   }
   const ArmAdvice& best = advice.arms[*advice.best];
   std::string text = fmt::format(
-      "Advised: {}, {} times as fast at equal rates, {} where each has its best. In the "
+      "Advised: {}, {} times as fast{} at equal rates, {} where each has its best. In the "
       "manifest:\n\n{}\n",
-      best.name, GainText(*best.equal.gain), GainText(*best.best.gain), ManifestLines(best.lines));
+      best.name, GainText(*best.equal.gain), report.on_model ? " on the model" : "",
+      GainText(*best.best.gain), ManifestLines(best.lines));
   if (!advice.as_good.empty()) {
     text += fmt::format("Not told apart from it, as their ranges meet: {}.\n",
                         fmt::join(advice.as_good, ", "));
@@ -144,13 +166,22 @@ std::string VerdictText(const Report& report) {
   return text;
 }
 
-// What the figures do not hold for.
-std::vector<std::string> Unknowns(const Report& report) {
+// Of what is advised, what the figures do not hold for.
+void AddUnknownsOfModel(const OnModel& model, std::vector<std::string>& unknown) {
+  unknown.emplace_back(
+      "Which schemes are worth a trial on the model was found on a quadratic: one that the model "
+      "likes better may be missing.");
+  if (!model.setting.not_simulated.empty()) {
+    unknown.push_back(fmt::format("Of the job are not simulated: {}.",
+                                  fmt::join(model.setting.not_simulated, ", ")));
+  }
+}
+
+void AddUnknownsOfQuadratic(const Report& report, std::vector<std::string>& unknown) {
   const Setting& setting = report.setting;
-  std::vector<std::string> unknown = {
+  unknown.emplace_back(
       "Gradients are the objective's (a quadratic, descended by SGD), not the model's: s/version "
-      "is "
-      "told, what a version is worth is supposed."};
+      "is told, what a version is worth is supposed.");
   if (!setting.is_job_known) {
     unknown.emplace_back(
         "The trace does not say the job's optimizer. If that has momentum, SSP, ASP, KBatchAsync, "
@@ -167,15 +198,24 @@ std::vector<std::string> Unknowns(const Report& report) {
         fmt::format("The job's rate, {:g}, would not do on the objective: {:g} stands for it.",
                     meant, setting.simulated_rate));
   }
-  const auto tried = [&report](auto holds) {
-    return std::ranges::any_of(report.advice.arms, holds);
-  };
-  if (tried([](const ArmAdvice& arm) { return arm.name.starts_with("dbw"); })) {
+  if (std::ranges::any_of(report.advice.arms, [](const ArmAdvice& arm) {
+        return arm.name.starts_with("dbw") && !arm.name.starts_with("dbw:");
+      })) {
     unknown.emplace_back(
         "DBW waits for as many pushes as gradients call for: beside live runs of two samples its "
         "s/version was told 22 % and 33 % too long.");
   }
-  if (tried([](const ArmAdvice& arm) { return arm.interrupts; })) {
+}
+
+// What the figures do not hold for.
+std::vector<std::string> Unknowns(const Report& report) {
+  std::vector<std::string> unknown;
+  if (report.on_model) {
+    AddUnknownsOfModel(*report.on_model, unknown);
+  } else {
+    AddUnknownsOfQuadratic(report, unknown);
+  }
+  if (std::ranges::any_of(report.advice.arms, &ArmAdvice::interrupts)) {
     unknown.emplace_back(
         "An interrupted step draws its delay anew, at once: where slowness lasts longer than a "
         "step, interrupts bring less than is told here.");
@@ -197,8 +237,15 @@ std::string ManifestLines(const std::vector<std::string>& lines) {
 }
 
 std::string AdviceText(const Report& report) {
-  std::string text = HeadText(report) + "\n" + TableText(report) + "\n" + RateText(report) +
-                     VerdictText(report) + "\nNot known:\n";
+  std::string text = HeadText(report) + "\n" + TableText(report.advice, report.seeds) +
+                     LegendText(report) + "\n" + RateText(report.advice, report.seeds, "objective");
+  if (report.on_model) {
+    text += "\n" + ModelText(report) + "\n" +
+            RateText(report.on_model->advice, report.on_model->seeds, "model");
+  } else {
+    text += ModelText(report);
+  }
+  text += VerdictText(report) + "\nNot known:\n";
   for (const std::string& one : Unknowns(report)) text += fmt::format("- {}\n", one);
   return text;
 }

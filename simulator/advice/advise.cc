@@ -12,8 +12,6 @@ namespace {
 // What the recorded scheme may take, as many times a step of its slowest worker: at the least rate
 // BSP takes a fifth of it.
 constexpr double kRecordedSteps = 2'000;
-// What others may take, as many times what the recorded scheme took.
-constexpr double kOthersTimes = 5;
 
 Status CheckSteps(const FittedCluster& cluster) {
   const FittedWorker& most = *std::ranges::max_element(cluster.workers, {}, &FittedWorker::steps);
@@ -66,21 +64,47 @@ void PutRecorded(Candidate recorded, std::vector<TriedArm>& arms) {
                         [](const TriedArm& arm) { return arm.is_recorded; });
 }
 
-// What others may take; as before where the recorded scheme itself did not reach the goal.
-double SecondsForOthers(const Trials& recorded, double before) {
-  double most = 0;
-  for (const Outcome& outcome : recorded.equal) {
-    if (!outcome.reached()) return before;
-    most = std::max(most, outcome.seconds);
+// Tries all on the quadratic; who cannot live there is left out.
+StatusOr<std::vector<TriedArm>> Screen(std::vector<TriedArm> arms, const AdviseOptions& options,
+                                       Report& report) {
+  ClusterOptions cluster = report.cluster;
+  std::vector<TriedArm> tried;
+  for (TriedArm& arm : arms) {
+    options.on_arm(arm.candidate.name, static_cast<size_t>(&arm - arms.data()), arms.size());
+    StatusOr<Trials> trials = Try(cluster, arm.candidate.policy, {.seeds = options.seeds});
+    if (!trials.ok() && !arm.is_recorded) {
+      report.left_out.push_back({arm.candidate.name, Message(trials.status())});
+      continue;
+    }
+    PACELINE_RETURN_IF_ERROR(trials.status());
+    arm.trials = *std::move(trials);
+    if (arm.is_recorded) cluster.seconds_max = SecondsForOthers(arm.trials, cluster.seconds_max);
+    tried.push_back(std::move(arm));
   }
-  return kOthersTimes * most;
+  return tried;
+}
+
+void TryTheModel(const std::vector<TriedArm>& tried, const AdviseOptions& options, Report& report) {
+  report.why_no_model = options.why_no_model;
+  if (!options.model) return;
+  StatusOr<OnModel> found =
+      TryOnModel(*options.model, report.cluster, report.recording.seconds, tried, report.advice,
+                 {.seeds_max = options.seeds,
+                  .seconds = options.model_seconds,
+                  .now = options.now,
+                  .on_arm = options.on_arm});
+  if (found.ok()) {
+    report.on_model = *std::move(found);
+  } else {
+    report.why_no_model = Message(found.status());
+  }
 }
 
 }  // namespace
 
 StatusOr<Report> Advise(const std::string& trace, const std::string& job_json,
-                        const std::string& source, uint32_t seeds, const OnArm& on_arm) {
-  Report report{.source = source, .seeds = seeds};
+                        const AdviseOptions& options) {
+  Report report{.source = options.source, .seeds = options.seeds};
   PACELINE_ASSIGN_OR_RETURN(report.recording, ReadRecording(trace));
   PACELINE_ASSIGN_OR_RETURN(report.cluster, ClusterOf(report.recording));
   PACELINE_ASSIGN_OR_RETURN(report.setting, SettingOf(job_json, report.recording));
@@ -92,23 +116,13 @@ StatusOr<Report> Advise(const std::string& trace, const std::string& job_json,
   report.cluster.schedule.warmup_steps = report.setting.warmup_steps;
   report.cluster.momentum = report.setting.momentum;
 
-  std::vector<TriedArm> arms, tried;
+  std::vector<TriedArm> arms;
   for (Candidate& candidate : candidates.all) arms.push_back({std::move(candidate), false, {}});
   PutRecorded(std::move(recorded), arms);
-  ClusterOptions cluster = report.cluster;
-  for (TriedArm& arm : arms) {
-    on_arm(arm.candidate.name, static_cast<size_t>(&arm - arms.data()), arms.size());
-    StatusOr<Trials> trials = Try(cluster, arm.candidate.policy, seeds);
-    if (!trials.ok() && !arm.is_recorded) {
-      report.left_out.push_back({arm.candidate.name, Message(trials.status())});
-      continue;
-    }
-    PACELINE_RETURN_IF_ERROR(trials.status());
-    arm.trials = *std::move(trials);
-    if (arm.is_recorded) cluster.seconds_max = SecondsForOthers(arm.trials, cluster.seconds_max);
-    tried.push_back(std::move(arm));
-  }
+  PACELINE_ASSIGN_OR_RETURN(const std::vector<TriedArm> tried,
+                            Screen(std::move(arms), options, report));
   report.advice = Judge(tried, report.setting.momentum > 0);
+  TryTheModel(tried, options, report);
   return report;
 }
 

@@ -18,7 +18,8 @@ constexpr const char* kPlain = R"({"type": "SGD"})";
 constexpr const char* kMomentum = R"({"type": "SGD", "sgd": {"momentum": 0.5}})";
 
 StatusOr<Report> AdvisedOf(const std::string& trace, const std::string& job) {
-  return Advise(trace, job, "run", 2, [](const std::string&, size_t, size_t) {});
+  return Advise(trace, job,
+                {.source = "run", .seeds = 2, .on_arm = [](const std::string&, size_t, size_t) {}});
 }
 
 Report Advised(const std::string& trace, const std::string& job) {

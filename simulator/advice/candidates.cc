@@ -49,6 +49,9 @@ std::vector<Setup> SetupsFor(uint32_t workers, bool is_sgd) {
   AddWithInterrupt(is_sgd ? Setup{"dbw", {"scheme: DBW"}}
                           : Setup{"dbw:blind", {"scheme: DBW", "dbw: {method: Blind}"}},
                    setups);
+  if (is_sgd) {
+    AddWithInterrupt({"dbw:noisescale", {"scheme: DBW", "dbw: {method: NoiseScale}"}}, setups);
+  }
   setups.push_back({"auto", {"scheme: Auto"}});
   for (const uint32_t staleness : {1, 3, 8}) {
     setups.push_back({fmt::format("ssp:{}", staleness),

@@ -28,11 +28,12 @@ std::vector<std::string> NamesFor(uint32_t workers) {
 }
 
 TEST(Candidates, AreEverySchemeWithSettingsForItsWorkers) {
-  EXPECT_THAT(NamesFor(8),
-              ElementsAre("bsp", "lbbsp:ema", "backup:1", "backup:1+interrupt", "backup:2",
-                          "backup:2+interrupt", "backup:4", "backup:4+interrupt", "dbw",
-                          "dbw+interrupt", "auto", "ssp:1", "ssp:3", "ssp:8", "asp",
-                          "kbatchasync:2", "wbsp:overlap", "psplus"));
+  EXPECT_THAT(
+      NamesFor(8),
+      ElementsAre("bsp", "lbbsp:ema", "backup:1", "backup:1+interrupt", "backup:2",
+                  "backup:2+interrupt", "backup:4", "backup:4+interrupt", "dbw", "dbw+interrupt",
+                  "dbw:noisescale", "dbw:noisescale+interrupt", "auto", "ssp:1", "ssp:3", "ssp:8",
+                  "asp", "kbatchasync:2", "wbsp:overlap", "psplus"));
   EXPECT_THAT(NamesFor(16), Contains("kbatchasync:4"));
   EXPECT_THAT(NamesFor(16), Contains("backup:8"));
   EXPECT_THAT(NamesFor(2), Contains("backup:1"));

@@ -29,9 +29,25 @@ struct Trials {
 // Powers of two between these are looked for.
 inline constexpr double kLeastFactor = 1.0 / 16, kMostFactor = 32;
 
+struct TryOptions {
+  uint32_t seeds = 9;  // At least 1.
+  // Where lives are dear: other rates are tried with so many of the seeds, and only the one that
+  // was found, if it is better with all, with the others. 0: with all.
+  uint32_t seeds_searching = 0;
+  // Likewise: at another rate a life has failed once it takes so many times as long as the slowest
+  // one at the best rate until then. 0: it has not.
+  double give_up_times = 0;
+};
+
 // Lives of `policy` with the seeds 1 to `seeds`, all else being `cluster`'s. From the job's rate on
 // rates are doubled, or else halved, as long as that is better. Errors are Simulate's.
-StatusOr<Trials> Try(const ClusterOptions& cluster, const sync::PolicySpec& policy, uint32_t seeds);
+StatusOr<Trials> Try(const ClusterOptions& cluster, const sync::PolicySpec& policy,
+                     const TryOptions& options);
+
+// What others may take: so many times what the slowest life of the recorded scheme took, or
+// `before` where one of them did not reach the goal.
+double SecondsForOthers(const Trials& recorded, double before);
+inline constexpr double kOthersTimes = 5;
 
 // Fewer lives of it fail, or as few, and it is faster in the median.
 bool IsBetter(const std::vector<Outcome>& a, const std::vector<Outcome>& b);

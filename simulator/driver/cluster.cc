@@ -76,6 +76,7 @@ class Cluster {
   Time commits_end_{};              // Of those that were asked for: one follows the other.
   const double diverged_at_;        // That loss.
   double loss_ = 0;                 // As it was computed last...
+  std::optional<Time> loss_at_;     // ...when...
   uint64_t pushes_since_;           // ...and what was committed since.
   Status problem_ = OkStatus();
 };
@@ -143,6 +144,8 @@ bool Cluster::IsOver() {
   if (options_.target_loss > 0 && last.loss <= options_.target_loss) return over(Ending::kTarget);
   if (!(last.loss < diverged_at_)) return over(Ending::kDiverged);
   if (options_.steps_max > 0 && world_.life.versions.size() >= options_.steps_max)
+    return over(Ending::kSteps);
+  if (options_.epochs_max > 0 && world_.life.epochs >= options_.epochs_max)
     return over(Ending::kSteps);
   if (options_.seconds_max > 0 && ToSeconds(world_.now.time_since_epoch()) >= options_.seconds_max)
     return over(Ending::kSeconds);
@@ -217,8 +220,10 @@ void Cluster::Published(Version version) {
   const uint32_t pushes = pushes_in_.front();
   pushes_in_.pop_front();
   pushes_since_ += pushes;
-  if (pushes_since_ >= options_.loss_every_pushes) {
+  const bool is_due = !loss_at_ || world_.now - *loss_at_ >= Seconds(options_.loss_every_seconds);
+  if (is_due && pushes_since_ >= options_.loss_every_pushes) {
     loss_ = world_.objective.Loss(*world_.shard.Get(version).values);
+    loss_at_ = world_.now;
     pushes_since_ = 0;
   }
   if (options_.watch) {

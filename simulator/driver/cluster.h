@@ -43,12 +43,15 @@ struct ClusterOptions {
   // The loss is computed once so many pushes were committed since it was, and is what it was of
   // versions between; at least 1. Nothing but its own time is saved.
   uint32_t loss_every_pushes = 1;
+  // Likewise so long after it was, as a job's evaluator looks at a version now and then.
+  double loss_every_seconds = 0;
   double learning_rate = 0.1;
   optim::ScheduleOptions schedule;  // Of it; its base and global batch are worked out.
   double momentum = 0;
   uint64_t seed = 1;
   // What ends it, whichever comes first; 0: does not.
   uint64_t steps_max = 0;
+  uint64_t epochs_max = 0;  // That are complete; it ends as where there are no more steps.
   double seconds_max = 0;
   double target_loss = 0;
   // Given each line of the policy's trace (lib/sync/trace/trace.h); empty: nobody wants it.

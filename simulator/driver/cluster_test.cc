@@ -292,6 +292,33 @@ TEST(Simulate, AnObjectiveIsAskedForGradientsOnceAPushAndForItsLossAsOftenAsIsSa
   }
 }
 
+// As an evaluator does, which begins anew once so much time has passed.
+TEST(Simulate, TheLossIsLookedAtNowAndThen) {
+  ClusterOptions options = Of("BSP", {1});  // A version a second.
+  Asked objective;
+  options.model = &objective;
+  options.learning_rate = 1;
+  options.loss_every_seconds = 2.5;
+  options.steps_max = 10;
+  const Life life = Lived(options);
+  EXPECT_EQ(objective.losses, 1u + 4);  // Of the start; after 1, 4, 7 and 10 s.
+  EXPECT_EQ(life.versions[2].loss, life.versions[0].loss);
+  EXPECT_LT(life.versions[3].loss, life.versions[2].loss);
+  // Who is at the goal is so when somebody looks.
+  options.target_loss = 7.75;
+  EXPECT_EQ(Lived(options).seconds, life.versions[3].at_seconds);
+}
+
+TEST(Simulate, EndsAfterItsEpochs) {
+  ClusterOptions options = Of("BSP", {1, 1});
+  options.train_samples = 70;  // Three and a half versions.
+  options.epochs_max = 2;
+  const Life life = Lived(options);
+  EXPECT_EQ(life.ending, Ending::kSteps);
+  EXPECT_EQ(life.epochs, 2u);
+  EXPECT_LT(life.versions.size(), 10u);
+}
+
 TEST(Simulate, AnObjectiveThatFailsEndsTheLife) {
   ClusterOptions options = Of("BSP", {1, 1});
   Asked objective;

@@ -1,7 +1,7 @@
 #include "simulator/learning/model_objective.h"
 
 #include <algorithm>
-#include <iterator>
+#include <cmath>
 #include <limits>
 #include <type_traits>
 #include <utility>
@@ -28,26 +28,59 @@ StatusOr<std::unique_ptr<ModelObjective>> ModelObjective::Open(const ModelFiles&
   options.loss = files.loss;
   options.train.path = files.train;
   options.eval.emplace().path = files.eval.empty() ? files.train : files.eval;
-  options.eval_batch_size = kSamplesAtOnce;
+  return Open(options, JudgedBy::kLoss);
+}
+
+StatusOr<std::unique_ptr<ModelObjective>> ModelObjective::Open(
+    const learn::TrainingOptions& options, JudgedBy judged_by) {
+  learn::TrainingOptions own = options;
+  own.device = "cpu";
+  own.threads = 1;
+  own.prefetch_batches = 0;  // The next samples are another worker's.
+  own.eval_batch_size = kSamplesAtOnce;
+  if (!own.eval) return FailedPrecondition("there is no held-out set to judge it by");
   PACELINE_ASSIGN_OR_RETURN(std::unique_ptr<learn::Training> training,
-                            learn::Training::Create(options));
+                            learn::Training::Create(own));
   for (const store::TensorPlace& tensor : training->layout().tensors()) {
     if (tensor.spec.kind == store::TensorKind::kBuffer) {
       return InvalidArgument(
           "{} has the buffer {}: only models whose tensors are all trained can be simulated",
-          files.model, tensor.spec.name);
+          own.built_in ? "the built-in model" : own.model_path, tensor.spec.name);
     }
   }
-  return std::unique_ptr<ModelObjective>(new ModelObjective(std::move(training)));
+  if (judged_by == JudgedBy::kError) {
+    PACELINE_ASSIGN_OR_RETURN(const learn::Evaluation evaluation, training->Evaluate());
+    if (!evaluation.accuracy)
+      return FailedPrecondition("it has no accuracy: {}", evaluation.accuracy_from);
+  }
+  return std::unique_ptr<ModelObjective>(
+      new ModelObjective(std::move(own), judged_by, std::move(training)));
 }
 
-ModelObjective::ModelObjective(std::unique_ptr<learn::Training> training)
-    : training_(std::move(training)) {
-  std::ranges::copy(Floats(training_->parameters()), std::back_inserter(start_));
+ModelObjective::ModelObjective(learn::TrainingOptions options, JudgedBy judged_by,
+                               std::unique_ptr<learn::Training> training)
+    : options_(std::move(options)), judged_by_(judged_by), training_(std::move(training)) {
+  ReadStart();
+}
+
+void ModelObjective::ReadStart() {
+  const auto values = Floats(training_->parameters());
+  start_.assign(values.begin(), values.end());
 }
 
 Values ModelObjective::Begin(uint64_t seed) {
-  training_->Reseed(seed);
+  if (!options_.built_in || !options_.init_path.empty()) {
+    training_->Reseed(seed);
+    return start_;
+  }
+  options_.seed = seed;
+  StatusOr<std::unique_ptr<learn::Training>> training = learn::Training::Create(options_);
+  if (!training.ok()) {
+    Fail(training.status());
+    return start_;
+  }
+  training_ = *std::move(training);
+  ReadStart();
   return start_;
 }
 
@@ -64,7 +97,9 @@ double ModelObjective::Fail(const Status& status) {
 double ModelObjective::Loss(const Values& at) {
   Write(at);
   const StatusOr<learn::Evaluation> evaluation = training_->Evaluate();
-  return evaluation.ok() ? evaluation->loss : Fail(evaluation.status());
+  if (!evaluation.ok()) return Fail(evaluation.status());
+  if (judged_by_ == JudgedBy::kLoss || !std::isfinite(evaluation->loss)) return evaluation->loss;
+  return 1 - evaluation->accuracy.value_or(0);
 }
 
 double ModelObjective::Gradient(const Values& at, std::span<const EpochRange> samples,

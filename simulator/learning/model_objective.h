@@ -24,16 +24,28 @@ struct ModelFiles {
   std::string loss;   // A name of lib/learn's; empty: the model's own method.
 };
 
+// What a life is judged by, over the held-out set.
+enum class JudgedBy {
+  kLoss,
+  kError,  // 1 - accuracy; what is not finite any more is no number.
+};
+
 // A worker tells the loss of its samples. Computes on one thread.
 class ModelObjective final : public Objective {
  public:
   // The errors of learn::Training::Create; InvalidArgument for a model with buffers.
   static StatusOr<std::unique_ptr<ModelObjective>> Open(const ModelFiles& files);
+  // As a worker opens a job's: device, threads, prefetching and seed aside. The errors above;
+  // FailedPrecondition without a held-out set, or where it is to be judged by an accuracy that
+  // there is not.
+  static StatusOr<std::unique_ptr<ModelObjective>> Open(const learn::TrainingOptions& options,
+                                                        JudgedBy judged_by);
 
   uint64_t train_samples() const { return training_->train_samples(); }
   uint64_t parameters() const { return start_.size(); }
 
-  // Epochs' orders and dropout are of the seed; the weights are the file's.
+  // Epochs' orders and dropout are of the seed; so are a built-in model's weights, unless there are
+  // starting values. Others are the file's.
   Values Begin(uint64_t seed) override;
   double Loss(const Values& at) override;
   double Gradient(const Values& at, std::span<const EpochRange> samples, RandomStream& chance,
@@ -41,11 +53,15 @@ class ModelObjective final : public Objective {
   const Status& status() const override { return status_; }
 
  private:
-  explicit ModelObjective(std::unique_ptr<learn::Training> training);
+  ModelObjective(learn::TrainingOptions options, JudgedBy judged_by,
+                 std::unique_ptr<learn::Training> training);
+  void ReadStart();
   void Write(const Values& at);
   double Fail(const Status& status);
 
-  const std::unique_ptr<learn::Training> training_;
+  learn::TrainingOptions options_;
+  const JudgedBy judged_by_;
+  std::unique_ptr<learn::Training> training_;
   Values start_;
   Status status_ = OkStatus();
 };

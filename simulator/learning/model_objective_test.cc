@@ -1,6 +1,7 @@
 #include "simulator/learning/model_objective.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <string>
 #include <utility>
@@ -84,6 +85,53 @@ TEST(ModelObjective, TheLossIsThatOfAllSamplesOrOfThoseThatAreNamed) {
   const auto other = Opened(judged);
   EXPECT_NEAR(other->Loss(at), ByLearn(held_out, at, {{0, 0, 360}}, 1).loss, 1e-6);
   EXPECT_NE(other->Loss(at), objective->Loss(at));
+}
+
+// A job's model, as a worker opens it.
+learn::TrainingOptions BuiltInMlp() {
+  learn::TrainingOptions options;
+  options.built_in = {
+      .kind = learn::BuiltInKind::kMlp, .input_shape = {8, 8}, .outputs = 10, .hidden = {8}};
+  options.loss = "CrossEntropy";
+  options.train.path = kDigits + "train.safetensors";
+  options.eval = {.path = kDigits + "test.safetensors"};
+  options.seed = 17;
+  options.prefetch_batches = 2;
+  return options;
+}
+
+TEST(ModelObjective, AJobsModelIsJudgedByWhatItsTargetIsOf) {
+  const learn::TrainingOptions options = BuiltInMlp();
+  const auto by_loss = ModelObjective::Open(options, JudgedBy::kLoss);
+  const auto by_error = ModelObjective::Open(options, JudgedBy::kError);
+  ASSERT_TRUE(by_loss.ok() && by_error.ok()) << by_error.status();
+  const Values at = (*by_loss)->Begin(17);
+  const learn::Evaluation expected = *(*learn::Training::Create(options))->Evaluate();
+  EXPECT_NEAR((*by_loss)->Loss(at), expected.loss, 1e-6);
+  EXPECT_EQ((*by_error)->Loss(at), 1 - *expected.accuracy);
+  // What is not finite is no model any more, though 1 - accuracy still is a number.
+  EXPECT_TRUE(std::isnan((*by_error)->Loss(Values(at.size(), std::nan("")))));
+}
+
+TEST(ModelObjective, ABuiltInModelsWeightsAreTheSeeds) {
+  const auto objective = ModelObjective::Open(BuiltInMlp(), JudgedBy::kError);
+  ASSERT_TRUE(objective.ok()) << objective.status();
+  const Values first = (*objective)->Begin(1), second = (*objective)->Begin(2);
+  EXPECT_NE(first, second);
+  EXPECT_EQ((*objective)->Begin(1), first);
+  learn::TrainingOptions options = BuiltInMlp();
+  options.seed = 2;
+  const auto training = learn::Training::Create(options);
+  const auto values = (*training)->parameters();
+  const auto* const floats = reinterpret_cast<const float*>(values.data());
+  EXPECT_EQ(second, Values(floats, floats + second.size()));
+}
+
+TEST(ModelObjective, WithoutAHeldOutSetNothingIsJudged) {
+  learn::TrainingOptions options = BuiltInMlp();
+  options.eval.reset();
+  EXPECT_THAT(Message(ModelObjective::Open(options, JudgedBy::kError).status()),
+              HasSubstr("no held-out set"));
 }
 
 TEST(ModelObjective, WhatCannotBeSimulatedIsRefused) {

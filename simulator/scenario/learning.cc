@@ -45,6 +45,7 @@ void ReadObjective(Fields& fields, Scenario& scenario) {
   fields.Take("irreducible", quadratic.irreducible, kNotNegative);
   fields.Take("noise", quadratic.noise, kNotNegative);
   fields.Take("lossEveryPushes", scenario.cluster.loss_every_pushes, {.min = 1, .max = 1e9});
+  fields.Take("lossEverySeconds", scenario.cluster.loss_every_seconds, kNotNegative);
   LearntModel model;
   model.model = TakeFile(fields, "model");
   model.train = TakeFile(fields, "train");

@@ -136,7 +136,7 @@ TEST(Scenario, AModelTakesThePlaceOfTheQuadratic) {
   const LoadedScenario loaded = LoadScenario(
       With("objective: {dimensions: 8, startLoss: 2, irreducible: 0.5, noise: 0.1}",
            "objective: {model: digits/mlp.pt, train: a.safetensors, eval: b.safetensors, "
-           "loss: CrossEntropy, lossEveryPushes: 8}"));
+           "loss: CrossEntropy, lossEveryPushes: 8, lossEverySeconds: 0.5}"));
   ASSERT_TRUE(loaded.errors.empty()) << ToString(loaded.errors.front());
   ASSERT_TRUE(loaded.scenario.model);
   EXPECT_EQ(loaded.scenario.model->model.path, "digits/mlp.pt");
@@ -145,6 +145,7 @@ TEST(Scenario, AModelTakesThePlaceOfTheQuadratic) {
   EXPECT_EQ(loaded.scenario.model->eval.path, "b.safetensors");
   EXPECT_EQ(loaded.scenario.model->loss, "CrossEntropy");
   EXPECT_EQ(loaded.scenario.cluster.loss_every_pushes, 8u);
+  EXPECT_EQ(loaded.scenario.cluster.loss_every_seconds, 0.5);
   EXPECT_FALSE(LoadScenario(kWhole).scenario.model);
 }
 

@@ -5,7 +5,7 @@
 
 A run of each sample under BSP is recorded and advised on; then `paceline compare` runs BSP, what was advised, and --arms beside
 them, to the sample's own target, looked at every 100 ms. Samples without a target get an accuracy of 97 %. No part of `make test`: it measures
-time. Live figures are of the same seed's BSP; milliseconds a version, told and live, show what of a difference is the cluster's, and versions what is the model's.
+time. Live figures are of the same seed's BSP; milliseconds a version, told and live, show what of a difference is the cluster's, and versions what is the model's. What was tried on the job's own model is held against what was told of that.
 With --recorded runs are read from FOLDER/SAMPLE, where an earlier call put them, if they are there.
 JSON=FILE in the environment writes rows of experiment, arm, setting, value, published, unit, seeds, low, high; published is what was told.
 """
@@ -43,10 +43,19 @@ def record(program, manifest, folder, sets):
     return run
 
 
-def told_of(advice, arm):
-    """Median, least and most, at the job's rate, as the arm runs live."""
-    speed = next(one for one in advice["arms"] if one["arm"] == arm)["equal_rates"]["speed"]
-    return speed["median"], speed["low"], speed["high"]
+def figures_of(advice, arm):
+    """What was told of the arm at the job's rate, as it runs live: on the job's model, if it was tried there, else on the quadratic; and which."""
+    for where, arms in (("model", (advice["model"] or {"arms": []})["arms"]), ("quadratic", advice["arms"])):
+        for one in arms:
+            if one["arm"] == arm:
+                return one["equal_rates"], where
+    return None, None
+
+
+def told_of(figures):
+    """Median, least and most; nothing where it was not told."""
+    speed = figures and figures["speed"]
+    return (speed["median"], speed["low"], speed["high"]) if speed else None
 
 
 def live_of(runs, arm):
@@ -59,8 +68,9 @@ def live_of(runs, arm):
     return statistics.median(ratios), min(ratios), max(ratios)
 
 
-def told_version(advice, arm):
-    return next((1e3 * one["equal_rates"]["step_seconds"] for one in advice["arms"] if one["arm"] == arm), None)
+def told_version(figures):
+    """Milliseconds of one, and how many."""
+    return (1e3 * figures["step_seconds"], figures["seconds"] / figures["step_seconds"]) if figures else (None, None)
 
 
 def live_version(runs, arm):
@@ -87,10 +97,11 @@ def number(value, form):
     return "-" if value is None else format(value, form)
 
 
-def print_row(sample, arm, told, live, told_ms, live_ms, versions):
-    held = "" if told is None or arm == "bsp" else verdict(told, live)
+def print_row(sample, arm, told, where, live, told_version, live_version):
+    held = "" if told is None or arm == "bsp" else f"{verdict(told, live)}, on the {where}"
+    (told_ms, told_versions), (live_ms, live_versions) = told_version, live_version
     print(f"| {sample} | {arm} | {spread(told)} | {spread(live) or '-'} | {held} | {number(told_ms, '.1f')} | {number(live_ms, '.1f')} | "
-          f"{number(versions, '.0f')} |", flush=True)
+          f"{number(told_versions, '.0f')} | {number(live_versions, '.0f')} |", flush=True)
 
 
 def manifest_of(sample, folder):
@@ -117,12 +128,12 @@ def measure(program, sample, options, folder):
         runs = json.loads(paceline(program, "compare", manifest, "--schemes", ",".join(["bsp", *arms]), "--seeds", str(options.seeds), "-o", "json",
                                    "--runs", folder / "live", *sets))
     if not advised:
-        print(f"| {sample} | nothing | | | | | | |", flush=True)
+        print(f"| {sample} | nothing | | | | | | | |", flush=True)
     rows = []
     for arm in ["bsp", *arms] if arms else []:
-        is_told = any(one["arm"] == arm for one in advice["arms"])
-        told, live = told_of(advice, arm) if is_told else None, live_of(runs, arm)
-        print_row(sample, f"**{arm}**" if arm in advised else arm, told, live, told_version(advice, arm), *live_version(runs, arm))
+        figures, where = figures_of(advice, arm)
+        told, live = told_of(figures), live_of(runs, arm)
+        print_row(sample, f"**{arm}**" if arm in advised else arm, told, where, live, told_version(figures), live_version(runs, arm))
         value, low, high = live or (None, None, None)
         rows.append({"experiment": "advised", "arm": arm, "setting": sample, "value": value, "published": told and told[0],
                      "unit": "times BSP's speed", "seeds": options.seeds, "low": low, "high": high})
@@ -142,8 +153,8 @@ def main():
     if options.recorded:
         options.recorded = options.recorded.resolve()
     program = options.build.resolve() / "bin" / "paceline"
-    print("| sample | setting (bold: advised) | told (least, most) | live (least, most) | | ms a version, told | live | versions, live |\n"
-          "|---|---|---:|---:|---|---:|---:|---:|", flush=True)
+    print("| sample | setting (bold: advised) | told (least, most) | live (least, most) | | ms a version, told | live | versions, told | live |\n"
+          "|---|---|---:|---:|---|---:|---:|---:|---:|", flush=True)
     with tempfile.TemporaryDirectory() as folder:
         rows = [row for sample in options.samples for row in measure(program, sample, options, Path(folder))]
     if os.environ.get("JSON"):

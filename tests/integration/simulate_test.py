@@ -5,6 +5,7 @@
 """
 import json
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -166,7 +167,7 @@ class RecordedRunTest(unittest.TestCase):
             self.assertIn("recorded", {row["arm"] for row in json.loads(simulated.stdout)})
 
     def test_what_would_have_been_faster_is_said(self):
-        advised = paceline("advise", self.run_folder, "-o", "json", "--seeds", "3")
+        advised = paceline("advise", self.run_folder, "-o", "json", "--seeds", "3", "--quick")
         self.assertEqual((advised.returncode, advised.stderr), (0, ""))
         advice = json.loads(advised.stdout)
         arms = {arm["arm"]: arm for arm in advice["arms"]}
@@ -181,14 +182,50 @@ class RecordedRunTest(unittest.TestCase):
         # What is advised is a manifest's, of this very job.
         checked = paceline("validate", "deploy/samples/digits-h2.yaml", "--set", f"spec.sync={advice['sync']}")
         self.assertEqual(checked.returncode, 0, checked.stderr)
-        again = paceline("advise", self.run_folder, "-o", "json", "--seeds", "3")
+        again = paceline("advise", self.run_folder, "-o", "json", "--seeds", "3", "--quick")
         self.assertEqual(again.stdout, advised.stdout)
 
     def test_advice_for_people_has_lines_to_paste(self):
-        text = paceline("advise", self.run_folder, "--seeds", "2").stdout
+        text = paceline("advise", self.run_folder, "--seeds", "2", "--quick").stdout
         self.assertIn("bsp (recorded)", text)
         self.assertRegex(text, r"In the manifest:\n\nspec:\n  sync:\n    scheme: ")
         self.assertIn("Not known:", text)
+
+    def test_advice_is_of_the_jobs_own_model_where_it_can_be(self):
+        def advise(*words):
+            done = paceline("advise", run, "--seeds", "3", *words)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            return done.stdout
+        with tempfile.TemporaryDirectory() as folder:
+            # A target that is reached in some versions; the job as it was recorded, but for that.
+            run = Path(folder) / "run"
+            shutil.copytree(self.run_folder, run)
+            job = json.loads((run / "job.json").read_text(encoding="utf-8"))
+            job["spec"]["training"]["stop"]["target"] = {"metric": "Accuracy", "value": 0.5}
+            job["spec"]["evaluator"] = {"periodSeconds": "100ms"}
+            (run / "job.json").write_text(json.dumps(job), encoding="utf-8")
+            advice = json.loads(advise("-o", "json"))
+            self.assertEqual((advice["judged_on"], advice["why_no_model"]), ("model", None))
+            model = advice["model"]
+            self.assertEqual((model["name"], model["until"], model["learning_rate"], model["seeds"]), ("digits/cnn.pt", "accuracy 0.5", 0.05, 3))
+            self.assertEqual(model["not_simulated"], ["weight decay 0.0005"])
+            arms = {arm["arm"]: arm for arm in model["arms"]}
+            self.assertIn("auto", arms)
+            self.assertTrue(arms["bsp"]["recorded"])
+            self.assertEqual(arms["bsp"]["equal_rates"]["failed"], 0)
+            # A version lasts as long as on the quadratic: what it is worth is the model's, what it takes the cluster's.
+            on_quadratic = next(arm for arm in advice["arms"] if arm["arm"] == "bsp")["equal_rates"]["step_seconds"]
+            self.assertAlmostEqual(arms["bsp"]["equal_rates"]["step_seconds"] / on_quadratic, 1, delta=0.15)
+            self.assertIn(advice["best"], [None, *(name for name, arm in arms.items() if not arm["risky"])])
+            # Where the manifest lay is known; elsewhere, or nowhere, the quadratic is all there is, and that is said.
+            (run / "manifest.folder").write_text(folder + "\n", encoding="utf-8")
+            self.assertIn(f"Not tried on the job's own model: ", advise())
+            self.assertIn(f"{folder}/digits/cnn.pt", json.loads(advise("-o", "json"))["why_no_model"])
+            (run / "manifest.folder").unlink()
+            self.assertIn("the run does not say where its manifest lay: --folder DIR does", advise())
+            moved = json.loads(advise("-o", "json", "--folder", ROOT / "deploy" / "samples"))
+            self.assertEqual(moved["model"], model)
+        self.assertIn("Not tried on the job's own model: the job has no target", paceline("advise", self.run_folder, "--seeds", "2").stdout)
 
     def test_advice_wants_a_trace_that_tells_enough(self):
         with tempfile.TemporaryDirectory() as folder:
