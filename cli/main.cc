@@ -296,7 +296,8 @@ int Main(int argc, char** argv) {
                            "One second: without trials on the job's own model");
   advise_command
       ->add_option("--model-seconds", advise.model_seconds,
-                   "For trials on the job's own model, 120 by default; fewer seeds live in less")
+                   "Of computing, for trials on the job's own model, 120 by default; fewer seeds "
+                   "live in less")
       ->check(CLI::Range(1.0, 86400.0).description(""))
       ->type_name("SECONDS");
   advise_command

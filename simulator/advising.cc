@@ -1,6 +1,6 @@
 #include "simulator/advising.h"
 
-#include <chrono>
+#include <ctime>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -46,9 +46,8 @@ StatusOr<OpenedJob> OpenJob(const RecordedRun& run, const AdvisingFlags& flags) 
   return opened;
 }
 
-double SecondsNow() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
+// Of computing, so that what is told does not hang on what else the machine does.
+double SecondsComputed() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
 StatusOr<Report> Advised(const AdvisingFlags& flags) {
   PACELINE_ASSIGN_OR_RETURN(const RecordedRun run, ReadRecordedRun(flags.recording));
@@ -60,7 +59,7 @@ StatusOr<Report> Advised(const AdvisingFlags& flags) {
     progress->Show(arm, done, all);
   };
   options.model_seconds = flags.model_seconds;
-  options.now = SecondsNow;
+  options.now = SecondsComputed;
   if (opened.ok()) {
     options.model =
         OwnModel{opened->setting, opened->objective.get(), opened->objective->train_samples()};

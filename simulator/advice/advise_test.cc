@@ -66,7 +66,7 @@ TEST(Advise, ARecordedSchemeThatIsNoCandidateIsHeldAgainstThemAll) {
   const Report report = Advised(Mixed("SSP staleness=5"), testing::JobOf(4, kPlain));
   EXPECT_EQ(report.advice.Recorded().name, "recorded");
   EXPECT_NEAR(report.advice.Recorded().equal.gain->low, 1, 1e-12);
-  EXPECT_EQ(report.advice.arms.size(), 17u);
+  EXPECT_EQ(report.advice.arms.size(), 19u);
 }
 
 TEST(Advise, OneWorkerHasTheBestSchemeThereIs) {

@@ -220,7 +220,7 @@ class RecordedRunTest(unittest.TestCase):
             # Where the manifest lay is known; elsewhere, or nowhere, the quadratic is all there is, and that is said.
             (run / "manifest.folder").write_text(folder + "\n", encoding="utf-8")
             self.assertIn(f"Not tried on the job's own model: ", advise())
-            self.assertIn(f"{folder}/digits/cnn.pt", json.loads(advise("-o", "json"))["why_no_model"])
+            self.assertIn(f"{folder}/digits/train.safetensors", json.loads(advise("-o", "json"))["why_no_model"])
             (run / "manifest.folder").unlink()
             self.assertIn("the run does not say where its manifest lay: --folder DIR does", advise())
             moved = json.loads(advise("-o", "json", "--folder", ROOT / "deploy" / "samples"))
