@@ -19,7 +19,8 @@ struct Report {
   std::string source;  // What the recording was read from.
   Recording recording;
   Setting setting;
-  ClusterOptions cluster;  // As it was fitted, with the goal.
+  double simulated_seconds = 0;  // A version of the recorded scheme, over as many as there are.
+  ClusterOptions cluster;        // As it was fitted, with the goal.
   uint32_t seeds = 0;
   std::vector<LeftOut> left_out;
   Advice advice;  // On the quadratic.

@@ -36,7 +36,7 @@ std::string HeadText(const Report& report) {
   const Recording& recording = report.recording;
   const double live =
       recording.seconds / static_cast<double>(std::max<uint64_t>(recording.versions - 1, 1));
-  const double simulated = report.advice.Recorded().equal.step_seconds;
+  const double simulated = report.simulated_seconds;
   std::string text = fmt::format(
       "{}: {} versions in {:.1f} s, {:.4g} s each, by {} under {}.\n"
       "Simulated on that cluster until the objective's loss falls from {:g} to {:g}, seeds 1 to "
@@ -47,8 +47,9 @@ std::string HeadText(const Report& report) {
       recording.policy, report.cluster.objective.start_loss, report.cluster.target_loss,
       report.seeds);
   if (live > 0) {
-    text += fmt::format(" There the recorded scheme takes {:.4g} s a version, {:+.0f} %.",
-                        simulated, 100 * (simulated / live - 1));
+    text +=
+        fmt::format(" There the recorded scheme takes {:.4g} s a version, {:+.0f} %, over as many.",
+                    simulated, 100 * (simulated / live - 1));
   }
   return text + "\n";
 }
@@ -217,8 +218,8 @@ std::vector<std::string> Unknowns(const Report& report) {
   }
   if (std::ranges::any_of(report.advice.arms, &ArmAdvice::interrupts)) {
     unknown.emplace_back(
-        "An interrupted step draws its delay anew, at once: where slowness lasts longer than a "
-        "step, interrupts bring less than is told here.");
+        "An interrupted step draws its delay anew, at once: where slowness lasts for two or three "
+        "steps, too short to be found, interrupts bring less than is told here.");
   }
   if (report.recording.policies > 1) {
     unknown.push_back(fmt::format(

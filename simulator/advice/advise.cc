@@ -64,6 +64,18 @@ void PutRecorded(Candidate recorded, std::vector<TriedArm>& arms) {
                         [](const TriedArm& arm) { return arm.is_recorded; });
 }
 
+// Of a version of that scheme on the cluster, until it has made as many as were recorded, whatever
+// they are worth: what is slow later in a run counts as it did there.
+StatusOr<double> SecondsOfVersion(const Report& report, const sync::PolicySpec& recorded) {
+  ClusterOptions options = report.cluster;
+  options.policy = recorded;
+  options.target_loss = 0;
+  options.seconds_max = 0;
+  options.steps_max = report.recording.versions;
+  PACELINE_ASSIGN_OR_RETURN(const Life life, Simulate(options));
+  return life.versions.back().at_seconds / static_cast<double>(life.versions.size());
+}
+
 // Tries all on the quadratic; who cannot live there is left out.
 StatusOr<std::vector<TriedArm>> Screen(std::vector<TriedArm> arms, const AdviseOptions& options,
                                        Report& report) {
@@ -116,6 +128,7 @@ StatusOr<Report> Advise(const std::string& trace, const std::string& job_json,
   report.cluster.schedule.warmup_steps = report.setting.warmup_steps;
   report.cluster.momentum = report.setting.momentum;
 
+  PACELINE_ASSIGN_OR_RETURN(report.simulated_seconds, SecondsOfVersion(report, recorded.policy));
   std::vector<TriedArm> arms;
   for (Candidate& candidate : candidates.all) arms.push_back({std::move(candidate), false, {}});
   PutRecorded(std::move(recorded), arms);

@@ -1,5 +1,6 @@
 // From a trace to what is said of it.
 #include <algorithm>
+#include <cmath>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -60,6 +61,19 @@ TEST(Advise, AWarmUpTakesMoreVersionsWhereTheyAreOfFewerPushes) {
   const std::string trace = Mixed("BSP"), job = testing::JobOf(4, kPlain);
   const Report without = Advised(trace, job), with = Advised(trace, testing::WithWarmUp(job, 40));
   EXPECT_LT(GainOf(with, "backup:2"), 0.95 * GainOf(without, "backup:2"));
+}
+
+// What the recorded scheme takes there is told of as many versions: a worker that became slow late
+// is slow late, however soon the objective comes to its goal.
+TEST(Advise, TheRecordedSchemeIsHeldBesideTheRecordingOverAsManyVersions) {
+  const Report report =
+      Advised(testing::TraceOf("BSP", {1, 1, 1}, 120, {{.at_seconds = 110, .factor = 6}}),
+              testing::JobOf(3, kPlain));
+  const double recorded =
+      report.recording.seconds / static_cast<double>(report.recording.versions - 1);
+  EXPECT_NEAR(report.simulated_seconds, recorded, 0.1 * recorded);
+  EXPECT_GT(std::abs(report.advice.Recorded().equal.step_seconds - recorded), 0.2 * recorded);
+  EXPECT_THAT(AdviceText(report), HasSubstr(" %, over as many."));
 }
 
 TEST(Advise, ARecordedSchemeThatIsNoCandidateIsHeldAgainstThemAll) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -13,11 +14,12 @@
 namespace paceline::simulator::testing {
 
 // The trace of so many versions under `policy`, by workers of those speeds whose steps are of
-// different lengths.
+// different lengths; the first one's speed changes as `changes` say.
 inline std::string TraceOf(const std::string& policy, const std::vector<double>& speeds,
-                           uint64_t versions) {
+                           uint64_t versions, std::vector<SpeedChange> changes = {}) {
   ClusterOptions options = Of(policy, speeds);
   for (ComputeModel& worker : options.workers) worker.jitter = Lognormal{1, 0.2};
+  options.workers.front().changes = std::move(changes);
   options.network.latency_seconds = 0.01;
   options.steps_max = versions;
   std::string trace;
