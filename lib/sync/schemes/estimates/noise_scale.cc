@@ -40,8 +40,8 @@ double NoiseScale::squared_gradient() const {
 
 double NoiseScale::variance() const { return variance_.Or(0) / global_batch_; }
 
-double NoiseScale::Gain(uint32_t k, uint32_t n) const {
-  return Gain(double(std::max(k, 1u)) * global_batch_ / n, global_batch_, 1);
+double NoiseScale::GainAt(double rate, uint32_t k, uint32_t n) const {
+  return Gain(double(std::max(k, 1u)) * global_batch_ / n, global_batch_, rate);
 }
 
 double NoiseScale::Gain(double samples, double samples_of_all, double rate) const {

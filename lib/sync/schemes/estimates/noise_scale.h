@@ -47,7 +47,9 @@ class NoiseScale {
   double squared_gradient() const;                            // N.
   double sample_variance() const { return variance_.Or(0); }  // s2.
   double variance() const;                                    // V.
-  double Gain(uint32_t k, uint32_t n) const;
+  double Gain(uint32_t k, uint32_t n) const { return GainAt(1, k, n); }
+  // The same at `rate` times the learning rate.
+  double GainAt(double rate, uint32_t k, uint32_t n) const;
   // Of a step over `samples`, where one of all is over `samples_of_all`, at `rate` times the
   // learning rate that was chosen for that.
   double Gain(double samples, double samples_of_all, double rate) const;
