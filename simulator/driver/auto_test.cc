@@ -160,6 +160,27 @@ TEST(Auto, ComesBackFromWhatDiverges) {
   EXPECT_LT(told.life.versions.back().loss, 0.05);
 }
 
+// Two samples of each worker: whole steps of two of eight pushes diverge.
+TEST(Auto, ArrivesWhereStepsOfFewPushesDiverge) {
+  ClusterOptions options = Auto(std::vector<double>(8, 1.0));
+  options.policy.global_batch_size = 16;
+  options.objective.dimensions = 64;
+  options.learning_rate = 1.5;
+  for (ComputeModel& worker : options.workers) {
+    worker.per_sample_seconds = 0.5;
+    worker.jitter = ShiftedExponential{0, 1};
+  }
+  for (options.seed = 1; options.seed <= 6; ++options.seed) {
+    ClusterOptions few = options;
+    few.policy = *sync::ParsePolicySpec("BackupWorkers batch=16 backup=6 late-worker=interrupt");
+    few.target_loss = 0.02;
+    few.steps_max = 5000;
+    EXPECT_NE(Lived(few).ending, Ending::kTarget) << options.seed;
+    EXPECT_LT(SecondsOf(options, "Auto", 0.02), 0.6 * SecondsOf(options, "BSP", 0.02))
+        << options.seed;
+  }
+}
+
 TEST(Auto, IsFasterThanBspOnClustersOfEachKind) {
   ClusterOptions jitter = Auto(std::vector<double>(8, 1.0));
   for (ComputeModel& worker : jitter.workers) worker.jitter = ShiftedExponential{0, 1};

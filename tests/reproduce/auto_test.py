@@ -49,6 +49,26 @@ class ScenariosTest(unittest.TestCase):
         self.assertAlmostEqual(sum(losses) / len(losses) / (0.5 * auto_scenarios.Q_TARGET), 1, delta=0.15)
 
 
+class AutoTest(unittest.TestCase):
+    def test_auto_arrives_where_whole_steps_of_half_of_the_workers_do_not(self):
+        """Two lives of e0 whose network was lost within twenty versions, with a policy that made whole steps."""
+        (_, scenario), = auto.chosen(["edge"], ["e0"])
+        for seed in (8, 10):
+            spec = {**scenario.spec(), "firstSeed": seed}
+            spec["stop"]["seconds"] = 500  # BSP takes 300 and 330.
+            rows = auto.Simulator(BUILD, 1).run(spec, {"auto": auto.AUTO})
+            self.assertEqual([one["ending"] for one in rows], ["target"], seed)
+            self.assertLess(rows[0]["seconds"], 200, seed)
+
+    def test_auto_waits_for_nobody_where_whoever_is_slow_changes_soon(self):
+        """What it thought of rounds did not come true: believing it took 0.59 of BSP's time."""
+        (_, scenario), = auto.chosen(["large"], ["l2"])
+        spec = scenario.spec()
+        spec["stop"]["seconds"] = 5000
+        times = auto.seconds_of(auto.Simulator(BUILD, 1).run(spec, {"bsp": {"scheme": "BSP"}, "auto": auto.AUTO}))
+        self.assertLess(times["auto"][0], 0.45 * times["bsp"][0])
+
+
 def row(arm, seconds, ending="target"):
     return {"arm": arm, "seconds": seconds, "ending": ending}
 

@@ -130,14 +130,16 @@ void AutoPolicy::LearnPush(const PushArrived& push, Time now) {
 // Before it was tried: with a barrier all transfers are under way at once, and hinder each other.
 double AutoPolicy::AsyncCost() const { return async_cost_.Or(BarrierCost() / fleet_.size()); }
 
-void AutoPolicy::Note(const Event& event, const std::vector<Decision>& decisions, size_t first,
+void AutoPolicy::Note(const Event& event, std::vector<Decision>& decisions, size_t first,
                       Time now) {
   const auto* const push = std::get_if<PushArrived>(&event);
   for (size_t i = first; i < decisions.size(); ++i) {
-    const Decision& decision = decisions[i];
+    Decision& decision = decisions[i];
     if (std::holds_alternative<Accumulate>(decision)) {
       if (push != nullptr) NoteCounted(*push, now);
-    } else if (std::holds_alternative<Commit>(decision)) {
+    } else if (auto* const commit = std::get_if<Commit>(&decision)) {
+      if (!is_async() && choice_.k > 0)
+        commit->learning_rate_scale *= RateOf(round_samples_ / spec_.global_batch_size);
       NoteCommit(now);
     } else if (const auto* const release = std::get_if<Release>(&decision)) {
       fleet_.Began(release->worker, release->assignment.samples, now);
@@ -165,7 +167,10 @@ void AutoPolicy::NoteCommit(Time now) {
   round_samples_ = 0;
   if (!is_async()) {
     const double seconds = ToSeconds(now - round_began_);
-    if (is_round_whole_) NoteSeconds(seconds);
+    if (is_round_whole_) {
+      NoteSeconds(seconds);
+      if (choice_.k > 0 && estimates_) foresight_.Add(seconds, estimates_->SecondsOf(choice_.k));
+    }
     ++warm_commits_;
     ++since_decision_;
   }
@@ -179,6 +184,7 @@ void AutoPolicy::EndSweep(Time now) {
   ++sweeps_;
   ++sweeps_in_mode_;
   if (is_async()) {
+    foresight_.Fade();
     const double seconds = ToSeconds(now - sweep_began_);
     if (is_sweep_whole_) NoteSeconds(seconds);
     ++since_decision_;
@@ -238,7 +244,8 @@ AutoPolicy::Wish AutoPolicy::Choose(Time now, bool is_overdue) {
   const ShadowRounds rounds{.samples = static_cast<double>(spec_.global_batch_size) / fleet_.size(),
                             .communication = BarrierCost(),
                             .are_late_interrupted = LateWorkerOf(spec_) == LateWorker::kInterrupt};
-  estimates_ = Estimate(fleet_.Shadows(BarrierCost(), now), rounds, async, noise_);
+  estimates_ =
+      Estimate(fleet_.Shadows(BarrierCost(), now), rounds, async, noise_, foresight_.Share());
   const ChoiceReason reason = is_tripped   ? ChoiceReason::kLossRose
                               : is_overdue ? ChoiceReason::kOverdue
                                            : ChoiceReason::kFaster;

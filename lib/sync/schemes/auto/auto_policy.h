@@ -3,7 +3,8 @@
 //
 // It is the engine, with a controller beside it that moves its spec without anybody stopping:
 // - with a barrier, B(k): a version of the first k of n pushes, late workers interrupted (or
-//   offered the version, where the spec says so), k from half of the workers to all;
+//   offered the version, where the spec says so), k from a quarter of the workers to all, at a
+//   learning rate that falls with the root of the share of the batch that they hold;
 // - without one, A: a version of each quarter of n pushes, whatever they were computed on, weighed
 //   by their part of the global batch; where the spec allows it.
 // It begins as BSP. For each choice it estimates progress per second from what a step is worth
@@ -21,6 +22,7 @@
 #include "lib/base/status.h"
 #include "lib/sync/contract/policy.h"
 #include "lib/sync/schemes/auto/fleet_times.h"
+#include "lib/sync/schemes/auto/foresight.h"
 #include "lib/sync/schemes/auto/judgement.h"
 #include "lib/sync/schemes/auto/loss_guard.h"
 #include "lib/sync/schemes/engine/engine.h"
@@ -48,7 +50,8 @@ class AutoPolicy : public Policy {
   void Learn(const Event& event, Time now);
   void LearnPush(const PushArrived& push, Time now);
   // ...and what the engine decided on it.
-  void Note(const Event& event, const std::vector<Decision>& decisions, size_t first, Time now);
+  // Shortens the steps of few pushes.
+  void Note(const Event& event, std::vector<Decision>& decisions, size_t first, Time now);
   void NoteCounted(const PushArrived& push, Time now);
   void NoteCommit(Time now);
   void EndSweep(Time now);
@@ -77,6 +80,7 @@ class AutoPolicy : public Policy {
   FleetTimes fleet_;
   NoiseScale noise_;
   LossGuard guard_;
+  Foresight foresight_;
   AutoChoice choice_;                   // In force...
   std::optional<Estimates> estimates_;  // ...and those that it was chosen by last.
 

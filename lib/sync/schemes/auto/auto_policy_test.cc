@@ -90,6 +90,21 @@ TEST(AutoPolicyTest, LateWorkersDoAsTheSpecSays) {
   }
 }
 
+// Half of the samples: 1/sqrt(2) of the rate. Whole batches have all of it.
+TEST(AutoPolicyTest, FewerPushesMakeAShorterStep) {
+  Script script("Auto batch=8 workers=2 barrier-kept");
+  script.FeedAll({"join w0", "join w1"});
+  for (int round = 0; round < 3; ++round) {
+    const std::string at = fmt::format(" #{} based-on=v{} samples=4 norm2=3", round + 1, round);
+    script.Feed("push w0" + at + " compute=1");
+    EXPECT_THAT(script.Feed("push w1" + at + " compute=3"),
+                ::testing::Contains("commit scale=0.125"));
+    script.Feed(fmt::format("committed v{} norm2=2", round + 1));
+  }
+  EXPECT_THAT(script.Feed("push w0 #4 based-on=v3 samples=4 compute=1"),
+              ::testing::Contains("commit scale=0.25 lr=0.7071067811865476"));
+}
+
 // What it has chosen stays.
 TEST(AutoPolicyTest, IsChangedWhileItRuns) {
   Script script("Auto batch=8 workers=2 barrier-kept");

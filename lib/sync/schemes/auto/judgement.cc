@@ -21,7 +21,12 @@ size_t PlaceOf(const std::vector<uint32_t>& ks, uint32_t k) {
 
 }  // namespace
 
-uint32_t LeastBarrier(uint32_t workers) { return std::max((workers + 1) / 2, 1u); }
+uint32_t LeastBarrier(uint32_t workers) {
+  const uint32_t half = std::max((workers + 1) / 2, 1u);
+  return std::max((workers + 3) / 4, std::min(half, 2u));
+}
+
+double RateOf(double share) { return std::sqrt(std::clamp(share, 0.0, 1.0)); }
 
 uint32_t PushesOfAsync(uint32_t workers) {
   return std::max(2u, static_cast<uint32_t>(std::lround(workers / 4.0)));
@@ -29,7 +34,9 @@ uint32_t PushesOfAsync(uint32_t workers) {
 
 double WorthOf(const AutoChoice& choice, const NoiseScale& noise, uint32_t workers, double trust) {
   if (choice.way == Way::kAsync) return trust * noise.Gain(workers, workers);
-  return noise.Gain(choice.k == 0 ? workers : std::min(choice.k, workers), workers);
+  if (choice.k == 0 || choice.k >= workers) return noise.Gain(workers, workers);
+  const double rate = RateOf(double(choice.k) / workers);
+  return std::min(rate * noise.Gain(workers, workers), noise.GainAt(rate, choice.k, workers));
 }
 
 double Estimates::SecondsOf(uint32_t k) const { return seconds[PlaceOf(ks, k)]; }
@@ -39,7 +46,7 @@ double Estimates::ProgressOf(const AutoChoice& choice) const {
 }
 
 Estimates Estimate(std::span<const ShadowWorker> workers, const ShadowRounds& rounds,
-                   const AsyncTerms& async, const NoiseScale& noise) {
+                   const AsyncTerms& async, const NoiseScale& noise, double foresight) {
   const auto count = static_cast<uint32_t>(workers.size());
   Estimates estimates;
   const RankGrid grid(count);
@@ -48,8 +55,9 @@ Estimates Estimate(std::span<const ShadowWorker> workers, const ShadowRounds& ro
   }
   estimates.seconds = StepSeconds(workers, rounds, estimates.ks);
   for (size_t i = 0; i < estimates.ks.size(); ++i) {
-    const double worth = WorthOf({Way::kBarrier, estimates.ks[i]}, noise, count, 1);
-    estimates.progress.push_back(worth / estimates.seconds[i]);
+    const uint32_t k = estimates.ks[i];
+    const double worth = WorthOf({Way::kBarrier, k}, noise, count, 1);
+    estimates.progress.push_back((k < count ? foresight : 1) * worth / estimates.seconds[i]);
   }
   double pushes_a_second = 0;
   for (const ShadowWorker& worker : workers)

@@ -17,8 +17,11 @@ struct AutoChoice {
   friend bool operator==(const AutoChoice&, const AutoChoice&) = default;
 };
 
-// The least k with a barrier: at a rate that is right for all, fewer than half can diverge.
+// The least k with a barrier: a quarter of the workers, but two where there are three or four.
 uint32_t LeastBarrier(uint32_t workers);
+// Of the schedule's learning rate, in a version of such a share of the global batch with a barrier:
+// the fewer samples, the noisier its gradient, and the nearer the edge of stability.
+double RateOf(double share);
 // Pushes of a version without one.
 uint32_t PushesOfAsync(uint32_t workers);
 
@@ -41,11 +44,13 @@ struct Estimates {
   double ProgressOf(const AutoChoice& choice) const;
 };
 
-// Of a round of `choice`, or of a sweep, however long it takes.
+// Of a round of `choice`, or of a sweep, however long it takes. A rate that is lower for few pushes
+// makes a step shorter by as much, and not worth more for the noise that it spares.
 double WorthOf(const AutoChoice& choice, const NoiseScale& noise, uint32_t workers, double trust);
 
+// `foresight`: of what rounds of the first pushes promise, how much came true lately.
 Estimates Estimate(std::span<const ShadowWorker> workers, const ShadowRounds& rounds,
-                   const AsyncTerms& async, const NoiseScale& noise);
+                   const AsyncTerms& async, const NoiseScale& noise, double foresight = 1);
 
 // The best, `present` with a margin before others. Of estimates that are not empty.
 AutoChoice Best(const Estimates& estimates, const AutoChoice& present);
