@@ -145,10 +145,10 @@ std::string VerdictText(const Report& report) {
   const ArmAdvice& recorded = advice.Recorded();
   if (!advice.best) {
     return fmt::format(
-        "Nothing is surely faster{}, with every seed and by {:.0f} % at both rates: {} is the best "
-        "of what can be advised.\n",
-        report.on_model ? " on the model" : "", 100 * (kGainMin - 1),
-        recorded.name == "recorded" ? "the recorded scheme" : recorded.name);
+        "Nothing is surely faster{}, and by {:.0f} % at both rates: {} is the best of what can be "
+        "advised.\n",
+        report.on_model ? " on the model, with every seed at the job's rate" : ", with every seed",
+        100 * (kGainMin - 1), recorded.name == "recorded" ? "the recorded scheme" : recorded.name);
   }
   const ArmAdvice& best = advice.arms[*advice.best];
   std::string text = fmt::format(

@@ -49,9 +49,9 @@ double Rank(const ArmAdvice& arm) {
   return gain ? gain->median : 0;
 }
 
-bool IsSurelyFaster(const ArmAdvice& arm) {
-  return arm.equal.gain && arm.best.gain && arm.equal.gain->low > 1 && arm.best.gain->low > 1 &&
-         arm.SureGain()->median >= kGainMin;
+bool IsSurelyFaster(const ArmAdvice& arm, AtBest at_best) {
+  if (!arm.equal.gain || !arm.best.gain || arm.SureGain()->median < kGainMin) return false;
+  return arm.equal.gain->low > 1 && (at_best == AtBest::kMedian || arm.best.gain->low > 1);
 }
 
 }  // namespace
@@ -65,7 +65,7 @@ const ArmAdvice& Advice::Recorded() const {
   return *std::ranges::find(arms, true, &ArmAdvice::is_recorded);
 }
 
-Advice Judge(const std::vector<TriedArm>& tried, bool has_momentum) {
+Advice Judge(const std::vector<TriedArm>& tried, bool has_momentum, AtBest at_best) {
   const TriedArm& recorded = *std::ranges::find(tried, true, &TriedArm::is_recorded);
   Advice advice;
   for (const TriedArm& one : tried)
@@ -73,7 +73,7 @@ Advice Judge(const std::vector<TriedArm>& tried, bool has_momentum) {
   std::ranges::stable_sort(advice.arms, std::greater(), Rank);
   for (size_t i = 0; i < advice.arms.size(); ++i) {
     const ArmAdvice& arm = advice.arms[i];
-    if (arm.is_recorded || arm.is_risky || !IsSurelyFaster(arm)) continue;
+    if (arm.is_recorded || arm.is_risky || !IsSurelyFaster(arm, at_best)) continue;
     if (!advice.best) {
       advice.best = i;
     } else if (arm.SureGain()->high >= advice.arms[*advice.best].SureGain()->low) {

@@ -57,9 +57,18 @@ struct Advice {
 // What simulated steps are off from live ones is not told as a gain.
 inline constexpr double kGainMin = 1.05;
 
-// An arm is surely faster if it was with every seed, at the job's rate and where each has its best,
-// and by kGainMin in the median.
+// What an arm is asked for where each has the best of its own rates.
+enum class AtBest {
+  kEverySeed,  // That it was faster with every seed.
+  // That it was in the median: on a model rates that are as high as can be are on the edge, where
+  // seeds differ by a factor of two.
+  kMedian,
+};
+
+// An arm is surely faster if it was with every seed at the job's rate, as `at_best` says where each
+// has its best, and by kGainMin in the median at both.
 // The best is the one of the largest SureGain that is not risky.
-Advice Judge(const std::vector<TriedArm>& tried, bool has_momentum);
+Advice Judge(const std::vector<TriedArm>& tried, bool has_momentum,
+             AtBest at_best = AtBest::kEverySeed);
 
 }  // namespace paceline::simulator

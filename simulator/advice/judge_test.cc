@@ -66,6 +66,19 @@ TEST(Judge, WithinTheRangeOfTheSeedsTheRecordedSchemeIsTheBest) {
   EXPECT_FALSE(Judge({Recorded(), Arm("asp", {50, 55, 60}, {20, 20, 61})}, false).best);
 }
 
+TEST(Judge, OnAModelTheMedianCountsWhereEachHasItsBest) {
+  const TriedArm edge = Arm("backup", {50, 55, 60}, {25, 28, 61});
+  EXPECT_FALSE(Judge({Recorded(), edge}, false).best);
+  const Advice advice = Judge({Recorded(), edge}, false, AtBest::kMedian);
+  ASSERT_TRUE(advice.best);
+  EXPECT_EQ(advice.arms[*advice.best].name, "backup");
+  // Neither a median below there, nor one seed that is slower at the job's rate.
+  EXPECT_FALSE(
+      Judge({Recorded(), Arm("a", {50, 55, 60}, {25, 55, 61})}, false, AtBest::kMedian).best);
+  EXPECT_FALSE(
+      Judge({Recorded(), Arm("a", {50, 55, 121}, {20, 20, 20})}, false, AtBest::kMedian).best);
+}
+
 TEST(Judge, AGainSmallerThanWhatStepsAreOffIsNone) {
   EXPECT_FALSE(Judge({Recorded(), Arm("dbw", {97, 107, 117}, {40, 44, 48})}, false).best);
   EXPECT_TRUE(Judge({Recorded(), Arm("dbw", {90, 99, 108}, {40, 44, 48})}, false).best);

@@ -105,7 +105,7 @@ StatusOr<OnModel> TryOnModel(const OwnModel& model, const ClusterOptions& cluste
   }
   if (tried.size() < 2 && !found.left_out.empty())
     return FailedPrecondition("no other scheme was done on it: {}", found.left_out.front().reason);
-  found.advice = Judge(tried, model.setting.momentum > 0);
+  found.advice = Judge(tried, model.setting.momentum > 0, AtBest::kMedian);
   return found;
 }
 
