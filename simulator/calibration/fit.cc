@@ -95,35 +95,38 @@ double SlowStart(const std::vector<Step>& steps) {
   return steps.front().began - kFirstPushes * Median(std::move(gaps));
 }
 
-// The worker's steps in parts of one level each, as many times what they take on the whole.
-struct Part {
-  double at_seconds = 0, mean = 1;
+// What each step took, as many times what the worker's steps take on the whole.
+std::vector<double> RatiosOf(const std::vector<Step>& steps, double fixed, double per_sample) {
   std::vector<double> ratios;
-};
-std::vector<Part> PartsOf(const std::vector<Step>& steps, double fixed, double per_sample) {
-  std::vector<double> ratios, logs;
-  for (const Step& step : steps) {
+  for (const Step& step : steps)
     ratios.push_back(step.seconds / (per_sample * (fixed + step.samples)));
-    logs.push_back(std::log(ratios.back()));
-  }
-  std::vector<size_t> bounds = LevelChanges(logs);
-  bounds.push_back(steps.size());
+  return ratios;
+}
+
+// Empty where the steps are of one level.
+std::vector<FittedChange> ChangesOf(const std::vector<Step>& steps,
+                                    const std::vector<double>& ratios) {
+  std::vector<double> logs;
+  for (const double ratio : ratios) logs.push_back(std::log(ratio));
+  std::vector<size_t> begins = LevelChanges(logs);
+  if (begins.empty()) return {};
+  begins.insert(begins.begin(), 0);
   const double start = SlowStart(steps);
-  std::vector<Part> parts;
-  size_t begin = 0;
-  for (const size_t end : bounds) {
-    Part part;
+  std::vector<FittedChange> changes;
+  for (size_t i = 0; i < begins.size(); ++i) {
+    const size_t begin = begins[i], end = i + 1 < begins.size() ? begins[i + 1] : steps.size();
+    FittedChange change;
     // Between two steps, so that a step a little sooner or later finds the same.
     if (begin > 0)
-      part.at_seconds = std::max((steps[begin - 1].began + steps[begin].began) / 2 - start, 0.0);
-    part.ratios.assign(ratios.begin() + static_cast<ptrdiff_t>(begin),
-                       ratios.begin() + static_cast<ptrdiff_t>(end));
-    part.mean = std::accumulate(part.ratios.begin(), part.ratios.end(), 0.0) /
-                static_cast<double>(part.ratios.size());
-    parts.push_back(std::move(part));
-    begin = end;
+      change.at_seconds = std::max((steps[begin - 1].began + steps[begin].began) / 2 - start, 0.0);
+    std::vector<double> level(ratios.begin() + static_cast<ptrdiff_t>(begin),
+                              ratios.begin() + static_cast<ptrdiff_t>(end));
+    change.factor =
+        std::accumulate(level.begin(), level.end(), 0.0) / static_cast<double>(level.size());
+    change.jitter = Jitter(std::move(level), kChangeJitterMax);
+    changes.push_back(std::move(change));
   }
-  return parts;
+  return changes;
 }
 
 }  // namespace
@@ -148,18 +151,14 @@ StatusOr<FittedCluster> Fit(const Recording& recording) {
                            kFirstPushes);
   }
   const double fixed = Median(fixed_in_samples);
-  std::vector<std::vector<Part>> parts;
-  std::vector<double> per_sample;  // At first.
+  std::vector<double> per_sample;
   for (const std::vector<Step>& its : steps) {
     double samples = 0, seconds = 0;
     for (const Step& step : its) {
       samples += fixed + step.samples;
       seconds += step.seconds;
     }
-    parts.push_back(PartsOf(its, fixed, seconds / samples));
-    // As long as all of its steps on the whole, where it does not change.
-    const double first = parts.back().size() > 1 ? parts.back().front().mean : 1;
-    per_sample.push_back(first * seconds / samples);
+    per_sample.push_back(seconds / samples);
   }
   cluster.per_sample_seconds = std::ranges::min(per_sample);
   cluster.fixed_seconds = fixed * cluster.per_sample_seconds;
@@ -168,13 +167,9 @@ StatusOr<FittedCluster> Fit(const Recording& recording) {
   for (size_t i = 0; i < steps.size(); ++i) {
     FittedWorker& worker = cluster.workers[i];
     worker.speed = cluster.per_sample_seconds / per_sample[i];
-    const double first = parts[i].front().mean;
-    worker.jitter = Jitter(std::move(parts[i].front().ratios), kJitterMax);
-    for (size_t at = 1; at < parts[i].size(); ++at) {
-      Part& part = parts[i][at];
-      worker.changes.push_back(
-          {part.at_seconds, part.mean / first, Jitter(std::move(part.ratios), kChangeJitterMax)});
-    }
+    const std::vector<double> ratios = RatiosOf(steps[i], fixed, per_sample[i]);
+    worker.jitter = Jitter(ratios, kJitterMax);
+    worker.changes = ChangesOf(steps[i], ratios);
   }
   return cluster;
 }

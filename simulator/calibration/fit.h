@@ -8,8 +8,8 @@
 
 namespace paceline::simulator {
 
-// From a time on a worker was another one for long: steps take so many times as long as its first
-// ones did, with that jitter.
+// From a time on a worker was slower or faster for long: steps take so many times as long as they
+// do on the whole, with that jitter.
 struct FittedChange {
   double at_seconds = 0;  // Of training, its slow first steps taken for usual ones.
   double factor = 1;
@@ -20,7 +20,7 @@ struct FittedWorker {
   WorkerId worker;
   double speed = 1;                   // Of the fastest it is 1. At first, where it changes.
   std::vector<double> jitter;         // Of its steps, sorted; the mean is 1. At most kJitterMax.
-  std::vector<FittedChange> changes;  // In order.
+  std::vector<FittedChange> changes;  // In order, the first from the start on; or none.
   uint64_t steps = 0;                 // That it was seen to make.
   Duration joined{};
   std::vector<RecordedAbsence> absences;
