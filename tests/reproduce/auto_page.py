@@ -76,7 +76,8 @@ def autos(rows):
     by_set = [(words, [ratio for setting, (ratio, _) in found.items() if setting[0].strip("0123456789") == prefix]) for prefix, words in SETS.items()]
     yield (f"Of {len(found)} scenarios, medians: {statistics.median(plain):.2f} of the best without interrupts, worst {min(plain):.2f}, at least 0.9 in "
            f"{sum(round(ratio, 2) >= 0.9 for ratio in plain)}; {statistics.median(all_of):.2f} of the best of all, worst {min(all_of):.2f}, at least 0.9 in "
-           f"{sum(round(ratio, 2) >= 0.9 for ratio in all_of)}. Without interrupts: " + ", ".join(f"{words} {summed(ratios)}" for words, ratios in by_set if ratios) + ".")
+           f"{sum(round(ratio, 2) >= 0.9 for ratio in all_of)}. Without interrupts: " + ", ".join(f"{words} {summed(ratios)}" for words, ratios in by_set if ratios) + ". " +
+           f"Geometric mean of its time beside BSP's: {statistics.geometric_mean(measured['auto'][0] for measured in times_of(rows).values()):.3f}.")
 
 
 def number(value):

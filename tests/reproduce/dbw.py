@@ -7,7 +7,7 @@ import problems
 from experiment import BEST, SAME, Experiment, Setting, ratio_of
 
 WORKERS, BATCH = 16, 128
-COUNTS, INTERRUPTED = (4, 8, 12, 14), (4, 8, 12)
+COUNTS = range(1, WORKERS)  # Every static k; all of them is BSP.
 RATE, TARGET, DIMENSIONS = 0.1, 0.02, 100
 REST = 0.5       # What SGD of all pushes comes to rest at, beside the target.
 PATIENCE = 5000  # Seconds, until an arm has failed: BSP needs some 900 steps...
@@ -24,7 +24,7 @@ def dbw(method, **more):
 
 
 FIXED = {"bsp": {"scheme": "BSP"}} | {f"b{k}": backup(k) for k in COUNTS}
-FIXED_INTERRUPTED = {f"b{k}I": backup(k, **INTERRUPT) for k in INTERRUPTED}
+FIXED_INTERRUPTED = {f"b{k}I": backup(k, **INTERRUPT) for k in COUNTS}
 ARMS = FIXED | FIXED_INTERRUPTED | {
     "gain": dbw("Gain"),
     "noise": dbw("NoiseScale"), "noiseI": dbw("NoiseScale", **INTERRUPT),

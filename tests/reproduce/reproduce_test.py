@@ -157,7 +157,8 @@ class ArithmeticTest(unittest.TestCase):
         self.assertEqual(lines[2:4], ["| 0 | one, D n8 | .50 (.50, .50) | ASP .50 | 1.00 | bkI .25 | 0.50 |",
                                       "| e0 | other, Q n4 | 2.00 (2.00, 2.00) | BSP 1.00 | 0.50 | BSP 1.00 | 0.50 |"])
         self.assertEqual(lines[-1], "Of 2 scenarios, medians: 0.75 of the best without interrupts, worst 0.50, at least 0.9 in 1; 0.50 of the best of all, "
-                                    "worst 0.50, at least 0.9 in 0. Without interrupts: of the 28 1.00 (worst 1.00), at the edge 0.50 (worst 0.50).")
+                                    "worst 0.50, at least 0.9 in 0. Without interrupts: of the 28 1.00 (worst 1.00), at the edge 0.50 (worst 0.50). "
+                                    "Geometric mean of its time beside BSP's: 1.000.")
 
     def test_lives_that_did_not_arrive_are_counted_beside_those_of_bsp_that_did(self):
         endings = {"bsp": [(10, "target"), (20, "target"), (9, "steps")], "auto": [(5, "target"), (30, "seconds"), (9, "seconds")]}
