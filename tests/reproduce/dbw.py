@@ -77,7 +77,7 @@ def beside_best(measured, setting, arm, mode):
 def more(measured):
     for mode in (SAME, BEST):
         for arm in OURS:
-            rows = [beside_best(measured, setting, arm, mode) for setting in SETTINGS if arm in setting.arms]
+            rows = [beside_best(measured, setting, arm, mode) for setting in measured.experiment.settings if arm in setting.arms]
             yield from rows
             values = [row["value"] or 0 for row in rows]
             yield measured.row(arm, f"all settings, {mode}", "times as fast as the best fixed k", values)
