@@ -52,31 +52,39 @@ def singles(rows):
         yield f"{about(setting)} {' | '.join(auto.columns(measured))} | {best} {auto.number(at)} |"
 
 
+def is_stars(arm):
+    """Of STAR's modes, which update on the first x pushes of any version: x = 1, some, and with BSP all."""
+    return arm == "asp" or arm.startswith("ka")
+
+
 def beside_best(measured):
-    """How near Auto comes to the best without interrupts, and to the best of all."""
-    plain, best = best_of(measured, lambda arm: not interrupts(arm)), best_of(measured)
-    return plain, plain[1] / measured["auto"][0], best, best[1] / measured["auto"][0]
+    """How near Auto comes to the best without interrupts, to the best of all, and to the best of STAR's modes."""
+    kinds = (lambda arm: not interrupts(arm), lambda arm: True, is_stars)
+    return [(*found, found[1] / measured["auto"][0]) for found in (best_of(measured, fits) for fits in kinds)]
 
 
 def summed(ratios):
     return f"{statistics.median(ratios):.2f} (worst {min(ratios):.2f})"
 
 
+def summed_whole(ratios):
+    return f"{statistics.median(ratios):.2f} (worst {min(ratios):.2f}, at least 0.9 in {sum(round(ratio, 2) >= 0.9 for ratio in ratios)})"
+
+
 def autos(rows):
-    yield "| # | scenario | Auto | best, no interrupts | Auto there | best of all | Auto there |"
-    yield "|---|---|---:|---|---:|---|---:|"
+    yield "| # | scenario | Auto | best, no interrupts | Auto there | best of all | Auto there | best of STAR's modes | Auto there |"
+    yield "|---|---|---:|---|---:|---|---:|---|---:|"
     found = {}
     for setting, measured in times_of(rows).items():
-        plain, plain_ratio, best, ratio = beside_best(measured)
-        found[setting] = plain_ratio, ratio
-        yield (f"{about(setting)} {spread(measured['auto'])} | {plain[0]} {number(plain[1])} | {plain_ratio:.2f} | "
-               f"{best[0]} {number(best[1])} | {ratio:.2f} |")
+        of = beside_best(measured)
+        found[setting] = [ratio for _, _, ratio in of]
+        cells = [f"{name} {number(time)} | {ratio:.2f}" for name, time, ratio in of]
+        yield f"{about(setting)} {spread(measured['auto'])} | {' | '.join(cells)} |"
     yield ""
-    plain, all_of = zip(*found.values())
-    by_set = [(words, [ratio for setting, (ratio, _) in found.items() if setting[0].strip("0123456789") == prefix]) for prefix, words in SETS.items()]
-    yield (f"Of {len(found)} scenarios, medians: {statistics.median(plain):.2f} of the best without interrupts, worst {min(plain):.2f}, at least 0.9 in "
-           f"{sum(round(ratio, 2) >= 0.9 for ratio in plain)}; {statistics.median(all_of):.2f} of the best of all, worst {min(all_of):.2f}, at least 0.9 in "
-           f"{sum(round(ratio, 2) >= 0.9 for ratio in all_of)}. Without interrupts: " + ", ".join(f"{words} {summed(ratios)}" for words, ratios in by_set if ratios) + ". " +
+    plain, all_of, stars = zip(*found.values())
+    by_set = [(words, [ratios[0] for setting, ratios in found.items() if setting[0].strip("0123456789") == prefix]) for prefix, words in SETS.items()]
+    yield (f"Of {len(found)} scenarios, medians: {summed_whole(plain)} of the best without interrupts; {summed_whole(all_of)} of the best of all; "
+           f"{summed_whole(stars)} of the best of STAR's modes. Without interrupts: " + ", ".join(f"{words} {summed(ratios)}" for words, ratios in by_set if ratios) + ". " +
            f"Geometric mean of its time beside BSP's: {statistics.geometric_mean(measured['auto'][0] for measured in times_of(rows).values()):.3f}.")
 
 
