@@ -76,26 +76,6 @@ StatusOr<double> SecondsOfVersion(const Report& report, const sync::PolicySpec& 
   return life.versions.back().at_seconds / static_cast<double>(life.versions.size());
 }
 
-// Tries all on the quadratic; who cannot live there is left out.
-StatusOr<std::vector<TriedArm>> Screen(std::vector<TriedArm> arms, const AdviseOptions& options,
-                                       Report& report) {
-  ClusterOptions cluster = report.cluster;
-  std::vector<TriedArm> tried;
-  for (TriedArm& arm : arms) {
-    options.on_arm(arm.candidate.name, static_cast<size_t>(&arm - arms.data()), arms.size());
-    StatusOr<Trials> trials = Try(cluster, arm.candidate.policy, {.seeds = options.seeds});
-    if (!trials.ok() && !arm.is_recorded) {
-      report.left_out.push_back({arm.candidate.name, Message(trials.status())});
-      continue;
-    }
-    PACELINE_RETURN_IF_ERROR(trials.status());
-    arm.trials = *std::move(trials);
-    if (arm.is_recorded) cluster.seconds_max = SecondsForOthers(arm.trials, cluster.seconds_max);
-    tried.push_back(std::move(arm));
-  }
-  return tried;
-}
-
 void TryTheModel(const std::vector<TriedArm>& tried, const AdviseOptions& options, Report& report) {
   report.why_no_model = options.why_no_model;
   if (!options.model) return;
@@ -132,10 +112,12 @@ StatusOr<Report> Advise(const std::string& trace, const std::string& job_json,
   std::vector<TriedArm> arms;
   for (Candidate& candidate : candidates.all) arms.push_back({std::move(candidate), false, {}});
   PutRecorded(std::move(recorded), arms);
-  PACELINE_ASSIGN_OR_RETURN(const std::vector<TriedArm> tried,
-                            Screen(std::move(arms), options, report));
-  report.advice = Judge(tried, report.setting.momentum > 0);
-  TryTheModel(tried, options, report);
+  PACELINE_ASSIGN_OR_RETURN(
+      const TriedArms screened,
+      TryArms(std::move(arms), report.cluster, {.seeds = options.seeds}, "", options.on_arm));
+  report.left_out.insert(report.left_out.end(), screened.left_out.begin(), screened.left_out.end());
+  report.advice = Judge(screened.tried, report.setting.momentum > 0);
+  TryTheModel(screened.tried, options, report);
   return report;
 }
 

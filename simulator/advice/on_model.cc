@@ -87,25 +87,14 @@ StatusOr<OnModel> TryOnModel(const OwnModel& model, const ClusterOptions& cluste
                 .seeds = SeedsFor(life_seconds, chosen.size(), options)};
   const TryOptions trying{
       .seeds = found.seeds, .seeds_searching = kSeedsSearching, .give_up_times = kGiveUpTimes};
-  std::vector<TriedArm> tried;
-  for (TriedArm& arm : chosen) {
-    options.on_arm(arm.candidate.name + " on the model", static_cast<size_t>(&arm - chosen.data()),
-                   chosen.size());
-    TimedObjective timed(*model.objective, options.now, began + kOverrun * options.seconds);
-    with.model = &timed;
-    StatusOr<Trials> trials = Try(with, arm.candidate.policy, trying);
-    if (!trials.ok() && !arm.is_recorded) {
-      found.left_out.push_back({arm.candidate.name, Message(trials.status())});
-      continue;
-    }
-    PACELINE_RETURN_IF_ERROR(trials.status());
-    arm.trials = *std::move(trials);
-    if (arm.is_recorded) with.seconds_max = SecondsForOthers(arm.trials, with.seconds_max);
-    tried.push_back(std::move(arm));
-  }
-  if (tried.size() < 2 && !found.left_out.empty())
+  TimedObjective timed(*model.objective, options.now, began + kOverrun * options.seconds);
+  with.model = &timed;
+  PACELINE_ASSIGN_OR_RETURN(
+      TriedArms done, TryArms(std::move(chosen), with, trying, " on the model", options.on_arm));
+  found.left_out = std::move(done.left_out);
+  if (done.tried.size() < 2 && !found.left_out.empty())
     return FailedPrecondition("no other scheme was done on it: {}", found.left_out.front().reason);
-  found.advice = Judge(tried, model.setting.momentum > 0, AtBest::kMedian);
+  found.advice = Judge(done.tried, model.setting.momentum > 0, AtBest::kMedian);
   return found;
 }
 

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -11,11 +10,9 @@
 #include "simulator/advice/judge.h"
 #include "simulator/advice/own_model.h"
 #include "simulator/advice/timed_objective.h"
+#include "simulator/advice/try_arms.h"
 
 namespace paceline::simulator {
-
-// Told before each arm; a new list begins where none is done.
-using OnArm = std::function<void(const std::string& name, size_t done, size_t all)>;
 
 struct OnModel {
   ModelSetting setting;
