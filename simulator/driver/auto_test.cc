@@ -45,7 +45,7 @@ ClusterOptions Auto(const std::vector<double>& speeds, const std::string& more =
 
 std::vector<double> OneSlow() { return {1, 1, 1, 1, 1, 1, 1, 0.25}; }
 
-std::vector<double> HalfSlow() { return {1, 1, 1, 1, 0.25, 0.25, 0.25, 0.25}; }
+std::vector<double> HalfSlow() { return {1, 1, 1, 1, 0.5, 0.5, 0.5, 0.5}; }
 
 double SecondsOf(ClusterOptions options, const std::string& policy, double target) {
   const auto batch = options.policy.global_batch_size;

@@ -25,6 +25,10 @@ constexpr uint32_t kSweepsTold = 5;    // ...or sweeps.
 constexpr double kOverdue = 2;         // Times what a round should take, or...
 constexpr double kOverdueMin = 1;      // ...so many seconds, if that is more.
 
+// Half of what it costs where the rate is the largest that all workers bear: nobody says how far
+// from that it is, and a step of few is limited besides.
+constexpr NoiseScale::Price kPrice{.of_all = 0.5};
+
 using Rule = QuorumChoice::Rule;
 
 LateWorker LateWorkerOf(const PolicySpec& spec) {
@@ -52,7 +56,7 @@ AutoPolicy::AutoPolicy(const PolicySpec& spec)
     : spec_(spec),
       engine_(SpecOf(spec, {}), std::make_unique<FixedBackup>(0),
               std::make_unique<EqualSizer>(spec.global_batch_size)),
-      noise_(spec.global_batch_size) {}
+      noise_(spec.global_batch_size, kPrice) {}
 
 StatusOr<std::unique_ptr<AutoPolicy>> AutoPolicy::Make(const PolicySpec& spec,
                                                        const std::string& saved) {
@@ -138,9 +142,7 @@ void AutoPolicy::Note(const Event& event, std::vector<Decision>& decisions, size
     if (std::holds_alternative<Accumulate>(decision)) {
       if (push != nullptr) NoteCounted(*push, now);
     } else if (auto* const commit = std::get_if<Commit>(&decision)) {
-      if (!is_async() && choice_.k > 0)
-        commit->learning_rate_scale *= RateOf(round_samples_ / spec_.global_batch_size);
-      NoteCommit(now);
+      NoteCommit(*commit, now);
     } else if (const auto* const release = std::get_if<Release>(&decision)) {
       fleet_.Began(release->worker, release->assignment.samples, now);
     } else if (const auto* const expel = std::get_if<Expel>(&decision)) {
@@ -158,13 +160,20 @@ void AutoPolicy::NoteCounted(const PushArrived& push, Time now) {
   sweep_samples_ += push.samples;
   sweep_losses_ += push.samples * push.gradient.loss;
   round_samples_ += push.samples;
+  round_norms_ += push.samples * push.gradient.squared_norm;
   if (sweep_samples_ >= spec_.global_batch_size) EndSweep(now);
 }
 
-void AutoPolicy::NoteCommit(Time now) {
+void AutoPolicy::NoteCommit(Commit& commit, Time now) {
   const double share = std::min(1.0, round_samples_ / spec_.global_batch_size);
+  if (round_samples_ > 0) {
+    const double norm = round_norms_ / round_samples_;
+    if (!is_async() && choice_.k > 0)
+      commit.learning_rate_scale *= noise_.LengthScale(share) * limit_.Scale(share, norm);
+    limit_.Add(norm);
+  }
   noise_.Close(is_async() ? kNoiseNewest * share : kNoiseNewest);
-  round_samples_ = 0;
+  round_samples_ = round_norms_ = 0;
   if (!is_async()) {
     const double seconds = ToSeconds(now - round_began_);
     if (is_round_whole_) {

@@ -3,8 +3,8 @@
 //
 // It is the engine, with a controller beside it that moves its spec without anybody stopping:
 // - with a barrier, B(k): a version of the first k of n pushes, late workers interrupted (or
-//   offered the version, where the spec says so), k from a quarter of the workers to all, at a
-//   learning rate that falls with the root of the share of the batch that they hold;
+//   offered the version, where the spec says so), k from a quarter of the workers to all, no
+//   longer a step than all would make, in the mean (noise_scale.h) and each time (step_limit.h);
 // - without one, A: a version of each quarter of n pushes, whatever they were computed on, weighed
 //   by their part of the global batch; where the spec allows it.
 // It begins as BSP. For each choice it estimates progress per second from what a step is worth
@@ -25,6 +25,7 @@
 #include "lib/sync/schemes/auto/foresight.h"
 #include "lib/sync/schemes/auto/judgement.h"
 #include "lib/sync/schemes/auto/loss_guard.h"
+#include "lib/sync/schemes/auto/step_limit.h"
 #include "lib/sync/schemes/engine/engine.h"
 #include "lib/sync/schemes/estimates/forgetting_mean.h"
 #include "lib/sync/schemes/estimates/noise_scale.h"
@@ -50,10 +51,10 @@ class AutoPolicy : public Policy {
   void Learn(const Event& event, Time now);
   void LearnPush(const PushArrived& push, Time now);
   // ...and what the engine decided on it.
-  // Shortens the steps of few pushes.
+  // Makes steps of few pushes no longer than those of all.
   void Note(const Event& event, std::vector<Decision>& decisions, size_t first, Time now);
   void NoteCounted(const PushArrived& push, Time now);
-  void NoteCommit(Time now);
+  void NoteCommit(Commit& commit, Time now);
   void EndSweep(Time now);
 
   bool IsDue(Time now) const;
@@ -81,6 +82,7 @@ class AutoPolicy : public Policy {
   NoiseScale noise_;
   LossGuard guard_;
   Foresight foresight_;
+  StepLimit limit_;
   AutoChoice choice_;                   // In force...
   std::optional<Estimates> estimates_;  // ...and those that it was chosen by last.
 
@@ -97,6 +99,7 @@ class AutoPolicy : public Policy {
   bool is_round_whole_ = false;
   bool is_sweep_whole_ = false;
   double round_samples_ = 0;
+  double round_norms_ = 0;  // Sum of samples x squared norm of a push.
   double sweep_samples_ = 0;
   double sweep_losses_ = 0;  // Sum of samples x loss.
   uint64_t sweeps_ = 0;

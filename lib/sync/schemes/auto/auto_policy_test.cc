@@ -90,19 +90,35 @@ TEST(AutoPolicyTest, LateWorkersDoAsTheSpecSays) {
   }
 }
 
-// Half of the samples: 1/sqrt(2) of the rate. Whole batches have all of it.
-TEST(AutoPolicyTest, FewerPushesMakeAShorterStep) {
+// One of half of the samples is sqrt((1 + 1) / (1 + 2)) of a whole one, so that it is as long; and
+// half of that where its gradient's squared norm is 12, and 3 before.
+TEST(AutoPolicyTest, StepsOfFewAreNoLongerThanWithUsualGradients) {
   Script script("Auto batch=8 workers=2 barrier-kept");
   script.FeedAll({"join w0", "join w1"});
   for (int round = 0; round < 3; ++round) {
-    const std::string at = fmt::format(" #{} based-on=v{} samples=4 norm2=3", round + 1, round);
-    script.Feed("push w0" + at + " compute=1");
-    EXPECT_THAT(script.Feed("push w1" + at + " compute=3"),
+    const std::string at = fmt::format(" #{} based-on=v{} samples=4 norm2=", round + 1, round);
+    script.Feed("push w0" + at + "3 compute=1");
+    EXPECT_THAT(script.Feed("push w1" + at + "3 compute=3"),
                 ::testing::Contains("commit scale=0.125"));
     script.Feed(fmt::format("committed v{} norm2=2", round + 1));
   }
-  EXPECT_THAT(script.Feed("push w0 #4 based-on=v3 samples=4 compute=1"),
-              ::testing::Contains("commit scale=0.25 lr=0.7071067811865476"));
+  EXPECT_THAT(script.Feed("push w0 #4 based-on=v3 samples=4 norm2=12 compute=1"),
+              ::testing::Contains(HasSubstr("commit scale=0.25 lr=0.40824829")));
+  script.Feed("committed v4 norm2=3");
+  EXPECT_THAT(script.Feed("push w0 #5 based-on=v4 samples=4 norm2=3 compute=1"),
+              ::testing::Contains(HasSubstr("commit scale=0.25 lr=0.81649658")));
+}
+
+TEST(AutoPolicyTest, StepsOfAllAreAsLongAsTheScheduleSays) {
+  Script script("Auto batch=8 workers=2 barrier-kept");
+  script.FeedAll({"join w0", "join w1"});
+  for (int round = 0; round < 5; ++round) {
+    const std::string at = fmt::format(" #{} based-on=v{} samples=4 compute=1 norm2={}", round + 1,
+                                       round, round < 4 ? 3 : 3000);
+    script.Feed("push w0" + at);
+    EXPECT_THAT(script.Feed("push w1" + at), ::testing::Contains("commit scale=0.125"));
+    script.Feed(fmt::format("committed v{} norm2=2", round + 1));
+  }
 }
 
 // What it has chosen stays.
@@ -137,41 +153,35 @@ TEST(AutoPolicyTest, TellsWhatItExpects) {
 class RisingLoss : public ::testing::TestWithParam<bool> {};
 
 TEST_P(RisingLoss, BringsTheBarrierBackForLong) {
-  Script script("Auto batch=12 workers=3");
-  script.FeedAll({"join w0", "join w1", "join w2"});
+  Script script("Auto batch=16 workers=4");
+  script.FeedAll({"join w0", "join w1", "join w2", "join w3"});
   std::vector<std::string> decided;
-  const auto push = [&](int worker, int sequence, int version, int compute, int loss) {
+  int version = 0;
+  const auto push = [&](int worker, int sequence, int loss) {
     decided =
         script.Feed(fmt::format("push w{} #{} based-on=v{} samples=4 compute={} norm2=50 loss={}",
-                                worker, sequence, version, compute, loss));
+                                worker, sequence, version, worker == 0 ? 1 : 3, loss));
   };
-  int version = 0;
   const auto publish = [&] { script.Feed(fmt::format("committed v{} norm2=1", ++version)); };
   for (int round = 0; round < 3; ++round) {
-    for (int worker = 0; worker < 3; ++worker)
-      push(worker, round + 1, version, worker == 2 ? 6 : 3, 1);
+    for (int worker = 0; worker < 4; ++worker) push(worker, round + 1, 1);
     if (round < 2) publish();
   }
   ASSERT_THAT(decided, ::testing::Contains(HasSubstr("chosen async")));
   publish();
-  // Five sweeps of three pushes, but for one push.
-  for (int sequence = 4; sequence < 11; ++sequence) {
-    for (int worker = 0; worker < 2; ++worker) {
-      push(worker, sequence, version, 3, 2);
-      EXPECT_THAT(decided, Not(::testing::Contains(HasSubstr("chosen barrier")))) << sequence;
-    }
-    publish();
+  // Five sweeps of four pushes, but for one push, all of the fast one.
+  int sequence = 4;
+  for (; sequence < 23; ++sequence) {
+    push(0, sequence, 2);
+    EXPECT_THAT(decided, Not(::testing::Contains(HasSubstr("chosen barrier")))) << sequence;
+    if (sequence % 2 == 1) publish();
   }
   EXPECT_THAT(script.policy().Save(), HasSubstr("bans=0"));
   // Whose times are not known is no reason to go on. The sweep begins anew then.
-  if (GetParam()) {
-    script.Feed("join w3");
-    push(0, 11, version, 3, 2);
-    push(1, 11, version, 3, 2);
-    publish();
-    push(0, 12, version, 3, 2);
-  } else {
-    push(0, 11, version, 3, 2);
+  if (GetParam()) script.Feed("join w4");
+  for (const int last = sequence + (GetParam() ? 4 : 1); sequence < last; ++sequence) {
+    push(0, sequence, 2);
+    if (sequence % 2 == 1) publish();
   }
   EXPECT_THAT(decided, ::testing::Contains(HasSubstr("reason=loss-rose")));
   EXPECT_THAT(script.policy().Save(), HasSubstr("trust=0.8 bans=1 banned=30"));

@@ -26,17 +26,14 @@ uint32_t LeastBarrier(uint32_t workers) {
   return std::max((workers + 3) / 4, std::min(half, 2u));
 }
 
-double RateOf(double share) { return std::sqrt(std::clamp(share, 0.0, 1.0)); }
-
 uint32_t PushesOfAsync(uint32_t workers) {
   return std::max(2u, static_cast<uint32_t>(std::lround(workers / 4.0)));
 }
 
 double WorthOf(const AutoChoice& choice, const NoiseScale& noise, uint32_t workers, double trust) {
   if (choice.way == Way::kAsync) return trust * noise.Gain(workers, workers);
-  if (choice.k == 0 || choice.k >= workers) return noise.Gain(workers, workers);
-  const double rate = RateOf(double(choice.k) / workers);
-  return std::min(rate * noise.Gain(workers, workers), noise.GainAt(rate, choice.k, workers));
+  const uint32_t k = choice.k == 0 ? workers : std::min(choice.k, workers);
+  return noise.GainAt(noise.LengthScale(double(k) / workers), k, workers);
 }
 
 double Estimates::SecondsOf(uint32_t k) const { return seconds[PlaceOf(ks, k)]; }

@@ -19,9 +19,6 @@ struct AutoChoice {
 
 // The least k with a barrier: a quarter of the workers, but two where there are three or four.
 uint32_t LeastBarrier(uint32_t workers);
-// Of the schedule's learning rate, in a version of such a share of the global batch with a barrier:
-// the fewer samples, the noisier its gradient, and the nearer the edge of stability.
-double RateOf(double share);
 // Pushes of a version without one.
 uint32_t PushesOfAsync(uint32_t workers);
 
@@ -44,8 +41,8 @@ struct Estimates {
   double ProgressOf(const AutoChoice& choice) const;
 };
 
-// Of a round of `choice`, or of a sweep, however long it takes. A rate that is lower for few pushes
-// makes a step shorter by as much, and not worth more for the noise that it spares.
+// Of a round of `choice`, or of a sweep, however long it takes. A step of few pushes is as much
+// shorter as makes it as long as one of all.
 double WorthOf(const AutoChoice& choice, const NoiseScale& noise, uint32_t workers, double trust);
 
 // `foresight`: of what rounds of the first pushes promise, how much came true lately.

@@ -55,6 +55,12 @@ double NoiseScale::Gain(double samples, double samples_of_all, double rate) cons
   return rate * std::max(0.0, 1 - price / 2 * rate * noise);
 }
 
+double NoiseScale::LengthScale(double share) const {
+  const double truth = squared_gradient();
+  const double few = truth + variance() / std::min(share, 1.0);
+  return few > 0 ? std::sqrt((truth + variance()) / few) : 1;
+}
+
 std::string NoiseScale::Save() const {
   return fmt::format("{},{},{},{},{},{}", variance_.sum, variance_.weight, norm_.sum, norm_.weight,
                      inverse_.sum, inverse_.weight);

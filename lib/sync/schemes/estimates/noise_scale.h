@@ -33,6 +33,8 @@ class NoiseScale {
   };
 
   explicit NoiseScale(uint32_t global_batch_size) : global_batch_(global_batch_size) {}
+  NoiseScale(uint32_t global_batch_size, const Price& price)
+      : price_(price), global_batch_(global_batch_size) {}
   // For who asks by samples.
   explicit NoiseScale(const Price& price) : price_(price) {}
 
@@ -53,6 +55,10 @@ class NoiseScale {
   // Of a step over `samples`, where one of all is over `samples_of_all`, at `rate` times the
   // learning rate that was chosen for that.
   double Gain(double samples, double samples_of_all, double rate) const;
+
+  // What makes a step over such a share of the global batch as long, in the mean, as one over all
+  // of it: sqrt((N + V) / (N + V / share)), in (0, 1].
+  double LengthScale(double share) const;
 
   // As one word; Restore takes what Save gave.
   std::string Save() const;

@@ -1,5 +1,6 @@
 #include "lib/sync/schemes/estimates/noise_scale.h"
 
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -71,6 +72,16 @@ TEST(NoiseScaleTest, GainsBySamplesAreThoseOfTheFormula) {
   EXPECT_DOUBLE_EQ(noise.Gain(4, 16, 1), 0);                        // (1 + 8) / (1 + 2) = 3.
   EXPECT_DOUBLE_EQ(noise.Gain(8, 16, .5), .5 * (1 - .25 * 5 / 3));  // (1 + 4) / (1 + 2).
   EXPECT_DOUBLE_EQ(noise.sample_variance(), 32);
+}
+
+TEST(NoiseScaleTest, StepsOfFewAreAsLongAsThoseOfAll) {
+  const NoiseScale noise = NoiseOf(1, 4);
+  EXPECT_DOUBLE_EQ(noise.LengthScale(1), 1);
+  EXPECT_DOUBLE_EQ(noise.LengthScale(0.25), std::sqrt(5.0 / 17));
+  EXPECT_DOUBLE_EQ(noise.LengthScale(2), 1) << "more than a batch is no reason for a longer one";
+  EXPECT_DOUBLE_EQ(NoiseOf(0, 1).LengthScale(0.25), 0.5);
+  EXPECT_DOUBLE_EQ(NoiseOf(1, 0).LengthScale(0.25), 1);
+  EXPECT_DOUBLE_EQ(NoiseScale(8).LengthScale(0.25), 1) << "where nothing is known";
 }
 
 TEST(NoiseScaleTest, WithoutAnythingKnownNoiseIsNone) {
