@@ -15,7 +15,9 @@ import unittest
 from unittest import mock
 
 import auto
+import auto_edge
 import auto_scenarios
+from lives import FAILED
 
 BUILD = sys.argv.pop(1)
 
@@ -47,6 +49,27 @@ class ScenariosTest(unittest.TestCase):
         spec["stop"] = {"steps": 1000}
         losses = [row["loss"] for row in auto.Simulator(BUILD, 40).run(spec, {"bsp": {"scheme": "BSP"}})]
         self.assertAlmostEqual(sum(losses) / len(losses) / (0.5 * auto_scenarios.Q_TARGET), 1, delta=0.15)
+
+
+class EdgeTest(unittest.TestCase):
+    def test_there_are_as_many_as_is_said_and_the_simulator_takes_them(self):
+        networks, tiny = auto_edge.networks(), auto_edge.tiny()
+        self.assertEqual((len(networks), len(tiny)), (54, 144))
+        self.assertEqual(len({label for label, _ in networks + tiny}), 198)
+        simulator = auto.Simulator(BUILD, 1)
+        for label, spec in networks[:1] + networks[-1:] + tiny[::18]:
+            spec["stop"]["steps"] = 1
+            with self.subTest(label):
+                self.assertEqual(len(simulator.run(spec, {"auto": auto.AUTO})), 1)
+
+    def test_what_fails_alone_is_told_from_what_bsp_does_not_reach_either(self):
+        lived = [[{"arm": arm, "seconds": seconds, "ending": "steps" if seconds == FAILED else "target"} for seconds in times]
+                 for arm, times in (("bsp", [10, 20, FAILED, FAILED]), ("auto", [5, FAILED, 7, FAILED]))]
+        simulator = mock.Mock(run=mock.Mock(side_effect=lived))
+        outcome = auto_edge.measure(simulator, {"stop": {}})
+        self.assertEqual(outcome, auto_edge.Outcome([0.5, FAILED], bsp_failed=2, failed=2, failed_alone=1))
+        self.assertEqual(simulator.run.call_args.args[0]["stop"], {"seconds": 60})
+        self.assertIn("any: 4 lives; did not arrive: BSP 2, Auto 2, Auto alone 1", auto_edge.summary("any", [outcome]))
 
 
 class AutoTest(unittest.TestCase):

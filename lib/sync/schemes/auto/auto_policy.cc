@@ -15,7 +15,7 @@ namespace {
 constexpr uint32_t kWarmUp = 3;        // Commits of all workers at first.
 constexpr uint32_t kCommitsApart = 3;  // Decisions with a barrier.
 constexpr uint64_t kSweepsMin = 4;     // Without one, before speed alone brings it back.
-constexpr double kNoiseNewest = 0.02;  // Of a step, or without a barrier of a sweep.
+constexpr double kNoiseNewest = 0.02;  // Of a step with a barrier.
 constexpr double kCostNewest = 0.05;   // Of a push, in what it costs beside computing.
 constexpr double kDistrust = 0.8;      // What a tripped guard leaves of the trust.
 constexpr uint64_t kBanSweeps = 30;    // Doubled each time...
@@ -172,7 +172,8 @@ void AutoPolicy::NoteCommit(Commit& commit, Time now) {
       commit.learning_rate_scale *= noise_.LengthScale(share) * limit_.Scale(share, norm);
     limit_.Add(norm);
   }
-  noise_.Close(is_async() ? kNoiseNewest * share : kNoiseNewest);
+  // What lies between the versions that pushes without a barrier are based on is no noise.
+  noise_.Close(is_async() ? 0 : kNoiseNewest);
   round_samples_ = round_norms_ = 0;
   if (!is_async()) {
     const double seconds = ToSeconds(now - round_began_);

@@ -121,6 +121,24 @@ TEST(AutoPolicyTest, StepsOfAllAreAsLongAsTheScheduleSays) {
   }
 }
 
+// Pushes without a barrier are based on different versions, and differ for that reason as well.
+TEST(AutoPolicyTest, NoiseIsMeasuredWithABarrierAlone) {
+  Script script("Auto batch=16 workers=4");
+  script.FeedAll({"join w0", "join w1", "join w2", "join w3"});
+  std::vector<std::string> decided;
+  for (int round = 0; round < 3; ++round) {
+    for (int worker = 0; worker < 4; ++worker)
+      decided = script.Feed(fmt::format("push w{} #{} based-on=v{} samples=4 compute={} norm2=50",
+                                        worker, round + 1, round, worker == 0 ? 1 : 3));
+    script.Feed(fmt::format("committed v{} norm2=1", round + 1));
+  }
+  ASSERT_THAT(decided, ::testing::Contains(HasSubstr("chosen async")));
+  const std::string learnt = script.policy().Save();
+  script.FeedAll({"push w0 #4 based-on=v3 samples=4 compute=1 norm2=900",
+                  "push w0 #5 based-on=v3 samples=4 compute=1 norm2=900", "committed v4 norm2=2"});
+  EXPECT_EQ(script.policy().Save(), learnt);
+}
+
 // What it has chosen stays.
 TEST(AutoPolicyTest, IsChangedWhileItRuns) {
   Script script("Auto batch=8 workers=2 barrier-kept");
