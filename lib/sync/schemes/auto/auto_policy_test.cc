@@ -109,14 +109,17 @@ TEST(AutoPolicyTest, StepsOfFewAreNoLongerThanWithUsualGradients) {
               ::testing::Contains(HasSubstr("commit scale=0.25 lr=0.81649658")));
 }
 
+// However few samples they had.
 TEST(AutoPolicyTest, StepsOfAllAreAsLongAsTheScheduleSays) {
   Script script("Auto batch=8 workers=2 barrier-kept");
   script.FeedAll({"join w0", "join w1"});
   for (int round = 0; round < 5; ++round) {
-    const std::string at = fmt::format(" #{} based-on=v{} samples=4 compute=1 norm2={}", round + 1,
-                                       round, round < 4 ? 3 : 3000);
+    const bool is_last = round == 4;
+    const std::string at = fmt::format(" #{} based-on=v{} samples={} compute=1 norm2={}", round + 1,
+                                       round, is_last ? 2 : 4, is_last ? 3000 : 3);
     script.Feed("push w0" + at);
-    EXPECT_THAT(script.Feed("push w1" + at), ::testing::Contains("commit scale=0.125"));
+    EXPECT_THAT(script.Feed("push w1" + at),
+                ::testing::Contains(is_last ? "commit scale=0.25" : "commit scale=0.125"));
     script.Feed(fmt::format("committed v{} norm2=2", round + 1));
   }
 }
@@ -165,6 +168,8 @@ TEST(AutoPolicyTest, TellsWhatItExpects) {
   EXPECT_EQ(told["paceline_step_waits_for"], 1);
   EXPECT_GT(told["paceline_auto_gain/expected"], 1);
   EXPECT_GT(told["paceline_auto_progress/barrier"], told["paceline_auto_progress/barrier-of-all"]);
+  EXPECT_NEAR(told["paceline_auto_progress/barrier-of-all"], 0.75 / 3.5, 0.01)
+      << "a step of all costs a quarter of what its gradient promises, and takes 3 s and transfers";
   EXPECT_TRUE(later.policy().Deadline());
 }
 
