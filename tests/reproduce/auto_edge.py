@@ -4,7 +4,7 @@
     tests/reproduce/auto_edge.py build/release [--seeds 12] [--only networks,tiny] [--jobs 1]
 
 None of these scenarios was looked at when Auto's constants were chosen. A life has failed that has not arrived within three times the
-time of BSP's slowest seed; of BSP, one that has not within 800 steps. It ends with 1 where Auto failed in a life in which BSP did not.
+time of BSP's slowest seed; of BSP, one that has not within 800 steps. It ends with 1 where Auto failed on a scenario in which BSP never did.
 docs/reproduction.md says what came out.
 """
 import argparse
@@ -112,9 +112,10 @@ def main():
                     continue
                 outcomes.append(outcome)
                 if outcome.failed_alone or max(outcome.ratios) > 1.03:
-                    print(f"{label}: Auto failed {outcome.failed_alone}, at most {max(outcome.ratios):.2f}", flush=True)
-        has_failed |= any(outcome.failed_alone for outcome in outcomes)
-        print(summary(name, outcomes), flush=True)
+                    print(f"{label}: did not arrive: BSP {outcome.bsp_failed}, Auto alone {outcome.failed_alone}; Auto at most {max(outcome.ratios):.2f}", flush=True)
+        borne = [outcome for outcome in outcomes if outcome.bsp_failed == 0]
+        has_failed |= any(outcome.failed for outcome in borne)
+        print(summary(name, outcomes), summary(f"{name}, where BSP arrives with every seed", borne), sep="\n", flush=True)
     sys.exit(has_failed)
 
 
