@@ -3,7 +3,7 @@
 
     tests/reproduce/auto_edge.py build/release [--seeds 12] [--only networks,tiny] [--jobs 1]
 
-None of these scenarios was looked at when Auto's constants were chosen. A life has failed that has not arrived within three times the
+The tiny batches decided how long steps of few are (docs/adr/0070). A life has failed that has not arrived within three times the
 time of BSP's slowest seed; of BSP, one that has not within 800 steps. It ends with 1 where Auto failed on a scenario in which BSP never did.
 docs/reproduction.md says what came out.
 """
