@@ -1,8 +1,8 @@
 #include "lib/sync/schemes/make_quorum.h"
 
-#include "lib/sync/schemes/dbw/ada_sync.h"
 #include "lib/sync/schemes/dbw/dbw.h"
 #include "lib/sync/schemes/presets.h"
+#include "lib/sync/schemes/rivals/ada_sync.h"
 #include "lib/sync/schemes/wbsp/all_in_time.h"
 
 namespace paceline::sync {

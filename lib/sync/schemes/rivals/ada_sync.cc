@@ -1,4 +1,4 @@
-#include "lib/sync/schemes/dbw/ada_sync.h"
+#include "lib/sync/schemes/rivals/ada_sync.h"
 
 #include <algorithm>
 #include <cmath>
