@@ -20,7 +20,7 @@ struct Word {
   std::string_view knob_name;  // For people.
   // Words that may stand behind the colon instead of a number, with the field's value for each;
   // the first is what the bare name means.
-  std::array<std::pair<std::string_view, std::string_view>, 4> choices = {};
+  std::array<std::pair<std::string_view, std::string_view>, 5> choices = {};
 };
 
 constexpr std::string_view kBatching = "batchSizing.strategy";
@@ -34,11 +34,12 @@ constexpr Word kWords[] = {
     {"dbw",
      "DBW",
      "dbw.method",
-     "gain|blind|adasync|noisescale",
+     "gain|blind|adasync|noisescale|star",
      {{{"gain", "Gain"},
        {"blind", "Blind"},
        {"adasync", "AdaSync"},
-       {"noisescale", "NoiseScale"}}}},
+       {"noisescale", "NoiseScale"},
+       {"star", "STAR"}}}},
     {"lbbsp",
      "BSP",
      kBatching,

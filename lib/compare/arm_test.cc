@@ -113,7 +113,7 @@ TEST(Arms, AreRefusedByName) {
   EXPECT_THAT(error("bsp+eager+goon"), HasSubstr("behind + must stand ema, narx"));
   EXPECT_THAT(error("lbbsp:fast"), HasSubstr("arm lbbsp:fast: must be lbbsp[:narx|ema|stepwise]"));
   EXPECT_THAT(error("dbw:deaf"),
-              HasSubstr("arm dbw:deaf: must be dbw[:gain|blind|adasync|noisescale]"));
+              HasSubstr("arm dbw:deaf: must be dbw[:gain|blind|adasync|noisescale|star]"));
   EXPECT_THAT(error("wbsp:3"), HasSubstr("arm wbsp:3: must be wbsp[:overlap]"));
   EXPECT_THAT(error("dbw+fast"), HasSubstr("behind + must stand ema, narx, stepwise"));
   EXPECT_THAT(error("lbbsp:ema+narx"), HasSubstr("one for each part"));

@@ -24,7 +24,7 @@ static_assert(kIsSame<sync::Meanwhile::kEagerPull, Meanwhile::kEagerPull>);
 static_assert(kIsSame<sync::Late::kWeigh, Late::kWeigh>);
 static_assert(kIsSame<sync::Modulation::kNone, Modulation::kNone>);
 static_assert(kIsSame<sync::Sizing::kStepwise, BatchStrategy::kStepwise>);
-static_assert(kIsSame<sync::DbwMethod::kNoiseScale, DbwMethod::kNoiseScale>);
+static_assert(kIsSame<sync::DbwMethod::kStar, DbwMethod::kStar>);
 static_assert(kIsSame<sync::LateWorker::kInterrupt, LateWorker::kInterrupt>);
 static_assert(kIsSame<sync::NoGain::kHold, DbwFallback::kHold>);
 static_assert(kIsSame<sync::LossRule::kOff, DbwLossRule::kNone>);

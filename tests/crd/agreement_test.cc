@@ -118,6 +118,7 @@ nlohmann::json ComposedSync(std::mt19937_64& chance) {
   maybe("dbw", 2,
         {{{"method", "Blind"}},
          {{"method", "NoiseScale"}},
+         {{"method", "STAR"}},
          {{"lateWorker", "Interrupt"}},
          {{"method", "AdaSync"}, {"learningRateRule", "Proportional"}},
          {{"minWorkers", 5}},

@@ -106,8 +106,8 @@ TEST_P(EveryQuorum, WithQuiesceAtAnyMomentAndOneCrash) {
 
 // The controllers themselves, on a clock that moves, so that their choices matter.
 TEST_P(EveryQuorum, OfTheControllersOnAMovingClock) {
-  for (const DbwMethod method :
-       {DbwMethod::kGain, DbwMethod::kBlind, DbwMethod::kAdaSync, DbwMethod::kNoiseScale}) {
+  for (const DbwMethod method : {DbwMethod::kGain, DbwMethod::kBlind, DbwMethod::kAdaSync,
+                                 DbwMethod::kNoiseScale, DbwMethod::kStar}) {
     PolicySpec spec = Spec();
     spec.dbw.method = method;
     spec.dbw.late_worker = GetParam();
@@ -166,6 +166,7 @@ TEST_P(EveryQuorumComposed, OfEverySequenceOfTwo) {
 INSTANTIATE_TEST_SUITE_P(
     Compositions, EveryQuorumComposed,
     ::testing::Values("DBW workers=3 reach=1", "DBW workers=3 late=weigh",
+                      "DBW dbw-method=star workers=3 late=weigh modulate=none scale=per-worker",
                       "DBW workers=3 meanwhile=go-on", "DBW workers=2 meanwhile=go-on late=weigh",
                       "DBW dbw-method=blind workers=2 meanwhile=eager-pull",
                       "DBW dbw-method=blind workers=2 meanwhile=eager-pull late=weigh",

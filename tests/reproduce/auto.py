@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How near `scheme: Auto` comes to the best single scheme, and what each scheme is worth beside BSP, on simulated clusters.
+"""How near `scheme: Auto` comes to the best single scheme and to STAR's heuristic, and what each scheme is worth beside BSP, on simulated clusters.
 
     tests/reproduce/auto.py build/release [--seeds 3] [--only 0,3,e1,d4] [--sets before,edge,drawn,large] [--jobs 1] [--singles ROWS]
     tests/reproduce/auto.py build/release --safety [--seeds 12] [--only e0,24]
@@ -57,6 +57,9 @@ def arms(size):
 
 
 AUTO = {"scheme": "Auto"}
+# STAR's heuristic, which is no single scheme, so that the oracle does not choose it.
+STAR = {"scheme": "DBW", "dbw": {"method": "STAR"}, "late": "Weigh", "modulation": {"rule": "None"}, "updateScale": "PerWorker"}
+ADAPTIVE = {"auto": AUTO, "star": STAR}
 
 
 class Simulator(lives.Simulator):
@@ -82,7 +85,7 @@ def measure(simulator, scenario, has_auto, known=None):
     del spec["stop"]["steps"]
     spec["stop"]["seconds"] = PATIENCE * max(bsp)
     known = known or {}
-    syncs = {arm: sync for arm, sync in arms(scenario.size).items() if arm not in known} | ({"auto": AUTO} if has_auto else {})
+    syncs = {arm: sync for arm, sync in arms(scenario.size).items() if arm not in known} | (ADAPTIVE if has_auto else {})
     times = seconds_of(simulator.run(spec, syncs)) if syncs else {}
     return known | {arm: beside(of_arm, bsp) for arm, of_arm in times.items()}, bsp
 
@@ -91,7 +94,7 @@ def singles_of(rows):
     """What rows_of made of single schemes, by label."""
     known = {}
     for row in rows:
-        if row["arm"] in ("bsp", "auto"):
+        if row["arm"] == "bsp" or row["arm"] in ADAPTIVE:
             continue
         values = (FAILED if row[name] is None else row[name] for name in ("value", "low", "high"))
         known.setdefault(row["setting"].split()[0], {})[row["arm"]] = tuple(values)
@@ -119,7 +122,7 @@ def columns(measured):
 
 def oracle_of(measured):
     """The best single scheme, afterwards; BSP itself is one."""
-    singles = {"bsp": 1.0} | {arm: of_arm[0] for arm, of_arm in measured.items() if arm != "auto"}
+    singles = {"bsp": 1.0} | {arm: of_arm[0] for arm, of_arm in measured.items() if arm not in ADAPTIVE}
     best = min(singles, key=singles.get)
     return best, singles[best]
 

@@ -63,6 +63,11 @@ def beside_best(measured):
     return [(*found, found[1] / measured["auto"][0]) for found in (best_of(measured, fits) for fits in kinds)]
 
 
+def beside_star(measured):
+    """How near Auto comes to STAR's heuristic, which chooses while it runs."""
+    return measured["star"][0] / measured["auto"][0]
+
+
 def summed(ratios):
     return f"{statistics.median(ratios):.2f} (worst {min(ratios):.2f})"
 
@@ -72,20 +77,25 @@ def summed_whole(ratios):
 
 
 def autos(rows):
-    yield "| # | scenario | Auto | best, no interrupts | Auto there | best of all | Auto there | best of STAR's modes | Auto there |"
-    yield "|---|---|---:|---|---:|---|---:|---|---:|"
+    yield "| # | scenario | Auto | best, no interrupts | Auto there | best of all | Auto there | best of STAR's modes | Auto there | STAR's heuristic | Auto there |"
+    yield "|---|---|---:|---|---:|---|---:|---|---:|---:|---:|"
     found = {}
     for setting, measured in times_of(rows).items():
         of = beside_best(measured)
-        found[setting] = [ratio for _, _, ratio in of]
+        found[setting] = [ratio for _, _, ratio in of] + [beside_star(measured)]
         cells = [f"{name} {number(time)} | {ratio:.2f}" for name, time, ratio in of]
+        cells.append(f"{spread(measured['star'])} | {found[setting][-1]:.2f}")
         yield f"{about(setting)} {spread(measured['auto'])} | {' | '.join(cells)} |"
     yield ""
-    plain, all_of, stars = zip(*found.values())
+    plain, all_of, modes, star = zip(*found.values())
     by_set = [(words, [ratios[0] for setting, ratios in found.items() if setting[0].strip("0123456789") == prefix]) for prefix, words in SETS.items()]
     yield (f"Of {len(found)} scenarios, medians: {summed_whole(plain)} of the best without interrupts; {summed_whole(all_of)} of the best of all; "
-           f"{summed_whole(stars)} of the best of STAR's modes. Without interrupts: " + ", ".join(f"{words} {summed(ratios)}" for words, ratios in by_set if ratios) + ". " +
-           f"Geometric mean of its time beside BSP's: {statistics.geometric_mean(measured['auto'][0] for measured in times_of(rows).values()):.3f}.")
+           f"{summed_whole(modes)} of the best of STAR's modes; {summed_whole(star)} of STAR's heuristic. Without interrupts: " + ", ".join(f"{words} {summed(ratios)}" for words, ratios in by_set if ratios) + ". " +
+           f"Geometric mean of its time beside BSP's: {mean_of(rows, 'auto')}, of STAR's heuristic {mean_of(rows, 'star')}.")
+
+
+def mean_of(rows, arm):
+    return f"{statistics.geometric_mean(measured[arm][0] for measured in times_of(rows).values()):.3f}"
 
 
 def number(value):

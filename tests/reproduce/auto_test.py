@@ -92,6 +92,23 @@ class AutoTest(unittest.TestCase):
         self.assertLess(times["auto"][0], 0.45 * times["bsp"][0])
 
 
+class StarTest(unittest.TestCase):
+    def test_the_one_that_is_slow_for_ever_is_left_out_and_counts_when_it_comes(self):
+        (_, scenario), = auto.chosen(["before"], ["8"])
+        self.assertEqual((scenario.name, scenario.size), ("one 4x", 8))
+        spec = scenario.spec()
+        spec["stop"] = {"steps": 200}
+        with tempfile.TemporaryDirectory() as folder:
+            auto.Simulator(BUILD, 1).run(spec, {"star": auto.STAR}, traces=folder)
+            (trace,) = pathlib.Path(folder).iterdir()
+            lines = trace.read_text(encoding="utf-8").splitlines()
+        counted = collections.Counter(line.split()[1] for line in lines if line.startswith("  accumulate w"))
+        commits = [line for line in lines if line.startswith("  commit ")]
+        self.assertEqual((len(commits), [line for line in lines if line.startswith("  drop")]), (200, []))
+        self.assertTrue(commits[0].endswith("=0.0078125") and all(line.endswith(" lr=0.875") for line in commits[1:]), "all eight, then seven")
+        self.assertEqual((counted["w0"], counted["w7"]), (200, 50))
+
+
 def row(arm, seconds, ending="target"):
     return {"arm": arm, "seconds": seconds, "ending": ending}
 
@@ -104,7 +121,7 @@ class ArithmeticTest(unittest.TestCase):
         self.assertEqual(auto.beside(times["ps+"], times["bsp"]), (auto.FAILED, 0.75, auto.FAILED))
 
     def test_the_oracle_is_the_best_single_scheme_and_may_be_bsp(self):
-        measured = {"asp": (0.5, 0.4, 0.6), "b4I": (0.3, 0.2, 0.9), "auto": (0.1, 0.1, 0.1)}
+        measured = {"asp": (0.5, 0.4, 0.6), "b4I": (0.3, 0.2, 0.9), "auto": (0.1, 0.1, 0.1), "star": (0.2, 0.2, 0.2)}
         self.assertEqual(auto.oracle_of(measured), ("b4I", 0.3))
         self.assertEqual(auto.oracle_of({"asp": (1.2, 1, 2)}), ("bsp", 1.0))
 
@@ -127,7 +144,7 @@ class ArithmeticTest(unittest.TestCase):
         self.assertTrue(line.startswith("| 9 | one 4x, high noise, Q n4 | b3 .99 | b1I 2.00 | 2.00 |"), line)
         self.assertTrue(line.endswith("| b3 .99 | 1.50 | 0.66 |"), line)
         self.assertIn("before: oracle/Auto median 0.66, worst 0.66; slowest beside BSP 1.50; 1 scenarios", out.getvalue())
-        self.assertEqual({one["arm"] for one in rows}, {"bsp", "auto"} | set(auto.arms(4)))
+        self.assertEqual({one["arm"] for one in rows}, {"bsp", "auto", "star"} | set(auto.arms(4)))
         self.assertEqual(set(auto.singles_of(rows)), {"9"})
         self.assertEqual(auto.singles_of(rows)["9"]["b3"], (0.99, 0.99, 0.99))
         self.assertEqual(auto.singles_of([{**rows[1], "value": None, "low": 1, "high": None}])["9"][rows[1]["arm"]], (auto.FAILED, 1, auto.FAILED))

@@ -154,12 +154,12 @@ class ArithmeticTest(unittest.TestCase):
     def test_auto_is_beside_the_best_scheme_with_interrupts_and_without(self):
         def rows(setting, **values):
             return [auto.row_of(auto.SINGLES, arm, setting, auto.BESIDE, 3, (value, value, value)) for arm, value in values.items()]
-        lines = list(auto_page.autos(rows("0 one, D n8", wbsp=0.5, b6I=0.25, ka2=0.8, auto=0.5) + rows("e0 other, Q n4", asp=1.5, b6I=1.2, auto=2.0)))
-        self.assertEqual(lines[2:4], ["| 0 | one, D n8 | .50 (.50, .50) | WBSP .50 | 1.00 | bkI .25 | 0.50 | k-batch .80 | 1.60 |",
-                                      "| e0 | other, Q n4 | 2.00 (2.00, 2.00) | BSP 1.00 | 0.50 | BSP 1.00 | 0.50 | BSP 1.00 | 0.50 |"])
+        lines = list(auto_page.autos(rows("0 one, D n8", wbsp=0.5, b6I=0.25, ka2=0.8, auto=0.5, star=0.6) + rows("e0 other, Q n4", asp=1.5, b6I=1.2, auto=2.0, star=1.6)))
+        self.assertEqual(lines[2:4], ["| 0 | one, D n8 | .50 (.50, .50) | WBSP .50 | 1.00 | bkI .25 | 0.50 | k-batch .80 | 1.60 | .60 (.60, .60) | 1.20 |",
+                                      "| e0 | other, Q n4 | 2.00 (2.00, 2.00) | BSP 1.00 | 0.50 | BSP 1.00 | 0.50 | BSP 1.00 | 0.50 | 1.60 (1.60, 1.60) | 0.80 |"])
         self.assertEqual(lines[-1], "Of 2 scenarios, medians: 0.75 (worst 0.50, at least 0.9 in 1) of the best without interrupts; 0.50 (worst 0.50, at least 0.9 in 0) of "
-                                    "the best of all; 1.05 (worst 0.50, at least 0.9 in 1) of the best of STAR's modes. Without interrupts: of the 28 1.00 (worst 1.00), "
-                                    "at the edge 0.50 (worst 0.50). Geometric mean of its time beside BSP's: 1.000.")
+                                    "the best of all; 1.05 (worst 0.50, at least 0.9 in 1) of the best of STAR's modes; 1.00 (worst 0.80, at least 0.9 in 1) of STAR's heuristic. Without interrupts: of the 28 1.00 (worst 1.00), "
+                                    "at the edge 0.50 (worst 0.50). Geometric mean of its time beside BSP's: 1.000, of STAR's heuristic 0.980.")
 
     def test_lives_that_did_not_arrive_are_counted_beside_those_of_bsp_that_did(self):
         endings = {"bsp": [(10, "target"), (20, "target"), (9, "steps")], "auto": [(5, "target"), (30, "seconds"), (9, "seconds")]}

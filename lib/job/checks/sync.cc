@@ -62,7 +62,7 @@ void CheckDbw(const JobSpec& spec, Findings& findings) {
                  {"spec.sync.dbw.learningRateRule", "spec.sync.scheme"});
   }
   const OptimizerType optimizer = spec.training.optimizer.type;
-  const bool has_gain = dbw.method == DbwMethod::kGain || dbw.method == DbwMethod::kNoiseScale;
+  const bool has_gain = dbw.method != DbwMethod::kBlind && dbw.method != DbwMethod::kAdaSync;
   if (has_gain && optimizer != OptimizerType::kSgd) {
     findings.Add("spec.sync.dbw.method",
                  fmt::format("must be Blind or AdaSync with optimizer {}, whose steps are not the "

@@ -92,8 +92,8 @@ enum class BatchStrategy { kEqual, kEma, kNarx, kStepwise };
 PACELINE_WORDS(BatchStrategy, "Equal", "EMA", "NARX", "Stepwise")
 
 // What k is chosen by: expected decrease of the loss per second, gradients per second, or the loss.
-enum class DbwMethod { kGain, kBlind, kAdaSync, kNoiseScale };
-PACELINE_WORDS(DbwMethod, "Gain", "Blind", "AdaSync", "NoiseScale")
+enum class DbwMethod { kGain, kBlind, kAdaSync, kNoiseScale, kStar };
+PACELINE_WORDS(DbwMethod, "Gain", "Blind", "AdaSync", "NoiseScale", "STAR")
 
 // What a worker does whose gradient comes too late: finishes it, being offered the new version
 // (push and wait) or not (pull and wait), or gives it up (push and interrupt).

@@ -3,6 +3,7 @@
 #include "lib/sync/schemes/dbw/dbw.h"
 #include "lib/sync/schemes/presets.h"
 #include "lib/sync/schemes/rivals/ada_sync.h"
+#include "lib/sync/schemes/rivals/star.h"
 #include "lib/sync/schemes/wbsp/all_in_time.h"
 
 namespace paceline::sync {
@@ -31,6 +32,7 @@ StatusOr<std::unique_ptr<Quorum>> MakeQuorum(const PolicySpec& spec, const std::
   const Coordinates at = CoordinatesOf(spec);
   if (at.quorum.rule == Rule::kDbw) {
     if (spec.dbw.method == DbwMethod::kAdaSync) return AdaSync::Make(spec.dbw, saved);
+    if (spec.dbw.method == DbwMethod::kStar) return Star::Make(spec.dbw, saved);
     return Dbw::Make(spec.dbw, saved);
   }
   if (IsInTime(at)) return AllInTime::Make(at.local.round_timeout_factor, saved);

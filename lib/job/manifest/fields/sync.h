@@ -31,11 +31,12 @@ void Fields(V& visit, BackupWorkers& backup) {
 
 template <class V>
 void Fields(V& visit, Dbw& dbw) {
-  visit("method", dbw.method,
-        Note{.text =
-                 "what k is chosen by: expected decrease of the loss per second, by the published "
-                 "gain or by how much gradients scatter (NoiseScale), gradients per second, or the "
-                 "loss alone"});
+  visit(
+      "method", dbw.method,
+      Note{.text =
+               "what k is chosen by: expected decrease of the loss per second, by the published "
+               "gain or by how much gradients scatter (NoiseScale), gradients per second, the loss "
+               "alone, or as STAR's heuristic does"});
   visit("window", dbw.window,
         Note{.text = "steps that estimates look back", .min = 1, .max = 10000});
   visit("beta", dbw.beta,

@@ -33,7 +33,7 @@ namespace paceline::sync {
 
 class Dbw : public Quorum {
  public:
-  // Of any method but kAdaSync.
+  // Of any method but kAdaSync and kStar.
   explicit Dbw(const DbwOptions& options);
 
   // `saved` is what Save gave, or empty. DataLoss if it is not.

@@ -38,9 +38,13 @@ void Fleet::Sort() {
   for (const auto& [id, worker] : workers_) by_speed.emplace_back(worker.seconds, worker.samples);
   std::stable_sort(by_speed.begin(), by_speed.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
+  seconds_of_fastest_.clear();
   samples_of_fastest_.clear();
   double sum = 0;
-  for (const auto& [seconds, samples] : by_speed) samples_of_fastest_.push_back(sum += samples);
+  for (const auto& [seconds, samples] : by_speed) {
+    seconds_of_fastest_.push_back(seconds);
+    samples_of_fastest_.push_back(sum += samples);
+  }
   if (!by_speed.empty()) mean_batch_ = sum / static_cast<double>(by_speed.size());
 }
 

@@ -28,6 +28,9 @@ class Fleet {
   // Samples of the `k` workers that were fastest when last sorted, k >= 1; of workers not known
   // then, the mean batch.
   double BatchOfFastest(uint32_t k) const;
+  // When last sorted, rising: from release to push, and samples of the fastest so many together.
+  const std::vector<double>& seconds_of_fastest() const { return seconds_of_fastest_; }
+  const std::vector<double>& samples_of_fastest() const { return samples_of_fastest_; }
 
   void Tell(std::vector<Figure>& figures) const;
   std::string DebugString() const;
@@ -41,6 +44,7 @@ class Fleet {
   };
 
   std::map<WorkerId, Worker> workers_;
+  std::vector<double> seconds_of_fastest_;
   std::vector<double> samples_of_fastest_;  // Of the k fastest at k - 1.
   double mean_batch_ = 1;
 };

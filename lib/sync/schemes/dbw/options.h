@@ -15,19 +15,19 @@ enum class DbwMethod {
   kBlind,       // Most gradients per second (B-DBW).
   kAdaSync,     // The loss alone (AdaSync).
   kNoiseScale,  // Most progress per second, by how much gradients scatter (noise_scale.h).
+  kStar,        // As STAR's heuristic does (rivals/star.h).
 };
 
 inline constexpr Word<DbwMethod> kDbwMethodWords[] = {
-    {DbwMethod::kGain, "gain"},
-    {DbwMethod::kBlind, "blind"},
-    {DbwMethod::kAdaSync, "ada-sync"},
-    {DbwMethod::kNoiseScale, "noise-scale"},
+    {DbwMethod::kGain, "gain"},        {DbwMethod::kBlind, "blind"},
+    {DbwMethod::kAdaSync, "ada-sync"}, {DbwMethod::kNoiseScale, "noise-scale"},
+    {DbwMethod::kStar, "star"},
 };
 constexpr Words<DbwMethod> WordsOf(DbwMethod) { return kDbwMethodWords; }
 
 // Whether what a step gains is worked out, for gradients that are applied as SGD does.
 constexpr bool HasGain(DbwMethod method) {
-  return method == DbwMethod::kGain || method == DbwMethod::kNoiseScale;
+  return method != DbwMethod::kBlind && method != DbwMethod::kAdaSync;
 }
 
 // k when none promises a gain.
