@@ -72,8 +72,15 @@ TEST(Star, WaitsForAllUntilItKnowsThem) {
   Step(star, now, {1, 1, 1, 4});
   EXPECT_EQ(Next(star, now, 4), 3u);
   EXPECT_EQ(Next(star, now, 5), 5u) << "somebody new";
-  star.Observe(WorkerForgotten{WorkerId(3)}, now);
-  EXPECT_EQ(Next(star, now, 3), 3u) << "nobody is slow";
+}
+
+TEST(Star, WhoHasGoneIsNoMeasure) {
+  Star star({});
+  Time now{};
+  Step(star, now, {0.5, 1, 1.1, 1.19});
+  EXPECT_EQ(Next(star, now, 4), 1u);
+  star.Observe(WorkerForgotten{WorkerId(0)}, now);
+  EXPECT_EQ(Next(star, now, 3), 3u) << "none of these is slow";
 }
 
 TEST(Star, TimesAreRunningMeans) {
