@@ -38,22 +38,10 @@ class Trying {
   }
 
   Report Told() {
-    StatusOr<Report> report = Advise(Trace(), testing::JobOf(6, R"({"type": "SGD"})"), options_);
+    StatusOr<Report> report =
+        Advise(testing::IrregularTrace(), testing::JobOf(6, R"({"type": "SGD"})"), options_);
     EXPECT_TRUE(report.ok()) << report.status();
     return *std::move(report);
-  }
-
-  static const std::string& Trace() {
-    static const std::string trace = [] {
-      ClusterOptions options = testing::Of("BSP", std::vector<double>(6, 1));
-      for (ComputeModel& worker : options.workers) worker.jitter = Lognormal{1, 0.8};
-      options.steps_max = 60;
-      std::string text;
-      options.trace = [&text](std::string_view line) { text.append(line).push_back('\n'); };
-      testing::Lived(options);
-      return text;
-    }();
-    return trace;
   }
 
   AdviseOptions options_;

@@ -28,6 +28,21 @@ inline std::string TraceOf(const std::string& policy, const std::vector<double>&
   return trace;
 }
 
+// Of six workers that are alike but for steps of very different lengths, so that on the quadratic
+// it is best not to wait for all.
+inline const std::string& IrregularTrace() {
+  static const std::string trace = [] {
+    ClusterOptions options = Of("BSP", std::vector<double>(6, 1));
+    for (ComputeModel& worker : options.workers) worker.jitter = Lognormal{1, 0.8};
+    options.steps_max = 60;
+    std::string text;
+    options.trace = [&text](std::string_view line) { text.append(line).push_back('\n'); };
+    Lived(options);
+    return text;
+  }();
+  return trace;
+}
+
 // As a run's folder has it. `optimizer` and `training` are put where they belong, in JSON.
 inline std::string JobOf(size_t workers, const std::string& optimizer,
                          const std::string& training = "") {
