@@ -206,6 +206,16 @@ TEST(Calibration, FindsTheSchedulesRate) {
   }
 }
 
+TEST(Calibration, KnowsWhatOfComputingWasInjected) {
+  const Recording recording =
+      ReadRecording(
+          "policy BSP batch=8 workers=1\n@0 join w0\n@1 push w0 #1 based-on=v0 samples=8 "
+          "compute=0.75 injected=0.5\n  commit scale=1\n@2 committed v1 rate=0.125\n")
+          .value();
+  EXPECT_EQ(recording.workers[0].pushes[0].compute, 0.75);
+  EXPECT_EQ(recording.workers[0].pushes[0].injected, 0.5);
+}
+
 TEST(Calibration, TellsAChangeOfPolicyFromAServerThatCameBack) {
   const std::string one =
       "policy BSP batch=8 workers=1\n@0 join w0\n@1 push w0 #1 based-on=v0 samples=8\n"

@@ -10,7 +10,6 @@
 namespace paceline::simulator {
 namespace {
 
-constexpr size_t kFirstPushes = 2;
 // So many of a worker's batches differ by so much from their mean before they say what a sample
 // costs.
 constexpr int64_t kDifferMin = 5;

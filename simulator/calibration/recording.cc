@@ -106,7 +106,8 @@ class Reader {
     RecordedWorker* const known = Find(push.worker);
     if (known == nullptr) return;
     known->pushes.push_back({push.samples, push.steps, ToSeconds(push.timing.compute),
-                             ToSeconds(push.timing.communication), now_ - *first_join_});
+                             ToSeconds(push.timing.communication), now_ - *first_join_,
+                             ToSeconds(push.timing.injected)});
   }
 
   void Committed(const sync::StepCommitted& committed) {

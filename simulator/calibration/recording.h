@@ -20,6 +20,7 @@ struct RecordedPush {
   double compute = 0;        // Seconds, of all of its steps.
   double communication = 0;  // Seconds that did not overlap computing.
   Duration came{};           // Since the first worker joined.
+  double injected = 0;       // Seconds of `compute`, slept on purpose.
 };
 
 // A time in which a worker was not there.
@@ -28,6 +29,9 @@ struct RecordedAbsence {
   std::optional<Duration> lasting;  // Absent: it did not come back.
   bool is_silent = false;           // The server waited for it in vain.
 };
+
+// What a process meets for the first time is slow: so many pushes of each tell of nothing else.
+inline constexpr size_t kFirstPushes = 2;
 
 struct RecordedWorker {
   WorkerId worker;
