@@ -53,7 +53,8 @@ StatusOr<Report> Advised(const AdvisingFlags& flags) {
   PACELINE_ASSIGN_OR_RETURN(const RecordedRun run, ReadRecordedRun(flags.recording));
   const StatusOr<OpenedJob> opened = OpenJob(run, flags);
   std::optional<Progress> progress;
-  AdviseOptions options{.source = run.source, .seeds = flags.seeds};
+  AdviseOptions options{
+      .source = run.source, .is_on_one_machine = run.is_on_one_machine, .seeds = flags.seeds};
   options.on_arm = [&progress](const std::string& arm, size_t done, size_t all) {
     if (done == 0) progress.emplace();
     progress->Show(arm, done, all);

@@ -13,6 +13,7 @@ struct RecordedRun {
   std::string job_json;  // The run's job; empty where there is none.
   // Where relative paths of the job start; empty where the run does not say.
   std::string manifest_folder;
+  bool is_on_one_machine = false;  // A paceline run made it, whose processes all share one.
 };
 
 // `path` is the folder of a `paceline run`, or a policy trace, which says nothing of the job.

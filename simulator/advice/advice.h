@@ -23,6 +23,9 @@ struct Report {
   ClusterOptions cluster;        // As it was fitted, with the goal.
   uint32_t seeds = 0;
   std::vector<LeftOut> left_out;
+  // On the quadratic, where workers do not hinder each other (calibration/still.h); absent: they do
+  // not share a machine, or it is not known.
+  std::optional<Advice> still;
   Advice advice;  // On the quadratic.
   // What came of the best few on the job's own model; absent: it was not tried.
   std::optional<OnModel> on_model;
@@ -30,10 +33,19 @@ struct Report {
 
   // What is told to whoever asks: the model's, where there is one.
   const Advice& verdict() const { return on_model ? on_model->advice : advice; }
+  // What would have been told before all else, had processes on one machine not hindered each other
+  // (Advice::Refused), on the model or else on the quadratic; null: there is nothing.
+  const ArmAdvice* Refused() const {
+    const ArmAdvice* const refused = verdict().Refused();
+    return refused != nullptr ? refused : advice.Refused();
+  }
 };
 
 struct AdviseOptions {
   std::string source;  // For people: what the trace was read from.
+  // All of the run's processes shared a machine: what is faster only since they hindered each other
+  // is not advised.
+  bool is_on_one_machine = false;
   uint32_t seeds = 9;
   OnArm on_arm;
   // The job's own; absent: there is none that could be tried, and `why_no_model` says why.

@@ -7,16 +7,16 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+Json JsonOf(const std::optional<Gain>& gain) {
+  if (!gain) return nullptr;
+  return {{"low", gain->low}, {"median", gain->median}, {"high", gain->high}};
+}
+
 Json JsonOf(const Figures& figures) {
-  Json json = {{"seconds", figures.seconds},
-               {"step_seconds", figures.step_seconds},
-               {"failed", figures.failed},
-               {"speed", nullptr}};
-  if (figures.gain) {
-    json["speed"] = {
-        {"low", figures.gain->low}, {"median", figures.gain->median}, {"high", figures.gain->high}};
-  }
-  return json;
+  return {{"seconds", figures.seconds},
+          {"step_seconds", figures.step_seconds},
+          {"failed", figures.failed},
+          {"speed", JsonOf(figures.gain)}};
 }
 
 Json JsonOf(const ArmAdvice& arm) {
@@ -27,7 +27,8 @@ Json JsonOf(const ArmAdvice& arm) {
           {"recorded", arm.is_recorded},
           {"risky", arm.is_risky},
           {"equal_rates", std::move(equal)},
-          {"best_rates", std::move(best)}};
+          {"best_rates", std::move(best)},
+          {"still_speed", JsonOf(arm.still)}};
 }
 
 Json JsonOf(const std::vector<ArmAdvice>& arms) {
@@ -71,6 +72,8 @@ std::string AdviceJson(const Report& report) {
                {"best", nullptr},
                {"sync", nullptr},
                {"as_good", verdict.as_good},
+               {"on_one_machine", report.still.has_value()},
+               {"refused", nullptr},
                {"arms", JsonOf(report.advice.arms)},
                {"left_out", JsonOf(report.left_out)},
                {"model", nullptr},
@@ -79,6 +82,11 @@ std::string AdviceJson(const Report& report) {
     json["model"] = JsonOf(*report.on_model);
   } else {
     json["why_no_model"] = report.why_no_model;
+  }
+  if (const ArmAdvice* const refused = report.Refused()) {
+    json["refused"] = {{"arm", refused->name},
+                       {"speed", JsonOf(refused->SureGain())},
+                       {"still_speed", JsonOf(refused->still)}};
   }
   if (verdict.best) {
     const ArmAdvice& best = verdict.arms[*verdict.best];

@@ -140,15 +140,37 @@ std::string RateText(const Advice& advice, uint32_t seeds, std::string_view what
       FactorText(recorded.factor), recorded.equal.seconds / recorded.best.seconds, what);
 }
 
+std::string NameOfRecorded(const ArmAdvice& recorded) {
+  return recorded.name == "recorded" ? "the recorded scheme" : recorded.name;
+}
+
+// How fast it was, what is left of that, and why.
+std::string RefusedText(const ArmAdvice& arm, const Report& report) {
+  const bool is_on_model = &arm != report.advice.Refused();
+  return fmt::format(
+      "{} was {} times as fast{} on what was recorded, and {}\n"
+      "without what processes did to each other. All shared one machine: a step took longer where "
+      "others computed beside it, and\n"
+      "a scheme that waits for fewer has more of them compute at once.\n",
+      arm.name, GainText(*arm.SureGain()), is_on_model ? " on the model" : "",
+      arm.still ? GainText(*arm.still) + (is_on_model ? " on the objective" : "")
+                : "did not reach the goal");
+}
+
 std::string VerdictText(const Report& report) {
   const Advice& advice = report.verdict();
   const ArmAdvice& recorded = advice.Recorded();
+  const ArmAdvice* const refused = report.Refused();
+  if (!advice.best && refused != nullptr) {
+    return fmt::format("Nothing would have been faster than {}: {}", NameOfRecorded(recorded),
+                       RefusedText(*refused, report));
+  }
   if (!advice.best) {
     return fmt::format(
         "Nothing is surely faster{}, and by {:.0f} % at both rates: {} is the best of what can be "
         "advised.\n",
         report.on_model ? " on the model, with every seed at the job's rate" : ", with every seed",
-        100 * (kGainMin - 1), recorded.name == "recorded" ? "the recorded scheme" : recorded.name);
+        100 * (kGainMin - 1), NameOfRecorded(recorded));
   }
   const ArmAdvice& best = advice.arms[*advice.best];
   std::string text = fmt::format(
@@ -160,6 +182,7 @@ std::string VerdictText(const Report& report) {
     text += fmt::format("Not told apart from it, as their ranges meet: {}.\n",
                         fmt::join(advice.as_good, ", "));
   }
+  if (refused != nullptr) text += "Not advised: " + RefusedText(*refused, report);
   if (recorded.name != "recorded") {
     text += fmt::format("See it live: paceline compare MANIFEST --schemes {},{} --seeds 3\n",
                         recorded.name, best.name);
@@ -208,6 +231,20 @@ void AddUnknownsOfQuadratic(const Report& report, std::vector<std::string>& unkn
   }
 }
 
+// Of a run on one machine, what is left of what is advised.
+void AddUnknownsOfOneMachine(const Report& report, std::vector<std::string>& unknown) {
+  const Advice& advice = report.verdict();
+  if (!advice.best) return;
+  const ArmAdvice& best = advice.arms[*advice.best];
+  const std::optional<Gain> recorded = report.advice.Find(best.name)->SureGain();
+  unknown.push_back(fmt::format(
+      "All shared one machine. Without what its processes did to each other {} is {} times as fast "
+      "on the objective{}; that a scheme which waits for fewer has more of them compute at once is "
+      "not simulated.",
+      best.name, GainText(*best.still),
+      recorded ? fmt::format(", and {} on what was recorded", GainText(*recorded)) : ""));
+}
+
 // What the figures do not hold for.
 std::vector<std::string> Unknowns(const Report& report) {
   std::vector<std::string> unknown;
@@ -221,6 +258,7 @@ std::vector<std::string> Unknowns(const Report& report) {
         "An interrupted step draws its delay anew, at once: where slowness lasts for two or three "
         "steps, too short to be found, interrupts bring less than is told here.");
   }
+  if (report.still) AddUnknownsOfOneMachine(report, unknown);
   if (report.recording.policies > 1) {
     unknown.push_back(fmt::format(
         "The trace has {} policies one after the other: the first is what arms are held against.",

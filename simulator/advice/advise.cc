@@ -4,6 +4,7 @@
 #include "simulator/advice/advice.h"
 #include "simulator/calibration/fit.h"
 #include "simulator/calibration/scenario_text.h"
+#include "simulator/calibration/still.h"
 #include "simulator/scenario/scenario.h"
 
 namespace paceline::simulator {
@@ -76,15 +77,38 @@ StatusOr<double> SecondsOfVersion(const Report& report, const sync::PolicySpec& 
   return life.versions.back().at_seconds / static_cast<double>(life.versions.size());
 }
 
+void SetTraining(const Setting& setting, ClusterOptions& cluster) {
+  cluster.learning_rate = setting.simulated_rate;
+  cluster.schedule.warmup_steps = setting.warmup_steps;
+  cluster.momentum = setting.momentum;
+}
+
+// Of the arms on the cluster as it would have been, had its workers not hindered each other.
+StatusOr<Advice> JudgedStill(std::vector<TriedArm> arms, const Report& report,
+                             const AdviseOptions& options) {
+  PACELINE_ASSIGN_OR_RETURN(ClusterOptions cluster, ClusterOf(Still(report.recording)));
+  SetTraining(report.setting, cluster);
+  PACELINE_ASSIGN_OR_RETURN(const TriedArms screened,
+                            TryArms(std::move(arms), std::move(cluster), {.seeds = options.seeds},
+                                    " by itself", options.on_arm));
+  return Judge(screened.tried, report.setting.momentum > 0, AtBest::kMedian);
+}
+
 void TryTheModel(const std::vector<TriedArm>& tried, const AdviseOptions& options, Report& report) {
   report.why_no_model = options.why_no_model;
   if (!options.model) return;
+  if (report.still && !report.still->best) {
+    report.why_no_model =
+        "on the objective nothing is faster where its processes do not hinder each other";
+    return;
+  }
   StatusOr<OnModel> found =
       TryOnModel(*options.model, report.cluster, report.recording.seconds, tried, report.advice,
                  {.seeds_max = options.seeds,
                   .seconds = options.model_seconds,
                   .now = options.now,
-                  .on_arm = options.on_arm});
+                  .on_arm = options.on_arm,
+                  .still = report.still ? &*report.still : nullptr});
   if (found.ok()) {
     report.on_model = *std::move(found);
   } else {
@@ -104,19 +128,21 @@ StatusOr<Report> Advise(const std::string& trace, const std::string& job_json,
   const auto workers = static_cast<uint32_t>(report.cluster.workers.size());
   Candidates candidates = CandidatesFor(report.setting.manifest, workers);
   report.left_out = std::move(candidates.left_out);
-  report.cluster.learning_rate = report.setting.simulated_rate;
-  report.cluster.schedule.warmup_steps = report.setting.warmup_steps;
-  report.cluster.momentum = report.setting.momentum;
+  SetTraining(report.setting, report.cluster);
 
   PACELINE_ASSIGN_OR_RETURN(report.simulated_seconds, SecondsOfVersion(report, recorded.policy));
   std::vector<TriedArm> arms;
   for (Candidate& candidate : candidates.all) arms.push_back({std::move(candidate), false, {}});
   PutRecorded(std::move(recorded), arms);
+  if (options.is_on_one_machine) {
+    PACELINE_ASSIGN_OR_RETURN(report.still, JudgedStill(arms, report, options));
+  }
   PACELINE_ASSIGN_OR_RETURN(
       const TriedArms screened,
       TryArms(std::move(arms), report.cluster, {.seeds = options.seeds}, "", options.on_arm));
   report.left_out.insert(report.left_out.end(), screened.left_out.begin(), screened.left_out.end());
-  report.advice = Judge(screened.tried, report.setting.momentum > 0);
+  report.advice = Judge(screened.tried, report.setting.momentum > 0, AtBest::kEverySeed,
+                        report.still ? &*report.still : nullptr);
   TryTheModel(screened.tried, options, report);
   return report;
 }

@@ -114,6 +114,79 @@ TEST(Advise, ProgramsGetTheSameFigures) {
   EXPECT_EQ(json["sync"], InOneLine(best.lines));
 }
 
+Report AdvisedOnOneMachine(const std::string& trace, const std::string& job) {
+  StatusOr<Report> report = Advise(trace, job,
+                                   {.source = "run",
+                                    .is_on_one_machine = true,
+                                    .seeds = 2,
+                                    .on_arm = [](const std::string&, size_t, size_t) {}});
+  EXPECT_TRUE(report.ok()) << report.status();
+  return *std::move(report);
+}
+
+TEST(Advise, WhatProcessesOfOneMachineDidToEachOtherIsNoGain) {
+  const std::string &trace = testing::IrregularTrace(), job = testing::JobOf(6, kMomentum);
+  const Report report = AdvisedOnOneMachine(trace, job);
+  EXPECT_FALSE(report.advice.best) << AdviceText(report);
+  ASSERT_NE(report.advice.Refused(), nullptr);
+  const ArmAdvice& refused = *report.advice.Refused();
+  EXPECT_GT(refused.SureGain()->median, 1.2);
+  EXPECT_LT(refused.still->median, kGainMin);
+  EXPECT_THAT(AdviceText(report),
+              HasSubstr(fmt::format("Nothing would have been faster than bsp: {} was {:.2f} (",
+                                    refused.name, refused.SureGain()->median)));
+  EXPECT_THAT(AdviceText(report),
+              HasSubstr(fmt::format("times as fast on what was recorded, and {:.2f} (",
+                                    refused.still->median)));
+  EXPECT_THAT(AdviceText(report), HasSubstr("All shared one machine"));
+  const auto json = nlohmann::json::parse(AdviceJson(report));
+  EXPECT_TRUE(json["on_one_machine"]);
+  EXPECT_TRUE(json["best"].is_null());
+  EXPECT_EQ(json["refused"]["arm"], refused.name);
+  EXPECT_EQ(json["refused"]["speed"]["median"], refused.SureGain()->median);
+  EXPECT_EQ(json["refused"]["still_speed"]["median"], refused.still->median);
+
+  // Of a cluster's workers all that they do is their own.
+  const Report cluster = Advised(trace, job);
+  ASSERT_TRUE(cluster.advice.best);
+  EXPECT_EQ(cluster.advice.arms[*cluster.advice.best].name, refused.name);
+  EXPECT_FALSE(cluster.still);
+  EXPECT_THAT(AdviceText(cluster), Not(HasSubstr("one machine")));
+  EXPECT_FALSE(nlohmann::json::parse(AdviceJson(cluster))["on_one_machine"]);
+}
+
+TEST(Advise, OfOneMachineWhatWasInjectedIsAdvisedOnAsOfACluster) {
+  const std::string trace = testing::Injected(testing::IrregularTrace());
+  const std::string job = testing::JobOf(6, kMomentum);
+  const Report report = AdvisedOnOneMachine(trace, job), cluster = Advised(trace, job);
+  ASSERT_TRUE(report.advice.best) << AdviceText(report);
+  const ArmAdvice& best = report.advice.arms[*report.advice.best];
+  EXPECT_EQ(best.name, cluster.advice.arms[*cluster.advice.best].name);
+  EXPECT_EQ(report.advice.as_good, cluster.advice.as_good);
+  EXPECT_EQ(report.advice.Refused(), nullptr);
+  EXPECT_NEAR(best.still->median, best.SureGain()->median, 0.2 * best.still->median);
+  EXPECT_THAT(AdviceText(report),
+              HasSubstr(fmt::format("- All shared one machine. Without what its "
+                                    "processes did to each other {} is {:.2f}",
+                                    best.name, best.still->median)));
+}
+
+// Where each has its best rate that is on the edge, where one seed says little.
+TEST(Advise, OnTheStillClusterTheMedianIsEnoughAtTheBestRates) {
+  const Report report = AdvisedOnOneMachine(testing::Injected(testing::IrregularTrace()),
+                                            testing::JobOf(6, kMomentum));
+  EXPECT_TRUE(std::ranges::any_of(report.still->arms, [](const ArmAdvice& arm) {
+    return arm.is_surely_faster && arm.best.gain->low <= 1;
+  }));
+}
+
+// As a group of workers on a slower device is.
+TEST(Advise, OfOneMachineWorkersThatAreSlowInEveryStepAreSlow) {
+  const Report report = AdvisedOnOneMachine(Mixed("BSP"), testing::JobOf(4, kMomentum));
+  ASSERT_TRUE(report.advice.best) << AdviceText(report);
+  EXPECT_EQ(report.advice.Refused(), nullptr);
+}
+
 TEST(Advise, TooFewPushesAreNamed) {
   const StatusOr<Report> few = AdvisedOf(testing::TraceOf("BSP", {1, 1}, 9), "");
   ASSERT_FALSE(few.ok());

@@ -54,6 +54,12 @@ bool IsSurelyFaster(const ArmAdvice& arm, AtBest at_best) {
   return arm.equal.gain->low > 1 && (at_best == AtBest::kMedian || arm.best.gain->low > 1);
 }
 
+void CompareWith(const Advice& still, ArmAdvice& arm) {
+  const ArmAdvice* const there = still.Find(arm.name);
+  if (there != nullptr) arm.still = there->SureGain();
+  arm.is_refused = arm.is_surely_faster && (there == nullptr || !there->is_surely_faster);
+}
+
 }  // namespace
 
 std::optional<Gain> ArmAdvice::SureGain() const {
@@ -65,15 +71,30 @@ const ArmAdvice& Advice::Recorded() const {
   return *std::ranges::find(arms, true, &ArmAdvice::is_recorded);
 }
 
-Advice Judge(const std::vector<TriedArm>& tried, bool has_momentum, AtBest at_best) {
+const ArmAdvice* Advice::Refused() const {
+  const auto end = best ? arms.begin() + static_cast<ptrdiff_t>(*best) : arms.end();
+  const auto found = std::find_if(
+      arms.begin(), end, [](const ArmAdvice& arm) { return arm.is_refused && !arm.is_risky; });
+  return found == end ? nullptr : &*found;
+}
+
+const ArmAdvice* Advice::Find(const std::string& name) const {
+  const auto found = std::ranges::find(arms, name, &ArmAdvice::name);
+  return found == arms.end() ? nullptr : &*found;
+}
+
+Advice Judge(const std::vector<TriedArm>& tried, bool has_momentum, AtBest at_best,
+             const Advice* still) {
   const TriedArm& recorded = *std::ranges::find(tried, true, &TriedArm::is_recorded);
   Advice advice;
   for (const TriedArm& one : tried)
     advice.arms.push_back(ArmOf(one, recorded.trials, has_momentum));
   std::ranges::stable_sort(advice.arms, std::greater(), Rank);
   for (size_t i = 0; i < advice.arms.size(); ++i) {
-    const ArmAdvice& arm = advice.arms[i];
-    if (arm.is_recorded || arm.is_risky || !IsSurelyFaster(arm, at_best)) continue;
+    ArmAdvice& arm = advice.arms[i];
+    arm.is_surely_faster = !arm.is_recorded && IsSurelyFaster(arm, at_best);
+    if (still != nullptr) CompareWith(*still, arm);
+    if (!arm.is_surely_faster || arm.is_risky || arm.is_refused) continue;
     if (!advice.best) {
       advice.best = i;
     } else if (arm.SureGain()->high >= advice.arms[*advice.best].SureGain()->low) {

@@ -34,6 +34,11 @@ struct ArmAdvice {
   bool is_risky = false;  // It mixes versions, and the optimizer has momentum: not to be advised.
   Figures equal, best;    // At the job's rate, and each arm at the best of its own.
   double factor = 1;      // Its best rate by the job's.
+  bool is_surely_faster = false;  // Than the recorded scheme, as Judge has it.
+  // It is, and is not where workers do not hinder each other: not to be advised.
+  bool is_refused = false;
+  // Its SureGain there; absent where that was not tried, or a life of it failed.
+  std::optional<Gain> still = std::nullopt;
 
   // The lesser of both, by medians: what does not hang on the rate. Absent where one of both is.
   std::optional<Gain> SureGain() const;
@@ -52,6 +57,9 @@ struct Advice {
   // Of arms that are not risky, those whose range meets the best one's.
   std::vector<std::string> as_good;
   const ArmAdvice& Recorded() const;
+  // The fastest that is refused, if that comes before the best; null: there is none.
+  const ArmAdvice* Refused() const;
+  const ArmAdvice* Find(const std::string& name) const;  // Null: there is none.
 };
 
 // What simulated steps are off from live ones is not told as a gain.
@@ -61,14 +69,15 @@ inline constexpr double kGainMin = 1.05;
 enum class AtBest {
   kEverySeed,  // That it was faster with every seed.
   // That it was in the median: on a model rates that are as high as can be are on the edge, where
-  // seeds differ by a factor of two.
+  // seeds differ by a factor of two. Enough, too, where another judgement is to be borne out.
   kMedian,
 };
 
 // An arm is surely faster if it was with every seed at the job's rate, as `at_best` says where each
 // has its best, and by kGainMin in the median at both.
-// The best is the one of the largest SureGain that is not risky.
+// The best is the one of the largest SureGain that is not risky and, where `still` is not null, is
+// surely faster there, too: arms of the same names, judged where workers do not hinder each other.
 Advice Judge(const std::vector<TriedArm>& tried, bool has_momentum,
-             AtBest at_best = AtBest::kEverySeed);
+             AtBest at_best = AtBest::kEverySeed, const Advice* still = nullptr);
 
 }  // namespace paceline::simulator

@@ -104,6 +104,53 @@ TEST(Judge, WhoFailsOnceHasNoGain) {
   EXPECT_FALSE(advice.best);
 }
 
+// Where workers do not hinder each other.
+TEST(Judge, WhatIsFasterOnlySinceWorkersHinderedEachOtherIsRefused) {
+  const TriedArm hindered = Arm("backup", {50, 55, 60}, {25, 28, 30});
+  const TriedArm own = Arm("lbbsp", {60, 66, 70}, {30, 33, 35});
+  const Advice still = Judge({Recorded(), Arm("backup", {100, 108, 125}, {50, 55, 60}), own}, false,
+                             AtBest::kMedian);
+  const Advice advice = Judge({Recorded(), hindered, own}, false, AtBest::kEverySeed, &still);
+  EXPECT_THAT(NamesOf(advice), ElementsAre("backup", "lbbsp", "bsp"));
+  ASSERT_TRUE(advice.best);
+  EXPECT_EQ(advice.arms[*advice.best].name, "lbbsp");
+  EXPECT_THAT(advice.as_good, IsEmpty());
+  ASSERT_NE(advice.Refused(), nullptr);
+  EXPECT_EQ(advice.Refused()->name, "backup");
+  EXPECT_EQ(advice.Refused()->still->median, 1);
+  EXPECT_EQ(Judge({Recorded(), hindered, own}, false).arms[0].still, std::nullopt);
+
+  const Advice none = Judge({Recorded(), hindered}, false, AtBest::kEverySeed, &still);
+  EXPECT_FALSE(none.best);
+  EXPECT_EQ(none.Refused()->name, "backup");
+}
+
+TEST(Judge, OnlyWhatComesBeforeTheBestIsToldAsRefused) {
+  const TriedArm fast = Arm("a", {30, 33, 35}, {15, 16, 17});
+  const TriedArm slow = Arm("b", {60, 66, 70}, {30, 33, 35});
+  const Advice still = Judge({Recorded(), fast, Arm("b", {100, 110, 120}, {50, 55, 60})}, false);
+  const Advice advice = Judge({Recorded(), fast, slow}, false, AtBest::kEverySeed, &still);
+  EXPECT_EQ(advice.arms[*advice.best].name, "a");
+  EXPECT_TRUE(advice.Find("b")->is_refused);
+  EXPECT_EQ(advice.Refused(), nullptr);
+  // Nor what was not faster in the first place, or is not advised anyway.
+  EXPECT_EQ(
+      Judge({Recorded(), Arm("c", {99, 108, 118}, {50, 55, 60})}, false, AtBest::kEverySeed, &still)
+          .Refused(),
+      nullptr);
+  TriedArm risky = slow;
+  risky.candidate.mixes_versions = true;
+  EXPECT_EQ(Judge({Recorded(), risky}, true, AtBest::kEverySeed, &still).Refused(), nullptr);
+}
+
+TEST(Judge, WhatWasNotTriedWhereWorkersDoNotHinderEachOtherIsRefused) {
+  const TriedArm arm = Arm("a", {50, 55, 60}, {25, 28, 30});
+  const Advice still = Judge({Recorded()}, false);
+  const Advice advice = Judge({Recorded(), arm}, false, AtBest::kEverySeed, &still);
+  EXPECT_FALSE(advice.best);
+  EXPECT_EQ(advice.Refused()->still, std::nullopt);
+}
+
 TEST(Judge, ThoseThatCannotBeToldApartAreNamed) {
   const Advice advice =
       Judge({Recorded(), Arm("a", {50, 55, 60}, {20, 22, 24}), Arm("b", {52, 55, 62}, {20, 22, 24}),

@@ -60,7 +60,7 @@ std::vector<std::string> WorthATrial(const Advice& screened) {
     if (std::ranges::find(names, arm.name) == names.end()) names.push_back(arm.name);
   };
   const auto may_be_advised = [](const ArmAdvice& arm) {
-    return !arm.is_recorded && !arm.is_risky;
+    return !arm.is_recorded && !arm.is_risky && !arm.is_refused;
   };
   for (const ArmAdvice& arm : screened.arms) {
     if (names.size() < kFavourites && may_be_advised(arm) && arm.SureGain()) add(arm);
@@ -94,7 +94,7 @@ StatusOr<OnModel> TryOnModel(const OwnModel& model, const ClusterOptions& cluste
   found.left_out = std::move(done.left_out);
   if (done.tried.size() < 2 && !found.left_out.empty())
     return FailedPrecondition("no other scheme was done on it: {}", found.left_out.front().reason);
-  found.advice = Judge(done.tried, model.setting.momentum > 0, AtBest::kMedian);
+  found.advice = Judge(done.tried, model.setting.momentum > 0, AtBest::kMedian, options.still);
   return found;
 }
 

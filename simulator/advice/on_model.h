@@ -27,6 +27,7 @@ struct OnModelOptions {
   double seconds = 120;  // Of `now`: fewer seeds live where they would take longer.
   Clock now;
   OnArm on_arm;
+  const Advice* still = nullptr;  // As Judge has it.
 };
 
 inline constexpr uint32_t kSeedsLeast = 3;

@@ -38,12 +38,12 @@ class Trying {
   }
 
   Report Told() {
-    StatusOr<Report> report =
-        Advise(testing::IrregularTrace(), testing::JobOf(6, R"({"type": "SGD"})"), options_);
+    StatusOr<Report> report = Advise(trace_, testing::JobOf(6, R"({"type": "SGD"})"), options_);
     EXPECT_TRUE(report.ok()) << report.status();
     return *std::move(report);
   }
 
+  std::string trace_ = testing::IrregularTrace();
   AdviseOptions options_;
   double clock_ = 0, tick_ = 0;  // Seconds; what each question to the clock takes.
   std::vector<std::string> arms_;
@@ -161,6 +161,45 @@ TEST(OnModel, WhereOneLifeTakesTooLongTheQuadraticIsAllThatIsSaid) {
   EXPECT_THAT(json["why_no_model"].get<std::string>(), HasSubstr("takes more than 5 s"));
 }
 
+TEST(OnModel, NothingIsTriedWhereProcessesOfOneMachineDidItAll) {
+  Quadratic noisy(kNoisy);
+  Trying trying(noisy);
+  trying.options_.is_on_one_machine = true;
+  const Report report = trying.Told();
+  EXPECT_FALSE(report.on_model);
+  EXPECT_EQ(std::ranges::count(trying.arms_, "bsp on the model"), 0);
+  EXPECT_THAT(AdviceText(report), HasSubstr("Nothing would have been faster than bsp: "));
+  EXPECT_THAT(AdviceText(report),
+              HasSubstr("Not tried on the job's own model: on the objective nothing is faster "
+                        "where its processes do not hinder each other.\n"));
+  trying.trace_ = testing::Injected(trying.trace_);
+  EXPECT_TRUE(trying.Told().on_model);
+}
+
+// Of those that the model has the last word on.
+TEST(OnModel, WhatProcessesDidToEachOtherIsNoGainOnAModelEither) {
+  Quadratic usual({.noise = 0.5});
+  Trying trying(usual);
+  const Report report = trying.Told();
+  ASSERT_TRUE(report.on_model && report.on_model->advice.best);
+  const std::string best = report.on_model->advice.arms[*report.on_model->advice.best].name;
+  Advice still = report.advice;
+  for (ArmAdvice& arm : still.arms) arm.is_surely_faster = arm.name != best;
+  std::vector<TriedArm> arms;
+  for (Candidate& candidate : CandidatesFor(report.setting.manifest, 6).all)
+    arms.push_back({candidate, candidate.name == "bsp", {}});
+  const StatusOr<OnModel> on_model = TryOnModel(*trying.options_.model, report.cluster,
+                                                report.recording.seconds, arms, report.advice,
+                                                {.seeds_max = 4,
+                                                 .seconds = 1e6,
+                                                 .now = trying.options_.now,
+                                                 .on_arm = trying.options_.on_arm,
+                                                 .still = &still});
+  ASSERT_TRUE(on_model.ok()) << on_model.status();
+  ASSERT_NE(on_model->advice.Refused(), nullptr);
+  EXPECT_EQ(on_model->advice.Refused()->name, best);
+}
+
 TEST(OnModel, AModelThatFailsLeavesTheRestAsItIs) {
   class Broken final : public Objective {
    public:
@@ -200,6 +239,9 @@ TEST(OnModel, WhatIsWorthATrialIsTheBestThatMayBeAdvisedAutoAndTheBestDbw) {
   std::swap(advice.arms[4], advice.arms[6]);
   EXPECT_THAT(WorthATrial(advice),
               ElementsAre("backup:2", "backup:1", "lbbsp", "backup:3", "auto", "dbw"));
+  advice.arms[1].is_refused = true;
+  EXPECT_THAT(WorthATrial(advice), ElementsAre("backup:1", "lbbsp", "backup:3", "dbw", "auto"));
+  advice.arms[1].is_refused = false;
   advice.arms[8].is_risky = true;  // Where there is nothing that keeps its barrier.
   advice.arms[1].best.gain.reset();
   EXPECT_THAT(WorthATrial(advice), ElementsAre("backup:1", "lbbsp", "backup:3", "dbw"))

@@ -278,5 +278,42 @@ class RecordedRunTest(unittest.TestCase):
             self.assertIn("line 2", wrong.stderr)
 
 
+class OneMachineTest(unittest.TestCase):
+    """Of a short run whose workers are delayed at random, by injected delays."""
+
+    def test_what_was_not_injected_is_no_gain_where_all_shared_a_machine(self):
+        def advise(path):
+            done = paceline("advise", path, "-o", "json", "--seeds", "3", "--quick")
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            advice = json.loads(done.stdout)
+            return advice["on_one_machine"], advice["best"], advice["refused"]
+        with tempfile.TemporaryDirectory() as folder:
+            ran = paceline("run", "deploy/samples/digits-jitter.yaml", "--runs", folder, "--set", "spec.training.stop={maxEpochs: 2}")
+            self.assertEqual(ran.returncode, 0, ran.stderr)
+            run, = (path for path in Path(folder).iterdir() if path.is_dir() and not path.is_symlink())
+            shared, best, refused = advise(run)
+            self.assertTrue(shared)
+            self.assertIsNotNone(best)
+            self.assertIsNone(refused)
+            # The same delays, had nobody injected them: what processes of one machine do to each other.
+            trace = run / "policy.trace"
+            told = trace.read_text(encoding="utf-8")
+            self.assertIn(" injected=", told)
+            trace.write_text(re.sub(r" injected=\S+", "", told), encoding="utf-8")
+            shared, none, refused = advise(run)
+            self.assertEqual((shared, none, refused["arm"]), (True, None, best))
+            self.assertGreater(refused["speed"]["median"], 1.3)
+            self.assertLess(refused["still_speed"]["median"], 1.05)
+            text = paceline("advise", run, "--seeds", "3", "--quick").stdout
+            self.assertIn(f"Nothing would have been faster than bsp: {best} was ", text)
+            # Of a trace alone, or from another place, all that workers do is their own.
+            self.assertEqual(advise(trace)[0], False)
+            self.assertIsNotNone(advise(trace)[1])
+            (run / "coordinator.url").write_text("http://10.1.2.3:8080\n", encoding="utf-8")
+            self.assertEqual(advise(run), (False, best, None))
+            (run / "coordinator.url").unlink()
+            self.assertEqual(advise(run), (False, best, None))
+
+
 if __name__ == "__main__":
     unittest.main()
