@@ -18,6 +18,7 @@ DIGITS = ROOT / "simulator" / "scenarios" / "digits.yaml"
 MIXED = ROOT / "simulator" / "scenarios" / "mixed.yaml"
 PAGE = (ROOT / "docs" / "simulation.md").read_text(encoding="utf-8")
 PROGRAM = Path(sys.argv.pop(1)).resolve() / "bin" / "paceline"
+BSP = ["--set", "spec.sync={scheme: BSP}"]  # In the place of a sample's own scheme.
 
 
 def paceline(*words, **options):
@@ -145,7 +146,7 @@ class RecordedRunTest(unittest.TestCase):
     def setUpClass(cls):
         cls.runs = tempfile.TemporaryDirectory()
         cls.addClassCleanup(cls.runs.cleanup)
-        ran = paceline("run", "deploy/samples/digits-h2.yaml", "--runs", cls.runs.name, "--set", "spec.training.stop={maxEpochs: 2}")
+        ran = paceline("run", "deploy/samples/digits-h2.yaml", "--runs", cls.runs.name, *BSP, "--set", "spec.training.stop={maxEpochs: 2}")
         if ran.returncode != 0:
             raise AssertionError(ran.stderr)
         cls.run_folder, = (path for path in Path(cls.runs.name).iterdir() if path.is_dir() and not path.is_symlink())
@@ -288,7 +289,7 @@ class OneMachineTest(unittest.TestCase):
             advice = json.loads(done.stdout)
             return advice["on_one_machine"], advice["best"], advice["refused"]
         with tempfile.TemporaryDirectory() as folder:
-            ran = paceline("run", "deploy/samples/digits-jitter.yaml", "--runs", folder, "--set", "spec.training.stop={maxEpochs: 2}")
+            ran = paceline("run", "deploy/samples/digits-jitter.yaml", "--runs", folder, *BSP, "--set", "spec.training.stop={maxEpochs: 2}")
             self.assertEqual(ran.returncode, 0, ran.stderr)
             run, = (path for path in Path(folder).iterdir() if path.is_dir() and not path.is_symlink())
             shared, best, refused = advise(run)
