@@ -5,7 +5,7 @@
     tests/reproduce/auto.py build/release --safety [--seeds 12] [--only e0,24]
 
 `make reproduce` calls both. The first prints a table: of each scenario each arm's time to the target beside BSP's (less is faster; - : it did not get there in the
-median within three times BSP's time), the best single scheme, and Auto beside it. JSON=FILE in the environment writes rows of
+median within three times BSP's time), the best single scheme, Auto beside it, and STAR. JSON=FILE in the environment writes rows of
 experiment, arm, setting, value, unit, seeds, low, high. Arms of a seed meet the same delays. With --singles the single schemes are not run again: ROWS
 is the file that an earlier run wrote. With --safety Auto alone is beside BSP, with more seeds, on the scenarios in which it is most likely to fail.
 docs/reproduction.md says what came out.
@@ -173,8 +173,8 @@ def measure_singles(build, seeds, jobs, scenarios, known):
         print("this build has no scheme Auto: its column is left out", file=sys.stderr)
     rows, ratios = [], {"": [], "e": [], "d": [], "l": []}
     print("| # | scenario | bk | bkI | DBW | DBW I | SSP1 | SSP3 | SSP8 | ASP | k-batch | WBSP | PS+ | LB | best single |" +
-          (" Auto | oracle/Auto |" if has_auto else ""))
-    print("|" + "---|" * (15 + 2 * has_auto))
+          (" Auto | oracle/Auto | STAR |" if has_auto else ""))
+    print("|" + "---|" * (15 + 3 * has_auto))
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
         for (label, scenario), (measured, bsp) in zip(scenarios, pool.map(lambda one: measure(simulator, one[1], has_auto, known.get(one[0])), scenarios)):
             rows += rows_of(label, scenario, measured, bsp, seeds)
@@ -187,7 +187,7 @@ def measure_singles(build, seeds, jobs, scenarios, known):
             if has_auto:
                 ratio = at / measured["auto"][0]
                 ratios[label[0] if label[0] in ratios else ""].append((ratio, measured["auto"][0]))
-                line += f" | {number(measured['auto'][0])} | {ratio:.2f}"
+                line += f" | {number(measured['auto'][0])} | {ratio:.2f} | {number(measured['star'][0])}"
             print(about, line, "|", flush=True)
     for name, found in zip(("before", "edge", "drawn", "large"), ratios.values()):
         if found:

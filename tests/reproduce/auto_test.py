@@ -142,7 +142,7 @@ class ArithmeticTest(unittest.TestCase):
             rows = json.loads(pathlib.Path(folder, "rows.json").read_text(encoding="utf-8"))
         line = out.getvalue().splitlines()[2]
         self.assertTrue(line.startswith("| 9 | one 4x, high noise, Q n4 | b3 .99 | b1I 2.00 | 2.00 |"), line)
-        self.assertTrue(line.endswith("| b3 .99 | 1.50 | 0.66 |"), line)
+        self.assertTrue(line.endswith("| b3 .99 | 1.50 | 0.66 | 2.00 |"), line)
         self.assertIn("before: oracle/Auto median 0.66, worst 0.66; slowest beside BSP 1.50; 1 scenarios", out.getvalue())
         self.assertEqual({one["arm"] for one in rows}, {"bsp", "auto", "star"} | set(auto.arms(4)))
         self.assertEqual(set(auto.singles_of(rows)), {"9"})
