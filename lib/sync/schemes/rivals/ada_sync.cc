@@ -11,25 +11,22 @@
 namespace paceline::sync {
 
 AdaSync::AdaSync(const DbwOptions& options)
-    : options_(options),
-      silence_(options.silence_factor, options.silence_seconds),
-      k_(options.ada_sync_k) {}
+    : options_(options), clock_(options), k_(options.ada_sync_k) {}
 
 void AdaSync::Observe(const StepFact& fact, Time now) {
   std::visit([&](const auto& f) { On(f, now); }, fact);
   if (const auto* late = std::get_if<PushLate>(&fact))
     fleet_.Pushed(late->worker, late->samples, late->timing, false);
   if (const auto* gone = std::get_if<WorkerForgotten>(&fact)) fleet_.Forget(gone->worker);
-  if (std::holds_alternative<SilentGivenUp>(fact)) silence_.Ended();
+  if (std::holds_alternative<SilentGivenUp>(fact)) clock_.GaveUp();
 }
 
 void AdaSync::On(const StepBegan& began, Time now) {
   members_ = began.members;
   workers_ = std::max<uint32_t>(began.workers, 1);
-  began_ = now;
   if (!slice_began_) slice_began_ = now;
   JudgeIfDue(now);
-  silence_.Began(now, step_seconds_);
+  clock_.Began(now);
 }
 
 void AdaSync::On(const PushCounted& push, Time) {
@@ -39,10 +36,7 @@ void AdaSync::On(const PushCounted& push, Time) {
 }
 
 void AdaSync::On(const StepClosed&, Time now) {
-  constexpr double kNewest = 0.2;
-  const double seconds = ToSeconds(now - began_);
-  step_seconds_ = step_seconds_ ? *step_seconds_ + kNewest * (seconds - *step_seconds_) : seconds;
-  silence_.Ended();
+  clock_.Closed(now);
   if (!first_loss_ && samples_ > 0) first_loss_ = loss_sum_ / samples_;
 }
 
@@ -98,11 +92,8 @@ StatusOr<std::unique_ptr<AdaSync>> AdaSync::Make(const DbwOptions& options,
 std::string AdaSync::DebugString() const {
   std::string text = fmt::format("{} {} of {} members, loss {} over {}", Save(), workers_, members_,
                                  loss_sum_, samples_);
-  if (slice_began_) text += fmt::format(" slice {}", ToSeconds(began_ - *slice_began_));
-  if (step_seconds_) text += fmt::format(" step {}", *step_seconds_);
-  if (silence_.deadline())
-    text += fmt::format(" until {}", ToSeconds(*silence_.deadline() - began_));
-  return text + fleet_.DebugString();
+  if (slice_began_) text += fmt::format(" slice {}", ToSeconds(clock_.began() - *slice_began_));
+  return text + clock_.DebugString() + fleet_.DebugString();
 }
 
 }  // namespace paceline::sync

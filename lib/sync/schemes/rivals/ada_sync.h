@@ -15,8 +15,8 @@
 #include "lib/base/status.h"
 #include "lib/sync/schemes/dbw/fleet.h"
 #include "lib/sync/schemes/dbw/options.h"
-#include "lib/sync/schemes/dbw/silence_watch.h"
 #include "lib/sync/schemes/quorum.h"
+#include "lib/sync/schemes/rivals/step_clock.h"
 
 namespace paceline::sync {
 
@@ -30,7 +30,7 @@ class AdaSync : public Quorum {
   void Observe(const StepFact& fact, Time now) override;
   uint32_t PushesWanted(uint32_t taking_part) const override;
   double LearningRateScale(uint32_t pushes) const override;
-  std::optional<Time> Deadline() const override { return silence_.deadline(); }
+  std::optional<Time> Deadline() const override { return clock_.deadline(); }
   void Tell(std::vector<Figure>& figures) const override;
   std::string Save() const override;
   std::string DebugString() const override;
@@ -45,16 +45,14 @@ class AdaSync : public Quorum {
   void JudgeIfDue(Time now);
 
   DbwOptions options_;
-  SilenceWatch silence_;
+  StepClock clock_;
   uint32_t k_;
   std::optional<double> first_loss_;
   double loss_sum_ = 0;  // Over the slice's samples.
   double samples_ = 0;
   std::optional<Time> slice_began_;
-  std::optional<double> step_seconds_;  // A running mean.
   uint32_t members_ = 0;
   uint32_t workers_ = 0;
-  Time began_{};
   Fleet fleet_;
 };
 

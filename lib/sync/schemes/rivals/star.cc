@@ -33,9 +33,7 @@ uint32_t StarQuorum(const std::vector<double>& seconds, const std::vector<double
 }
 
 Star::Star(const DbwOptions& options)
-    : options_(options),
-      silence_(options.silence_factor, options.silence_seconds),
-      noise_(NoiseScale::Price{}) {}
+    : options_(options), clock_(options), noise_(NoiseScale::Price{}) {}
 
 void Star::Observe(const StepFact& fact, Time now) {
   std::visit([&](const auto& f) { On(f, now); }, fact);
@@ -44,10 +42,9 @@ void Star::Observe(const StepFact& fact, Time now) {
 void Star::On(const StepBegan& began, Time now) {
   members_ = began.members;
   workers_ = std::max<uint32_t>(began.workers, 1);
-  began_ = now;
   fleet_.Sort();
   k_ = Choose();
-  silence_.Began(now, step_seconds_);
+  clock_.Began(now);
 }
 
 void Star::On(const PushCounted& push, Time) {
@@ -60,10 +57,7 @@ void Star::On(const PushLate& push, Time) {
 }
 
 void Star::On(const StepClosed&, Time now) {
-  constexpr double kNewest = 0.2;
-  const double seconds = ToSeconds(now - began_);
-  step_seconds_ = step_seconds_ ? *step_seconds_ + kNewest * (seconds - *step_seconds_) : seconds;
-  silence_.Ended();
+  clock_.Closed(now);
   noise_.Close(1.0 / options_.window);
 }
 
@@ -110,11 +104,8 @@ StatusOr<std::unique_ptr<Star>> Star::Make(const DbwOptions& options, std::strin
 }
 
 std::string Star::DebugString() const {
-  std::string text = fmt::format("{} k {} of {}, {} members", Save(), k_, workers_, members_);
-  if (step_seconds_) text += fmt::format(" step {}", *step_seconds_);
-  if (silence_.deadline())
-    text += fmt::format(" until {}", ToSeconds(*silence_.deadline() - began_));
-  return text + fleet_.DebugString();
+  return fmt::format("{} k {} of {}, {} members", Save(), k_, workers_, members_) +
+         clock_.DebugString() + fleet_.DebugString();
 }
 
 }  // namespace paceline::sync

@@ -27,9 +27,9 @@
 #include "lib/base/status.h"
 #include "lib/sync/schemes/dbw/fleet.h"
 #include "lib/sync/schemes/dbw/options.h"
-#include "lib/sync/schemes/dbw/silence_watch.h"
 #include "lib/sync/schemes/estimates/noise_scale.h"
 #include "lib/sync/schemes/quorum.h"
+#include "lib/sync/schemes/rivals/step_clock.h"
 
 namespace paceline::sync {
 
@@ -43,7 +43,7 @@ class Star : public Quorum {
   void Observe(const StepFact& fact, Time now) override;
   uint32_t PushesWanted(uint32_t taking_part) const override;
   double LearningRateScale(uint32_t pushes) const override;
-  std::optional<Time> Deadline() const override { return silence_.deadline(); }
+  std::optional<Time> Deadline() const override { return clock_.deadline(); }
   void Tell(std::vector<Figure>& figures) const override;
   std::string Save() const override;
   std::string DebugString() const override;
@@ -57,19 +57,17 @@ class Star : public Quorum {
   void On(const StepCommitted& committed, Time now);
   void On(const SizesChanged&, Time) { fleet_.DoubtAll(); }
   void On(const WorkerForgotten& gone, Time) { fleet_.Forget(gone.worker); }
-  void On(const SilentGivenUp&, Time) { silence_.Ended(); }
+  void On(const SilentGivenUp&, Time) { clock_.GaveUp(); }
   void On(const Spare&, Time) {}
   uint32_t Choose();
 
   DbwOptions options_;
-  SilenceWatch silence_;
+  StepClock clock_;
   Fleet fleet_;
   NoiseScale noise_;
-  std::optional<double> step_seconds_;  // A running mean.
   uint32_t k_ = 1;
   uint32_t members_ = 0;
   uint32_t workers_ = 0;
-  Time began_{};
 };
 
 // x, of `seconds` rising, where the x fastest have `samples[x - 1]` together. As many of each, at
