@@ -4,6 +4,7 @@
 #include "lib/job/checks/counts.h"
 #include "lib/job/policy_spec.h"
 #include "lib/job/worker_groups.h"
+#include "lib/sync/schemes/dbw/options.h"
 #include "lib/sync/schemes/refusals.h"
 
 namespace paceline::job {
@@ -62,8 +63,9 @@ void CheckDbw(const JobSpec& spec, Findings& findings) {
                  {"spec.sync.dbw.learningRateRule", "spec.sync.scheme"});
   }
   const OptimizerType optimizer = spec.training.optimizer.type;
-  const bool has_gain = dbw.method != DbwMethod::kBlind && dbw.method != DbwMethod::kAdaSync;
-  if (has_gain && optimizer != OptimizerType::kSgd) {
+  // lib/job/policy_spec.cc holds both enums against each other.
+  const auto method = static_cast<sync::DbwMethod>(dbw.method);
+  if (sync::HasGain(method) && optimizer != OptimizerType::kSgd) {
     findings.Add("spec.sync.dbw.method",
                  fmt::format("must be Blind or AdaSync with optimizer {}, whose steps are not the "
                              "gradient's that the gain is worked out for: got {}",

@@ -91,7 +91,7 @@ PACELINE_WORDS(UpdateScale, "PerWorker", "Full")
 enum class BatchStrategy { kEqual, kEma, kNarx, kStepwise };
 PACELINE_WORDS(BatchStrategy, "Equal", "EMA", "NARX", "Stepwise")
 
-// What k is chosen by: expected decrease of the loss per second, gradients per second, or the loss.
+// What k is chosen by: the expected gain a second, gradients a second, the loss, or a rival's way.
 enum class DbwMethod { kGain, kBlind, kAdaSync, kNoiseScale, kStar };
 PACELINE_WORDS(DbwMethod, "Gain", "Blind", "AdaSync", "NoiseScale", "STAR")
 
