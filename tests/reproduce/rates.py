@@ -82,4 +82,15 @@ class Rates:
     def _keep(self, where, name, value):
         with self.lock:
             where[name] = value
-            self.path.write_text(json.dumps(self.all, indent=1) + "\n", encoding="utf-8")
+            self.path.write_text(text_of(self.all), encoding="utf-8")
+
+
+def text_of(rates):
+    """JSON, with a line for each arm."""
+    def block(name, lines, indent):
+        return f"{indent}{json.dumps(name)}: {{\n" + ",\n".join(lines) + f"\n{indent}}}"
+
+    def of_setting(name, arms):
+        return block(name, [f"   {json.dumps(arm)}: {json.dumps(entry)}" for arm, entry in arms.items()], "  ")
+
+    return "{\n" + ",\n".join(block(name, [of_setting(*one) for one in settings.items()], " ") for name, settings in rates.items()) + "\n}\n"
