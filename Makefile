@@ -76,11 +76,11 @@ bench-ddp: $(BUILD)/build.ninja ## Time to a held-out loss by delay tables, besi
 	@cmake --build $(BUILD) -j $(JOBS) --target paceline paceline-ps paceline-worker >&2
 	@tests/bench/beside_ddp.py $(BUILD) $(ARGS)
 
-reproduce: $(BUILD)/build.ninja ## What the papers publish beside simulated lives, and all schemes and Auto on 58 clusters: 16 minutes of two cores (ARGS='--only wbsp', JSON=FILE writes rows)
+reproduce: $(BUILD)/build.ninja ## What the papers publish beside simulated lives, and all schemes and Auto on 58 clusters: 23 minutes of two cores (ARGS='--only wbsp', JSON=FILE writes rows)
 	@cmake --build $(BUILD) -j $(JOBS) --target paceline paceline-simulator predict_speeds >&2
 	@tests/reproduce/reproduce.py $(BUILD) --jobs $(JOBS) $(ARGS)
 
-reproduce-full: $(BUILD)/build.ninja ## Look for each arm's best rate first, where it is not known, and rewrite docs/reproduction: 10 minutes where none is known (may be stopped and goes on)
+reproduce-full: $(BUILD)/build.ninja ## Look for each arm's best rate first, where it is not known, and rewrite docs/reproduction: 50 minutes where none is known (may be stopped and goes on)
 	@cmake --build $(BUILD) -j $(JOBS) --target paceline paceline-simulator predict_speeds >&2
 	@tests/reproduce/reproduce.py $(BUILD) --jobs $(JOBS) --full --write $(ARGS)
 

@@ -21,7 +21,7 @@ import time
 
 import auto_scenarios
 import lives
-from experiment import ROW
+from experiment import BEST, ROW
 from lives import FAILED, beside, seconds_of
 
 PATIENCE = 3      # Times BSP's time, until an arm has failed.
@@ -62,20 +62,7 @@ STAR = {"scheme": "DBW", "dbw": {"method": "STAR"}, "late": "Weigh", "modulation
 ADAPTIVE = {"auto": AUTO, "star": STAR}
 
 
-class Simulator(lives.Simulator):
-    def has_auto(self):
-        spec = auto_scenarios.Scenario("probe", "Q", auto_scenarios.equal(2)).spec()
-        spec["stop"]["steps"] = 1
-        try:
-            self.run(spec, {"auto": AUTO})
-        except RuntimeError as error:
-            if "sync.scheme: must be one of" not in str(error):
-                raise
-            return False
-        return True
-
-
-def measure(simulator, scenario, has_auto, known=None):
+def measure(simulator, scenario, known=None):
     """Of each arm its time beside BSP's: (median, least, most), and the seconds of a seed that BSP takes. `known` arms are as they are."""
     spec = scenario.spec()
     spec["stop"]["steps"] = STEPS
@@ -85,16 +72,16 @@ def measure(simulator, scenario, has_auto, known=None):
     del spec["stop"]["steps"]
     spec["stop"]["seconds"] = PATIENCE * max(bsp)
     known = known or {}
-    syncs = {arm: sync for arm, sync in arms(scenario.size).items() if arm not in known} | (ADAPTIVE if has_auto else {})
-    times = seconds_of(simulator.run(spec, syncs)) if syncs else {}
+    syncs = {arm: sync for arm, sync in arms(scenario.size).items() if arm not in known} | ADAPTIVE
+    times = seconds_of(simulator.run(spec, syncs))
     return known | {arm: beside(of_arm, bsp) for arm, of_arm in times.items()}, bsp
 
 
 def singles_of(rows):
-    """What rows_of made of single schemes, by label."""
+    """What rows_of made of single schemes at the scenarios' rates, by label."""
     known = {}
     for row in rows:
-        if row["arm"] == "bsp" or row["arm"] in ADAPTIVE:
+        if row["unit"] != BESIDE or row["setting"].endswith(BEST) or row["arm"] in ADAPTIVE:
             continue
         values = (FAILED if row[name] is None else row[name] for name in ("value", "low", "high"))
         known.setdefault(row["setting"].split()[0], {})[row["arm"]] = tuple(values)
@@ -127,11 +114,16 @@ def oracle_of(measured):
     return best, singles[best]
 
 
-def chosen(sets, only):
-    """Labels and scenarios: 0, 1, ... of those before, e0, ... of the edge, d0, ... of those drawn, l0, ... of many workers."""
-    all_of = {"before": ("", auto_scenarios.BEFORE), "edge": ("e", auto_scenarios.EDGE),
-              "drawn": ("d", auto_scenarios.drawn(20, seed=1)), "large": ("l", auto_scenarios.large())}
-    found = [(f"{prefix}{i}", scenario) for name in sets for prefix, scenarios in [all_of[name]] for i, scenario in enumerate(scenarios)]
+def sets():
+    """By name: the prefix of labels, and the scenarios."""
+    return {"before": ("", auto_scenarios.BEFORE), "edge": ("e", auto_scenarios.EDGE),
+            "drawn": ("d", auto_scenarios.drawn(20, seed=1)), "large": ("l", auto_scenarios.large())}
+
+
+def chosen(names=None, only=()):
+    """Labels and scenarios of those sets, or of all: 0, 1, ... of those before, e0, ... of the edge, d0, ... of those drawn, l0, ... of many workers."""
+    all_of = sets()
+    found = [(f"{prefix}{i}", scenario) for name in names or all_of for prefix, scenarios in [all_of[name]] for i, scenario in enumerate(scenarios)]
     return [(label, scenario) for label, scenario in found if not only or label in only]
 
 
@@ -139,8 +131,7 @@ def setting_of(label, scenario):
     return f"{label} {scenario.name}, {scenario.problem} n{scenario.size}"
 
 
-def rows_of(label, scenario, measured, bsp, seeds):
-    setting = setting_of(label, scenario)
+def rows_of(setting, measured, bsp, seeds):
     rows = [row_of(SINGLES, "bsp", setting, "virtual seconds", seeds, (statistics.median(bsp), min(bsp), max(bsp)))]
     return rows + [row_of(SINGLES, arm, setting, BESIDE, seeds, of_arm) for arm, of_arm in (measured or {}).items()]
 
@@ -165,40 +156,47 @@ def safety_rows(simulator, label, scenario):
     return [row_of(SAFETY, "auto", setting, BESIDE, len(ratios), values), row_of(SAFETY, "auto", setting, FAILURES, len(ratios), (failed,) * 3)]
 
 
+HEAD = ("| # | scenario | bk | bkI | DBW | DBW I | SSP1 | SSP3 | SSP8 | ASP | k-batch | WBSP | PS+ | LB | best single | Auto | oracle/Auto | STAR |\n|" + "---|" * 18)
+
+
+def line_of(setting, measured):
+    """Of a scenario: each arm's time beside BSP's."""
+    label, _, name = setting.partition(" ")
+    if measured is None:
+        return f"| {label} | {name} | BSP does not reach the target |"
+    best, at = oracle_of(measured)
+    cells = columns(measured) + [f"{best} {number(at)}", number(measured["auto"][0]), f"{at / measured['auto'][0]:.2f}", number(measured["star"][0])]
+    return f"| {label} | {name} | {' | '.join(cells)} |"
+
+
+def summary(measured_of):
+    """Lines of what the scenarios of each set come to; `measured_of` by setting."""
+    for name, (prefix, _) in sets().items():
+        found = [(oracle_of(measured)[1] / measured["auto"][0], measured["auto"][0]) for setting, measured in measured_of.items()
+                 if measured is not None and setting.partition(" ")[0].rstrip("0123456789") == prefix]
+        if found:
+            yield (f"{name}: oracle/Auto median {statistics.median(ratio for ratio, _ in found):.2f}, worst {min(found)[0]:.2f}; "
+                   f"slowest beside BSP {number(max(auto for _, auto in found))}; {len(found)} scenarios")
+
+
 def measure_singles(build, seeds, jobs, scenarios, known):
     """Rows of all; prints a line of each scenario as it is measured, and what they come to."""
-    simulator = Simulator(build, seeds)
-    has_auto = simulator.has_auto()
-    if not has_auto:
-        print("this build has no scheme Auto: its column is left out", file=sys.stderr)
-    rows, ratios = [], {"": [], "e": [], "d": [], "l": []}
-    print("| # | scenario | bk | bkI | DBW | DBW I | SSP1 | SSP3 | SSP8 | ASP | k-batch | WBSP | PS+ | LB | best single |" +
-          (" Auto | oracle/Auto | STAR |" if has_auto else ""))
-    print("|" + "---|" * (15 + 3 * has_auto))
+    simulator = lives.Simulator(build, seeds)
+    rows, measured_of = [], {}
+    print(HEAD)
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        for (label, scenario), (measured, bsp) in zip(scenarios, pool.map(lambda one: measure(simulator, one[1], has_auto, known.get(one[0])), scenarios)):
-            rows += rows_of(label, scenario, measured, bsp, seeds)
-            about = f"| {label} | {scenario.name}, {scenario.problem} n{scenario.size} |"
-            if measured is None:
-                print(about, "BSP does not reach the target |")
-                continue
-            best, at = oracle_of(measured)
-            line = " | ".join(columns(measured) + [f"{best} {number(at)}"])
-            if has_auto:
-                ratio = at / measured["auto"][0]
-                ratios[label[0] if label[0] in ratios else ""].append((ratio, measured["auto"][0]))
-                line += f" | {number(measured['auto'][0])} | {ratio:.2f} | {number(measured['star'][0])}"
-            print(about, line, "|", flush=True)
-    for name, found in zip(("before", "edge", "drawn", "large"), ratios.values()):
-        if found:
-            print(f"{name}: oracle/Auto median {statistics.median(ratio for ratio, _ in found):.2f}, worst {min(found)[0]:.2f}; "
-                  f"slowest beside BSP {number(max(auto for _, auto in found))}; {len(found)} scenarios")
+        for (label, scenario), (measured, bsp) in zip(scenarios, pool.map(lambda one: measure(simulator, one[1], known.get(one[0])), scenarios)):
+            setting = setting_of(label, scenario)
+            rows += rows_of(setting, measured, bsp, seeds)
+            measured_of[setting] = measured
+            print(line_of(setting, measured), flush=True)
+    print("\n".join(summary(measured_of)))
     return rows
 
 
 def measure_safety(build, seeds, jobs, scenarios):
     """Rows of all; prints a line of each."""
-    simulator = Simulator(build, seeds)
+    simulator = lives.Simulator(build, seeds)
     rows = []
     print(f"| # | scenario | Auto, of BSP's time | did not arrive, of {seeds} |\n|---|---|---|---|")
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
@@ -211,8 +209,7 @@ def measure_safety(build, seeds, jobs, scenarios):
 
 def measure_all(build, seeds, jobs):
     """What make reproduce wants of Auto."""
-    everything = ["before", "edge", "drawn", "large"]
-    return measure_singles(build, seeds, jobs, chosen(everything, []), {}) + measure_safety(build, SAFETY_SEEDS, jobs, chosen(everything, HARDEST))
+    return measure_singles(build, seeds, jobs, chosen(), {}) + measure_safety(build, SAFETY_SEEDS, jobs, chosen(only=HARDEST))
 
 
 def main():
@@ -220,7 +217,7 @@ def main():
     parser.add_argument("build")
     parser.add_argument("--seeds", type=int)
     parser.add_argument("--only", type=lambda text: text.split(","), default=[])
-    parser.add_argument("--sets", type=lambda text: text.split(","), default=["before", "edge", "drawn", "large"])
+    parser.add_argument("--sets", type=lambda text: text.split(","), default=list(sets()))
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--singles", type=pathlib.Path)
     parser.add_argument("--safety", action="store_true")

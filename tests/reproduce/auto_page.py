@@ -1,22 +1,29 @@
-"""The tables of docs/reproduction.md that are about 58 clusters, from the rows that are checked in: single schemes, Auto beside the best of
-them, and Auto with more seeds where it is most likely to fail.
+"""The tables of docs/reproduction.md that are about 58 clusters, from the rows that are checked in: single schemes and Auto beside the best of
+them, at one rate and at the best of each, and Auto with more seeds where it is most likely to fail.
 """
 import statistics
 
 import auto
+from experiment import BEST, SAME
 from lives import FAILED
 
 NAMES = {"bsp": "BSP", "asp": "ASP", "ssp1": "SSP1", "ssp3": "SSP3", "ssp8": "SSP8", "wbsp": "WBSP", "ps+": "PS+", "lb": "LB", "dbw": "DBW", "dbwI": "DBW I"}
 SETS = {"": "of the 28", "e": "at the edge", "d": "drawn", "l": "large"}
 
 
-def times_of(rows):
-    """By setting, of each arm: (median, least, most) beside BSP's; in the order of rows."""
-    times = {}
+def values_of(rows, unit, mode):
+    """By setting, of each arm: (median, least, most) of that unit, at the rate of all or at the best; in the order of rows."""
+    values = {}
     for row in rows:
-        if row["experiment"] == auto.SINGLES and row["unit"] == auto.BESIDE:
-            times.setdefault(row["setting"], {})[row["arm"]] = tuple(FAILED if row[name] is None else row[name] for name in ("value", "low", "high"))
-    return times
+        if row["experiment"] == auto.SINGLES and row["unit"] == unit and row["setting"].endswith(f", {BEST}") == (mode == BEST):
+            setting = row["setting"].removesuffix(f", {BEST}")
+            values.setdefault(setting, {})[row["arm"]] = tuple(FAILED if row[name] is None else row[name] for name in ("value", "low", "high"))
+    return values
+
+
+def times_of(rows, mode=SAME):
+    """Beside BSP's."""
+    return values_of(rows, auto.BESIDE, mode)
 
 
 def about(setting):
@@ -44,10 +51,10 @@ def spread(times):
     return f"{auto.number(times[0])} ({auto.number(times[1])}, {auto.number(times[2])})"
 
 
-def singles(rows):
+def singles(rows, mode=SAME):
     yield "| # | scenario | bk | bkI | DBW | DBW I | SSP1 | SSP3 | SSP8 | ASP | k-batch | WBSP | PS+ | LB | best single |"
     yield "|" + "---|" * 15
-    for setting, measured in times_of(rows).items():
+    for setting, measured in times_of(rows, mode).items():
         best, at = auto.oracle_of(measured)
         yield f"{about(setting)} {' | '.join(auto.columns(measured))} | {best} {auto.number(at)} |"
 
@@ -76,11 +83,11 @@ def summed_whole(ratios):
     return f"{statistics.median(ratios):.2f} (worst {min(ratios):.2f}, at least 0.9 in {sum(round(ratio, 2) >= 0.9 for ratio in ratios)})"
 
 
-def autos(rows):
+def autos(rows, mode=SAME):
     yield "| # | scenario | Auto | best, no interrupts | Auto there | best of all | Auto there | best of STAR's modes | Auto there | STAR's heuristic | Auto there |"
     yield "|---|---|---:|---|---:|---|---:|---|---:|---:|---:|"
     found = {}
-    for setting, measured in times_of(rows).items():
+    for setting, measured in times_of(rows, mode).items():
         of = beside_best(measured)
         found[setting] = [ratio for _, _, ratio in of] + [beside_star(measured)]
         cells = [f"{name} {number(time)} | {ratio:.2f}" for name, time, ratio in of]
@@ -91,11 +98,11 @@ def autos(rows):
     by_set = [(words, [ratios[0] for setting, ratios in found.items() if setting[0].strip("0123456789") == prefix]) for prefix, words in SETS.items()]
     yield (f"Of {len(found)} scenarios, medians: {summed_whole(plain)} of the best without interrupts; {summed_whole(all_of)} of the best of all; "
            f"{summed_whole(modes)} of the best of STAR's modes; {summed_whole(star)} of STAR's heuristic. Without interrupts: " + ", ".join(f"{words} {summed(ratios)}" for words, ratios in by_set if ratios) + ". " +
-           f"Geometric mean of its time beside BSP's: {mean_of(rows, 'auto')}, of STAR's heuristic {mean_of(rows, 'star')}.")
+           f"Geometric mean of its time beside BSP's: {mean_of(rows, 'auto', mode)}, of STAR's heuristic {mean_of(rows, 'star', mode)}.")
 
 
-def mean_of(rows, arm):
-    return f"{statistics.geometric_mean(measured[arm][0] for measured in times_of(rows).values()):.3f}"
+def mean_of(rows, arm, mode):
+    return f"{statistics.geometric_mean(measured[arm][0] for measured in times_of(rows, mode).values()):.3f}"
 
 
 def number(value):

@@ -17,6 +17,7 @@ from unittest import mock
 import auto
 import auto_edge
 import auto_scenarios
+import lives
 from lives import FAILED
 
 BUILD = sys.argv.pop(1)
@@ -24,9 +25,9 @@ BUILD = sys.argv.pop(1)
 
 class ScenariosTest(unittest.TestCase):
     def test_each_is_one_that_the_simulator_takes_with_all_its_arms(self):
-        simulator = auto.Simulator(BUILD, 1)
+        simulator = lives.Simulator(BUILD, 1)
         quadratic = auto_scenarios.Scenario("any", "Q", auto_scenarios.equal(8)).spec()["objective"]
-        for label, scenario in auto.chosen(["before", "edge", "drawn", "large"], []):
+        for label, scenario in auto.chosen():
             spec = scenario.spec()
             spec["stop"]["steps"] = 1
             if label != "0":  # One with the model is enough.
@@ -47,7 +48,7 @@ class ScenariosTest(unittest.TestCase):
     def test_the_quadratic_comes_to_rest_where_it_is_said_to(self):
         spec = auto_scenarios.Scenario("rest", "Q", auto_scenarios.equal(8), noise=0.5).spec()
         spec["stop"] = {"steps": 1000}
-        losses = [row["loss"] for row in auto.Simulator(BUILD, 40).run(spec, {"bsp": {"scheme": "BSP"}})]
+        losses = [row["loss"] for row in lives.Simulator(BUILD, 40).run(spec, {"bsp": {"scheme": "BSP"}})]
         self.assertAlmostEqual(sum(losses) / len(losses) / (0.5 * auto_scenarios.Q_TARGET), 1, delta=0.15)
 
 
@@ -56,7 +57,7 @@ class EdgeTest(unittest.TestCase):
         networks, tiny = auto_edge.networks(), auto_edge.tiny()
         self.assertEqual((len(networks), len(tiny)), (54, 144))
         self.assertEqual(len({label for label, _ in networks + tiny}), 198)
-        simulator = auto.Simulator(BUILD, 1)
+        simulator = lives.Simulator(BUILD, 1)
         for label, spec in networks[:1] + networks[-1:] + tiny[::18]:
             spec["stop"]["steps"] = 1
             with self.subTest(label):
@@ -79,7 +80,7 @@ class AutoTest(unittest.TestCase):
         for seed in (8, 10):
             spec = {**scenario.spec(), "firstSeed": seed}
             spec["stop"]["seconds"] = 500  # BSP takes 300 and 330.
-            rows = auto.Simulator(BUILD, 1).run(spec, {"auto": auto.AUTO})
+            rows = lives.Simulator(BUILD, 1).run(spec, {"auto": auto.AUTO})
             self.assertEqual([one["ending"] for one in rows], ["target"], seed)
             self.assertLess(rows[0]["seconds"], 200, seed)
 
@@ -88,7 +89,7 @@ class AutoTest(unittest.TestCase):
         (_, scenario), = auto.chosen(["large"], ["l2"])
         spec = scenario.spec()
         spec["stop"]["seconds"] = 5000
-        times = auto.seconds_of(auto.Simulator(BUILD, 1).run(spec, {"bsp": {"scheme": "BSP"}, "auto": auto.AUTO}))
+        times = auto.seconds_of(lives.Simulator(BUILD, 1).run(spec, {"bsp": {"scheme": "BSP"}, "auto": auto.AUTO}))
         self.assertLess(times["auto"][0], 0.45 * times["bsp"][0])
 
 
@@ -99,7 +100,7 @@ class StarTest(unittest.TestCase):
         spec = scenario.spec()
         spec["stop"] = {"steps": 200}
         with tempfile.TemporaryDirectory() as folder:
-            auto.Simulator(BUILD, 1).run(spec, {"star": auto.STAR}, traces=folder)
+            lives.Simulator(BUILD, 1).run(spec, {"star": auto.STAR}, traces=folder)
             (trace,) = pathlib.Path(folder).iterdir()
             lines = trace.read_text(encoding="utf-8").splitlines()
         counted = collections.Counter(line.split()[1] for line in lines if line.startswith("  accumulate w"))
@@ -131,12 +132,12 @@ class ArithmeticTest(unittest.TestCase):
         self.assertEqual(auto.columns(measured), ["b6 .40", "b6I .30", "", "", "1.50", "1.50", "1.50", "1.50", "ka8 .60", "1.50", "1.50", "1.50"])
 
     def test_a_scenario_is_a_line_of_the_table_and_a_row_for_each_arm(self):
-        def lives(spec, syncs):
+        def lived(spec, syncs):
             return [row(arm, 100 if arm == "bsp" else 99 if arm == "b3" else 150 if arm == "auto" else 200 + seed)
                     for arm in syncs for seed in range(2)]
-        simulator = mock.Mock(seeds=2, run=lives, has_auto=lambda: True)
+        simulator = mock.Mock(seeds=2, run=lived)
         with tempfile.TemporaryDirectory() as folder, mock.patch.dict(os.environ, JSON=f"{folder}/rows.json"), \
-                mock.patch.object(auto, "Simulator", lambda *_: simulator), contextlib.redirect_stdout(io.StringIO()) as out, \
+                mock.patch.object(lives, "Simulator", lambda *_: simulator), contextlib.redirect_stdout(io.StringIO()) as out, \
                 mock.patch.object(sys, "argv", ["auto.py", BUILD, "--seeds", "2", "--only", "9"]), contextlib.redirect_stderr(io.StringIO()):
             auto.main()
             rows = json.loads(pathlib.Path(folder, "rows.json").read_text(encoding="utf-8"))

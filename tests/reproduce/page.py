@@ -7,12 +7,14 @@ import pathlib
 import re
 
 import auto_page
+import auto_rates_page
 import plot
 from experiment import BEST, COMPUTING, RATE, RATES_PART, SAME, STEP_SECONDS, STEPS
 
 FOLDER = pathlib.Path(__file__).resolve().parents[2] / "docs/reproduction"
 ROWS = FOLDER / "rows.json"
-SECTION = re.compile(r"(<!-- (tables|published|all published|singles|auto|safety)(?: ([\w-]+))?: written by tests/reproduce/page.py -->\n).*?(<!-- end -->)", re.DOTALL)
+OF_CLUSTERS = auto_page.SECTIONS | auto_rates_page.SECTIONS
+SECTION = re.compile(rf"(<!-- (tables|published|all published|{'|'.join(OF_CLUSTERS)})(?: ([\w-]+))?: written by tests/reproduce/page.py -->\n).*?(<!-- end -->)", re.DOTALL)
 OF_ARMS = {RATE, STEPS, STEP_SECONDS, COMPUTING, RATES_PART, "virtual seconds"}
 
 
@@ -117,8 +119,8 @@ def filled(text, rows):
         of = [row for row in rows if name is None or row["experiment"] == name]
         if kind == "tables":
             made = tables(of)
-        elif kind in auto_page.SECTIONS:
-            made = "\n".join(auto_page.SECTIONS[kind](rows))
+        elif kind in OF_CLUSTERS:
+            made = "\n".join(OF_CLUSTERS[kind](rows))
         else:
             made = "\n".join(published_of([row for row in of if row["published"] is not None]))
         return f"{match.group(1)}{made}\n{match.group(4)}"

@@ -1,11 +1,14 @@
 """The best learning rate of each arm, searched for on a grid of factors of the root of 2, and kept in a file as it is found."""
 import json
+import pathlib
 import statistics
 import threading
 
 from experiment import times_of
 from lives import FAILED
 
+FILE = pathlib.Path(__file__).resolve().parent / "rates.json"
+SEARCHED = 1  # Seeds by which rates are looked for; one that is taken reaches the target with all.
 FINEST = 2 ** 0.5
 SLOWER = 1.6  # A rate is given up once it has taken so many times as long as the best so far: more than a neighbour on the grid should take.
 FARTHEST = 16  # Steps of the grid either way.
@@ -60,12 +63,24 @@ class Rates:
         """Of that very scenario; None where it was not looked for yet."""
         return self._entry(experiment, setting, arm)["rate"]
 
-    def find(self, experiment, setting, arm, lab, all_seeds):
+    def missing(self, experiments):
+        """Names of all arms whose best rate is not known."""
+        return [f"{one.name}: {setting.name}: {arm}" for one in experiments for setting in one.settings for arm in setting.arms
+                if self.best(one, setting, arm) is None]
+
+    def at_start(self, experiment, setting, arm):
+        """The seconds that it took at the rate where the search began; FAILED where it did not arrive."""
+        seconds = self._entry(experiment, setting, arm)["tried"][str(on_grid(setting.rate, 0))]
+        return FAILED if seconds is None else seconds
+
+    def find(self, experiment, setting, arm, lab, all_seeds, patience=None):
         """Goes on where it was left, and writes the file after each rate that was tried. Of those that were fast in `lab` the fastest
-        that reaches the target with all seeds; where none does, the fastest."""
+        that reaches the target with all seeds; where none does, the fastest. An arm has failed after so many seconds of `patience`;
+        stop.seconds of the setting where none is given."""
         entry = self._entry(experiment, setting, arm)
         if entry["rate"] is not None:
             return
+        patience = patience or setting.spec["stop"]["seconds"]
 
         def time_at(place, limit):
             rate = on_grid(setting.rate, place)
@@ -75,8 +90,8 @@ class Rates:
             median = entry["tried"][str(rate)]
             return FAILED if median is None else median
 
-        places = [on_grid(setting.rate, place) for place in search(time_at, setting.spec["stop"]["seconds"])] or [setting.rate]
-        arrives = (rate for rate in places if max(times_of(all_seeds.lives(setting, arm, rate).result())) < FAILED)
+        places = [on_grid(setting.rate, place) for place in search(time_at, patience)] or [setting.rate]
+        arrives = (rate for rate in places if max(times_of(all_seeds.lives(setting, arm, rate, patience).result())) < FAILED)
         self._keep(entry, "rate", next(arrives, places[0]))
 
     def _keep(self, where, name, value):

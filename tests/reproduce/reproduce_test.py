@@ -18,6 +18,7 @@ from unittest import mock
 
 import auto
 import auto_page
+import auto_rates
 import dbw
 import experiments
 import lb_bsp
@@ -71,7 +72,7 @@ class RowsTest(unittest.TestCase):
         for row in rows:
             self.check_form(row)
         self.assertLessEqual({one.name for one in experiments.ALL}, {row["experiment"] for row in rows})
-        self.assertEqual(reproduce.missing(experiments.ALL, rates.Rates(reproduce.HERE / "rates.json")), [])
+        self.assertEqual(rates.Rates(rates.FILE).missing(experiments.ALL), [])
 
     def test_pages_and_plots_are_as_they_follow_from_the_rows(self):
         rows = page.read_rows(page.ROWS)
@@ -109,10 +110,20 @@ class CommandTest(unittest.TestCase):
         def measured(build, seeds, jobs):
             self.assertEqual((build, seeds, jobs), (BUILD, 1, 2))
             return [auto.row_of(auto.SINGLES, "asp", "0 any, D n8", auto.BESIDE, 1, (0.5, 0.4, FAILED))]
-        with tempfile.TemporaryDirectory() as folder, mock.patch.dict(os.environ, JSON=f"{folder}/rows.json"), mock.patch.object(auto, "measure_all", measured):
+        def measured_at_best(build, seeds, jobs, clusters, known):
+            self.assertEqual((build, seeds, jobs, len(clusters.settings), known.missing([clusters])), (BUILD, 1, 2, 58, []))
+            return [auto.row_of(auto.SINGLES, "asp", f"0 any, D n8, {BEST}", auto.BESIDE, 1, (0.3,) * 3)]
+        with tempfile.TemporaryDirectory() as folder, mock.patch.dict(os.environ, JSON=f"{folder}/rows.json"), \
+                mock.patch.object(auto, "measure_all", measured), mock.patch.object(auto_rates, "measure_all", measured_at_best):
             self.run_main("--seeds", "1", "--only", "auto")
             self.assertEqual([[row[name] for name in ("arm", "value", "low", "high")] for row in page.read_rows(pathlib.Path(folder, "rows.json"))],
-                             [["asp", 0.5, 0.4, None]])
+                             [["asp", 0.5, 0.4, None], ["asp", 0.3, 0.3, 0.3]])
+            with self.assertRaisesRegex(SystemExit, "auto: 0 homogeneous, D n8: bsp\nauto: 0 homogeneous, D n8: b2\n"):
+                self.run_main("--only", "auto", "--rates", f"{folder}/rates.json")
+            with mock.patch.object(auto_rates, "find", side_effect=KeyboardInterrupt) as find, self.assertRaises(KeyboardInterrupt):
+                self.run_main("--only", "auto", "--full", "--seeds", "2")
+            clusters, _, searched, everyone, jobs = find.call_args.args
+            self.assertEqual((len(clusters.settings), searched.seeds, everyone.seeds, jobs), (58, 1, 2, 2))
 
 
 def life(seconds, ending="target", steps=10, pushes=2):
@@ -219,6 +230,7 @@ class RatesTest(unittest.TestCase):
             self.assertFalse(before & set(map(str, asked[:-2])))
             found = rates.Rates(path).best(experiment, setting, arm)
             self.assertIn(found, (rates.on_grid(setting.rate, 1), rates.on_grid(setting.rate, 3)))
+            self.assertEqual(rates.text_of(json.loads(path.read_text())), path.read_text(), "a line for each arm")
             changed = dataclasses.replace(setting, rate=7)
             self.assertIsNone(rates.Rates(path).best(experiment, changed, arm))
 
