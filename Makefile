@@ -76,7 +76,7 @@ bench-ddp: $(BUILD)/build.ninja ## Time to a held-out loss by delay tables, besi
 	@cmake --build $(BUILD) -j $(JOBS) --target paceline paceline-ps paceline-worker >&2
 	@tests/bench/beside_ddp.py $(BUILD) $(ARGS)
 
-reproduce: $(BUILD)/build.ninja ## What the papers publish beside simulated lives, and all schemes and Auto on 58 clusters: 23 minutes of two cores (ARGS='--only wbsp', JSON=FILE writes rows)
+reproduce: $(BUILD)/build.ninja ## What the papers publish beside simulated lives, and all schemes and Auto on 58 clusters: 22 minutes of two cores (ARGS='--only wbsp', JSON=FILE writes rows)
 	@cmake --build $(BUILD) -j $(JOBS) --target paceline paceline-simulator predict_speeds >&2
 	@tests/reproduce/reproduce.py $(BUILD) --jobs $(JOBS) $(ARGS)
 
