@@ -156,17 +156,22 @@ def safety_rows(simulator, label, scenario):
     return [row_of(SAFETY, "auto", setting, BESIDE, len(ratios), values), row_of(SAFETY, "auto", setting, FAILURES, len(ratios), (failed,) * 3)]
 
 
+def about(setting):
+    """The first cells of a line of a table."""
+    label, _, name = setting.partition(" ")
+    return f"| {label} | {name} |"
+
+
 HEAD = ("| # | scenario | bk | bkI | DBW | DBW I | SSP1 | SSP3 | SSP8 | ASP | k-batch | WBSP | PS+ | LB | best single | Auto | oracle/Auto | STAR |\n|" + "---|" * 18)
 
 
 def line_of(setting, measured):
     """Of a scenario: each arm's time beside BSP's."""
-    label, _, name = setting.partition(" ")
     if measured is None:
-        return f"| {label} | {name} | BSP does not reach the target |"
+        return f"{about(setting)} BSP does not reach the target |"
     best, at = oracle_of(measured)
     cells = columns(measured) + [f"{best} {number(at)}", number(measured["auto"][0]), f"{at / measured['auto'][0]:.2f}", number(measured["star"][0])]
-    return f"| {label} | {name} | {' | '.join(cells)} |"
+    return f"{about(setting)} {' | '.join(cells)} |"
 
 
 def summary(measured_of):
@@ -212,6 +217,12 @@ def measure_all(build, seeds, jobs):
     return measure_singles(build, seeds, jobs, chosen(), {}) + measure_safety(build, SAFETY_SEEDS, jobs, chosen(only=HARDEST))
 
 
+def keep(rows):
+    """In the file that JSON names in the environment, where it does."""
+    if os.environ.get("JSON"):
+        pathlib.Path(os.environ["JSON"]).write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("build")
@@ -231,8 +242,7 @@ def main():
         known = singles_of(json.loads(options.singles.read_text(encoding="utf-8"))) if options.singles else {}
         rows = measure_singles(options.build, seeds, options.jobs, scenarios, known)
     print(f"{len(scenarios)} scenarios, {seeds} seeds, {time.monotonic() - began:.0f} s", file=sys.stderr)
-    if os.environ.get("JSON"):
-        pathlib.Path(os.environ["JSON"]).write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+    keep(rows)
 
 
 if __name__ == "__main__":

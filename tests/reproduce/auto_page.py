@@ -4,6 +4,7 @@ them, at one rate and at the best of each, and Auto with more seeds where it is 
 import statistics
 
 import auto
+from auto import about
 from experiment import BEST, SAME
 from lives import FAILED
 
@@ -24,11 +25,6 @@ def values_of(rows, unit, mode):
 def times_of(rows, mode=SAME):
     """Beside BSP's."""
     return values_of(rows, auto.BESIDE, mode)
-
-
-def about(setting):
-    label, _, name = setting.partition(" ")
-    return f"| {label} | {name} |"
 
 
 def name_of(arm):

@@ -8,9 +8,6 @@ that are not known are looked for first. Prints auto.py's table; times are besid
 """
 import argparse
 import concurrent.futures
-import json
-import os
-import pathlib
 import sys
 
 import auto
@@ -32,20 +29,10 @@ def experiment_of(scenarios):
 
 def find(experiment, rates, searched, all_seeds, jobs):
     """Looks for all rates that are not known: BSP's first, since an arm has failed after three times its time at the scenario's rate."""
-    def patience(setting):
-        return auto.PATIENCE * rates.at_start(experiment, setting, "bsp")
-
-    def all_of(pool, patience_of, arms_of, whose):
-        searches = [pool.submit(rates.find, experiment, setting, arm, searched, all_seeds, patience_of(setting))
-                    for setting in experiment.settings for arm in arms_of(setting)]
-        for number, search in enumerate(concurrent.futures.as_completed(searches), 1):
-            search.result()
-            print(f"\r{number} of {len(searches)} rates {whose}", end="", file=sys.stderr, flush=True)
-        print(file=sys.stderr)
-
-    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        all_of(pool, lambda _: BSP_SECONDS, lambda setting: ["bsp"], "of BSP")
-        all_of(pool, patience, lambda setting: [arm for arm in setting.arms if arm != "bsp"], "of the other arms")
+    rates.find_all([(experiment, setting, "bsp", BSP_SECONDS) for setting in experiment.settings], searched, all_seeds, jobs, " of BSP")
+    patience = {setting.name: auto.PATIENCE * rates.at_start(experiment, setting, "bsp") for setting in experiment.settings}
+    rates.find_all([(experiment, setting, arm, patience[setting.name]) for setting in experiment.settings for arm in setting.arms if arm != "bsp"],
+                   searched, all_seeds, jobs, " of the other arms")
 
 
 def measure(simulator, setting, rate_of):
@@ -101,8 +88,7 @@ def main():
     elif unknown := rates.missing([experiment]):
         sys.exit("no best rate is known, or the scenario changed since; --full finds them:\n" + "\n".join(unknown))
     rows = measure_all(options.build, options.seeds, options.jobs, experiment, rates)
-    if os.environ.get("JSON"):
-        pathlib.Path(os.environ["JSON"]).write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+    auto.keep(rows)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
 """What a larger rate is worth on the 58 clusters: the tables of docs/reproduction/best-rates.md, and the one of docs/reproduction.md that sums them up."""
-import math
 import statistics
 
 import auto
-from auto_page import about, autos, interrupts, name_of, number, singles, times_of, values_of
-from experiment import BEST, RATE, SAME
+from auto import about
+from auto_page import autos, interrupts, name_of, number, singles, times_of, values_of
+from experiment import BEST, RATE, SAME, part_said, rates_part
 from lives import FAILED
 
 # What a line of the summary is of: its name, and whether an arm is one of those whose fastest is chosen.
@@ -22,12 +22,6 @@ def fastest(measured, fits):
     return min(((arm, times[0]) for arm, times in ({"bsp": (1.0,)} | measured).items() if fits(arm)), key=lambda found: found[1], default=None)
 
 
-def part_of(same, best):
-    """How much of a gain goes once BSP has its best rate, too: on the scale of logs, as experiment.py has it."""
-    part = 1 - math.log(best) / math.log(same)
-    return "none, it grows" if part < 0 else f"{part:.0%}"
-
-
 def by_kind(rows):
     yield ("| | at the scenario's rate: of BSP's time | arrives in | each at its best: of BSP's time | arrives in | its best rate beside BSP's | the larger rate's part of the gain |")
     yield "|---|" + "---:|" * 6
@@ -39,7 +33,7 @@ def by_kind(rows):
         same, best = (statistics.geometric_mean(of[i][1] for of in both.values()) for i in (0, 1))
         larger = statistics.geometric_mean(rates[setting][of[1][0]][0] / rates[setting]["bsp"][0] for setting, of in both.items())
         arrives = [f"{sum(of[i][1] < FAILED for of in found.values())} of {len(found)}" for i in (0, 1)]
-        yield (f"| {name} | {number(same)} | {arrives[0]} | {number(best)} | {arrives[1]} | {larger:.2f} | {part_of(same, best) if same < 1 else ''} |")
+        yield (f"| {name} | {number(same)} | {arrives[0]} | {number(best)} | {arrives[1]} | {larger:.2f} | {part_said(rates_part(same, best)) if same < 1 else ''} |")
 
 
 def rates_of(rows):

@@ -5,6 +5,7 @@
 """
 import contextlib
 import dataclasses
+import functools
 import io
 import json
 import os
@@ -38,24 +39,22 @@ def row(arm, seconds, ending="target"):
 
 class FindTest(unittest.TestCase):
     def find(self, experiment, known, seconds_at):
-        """What was asked for: (setting, arm, rate, seconds of patience)."""
-        asked = []
-
-        def lives(setting, arm, rate, seconds):
+        """What was asked for of one seed, and of all: (setting, arm, rate, seconds of patience)."""
+        def lives(asked, setting, arm, rate, seconds):
             asked.append((setting.name, arm, rate, seconds))
             return mock.Mock(result=lambda: [row(arm, seconds_at(arm, rate), "target" if seconds_at(arm, rate) < FAILED else "seconds")])
 
-        lab = mock.Mock(lives=lives)
+        asked, asked_of_all = [], []
         with contextlib.redirect_stderr(io.StringIO()):
-            auto_rates.find(experiment, known, lab, lab, 1)
-        return asked
+            auto_rates.find(experiment, known, *(mock.Mock(lives=functools.partial(lives, of)) for of in (asked, asked_of_all)), 1)
+        return asked, asked_of_all
 
     def test_an_arm_has_failed_after_three_times_bsps_time_at_the_scenarios_rate(self):
         with tempfile.TemporaryDirectory() as folder:
             known, experiment = rates.Rates(pathlib.Path(folder, "rates.json")), cluster("d11")
             setting = experiment.settings[0]
             self.assertNotEqual(str(setting.rate), str(rates.on_grid(setting.rate, 0)), "a rate of more digits than are kept")
-            asked = self.find(experiment, known, lambda arm, rate: 100 * rate / setting.rate if arm == "bsp" else FAILED if arm == "auto" and rate > 0.5 * setting.rate else 40)
+            asked, of_all = self.find(experiment, known, lambda arm, rate: 100 * rate / setting.rate if arm == "bsp" else FAILED if arm == "auto" and rate > 0.5 * setting.rate else 40)
             start = rates.on_grid(setting.rate, 0)
             arms = [arm for _, arm, _, _ in asked]
             self.assertEqual(arms, sorted(arms, key=["bsp", "asp", "auto"].index))
@@ -66,7 +65,8 @@ class FindTest(unittest.TestCase):
             self.assertEqual(known.best(experiment, setting, "asp"), start)
             self.assertLess(known.best(experiment, setting, "auto"), 0.51 * setting.rate)
             self.assertEqual(known.missing([experiment]), [])
-            self.assertEqual(self.find(experiment, known, None), [], "what is known is not looked for")
+            self.assertEqual([(arm, rate) for _, arm, rate, _ in of_all], [(arm, known.best(experiment, setting, arm)) for arm in setting.arms])
+            self.assertEqual(self.find(experiment, known, None), ([], []), "what is known is not looked for")
 
     def test_of_checked_in_rates_that_of_each_arm_of_each_cluster_is_known(self):
         experiment = auto_rates.experiment_of(auto.chosen())

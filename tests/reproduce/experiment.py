@@ -64,6 +64,7 @@ class Lab:
 
     def lives(self, setting, arm, rate, seconds=math.inf):
         """A future of the rows of an arm's lives, which end after so much virtual time at the latest."""
+        seconds = min(seconds, setting.spec["stop"].get("seconds", math.inf))
         key = (setting.digest(arm), rate, seconds)
         if key not in self.known:
             self.known[key] = self.pool.submit(self._run, setting, arm, rate, seconds)
@@ -71,7 +72,7 @@ class Lab:
 
     def _run(self, setting, arm, rate, seconds):
         spec = spec_of(setting, rate)
-        if seconds < spec["stop"].get("seconds", math.inf):
+        if seconds < math.inf:
             spec["stop"]["seconds"] = seconds
         return self.simulator.run(spec, {arm: setting.arms[arm]})
 
@@ -154,13 +155,21 @@ class Measured:
         ]
 
     def _rates_part(self, setting, arm):
-        """How much of an arm's gain at the rate of all goes once the baseline has its best rate, too: on the scale of logs."""
         same, best = (statistics.median_low([ratio_of(*pair) for pair in zip(self.times(setting.name, arm, mode),
                                                                              self.times(setting.name, setting.baseline, mode))])
                       for mode in (SAME, BEST))
         if not 0 < same < 1 or best in (0, FAILED):
             return []
-        return [self.row(arm, setting.name, RATES_PART, [1 - math.log(best) / math.log(same)])]
+        return [self.row(arm, setting.name, RATES_PART, [rates_part(same, best)])]
+
+
+def rates_part(same, best):
+    """How much of a gain at the rate of all goes once the baseline has its best rate, too, on the scale of logs: of two ratios of time."""
+    return 1 - math.log(best) / math.log(same)
+
+
+def part_said(part):
+    return "none, it grows" if part < 0 else "all of it" if part >= 1 else f"{part:.0%}"
 
 
 def ratio_of(mine, theirs):

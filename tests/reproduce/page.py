@@ -9,7 +9,7 @@ import re
 import auto_page
 import auto_rates_page
 import plot
-from experiment import BEST, COMPUTING, RATE, RATES_PART, SAME, STEP_SECONDS, STEPS
+from experiment import BEST, COMPUTING, RATE, RATES_PART, SAME, STEP_SECONDS, STEPS, part_said
 
 FOLDER = pathlib.Path(__file__).resolve().parents[2] / "docs/reproduction"
 ROWS = FOLDER / "rows.json"
@@ -76,10 +76,6 @@ def own_rows(rows):
     return [row for row in rows if row["published"] is not None or not is_of_arm(row)]
 
 
-def part_of(value):
-    return "none, it grows" if value < 0 else "all of it" if value >= 1 else f"{value:.0%}"
-
-
 def table_of(rows, setting):
     arms = arms_of(rows, setting)
     at = {(row["arm"], row["setting"], row["unit"]): row for row in rows}
@@ -94,7 +90,7 @@ def table_of(rows, setting):
             cells += [number(row(RATE)["value"])] if mode == BEST else []
             cells += [ranged(row(beside)), number(row(STEP_SECONDS)["value"]), number(row(STEPS)["value"]), f"{row(COMPUTING)['value']:.0%}"]
         part = at.get((arm, setting, RATES_PART))
-        cells.append("" if part is None else part_of(part["value"]))
+        cells.append("" if part is None else part_said(part["value"]))
         yield "| " + " | ".join(cells) + " |"
 
 

@@ -1,7 +1,9 @@
 """The best learning rate of each arm, searched for on a grid of factors of the root of 2, and kept in a file as it is found."""
+import concurrent.futures
 import json
 import pathlib
 import statistics
+import sys
 import threading
 
 from experiment import times_of
@@ -73,14 +75,12 @@ class Rates:
         seconds = self._entry(experiment, setting, arm)["tried"][str(on_grid(setting.rate, 0))]
         return FAILED if seconds is None else seconds
 
-    def find(self, experiment, setting, arm, lab, all_seeds, patience=None):
+    def find(self, experiment, setting, arm, lab, all_seeds, patience):
         """Goes on where it was left, and writes the file after each rate that was tried. Of those that were fast in `lab` the fastest
-        that reaches the target with all seeds; where none does, the fastest. An arm has failed after so many seconds of `patience`;
-        stop.seconds of the setting where none is given."""
+        that reaches the target with all seeds; where none does, the fastest. An arm has failed after so many seconds of `patience`."""
         entry = self._entry(experiment, setting, arm)
         if entry["rate"] is not None:
             return
-        patience = patience or setting.spec["stop"]["seconds"]
 
         def time_at(place, limit):
             rate = on_grid(setting.rate, place)
@@ -93,6 +93,15 @@ class Rates:
         places = [on_grid(setting.rate, place) for place in search(time_at, patience)] or [setting.rate]
         arrives = (rate for rate in places if max(times_of(all_seeds.lives(setting, arm, rate, patience).result())) < FAILED)
         self._keep(entry, "rate", next(arrives, places[0]))
+
+    def find_all(self, wanted, lab, all_seeds, jobs, whose=""):
+        """Looks for the rates of all (experiment, setting, arm, patience) that are wanted, and tells how far it is."""
+        with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+            searches = [pool.submit(self.find, experiment, setting, arm, lab, all_seeds, patience) for experiment, setting, arm, patience in wanted]
+            for number, search in enumerate(concurrent.futures.as_completed(searches), 1):
+                search.result()
+                print(f"\r{number} of {len(searches)} rates{whose}", end="", file=sys.stderr, flush=True)
+        print(file=sys.stderr)
 
     def _keep(self, where, name, value):
         with self.lock:

@@ -10,7 +10,6 @@ experiment, arm, setting, value, published, unit, seeds, low, high. --write puts
 tables and plots of docs/reproduction.
 """
 import argparse
-import concurrent.futures
 import json
 import os
 import pathlib
@@ -34,16 +33,6 @@ def computing():
     return used.ru_utime + used.ru_stime
 
 
-def find(chosen, rates, searched, lab, jobs):
-    """Looks for all rates that are not known, by the lives of `searched`."""
-    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        searches = [pool.submit(rates.find, one, setting, arm, searched, lab) for one in chosen for setting in one.settings for arm in setting.arms]
-        for number, search in enumerate(concurrent.futures.as_completed(searches), 1):
-            search.result()
-            print(f"\r{number} of {len(searches)} rates", end="", file=sys.stderr, flush=True)
-    print(file=sys.stderr)
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("build")
@@ -64,7 +53,8 @@ def main():
     lab = Lab(options.build, options.seeds, options.jobs)
     if options.full:
         searched = Lab(options.build, SEARCHED, options.jobs)
-        find(chosen, rates, searched, lab, options.jobs)
+        wanted = [(one, setting, arm, setting.spec["stop"]["seconds"]) for one in chosen for setting in one.settings for arm in setting.arms]
+        rates.find_all(wanted, searched, lab, options.jobs)
         auto_rates.find(clusters, rates, searched, lab, options.jobs)
     elif unknown := rates.missing([*chosen, clusters]):
         sys.exit("no best rate is known, or the scenario changed since; make reproduce-full finds them:\n" + "\n".join(unknown))

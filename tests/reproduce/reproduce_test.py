@@ -28,7 +28,7 @@ import predictors
 import rates
 import reproduce
 import wbsp
-from experiment import BEST, RATES_PART, ROW, SAME, STEPS, Experiment, Lab, Measured, Setting
+from experiment import BEST, RATES_PART, ROW, SAME, STEPS, Experiment, Lab, Measured, Setting, part_said
 from lives import FAILED
 
 BUILD = sys.argv.pop(1)
@@ -222,11 +222,11 @@ class RatesTest(unittest.TestCase):
                     return mock.Mock(result=lambda: [{"arm": arm, "seconds": times[rate], "ending": "seconds" if rate == fails_at else "target"}])
                 return mock.Mock(lives=lives)
             with self.assertRaises(KeyboardInterrupt):
-                rates.Rates(path).find(experiment, setting, arm, lab(stops_after=2), lab())
+                rates.Rates(path).find(experiment, setting, arm, lab(stops_after=2), lab(), 1000)
             before = set(json.loads(path.read_text())[experiment.name][setting.name][arm]["tried"])
             self.assertEqual(len(before), 2)
             asked.clear()
-            rates.Rates(path).find(experiment, setting, arm, lab(), lab(fails_at=rates.on_grid(setting.rate, 2)))
+            rates.Rates(path).find(experiment, setting, arm, lab(), lab(fails_at=rates.on_grid(setting.rate, 2)), 1000)
             self.assertFalse(before & set(map(str, asked[:-2])))
             found = rates.Rates(path).best(experiment, setting, arm)
             self.assertIn(found, (rates.on_grid(setting.rate, 1), rates.on_grid(setting.rate, 3)))
@@ -272,7 +272,7 @@ class PageTest(unittest.TestCase):
                          [{"experiment": "a", "value": 3}, {"experiment": "a", "value": 4}, {"experiment": "b", "value": 2}])
 
     def test_a_larger_rate_may_have_been_no_part_of_a_gain_or_all_of_it(self):
-        self.assertEqual([page.part_of(value) for value in (-2, 0, 0.347, 1, 17)], ["none, it grows", "0%", "35%", "all of it", "all of it"])
+        self.assertEqual([part_said(value) for value in (-2, 0, 0.347, 1, 17)], ["none, it grows", "0%", "35%", "all of it", "all of it"])
 
     def test_numbers_have_three_digits_that_count(self):
         self.assertEqual([page.number(value) for value in (None, 0, 0.12345, 12.345, 1234.5, 1234567, 0.00012)],
