@@ -1,4 +1,5 @@
-"""Runs docs/tutorial.md as it stands: its files written, its commands typed, in a Python that has the wheel installed."""
+"""Runs docs/tutorial.md as it stands: its files written, its commands typed, in a Python that has the wheel installed. README.md's script takes the
+place of the tutorial's afterwards."""
 import os
 import re
 import subprocess
@@ -12,8 +13,8 @@ BUILD = Path(os.environ["PACELINE_BIN"]).parent
 FENCE = re.compile(r"^```(\S+)?(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
-def blocks():
-    for language, name, text in FENCE.findall((ROOT / "docs" / "tutorial.md").read_text()):
+def blocks(page="docs/tutorial.md"):
+    for language, name, text in FENCE.findall((ROOT / page).read_text()):
         yield language, name, text
 
 
@@ -64,6 +65,16 @@ class TutorialTest(unittest.TestCase):
             self.assertGreater(accuracy, 60, command)
         use = next(command for command in said if command.startswith("python use.py"))
         self.assertRegex(said[use], r"^arm [012]$")
+        self.try_the_script_of_the_first_page()
+
+    def try_the_script_of_the_first_page(self):
+        """Alone, and as the workers of the tutorial's job, which then has no evaluator: the script does not judge."""
+        [script] = [text for language, name, text in blocks("README.md") if (language, name) == ("python", "train.py")]
+        (self.folder / "train.py").write_text(script)
+        job = self.folder / "job.yaml"
+        job.write_text(re.sub(r"^ *evaluator:.*\n", "", job.read_text(), flags=re.MULTILINE))
+        self.type("python train.py", self.folder)
+        self.assertIn("model.safetensors", self.type("paceline run job.yaml", self.folder))
 
     def test_what_is_not_run_says_that_it_needs_a_cluster(self):
         shells = [(name, text) for language, name, text in blocks() if language == "sh"]
