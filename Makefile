@@ -30,10 +30,10 @@ run: $(BUILD)/build.ninja ## Train the sample job on this machine (ARGS='--set s
 	@$(BUILD)/bin/paceline run deploy/samples/digits.yaml $(ARGS)
 
 test: build kubernetes ## Build everything and run every test
-	@ctest --test-dir $(BUILD) --output-on-failure -j $(TEST_JOBS)
+	@tests/run $(BUILD) -j $(TEST_JOBS)
 
 test-hosts: build ## Run what tests/integration asks of paceline-worker against a Python script in its place: half an hour
-	@ctest --test-dir $(BUILD) -C Hosts -L hosts --output-on-failure -j $(TEST_JOBS)
+	@tests/run $(BUILD) -C Hosts -L hosts -j $(TEST_JOBS)
 
 test-large: $(BUILD)/build.ninja ## Train two steps of a model with one tensor of 2.2 GiB: 20 GiB of memory, peak printed
 	@cmake --build $(BUILD) -j $(JOBS) --target paceline paceline-ps paceline-worker >&2
@@ -139,7 +139,7 @@ test-asan test-tsan: test-%:
 	@$(MAKE) --no-print-directory kubernetes
 	@cmake --preset $* >&2
 	@TIMEFORMAT='built in %0lR' && time cmake --build --preset $* -j $(JOBS) >&2
-	@ctest --preset $* -j $(JOBS)
+	@tests/run build/$* --preset $* -j $(JOBS)
 
 test-asan: ## Build and test what needs no LibTorch with the address and undefined-behaviour sanitizers
 test-tsan: ## The same with the thread sanitizer
