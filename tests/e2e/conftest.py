@@ -56,19 +56,19 @@ def pytest_collection_modifyitems(config, items):
 
 
 def note_skip(report):
+    """In each process that hears of it: who reads the file counts equal lines once."""
     _, _, reason = report.longrepr
     with open(SKIPS, "a", encoding="utf-8") as file:
         file.write(f"{report.nodeid}\t{' '.join(reason.removeprefix('Skipped: ').split())}\n")
 
 
 def pytest_runtest_logreport(report):
-    # In the process that hands tests to others alone: it hears of each of their reports.
-    if SKIPS and report.skipped and not hasattr(report, "wasxfail") and "PYTEST_XDIST_WORKER" not in os.environ:
+    if SKIPS and report.skipped and not hasattr(report, "wasxfail"):
         note_skip(report)
 
 
 def pytest_collectreport(report):
-    if SKIPS and report.skipped:  # A whole file; in each of those that collect.
+    if SKIPS and report.skipped:  # A whole file.
         note_skip(report)
 
 

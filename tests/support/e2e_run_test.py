@@ -76,7 +76,9 @@ class Suite(unittest.TestCase):
         self.assertEqual((self.notes[0], self.installs()), (["cluster", "run"], 1))
         self.assertIn("2 passed", self.output)
         self.assertNotIn("deselected", self.output)
+        self.assertIn("gw2", self.output)  # Three side by side.
         self.assertEqual(self.run_suite("-k", "nodes"), 0, self.output)
+        self.assertNotIn("gw0", self.output)
         self.assertEqual(self.installs(), 1)
         self.assertIn("2 passed", self.output)
 
