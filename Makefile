@@ -10,6 +10,9 @@ JOBS ?= $(shell nproc)
 # More than cores: many tests wait for a deadline, for a server to start, for workers that sleep.
 TEST_JOBS ?= 4
 ARGS ?=
+# What a test tool gets of ARGS: as it was typed, but for quotes, which may keep words together. Nothing in it is for a shell.
+WORDS = $(if $(value ARGS),$(shell tests/support/selection.py words '$(subst ','\'',$(value ARGS))')$(if $(filter-out 0,$(.SHELLSTATUS)),$(error \
+          ARGS cannot be read)))
 JSON ?=
 export JSON
 IMAGES ?=
@@ -29,11 +32,14 @@ run: $(BUILD)/build.ninja ## Train the sample job on this machine (ARGS='--set s
 	@cmake --build $(BUILD) -j $(JOBS) --target paceline paceline-ps paceline-worker >&2
 	@$(BUILD)/bin/paceline run deploy/samples/digits.yaml $(ARGS)
 
-test: build kubernetes ## Build everything and run every test
-	@ctest --test-dir $(BUILD) --output-on-failure -j $(TEST_JOBS)
+# What selects no test says so before anything is built.
+test: ## Build everything and run every test (ARGS='-R Recovery' is handed on to ctest)
+	@tests/support/selection.py ctest $(BUILD) $(WORDS)
+	@$(MAKE) --no-print-directory build kubernetes
+	@tests/run $(BUILD) -j $(TEST_JOBS) $(WORDS)
 
 test-hosts: build ## Run what tests/integration asks of paceline-worker against a Python script in its place: half an hour
-	@ctest --test-dir $(BUILD) -C Hosts -L hosts --output-on-failure -j $(TEST_JOBS)
+	@tests/run $(BUILD) -C Hosts -L hosts -j $(TEST_JOBS)
 
 test-large: $(BUILD)/build.ninja ## Train two steps of a model with one tensor of 2.2 GiB: 20 GiB of memory, peak printed
 	@cmake --build $(BUILD) -j $(JOBS) --target paceline paceline-ps paceline-worker >&2
@@ -109,9 +115,15 @@ images: $(BUILD)/build.ninja ## Build the container images operator, ps and work
 	@cmake --build $(BUILD) -j $(JOBS) --target paceline-operator paceline-ps paceline-worker >&2
 	@tools/images build $(IMAGES)
 
-e2e: images ## Run the suite on a three-node kind cluster, or on the one of KUBECONFIG (ARGS='-k digits' is handed on)
+# What selects no test says so before anything is built, and so ends what only lists tests.
+e2e: ## Run the suite on a three-node kind cluster, or on the one of KUBECONFIG (ARGS='-k digits' is handed on to pytest)
+	@tools/setup --cluster >&2
+	@tests/e2e/run --check $(WORDS)
+ifeq (,$(filter --co --collect-only -h --help --version --markers --fixtures,$(ARGS)))
+	@$(MAKE) --no-print-directory images
 	@cmake --build $(BUILD) -j $(JOBS) --target paceline write-stranger >&2
-	@tests/e2e/run $(ARGS)
+	@tests/e2e/run $(WORDS)
+endif
 
 e2e-soak: images ## Ten minutes of random faults to jobs on a three-node kind cluster
 	@PACELINE_E2E_SOAK_SECONDS=$${PACELINE_E2E_SOAK_SECONDS:-600} tests/e2e/run -k test_soak
@@ -139,7 +151,7 @@ test-asan test-tsan: test-%:
 	@$(MAKE) --no-print-directory kubernetes
 	@cmake --preset $* >&2
 	@TIMEFORMAT='built in %0lR' && time cmake --build --preset $* -j $(JOBS) >&2
-	@ctest --preset $* -j $(JOBS)
+	@tests/run build/$* --preset $* -j $(JOBS)
 
 test-asan: ## Build and test what needs no LibTorch with the address and undefined-behaviour sanitizers
 test-tsan: ## The same with the thread sanitizer

@@ -165,5 +165,12 @@ function(paceline_test target)
     return()
   endif()
   gtest_discover_tests(${arg_NAME} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
-    PROPERTIES ${lock} TIMEOUT ${arg_TIMEOUT} LABELS "${target};${arg_LABELS}" ENVIRONMENT "${arg_ENVIRONMENT}")
+    PROPERTIES ${lock} TIMEOUT ${arg_TIMEOUT} LABELS ${target} ENVIRONMENT "${arg_ENVIRONMENT}")
+  if(arg_LABELS)
+    # gtest_discover_tests would take a second label for the name of a property: ctest sets it, once it knows the cases.
+    set(labels_file ${CMAKE_CURRENT_BINARY_DIR}/${arg_NAME}_labels.cmake)
+    file(WRITE ${labels_file} "foreach(case IN LISTS ${arg_NAME}_TESTS)\n"
+                              "  set_tests_properties(\"\${case}\" PROPERTIES LABELS \"${target};${arg_LABELS}\")\nendforeach()\n")
+    set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${labels_file})
+  endif()
 endfunction()

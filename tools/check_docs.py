@@ -3,6 +3,9 @@
 
     tools/check_docs.py [ROOT]      prints what is wrong; exit 1 if anything is
 
+It looks at the files that git tracks, so that a scratch file or a build folder neither breaks nor keeps a rule; in a copy
+without git, at all files.
+
 - The folder table of docs/architecture.md has one row for each folder there is, and no other.
 - Its dependency table names every find_package and pkg_check_modules of the CMake files, and no other.
 - docs/metrics.md has a row for each metric that the programs register, and no other.
@@ -19,10 +22,11 @@ import re
 import sys
 from pathlib import Path
 
+from tree import Tree
+
 LINES_MAX = 500
 SOURCES = {".h", ".cc", ".py", ".proto", ".cmake"}
 TEXTS = SOURCES | {".md", ".txt", ".json", ".yaml", ".yml", ""}
-IGNORED = {"build", "paceline-runs", "paceline-volumes", "__pycache__"}
 SHELVES = ("lib", "ps-server", "worker", "cli", "simulator", "operator", "tests")
 ADR_HEADINGS = ("Status", "Context", "Decision", "Consequences")
 
@@ -40,21 +44,11 @@ COMMAND = re.compile(r"^\t@?(?:\w+=\S+ )*((?:tests|tools)/[\w./-]+)", re.MULTILI
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 
 
-def files(root):
-    for path in sorted(root.iterdir()):
-        if path.name in IGNORED or path.name == ".git" or path.is_symlink():
-            continue
-        if path.is_dir():
-            yield from files(path)
-        else:
-            yield path
-
-
-def folders(root):
+def folders(tree):
     """Top-level folders and those one below a shelf, where they hold a file."""
     found = set()
-    for file in files(root):
-        parts = file.relative_to(root).parts[:-1]
+    for file in tree.files:
+        parts = file.relative_to(tree.root).parts[:-1]
         if not parts or parts[0].startswith("."):
             continue
         found.add(parts[0])
@@ -70,9 +64,9 @@ def table(text, heading):
     return [row.rstrip("/") for row in rows]
 
 
-def packages(root):
+def packages(tree):
     found = set()
-    for file in files(root):
+    for file in tree.files:
         if file.name != "CMakeLists.txt" and file.suffix != ".cmake":
             continue
         text = re.sub(r"#[^\n]*", "", file.read_text())
@@ -82,10 +76,10 @@ def packages(root):
     return found
 
 
-def metrics(root):
+def metrics(tree):
     found = set()
-    for file in files(root):
-        path = file.relative_to(root)
+    for file in tree.files:
+        path = file.relative_to(tree.root)
         if file.suffix in (".h", ".cc") and path.parts[0] != "tests" and not file.name.endswith("_test.cc") and (
                 path.parts[:2] != ("lib", "telemetry")):
             found |= set(METRIC.findall(file.read_text()))
@@ -101,8 +95,8 @@ def compare(page, what, listed, existing):
         yield f"{page}: {what} {name} has a row but does not exist"
 
 
-def check_text(root, file):
-    path = file.relative_to(root).as_posix()
+def check_text(tree, file):
+    path = file.relative_to(tree.root).as_posix()
     text = file.read_text(errors="replace")
     lines = text.count("\n")
     if file.suffix in SOURCES and lines > LINES_MAX:
@@ -114,14 +108,16 @@ def check_text(root, file):
         for target in LINK.findall(re.sub(r"```.*?```", "", text, flags=re.DOTALL)):
             if ":" in target or target.startswith("#"):
                 continue
-            if not (file.parent / target.split("#")[0]).exists():
+            if not tree.has(file.parent / target.split("#")[0]):
                 yield f"{path}: a link leads nowhere: {target}"
 
 
-def check_adrs(root):
+def check_adrs(tree):
     numbers = {}
-    for file in sorted((root / "docs/adr").glob("*.md")):
-        path = file.relative_to(root).as_posix()
+    for file in tree.files:
+        if file.parent != tree.root / "docs/adr" or file.suffix != ".md":
+            continue
+        path = file.relative_to(tree.root).as_posix()
         text = file.read_text()
         for heading in ADR_HEADINGS:
             if f"\n## {heading}\n" not in text:
@@ -131,55 +127,54 @@ def check_adrs(root):
             yield f"{path}: wants a number of its own, as in 0001-title.md"
 
 
-def check_limits(root):
+def check_limits(tree):
     page = "docs/wire.md"
-    header = root / "lib/base/limits.h"
-    source = header.read_text() if header.exists() else ""
+    source = tree.text("lib/base/limits.h")
     limits = {name: value.replace("'", "") for name, value in LIMIT.findall(source)}
     if source.count("inline constexpr") != len(limits):
         yield "lib/base/limits.h: wants each limit as a plain number on one line"
-    rows = LIMIT_ROW.findall((root / page).read_text() if (root / page).exists() else "")
+    rows = LIMIT_ROW.findall(tree.text(page))
     yield from compare(page, "limit", [name for name, _ in rows], set(limits))
     for name, value in rows:
         if name in limits and value.replace(",", "") != limits[name]:
             yield f"{page}: limit {name} is {limits[name]}, its row says {value}"
 
 
-def check_promises(root):
+def check_promises(tree):
     page = "docs/promises.md"
-    tests = root / "tests"
+    tests = tree.root / "tests"
     existing = set()
-    for file in files(root):
+    for file in tree.files:
         if file.suffix == ".cc" and (file.name.endswith("_test.cc")):
             existing |= {f"{suite}.{case}" for suite, case in TEST_CC.findall(file.read_text())}
         elif file.suffix == ".py" and tests in file.parents:
             existing |= set(TEST_PY.findall(file.read_text()))
-    for name in PROMISED.findall((root / page).read_text() if (root / page).exists() else ""):
+    for name in PROMISED.findall(tree.text(page)):
         if name not in existing:
             yield f"{page}: there is no test {name}"
 
 
-def check_commands(root):
-    makefile = root / "Makefile"
-    for name in sorted(set(COMMAND.findall(makefile.read_text() if makefile.exists() else ""))):
-        if not os.access(root / name, os.X_OK):
+def check_commands(tree):
+    for name in sorted(set(COMMAND.findall(tree.text("Makefile")))):
+        if not tree.has(name) or not os.access(tree.root / name, os.X_OK):
             yield f"Makefile: {name} cannot be run: it must be an executable file"
 
 
 def check_tree(root):
-    architecture = (root / "docs/architecture.md").read_text()
+    tree = Tree(root)
+    architecture = tree.text("docs/architecture.md")
     page = "docs/architecture.md"
-    yield from compare(page, "folder", table(architecture, "The tree"), folders(root))
-    yield from compare(page, "dependency", table(architecture, "Dependencies"), packages(root))
+    yield from compare(page, "folder", table(architecture, "The tree"), folders(tree))
+    yield from compare(page, "dependency", table(architecture, "Dependencies"), packages(tree))
     page = "docs/metrics.md"
-    yield from compare(page, "metric", METRIC_ROW.findall((root / page).read_text()), metrics(root))
-    yield from check_limits(root)
-    yield from check_promises(root)
-    yield from check_commands(root)
-    yield from check_adrs(root)
-    for file in files(root):
+    yield from compare(page, "metric", METRIC_ROW.findall(tree.text(page)), metrics(tree))
+    yield from check_limits(tree)
+    yield from check_promises(tree)
+    yield from check_commands(tree)
+    yield from check_adrs(tree)
+    for file in tree.files:
         if file.suffix in TEXTS and file.stat().st_size < 1 << 20:
-            yield from check_text(root, file)
+            yield from check_text(tree, file)
 
 
 def main():

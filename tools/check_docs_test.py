@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
 """Plants untruths in a small tree and asks whether tools/check_docs.py finds each of them, and nothing else."""
+import os
+import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -23,17 +26,31 @@ TREE = {
 }
 
 
+def write(root, files):
+    for path, text in files.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text)
+
+
+def git(root, *arguments):
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    subprocess.run(["git", "-C", root, *arguments], env=environment, check=True)
+
+
 class Planted(unittest.TestCase):
-    def findings(self, planted):
+    def findings(self, planted, untracked=None):
+        """`untracked`: what git does not track of the tree, beside build/; the tree is then a repository."""
         with tempfile.TemporaryDirectory() as folder:
             root = Path(folder)
-            for path, text in {**TREE, **planted}.items():
-                (root / path).parent.mkdir(parents=True, exist_ok=True)
-                (root / path).write_text(text)
+            write(root, {**TREE, **planted})
+            if untracked is not None:
+                git(root, "init", "--quiet")
+                git(root, "add", "--all", ":!build")
+                write(root, untracked)
             return list(check_docs.check_tree(root))
 
-    def check(self, planted, *wanted):
-        found = self.findings(planted)
+    def check(self, planted, *wanted, untracked=None):
+        found = self.findings(planted, untracked)
         self.assertEqual(len(found), len(wanted), found)
         for finding, want in zip(found, wanted):
             self.assertIn(want, finding)
@@ -102,6 +119,40 @@ class Planted(unittest.TestCase):
     def test_an_adr_without_a_heading_or_number(self):
         self.check({"docs/adr/0002-b.md": "# B\n\n## Status\n\n## Context\n\n## Decision\n"}, "'## Consequences'")
         self.check({"docs/adr/0001-b.md": TREE["docs/adr/0001-a.md"]}, "a number of its own")
+
+    def test_what_git_does_not_track_breaks_no_rule(self):
+        self.check({}, untracked={
+            "lib/sync/a.cc": 'find_package(boost)\nGauge("paceline_scratch")\n' + "x\n" * 600, "lib/sync/CMakeLists.txt": "find_package(boost)\n",
+            "notes.md": "[x](docs/gone.md) /ho" + "me/ada/paceline\n", "docs/adr/draft.md": "", "docs/promises.md": "`test_broken`\n",
+            "paceline-trial/a.cc": "x\n" * 600})
+
+    def test_what_git_does_not_track_keeps_no_rule(self):
+        text = TREE["docs/architecture.md"].replace("| `lib/base` | b |", "| `lib/base` | b |\n| `lib/scratch` | s |")
+        planted = {"docs/architecture.md": text, "README.md": "[x](docs/scratch.md) [y](docs) [z](docs/adr/0001-a.md#status)\n"}
+        self.check(planted, "lib/scratch has a row but does not exist", "a link leads nowhere: docs/scratch.md",
+                   untracked={"lib/scratch/a.h": "", "docs/scratch.md": ""})
+        tree = TREE["docs/architecture.md"].replace("| `lib/base`", "| `tests` | t |\n| `lib/base`")
+        self.check({"docs/architecture.md": tree, "docs/promises.md": "`test_kept`\n", "tests/b.py": ""}, "there is no test test_kept",
+                   untracked={"tests/a_test.py": "def test_kept():\n"})
+
+    def test_what_git_tracks_breaks_a_rule(self):
+        self.check({"lib/base/a.cc": "x\n" * 501, "README.md": "[x](docs/gone.md)\n"}, "a link leads nowhere: docs/gone.md",
+                   "lib/base/a.cc: 501 lines", untracked={})
+
+    def test_a_tracked_file_that_was_just_deleted(self):
+        with tempfile.TemporaryDirectory() as folder:
+            root = Path(folder)
+            write(root, {**TREE, "build/release/a.cc": "", "README.md": "[x](notes.md)\n", "notes.md": ""})
+            git(root, "init", "--quiet")
+            git(root, "add", "--all", ":!build")
+            (root / "notes.md").unlink()
+            self.assertEqual(list(check_docs.check_tree(root)), ["README.md: a link leads nowhere: notes.md"])
+
+    def test_a_hook_of_another_repository_changes_nothing(self):
+        with tempfile.TemporaryDirectory() as other:
+            git(other, "init", "--quiet")
+            with unittest.mock.patch.dict(os.environ, {"GIT_DIR": f"{other}/.git", "GIT_INDEX_FILE": f"{other}/.git/index"}):
+                self.check({"lib/base/a.cc": "x\n" * 501}, "lib/base/a.cc: 501 lines", untracked={})
 
 
 if __name__ == "__main__":

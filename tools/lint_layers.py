@@ -10,10 +10,14 @@ Rules:
 - Programs (the top-level folders with a main.cc to be) never include one another, not even in tests.
 - Third-party headers that have walls around them (WALLS) stay inside.
 - What crosses targets lives in tests/, which may include anything.
+
+It looks at the files that git tracks; in a copy without git, at all files.
 """
 import re
 import sys
 from pathlib import Path
+
+from tree import Tree
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.MULTILINE)
 # Generated code is included as protoc names it.
@@ -140,8 +144,9 @@ def check_file(root, path, targets):
 
 def check_tree(root):
     targets = read_layers(root / "tools/layers.txt")
+    tree = Tree(root)
     for top in sorted({t.folder.split("/")[0] for t in targets.values()}):
-        for file in sorted((root / top).rglob("*")):
+        for file in tree.below(top):
             path = file.relative_to(root).as_posix()
             if file.suffix not in (".h", ".cc"):
                 continue

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Plants violations in a small tree and asks whether tools/lint_layers.py finds each of them, and nothing else."""
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -117,6 +118,17 @@ class Planted(unittest.TestCase):
 
     def test_words_that_only_look_alike(self):
         self.check("lib/sync/a.cc", "operand(1); strand(2); Time now; bool threads = true; int atomic_steps = 0;\n")
+
+    def test_what_git_does_not_track_breaks_no_rule(self):
+        with tempfile.TemporaryDirectory() as folder:
+            root = Path(folder)
+            for path, text in {"tools/layers.txt": LAYERS, "lib/sync/a.cc": "std::mutex m;\n"}.items():
+                (root / path).parent.mkdir(parents=True, exist_ok=True)
+                (root / path).write_text(text)
+            subprocess.run(["git", "-C", root, "init", "--quiet"], check=True)
+            self.assertEqual(list(lint_layers.check_tree(root)), [])
+            subprocess.run(["git", "-C", root, "add", "--all"], check=True)
+            self.assertEqual(len(list(lint_layers.check_tree(root))), 1)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 import os
 import re
 import secrets
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +14,17 @@ from nodes import SharedClaim, need_kind
 
 
 LOGS = os.environ.get("PACELINE_E2E_LOGS", "build/e2e")
+SKIPS = os.environ.get("PACELINE_E2E_SKIPS")  # A file that gets a line for each skip: its test, a tab, its reason.
+
+
+def pytest_addoption(parser):
+    parser.addoption("--half", choices=["together", "alone"], help="only the tests that run side by side, or only those marked alone")
+
+
+def pytest_configure(config):
+    """tests/e2e/run always names this folder. A file or a test that is named as well is meant instead of it."""
+    if len(config.args) > 1 and Path(config.args[0]).resolve() == Path(__file__).resolve().parent:
+        del config.args[0]
 
 
 def is_for_all(config):
@@ -34,8 +46,30 @@ def pytest_sessionfinish(session):
         install.uninstall()
 
 
-def pytest_collection_modifyitems(items):
+def pytest_collection_modifyitems(config, items):
+    half = config.option.half
+    others = [item for item in items if half and (item.get_closest_marker("alone") is not None) != (half == "alone")]
+    if others:
+        config.hook.pytest_deselected(items=others)
+        items[:] = [item for item in items if item not in others]
     items.sort(key=lambda item: item.get_closest_marker("long") is None)  # Stable: otherwise as they stand.
+
+
+def note_skip(report):
+    """In each process that hears of it: who reads the file counts equal lines once."""
+    _, _, reason = report.longrepr
+    with open(SKIPS, "a", encoding="utf-8") as file:
+        file.write(f"{report.nodeid}\t{' '.join(reason.removeprefix('Skipped: ').split())}\n")
+
+
+def pytest_runtest_logreport(report):
+    if SKIPS and report.skipped and not hasattr(report, "wasxfail"):
+        note_skip(report)
+
+
+def pytest_collectreport(report):
+    if SKIPS and report.skipped:  # A whole file.
+        note_skip(report)
 
 
 @pytest.hookimpl(tryfirst=True, hookwrapper=True)

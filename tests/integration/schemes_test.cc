@@ -113,13 +113,16 @@ TEST(ModelTest, LiesWhereTheJobsVolumeIsMapped) {
 }
 
 TEST(ModelTest, PythonOpensItByName) {
-  if (RunCommand("python3 -c 'import safetensors.numpy'") != 0)
-    GTEST_SKIP() << "needs Python's safetensors and numpy, which are not installed";
+  // The one with PyTorch, for a shell.
+  const std::string python = "\"$('" PACELINE_SOURCE_DIR "/tools/setup' --python)\"";
+  if (RunCommand(python + " -c 'import safetensors.numpy'") != 0)
+    GTEST_SKIP() << "no Python with safetensors here (tools/setup makes one)";
   const TestFolder folder;
   const Ended ended = RunToEnd(folder, folder.Write("job.yaml", DigitsManifest()),
                                {"--set", "spec.training.stop.maxSteps=3"});
   ASSERT_EQ(ended.code, 0) << ended.err;
-  EXPECT_EQ(RunCommand("python3 -c 'from safetensors.numpy import load_file; import sys; "
+  EXPECT_EQ(RunCommand(python +
+                       " -c 'from safetensors.numpy import load_file; import sys; "
                        "model = load_file(sys.argv[1]); "
                        "assert model[\"fc1.weight\"].shape == (64, 64); "
                        "assert model[\"fc2.bias\"].shape == (10,)' '" +
