@@ -6,10 +6,10 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "lib/base/testing/eventually.h"
 #include "lib/kube/core/metadata.h"
 #include "lib/kube/core/owner_reference.h"
 #include "tests/operator/writes.h"
-#include "tests/support/eventually.h"
 
 namespace paceline::bench {
 namespace {

@@ -7,8 +7,8 @@
 #include <grpcpp/security/credentials.h>
 #include <gtest/gtest.h>
 
+#include "lib/base/testing/eventually.h"
 #include "ps-server/service/data_plane_testing.h"
-#include "tests/support/eventually.h"
 #include "tests/support/link_proxy.h"
 
 namespace paceline::ps {

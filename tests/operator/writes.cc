@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "lib/base/testing/eventually.h"
 #include "lib/kube/core/json.h"
-#include "tests/support/eventually.h"
 
 namespace paceline::operator_test {
 
