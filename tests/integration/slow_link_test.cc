@@ -1,6 +1,7 @@
 // Transfers over links that are slow, and over links that stop: what counts is whether bytes move.
 #include <chrono>
 #include <thread>
+#include <utility>
 
 #include <gmock/gmock.h>
 #include <grpcpp/create_channel.h>
@@ -116,9 +117,13 @@ TEST_F(SlowLinkTest, ABegunPushThatIsSilentForTooLongIsSentAgain) {
   const auto begun = client.BeginPush({WorkerId(1), Incarnation(1), Sequence(1)});
   ASSERT_NE(begun, nullptr);
   begun->Put(0, bytes.first(half));
-  EXPECT_TRUE(Eventually([&] { return link_.passed_bytes() >= half; }));
+  // All of the half, and what goes around it: nothing has passed since the last look.
+  uint64_t silent = 0;
+  EXPECT_TRUE(Eventually([&] {
+    const uint64_t before = std::exchange(silent, link_.passed_bytes());
+    return silent >= half && silent == before;
+  }));
   // What passes next is the shard's word that it waits no more.
-  const uint64_t silent = link_.passed_bytes();
   EXPECT_TRUE(Eventually([&] { return link_.passed_bytes() > silent; }));
   begun->Put(half, bytes.subspan(half));
   const auto report = begun->Seal();
