@@ -140,9 +140,10 @@ format: ## Rewrite the sources with clang-format (ONLY=lib/sync narrows it)
 	@tools/setup --lint >&2
 	@$(SOURCES) | xargs -r clang-format-14 -i
 
-verify: ## Check format, floors and documents
+verify: ## Check format, floors, sleeps in tests and documents
 	@tools/setup --lint >&2
 	@/usr/bin/python3 tools/lint_layers.py
+	@/usr/bin/python3 tools/lint_sleeps.py
 	@/usr/bin/python3 tools/check_docs.py
 	@$(SOURCES) | xargs -r clang-format-14 --dry-run -Werror
 

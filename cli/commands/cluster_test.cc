@@ -19,6 +19,7 @@
 #include "cli/commands/ctl.h"
 #include "cli/commands/fetch.h"
 #include "cli/commands/top.h"
+#include "lib/base/testing/eventually.h"
 #include "lib/job/manifest/encode.h"
 #include "lib/job/manifest/yaml.h"
 #include "lib/kube/core/metadata.h"
@@ -33,7 +34,7 @@ namespace {
 using kube::Json;
 using ::testing::HasSubstr;
 
-constexpr auto kPatience = std::chrono::seconds(60);
+constexpr double kPatienceSeconds = 60;
 
 const kube::Resource& TrainingJobs() {
   static const kube::Resource jobs{.group = "paceline.dev",
@@ -112,16 +113,14 @@ class ClusterTest : public ::testing::Test {
         process::ReadFile(std::string(PACELINE_SOURCE_DIR) + "/deploy/crd/trainingjobs.yaml")
             .value();
     const Json definition = job::ToJson(job::ParseYaml(text).root);
-    const auto until = std::chrono::steady_clock::now() + kPatience;
     Status served;
-    do {  // About a second.
+    const auto is_served = [&] {  // About a second after the definition is there.
       (void)client_->Call(kube::Create(kube::CustomResourceDefinitions(), definition));
       served = client_->Call(kube::Create(TrainingJobs(), JobObject("default"), {.dry_run = true}))
                    .status();
-      if (served.ok()) return;
-      std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    } while (std::chrono::steady_clock::now() < until);
-    FAIL() << served;
+      return served.ok();
+    };
+    ASSERT_TRUE(paceline::testing::Eventually(is_served, kPatienceSeconds)) << served;
   }
 
   void MakeJob() { ASSERT_TRUE(client_->Call(kube::Create(TrainingJobs(), JobObject(ns_))).ok()); }
@@ -446,13 +445,14 @@ TEST_F(ClusterTest, AClusterWithoutPacelineIsNamedSo) {
       client_
           ->Call(kube::Delete(kube::CustomResourceDefinitions(), {"", "trainingjobs.paceline.dev"}))
           .ok());
-  const auto until = std::chrono::steady_clock::now() + kPatience;
-  Answered top = TopOnce();
-  while (top.err.find("not installed") == std::string::npos &&
-         std::chrono::steady_clock::now() < until) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    top = TopOnce();
-  }
+  Answered top;
+  EXPECT_TRUE(paceline::testing::Eventually(
+      [&] {
+        top = TopOnce();
+        return top.err.find("not installed") != std::string::npos;
+      },
+      kPatienceSeconds))
+      << top.err;
   EXPECT_EQ(top.code, 2);
   EXPECT_THAT(top.err, HasSubstr("the cluster knows no TrainingJobs"));
 }

@@ -8,6 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -18,11 +19,11 @@ namespace {
 
 using testing::HasSubstr;
 
-// Takes one connection and one read of it, sends a head, and then what `body` gives until the
-// client has gone.
+// Takes one connection and one read of it, sends a head, and then what `body` gives, piece by
+// piece, until the client has gone: for that it waits `pace_ms` before each of them.
 class Stranger {
  public:
-  explicit Stranger(std::function<std::string()> body) {
+  explicit Stranger(std::function<std::string()> body, int pace_ms = 0) {
     listener_ = socket(AF_INET, SOCK_STREAM, 0);
     sockaddr_in address{.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
     EXPECT_EQ(bind(listener_, reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
@@ -30,13 +31,14 @@ class Stranger {
     socklen_t size = sizeof(address);
     EXPECT_EQ(getsockname(listener_, reinterpret_cast<sockaddr*>(&address), &size), 0);
     port_ = ntohs(address.sin_port);
-    thread_ = std::thread([this, body = std::move(body)] {
+    thread_ = std::thread([this, body = std::move(body), pace_ms] {
       const int client = accept(listener_, nullptr, nullptr);
       char request[4096];
       EXPECT_GT(recv(client, request, sizeof(request), 0), 0);
       const std::string head = "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n";
       bool is_there = send(client, head.data(), head.size(), MSG_NOSIGNAL) > 0;
-      while (is_there) {
+      pollfd gone{.fd = client, .events = POLLRDHUP, .revents = 0};
+      while (is_there && poll(&gone, 1, pace_ms) == 0) {
         const std::string next = body();
         is_there = send(client, next.data(), next.size(), MSG_NOSIGNAL) > 0;
       }
@@ -65,10 +67,7 @@ TEST(HttpGet, AnAnswerWithoutEndIsLeftWhereTheLimitIs) {
 }
 
 TEST(HttpGet, AnAnswerThatTricklesHasAnEnd) {
-  const Stranger stranger([] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));  // The trickle itself.
-    return std::string("x");
-  });
+  const Stranger stranger([] { return std::string("x"); }, /*pace_ms=*/10);
   const auto answer = HttpGet("127.0.0.1", stranger.port(), "/", Seconds(0.3));
   EXPECT_EQ(answer.status().code(), StatusCode::kUnavailable);
   EXPECT_THAT(Message(answer.status()), HasSubstr("not whole within 0.3 s"));

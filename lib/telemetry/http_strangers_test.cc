@@ -117,18 +117,20 @@ TEST(HttpStrangers, ProbesAreAnsweredAmongTenThousandSilentOnes) {
   const auto endpoint = Started({Large("/metrics", 150'000)});
   std::vector<Client> silent = Silent(*endpoint, count);
   std::vector<Client> tricklers = Silent(*endpoint, 200);
-  std::atomic<bool> is_over = false;
+  std::promise<void> over;
+  const auto is_over = [end = over.get_future().share()](std::chrono::milliseconds wait) {
+    return end.wait_for(wait) == std::future_status::ready;
+  };
+  constexpr std::chrono::milliseconds kAtOnce(0), kTrickle(20);
   std::atomic<int> scrapes = 0;
   std::vector<std::thread> busy;
   busy.emplace_back([&] {
-    for (size_t i = 0; !is_over; i = (i + 1) % 200) {
+    for (size_t i = 0; !is_over(i == 0 ? kTrickle : kAtOnce); i = (i + 1) % 200)
       tricklers[i].Send("G");
-      if (i == 199) std::this_thread::sleep_for(std::chrono::milliseconds(20));  // Their pace.
-    }
   });
   for (int i = 0; i < 2; ++i) {
     busy.emplace_back([&] {
-      while (!is_over) scrapes += Ask(*endpoint, kScrape).size() > 150'000 ? 1 : 0;
+      while (!is_over(kAtOnce)) scrapes += Ask(*endpoint, kScrape).size() > 150'000 ? 1 : 0;
     });
   }
   std::vector<double> seconds;
@@ -137,7 +139,7 @@ TEST(HttpStrangers, ProbesAreAnsweredAmongTenThousandSilentOnes) {
     EXPECT_THAT(Ask(*endpoint, kProbe), HasSubstr("200 OK"));
     seconds.push_back(ToSeconds(SteadyNow() - start));
   }
-  is_over = true;
+  over.set_value();
   for (std::thread& thread : busy) thread.join();
   std::sort(seconds.begin(), seconds.end());
   std::printf(

@@ -3,9 +3,7 @@
 
 #include <chrono>
 #include <filesystem>
-#include <functional>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "paceline/v1/coordinator.grpc.pb.h"
@@ -20,22 +18,14 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 
+#include "lib/base/testing/eventually.h"
 #include "ps-server/service/grpc_server.h"
 
 namespace paceline::ps {
 namespace {
 
+using paceline::testing::Eventually;
 using telemetry::OwnedSocket;
-
-// Asks again and again, for half a minute.
-bool Eventually(const std::function<bool()>& is_so) {
-  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(30);
-  while (!is_so()) {
-    if (std::chrono::steady_clock::now() > until) return false;
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
-  return true;
-}
 
 sockaddr_in Loopback(int last, int port) {
   sockaddr_in address{};

@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/base/testing/kill_timer.h"
 #include "ps-server/service/data_plane_testing.h"
 
 namespace paceline::ps {
@@ -34,6 +35,9 @@ struct Task {
   uint64_t version_or_sequence;
   uint64_t incarnation;
   float value;
+  std::chrono::microseconds dies_in = kLives;  // From when it has heard of the task.
+
+  static constexpr std::chrono::microseconds kLives{-1};
 };
 struct Outcome {
   int code = 0;
@@ -76,6 +80,10 @@ class WorkerProcess {
   void Kill() {
     if (process_ <= 0) return;
     ::kill(process_, SIGKILL);
+    AwaitDeath();
+  }
+  // After a task that it was to die of.
+  void AwaitDeath() {
     ::waitpid(process_, nullptr, 0);
     process_ = 0;
   }
@@ -110,8 +118,10 @@ class WorkerProcess {
     std::unique_ptr<rpc::ParameterClient> no_sockets;
     auto client = rpc::SharedMemoryClient::Create(options, no_sockets);
     if (!client.ok()) ::_exit(1);
-    while (const std::optional<Task> task = Read<Task>(tasks_[0]))
+    while (const std::optional<Task> task = Read<Task>(tasks_[0])) {
+      if (task->dies_in != Task::kLives) paceline::testing::KillThisProcessIn(task->dies_in);
       Write(outcomes_[1], Do(**client, *task, setup->parameters));
+    }
     ::_exit(0);
   }
 
@@ -181,8 +191,9 @@ TEST(MemoryCrashTest, AWorkersDeathIsSeenThoughAChildHoldsItsSockets) {
   EXPECT_GT(without_worker, mapped);
 }
 
-// Workers are killed at any moment, in the middle of a push, a pull, or between; the next life of
-// each goes on. Every version is whole and exactly the sum of what was acknowledged and committed.
+// Workers are killed at any moment, by a timer that begins with a task: in the middle of a push, a
+// pull, or behind it. The next life of each goes on. Every version is whole and exactly the sum of
+// what was acknowledged and committed.
 TEST(MemoryCrashTest, WhoeverDiesAtAnyMomentNoVersionIsTornAndNoPushCountsTwice) {
   constexpr int kWorkers = 3;
   constexpr int kRounds = 60;
@@ -219,11 +230,13 @@ TEST(MemoryCrashTest, WhoeverDiesAtAnyMomentNoVersionIsTornAndNoPushCountsTwice)
   int kills = 0, pushes = 0;
   for (int round = 0; round < kRounds; ++round) {
     const int victim = static_cast<int>(random() % kWorkers);
-    for (int w = 0; w < kWorkers; ++w) workers[w]->Tell({Task::kPull, version, incarnations[w], 0});
     const bool kill_in_pull = random() % 2 == 0;
-    const auto wait = std::chrono::microseconds(random() % 4000);
-    std::this_thread::sleep_for(wait);  // The moment of death, by chance.
-    if (kill_in_pull) workers[victim]->Kill();
+    const auto moment = std::chrono::microseconds(random() % 4000);
+    const auto dies_in = [&](int w, bool is_pull) {
+      return w == victim && is_pull == kill_in_pull ? moment : Task::kLives;
+    };
+    for (int w = 0; w < kWorkers; ++w)
+      workers[w]->Tell({Task::kPull, version, incarnations[w], 0, dies_in(w, true)});
     for (int w = 0; w < kWorkers; ++w) {
       const std::optional<Outcome> pulled = workers[w]->Hear();
       if (!pulled) continue;
@@ -232,16 +245,13 @@ TEST(MemoryCrashTest, WhoeverDiesAtAnyMomentNoVersionIsTornAndNoPushCountsTwice)
       // A push that counts twice, or not at all, makes 0.03 at least.
       ASSERT_NEAR(pulled->value, expected, 0.001) << "round " << round;
     }
+    if (kill_in_pull) workers[victim]->AwaitDeath();
     std::vector<store::PushId> counted;
     double sum = 0;
     for (int w = 0; w < kWorkers; ++w) {
       if (w == victim && kill_in_pull) continue;
-      workers[w]->Tell(
-          {Task::kPush, ++sequences[w], incarnations[w], static_cast<float>(w + 1) / 4});
-    }
-    if (!kill_in_pull) {
-      std::this_thread::sleep_for(wait);
-      workers[victim]->Kill();
+      workers[w]->Tell({Task::kPush, ++sequences[w], incarnations[w], static_cast<float>(w + 1) / 4,
+                        dies_in(w, false)});
     }
     for (int w = 0; w < kWorkers; ++w) {
       if (w == victim && kill_in_pull) continue;
@@ -258,6 +268,7 @@ TEST(MemoryCrashTest, WhoeverDiesAtAnyMomentNoVersionIsTornAndNoPushCountsTwice)
       sum += static_cast<double>(w + 1) / 4;
       ++pushes;
     }
+    if (!kill_in_pull) workers[victim]->AwaitDeath();
     ASSERT_FALSE(counted.empty());
     // What Shards asks for: weight 2, scale 1/2, rate 1/8, momentum 0.9.
     shards.Commit(Version(++version), counted);

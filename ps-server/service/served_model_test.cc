@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/base/testing/eventually.h"
 #include "lib/telemetry/http_get.h"
 
 namespace paceline::ps {
@@ -82,12 +83,7 @@ class ServedModelTest : public ::testing::Test {
     return descriptor;
   }
   static bool WaitFor(const std::function<bool()>& holds) {
-    const auto until = std::chrono::steady_clock::now() + kTimeout;
-    while (std::chrono::steady_clock::now() < until) {
-      if (holds()) return true;
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    }
-    return false;
+    return paceline::testing::Eventually(holds, ToSeconds(kTimeout));
   }
 
   const std::string path_;

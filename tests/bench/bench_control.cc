@@ -47,7 +47,7 @@ double RoundTripMicroseconds() {
   });
   std::vector<double> times;
   for (int i = 0; i < kRounds; ++i) {
-    ::usleep(2000);
+    ::usleep(2000);  // sleeps: what is measured is a machine that has rested
     const double begin = SteadySeconds();
     echo.line().Send(i);
     (void)echo.line().Receive<int>();

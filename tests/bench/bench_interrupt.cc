@@ -97,6 +97,7 @@ class Bench {
     stop_.Begin(sequence_);
     Time ordered{};
     std::thread other([&] {
+      // sleeps: a moment of the step that is drawn; nothing happens at it but the interrupt
       std::this_thread::sleep_until(std::chrono::steady_clock::now() +
                                     std::chrono::duration<double, std::milli>(millis_ * share));
       ordered = SteadyNow();

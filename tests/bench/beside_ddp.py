@@ -87,8 +87,8 @@ def run_ddp(case, folder, python):
     (folder / "task.json").write_text(json.dumps(case.task()), encoding="utf-8")
     program = Path(__file__).with_name("ddp_with_delays.py")
     with open(folder / "errors.log", "wb") as errors:
-        ranks = [subprocess.Popen([python, "-W", "ignore", program, folder, str(rank)], stdout=subprocess.PIPE, stderr=errors,
-                                  text=True, env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"})
+        ranks = [subprocess.Popen([python, "-W", "ignore", program, folder, str(rank)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                  stderr=errors, text=True, env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"})
                  for rank in range(WORKERS)]
         try:
             said = ranks[0].communicate(timeout=1200)[0]
@@ -96,6 +96,7 @@ def run_ddp(case, folder, python):
             for rank in ranks:
                 rank.kill()
                 rank.wait()
+                rank.stdin.close()
                 rank.stdout.close()
     if not said.strip():
         raise RuntimeError((folder / "errors.log").read_text(encoding="utf-8")[-2000:])

@@ -49,7 +49,7 @@ class Evaluator(threading.Thread):
     def run(self):
         looked_at = 0
         while True:
-            time.sleep(self.task["period"])
+            time.sleep(self.task["period"])  # sleeps: what is measured looks once a period, as Paceline's evaluator does
             version, values = self.published()
             if version == looked_at:
                 continue
@@ -87,13 +87,14 @@ def main():
 
     torch.distributed.barrier()
     ends = [time.monotonic()]
-    if rank == 0:
-        Evaluator(task, ends, published).start()
+    evaluator = Evaluator(task, ends, published) if rank == 0 else None
+    if evaluator:
+        evaluator.start()
     for step in range(task["steps"]):
         samples = next(drawn)
         optimizer.zero_grad()
         loss = cross_entropy(wrapped(inputs[samples]), targets[samples])
-        time.sleep(delays[step % len(delays)][rank])
+        time.sleep(delays[step % len(delays)][rank])  # sleeps: it stands for computing; the delay table says how long
         loss.backward()
         optimizer.step()
         ends.append(time.monotonic())
@@ -101,7 +102,9 @@ def main():
             copy = {name: values.clone() for name, values in net.state_dict().items()}
             with lock:
                 newest[:] = [step + 1, copy]
-    time.sleep(60)  # Rank 0's evaluator ends this; the others are ended from outside.
+    if evaluator:
+        evaluator.join()  # It ends this process.
+    sys.stdin.read()  # The others are ended from outside, or end with the process that has started them.
 
 
 if __name__ == "__main__":

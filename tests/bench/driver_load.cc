@@ -207,7 +207,7 @@ class Paced {
     uint64_t told = 0;
     double beats = 0;
     for (double elapsed = 0; elapsed < seconds;) {
-      std::this_thread::sleep_for(kTick);
+      std::this_thread::sleep_for(kTick);  // sleeps: facts come at the load's rate
       elapsed = ToSeconds(SteadyNow() - begin);
       const auto due = static_cast<uint64_t>(elapsed * load_.facts_per_second);
       while (told < due) {

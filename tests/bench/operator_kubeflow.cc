@@ -6,10 +6,10 @@
 #include <fmt/format.h>
 
 #include "lib/base/base64.h"
+#include "lib/base/testing/eventually.h"
 #include "lib/kube/core/json.h"
 #include "lib/kube/testing/child_process.h"
 #include "tests/bench/operator_contender.h"
-#include "tests/support/eventually.h"
 #include "tests/support/shell.h"
 
 namespace paceline::bench {

@@ -6,10 +6,10 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "lib/base/testing/eventually.h"
 #include "lib/kube/core/metadata.h"
 #include "lib/kube/core/owner_reference.h"
 #include "tests/operator/writes.h"
-#include "tests/support/eventually.h"
 
 namespace paceline::bench {
 namespace {
@@ -188,6 +188,7 @@ AtRest Load::Rest(const Contender& contender, double seconds) {
   const Writes writes(world_.server().audit_log(), contender.user());
   const size_t line = writes.LinesSoFar();
   const ProcessUsage before = UsageOf(contender.pid());
+  // sleeps: what is measured is what goes on meanwhile
   std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
   const ProcessUsage after = UsageOf(contender.pid());
   return AtRest{.resident_mb = after.resident_mb,
@@ -214,13 +215,15 @@ bool Load::CleanUp(const std::string& name_space, const kube::Resource* jobs) {
 bool Load::WaitForCalm() const {
   constexpr size_t kLinesPerSecond = 40;
   const Writes log(world_.server().audit_log());
+  std::optional<size_t> before;
   return testing::Eventually(
       [&] {
         const size_t lines = log.LinesSoFar();
-        std::this_thread::sleep_for(std::chrono::seconds(1));
-        return log.LinesSoFar() - lines < kLinesPerSecond;
+        const bool is_calm = before && lines - *before < kLinesPerSecond;
+        before = lines;
+        return is_calm;
       },
-      kQuietSeconds);
+      kQuietSeconds, std::chrono::seconds(1));
 }
 
 }  // namespace paceline::bench

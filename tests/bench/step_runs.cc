@@ -1,6 +1,7 @@
 #include "tests/bench/step_runs.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
@@ -14,6 +15,7 @@
 #include <unistd.h>
 
 #include "lib/base/epoch_order.h"
+#include "lib/base/testing/eventually.h"
 #include "lib/job/manifest/encode.h"
 #include "lib/job/manifest/load.h"
 #include "lib/sync/trace/trace.h"
@@ -27,7 +29,7 @@ namespace {
 
 constexpr uint64_t kSeed = 1;
 constexpr double kSecondsMax = 900;
-constexpr useconds_t kLookMicroseconds = 20'000;
+constexpr std::chrono::milliseconds kLookPeriod(20);
 constexpr uint64_t kFirstPort =
     7601;  // In namespaces of the bench's own, where nobody else listens.
 
@@ -46,12 +48,13 @@ void WriteAll(const std::string& path, const std::string& text) {
 // Until it has ended; `look` meanwhile.
 template <class Look>
 void Await(Command& command, const std::string& output, const Look& look) {
-  const double deadline = SteadySeconds() + kSecondsMax;
-  while (!command.Ended()) {
-    if (SteadySeconds() > deadline) Fail((output + " does not come to its end").c_str());
+  const auto has_ended = [&] {
+    if (command.Ended()) return true;
     look();
-    ::usleep(kLookMicroseconds);
-  }
+    return false;
+  };
+  if (!testing::Eventually(has_ended, kSecondsMax, kLookPeriod))
+    Fail((output + " does not come to its end").c_str());
   if (*command.Ended() == 0) return;
   std::cerr << ReadAll(output + ".err");
   Fail(fmt::format("{} ended with code {}", output, *command.Ended()).c_str());

@@ -1,8 +1,6 @@
 #include "tests/crd/world.h"
 
-#include <chrono>
-#include <thread>
-
+#include "lib/base/testing/eventually.h"
 #include "lib/job/manifest/encode.h"
 #include "lib/job/manifest/yaml.h"
 #include "lib/kube/core/api_error.h"
@@ -11,7 +9,7 @@
 namespace paceline::crd_test {
 namespace {
 
-constexpr auto kPatience = std::chrono::seconds(60);
+constexpr double kPatienceSeconds = 60;
 
 }  // namespace
 
@@ -43,14 +41,13 @@ Status World::Prepare() {
   PACELINE_RETURN_IF_ERROR(
       client_->Call(kube::Create(kube::Namespaces(), {{"metadata", {{"name", "research"}}}}))
           .status());
-  const auto until = std::chrono::steady_clock::now() + kPatience;
   Status status;
-  do {  // Until the API is there; a second after the definition is.
+  const auto is_there = [&] {  // The API; a second after the definition is.
     status =
         client_->Call(kube::Create(TrainingJobs(), SmallJob("first"), {.dry_run = true})).status();
-    if (status.ok()) return status;
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  } while (status.code() == StatusCode::kNotFound && std::chrono::steady_clock::now() < until);
+    return status.code() != StatusCode::kNotFound;
+  };
+  (void)testing::Eventually(is_there, kPatienceSeconds);
   return status;
 }
 

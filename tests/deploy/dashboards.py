@@ -2,12 +2,11 @@
 import json
 import math
 import re
-import time
 import urllib.error
 import urllib.parse
 import urllib.request
 
-from tools import ROOT
+from tools import ROOT, eventually
 
 FOLDER = ROOT / "deploy/grafana"
 
@@ -63,10 +62,10 @@ def ask(prometheus, expression):
 def wait_for_data(prometheus, asked, deadline_seconds):
     """Asks until each query has had a finite value; returns the queries, with their panels, that never had one."""
     missing = list(asked)
-    deadline = time.monotonic() + deadline_seconds
-    while missing and time.monotonic() < deadline:
-        missing = [(panel, query) for panel, query in missing
-                   if not any(math.isfinite(value) for value in ask(prometheus, query))]
-        if missing:
-            time.sleep(1)
+
+    def all_have_had_one():
+        missing[:] = [(panel, query) for panel, query in missing
+                      if not any(math.isfinite(value) for value in ask(prometheus, query))]
+        return not missing
+    eventually(all_have_had_one, deadline_seconds, every_seconds=1)
     return missing

@@ -3,9 +3,12 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 import unittest
 from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests/support"))
+from eventually import eventually  # noqa: E402
 
 SKIPPED = 77
 
@@ -15,7 +18,6 @@ except ImportError:
     print("skipped: python3-yaml is not installed (tools/setup)", file=sys.stderr)
     sys.exit(SKIPPED)
 
-ROOT = Path(__file__).resolve().parents[2]
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "paceline/cluster"
 
 
@@ -59,11 +61,8 @@ def start(*command, log, **options):
 
 
 def wait_until(what, seconds, is_so, diagnose):
-    deadline = time.monotonic() + seconds
-    while not is_so():
-        if time.monotonic() > deadline:
-            raise AssertionError(f"{what}: not within {seconds} s\n{diagnose()}")
-        time.sleep(0.1)
+    if not eventually(is_so, seconds):
+        raise AssertionError(f"{what}: not within {seconds} s\n{diagnose()}")
 
 
 def documents(text):

@@ -2,9 +2,10 @@
 import json
 import os
 import subprocess
-import time
 
 import yaml
+
+from eventually import eventually
 
 
 class CommandFailed(AssertionError):
@@ -47,18 +48,19 @@ def as_text(what):
 def wait_until(what, is_so, deadline_seconds, diagnose=lambda: "", every_seconds=1):
     """Returns what `is_so()` returned as soon as that is true. AssertionError that says what was waited for, and what
     `diagnose()` says then, if it is not within the deadline. A kubectl that fails is a "not yet"."""
-    deadline = time.monotonic() + deadline_seconds
     last_trouble = ""
-    while True:
+
+    def look():
+        nonlocal last_trouble
         try:
-            found = is_so()
-            if found:
-                return found
+            return is_so()
         except CommandFailed as trouble:
             last_trouble = f"\nthe last attempt: {trouble}"
-        if time.monotonic() > deadline:
-            raise AssertionError(f"{what}: not within {deadline_seconds} s{last_trouble}\n{diagnose()}")
-        time.sleep(every_seconds)
+            return None
+    found = eventually(look, deadline_seconds, every_seconds)
+    if not found:
+        raise AssertionError(f"{what}: not within {deadline_seconds} s{last_trouble}\n{diagnose()}")
+    return found
 
 
 def when_it_happened(event):

@@ -15,7 +15,8 @@ from nodes import need_kind
 IMAGE = tutorial.manifest()["spec"]["workers"]["template"]["spec"]["containers"][0]["image"]
 NO_PYTHON = 77
 TRAINING_SECONDS = 400
-EPOCHS = 30  # Of 30 steps that sleep 0.05 s: long enough for a worker to go and come back.
+EPOCHS = 30  # Of 30 steps of 0.05 s: long enough for a worker to go and come back.
+PACE = {"enabled": True, "seed": 1, "delays": [{"kind": "Constant", "seconds": 0.05}]}
 # Three jobs, each with PyTorch to be imported by four processes: behind two other tests a step takes 0.2 s instead of 0.06.
 TEST_SECONDS = 1200
 
@@ -37,7 +38,7 @@ def scripted(name, image, **spec):
             "training": {"globalBatchSize": 50, "learningRate": {"base": 0.1}, "stop": {"maxEpochs": EPOCHS}},
             "workers": {"replicas": 2, "command": ["python3", "train.py"], "workingDir": "/own",
                         "template": {"spec": {"containers": [{"name": "worker", "image": image}]}}},
-            "evaluator": {"periodSeconds": 1}, **spec,
+            "evaluator": {"periodSeconds": 1}, "chaos": PACE, **spec,
         },
     }
 

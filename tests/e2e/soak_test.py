@@ -10,6 +10,7 @@ import install
 import nodes
 import pytest
 
+from eventually import eventually
 from job import Job, paced
 from kubectl import CommandFailed, kubectl, wait_until
 
@@ -49,6 +50,16 @@ class Jobs:
                 self.over[job] = status["completionTime"]
                 assert status["progress"]["epoch"] == EPOCHS, "a sample is lost, or counts twice"
         return not self.running
+
+    def watch(self, seconds):
+        """Looks at those that run until all of them are over, but no longer than that."""
+        def look():
+            try:
+                return self.look()
+            except CommandFailed as trouble:  # What was just restarted may not answer yet.
+                print(trouble)
+                return False
+        eventually(look, seconds, every_seconds=1)
 
     def check_what_is_over(self):
         for job, completion_time in self.over.items():
@@ -93,7 +104,7 @@ class Faults:
         node = self.chance.choice(nodes.workers())
         nodes.pause(node)
         try:
-            time.sleep(self.chance.uniform(3, 12))  # The fault itself.
+            self.jobs.watch(self.chance.uniform(3, 12))
         finally:
             nodes.unpause(node)
         return node
@@ -122,7 +133,7 @@ def test_soak(namespace, shared_claim):
         jobs.start()
     until = time.monotonic() + SECONDS
     while time.monotonic() < until:
-        time.sleep(chance.uniform(2, 8))  # Between two faults.
+        jobs.watch(chance.uniform(2, 8))  # Between two faults.
         try:
             faults.do_next()
             jobs.look()

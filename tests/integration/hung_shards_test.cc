@@ -104,7 +104,8 @@ TEST_F(HungShardsTest, FrozenCoordinatorIsKilledAndAnotherGoesOn) {
 TEST_F(HungShardsTest, CoordinatorThatWasFrozenForAWhileLosesNobody) {
   LiveRun run = Start();
   const pid_t coordinator = Stop(run, "ps-0");
-  std::this_thread::sleep_for(std::chrono::seconds(8));  // Longer than a silence that counts.
+  // sleeps: a silence that counts has to pass (6 s), and the one that would notice it is frozen
+  std::this_thread::sleep_for(std::chrono::seconds(8));
   EXPECT_EQ(kill(coordinator, SIGCONT), 0);
   const Ended ended = run.Wait();
   ExpectAllWell(ended);

@@ -16,6 +16,9 @@ import tempfile
 import time
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+from eventually import eventually  # noqa: E402
+
 INPUTS = 1_000_000
 MEMORY_GIB = 20
 SAMPLES = 4
@@ -113,10 +116,12 @@ def main():
         start, peak = time.monotonic(), 0
         with open(folder / "log", "wb") as log:
             run = subprocess.Popen([program, "run", "large.yaml"], cwd=folder, stdout=log, stderr=log, start_new_session=True)
-            while run.poll() is None and time.monotonic() - start < SECONDS_MAX:
+
+            def has_ended():
+                nonlocal peak
                 peak = max(peak, resident(run.pid))
-                time.sleep(0.1)
-            if run.poll() is None:
+                return run.poll() is not None
+            if not eventually(has_ended, SECONDS_MAX):
                 os.killpg(run.pid, 9)
         print(f"{STEPS} steps of a model of {classes * INPUTS * 4 / (1 << 30):.2f} GiB: "
               f"{time.monotonic() - start:.0f} s, peak of all processes {peak / (1 << 30):.1f} GiB")

@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
-#include <thread>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -17,15 +16,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/base/testing/eventually.h"
 #include "lib/telemetry/http_get.h"
 
 namespace paceline::integration {
 namespace {
 
 namespace fs = std::filesystem;
-using Clock = std::chrono::steady_clock;
-
-constexpr auto kPollPeriod = std::chrono::milliseconds(10);
+// Short, because some of what tests look for passes.
+bool Await(const std::function<bool()>& is_so, double timeout_seconds) {
+  return testing::Eventually(is_so, timeout_seconds, std::chrono::milliseconds(10));
+}
 
 // PACELINE_PROGRAMS: a folder of others in their place (tests/python/host).
 std::string Binary(const std::string& name) {
@@ -59,11 +60,12 @@ std::optional<int> PollExit(pid_t pid) {
 }
 
 int WaitExit(pid_t pid, double timeout_seconds) {
-  const auto deadline = Clock::now() + std::chrono::duration<double>(timeout_seconds);
-  while (Clock::now() < deadline) {
-    if (const auto code = PollExit(pid)) return *code;
-    std::this_thread::sleep_for(kPollPeriod);
-  }
+  std::optional<int> code;
+  const auto has_ended = [&] {
+    code = PollExit(pid);
+    return code.has_value();
+  };
+  if (Await(has_ended, timeout_seconds)) return *code;
   kill(pid, SIGKILL);
   waitpid(pid, nullptr, 0);
   return -1;
@@ -172,24 +174,21 @@ LiveRun::~LiveRun() {
 
 nlohmann::json LiveRun::WaitFor(const std::function<bool(const nlohmann::json&)>& is_reached,
                                 double timeout_seconds) {
-  const auto deadline = Clock::now() + std::chrono::duration<double>(timeout_seconds);
-  while (Clock::now() < deadline) {
-    const nlohmann::json state = ParseOrNull(Get("/v1/job"));
-    if (state.is_object() && is_reached(state)) return state;
-    if (!code_) code_ = PollExit(pid_);
-    if (code_) return {};
-    std::this_thread::sleep_for(kPollPeriod);
-  }
-  return {};
+  nlohmann::json state;
+  bool was_reached = false;
+  Await(
+      [&] {
+        state = ParseOrNull(Get("/v1/job"));
+        was_reached = state.is_object() && is_reached(state);
+        return was_reached || HasEnded();
+      },
+      timeout_seconds);
+  return was_reached ? state : nlohmann::json();
 }
 
 bool LiveRun::WaitForText(const std::string& text, double timeout_seconds) {
-  const auto deadline = Clock::now() + std::chrono::duration<double>(timeout_seconds);
-  while (Clock::now() < deadline) {
-    if (ReadText(folder_ + "/err").find(text) != std::string::npos) return true;
-    std::this_thread::sleep_for(kPollPeriod);
-  }
-  return false;
+  return Await([&] { return ReadText(folder_ + "/err").find(text) != std::string::npos; },
+               timeout_seconds);
 }
 
 std::vector<pid_t> LiveRun::AllPids() const {
@@ -230,12 +229,7 @@ bool LiveRun::MovesOn(const nlohmann::json& state, uint64_t steps) {
 }
 
 bool LiveRun::WaitForNoProcess(double timeout_seconds) const {
-  const auto deadline = Clock::now() + std::chrono::duration<double>(timeout_seconds);
-  while (Clock::now() < deadline) {
-    if (AllPids().empty()) return true;
-    std::this_thread::sleep_for(kPollPeriod);
-  }
-  return false;
+  return Await([this] { return AllPids().empty(); }, timeout_seconds);
 }
 
 void LiveRun::Signal(int number) const { kill(pid_, number); }

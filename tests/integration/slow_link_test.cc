@@ -1,14 +1,15 @@
 // Transfers over links that are slow, and over links that stop: what counts is whether bytes move.
 #include <chrono>
 #include <thread>
+#include <utility>
 
 #include <gmock/gmock.h>
 #include <grpcpp/create_channel.h>
 #include <grpcpp/security/credentials.h>
 #include <gtest/gtest.h>
 
+#include "lib/base/testing/eventually.h"
 #include "ps-server/service/data_plane_testing.h"
-#include "tests/support/eventually.h"
 #include "tests/support/link_proxy.h"
 
 namespace paceline::ps {
@@ -116,9 +117,13 @@ TEST_F(SlowLinkTest, ABegunPushThatIsSilentForTooLongIsSentAgain) {
   const auto begun = client.BeginPush({WorkerId(1), Incarnation(1), Sequence(1)});
   ASSERT_NE(begun, nullptr);
   begun->Put(0, bytes.first(half));
-  EXPECT_TRUE(Eventually([&] { return link_.passed_bytes() >= half; }));
+  // All of the half, and what goes around it: nothing has passed since the last look.
+  uint64_t silent = 0;
+  EXPECT_TRUE(Eventually([&] {
+    const uint64_t before = std::exchange(silent, link_.passed_bytes());
+    return silent >= half && silent == before;
+  }));
   // What passes next is the shard's word that it waits no more.
-  const uint64_t silent = link_.passed_bytes();
   EXPECT_TRUE(Eventually([&] { return link_.passed_bytes() > silent; }));
   begun->Put(half, bytes.subspan(half));
   const auto report = begun->Seal();
@@ -131,33 +136,36 @@ class SilentPeerTest : public ::testing::Test {
  protected:
   SilentPeerTest() { shards_.Born(payload_); }
 
+  // Sends the begin of a push on a stream of its own, and waits until the shard gives it up.
+  void BeOutwaited() const {
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + kPatience);
+    const auto stream = stub_->Push(&context);
+    v1::Chunk chunk;
+    chunk.set_kind(v1::CHUNK_KIND_PUSH);
+    chunk.set_transfer(1);
+    chunk.set_generation_start(kGeneration.start);
+    chunk.set_generation_counter(kGeneration.counter);
+    chunk.set_worker(5);
+    chunk.set_incarnation(1);
+    chunk.set_sequence(1);
+    chunk.set_total_bytes(payload_->size());
+    chunk.set_data(payload_->data(), 1000);
+    ASSERT_TRUE(stream->Write(chunk));
+    v1::PushReceipt receipt;
+    EXPECT_FALSE(stream->Read(&receipt));
+    const grpc::Status status = stream->Finish();
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED) << status.error_message();
+    EXPECT_THAT(status.error_message(), HasSubstr("no byte moved within 1 s"));
+  }
+
   Shards shards_{Transport::kUnix, LayoutOf(1'300'000), 1, Seconds(1)};
   const Payload payload_ = RandomPayload(shards_.layout(), 1);
   std::unique_ptr<v1::Shard::Stub> stub_ = v1::Shard::NewStub(
       grpc::CreateChannel(shards_[0].address(), grpc::InsecureChannelCredentials()));
 };
 
-TEST_F(SilentPeerTest, HalfAPushIsNotWaitedForForEver) {
-  grpc::ClientContext context;
-  context.set_deadline(std::chrono::system_clock::now() + kPatience);
-  const auto stream = stub_->Push(&context);
-  v1::Chunk chunk;
-  chunk.set_kind(v1::CHUNK_KIND_PUSH);
-  chunk.set_transfer(1);
-  chunk.set_generation_start(kGeneration.start);
-  chunk.set_generation_counter(kGeneration.counter);
-  chunk.set_worker(5);
-  chunk.set_incarnation(1);
-  chunk.set_sequence(1);
-  chunk.set_total_bytes(payload_->size());
-  chunk.set_data(payload_->data(), 1000);
-  ASSERT_TRUE(stream->Write(chunk));
-  v1::PushReceipt receipt;
-  EXPECT_FALSE(stream->Read(&receipt));
-  const grpc::Status status = stream->Finish();
-  EXPECT_EQ(status.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED) << status.error_message();
-  EXPECT_THAT(status.error_message(), HasSubstr("no byte moved within 1 s"));
-}
+TEST_F(SilentPeerTest, HalfAPushIsNotWaitedForForEver) { BeOutwaited(); }
 
 TEST_F(SilentPeerTest, VersionThatNobodyTakesIsLetGo) {
   grpc::ClientContext context;
@@ -185,14 +193,15 @@ TEST_F(SilentPeerTest, VersionThatNobodyTakesIsLetGo) {
   EXPECT_FALSE(stream->Finish().ok());
 }
 
-// An open stream that has nothing to do may stay so.
+// An open stream that has nothing to do may stay so: for longer than two others together, which
+// begin later, each silent in the middle of a push, until the shard ends them for it.
 TEST_F(SilentPeerTest, IdleStreamStays) {
   const auto client = shards_.BareClient();
   std::vector<std::byte> into(payload_->size());
-  for (int round = 0; round < 2; ++round) {
-    ASSERT_TRUE(client->Pull(Version(0), sync::Exactness::kExact, into).ok());
-    if (round == 0) std::this_thread::sleep_for(std::chrono::seconds(2));
-  }
+  ASSERT_TRUE(client->Pull(Version(0), sync::Exactness::kExact, into).ok());
+  BeOutwaited();
+  BeOutwaited();
+  EXPECT_TRUE(client->Pull(Version(0), sync::Exactness::kExact, into).ok());
 }
 
 }  // namespace

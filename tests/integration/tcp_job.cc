@@ -4,7 +4,6 @@
 #include <chrono>
 #include <csignal>
 #include <fstream>
-#include <thread>
 
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
@@ -12,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/base/testing/eventually.h"
 #include "lib/job/manifest/encode.h"
 #include "lib/job/manifest/load.h"
 #include "lib/telemetry/access_token.h"
@@ -22,17 +22,9 @@
 namespace paceline::integration {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-constexpr auto kPollPeriod = std::chrono::milliseconds(10);
-
+// Short, because some of what tests look for passes.
 bool Await(double timeout_seconds, const std::function<bool()>& is_reached) {
-  const auto deadline = Clock::now() + std::chrono::duration<double>(timeout_seconds);
-  while (Clock::now() < deadline) {
-    if (is_reached()) return true;
-    std::this_thread::sleep_for(kPollPeriod);
-  }
-  return is_reached();
+  return testing::Eventually(is_reached, timeout_seconds, std::chrono::milliseconds(10));
 }
 
 }  // namespace

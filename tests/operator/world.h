@@ -14,9 +14,9 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "lib/base/testing/eventually.h"
 #include "lib/kube/client/client.h"
 #include "lib/kube/testing/api_server.h"
-#include "tests/support/eventually.h"
 #include "tests/support/shell.h"
 
 namespace paceline::operator_test {

@@ -1,15 +1,21 @@
 #include "tests/operator/writes.h"
 
 #include <chrono>
+#include <cmath>
 #include <fstream>
-#include <thread>
 
 #include <fmt/format.h>
 
+#include "lib/base/testing/eventually.h"
 #include "lib/kube/core/json.h"
-#include "tests/support/eventually.h"
+#include "lib/kube/runtime/leader_elector.h"
 
 namespace paceline::operator_test {
+namespace {
+
+constexpr std::chrono::milliseconds kLookPeriod(500);  // The log is long.
+
+}  // namespace
 
 size_t Writes::LinesSoFar() const {
   std::ifstream log(audit_log_);
@@ -38,13 +44,28 @@ std::vector<std::string> Writes::Read(size_t from, bool leases) const {
 }
 
 bool Writes::WaitForQuiet(double timeout_seconds) const {
+  constexpr std::chrono::seconds kQuiet(5);
+  size_t from = LinesSoFar();
+  auto since = std::chrono::steady_clock::now();
   return testing::Eventually(
       [&] {
-        const size_t from = LinesSoFar();
-        std::this_thread::sleep_for(std::chrono::seconds(5));
-        return Since(from).empty();
+        const size_t lines = LinesSoFar();
+        const auto now = std::chrono::steady_clock::now();
+        if (!Since(from).empty()) {
+          from = lines;
+          since = now;
+        }
+        return now - since >= kQuiet;
       },
-      timeout_seconds);
+      timeout_seconds, kLookPeriod);
+}
+
+bool Writes::WaitForRenewals(size_t line, double seconds) const {
+  // The first one may come at once.
+  const double period = ToSeconds(kube::LeaderElectionOptions().retry_period);
+  const auto count = static_cast<size_t>(std::ceil(seconds / period)) + 1;
+  return testing::Eventually([&] { return LeasesSince(line).size() >= count; }, 2 * seconds + 30,
+                             kLookPeriod);
 }
 
 }  // namespace paceline::operator_test

@@ -19,6 +19,9 @@ class Writes {
   std::vector<std::string> LeasesSince(size_t line) const { return Read(line, true); }
   // Until five seconds have gone by without such a request.
   bool WaitForQuiet(double timeout_seconds) const;
+  // Until the operator has renewed its Lease, after that line, as often as it does in `seconds`: a
+  // time that has passed, and in which it was at work. False if it takes much longer.
+  bool WaitForRenewals(size_t line, double seconds) const;
 
  private:
   std::vector<std::string> Read(size_t line, bool leases) const;

@@ -1,13 +1,16 @@
 """Runs jobs whose workers are scripts, with the programs of a build."""
+import fcntl
 import json
 import os
 import subprocess
 import sys
 import tempfile
 import textwrap
-import time
 import unittest
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+from eventually import eventually  # noqa: E402
 
 BIN = Path(os.environ.get("PACELINE_BIN", Path(__file__).parents[2] / "build" / "release" / "bin"))
 SCRIPTS = Path(__file__).parent / "scripts"
@@ -56,15 +59,15 @@ class Running:
 
     def wait_for(self, what, deadline_s=60):
         """Polls `what()` until it gives something."""
-        end = time.monotonic() + deadline_s
-        while time.monotonic() < end:
+        def look():
             found = what()
-            if found:
-                return found
-            if self.process.poll() is not None:
+            if not found and self.process.poll() is not None:
                 raise AssertionError(f"the job ended meanwhile: {self.wait().words()}")
-            time.sleep(0.02)
-        raise AssertionError("waited in vain")
+            return found
+        found = eventually(look, deadline_s, every_seconds=0.02)
+        if not found:
+            raise AssertionError("waited in vain")
+        return found
 
     def wait(self):
         out, err = self.process.communicate(timeout=TIMEOUT_S)
@@ -78,6 +81,13 @@ class JobTest(unittest.TestCase):
         scratch = tempfile.TemporaryDirectory(prefix="paceline-python-")
         self.addCleanup(scratch.cleanup)
         self.folder = Path(scratch.name)
+
+    def closed_gate(self, name):
+        """A locked file: scripts that want a shared lock of it wait until this is closed, at the end of the test at the latest."""
+        lock = (self.folder / name).open("w")
+        self.addCleanup(lock.close)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return lock
 
     def script(self, name_or_text):
         text = (SCRIPTS / name_or_text).read_text() if name_or_text.endswith(".py") else textwrap.dedent(name_or_text)

@@ -6,11 +6,13 @@ import unittest
 from jobs import JobTest
 
 BEGIN = """
-    import torch, paceline
+    import fcntl, torch, paceline
     torch.manual_seed(0)
     x = torch.randn(400, 4); y = (x.sum(1) > 0).long()
     model = torch.nn.Linear(4, 2)
     def loss_of(batch): return torch.nn.functional.cross_entropy(model(batch.x), batch.y)
+    def wait_at(gate):  # Until the test opens it.
+        with open(gate) as file: fcntl.flock(file, fcntl.LOCK_SH)
 """
 
 
@@ -195,12 +197,12 @@ class TroubleTest(JobTest):
 
     def test_a_killed_worker_comes_back_and_the_ledger_is_exact(self):
         self.script(BEGIN + """
-    import time
     with paceline.worker(model) as w:
-        for batch in w.data((x, y)):
-            time.sleep(0.02)
+        for number, batch in enumerate(w.data((x, y))):
+            if number == 3: wait_at("gate")
             w.step(loss_of(batch))
         """)
+        gate = self.closed_gate("gate")  # The job cannot be over before both have been killed.
         running = self.start("spec.training.stop={maxEpochs: 4}")
         for index in (0, 1):
             worker = running.wait_for(lambda: running.workers().get(index))
@@ -208,32 +210,36 @@ class TroubleTest(JobTest):
                                          if f"worker-{index}" in name))
             os.kill(worker, signal.SIGKILL)
             running.wait_for(lambda: running.workers().get(index) not in (None, worker))
+        gate.close()
         summary = self.assert_succeeded(running.wait())
         self.assertEqual(summary["epochs"], 4)
 
     def test_a_killed_worker_whose_children_live_on_comes_back_too(self):
         """As a DataLoader's would: they have its connections, so nobody hears that these end."""
         self.script(BEGIN + """
-    import os, time
+    import os
     from torch.utils.data import DataLoader, TensorDataset
     other = iter(DataLoader(TensorDataset(x, y), num_workers=2, batch_size=1))
     next(other)
     with paceline.worker(model) as w:
         if os.environ["PACELINE_ATTEMPT"] == "0" and os.fork() == 0:
-            time.sleep(60)
+            wait_at("end")
             os._exit(0)
         for number, batch in enumerate(w.data((x, y))):
             if number < 3 and os.fork() == 0:
-                time.sleep(20)
+                wait_at("end")
                 os._exit(0)
-            time.sleep(0.02)
+            if number == 3: wait_at("gate")
             w.step(loss_of(batch))
         """)
+        gate = self.closed_gate("gate")
+        self.closed_gate("end")  # So long do the children live.
         running = self.start("spec.training.stop={maxEpochs: 4}")
         worker = running.wait_for(lambda: running.workers().get(0))
         running.wait_for(lambda: any("bytes travel" in text for name, text in self.logs().items() if "worker-0" in name))
         os.kill(worker, signal.SIGKILL)
         running.wait_for(lambda: running.workers().get(0) not in (None, worker))
+        gate.close()
         summary = self.assert_succeeded(running.wait())
         self.assertEqual(summary["epochs"], 4)
 
@@ -253,14 +259,11 @@ class TroubleTest(JobTest):
 
     def test_an_interrupted_job_leaves_in_good_order(self):
         self.script(BEGIN + """
-    import time
     with paceline.worker(model) as w:
-        for batch in w.data((x, y)):
-            time.sleep(0.02)
-            w.step(loss_of(batch))
+        for batch in w.data((x, y)): w.step(loss_of(batch))
     print("after the loop", w.draining)
         """)
-        running = self.start("spec.training.stop={maxEpochs: 1000}")
+        running = self.start("spec.training.stop={maxEpochs: 100000}")
         running.wait_for(lambda: len(running.workers()) == 2 and
                          sum("bytes travel" in text for text in self.logs().values()) == 2)
         running.process.send_signal(signal.SIGINT)

@@ -6,15 +6,16 @@
 #include <deque>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
 #include <sstream>
-#include <thread>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "lib/base/testing/eventually.h"
 #include "lib/job/manifest/training_job.h"
 #include "tests/integration/live_run.h"
 #include "tests/soak/disk.h"
@@ -130,6 +131,8 @@ class JobUnderFire {
   // Until training has gone on, or the job is over or hangs; false then.
   bool AwaitSteps(const std::string& otherwise);
   bool IsOver(const std::string& hung);
+  // Asks `is_done` every tick until it says yes; false if the job is over or hangs before.
+  bool AwaitUnlessOver(const std::string& hung, const std::function<bool()>& is_done);
   void End();
   void NoteStandStill();
   void Finish();
@@ -194,11 +197,24 @@ bool JobUnderFire::IsOver(const std::string& hung) {
 }
 
 bool JobUnderFire::AwaitSteps(const std::string& otherwise) {
-  for (uint64_t steps = 0; steps < kStepsAgain; steps += watcher_->TakeSteps()) {
-    if (IsOver(otherwise)) return false;
-    std::this_thread::sleep_for(kTick);
-  }
-  return true;
+  uint64_t steps = 0;
+  return AwaitUnlessOver(otherwise, [&] {
+    steps += watcher_->TakeSteps();
+    return steps >= kStepsAgain;
+  });
+}
+
+bool JobUnderFire::AwaitUnlessOver(const std::string& hung, const std::function<bool()>& is_done) {
+  // A job that neither ends nor hangs has a deadline of its own.
+  constexpr double kForEver = std::numeric_limits<double>::infinity();
+  bool was_done = false;
+  testing::Eventually(
+      [&] {
+        was_done = is_done();
+        return was_done || IsOver(hung);
+      },
+      kForEver, kTick);
+  return was_done;
 }
 
 void JobUnderFire::Fire(double until) {
@@ -241,12 +257,11 @@ void JobUnderFire::Play(const Episode& episode) {
   std::deque<Fault> waiting(episode.faults.begin(), episode.faults.end());
   NoteStandStill();
   unfinished_ = first;
-  while (!waiting.empty() || injector_->at_work() > 0) {
+  (void)AwaitUnlessOver("training stood still under fire", [&] {
     BeginDue(waiting, began);
     watcher_->FaultsEnded(injector_->EndDue(NowSeconds()));
-    if (IsOver("training stood still under fire")) break;
-    std::this_thread::sleep_for(kTick);
-  }
+    return waiting.empty() && injector_->at_work() == 0;
+  });
   (void)watcher_->TakeSteps();
 }
 
@@ -259,15 +274,11 @@ void JobUnderFire::NoteStandStill() {
 
 void JobUnderFire::End() {
   if (result_.plan.ends_under_fire) Play(faults_.Next());
-  const double deadline = NowSeconds() + kEndPatience;
-  while (!IsOver("it did not come to its end")) {
-    if (NowSeconds() > deadline) {
-      result_.ending = Ending::kLost;
-      result_.why = fmt::format("it did not end within {:g} s of its last fault", kEndPatience);
-      return;
-    }
-    std::this_thread::sleep_for(kTick);
-  }
+  if (testing::Eventually([this] { return IsOver("it did not come to its end"); }, kEndPatience,
+                          kTick))
+    return;
+  result_.ending = Ending::kLost;
+  result_.why = fmt::format("it did not end within {:g} s of its last fault", kEndPatience);
 }
 
 void JobUnderFire::Finish() {

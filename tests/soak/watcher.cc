@@ -17,16 +17,21 @@ Watcher::Watcher(const integration::LiveRun* run, double patience_seconds)
     : run_(run), still_(patience_seconds, NowSeconds()), thread_([this] { Run(); }) {}
 
 Watcher::~Watcher() {
-  is_stopping_ = true;
+  {
+    std::lock_guard lock(mutex_);
+    is_stopping_ = true;
+    stopping_.notify_all();
+  }
   thread_.join();
 }
 
 void Watcher::Run() {
-  while (!is_stopping_) {
+  bool goes_on = true;
+  while (goes_on) {
     const std::string text = run_->Get("/v1/job");
+    std::unique_lock lock(mutex_);
     if (nlohmann::json::accept(text)) {
       nlohmann::json state = nlohmann::json::parse(text);
-      std::lock_guard lock(mutex_);
       still_.Saw(NowSeconds(), Place{.start = state.value("generationStart", uint64_t{0}),
                                      .counter = state.value("generationCounter", uint64_t{0}),
                                      .step = state.value("step", uint64_t{0})});
@@ -36,7 +41,7 @@ void Watcher::Run() {
         still_.Excuse(NowSeconds());
       state_ = std::move(state);
     }
-    std::this_thread::sleep_for(kAskPeriod);
+    goes_on = !stopping_.wait_for(lock, kAskPeriod, [this] { return is_stopping_; });
   }
 }
 

@@ -1,7 +1,7 @@
 // Defines Watcher: asks a run's coordinator for its state, all the time, and keeps what it said.
 #pragma once
 
-#include <atomic>
+#include <condition_variable>
 #include <mutex>
 #include <thread>
 
@@ -40,7 +40,8 @@ class Watcher {
   mutable std::mutex mutex_;
   StandStill still_;
   nlohmann::json state_;
-  std::atomic<bool> is_stopping_ = false;
+  bool is_stopping_ = false;
+  std::condition_variable stopping_;
   std::thread thread_;  // Last: it uses the rest.
 };
 

@@ -79,13 +79,23 @@ LinkProxy::LinkProxy(const std::string& listen_at, std::string target)
 }
 
 LinkProxy::~LinkProxy() {
-  is_stopping_ = true;
+  {
+    std::lock_guard lock(mutex_);
+    is_stopping_ = true;
+    changed_.notify_all();
+  }
   Cut();
   shutdown(listener_, SHUT_RDWR);
   acceptor_.join();
   for (std::thread& thread : threads_) thread.join();
   for (const int socket : sockets_) close(socket);
   close(listener_);
+}
+
+void LinkProxy::Thaw() {
+  std::lock_guard lock(mutex_);
+  is_frozen_ = false;
+  changed_.notify_all();
 }
 
 void LinkProxy::Cut() {
@@ -117,11 +127,13 @@ void LinkProxy::Accept() {
 }
 
 // False once the proxy ends.
-bool LinkProxy::WaitUntilOpen(Clock::time_point until) const {
+bool LinkProxy::WaitUntilOpen(Clock::time_point until) {
+  std::unique_lock lock(mutex_);
   while (!is_stopping_ && (is_frozen_ || Clock::now() < until)) {
-    const auto rest = until - Clock::now();
-    const Clock::duration poll = std::chrono::milliseconds(kPollMs);
-    std::this_thread::sleep_for(is_frozen_ || rest > poll ? poll : rest);
+    if (is_frozen_)
+      changed_.wait(lock);
+    else
+      changed_.wait_until(lock, until);
   }
   return !is_stopping_;
 }

@@ -11,6 +11,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <list>
 #include <mutex>
@@ -39,7 +40,7 @@ class LinkProxy {
   // Bytes arrive so much later; what a link holds meanwhile is at most kPieceBytes.
   void SetDelay(std::chrono::milliseconds delay) { delay_ms_ = delay.count(); }
   void Freeze() { is_frozen_ = true; }
-  void Thaw() { is_frozen_ = false; }
+  void Thaw();
   void Cut();
   void Restore() { is_cut_ = false; }
 
@@ -48,7 +49,7 @@ class LinkProxy {
  private:
   void Accept();
   void Forward(int from, int to);
-  bool WaitUntilOpen(std::chrono::steady_clock::time_point until) const;
+  bool WaitUntilOpen(std::chrono::steady_clock::time_point until);
 
   const std::string target_;
   std::string address_;
@@ -59,7 +60,8 @@ class LinkProxy {
   std::atomic<int> accepted_ = 0;
   std::atomic<uint64_t> passed_ = 0;
   std::mutex mutex_;
-  std::vector<int> sockets_;  // All that were ever opened; closed at the end.
+  std::condition_variable changed_;  // No longer frozen, or stopping.
+  std::vector<int> sockets_;         // All that were ever opened; closed at the end.
   std::list<std::thread> threads_;
   std::thread acceptor_;
 };

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "lib/base/testing/eventually.h"
 #include "lib/kube/client/client.h"
-#include "tests/support/eventually.h"
 
 namespace paceline::testing {
 

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "lib/base/check.h"
+#include "lib/base/testing/eventually.h"
 #include "lib/kube/testing/certificates.h"
 #include "lib/kube/testing/child_process.h"
 
@@ -151,16 +152,18 @@ current-context: test
 
 Status ApiServer::Parts::WaitFor(ChildProcess& process, const std::string& name,
                                  const std::string& url_asked) {
-  const auto until = std::chrono::steady_clock::now() + options.ready_deadline;
-  while (std::chrono::steady_clock::now() < until) {
-    if (Http(url_asked, "", &*authority).code == 200) return OkStatus();
-    if (!process.IsRunning()) {
-      return Unavailable("{} ended: {}", name, Tail(folder + "/" + name + ".log"));
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  }
+  bool is_ready = false;
+  const bool is_decided = paceline::testing::Eventually(
+      [&] {
+        is_ready = Http(url_asked, "", &*authority).code == 200;
+        return is_ready || !process.IsRunning();
+      },
+      ToSeconds(options.ready_deadline));
+  if (is_ready) return OkStatus();
+  const std::string tail = Tail(folder + "/" + name + ".log");
+  if (is_decided) return Unavailable("{} ended: {}", name, tail);
   return DeadlineExceeded("{} is not ready after {} s: {}", name, ToSeconds(options.ready_deadline),
-                          Tail(folder + "/" + name + ".log"));
+                          tail);
 }
 
 Status ApiServer::Parts::StartEtcd() {

@@ -6,12 +6,13 @@
 #include <cstring>
 #include <fstream>
 #include <sstream>
-#include <thread>
 
 #include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "lib/base/testing/eventually.h"
 
 namespace paceline::kube::testing {
 
@@ -59,10 +60,8 @@ void ChildProcess::Kill() {
 void ChildProcess::Stop(Duration deadline) {
   if (pid_ < 0) return;
   kill(pid_, SIGTERM);
-  const auto until = std::chrono::steady_clock::now() + deadline;
-  while (IsRunning() && std::chrono::steady_clock::now() < until) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
+  paceline::testing::Eventually([this] { return !IsRunning(); }, ToSeconds(deadline),
+                                std::chrono::milliseconds(5));
   Kill();
 }
 

@@ -67,9 +67,21 @@ TcpProxy::~TcpProxy() {
 }
 
 void TcpProxy::Cut() {
-  is_cut_ = true;
   std::lock_guard lock(mutex_);
+  is_cut_ = true;
+  changed_.notify_all();
   for (int socket : sockets_) shutdown(socket, SHUT_RDWR);
+}
+
+void TcpProxy::Thaw() {
+  std::lock_guard lock(mutex_);
+  is_frozen_ = false;
+  changed_.notify_all();
+}
+
+void TcpProxy::WaitUntilThawed() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return !is_frozen_ || is_cut_; });
 }
 
 void TcpProxy::Accept() {
@@ -98,7 +110,7 @@ void TcpProxy::Forward(int client, int server) {
   bool goes_on = true;
   while (goes_on && !is_cut_) {
     if (is_frozen_) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(kPollMs));
+      WaitUntilThawed();
       continue;
     }
     if (poll(waited, 2, kPollMs) <= 0) continue;

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <list>
 #include <mutex>
 #include <thread>
@@ -31,11 +32,12 @@ class TcpProxy {
   void Restore() { is_cut_ = false; }
   // Open connections stay open, but no byte passes, in either direction, until Thaw.
   void Freeze() { is_frozen_ = true; }
-  void Thaw() { is_frozen_ = false; }
+  void Thaw();
 
  private:
   void Accept();
   void Forward(int client, int server);
+  void WaitUntilThawed();  // Or cut.
 
   const int target_port_;
   int listener_ = -1;
@@ -43,7 +45,8 @@ class TcpProxy {
   std::atomic<bool> is_cut_ = false, is_frozen_ = false, is_stopping_ = false;
   std::atomic<int> accepted_ = 0;
   std::mutex mutex_;
-  std::vector<int> sockets_;  // Open ones.
+  std::condition_variable changed_;  // No longer frozen, or cut.
+  std::vector<int> sockets_;         // Open ones.
   std::list<std::thread> threads_;
   std::thread acceptor_;
 };

@@ -7,7 +7,6 @@
 #include <fstream>
 #include <optional>
 #include <random>
-#include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -17,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/base/testing/kill_timer.h"
 #include "lib/files/testing/walk_faults.h"
 #include "lib/store/checkpoints/checkpoint_testing.h"
 
@@ -47,8 +47,22 @@ uint64_t ReadNewest(const std::string& folder) {
   return manifest.serial;
 }
 
+using Clock = std::chrono::steady_clock;
+
+// When a writer is killed: at that share of the time that a life's first checkpoint takes, counted
+// from the life's begin, or, with `sees_one`, from the moment when that checkpoint is there.
+struct Death {
+  bool sees_one;
+  double share;
+  Clock::duration takes;  // As another life has measured it, for one that does not see its own.
+};
+
 // Writes one checkpoint after the other, from serial `newest` + 1 on, and tells of each.
-[[noreturn]] void WriteForever(const std::string& folder, uint64_t newest, int told) {
+[[noreturn]] void WriteUntilKilled(const std::string& folder, uint64_t newest, int told,
+                                   const Death& death) {
+  using paceline::testing::KillThisProcessIn;
+  const Clock::time_point born = Clock::now();
+  if (!death.sees_one) KillThisProcessIn(death.takes * death.share);
   for (uint64_t serial = newest + 1;; ++serial) {
     if (!WriteWholeCheckpoint(folder, serial, serial).ok()) _exit(1);
     std::vector<std::string> kept;
@@ -56,34 +70,35 @@ uint64_t ReadNewest(const std::string& folder) {
     for (size_t i = 0; i < std::min<size_t>(2, scan->complete.size()); ++i)
       kept.push_back(scan->complete[i].manifest.name);
     if (!KeepCheckpoints(folder, kept).ok() || write(told, "x", 1) != 1) _exit(1);
+    if (death.sees_one && serial == newest + 1)
+      KillThisProcessIn((Clock::now() - born) * death.share);
   }
 }
 
 // Forty lives of a writer, each killed at another moment of its work: half of them while they write
 // the first checkpoint of their life, the others later.
 TEST(CheckpointFaultsTest, WriterKilledAnywhereLeavesTheNewestWhole) {
-  using Clock = std::chrono::steady_clock;
-  using std::chrono::microseconds;
   constexpr int kDeadlineMs = 120000;
   const TemporaryFolder folder;
   std::mt19937 random(1);
   uint64_t newest = 0;
-  auto takes = microseconds(0);  // A life until its first checkpoint is there.
+  Clock::duration takes{};  // A life until its first checkpoint is there.
   for (int life = 0; life < 40; ++life) {
     int told[2];
     ASSERT_EQ(pipe(told), 0);
+    const bool sees_one = life % 2 == 0;
+    const double share = static_cast<double>(random() % 1000) / 1000;  // Chooses the moment.
     const Clock::time_point born = Clock::now();
     const pid_t writer = fork();
-    if (writer == 0) WriteForever(folder.path(), newest, told[1]);
+    if (writer == 0) WriteUntilKilled(folder.path(), newest, told[1], {sees_one, share, takes});
     close(told[1]);
-    const bool sees_one = life % 2 == 0;
     if (sees_one) {
       pollfd first{.fd = told[0], .events = POLLIN, .revents = 0};
-      EXPECT_EQ(poll(&first, 1, kDeadlineMs), 1) << "the writer writes nothing";
-      takes = std::chrono::duration_cast<microseconds>(Clock::now() - born);
+      const bool is_told = poll(&first, 1, kDeadlineMs) == 1;
+      EXPECT_TRUE(is_told) << "the writer writes nothing";
+      if (!is_told) kill(writer, SIGKILL);
+      takes = Clock::now() - born;
     }
-    std::this_thread::sleep_for(takes * (random() % 1000) / 1000);  // Chooses the moment.
-    kill(writer, SIGKILL);
     int status = 0;
     waitpid(writer, &status, 0);
     close(told[0]);

@@ -33,6 +33,7 @@ class Delays {
       std::lock_guard lock(mutex_);
       micros = std::uniform_int_distribution<int>(0, micros_[kind])(random_);
     }
+    // sleeps: it stands for a transfer; how long that takes is what the test varies
     if (micros > 0) std::this_thread::sleep_for(std::chrono::microseconds(micros));
   }
 
