@@ -22,15 +22,18 @@ ONLY ?= lib operator ps-server worker cli simulator python tests
 SOURCES = git ls-files --cached --others --exclude-standard -- \
             $(foreach folder,$(ONLY),'$(folder)/*.h' '$(folder)/*.cc')
 
-.PHONY: help setup run test test-hosts test-large test-simulated test-advised kubernetes build bench-data-plane bench-store bench-control bench-ddp bench-interrupt bench-operator bench-operator-tools bench-policy bench-simulator bench-step reproduce reproduce-full reproduce-auto simulator-identity gpu-proof wheel soak images e2e e2e-soak chart lint format verify crd \
+.PHONY: help setup run welcome test test-hosts test-large test-simulated test-advised kubernetes build bench-data-plane bench-store bench-control bench-ddp bench-interrupt bench-operator bench-operator-tools bench-policy bench-simulator bench-step reproduce reproduce-full reproduce-auto simulator-identity gpu-proof wheel soak images e2e e2e-soak chart lint format verify crd \
         test-asan test-tsan clean
 
 help: ## Show this menu
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' Makefile
 
-run: $(BUILD)/build.ninja ## Train the sample job on this machine (ARGS='--set spec.sync.scheme=SSP -o json' is handed on)
-	@cmake --build $(BUILD) -j $(JOBS) --target paceline paceline-ps paceline-worker >&2
+run: welcome $(BUILD)/build.ninja ## Train the sample job on this machine (ARGS='--set spec.sync.scheme=SSP -o json' is handed on)
+	@tools/build $(BUILD) --jobs $(JOBS) paceline paceline-ps paceline-worker
 	@$(BUILD)/bin/paceline run deploy/samples/digits.yaml $(ARGS)
+
+welcome:
+	@[ -x $(BUILD)/bin/paceline-worker ] || echo "make run: installs what is missing (LibTorch is 1.2 GB), compiles three programs and trains the sample: six minutes on two cores the first time, seconds afterwards" >&2
 
 # What selects no test says so before anything is built.
 test: ## Build everything and run every test (ARGS='-R Recovery' is handed on to ctest)
@@ -42,15 +45,15 @@ test-hosts: build ## Run what tests/integration asks of paceline-worker against 
 	@tests/run $(BUILD) -C Hosts -L hosts -j $(TEST_JOBS)
 
 test-large: $(BUILD)/build.ninja ## Train two steps of a model with one tensor of 2.2 GiB: 20 GiB of memory, peak printed
-	@cmake --build $(BUILD) -j $(JOBS) --target paceline paceline-ps paceline-worker >&2
+	@tools/build $(BUILD) --jobs $(JOBS) paceline paceline-ps paceline-worker
 	@tests/integration/large_tensor.py $(BUILD)/bin/paceline
 
 test-simulated: $(BUILD)/build.ninja ## Run a sample live under BSP and ASP, and simulate both: seconds a version side by side, half a minute
-	@cmake --build $(BUILD) -j $(JOBS) --target paceline paceline-ps paceline-worker paceline-simulator >&2
+	@tools/build $(BUILD) --jobs $(JOBS) paceline paceline-ps paceline-worker paceline-simulator
 	@tests/integration/simulated_beside_live.py $(BUILD)
 
 test-advised: $(BUILD)/build.ninja ## Advise on a run of each sample, and run what was advised: told and live side by side, ten minutes (ARGS='--seeds 2', JSON=FILE writes rows)
-	@cmake --build $(BUILD) -j $(JOBS) --target paceline paceline-ps paceline-worker paceline-simulator >&2
+	@tools/build $(BUILD) --jobs $(JOBS) paceline paceline-ps paceline-worker paceline-simulator
 	@tests/integration/advised_beside_live.py $(BUILD) $(ARGS)
 
 # 77: this machine has no Go. The tests that want an API server say that they are skipped, and why.
@@ -58,10 +61,10 @@ kubernetes: ## Build kube-apiserver, etcd, helm for the tests: 10 minutes, once 
 	@tests/cluster/cluster build api helm || [ $$? = 77 ]
 
 build: $(BUILD)/build.ninja ## Build everything
-	@cmake --build $(BUILD) -j $(JOBS) >&2
+	@tools/build $(BUILD) --jobs $(JOBS)
 
 bench-data-plane bench-store bench-control bench-interrupt bench-operator bench-policy bench-simulator bench-step: bench-%: $(BUILD)/build.ninja
-	@cmake --build $(BUILD) -j $(JOBS) --target bench_$(subst -,_,$*) >&2
+	@tools/build $(BUILD) --jobs $(JOBS) bench_$(subst -,_,$*)
 	@$(BUILD)/bin/bench_$(subst -,_,$*) $(ARGS)
 
 # What cannot be built, without Go say, the bench leaves out, and says so.
@@ -79,40 +82,40 @@ bench-simulator: ## Events of the simulator a second, alone and with coordinatio
 bench-step: ## A step of training beside DDP with gloo, and one worker beside PyTorch's loop, in reduced precision too: 20 minutes (ARGS='--rounds 3 --part step'; '--part links': throttled links, root's; JSON=FILE writes rows)
 
 bench-ddp: $(BUILD)/build.ninja ## Time to a held-out loss by delay tables, beside DDP with gloo: an hour (ARGS='--tables mixed --arms ddp,auto --jobs 3', JSON=FILE writes rows)
-	@cmake --build $(BUILD) -j $(JOBS) --target paceline paceline-ps paceline-worker >&2
+	@tools/build $(BUILD) --jobs $(JOBS) paceline paceline-ps paceline-worker
 	@tests/bench/beside_ddp.py $(BUILD) $(ARGS)
 
 reproduce: $(BUILD)/build.ninja ## What the papers publish beside simulated lives, and all schemes and Auto on 58 clusters: 22 minutes of two cores (ARGS='--only wbsp', JSON=FILE writes rows)
-	@cmake --build $(BUILD) -j $(JOBS) --target paceline paceline-simulator predict_speeds >&2
+	@tools/build $(BUILD) --jobs $(JOBS) paceline paceline-simulator predict_speeds
 	@tests/reproduce/reproduce.py $(BUILD) --jobs $(JOBS) $(ARGS)
 
 reproduce-full: $(BUILD)/build.ninja ## Look for each arm's best rate first, where it is not known, and rewrite docs/reproduction: 50 minutes where none is known (may be stopped and goes on)
-	@cmake --build $(BUILD) -j $(JOBS) --target paceline paceline-simulator predict_speeds >&2
+	@tools/build $(BUILD) --jobs $(JOBS) paceline paceline-simulator predict_speeds
 	@tests/reproduce/reproduce.py $(BUILD) --jobs $(JOBS) --full --write $(ARGS)
 
 reproduce-auto: $(BUILD)/build.ninja ## Of make reproduce, single clusters of the 58 (ARGS='--only 3,9 --jobs 2'), or Auto with twelve seeds where it may fail (ARGS=--safety)
-	@cmake --build $(BUILD) -j $(JOBS) --target paceline paceline-simulator >&2
+	@tools/build $(BUILD) --jobs $(JOBS) paceline paceline-simulator
 	@tests/reproduce/auto.py $(BUILD) $(ARGS)
 
 simulator-identity: ## Compare simulated lives of g++ and clang++, without and with optimisation, byte by byte: half an hour, once
 	@tests/identity/compare.py $(ARGS)
 
 gpu-proof: $(BUILD)/build.ninja ## Pack what shows, on a machine with a GPU and PyTorch 2.11, all that Paceline does with it (ARGS='--device CPU' runs it here)
-	@cmake --build $(BUILD) -j $(JOBS) --target paceline paceline-ps paceline-worker bench_step gpu_probe python_native >&2
+	@tools/build $(BUILD) --jobs $(JOBS) paceline paceline-ps paceline-worker bench_step gpu_probe python_native
 	@tools/gpu_proof pack $(BUILD)/gpu-proof.tar.xz
 	@[ -z '$(ARGS)' ] || tools/gpu_proof run $(BUILD)/gpu-proof.tar.xz $(ARGS)
 
 wheel: $(BUILD)/build.ninja ## Make the Python package paceline a wheel, in build/wheel
-	@cmake --build $(BUILD) -j $(JOBS) --target python_native >&2
+	@tools/build $(BUILD) --jobs $(JOBS) python_native
 	@python=$$(tools/setup --python) && $$python tools/wheel $(BUILD) build/wheel
 
 soak: $(BUILD)/build.ninja ## Do random faults to running jobs, two at a time: 10 minutes (ARGS='--minutes 480 --seed N', JSON=FILE writes the table)
-	@cmake --build $(BUILD) -j $(JOBS) --target soak >&2
+	@tools/build $(BUILD) --jobs $(JOBS) soak
 	@$(BUILD)/bin/soak $(ARGS)
 
 images: $(BUILD)/build.ninja ## Build the container images operator, ps and worker (IMAGES='ps worker' DOCKER=buildah)
 	@tools/setup --cluster >&2
-	@cmake --build $(BUILD) -j $(JOBS) --target paceline-operator paceline-ps paceline-worker >&2
+	@tools/build $(BUILD) --jobs $(JOBS) paceline-operator paceline-ps paceline-worker
 	@tools/images build $(IMAGES)
 
 # What selects no test says so before anything is built, and so ends what only lists tests.
@@ -121,7 +124,7 @@ e2e: ## Run the suite on a three-node kind cluster, or on the one of KUBECONFIG 
 	@tests/e2e/run --check $(WORDS)
 ifeq (,$(filter --co --collect-only -h --help --version --markers --fixtures,$(ARGS)))
 	@$(MAKE) --no-print-directory images
-	@cmake --build $(BUILD) -j $(JOBS) --target paceline write-stranger >&2
+	@tools/build $(BUILD) --jobs $(JOBS) paceline write-stranger
 	@tests/e2e/run $(WORDS)
 endif
 
@@ -133,7 +136,7 @@ chart: ## Copy what the chart ships from deploy/ (a test compares)
 	@cp deploy/grafana/*.json charts/paceline/files/dashboards/
 
 lint: verify $(BUILD)/build.ninja ## Everything of verify, and clang-tidy, which is slow (ONLY=lib/sync narrows it)
-	@cmake --build $(BUILD) -j $(JOBS) >&2
+	@tools/build $(BUILD) --jobs $(JOBS)
 	@$(SOURCES) | grep '\.cc$$' | xargs -r -P $(JOBS) -n 4 clang-tidy-14 -p $(BUILD) --quiet
 
 format: ## Rewrite the sources with clang-format (ONLY=lib/sync narrows it)
@@ -158,7 +161,7 @@ test-asan: ## Build and test what needs no LibTorch with the address and undefin
 test-tsan: ## The same with the thread sanitizer
 
 crd: $(BUILD)/build.ninja ## Rewrite deploy/crd, the chart's copy and docs/trainingjob.md from the fields of lib/job
-	@cmake --build $(BUILD) -j $(JOBS) --target job_test >&2
+	@tools/build $(BUILD) --jobs $(JOBS) job_test
 	@PACELINE_REWRITE=1 $(BUILD)/tests/job_test --gtest_brief=1 --gtest_filter='Crd.File*:Docs.*'
 	@cp deploy/crd/trainingjobs.yaml charts/paceline/files/
 	@$(MAKE) --no-print-directory chart
