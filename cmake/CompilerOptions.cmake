@@ -6,7 +6,15 @@ if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "" FORCE)
 endif()
 
+# The same for all, so that all can use one precompiled header: what lies in a shared library must lie anywhere, and what
+# speaks gRPC is compiled with -pthread.
+add_compile_options(-fPIC -fno-semantic-interposition -pthread)
 add_compile_options(-Wall -Wextra -Wno-missing-field-initializers -Wno-unused-parameter)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # g++ collects garbage from 128 MB on, which is what a precompiled header occupies: a tenth of the time of a build.
+  add_compile_options("SHELL:--param ggc-min-heapsize=500000")
+  add_compile_options(-fpch-preprocess)  # What ccache asks for where headers are precompiled.
+endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   add_compile_options(-Wthread-safety)
 endif()
@@ -24,7 +32,7 @@ find_program(PACELINE_CCACHE ccache)
 if(PACELINE_CCACHE)
   # Paths relative to this checkout, so that another clone finds what this one compiled.
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1
-                                  ${PACELINE_CCACHE})
+                                  CCACHE_SLOPPINESS=pch_defines,time_macros ${PACELINE_CCACHE})
 endif()
 find_program(PACELINE_MOLD mold)
 if(PACELINE_MOLD AND NOT PACELINE_SANITIZE)

@@ -44,9 +44,6 @@ function(_paceline_closure result)
   set(${result} ${closure} PARENT_SCOPE)
 endfunction()
 
-# What is in a shared library is compiled to lie anywhere.
-_paceline_closure(PACELINE_SHARED python_native)
-
 # Adds the folders of PACELINE_COMPONENTS and of all that they may use, lowest floor first.
 function(paceline_add_components)
   set(wanted ${PACELINE_COMPONENTS})
@@ -72,9 +69,7 @@ endfunction()
 
 function(_paceline_common target)
   target_include_directories(${target} PUBLIC ${CMAKE_SOURCE_DIR})
-  if(target IN_LIST PACELINE_SHARED)
-    set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
-  endif()
+  paceline_precompile(${target} standard)
   if(PACELINE_PURITY_${target} STREQUAL "pure")
     target_compile_options(${target} PRIVATE -ffp-contract=off)
   endif()
@@ -135,6 +130,7 @@ function(paceline_test target)
     list(APPEND arg_DEPS process)
   endif()
   add_executable(${arg_NAME} ${arg_SOURCES})
+  paceline_precompile(${arg_NAME} tests)
   target_include_directories(${arg_NAME} PRIVATE ${CMAKE_SOURCE_DIR})
   target_compile_definitions(${arg_NAME} PRIVATE PACELINE_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
                                                  PACELINE_BINARY_DIR="${CMAKE_BINARY_DIR}")

@@ -22,7 +22,8 @@ bool IsOpaque(const nlohmann::ordered_json& schema) {
 
 std::string Shown(const Json& value) {
   const std::string text = value.dump(-1, ' ', true, Json::error_handler_t::replace);
-  return text.size() <= kShownMax ? text : text.substr(0, kShownMax) + "...";
+  if (text.size() <= kShownMax) return text;
+  return fmt::format("{}...", text.substr(0, kShownMax));
 }
 
 // Where `path` leads, made on the way.

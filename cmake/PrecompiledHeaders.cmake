@@ -1,0 +1,62 @@
+# Precompiled headers by kind of target (docs/adr/0073). All sources of one kind are compiled with the same flags, which is
+# what a compiler asks of a precompiled header: position independent, with threads, against shared fmt.
+#
+#   paceline_precompile(sync standard)        # the standard library, fmt and Abseil's Status
+#   paceline_precompile(sync_test tests)      # the same and GoogleTest
+#
+# A precompiled header also hides a missing include. The ci preset therefore sets CMAKE_DISABLE_PRECOMPILE_HEADERS, and
+# tools/compiles_alone.py, a test, compiles a sample of the sources without it.
+#
+# The headers are named as <...>, so that the file that CMake makes of them is the same in every checkout and ccache finds
+# what another checkout compiled.
+find_package(absl CONFIG REQUIRED)
+find_package(fmt REQUIRED)
+
+set(PACELINE_STANDARD_HEADERS
+    <algorithm> <array> <atomic> <bit> <cerrno> <chrono> <cmath> <condition_variable> <cstdint> <cstdlib> <cstring> <deque>
+    <filesystem> <fstream> <functional> <iostream> <limits> <map> <memory> <mutex> <numeric> <optional> <ranges> <set> <span>
+    <sstream> <string> <string_view> <thread> <tuple> <type_traits> <unordered_map> <utility> <variant> <vector>
+    <absl/status/status.h> <absl/status/statusor.h> <fmt/format.h>)
+
+# Makes the target whose precompiled header the others of its kind use.
+function(_paceline_precompiled_kind kind)
+  cmake_parse_arguments(arg "" "" "HEADERS;LIBRARIES" ${ARGN})
+  set(source ${CMAKE_BINARY_DIR}/precompiled/${kind}.cc)
+  file(CONFIGURE OUTPUT ${source} CONTENT "// Nothing but the precompiled header.\n")
+  add_library(precompiled_${kind} OBJECT EXCLUDE_FROM_ALL ${source})
+  target_link_libraries(precompiled_${kind} PRIVATE ${arg_LIBRARIES})
+  target_precompile_headers(precompiled_${kind} PRIVATE ${arg_HEADERS})
+endfunction()
+
+function(paceline_precompile target kind)
+  if(CMAKE_DISABLE_PRECOMPILE_HEADERS)
+    return()
+  endif()
+  if(NOT TARGET precompiled_${kind})
+    if(kind STREQUAL "standard")
+      _paceline_precompiled_kind(standard HEADERS ${PACELINE_STANDARD_HEADERS} LIBRARIES absl::status absl::statusor fmt::fmt)
+    elseif(kind STREQUAL "tests")
+      find_package(GTest REQUIRED)
+      _paceline_precompiled_kind(tests HEADERS ${PACELINE_STANDARD_HEADERS} <gmock/gmock.h> <gtest/gtest.h>
+                                 LIBRARIES absl::status absl::statusor fmt::fmt GTest::gmock)
+    else()
+      message(FATAL_ERROR "paceline_precompile knows the kinds standard and tests, not '${kind}'")
+    endif()
+  endif()
+  target_link_libraries(${target} PRIVATE fmt::fmt)
+  target_precompile_headers(${target} REUSE_FROM precompiled_${kind})
+endfunction()
+
+# Switches off what g++ 12 says by mistake of these sources, or without sources of all in this folder. From a precompiled header
+# it reports what it finds in inlined functions of the standard library, such as std::string's operator+ (GCC bug 105651), which
+# it otherwise keeps to itself.
+function(paceline_false_alarms)
+  set(options -Wno-array-bounds -Wno-restrict -Wno-stringop-overflow -Wno-stringop-overread)
+  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    return()
+  elseif(ARGN)
+    set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS "${options}")
+  else()
+    set_property(DIRECTORY APPEND PROPERTY COMPILE_OPTIONS ${options})
+  endif()
+endfunction()
