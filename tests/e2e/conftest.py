@@ -42,7 +42,7 @@ def pytest_sessionstart(session):
 
 
 def pytest_sessionfinish(session):
-    if is_for_all(session.config):
+    if is_for_all(session.config) and not os.environ.get("PACELINE_E2E_KEEP"):
         install.uninstall()
 
 

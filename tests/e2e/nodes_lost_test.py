@@ -28,8 +28,7 @@ def busiest(job):
     return max(by_node.items(), key=lambda item: len(item[1]))
 
 
-@pytest.mark.parametrize("lose, bring_back", [(nodes.stop, nodes.start), (nodes.pause, nodes.unpause)], ids=["stopped", "paused"])
-def test_node(running, lose, bring_back):
+def lose_and_bring_back(running, lose, bring_back):
     node, pods = busiest(running)
     print(f"{node} runs {', '.join(sorted(pods))}")
     before = running.uids()
@@ -45,4 +44,11 @@ def test_node(running, lose, bring_back):
     # What was paused and lives again is fenced: the job does not mind.
     step = running.status()["progress"]["step"]
     running.wait_for_step(step + 50, 120)
+
+
+@pytest.mark.timeout(900)
+def test_a_stopped_node_and_then_a_paused_one(running):
+    """One job loses both, one after the other: it starts once."""
+    lose_and_bring_back(running, nodes.stop, nodes.start)
+    lose_and_bring_back(running, nodes.pause, nodes.unpause)
     running.namespace.delete("trainingjob", "digits", "--wait=false")
