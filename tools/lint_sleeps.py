@@ -13,8 +13,8 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
-from check_docs import files  # noqa: E402
 from lint_layers import blank, is_test  # noqa: E402
+from tree import Tree  # noqa: E402
 
 KEPT_MAX = 10
 SHARED_POLLS = {"lib/base/testing/eventually.h", "tests/support/eventually.py"}
@@ -50,7 +50,7 @@ def sleeps(path, text):
 
 def check_tree(root):
     kept = []
-    for file in files(root):
+    for file in Tree(root).files:
         path = file.relative_to(root).as_posix()
         if not is_ours(path):
             continue

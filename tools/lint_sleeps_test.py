@@ -87,7 +87,7 @@ class Mutated(unittest.TestCase):
 
     def test_each_kept_sleep_needs_its_reason(self):
         changes = 0
-        for file in lint_sleeps.files(ROOT):
+        for file in lint_sleeps.Tree(ROOT).files:
             path = file.relative_to(ROOT).as_posix()
             if not lint_sleeps.is_ours(path):
                 continue

@@ -1,23 +1,23 @@
-// Runs a program and appends one line to a file: the seconds that it ran, the seconds of processor that it and what it waited
-// for used, and its command. CMake puts it before every test (CMAKE_CROSSCOMPILING_EMULATOR); tests/support/costs.py reads the
-// file.
+// Runs a program and appends one line to a file: the seconds that it ran, the seconds of processor
+// that it and what it waited for used, and its command. CMake puts it before every test
+// (CMAKE_CROSSCOMPILING_EMULATOR); tests/support/costs.py reads the file.
 //
 //   measured FILE PROGRAM [ARGUMENT]...
 //
-// It ends as the program does: with its exit status, or by its signal. A program that outlives it is killed. Where FILE cannot
-// be written the program runs all the same, and no line is left.
+// It ends as the program does: with its exit status, or by its signal. A program that outlives it
+// is killed. Where FILE cannot be written the program runs all the same, and no line is left.
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <string>
+
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cerrno>
-#include <chrono>
-#include <cstdio>
-#include <cstring>
-#include <string>
 
 namespace {
 

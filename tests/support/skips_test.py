@@ -127,7 +127,9 @@ class Run(unittest.TestCase):
         (self.root / "tests/support").mkdir(parents=True)
         (self.root / "build").mkdir()
         shutil.copy(HERE.parent / "run", self.root / "tests/run")
-        shutil.copy(HERE / "skips.py", self.root / "tests/support/skips.py")
+        shutil.copy(HERE.parent / "waits.txt", self.root / "tests/waits.txt")
+        for script in ("skips.py", "costs.py"):
+            shutil.copy(HERE / script, self.root / "tests/support" / script)
         self.tests = []
 
     def add(self, name, output, status=0, properties=""):
