@@ -12,8 +12,7 @@ namespace paceline::integration {
 namespace {
 
 // Which of the 360 held-out samples are right hangs on the order in which pushes arrive: 349, one
-// too few for 0.97, were once under WBSP with NARX on a busy machine. A scheme that loses updates
-// stays far below.
+// too few for 0.97, were once under WBSP with NARX on a busy machine.
 constexpr double kWanted = 0.96;
 constexpr uint64_t kEpochs = 15;
 
