@@ -11,9 +11,10 @@
 namespace paceline::integration {
 namespace {
 
-// Which of the 360 held-out samples are right hangs on the order in which pushes arrive: 349, one
-// too few for 0.97, were once under WBSP with NARX on a busy machine.
-constexpr double kWanted = 0.96;
+constexpr double kWanted = 0.97;
+// 349 of the 360 held-out samples, one too few for 0.97, were right once under WBSP with NARX on a
+// busy machine: which are hangs on the order in which pushes arrive.
+constexpr double kWantedOfWbspNarx = 0.96;
 constexpr uint64_t kEpochs = 15;
 
 class SchemeTest : public EverySchemeTest {};
@@ -22,7 +23,8 @@ TEST_P(SchemeTest, SampleReachesItsAccuracyAndReplays) {
   LiveRun run = StartSample();
   const Ended ended = run.Wait(280);
   ASSERT_EQ(ended.code, 0) << ended.err;
-  EXPECT_GE(ended.summary["accuracy"].get<double>(), kWanted);
+  EXPECT_GE(ended.summary["accuracy"].get<double>(),
+            GetParam().name == "WbspNarx" ? kWantedOfWbspNarx : kWanted);
   ExpectEverySampleOnce(ended.last_state, kEpochs);
 
   const std::string trace = ReadText(run.RunFolder() + "/policy.trace");

@@ -17,7 +17,7 @@ from xml.etree import ElementTree
 
 LIST = Path(__file__).resolve().parents[1] / "allowed_skips.txt"
 
-# Of LastTest.log, which has all that a test printed; the XML has its first bytes.
+# LastTest.log has all that a test printed; the XML has only its first bytes.
 LOGGED = re.compile(r'^\d+/\d+ Testing: (?P<name>[^\n]*)\n\d+/\d+ Test: (?P=name)\nCommand: [^\n]*\nDirectory: [^\n]*\n"[^\n]*" start time: '
                     r"[^\n]*\nOutput:\n-{58}\n(?P<output>.*?)<end of output>\nTest time =", re.MULTILINE | re.DOTALL)
 GTEST_SKIPPED = re.compile(r"\[  SKIPPED \] (\S+) \(\d+ ms\)")
