@@ -46,17 +46,3 @@ function(paceline_precompile target kind)
   target_link_libraries(${target} PRIVATE fmt::fmt)
   target_precompile_headers(${target} REUSE_FROM precompiled_${kind})
 endfunction()
-
-# Switches off what g++ 12 says by mistake of these sources, or without sources of all in this folder. From a precompiled header
-# it reports what it finds in inlined functions of the standard library, such as std::string's operator+ (GCC bug 105651), which
-# it otherwise keeps to itself.
-function(paceline_false_alarms)
-  set(options -Wno-array-bounds -Wno-restrict -Wno-stringop-overflow -Wno-stringop-overread)
-  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    return()
-  elseif(ARGN)
-    set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS "${options}")
-  else()
-    set_property(DIRECTORY APPEND PROPERTY COMPILE_OPTIONS ${options})
-  endif()
-endfunction()
