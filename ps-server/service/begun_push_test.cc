@@ -131,10 +131,15 @@ TEST_P(BegunPushTest, APushThatIsGivenUpCountsNowhere) {
   shards.Commit(Version(1), {Push(0, 21)});
 }
 
+// What is put into shared memory is nowhere else, and breaks with no stream.
+class BrokenStreamTest : public ::testing::TestWithParam<Transport> {};
+
+INSTANTIATE_TEST_SUITE_P(All, BrokenStreamTest,
+                         ::testing::Values(Transport::kUnix, Transport::kTcp),
+                         [](const auto& info) { return NameOf(info.param); });
+
 // The shards' server goes away while a push is made, and comes back: it is sent again, as a whole.
-TEST_P(BegunPushTest, ABegunPushWhoseStreamBreaksIsSentAgain) {
-  if (GetParam() == Transport::kMemory)
-    GTEST_SKIP() << "what is put into shared memory is nowhere else";
+TEST_P(BrokenStreamTest, ABegunPushWhoseStreamBreaksIsSentAgain) {
   Shards shards(GetParam(), LayoutOf(600'000), 2);
   const Payload payload = RandomPayload(shards.layout(), 1);
   const auto client = shards.Born(payload);

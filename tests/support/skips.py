@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Says which tests were skipped and why. In CI (CI=true) it fails if one of them may not be: tests/allowed_skips.txt says which may.
 
-    tests/support/skips.py ctest BUILD     after `ctest --output-junit Testing/results.xml`: tests, and what is skipped within one
+    tests/support/skips.py ctest BUILD     after tests/run: tests, and what is skipped within one
     tests/support/skips.py pytest FILE     FILE has a line `NAME<tab>REASON` for each skip, as tests/e2e/conftest.py writes it
 
 Exit status 1: a skip is not allowed; 2: the list has a line that cannot be read, or there is nothing to report on.
@@ -17,7 +17,7 @@ from xml.etree import ElementTree
 
 LIST = Path(__file__).resolve().parents[1] / "allowed_skips.txt"
 
-# LastTest.log has all that a test printed; the XML has only its first bytes.
+# output.log, a copy of LastTest.log, has all that a test printed; the XML has only its first bytes.
 LOGGED = re.compile(r'^\d+/\d+ Testing: (?P<name>[^\n]*)\n\d+/\d+ Test: (?P=name)\nCommand: [^\n]*\nDirectory: [^\n]*\n"[^\n]*" start time: '
                     r"[^\n]*\nOutput:\n-{58}\n(?P<output>.*?)<end of output>\nTest time =", re.MULTILINE | re.DOTALL)
 GTEST_SKIPPED = re.compile(r"\[  SKIPPED \] (\S+) \(\d+ ms\)")
@@ -82,10 +82,10 @@ def script_reason(output):
 
 def ctest_skips(build):
     """All of the last run of ctest in that build folder."""
-    results, log = build / "Testing" / "results.xml", build / "Testing" / "Temporary" / "LastTest.log"
+    results, log = build / "Testing" / "results.xml", build / "Testing" / "output.log"
     for file in (results, log):
         if not file.is_file():
-            raise Malformed(f"Run ctest with --output-junit Testing/results.xml first: there is no {file}")
+            raise Malformed(f"Run tests/run first: there is no {file}")
     outputs = {}
     for match in LOGGED.finditer(log.read_text(errors="replace")):
         outputs.setdefault(match["name"], []).append(match["output"])

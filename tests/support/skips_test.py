@@ -134,7 +134,8 @@ class Run(unittest.TestCase):
 
     def add(self, name, output, status=0, properties=""):
         (self.root / f"{len(self.tests)}.out").write_text(output)
-        self.tests.append(f'add_test([=[{name}]=] sh -c "cat {self.root}/{len(self.tests)}.out; exit {status}")\n'
+        # Measured, as tests/support/measured does it, so that tests/run reports on its costs.
+        self.tests.append(f'add_test([=[{name}]=] sh -c "echo >> {self.root}/build/Testing/usage.tsv; cat {self.root}/{len(self.tests)}.out; exit {status}")\n'
                           f"set_tests_properties([=[{name}]=] PROPERTIES SKIP_RETURN_CODE 77 {properties})\n")
 
     def run_tests(self, allowed, *arguments, **environment):
@@ -193,6 +194,14 @@ class Run(unittest.TestCase):
     def test_output_longer_than_ctest_keeps_in_its_xml(self):
         self.add("whole_test", "x" * 5000 + "\n" + GTEST + "y" * 5000)
         status, output = self.run_tests("", CI="true")
+        self.assertEqual(status, 1, output)
+        self.assertIn("A.Skips: no sun in winter", output)
+
+    def test_a_test_that_is_off_hides_no_other(self):
+        """ctest then empties its log when a report asks it for the tests' names."""
+        self.add("off", "", 0, "DISABLED TRUE")
+        self.add("whole_test", GTEST)
+        status, output = self.run_tests("off disabled\n", CI="true")
         self.assertEqual(status, 1, output)
         self.assertIn("A.Skips: no sun in winter", output)
 
