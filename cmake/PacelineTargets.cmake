@@ -106,8 +106,9 @@ function(paceline_shared_library target)
 endfunction()
 
 # One GoogleTest binary for a target, each case a ctest test. It links the target and, for what crosses targets
-# (tests/ only), any DEPS. WHOLE makes the binary one ctest test, for cases that share an expensive server. SERIAL runs its
-# cases one after the other; COST, seconds, is then how long all of them take (100).
+# (tests/ only), any DEPS. WHOLE makes the binary one ctest test, for cases that share what is expensive: a server, LibTorch in
+# memory. SERIAL runs its cases one after the other. COST, seconds, is how long all of them take (100): of either the longest
+# starts first.
 function(paceline_test target)
   if(NOT PACELINE_TESTS)
     return()
@@ -126,7 +127,13 @@ function(paceline_test target)
   include(GoogleTest)
   # What may hold gRPC must leave as our processes do; GoogleTest's own main is then not taken from its library.
   if("rpc" IN_LIST PACELINE_USES_${target} OR "rpc" IN_LIST arg_DEPS OR target STREQUAL "rpc")
-    list(APPEND arg_SOURCES ${CMAKE_SOURCE_DIR}/tests/support/grpc_main.cc)
+    if(NOT TARGET grpc_main)
+      add_library(grpc_main OBJECT ${CMAKE_SOURCE_DIR}/tests/support/grpc_main.cc)
+      paceline_precompile(grpc_main tests)
+      target_include_directories(grpc_main PRIVATE ${CMAKE_SOURCE_DIR})
+      target_link_libraries(grpc_main PRIVATE GTest::gmock)
+    endif()
+    list(APPEND arg_LIBRARIES grpc_main)
     list(APPEND arg_DEPS process)
   endif()
   add_executable(${arg_NAME} ${arg_SOURCES})
@@ -148,16 +155,18 @@ function(paceline_test target)
   set_target_properties(${arg_NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   add_dependencies(${arg_NAME} measured)
   set(lock "")
+  if(NOT arg_COST)
+    set(arg_COST 100)
+  endif()
   if(arg_SERIAL)
-    if(NOT arg_COST)
-      set(arg_COST 100)
-    endif()
-    # What is done one after the other starts first, the longest before the rest.
     set(lock RESOURCE_LOCK ${arg_NAME} COST ${arg_COST})
+  elseif(arg_WHOLE)
+    set(lock COST ${arg_COST})
   endif()
   if(arg_WHOLE)
+    set(labels ${target} ${arg_LABELS})
     add_test(NAME ${arg_NAME} COMMAND ${arg_NAME})
-    set_tests_properties(${arg_NAME} PROPERTIES ${lock} TIMEOUT ${arg_TIMEOUT} LABELS "${target};${arg_LABELS}"
+    set_tests_properties(${arg_NAME} PROPERTIES ${lock} TIMEOUT ${arg_TIMEOUT} LABELS "${labels}"
                                                 ENVIRONMENT "${arg_ENVIRONMENT}")
     return()
   endif()

@@ -72,8 +72,11 @@ class SmallTree(unittest.TestCase):
 
     def test_names_that_only_a_run_has_found(self):
         self.assertEqual(self.count("-R 'pointing to'"), 0)
+        (self.build / "lib/CTestTestfile.cmake").write_text('include("lib/a[1]_include.cmake")\n')
+        (self.build / "lib/gone[1]_tests.cmake").write_text('add_test([=[Gone.Case]=] /gone_test)\n')
         (self.build / "lib/a[1]_tests.cmake").write_text('add_test([=[All/Schemes.Train/8-byte pointing to "x"]=] /a_test)\n')
         self.assertEqual(self.count("-R 'pointing to'"), 1)
+        self.assertEqual(self.count("-R Gone"), 0)
 
     def test_words_that_are_wrong(self):
         for text, trouble in [("SyncTest", "Write an option before 'SyncTest', such as -R SyncTest"), ("--bogus", "ctest has no such option"),
@@ -130,7 +133,7 @@ class ThisTree(unittest.TestCase):
         known = {(re.sub(r"^(\w+/\w+\.\w+/).*", r"\1", name, flags=re.DOTALL), label) for name, labels in test_names.read(selection.ROOT).tests
                  for label in labels}
         missing = []
-        for file in BUILD.glob("**/*_tests.cmake"):
+        for file in selection.found_lists(BUILD):
             found = re.findall(r"^set_tests_properties\(\[=\[(.*?)\]=\]  PROPERTIES WORKING_DIRECTORY .* LABELS (\w+)", file.read_text(), re.MULTILINE)
             missing += [(name, label) for name, label in found
                         if (re.sub(r"^(\w+/\w+\.\w+/).*", r"\1", name), label) not in known]
