@@ -1,4 +1,5 @@
 """Runs jobs whose workers are scripts, with the programs of a build."""
+import atexit
 import fcntl
 import json
 import os
@@ -14,7 +15,33 @@ from eventually import eventually  # noqa: E402
 
 BIN = Path(os.environ.get("PACELINE_BIN", Path(__file__).parents[2] / "build" / "release" / "bin"))
 SCRIPTS = Path(__file__).parent / "scripts"
+NURSERY = Path(__file__).parent / "nursery.py"
 TIMEOUT_S = 240
+
+
+class Nursery:
+    """Where scripts run in processes that have imported PyTorch already (nursery.py); one for all tests of a process."""
+    _only = None
+
+    def __init__(self):
+        self.scratch = tempfile.TemporaryDirectory(prefix="paceline-nursery-")
+        self.socket = Path(self.scratch.name) / "socket"
+        self.process = subprocess.Popen([sys.executable, str(NURSERY), "--serve", str(self.socket)], stdin=subprocess.PIPE)
+        atexit.register(self.end)
+        if not eventually(lambda: self.socket.exists() or self.process.poll() is not None, TIMEOUT_S, every_seconds=0.02) or not self.socket.exists():
+            raise AssertionError("the nursery did not start")
+
+    def end(self):
+        self.process.stdin.close()
+        self.process.wait()
+        self.scratch.cleanup()
+
+    @classmethod
+    def command(cls):
+        """What stands in the place of an interpreter."""
+        if cls._only is None:
+            cls._only = cls()
+        return [sys.executable, "-I", "-S", str(NURSERY), str(cls._only.socket)]
 
 
 class Ended:
@@ -93,12 +120,12 @@ class JobTest(unittest.TestCase):
         text = (SCRIPTS / name_or_text).read_text() if name_or_text.endswith(".py") else textwrap.dedent(name_or_text)
         (self.folder / "train.py").write_text(text)
 
-    def start(self, *overrides, workers=2, evaluator=False, arguments=(), environment=None):
+    def start(self, *overrides, workers=2, evaluator=False, arguments=(), environment=None, interpreter=(sys.executable,)):
         job = {
             "apiVersion": "paceline.dev/v1alpha1", "kind": "TrainingJob", "metadata": {"name": "mine"},
             "spec": {
                 "training": {"globalBatchSize": 32, "learningRate": {"base": 0.1}, "stop": {"maxEpochs": 2}},
-                "workers": {"replicas": workers, "command": [sys.executable, "train.py", *arguments]},
+                "workers": {"replicas": workers, "command": [*interpreter, "train.py", *arguments]},
                 "runPolicy": {"schedulingPolicy": {"scheduleTimeoutSeconds": TIMEOUT_S}},  # A busy machine imports slowly.
             },
         }
@@ -120,7 +147,8 @@ class JobTest(unittest.TestCase):
         process.communicate()
 
     def run_job(self, *overrides, **options):
-        return self.start(*overrides, **options).wait()
+        """To its end, with scripts of the nursery unless `interpreter` says another one."""
+        return self.start(*overrides, **{"interpreter": Nursery.command(), **options}).wait()
 
     def assert_succeeded(self, ended):
         self.assertEqual(ended.code, 0, ended.words())

@@ -7,7 +7,7 @@ import sys
 import unittest
 from pathlib import Path
 
-from jobs import JobTest
+from jobs import JobTest, Nursery
 
 # A batch is what its lease says, whoever has read it.
 SCRIPT = """
@@ -39,6 +39,9 @@ class LoaderTest(JobTest):
         self.script(SCRIPT)
         return self.start("spec.training.stop={maxEpochs: 4}", *overrides, **options)
 
+    def end_job(self, *overrides, **options):
+        return self.start_job(*overrides, interpreter=Nursery.command(), **options).wait()
+
     def counts(self, ended):
         """Over all workers: read here, seen, and batches read ahead, when wanted and in vain."""
         logs = ended.worker_logs()
@@ -55,7 +58,7 @@ class LoaderTest(JobTest):
         return not any(Path(f"/proc/{process}").exists() for process in processes)
 
     def test_they_read_ahead_and_each_sample_is_trained_on_once_an_epoch(self):
-        ended = self.start_job().wait()
+        ended = self.end_job()
         self.assert_succeeded(ended)
         (here, seen), (ahead, wanted, in_vain) = self.counts(ended)
         self.assertEqual(seen, 4 * 640)
@@ -81,13 +84,13 @@ class LoaderTest(JobTest):
         for overrides in (["spec.sync.scheme=ASP"], ["spec.sync.batchSizing.strategy=NARX"],
                           ["spec.sync.scheme=DBW", "spec.sync.dbw.lateWorker=Interrupt"], ["spec.sync.scheme=WBSP"]):
             with self.subTest(overrides):
-                ended = self.start_job(*overrides, "spec.chaos.enabled=true",
-                                       "spec.chaos.delays=[{kind: PerSample, secondsPerSample: 0.0005, workers: [1]}]").wait()
+                ended = self.end_job(*overrides, "spec.chaos.enabled=true",
+                                     "spec.chaos.delays=[{kind: PerSample, secondsPerSample: 0.0005, workers: [1]}]")
                 self.assert_succeeded(ended)
                 self.assertGreaterEqual(self.counts(ended)[0][1], 4 * 640)
 
     def test_what_a_worker_of_it_raises_is_the_script_s_last_word(self):
-        ended = self.start_job("spec.runPolicy.backoffLimit=0", "spec.training.stop={maxEpochs: 20}", arguments=["bad"]).wait()
+        ended = self.end_job("spec.runPolicy.backoffLimit=0", "spec.training.stop={maxEpochs: 20}", arguments=["bad"])
         self.assertNotEqual(ended.code, 0)
         self.assertIn("ValueError: sample 17 is no good (in a worker of the DataLoader)", ended.err)
         self.assertTrue(self.are_gone(self.loader_workers()))

@@ -1,6 +1,7 @@
 """What goes wrong in a script has a clear end."""
 import os
 import signal
+import sys
 import unittest
 
 from jobs import JobTest
@@ -33,7 +34,7 @@ class TroubleTest(JobTest):
 
     def test_a_script_that_does_not_come_to_its_worker_is_told_by_its_last_line(self):
         self.script("import no_such_module")
-        ended = self.run_job("spec.runPolicy.backoffLimit=0")
+        ended = self.run_job("spec.runPolicy.backoffLimit=0", interpreter=[sys.executable])
         self.assertNotEqual(ended.code, 0)
         self.assertIn("ModuleNotFoundError: No module named 'no_such_module'", ended.err)
 
@@ -254,7 +255,7 @@ class TroubleTest(JobTest):
     os.kill(os.getpid(), signal.SIGTERM)  # As whoever ends the job does, at this moment or another.
     open(f"behind-{w.index}", "w").close()
         """)
-        self.assert_succeeded(self.run_job())
+        self.assert_succeeded(self.run_job(interpreter=[sys.executable]))
         self.assertTrue((self.folder / "behind-0").exists() and (self.folder / "behind-1").exists())
 
     def test_an_interrupted_job_leaves_in_good_order(self):

@@ -62,7 +62,7 @@ class WheelTest(JobTest):
         without = {name: value for name, value in os.environ.items() if name != "PACELINE_WORKER_LIBRARY"}
         os.environ.clear()
         os.environ.update(without)
-        ended = self.run_job("spec.network.transport=Sockets", environment=environment)
+        ended = self.run_job("spec.network.transport=Sockets", environment=environment, interpreter=[sys.executable])
         self.assert_succeeded(ended)
         self.assertIn(f"imported from {self.place}/site", ended.worker_logs())
 
