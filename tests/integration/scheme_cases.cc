@@ -34,7 +34,9 @@ LiveRun EverySchemeTest::Start(std::vector<std::string> overrides) const {
   return StartJob(folder_.Write("job.yaml", DigitsManifest()), std::move(overrides));
 }
 
-LiveRun EverySchemeTest::StartSample() const { return StartJob(SampleManifest(), {}); }
+LiveRun EverySchemeTest::StartSample(std::vector<std::string> overrides) const {
+  return StartJob(SampleManifest(), std::move(overrides));
+}
 
 LiveRun EverySchemeTest::StartJob(const std::string& manifest_path,
                                   std::vector<std::string> overrides) const {

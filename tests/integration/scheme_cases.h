@@ -24,7 +24,7 @@ class EverySchemeTest : public ::testing::TestWithParam<SchemeCase> {
  protected:
   // DigitsManifest with `overrides`, and then the scheme's.
   LiveRun Start(std::vector<std::string> overrides) const;
-  LiveRun StartSample() const;  // As it lies there, but for the scheme's overrides.
+  LiveRun StartSample(std::vector<std::string> overrides) const;  // Likewise, as it lies there.
 
  private:
   LiveRun StartJob(const std::string& manifest_path, std::vector<std::string> overrides) const;

@@ -47,7 +47,7 @@ class Walker {
 
  private:
   // False once a violation was found.
-  bool Visit(const SmallWorld& world) {
+  bool Visit(SmallWorld world) {
     if (!world.violation().empty()) {
       walk_.violation = world.violation();
       walk_.path = path_;
@@ -59,12 +59,13 @@ class Walker {
       return true;
     }
     const std::vector<Action> actions = world.Enabled();
-    if (actions.empty()) return End(world);
-    for (const Action& action : actions) {
-      SmallWorld next = world;
-      next.Do(action);
-      path_.push_back(ToString(action));
-      if (!Visit(next)) return false;
+    if (actions.empty()) return End(std::move(world));
+    for (size_t i = 0; i < actions.size(); ++i) {
+      const bool is_last = i + 1 == actions.size();
+      SmallWorld next = is_last ? std::move(world) : world;
+      next.Do(actions[i]);
+      path_.push_back(ToString(actions[i]));
+      if (!Visit(std::move(next))) return false;
       path_.pop_back();
     }
     return true;
