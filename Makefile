@@ -8,7 +8,7 @@ export PATH := /usr/bin:$(PATH)
 BUILD := build/release
 JOBS ?= $(shell nproc)
 # More than cores: many tests wait for a deadline, for a server to start, for workers that sleep.
-TEST_JOBS ?= 4
+TEST_JOBS ?= 5
 ARGS ?=
 # What a test tool gets of ARGS: as it was typed, but for quotes, which may keep words together. Nothing in it is for a shell.
 WORDS = $(if $(value ARGS),$(shell tests/support/selection.py words '$(subst ','\'',$(value ARGS))')$(if $(filter-out 0,$(.SHELLSTATUS)),$(error \
