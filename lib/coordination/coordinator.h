@@ -202,9 +202,10 @@ class Coordinator {
   Coordinator& operator=(const Coordinator& other);
   ~Coordinator();
 
-  // Appends; carry effects out in order. At most one is Observe: its Decided is the next fact, and
-  // the effects of that come after those of this call. A policy's own DeadlineReached is the
-  // shell's to report; what it decides then is handed in as Decided too, while no Observe is out.
+  // Appends; CarryOut (carry_out.h) has the order. At most one is Observe: its Decided is the next
+  // fact, and the effects of that come after those of this call. A policy's own DeadlineReached is
+  // the shell's to report; what it decides then is handed in as Decided too, while no Observe is
+  // out.
   void Step(const Fact& fact, Time now, std::vector<Effect>& effects);
   // When to Step with DeadlineReached if nothing else happens first. Before the first Step: at once
   // (Time::min()), since that Step starts the clock of startup.

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "lib/coordination/carry_out.h"
 #include "lib/coordination/coordinator.h"
 #include "lib/sync/schemes/policy_factory.h"
 #include "lib/sync/schemes/presets.h"
@@ -49,23 +50,24 @@ class Job {
   }
 
   void Step(const Fact& fact) {
-    size_t at = effects.size();
-    coordinator.Step(fact, now, effects);
-    for (; at < effects.size(); ++at) {
-      if (const auto* opened = std::get_if<TrainingOpened>(&effects[at])) {
+    std::vector<Effect> wanted;
+    coordinator.Step(fact, now, wanted);
+    CarryOut(wanted, [&](const Effect& effect) {
+      effects.push_back(effect);
+      if (const auto* opened = std::get_if<TrainingOpened>(&effect)) {
         first_version_ = opened->version;
         MakePolicy(std::max(opened->workers, 1u));
       }
-      if (const auto* changed = std::get_if<PolicyChanged>(&effects[at])) {
+      if (const auto* changed = std::get_if<PolicyChanged>(&effect)) {
         first_version_ = changed->version;
         MakePolicy(std::max(changed->workers, 1u));
       }
-      if (const auto* observe = std::get_if<Observe>(&effects[at])) {
+      if (const auto* observe = std::get_if<Observe>(&effect)) {
         Decided decided;
         policy->Observe(observe->event, now, decided.decisions);
-        coordinator.Step(decided, now, effects);
+        coordinator.Step(decided, now, wanted);
       }
-    }
+    });
   }
 
   void Say(uint64_t shard, protocol::ShardMessage message) {

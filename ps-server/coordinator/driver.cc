@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "lib/base/check.h"
+#include "lib/coordination/carry_out.h"
 #include "lib/telemetry/clock.h"
 
 namespace paceline::ps {
@@ -256,19 +257,15 @@ void Driver::Process(const coordination::Fact& fact, Time arrived) {
   if (const auto* changed = std::get_if<coordination::SpecChanged>(&fact);
       changed != nullptr && changed->course)
     meter_.StopsAt(changed->course->epochs_max, changed->course->steps_max);
-  std::vector<coordination::Effect> stepped;
-  coordinator_.Step(fact, now_, stepped);
-  Enqueue(std::move(stepped));
+  coordinator_.Step(fact, now_, effects_);
   DoAll();
 }
 
 void Driver::DoAll() {
-  while (!effects_.empty()) {
-    const coordination::Effect effect = std::move(effects_.front());
-    effects_.pop_front();
+  coordination::CarryOut(effects_, [this](const coordination::Effect& effect) {
     if (options_.on_effect) options_.on_effect(effect);
     std::visit([this](const auto& known) { Do(known); }, effect);
-  }
+  });
 }
 
 void Driver::TellPolicy(const sync::Event& event) {
@@ -282,16 +279,7 @@ void Driver::TellPolicy(const sync::Event& event) {
   policy_->Observe(event, now_, decided.decisions);
   if (!std::holds_alternative<sync::Spare>(event)) metrics_->PolicyTook(SteadyNow() - began);
   metrics_->Decided(decided.decisions);
-  std::vector<coordination::Effect> stepped;
-  coordinator_.Step(decided, now_, stepped);
-  Enqueue(std::move(stepped));
-}
-
-// New effects go before those that are still queued: an Observe is a call, and the rest of its list
-// was written for the time after it.
-void Driver::Enqueue(std::vector<coordination::Effect> effects) {
-  effects_.insert(effects_.begin(), std::make_move_iterator(effects.begin()),
-                  std::make_move_iterator(effects.end()));
+  coordinator_.Step(decided, now_, effects_);
 }
 
 }  // namespace paceline::ps

@@ -111,7 +111,6 @@ class Driver : public Sessions {
   void RunTimer();
   void Process(const coordination::Fact& fact, Time arrived);
   void TellPolicy(const sync::Event& event);
-  void Enqueue(std::vector<coordination::Effect> effects);
   void DoAll();
   void Measure();
   std::optional<Time> NextDeadline() const;
@@ -152,12 +151,12 @@ class Driver : public Sessions {
   std::vector<std::string> idle_patterns_;  // Of parameter groups, for that layout.
   ProgressMeter meter_;
   StragglerWatch stragglers_;
-  Time measure_from_{};                       // When progress_ is worked out again...
-  bool has_moved_ = true;                     // ...if something has happened since the last time.
-  Time spare_from_{};                         // When the policy may have spare time again.
-  Time arrived_{};                            // When the fact in work came in...
-  Time now_{};                                // ...and when work on it began.
-  std::deque<coordination::Effect> effects_;  // Still to do; empty between facts.
+  Time measure_from_{};                        // When progress_ is worked out again...
+  bool has_moved_ = true;                      // ...if something has happened since the last time.
+  Time spare_from_{};                          // When the policy may have spare time again.
+  Time arrived_{};                             // When the fact in work came in...
+  Time now_{};                                 // ...and when work on it began.
+  std::vector<coordination::Effect> effects_;  // Still to do; empty between facts.
   struct PolicyCut {
     std::string checkpoint;
     std::string saved;

@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "lib/coordination/carry_out.h"
 #include "lib/coordination/coordinator.h"
 #include "lib/sync/contract/checked_policy.h"
 #include "lib/sync/schemes/policy_factory.h"
@@ -163,10 +164,10 @@ void Cluster::Tell(coordination::Fact fact) {
   }
 }
 
-// What an effect leads to stands behind those that are there.
 void Cluster::DoAll() {
-  for (size_t i = 0; i < effects_.size() && problem_.ok(); ++i) Do(std::move(effects_[i]));
-  effects_.clear();
+  coordination::CarryOut(effects_, [this](coordination::Effect effect) {
+    if (problem_.ok()) Do(std::move(effect));
+  });
 }
 
 void Cluster::Do(coordination::Effect effect) {

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lib/coordination/carry_out.h"
 #include "lib/coordination/coordinator.h"
 #include "lib/sync/contract/checked_policy.h"
 #include "lib/sync/schemes/policy_factory.h"
@@ -151,8 +152,6 @@ class Bare final : public Target {
   }
 
   void Tell(coordination::Fact fact) override {
-    effects_.clear();
-    done_ = 0;
     coordinator_.Step(fact, SteadyNow(), effects_);
     DoAll();
     if (policy_ == nullptr || !policy_->WantsSpare() || SteadyNow() < spare_from_) return;
@@ -165,8 +164,7 @@ class Bare final : public Target {
 
  private:
   void DoAll() {
-    for (; done_ < effects_.size(); ++done_) {
-      const coordination::Effect effect = std::move(effects_[done_]);
+    coordination::CarryOut(effects_, [this](const coordination::Effect& effect) {
       if (const auto* observe = std::get_if<coordination::Observe>(&effect)) {
         Decide(observe->event);
       } else if (const auto* worker = std::get_if<coordination::SendWorker>(&effect)) {
@@ -178,7 +176,7 @@ class Bare final : public Target {
       } else if (const auto* opened = std::get_if<coordination::TrainingOpened>(&effect)) {
         policy_ = MakeChecked(spec_, opened->workers, opened->version);
       }
-    }
+    });
   }
   void Decide(const sync::Event& event) {
     coordination::Decided decided;
@@ -192,7 +190,6 @@ class Bare final : public Target {
   coordination::Coordinator coordinator_;
   std::unique_ptr<sync::Policy> policy_;
   std::vector<coordination::Effect> effects_;
-  size_t done_ = 0;  // Of them.
   Time spare_from_{};
 };
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "lib/coordination/carry_out.h"
 #include "lib/coordination/testing.h"
 #include "lib/sync/contract/checked_policy.h"
 #include "lib/sync/schemes/policy_factory.h"
@@ -37,8 +38,7 @@ void SmallWorld::Ask(const sync::Event& event, std::vector<Effect>& effects) {
 void SmallWorld::Tell(const Fact& fact) {
   std::vector<Effect> effects;
   coordinator_.Step(fact, now_, effects);
-  for (size_t at = 0; at < effects.size(); ++at) {
-    const Effect effect = effects[at];
+  CarryOut(effects, [&](const Effect& effect) {
     if (const auto* observe = std::get_if<Observe>(&effect)) {
       const bool is_loss = std::holds_alternative<sync::WorkerLeft>(observe->event);
       if (options_.bug == Bug::kLossUnheard && is_loss) {
@@ -51,7 +51,7 @@ void SmallWorld::Tell(const Fact& fact) {
     }
     // A coordinator that dies here leaves this behind.
     CheckNow();
-  }
+  });
 }
 
 void SmallWorld::Carry(const Effect& effect) {
