@@ -83,8 +83,8 @@ def forward(self, inputs):
 
 class HungStepTest : public ::testing::TestWithParam<std::string> {};
 
-// Under BSP the step computes for ever, elsewhere it waits for a file that nobody writes to, which
-// costs the other tests no processor.
+// With BSP the step computes for ever. With the other schemes the step waits for a pipe that nobody
+// writes to, which takes no processor from tests that run beside this one.
 std::string HangingModel(const TestFolder& folder, bool computes) {
   if (computes) {
     return R"(

@@ -64,7 +64,8 @@ INSTANTIATE_TEST_SUITE_P(
 
 class ComposedTest : public EverySchemeTest {};
 
-// Of what a scheme is composed of, or may be set otherwise: a third of the epochs shows it.
+// Compositions and options of the schemes above train for a third of the epochs: that they learn
+// and can be replayed shows within these.
 TEST_P(ComposedTest, SampleIsLearntAndReplays) {
   const Ended ended = TrainAndReplay(
       StartSample({fmt::format("spec.training.stop.maxEpochs={}", kEpochsOfComposed)}),
