@@ -163,11 +163,20 @@ struct Finished {
   bool is_unjudged = false;   // A failure: training ended since nobody can judge its target.
 };                            // Nothing follows it but StopShard orders before.
 
-using Effect =
-    std::variant<Observe, SendWorker, CloseWorker, SendShard, CloseShard, ConfigureShards,
-                 VersionPublished, EpochCompleted, EvaluationDone, WorkerEvent, TrainingOpened,
-                 PolicyChanged, SaveModel, ModelNotSaved, Finished, CutCheckpoint,
-                 CompleteCheckpoint, ForsakeCheckpoints, CheckpointEvent, RolledBack,
-                 OptimizerReset, SamplePoisoned, PolicyChose>;
+// How one is copied, moved and ended is compiled once, in effect.cc: it is long for so many kinds.
+struct Effect
+    : std::variant<Observe, SendWorker, CloseWorker, SendShard, CloseShard, ConfigureShards,
+                   VersionPublished, EpochCompleted, EvaluationDone, WorkerEvent, TrainingOpened,
+                   PolicyChanged, SaveModel, ModelNotSaved, Finished, CutCheckpoint,
+                   CompleteCheckpoint, ForsakeCheckpoints, CheckpointEvent, RolledBack,
+                   OptimizerReset, SamplePoisoned, PolicyChose> {
+  using variant::variant;
+  Effect();
+  Effect(const Effect& other);
+  Effect(Effect&& other) noexcept;
+  Effect& operator=(const Effect& other);
+  Effect& operator=(Effect&& other) noexcept;
+  ~Effect();
+};
 
 }  // namespace paceline::coordination

@@ -112,8 +112,17 @@ struct DrainAsked {
   std::vector<protocol::Seat> workers;
 };
 
-using Fact =
-    std::variant<WorkerSaid, WorkerGone, ShardSaid, ShardGone, Decided, DeadlineReached, StopAsked,
-                 ModelFetched, ModelSaved, CheckpointSaved, SpecChanged, DrainAsked>;
+// How one is copied, moved and ended is compiled once, in fact.cc: it is long for so many kinds.
+struct Fact
+    : std::variant<WorkerSaid, WorkerGone, ShardSaid, ShardGone, Decided, DeadlineReached,
+                   StopAsked, ModelFetched, ModelSaved, CheckpointSaved, SpecChanged, DrainAsked> {
+  using variant::variant;
+  Fact();
+  Fact(const Fact& other);
+  Fact(Fact&& other) noexcept;
+  Fact& operator=(const Fact& other);
+  Fact& operator=(Fact&& other) noexcept;
+  ~Fact();
+};
 
 }  // namespace paceline::coordination

@@ -65,8 +65,19 @@ struct ShardHeartbeat {
   uint64_t saved_bytes = 0;  // Written into checkpoints.
 };
 
-using ShardMessage = std::variant<Register, Configured, Filled, Opened, Summed, Committed,
-                                  ShardFailed, ShardHeartbeat, RestoreFailed, SliceSaved, Prepared>;
+// How one is copied, moved and ended is compiled once, in shard_messages.cc: it is long for so many
+// kinds.
+struct ShardMessage
+    : std::variant<Register, Configured, Filled, Opened, Summed, Committed, ShardFailed,
+                   ShardHeartbeat, RestoreFailed, SliceSaved, Prepared> {
+  using variant::variant;
+  ShardMessage();
+  ShardMessage(const ShardMessage& other);
+  ShardMessage(ShardMessage&& other) noexcept;
+  ShardMessage& operator=(const ShardMessage& other);
+  ShardMessage& operator=(ShardMessage&& other) noexcept;
+  ~ShardMessage();
+};
 
 // --- Coordinator to shard.
 
@@ -135,7 +146,17 @@ struct SaveSlice {
 };
 struct StopShard {};
 
-using ShardOrder = std::variant<Configure, Open, AccumulateOrder, DropOrder, Fence, Sum, CommitAll,
-                                Unpin, StopShard, SaveSlice, Admit, Prepare>;
+// How one is copied, moved and ended is compiled once, in shard_messages.cc: it is long for so many
+// kinds.
+struct ShardOrder : std::variant<Configure, Open, AccumulateOrder, DropOrder, Fence, Sum, CommitAll,
+                                 Unpin, StopShard, SaveSlice, Admit, Prepare> {
+  using variant::variant;
+  ShardOrder();
+  ShardOrder(const ShardOrder& other);
+  ShardOrder(ShardOrder&& other) noexcept;
+  ShardOrder& operator=(const ShardOrder& other);
+  ShardOrder& operator=(ShardOrder&& other) noexcept;
+  ~ShardOrder();
+};
 
 }  // namespace paceline::protocol

@@ -127,8 +127,18 @@ struct Failing {
   std::string reason;
 };  // Cannot go on (wrong data, out of memory at one sample); the session ends.
 
-using WorkerMessage =
-    std::variant<Join, Heartbeat, PushDone, Abandoned, Evaluated, Leaving, Failing>;
+// How one is copied, moved and ended is compiled once, in worker_messages.cc: it is long for so
+// many kinds.
+struct WorkerMessage
+    : std::variant<Join, Heartbeat, PushDone, Abandoned, Evaluated, Leaving, Failing> {
+  using variant::variant;
+  WorkerMessage();
+  WorkerMessage(const WorkerMessage& other);
+  WorkerMessage(WorkerMessage&& other) noexcept;
+  WorkerMessage& operator=(const WorkerMessage& other);
+  WorkerMessage& operator=(WorkerMessage&& other) noexcept;
+  ~WorkerMessage();
+};
 
 // --- Coordinator to worker.
 
@@ -198,7 +208,17 @@ struct Finish {
   std::string reason;
 };  // The job is over or the worker is drained: leave.
 
-using WorkerOrder = std::variant<Admitted, Shards, Refused, Fill, Released, Offered, Continued,
-                                 Interrupted, Expelled, Evaluate, Finish>;
+// How one is copied, moved and ended is compiled once, in worker_messages.cc: it is long for so
+// many kinds.
+struct WorkerOrder : std::variant<Admitted, Shards, Refused, Fill, Released, Offered, Continued,
+                                  Interrupted, Expelled, Evaluate, Finish> {
+  using variant::variant;
+  WorkerOrder();
+  WorkerOrder(const WorkerOrder& other);
+  WorkerOrder(WorkerOrder&& other) noexcept;
+  WorkerOrder& operator=(const WorkerOrder& other);
+  WorkerOrder& operator=(WorkerOrder&& other) noexcept;
+  ~WorkerOrder();
+};
 
 }  // namespace paceline::protocol

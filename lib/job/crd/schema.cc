@@ -60,27 +60,35 @@ Json PodTemplateSchema() {
   return {{"type", "object"}, {"properties", {{"metadata", metadata}, {"spec", spec}}}};
 }
 
+Json Typed(std::string_view type) { return {{"type", type}}; }
+
+Json Typed(std::string_view type, const char* key, Json value) {
+  Json schema = Typed(type);
+  schema[key] = std::move(value);
+  return schema;
+}
+
 template <class T>
 Json TypeOf() {
   if constexpr (std::is_same_v<T, int64_t>) {
-    return {{"type", "integer"}, {"format", "int64"}};
+    return Typed("integer", "format", "int64");
   } else if constexpr (std::is_same_v<T, double>) {
-    return {{"type", "number"}};
+    return Typed("number");
   } else if constexpr (std::is_same_v<T, bool>) {
-    return {{"type", "boolean"}};
+    return Typed("boolean");
   } else if constexpr (std::is_enum_v<T>) {
-    return {{"type", "string"}, {"enum", Words(T{})}};
+    return Typed("string", "enum", Words(T{}));
   } else if constexpr (std::is_same_v<T, std::string>) {
-    return {{"type", "string"}};
+    return Typed("string");
   } else if constexpr (std::is_same_v<T, Time>) {
-    return {{"type", "string"}, {"format", "date-time"}};
+    return Typed("string", "format", "date-time");
   } else if constexpr (std::is_same_v<T, QuorumField>) {
     return {{"anyOf", {{{"type", "integer"}}, {{"type", "string"}}}},
             {"x-kubernetes-int-or-string", true},
             {"pattern", fmt::format("^({})$", fmt::join(Words(QuorumWord{}), "|"))},
             {"maxLength", 3}};
   } else if constexpr (std::is_same_v<T, StringMap>) {
-    return {{"type", "object"}, {"additionalProperties", {{"type", "string"}}}};
+    return Typed("object", "additionalProperties", Typed("string"));
   } else {
     return OpaqueObject();
   }
@@ -163,8 +171,14 @@ class SchemaWriter {
 
   template <class T>
   void operator()(std::string_view name, T& value, const Note& note) {
+    Add(name, note, Schema(value, name, note));
+  }
+
+ private:
+  // What does not depend on the field's type is no template: a schema of each would be compiled.
+  void Add(std::string_view name, const Note& note, const Json& of_type) {
     Json schema = {{"description", Description(note)}};
-    schema.update(Schema(value, name, note));
+    schema.update(of_type);
     if (note.mutability == kImmutable) {
       schema["x-kubernetes-validations"].push_back(
           {{"rule", "self == oldSelf"}, {"message", "cannot change once the job exists"}});
@@ -173,7 +187,26 @@ class SchemaWriter {
     if (note.presence == kRequired) object_["required"].push_back(name);
   }
 
- private:
+  static Json ListOfItems(Json items, const Note& note) {
+    items.erase("default");
+    Json schema = Typed("array");
+    if (note.items_max) schema["maxItems"] = *note.items_max;
+    schema["items"] = std::move(items);
+    return schema;
+  }
+
+  static void HoldOneSource(Json& schema) {
+    schema[std::string(kOpen)] = true;
+    schema["minProperties"] = 1;
+    schema["maxProperties"] = 1;
+  }
+
+  void AddDefaults(const Note& note, Json& schema) const {
+    if (part_ == Part::kSpec && note.presence != kRequired && !note.stays_absent &&
+        !schema.contains("required"))
+      schema["default"] = DefaultsBelow(schema);
+  }
+
   static std::string Description(const Note& note) {
     return std::string(note.text) + (note.is_duration ? "; seconds, or a duration like 1h30m" : "");
   }
@@ -190,12 +223,7 @@ class SchemaWriter {
       return schema;
     } else if constexpr (kIsList<T>) {
       typename ListOf<T>::Type element{};
-      Json items = Schema(element, name, note);
-      items.erase("default");
-      Json schema = {{"type", "array"}};
-      if (note.items_max) schema["maxItems"] = *note.items_max;
-      schema["items"] = std::move(items);
-      return schema;
+      return ListOfItems(Schema(element, name, note), note);
     } else if constexpr (std::is_same_v<T, Node>) {
       return name == "template" ? PodTemplateSchema() : OpaqueObject();
     } else if constexpr (kIsLeaf<T>) {
@@ -214,17 +242,11 @@ class SchemaWriter {
 
   template <class T>
   Json Object(T& value, const Note& note) {
-    Json schema = {{"type", "object"}};
-    if constexpr (std::is_same_v<T, Volume>) {  // One source, of whatever kind.
-      schema[std::string(kOpen)] = true;
-      schema["minProperties"] = 1;
-      schema["maxProperties"] = 1;
-    }
+    Json schema = Typed("object");
+    if constexpr (std::is_same_v<T, Volume>) HoldOneSource(schema);  // Of whatever kind.
     SchemaWriter below(part_, schema);
     Fields(below, value);
-    if (part_ == Part::kSpec && note.presence != kRequired && !note.stays_absent &&
-        !schema.contains("required"))
-      schema["default"] = DefaultsBelow(schema);
+    AddDefaults(note, schema);
     return schema;
   }
 

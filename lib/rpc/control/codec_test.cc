@@ -60,7 +60,7 @@ void ExpectRoundTrip(const std::vector<Value>& values) {
     EXPECT_EQ(again->index(), i);
     EXPECT_EQ(Encode(*again).SerializeAsString(), wire.SerializeAsString());
   }
-  EXPECT_EQ(values.size(), std::variant_size_v<Value>);
+  EXPECT_EQ(values.size(), std::variant_size_v<typename Value::variant>);
 }
 
 TEST(CodecTest, EveryWorkerMessageSurvives) {

@@ -100,8 +100,17 @@ struct Reconfigured {
 };  // Knobs of the same scheme are others from now on, as MayReconfigure allows; nobody stops for
     // it.
 
-using Event =
-    std::variant<WorkerJoined, WorkerLeft, PushArrived, StepAbandoned, StepCommitted,
-                 DeadlineReached, OutOfData, SamplesReturned, Quiesce, Spare, Reconfigured>;
+// How one is copied, moved and ended is compiled once, in event.cc: it is long for so many kinds.
+struct Event
+    : std::variant<WorkerJoined, WorkerLeft, PushArrived, StepAbandoned, StepCommitted,
+                   DeadlineReached, OutOfData, SamplesReturned, Quiesce, Spare, Reconfigured> {
+  using variant::variant;
+  Event();
+  Event(const Event& other);
+  Event(Event&& other) noexcept;
+  Event& operator=(const Event& other);
+  Event& operator=(Event&& other) noexcept;
+  ~Event();
+};
 
 }  // namespace paceline::sync
