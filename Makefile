@@ -28,12 +28,14 @@ SOURCES = git ls-files --cached --others --exclude-standard -- \
 help: ## Show this menu
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' Makefile
 
+# What is to be downloaded for a first build comes while the rest is compiled.
+run: SETUP = $(if $(wildcard $(BUILD)/build.ninja),--to-link,--packages)
 run: welcome $(BUILD)/build.ninja ## Train the sample job on this machine (ARGS='--set spec.sync.scheme=SSP -o json' is handed on)
 	@tools/build $(BUILD) --jobs $(JOBS) paceline paceline-ps paceline-worker
 	@$(BUILD)/bin/paceline run deploy/samples/digits.yaml $(ARGS)
 
 welcome:
-	@[ -x $(BUILD)/bin/paceline-worker ] || echo "make run: installs what is missing (LibTorch is 1.2 GB), compiles three programs and trains the sample: six to seven minutes on two cores the first time, seconds afterwards" >&2
+	@[ -x $(BUILD)/bin/paceline-worker ] || echo "make run: installs what is missing (LibTorch is 130 MB to download), compiles three programs and trains the sample: some six minutes on two cores the first time, seconds afterwards" >&2
 
 # What selects no test says so before anything is built.
 test: ## Build everything and run every test (ARGS='-R Recovery' is handed on to ctest)
@@ -151,7 +153,7 @@ verify: ## Check format, floors, sleeps in tests and documents
 	@$(SOURCES) | xargs -r clang-format-14 --dry-run -Werror
 
 test-asan test-tsan: test-%:
-	@tools/setup --without-libtorch >&2
+	@tools/setup --packages >&2
 	@$(MAKE) --no-print-directory kubernetes
 	@cmake --preset $* >&2
 	@TIMEFORMAT='built in %0lR' && time cmake --build --preset $* -j $(JOBS) >&2
@@ -170,7 +172,7 @@ clean: ## Remove what was built (the caches of setup and ccache stay)
 	rm -rf $(BUILD) build/asan build/tsan build/dev build/ci
 
 setup: ## Install what is missing: Debian packages, LibTorch, a Python with PyTorch for tests and benches
-	@tools/setup >&2
+	@tools/setup $(SETUP) >&2
 
 # Later changes of the CMake files are ninja's own business.
 $(BUILD)/build.ninja: CMakePresets.json | setup

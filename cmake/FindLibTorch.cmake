@@ -1,11 +1,10 @@
 # Finds LibTorch inside a PyTorch wheel and defines
 #   LibTorch::cpu    torch_cpu and c10, headers included
-#   LibTorch::cuda   the same with torch_cuda and c10_cuda, where the wheel carries them (its CUDA packages must be
-#                    installed for such a program to start)
 #   LibTorch_VERSION, LibTorch_ROOT (the folder that holds include/ and lib/)
 #
 # Looked for in this order: -DPACELINE_LIBTORCH=<folder>, the environment's PACELINE_LIBTORCH, the folder that tools/setup
-# fills, python3's own torch package. <folder> may hold torch/ or be it.
+# fills, python3's own torch package. <folder> may hold torch/ or be it. Where no folder is given and none is found, the
+# build downloads it with tools/setup while it compiles what does not need it.
 #
 # The wheel's TorchConfig.cmake is not used: it demands a CUDA toolkit even for CPU programs.
 
@@ -43,6 +42,17 @@ foreach(_place IN LISTS _places)
   endforeach()
 endforeach()
 
+if(NOT DEFINED LibTorch_ROOT AND NOT PACELINE_LIBTORCH AND NOT DEFINED ENV{PACELINE_LIBTORCH})
+  set(LibTorch_ROOT ${_cache}/paceline/libtorch-${LibTorch_WANTED_VERSION}/torch)
+  set(LibTorch_VERSION ${LibTorch_WANTED_VERSION})
+  if(NOT TARGET libtorch)
+    set(_files ${LibTorch_ROOT}/lib/libc10.so ${LibTorch_ROOT}/lib/libtorch_cpu.so)
+    add_custom_command(OUTPUT ${_files} COMMAND ${CMAKE_SOURCE_DIR}/tools/setup --to-link
+                       COMMENT "Downloading LibTorch ${LibTorch_VERSION}" VERBATIM)
+    add_custom_target(libtorch DEPENDS ${_files})
+  endif()
+endif()
+
 if(DEFINED LibTorch_ROOT)
   if(EXISTS ${LibTorch_ROOT}/version.py)
     file(STRINGS ${LibTorch_ROOT}/version.py _version REGEX "^__version__")
@@ -55,11 +65,10 @@ if(DEFINED LibTorch_ROOT)
   # --no-as-needed: kernels register themselves when a library is loaded, whether or not a symbol of it is used.
   # Undefined symbols are those of the wheel's CUDA packages, which its own rpath finds at run time.
   set(_link "LINKER:--no-as-needed" "LINKER:--allow-shlib-undefined" "LINKER:-rpath,${LibTorch_ROOT}/lib")
-  foreach(_library c10 torch_cpu c10_cuda torch_cuda)
-    set(_file ${LibTorch_ROOT}/lib/lib${_library}.so)
-    if(EXISTS ${_file} AND NOT TARGET LibTorch::${_library})
+  foreach(_library c10 torch_cpu)
+    if(NOT TARGET LibTorch::${_library})
       add_library(LibTorch::${_library} SHARED IMPORTED)
-      set_target_properties(LibTorch::${_library} PROPERTIES IMPORTED_LOCATION ${_file})
+      set_target_properties(LibTorch::${_library} PROPERTIES IMPORTED_LOCATION ${LibTorch_ROOT}/lib/lib${_library}.so)
     endif()
   endforeach()
   if(NOT TARGET LibTorch::cpu)
@@ -69,10 +78,8 @@ if(DEFINED LibTorch_ROOT)
       INTERFACE_LINK_OPTIONS "${_link}"
       INTERFACE_LINK_LIBRARIES "LibTorch::torch_cpu;LibTorch::c10")
   endif()
-  if(TARGET LibTorch::torch_cuda AND NOT TARGET LibTorch::cuda)
-    add_library(LibTorch::cuda INTERFACE IMPORTED)
-    set_target_properties(LibTorch::cuda PROPERTIES
-      INTERFACE_LINK_LIBRARIES "LibTorch::cpu;LibTorch::torch_cuda;LibTorch::c10_cuda")
+  if(TARGET libtorch)
+    add_dependencies(LibTorch::cpu libtorch)
   endif()
 endif()
 
@@ -81,5 +88,5 @@ include(FindPackageHandleStandardArgs)
 find_package_handle_standard_args(LibTorch
   REQUIRED_VARS LibTorch_ROOT
   VERSION_VAR LibTorch_VERSION
-  REASON_FAILURE_MESSAGE "looked in: ${_looked}. Run tools/setup, which installs torch ${LibTorch_WANTED_VERSION} into \
-${_cache}/paceline, or give -DPACELINE_LIBTORCH=<folder that holds torch/>")
+  REASON_FAILURE_MESSAGE "looked in: ${_looked}. Give -DPACELINE_LIBTORCH=<folder that holds torch/>, or none, and \
+tools/setup installs torch ${LibTorch_WANTED_VERSION} into ${_cache}/paceline")
