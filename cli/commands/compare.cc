@@ -12,6 +12,7 @@
 #include "cli/commands/local_run.h"
 #include "cli/commands/manifest.h"
 #include "cli/local/cpu_use.h"
+#include "cli/local/display/print.h"
 #include "lib/compare/arm.h"
 #include "lib/compare/plot.h"
 #include "lib/compare/report.h"
@@ -37,7 +38,7 @@ struct Case {
 };
 
 int Refuse(const Status& status) {
-  fmt::print(stderr, "paceline: {}\n", Message(status));
+  local::Print(stderr, "paceline: {}\n", Message(status));
   return process::kExitCannotWork;
 }
 
@@ -57,14 +58,14 @@ std::optional<std::vector<Case>> Cases(const CompareOptions& options, const std:
     overrides.insert(overrides.end(), arm.overrides.begin(), arm.overrides.end());
     job::Decoded decoded = job::LoadJob(text, overrides, job::Capabilities());
     for (const job::FieldError& error : decoded.errors)
-      fmt::print(stderr, "{}: arm {}: {}\n", options.manifest, arm.name, job::ToString(error));
+      local::Print(stderr, "{}: arm {}: {}\n", options.manifest, arm.name, job::ToString(error));
     if (!decoded.errors.empty()) ++refused;
     MakeRepeatable(decoded.job);
     cases.push_back({arm, 0, std::move(decoded.job)});
   }
   if (refused == 0) return cases;
-  fmt::print(stderr, "paceline: {} of {} arms cannot run; nothing was started\n", refused,
-             arms.size());
+  local::Print(stderr, "paceline: {} of {} arms cannot run; nothing was started\n", refused,
+               arms.size());
   return std::nullopt;
 }
 

@@ -6,6 +6,7 @@
 #include "cli/commands/coordinator_api.h"
 #include "cli/commands/job_patch.h"
 #include "cli/commands/manifest.h"
+#include "cli/local/display/print.h"
 #include "lib/files/atomic_file.h"
 #include "lib/job/checks/change.h"
 #include "lib/job/manifest/encode.h"
@@ -17,14 +18,14 @@ namespace paceline::commands {
 namespace {
 
 int Fail(const Status& status) {
-  fmt::print(stderr, "paceline: {}\n", Message(status));
+  local::Print(stderr, "paceline: {}\n", Message(status));
   // A refused change is the command line's fault.
   if (status.code() == StatusCode::kFailedPrecondition) return process::kExitCannotWork;
   return process::ExitCodeFor(status);
 }
 
 int Done(const std::vector<std::string>& overrides) {
-  for (const std::string& one : overrides) fmt::print("taken over: {}\n", one);
+  for (const std::string& one : overrides) local::Print(stdout, "taken over: {}\n", one);
   return process::kExitDone;
 }
 
@@ -65,7 +66,7 @@ int SetOfCluster(const ClusterOptions& options, const std::string& name,
     return process::kExitCannotWork;
   }
   if (kube::IsEmptyPatch(made.patch)) {
-    fmt::print("{}: is so already\n", kube::ToString(cluster->key()));
+    local::Print(stdout, "{}: is so already\n", kube::ToString(cluster->key()));
     return process::kExitDone;
   }
   const Status patched = cluster->Patch(made.patch);

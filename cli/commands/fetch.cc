@@ -12,6 +12,7 @@
 
 #include "cli/commands/coordinator_api.h"
 #include "cli/commands/download.h"
+#include "cli/local/display/print.h"
 #include "lib/job/manifest/encode.h"
 #include "lib/job/plan/plan.h"
 #include "lib/job/state/rfc3339.h"
@@ -27,7 +28,7 @@ constexpr int kConfirmationsMax = 3;
 constexpr Duration kConfirmationPause = Seconds(0.5);  // Doubles.
 
 int Fail(const Status& status) {
-  fmt::print(stderr, "paceline: {}\n", Message(status));
+  local::Print(stderr, "paceline: {}\n", Message(status));
   return process::ExitCodeFor(status);
 }
 
@@ -61,7 +62,7 @@ Status GetInto(const std::string& path, const store::FileDigest& expected,
                const PieceReader& read) {
   PACELINE_ASSIGN_OR_RETURN(PartialFile file, PartialFile::Open(path, expected));
   if (file.bytes() > 0)
-    fmt::print(stderr, "paceline: goes on behind {} bytes that were there\n", file.bytes());
+    local::Print(stderr, "paceline: goes on behind {} bytes that were there\n", file.bytes());
   if (const Status status = Download(file, read, {.progress = Meter(expected.bytes)});
       !status.ok()) {
     return Annotate(status, fmt::format("{} of {} bytes have come and are kept, call again to go "
@@ -125,12 +126,12 @@ int FetchFromCluster(const FetchOptions& options) {
         });
     if (!got.ok()) return Fail(got);
   }
-  fmt::print("{}: {} bytes, SHA-256 {}\n", path, expected.bytes, expected.sha256);
+  local::Print(stdout, "{}: {} bytes, SHA-256 {}\n", path, expected.bytes, expected.sha256);
   if (const Status told = Confirm(*cluster, *token, expected.sha256); !told.ok()) {
-    fmt::print(stderr,
-               "paceline: the model is there, but its job could not be told, and its pod stays "
-               "until {}: {}\n",
-               model.until ? job::FormatTime(*model.until) : "it is deleted", Message(told));
+    local::Print(stderr,
+                 "paceline: the model is there, but its job could not be told, and its pod stays "
+                 "until {}: {}\n",
+                 model.until ? job::FormatTime(*model.until) : "it is deleted", Message(told));
   }
   return process::kExitDone;
 }
@@ -157,7 +158,7 @@ int FetchFromRun(const FetchOptions& options) {
         model));
   }
   if (options.to.empty()) {
-    fmt::print("{}\n", model);
+    local::Print(stdout, "{}\n", model);
     return process::kExitDone;
   }
   const StatusOr<store::FileDigest> expected = store::DigestFile(model);
@@ -172,7 +173,7 @@ int FetchFromRun(const FetchOptions& options) {
     });
     if (!copied.ok()) return Fail(copied);
   }
-  fmt::print("{}: {} bytes, SHA-256 {}\n", path, expected->bytes, expected->sha256);
+  local::Print(stdout, "{}: {} bytes, SHA-256 {}\n", path, expected->bytes, expected->sha256);
   return process::kExitDone;
 }
 

@@ -9,6 +9,7 @@
 
 #include "cli/commands/manifest.h"
 #include "cli/commands/programs_folder.h"
+#include "cli/local/display/print.h"
 #include "cli/local/resume.h"
 #include "cli/local/volumes.h"
 #include "lib/files/atomic_file.h"
@@ -45,7 +46,7 @@ Status WriteJob(const local::JobFolder& folder, const job::TrainingJob& job,
 }
 
 std::nullopt_t Refuse(const Status& status) {
-  fmt::print(stderr, "paceline: {}\n", Message(status));
+  local::Print(stderr, "paceline: {}\n", Message(status));
   return std::nullopt;
 }
 
@@ -65,10 +66,10 @@ std::optional<local::LocalJob> Adapt(const LocalRunOptions& options, const job::
   if (status.ok()) status = local::PrepareFolders(local);
   if (!status.ok()) return Refuse(status);
   if (!local.ignored.empty()) {
-    fmt::print(stderr, "paceline: without meaning on one machine, ignored: {}\n",
-               fmt::join(local.ignored, ", "));
+    local::Print(stderr, "paceline: without meaning on one machine, ignored: {}\n",
+                 fmt::join(local.ignored, ", "));
   }
-  for (const std::string& text : local.notes) fmt::print(stderr, "paceline: {}\n", text);
+  for (const std::string& text : local.notes) local::Print(stderr, "paceline: {}\n", text);
   return local;
 }
 
@@ -89,7 +90,7 @@ std::optional<LocalRun> LocalRun::Prepare(const LocalRunOptions& options,
   if (local->has_default_checkpoints && options.resume == "always" && !earlier.ok())
     return Refuse(earlier.status());
   if (earlier.ok() && options.resume == "auto")
-    fmt::print(stderr, "paceline: begins anew; --resume goes on from {}\n", *earlier);
+    local::Print(stderr, "paceline: begins anew; --resume goes on from {}\n", *earlier);
   // By which its processes, started again, know their own checkpoints from another run's.
   if (!local->job.metadata.uid) local->job.metadata.uid = fs::path(path).filename();
   StatusOr<local::JobFolder> folder = local::JobFolder::Create(path);

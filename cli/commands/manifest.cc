@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/local/display/print.h"
 #include "lib/base/limits.h"
 #include "lib/job/manifest/load.h"
 #include "lib/process/read_file.h"
@@ -22,7 +23,7 @@ std::optional<job::TrainingJob> ReadManifest(const std::string& path,
                                              const std::vector<std::string>& overrides) {
   const StatusOr<std::string> text = ReadManifestText(path);
   if (!text.ok()) {
-    fmt::print(stderr, "paceline: {}\n", Message(text.status()));
+    local::Print(stderr, "paceline: {}\n", Message(text.status()));
     return std::nullopt;
   }
   job::Decoded decoded = job::LoadJob(*text, overrides, job::Capabilities());
@@ -33,9 +34,9 @@ std::optional<job::TrainingJob> ReadManifest(const std::string& path,
 
 void PrintErrors(const std::string& path, const std::vector<job::FieldError>& errors) {
   for (const job::FieldError& error : errors)
-    fmt::print(stderr, "{}: {}\n", path, job::ToString(error));
-  fmt::print(stderr, "paceline: {} {} in {}\n", errors.size(),
-             errors.size() == 1 ? "error" : "errors", path);
+    local::Print(stderr, "{}: {}\n", path, job::ToString(error));
+  local::Print(stderr, "paceline: {} {} in {}\n", errors.size(),
+               errors.size() == 1 ? "error" : "errors", path);
 }
 
 }  // namespace paceline::commands

@@ -11,6 +11,7 @@
 #include "cli/local/display/progress_view.h"
 #include "cli/local/display/summary.h"
 #include "cli/local/signals.h"
+#include "lib/base/printable.h"
 #include "lib/process/exit.h"
 
 namespace paceline::commands {
@@ -40,8 +41,8 @@ int Run(const RunOptions& options) {
                                   .state = outcome.state,
                                   .model_path = run->ModelOf(outcome),
                                   .folder = run->folder().path()};
-  fmt::print("{}",
-             options.output == "json" ? local::SummaryJson(summary) : local::SummaryText(summary));
+  fmt::print("{}", options.output == "json" ? local::SummaryJson(summary)
+                                            : Printable(local::SummaryText(summary)));
   std::fflush(stdout);
   if (outcome.is_interrupted) return kExitInterrupted;
   return outcome.is_success ? process::kExitDone : process::kExitFailed;

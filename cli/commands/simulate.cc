@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cli/commands/programs_folder.h"
+#include "cli/local/display/print.h"
 #include "lib/process/exit.h"
 
 namespace paceline::commands {
@@ -25,7 +26,7 @@ int Become(std::vector<std::string> words) {
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
   execv(program.c_str(), arguments.data());
-  fmt::print(stderr, "paceline: {} cannot be started: {}\n", program, std::strerror(errno));
+  local::Print(stderr, "paceline: {} cannot be started: {}\n", program, std::strerror(errno));
   return process::kExitFailed;
 }
 

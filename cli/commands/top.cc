@@ -14,6 +14,8 @@
 #include "cli/commands/status_text.h"
 #include "cli/local/display/live_state.h"
 #include "cli/local/display/live_table.h"
+#include "cli/local/display/print.h"
+#include "lib/base/printable.h"
 #include "lib/job/manifest/encode.h"
 #include "lib/job/plan/plan.h"
 #include "lib/kube/core/api_error.h"
@@ -84,13 +86,13 @@ bool MayPass(const Status& status) {
 }
 
 int Fail(const Status& status) {
-  fmt::print(stderr, "paceline: {}\n", Message(status));
+  local::Print(stderr, "paceline: {}\n", Message(status));
   return process::ExitCodeFor(status);
 }
 
 // The whole screen anew, from its corner, in one write; elsewhere, one look after another.
 void Print(const Shown& shown, bool is_drawing, bool is_once) {
-  fmt::print("{}{}{}", is_drawing ? "\x1b[H\x1b[J" : "", shown.text,
+  fmt::print("{}{}{}", is_drawing ? "\x1b[H\x1b[J" : "", Printable(shown.text),
              is_drawing || is_once ? "" : "\n");
   std::fflush(stdout);
 }
@@ -110,8 +112,8 @@ int Top(const TopOptions& options) {
       silences = 0;
       Print(*shown, is_drawing, options.is_once);
       if (options.is_once && !shown->coordinator.ok()) {
-        fmt::print(stderr, "paceline: its coordinator does not answer: {}\n",
-                   Message(shown->coordinator));
+        local::Print(stderr, "paceline: its coordinator does not answer: {}\n",
+                     Message(shown->coordinator));
         return process::kExitFailed;
       }
       if (options.is_once || shown->is_over) return process::kExitDone;

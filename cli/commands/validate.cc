@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "cli/commands/manifest.h"
+#include "cli/local/display/print.h"
 #include "cli/local/local_job.h"
 #include "cli/local/volumes.h"
 #include "lib/job/crd/verdict.h"
@@ -22,13 +23,13 @@ bool IsAcceptedByApiServer(const std::string& text, const std::vector<std::strin
 int TellValid(const std::string& manifest, const job::TrainingJob& job) {
   local::VolumeFolders volumes = local::VolumeFolders::Parse({}, "paceline-volumes").value();
   const local::LocalJob here = local::AdaptJob(job, "paceline-runs", volumes);
-  fmt::print("{}: TrainingJob {} is valid, {}\n", manifest, job.metadata.name,
-             here.errors.empty() ? "here and for the API server"
-                                 : "for the API server; paceline run refuses it:");
+  local::Print(stdout, "{}: TrainingJob {} is valid, {}\n", manifest, job.metadata.name,
+               here.errors.empty() ? "here and for the API server"
+                                   : "for the API server; paceline run refuses it:");
   for (const job::FieldError& error : here.errors)
-    fmt::print("{}: {}\n", manifest, job::ToString(error));
+    local::Print(stdout, "{}: {}\n", manifest, job::ToString(error));
   for (const std::string& caution : job::CautionsOf(job))
-    fmt::print("{}: caution: {}\n", manifest, caution);
+    local::Print(stdout, "{}: caution: {}\n", manifest, caution);
   return process::kExitDone;
 }
 
@@ -37,14 +38,14 @@ int TellValid(const std::string& manifest, const job::TrainingJob& job) {
 int Validate(const ValidateOptions& options) {
   const StatusOr<std::string> text = ReadManifestText(options.manifest);
   if (!text.ok()) {
-    fmt::print(stderr, "paceline: {}\n", Message(text.status()));
+    local::Print(stderr, "paceline: {}\n", Message(text.status()));
     return process::kExitCannotWork;
   }
   const job::Decoded loaded = job::LoadJob(*text, options.overrides, job::Capabilities());
   if (loaded.errors.empty()) return TellValid(options.manifest, loaded.job);
   PrintErrors(options.manifest, loaded.errors);
-  fmt::print(stderr, "paceline: the API server would {} it\n",
-             IsAcceptedByApiServer(*text, options.overrides) ? "accept" : "refuse");
+  local::Print(stderr, "paceline: the API server would {} it\n",
+               IsAcceptedByApiServer(*text, options.overrides) ? "accept" : "refuse");
   return process::kExitCannotWork;
 }
 

@@ -14,6 +14,7 @@ import torch
 from . import _native
 from ._errors import Error
 from ._group_memory import Gone
+from ._words import encoded, words_of
 
 
 def last_word(error: BaseException) -> None:
@@ -23,14 +24,14 @@ def last_word(error: BaseException) -> None:
         return  # The other has said it.
     places = traceback.extract_tb(error.__traceback__)
     where = f" ({os.path.basename(places[-1].filename)}, line {places[-1].lineno})" if places else ""
-    said = str(error).strip().splitlines() or [""]  # PyTorch's errors go on for lines.
+    said = words_of(error).strip().splitlines() or [""]  # PyTorch's errors go on for lines.
     if said[0].startswith("Caught "):  # In a worker of a DataLoader: its traceback, and what it was.
         words = f"{said[-1]} (in a worker of the DataLoader)"
     elif isinstance(error, torch.jit.Error):
         words = f"{said[-1]}{where}"
     else:
         words = said[0] if isinstance(error, Error) else f"{type(error).__name__}: {said[0]}{where}"
-    _native.library().paceline_last_word(words.encode())
+    _native.library().paceline_last_word(encoded(words))
 
 
 def say_what_is_not_caught() -> None:

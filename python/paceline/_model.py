@@ -12,6 +12,7 @@ import torch
 from . import _native
 from ._errors import Misuse
 from ._memory import take_memory
+from ._words import encoded
 
 _ALIGNMENT_BYTES = 64
 _TYPES = {torch.float32: _native.FLOAT32, torch.int64: _native.INT64}
@@ -115,7 +116,7 @@ class FlatModel:
         for tensor, member in zip(described, self._members):
             shape = (ctypes.c_int64 * member.tensor.dim())(*member.tensor.shape)
             self._kept.append(shape)
-            tensor.name = member.name.encode()
+            tensor.name = encoded(member.name)
             tensor.shape = ctypes.cast(shape, ctypes.POINTER(ctypes.c_int64))
             tensor.dimensions = member.tensor.dim()
             tensor.type = _TYPES[member.tensor.dtype]

@@ -25,6 +25,7 @@ from ._handing import Handing
 from ._last_word import say_what_is_not_caught
 from ._model import FlatModel, GivenUp
 from ._name import have_a_name
+from ._words import encoded, named
 
 _POLL_MS = 50  # Signals are looked at so often while the worker waits.
 _CLOSE_MS = 10_000
@@ -333,7 +334,7 @@ class Worker:
                     judged = function()
                 self._end_evaluation(judged)
             except Exception as error:
-                self._session.check("fail_evaluation", f"{type(error).__name__}: {error}".encode())
+                self._session.check("fail_evaluation", encoded(named(error)))
                 raise
             finally:
                 self.model.train(was_training)
@@ -355,7 +356,7 @@ class Worker:
             samples=int(values.pop("samples", 0)),
             accuracy_from=b"the script" if accuracy is not None else b"the script's evaluation names none")
         names = list(values)
-        evaluation.names = (ctypes.c_char_p * len(names))(*(name.encode() for name in names))
+        evaluation.names = (ctypes.c_char_p * len(names))(*(encoded(name) for name in names))
         evaluation.metrics = (ctypes.c_double * len(names))(*(float(values[name]) for name in names))
         evaluation.metric_count = len(names)
         self._session.check("end_evaluation", ctypes.byref(evaluation))
@@ -404,7 +405,7 @@ class Worker:
 
     def log(self, text: str, is_warning: bool = False) -> None:
         """A line in the worker's log."""
-        _native.library().paceline_log(1 if is_warning else 0, text.encode())
+        _native.library().paceline_log(1 if is_warning else 0, encoded(text))
 
     # --- The block.
 
@@ -418,7 +419,7 @@ class Worker:
     def __exit__(self, kind: Any, error: Optional[BaseException], trace: Any) -> None:
         if isinstance(error, Exception) and not isinstance(error, Error) and self._batch is not None:
             # Perhaps for the sake of its samples: the job hears that they ended a worker, not that it has left.
-            self._session.check("fail_step", f"{type(error).__name__}: {error}".encode())
+            self._session.check("fail_step", encoded(named(error)))
         if kind is None and self.is_evaluator and not self._evaluates:
             error = Misuse("the job has an evaluator, and this script never calls w.evaluate(...): nothing would be judged")
         self._close()

@@ -6,6 +6,9 @@
 #include <fmt/format.h>
 #include <sys/ioctl.h>
 
+#include "cli/local/display/print.h"
+#include "lib/base/printable.h"
+
 namespace paceline::local {
 namespace {
 
@@ -68,6 +71,9 @@ std::string TerminalLine(const LiveState& state, size_t columns) {
     const std::string bar = Bar(state.percent) + " ";
     if (bar.size() + line.size() <= columns) line = bar + line;
   }
+  line = Printable(line);
+  if (line.size() <= columns) return line;
+  while (columns > 0 && (line[columns] & 0xC0) == 0x80) --columns;  // Within a character.
   return line.substr(0, columns);
 }
 
@@ -77,7 +83,7 @@ void ProgressView::Show(const LiveState& state, Time now) {
     fmt::print(out_, "\r\x1b[K{}", TerminalLine(state, Columns(out_) - 1));
     is_drawn_ = true;
   } else if (state.phase != last_phase_ || !last_line_ || now - *last_line_ >= kPlainPeriod) {
-    fmt::print(out_, "{:3.0f} %  {}\n", state.percent, ProgressLine(state));
+    Print(out_, "{:3.0f} %  {}\n", state.percent, ProgressLine(state));
     last_line_ = now;
     last_phase_ = state.phase;
   }
@@ -86,7 +92,7 @@ void ProgressView::Show(const LiveState& state, Time now) {
 
 void ProgressView::Note(const std::string& text) {
   Clear();
-  fmt::print(out_, "{}\n", text);
+  Print(out_, "{}\n", text);
   std::fflush(out_);
 }
 

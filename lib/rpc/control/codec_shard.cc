@@ -4,6 +4,7 @@
 #include <variant>
 #include <vector>
 
+#include "lib/base/printable.h"
 #include "lib/rpc/control/codec_values.h"
 
 namespace paceline::rpc {
@@ -61,12 +62,12 @@ void Put(const protocol::Committed& committed, v1::ShardMessage& message) {
 }
 
 void Put(const protocol::ShardFailed& failed, v1::ShardMessage& message) {
-  message.mutable_failed()->set_reason(failed.reason);
+  message.mutable_failed()->set_reason(Printable(failed.reason));
   *message.mutable_failed()->mutable_generation() = Encode(failed.generation);
 }
 
 void Put(const protocol::RestoreFailed& failed, v1::ShardMessage& message) {
-  message.mutable_restore_failed()->set_reason(failed.reason);
+  message.mutable_restore_failed()->set_reason(Printable(failed.reason));
   *message.mutable_restore_failed()->mutable_generation() = Encode(failed.generation);
 }
 
@@ -74,7 +75,7 @@ void Put(const protocol::SliceSaved& saved, v1::ShardMessage& message) {
   v1::SliceSaved& wire = *message.mutable_slice_saved();
   wire.set_checkpoint(saved.checkpoint);
   *wire.mutable_digest() = EncodeDigest(saved.digest);
-  wire.set_problem(saved.problem);
+  wire.set_problem(Printable(saved.problem));
 }
 
 void Put(const protocol::ShardHeartbeat& beat, v1::ShardMessage& message) {

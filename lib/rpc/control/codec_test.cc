@@ -125,6 +125,30 @@ TEST(CodecTest, EveryWorkerOrderSurvives) {
   });
 }
 
+// A parser of protobuf refuses text that is no UTF-8, and with it the whole message.
+template <class Value>
+void ExpectWordsArrivePrintable(const Value& value) {
+  decltype(Encode(value)) wire;
+  ASSERT_TRUE(wire.ParseFromString(Encode(value).SerializeAsString()));
+  const std::string text = wire.DebugString();
+  EXPECT_THAT(text, testing::HasSubstr(R"(\\x1b[2J f\\xfcr)"));
+}
+
+TEST(CodecTest, WordsThatAreNoTextArrivePrintable) {
+  const std::string odd = "\x1b[2J f\xfcr";
+  ExpectWordsArrivePrintable(protocol::WorkerMessage(protocol::Failing{odd}));
+  ExpectWordsArrivePrintable(
+      protocol::WorkerMessage(protocol::Join{.layout = SmallLayout(), .device = odd}));
+  ExpectWordsArrivePrintable(protocol::WorkerMessage(protocol::Evaluated{.accuracy_from = odd}));
+  ExpectWordsArrivePrintable(
+      protocol::WorkerOrder(protocol::Refused{protocol::RefuseReason::kFinished, odd}));
+  ExpectWordsArrivePrintable(protocol::WorkerOrder(protocol::Expelled{odd}));
+  ExpectWordsArrivePrintable(protocol::WorkerOrder(protocol::Finish{odd}));
+  ExpectWordsArrivePrintable(protocol::ShardMessage(protocol::ShardFailed{odd}));
+  ExpectWordsArrivePrintable(protocol::ShardMessage(protocol::RestoreFailed{odd}));
+  ExpectWordsArrivePrintable(protocol::ShardMessage(protocol::SliceSaved{.problem = odd}));
+}
+
 TEST(CodecTest, EveryShardMessageSurvives) {
   ExpectRoundTrip<protocol::ShardMessage>({
       protocol::Register{ShardId(2), "127.0.0.1:7001"},

@@ -2,6 +2,7 @@
 #include <variant>
 #include <vector>
 
+#include "lib/base/printable.h"
 #include "lib/rpc/control/codec_values.h"
 #include "lib/rpc/control/codec_worker.h"
 
@@ -43,7 +44,7 @@ void Put(const protocol::Join& join, v1::WorkerMessage& message) {
   wire.set_worker(join.worker.value());
   *wire.mutable_layout() = Encode(join.layout);
   wire.set_train_samples(join.train_samples);
-  wire.set_device(join.device);
+  wire.set_device(Printable(join.device));
   wire.set_threads(join.threads);
   if (join.attempt) wire.set_attempt(*join.attempt);
   wire.set_gradient_type(EncodeEnum(kNumberTypes, join.wire_types.gradients));
@@ -103,14 +104,14 @@ void Put(const protocol::Evaluated& evaluated, v1::WorkerMessage& message) {
   wire.set_loss(evaluated.loss);
   if (evaluated.accuracy) wire.set_accuracy(*evaluated.accuracy);
   wire.set_samples(evaluated.samples);
-  wire.set_accuracy_from(evaluated.accuracy_from);
+  wire.set_accuracy_from(Printable(evaluated.accuracy_from));
   wire.mutable_metrics()->insert(evaluated.metrics.begin(), evaluated.metrics.end());
 }
 
 void Put(const protocol::Leaving&, v1::WorkerMessage& message) { message.mutable_leaving(); }
 
 void Put(const protocol::Failing& failing, v1::WorkerMessage& message) {
-  message.mutable_failing()->set_reason(failing.reason);
+  message.mutable_failing()->set_reason(Printable(failing.reason));
 }
 
 StatusOr<protocol::WorkerMessage> Take(const v1::Join& wire) {

@@ -2,6 +2,7 @@
 #include <utility>
 #include <variant>
 
+#include "lib/base/printable.h"
 #include "lib/rpc/control/codec_values.h"
 #include "lib/rpc/control/codec_worker.h"
 
@@ -110,7 +111,7 @@ void Put(const protocol::Shards& shards, v1::WorkerOrder& order) {
 
 void Put(const protocol::Refused& refused, v1::WorkerOrder& order) {
   order.mutable_refused()->set_reason(EncodeEnum(kRefuseReasons, refused.reason));
-  order.mutable_refused()->set_detail(refused.detail);
+  order.mutable_refused()->set_detail(Printable(refused.detail));
 }
 
 void Put(const protocol::Fill&, v1::WorkerOrder& order) { order.mutable_fill(); }
@@ -140,7 +141,7 @@ void Put(const protocol::Interrupted& interrupted, v1::WorkerOrder& order) {
 }
 
 void Put(const protocol::Expelled& expelled, v1::WorkerOrder& order) {
-  order.mutable_expelled()->set_reason(expelled.reason);
+  order.mutable_expelled()->set_reason(Printable(expelled.reason));
 }
 
 void Put(const protocol::Evaluate& evaluate, v1::WorkerOrder& order) {
@@ -148,7 +149,7 @@ void Put(const protocol::Evaluate& evaluate, v1::WorkerOrder& order) {
 }
 
 void Put(const protocol::Finish& finish, v1::WorkerOrder& order) {
-  order.mutable_finish()->set_reason(finish.reason);
+  order.mutable_finish()->set_reason(Printable(finish.reason));
 }
 
 protocol::Admitted Take(const v1::Admitted& wire) {
