@@ -95,6 +95,8 @@ std::optional<LocalRun> LocalRun::Prepare(const LocalRunOptions& options,
   if (!local->job.metadata.uid) local->job.metadata.uid = fs::path(path).filename();
   StatusOr<local::JobFolder> folder = local::JobFolder::Create(path);
   if (!folder.ok()) return Refuse(folder.status());
+  if (const local::PrivateFolder& made = folder->private_folder(); !made.passed.empty())
+    local::Print(stderr, "paceline: {}: sockets of this run lie in {}\n", made.passed, made.path);
   if (earlier.ok() && options.resume == "always") {
     if (const Status taken = local::TakeOverCheckpoints(*earlier, path); !taken.ok())
       return Refuse(taken);
@@ -114,8 +116,7 @@ LocalRun::LocalRun(LocalRunOptions options, local::LocalJob job, local::JobFolde
 local::Outcome LocalRun::Run(local::Signals& signals, local::ProgressView& view) const {
   view.Note("logs and state of this run: " + folder_.path());
   local::Supervisor supervisor({.job = job_.job,
-                                .launch = {.job_name = job_.job.metadata.name,
-                                           .programs_folder = ProgramsFolder(),
+                                .launch = {.programs_folder = ProgramsFolder(),
                                            .manifest_folder = FolderOf(options_.manifest),
                                            .model_path = model_path_,
                                            .checkpoint_folder = job_.checkpoint_folder.value_or(""),

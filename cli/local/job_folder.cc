@@ -1,7 +1,6 @@
 #include "cli/local/job_folder.h"
 
 #include <cerrno>
-#include <cstring>
 #include <ctime>
 #include <filesystem>
 #include <system_error>
@@ -47,14 +46,8 @@ std::string JobFolder::NewPath(const std::string& parent, const std::string& job
 StatusOr<JobFolder> JobFolder::Create(const std::string& path) {
   if (const Status made = files::MakeFolders(path + "/logs"); !made.ok())
     return Unavailable("cannot make the run's folder {}: {}", path, Message(made));
-  std::error_code error;
-  // Short, since a socket's path may have 107 characters at most.
-  std::string private_path =
-      std::filesystem::temp_directory_path(error).string() + "/paceline-XXXXXX";
-  if (error || mkdtemp(private_path.data()) == nullptr) {
-    return Unavailable("cannot make a private folder {}: {}", private_path, std::strerror(errno));
-  }
-  JobFolder folder(path, private_path, Lock(path));
+  PACELINE_ASSIGN_OR_RETURN(PrivateFolder made, MakePrivateFolder(PrivatePlaces()));
+  JobFolder folder(path, std::move(made), Lock(path));
   PACELINE_ASSIGN_OR_RETURN(const std::string token, telemetry::MakeToken());
   PACELINE_RETURN_IF_ERROR(telemetry::WriteTokenFile(folder.TokenFile(), token));
   return folder;
@@ -69,14 +62,14 @@ bool IsRunning(const std::string& run_folder) {
 
 JobFolder::JobFolder(JobFolder&& other) noexcept
     : path_(std::move(other.path_)),
-      private_path_(std::exchange(other.private_path_, "")),
+      private_(std::exchange(other.private_, {})),
       lock_(std::exchange(other.lock_, -1)) {}
 
 JobFolder::~JobFolder() {
   if (lock_ >= 0) close(lock_);
-  if (private_path_.empty()) return;
+  if (private_.path.empty()) return;
   std::error_code ignored;
-  std::filesystem::remove_all(private_path_, ignored);
+  std::filesystem::remove_all(private_.path, ignored);
 }
 
 }  // namespace paceline::local

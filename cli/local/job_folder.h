@@ -3,12 +3,17 @@
 // - paceline-runs/<job>-<time>-<pid>: job.json, manifest.folder, logs/<process>.log, policy.trace,
 // summary.json,
 //   model.safetensors, checkpoints/ (until success) unless the job says where they go;
-// - a private folder (0700) under the system's temporary one: sockets, port files and the token
-//   that opens the coordinator's control calls, gone after the run.
+// - a private folder: sockets, port files and the token that opens the coordinator's control calls,
+//   gone after the run.
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <utility>
 
+#include <fmt/format.h>
+
+#include "cli/local/private_folder.h"
 #include "lib/base/status.h"
 
 namespace paceline::local {
@@ -49,21 +54,23 @@ class JobFolder {
   std::string UrlFile() const { return path_ + "/" + kUrlFileName; }
   std::string ControlFile() const { return path_ + "/" + kControlFileName; }
   std::string ModelFile() const { return path_ + "/model.safetensors"; }
-  std::string Address(const std::string& process) const {
-    return "unix:" + private_path_ + "/" + process + ".sock";
+  // Of a shard. Without the job's name, which may be long.
+  std::string Address(int64_t rank) const {
+    return fmt::format("unix:{}/ps-{}.sock", private_.path, rank);
   }
   std::string PortFile(const std::string& process) const {
-    return private_path_ + "/" + process + ".port";
+    return private_.path + "/" + process + ".port";
   }
-  std::string ApiPortFile() const { return private_path_ + "/api.port"; }
-  std::string TokenFile() const { return private_path_ + "/token"; }
+  std::string ApiPortFile() const { return private_.path + "/api.port"; }
+  std::string TokenFile() const { return private_.path + "/token"; }
+  const PrivateFolder& private_folder() const { return private_; }
 
  private:
-  JobFolder(std::string path, std::string private_path, int lock)
-      : path_(std::move(path)), private_path_(std::move(private_path)), lock_(lock) {}
+  JobFolder(std::string path, PrivateFolder made, int lock)
+      : path_(std::move(path)), private_(std::move(made)), lock_(lock) {}
 
   std::string path_;
-  std::string private_path_;
+  PrivateFolder private_;
   int lock_;  // On `path_`, for as long as the run goes on; -1 where the disk knows no locks.
 };
 

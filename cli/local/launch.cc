@@ -21,7 +21,7 @@ Arguments ServerArguments(const LaunchOptions& options, const JobFolder& folder,
                          "--rank",
                          std::to_string(start.index),
                          "--listen",
-                         folder.Address(start.name),
+                         folder.Address(start.index),
                          "--http-port-file",
                          folder.PortFile(start.name)};
   if (!options.checkpoint_folder.empty())
@@ -77,8 +77,7 @@ void LayWorker(const LaunchOptions& options, const ProcessExtras& extras, Argume
 
 Command LaunchCommand(const LaunchOptions& options, const JobFolder& folder,
                       const job::Start& start) {
-  const std::string coordinator =
-      folder.Address(job::ProcessName(options.job_name, job::Role::kParameterServer, 0));
+  const std::string coordinator = folder.Address(0);
   const std::string group = job::IdOf(start.role, start.index, start.group).group;
   const auto found = options.extras.find(group);
   const ProcessExtras extras = found == options.extras.end() ? ProcessExtras() : found->second;

@@ -13,7 +13,6 @@
 namespace paceline::local {
 
 struct LaunchOptions {
-  std::string job_name;
   std::string programs_folder;                  // Where paceline-ps and paceline-worker lie.
   std::string manifest_folder;                  // Where the job's relative paths start.
   std::string model_path;                       // Where the final model goes.

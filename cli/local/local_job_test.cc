@@ -231,8 +231,7 @@ TEST(LaunchCommand, TakesWhatTheTemplateSays) {
   {
     const auto folder = JobFolder::Create(JobFolder::NewPath(parent, "digits"));
     ASSERT_TRUE(folder.ok()) << Message(folder.status());
-    LaunchOptions options{.job_name = "digits",
-                          .programs_folder = "/bin",
+    LaunchOptions options{.programs_folder = "/bin",
                           .manifest_folder = "/jobs",
                           .model_path = "/out/model.safetensors",
                           .http_port = 0,

@@ -148,7 +148,7 @@ TEST(JobFolder, KeepsTheRunAndRemovesThePrivatePart) {
     auto folder = JobFolder::Create(JobFolder::NewPath(parent, "digits"));
     ASSERT_TRUE(folder.ok()) << Message(folder.status());
     kept = folder->path();
-    const std::string address = folder->Address("digits-ps-0");
+    const std::string address = folder->Address(0);
     private_folder = std::filesystem::path(address.substr(5)).parent_path();
     EXPECT_LT(address.size(), 107u);
     EXPECT_EQ(std::filesystem::status(private_folder).permissions(),
