@@ -74,6 +74,19 @@ TEST(CoordinatorTest, DeathOfTheFillerLetsTheNextOneStartOver) {
   EXPECT_TRUE(job.Ordered<protocol::Open>());
 }
 
+TEST(CoordinatorTest, ANewLifeOfTheFillerFillsEachShardAnew) {
+  Job job(TwoShards(2));
+  job.Configured({{1, 0}});
+  job.Say(0, protocol::Filled{WorkerId(0), Incarnation(1)});
+  job.Step(WorkerGone{ConnectionId(1)});
+  job.Join(2, 0);
+  EXPECT_TRUE(job.WasSent<protocol::Fill>(2));
+  job.Say(1, protocol::Filled{WorkerId(0), Incarnation(2)});
+  EXPECT_FALSE(job.Ordered<protocol::Open>());
+  job.Say(0, protocol::Filled{WorkerId(0), Incarnation(2)});
+  EXPECT_TRUE(job.Ordered<protocol::Open>());
+}
+
 TEST(CoordinatorTest, RefusalsSayWhatWouldBeRight) {
   struct Case {
     std::string name;

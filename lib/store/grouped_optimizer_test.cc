@@ -127,6 +127,16 @@ TEST(GroupedOptimizerTest, WhatLiesBetweenTwoOfAGroupIsNotOfIt) {
   EXPECT_THAT(values, ElementsAre(1, 0.5f, 0.5f, 1, 0.5f, 0.5f));
 }
 
+TEST(GroupedOptimizerTest, NeighboursOfTwoGroupsHaveEachItsOwnRate) {
+  const Layout layout = Layout::Create({{"a", {1}}, {"b", {2}}, {"c", {1}}}).value();
+  const std::vector<optim::ParameterGroup> groups = {{.match = {"a"}, .rate_scale = 0.5},
+                                                     {.match = {"b"}, .rate_scale = 0.25}};
+  auto grouped = GroupedOptimizer::Create({}, groups, layout, {0, layout.total_bytes()}).value();
+  std::vector<float> values(4, 0);
+  grouped.StepPart(0, values, std::vector<float>(4, -1), {.learning_rate = 1}, values);
+  EXPECT_THAT(values, ElementsAre(0.5f, 0.25f, 0.25f, 1));
+}
+
 TEST(GroupedOptimizerTest, BadGroupsAreRefused) {
   const std::vector<optim::ParameterGroup> groups = {{.match = {"*"}, .rate_scale = -1}};
   EXPECT_EQ(GroupedOptimizer::Create({}, groups, SmallLayout(), {0, 44}).status().code(),

@@ -52,6 +52,13 @@ TEST(VersionHistoryTest, KeepsPinnedOnesUntilUnpinned) {
   EXPECT_EQ(Readable(history, 8), (std::vector<uint64_t>{7, 8}));
 }
 
+TEST(VersionHistoryTest, TheNewestButOneStaysWhenItIsUnpinned) {
+  VersionHistory history;
+  for (uint64_t version = 0; version <= 2; ++version) Publish(history, version, version == 1);
+  history.Unpin(Version(1));
+  EXPECT_EQ(Readable(history, 2), (std::vector<uint64_t>{1, 2}));
+}
+
 TEST(VersionHistoryTest, AVersionThatSomebodyHoldsCanStillBeRead) {
   VersionHistory history;
   Publish(history, 0);

@@ -22,6 +22,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/base/testing/eventually.h"
 #include "lib/rpc/control/codec_values.h"
 #include "lib/rpc/shared_memory/mapping.h"
 #include "lib/rpc/shared_memory/memory_socket.h"
@@ -193,6 +194,16 @@ TEST(MemoryServiceTest, AFencedWriterReachesNobodysPush) {
   EXPECT_TRUE(IsCode(zombie.Stage(Push(1, 9, 1), size), StatusCode::kFailedPrecondition));
 }
 
+TEST(MemoryServiceTest, APushThatOutlivesItsLifeIsNotSealed) {
+  Shards shards(Transport::kMemory, LayoutOf(50'000), 1);
+  const auto client = shards.Born(RandomPayload(shards.layout(), 1));
+  RawPeer peer(shards[0].address());
+  const v1::MemoryAnswer staged = peer.Stage(Push(1, 1), shards.layout().total_bytes());
+  ASSERT_EQ(staged.code(), 0u) << staged.message();
+  shards.Admit(WorkerId(1), Incarnation(2));
+  EXPECT_TRUE(IsCode(peer.Seal(staged.ticket(), 4), StatusCode::kFailedPrecondition));
+}
+
 TEST(MemoryServiceTest, WhoBreaksTheProtocolIsLeftAndNobodyElse) {
   Shards shards(Transport::kMemory, LayoutOf(1000), 1);
   const auto client = shards.Born(RandomPayload(shards.layout(), 1));
@@ -266,6 +277,9 @@ TEST(MemoryServiceTest, WhoFindsNoRoomTakesSockets) {
     std::vector<std::byte> into(initial->size());
     EXPECT_TRUE(sockets->Pull(Version(0), sync::Exactness::kExact, into).ok());
   }
+  // Who has gone makes room.
+  EXPECT_TRUE(paceline::testing::Eventually(
+      [&] { return RawPeer(shards[0].address()).welcome().code() == 0; }));
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &limit), 0);
 }
 

@@ -254,6 +254,10 @@ TEST(RoundedVersionsTest, EachChunkIsRoundedOnceWhoeverAsks) {
   EXPECT_EQ(versions.Of(generation, published, kBytes, kChunk), rounded);
   EXPECT_NE(versions.Of({1, 2}, older, kBytes, kChunk), rounded);
   EXPECT_NE(versions.Of(generation, published, kBytes, kChunk), rounded);
+
+  // The same version is another one in another generation.
+  const auto second = versions.Of({1, 2}, older, kBytes, kChunk);
+  EXPECT_NE(versions.Of({1, 3}, older, kBytes, kChunk), second);
 }
 
 }  // namespace

@@ -75,6 +75,18 @@ TEST(WhoseCheckpoints, AnothersAreUsedOnlyWhereTheJobSaysSoAndNeverTakenAway) {
   EXPECT_EQ(again["checkpoint"]["restoredFrom"], third["step"]);
 }
 
+TEST(WhoseCheckpoints, OfOthersTheOneThatWroteLastIsGoneOnFrom) {
+  const TestFolder folder;
+  const std::string volume = folder.path() + "/volume";
+  Trained(volume, "uid-1", "own", 1);
+  Trained(volume, "uid-3", "own", 1);
+  const Json last = Trained(volume, "uid-2", "own", 2);  // Neither the first nor the last by name.
+  // As far as it is to go: it needs no worker, whichever it goes on from.
+  const Json next = Trained(volume, "uid-4", "from-claim", 1, 0);
+  EXPECT_THAT(Note(next), HasSubstr("of another job (uid-2)"));
+  EXPECT_EQ(next["checkpoint"]["restoredFrom"], last["step"]);
+}
+
 TEST(WhoseCheckpoints, TheSpecSaysHowFarTrainingGoesAndWhatChangedIsSaid) {
   const TestFolder folder;
   const std::string volume = folder.path() + "/volume";

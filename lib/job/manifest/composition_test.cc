@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "lib/job/policy_spec.h"
+
 namespace paceline::job {
 namespace {
 
@@ -25,6 +27,16 @@ TEST(Composition, NamesTheSchemeAndWhatIsChangedAboutIt) {
               .update_scale = UpdateScale::kFull,
               .outer = Outer{}};
   EXPECT_EQ(CompositionOf(sync), "WBSP+staleness=4+Interrupt+Full+outer");
+}
+
+TEST(PolicySpec, DbwsTimesAreEachItsOwn) {
+  TrainingJob job;
+  job.spec.sync.scheme = Scheme::kDbw;
+  job.spec.sync.dbw.silence_seconds = 30;
+  job.spec.sync.dbw.ada_sync_seconds = 7;
+  const sync::PolicySpec spec = PolicySpecFrom(job);
+  EXPECT_EQ(spec.dbw.silence_seconds, 30);
+  EXPECT_EQ(spec.dbw.ada_sync_seconds, 7);
 }
 
 }  // namespace

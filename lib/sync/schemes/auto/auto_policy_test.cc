@@ -1,6 +1,7 @@
 // What whole lives do not show (simulator/driver/auto_test.cc has those).
 #include "lib/sync/schemes/auto/auto_policy.h"
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <vector>
@@ -140,6 +141,60 @@ TEST(AutoPolicyTest, NoiseIsMeasuredWithABarrierAlone) {
   script.FeedAll({"push w0 #4 based-on=v3 samples=4 compute=1 norm2=900",
                   "push w0 #5 based-on=v3 samples=4 compute=1 norm2=900", "committed v4 norm2=2"});
   EXPECT_EQ(script.policy().Save(), learnt);
+}
+
+// What a barrier on the first pushes promises is believed again, little by little, while nobody
+// waits at one.
+TEST(AutoPolicyTest, HowLongRoundsOfFewTookIsForgottenWithoutABarrier) {
+  Script script("Auto batch=16 workers=4");
+  script.FeedAll({"join w0", "join w1", "join w2", "join w3"});
+  int version = 0;
+  std::map<int, int> sequences;
+  const auto push = [&](int worker, double norm) {
+    const auto decided =
+        script.Feed(fmt::format("push w{} #{} based-on=v{} samples=4 compute={} norm2={}", worker,
+                                ++sequences[worker], version, worker == 3 ? 90 : 10, norm));
+    if (std::ranges::any_of(decided, [](const auto& line) { return line.starts_with("commit"); }))
+      script.Feed(fmt::format("committed v{} norm2=1", ++version));
+  };
+  const auto figure = [&](const char* name) { return Figures(script.policy())[name]; };
+  for (int i = 0; i < 12; ++i) push(i % 4, 1.1);
+  ASSERT_EQ(figure("paceline_step_waits_for"), 3);
+  // Longer than the ten seconds that steps take, and of gradients that are noise.
+  for (int round = 0; round < 3; ++round) {
+    for (int second = 0; second < 8; ++second) script.Feed("spare budget=0");
+    for (int worker = 0; worker < 3; ++worker) push(worker, 5000);
+  }
+  ASSERT_EQ(figure("paceline_auto_async"), 1);
+  double before = figure("paceline_auto_progress/barrier");
+  for (int sweep = 0; sweep < 5; ++sweep) {
+    for (int i = 0; i < 4; ++i) push(i % 3, 5000);
+    EXPECT_GT(figure("paceline_auto_progress/barrier"), before) << sweep;
+    before = figure("paceline_auto_progress/barrier");
+  }
+  EXPECT_EQ(figure("paceline_auto_async"), 1);
+}
+
+// A round in which somebody came or went says nothing of how long rounds take.
+TEST(AutoPolicyTest, WhoComesAndGoesChangesNothingThatIsMeasured) {
+  const auto measured = [](const std::vector<std::string>& in_between) {
+    Script script("Auto batch=16 workers=4 barrier-kept");
+    script.FeedAll({"join w0", "join w1", "join w2", "join w3"});
+    for (int round = 0; round < 12; ++round) {
+      if (round == 1) script.FeedAll(in_between);
+      for (int worker = 0; worker < (round < 3 ? 4 : 3); ++worker) {
+        script.Feed(fmt::format("push w{} #{} based-on=v{} samples=4 compute={} norm2=1.1", worker,
+                                round + 1, round, worker == 3 ? 900 : 100));
+      }
+      script.Feed(fmt::format("committed v{} norm2=1", round + 1));
+    }
+    return Figures(script.policy())["paceline_auto_gain/measured"];
+  };
+  const double usual = measured({});
+  EXPECT_GT(usual, 1);
+  std::vector<std::string> visit(30, "spare budget=0");
+  visit.insert(visit.begin(), {"join w4", "leave w4 disconnected"});
+  EXPECT_EQ(measured(visit), usual);
 }
 
 // What it has chosen stays.

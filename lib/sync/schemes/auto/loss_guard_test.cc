@@ -23,6 +23,22 @@ TEST(LossGuardTest, IsTrippedByALossFarAboveThatBefore) {
   EXPECT_FALSE(guard.IsTripped());
 }
 
+TEST(LossGuardTest, LossesOfTheTimeBeforeWithoutABarrierCountNoMore) {
+  LossGuard guard;
+  End(guard, 9, 1);
+  guard.BeginAsync();
+  End(guard, 5, 2);
+  ASSERT_TRUE(guard.IsTripped());
+  guard.BeginBarrier();
+  End(guard, 9, 1);
+  guard.BeginAsync();
+  EXPECT_FALSE(guard.IsTripped()) << "nothing is known of this time yet";
+  for (int sweep = 1; sweep <= 5; ++sweep) {
+    End(guard, 1, 1);
+    EXPECT_FALSE(guard.IsTripped()) << sweep;
+  }
+}
+
 TEST(LossGuardTest, IsNotTrippedByNoise) {
   LossGuard guard;
   for (int i = 0; i < 20; ++i) guard.EndSweep(i % 2 == 0 ? 0.5 : 1.5);

@@ -101,6 +101,18 @@ TEST(StepwiseSizer, ALargeSpreadIsSolvedAtOnce) {
   EXPECT_EQ(world.Figure(kBatchAdjustments, "rapid"), 1);
 }
 
+TEST(StepwiseSizer, TwoLooksAfterARapidChangeAreFine) {
+  World world(400, {{.per_sample = 0.01}, {.per_sample = 0.03}});
+  world.Steps(5);
+  ASSERT_EQ(world.Figure(kBatchAdjustments, "rapid"), 1);
+  std::swap(world.curves()[0], world.curves()[1]);
+  world.Steps(10);
+  EXPECT_EQ(world.Figure(kBatchAdjustments, "rapid"), 1);
+  EXPECT_EQ(world.Figure(kBatchAdjustments, "fine"), 2);
+  world.Steps(5);
+  EXPECT_EQ(world.Figure(kBatchAdjustments, "rapid"), 2);
+}
+
 // With a base, the first fit (through nothing) overshoots; the second knows two points of the line.
 TEST(StepwiseSizer, FindsTheBalanceOfLinesWithABase) {
   World world(400, {{.base = 0.5, .per_sample = 0.01}, {.base = 0.2, .per_sample = 0.03}});
