@@ -6,6 +6,11 @@
 #
 # An edge that the file does not list stops the configuration.
 
+# What runs once for a job or a command, or a few times a second: reading manifests, planning, starting processes, answering
+# people. What a push, a version or an object of a cluster passes through is not here.
+set(PACELINE_SELDOM_RUN
+    commands compare job job_testing kube_testing learn_from_job local paceline paceline-operator paceline-ps paceline-worker process tls worker_process)
+
 set(PACELINE_LAYERS_FILE ${CMAKE_SOURCE_DIR}/tools/layers.txt)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PACELINE_LAYERS_FILE})
 
@@ -70,6 +75,9 @@ endfunction()
 function(_paceline_common target)
   target_include_directories(${target} PUBLIC ${CMAKE_SOURCE_DIR})
   paceline_precompile(${target} standard)
+  if(target IN_LIST PACELINE_SELDOM_RUN)
+    target_compile_options(${target} PRIVATE ${PACELINE_LIGHTLY_OPTIMISED})
+  endif()
   if(PACELINE_PURITY_${target} STREQUAL "pure")
     target_compile_options(${target} PRIVATE -ffp-contract=off)
   endif()

@@ -7,6 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "lib/base/json_text.h"
 #include "lib/base/lower_case.h"
 #include "lib/job/manifest/composition.h"
 #include "lib/job/state/model_place.h"
@@ -68,13 +69,13 @@ std::optional<protocol::Seat> SeatFrom(const nlohmann::json& worker) {
 
 // {"workers": [3, 4]}, {"workers": ["big/3"]}.
 StatusOr<std::vector<protocol::Seat>> WorkersOf(const std::string& text) {
-  const nlohmann::json body = nlohmann::json::parse(text, nullptr, false);
+  const nlohmann::json body = JsonOrNone(text);
   if (!body.is_object() || !body.contains("workers") || !body["workers"].is_array())
     return InvalidArgument("want {{\"workers\": [INDEX, ...]}}: got {}", text);
   std::vector<protocol::Seat> workers;
   for (const nlohmann::json& worker : body["workers"]) {
     const std::optional<protocol::Seat> seat = SeatFrom(worker);
-    if (!seat) return InvalidArgument("workers holds what is no index: {}", worker.dump());
+    if (!seat) return InvalidArgument("workers holds what is no index: {}", JsonText(worker));
     workers.push_back(*seat);
   }
   return workers;

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "lib/base/json_text.h"
 #include "lib/job/checks/validate.h"
 #include "lib/job/manifest/encode.h"
 #include "lib/job/policy_spec.h"
@@ -30,8 +31,8 @@ std::optional<std::string> Difference(const json& from, const json& to, const st
       if (!from.contains(key)) return Difference(json(), value, path + "." + key);
     }
   }
-  return fmt::format("{} cannot change while the job runs: from {} to {}", path, from.dump(),
-                     to.dump());
+  return fmt::format("{} cannot change while the job runs: from {} to {}", path, JsonText(from),
+                     JsonText(to));
 }
 
 // Of the planner's matters (checkpoints, stragglers, volumes) it has judged itself; policies are

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "lib/base/json_text.h"
 #include "lib/coordination/words.h"
 #include "lib/telemetry/clock.h"
 
@@ -234,7 +235,7 @@ std::string ProgressJson(const Progress& progress, const JobView& view,
                        {"reason", finished->reason},
                        {"isUnjudged", finished->is_unjudged}};
   }
-  return job.dump();
+  return JsonText(job);
 }
 
 std::string FinalStateJson(const Progress& progress, const JobView& view,

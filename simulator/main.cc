@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "lib/base/json_text.h"
 #include "lib/process/crash_report.h"
 #include "lib/process/exit.h"
 #include "lib/process/read_file.h"
@@ -71,9 +72,9 @@ int Run(const Flags& flags) {
 
 // spec.sync of the run's job; empty where the folder does not say.
 std::string SyncOf(const RecordedRun& run) {
-  const auto job = nlohmann::json::parse(run.job_json, nullptr, /*allow_exceptions=*/false);
+  const auto job = JsonOrNone(run.job_json);
   const auto sync = nlohmann::json::json_pointer("/spec/sync");
-  return job.is_object() && job.contains(sync) ? job[sync].dump() : "";
+  return job.is_object() && job.contains(sync) ? JsonText(job[sync]) : "";
 }
 
 StatusOr<std::string> Calibrated(const std::string& path) {

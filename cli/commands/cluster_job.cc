@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "lib/base/base64.h"
+#include "lib/base/json_text.h"
 #include "lib/job/manifest/training_job.h"
 #include "lib/job/process_name.h"
 #include "lib/job/state/model_place.h"
@@ -97,7 +98,7 @@ Status ClusterJob::ConfirmModel(const std::string& token, const std::string& sha
   kube::Request request = ProxyRequest(job::kModelPath);
   request.method = "POST";
   request.verb = "create";
-  request.body = kube::Json{{"sha256", sha256}}.dump();
+  request.body = JsonText(kube::Json{{"sha256", sha256}});
   request.content_type = "application/json";
   request.headers = {{telemetry::kTokenHeader, token}};
   return Send(std::move(request)).status();

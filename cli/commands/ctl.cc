@@ -7,6 +7,7 @@
 #include "cli/commands/job_patch.h"
 #include "cli/commands/manifest.h"
 #include "cli/local/display/print.h"
+#include "lib/base/json_text.h"
 #include "lib/files/atomic_file.h"
 #include "lib/job/checks/change.h"
 #include "lib/job/manifest/encode.h"
@@ -43,7 +44,7 @@ int SetOfRun(const CtlSetOptions& options, const std::vector<std::string>& overr
     PrintErrors(*run, errors);
     return process::kExitCannotWork;
   }
-  const std::string text = job::ToJson(*job).dump(2);
+  const std::string text = JsonText(job::ToJson(*job), 2);
   Status status = coordinator->Put("/v1/job/spec", text);
   if (status.ok()) status = files::WriteFile(job_file, text + "\n");
   return status.ok() ? Done(overrides) : Fail(status);

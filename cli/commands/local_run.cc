@@ -12,6 +12,7 @@
 #include "cli/local/display/print.h"
 #include "cli/local/resume.h"
 #include "cli/local/volumes.h"
+#include "lib/base/json_text.h"
 #include "lib/files/atomic_file.h"
 #include "lib/job/manifest/encode.h"
 
@@ -42,7 +43,7 @@ Status WriteJob(const local::JobFolder& folder, const job::TrainingJob& job,
                 const std::string& manifest) {
   PACELINE_RETURN_IF_ERROR(
       files::WriteFile(folder.ManifestFolderFile(), FolderOf(manifest) + "\n"));
-  return files::WriteFile(folder.JobFile(), job::ToJson(job).dump(2) + "\n");
+  return files::WriteFile(folder.JobFile(), JsonText(job::ToJson(job), 2) + "\n");
 }
 
 std::nullopt_t Refuse(const Status& status) {

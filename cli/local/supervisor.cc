@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "lib/base/json_text.h"
 #include "lib/base/limits.h"
 #include "lib/files/atomic_file.h"
 #include "lib/job/manifest/encode.h"
@@ -51,7 +52,7 @@ Status PutSpec(const JobFolder& folder, const job::TrainingJob& job) {
                               .port = std::atoi(port.c_str()),
                               .path = "/v1/job/spec",
                               .method = "PUT",
-                              .body = job::ToJson(job).dump(),
+                              .body = JsonText(job::ToJson(job)),
                               .headers = {{telemetry::kTokenHeader, token}}},
                              kAskTimeout)
       .status();

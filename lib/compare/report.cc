@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "lib/base/json_text.h"
+
 namespace paceline::compare {
 namespace {
 
@@ -123,7 +125,7 @@ json RunJson(const ArmRun& run) {
 // Quoted where it must be (RFC 4180).
 std::string Cell(const json& value) {
   if (value.is_null()) return "";
-  if (!value.is_string()) return value.dump();
+  if (!value.is_string()) return JsonText(value);
   std::string text = value.get<std::string>();
   if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
   for (size_t at = text.find('"'); at != std::string::npos; at = text.find('"', at + 2))
@@ -150,7 +152,7 @@ std::string TableText(const std::vector<ArmRun>& runs, const std::string& goal) 
 std::string RunsJson(const std::vector<ArmRun>& runs) {
   json list = json::array();
   for (const ArmRun& run : runs) list.push_back(RunJson(run));
-  return list.dump() + "\n";
+  return JsonText(list) + "\n";
 }
 
 std::string RunsCsv(const std::vector<ArmRun>& runs) {

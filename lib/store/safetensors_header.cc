@@ -5,6 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "lib/base/json_text.h"
+
 namespace paceline::store {
 namespace {
 
@@ -120,7 +122,7 @@ std::string FormatHeader(const SafetensorsHeader& header) {
                         {"shape", entry.shape},
                         {"data_offsets", {entry.begin, entry.end}}};
   }
-  std::string text = json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  std::string text = JsonText(json);
   text.resize((text.size() + 7) / 8 * 8, ' ');
   return text;
 }

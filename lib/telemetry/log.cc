@@ -9,6 +9,7 @@
 #include <spdlog/logger.h>
 #include <spdlog/sinks/stdout_sinks.h>
 
+#include "lib/base/json_text.h"
 #include "lib/telemetry/clock.h"
 
 namespace paceline::telemetry {
@@ -86,7 +87,7 @@ std::string JsonLine(const LogOptions& options, std::string_view utc, LogLevel l
   if (!options.program.empty()) line["program"] = options.program;
   line["msg"] = message;
   for (const LogField& field : fields) line.emplace(field.key, ToJson(field.value));
-  return line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  return JsonText(line);
 }
 
 bool NeedsQuotes(std::string_view text) {
@@ -102,7 +103,7 @@ bool NeedsQuotes(std::string_view text) {
 std::string ToText(const LogValue& value) {
   const auto* text = std::get_if<std::string>(&value.held());
   if (text != nullptr && !NeedsQuotes(*text)) return *text;
-  return ToJson(value).dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  return JsonText(ToJson(value));
 }
 
 std::string TextLine(const LogOptions& options, std::string_view utc, LogLevel level,

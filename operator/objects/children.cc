@@ -1,5 +1,6 @@
 #include "operator/objects/children.h"
 
+#include "lib/base/json_text.h"
 #include "lib/job/manifest/encode.h"
 #include "lib/job/state/checkpoint_place.h"
 #include "lib/job/worker_groups.h"
@@ -71,7 +72,7 @@ Json BuildConfigMap(const job::TrainingJob& job) {
   Json map = {{"apiVersion", "v1"},
               {"kind", "ConfigMap"},
               {"metadata", ChildMetadata(job, ConfigMapName(job), JobLabels(job))},
-              {"data", {{std::string(kConfigKey), text.dump()}}}};
+              {"data", {{std::string(kConfigKey), JsonText(text)}}}};
   MarkWanted(map);
   return map;
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "lib/base/hash.h"
+#include "lib/base/json_text.h"
 #include "lib/kube/core/metadata.h"
 #include "lib/kube/core/owner_reference.h"
 #include "operator/objects/names.h"
@@ -34,7 +35,7 @@ void MarkWanted(Json& object) {
   Json& annotations = object["metadata"]["annotations"];
   if (!annotations.is_object()) annotations = Json::object();
   annotations.erase(std::string(kWantedAnnotation));
-  annotations[std::string(kWantedAnnotation)] = fmt::format("{:016x}", HashText(object.dump()));
+  annotations[std::string(kWantedAnnotation)] = fmt::format("{:016x}", HashText(JsonText(object)));
 }
 
 bool IsAsWanted(const Json& existing, const Json& wanted) {

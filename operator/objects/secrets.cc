@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "lib/base/base64.h"
+#include "lib/base/json_text.h"
 #include "lib/kube/core/json.h"
 #include "lib/tls/derived_secret.h"
 
@@ -34,7 +35,7 @@ std::string Decoded(const Json& data, const std::string& key) {
 std::string SealOf(const job::TrainingJob& job, const std::string& name,
                    const std::string& renew_at, const Json& data, const std::string& seal) {
   return tls::Authenticate(seal, fmt::format("{}\n{}\n{}\n{}", job.metadata.uid.value_or(""), name,
-                                             renew_at, data.dump()));
+                                             renew_at, JsonText(data)));
 }
 
 std::optional<Time> ParseTime(const std::string& text) {

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "lib/base/json_text.h"
 #include "lib/job/last_line.h"
 #include "lib/job/process_name.h"
 #include "lib/job/state/rfc3339.h"
@@ -72,7 +73,7 @@ std::string Shortened(std::string text) {
 
 // A coordinator's last word is its job's last state; what people want to read of it is the reason.
 std::string ForPeople(const std::string& word) {
-  const Json state = Json::parse(word, nullptr, /*allow_exceptions=*/false);
+  const Json state = JsonOrNone(word);
   const std::string reason = TextAt(At(state, "finished"), "reason");
   return Shortened(reason.empty() ? word : reason);
 }

@@ -8,6 +8,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "lib/base/json_text.h"
+
 namespace paceline::ps {
 namespace {
 
@@ -164,7 +166,7 @@ StatusOr<std::string> FromHex(std::string_view text) {
 
 StatusOr<CheckpointState> Read(const json& object) {
   if (object.at("format").get<int>() != kFormat)
-    return DataLoss("format is {}, want {}", object.at("format").dump(), kFormat);
+    return DataLoss("format is {}, want {}", JsonText(object.at("format")), kFormat);
   CheckpointState state;
   state.version = Version(object.at("version").get<uint64_t>());
   state.seed = object.at("seed").get<uint64_t>();
@@ -236,12 +238,12 @@ std::string CheckpointStateJson(const CheckpointState& state) {
                         {"stepsMax", state.course->steps_max},
                         {"baseRate", state.course->base_rate}};
   }
-  return object.dump(1) + "\n";
+  return JsonText(object, 1) + "\n";
 }
 
 StatusOr<CheckpointState> ParseCheckpointState(std::string_view text) {
   try {
-    StatusOr<CheckpointState> state = Read(json::parse(text));
+    StatusOr<CheckpointState> state = Read(JsonFrom(text));
     if (!state.ok()) return DataLoss("{}", Message(state.status()));
     return state;
   } catch (const json::exception& error) {

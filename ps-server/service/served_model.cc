@@ -10,6 +10,8 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
+#include "lib/base/json_text.h"
+
 namespace paceline::ps {
 namespace {
 
@@ -125,7 +127,7 @@ HttpAnswer ServedModel::Give(const HttpRequest& request) {
 
 HttpAnswer ServedModel::TakeConfirmation(const HttpRequest& request) {
   if (auto refusal = Refuse(request)) return *std::move(refusal);
-  const nlohmann::json body = nlohmann::json::parse(request.body, nullptr, false);
+  const nlohmann::json body = JsonOrNone(request.body);
   if (!body.is_object() || !body.contains("sha256") || !body["sha256"].is_string())
     return Refusal(400, R"(want {"sha256": "..."})");
   const std::string said = body["sha256"].get<std::string>();

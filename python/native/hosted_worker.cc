@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "lib/base/json_text.h"
 #include "lib/job/manifest/encode.h"
 
 namespace paceline::python {
@@ -25,7 +26,7 @@ HostedWorker::HostedWorker(std::unique_ptr<worker::Life> life, store::Layout lay
       layout_(std::move(layout)),
       values_(values),
       window_(std::move(window)),
-      job_json_(job::ToJson(life_->job()).dump()) {}
+      job_json_(JsonText(job::ToJson(life_->job()))) {}
 
 void HostedWorker::Close(std::unique_ptr<HostedWorker> worker, Duration timeout) {
   if (!worker->loop_.joinable()) return;

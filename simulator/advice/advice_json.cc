@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 
+#include "lib/base/json_text.h"
 #include "simulator/advice/advice_text.h"
 
 namespace paceline::simulator {
@@ -93,7 +94,7 @@ std::string AdviceJson(const Report& report) {
     json["best"] = best.name;
     json["sync"] = InOneLine(best.lines);
   }
-  return json.dump() + "\n";
+  return JsonText(json) + "\n";
 }
 
 }  // namespace paceline::simulator

@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "lib/base/json_text.h"
+
 namespace paceline::simulator {
 namespace {
 
@@ -106,7 +108,7 @@ std::string TableText(const std::vector<Row>& rows) {
 std::string RowsJson(const std::vector<Row>& rows) {
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   for (const Row& row : rows) list.push_back(Json(row));
-  return list.dump() + "\n";
+  return JsonText(list) + "\n";
 }
 
 std::string RowsCsv(const std::vector<Row>& rows) {

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "lib/base/json_text.h"
+
 namespace paceline::local {
 namespace {
 
@@ -104,7 +106,7 @@ double InjectedShare(const LiveState& state) {
 
 StatusOr<LiveState> ParseLiveState(std::string_view text) {
   try {
-    return Parse(json::parse(text));
+    return Parse(JsonFrom(text));
   } catch (const json::exception& error) {
     return InvalidArgument("not a job's state: {}", error.what());
   }

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/local/display/progress_view.h"
+#include "lib/base/json_text.h"
 #include "lib/job/process_name.h"
 
 namespace paceline::local {
@@ -160,7 +161,7 @@ std::string SummaryJson(const RunSummary& summary) {
                                    {"communicationShare", worker.communication_share}});
     }
   }
-  return object.dump() + "\n";
+  return JsonText(object) + "\n";
 }
 
 }  // namespace paceline::local

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <yaml-cpp/yaml.h>
 
+#include "lib/base/json_text.h"
 #include "lib/job/manifest/values/scalar.h"
 
 namespace paceline::job {
@@ -41,7 +42,7 @@ void Emit(YAML::Emitter& out, const nlohmann::ordered_json& json) {
   } else if (json.is_number_float()) {
     out << NumberText(json.get<double>());
   } else {
-    out << json.dump();
+    out << JsonText(json);
   }
 }
 

@@ -7,6 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "lib/base/json_text.h"
 #include "lib/base/limits.h"
 #include "lib/base/rfc3339.h"
 #include "lib/job/manifest/fields.h"
@@ -153,7 +154,7 @@ Decoded FromJson(const nlohmann::json& json) {
 Decoded FromJsonText(std::string_view text) {
   if (std::optional<FieldError> error = CheckLength(text, limits::kStoredJobBytesMax))
     return Decoded{{}, {*std::move(error)}};
-  const nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
+  const nlohmann::json json = JsonOrNone(text);
   if (json.is_discarded()) return Decoded{{}, {{"", "not valid JSON", 0}}};
   return FromJson(json);
 }

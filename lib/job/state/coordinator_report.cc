@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "lib/base/json_text.h"
 #include "lib/job/manifest/values/metric.h"
 #include "lib/job/process_name.h"
 #include "lib/job/state/rfc3339.h"
@@ -174,7 +175,7 @@ CoordinatorReport Parse(const TrainingJob& job, const json& state) {
 
 StatusOr<CoordinatorReport> ParseCoordinatorReport(const TrainingJob& job, std::string_view text) {
   try {
-    return Parse(job, json::parse(text));
+    return Parse(job, JsonFrom(text));
   } catch (const json::exception& error) {
     return InvalidArgument("not a job's state: {}", error.what());
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "lib/base/json_text.h"
 #include "lib/base/limits.h"
 
 namespace paceline::kube {
@@ -28,9 +29,7 @@ StatusOr<Json> ParseJson(std::string_view text) {
   }
 }
 
-std::string WriteJson(const Json& value) {
-  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
+std::string WriteJson(const Json& value) { return JsonText(value); }
 
 std::string Unescaped(std::string_view part) {
   std::string text(part);

@@ -10,6 +10,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "lib/base/json_text.h"
 #include "lib/files/atomic_file.h"
 
 namespace paceline::store {
@@ -90,9 +91,9 @@ FileDigest DigestFrom(const json& object) {
 StatusOr<CheckpointManifest> ParseManifest(const std::string& name, const ParsedName& parsed,
                                            const std::string& text) {
   try {
-    const json object = json::parse(text);
+    const json object = JsonFrom(text);
     if (object.at("format").get<int>() != kFormat)
-      return FailedPrecondition("format is {}, want {}", object.at("format").dump(), kFormat);
+      return FailedPrecondition("format is {}, want {}", JsonText(object.at("format")), kFormat);
     CheckpointManifest manifest{.name = name,
                                 .serial = parsed.serial,
                                 .generation = parsed.generation,
@@ -181,7 +182,7 @@ Status CompleteCheckpoint(const std::string& folder, CheckpointManifest manifest
                        {"generation", fmt::format("{}", manifest.generation)},
                        {"state", ToJson(manifest.state)},
                        {"shards", shards}};
-  return WriteText(path + kManifestFile, object.dump(2) + "\n", disk).status();
+  return WriteText(path + kManifestFile, JsonText(object, 2) + "\n", disk).status();
 }
 
 StatusOr<CheckpointScan> ScanCheckpoints(const std::string& folder) {
@@ -208,7 +209,7 @@ StatusOr<CheckpointScan> ScanCheckpoints(const std::string& folder) {
                      std::pair(b.manifest.serial, b.manifest.generation);
             });
   if (const StatusOr<std::string> text = ReadText(folder + kFinishedFile); text.ok()) {
-    const json object = json::parse(*text, nullptr, false);
+    const json object = JsonOrNone(*text);
     if (object.is_object() && object.contains("run") && object["run"].is_string())
       scan.finished_run = object["run"].get<std::string>();
   }
@@ -246,7 +247,7 @@ Status KeepSlices(const std::string& folder, ShardId shard, const std::vector<st
 }
 
 Status WriteFinishedRun(const std::string& folder, const std::string& run, files::Disk& disk) {
-  return WriteText(folder + kFinishedFile, json{{"run", run}}.dump() + "\n", disk).status();
+  return WriteText(folder + kFinishedFile, JsonText(json{{"run", run}}) + "\n", disk).status();
 }
 
 }  // namespace paceline::store

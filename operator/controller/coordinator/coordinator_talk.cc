@@ -4,6 +4,7 @@
 #include <chrono>
 #include <utility>
 
+#include "lib/base/json_text.h"
 #include "lib/job/plan/plan.h"
 #include "lib/job/state/coordinator_report.h"
 #include "lib/kube/core/metadata.h"
@@ -25,9 +26,9 @@ std::string ToldJob(const job::TrainingJob& job) {
   const kube::Json map = BuildConfigMap(job);
   const auto text = map["data"][std::string(kConfigKey)].get<std::string>();
   if (!job::IsEvaluatorGone(job.status)) return text;
-  kube::Json told = kube::Json::parse(text);
+  kube::Json told = JsonFrom(text);
   told["status"]["evaluatorGone"] = job.status.evaluator_gone;
-  return told.dump();
+  return JsonText(told);
 }
 
 std::set<std::string> EndedPods(const std::vector<OwnPod>& pods) {
