@@ -6,9 +6,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
+#include <unistd.h>
 
 #include "cli/commands/manifest.h"
 #include "cli/commands/programs_folder.h"
+#include "cli/local/checkpoint_place.h"
 #include "cli/local/display/print.h"
 #include "cli/local/resume.h"
 #include "cli/local/volumes.h"
@@ -24,6 +26,11 @@ namespace fs = std::filesystem;
 std::string FolderOf(const std::string& manifest) {
   if (manifest == "-") return fs::current_path().string();
   return fs::absolute(manifest).parent_path().string();
+}
+
+// By which a run knows that another one was of the same.
+std::string ManifestPath(const std::string& manifest) {
+  return manifest == "-" ? "-" : fs::absolute(manifest).lexically_normal().string();
 }
 
 // Where a command of the workers' own starts.
@@ -76,6 +83,55 @@ std::optional<local::LocalJob> Adapt(const LocalRunOptions& options, const job::
 
 }  // namespace
 
+std::vector<int> LocalRun::Locks::Descriptors() const {
+  std::vector<int> descriptors;
+  for (const files::FolderLock* lock : {&checkpoints, &output}) {
+    if (lock->is_held()) descriptors.push_back(lock->descriptor());
+  }
+  return descriptors;
+}
+
+// Those outside of the run's own folder: others may write there at the same time.
+Status LocalRun::TakeFolders(LocalRunOptions& options, const job::TrainingJob& job,
+                             const std::string& run, local::LocalJob& local, Locks& locks) {
+  const std::string owner = fmt::format("run {}, process {}", run, getpid());
+  const auto note_no_locks = [](const std::string& folder, const char* what) {
+    local::Print(stderr,
+                 "paceline: {}: this disk knows no locks, and nothing keeps another run {}\n",
+                 folder, what);
+  };
+  if (local.output_folder) {
+    const std::string lock = *local.output_folder + "/.model.safetensors.lock";
+    StatusOr<files::FolderLock> taken = files::FolderLock::Take(lock, owner);
+    if (taken.status().code() == StatusCode::kFailedPrecondition) {
+      return FailedPrecondition(
+          "spec.output.volume: another run will write {}/model.safetensors: {}. Name another "
+          "volume "
+          "(--volume CLAIM=DIR), or wait for its end",
+          *local.output_folder, Message(taken.status()));
+    }
+    PACELINE_RETURN_IF_ERROR(taken.status());
+    locks.output = *std::move(taken);
+    if (!locks.output.is_held())
+      note_no_locks(*local.output_folder, "from writing its model there");
+  }
+  if (!local.checkpoint_folder || local.has_default_checkpoints) return OkStatus();
+  PACELINE_ASSIGN_OR_RETURN(local::CheckpointPlace place,
+                            local::TakeCheckpointPlace({.volume = *local.checkpoint_folder,
+                                                        .run = fs::path(run).filename(),
+                                                        .manifest = ManifestPath(options.manifest),
+                                                        .job = job,
+                                                        .resume = options.resume,
+                                                        .owner = owner}));
+  if (!place.note.empty()) local::Print(stderr, "paceline: {}\n", place.note);
+  if (!place.lock.is_held())
+    note_no_locks(place.folder, "from going on from this one's checkpoints");
+  local.checkpoint_folder = place.folder;
+  options.resume = place.goes_on ? "always" : "auto";
+  locks.checkpoints = std::move(place.lock);
+  return OkStatus();
+}
+
 std::optional<LocalRun> LocalRun::Prepare(const LocalRunOptions& options,
                                           const job::TrainingJob& job) {
   const std::string path = local::JobFolder::NewPath(options.runs_folder, options.folder_name);
@@ -92,6 +148,10 @@ std::optional<LocalRun> LocalRun::Prepare(const LocalRunOptions& options,
     return Refuse(earlier.status());
   if (earlier.ok() && options.resume == "auto")
     local::Print(stderr, "paceline: begins anew; --resume goes on from {}\n", *earlier);
+  LocalRunOptions of_run = options;
+  Locks locks;
+  if (const Status status = TakeFolders(of_run, job, path, *local, locks); !status.ok())
+    return Refuse(status);
   // By which its processes, started again, know their own checkpoints from another run's.
   if (!local->job.metadata.uid) local->job.metadata.uid = fs::path(path).filename();
   StatusOr<local::JobFolder> folder = local::JobFolder::Create(path);
@@ -104,13 +164,15 @@ std::optional<LocalRun> LocalRun::Prepare(const LocalRunOptions& options,
   }
   if (const Status status = WriteJob(*folder, local->job, options.manifest); !status.ok())
     return Refuse(status);
-  return LocalRun(options, *std::move(local), *std::move(folder));
+  return LocalRun(std::move(of_run), *std::move(local), *std::move(folder), std::move(locks));
 }
 
-LocalRun::LocalRun(LocalRunOptions options, local::LocalJob job, local::JobFolder folder)
+LocalRun::LocalRun(LocalRunOptions options, local::LocalJob job, local::JobFolder folder,
+                   Locks locks)
     : options_(std::move(options)),
       job_(std::move(job)),
       folder_(std::move(folder)),
+      locks_(std::move(locks)),
       model_path_(job_.output_folder ? *job_.output_folder + "/model.safetensors"
                                      : folder_.ModelFile()) {}
 
@@ -126,7 +188,8 @@ local::Outcome LocalRun::Run(local::Signals& signals, local::ProgressView& view)
                                            .http_port = options_.http_port,
                                            .extras = job_.extras,
                                            .command = job_.job.spec.workers.command,
-                                           .command_folder = CommandFolder(options_, job_.job)},
+                                           .command_folder = CommandFolder(options_, job_.job),
+                                           .locks = locks_.Descriptors()},
                                 .on_state = options_.on_state,
                                 .health_patience = options_.health_patience},
                                &folder_, &signals, &view);

@@ -11,6 +11,7 @@
 #include "cli/local/local_job.h"
 #include "cli/local/signals.h"
 #include "cli/local/supervisor.h"
+#include "lib/files/folder_lock.h"
 #include "lib/job/manifest/training_job.h"
 
 namespace paceline::commands {
@@ -40,11 +41,28 @@ class LocalRun {
   std::string ModelOf(const local::Outcome& outcome) const;
 
  private:
-  LocalRun(LocalRunOptions options, local::LocalJob job, local::JobFolder folder);
+  // What other runs on this machine are told of this one, and keep away from.
+  struct Locks {
+    files::FolderLock checkpoints;
+    files::FolderLock output;
+
+    Locks() = default;
+    Locks(Locks&&) = default;
+    Locks& operator=(Locks&&) = delete;
+    // No process of the run is left: nothing of it stays beside the model.
+    ~Locks() { output.RemoveFile(); }
+    std::vector<int> Descriptors() const;
+  };
+
+  static Status TakeFolders(LocalRunOptions& options, const job::TrainingJob& job,
+                            const std::string& run, local::LocalJob& local, Locks& locks);
+
+  LocalRun(LocalRunOptions options, local::LocalJob job, local::JobFolder folder, Locks locks);
 
   LocalRunOptions options_;
   local::LocalJob job_;
   local::JobFolder folder_;
+  Locks locks_;
   std::string model_path_;
 };
 

@@ -73,6 +73,7 @@ Prepared Prepare(const Command& command) {
   dup2(null, STDIN_FILENO);
   dup2(log, STDOUT_FILENO);
   dup2(log, STDERR_FILENO);
+  for (const int descriptor : command.kept_open) fcntl(descriptor, F_SETFD, 0);
   if (command.niceness > 0) (void)!nice(command.niceness);
   if (command.folder.empty() || chdir(command.folder.c_str()) == 0)
     execve(program.c_str(), prepared.arguments.data(), prepared.environment.data());

@@ -21,6 +21,8 @@ struct Command {
   std::string folder = "";
   // Of a program that is not ours: where it leaves no last word, the last line of its output is it.
   bool may_leave_none = false;
+  // Descriptors that it inherits, under the same numbers: locks that it holds as long as it lives.
+  std::vector<int> kept_open = {};
 };
 
 // How a process ended.

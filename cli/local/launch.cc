@@ -85,6 +85,7 @@ Command LaunchCommand(const LaunchOptions& options, const JobFolder& folder,
   Command command{.arguments = {}, .environment = {}, .log_path = folder.LogFile(start.name)};
   if (start.role == job::Role::kParameterServer) {
     command.arguments = ServerArguments(options, folder, start, coordinator);
+    command.kept_open = options.locks;
     Append(command.arguments, last_word);
     Append(command.arguments, extras.arguments);
   } else {

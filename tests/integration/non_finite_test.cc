@@ -1,6 +1,7 @@
 // Gradients that are not finite: left out, told of, and no reason to wait for ever.
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 #include <limits>
 #include <regex>
 
@@ -127,7 +128,7 @@ TEST_F(NonFiniteTest, ASkippedCheckpointIsNoCheckpointAnyMore) {
   // At once, before later checkpoints take its place.
   const nlohmann::json back =
       run.WaitFor([](const nlohmann::json& now) { return now["rollBacks"] == 3; });
-  const auto scan = store::ScanCheckpoints(volume);
+  const auto scan = store::ScanCheckpoints(std::filesystem::directory_iterator(volume)->path());
   ASSERT_FALSE(back.is_null()) << run.LogOf("ps-0");
   ASSERT_TRUE(scan.ok() && !scan->complete.empty());
   const std::string log = run.LogOf("ps-0");

@@ -61,12 +61,15 @@ bool IsTraining(const Json& state) { return state["phase"] == "training"; }
 class RecoveryTest : public ::testing::Test {
  protected:
   std::string Volume() const { return volume_.path() + "/checkpoints"; }
-  std::string WithCheckpoints(const TestFolder& folder, const std::string& job = Sample()) const {
-    return folder.Write("job.yaml",
-                        job + fmt::format("  checkpoint: {{periodSeconds: 300ms, keep: 3, volume: "
-                                          "{{hostPath: {{path: {}, type: DirectoryOrCreate}}}}}}\n",
-                                          Volume()));
+  // The same file for all runs of a test.
+  std::string WithCheckpoints(const std::string& job = Sample()) const {
+    return volume_.Write(
+        "job.yaml", job + fmt::format("  checkpoint: {{periodSeconds: 300ms, keep: 3, volume: "
+                                      "{{hostPath: {{path: {}, type: DirectoryOrCreate}}}}}}\n",
+                                      Volume()));
   }
+  // Of the only run that has one.
+  std::string RunOnVolume() const { return fs::directory_iterator(Volume())->path().string(); }
   std::string Without(const TestFolder& folder) const {
     return folder.Write("job.yaml", Sample() + "  checkpoint: {enabled: false}\n");
   }
@@ -100,7 +103,7 @@ class RecoveryTest : public ::testing::Test {
 
 TEST_F(RecoveryTest, KilledShardComesBackAndAllGoBackToTheCheckpoint) {
   const TestFolder folder;
-  LiveRun run(folder, WithCheckpoints(folder), Slow(kEpochs));
+  LiveRun run(folder, WithCheckpoints(), Slow(kEpochs));
   const Json before = IntoTraining(run, true);
   Kill(run, {"ps-1"});
   const Json after =
@@ -118,7 +121,7 @@ TEST_F(RecoveryTest, KilledShardComesBackAndAllGoBackToTheCheckpoint) {
 
 TEST_F(RecoveryTest, KilledCoordinatorGoesOnFromTheCheckpoint) {
   const TestFolder folder;
-  LiveRun run(folder, WithCheckpoints(folder), Slow(kEpochs));
+  LiveRun run(folder, WithCheckpoints(), Slow(kEpochs));
   const Json before = IntoTraining(run, true);
   const pid_t shard = run.PidOf("ps-1");
   const pid_t worker = run.PidOf("worker-2");
@@ -136,7 +139,7 @@ TEST_F(RecoveryTest, KilledCoordinatorGoesOnFromTheCheckpoint) {
 
 TEST_F(RecoveryTest, KilledShardAndCoordinatorAtOnce) {
   const TestFolder folder;
-  LiveRun run(folder, WithCheckpoints(folder), Slow(kEpochs));
+  LiveRun run(folder, WithCheckpoints(), Slow(kEpochs));
   IntoTraining(run, true);
   Kill(run, {"ps-1", "ps-0"});
   ExpectAllWell(run.Wait());
@@ -144,7 +147,7 @@ TEST_F(RecoveryTest, KilledShardAndCoordinatorAtOnce) {
 
 TEST_F(RecoveryTest, AllProcessesKilledOneAfterTheOther) {
   const TestFolder folder;
-  LiveRun run(folder, WithCheckpoints(folder), Slow(kEpochs));
+  LiveRun run(folder, WithCheckpoints(), Slow(kEpochs));
   for (const char* name : {"ps-1", "worker-0", "ps-0", "evaluator"}) {
     IntoTraining(run, true);
     Kill(run, {name});
@@ -240,7 +243,7 @@ TEST_F(RecoveryTest, ByDefaultALostServerGoesBackToTheRunsOwnCheckpoint) {
 TEST_F(RecoveryTest, SuspendedInTheMiddleAndResumed) {
   {
     const TestFolder folder;
-    LiveRun run(folder, WithCheckpoints(folder), Slow(kEpochs));
+    LiveRun run(folder, WithCheckpoints(), Slow(kEpochs));
     IntoTraining(run, true);
     run.Signal(SIGINT);
     const Ended ended = run.Wait();
@@ -250,24 +253,24 @@ TEST_F(RecoveryTest, SuspendedInTheMiddleAndResumed) {
     EXPECT_TRUE(ended.last_state.contains("suspended"));
   }
   const TestFolder folder;
-  const Ended ended = RunToEnd(folder, WithCheckpoints(folder), Slow(kEpochs));
+  const Ended ended = RunToEnd(folder, WithCheckpoints(), Slow(kEpochs));
   ExpectAllWell(ended);
   EXPECT_THAT(ended.err, HasSubstr("training goes on from version"));
 }
 
 TEST_F(RecoveryTest, FinishedRunIsNotMistakenForThisOne) {
   const TestFolder first;
-  ASSERT_EQ(RunToEnd(first, WithCheckpoints(first), Slow(1)).code, 0);
+  ASSERT_EQ(RunToEnd(first, WithCheckpoints(), Slow(1)).code, 0);
   {
     const TestFolder folder;
-    const Ended ended = RunToEnd(folder, WithCheckpoints(folder), Slow(1));
+    const Ended ended = RunToEnd(folder, WithCheckpoints(), Slow(1));
     ASSERT_EQ(ended.code, 0) << ended.err;
-    EXPECT_THAT(ended.err, HasSubstr("training begins anew"));
+    EXPECT_THAT(ended.err, HasSubstr("it ended well; --resume goes on from it"));
     EXPECT_GT(ended.summary["samplesPerSecond"], 0) << "it was trained, not only looked up";
     ExpectEverySampleOnce(ended.last_state, 1);
   }
   const TestFolder folder;
-  const Ended ended = RunToEnd(folder, WithCheckpoints(folder), Slow(2, {"--resume"}));
+  const Ended ended = RunToEnd(folder, WithCheckpoints(), Slow(2, {"--resume"}));
   ASSERT_EQ(ended.code, 0) << ended.err;
   EXPECT_THAT(ended.err, HasSubstr("training goes on from version"));
   ExpectEverySampleOnce(ended.last_state, 2);
@@ -275,28 +278,64 @@ TEST_F(RecoveryTest, FinishedRunIsNotMistakenForThisOne) {
 
 TEST_F(RecoveryTest, ResumeWantsSomethingToResume) {
   const TestFolder folder;
-  const Ended ended = RunToEnd(folder, WithCheckpoints(folder), Slow(1, {"--resume"}), 60);
-  EXPECT_EQ(ended.code, 1);
-  EXPECT_THAT(ended.err, HasSubstr("there is no complete checkpoint to resume from"));
+  const Ended ended = RunToEnd(folder, WithCheckpoints(), Slow(1, {"--resume"}), 60);
+  EXPECT_EQ(ended.code, 2);
+  EXPECT_THAT(ended.err, HasSubstr("there is no complete checkpoint of"));
 }
 
 TEST_F(RecoveryTest, DamagedNewestCheckpointFallsBackAloud) {
   {
     const TestFolder folder;
-    LiveRun run(folder, WithCheckpoints(folder), Slow(kEpochs));
+    LiveRun run(folder, WithCheckpoints(), Slow(kEpochs));
     ASSERT_FALSE(run.WaitFor([](const Json& now) { return CheckpointOf(now) > 30; }).is_null());
     run.Signal(SIGINT);
     run.Wait();
   }
-  const auto scan = store::ScanCheckpoints(Volume());
+  const auto scan = store::ScanCheckpoints(RunOnVolume());
   ASSERT_TRUE(scan.ok() && scan->complete.size() >= 2);
   const store::CheckpointManifest& newest = scan->complete[0].manifest;
-  fs::resize_file(store::SlicePath(Volume(), newest.name, ShardId(1)), 100);
+  fs::resize_file(store::SlicePath(RunOnVolume(), newest.name, ShardId(1)), 100);
   const TestFolder folder;
-  LiveRun run(folder, WithCheckpoints(folder), Slow(kEpochs));
+  LiveRun run(folder, WithCheckpoints(), Slow(kEpochs));
   const Ended ended = run.Wait();
   ExpectAllWell(ended);
   EXPECT_THAT(ended.err, HasSubstr("checkpoint " + newest.name + " cannot be restored: shard s1"));
+}
+
+// As in a sweep. Each goes back to what is its own, whatever dies.
+TEST_F(RecoveryTest, TwoRunsOfOneManifestAtOnceKeepTheirOwn) {
+  const TestFolder one, two;
+  LiveRun first(one, WithCheckpoints(), Slow(kEpochs));
+  IntoTraining(first, true);
+  LiveRun second(two, WithCheckpoints(),
+                 Slow(kEpochs, {"--set", "spec.training.learningRate.base=0.0001"}));
+  IntoTraining(second, true);
+  Kill(first, {"ps-0"});
+  Kill(second, {"ps-0"});
+  const Ended ended = first.Wait(), other = second.Wait();
+  ExpectAllWell(ended);
+  ASSERT_EQ(other.code, 0) << other.err;
+  ExpectEverySampleOnce(other.last_state, kEpochs);
+  EXPECT_THAT(other.err, HasSubstr("it goes on: run " + first.RunFolder()));
+  EXPECT_FALSE(ReadModel(ended.summary["model"]) == ReadModel(other.summary["model"]));
+}
+
+TEST_F(RecoveryTest, ARunThatWouldWriteALiveRunsModelIsRefused) {
+  const std::string manifest = volume_.Write(
+      "job.yaml",
+      Sample() + fmt::format("  output: {{volume: {{hostPath: {{path: {}, type: "
+                             "DirectoryOrCreate}}}}}}\n  checkpoint: {{enabled: false}}\n",
+                             Volume()));
+  const TestFolder one, two;
+  LiveRun first(one, manifest, Slow(kEpochs));
+  IntoTraining(first, false);
+  const Ended refused = RunToEnd(two, manifest, Slow(1), 60);
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_THAT(refused.err, HasSubstr(Volume() + "/model.safetensors: run " + first.RunFolder()));
+  EXPECT_FALSE(fs::exists(two.path() + "/runs")) << "it leaves nothing behind";
+  first.Signal(SIGINT);
+  EXPECT_EQ(first.Wait().code, 130);
+  EXPECT_EQ(RunToEnd(two, manifest, Slow(1)).code, 0);
 }
 
 TEST_F(RecoveryTest, FullVolumeIsToldOfAndTrainingGoesOn) {
@@ -305,7 +344,7 @@ TEST_F(RecoveryTest, FullVolumeIsToldOfAndTrainingGoesOn) {
   if (mount("none", Volume().c_str(), "tmpfs", 0, "size=900k") != 0)
     GTEST_SKIP() << "mounting a small tmpfs needs the right to mount";
   const TestFolder folder;
-  LiveRun run(folder, WithCheckpoints(folder, Large()), Slow(3));
+  LiveRun run(folder, WithCheckpoints(Large()), Slow(3));
   const Json state =
       run.WaitFor([](const Json& now) { return now["checkpoint"]["problem"] != ""; });
   const Ended ended = run.Wait();
@@ -338,7 +377,7 @@ TEST_F(RecoveryTest, DeterministicRunIsTheSameToTheLastBitHoweverItIsDisturbed) 
   const std::string manifest = Deterministic(Volume());
   {
     const TestFolder folder;
-    LiveRun run(folder, folder.Write("job.yaml", manifest), Slow(3));
+    LiveRun run(folder, volume_.Write("job.yaml", manifest), Slow(3));
     IntoTraining(run, true);
     Kill(run, {"ps-1"});
     const Json back = run.WaitFor([](const Json& now) {
@@ -349,7 +388,7 @@ TEST_F(RecoveryTest, DeterministicRunIsTheSameToTheLastBitHoweverItIsDisturbed) 
     EXPECT_EQ(run.Wait().code, 130);
   }
   const TestFolder folder;
-  const Ended ended = RunToEnd(folder, folder.Write("job.yaml", manifest), Slow(3));
+  const Ended ended = RunToEnd(folder, volume_.Write("job.yaml", manifest), Slow(3));
   ASSERT_EQ(ended.code, 0) << ended.err;
   EXPECT_THAT(ended.err, HasSubstr("training goes on from version"));
   const auto want = ReadModel(calm.summary["model"]);

@@ -1,0 +1,41 @@
+// Defines FolderLock: who writes to a folder, for whoever else would.
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "lib/base/status.h"
+
+namespace paceline::files {
+
+// A lock (flock) on a file, in which the owner's name stands. It ends with the last process that
+// has its descriptor open: its taker's, and those that were given it to inherit. Nothing is
+// removed: the file stays, and is whoever's that locks it next.
+//
+// One owner at a time, from any thread.
+class FolderLock {
+ public:
+  FolderLock() = default;  // Holds nothing.
+  // Makes `file` where it is missing; its folder is there. FailedPrecondition, with the owner's
+  // name alone, if another process has it; else errors as of Disk.
+  static StatusOr<FolderLock> Take(const std::string& file, const std::string& owner);
+  FolderLock(FolderLock&& other) noexcept;
+  FolderLock& operator=(FolderLock&& other) noexcept;
+  ~FolderLock();
+
+  // False where the disk knows no locks: nothing protects the folder then.
+  bool is_held() const { return is_held_; }
+  // For whoever knows that no other process has the descriptor any more: the next one makes another
+  // file. Nothing where nothing is held, or where the folder has moved.
+  void RemoveFile();
+  int descriptor() const { return descriptor_; }  // Closed on exec; -1 where nothing is held.
+
+ private:
+  FolderLock(std::string path, int descriptor) : path_(std::move(path)), descriptor_(descriptor) {}
+
+  std::string path_;
+  int descriptor_ = -1;
+  bool is_held_ = false;
+};
+
+}  // namespace paceline::files
