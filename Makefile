@@ -35,7 +35,7 @@ run: welcome $(BUILD)/build.ninja ## Train the sample job on this machine (ARGS=
 	@$(BUILD)/bin/paceline run deploy/samples/digits.yaml $(ARGS)
 
 welcome:
-	@[ -x $(BUILD)/bin/paceline-worker ] || echo "make run: installs what is missing (LibTorch is 130 MB to download), compiles three programs and trains the sample: some six minutes on two cores the first time, seconds afterwards" >&2
+	@[ -x $(BUILD)/bin/paceline-worker ] || echo "make run: installs what is missing (LibTorch is 130 MB to download), compiles three programs and trains the sample: six to eight minutes on two cores the first time, seconds afterwards" >&2
 
 # What selects no test says so before anything is built.
 test: ## Build everything and run every test (ARGS='-R Recovery' is handed on to ctest)
