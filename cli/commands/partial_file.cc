@@ -16,14 +16,6 @@ namespace {
 
 using files::FileError;
 
-// Whether `path` is still the file that was opened: whoever had the lock may have renamed it.
-bool IsStill(const std::string& path, int descriptor) {
-  struct stat opened {};
-  struct stat named {};
-  return ::fstat(descriptor, &opened) == 0 && ::stat(path.c_str(), &named) == 0 &&
-         opened.st_ino == named.st_ino && opened.st_dev == named.st_dev;
-}
-
 }  // namespace
 
 StatusOr<PartialFile> PartialFile::Open(const std::string& path, store::FileDigest expected) {
@@ -31,7 +23,7 @@ StatusOr<PartialFile> PartialFile::Open(const std::string& path, store::FileDige
   const int descriptor = ::open(partial.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
   if (descriptor < 0) return FileError("open", partial, errno);
   PartialFile file(path, partial, std::move(expected), descriptor, 0);
-  if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0 || !IsStill(partial, descriptor))
+  if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0 || !files::IsStill(partial, descriptor))
     return Aborted("somebody else fetches it just now, into {}", partial);
   struct stat known {};
   if (::fstat(descriptor, &known) != 0) return FileError("look at", partial, errno);

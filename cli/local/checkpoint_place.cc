@@ -94,7 +94,7 @@ std::string ReasonToPass(const Candidate& candidate, const CheckpointWish& wish)
   return errors.empty() ? "" : "its " + job::ToString(errors.front());
 }
 
-// Of a sweep over what may change, several runs are of one manifest: where some are of the very
+// A sweep over what may change leaves several runs of one manifest: where some are of the very
 // same job, the others are not meant.
 void KeepTheSame(const job::TrainingJob& job, std::vector<Candidate>& candidates) {
   const nlohmann::json wanted = job::ToJson(job);

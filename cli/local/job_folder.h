@@ -54,7 +54,7 @@ class JobFolder {
   std::string UrlFile() const { return path_ + "/" + kUrlFileName; }
   std::string ControlFile() const { return path_ + "/" + kControlFileName; }
   std::string ModelFile() const { return path_ + "/model.safetensors"; }
-  // Of a shard. Without the job's name, which may be long.
+  // Where a shard listens. The job's name, which may be long, is not in it.
   std::string Address(int64_t rank) const {
     return fmt::format("unix:{}/ps-{}.sock", private_.path, rank);
   }

@@ -13,7 +13,7 @@ struct Character {
   size_t bytes = 0;  // 0: the text does not begin with one.
 };
 
-// As RFC 3629 has it: no longer forms, no surrogates, nothing beyond U+10FFFF.
+// RFC 3629 forbids longer forms, surrogates, and what is beyond U+10FFFF.
 Character First(std::string_view text) {
   const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char lead = byte(0);

@@ -7,7 +7,6 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "lib/files/disk.h"
@@ -23,14 +22,6 @@ std::string NameIn(int descriptor) {
   name.resize(got > 0 ? static_cast<size_t>(got) : 0);
   name.resize(std::min(name.find('\n'), name.size()));
   return name.empty() ? "a process that has not said its name yet" : name;
-}
-
-// Not where it was removed, or another is in its place, between being opened and being locked.
-bool IsStill(const std::string& path, int descriptor) {
-  struct stat here {};
-  struct stat opened {};
-  return ::stat(path.c_str(), &here) == 0 && ::fstat(descriptor, &opened) == 0 &&
-         here.st_ino == opened.st_ino && here.st_dev == opened.st_dev;
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Defines FolderLock: who writes to a folder, for whoever else would.
+// Defines FolderLock: it names the process that writes to a folder to all others that want to.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 namespace paceline::files {
 
 // A lock (flock) on a file, in which the owner's name stands. It ends with the last process that
-// has its descriptor open: its taker's, and those that were given it to inherit. Nothing is
-// removed: the file stays, and is whoever's that locks it next.
+// has its descriptor open: its taker's, and those that were given it to inherit. The
+// file stays, and the next taker locks it again, unless its owner calls RemoveFile.
 //
 // One owner at a time, from any thread.
 class FolderLock {
@@ -25,8 +25,8 @@ class FolderLock {
 
   // False where the disk knows no locks: nothing protects the folder then.
   bool is_held() const { return is_held_; }
-  // For whoever knows that no other process has the descriptor any more: the next one makes another
-  // file. Nothing where nothing is held, or where the folder has moved.
+  // Removes the file; the next taker makes another. The owner calls it when no other process has
+  // the descriptor any more. It does nothing where nothing is held, or where the folder has moved.
   void RemoveFile();
   int descriptor() const { return descriptor_; }  // Closed on exec; -1 where nothing is held.
 
