@@ -139,7 +139,8 @@ chart: ## Copy what the chart ships from deploy/ (a test compares)
 
 lint: verify $(BUILD)/build.ninja ## Everything of verify, and clang-tidy, which is slow (ONLY=lib/sync narrows it)
 	@tools/build $(BUILD) --jobs $(JOBS)
-	@$(SOURCES) | grep '\.cc$$' | xargs -r -P $(JOBS) -n 4 clang-tidy-14 -p $(BUILD) --quiet
+	@tools/source_commands.py $(BUILD)
+	@$(SOURCES) | grep '\.cc$$' | xargs -r -P $(JOBS) -n 4 clang-tidy-14 -p $(BUILD)/sources --quiet
 
 format: ## Rewrite the sources with clang-format (ONLY=lib/sync narrows it)
 	@tools/setup --lint >&2

@@ -11,6 +11,8 @@
 set(PACELINE_SELDOM_RUN
     commands compare job job_testing kube_testing learn_from_job local paceline paceline-operator paceline-ps paceline-worker process tls worker_process)
 
+set(PACELINE_BATCH 1 CACHE STRING "How many sources of a library or a program are compiled together (docs/adr/0076)")
+
 set(PACELINE_LAYERS_FILE ${CMAKE_SOURCE_DIR}/tools/layers.txt)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PACELINE_LAYERS_FILE})
 
@@ -77,6 +79,11 @@ function(_paceline_common target)
   paceline_precompile(${target} standard)
   if(target IN_LIST PACELINE_SELDOM_RUN)
     target_compile_options(${target} PRIVATE ${PACELINE_LIGHTLY_OPTIMISED})
+  endif()
+  if(PACELINE_BATCH GREATER 1)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${PACELINE_BATCH})
+    # g++ takes a source that is compiled together with others for a header.
+    target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
   endif()
   if(PACELINE_PURITY_${target} STREQUAL "pure")
     target_compile_options(${target} PRIVATE -ffp-contract=off)

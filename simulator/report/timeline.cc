@@ -11,7 +11,7 @@ using What = Occurrence::What;
 
 // The server's row comes first, then three of each worker, named and ordered so.
 constexpr uint32_t kServer = 1;
-enum Row : uint32_t { kComputes = 1, kPulls, kPushes };
+enum Line : uint32_t { kComputes = 1, kPulls, kPushes };
 constexpr uint32_t ProcessOf(uint32_t worker) { return worker + 2; }
 
 // Times are in microseconds; all nanoseconds are kept.
@@ -45,11 +45,11 @@ Timeline::Timeline(std::ostream& out, size_t workers) : out_(out) {
 Timeline::~Timeline() { out_ << "\n]}\n"; }
 
 void Timeline::Add(const Occurrence& one) {
-  const auto span = [&](std::string_view name, Row row) {
+  const auto span = [&](std::string_view name, Line line) {
     fmt::print(out_,
                ",\n"
                R"({{"ph":"X","name":"{}","pid":{},"tid":{},"ts":{},"dur":{}}})",
-               name, ProcessOf(one.worker), static_cast<uint32_t>(row),
+               name, ProcessOf(one.worker), static_cast<uint32_t>(line),
                Microseconds(one.from.time_since_epoch()), Microseconds(one.to - one.from));
   };
   const auto moment = [&](std::string_view name, uint32_t process, std::string_view arguments) {

@@ -48,11 +48,11 @@ constexpr std::string_view kIntroduction =
     "defaults, and an API server does not store it.\n";
 
 template <class T>
-std::string TypeOf() {
+std::string TypeInWords() {
   if constexpr (kIsOptional<T>) {
-    return TypeOf<typename OptionalOf<T>::Type>();
+    return TypeInWords<typename OptionalOf<T>::Type>();
   } else if constexpr (kIsList<T>) {
-    return "list of " + TypeOf<typename ListOf<T>::Type>();
+    return "list of " + TypeInWords<typename ListOf<T>::Type>();
   } else if constexpr (std::is_same_v<T, int64_t>) {
     return "whole number";
   } else if constexpr (std::is_same_v<T, double>) {
@@ -75,14 +75,14 @@ std::string TypeOf() {
 }
 
 template <class T>
-std::string TypeOf(const Note& note) {
-  if (!note.is_duration) return TypeOf<T>();
-  const std::string number = TypeOf<T>();
-  return number == TypeOf<int64_t>() ? "whole seconds or duration" : "seconds or duration";
+std::string TypeInWords(const Note& note) {
+  if (!note.is_duration) return TypeInWords<T>();
+  const std::string number = TypeInWords<T>();
+  return number == TypeInWords<int64_t>() ? "whole seconds or duration" : "seconds or duration";
 }
 
 template <class T>
-std::string DefaultOf(const T& value) {
+std::string DefaultInWords(const T& value) {
   if constexpr (kIsNumber<T>) {
     return fmt::format("{}", value);
   } else if constexpr (std::is_same_v<T, bool>) {
@@ -125,8 +125,8 @@ class RowWriter {
   void operator()(std::string_view name, T& value, const Note& note) {
     const std::string path = Join(path_, name);
     const Mutability mutability = around_ == kImmutable ? kImmutable : note.mutability;
-    const std::string fallback = note.presence == kRequired ? "*required*" : DefaultOf(value);
-    page_ += fmt::format("| `{}` | {} | {} | {} | {}{} |\n", path, TypeOf<T>(note), fallback,
+    const std::string fallback = note.presence == kRequired ? "*required*" : DefaultInWords(value);
+    page_ += fmt::format("| `{}` | {} | {} | {} | {}{} |\n", path, TypeInWords<T>(note), fallback,
                          BoundsOf(note, kIsText<T>), note.text,
                          mutability == kImmutable ? "; *fixed*" : "");
     Below<T>(path, mutability);

@@ -21,7 +21,7 @@ constexpr std::pair<std::string_view, std::string_view> kWords[] = {
   "spec.workers", field, "!$HAS_GROUPS || " is_usual, \
       field " is of a job without groups: set groups[]." field " of each"
 
-constexpr Rule kRules[] = {
+constexpr Rule kGroupRules[] = {
     {"", "",
      "!has(self.spec.workers.groups) || self.spec.workers.groups.all(group, "
      "[group].map(one, has(one.maxReplicas) ? one.maxReplicas : one.replicas).all(most, "
@@ -96,7 +96,7 @@ constexpr Rule kRules[] = {
 
 }  // namespace
 
-std::span<const Rule> GroupRules() { return kRules; }
+std::span<const Rule> GroupRules() { return kGroupRules; }
 
 std::span<const std::pair<std::string_view, std::string_view>> GroupWords() { return kWords; }
 

@@ -24,7 +24,7 @@ namespace {
         "better must be Higher with metric Accuracy and Lower with Loss"                         \
   }
 
-constexpr Rule kRules[] = {
+constexpr Rule kTrainingRules[] = {
     {"spec", "model",
      "$HAS_COMMAND ? !has(self.model) || !has(self.model.torchScript) && !has(self.model.builtIn) "
      "&& !has(self.model.init) && self.model.loss == 'CrossEntropy' : has(self.model) && "
@@ -171,6 +171,6 @@ constexpr Rule kRules[] = {
 
 }  // namespace
 
-std::span<const Rule> TrainingRules() { return kRules; }
+std::span<const Rule> TrainingRules() { return kTrainingRules; }
 
 }  // namespace paceline::job

@@ -2,19 +2,17 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 #include <utility>
 
 #include "lib/rpc/retry.h"
+#include "lib/worker/pacings/floats.h"
 
 namespace paceline::worker {
 namespace {
 
 // Tries to pull again, if the link breaks each time while bytes travel.
 constexpr int kBrokenPullsMax = 5;
-
-std::span<float> Floats(std::span<std::byte> bytes, size_t size_bytes) {
-  return {reinterpret_cast<float*>(bytes.data()), size_bytes / sizeof(float)};
-}
 
 }  // namespace
 
@@ -106,7 +104,7 @@ void EagerPull::Send(Lock& lock) {
   stopwatch_.Switch(Activity::kCommunication);
   const bool is_finite = Scale(scale) && std::isfinite(sent.tally.loss);
   if (is_finite) {
-    own_.Add(Floats(push_bytes_, options_.trainer->layout().parameter_bytes()));
+    own_.Add(Floats(std::span(push_bytes_), options_.trainer->layout().parameter_bytes()));
   } else {
     own_.AddRejected();
     local_.Forget();
@@ -126,7 +124,7 @@ bool EagerPull::Scale(double scale) {
   const auto factor = static_cast<float>(scale);
   float check = 0;  // Not 0 any more once anything is infinite or no number.
   const size_t parameter_bytes = options_.trainer->layout().parameter_bytes();
-  const std::span<float> delta = Floats(push_bytes_, parameter_bytes);
+  const std::span<float> delta = Floats(std::span(push_bytes_), parameter_bytes);
   const std::span<float> copy = Floats(values, parameter_bytes);
   for (size_t i = 0; i < delta.size(); ++i) {
     const float scaled = factor * delta[i];

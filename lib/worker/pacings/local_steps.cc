@@ -3,24 +3,11 @@
 #include <algorithm>
 #include <utility>
 
-#include "lib/base/check.h"
 #include "lib/optim/clip.h"
 #include "lib/store/kernels.h"
+#include "lib/worker/pacings/floats.h"
 
 namespace paceline::worker {
-namespace {
-
-std::span<const float> Floats(std::span<const std::byte> bytes, size_t size_bytes) {
-  PACELINE_CHECK(bytes.size() >= size_bytes, "got {} bytes, want {}", bytes.size(), size_bytes);
-  return {reinterpret_cast<const float*>(bytes.data()), size_bytes / sizeof(float)};
-}
-
-std::span<float> Floats(std::span<std::byte> bytes, size_t size_bytes) {
-  PACELINE_CHECK(bytes.size() >= size_bytes, "got {} bytes, want {}", bytes.size(), size_bytes);
-  return {reinterpret_cast<float*>(bytes.data()), size_bytes / sizeof(float)};
-}
-
-}  // namespace
 
 StatusOr<LocalSteps> LocalSteps::Create(const LocalOptions& options, const store::Layout& layout) {
   PACELINE_ASSIGN_OR_RETURN(

@@ -14,7 +14,7 @@ namespace paceline::job {
 namespace {
 
 constexpr int64_t kPatienceFactor = 5;  // Times scheduleTimeoutSeconds: machines may be on order.
-constexpr int64_t kDoublingsMax = 4;
+constexpr int64_t kPauseDoublingsMax = 4;
 constexpr Duration kPauseMax = std::chrono::hours(1);
 
 Duration Patience(const TrainingJob& job) {
@@ -27,7 +27,7 @@ Duration Pause(const TrainingJob& job, int64_t gave_way) {
   const uint64_t hash = HashText(job.metadata.name + "/" + job.metadata.uid.value_or(""));
   const Duration first = std::min<Duration>(Patience(job) / kPatienceFactor, kPauseMax);
   const Duration base =
-      std::min<Duration>(first * (int64_t{1} << std::min(gave_way, kDoublingsMax)), kPauseMax);
+      std::min<Duration>(first * (int64_t{1} << std::min(gave_way, kPauseDoublingsMax)), kPauseMax);
   return base + base / 100 * static_cast<int64_t>(hash % 100);
 }
 

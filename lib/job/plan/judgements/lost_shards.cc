@@ -8,11 +8,11 @@
 namespace paceline::job {
 namespace {
 
-constexpr int64_t kDoublingsMax = 10;  // Beyond any backoff_max.
+constexpr int64_t kGraceDoublingsMax = 10;  // Beyond any backoff_max.
 
 // How long a process of so many starts before it is left alone, whatever is said of it.
 Duration Grace(const Draft& draft, int64_t starts) {
-  const int64_t doublings = std::clamp<int64_t>(starts, 0, kDoublingsMax);
+  const int64_t doublings = std::clamp<int64_t>(starts, 0, kGraceDoublingsMax);
   return std::min(draft.options.shard_comes_within * (int64_t{1} << doublings),
                   draft.options.backoff_max);
 }

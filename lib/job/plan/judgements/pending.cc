@@ -9,7 +9,7 @@
 namespace paceline::job {
 namespace {
 
-constexpr int64_t kDoublingsMax = 6;
+constexpr int64_t kWaitDoublingsMax = 6;
 constexpr int64_t kBeforeTraining = 6;  // Times scheduleTimeoutSeconds: more than giving way takes.
 // Of a process that nobody complains about: large images take their time.
 constexpr Duration kQuietPatience = std::chrono::minutes(15);
@@ -23,7 +23,7 @@ bool IsForTheQueue(const Draft& draft, const SeenProcess& process) {
 Duration Patience(const SeenProcess& process, Duration timeout) {
   const bool may_double = timeout < std::chrono::hours(24);  // Beyond that it would overflow.
   const int64_t doublings =
-      may_double ? std::clamp<int64_t>(process.attempt, 0, kDoublingsMax - 1) + 1 : 1;
+      may_double ? std::clamp<int64_t>(process.attempt, 0, kWaitDoublingsMax - 1) + 1 : 1;
   const Duration patience = timeout * (int64_t{1} << doublings);
   const bool is_quiet = !process.is_unschedulable && process.waiting_reason.empty();
   return is_quiet ? std::max(patience, kQuietPatience) : patience;

@@ -11,7 +11,7 @@ namespace {
 constexpr size_t kRounds = 32;
 constexpr size_t kRoundsMin = 4;
 constexpr size_t kDrawsMax = 1 << 16;  // Of all workers in all rounds.
-constexpr double kSecondsMin = 1e-9;
+constexpr double kShadowSecondsMin = 1e-9;
 constexpr size_t kApart = 7;  // Places between the beginnings of two workers.
 
 size_t RoundsOf(size_t workers) {
@@ -21,7 +21,7 @@ size_t RoundsOf(size_t workers) {
 double Draw(const ShadowWorker& worker, size_t turn, const ShadowRounds& rounds) {
   // A clock that stands still is no infinite speed.
   return std::max(rounds.communication + rounds.samples * worker.times->At(turn, worker.age),
-                  kSecondsMin);
+                  kShadowSecondsMin);
 }
 
 std::vector<double> WithInterrupts(std::span<const ShadowWorker> workers,
