@@ -107,6 +107,12 @@ std::optional<Refused> Judge(const JobState& job, const Join& join,
   return std::nullopt;
 }
 
+// Whoever starts processes has given up the one that sits there: it may live on, as what a script
+// left behind or on a machine that nobody reaches.
+bool IsOrderedInPlaceOf(const Join& join, const Session& old) {
+  return join.attempt && old.attempt && *join.attempt > *old.attempt;
+}
+
 // The first worker's layout and data are the job's.
 void Adopt(Turn turn, const Join& join) {
   JobState& job = turn.job;
@@ -143,13 +149,19 @@ void OnJoin(Turn turn, ConnectionId connection, const Join& join) {
     return Refuse(turn, connection, join, worker, *refused);
   if (const Session* old =
           is_worker ? job.membership.FindWorker(worker) : job.membership.evaluator()) {
-    const std::string who = is_worker ? ToString(SeatOf(join)) : "an evaluator";
-    if (!job.membership.IsQuiet(*old, turn.now)) {
+    if (IsOrderedInPlaceOf(join, *old)) {
+      const std::string why =
+          fmt::format("start {} of it took the place of start {}", *join.attempt, *old->attempt);
+      Lose(turn, Loss{old->connection, sync::LeaveReason::kSilent, WorkerEventKind::kLeft, why,
+                      protocol::Expelled{why}, true});
+    } else if (job.membership.IsQuiet(*old, turn.now)) {
+      Lose(turn, Loss{old->connection, sync::LeaveReason::kSilent, WorkerEventKind::kSilent,
+                      "silent, and a new process took its place", std::nullopt, true});
+    } else {
+      const std::string who = is_worker ? ToString(SeatOf(join)) : "an evaluator";
       return Refuse(turn, connection, join, worker,
                     {RefuseReason::kAlreadyJoined, who + " has joined already and is alive"});
     }
-    Lose(turn, Loss{old->connection, sync::LeaveReason::kSilent, WorkerEventKind::kSilent,
-                    "silent, and a new process took its place", std::nullopt, true});
   }
   const Session session =
       job.membership.Admit(connection, join.role, worker, turn.now, join.attempt);

@@ -81,6 +81,39 @@ TEST(TrainingTest, ASilentWorkerIsLostAndItsLatePushUnheard) {
   EXPECT_EQ(job.coordinator.epochs()[0].free, 12u);
 }
 
+// What a script leaves behind, or a machine that nobody reaches: it beats on while its successor
+// comes.
+TEST(TrainingTest, ANewerStartTakesTheSeatOfOneThatLives) {
+  Job job(TwoWorkers());
+  const auto join = [&](uint64_t connection, uint32_t worker, std::optional<uint64_t> attempt) {
+    job.Step(WorkerSaid{ConnectionId(connection),
+                        protocol::Join{.worker = WorkerId(worker),
+                                       .layout = coordination::testing::Model(),
+                                       .train_samples = 16,
+                                       .attempt = attempt}});
+  };
+  join(1, 0, 3);
+  join(2, 1, 0);
+  job.Hear(1, protocol::Heartbeat{});
+  for (const auto& [connection, attempt] :
+       std::vector<std::pair<uint64_t, std::optional<uint64_t>>>{
+           {3, 3}, {4, 2}, {5, std::nullopt}}) {
+    join(connection, 0, attempt);
+    EXPECT_EQ(job.Sent<protocol::Refused>(connection).reason,
+              protocol::RefuseReason::kAlreadyJoined);
+    EXPECT_FALSE(job.WasClosed(1));
+  }
+  join(6, 0, 4);
+  EXPECT_EQ(job.Sent<protocol::Expelled>(1).reason, "start 4 of it took the place of start 3");
+  EXPECT_TRUE(job.WasClosed(1));
+  EXPECT_EQ(job.Sent<protocol::Admitted>(6).incarnation, Incarnation(2));
+  EXPECT_EQ(job.coordinator.status().workers[0].expulsions, 0u);  // It did nothing wrong.
+  join(7, 0, 3);                                                  // The old one tries again.
+  EXPECT_EQ(job.Sent<protocol::Refused>(7).reason, protocol::RefuseReason::kAlreadyJoined);
+  EXPECT_FALSE(job.WasClosed(6));
+  EXPECT_TRUE(job.coordinator.Check().ok());
+}
+
 TEST(TrainingTest, AnAccumulatedPushOutlivesItsWorker) {
   Job job(TwoWorkers());
   job.Opened({{1, 0}, {2, 1}});
