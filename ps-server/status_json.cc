@@ -185,6 +185,7 @@ std::string ProgressJson(const Progress& progress, const JobView& view,
       {"rolledBackFrom", status.rolled_back_from.value()},
       {"rolledBackTo", status.rolled_back_to.value()},
       {"modelProblem", status.model_problem},
+      {"roomProblem", progress.room_problem},
       {"checkpoint", CheckpointJson(progress)}};
   job["standstill"] = progress.standstill;
   job["lostShards"] = json::array();

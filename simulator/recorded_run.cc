@@ -4,6 +4,7 @@
 #include <string_view>
 #include <utility>
 
+#include "lib/files/segments.h"
 #include "lib/process/read_file.h"
 
 namespace paceline::simulator {
@@ -19,7 +20,7 @@ StatusOr<RecordedRun> ReadRecordedRun(const std::string& path) {
   std::error_code error;
   const bool is_folder = std::filesystem::is_directory(path, error);
   RecordedRun run{.source = is_folder ? path + "/policy.trace" : path};
-  StatusOr<std::string> trace = process::ReadFile(run.source);
+  StatusOr<std::string> trace = files::ReadSegments(run.source);
   if (!trace.ok()) {
     return NotFound("{}; want the folder of a paceline run with its policy.trace, or such a trace",
                     Message(trace.status()));

@@ -9,7 +9,7 @@ namespace paceline::simulator {
 
 struct RecordedRun {
   std::string source;    // The trace's file.
-  std::string trace;     // Its text.
+  std::string trace;     // Its text, of all segments that are there (lib/files/segments.h).
   std::string job_json;  // The run's job; empty where there is none.
   // Where relative paths of the job start; empty where the run does not say.
   std::string manifest_folder;

@@ -36,7 +36,14 @@ std::string ReplayText(const std::string& source, const sync::ReplayResult& resu
   std::string text =
       fmt::format("{}: {} events and {} decisions of {} {}", source, result.events,
                   result.decisions, result.policies, result.policies == 1 ? "policy" : "policies");
-  if (!result.difference) return text + ": each is decided alike again\n";
+  const std::string gaps =
+      result.gaps == 0
+          ? ""
+          : fmt::format("{} of the trace {} missing: {} events behind {} cannot be checked\n",
+                        result.gaps == 1 ? "a part" : fmt::format("{} parts", result.gaps),
+                        result.gaps == 1 ? "is" : "are", result.unchecked,
+                        result.gaps == 1 ? "it" : "them");
+  if (!result.difference) return text + ": each is decided alike again\n" + gaps;
   return text +
          fmt::format(" are alike; then, in line {},\n  recorded: {}\n  again:    {}\n",
                      result.difference->line,
@@ -50,6 +57,7 @@ std::string WhatIfText(const std::string& source, const sync::PolicySpec& other,
   text += fmt::format("{} events, {} decisions and {} versions are alike", result.events,
                       result.decisions, result.versions);
   if (!result.difference) return text + ": it would have decided all as it was recorded.\n";
+  if (result.gaps > 0) text += fmt::format(" ({} parts of the trace are missing)", result.gaps);
   text += fmt::format(". The first difference, in line {}:\n  {}\n  recorded: {}\n  other:    {}\n",
                       result.difference->line, result.difference->event,
                       Decisions(result.difference->recorded), Decisions(result.difference->other));

@@ -17,10 +17,10 @@
 #include "lib/compare/plot.h"
 #include "lib/compare/report.h"
 #include "lib/files/atomic_file.h"
+#include "lib/files/segments.h"
 #include "lib/job/manifest/load.h"
 #include "lib/job/manifest/values/metric.h"
 #include "lib/process/exit.h"
-#include "lib/process/read_file.h"
 #include "lib/telemetry/clock.h"
 
 namespace paceline::commands {
@@ -173,7 +173,7 @@ std::optional<ArmRun> RunCase(const CompareOptions& options, const Case& one,
   if (!outcome.is_success) run.problem = outcome.reason;
   // Without a measurement nobody knows whether the machine was what was measured.
   if (outcome.is_success && !meter.cores()) run.problem = "too short to measure its CPU use";
-  const StatusOr<std::string> trace = process::ReadFile(prepared->folder().TraceFile());
+  const StatusOr<std::string> trace = files::ReadSegments(prepared->folder().TraceFile());
   StatusOr<compare::RunSeries> series =
       trace.ok() ? compare::ReadSeries(*trace) : StatusOr<compare::RunSeries>(trace.status());
   if (!series.ok()) {
@@ -181,6 +181,10 @@ std::optional<ArmRun> RunCase(const CompareOptions& options, const Case& one,
     return run;
   }
   run.series = *std::move(series);
+  if (run.series.gaps > 0 && run.problem.empty()) {
+    run.problem =
+        "its trace lacks a part: give spec.observability.trace.maxBytes room for all of it";
+  }
   if (outcome.is_success && outcome.state) Measure(one.job.spec.training.stop, *outcome.state, run);
   return run;
 }

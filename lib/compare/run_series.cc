@@ -18,6 +18,10 @@ class Reader {
  public:
   Status Take(std::string_view line) {
     if (line.empty() || line[0] == '#' || line.starts_with(sync::kTraceSaved)) return OkStatus();
+    if (line.starts_with(sync::kTraceGap)) {
+      ++series_.gaps;
+      return OkStatus();
+    }
     if (line.starts_with(sync::kTracePolicy)) {
       // Another policy, or another life of the job: nobody's push goes on over it.
       open_.clear();

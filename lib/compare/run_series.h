@@ -34,6 +34,7 @@ struct RunSeries {
   double communication = 0;
   uint64_t samples_pushed = 0;
   uint64_t samples_dropped = 0;
+  uint64_t gaps = 0;  // Parts of the trace that are missing, and in no sum.
 };
 
 // InvalidArgument, with the line's number, for a line that is no event and no decision. A last line

@@ -243,6 +243,7 @@ void Driver::Measure() {
   NameWorkers(progress.status.workers, progress.figures);
   metrics_->PolicyTold(progress.figures);
   progress.checkpoint_note = options_.checkpoint_note;
+  progress.room_problem = room_problem_.value_or("");
   progress.idle_patterns = idle_patterns_;
   progress.checkpoint_completed = checkpoint_completed_;
   const Time end = SteadyNow();

@@ -41,6 +41,9 @@ struct DriverOptions {
       fetch;
   // Writes the final model. Called on the same thread.
   std::function<Status(const store::Layout&, const std::vector<std::byte>&)> save;
+  // Sees to it that the final model will find room, before training begins. What is wrong, in
+  // words, if it may not; training goes on. Called once, at work on a fact. May be null.
+  std::function<std::string(const store::Layout&)> reserve = nullptr;
   // Makes the policy for so many workers (at least 1) on that version, when training opens and
   // whenever SpecChanged asked for another one; `saved` is what Policy::Save said then, or empty.
   // Called at work on a fact.
@@ -148,7 +151,8 @@ class Driver : public Sessions {
   coordination::Coordinator coordinator_;
   std::vector<protocol::ShardAddress> addresses_;  // Slices are empty until ConfigureShards.
   store::Layout layout_;
-  std::vector<std::string> idle_patterns_;  // Of parameter groups, for that layout.
+  std::optional<std::string> room_problem_;  // Absent before it was looked for.
+  std::vector<std::string> idle_patterns_;   // Of parameter groups, for that layout.
   ProgressMeter meter_;
   StragglerWatch stragglers_;
   Time measure_from_{};                        // When progress_ is worked out again...

@@ -69,6 +69,11 @@ void Driver::Do(const coordination::CloseShard& effect) {
 void Driver::Do(const coordination::ConfigureShards& effect) {
   const coordination::CoordinatorOptions& job = options_.coordination;
   layout_ = effect.layout;
+  if (!room_problem_) {
+    room_problem_ = options_.reserve == nullptr ? "" : options_.reserve(layout_);
+    if (!room_problem_->empty())
+      Log(LogLevel::kWarning, "the final model may find no room", {{"reason", *room_problem_}});
+  }
   const std::vector<store::Slice> slices = store::SliceOverShards(layout_, job.shards);
   const auto restore = [&](ShardId shard) -> std::optional<protocol::RestoreSlice> {
     if (!effect.restore) return std::nullopt;

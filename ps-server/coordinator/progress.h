@@ -34,6 +34,7 @@ struct Progress {
   };
   std::vector<LostShard> lost_shards;
   std::string standstill;       // As of coordination::StandstillInWords.
+  std::string room_problem;     // Why the final model may find no room; empty: it has some.
   std::string checkpoint_note;  // What the checkpoints that were there at the start came to.
   // Of parameter groups, that fit no parameter; once the model is known.
   std::vector<std::string> idle_patterns;

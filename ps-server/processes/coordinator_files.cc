@@ -13,9 +13,9 @@ namespace {
 using telemetry::Log;
 using telemetry::LogLevel;
 
-std::unique_ptr<telemetry::TraceFile> OpenTrace(const std::string& path) {
-  if (path.empty()) return nullptr;
-  auto opened = telemetry::TraceFile::Open(path);
+std::unique_ptr<telemetry::TraceSegments> OpenTrace(const std::string& path, int64_t bytes_max) {
+  if (path.empty() || bytes_max == 0) return nullptr;
+  auto opened = telemetry::TraceSegments::Open(path, static_cast<uint64_t>(bytes_max));
   if (opened.ok()) return *std::move(opened);
   Log(LogLevel::kWarning, "no trace", {{"reason", Message(opened.status())}});
   return nullptr;
@@ -48,7 +48,7 @@ StatusOr<FoundCheckpoints> LookForCheckpoints(const Options& options, const job:
 StatusOr<CoordinatorFiles> OpenCoordinatorFiles(const Options& options,
                                                 const job::TrainingJob& job) {
   CoordinatorFiles files;
-  files.trace = OpenTrace(options.trace);
+  files.trace = OpenTrace(options.trace, job.spec.observability.trace.max_bytes);
   if (!options.commit_log.empty()) {
     PACELINE_ASSIGN_OR_RETURN(files.commit_log, CommitLog::Open(options.commit_log));
   }

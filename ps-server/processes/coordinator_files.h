@@ -4,8 +4,9 @@
 #include <memory>
 
 #include "lib/base/status.h"
+#include "lib/files/room.h"
 #include "lib/job/manifest/training_job.h"
-#include "lib/telemetry/trace_file.h"
+#include "lib/telemetry/trace_segments.h"
 #include "ps-server/checkpoints.h"
 #include "ps-server/coordinator/commit_log.h"
 #include "ps-server/options.h"
@@ -13,9 +14,11 @@
 namespace paceline::ps {
 
 struct CoordinatorFiles {
-  std::unique_ptr<telemetry::TraceFile> trace;  // Null: none is wanted, or it cannot be written.
-  std::unique_ptr<CommitLog> commit_log;        // Null: none is wanted.
-  FoundCheckpoints checkpoints;                 // Empty without a folder for them.
+  std::unique_ptr<telemetry::TraceSegments>
+      trace;  // Null: none is wanted, or it cannot be written.
+  std::unique_ptr<files::Room> room = std::make_unique<files::Room>();  // For the final model.
+  std::unique_ptr<CommitLog> commit_log;                                // Null: none is wanted.
+  FoundCheckpoints checkpoints;  // Empty without a folder for them.
 };
 
 // Logs what the checkpoints came to. InvalidArgument if the job wants some and has no folder for

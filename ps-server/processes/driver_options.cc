@@ -1,12 +1,17 @@
 #include "ps-server/processes/driver_options.h"
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include <sys/stat.h>
+
 #include "lib/base/check.h"
+#include "lib/files/disk.h"
+#include "lib/files/room.h"
 #include "lib/job/optimizer_options.h"
 #include "lib/rpc/bulk/grpc_parameter_client.h"
 #include "lib/store/checkpoints/checkpoint_folder.h"
@@ -19,6 +24,9 @@
 
 namespace paceline::ps {
 namespace {
+
+// Of a safetensors file, for hundreds of tensors.
+constexpr uint64_t kHeaderBytes = 64 * 1024;
 
 using telemetry::Log;
 using telemetry::LogLevel;
@@ -42,7 +50,7 @@ StatusOr<std::vector<std::byte>> Fetch(const rpc::ChannelOptions& channel, Durat
 
 // The policy as the server runs it: checked, and traced where a file was named.
 std::unique_ptr<sync::Policy> MakeServerPolicy(const sync::PolicySpec& spec, std::string saved,
-                                               telemetry::TraceFile* trace,
+                                               telemetry::TraceSegments* trace,
                                                DriverMetrics* metrics) {
   const std::string learnt = std::exchange(saved, sync::WhatFits(spec, saved));
   if (saved.size() < learnt.size()) {
@@ -58,7 +66,39 @@ std::unique_ptr<sync::Policy> MakeServerPolicy(const sync::PolicySpec& spec, std
       });
   if (trace == nullptr) return made;
   return std::make_unique<sync::TraceRecorder>(
-      std::move(made), spec, saved, [trace](std::string_view line) { trace->Append(line); });
+      std::move(made), spec, saved, [trace](std::string_view line) { trace->Append(line); },
+      sync::TraceRecorder::Parts{
+          [trace] { return trace->IsFull(); },
+          [trace](const std::vector<std::string>& snapshot) { trace->Begin(snapshot); }});
+}
+
+bool AreOnOneDisk(const std::string& a, const std::string& b) {
+  struct stat one {
+  }, other{};
+  return stat(a.c_str(), &one) == 0 && stat(b.c_str(), &other) == 0 && one.st_dev == other.st_dev;
+}
+
+std::string ReserveRoom(const DriverNeeds& needs, const store::Layout& layout) {
+  if (needs.options.output.empty()) return "";
+  StatusOr<files::Room> room = files::Room::Reserve(files::ParentOf(needs.options.output),
+                                                    layout.total_bytes() + kHeaderBytes);
+  if (!room.ok()) return Message(room.status());
+  *needs.files.room = *std::move(room);
+  return "";
+}
+
+// On a full disk the trace, which lies there, goes before the model does not come.
+Status WriteModelBeforeTrace(const DriverNeeds& needs, const std::function<Status()>& write) {
+  needs.files.room->Release();
+  const Status status = write();
+  telemetry::TraceSegments* const trace = needs.files.trace.get();
+  if (status.code() != StatusCode::kResourceExhausted || trace == nullptr ||
+      !AreOnOneDisk(needs.options.trace, files::ParentOf(needs.options.output)))
+    return status;
+  Log(LogLevel::kWarning, "the policy's trace is removed, to have room for the final model",
+      {{"reason", Message(status)}});
+  trace->GiveRoom();
+  return write();
 }
 
 // Its digest is of what can be read back.
@@ -103,8 +143,11 @@ DriverOptions DriverOptionsFrom(const DriverNeeds& needs) {
               },
           .save =
               [needs](const store::Layout& layout, const std::vector<std::byte>& bytes) {
-                return WriteModel(needs.options.output, layout, bytes, needs.model);
+                return WriteModelBeforeTrace(needs, [&] {
+                  return WriteModel(needs.options.output, layout, bytes, needs.model);
+                });
               },
+          .reserve = [needs](const store::Layout& layout) { return ReserveRoom(needs, layout); },
           .make_policy =
               [needs](uint32_t workers, Version version, const std::string& saved) {
                 sync::PolicySpec now = needs.live.policy();

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -65,6 +66,32 @@ TEST(Calibration, FindsSpeedsLinksAndCommits) {
   for (const FittedWorker& worker : cluster.workers) {
     EXPECT_EQ(worker.jitter.size(), kJitterMax);
     EXPECT_TRUE(std::ranges::is_sorted(worker.jitter));
+    EXPECT_TRUE(worker.absences.empty());
+    EXPECT_TRUE(worker.changes.empty());
+  }
+}
+
+// As a trace of a long run is: its middle third is missing.
+TEST(Calibration, AGapTakesNoTimeAndChangesNothing) {
+  const std::string whole = Record(Different("BSP")).trace;
+  const size_t from = whole.find("\n@", whole.size() / 3) + 1;
+  const size_t to = whole.find("\n@", 2 * whole.size() / 3) + 1;
+  const std::string policy = whole.substr(0, whole.find('\n') + 1);
+  std::string joins;
+  for (const char* const worker : {"w0", "w1", "w2"})
+    joins += fmt::format("{} join {}\n", whole.substr(to, whole.find(' ', to) - to), worker);
+  const std::string cut = whole.substr(0, from) + "gap 1..4\n" + policy + joins + whole.substr(to);
+  const Recording all = ReadRecording(whole).value(), some = ReadRecording(cut).value();
+  EXPECT_EQ(some.gaps, 1u);
+  EXPECT_EQ(some.policies, all.policies);
+  EXPECT_NEAR(static_cast<double>(some.versions), 2 * static_cast<double>(all.versions) / 3, 20);
+  EXPECT_NEAR(some.seconds / static_cast<double>(some.versions),
+              all.seconds / static_cast<double>(all.versions), 0.05);
+  const FittedCluster cluster = Fitted(cut);
+  ASSERT_EQ(cluster.workers.size(), 3u);
+  EXPECT_NEAR(cluster.workers[1].speed, 0.5, 0.02);
+  EXPECT_NEAR(cluster.workers[2].speed, 0.25, 0.01);
+  for (const FittedWorker& worker : cluster.workers) {
     EXPECT_TRUE(worker.absences.empty());
     EXPECT_TRUE(worker.changes.empty());
   }

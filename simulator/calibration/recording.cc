@@ -19,6 +19,12 @@ class Reader {
  public:
   Status Take(std::string_view line) {
     if (line.empty() || line[0] == '#' || StartsWith(line, sync::kTraceSaved)) return OkStatus();
+    if (StartsWith(line, sync::kTraceGap)) {
+      is_behind_gap_ = recording_.versions > 0;
+      decided_.reset();
+      ++recording_.gaps;
+      return OkStatus();
+    }
     if (StartsWith(line, sync::kTracePolicy))
       return TakePolicy(line.substr(sync::kTracePolicy.size()));
     if (line[0] == ' ') return TakeDecision(line);
@@ -27,7 +33,7 @@ class Reader {
 
   StatusOr<Recording> End() {
     if (recording_.versions == 0) return InvalidArgument("nothing was committed in it");
-    recording_.seconds = ToSeconds(last_commit_ - first_commit_);
+    recording_.seconds = ToSeconds(last_commit_ - first_commit_ - missing_);
     // Who left behind the last commit left since the job was over.
     for (RecordedWorker& worker : recording_.workers) {
       std::erase_if(worker.absences, [&](const RecordedAbsence& absence) {
@@ -117,6 +123,7 @@ class Reader {
           std::max(recording_.learning_rate, committed.learning_rate / scales_.front());
       scales_.pop_front();
     }
+    if (std::exchange(is_behind_gap_, false)) missing_ += now_ - last_commit_;
     ++recording_.versions;
     last_commit_ = now_;
     if (decided_) recording_.commits.push_back(ToSeconds(now_ - *std::exchange(decided_, {})));
@@ -129,6 +136,8 @@ class Reader {
   std::optional<Time> decided_;  // A commit that is not published yet.
   std::deque<double> scales_;    // Of the rate, of all that are not.
   Time first_commit_, last_commit_;
+  bool is_behind_gap_ = false;  // Nothing was committed behind it yet.
+  Duration missing_{};          // From the last commit before each gap to the first behind it.
 };
 
 }  // namespace

@@ -46,7 +46,8 @@ struct Recording {
   uint64_t policies = 0;        // That it has, one after the other; a change of scheme is one.
   double learning_rate = 0;     // The schedule's, the largest of a commit.
   uint64_t versions = 0;        // That were committed.
-  double seconds = 0;           // From the first commit to the last.
+  uint64_t gaps = 0;            // Parts of the trace that are missing.
+  double seconds = 0;           // From the first commit to the last, without the gaps.
   std::vector<double> commits;  // Seconds from each commit's decision until it was published.
   std::vector<RecordedWorker> workers;  // In the order in which they joined.
 };

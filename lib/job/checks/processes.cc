@@ -59,6 +59,13 @@ void CheckRunPolicy(const JobSpec& spec, Findings& findings) {
   }
 }
 
+void CheckObservability(const Observability& observability, Findings& findings) {
+  const int64_t bytes = observability.trace.max_bytes;
+  if (bytes == 0 || bytes >= 1 << 20) return;
+  findings.Add("spec.observability.trace.maxBytes",
+               fmt::format("must be 0, for no trace, or at least {}: got {}", 1 << 20, bytes));
+}
+
 void CheckFailurePolicy(const RunPolicy& policy, Findings& findings) {
   if (!policy.failure_policy) return;
   const std::vector<FailureRule>& rules = policy.failure_policy->rules;
@@ -119,6 +126,7 @@ void CheckProcesses(const TrainingJob& job, Findings& findings) {
     CheckWritable("spec.output.volume", "the model is", *spec.output.volume, findings);
   }
   CheckRunPolicy(spec, findings);
+  CheckObservability(spec.observability, findings);
 }
 
 }  // namespace paceline::job

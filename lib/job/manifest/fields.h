@@ -3,6 +3,7 @@
 #pragma once
 
 #include "lib/job/manifest/fields/data.h"
+#include "lib/job/manifest/fields/observability.h"
 #include "lib/job/manifest/fields/processes.h"
 #include "lib/job/manifest/fields/run_policy.h"
 #include "lib/job/manifest/fields/status.h"
@@ -66,6 +67,9 @@ void Fields(V& visit, JobSpec& spec) {
   visit("network", spec.network,
         Note{.text = "how patient transfers between processes are", .stays_absent = true});
   visit("security", spec.security, Note{.text = "of the links between processes"});
+  visit(
+      "observability", spec.observability,
+      Note{.text = "what the job writes down of itself, and how much of it", .stays_absent = true});
   visit("runPolicy", spec.run_policy, Note{.text = "when the job stops, restarts and goes away"});
   visit("chaos", spec.chaos,
         Note{.text = "injected delays, for experiments", .stays_absent = true});

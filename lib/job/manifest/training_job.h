@@ -17,6 +17,7 @@
 
 #include "lib/base/time.h"
 #include "lib/job/manifest/spec/data.h"
+#include "lib/job/manifest/spec/observability.h"
 #include "lib/job/manifest/spec/processes.h"
 #include "lib/job/manifest/spec/run_policy.h"
 #include "lib/job/manifest/spec/sync.h"
@@ -52,6 +53,7 @@ struct JobSpec {
   std::optional<Checkpoint> checkpoint;
   Output output;
   Network network;
+  Observability observability;
   Security security;
   RunPolicy run_policy;
   Chaos chaos;

@@ -20,6 +20,11 @@ class Replayer {
   Status Take(size_t number, std::string_view line) {
     line_ = number;
     if (line.empty() || line[0] == '#') return OkStatus();
+    if (StartsWith(line, kTraceGap)) return TakeGap();
+    if (is_behind_gap_ && !StartsWith(line, kTracePolicy)) {
+      if (line[0] == '@') ++result_.unchecked;
+      return OkStatus();
+    }
     if (StartsWith(line, " ")) return TakeDecision(line);
     TakeEndOfDecisions();
     if (result_.difference) return OkStatus();
@@ -38,7 +43,17 @@ class Replayer {
   const ReplayResult& result() const { return result_; }
 
  private:
+  // The decisions on the last event before it are all there, and its own header comes next.
+  Status TakeGap() {
+    TakeEndOfDecisions();
+    ++result_.gaps;
+    is_behind_gap_ = has_stand_in_ = true;
+    return OkStatus();
+  }
+
   Status TakePolicy(std::string_view text) {
+    if (std::exchange(has_stand_in_, false)) return OkStatus();
+    is_behind_gap_ = false;
     PACELINE_ASSIGN_OR_RETURN(spec_, ParsePolicySpec(text));
     ++result_.policies;
     return Make("");
@@ -89,6 +104,8 @@ class Replayer {
   std::vector<Decision> decisions_;  // Of the last event.
   size_t next_ = 0;                  // Of decisions_, the first not yet seen in the trace.
   size_t line_ = 0;
+  bool is_behind_gap_ = false;
+  bool has_stand_in_ = false;  // The next header stands in for what is missing.
   ReplayResult result_;
 };
 

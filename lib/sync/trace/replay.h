@@ -19,7 +19,9 @@ struct ReplayDifference {
 struct ReplayResult {
   size_t policies = 0;  // A trace may hold several, one after the other, each with its header.
   size_t events = 0;
-  size_t decisions = 0;                        // Compared and found equal.
+  size_t decisions = 0;  // Compared and found equal.
+  size_t gaps = 0;       // Parts that are missing...
+  size_t unchecked = 0;  // ...and events behind them, up to the next policy's header.
   std::optional<ReplayDifference> difference;  // The first; nothing behind it is replayed.
 };
 

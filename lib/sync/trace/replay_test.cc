@@ -1,5 +1,8 @@
 #include "lib/sync/trace/replay.h"
 
+#include <algorithm>
+
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include "lib/sync/testing.h"
@@ -52,6 +55,64 @@ TEST(Replay, WhatWasRecordedIsDecidedAgain) {
     EXPECT_EQ(result->events, kTwoSteps.size());
     EXPECT_GT(result->decisions, 4u);
   }
+}
+
+// A trace of four steps in parts of some lines each, of which `lost` is missing.
+std::string RecordInParts(const std::string& spec_text, size_t lost) {
+  std::vector<std::string> parts(1), snapshots(1);
+  const PolicySpec spec = *ParsePolicySpec(spec_text);
+  testing::Script script(std::make_unique<TraceRecorder>(
+      testing::Script::Make(spec_text), spec, "",
+      [&](std::string_view line) { (parts.back() += line) += "\n"; },
+      TraceRecorder::Parts{[&] { return std::ranges::count(parts.back(), '\n') > 8; },
+                           [&](const std::vector<std::string>& snapshot) {
+                             parts.emplace_back();
+                             snapshots.emplace_back();
+                             for (const std::string& line : snapshot)
+                               (snapshots.back() += line) += "\n";
+                           }}));
+  script.FeedAll({"join w0", "join w1"});
+  for (int step = 1; step <= 4; ++step) {
+    for (const char* const worker : {"w0", "w1"}) {
+      script.FeedAll({fmt::format("push {} #{} based-on=v{} samples=4 loss=0.1 compute=0.1", worker,
+                                  step, step - 1)});
+    }
+    script.FeedAll({fmt::format("committed v{}", step)});
+  }
+  EXPECT_GT(parts.size(), lost + 1);
+  std::string text;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (i == lost && i > 0) text += fmt::format("gap {}..{}\n{}", i, i, snapshots[i + 1]);
+    if (i != lost || i == 0) text += parts[i];
+  }
+  return text;
+}
+
+TEST(TraceRecorder, AMissingPartIsStoodInForAndNotJudged) {
+  const std::string spec = "BSP batch=8 workers=2";
+  const auto whole = Replay(RecordInParts(spec, 0));
+  ASSERT_TRUE(whole.ok()) << whole.status();
+  EXPECT_EQ(whole->gaps + whole->unchecked, 0u);
+  const std::string text = RecordInParts(spec, 1);
+  EXPECT_THAT(text, HasSubstr("gap 1..1\npolicy BSP batch=8 workers=2 first-version=v"));
+  EXPECT_THAT(text, HasSubstr(" join w0\n"));
+  const auto cut = Replay(text +
+                          "policy BSP batch=2 workers=1\n@90 join w0\n"
+                          "  release w0 at v0 exact samples=2\n");
+  ASSERT_TRUE(cut.ok()) << cut.status();
+  EXPECT_FALSE(cut->difference) << cut->difference->line;
+  EXPECT_EQ(cut->gaps, 1u);
+  EXPECT_EQ(cut->policies, 2u);
+  EXPECT_GT(cut->unchecked, 4u);
+  EXPECT_LT(cut->unchecked, whole->events);
+  // What stands before a gap, and what a new policy decides behind it, is judged.
+  EXPECT_TRUE(
+      Replay(text +
+             "policy BSP batch=2 workers=1\n@90 join w0\n  release w0 at v7 exact samples=2\n")
+          ->difference);
+  std::string wrong = text;
+  wrong.replace(wrong.find("  release w0"), 12, "  release w1");
+  EXPECT_TRUE(Replay(wrong)->difference);
 }
 
 TEST(Replay, SeveralPoliciesFollowOneAnother) {

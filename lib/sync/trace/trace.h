@@ -14,7 +14,14 @@
 //   @0.5 push w0 #1 based-on=v0 samples=64
 //     accumulate w0 #1 weight=64
 //
-// Empty lines and those beginning with '#' say nothing.
+// Empty lines and those beginning with '#' say nothing. Where a part of a long trace was thrown
+// away stands
+//
+//   gap 1..2
+//
+// and then what stands in for it: the header of the policy as it was configured at its end, what
+// that would have saved, and a join of each worker that was there. What else the policy had in mind
+// then, pushes above all, is lost: until the next header no decision can be compared.
 #pragma once
 
 #include <string>
@@ -39,6 +46,8 @@ StatusOr<Time> ParseTime(std::string_view text);
 // The lines of a trace's header: the spec and, where a policy was restored, what it had saved.
 inline constexpr std::string_view kTracePolicy = "policy ";
 inline constexpr std::string_view kTraceSaved = "saved ";  // Followed by hexadecimal bytes.
+
+inline constexpr std::string_view kTraceGap = "gap ";
 
 inline constexpr std::string_view kTraceReconfigured = "reconfigured ";  // Followed by a spec.
 

@@ -3,6 +3,8 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,9 +19,17 @@ class TraceRecorder : public Policy {
   // Given each line without its end, in order, within the constructor and Observe.
   using Sink = std::function<void(std::string_view line)>;
 
+  // Of a trace in parts, of which early ones are thrown away.
+  struct Parts {
+    std::function<bool()> is_full;  // Asked between two events.
+    // A part begins. `snapshot` are lines of a trace that a reader without the parts before begins
+    // with: the policy as it is configured now, what it saves, and who has joined.
+    std::function<void(const std::vector<std::string>& snapshot)> begin;
+  };
+
   // `spec` and `saved` are what `policy` was made from. Writes the header at once.
   TraceRecorder(std::unique_ptr<Policy> policy, const PolicySpec& spec, const std::string& saved,
-                Sink sink);
+                Sink sink, std::optional<Parts> parts = std::nullopt);
 
   // The event's line is written before the policy sees it, so that a crash leaves its cause behind.
   void Observe(const Event& event, Time now, std::vector<Decision>& decisions) override;
@@ -32,8 +42,14 @@ class TraceRecorder : public Policy {
   std::unique_ptr<Policy> Clone() const override { return policy_->Clone(); }
 
  private:
+  void Note(const Event& event);
+  std::vector<std::string> Snapshot(Time now) const;
+
   std::unique_ptr<Policy> policy_;
   Sink sink_;
+  std::optional<Parts> parts_;
+  PolicySpec spec_;  // As it is now.
+  std::set<WorkerId> members_;
 };
 
 }  // namespace paceline::sync

@@ -131,6 +131,14 @@ class Reader {
       return OkStatus();
     }
     PACELINE_RETURN_IF_ERROR(EndEvent());
+    // What it decided there nobody knows: it goes on on the rails.
+    if (StartsWith(line, kTraceGap)) {
+      ++result_.gaps;
+      round_ = {};
+      if (!result_.difference) result_.difference = {number, std::string(line), {}, {}};
+      other_.IsOff();
+      return OkStatus();
+    }
     if (StartsWith(line, kTracePolicy)) {
       PACELINE_ASSIGN_OR_RETURN(const PolicySpec spec,
                                 ParsePolicySpec(line.substr(kTracePolicy.size())));

@@ -44,10 +44,11 @@ struct OnRails {
 };
 
 struct WhatIfResult {
-  size_t events = 0;      // Until the first difference.
-  size_t decisions = 0;   // Found equal until then.
-  uint64_t versions = 0;  // Recorded until then.
-  std::optional<WhatIfDifference> difference;
+  size_t events = 0;                           // Until the first difference.
+  size_t decisions = 0;                        // Found equal until then.
+  uint64_t versions = 0;                       // Recorded until then.
+  std::optional<WhatIfDifference> difference;  // Or the first gap, as its event.
+  uint64_t gaps = 0;                           // Parts of the trace that are missing.
   OnRails after;
 };
 
