@@ -1,19 +1,28 @@
 #include "cli/local/child.h"
 
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <sstream>
+#include <thread>
 #include <utility>
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/process/tree.h"
+
 namespace paceline::local {
 namespace {
+
+// For the end of what was killed.
+constexpr std::chrono::milliseconds kPause(10);
+constexpr int kKillsMax = 100;
 
 // The file of that name in a folder of PATH; `name` itself, if it has a '/' or there is none.
 std::string FindProgram(const std::string& name, const Command& command) {
@@ -45,6 +54,7 @@ Prepared Prepare(const Command& command) {
   }
   prepared.arguments.push_back(nullptr);
   const auto is_overridden = [&](std::string_view entry) {
+    if (!command.mark.empty() && entry.starts_with(process::kMarkVariable)) return true;
     for (const auto& [name, value] : command.environment) {
       if (entry.size() > name.size() && entry.starts_with(name) && entry[name.size()] == '=')
         return true;
@@ -56,6 +66,8 @@ Prepared Prepare(const Command& command) {
   }
   for (const auto& [name, value] : command.environment)
     prepared.environment_text.push_back(name + "=" + value);
+  if (!command.mark.empty())
+    prepared.environment_text.push_back(fmt::format("{}={}", process::kMarkVariable, command.mark));
   for (std::string& text : prepared.environment_text) prepared.environment.push_back(text.data());
   prepared.environment.push_back(nullptr);
   return prepared;
@@ -104,7 +116,7 @@ StatusOr<Child> Child::Start(const Command& command) {
   const ssize_t got = pid > 0 ? read(failure_pipe[0], &exec_error, sizeof exec_error) : 0;
   close(failure_pipe[0]);
   if (pid < 0) return Internal("cannot fork: {}", std::strerror(fork_error));
-  Child child(pid);
+  Child child(pid, command.mark);
   if (got == static_cast<ssize_t>(sizeof exec_error)) {
     return Internal("cannot start {}{}: {}", command.arguments[0],
                     command.folder.empty() ? "" : " in folder " + command.folder,
@@ -113,12 +125,14 @@ StatusOr<Child> Child::Start(const Command& command) {
   return child;
 }
 
-Child::Child(Child&& other) noexcept : pid_(std::exchange(other.pid_, -1)), exit_(other.exit_) {}
+Child::Child(Child&& other) noexcept
+    : pid_(std::exchange(other.pid_, -1)), mark_(std::move(other.mark_)), exit_(other.exit_) {}
 
 Child& Child::operator=(Child&& other) noexcept {
   if (this != &other) {
     KillAndReap();
     pid_ = std::exchange(other.pid_, -1);
+    mark_ = std::move(other.mark_);
     exit_ = other.exit_;
   }
   return *this;
@@ -128,10 +142,12 @@ Child::~Child() { KillAndReap(); }
 
 std::optional<Exit> Child::Poll() {
   if (exit_ || pid_ < 0) return exit_;
-  int status = 0;
-  if (waitpid(pid_, &status, WNOHANG) == pid_) {
-    exit_ = WIFSIGNALED(status) ? Exit{0, WTERMSIG(status)} : Exit{WEXITSTATUS(status), 0};
-  }
+  siginfo_t how{};
+  const bool has_ended =
+      waitid(P_PID, static_cast<id_t>(pid_), &how, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+      how.si_pid == pid_;
+  if (has_ended)
+    exit_ = how.si_code == CLD_EXITED ? Exit{how.si_status, 0} : Exit{0, how.si_status};
   return exit_;
 }
 
@@ -139,12 +155,21 @@ void Child::Signal(int number) {
   if (pid_ > 0 && !Poll()) kill(pid_, number);
 }
 
+size_t Child::SignalTree(int number) {
+  if (pid_ <= 0) return 0;
+  // Its group first and at once: whoever starts processes all the time does not get ahead.
+  if (number != 0) kill(-pid_, number);
+  return process::SignalTree(mark_, pid_, getpid(), number);
+}
+
 void Child::KillAndReap() {
-  if (pid_ < 0 || exit_) return;
-  kill(pid_, SIGKILL);
-  int status = 0;
-  while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+  if (pid_ < 0) return;
+  // What is being started while it is looked at is found next time.
+  for (int i = 0; i < kKillsMax && SignalTree(SIGKILL) > 0; ++i)
+    std::this_thread::sleep_for(kPause);
+  while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
   }
+  pid_ = -1;
 }
 
 }  // namespace paceline::local

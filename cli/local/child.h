@@ -1,8 +1,11 @@
-// Defines Child: one process that this one started, its output in a log file.
+// Defines Child: one program that this process started, with all that it starts in turn; its output
+// in a log file.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <sys/types.h>
@@ -14,15 +17,18 @@ namespace paceline::local {
 struct Command {
   std::vector<std::string> arguments;  // The program's path first, or its name in PATH.
   std::vector<std::pair<std::string, std::string>>
-      environment;       // Beside what this process has; wins.
-  std::string log_path;  // stdout and stderr are appended here.
-  int niceness = 0;      // Added to this process's own; at least 0.
+      environment;             // Beside what this process has; wins.
+  std::string log_path;        // stdout and stderr are appended here.
+  uint64_t log_bytes_max = 0;  // Of the log and the one before it (RotateLog); 0: no bound.
+  int niceness = 0;            // Added to this process's own; at least 0.
   // That it starts in, where a relative program is looked for; empty: as this.
   std::string folder = "";
   // Of a program that is not ours: where it leaves no last word, the last line of its output is it.
   bool may_leave_none = false;
   // Descriptors that it inherits, under the same numbers: locks that it holds as long as it lives.
   std::vector<int> kept_open = {};
+  // By which all processes of it are known (lib/process/tree.h); empty: by their group alone.
+  std::string mark = "";
 };
 
 // How a process ended.
@@ -31,8 +37,9 @@ struct Exit {
   int signal = 0;  // 0 if it exited by itself.
 };
 
-// Owns the process: what still runs when this goes away is killed and reaped. Not thread-safe. The
-// child dies with the thread that started it, so that not even a killed parent leaves it behind.
+// Owns the program and its tree: what still runs of it when this goes away is killed and reaped.
+// Not thread-safe. The program's own process dies with the thread that started it, so that not even
+// a killed parent leaves it behind; for what it started, see Janitor.
 class Child {
  public:
   // Internal, with the system's words, if the program cannot be started.
@@ -42,15 +49,19 @@ class Child {
   ~Child();
 
   pid_t pid() const { return pid_; }
-  // Never blocks. How it ended, once it has; the same answer from then on.
+  // Never blocks. How the program's own process ended, once it has; the same answer from then on.
+  // What it started may run on.
   std::optional<Exit> Poll();
-  void Signal(int number);  // Nothing if it has ended.
+  void Signal(int number);  // To the program's own process. Nothing if it has ended.
+  // To all of the tree; 0 to nobody. How many processes run in it.
+  size_t SignalTree(int number);
 
  private:
-  explicit Child(pid_t pid) : pid_(pid) {}
+  Child(pid_t pid, std::string mark) : pid_(pid), mark_(std::move(mark)) {}
   void KillAndReap();
 
-  pid_t pid_ = -1;
+  pid_t pid_ = -1;  // And its group's. Not reaped before the end, so that no other process gets it.
+  std::string mark_;
   std::optional<Exit> exit_;
 };
 

@@ -47,7 +47,8 @@ StatusOr<JobFolder> JobFolder::Create(const std::string& path) {
   if (const Status made = files::MakeFolders(path + "/logs"); !made.ok())
     return Unavailable("cannot make the run's folder {}: {}", path, Message(made));
   PACELINE_ASSIGN_OR_RETURN(PrivateFolder made, MakePrivateFolder(PrivatePlaces()));
-  JobFolder folder(path, std::move(made), Lock(path));
+  PACELINE_ASSIGN_OR_RETURN(Janitor janitor, Janitor::Start(made.path));
+  JobFolder folder(path, std::move(made), std::move(janitor), Lock(path));
   PACELINE_ASSIGN_OR_RETURN(const std::string token, telemetry::MakeToken());
   PACELINE_RETURN_IF_ERROR(telemetry::WriteTokenFile(folder.TokenFile(), token));
   return folder;
@@ -63,6 +64,7 @@ bool IsRunning(const std::string& run_folder) {
 JobFolder::JobFolder(JobFolder&& other) noexcept
     : path_(std::move(other.path_)),
       private_(std::exchange(other.private_, {})),
+      janitor_(std::move(other.janitor_)),
       lock_(std::exchange(other.lock_, -1)) {}
 
 JobFolder::~JobFolder() {

@@ -13,6 +13,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/local/janitor.h"
 #include "cli/local/private_folder.h"
 #include "lib/base/status.h"
 
@@ -32,8 +33,8 @@ class JobFolder {
  public:
   // An absolute path of a folder that there is not yet.
   static std::string NewPath(const std::string& parent, const std::string& job);
-  // Makes both with a new token, and what is missing above `path`. Unavailable with the system's
-  // words if that cannot be done.
+  // Makes both with a new token, and what is missing above `path`, and starts a Janitor for the
+  // private one. Unavailable or Internal with the system's words if that cannot be done.
   static StatusOr<JobFolder> Create(const std::string& path);
   JobFolder(JobFolder&& other) noexcept;
   JobFolder& operator=(JobFolder&&) = delete;
@@ -66,11 +67,15 @@ class JobFolder {
   const PrivateFolder& private_folder() const { return private_; }
 
  private:
-  JobFolder(std::string path, PrivateFolder made, int lock)
-      : path_(std::move(path)), private_(std::move(made)), lock_(lock) {}
+  JobFolder(std::string path, PrivateFolder made, Janitor janitor, int lock)
+      : path_(std::move(path)),
+        private_(std::move(made)),
+        janitor_(std::move(janitor)),
+        lock_(lock) {}
 
   std::string path_;
   PrivateFolder private_;
+  Janitor janitor_;
   int lock_;  // On `path_`, for as long as the run goes on; -1 where the disk knows no locks.
 };
 

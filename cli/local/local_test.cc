@@ -1,24 +1,31 @@
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <sstream>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "cli/local/child.h"
 #include "cli/local/display/live_state.h"
 #include "cli/local/display/progress_view.h"
 #include "cli/local/display/summary.h"
+#include "cli/local/janitor.h"
 #include "cli/local/job_folder.h"
 #include "cli/local/process_table.h"
 #include "cli/local/signals.h"
+#include "lib/base/testing/eventually.h"
+#include "lib/process/tree.h"
 
 namespace paceline::local {
 namespace {
 
+using paceline::testing::Eventually;
 using ::testing::HasSubstr;
 using ::testing::UnorderedElementsAre;
 
@@ -131,6 +138,105 @@ TEST(ProcessTable, AProgramThatIsNotOursSaysItsLastLine) {
   EXPECT_EQ(LastWordOf("echo line; exit 0", true), "") << "it has not failed";
   EXPECT_EQ(LastWordOf("exit 1", true), "") << "an earlier life's line is not this one's";
   EXPECT_EQ(LastWordOf("echo line; exit 1", false), "") << "ours leave one themselves";
+}
+
+size_t CountOf(const std::string& mark) { return process::SignalTree(mark, 0, getpid(), 0); }
+
+// The program's own process ends, what it started does not; or only when it must.
+TEST(ProcessTable, AProcessHasEndedOnceAllItStartedHas) {
+  const std::string mark = "/local-test/" + std::to_string(getpid()) + "/w/0/";
+  const auto start = [&](ProcessTable& table, const std::string& script) {
+    table.Start({.name = "w"},
+                {.arguments = {"/bin/sh", "-c", script},
+                 .environment = {},
+                 .log_path = "/dev/null",
+                 .mark = mark},
+                "/nowhere", Time());
+  };
+  Signals signals;
+  {
+    ProcessTable table;
+    start(table, "setsid sleep 1000 & (trap '' TERM; sleep 1001; :) & exit 3");
+    ASSERT_TRUE(Eventually([&] { return CountOf(mark) == 3; }));
+    ASSERT_TRUE(Eventually([&] {
+      table.Update(Time());
+      return CountOf(mark) == 2;  // The deaf shell and its child.
+    }));
+    EXPECT_TRUE(table.IsAnyRunning()) << "a worker on its seat would be one too many";
+    EXPECT_EQ(table.NextKill(), Time() + Seconds(5));
+    ASSERT_TRUE(Eventually([&] {
+      table.Update(Time() + Seconds(6));
+      return !table.IsAnyRunning();
+    }));
+    EXPECT_EQ(CountOf(mark), 0u);
+    EXPECT_EQ(table.Find("w")->exit_code, 3);
+  }
+  {
+    ProcessTable table;
+    start(table, "sleep 1000 | cat; :");
+    ASSERT_TRUE(Eventually([&] { return CountOf(mark) == 3; }));
+    table.Stop("w", Seconds(30), Time());
+    ASSERT_TRUE(Eventually([&] {
+      table.Update(Time());
+      return table.Find("w") == nullptr;
+    })) << "asked to go, all of it goes";
+    EXPECT_EQ(CountOf(mark), 0u);
+    start(table, "setsid sleep 1000 & sleep 1001; :");
+    ASSERT_TRUE(Eventually([&] { return CountOf(mark) == 3; }));
+  }
+  EXPECT_EQ(CountOf(mark), 0u) << "the table is gone";
+}
+
+TEST(ProcessTable, NoZombiesOfOrphansStay) {
+  process::AdoptOrphans();
+  const std::string mark = "/local-test/" + std::to_string(getpid()) + "/z/0/";
+  ProcessTable table;
+  table.Start({.name = "w"},
+              {.arguments = {"/bin/sh", "-c", "(setsid true &) ; (setsid true &) ; sleep 1000; :"},
+               .environment = {},
+               .log_path = "/dev/null",
+               .mark = mark},
+              "/nowhere", Time());
+  const auto children = [] {
+    std::ifstream file(fmt::format("/proc/self/task/{}/children", gettid()));
+    return std::distance(std::istream_iterator<int>(file), {});
+  };
+  ASSERT_TRUE(Eventually([&] { return CountOf(mark) == 2 && children() == 3; }));
+  table.Update(Time());
+  EXPECT_EQ(children(), 1);
+}
+
+// A run whose own process is killed.
+TEST(Janitor, EndsWhatIsMarkedAndRemovesTheFolder) {
+  std::string folder = Temporary("janitor-XXXXXX");
+  ASSERT_NE(mkdtemp(folder.data()), nullptr);
+  std::ofstream(folder + "/token") << "secret";
+  for (const bool is_killed : {false, true}) {
+    const pid_t run = fork();
+    if (run == 0) {
+      auto janitor = Janitor::Start(folder);
+      auto child =
+          Child::Start({.arguments = {"/bin/sh", "-c", "setsid sleep 1000 & sleep 1001; :"},
+                        .environment = {},
+                        .log_path = "/dev/null",
+                        .mark = folder + "/w/0/"});
+      if (!Eventually([&] { return CountOf(folder + "/") == 3; })) _exit(1);
+      if (is_killed) raise(SIGKILL);
+      child = Internal("gone");
+      janitor = Internal("dismissed");
+      _exit(0);
+    }
+    int status = 0;
+    ASSERT_EQ(waitpid(run, &status, 0), run);
+    if (is_killed) {
+      EXPECT_TRUE(WIFSIGNALED(status));
+      EXPECT_TRUE(Eventually([&] { return !std::filesystem::exists(folder); }));
+    } else {
+      EXPECT_EQ(status, 0);
+      EXPECT_TRUE(std::filesystem::exists(folder + "/token")) << "its owner removes it";
+    }
+    EXPECT_EQ(CountOf(folder + "/"), 0u);
+  }
 }
 
 TEST(Signals, CountInterruptions) {

@@ -1,12 +1,16 @@
 #include "cli/local/process_table.h"
 
 #include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <utility>
 
+#include <sys/wait.h>
+
+#include "cli/local/log_rotation.h"
 #include "lib/job/last_line.h"
 #include "lib/process/exit.h"
 #include "lib/process/read_file.h"
@@ -31,6 +35,15 @@ std::string EndOf(const std::string& path, uint64_t begin) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
+constexpr Duration kRestGrace = std::chrono::seconds(5);
+constexpr Duration kRestGivenUp = std::chrono::seconds(10);
+constexpr Duration kKillPeriod = std::chrono::milliseconds(100);
+
+void KillAgain(Child& child, Time& kill_at, Time now) {
+  child.SignalTree(SIGKILL);
+  kill_at = now + kKillPeriod;
+}
+
 }  // namespace
 
 void ProcessTable::Start(const job::Start& start, const Command& command,
@@ -53,6 +66,10 @@ void ProcessTable::Start(const job::Start& start, const Command& command,
     const uint64_t before = std::filesystem::file_size(command.log_path, ignored);
     entry.log_path = command.log_path;
     entry.log_begin = ignored ? 0 : before;
+  }
+  if (command.log_bytes_max > 0) {
+    entry.rotated_log = command.log_path;
+    entry.log_bytes_max = command.log_bytes_max;
   }
   if (StatusOr<Child> child = Child::Start(command); child.ok()) {
     entry.child = *std::move(child);
@@ -90,25 +107,60 @@ void ProcessTable::StopAll(Duration grace, Time now) {
 
 void ProcessTable::KillAll() {
   for (auto& [name, entry] : entries_) {
-    if (entry.child) entry.child->Signal(SIGKILL);
+    if (entry.child) entry.child->SignalTree(SIGKILL);
   }
 }
 
 void ProcessTable::Kill(const std::string& name) {
   const auto found = entries_.find(name);
-  if (found != entries_.end() && found->second.child) found->second.child->Signal(SIGKILL);
+  if (found != entries_.end() && found->second.child) found->second.child->SignalTree(SIGKILL);
+}
+
+// What outlives its program is asked, then killed; after that it is waited for, but not for ever: a
+// process may hang in the kernel.
+bool ProcessTable::HasTreeEnded(Entry& entry, Time now) {
+  if (!entry.give_up_at) {
+    if (entry.child->SignalTree(SIGTERM) == 0) return true;
+    const Time kill_at = entry.kill_at.value_or(now + kRestGrace);
+    entry.kill_at = kill_at;
+    entry.give_up_at = std::max(kill_at, now) + kRestGivenUp;
+    return false;
+  }
+  if (now >= *entry.kill_at) KillAgain(*entry.child, *entry.kill_at, now);
+  return entry.child->SignalTree(0) == 0 || now >= *entry.give_up_at;
+}
+
+// Those of trees, which are this process's children once their parents have ended.
+void ProcessTable::ReapOrphans() {
+  siginfo_t ended{};
+  while (waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT) == 0 && ended.si_pid != 0) {
+    const pid_t pid = ended.si_pid;
+    const bool is_own = std::ranges::any_of(entries_, [&](const auto& named) {
+      return named.second.child && named.second.child->pid() == pid;
+    });
+    if (is_own) return;  // Its Child reaps it, and then come those behind it.
+    waitpid(pid, nullptr, WNOHANG);
+    ended.si_pid = 0;
+  }
 }
 
 void ProcessTable::Update(Time now) {
+  ReapOrphans();
   for (auto at = entries_.begin(); at != entries_.end();) {
     Entry& entry = at->second;
     if (entry.seen.state == job::ProcessState::kExited) {
       ++at;
       continue;
     }
+    if (!entry.rotated_log.empty() && RotateLog(entry.rotated_log, entry.log_bytes_max))
+      entry.log_begin = 0;
     const std::optional<Exit> exit = entry.child->Poll();
     if (!exit) {
-      if (entry.kill_at && now >= *entry.kill_at) entry.child->Signal(SIGKILL);
+      if (entry.kill_at && now >= *entry.kill_at) KillAgain(*entry.child, *entry.kill_at, now);
+      ++at;
+      continue;
+    }
+    if (!HasTreeEnded(entry, now)) {
       ++at;
       continue;
     }
@@ -121,6 +173,8 @@ void ProcessTable::Update(Time now) {
     entry.seen.exit_code = exit->code;
     entry.seen.signal = exit->signal;
     entry.seen.is_disruption = exit->code == process::kExitTerminated;
+    entry.child.reset();
+    entry.kill_at.reset();
     entry.seen.last_word = LastWord(entry.last_word_path);
     const bool has_failed = exit->code != process::kExitDone && !entry.seen.is_disruption;
     if (entry.seen.last_word.empty() && has_failed && !entry.log_path.empty())

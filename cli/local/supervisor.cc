@@ -15,6 +15,7 @@
 #include "lib/job/manifest/encode.h"
 #include "lib/job/state/coordinator_report.h"
 #include "lib/process/read_file.h"
+#include "lib/process/tree.h"
 #include "lib/telemetry/access_token.h"
 #include "lib/telemetry/http_get.h"
 
@@ -75,6 +76,7 @@ Supervisor::Supervisor(SupervisorOptions options, const JobFolder* folder, Signa
       health_(options.health_patience) {}
 
 Outcome Supervisor::Run() {
+  process::AdoptOrphans();
   while (true) {
     const Time now = WallNow();
     processes_.Update(now);
@@ -217,6 +219,10 @@ void Supervisor::NoteChanges(const LiveState& now) {
     view_->Note("training " + now.checkpoint_note);
   if (now.checkpoint_problem != before.checkpoint_problem && !now.checkpoint_problem.empty())
     view_->Note("training goes on, but " + now.checkpoint_problem);
+  if (now.room_problem != before.room_problem && !now.room_problem.empty()) {
+    view_->Note("make room before training ends, else the model cannot be written: " +
+                now.room_problem);
+  }
   if (before.standstill.empty() && !now.standstill.empty())
     view_->Note("training stands still: " + now.standstill);
 }

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/mount.h>
 
 #include "tests/integration/live_run.h"
 #include "tests/integration/run_files.h"
@@ -15,6 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using Json = nlohmann::json;
 
 // A folder for the model in which something is in its place.
@@ -54,6 +56,60 @@ TEST_F(DiskFaultsTest, AModelThatFindsNoPlaceIsKeptUntilThereIsOne) {
   EXPECT_EQ(ended.summary["model"], Model());
   EXPECT_FALSE(ReadModel(Model()).empty());
   EXPECT_EQ(std::distance(fs::directory_iterator(output_.path()), {}), 1) << "no leftovers";
+}
+
+// A disk of that size for all that a run writes; false where this may not be made.
+class SmallDisk {
+ public:
+  SmallDisk(std::string path, const std::string& size) : path_(std::move(path)) {
+    fs::create_directories(path_);
+    is_there_ = mount("none", path_.c_str(), "tmpfs", 0, ("size=" + size).c_str()) == 0;
+  }
+  ~SmallDisk() {
+    if (is_there_) umount(path_.c_str());
+  }
+  bool is_there() const { return is_there_; }
+
+  // All that is free but `bytes`.
+  void Fill(uint64_t bytes) const {
+    const uint64_t free = fs::space(path_).available;
+    std::ofstream(path_ + "/ballast") << std::string(free > bytes ? free - bytes : 0, 'x');
+  }
+
+ private:
+  const std::string path_;
+  bool is_there_ = false;
+};
+
+// What others write meanwhile.
+TEST(FullDiskTest, TheModelHasRoomThatWasSetAside) {
+  const TestFolder folder;
+  const SmallDisk disk(folder.path() + "/runs", "3m");
+  if (!disk.is_there()) GTEST_SKIP() << "mounting a small tmpfs needs the right to mount";
+  LiveRun run(
+      folder, folder.Write("job.yaml", DigitsManifest()),
+      Sets(Paced(0.002, {"spec.training.stop.maxEpochs=3", "spec.checkpoint.enabled=false"})));
+  ASSERT_FALSE(run.WaitFor([](const Json& now) { return now["step"] > 3; }).is_null());
+  disk.Fill(0);
+  const Ended ended = run.Wait();
+  ASSERT_EQ(ended.code, 0) << ended.err;
+  EXPECT_THAT(ended.err, Not(HasSubstr("cannot be written")));
+  EXPECT_FALSE(ReadModel(ended.summary["model"]).empty());
+}
+
+// The trace has what was free; the model needs it.
+TEST(FullDiskTest, WhatIsMissingIsSaidBeforeTrainingAndTheTraceGoesBeforeTheModelDoes) {
+  const TestFolder folder;
+  const SmallDisk disk(folder.path() + "/runs", "1m");
+  if (!disk.is_there()) GTEST_SKIP() << "mounting a small tmpfs needs the right to mount";
+  disk.Fill(72 << 10);
+  LiveRun run(folder, folder.Write("job.yaml", DigitsManifest()),
+              Sets({"spec.training.stop.maxEpochs=40", "spec.checkpoint.enabled=false"}));
+  EXPECT_TRUE(run.WaitForText("make room before training ends, else the model cannot be written"));
+  const Ended ended = run.Wait();
+  ASSERT_EQ(ended.code, 0) << ended.err;
+  EXPECT_FALSE(ReadModel(ended.summary["model"]).empty());
+  EXPECT_FALSE(fs::exists(run.RunFolder() + "/policy.trace"));
 }
 
 TEST_F(DiskFaultsTest, InterruptedItIsTriedOnceMoreAndSaid) {

@@ -70,18 +70,21 @@ class Running:
         self.folder, self.process = folder, process
 
     def workers(self):
-        """Processes that run a script, by the worker's index."""
-        found = {}
+        """Processes that the job started to run a script, by the worker's index."""
+        return {int(environment["PACELINE_INDEX"]): pid for pid, parent, group, environment in self.processes()
+                if parent == self.process.pid and group == pid and environment.get("PACELINE_ROLE") == "worker"}
+
+    def processes(self):
+        """(pid, parent, group, environment) of all that work in this folder, whoever started them and whoever their parent is now."""
+        found = []
         for entry in Path("/proc").glob("[0-9]*"):
             try:
-                environment = (entry / "environ").read_bytes().split(b"\0")
-                parent = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
+                environment = dict(v.split("=", 1) for v in (entry / "environ").read_text(errors="replace").split("\0") if "=" in v)
+                parent, group = (entry / "stat").read_text().rsplit(")", 1)[1].split()[1:3]
             except (OSError, ValueError):
                 continue
-            if f"PACELINE_FOLDER={self.folder}".encode() in environment and parent == self.process.pid:
-                index = next(v for v in environment if v.startswith(b"PACELINE_INDEX=")).split(b"=")[1]
-                if b"PACELINE_ROLE=worker" in environment:
-                    found[int(index)] = int(entry.name)
+            if environment.get("PACELINE_FOLDER") == str(self.folder):
+                found.append((int(entry.name), int(parent), int(group), environment))
         return found
 
     def wait_for(self, what, deadline_s=60):

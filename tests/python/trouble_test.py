@@ -215,17 +215,15 @@ class TroubleTest(JobTest):
         summary = self.assert_succeeded(running.wait())
         self.assertEqual(summary["epochs"], 4)
 
-    def test_a_killed_worker_whose_children_live_on_comes_back_too(self):
-        """As a DataLoader's would: they have its connections, so nobody hears that these end."""
+    def test_a_worker_is_its_whole_tree(self):
+        """A shell that pipes, and children of the script, as a DataLoader's would be: they have its connections, and outlive it."""
         self.script(BEGIN + """
-    import os
+    import os, subprocess
     from torch.utils.data import DataLoader, TensorDataset
     other = iter(DataLoader(TensorDataset(x, y), num_workers=2, batch_size=1))
     next(other)
+    subprocess.Popen(["sleep", "1000"], start_new_session=True)
     with paceline.worker(model) as w:
-        if os.environ["PACELINE_ATTEMPT"] == "0" and os.fork() == 0:
-            wait_at("end")
-            os._exit(0)
         for number, batch in enumerate(w.data((x, y))):
             if number < 3 and os.fork() == 0:
                 wait_at("end")
@@ -234,15 +232,18 @@ class TroubleTest(JobTest):
             w.step(loss_of(batch))
         """)
         gate = self.closed_gate("gate")
-        self.closed_gate("end")  # So long do the children live.
-        running = self.start("spec.training.stop={maxEpochs: 4}")
-        worker = running.wait_for(lambda: running.workers().get(0))
+        self.closed_gate("end")  # So long would the children live.
+        running = self.start("spec.training.stop={maxEpochs: 4}", interpreter=("sh", "-c", '"$0" "$@" | cat', sys.executable))
+        shell = running.wait_for(lambda: running.workers().get(0))
         running.wait_for(lambda: any("bytes travel" in text for name, text in self.logs().items() if "worker-0" in name))
-        os.kill(worker, signal.SIGKILL)
-        running.wait_for(lambda: running.workers().get(0) not in (None, worker))
+        os.kill(shell, signal.SIGKILL)
+        running.wait_for(lambda: running.workers().get(0) not in (None, shell))
+        self.assertEqual([pid for pid, _, _, environment in running.processes()
+                          if environment["PACELINE_INDEX"] == "0" and environment["PACELINE_ATTEMPT"] == "0"], [], "its first life is over")
         gate.close()
         summary = self.assert_succeeded(running.wait())
         self.assertEqual(summary["epochs"], 4)
+        self.assertEqual(running.processes(), [], "nothing outlives the job")
 
     def logs(self):
         return {path.stem: path.read_text(errors="replace") for path in self.folder.rglob("*.log")}

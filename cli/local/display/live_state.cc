@@ -63,6 +63,7 @@ LiveState Parse(const json& object) {
   state.roll_backs = object.at("rollBacks").get<uint64_t>();
   state.last_roll_back = object.at("lastRollBack").get<std::string>();
   state.model_problem = object.value("modelProblem", "");
+  state.room_problem = object.value("roomProblem", "");
   const json& checkpoint = object.at("checkpoint");
   if (const auto version = checkpoint.find("version"); version != checkpoint.end())
     state.checkpoint_version = version->get<uint64_t>();

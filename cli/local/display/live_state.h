@@ -73,6 +73,7 @@ struct LiveState {
   std::string last_roll_back;      // Why and to where.
   std::optional<uint64_t> checkpoint_version;
   std::string checkpoint_problem;
+  std::string room_problem;     // Why the final model may find no room; empty: it has some.
   std::string checkpoint_note;  // What the checkpoints that were there at the start came to.
   std::string model_problem;    // Why the final model is not written yet, or empty.
   std::vector<LiveWorker> workers;
