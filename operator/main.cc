@@ -10,9 +10,9 @@
 #include "lib/kube/client/client.h"
 #include "lib/kube/client/config.h"
 #include "lib/process/crash_report.h"
-#include "lib/process/descriptors.h"
 #include "lib/process/exit.h"
 #include "lib/process/memory.h"
+#include "lib/process/system_limits.h"
 #include "lib/process/termination.h"
 #include "lib/telemetry/http_endpoint.h"
 #include "lib/telemetry/log.h"
@@ -205,6 +205,7 @@ int main(int argc, char** argv) {
   paceline::telemetry::ConfigureLog(
       {.program = "paceline-operator",
        .format = *paceline::telemetry::ParseLogFormat(options.log_format)});
+  paceline::process::SayWhichLimit(options.termination_message);
   paceline::process::BlockTerminationSignals();
   paceline::process::EndProcess(paceline::controller::Run(options), "paceline-operator",
                                 options.termination_message);

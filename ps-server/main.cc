@@ -3,10 +3,10 @@
 #include "lib/base/limits.h"
 #include "lib/job/manifest/encode.h"
 #include "lib/process/crash_report.h"
-#include "lib/process/descriptors.h"
 #include "lib/process/exit.h"
 #include "lib/process/file_size.h"
 #include "lib/process/read_file.h"
+#include "lib/process/system_limits.h"
 #include "lib/process/termination.h"
 #include "lib/rpc/bulk/allocator.h"
 #include "lib/telemetry/log.h"
@@ -25,6 +25,7 @@ StatusOr<job::TrainingJob> ReadJob(const std::string& path) {
 }
 
 Status Run(const Options& options) {
+  PACELINE_RETURN_IF_ERROR(process::CheckDescriptorLimit());
   PACELINE_ASSIGN_OR_RETURN(const job::TrainingJob job, ReadJob(options.job_file));
   return options.rank == 0 ? RunCoordinator(options, job) : RunShard(options, job);
 }
@@ -120,6 +121,7 @@ int main(int argc, char** argv) {
   if (resume == "from-claim") options.resume = paceline::ps::ResumeWish::kFromClaim;
   paceline::telemetry::ConfigureLog(
       {.program = "paceline-ps", .format = *paceline::telemetry::ParseLogFormat(log_format)});
+  paceline::process::SayWhichLimit(options.termination_message);
   paceline::process::BlockTerminationSignals();
   paceline::process::EndProcess(paceline::ps::Run(options), "paceline-ps",
                                 options.termination_message);

@@ -189,8 +189,6 @@ local::Outcome LocalRun::Run(local::Signals& signals, local::ProgressView& view)
                                            .extras = job_.extras,
                                            .command = job_.job.spec.workers.command,
                                            .command_folder = CommandFolder(options_, job_.job),
-                                           .log_bytes_max = static_cast<uint64_t>(
-                                               job_.job.spec.observability.logs.max_bytes),
                                            .locks = locks_.Descriptors()},
                                 .on_state = options_.on_state,
                                 .health_patience = options_.health_patience},

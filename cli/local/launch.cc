@@ -85,7 +85,6 @@ Command LaunchCommand(const LaunchOptions& options, const JobFolder& folder,
   const ProcessExtras extras = found == options.extras.end() ? ProcessExtras() : found->second;
   const Arguments last_word = {"--termination-message", folder.LastWordFile(start.name)};
   Command command{.arguments = {}, .environment = {}, .log_path = folder.LogFile(start.name)};
-  command.log_bytes_max = options.log_bytes_max;
   command.mark = fmt::format("{}/{}/{}/", folder.private_folder().path, start.name, start.attempt);
   if (start.role == job::Role::kParameterServer) {
     command.arguments = ServerArguments(options, folder, start, coordinator);

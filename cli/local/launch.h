@@ -23,7 +23,6 @@ struct LaunchOptions {
   std::map<std::string, ProcessExtras> extras;  // By group, as job::ProcessId has it.
   std::vector<std::string> command = {};        // Of workers and evaluator; empty: paceline-worker.
   std::string command_folder = "";              // Where that starts.
-  uint64_t log_bytes_max = 0;                   // Of each process; 0: no bound.
   std::vector<int> locks = {};  // Of folders that parameter servers write to; they hold them, too.
 };
 

@@ -277,8 +277,9 @@ void Supervisor::Start(const job::Start& start, Time now) {
     }
     report_.reset();  // Who is lost, for one, is said anew.
   }
-  processes_.Start(start, LaunchCommand(launch_, *folder_, start),
-                   folder_->LastWordFile(start.name), now);
+  Command command = LaunchCommand(launch_, *folder_, start);
+  command.log_bytes_max = static_cast<uint64_t>(job_.spec.observability.logs.max_bytes);
+  processes_.Start(start, command, folder_->LastWordFile(start.name), now);
 }
 
 // The first interruption asks everybody to end, a second one does not ask.

@@ -13,7 +13,6 @@
 
 #include "lib/base/check.h"
 #include "lib/process/crash_report.h"
-#include "lib/process/descriptors.h"
 #include "lib/process/exit.h"
 #include "lib/process/read_file.h"
 #include "lib/process/termination.h"
@@ -25,18 +24,6 @@ using ::testing::AllOf;
 using ::testing::ExitedWithCode;
 using ::testing::HasSubstr;
 using ::testing::KilledBySignal;
-
-TEST(Descriptors, AreAsManyAsTheProcessMayHave) {
-  rlimit before{};
-  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
-  const rlimit few{.rlim_cur = 64, .rlim_max = before.rlim_max};
-  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
-  RaiseDescriptorLimit();
-  rlimit after{};
-  getrlimit(RLIMIT_NOFILE, &after);
-  setrlimit(RLIMIT_NOFILE, &before);
-  EXPECT_EQ(after.rlim_cur, before.rlim_max);
-}
 
 TEST(ExitCodes, SayWhetherStartingAgainMayHelp) {
   EXPECT_EQ(ExitCodeFor(OkStatus()), 0);

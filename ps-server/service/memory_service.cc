@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <future>
 #include <system_error>
 #include <utility>
 
@@ -15,6 +16,7 @@
 #include <unistd.h>
 
 #include "lib/base/limits.h"
+#include "lib/base/thread.h"
 #include "lib/telemetry/log.h"
 #include "ps-server/service/listen_probe.h"
 
@@ -49,6 +51,12 @@ Status Welcome(rpc::MemorySocket& connection, const Status& status) {
   return connection.Send(answer, kPatience);
 }
 
+// It takes sockets instead.
+void Refuse(rpc::MemorySocket& connection, const Status& why) {
+  Log(LogLevel::kWarning, "shared memory is refused", {{"reason", Message(why)}});
+  (void)Welcome(connection, why);
+}
+
 }  // namespace
 
 StatusOr<std::unique_ptr<MemoryService>> MemoryService::Start(ShardHost& host,
@@ -57,23 +65,25 @@ StatusOr<std::unique_ptr<MemoryService>> MemoryService::Start(ShardHost& host,
   PACELINE_RETURN_IF_ERROR(ProbeUnixAddress(std::string(kUnixPrefix) + path));
   OwnedSocket listening(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   OwnedSocket wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  OwnedSocket ended(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   sockaddr_un name{.sun_family = AF_UNIX};
   std::memcpy(name.sun_path, path.data(), path.size());
-  if (listening.get() < 0 || wake.get() < 0 ||
+  if (listening.get() < 0 || wake.get() < 0 || ended.get() < 0 ||
       ::bind(listening.get(), reinterpret_cast<const sockaddr*>(&name), sizeof(name)) != 0 ||
       ::listen(listening.get(), kBacklog) != 0) {
     return Unavailable("cannot listen on {}: {}", path, std::generic_category().message(errno));
   }
-  return std::unique_ptr<MemoryService>(
-      new MemoryService(host, std::move(path), std::move(listening), std::move(wake)));
+  return std::unique_ptr<MemoryService>(new MemoryService(
+      host, std::move(path), std::move(listening), std::move(wake), std::move(ended)));
 }
 
 MemoryService::MemoryService(ShardHost& host, std::string path, OwnedSocket listening,
-                             OwnedSocket wake)
+                             OwnedSocket wake, OwnedSocket ended)
     : host_(host),
       path_(std::move(path)),
       listening_(std::move(listening)),
       wake_(std::move(wake)),
+      ended_(std::move(ended)),
       thread_([this] { Run(); }) {}
 
 MemoryService::~MemoryService() {
@@ -88,9 +98,15 @@ MemoryService::~MemoryService() {
 void MemoryService::Run() {
   while (true) {
     pollfd waited[] = {{.fd = listening_.get(), .events = POLLIN},
-                       {.fd = wake_.get(), .events = POLLIN}};
-    if (::poll(waited, 2, -1) < 0 && errno != EINTR) return;
+                       {.fd = wake_.get(), .events = POLLIN},
+                       {.fd = ended_.get(), .events = POLLIN}};
+    if (::poll(waited, 3, -1) < 0 && errno != EINTR) return;
     if (waited[1].revents != 0) return;
+    if (waited[2].revents != 0) {
+      uint64_t many = 0;
+      (void)!::read(ended_.get(), &many, sizeof(many));
+      ForgetEnded();  // What they had open is closed now, not when somebody comes.
+    }
     if (waited[0].revents == 0) continue;
     OwnedSocket socket(::accept4(listening_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     ForgetEnded();
@@ -112,18 +128,29 @@ void MemoryService::LetIn(OwnedSocket socket) {
   } else if (const size_t most = ConnectionsMax(); running_.size() >= most) {
     refusal = Unimplemented("too many connections share memory: {} are the most allowed", most);
   }
-  if (!refusal.ok()) {
-    Log(LogLevel::kWarning, "shared memory is refused", {{"reason", Message(refusal)}});
-    return (void)Welcome(connection, refusal);
+  if (!refusal.ok()) return Refuse(connection, refusal);
+  // Nobody is welcome before there is a thread to serve them.
+  std::promise<MemorySession*> welcomed;
+  StatusOr<std::thread> thread =
+      StartThread([this, session = welcomed.get_future()]() mutable { Serve(session.get()); });
+  if (!thread.ok()) return Refuse(connection, Unimplemented("{}", Message(thread.status())));
+  if (!Welcome(connection, OkStatus()).ok()) {
+    welcomed.set_value(nullptr);
+    return thread->join();
   }
-  if (!Welcome(connection, OkStatus()).ok()) return;
   Running& each = running_.emplace_back();
   each.session = std::make_unique<MemorySession>(host_, std::move(connection));
+  each.thread = *std::move(thread);
   ++connections_;
-  each.thread = std::thread([this, session = each.session.get()] {
-    session->Run();
-    --connections_;
-  });
+  welcomed.set_value(each.session.get());
+}
+
+void MemoryService::Serve(MemorySession* session) {
+  if (session == nullptr) return;
+  session->Run();
+  --connections_;
+  const uint64_t one = 1;
+  (void)!::write(ended_.get(), &one, sizeof(one));
 }
 
 void MemoryService::ForgetEnded() {

@@ -17,7 +17,8 @@ namespace paceline::ps {
 
 // Listens beside the Unix socket of gRPC (rpc::MemorySocketPath); only processes of this user are
 // let in, at most limits::kMemoryConnectionsMax connections at a time and never so many that
-// descriptors run out, each with a thread. Others hear why, and take sockets.
+// descriptors run out, each with a thread; where none can be started, nobody is. Others hear why,
+// and take sockets.
 class MemoryService {
  public:
   // `address` is gRPC's, unix:/path; `host` outlives this. Unavailable or InvalidArgument, saying
@@ -36,15 +37,17 @@ class MemoryService {
   };
 
   MemoryService(ShardHost& host, std::string path, telemetry::OwnedSocket listening,
-                telemetry::OwnedSocket wake);
+                telemetry::OwnedSocket wake, telemetry::OwnedSocket ended);
   void Run();
   void LetIn(telemetry::OwnedSocket socket);
+  void Serve(MemorySession* session);  // On a thread of its own; null: nobody came.
   void ForgetEnded();
 
   ShardHost& host_;
   const std::string path_;
   telemetry::OwnedSocket listening_;
   const telemetry::OwnedSocket wake_;
+  const telemetry::OwnedSocket ended_;  // Readable once a session has.
   std::atomic<size_t> connections_ = 0;
   std::list<Running> running_;  // The thread's own.
   std::thread thread_;          // Last: it uses the rest.

@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "lib/base/testing/eventually.h"
+#include "lib/base/testing/failing_threads.h"
 #include "lib/rpc/control/codec_values.h"
 #include "lib/rpc/shared_memory/mapping.h"
 #include "lib/rpc/shared_memory/memory_socket.h"
@@ -281,6 +282,41 @@ TEST(MemoryServiceTest, WhoFindsNoRoomTakesSockets) {
   EXPECT_TRUE(paceline::testing::Eventually(
       [&] { return RawPeer(shards[0].address()).welcome().code() == 0; }));
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &limit), 0);
+}
+
+// A limit of processes counts threads.
+TEST(MemoryServiceTest, WithoutAThreadToServeThemWorkersTakeSockets) {
+  Shards shards(Transport::kMemory, LayoutOf(1000), 1);
+  (void)shards.Born(RandomPayload(shards.layout(), 1));
+  {
+    const paceline::testing::FailingThreads none(0);
+    const RawPeer peer(shards[0].address());
+    EXPECT_TRUE(IsCode(peer.welcome(), StatusCode::kUnimplemented)) << peer.welcome().message();
+    EXPECT_THAT(peer.welcome().message(), ::testing::HasSubstr("cannot start a thread"));
+  }
+  EXPECT_EQ(RawPeer(shards[0].address()).welcome().code(), 0u) << "the shard lives on";
+}
+
+TEST(MemoryServiceTest, WhoHasGoneLeavesNoDescriptorBehind) {
+  Shards shards(Transport::kMemory, LayoutOf(1000), 1);
+  const auto client = shards.Born(RandomPayload(shards.layout(), 1));
+  // One of the two that a session has. What else is open changes as gRPC likes.
+  const auto open = [] {
+    return std::ranges::count_if(
+        std::filesystem::directory_iterator("/proc/self/fd"), [](const auto& entry) {
+          std::error_code gone;
+          return std::filesystem::read_symlink(entry, gone).string().find("pidfd") !=
+                 std::string::npos;
+        });
+  };
+  ASSERT_TRUE(paceline::testing::Eventually([&] { return open() == 1; })) << "the client's own";
+  {
+    std::vector<std::unique_ptr<RawPeer>> peers;
+    for (int i = 0; i < 20; ++i) peers.push_back(std::make_unique<RawPeer>(shards[0].address()));
+    EXPECT_TRUE(paceline::testing::Eventually([&] { return open() == 21; }));
+  }
+  EXPECT_TRUE(paceline::testing::Eventually([&] { return open() == 1; }))
+      << open() << " are open";
 }
 
 TEST(MemoryServiceTest, WhoSharesNothingLeavesTheSocketsAlone) {

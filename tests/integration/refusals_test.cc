@@ -47,6 +47,16 @@ TEST_F(RefusalsTest, FileThatIsNotThereIsSaid) {
   EXPECT_THAT(ended.err, HasSubstr("none.safetensors"));
 }
 
+TEST_F(RefusalsTest, ALimitOfDescriptorsThatNothingCanWorkWithIsSaid) {
+  LiveRun run(folder_.path(),
+              {"/bin/sh", "-c", "ulimit -n 24; exec \"$0\" \"$@\"", ProgramPath("paceline"), "run",
+               folder_.Write("job.yaml", DigitsManifest()), "-o", "json", "--runs",
+               folder_.path() + "/runs", "--set", "spec.runPolicy.backoffLimit=0"});
+  const Ended ended = run.Wait(60);
+  EXPECT_EQ(ended.code, 1);
+  EXPECT_THAT(ended.err, HasSubstr("the limit of open files is 24, want at least 64"));
+}
+
 // Whatever this machine has: no GPU can be seen by these processes.
 std::vector<std::string> WithoutGpu(std::vector<std::string> overrides) {
   overrides.emplace_back(

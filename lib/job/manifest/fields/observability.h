@@ -9,7 +9,8 @@ namespace paceline::job {
 template <class V>
 void Fields(V& visit, TraceFiles& trace) {
   visit("maxBytes", trace.max_bytes,
-        Note{.text = "of all files of the trace, of which the first and the newest are kept; 0: no "
+        Note{.text = "on one machine: of all files of the trace, of which the first and the newest "
+                     "are kept; 0: no "
                      "trace; parameter servers that start later take a change",
              .min = 0,
              .max = 1e15});
@@ -18,8 +19,9 @@ void Fields(V& visit, TraceFiles& trace) {
 template <class V>
 void Fields(V& visit, LogFiles& logs) {
   visit("maxBytes", logs.max_bytes,
-        Note{.text = "of what each process printed, of which the newest is kept; on one machine, "
-                     "since a cluster's nodes keep the logs of pods",
+        Note{.text = "on one machine: of what each process printed, of which the newest is kept; a "
+                     "cluster's nodes keep the logs of pods; processes that start later take a "
+                     "change",
              .min = 65536,
              .max = 1e15});
 }
