@@ -1,6 +1,7 @@
 #include "lib/job/process_name.h"
 
 #include <algorithm>
+#include <charconv>
 
 #include <fmt/format.h>
 
@@ -27,6 +28,28 @@ std::string ProcessName(std::string_view job, const ProcessId& process) {
 
 std::string ProcessName(std::string_view job, Role role, int64_t index, std::string_view group) {
   return ProcessName(job, IdOf(role, index, group));
+}
+
+std::optional<NamedProcess> ReadProcessName(std::string_view job, std::string_view name) {
+  if (!name.starts_with(job) || !name.substr(job.size()).starts_with('-')) return std::nullopt;
+  std::string_view group = name.substr(job.size() + 1);
+  int64_t index = 0;
+  if (group != GroupOf(Role::kEvaluator)) {
+    const size_t dash = group.rfind('-');
+    if (dash == std::string_view::npos) return std::nullopt;
+    const std::string_view number = group.substr(dash + 1);
+    std::from_chars(number.data(), number.data() + number.size(), index);
+    group = group.substr(0, dash);
+  }
+  NamedProcess named{.role = Role::kWorker, .id = {.group = std::string(group), .index = index}};
+  if (group == GroupOf(Role::kParameterServer))
+    named.role = Role::kParameterServer;
+  else if (group == GroupOf(Role::kEvaluator))
+    named.role = Role::kEvaluator;
+  else if (group != GroupOf(Role::kWorker) && !IsGroupName(group))
+    return std::nullopt;
+  if (ProcessName(job, named.id) != name) return std::nullopt;  // "digits-worker-03".
+  return named;
 }
 
 }  // namespace paceline::job

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -35,5 +36,14 @@ bool IsGroupName(std::string_view name);
 std::string ProcessName(std::string_view job, const ProcessId& process);
 std::string ProcessName(std::string_view job, Role role, int64_t index,
                         std::string_view group = "");
+
+struct NamedProcess {
+  Role role = Role::kWorker;
+  ProcessId id;
+  friend bool operator==(const NamedProcess&, const NamedProcess&) = default;
+};
+// Back from a name; nothing where no process of that job can have it. Whether the job has one of
+// that group and index is not asked.
+std::optional<NamedProcess> ReadProcessName(std::string_view job, std::string_view name);
 
 }  // namespace paceline::job

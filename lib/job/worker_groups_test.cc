@@ -75,5 +75,24 @@ TEST(WorkerGroups, NoTwoJobsHaveAPodOfOneName) {
             ProcessName("digits-big", Role::kWorker, 3));
 }
 
+TEST(ProcessName, ReadsBackWhatItWrote) {
+  const NamedProcess all[] = {{Role::kParameterServer, {"ps", 0}},
+                              {Role::kWorker, {"worker", 12}},
+                              {Role::kWorker, {"a100", 3}},
+                              {Role::kEvaluator, {"evaluator", 0}}};
+  for (const NamedProcess& one : all) {
+    for (const char* const job : {"digits", "digits-worker", "a-0"}) {
+      const std::string name = ProcessName(job, one.id);
+      EXPECT_EQ(ReadProcessName(job, name), one) << name;
+    }
+  }
+  for (const char* const none :
+       {"", "digits", "digits-", "digits-worker", "digits-worker-", "digits-worker-x",
+        "digits-worker-03", "digits-worker--3", "digits-worker-3 ", "digits-evaluator-0",
+        "digits-operator-0", "digits-a-100-3", "digits-worker-99999999999999999999",
+        "digit-worker-3", "digits2-worker-3", "worker-3"})
+    EXPECT_EQ(ReadProcessName("digits", none), std::nullopt) << none;
+}
+
 }  // namespace
 }  // namespace paceline::job

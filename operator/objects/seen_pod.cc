@@ -29,25 +29,12 @@ std::optional<Time> TimeAt(const Json& object, std::string_view key) {
   return job::ParseTime(TextAt(object, key));
 }
 
-// Of an annotation or a label, which hold text; 0 for what is no number.
+// Of an annotation, which holds text; 0 for what is no number.
 int64_t WrittenNumber(const Json& texts, std::string_view key) {
   const std::string text = TextAt(texts, key);
   int64_t number = 0;
   std::from_chars(text.data(), text.data() + text.size(), number);
   return number;
-}
-
-std::optional<Role> RoleOf(std::string_view word) {
-  for (const Role role : {Role::kParameterServer, Role::kWorker, Role::kEvaluator}) {
-    if (job::ToWord(role) == word) return role;
-  }
-  return std::nullopt;
-}
-
-job::ProcessId IdAt(const Json& labels, Role role) {
-  job::ProcessId process = job::IdOf(role, WrittenNumber(labels, kIndexLabel));
-  if (const std::string group = TextAt(labels, kGroupLabel); !group.empty()) process.group = group;
-  return process;
 }
 
 // How the pod's own container ended, or the first init container that kept it from starting.
@@ -154,21 +141,18 @@ void ReadWaiting(const Json& status, std::string_view container, SeenProcess& pr
 std::optional<SeenProcess> SeenPod(const job::TrainingJob& job, const Json& pod) {
   if (!IsControlledBy(pod, job.metadata.uid.value_or(""))) return std::nullopt;
   const Json& metadata = At(pod, "metadata");
-  const Json& labels = At(metadata, "labels");
   const Json& annotations = At(metadata, "annotations");
-  const std::optional<Role> role = RoleOf(TextAt(labels, kRoleLabel));
-  if (!role) return std::nullopt;
+  const std::string name = TextAt(metadata, "name");
+  const auto named = job::ReadProcessName(job.metadata.name, name);
+  if (!named) return std::nullopt;
+  const Role role = named->role;
 
   SeenProcess process;
-  process.name = TextAt(metadata, "name");
-  process.role = *role;
-  const job::ProcessId id = IdAt(labels, *role);
-  process.index = id.index;
+  process.name = name;
+  process.role = role;
+  process.index = named->id.index;
   // A group that the job has no more is one yet: its pods are to go.
-  const bool is_of_group = *role == Role::kWorker && job::IsGroupName(id.group);
-  if (is_of_group) process.group = id.group;
-  if (!is_of_group && id.group != job::GroupOf(*role)) return std::nullopt;
-  if (process.name != job::ProcessName(job.metadata.name, id)) return std::nullopt;
+  if (named->id.group != job::GroupOf(role)) process.group = named->id.group;
   process.is_stopping = At(metadata, "deletionTimestamp").is_string();
   if (process.is_stopping) {
     process.gone_by = TimeAt(metadata, "deletionTimestamp");
@@ -185,14 +169,14 @@ std::optional<SeenProcess> SeenPod(const job::TrainingJob& job, const Json& pod)
   const Json& status = At(pod, "status");
   const std::string phase = TextAt(status, "phase");
   const Json& state =
-      At(Among(At(status, "containerStatuses"), "name", ContainerName(*role)), "state");
+      At(Among(At(status, "containerStatuses"), "name", ContainerName(role)), "state");
   const Json& running = At(state, "running");
   process.started_at = TimeAt(metadata, "creationTimestamp").value_or(Time{});
   if (running.is_object())
     process.started_at = TimeAt(running, "startedAt").value_or(process.started_at);
-  const Json& terminated = TerminatedState(status, ContainerName(*role));
-  const bool is_own_program = *role != Role::kParameterServer && !job.spec.workers.command.empty();
-  const Json& container = Among(At(At(pod, "spec"), "containers"), "name", ContainerName(*role));
+  const Json& terminated = TerminatedState(status, ContainerName(role));
+  const bool is_own_program = role != Role::kParameterServer && !job.spec.workers.command.empty();
+  const Json& container = Among(At(At(pod, "spec"), "containers"), "name", ContainerName(role));
   if (terminated.is_object()) {
     process.started_at = TimeAt(terminated, "startedAt").value_or(process.started_at);
     ReadEnd(status, terminated, is_own_program, process);
@@ -203,7 +187,7 @@ std::optional<SeenProcess> SeenPod(const job::TrainingJob& job, const Json& pod)
     process.state = ProcessState::kRunning;
     process.is_ready = TextAt(ConditionAt(status, "Ready"), "status") != "False";
   } else {
-    ReadWaiting(status, ContainerName(*role), process);
+    ReadWaiting(status, ContainerName(role), process);
   }
   return process;
 }

@@ -11,7 +11,8 @@
 namespace paceline::controller {
 
 // None if the pod is not the job's child (by its owner's uid; labels alone make nothing a child) or
-// not one of its processes.
+// not one of its processes, as its name says. Labels say nothing here: anybody may change them
+// (pod_labels.h).
 //
 // The process is Paceline's own container: a sidecar's end is not its end. Whether it
 // failed or was disrupted is pod_end.h's to say.

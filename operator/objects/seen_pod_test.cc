@@ -74,40 +74,39 @@ TEST(SeenPodTest, ReadsBackWhatItWasStartedWith) {
   EXPECT_EQ(seen.started_at, job::ParseTime("2026-01-31T09:30:00Z"));
 }
 
-TEST(SeenPodTest, APodWithoutAGroupIsOfTheGroupThatItsRoleHas) {
-  Json pod = Worker({{"phase", "Pending"}});
-  const auto before = SeenPod(Digits(), pod);
-  ASSERT_EQ(pod["metadata"]["labels"].erase("paceline.dev/group"), 1u);
-  ASSERT_TRUE(before.has_value());
-  EXPECT_EQ(SeenPod(Digits(), pod), before);
-}
-
 // Of a group that the job has no more too: the planner stops what is not wanted.
-TEST(SeenPodTest, AWorkerIsOfTheGroupThatItsLabelAndItsNameSay) {
+TEST(SeenPodTest, AWorkerIsOfTheGroupThatItsNameSays) {
   Json pod = Worker({{"phase", "Pending"}});
-  pod["metadata"]["labels"]["paceline.dev/group"] = "a100";
-  EXPECT_FALSE(SeenPod(Digits(), pod).has_value());
-  kube::Keep(pod, PartsOfPod());
-  EXPECT_FALSE(SeenPod(Digits(), pod).has_value());
   pod["metadata"]["name"] = "digits-a100-3";
   const auto seen = SeenPod(Digits(), pod);
   ASSERT_TRUE(seen.has_value());
+  EXPECT_EQ(seen->role, job::Role::kWorker);
   EXPECT_EQ(seen->group, "a100");
   EXPECT_EQ(seen->index, 3);
-  pod["metadata"]["labels"]["paceline.dev/group"] = "a-100";
   pod["metadata"]["name"] = "digits-a-100-3";
   EXPECT_FALSE(SeenPod(Digits(), pod).has_value());
-  // Not even under a name that a process of the job has: its role is another's.
-  pod["metadata"]["name"] = "digits-ps-3";
-  pod["metadata"]["labels"]["paceline.dev/group"] = "ps";
-  EXPECT_FALSE(SeenPod(Digits(), pod).has_value());
+}
+
+TEST(SeenPodTest, WhateverItsLabelsSayItIsTheProcessThatItsNameSays) {
+  Json pod = Worker({{"phase", "Pending"}});
+  const auto before = SeenPod(Digits(), pod);
+  ASSERT_TRUE(before.has_value());
+  Json& labels = pod["metadata"]["labels"];
+  labels["paceline.dev/role"] = "ps";
+  labels["paceline.dev/group"] = "a100";
+  labels["paceline.dev/index"] = "0";
+  EXPECT_EQ(SeenPod(Digits(), pod), before);
+  labels = nullptr;
+  EXPECT_EQ(SeenPod(Digits(), pod), before);
+  kube::Keep(pod, PartsOfPod());
+  EXPECT_EQ(SeenPod(Digits(), pod), before);
 }
 
 TEST(SeenPodTest, ForeignPodsAreNotTheJobs) {
   Json other_owner = Worker({}), no_owner = Worker({}), other_name = Worker({});
   other_owner["metadata"]["ownerReferences"][0]["uid"] = "uid-2";
   no_owner["metadata"].erase("ownerReferences");
-  other_name["metadata"]["name"] = "digits-worker-4";
+  other_name["metadata"]["name"] = "figures-worker-3";
   EXPECT_FALSE(SeenPod(Digits(), other_owner).has_value());
   EXPECT_FALSE(SeenPod(Digits(), no_owner).has_value());
   EXPECT_FALSE(SeenPod(Digits(), other_name).has_value());
