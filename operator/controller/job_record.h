@@ -26,6 +26,7 @@
 #include "operator/controller/children.h"
 #include "operator/controller/coordinator/coordinator_talk.h"
 #include "operator/controller/pods/pod_clocks.h"
+#include "operator/controller/pods/unseen_pods.h"
 #include "operator/controller/secrets/certificates.h"
 #include "operator/controller/secrets/control_tokens.h"
 #include "operator/objects/ownership.h"
@@ -73,6 +74,8 @@ struct JobRecord {
   std::shared_ptr<const ReadJob> read;
   CoordinatorTalk talk;
   PodClocks clocks;
+  UnseenPods unseen;
+  std::map<std::string, std::string> told_labels;  // By uids of pods: what was said of theirs.
   SeenChildren children;
   KnownCertificates certificates;
   KnownToken token;

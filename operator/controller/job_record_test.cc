@@ -43,6 +43,7 @@ TEST(JobRecords, AJobOfTheSameNameInheritsNothing) {
   former->token = {.is_good = true, .version = "7"};
   former->unwritten.emplace().coordinator_starts = 3;
   former->refused = {kWorker.name};
+  former->told_labels = {{"pod-1", "label paceline.dev/role is gone"}};
   former->claims_settled = 4;
   former->pods = Internal("no");
   former->children.generation = 1;
@@ -57,6 +58,7 @@ TEST(JobRecords, AJobOfTheSameNameInheritsNothing) {
   EXPECT_FALSE(record->token.is_good);
   EXPECT_FALSE(record->unwritten.has_value());
   EXPECT_TRUE(record->refused.empty());
+  EXPECT_TRUE(record->told_labels.empty());
   EXPECT_EQ(record->claims_settled, 0);
   EXPECT_TRUE(record->pods.ok());
   EXPECT_EQ(record->children.generation, 0);

@@ -109,16 +109,17 @@ void Operator::PodChanged(const kube::ObjectKey& job, const kube::ObjectChange& 
     const std::shared_ptr<JobRecord> record = records_.Find(uid);
     if (record == nullptr) continue;
     record->expectations.Saw(change);
-    if (change.after == nullptr) PodGone(job, *change.before, *record);
+    if (change.after == nullptr) PodGone(*change.before, *record);
+    if (record->key != job) RequeueSoon(record->key);  // Somebody has changed the job's label.
   }
 }
 
-void Operator::PodGone(const kube::ObjectKey& job, const kube::Json& pod, JobRecord& record) {
-  const kube::ObjectPtr object = view_.Job(job);
+void Operator::PodGone(const kube::Json& pod, JobRecord& record) {
+  const kube::ObjectPtr object = view_.Job(record.key);
   if (object == nullptr || kube::IsBeingDeleted(*object)) return;
   job::TrainingJob owner;  // As far as reading its pod needs it.
-  owner.metadata.name = job.name;
-  owner.metadata.name_space = job.name_space;
+  owner.metadata.name = record.key.name;
+  owner.metadata.name_space = record.key.name_space;
   owner.metadata.uid = record.uid;
   if (auto process = SeenPod(owner, pod))
     record.gone_pods.PodGone(kube::Uid(pod), *std::move(process), WallNow());

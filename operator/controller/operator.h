@@ -52,7 +52,7 @@ class Operator {
   void Look(const kube::ObjectKey& job, kube::Priority priority);
   void RequeueSoon(const kube::ObjectKey& job);
   void PodChanged(const kube::ObjectKey& job, const kube::ObjectChange& change);
-  void PodGone(const kube::ObjectKey& job, const kube::Json& pod, JobRecord& record);
+  void PodGone(const kube::Json& pod, JobRecord& record);
   void Lead();
 
   kube::Client* const client_;

@@ -12,9 +12,11 @@
 #include "lib/kube/core/metadata.h"
 #include "operator/controller/coordinator/coordinator_access.h"
 #include "operator/controller/observe.h"
+#include "operator/controller/pods/mislabelled_pods.h"
 #include "operator/controller/refusal.h"
 #include "operator/controller/resources.h"
 #include "operator/controller/status_writer.h"
+#include "operator/objects/seen_pod.h"
 
 namespace paceline::controller {
 namespace {
@@ -89,9 +91,9 @@ StatusOr<kube::Result> Reconciler::Reconcile(const kube::ObjectKey& key) {
   const std::shared_ptr<JobRecord> record = records_->Of(key, uid);
   if (record == nullptr) return kube::Result{};  // Somebody else leads.
   if (!record->expectations.AreMet(key)) return kube::Result{.requeue_after = kViewLag};
-  std::vector<kube::ObjectPtr> pods = view_->PodsOf(uid);
-  std::vector<OwnPod> own = OwnPods(read->job, pods);
   const Time now = options_.now();
+  PACELINE_ASSIGN_OR_RETURN(std::vector<kube::ObjectPtr> pods, PodsOf(read->job, *record, now));
+  std::vector<OwnPod> own = OwnPods(read->job, pods);
   record->clocks.Correct(own, read->job.spec.run_policy.node_lost_seconds, now);
   record->read = pods.empty() ? nullptr : read;
   const Look look{.key = key,
@@ -104,6 +106,7 @@ StatusOr<kube::Result> Reconciler::Reconcile(const kube::ObjectKey& key) {
                   .now = now};
   if (!read->errors.empty()) return Refuse(look);
   if (GivesWay(look)) return kube::Result{.requeue_after = kNextTurn};
+  PACELINE_RETURN_IF_ERROR(CareForLabels(look));
 
   std::optional<FirstPods::Making> making;
   if (look.IsFirst()) making.emplace(&first_pods_);
@@ -120,6 +123,19 @@ StatusOr<kube::Result> Reconciler::Reconcile(const kube::ObjectKey& key) {
   PACELINE_ASSIGN_OR_RETURN(kube::Result result, PlanAndApply(look));
   PACELINE_RETURN_IF_ERROR(record->resources);
   return result;
+}
+
+StatusOr<std::vector<kube::ObjectPtr>> Reconciler::PodsOf(const job::TrainingJob& job,
+                                                          JobRecord& record, Time now) const {
+  std::vector<kube::ObjectPtr> pods = view_->PodsOf(record.uid);
+  PACELINE_ASSIGN_OR_RETURN(const std::vector<kube::ObjectPtr> gone,
+                            record.unseen.Refresh(*client_, job, pods));
+  for (const kube::ObjectPtr& pod : gone) {
+    if (auto process = SeenPod(job, *pod))
+      record.gone_pods.PodGone(kube::Uid(*pod), *std::move(process), now);
+  }
+  record.unseen.AddTo(pods);
+  return pods;
 }
 
 std::shared_ptr<const ReadJob> Reconciler::Read(const kube::ObjectPtr& object,
@@ -244,6 +260,32 @@ bool Reconciler::PrepareServers(const Look& look, const job::Plan& plan) {
   return record.terminating_claims.empty() && record.former.IsGone();
 }
 
+Status Reconciler::CareForLabels(const Look& look) {
+  if (job::IsFinished(look.job.status)) return OkStatus();
+  return ReplaceMislabelled(*client_, look.job, look.own, *look.record,
+                            [&](const std::string& text) {
+                              Record(look, {{.type = job::EventType::kWarning,
+                                             .reason = job::PlanReason::kLabelsChanged,
+                                             .message = text}});
+                            });
+}
+
+// Before anything is told of what the plan takes for gone. Of a job's first pods the API server
+// says it when they are made.
+StatusOr<bool> Reconciler::FindsUnseen(const Look& look, const job::Plan& plan) {
+  if (IsUnwritten(look.job.status)) return false;
+  std::vector<std::string> names;
+  for (const job::Action& action : plan.actions) {
+    const auto* start = std::get_if<job::Start>(&action);
+    if (start == nullptr) continue;
+    const bool is_seen = std::any_of(look.own.begin(), look.own.end(), [&](const OwnPod& own) {
+      return own.process.name == start->name;
+    });
+    if (!is_seen) names.push_back(start->name);
+  }
+  return look.record->unseen.Find(*client_, look.job, names);
+}
+
 bool Reconciler::AwaitsFormerJob(const Look& look, const job::Plan& plan) const {
   JobRecord& record = *look.record;
   if (StartsAny(plan.actions)) {
@@ -263,6 +305,10 @@ StatusOr<kube::Result> Reconciler::PlanAndApply(const Look& look) {
   job::Plan plan = MakePlan(look);
   // Nothing is started where it would lack something, which the status then says.
   bool may_act = record.resources.ok();
+  if (may_act) {
+    PACELINE_ASSIGN_OR_RETURN(const bool is_found, FindsUnseen(look, plan));
+    if (is_found) return kube::Result{.requeue_after = kNextTurn};
+  }
   if (may_act && (AwaitsFormerJob(look, plan) || !PrepareServers(look, plan))) {
     may_act = false;
     if (!record.former.IsGone()) record.pods = OkStatus();  // It is why they could not be made.
@@ -315,6 +361,7 @@ void Reconciler::LookAgainBy(std::optional<Duration>& at, const Look& look,
   if (plan.requeue_at) RequeueAt(at, *plan.requeue_at - look.now);
   if (StartsAny(plan.actions)) RequeueAt(at, kViewLag);
   if (job::IsFinished(plan.status)) return;
+  if (record.unseen.AreAwaited()) RequeueAt(at, kUnwatchedPeriod);
   if (record.talk.requeue_at()) RequeueAt(at, *record.talk.requeue_at() - look.now);
   if (!look.job.spec.run_policy.suspend) RequeueAt(at, record.secrets_due - look.now);
 }

@@ -49,16 +49,23 @@ class Reconciler {
   struct Look;
   // Not anew where the record, which may be null, has that object already.
   std::shared_ptr<const ReadJob> Read(const kube::ObjectPtr& object, const JobRecord* record) const;
+  // That the job controls: those that the view shows, and those that are known though it does not.
+  StatusOr<std::vector<kube::ObjectPtr>> PodsOf(const job::TrainingJob& job, JobRecord& record,
+                                                Time now) const;
   StatusOr<kube::Result> Refuse(const Look& look);
   // Of a job that has its first pods: whether its first status waits for the pods of others.
   bool GivesWay(const Look& look) const;
   Status Prepare(const Look& look);
   void TalkToCoordinator(const Look& look);
+  // Tells of pods whose labels somebody has changed, and has them made anew.
+  Status CareForLabels(const Look& look);
   StatusOr<kube::Result> PlanAndApply(const Look& look);
   job::Plan MakePlan(const Look& look) const;
   // What decides where checkpoints are. Looked at until there are pods: a claim that they mount
   // stays as it is.
   void LookAtDecidingClaim(const Look& look);
+  // Whether the job has a pod that the plan starts, unseen: the record has it from now on.
+  StatusOr<bool> FindsUnseen(const Look& look, const job::Plan& plan);
   // Whether something of a former job is in the way of what the plan starts.
   bool AwaitsFormerJob(const Look& look, const job::Plan& plan) const;
   // What the servers that the plan starts mount. Whether all of it is there.

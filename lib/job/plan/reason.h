@@ -36,6 +36,7 @@ enum class PlanReason {
   kClaimTerminating,   // A claim is waited for that is being deleted.
   kClaimMissing,       // A claim is waited for that decides where checkpoints are.
   kClaimKept,          // Another job made a claim, so that it does not go with this one.
+  kLabelsChanged,      // Somebody changed the labels of a process's pod.
   kCheckpointsFound,   // There were checkpoints before; it is said what was made of them.
   kInvalidSpec,        // The spec is one that no plan can be made of.
   kNodeLost,           // A process's machine does not answer any more.
@@ -75,12 +76,13 @@ PACELINE_WORDS(PlanReason, "JobSeen", "NotYet", "Starting", "Training", "AllRunn
                "ProcessDisrupted", "OutOfMemory", "ProcessGone", "ProcessFinished", "Unschedulable",
                "PlacedTogether", "NoGangScheduler", "CannotStart", "GaveWay", "PendingTooLong",
                "ResourcesRefused", "WaitsForFormerJob", "ClaimTerminating", "ClaimMissing",
-               "ClaimKept", "CheckpointsFound", "InvalidSpec", "NodeLost", "Recovering",
-               "Recovered", "RolledBack", "Suspended", "Resumed", "ScaledUp", "ScaledDown",
-               "SchemeChanged", "Checkpointed", "NoCheckpoints", "Hung", "PoisonedSample",
-               "Straggler", "NoStraggler", "DeadlineExceeded", "BackoffLimitExceeded",
-               "PodFailurePolicy", "CannotWork", "CannotWorkHere", "ShardStalled", "ShardLost",
-               "ParameterServerLost", "TrainingFailed", "TrainingSucceeded", "ModelAvailable",
-               "ModelFetched", "ModelExpired", "ModelLost", "JobFinished")
+               "ClaimKept", "LabelsChanged", "CheckpointsFound", "InvalidSpec", "NodeLost",
+               "Recovering", "Recovered", "RolledBack", "Suspended", "Resumed", "ScaledUp",
+               "ScaledDown", "SchemeChanged", "Checkpointed", "NoCheckpoints", "Hung",
+               "PoisonedSample", "Straggler", "NoStraggler", "DeadlineExceeded",
+               "BackoffLimitExceeded", "PodFailurePolicy", "CannotWork", "CannotWorkHere",
+               "ShardStalled", "ShardLost", "ParameterServerLost", "TrainingFailed",
+               "TrainingSucceeded", "ModelAvailable", "ModelFetched", "ModelExpired", "ModelLost",
+               "JobFinished")
 
 }  // namespace paceline::job

@@ -8,6 +8,7 @@
 #include "lib/kube/core/metadata.h"
 #include "operator/controller/resources.h"
 #include "operator/objects/metadata.h"
+#include "operator/objects/names.h"
 #include "operator/objects/pod.h"
 
 namespace paceline::controller {
@@ -96,7 +97,8 @@ Status PodChanges::DeleteAll(const std::vector<job::Action>& actions,
     const std::string uid = kube::Uid(*removal.pod);
     keys.push_back(kube::KeyOf(*removal.pod));
     record.gone_pods.Expect(uid);
-    record.expectations.ExpectDeletion(record.key, keys.back(), uid);
+    if (!record.unseen.Has(keys.back().name))
+      record.expectations.ExpectDeletion(record.key, keys.back(), uid);
     requests.push_back(
         kube::Delete(kube::Pods(), keys.back(),
                      {.uid = uid, .grace_period_seconds = removal.grace_period_seconds}));
@@ -136,20 +138,26 @@ Status PodChanges::CreateAll(const job::TrainingJob& job, const std::vector<job:
     }
     record.expectations.Drop(record.key, keys[i]);
     Status status = answers[i].status();
-    if (kube::IsForbidden(status) || kube::IsInvalid(status)) record.refused.insert(keys[i].name);
-    if (IsAlreadyExists(status)) status = CheckOwner(job, keys[i]);
+    const bool is_there = IsAlreadyExists(status);
+    if (is_there || kube::IsForbidden(status) || kube::IsInvalid(status))
+      record.refused.insert(keys[i].name);
+    if (is_there) status = CheckOwner(job, keys[i], record);
     if (first.ok()) first = status;
   }
   return first;
 }
 
-// OK if the pod that is there already is the job's: the view lags behind and will show it.
-Status PodChanges::CheckOwner(const job::TrainingJob& job, const ObjectKey& pod) const {
+// OK if the pod that is there already is the job's, and the view lags behind and will show it.
+Status PodChanges::CheckOwner(const job::TrainingJob& job, const ObjectKey& pod,
+                              JobRecord& record) const {
   const StatusOr<Json> live = client_->Call(kube::Get(kube::Pods(), pod));
   if (IsNotFound(live.status())) return Aborted("pod {} went away just now", pod);
   PACELINE_RETURN_IF_ERROR(live.status());
   const Ownership ownership = OwnershipOf(job, *live);
-  if (ownership == Ownership::kOurs) return OkStatus();
+  if (ownership == Ownership::kOurs) {
+    if (!record.unseen.Add(job, *live)) return OkStatus();
+    return Aborted("pod {} is there and has lost the label {}={}", pod, kManagerLabel, kManager);
+  }
   if (ownership == Ownership::kFormer)
     return Aborted("pod {} of a former job is not gone yet", pod);
   return FailedPrecondition("Pod {} is there and belongs to somebody else; rename it or the job",

@@ -25,8 +25,9 @@ class PodChanges {
 
   // Deletes and creates, side by side, and notes in the record what the view is to show of it. The
   // first error; what could be done is done. An error of FailedPrecondition names a pod that is
-  // there and belongs to somebody else, Aborted one that is about to go. The record's `refused`
-  // becomes the names of the pods that are surely not made because the API server said no.
+  // there and belongs to somebody else, Aborted one that is about to go, or that is the job's and
+  // that the view does not show: the record has it from then on. The record's `refused` becomes the
+  // names of the pods that are surely not made because the API server said no.
   Status Apply(const job::TrainingJob& job, const std::vector<job::Action>& actions,
                const std::vector<kube::ObjectPtr>& pods, JobRecord& record) const;
 
@@ -35,7 +36,8 @@ class PodChanges {
                    const std::vector<kube::ObjectPtr>& pods, JobRecord& record) const;
   Status CreateAll(const job::TrainingJob& job, const std::vector<job::Action>& actions,
                    JobRecord& record) const;
-  Status CheckOwner(const job::TrainingJob& job, const kube::ObjectKey& pod) const;
+  Status CheckOwner(const job::TrainingJob& job, const kube::ObjectKey& pod,
+                    JobRecord& record) const;
 
   kube::Client* const client_;
   const ObjectOptions options_;
