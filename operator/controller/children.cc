@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "lib/base/hash.h"
+#include "lib/base/json_text.h"
 #include "lib/kube/core/api_error.h"
 #include "lib/kube/core/metadata.h"
 #include "lib/kube/core/owner_reference.h"
@@ -20,13 +22,16 @@ using kube::Json;
 
 namespace {
 
-// Changes with all that is compared: of kinds that count the generations of their spec a status is
-// nothing new.
+// Changes with all that is compared: of kinds that count the generations of their spec, which
+// labels are no part of, a status is nothing new.
 std::string MarkOf(const Json& child) {
   const auto controller = kube::ControllerOf(child);
   const int64_t generation = kube::Generation(child);
+  const Json* const labels = kube::Find(child, "/metadata/labels");
   return fmt::format("{}/{}/{}", kube::Uid(child), controller ? controller->uid : "",
-                     generation > 0 ? std::to_string(generation) : kube::ResourceVersion(child));
+                     generation == 0 ? kube::ResourceVersion(child)
+                                     : fmt::format("{}/{:016x}", generation,
+                                                   HashText(labels ? JsonText(*labels) : "")));
 }
 
 // By what a child is known among its job's.

@@ -1,8 +1,11 @@
 #include "operator/controller/cluster_view.h"
 
+#include <set>
+
 #include <fmt/format.h>
 
 #include "lib/kube/core/metadata.h"
+#include "lib/kube/core/owner_reference.h"
 #include "operator/controller/resources.h"
 #include "operator/objects/names.h"
 #include "operator/objects/seen_pod.h"
@@ -17,8 +20,25 @@ using kube::ObjectKey;
 constexpr const char* kByOwner = "owner";
 constexpr const char* kByJob = "job";
 
+// Of a pod, of whose owner the view does not know the name.
+ObjectKey JobByLabel(const Json& pod) {
+  return {kube::Namespace(pod), kube::Label(pod, std::string(kJobLabel))};
+}
+
+// By its owner, since anybody may change labels. An orphan has nothing else.
 ObjectKey JobOf(const Json& child) {
-  return {kube::Namespace(child), kube::Label(child, std::string(kJobLabel))};
+  const auto owner = kube::ControllerOf(child);
+  if (!owner || owner->kind != job::kKind || owner->name.empty()) return JobByLabel(child);
+  return {kube::Namespace(child), owner->name};
+}
+
+// Before and after the change.
+std::set<ObjectKey> JobsOf(const ObjectChange& change) {
+  std::set<ObjectKey> jobs;
+  for (const kube::ObjectPtr& version : {change.before, change.after}) {
+    if (version != nullptr) jobs.insert(JobOf(*version));
+  }
+  return jobs;
 }
 
 std::string IndexOf(const ObjectKey& job) { return fmt::format("{}/{}", job.name_space, job.name); }
@@ -47,7 +67,8 @@ ClusterView::ClusterView(kube::Client& client, const std::string& name_space,
     return kube::InformerHandler{.changed = std::move(changed), .failed = handler.failed};
   };
   const auto child_changed = [handler](const ObjectChange& change) {
-    if (!change.is_initial) handler.child_changed(JobOf(*change.object()));
+    if (change.is_initial) return;
+    for (const ObjectKey& job : JobsOf(change)) handler.child_changed(job);
   };
   kube::InformerOptions jobs;
   jobs.name_space = name_space;
@@ -59,9 +80,9 @@ ClusterView::ClusterView(kube::Client& client, const std::string& name_space,
   kube::InformerOptions pods = of_ours;
   pods.selection = PartsOfPod();
   pods.indexes = {{kByOwner, kube::OwnerUid},
-                  {kByJob, [](const Json& pod) { return std::vector{IndexOf(JobOf(pod))}; }}};
+                  {kByJob, [](const Json& pod) { return std::vector{IndexOf(JobByLabel(pod))}; }}};
   Add(kube::Pods(), pods, informer([handler](const ObjectChange& change) {
-        const ObjectKey job = JobOf(*change.object());
+        const ObjectKey job = JobByLabel(*change.object());
         handler.pod_changed(job, change);
         if (!change.is_initial) handler.child_changed(job);
       }));

@@ -19,7 +19,7 @@ struct ClusterViewHandler {
   std::function<void(const kube::ObjectKey& job)> status_changed;
   // Something that belongs to that job changed, later than in the first list.
   std::function<void(const kube::ObjectKey& job)> child_changed;
-  // A pod of that job changed; before `child_changed`.
+  // A pod with the label of a job of that name changed; before `child_changed`.
   std::function<void(const kube::ObjectKey& job, const kube::ObjectChange& change)> pod_changed;
   std::function<void(const std::string& what, const Status& status)> failed;  // For logs.
 };

@@ -173,10 +173,17 @@ TEST_F(LabelsTest, TheNextOperatorFindsThemToo) {
   Label(kube::Pods(), unwritten, "unwritten-worker-1", kManager, nullptr);
   world_->Kubectl(fmt::format("patch tj -n {} unwritten --subresource=status --type=merge -p '{}'",
                               unwritten.name_space(), R"({"status": null})"));
+  for (const char* const secret : {"unwritten-token", "unwritten-worker-tls-0"})
+    Label(kube::Secrets(), unwritten, secret, kJob, nullptr);
   const auto pods_of_gone = AllPods(gone), pods_of_other = AllPods(other);
   const Json worker = AllPods(unwritten).at("unwritten-worker-1");
   StartOperator();
 
+  for (const char* const secret : {"unwritten-token", "unwritten-worker-tls-0"}) {
+    EXPECT_TRUE(Eventually([&] {
+      return kube::Label(Object(kube::Secrets(), unwritten, secret), kJob) == "unwritten";
+    })) << secret;
+  }
   for (const auto& [job, before] : {std::pair(&gone, &pods_of_gone), {&other, &pods_of_other}}) {
     const std::string name = job->name() + "-ps-0";
     ASSERT_TRUE(job->WaitForCondition("Succeeded"));
@@ -240,6 +247,38 @@ TEST_F(LabelsTest, ALostAnnotationIsToldOfAndThePodStays) {
   ASSERT_TRUE(WaitForAnother(job, before.at("digits-worker-2")));
   EXPECT_EQ(kube::Uid(AllPods(job).at("digits-worker-1")), kube::Uid(before.at("digits-worker-1")));
   EXPECT_THAT(Told(job, "LabelsChanged"), SizeIs(1));
+}
+
+TEST_F(LabelsTest, WhatStandsAroundPodsGetsItsLabelsBack) {
+  Job job(*world_, "digits", {{"workers", {{"minReplicas", 2}}}});
+  Start(job);
+  const auto pods = AllPods(job);
+  const std::vector<std::pair<kube::Resource, std::string>> children = {
+      {kube::Services(), "digits"},
+      {kube::ConfigMaps(), "digits-job"},
+      {kube::NetworkPolicies(), "digits"},
+      {kube::PodDisruptionBudgets(), "digits-workers"}};
+  const Writes writes(world_->server().audit_log());
+  for (const char* const label : {kJob, kManager}) {
+    ASSERT_TRUE(writes.WaitForQuiet(60));  // The operator knows each by its version.
+    std::map<std::string, Json> before;
+    for (const auto& [resource, name] : children) {
+      before[resource.kind] = Object(resource, job, name);
+      Label(resource, job, name, label, nullptr);
+    }
+    for (const auto& [resource, name] : children) {
+      const Json& was = before[resource.kind];
+      EXPECT_TRUE(Eventually(
+          [&] {
+            const Json now = Object(resource, job, name);
+            return now["metadata"]["labels"] == was["metadata"]["labels"];
+          },
+          10))
+          << resource.kind << " without " << label;
+      EXPECT_EQ(kube::Uid(Object(resource, job, name)), kube::Uid(was));
+    }
+  }
+  EXPECT_EQ(AllPods(job), pods);
 }
 
 }  // namespace

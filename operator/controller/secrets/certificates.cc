@@ -9,6 +9,7 @@
 #include "operator/controller/own_child.h"
 #include "operator/controller/resources.h"
 #include "operator/controller/status_writer.h"
+#include "operator/objects/names.h"
 
 namespace paceline::controller {
 namespace {
@@ -175,7 +176,8 @@ StatusOr<Time> Certificates::Complete(const job::TrainingJob& job,
   return due;
 }
 
-// What is good stays as it is, pods show it; more of the same Secret than is wanted stays, too.
+// What is good stays as it is, but for its labels: pods show it; more of the same Secret than is
+// wanted stays, too.
 // What is damaged, due or another seed's is written anew, in place.
 StatusOr<Time> Certificates::CompleteBlock(const job::TrainingJob& job, const TlsBlock& block,
                                            const Stamp& stamp, KnownCertificates& known,
@@ -192,6 +194,8 @@ StatusOr<Time> Certificates::CompleteBlock(const job::TrainingJob& job, const Tl
     if (read && IsGood(*read, clock_())) issued = *std::move(read);
   }
   if (issued.credentials.size() >= block.count) {
+    const kube::Json labels = {{"metadata", {{"labels", JobLabels(job)}}}};
+    PACELINE_RETURN_IF_ERROR(MendChild(*client_, kube::Secrets(), found.live, labels));
     // One that is being deleted is looked at again.
     if (!kube::IsBeingDeleted(found.live)) known.versions[name] = kube::ResourceVersion(found.live);
     return issued.renew_at;
