@@ -86,6 +86,13 @@ bool Contains(Names names, std::string_view name) {
   return std::ranges::find(names, name) != names.end();
 }
 
+// As Kubernetes has it of a subPath: one that leads out of a folder leads nowhere.
+bool IsWithin(const std::string& path) {
+  return !path.starts_with('/') &&
+         std::ranges::none_of(std::filesystem::path(path),
+                              [](const auto& part) { return part == ".."; });
+}
+
 // What only a cluster has. `what` is the member's key.
 std::string WhyNot(std::string_view what) {
   if (what == "command") return "must be absent, paceline run starts its own program: use args";
@@ -222,6 +229,13 @@ class Reader {
     }
     const Node* sub_path = mount.Find("subPath");
     const bool is_part = sub_path != nullptr && !sub_path->text.empty();
+    if (is_part && !IsWithin(sub_path->text)) {
+      return Refuse(field + ".subPath",
+                    fmt::format("must be a path within the volume, without .. and not absolute: "
+                                "got \"{}\"",
+                                sub_path->text),
+                    sub_path->line);
+    }
     reading_.mounts.push_back({*path,
                                is_part ? folder->second + "/" + sub_path->text : folder->second,
                                field + ".mountPath", mount.line});

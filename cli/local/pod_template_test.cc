@@ -131,6 +131,16 @@ TEST(PodTemplate, WhatCannotBeDoneIsRefusedByItsPath) {
        "{volumes: [{name: a, emptyDir: {}}], containers: [{name: worker, volumeMounts: [{name: a, "
        "mountPath: a}]}]}",
        "containers[0].volumeMounts[0].mountPath: must be an absolute path: got \"a\""},
+      {"way out of a volume",
+       "{volumes: [{name: a, emptyDir: {}}], containers: [{name: worker, volumeMounts: [{name: a, "
+       "mountPath: /a, subPath: b/../../c}]}]}",
+       "containers[0].volumeMounts[0].subPath: must be a path within the volume, without .. and "
+       "not absolute: got \"b/../../c\""},
+      {"absolute part of a volume",
+       "{volumes: [{name: a, emptyDir: {}}], containers: [{name: worker, volumeMounts: [{name: a, "
+       "mountPath: /a, subPath: /etc}]}]}",
+       "containers[0].volumeMounts[0].subPath: must be a path within the volume, without .. and "
+       "not absolute: got \"/etc\""},
   };
   for (const Refused& refused : cases) {
     EXPECT_THAT(Errors(Read(std::string("spec: ") + refused.spec)),

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "lib/job/checks/checks.h"
+#include "lib/job/checks/object_name.h"
 #include "lib/job/manifest/fields.h"
 #include "lib/job/manifest/shape.h"
 #include "lib/job/manifest/values/duration_field.h"
@@ -80,6 +81,8 @@ class BoundsChecker {
     } else if (note.max && static_cast<double>(text.size()) > *note.max) {
       findings_.Add(
           path, fmt::format("must be at most {} characters long: got {}", *note.max, text.size()));
+    } else if (note.is_object_name && !IsObjectName(text)) {
+      findings_.Add(path, fmt::format("{}: got {}", kObjectNameRule, Describe(Node::String(text))));
     }
   }
 

@@ -19,6 +19,7 @@ void CheckProcesses(const TrainingJob& job,
                     Findings& findings);  // Counts, volumes, run policy.
 void CheckWorkerGroups(const TrainingJob& job, Findings& findings);
 void CheckPodTemplates(const TrainingJob& job, Findings& findings);
+void CheckTemplateNames(const TrainingJob& job, Findings& findings);  // Of objects.
 void CheckChaos(const TrainingJob& job, Findings& findings);
 void CheckAvailable(const TrainingJob& job, const Capabilities& capabilities, Findings& findings);
 

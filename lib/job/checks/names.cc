@@ -7,6 +7,7 @@
 
 #include "lib/job/checks/checks.h"
 #include "lib/job/checks/counts.h"
+#include "lib/job/checks/object_name.h"
 #include "lib/job/process_name.h"
 #include "lib/job/worker_groups.h"
 
@@ -15,17 +16,6 @@ namespace {
 
 constexpr size_t kLabelMax = 63;  // RFC 1123; a pod's name is its host name.
 
-bool IsDnsLabel(std::string_view name) {
-  const auto is_alphanumeric = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
-  };
-  return !name.empty() && is_alphanumeric(name.front()) && is_alphanumeric(name.back()) &&
-         std::all_of(name.begin(), name.end(),
-                     [&](char c) { return is_alphanumeric(c) || c == '-'; });
-}
-
-constexpr std::string_view kLabelRule =
-    "must be lower case letters, digits and '-', beginning and ending with a letter or digit";
 // RFC 1035, which is what API servers take for the name of a Service.
 constexpr std::string_view kNameRule =
     "must be lower case letters, digits and '-', beginning with a letter and ending with a letter "

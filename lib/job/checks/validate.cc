@@ -18,6 +18,7 @@ std::vector<FieldError> Validate(const TrainingJob& job, const Capabilities& cap
   CheckSync(job, findings);
   CheckProcesses(job, findings);
   CheckPodTemplates(job, findings);
+  CheckTemplateNames(job, findings);
   CheckChaos(job, findings);
   return findings.Take();
 }

@@ -101,6 +101,7 @@ std::string BoundsOf(const Note& note, bool is_text) {
   if (is_text) {
     if (note.min) bounds.push_back("not empty");
     if (note.max) bounds.push_back(fmt::format("<= {} characters", *note.max));
+    if (note.is_object_name) bounds.emplace_back("name of an object");
     return fmt::format("{}", fmt::join(bounds, ", "));
   }
   if (note.items_max) bounds.push_back(fmt::format("at most {}", *note.items_max));

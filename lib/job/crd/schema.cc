@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "lib/base/check.h"
+#include "lib/job/checks/object_name.h"
 #include "lib/job/crd/rules.h"
 #include "lib/job/manifest/encode.h"
 #include "lib/job/manifest/fields.h"
@@ -112,6 +113,7 @@ void AddBounds(const Note& note, Json& schema) {
   } else if constexpr (std::is_same_v<T, std::string>) {
     if (note.min) schema["minLength"] = 1;
     if (note.max) schema["maxLength"] = static_cast<int64_t>(*note.max);
+    if (note.is_object_name) schema["pattern"] = kObjectNamePattern;
   }
 }
 

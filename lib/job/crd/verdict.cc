@@ -6,7 +6,19 @@
 namespace paceline::job {
 namespace {
 
+// Of a pod template, what its schema knows (schema.cc).
+bool IsKnownOfTemplate(std::string_view path) {
+  const size_t spec = path.find(".template.spec.");
+  if (spec == std::string_view::npos) return true;
+  const std::string_view field = path.substr(spec + std::string_view(".template.spec.").size());
+  return field == "restartPolicy" || field == "containers" ||
+         (field.starts_with("containers[") && field.find('.') == field.rfind(".name") &&
+          field.ends_with("].name"));
+}
+
 bool IsOpaque(std::string_view path) {
+  if (!IsKnownOfTemplate(path) || path.starts_with("spec.checkpoint.volumeClaimTemplate."))
+    return true;
   for (std::string_view volume : {"spec.output.volume.", "spec.checkpoint.volume."}) {
     if (!path.starts_with(volume)) continue;
     const std::string_view source = path.substr(volume.size());

@@ -10,8 +10,8 @@
 namespace paceline::job {
 
 // Of the errors of a manifest loaded with Capabilities::All(), those that the API server finds too.
-// It drops a status that comes with a new object, and volume sources that Paceline does not know
-// are opaque to it. None: it accepts the manifest.
+// It drops a status that comes with a new object; volume sources that Paceline does not know, pod
+// templates and claim templates are opaque to it. None: it accepts the manifest.
 std::vector<FieldError> ApiServerErrors(const Decoded& loaded);
 
 }  // namespace paceline::job

@@ -26,6 +26,8 @@ struct Note {
   std::optional<size_t> items_max;  // The longest list.
   // Of a number: a time in seconds, which may be written as a duration too (duration_field.h).
   bool is_duration = false;
+  // Of a text: the name of an object of the cluster (lib/job/checks/object_name.h).
+  bool is_object_name = false;
   // Of a block that most jobs have no use for, such as the knobs of one choice among several: where
   // nobody wrote it, an API server leaves it absent, which means all its defaults (docs/adr/0021).
   bool stays_absent = false;

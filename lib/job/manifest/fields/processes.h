@@ -141,7 +141,8 @@ void Fields(V& visit, Claim& claim) {
         Note{.text = "a PersistentVolumeClaim of the job's namespace",
              .presence = kRequired,
              .min = 1,
-             .max = 253});
+             .max = 253,
+             .is_object_name = true});
   visit("readOnly", claim.read_only, Note{.text = "whether the claim is mounted read-only"});
 }
 

@@ -14,11 +14,15 @@ void Fields(V& visit, SchedulingPolicy& policy) {
   visit("minAvailable", policy.min_available,
         Note{.text = "pods that must be schedulable together", .min = 1, .max = 2 * kProcessesMax});
   visit("queue", policy.queue,
-        Note{.text = "of the cluster's batch scheduler", .min = 1, .max = 253});
+        Note{.text = "of the cluster's batch scheduler",
+             .min = 1,
+             .max = 253,
+             .is_object_name = true});
   visit("priorityClass", policy.priority_class,
         Note{.text = "the PriorityClass of the pods, where their template names none",
              .min = 1,
-             .max = 253});
+             .max = 253,
+             .is_object_name = true});
   visit("schedulerName", policy.scheduler_name,
         Note{.text = "who places the pods, where their template names nobody; absent: the gang "
                      "scheduler for jobs that ask for one, else the cluster's own",
