@@ -85,8 +85,15 @@ Status TakeNewestRun(const CheckpointScan& scan, const std::string& folder,
     if (found.manifest.run != newest_run) break;
     StatusOr<coordination::CheckpointState> state = ParseCheckpointState(found.state);
     if (!state.ok()) {
-      result.problems.push_back(
-          fmt::format("{}: {}", found.manifest.name, Message(state.status())));
+      const std::string problem =
+          fmt::format("{}/{}/state.json: {}", folder, found.manifest.name, Message(state.status()));
+      if (store::IsUnreadable(state.status()) && result.options.found.empty()) {
+        return Unimplemented(
+            "{}; run the version of Paceline that wrote it, or move its folder away to go on "
+            "without it",
+            problem);
+      }
+      result.problems.push_back(problem);
       continue;
     }
     if (const std::string misfit = Misfit(found, *state, job); !misfit.empty()) {
@@ -101,9 +108,10 @@ Status TakeNewestRun(const CheckpointScan& scan, const std::string& folder,
                                  .state = *std::move(state),
                                  .slices = found.manifest.shards});
   }
-  if (result.options.found.empty())
-    return DataLoss("no checkpoint in {} can be read: {}", folder, result.problems.front());
-  return OkStatus();
+  if (!result.options.found.empty()) return OkStatus();
+  // Another start would find the same.
+  return NotFound("no checkpoint in {} can be read: {}; move them away to begin anew", folder,
+                  result.problems.front());
 }
 
 }  // namespace
@@ -121,8 +129,10 @@ std::string RunFolder(const job::TrainingJob& job, ResumeWish resume) {
 
 namespace {
 
-// What lies on a volume, by the folders of runs that there are, "" for the volume itself.
-StatusOr<std::map<std::string, CheckpointScan>> ScanVolume(const std::string& folder) {
+// What lies on a volume, by the folders of runs that there are, "" for the volume itself. Of
+// others' folders, what cannot be read is theirs; `own` is "a1b2/".
+StatusOr<std::map<std::string, CheckpointScan>> ScanVolume(const std::string& folder,
+                                                           const std::string& own) {
   std::map<std::string, CheckpointScan> scans;
   PACELINE_ASSIGN_OR_RETURN(scans[""], store::ScanCheckpoints(folder));
   std::error_code error;
@@ -131,6 +141,7 @@ StatusOr<std::map<std::string, CheckpointScan>> ScanVolume(const std::string& fo
     if (!at->is_directory(ignored)) continue;
     const std::string name = at->path().filename();
     StatusOr<CheckpointScan> scan = store::ScanCheckpoints(folder + "/" + name);
+    if (!scan.ok() && name + "/" == own) return scan.status();
     if (scan.ok() && scan->serial_max > 0) scans[name + "/"] = *std::move(scan);
   }
   return scans;  // What cannot be read has been told by the first of them.
@@ -165,16 +176,25 @@ const std::pair<const std::string, CheckpointScan>* Choose(
 StatusOr<FoundCheckpoints> FindOnVolume(const std::string& folder, const job::TrainingJob& job,
                                         coordination::CheckpointOptions options,
                                         ResumeWish resume) {
-  PACELINE_ASSIGN_OR_RETURN(const auto scans, ScanVolume(folder));
+  PACELINE_ASSIGN_OR_RETURN(const auto scans, ScanVolume(folder, RunFolder(job, resume)));
   FoundCheckpoints result{.options = std::move(options), .note = "", .problems = {}};
   result.options.folder = RunFolder(job, resume);
   for (const auto& [run_folder, scan] : scans) {
     result.problems.insert(result.problems.end(), scan.problems.begin(), scan.problems.end());
-    if (run_folder == result.options.folder) result.options.serial = scan.serial_max;
+    if (run_folder != result.options.folder) continue;
+    PACELINE_RETURN_IF_ERROR(scan.unreadable);
+    result.options.serial = scan.serial_max;
   }
   const auto* chosen = Choose(scans, folder, job, /*is_own=*/true);
   const auto* const others = Choose(scans, folder, job, /*is_own=*/false);
-  if (chosen == nullptr && resume == ResumeWish::kFromClaim) chosen = others;
+  if (chosen == nullptr && resume == ResumeWish::kFromClaim) {
+    chosen = others;
+    // Of another job: whose the newest would be nobody can tell.
+    for (const auto& [run_folder, scan] : scans) {
+      if (chosen == nullptr || chosen->first == run_folder)
+        PACELINE_RETURN_IF_ERROR(scan.unreadable);
+    }
+  }
   if (chosen != nullptr) {
     PACELINE_RETURN_IF_ERROR(
         TakeNewestRun(chosen->second, folder + "/" + chosen->first, chosen->first, job, result));
@@ -206,6 +226,7 @@ StatusOr<FoundCheckpoints> FindCheckpoints(const std::string& folder, const job:
   FoundCheckpoints result{.options = std::move(options), .note = "", .problems = {}};
   result.options.serial = scan.serial_max;
   result.problems = std::move(scan.problems);
+  if (resume != ResumeWish::kNever) PACELINE_RETURN_IF_ERROR(scan.unreadable);
   if (scan.complete.empty()) {
     if (resume == ResumeWish::kAlways)
       return NotFound("there is no complete checkpoint to resume from in {}", folder);

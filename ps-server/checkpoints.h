@@ -23,7 +23,8 @@ struct FoundCheckpoints {
 };
 
 // NotFound if there must be one and is none; InvalidArgument, saying what would be right, if what
-// is there is of another job. Errors of the folder as they come.
+// is there is of another job; Unimplemented, PermissionDenied of what no start of this program can
+// read, where that is the newest. Errors of the folder as they come.
 StatusOr<FoundCheckpoints> FindCheckpoints(const std::string& folder, const job::TrainingJob& job,
                                            coordination::CheckpointOptions options,
                                            ResumeWish resume);

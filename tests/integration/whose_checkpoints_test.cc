@@ -1,5 +1,6 @@
 // Jobs one after another on one volume for checkpoints, as pods of a cluster have it.
 #include <filesystem>
+#include <fstream>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -107,6 +108,27 @@ TEST(WhoseCheckpoints, WhereThereIsNothingToGoOnFromThatIsSaid) {
   const TestFolder folder;
   const Json only = Trained(folder.path() + "/volume", "uid-1", "from-claim", 1);
   EXPECT_EQ(Note(only), "begins anew: there is no complete checkpoint on the volume to go on from");
+}
+
+// Nothing that a second start could do better: it ends with the code that says so, at once.
+TEST(WhoseCheckpoints, WhatThisVersionCannotReadEndsTheJobAndNamesTheFile) {
+  const TestFolder folder;
+  const std::string volume = folder.path() + "/volume";
+  const std::string newer = volume + "/uid-1/000007-g1.0-v9";
+  fs::create_directories(newer);
+  std::ofstream(newer + "/manifest.json") << R"({"format": 99})";
+  std::string manifest = DigitsManifest();
+  const std::string name = "{name: t}";
+  manifest.replace(manifest.find(name), name.size(), "{name: t, uid: uid-1}");
+  TcpJob job(folder, {.manifest = manifest,
+                      .overrides = {"spec.workers.replicas=1", "spec.data.eval=null",
+                                    "spec.checkpoint={volume: {hostPath: {path: /x}}}"}});
+  job.StartPs(0, {"--checkpoint", volume, "--resume", "own"});
+  EXPECT_EQ(job.WaitExit("ps-0"), 2) << job.LogOf("ps-0");
+  EXPECT_THAT(job.LogOf("ps-0"), AllOf(HasSubstr(newer + "/manifest.json"),
+                                       HasSubstr("format 99, this version reads 1"),
+                                       HasSubstr("move " + newer + " away")));
+  EXPECT_TRUE(fs::exists(newer + "/manifest.json"));
 }
 
 }  // namespace

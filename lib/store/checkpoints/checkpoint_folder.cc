@@ -92,8 +92,10 @@ StatusOr<CheckpointManifest> ParseManifest(const std::string& name, const Parsed
                                            const std::string& text) {
   try {
     const json object = JsonFrom(text);
-    if (object.at("format").get<int>() != kFormat)
-      return FailedPrecondition("format is {}, want {}", JsonText(object.at("format")), kFormat);
+    const auto format = object.at("format").get<int64_t>();
+    if (format > kFormat)
+      return Unimplemented("it has format {}, this version reads {}", format, kFormat);
+    if (format != kFormat) return FailedPrecondition("format is {}, want {}", format, kFormat);
     CheckpointManifest manifest{.name = name,
                                 .serial = parsed.serial,
                                 .generation = parsed.generation,
@@ -185,29 +187,60 @@ Status CompleteCheckpoint(const std::string& folder, CheckpointManifest manifest
   return WriteText(path + kManifestFile, JsonText(object, 2) + "\n", disk).status();
 }
 
+namespace {
+
+// Serial and generation: the newest has the largest.
+using Age = std::pair<uint64_t, Generation>;
+
+Status WithWayOut(const Status& why, const std::string& path) {
+  const bool is_newer = why.code() == StatusCode::kUnimplemented;
+  return MakeStatus(why.code(),
+                    fmt::format("{}; {}, or move {} away to go on without it", Message(why),
+                                is_newer ? "run the version of Paceline that wrote it"
+                                         : "let this process read it",
+                                path));
+}
+
+}  // namespace
+
+bool IsUnreadable(const Status& status) {
+  return status.code() == StatusCode::kUnimplemented ||
+         status.code() == StatusCode::kPermissionDenied;
+}
+
 StatusOr<CheckpointScan> ScanCheckpoints(const std::string& folder) {
   CheckpointScan scan;
+  Age unreadable_age;
   std::error_code error;
   for (const std::string& name : NamesIn(folder, error)) {
     const ParsedName parsed = *ParseName(name);
     scan.serial_max = std::max(scan.serial_max, parsed.serial);
-    std::error_code ignored;
+    std::error_code unseen;
     const std::string path = folder + "/" + name;
-    if (!fs::exists(path + kManifestFile, ignored)) continue;
+    if (!fs::exists(path + kManifestFile, unseen) && !unseen) continue;
     StatusOr<FoundCheckpoint> found = Load(path, name, parsed);
     if (found.ok()) {
       scan.complete.push_back(*std::move(found));
-    } else {
-      scan.problems.push_back(Message(found.status()));
+      continue;
+    }
+    scan.problems.push_back(Message(found.status()));
+    const Age age(parsed.serial, parsed.generation);
+    if (IsUnreadable(found.status()) && (scan.unreadable.ok() || age > unreadable_age)) {
+      scan.unreadable = WithWayOut(found.status(), path);
+      unreadable_age = age;
     }
   }
   if (error && error != std::errc::no_such_file_or_directory)
     return SystemError("read", folder, error);
   std::sort(scan.complete.begin(), scan.complete.end(),
             [](const FoundCheckpoint& a, const FoundCheckpoint& b) {
-              return std::pair(a.manifest.serial, a.manifest.generation) >
-                     std::pair(b.manifest.serial, b.manifest.generation);
+              return Age(a.manifest.serial, a.manifest.generation) >
+                     Age(b.manifest.serial, b.manifest.generation);
             });
+  if (!scan.complete.empty()) {
+    const CheckpointManifest& newest = scan.complete.front().manifest;
+    if (Age(newest.serial, newest.generation) > unreadable_age) scan.unreadable = OkStatus();
+  }
   if (const StatusOr<std::string> text = ReadText(folder + kFinishedFile); text.ok()) {
     const json object = JsonOrNone(*text);
     if (object.is_object() && object.contains("run") && object["run"].is_string())

@@ -57,9 +57,16 @@ struct FoundCheckpoint {
 struct CheckpointScan {
   std::vector<FoundCheckpoint> complete;  // Newest first. Slices are not read.
   std::vector<std::string> problems;  // Of those that have a manifest and are no good, in words.
-  uint64_t serial_max = 0;            // Over all that have a name, incomplete ones too.
+  // Of those, one that no start of this program will ever read, and that is newer than all that are
+  // complete: Unimplemented (a later version's format) or PermissionDenied, naming the file and
+  // what to do. Its training is not gone: nobody should go on without it unasked. Else OK.
+  Status unreadable;
+  uint64_t serial_max = 0;  // Over all that have a name, incomplete ones too.
   std::optional<std::string> finished_run;
 };
+
+// Whether another start, of the same program by the same user, can only find the same.
+bool IsUnreadable(const Status& status);
 
 // An empty scan if the folder is missing. Errors: it cannot be read.
 StatusOr<CheckpointScan> ScanCheckpoints(const std::string& folder);

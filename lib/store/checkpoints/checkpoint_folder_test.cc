@@ -5,6 +5,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "lib/store/checkpoints/checkpoint_testing.h"
 
@@ -68,6 +69,50 @@ TEST(CheckpointFolderTest, DamagedOnesAreToldAndLeftOut) {
   EXPECT_THAT(scan->problems,
               UnorderedElementsAre(HasSubstr("000003-g1.0-v3/state.json is damaged"),
                                    HasSubstr("000002-g1.0-v2/manifest.json")));
+}
+
+// As if a later version had run meanwhile: that training is not to be thrown away unasked.
+TEST(CheckpointFolderTest, ANewestOfALaterFormatIsNoMereProblem) {
+  const TemporaryFolder folder;
+  for (const uint64_t serial : {1, 2})
+    ASSERT_TRUE(WriteWholeCheckpoint(folder.path(), serial, serial).ok());
+  const std::string newest = folder.path() + "/000002-g1.0-v2";
+  std::ofstream(newest + "/manifest.json") << R"({"format": 2})";
+  const auto scan = ScanCheckpoints(folder.path());
+  ASSERT_TRUE(scan.ok()) << scan.status();
+  EXPECT_THAT(Versions(*scan), ElementsAre(1));
+  EXPECT_EQ(scan->unreadable.code(), StatusCode::kUnimplemented);
+  EXPECT_EQ(Message(scan->unreadable),
+            fmt::format("{0}/manifest.json: it has format 2, this version reads 1; run the version "
+                        "of Paceline that wrote it, or move {0} away to go on without it",
+                        newest));
+  // Beside a newer one that is good it is left out as a damaged one is.
+  ASSERT_TRUE(WriteWholeCheckpoint(folder.path(), 3, 3).ok());
+  const auto again = ScanCheckpoints(folder.path());
+  EXPECT_TRUE(again->unreadable.ok()) << again->unreadable;
+  EXPECT_THAT(again->problems, ElementsAre(HasSubstr("format 2")));
+}
+
+TEST(CheckpointFolderTest, WhatMayNotBeReadIsNoMereProblem) {
+  const TemporaryFolder folder;
+  ASSERT_TRUE(WriteWholeCheckpoint(folder.path(), 1, 1).ok());
+  fs::permissions(folder.path(), fs::perms::all);
+  const std::string only = folder.path() + "/000001-g1.0-v1";
+  const auto scan_as_nobody = [&] {
+    const bool is_root = geteuid() == 0;  // Who may read everything.
+    EXPECT_EQ(is_root ? seteuid(65534) : 0, 0);
+    auto scan = ScanCheckpoints(folder.path());
+    EXPECT_EQ(is_root ? seteuid(0) : 0, 0);
+    return scan;
+  };
+  for (const char* name : {"/state.json", "/manifest.json", ""}) {
+    fs::permissions(only + name, fs::perms::none);
+    const auto scan = scan_as_nobody();
+    ASSERT_TRUE(scan.ok()) << scan.status();
+    EXPECT_EQ(scan->unreadable.code(), StatusCode::kPermissionDenied) << name;
+    EXPECT_THAT(Message(scan->unreadable), HasSubstr("let this process read it"));
+  }
+  fs::permissions(only, fs::perms::all);
 }
 
 TEST(CheckpointFolderTest, KeepsTheNamedAndWhatIsNotItsOwn) {
