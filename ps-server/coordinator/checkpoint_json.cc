@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "lib/base/json_text.h"
+#include "ps-server/coordinator/state_field.h"
 
 namespace paceline::ps {
 namespace {
@@ -18,13 +19,10 @@ using coordination::LeaseLedger;
 using nlohmann::json;
 using Intervals = std::vector<std::pair<uint64_t, uint64_t>>;
 
-constexpr int kFormat = 1;
+constexpr uint64_t kFormat = 1;
 
 // JSON has no NaN and no infinity; such a loss is only for display.
 json Number(double value) { return std::isfinite(value) ? json(value) : json(nullptr); }
-double NumberFrom(const json& value) {
-  return value.is_null() ? std::numeric_limits<double>::quiet_NaN() : value.get<double>();
-}
 
 json TensorJson(const store::TensorSpec& tensor) {
   return {{"name", tensor.name},
@@ -33,12 +31,13 @@ json TensorJson(const store::TensorSpec& tensor) {
           {"kind", tensor.kind == store::TensorKind::kBuffer ? "buffer" : "parameter"}};
 }
 
-store::TensorSpec TensorFrom(const json& object) {
-  return {.name = object.at("name").get<std::string>(),
-          .shape = object.at("shape").get<std::vector<int64_t>>(),
-          .type = object.at("type") == "I64" ? store::DataType::kInt64 : store::DataType::kFloat32,
-          .kind = object.at("kind") == "buffer" ? store::TensorKind::kBuffer
-                                                : store::TensorKind::kParameter};
+store::TensorSpec TensorFrom(const StateField& object) {
+  store::TensorSpec tensor{.name = object.At("name").Text(), .shape = {}};
+  for (const StateField& size : object.At("shape").Items())
+    tensor.shape.push_back(static_cast<int64_t>(size.Whole(std::numeric_limits<int64_t>::max())));
+  if (object.At("type").IsSecond("F32", "I64")) tensor.type = store::DataType::kInt64;
+  if (object.At("kind").IsSecond("parameter", "buffer")) tensor.kind = store::TensorKind::kBuffer;
+  return tensor;
 }
 
 json LeasesJson(const LeaseLedger::Saved& saved) {
@@ -52,15 +51,19 @@ json LeasesJson(const LeaseLedger::Saved& saved) {
   return {{"complete", complete}, {"open", open}};
 }
 
-LeaseLedger::Saved LeasesFrom(const json& object) {
+Intervals IntervalsFrom(const StateField& list) {
+  Intervals intervals;
+  for (const StateField& one : list.Items()) intervals.push_back(one.Pair());
+  return intervals;
+}
+
+LeaseLedger::Saved LeasesFrom(const StateField& object) {
   LeaseLedger::Saved saved;
-  for (const json& epoch : object.at("complete")) {
-    saved.complete.push_back(
-        {epoch.at("committed").get<uint64_t>(), epoch.at("discarded").get<uint64_t>()});
-  }
-  for (const json& epoch : object.at("open")) {
-    saved.open.push_back({epoch.at("epoch").get<uint64_t>(), epoch.at("committed").get<Intervals>(),
-                          epoch.at("discarded").get<Intervals>()});
+  for (const StateField& epoch : object.At("complete").Items())
+    saved.complete.push_back({epoch.At("committed").Whole(), epoch.At("discarded").Whole()});
+  for (const StateField& epoch : object.At("open").Items()) {
+    saved.open.push_back({epoch.At("epoch").Whole(), IntervalsFrom(epoch.At("committed")),
+                          IntervalsFrom(epoch.At("discarded"))});
   }
   return saved;
 }
@@ -84,21 +87,21 @@ json SeatsJson(const std::vector<coordination::Seats::Given>& seats) {
   return list;
 }
 
-std::vector<coordination::Seats::Given> SeatsFrom(const json& list) {
+std::vector<coordination::Seats::Given> SeatsFrom(const StateField& list) {
   std::vector<coordination::Seats::Given> seats;
-  for (const json& one : list) {
-    seats.push_back({WorkerId(one.at("worker").get<uint64_t>()),
-                     {one.at("group").get<std::string>(), one.at("index").get<uint64_t>()}});
+  for (const StateField& one : list.Items()) {
+    seats.push_back(
+        {WorkerId(one.At("worker").Whole()), {one.At("group").Text(), one.At("index").Whole()}});
   }
   return seats;
 }
 
-CheckpointState::Worker WorkerFrom(const json& object) {
-  return {.worker = WorkerId(object.at("index").get<uint64_t>()),
-          .steps = object.at("steps").get<uint64_t>(),
-          .samples_committed = object.at("samples").get<uint64_t>(),
-          .accepted = object.at("accepted").get<uint64_t>(),
-          .dropped = object.at("dropped").get<uint64_t>()};
+CheckpointState::Worker WorkerFrom(const StateField& object) {
+  return {.worker = WorkerId(object.At("index").Whole()),
+          .steps = object.At("steps").Whole(),
+          .samples_committed = object.At("samples").Whole(),
+          .accepted = object.At("accepted").Whole(),
+          .dropped = object.At("dropped").Whole()};
 }
 
 json EvaluationJson(const std::optional<protocol::Evaluated>& evaluation) {
@@ -113,15 +116,17 @@ json EvaluationJson(const std::optional<protocol::Evaluated>& evaluation) {
           {"samples", evaluation->samples}};
 }
 
-std::optional<protocol::Evaluated> EvaluationFrom(const json& value) {
-  if (value.is_null()) return std::nullopt;
-  protocol::Evaluated evaluated{.version = Version(value.at("version").get<uint64_t>()),
-                                .loss = NumberFrom(value.at("loss")),
-                                .samples = value.at("samples").get<uint64_t>(),
-                                .accuracy_from = value.value("accuracyFrom", "")};
-  if (!value.at("accuracy").is_null()) evaluated.accuracy = NumberFrom(value.at("accuracy"));
-  const json metrics = value.value("metrics", json::object());
-  for (const auto& [name, metric] : metrics.items()) evaluated.metrics[name] = NumberFrom(metric);
+// What a script's own evaluation said may be any number.
+protocol::Evaluated EvaluationFrom(const StateField& object) {
+  protocol::Evaluated evaluated{.version = Version(object.At("version").Whole()),
+                                .loss = object.At("loss").NumberOrNone(),
+                                .samples = object.At("samples").Whole()};
+  if (const auto accuracy = object.Find("accuracy")) evaluated.accuracy = accuracy->Number();
+  if (const auto from = object.Find("accuracyFrom")) evaluated.accuracy_from = from->Text();
+  if (const auto metrics = object.Find("metrics")) {
+    for (const auto& [name, metric] : metrics->Members())
+      evaluated.metrics[name] = metric.NumberOrNone();
+  }
   return evaluated;
 }
 
@@ -134,16 +139,29 @@ json JudgedJson(const coordination::Judged& judged) {
   return object;
 }
 
-coordination::Judged JudgedFrom(const json& object) {
+coordination::Judged JudgedFrom(const StateField& object) {
   coordination::Judged judged;
-  if (const auto best = object.find("best"); best != object.end()) {
-    judged.best = coordination::Best{Version(best->at("version").get<uint64_t>()),
-                                     best->at("value").get<double>()};
-  }
-  judged.without_better = object.at("withoutBetter").get<uint32_t>();
-  judged.without_better_or_cut = object.at("withoutBetterOrCut").get<uint32_t>();
-  judged.cuts = object.at("cuts").get<uint32_t>();
+  if (const auto best = object.Find("best"))
+    judged.best =
+        coordination::Best{Version(best->At("version").Whole()), best->At("value").Number()};
+  judged.without_better = object.At("withoutBetter").Count();
+  judged.without_better_or_cut = object.At("withoutBetterOrCut").Count();
+  judged.cuts = object.At("cuts").Count();
   return judged;
+}
+
+// What is multiplied onto the learning rate after roll backs, each of which takes some of it away.
+double ScaleFrom(const StateField& scale) {
+  const double number = scale.Number();
+  if (number <= 0) scale.Refuse("more than 0");
+  if (number > 1) scale.Refuse("at most 1");
+  return number;
+}
+
+coordination::CourseThen CourseFrom(const StateField& course) {
+  const double base_rate = course.At("baseRate").Number();
+  if (base_rate < 0) course.At("baseRate").Refuse("at least 0");
+  return {course.At("epochsMax").Whole(), course.At("stepsMax").Whole(), base_rate};
 }
 
 // Policies save text of any bytes.
@@ -164,42 +182,42 @@ StatusOr<std::string> FromHex(std::string_view text) {
   return bytes;
 }
 
-StatusOr<CheckpointState> Read(const json& object) {
-  if (object.at("format").get<int>() != kFormat)
-    return DataLoss("format is {}, want {}", JsonText(object.at("format")), kFormat);
+StatusOr<CheckpointState> Read(const StateField& object) {
+  const uint64_t format = object.At("format").Whole();
+  if (format > kFormat)
+    return Unimplemented("it has format {}, this version reads {}", format, kFormat);
+  if (format != kFormat) return DataLoss("format is {}, want {}", format, kFormat);
   CheckpointState state;
-  state.version = Version(object.at("version").get<uint64_t>());
-  state.seed = object.at("seed").get<uint64_t>();
-  state.train_samples = object.at("trainSamples").get<uint64_t>();
+  state.version = Version(object.At("version").Whole());
+  state.seed = object.At("seed").Whole();
+  state.train_samples = object.At("trainSamples").Whole(std::numeric_limits<uint64_t>::max(), 1);
   std::vector<store::TensorSpec> tensors;
-  for (const json& tensor : object.at("layout")) tensors.push_back(TensorFrom(tensor));
+  for (const StateField& tensor : object.At("layout").Items())
+    tensors.push_back(TensorFrom(tensor));
   PACELINE_ASSIGN_OR_RETURN(state.layout, store::Layout::Create(tensors));
-  state.leases = LeasesFrom(object.at("leases"));
-  state.committed_samples = object.at("committedSamples").get<uint64_t>();
-  state.loss = NumberFrom(object.at("loss"));
-  state.train_accuracy = NumberFrom(object.at("trainAccuracy"));
-  state.nonfinite_pushes = object.at("nonFinitePushes").get<uint64_t>();
-  state.evaluation = EvaluationFrom(object.at("evaluation"));
-  if (const auto judged = object.find("judged"); judged != object.end())
-    state.judged = JudgedFrom(*judged);
-  if (const auto measure = object.find("measure"); measure != object.end()) {
-    state.measure = coordination::Measure{measure->at("metric").get<std::string>(),
-                                          measure->at("isHigherBetter").get<bool>()};
+  state.leases = LeasesFrom(object.At("leases"));
+  state.committed_samples = object.At("committedSamples").Whole();
+  state.loss = object.At("loss").NumberOrNone();
+  state.train_accuracy = object.At("trainAccuracy").NumberOrNone();
+  state.nonfinite_pushes = object.At("nonFinitePushes").Whole();
+  if (const auto evaluation = object.Find("evaluation"))
+    state.evaluation = EvaluationFrom(*evaluation);
+  if (const auto judged = object.Find("judged")) state.judged = JudgedFrom(*judged);
+  if (const auto measure = object.Find("measure")) {
+    state.measure =
+        coordination::Measure{measure->At("metric").Text(), measure->At("isHigherBetter").Truth()};
   }
-  state.kept = EvaluationFrom(object.value("kept", json(nullptr)));
+  if (const auto kept = object.Find("kept")) state.kept = EvaluationFrom(*kept);
   if (state.kept.has_value() && state.kept->version > state.version)
     return DataLoss("kept is {}, want no newer version than {}", state.kept->version,
                     state.version);
-  for (const json& worker : object.at("workers")) state.workers.push_back(WorkerFrom(worker));
-  state.seats = SeatsFrom(object.value("seats", json::array()));
-  state.damping = {object.at("damping").at("rollBacks").get<uint32_t>(),
-                   object.at("damping").at("learningRateScale").get<double>()};
-  if (const auto course = object.find("course"); course != object.end()) {
-    state.course = {course->at("epochsMax").get<uint64_t>(), course->at("stepsMax").get<uint64_t>(),
-                    course->at("baseRate").get<double>()};
-  }
-  PACELINE_ASSIGN_OR_RETURN(state.policy, FromHex(object.at("policy").get<std::string>()));
-  if (state.train_samples == 0) return DataLoss("trainSamples must be above 0: got 0");
+  for (const StateField& worker : object.At("workers").Items())
+    state.workers.push_back(WorkerFrom(worker));
+  if (const auto seats = object.Find("seats")) state.seats = SeatsFrom(*seats);
+  const StateField damping = object.At("damping");
+  state.damping = {damping.At("rollBacks").Count(), ScaleFrom(damping.At("learningRateScale"))};
+  if (const auto course = object.Find("course")) state.course = CourseFrom(*course);
+  PACELINE_ASSIGN_OR_RETURN(state.policy, FromHex(object.At("policy").Text()));
   PACELINE_RETURN_IF_ERROR(LeaseLedger::Restore({state.train_samples, 0}, state.leases).status());
   return state;
 }
@@ -243,9 +261,13 @@ std::string CheckpointStateJson(const CheckpointState& state) {
 
 StatusOr<CheckpointState> ParseCheckpointState(std::string_view text) {
   try {
-    StatusOr<CheckpointState> state = Read(JsonFrom(text));
+    const json object = JsonFrom(text);
+    StatusOr<CheckpointState> state = Read(StateField(object, ""));
+    if (state.status().code() == StatusCode::kUnimplemented) return state;
     if (!state.ok()) return DataLoss("{}", Message(state.status()));
     return state;
+  } catch (const WrongField& error) {
+    return DataLoss("{}", error.what());
   } catch (const json::exception& error) {
     return DataLoss("{}", error.what());
   }

@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 namespace paceline::ps {
 namespace {
@@ -75,7 +76,8 @@ TEST(CheckpointJsonTest, ReadsWhatWasSavedBeforeCoursesAndSeatsWere) {
 TEST(CheckpointJsonTest, RefusesWhatCouldNotHaveBeenSaved) {
   EXPECT_EQ(ParseCheckpointState("{").status().code(), StatusCode::kDataLoss);
   EXPECT_THAT(Message(ParseCheckpointState("{\"format\": 1}").status()), HasSubstr("version"));
-  EXPECT_THAT(Message(ParseCheckpointState("{\"format\": 9}").status()), HasSubstr("format is 9"));
+  EXPECT_THAT(Message(ParseCheckpointState("{\"format\": 9}").status()),
+              HasSubstr("format 9, this version reads 1"));
   coordination::CheckpointState twice = SomeState();
   twice.leases.open[0].discarded = {{5, 12}};
   EXPECT_THAT(Message(ParseCheckpointState(CheckpointStateJson(twice)).status()),
@@ -84,6 +86,60 @@ TEST(CheckpointJsonTest, RefusesWhatCouldNotHaveBeenSaved) {
   short_epoch.leases.complete[1] = {98, 1};
   EXPECT_THAT(Message(ParseCheckpointState(CheckpointStateJson(short_epoch)).status()),
               HasSubstr("complete epoch 1 has 99 samples"));
+}
+
+// Whoever wrote it, a number that no training can have come to is not gone on from.
+TEST(CheckpointJsonTest, NumbersAreInRangeAndTheErrorNamesTheirField) {
+  const struct {
+    const char* path;
+    const char* value;
+    const char* error;
+  } kCases[] = {
+      {"/damping/learningRateScale", "-0.5",
+       "damping.learningRateScale must be more than 0: got -0.5"},
+      {"/damping/learningRateScale", "0", "damping.learningRateScale must be more than 0: got 0"},
+      {"/damping/learningRateScale", "1.5", "damping.learningRateScale must be at most 1: got 1.5"},
+      {"/damping/learningRateScale", "null",
+       "damping.learningRateScale must be a number: got null"},
+      {"/damping/rollBacks", "-1", "damping.rollBacks must be a whole number: got -1"},
+      {"/damping/rollBacks", "4294967296",
+       "damping.rollBacks must be at most 4294967295: got 4294967296"},
+      {"/version", "340.5", "version must be a whole number: got 340.5"},
+      {"/version", "-1", "version must be a whole number: got -1"},
+      {"/version", "\"9\"", "version must be a whole number: got \"9\""},
+      {"/trainSamples", "0", "trainSamples must be at least 1: got 0"},
+      {"/committedSamples", "1e30", "committedSamples must be a whole number: got 1e+30"},
+      {"/nonFinitePushes", "-4", "nonFinitePushes must be a whole number: got -4"},
+      {"/loss", "\"low\"", "loss must be a number or null: got \"low\""},
+      {"/course/baseRate", "-1", "course.baseRate must be at least 0: got -1"},
+      {"/course/epochsMax", "-1", "course.epochsMax must be a whole number: got -1"},
+      {"/judged/best/value", "null", "judged.best.value must be a number: got null"},
+      {"/evaluation/metrics/f1", "[]", "evaluation.metrics.f1 must be a number or null: got []"},
+      {"/judged/cuts", "-2", "judged.cuts must be a whole number: got -2"},
+      {"/judged/withoutBetter", "1.5", "judged.withoutBetter must be a whole number: got 1.5"},
+      {"/evaluation/samples", "-7", "evaluation.samples must be a whole number: got -7"},
+      {"/workers/0/steps", "-1", "workers[0].steps must be a whole number: got -1"},
+      {"/workers/0/samples", "0.5", "workers[0].samples must be a whole number: got 0.5"},
+      {"/seats/1/index", "-1", "seats[1].index must be a whole number: got -1"},
+      {"/leases/complete/0/committed", "-1",
+       "leases.complete[0].committed must be a whole number: got -1"},
+      {"/leases/open/0/epoch", "-1", "leases.open[0].epoch must be a whole number: got -1"},
+      {"/leases/open/0/committed/0/1", "-1",
+       "leases.open[0].committed[0][1] must be a whole number: got -1"},
+      {"/layout/0/shape/0", "-3", "layout[0].shape[0] must be a whole number: got -3"},
+      {"/layout/0/type", "\"F16\"", "layout[0].type must be one of F32, I64: got \"F16\""},
+      {"/layout/2/kind", "1", "layout[2].kind must be one of parameter, buffer: got 1"},
+  };
+  for (const auto& wrong : kCases) {
+    nlohmann::json state = nlohmann::json::parse(CheckpointStateJson(SomeState()));
+    state.at(nlohmann::json::json_pointer(wrong.path)) = "the value";
+    std::string text = state.dump();
+    const std::string token = "\"the value\"";
+    text.replace(text.find(token), token.size(), wrong.value);
+    const Status status = ParseCheckpointState(text).status();
+    EXPECT_EQ(status.code(), StatusCode::kDataLoss) << wrong.path;
+    EXPECT_EQ(Message(status), wrong.error) << wrong.path << " " << wrong.value;
+  }
 }
 
 }  // namespace
