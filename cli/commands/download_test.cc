@@ -7,6 +7,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "lib/store/sha256.h"
 
@@ -74,6 +75,39 @@ TEST_F(DownloadTest, IsThereUnderItsNameOnceItIsWholeAndRight) {
   ASSERT_TRUE(file->Commit().ok());
   EXPECT_EQ(Text(path()), content);
   EXPECT_THAT(Files(), ::testing::ElementsAre("model.safetensors"));
+}
+
+// In a folder where others may write, a name can be theirs before it is ours.
+TEST_F(DownloadTest, WritesIntoNoFileButItsOwn) {
+  const std::string content = Content(300);
+  const store::FileDigest digest = DigestOf(content);
+  const std::string partial = path() + "." + digest.sha256.substr(0, 12) + ".partial";
+  const std::string other = folder_ + "/other";
+  std::ofstream(other) << "precious";
+
+  fs::create_symlink(other, partial);
+  EXPECT_THAT(Message(PartialFile::Open(path(), digest).status()), HasSubstr(partial));
+  fs::remove(partial);
+  fs::create_symlink(folder_ + "/nowhere", partial);  // Nor is one made at its end.
+  EXPECT_FALSE(PartialFile::Open(path(), digest).ok());
+  EXPECT_FALSE(fs::exists(folder_ + "/nowhere"));
+  fs::remove(partial);
+  fs::create_hard_link(other, partial);
+  EXPECT_THAT(Message(PartialFile::Open(path(), digest).status()), HasSubstr("remove it"));
+  fs::remove(partial);
+  ASSERT_EQ(mkfifo(partial.c_str(), 0600), 0);
+  EXPECT_THAT(Message(PartialFile::Open(path(), digest).status()), HasSubstr("remove it"));
+  fs::remove(partial);
+  EXPECT_EQ(Text(other), "precious");
+
+  // What takes its place while it is fetched is not given the model's name.
+  auto file = PartialFile::Open(path(), digest);
+  ASSERT_TRUE(file.ok()) << file.status();
+  ASSERT_TRUE(Download(*file, Giving(content), options_).ok());
+  fs::rename(partial, folder_ + "/moved");
+  fs::create_symlink(folder_ + "/moved", partial);
+  EXPECT_FALSE(file->Commit().ok());
+  EXPECT_FALSE(fs::exists(path()));
 }
 
 TEST_F(DownloadTest, WhatWasCutOffGoesOnWhereItWas) {

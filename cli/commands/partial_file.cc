@@ -16,16 +16,32 @@ namespace {
 
 using files::FileError;
 
+// One that somebody else made, or can reach by another name, could be changed after it was judged.
+bool IsOursAlone(const struct stat& file) {
+  return S_ISREG(file.st_mode) && file.st_nlink == 1 && file.st_uid == ::geteuid();
+}
+
 }  // namespace
 
 StatusOr<PartialFile> PartialFile::Open(const std::string& path, store::FileDigest expected) {
   const std::string partial = fmt::format("{}.{}.partial", path, expected.sha256.substr(0, 12));
-  const int descriptor = ::open(partial.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  // No link is followed: what it led to would be written over. A FIFO is not waited at.
+  const int descriptor =
+      ::open(partial.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0644);
+  if (descriptor < 0 && errno == ELOOP)
+    return InvalidArgument("{} is a symbolic link, which nobody here has made: remove it", partial);
   if (descriptor < 0) return FileError("open", partial, errno);
   PartialFile file(path, partial, std::move(expected), descriptor, 0);
+  struct stat known {};
+  if (::fstat(descriptor, &known) != 0) return FileError("look at", partial, errno);
+  if (!IsOursAlone(known)) {
+    return InvalidArgument(
+        "{} is not a file of this user alone, which a download would go on with: remove it",
+        partial);
+  }
   if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0 || !files::IsStill(partial, descriptor))
     return Aborted("somebody else fetches it just now, into {}", partial);
-  struct stat known {};
+  // Its writer before us may have made it longer.
   if (::fstat(descriptor, &known) != 0) return FileError("look at", partial, errno);
   file.bytes_ = static_cast<uint64_t>(known.st_size);
   if (file.bytes_ > file.expected_.bytes) {
@@ -72,6 +88,8 @@ Status PartialFile::Commit() {
   PACELINE_CHECK(bytes_missing() == 0, "{} bytes are missing", bytes_missing());
   if (::fsync(descriptor_) != 0) return FileError("flush", partial_path_, errno);
   PACELINE_ASSIGN_OR_RETURN(const store::FileDigest digest, store::DigestFile(partial_path_));
+  if (!files::IsStill(partial_path_, descriptor_))
+    return Aborted("somebody else put another file in the place of {}", partial_path_);
   if (digest != expected_) {
     ::unlink(partial_path_.c_str());
     return DataLoss("what came is not the model: SHA-256 is {}, want {}; it was thrown away",

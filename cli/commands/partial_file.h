@@ -13,7 +13,8 @@ namespace paceline::commands {
 
 // What has come lies beside the file, as NAME.DIGEST.partial, until it is whole. One owner at a
 // time; another process that fetches the same is kept away by a lock on it. Errors are
-// files::Disk's, with the path.
+// files::Disk's, with the path; InvalidArgument where something else has that name already, a link
+// say, in a folder where others may write.
 class PartialFile {
  public:
   // `expected` is what the whole has to be. What an earlier attempt at it left is gone on from.

@@ -50,8 +50,8 @@ Disk& SystemDisk();
 // What `error_number` means: "write /a/b: No space left on device".
 Status FileError(const char* what, const std::string& path, int error_number);
 
-// Whether `path` still names the file that was opened: whoever had its lock meanwhile may have
-// renamed or removed it.
+// Whether `path` still names the file that was opened, itself and not by a link: whoever had its
+// lock meanwhile may have renamed or removed it.
 bool IsStill(const std::string& path, int descriptor);
 
 // "." for a name alone.

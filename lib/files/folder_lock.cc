@@ -27,7 +27,9 @@ std::string NameIn(int descriptor) {
 }  // namespace
 
 StatusOr<FolderLock> FolderLock::Take(const std::string& file, const std::string& owner) {
-  const int descriptor = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  // No link is followed, which others may have put there: what it led to would be written over.
+  const int descriptor =
+      ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0644);
   if (descriptor < 0) return FileError("open", file, errno);
   FolderLock lock(file, descriptor);
   if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0) {

@@ -28,6 +28,17 @@ class FolderLockTest : public ::testing::Test {
   std::string file_;
 };
 
+// In a folder where others may write, they could name a file of ours there.
+TEST_F(FolderLockTest, FollowsNoLink) {
+  const std::string other = folder_ + "/other";
+  std::ofstream(other) << "precious";
+  std::filesystem::create_symlink(other, file_);
+  EXPECT_FALSE(FolderLock::Take(file_, "run one").ok());
+  std::string text;
+  std::getline(std::ifstream(other), text);
+  EXPECT_EQ(text, "precious");
+}
+
 TEST_F(FolderLockTest, ASecondTakerIsToldWhoHasIt) {
   auto first = FolderLock::Take(file_, "run one");
   ASSERT_TRUE(first.ok()) << first.status();

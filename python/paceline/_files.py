@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import secrets
 import sys
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 import torch
 from safetensors.torch import load_file, save_file
@@ -70,10 +72,27 @@ def _columns_of(pairs: Dataset, progress: bool) -> Tuple[Any, torch.Tensor]:
     return torch.stack([torch.as_tensor(one) for one in inputs]), torch.stack(targets)
 
 
+@contextlib.contextmanager
+def _whole(path: str) -> Iterator[str]:
+    """A new file beside `path` to write, which gets that name once it is whole; of one that is not nothing is left.
+
+    Its name is of chance and it is there before anybody writes to it by name: where others may write to the folder too, a
+    link that they have made is not followed.
+    """
+    partial = f"{path}.{secrets.token_hex(8)}.partial"
+    os.close(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666))
+    try:
+        yield partial
+        os.replace(partial, path)
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(partial)
+        raise
+
+
 def _save(columns: Dict[str, torch.Tensor], path: str) -> None:
-    partial = path + ".partial"
-    save_file(columns, partial)
-    os.replace(partial, path)
+    with _whole(path) as partial:
+        save_file(columns, partial)
 
 
 def _save_in(folder: str, columns: Dict[str, torch.Tensor], samples: int, rows_per_file: int) -> None:
@@ -160,9 +179,8 @@ def export(model: torch.nn.Module, example_inputs: Any, path: str, *, loss: Any 
     if not torch.allclose(expected, found, rtol=1e-4, atol=1e-5):
         raise Misuse("the exported model computes other outputs than the model: train it in a script (workers.command)")
     exported.train()
-    partial = path + ".partial"
-    exported.save(partial)
-    os.replace(partial, path)
+    with _whole(path) as partial:
+        exported.save(partial)
     return {"torchScript": path, "loss": name}
 
 

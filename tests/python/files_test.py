@@ -12,6 +12,7 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 
 import paceline
+from paceline import _files
 
 from jobs import BIN
 
@@ -52,6 +53,22 @@ class FilesTest(unittest.TestCase):
         self.assertTrue(torch.equal(model.out.weight, values["embed.weight"]))
         self.assertIs(model.out.weight, model.embed.weight)
         self.assertEqual(model.norm.num_batches_tracked, 7)
+
+    def test_no_link_is_followed_and_nothing_is_left(self):
+        """In a folder where others may write, one of them could have named a file of ours there."""
+        other = self.folder / "other"
+        other.write_text("precious")
+        links = [self.file(f"{name}{suffix}") for name in ("data.safetensors", "net.pt") for suffix in ("", ".partial")]
+        for link in links:
+            os.symlink(other, link)
+        _files._save({"inputs": torch.zeros(2)}, self.file("data.safetensors"))
+        paceline.export(nn.Linear(2, 2), torch.zeros(2, 2), self.file("net.pt"))
+        self.assertEqual(other.read_text(), "precious")
+        self.assertEqual(list(load_file(self.file("data.safetensors"))), ["inputs"])
+        self.assertEqual([link for link in links if os.path.islink(link)], links[1::2])
+        with self.assertRaises(ValueError):
+            _files._save({"inputs": torch.zeros(2, 2).t()}, self.file("wrong.safetensors"))
+        self.assertEqual(len(os.listdir(self.folder)), 1 + len(links), os.listdir(self.folder))
 
     def test_another_model_is_refused(self):
         self.trained()
