@@ -8,18 +8,19 @@
 #include <gtest/gtest.h>
 
 #include "lib/base/rfc3339.h"
+#include "lib/base/testing/eventually.h"
 #include "lib/kube/client/exec_plugin.h"
 
 namespace paceline::kube {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 const Time kStart = Time(Seconds(1000));
 const Time kWall = *ParseTime("2026-01-31T09:30:00Z");
 
-class CredentialsTest : public testing::Test {
+class CredentialsTest : public ::testing::Test {
  protected:
   void SetUp() override {
     std::string pattern = (fs::temp_directory_path() / "credentials-XXXXXX").string();
@@ -128,7 +129,7 @@ TEST_F(CredentialsTest, AMissingPluginTellsItsHint) {
   config_.exec.command = folder_ + "/none";
   config_.exec.install_hint = "apt install none";
   EXPECT_THAT(Message(RunExecPlugin(config_, is_stopping_).status()),
-              testing::AllOf(HasSubstr("No such file"), HasSubstr("apt install none")));
+              ::testing::AllOf(HasSubstr("No such file"), HasSubstr("apt install none")));
 }
 
 TEST_F(CredentialsTest, APluginThatHangsIsKilled) {
@@ -138,6 +139,33 @@ TEST_F(CredentialsTest, APluginThatHangsIsKilled) {
   config_.exec.timeout = Seconds(1000);
   is_stopping_ = true;
   EXPECT_FALSE(RunExecPlugin(config_, is_stopping_).ok());
+}
+
+TEST_F(CredentialsTest, APluginThatClosesItsPipesAndLivesOnIsKilled) {
+  UsePlugin("exec >&- 2>&-; exec sleep 1000");
+  config_.exec.timeout = Seconds(0.2);
+  const Status status = RunExecPlugin(config_, is_stopping_).status();
+  EXPECT_EQ(status.code(), StatusCode::kUnauthenticated);
+  EXPECT_THAT(Message(status), HasSubstr("did not end within 0.2 s"));
+  config_.exec.timeout = Seconds(1000);
+  is_stopping_ = true;
+  EXPECT_FALSE(RunExecPlugin(config_, is_stopping_).ok());
+}
+
+TEST_F(CredentialsTest, WhatAPluginThatIsKilledHasStartedIsKilledToo) {
+  UsePlugin("sleep 1000 & echo $! > " + folder_ + "/child; wait");
+  config_.exec.timeout = Seconds(0.3);
+  EXPECT_THAT(Message(RunExecPlugin(config_, is_stopping_).status()), HasSubstr("0.3 s"));
+  pid_t child = 0;
+  std::ifstream(folder_ + "/child") >> child;
+  ASSERT_GT(child, 0);
+  // It is gone, or whoever takes in orphans has not yet seen that it is.
+  const auto state = [&] {
+    std::string line;
+    std::getline(std::ifstream(fmt::format("/proc/{}/stat", child)), line);
+    return line.empty() ? 'Z' : line.at(line.rfind(')') + 2);
+  };
+  EXPECT_TRUE(paceline::testing::Eventually([&] { return state() == 'Z'; }));
 }
 
 TEST_F(CredentialsTest, APluginThatWantsATerminalIsRefused) {

@@ -99,7 +99,9 @@ StatusOr<pid_t> Spawn(const Config& config, const Pipe& output, const Pipe& erro
   sigset_t none;
   sigemptyset(&none);
   posix_spawnattr_setsigmask(&attributes, &none);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+  // A group of its own, so that what it has started can be killed with it.
+  posix_spawnattr_setpgroup(&attributes, 0);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
   pid_t pid = -1;
   const int code = posix_spawnp(&pid, plugin.command.c_str(), &actions, &attributes,
                                 Pointers(command).data(), Pointers(environment).data());
@@ -132,6 +134,17 @@ bool Collect(const Pipe& output, const Pipe& errors, std::string& told, std::str
   return true;
 }
 
+// Waits for the end of a child, which may have closed its pipes long before. False if that took too
+// long.
+bool Await(pid_t pid, int& state, Clock::time_point until, const std::atomic<bool>& is_stopping) {
+  for (int pause_ms = 1; waitpid(pid, &state, WNOHANG) == 0;
+       pause_ms = std::min(2 * pause_ms, kPollMs)) {
+    if (is_stopping || Clock::now() > until) return false;
+    poll(nullptr, 0, pause_ms);
+  }
+  return true;
+}
+
 }  // namespace
 
 StatusOr<ExecCredential> RunExecPlugin(const Config& config, const std::atomic<bool>& is_stopping) {
@@ -146,14 +159,16 @@ StatusOr<ExecCredential> RunExecPlugin(const Config& config, const std::atomic<b
   output.CloseWrite();
   errors.CloseWrite();
   std::string told, complained;
-  const bool has_ended =
-      Collect(output, errors, told, complained, Clock::now() + plugin.timeout, is_stopping);
-  if (!has_ended) kill(pid, SIGKILL);
+  const Clock::time_point until = Clock::now() + plugin.timeout;
   int state = 0;
-  waitpid(pid, &state, 0);
+  const bool has_ended = Collect(output, errors, told, complained, until, is_stopping) &&
+                         Await(pid, state, until, is_stopping);
   if (!has_ended) {
-    return Unauthenticated("credential plugin {} did not end within {} s", plugin.command,
-                           ToSeconds(plugin.timeout));
+    kill(-pid, SIGKILL);
+    waitpid(pid, &state, 0);
+    if (is_stopping) return Unauthenticated("credential plugin {} was stopped", plugin.command);
+    return Unauthenticated("credential plugin {} did not end within {} s, and was killed",
+                           plugin.command, ToSeconds(plugin.timeout));
   }
   if (!WIFEXITED(state) || WEXITSTATUS(state) != 0) {
     return Unauthenticated("credential plugin {} failed: {}", plugin.command,

@@ -17,8 +17,9 @@ struct ExecCredential {
   std::optional<Time> expires;                 // From the Unix epoch; nothing: until refused.
 };
 
-// Blocks until the program has ended, at most config.exec.timeout, or `is_stopping` is set; kills
-// it then. The error says what the program wrote to stderr, or how to install it.
+// Blocks until the program has ended, and closed its output, at most config.exec.timeout, or
+// `is_stopping` is set; then kills it and all of its process group, which it leads. The error says
+// what the program wrote to stderr, or how to install it.
 StatusOr<ExecCredential> RunExecPlugin(const Config& config, const std::atomic<bool>& is_stopping);
 
 // What the program printed. InvalidArgument naming the field.
