@@ -1,12 +1,11 @@
 #include "lib/telemetry/http_get.h"
 
 #include <chrono>
-#include <memory>
 
 #include <httplib.h>
 
 #include "lib/base/limits.h"
-#include "lib/telemetry/clock.h"
+#include "lib/telemetry/deadline_watch.h"
 
 namespace paceline::telemetry {
 namespace {
@@ -27,7 +26,9 @@ Answer Send(Client& client, const HttpCall& call, Duration timeout) {
   client.set_read_timeout(wait);
   client.set_write_timeout(wait);
   Answer answer;
-  std::optional<Time> deadline;
+  DeadlineWatch watch(timeout);
+  client.set_socket_options([&watch](socket_t socket) { watch.Watch(socket); });
+  const std::string late = fmt::format("the answer is not whole within {:g} s", ToSeconds(timeout));
   httplib::Request request;
   request.method = call.method;
   request.path = call.path;
@@ -37,18 +38,18 @@ Answer Send(Client& client, const HttpCall& call, Duration timeout) {
     request.set_header("Content-Type", kJson);
   }
   request.content_receiver = [&](const char* data, size_t bytes, uint64_t, uint64_t) {
-    const Time now = SteadyNow();
-    deadline = deadline.value_or(now + timeout);
     if (answer.body.size() + bytes > limits::kHttpAnswerBytesMax)
       answer.problem = fmt::format("the answer is beyond {} bytes", limits::kHttpAnswerBytesMax);
-    else if (now > *deadline)
-      answer.problem = fmt::format("the answer is not whole within {:g} s", ToSeconds(timeout));
+    else if (watch.is_over())
+      answer.problem = late;
     else
       answer.body.append(data, bytes);
     return answer.problem.empty();
   };
   httplib::Result result = client.send(request);
-  if (result) {
+  // A body without a length ends with the connection, whoever ends it.
+  if (watch.is_over() && answer.problem.empty()) answer.problem = late;
+  if (result && answer.problem.empty()) {
     answer.head = std::move(*result);
   } else if (answer.problem.empty()) {
     answer.problem = httplib::to_string(result.error());

@@ -31,8 +31,8 @@ struct HttpCall {
   std::map<std::string, std::string> headers = {};
 };
 
-// The body of the answer. Blocks; connecting, each wait for bytes and the whole of the body end
-// after `timeout`. Thread-safe.
+// The body of the answer. Blocks, at most for `timeout` from the first attempt to connect to the
+// last byte of the body; only to look a name up may take longer. Thread-safe.
 //
 // Unavailable if nobody answers there, the answer does not end or is larger than
 // limits::kHttpAnswerBytesMax, or it is 5xx, with the answer's text; NotFound for
