@@ -28,17 +28,18 @@ HostedWorker::HostedWorker(std::unique_ptr<worker::Life> life, store::Layout lay
       window_(std::move(window)),
       job_json_(JsonText(job::ToJson(life_->job()))) {}
 
-void HostedWorker::Close(std::unique_ptr<HostedWorker> worker, Duration timeout) {
-  if (!worker->loop_.joinable()) return;
+bool HostedWorker::Close(std::unique_ptr<HostedWorker> worker, Duration timeout) {
+  if (!worker->loop_.joinable()) return true;
   worker->Drain();
   worker->GiveUp(Cancelled("the program has left"));
   worker->trainer_->Close();
   if (worker->WaitForLoop(timeout)) {
     worker->loop_.join();
-    return;
+    return true;
   }
   worker->loop_.detach();
   (void)worker.release();  // The loop may use it yet.
+  return false;
 }
 
 bool HostedWorker::WaitForLoop(Duration timeout) {

@@ -27,8 +27,9 @@ class HostedWorker {
                                                       std::span<std::byte> values,
                                                       std::shared_ptr<rpc::VersionWindow> window);
   // Leaves the job, work that is taken is given up, and waits at most so long for the loop to end.
-  // Where it does not, which a hung connection can do, the worker is left as it is.
-  static void Close(std::unique_ptr<HostedWorker> worker, Duration timeout);
+  // False where it does not, which a hung connection can do: the worker is left as it is, and
+  // `values`, which its loop may be writing to, are its own until the process ends.
+  static bool Close(std::unique_ptr<HostedWorker> worker, Duration timeout);
 
   const worker::Life& life() const { return *life_; }
   const std::string& job_json() const { return job_json_; }

@@ -271,9 +271,13 @@ int paceline_fail_evaluation(paceline_session* session, const char* why) {
 
 void paceline_drain(paceline_session* session) { session->worker->Drain(); }
 
-void paceline_close(paceline_session* session, int timeout_ms) {
-  HostedWorker::Close(std::move(session->worker), std::chrono::milliseconds(timeout_ms));
+int paceline_close(paceline_session* session, int timeout_ms) {
+  const bool has_ended =
+      HostedWorker::Close(std::move(session->worker), std::chrono::milliseconds(timeout_ms));
   delete session;
+  return has_ended ? PACELINE_OK
+                   : Said(paceline::Unavailable("the job has not heard in time that this worker "
+                                                "leaves, and may write to its values yet"));
 }
 
 void paceline_last_word(const char* words) {

@@ -28,7 +28,7 @@ extern "C" {
 #define PACELINE_API __attribute__((visibility("default")))
 
 // Of this header. A library of another one is not to be called.
-#define PACELINE_ABI 5
+#define PACELINE_ABI 6
 
 enum {
   PACELINE_OK = 0,
@@ -95,7 +95,8 @@ PACELINE_API void* paceline_memory_begin(const paceline_memory* memory);
 PACELINE_API void paceline_give_back_memory(paceline_memory* memory);
 
 // As the environment says (PACELINE_...). `values`: arranged by paceline_arrange, with the initial
-// values; the session's to write to whenever no work is taken, until it is closed. `memory`: what
+// values; the session's to write to whenever no work is taken, until it is closed (paceline_close
+// says where it goes on). `memory`: what
 // they begin, or null: each version is copied there.
 // PACELINE_NO_JOB, PACELINE_REFUSED, PACELINE_INVALID.
 PACELINE_API int paceline_open(const paceline_tensor* tensors, size_t count, void* values,
@@ -162,8 +163,9 @@ PACELINE_API int paceline_fail_evaluation(paceline_session* session, const char*
 // Takes no new work; what is in work is finished.
 PACELINE_API void paceline_drain(paceline_session* session);
 // Leaves the job and ends the session; work that is taken is given up. Waits at most so long for
-// the leaving to be heard; where it was not, what is left stays until the process ends.
-PACELINE_API void paceline_close(paceline_session* session, int timeout_ms);
+// the leaving to be heard. PACELINE_LOST: it was not; what is left stays until the process ends,
+// and so must `values`, which are the session's to write to until then.
+PACELINE_API int paceline_close(paceline_session* session, int timeout_ms);
 
 // --- Words in memory that the processes of one worker share. No session is needed.
 

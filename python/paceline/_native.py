@@ -9,7 +9,7 @@ from typing import Optional
 
 from . import _errors
 
-ABI = 5
+ABI = 6
 OK, NO_JOB, REFUSED, LOST, HERE, INVALID, FAILED, GIVEN_UP = range(8)
 FLOAT32, INT64 = 0, 1
 PARAMETER, BUFFER = 0, 1
@@ -86,7 +86,7 @@ SIGNATURES = {
     "paceline_end_evaluation": (c_int, [c_void_p, POINTER(Evaluation)]),
     "paceline_fail_evaluation": (c_int, [c_void_p, c_char_p]),
     "paceline_drain": (None, [c_void_p]),
-    "paceline_close": (None, [c_void_p, c_int]),
+    "paceline_close": (c_int, [c_void_p, c_int]),
     "paceline_post": (None, [POINTER(c_uint32), c_uint32]),
     "paceline_await": (c_int, [POINTER(c_uint32), c_uint32, c_int]),
     "paceline_last_word": (None, [c_char_p]),

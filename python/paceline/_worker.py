@@ -45,6 +45,10 @@ class Step(NamedTuple):
     wait_seconds: float  # Until there was something to do again.
 
 
+# Of sessions that did not end when they were closed: their threads may write there until the process ends.
+_written_to: List[torch.Tensor] = []
+
+
 class _Session:
     """The native session, which belongs to the process that opened it."""
 
@@ -77,7 +81,8 @@ class _Session:
     def close(self) -> None:
         if self._handle and os.getpid() == self._process:
             handle, self._handle = self._handle, ctypes.c_void_p()
-            self._library.paceline_close(handle, _CLOSE_MS)
+            if self._library.paceline_close(handle, _CLOSE_MS) != _native.OK:
+                _written_to.append(self._model.values)
 
 
     def loss_weight(self) -> Optional[float]:

@@ -1,10 +1,18 @@
 """The header and what ctypes is told agree, function by function and field by field."""
 import ctypes
+import gc
+import os
 import re
+import subprocess
+import sys
 import unittest
+import weakref
 from pathlib import Path
+from types import SimpleNamespace
 
-from paceline import _native
+import torch
+
+from paceline import _native, _worker
 
 HEADER = (Path(__file__).parents[2] / "python" / "native" / "paceline_worker.h").read_text()
 PLAIN = re.sub(r"//[^\n]*", "", HEADER)
@@ -39,6 +47,52 @@ def functions():
 def structs():
     for body, name in re.findall(r"typedef struct \{([^}]*)\} (\w+);", PLAIN):
         yield name, [split(field) for field in body.split(";") if field.strip()]
+
+
+# A session whose coordinator takes its connection and never says a word, closed before it has ended.
+NEVER_ANSWERED = """
+import ctypes, json, os, socket, tempfile
+from paceline import _native
+listener = socket.socket()
+listener.bind(("127.0.0.1", 0))
+listener.listen()
+with tempfile.NamedTemporaryFile("w", suffix=".json", delete=False) as job:
+    json.dump({"apiVersion": "paceline.dev/v1alpha1", "kind": "TrainingJob", "metadata": {"name": "t"},
+               "spec": {"training": {"globalBatchSize": 4, "learningRate": {"base": 0.1}, "stop": {"maxEpochs": 1}},
+                        "workers": {"command": ["python"]}}}, job)
+os.environ.update(PACELINE_JOB=job.name, PACELINE_COORDINATOR="127.0.0.1:%d" % listener.getsockname()[1])
+library = _native.library()
+shape = (ctypes.c_int64 * 1)(4)
+tensor = (_native.Tensor * 1)(_native.Tensor(name=b"w", shape=shape, dimensions=1))
+total = ctypes.c_uint64()
+_native.check(library.paceline_arrange(tensor, 1, ctypes.byref(total)))
+values, session = ctypes.create_string_buffer(total.value), ctypes.c_void_p()
+_native.check(library.paceline_open(tensor, 1, values, total.value, None, ctypes.byref(session)))
+_native.check(library.paceline_start(session, 100, b"cpu", 1))
+print("closed:", library.paceline_close(session, 0), flush=True)
+os.unlink(job.name)
+os._exit(0)
+"""
+
+
+class ClosingTest(unittest.TestCase):
+    """What the library's own thread may write to yet is not given back."""
+
+    def test_a_session_that_does_not_end_in_time_says_so(self):
+        ended = subprocess.run([sys.executable, "-c", NEVER_ANSWERED], capture_output=True, text=True, timeout=60, check=False)
+        self.assertIn(f"closed: {_native.LOST}", ended.stdout, ended.stderr)
+
+    def test_its_values_stay(self):
+        for code, stay in ((_native.OK, False), (_native.LOST, True)):
+            session = object.__new__(_worker._Session)
+            session._library = SimpleNamespace(paceline_close=lambda handle, timeout_ms, code=code: code)
+            session._handle, session._process = ctypes.c_void_p(1), os.getpid()
+            session._model = SimpleNamespace(values=torch.zeros(4))
+            values = weakref.ref(session._model.values)
+            session.close()
+            del session
+            gc.collect()
+            self.assertEqual(values() is not None, stay, code)
 
 
 class NativeTest(unittest.TestCase):
