@@ -1,8 +1,11 @@
 #include <condition_variable>
 #include <cstdlib>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <random>
+#include <string>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 #include <unistd.h>
@@ -25,6 +28,7 @@ struct Options {
   std::string kubeconfig, context;  // Empty: as kubectl does, or the pod's own.
   std::string name_space;
   std::string own_namespace = "paceline-system";
+  std::vector<std::string> own_labels;  // "key=value" each.
   std::string identity;
   bool leader_elect = true;
   std::string metrics_address = "0.0.0.0:8080";
@@ -91,6 +95,15 @@ kube::ConfigSource SourceOf(const Options& options) {
   return source;
 }
 
+std::map<std::string, std::string> LabelsOf(const std::vector<std::string>& pairs) {
+  std::map<std::string, std::string> labels;
+  for (const std::string& pair : pairs) {
+    const size_t equals = pair.find('=');  // There is one: the command line's check.
+    labels[pair.substr(0, equals)] = pair.substr(equals + 1);
+  }
+  return labels;
+}
+
 OperatorOptions OperatorOptionsOf(const Options& options) {
   return {.name_space = options.name_space,
           .identity = UniqueIdentity(options.identity),
@@ -101,6 +114,7 @@ OperatorOptions OperatorOptionsOf(const Options& options) {
                                      .worker_image = options.worker_image,
                                      .worker_cuda_image = options.worker_cuda_image,
                                      .operator_namespace = options.own_namespace,
+                                     .operator_labels = LabelsOf(options.own_labels),
                                      .gang_scheduler = options.gang_scheduler},
                          .plan = {.gangs = options.gang_scheduler == GangScheduler::kNone
                                                ? job::GangPlacement::kNobody
@@ -185,6 +199,17 @@ int main(int argc, char** argv) {
   app.add_option("--worker-cuda-image", options.worker_cuda_image,
                  "The same of workers that compute on a GPU (default: the worker image)")
       ->envname("PACELINE_WORKER_CUDA_IMAGE");
+  app.add_option("--operator-labels", options.own_labels,
+                 "Labels that the operator's pods have, key=value and more after commas: jobs let "
+                 "only such pods of its namespace to their API; without them, all of its pods")
+      ->delimiter(',')
+      ->check(
+          [](const std::string& pair) {
+            const size_t equals = pair.find('=');
+            const bool is_pair = equals != std::string::npos && equals > 0;
+            return is_pair ? "" : "must be key=value: got \"" + pair + "\"";
+          },
+          "KEY=VALUE");
   app.add_option("--gang-scheduler", options.gang_scheduler, "Whose PodGroups are made")
       ->transform(
           CLI::CheckedTransformer(std::map<std::string, paceline::controller::GangScheduler>{

@@ -79,9 +79,13 @@ Json BuildConfigMap(const job::TrainingJob& job) {
 
 Json BuildNetworkPolicy(const job::TrainingJob& job, const ObjectOptions& options) {
   const Json own_pods = {{"podSelector", {{"matchLabels", JobSelector(job)}}}};
-  const Json operators = {
+  Json operators = {
       {"namespaceSelector",
        {{"matchLabels", {{"kubernetes.io/metadata.name", options.operator_namespace}}}}}};
+  // An operator that was installed by other manifests than ours may have any labels. Where nobody
+  // has told it which, all of its namespace is let in: shut out, it could not run the job.
+  if (!options.operator_labels.empty())
+    operators["podSelector"] = {{"matchLabels", options.operator_labels}};
   Json policy = {
       {"apiVersion", "networking.k8s.io/v1"},
       {"kind", "NetworkPolicy"},

@@ -1,6 +1,7 @@
 // Defines ObjectOptions: what a job's objects depend on beside the job.
 #pragma once
 
+#include <map>
 #include <string>
 
 namespace paceline::controller {
@@ -17,6 +18,7 @@ struct ObjectOptions {
   std::string worker_image;       // Of workers and the evaluator, likewise...
   std::string worker_cuda_image;  // ...where they compute on a GPU; empty: the other one.
   std::string operator_namespace = "paceline-system";
+  std::map<std::string, std::string> operator_labels = {};  // That its pods have; empty: unknown.
   GangScheduler gang_scheduler = GangScheduler::kNone;
 };
 

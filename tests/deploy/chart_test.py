@@ -83,7 +83,17 @@ class ChartTest(unittest.TestCase):
         ours = of_kind(documents(render([])), "Deployment")[0]["spec"]["template"]["spec"]
         extra = {"--gang-scheduler=none", "--threads=4"}  # Said in the chart, the program's defaults in the other.
         ours["containers"][0]["args"] = [a for a in ours["containers"][0]["args"] if a not in extra]
+        for container in ours["containers"][0], plain["containers"][0]:  # Which differ: the chart's have its release.
+            container["args"] = [a for a in container["args"] if not a.startswith("--operator-labels=")]
         self.assertEqual(ours, plain)
+
+    def test_the_operator_is_told_the_labels_that_its_pods_have(self):
+        for deployment in load("deploy/operator.yaml")[0], of_kind(documents(render([])), "Deployment")[0]:
+            [told] = [a.split("=", 1)[1] for a in deployment["spec"]["template"]["spec"]["containers"][0]["args"]
+                      if a.startswith("--operator-labels=")]
+            told = dict(pair.split("=") for pair in told.split(","))
+            self.assertEqual(told, deployment["spec"]["selector"]["matchLabels"])
+            self.assertLessEqual(told.items(), deployment["spec"]["template"]["metadata"]["labels"].items())
 
     def test_one_namespace_needs_no_cluster_wide_right(self):
         objects = documents(render(SETTINGS["one namespace"]))
