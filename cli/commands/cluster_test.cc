@@ -375,7 +375,7 @@ TEST_F(FetchTest, WhatWasCutOffGoesOnWhereItWas) {
   serving_.breaks_after = 1;
   const Answered cut_off = FetchIt();
   EXPECT_NE(cut_off.code, 0);
-  EXPECT_THAT(cut_off.err, HasSubstr("bytes have come and are kept, call again to go on"));
+  EXPECT_THAT(cut_off.err, HasSubstr(" have come and are kept, call again to go on"));
   EXPECT_FALSE(std::filesystem::exists(path()));
   serving_.breaks_after = 1 << 30;
   serving_.first = -1;

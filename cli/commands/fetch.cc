@@ -13,6 +13,7 @@
 #include "cli/commands/coordinator_api.h"
 #include "cli/commands/download.h"
 #include "cli/local/display/print.h"
+#include "lib/base/size_text.h"
 #include "lib/job/manifest/encode.h"
 #include "lib/job/plan/plan.h"
 #include "lib/job/state/rfc3339.h"
@@ -52,7 +53,9 @@ StatusOr<bool> IsThere(const std::string& path, const store::FileDigest& expecte
 std::function<void(uint64_t)> Meter(uint64_t bytes) {
   if (isatty(STDERR_FILENO) == 0) return nullptr;
   return [bytes](uint64_t done) {
-    fmt::print(stderr, "\r{} of {} bytes{}", done, bytes, done == bytes ? "\n" : "");
+    // The blanks are over what a longer size has left.
+    fmt::print(stderr, "\r{} of {}  {}", SizeText(done), SizeText(bytes),
+               done == bytes ? "\n" : "");
     std::fflush(stderr);
   };
 }
@@ -62,12 +65,11 @@ Status GetInto(const std::string& path, const store::FileDigest& expected,
                const PieceReader& read) {
   PACELINE_ASSIGN_OR_RETURN(PartialFile file, PartialFile::Open(path, expected));
   if (file.bytes() > 0)
-    local::Print(stderr, "paceline: goes on behind {} bytes that were there\n", file.bytes());
+    local::Print(stderr, "paceline: goes on behind {} that were there\n", SizeText(file.bytes()));
   if (const Status status = Download(file, read, {.progress = Meter(expected.bytes)});
       !status.ok()) {
-    return Annotate(status, fmt::format("{} of {} bytes have come and are kept, call again to go "
-                                        "on",
-                                        file.bytes(), expected.bytes));
+    return Annotate(status, fmt::format("{} of {} have come and are kept, call again to go on",
+                                        SizeText(file.bytes()), SizeText(expected.bytes)));
   }
   return file.Commit();
 }

@@ -10,6 +10,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "lib/base/size_text.h"
+
 namespace paceline::store {
 namespace {
 
@@ -69,14 +71,14 @@ StatusOr<std::unique_ptr<Region>> Region::Shareable(size_t size_bytes, Others ot
   Descriptor memory(::memfd_create("paceline", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (memory.get() < 0) return ResourceExhausted("no shared memory: memfd: {}", Words(errno));
   if (::ftruncate(memory.get(), static_cast<off_t>(pages)) != 0)
-    return ResourceExhausted("no shared memory of {} bytes: {}", pages, Words(errno));
+    return ResourceExhausted("no shared memory of {}: {}", SizeText(pages), Words(errno));
   // Otherwise the want of memory would be a signal, when the page is written.
   if (::fallocate(memory.get(), 0, 0, static_cast<off_t>(pages)) != 0)
-    return ResourceExhausted("no shared memory of {} bytes: {}", pages, Words(errno));
+    return ResourceExhausted("no shared memory of {}: {}", SizeText(pages), Words(errno));
   void* const mapped =
       ::mmap(nullptr, pages, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, memory.get(), 0);
   if (mapped == MAP_FAILED)
-    return ResourceExhausted("cannot map {} bytes of shared memory: {}", pages, Words(errno));
+    return ResourceExhausted("cannot map {} of shared memory: {}", SizeText(pages), Words(errno));
   std::unique_ptr<Region> region(
       new Region(static_cast<std::byte*>(mapped), size_bytes, memory.Release()));
   const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL |

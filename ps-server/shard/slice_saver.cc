@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "lib/base/size_text.h"
 #include "lib/files/disk.h"
 #include "lib/store/checkpoints/checkpoint_folder.h"
 #include "lib/store/checkpoints/checkpoint_name.h"
@@ -29,9 +30,9 @@ Status CheckRoom(const files::DiskSpace& space, uint64_t bytes, double free_shar
   if (floor == 0 || space.free_bytes >= bytes + floor) return OkStatus();
   if (bytes <= space.free_bytes / kSmallPart) return OkStatus();
   return ResourceExhausted(
-      "{}: {:.1f} GB more would leave less than {:g} % of the disk free: {:.1f} of {:.1f} GB are",
-      folder, static_cast<double>(bytes) / 1e9, 100 * free_share_min,
-      static_cast<double>(space.free_bytes) / 1e9, static_cast<double>(space.total_bytes) / 1e9);
+      "{}: {} more would leave less than {:g} % of the disk free: {} of {} are", folder,
+      SizeText(bytes), 100 * free_share_min, SizeText(space.free_bytes),
+      SizeText(space.total_bytes));
 }
 
 SliceSaver::SliceSaver(SlicePlace place, std::function<void(protocol::ShardMessage)> report)

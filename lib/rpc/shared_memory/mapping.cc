@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include "lib/base/size_text.h"
 #include "lib/store/region.h"
 
 namespace paceline::rpc {
@@ -30,7 +31,7 @@ StatusOr<Mapping> Mapping::Of(const telemetry::OwnedSocket& memory, size_t size_
   void* const mapped = ::mmap(nullptr, store::PagesFor(size_bytes), protection,
                               MAP_SHARED | MAP_POPULATE, memory.get(), 0);
   if (mapped == MAP_FAILED) {
-    return ResourceExhausted("cannot map {} bytes of shared memory: {}", size_bytes,
+    return ResourceExhausted("cannot map {} of shared memory: {}", SizeText(size_bytes),
                              std::generic_category().message(errno));
   }
   return Mapping(static_cast<std::byte*>(mapped), size_bytes);

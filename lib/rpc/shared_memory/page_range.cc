@@ -6,6 +6,7 @@
 
 #include <sys/mman.h>
 
+#include "lib/base/size_text.h"
 #include "lib/store/region.h"
 
 namespace paceline::rpc {
@@ -14,7 +15,7 @@ namespace {
 constexpr size_t kPageTableBytes = 2 << 20;  // That one table of pages tells of.
 
 Status NoRoom(const char* what, size_t size_bytes) {
-  return ResourceExhausted("no room to {} {} bytes: {}", what, size_bytes,
+  return ResourceExhausted("no room to {} {}: {}", what, SizeText(size_bytes),
                            std::generic_category().message(errno));
 }
 

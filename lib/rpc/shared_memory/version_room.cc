@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 
 #include "lib/base/check.h"
+#include "lib/base/size_text.h"
 #include "lib/rpc/shared_memory/mapping.h"
 #include "lib/store/region.h"
 
@@ -68,7 +69,7 @@ void GuardWrites() {
 }
 
 Status NoRoom(size_t size_bytes) {
-  return ResourceExhausted("no room for {} bytes of a version: {}", size_bytes,
+  return ResourceExhausted("no room for {} of a version: {}", SizeText(size_bytes),
                            std::generic_category().message(errno));
 }
 

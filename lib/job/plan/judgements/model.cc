@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "lib/base/size_text.h"
 #include "lib/job/plan/describe.h"
 #include "lib/job/plan/judgements/judgements.h"
 #include "lib/job/state/model_place.h"
@@ -80,7 +81,8 @@ void BeginServing(Draft& draft) {
   FollowServed(draft);
   if (draft.plan.status.model->state != ModelState::kAvailable) return;
   draft.Report(EventType::kNormal, PlanReason::kModelAvailable,
-               fmt::format("the model, {} bytes, is kept until {}: {}", model.size_bytes,
+               fmt::format("the model, {}, is kept until {}: {}",
+                           SizeText(static_cast<uint64_t>(model.size_bytes)),
                            FormatTime(*model.until), Command(draft)));
 }
 

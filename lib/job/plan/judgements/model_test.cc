@@ -60,7 +60,7 @@ TEST(JudgeModel, OfAJobWithoutAVolumeItsPodStaysToServeIt) {
   EXPECT_EQ(model.size_bytes, 1234);
   EXPECT_EQ(model.sha256, "ab12");
   EXPECT_THAT(model.message, HasSubstr("paceline fetch digits -n research"));
-  EXPECT_THAT(Events(plan), Contains("Normal ModelAvailable: the model, 1234 bytes, is kept until "
+  EXPECT_THAT(Events(plan), Contains("Normal ModelAvailable: the model, 1.2 kB, is kept until "
                                      "1970-01-02T00:00:10Z: paceline fetch digits -n research"));
 }
 
