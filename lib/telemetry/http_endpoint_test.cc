@@ -162,5 +162,23 @@ TEST(HttpEndpoint, AnswersManyClientsAtOnce) {
   EXPECT_EQ(answered, 100);
 }
 
+// With and without the brackets that an address of IPv6 has in a URL.
+TEST(HttpEndpoint, IsFoundUnderAnAddressOfIpv6) {
+  const auto endpoint = HttpEndpoint::Start(
+      {.host = "[::1]", .routes = {{"/host", [](const HttpRequest& request) {
+                                      return HttpAnswer{.body =
+                                                            request.headers.find("host")->second};
+                                    }}}});
+  if (!endpoint.ok() && Message(endpoint.status()).find("Cannot assign") != std::string::npos)
+    GTEST_SKIP() << "this machine has no ::1";
+  ASSERT_TRUE(endpoint.ok()) << endpoint.status();
+  const int port = (*endpoint)->port();
+  for (const char* host : {"::1", "[::1]"}) {
+    const auto answer = HttpGet(host, port, "/host", Seconds(10));
+    ASSERT_TRUE(answer.ok()) << host << ": " << answer.status();
+    EXPECT_EQ(*answer, fmt::format("[::1]:{}", port));
+  }
+}
+
 }  // namespace
 }  // namespace paceline::telemetry

@@ -6,6 +6,7 @@
 
 #include "lib/base/limits.h"
 #include "lib/telemetry/deadline_watch.h"
+#include "lib/telemetry/host_text.h"
 
 namespace paceline::telemetry {
 namespace {
@@ -33,6 +34,9 @@ Answer Send(Client& client, const HttpCall& call, Duration timeout) {
   request.method = call.method;
   request.path = call.path;
   request.headers.insert(call.headers.begin(), call.headers.end());
+  // The library would write an address of IPv6 without its brackets.
+  if (!call.headers.contains("Host"))
+    request.set_header("Host", HostPort(HostOf(call.host), call.port));
   if (call.method != "GET") {
     request.body = call.body;
     request.set_header("Content-Type", kJson);
@@ -74,13 +78,14 @@ StatusOr<std::string> Judge(Answer answer, const std::string& url, const std::st
 }  // namespace
 
 StatusOr<std::string> HttpSend(const HttpCall& call, Duration timeout) {
+  const std::string host = HostOf(call.host);
   const std::string url =
-      fmt::format("{}://{}:{}{}", call.https ? "https" : "http", call.host, call.port, call.path);
+      fmt::format("{}://{}{}", call.https ? "https" : "http", HostPort(host, call.port), call.path);
   if (!call.https) {
-    httplib::ClientImpl client(call.host, call.port);
+    httplib::ClientImpl client(host, call.port);
     return Judge(Send(client, call, timeout), url, "");
   }
-  httplib::SSLClient client(call.host, call.port);
+  httplib::SSLClient client(host, call.port);
   // The library would compare the certificate with the host that is dialled; the hook has OpenSSL
   // itself verify what counts.
   client.enable_server_certificate_verification(false);

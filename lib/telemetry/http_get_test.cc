@@ -73,6 +73,12 @@ TEST(HttpGet, AnAnswerThatTricklesHasAnEnd) {
   EXPECT_THAT(Message(answer.status()), HasSubstr("not whole within 0.3 s"));
 }
 
+// So that it can be put into a browser, and its port is told from it.
+TEST(HttpGet, AnAddressOfColonsStandsInBrackets) {
+  const auto answer = HttpGet("::1", 1, "/healthz", Seconds(5));
+  EXPECT_THAT(Message(answer.status()), HasSubstr("http://[::1]:1/healthz: "));
+}
+
 // One deadline for all of the exchange: it does not begin anew with each line of the head.
 TEST(HttpGet, AHeadThatTricklesHasAnEnd) {
   const Stranger stranger([] { return std::string("X-Line: x\r\n"); }, /*pace_ms=*/10,

@@ -11,6 +11,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "lib/telemetry/host_text.h"
+
 namespace paceline::telemetry {
 namespace {
 
@@ -70,7 +72,8 @@ void OwnedSocket::Close() {
   if (descriptor_ >= 0) close(std::exchange(descriptor_, -1));
 }
 
-StatusOr<OwnedSocket> ListenOn(const std::string& host, int port) {
+StatusOr<OwnedSocket> ListenOn(const std::string& named, int port) {
+  const std::string host = HostOf(named);
   if (host == "0.0.0.0" || host == "::") {
     // Where the kernel has no IPv6, or the address is in use, what follows says so.
     if (StatusOr<OwnedSocket> socket = ListenEverywhere(port); socket.ok()) return socket;
@@ -82,7 +85,7 @@ StatusOr<OwnedSocket> ListenOn(const std::string& host, int port) {
   addrinfo* found = nullptr;
   const std::string service = std::to_string(port);
   if (getaddrinfo(host.empty() ? nullptr : host.c_str(), service.c_str(), &hints, &found) != 0)
-    return Unavailable("cannot listen on {}:{}: the host is unknown", host, port);
+    return Unavailable("cannot listen on {}: the host is unknown", HostPort(host, port));
   const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owned(found, freeaddrinfo);
   Status last = OkStatus();
   for (const addrinfo* address = found; address != nullptr; address = address->ai_next) {
@@ -92,7 +95,7 @@ StatusOr<OwnedSocket> ListenOn(const std::string& host, int port) {
     if (socket.ok()) return socket;
     last = socket.status();
   }
-  return Unavailable("cannot listen on {}:{}: {}", host, port, Message(last));
+  return Unavailable("cannot listen on {}: {}", HostPort(host, port), Message(last));
 }
 
 int PortOf(const OwnedSocket& socket) {
