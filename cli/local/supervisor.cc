@@ -68,6 +68,7 @@ Supervisor::Supervisor(SupervisorOptions options, const JobFolder* folder, Signa
       on_state_(std::move(options.on_state)),
       plan_options_({.has_place_for_checkpoints = launch_.has_default_checkpoints,
                      .can_recover_shards = true,
+                     .unfit_retries = 1,  // There is no other machine.
                      .stop_grace = launch_.checkpoint_folder.empty() ? kStopGrace
                                                                      : kStopGraceWithCheckpoint}),
       folder_(folder),

@@ -86,6 +86,10 @@ struct PlanOptions {
   // A model that would go with its coordinator's pod is served by it (docs/adr/0030). Otherwise
   // where models are is the shell's to say.
   bool serves_models = false;
+  // How often a worker is started again whose machine cannot do the work, at most: for where there
+  // is no other machine. Absent: as often as backoffLimit says, as is one that has joined: its step
+  // hung, say, and may not do so another time.
+  std::optional<int64_t> unfit_retries;
   Duration backoff_min =
       std::chrono::seconds(1);  // Before the first restart; doubles with each failure...
   Duration backoff_max = std::chrono::minutes(5);     // ...up to this.

@@ -75,6 +75,36 @@ TEST(UnfitMachine, EndsTheJobOnlyWhereTooFewWorkersAreLeft) {
             "asks for 2");
 }
 
+// Where there is one machine alone, nothing is won by trying as long as a cluster would.
+TEST(UnfitMachine, EndsTheJobAfterOneMoreStartWhereThereIsNoOther) {
+  const TrainingJob job = SmallJob();  // backoffLimit is 6; two of three workers have to be.
+  const PlanOptions options{.unfit_retries = 1};
+  const auto unfit = [](int64_t worker, double ended_at, int64_t before) {
+    SeenProcess process = Unfit(worker, ended_at, before);
+    process.node.clear();
+    return process;
+  };
+  Observation seen = SettledTraining(job);
+  Put(seen, unfit(1, 100, 0));
+  Put(seen, unfit(2, 100, 0));
+  EXPECT_THAT(Actions(PlanJob(job, seen, At(101), options)),
+              ElementsAre("start digits-worker-1 generation=1 attempt=1 failures=0 unfit=1",
+                          "start digits-worker-2 generation=1 attempt=1 failures=0 unfit=1"));
+  Put(seen, unfit(1, 103, 1));
+  EXPECT_EQ(Outcome(PlanJob(job, seen, At(103), options)), "Degraded") << "the others are enough";
+  Put(seen, unfit(2, 103, 1));
+  EXPECT_EQ(Outcome(PlanJob(job, seen, At(103), options)),
+            "Failed CannotWorkHere: digits-worker-1: no usable GPU; the machines of 2 of 3 workers "
+            "cannot do the work, which 2 starts have shown, there is no other machine, and "
+            "minReplicas asks for 2");
+  EXPECT_EQ(Outcome(PlanJob(job, seen, At(103))), "Degraded") << "as in a cluster";
+  // One that joined, and whose step hung, say, may get further another time.
+  seen.coordinator->workers = {{.name = "digits-worker-2", .state = "Lost"}};
+  EXPECT_NE(Outcome(PlanJob(job, seen, At(103), options)), "Degraded") << "of a former coordinator";
+  seen.coordinator->workers[0].device = "CUDA";
+  EXPECT_EQ(Outcome(PlanJob(job, seen, At(103), options)), "Degraded");
+}
+
 TEST(UnfitMachine, IsForgivenAfterRunningLong) {
   const TrainingJob job = SmallJob();
   Observation seen = SettledTraining(job);

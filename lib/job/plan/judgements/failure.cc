@@ -46,10 +46,25 @@ bool JudgeHopeless(Draft& draft) {
   return false;
 }
 
+// Whether it came as far as to tell the coordinator what it computes on: what it was expelled for
+// then, the machine may not do again.
+bool HasJoined(const Draft& draft, const SeenProcess& process) {
+  return draft.report != nullptr &&
+         std::ranges::any_of(draft.report->workers, [&](const WorkerStatus& worker) {
+           return worker.name == process.name && !worker.device.empty();
+         });
+}
+
+// How often it may end as unfit and be started again.
+int64_t RetriesOf(const Draft& draft, const SeenProcess& process) {
+  const int64_t limit = draft.job.spec.run_policy.backoff_limit;
+  const std::optional<int64_t>& retries = draft.options.unfit_retries;
+  return retries && !HasJoined(draft, process) ? std::min(limit, *retries) : limit;
+}
+
 // Machines that cannot do the work are for other machines to make up for: they are the job's end
 // only where too few workers are left.
 bool JudgeUnfitOf(Draft& draft, const GroupView& group) {
-  const int64_t limit = draft.job.spec.run_policy.backoff_limit;
   int64_t unable = 0;
   const SeenProcess* last = nullptr;
   for (const WantedProcess& wanted : draft.wanted) {
@@ -58,17 +73,23 @@ bool JudgeUnfitOf(Draft& draft, const GroupView& group) {
     if (process == nullptr || IsUp(process) || !Matters(draft, *process)) continue;
     // Where it was last it could do the work: it may even have done all of it.
     if (process->state == ProcessState::kExited && !IsUnfit(*process)) continue;
-    if (CountUnfit(*process, draft.now, draft.options.healthy_after) <= limit) continue;
+    if (CountUnfit(*process, draft.now, draft.options.healthy_after) <= RetriesOf(draft, *process))
+      continue;
     ++unable;
     if (last == nullptr || process->ended_at > last->ended_at) last = process;
   }
   if (last == nullptr || group.replicas - unable >= group.needed) return false;
   const std::string of = group.name.empty() ? "" : fmt::format(" of group {}", group.name);
-  draft.Conclude(
-      Verdict::kFailed, PlanReason::kCannotWorkHere,
-      fmt::format("{}; the machines of {} of {} workers{} cannot do the work, after more starts "
-                  "than backoffLimit, {}, and minReplicas asks for {}",
-                  DescribeExit(*last), unable, group.replicas, of, limit, group.needed));
+  const int64_t retries = RetriesOf(draft, *last);
+  const int64_t limit = draft.job.spec.run_policy.backoff_limit;
+  const std::string tried =
+      retries < limit
+          ? fmt::format("which {} starts have shown, there is no other machine,", retries + 1)
+          : fmt::format("after more starts than backoffLimit, {},", limit);
+  draft.Conclude(Verdict::kFailed, PlanReason::kCannotWorkHere,
+                 fmt::format("{}; the machines of {} of {} workers{} cannot do the work, {} and "
+                             "minReplicas asks for {}",
+                             DescribeExit(*last), unable, group.replicas, of, tried, group.needed));
   return true;
 }
 
