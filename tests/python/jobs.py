@@ -153,6 +153,17 @@ class JobTest(unittest.TestCase):
         """To its end, with scripts of the nursery unless `interpreter` says another one."""
         return self.start(*overrides, **{"interpreter": Nursery.command(), **options}).wait()
 
+    def assert_every_sample_once(self, ended, epochs):
+        """By the lease ledger of the coordinator's last state, and by what the workers' pushes had in them."""
+        state = json.loads(next(self.folder.glob("paceline-runs/*/summary.json")).read_text())
+        samples = state["trainSamples"]
+        self.assertEqual(len(state["epochs"]), epochs, ended.words())
+        for epoch in state["epochs"]:
+            self.assertEqual([epoch[place] for place in ("committed", "free", "leased", "accumulated", "discarded")],
+                             [samples, 0, 0, 0, 0], epoch)
+        self.assertEqual(state["committedSamples"], epochs * samples)
+        self.assertEqual(sum(worker["samples"] for worker in state["workers"]), epochs * samples)
+
     def assert_succeeded(self, ended):
         self.assertEqual(ended.code, 0, ended.words())
         self.assertIsNotNone(ended.summary, ended.words())

@@ -13,7 +13,7 @@
 namespace paceline::job {
 namespace {
 
-constexpr std::string_view kIntroduction =
+constexpr std::string_view kPageIntroduction =
     "# TrainingJob, field by field\n"
     "\n"
     "`apiVersion: paceline.dev/v1alpha1`, `kind: TrainingJob`. This page is written from the "
@@ -187,7 +187,7 @@ class SectionWriter {
 }  // namespace
 
 std::string DocsPage() {
-  std::string page(kIntroduction);
+  std::string page(kPageIntroduction);
   WriteSection<Metadata>("metadata", "metadata", page, Mutability::kMutable);
   SectionWriter sections(page);
   JobSpec spec;
