@@ -8,8 +8,8 @@
 #include <fmt/format.h>
 #include <sys/resource.h>
 
-#include "lib/base/thread.h"
 #include "lib/process/exit.h"
+#include "lib/process/thread.h"
 
 namespace paceline::process {
 namespace {

@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "lib/base/testing/failing_threads.h"
-#include "lib/base/thread.h"
 #include "lib/process/exit.h"
+#include "lib/process/thread.h"
 
 namespace paceline::process {
 namespace {

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "lib/base/limits.h"
-#include "lib/base/thread.h"
+#include "lib/process/thread.h"
 #include "lib/telemetry/log.h"
 #include "ps-server/service/listen_probe.h"
 
@@ -131,8 +131,8 @@ void MemoryService::LetIn(OwnedSocket socket) {
   if (!refusal.ok()) return Refuse(connection, refusal);
   // Nobody is welcome before there is a thread to serve them.
   std::promise<MemorySession*> welcomed;
-  StatusOr<std::thread> thread =
-      StartThread([this, session = welcomed.get_future()]() mutable { Serve(session.get()); });
+  StatusOr<std::thread> thread = process::StartThread(
+      [this, session = welcomed.get_future()]() mutable { Serve(session.get()); });
   if (!thread.ok()) return Refuse(connection, Unimplemented("{}", Message(thread.status())));
   if (!Welcome(connection, OkStatus()).ok()) {
     welcomed.set_value(nullptr);

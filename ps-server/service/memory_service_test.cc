@@ -315,8 +315,7 @@ TEST(MemoryServiceTest, WhoHasGoneLeavesNoDescriptorBehind) {
     for (int i = 0; i < 20; ++i) peers.push_back(std::make_unique<RawPeer>(shards[0].address()));
     EXPECT_TRUE(paceline::testing::Eventually([&] { return open() == 21; }));
   }
-  EXPECT_TRUE(paceline::testing::Eventually([&] { return open() == 1; }))
-      << open() << " are open";
+  EXPECT_TRUE(paceline::testing::Eventually([&] { return open() == 1; })) << open() << " are open";
 }
 
 TEST(MemoryServiceTest, WhoSharesNothingLeavesTheSocketsAlone) {

@@ -8,7 +8,7 @@
 
 #include "lib/base/status.h"
 
-namespace paceline {
+namespace paceline::process {
 
 // What stops threads from being started, in words.
 inline constexpr std::string_view kThreadLimits =
@@ -26,4 +26,4 @@ StatusOr<std::thread> StartThread(Body body) {
   }
 }
 
-}  // namespace paceline
+}  // namespace paceline::process
