@@ -86,9 +86,9 @@ TEST(FullDiskTest, TheModelHasRoomThatWasSetAside) {
   const TestFolder folder;
   const SmallDisk disk(folder.path() + "/runs", "3m");
   if (!disk.is_there()) GTEST_SKIP() << "mounting a small tmpfs needs the right to mount";
-  LiveRun run(
-      folder, folder.Write("job.yaml", DigitsManifest()),
-      Sets(Paced(0.002, {"spec.training.stop.maxEpochs=3", "spec.checkpoint.enabled=false"})));
+  LiveRun run(folder, folder.Write("job.yaml", DigitsManifest()),
+              Sets(Paced(0.002, {"spec.training.stop.maxEpochs=3", "spec.checkpoint.enabled=false",
+                                 "spec.observability.trace.maxBytes=0"})));
   ASSERT_FALSE(run.WaitFor([](const Json& now) { return now["step"] > 3; }).is_null());
   disk.Fill(0);
   const Ended ended = run.Wait();
