@@ -1,4 +1,4 @@
-// Defines TraceFile, where a policy's trace goes: one line per event and decision.
+// Defines TraceFile: a file of lines that somebody may want to look at later.
 //
 // A trace is worth less than the training that it records: whatever fails after Open is logged once
 // and turns the file off.

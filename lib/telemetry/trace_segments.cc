@@ -1,7 +1,6 @@
 #include "lib/telemetry/trace_segments.h"
 
 #include <filesystem>
-#include <span>
 #include <system_error>
 #include <utility>
 
@@ -11,7 +10,6 @@
 namespace paceline::telemetry {
 namespace {
 
-constexpr size_t kSegmentBufferBytes = 64 * 1024;
 constexpr uint64_t kSegments = 8;  // The first and the newest seven.
 
 }  // namespace
@@ -21,39 +19,32 @@ StatusOr<std::unique_ptr<TraceSegments>> TraceSegments::Open(const std::string& 
                                                              files::Disk& disk) {
   const std::vector<uint64_t> there = files::SegmentNumbers(path);
   const uint64_t number = there.empty() ? 0 : there.back();
-  StatusOr<files::OpenFile> file =
-      disk.Open(files::SegmentPath(path, number), files::OpenFor::kAppend);
-  PACELINE_RETURN_IF_ERROR(Annotate(file.status(), "trace"));
+  const std::string newest = files::SegmentPath(path, number);
+  PACELINE_ASSIGN_OR_RETURN(std::unique_ptr<TraceFile> file, TraceFile::Open(newest, disk));
   std::error_code error;
-  const uint64_t bytes = std::filesystem::file_size(file->path, error);
+  const uint64_t bytes = std::filesystem::file_size(newest, error);
   return std::unique_ptr<TraceSegments>(new TraceSegments(
-      path, number, error ? 0 : bytes, bytes_max / kSegments, *std::move(file), disk));
+      path, number, error ? 0 : bytes, bytes_max / kSegments, std::move(file), disk));
 }
 
 TraceSegments::TraceSegments(std::string path, uint64_t number, uint64_t bytes,
-                             uint64_t segment_bytes, files::OpenFile file, files::Disk& disk)
+                             uint64_t segment_bytes, std::unique_ptr<TraceFile> file,
+                             files::Disk& disk)
     : path_(std::move(path)),
       segment_bytes_(segment_bytes),
       disk_(disk),
       file_(std::move(file)),
       number_(number),
-      bytes_(bytes) {
-  buffer_.reserve(2 * kSegmentBufferBytes);
-}
-
-TraceSegments::~TraceSegments() {
-  WriteOut();
-  if (file_) (void)disk_.Close(*file_);
-}
+      bytes_(bytes) {}
 
 bool TraceSegments::IsFull() const {
   const std::lock_guard lock(mutex_);
-  return !is_off_ && bytes_ >= segment_bytes_;
+  return IsOn() && bytes_ >= segment_bytes_;
 }
 
 bool TraceSegments::is_off() const {
   const std::lock_guard lock(mutex_);
-  return is_off_;
+  return !IsOn();
 }
 
 void TraceSegments::Append(std::string_view line) {
@@ -63,17 +54,16 @@ void TraceSegments::Append(std::string_view line) {
 
 void TraceSegments::Flush() {
   const std::lock_guard lock(mutex_);
-  WriteOut();
+  if (IsOn()) file_->Flush();
 }
 
 void TraceSegments::Begin(const std::vector<std::string>& snapshot) {
   const std::lock_guard lock(mutex_);
-  WriteOut();
-  if (is_off_) return;
-  StatusOr<files::OpenFile> next =
-      disk_.Open(files::SegmentPath(path_, number_ + 1), files::OpenFor::kAppend);
+  if (!IsOn()) return;
+  file_.reset();  // Flushed.
+  auto next = TraceFile::Open(files::SegmentPath(path_, number_ + 1), disk_);
   if (!next.ok()) return TurnOff(next.status());
-  (void)disk_.Close(*std::exchange(file_, *std::move(next)));
+  file_ = *std::move(next);
   ++number_;
   bytes_ = 0;
   for (const std::string& line : snapshot) AppendLine(std::string(files::kSnapshotLine) + line);
@@ -86,32 +76,23 @@ void TraceSegments::Begin(const std::vector<std::string>& snapshot) {
 
 void TraceSegments::GiveRoom() {
   const std::lock_guard lock(mutex_);
-  if (!file_) return;
-  is_off_ = true;
-  (void)disk_.Close(*std::exchange(file_, {}));  // Else the disk keeps what is removed.
+  if (has_given_room_) return;
+  has_given_room_ = true;
+  file_.reset();  // The disk keeps what is removed as long as it is open.
   (void)disk_.Remove(path_);
   for (const uint64_t number : files::SegmentNumbers(path_))
     (void)disk_.Remove(files::SegmentPath(path_, number));
 }
 
 void TraceSegments::AppendLine(std::string_view line) {
-  if (is_off_) return;
-  buffer_.append(line);
-  buffer_.push_back('\n');
+  if (!IsOn()) return;
+  file_->Append(line);
   bytes_ += line.size() + 1;
-  if (buffer_.size() >= kSegmentBufferBytes) WriteOut();
-}
-
-void TraceSegments::WriteOut() {
-  if (is_off_ || buffer_.empty()) return;
-  const Status written = disk_.Write(*file_, std::as_bytes(std::span(buffer_)));
-  buffer_.clear();
-  if (!written.ok()) TurnOff(written);
 }
 
 void TraceSegments::TurnOff(const Status& status) {
-  if (std::exchange(is_off_, true)) return;
-  Log(LogLevel::kWarning, "the policy's trace ends here", {{"error", Message(status)}});
+  file_.reset();
+  Log(LogLevel::kWarning, "trace file turned off", {{"error", Message(status)}});
 }
 
 }  // namespace paceline::telemetry

@@ -8,13 +8,13 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "lib/base/status.h"
 #include "lib/files/disk.h"
+#include "lib/telemetry/trace_file.h"
 
 namespace paceline::telemetry {
 
@@ -27,8 +27,6 @@ class TraceSegments {
   static StatusOr<std::unique_ptr<TraceSegments>> Open(const std::string& path, uint64_t bytes_max,
                                                        files::Disk& disk = files::SystemDisk());
 
-  // Flushes and closes.
-  ~TraceSegments();
   TraceSegments(const TraceSegments&) = delete;
   TraceSegments& operator=(const TraceSegments&) = delete;
 
@@ -52,20 +50,19 @@ class TraceSegments {
 
  private:
   TraceSegments(std::string path, uint64_t number, uint64_t bytes, uint64_t segment_bytes,
-                files::OpenFile file, files::Disk& disk);
+                std::unique_ptr<TraceFile> file, files::Disk& disk);
+  bool IsOn() const { return file_ != nullptr && !file_->is_off(); }
   void AppendLine(std::string_view line);
-  void WriteOut();
   void TurnOff(const Status& status);
 
   const std::string path_;
   const uint64_t segment_bytes_;
   files::Disk& disk_;
-  mutable std::mutex mutex_;             // Of all below.
-  std::optional<files::OpenFile> file_;  // Of the newest; none once it gave room.
+  mutable std::mutex mutex_;         // Of all below.
+  std::unique_ptr<TraceFile> file_;  // The newest; null once it is off.
   uint64_t number_ = 0;
   uint64_t bytes_ = 0;  // Of the newest, with what is buffered.
-  std::string buffer_;
-  bool is_off_ = false;
+  bool has_given_room_ = false;
 };
 
 }  // namespace paceline::telemetry
