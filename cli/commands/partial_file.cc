@@ -16,7 +16,8 @@ namespace {
 
 using files::FileError;
 
-// One that somebody else made, or can reach by another name, could be changed after it was judged.
+// Another user could change a file that they made, or that has a second name, after its digest was
+// checked.
 bool IsOursAlone(const struct stat& file) {
   return S_ISREG(file.st_mode) && file.st_nlink == 1 && file.st_uid == ::geteuid();
 }
@@ -29,7 +30,7 @@ StatusOr<PartialFile> PartialFile::Open(const std::string& path, store::FileDige
   const int descriptor =
       ::open(partial.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0644);
   if (descriptor < 0 && errno == ELOOP)
-    return InvalidArgument("{} is a symbolic link, which nobody here has made: remove it", partial);
+    return InvalidArgument("{} is a symbolic link, and paceline makes none: remove it", partial);
   if (descriptor < 0) return FileError("open", partial, errno);
   PartialFile file(path, partial, std::move(expected), descriptor, 0);
   struct stat known {};
@@ -89,7 +90,7 @@ Status PartialFile::Commit() {
   if (::fsync(descriptor_) != 0) return FileError("flush", partial_path_, errno);
   PACELINE_ASSIGN_OR_RETURN(const store::FileDigest digest, store::DigestFile(partial_path_));
   if (!files::IsStill(partial_path_, descriptor_))
-    return Aborted("somebody else put another file in the place of {}", partial_path_);
+    return Aborted("another process put another file in the place of {}", partial_path_);
   if (digest != expected_) {
     ::unlink(partial_path_.c_str());
     return DataLoss("what came is not the model: SHA-256 is {}, want {}; it was thrown away",

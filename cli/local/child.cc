@@ -157,7 +157,8 @@ void Child::Signal(int number) {
 
 size_t Child::SignalTree(int number) {
   if (pid_ <= 0) return 0;
-  // Its group first and at once: whoever starts processes all the time does not get ahead.
+  // The group gets it first, and all of it at once: a program that forks all the time cannot outrun
+  // that.
   if (number != 0) kill(-pid_, number);
   return process::SignalTree(mark_, pid_, getpid(), number);
 }

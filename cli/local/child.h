@@ -53,7 +53,7 @@ class Child {
   // What it started may run on.
   std::optional<Exit> Poll();
   void Signal(int number);  // To the program's own process. Nothing if it has ended.
-  // To all of the tree; 0 to nobody. How many processes run in it.
+  // Sends the signal to all processes of the tree (0: none), and returns how many run in it.
   size_t SignalTree(int number);
 
  private:

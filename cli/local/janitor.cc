@@ -24,7 +24,8 @@ constexpr std::chrono::milliseconds kPause(100);
 constexpr int kRoundsMax = 600;
 constexpr int kOurs = 3;  // The descriptor by which it sees who it waits for.
 
-// Nobody's terminal, locks or pipes: whoever waits for their end does not wait for this.
+// It holds no terminal, lock or pipe of the run: a shell that waits for a pipe's end does not wait
+// for the janitor.
 void LetGoOfAllBut(int descriptor) {
   setsid();
   for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE}) signal(number, SIG_IGN);

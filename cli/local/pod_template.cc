@@ -86,7 +86,7 @@ bool Contains(Names names, std::string_view name) {
   return std::ranges::find(names, name) != names.end();
 }
 
-// As Kubernetes has it of a subPath: one that leads out of a folder leads nowhere.
+// Kubernetes refuses a subPath that leads out of the volume.
 bool IsWithin(const std::string& path) {
   return !path.starts_with('/') &&
          std::ranges::none_of(std::filesystem::path(path),
