@@ -13,7 +13,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 COPIED = ["tests/e2e/run", "tests/e2e/conftest.py", "tests/e2e/pytest.ini", "tests/support/selection.py", "tests/support/skips.py",
-          "tests/support/test_names.py", "tools/tree.py"]
+          "tests/support/ctest_log.py", "tests/support/test_names.py", "tools/tree.py"]
 NOTE = 'echo "$(basename "$0") $*" >>"$NOTES"\n'
 TREE = {
     "tests/cluster/cluster": f'#!/bin/sh\n{NOTE}[ "$1" != run ] || {{ shift; exec "$@"; }}\n',

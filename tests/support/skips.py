@@ -15,11 +15,10 @@ from pathlib import Path
 from typing import NamedTuple
 from xml.etree import ElementTree
 
+import ctest_log
+
 LIST = Path(__file__).resolve().parents[1] / "allowed_skips.txt"
 
-# output.log, a copy of LastTest.log, has all that a test printed; the XML has only its first bytes.
-LOGGED = re.compile(r'^\d+/\d+ Testing: (?P<name>[^\n]*)\n\d+/\d+ Test: (?P=name)\nCommand: [^\n]*\nDirectory: [^\n]*\n"[^\n]*" start time: '
-                    r"[^\n]*\nOutput:\n-{58}\n(?P<output>.*?)<end of output>\nTest time =", re.MULTILINE | re.DOTALL)
 GTEST_SKIPPED = re.compile(r"\[  SKIPPED \] (\S+) \(\d+ ms\)")
 GTEST_DISABLED = re.compile(r"^\[ DISABLED \] (\S+)$", re.MULTILINE)
 GTEST_REASON = re.compile(r":\d+: Skipped\n")
@@ -86,12 +85,10 @@ def ctest_skips(build):
     for file in (results, log):
         if not file.is_file():
             raise Malformed(f"Run tests/run first: there is no {file}")
-    outputs = {}
-    for match in LOGGED.finditer(log.read_text(errors="replace")):
-        outputs.setdefault(match["name"], []).append(match["output"])
+    outputs = ctest_log.outputs(log)
     for case in ElementTree.parse(results).iter("testcase"):
         name, inside = case.get("name"), []
-        output = "\n".join(outputs.get(name, []))
+        output = outputs.get(name, "")
         inside = [*gtest_skips(output), *unittest_skips(output, name)]
         yield from inside
         if not inside and case.get("status") == "disabled":

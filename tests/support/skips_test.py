@@ -128,7 +128,7 @@ class Run(unittest.TestCase):
         (self.root / "build").mkdir()
         shutil.copy(HERE.parent / "run", self.root / "tests/run")
         shutil.copy(HERE.parent / "waits.txt", self.root / "tests/waits.txt")
-        for script in ("skips.py", "costs.py"):
+        for script in ("skips.py", "costs.py", "failures.py", "ctest_log.py"):
             shutil.copy(HERE / script, self.root / "tests/support" / script)
         self.tests = []
 
@@ -190,6 +190,12 @@ class Run(unittest.TestCase):
         status, output = self.run_tests("", CI="true")
         self.assertEqual(status, 8, output)  # ctest's own.
         self.assertIn("not allowed: script: no moon", output)
+
+    def test_what_failed_is_said_last(self):
+        self.add("runs", "fine\n")
+        self.add("fails", "begins\nbroken\n", 1)
+        self.add("script", "skipped: no moon\n", 77)
+        self.assertTrue(self.run_tests("")[1].endswith("\nfails: Failed\n  begins\n  broken\n\n1 test failed: fails\n"))
 
     def test_output_longer_than_ctest_keeps_in_its_xml(self):
         self.add("whole_test", "x" * 5000 + "\n" + GTEST + "y" * 5000)
