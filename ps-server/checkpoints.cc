@@ -11,6 +11,7 @@
 #include "lib/store/checkpoints/checkpoint_name.h"
 #include "lib/telemetry/log.h"
 #include "ps-server/coordinator/checkpoint_json.h"
+#include "ps-server/run_lock.h"
 
 namespace paceline::ps {
 namespace {
@@ -171,6 +172,20 @@ const std::pair<const std::string, CheckpointScan>* Choose(
   return chosen;
 }
 
+// ", of another job (a1b2)", and whether that one trains; empty of one's own.
+std::string WhoseElse(const std::pair<const std::string, CheckpointScan>& chosen,
+                      const std::string& folder, const job::TrainingJob& job) {
+  const std::string& run = chosen.second.complete.front().manifest.run;
+  if (run == RunOf(job)) return "";
+  const std::string live = WhoLivesIn(folder + "/" + chosen.first);
+  if (live.empty()) return fmt::format(", of another job ({})", run);
+  return fmt::format(
+      ", of another job ({}) that still trains and keeps all it has: what it learns from here on "
+      "is "
+      "its own",
+      run);
+}
+
 // On a volume that may hold other jobs' (ResumeWish::kOwn, kFromClaim): nothing of theirs is
 // touched.
 StatusOr<FoundCheckpoints> FindOnVolume(const std::string& folder, const job::TrainingJob& job,
@@ -199,11 +214,9 @@ StatusOr<FoundCheckpoints> FindOnVolume(const std::string& folder, const job::Tr
     PACELINE_RETURN_IF_ERROR(
         TakeNewestRun(chosen->second, folder + "/" + chosen->first, chosen->first, job, result));
     const coordination::Checkpoint& newest = result.options.found.back();
-    const std::string& run = chosen->second.complete.front().manifest.run;
     result.note =
         fmt::format("goes on from version {}, checkpoint {}{}{}", newest.state.version.value(),
-                    newest.name, run == RunOf(job) ? "" : fmt::format(", of another job ({})", run),
-                    ChangedCourse(newest.state, job));
+                    newest.name, WhoseElse(*chosen, folder, job), ChangedCourse(newest.state, job));
   } else if (resume == ResumeWish::kFromClaim) {
     result.note = "begins anew: there is no complete checkpoint on the volume to go on from";
   } else if (others != nullptr) {

@@ -24,7 +24,10 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kRunFile = "/run.json";
-constexpr const char* kLockFile = "/.lock";
+
+std::string LockOf(const std::string& run_folder) {
+  return fmt::format("{}/{}", run_folder, store::kRunLockName);
+}
 
 struct Trained {
   std::string manifest;
@@ -129,7 +132,7 @@ class Taker {
         break;  // What was written to before was not meant to go on either.
       }
       StatusOr<files::FolderLock> lock =
-          files::FolderLock::Take(candidate.folder + kLockFile, wish_.owner);
+          files::FolderLock::Take(LockOf(candidate.folder), wish_.owner);
       if (lock.status().code() == StatusCode::kFailedPrecondition) {
         if (is_asked) {
           return FailedPrecondition("the checkpoints in {} are of a run that goes on: {}",
@@ -171,7 +174,7 @@ class Taker {
   Status Begin(CheckpointPlace& place) const {
     PACELINE_RETURN_IF_ERROR(files::MakeFolders(place.folder));
     PACELINE_ASSIGN_OR_RETURN(place.lock,
-                              files::FolderLock::Take(place.folder + kLockFile, wish_.owner));
+                              files::FolderLock::Take(LockOf(place.folder), wish_.owner));
     Describe(place);
     return OkStatus();
   }

@@ -46,6 +46,15 @@ StatusOr<FolderLock> FolderLock::Take(const std::string& file, const std::string
   return lock;
 }
 
+std::string FolderLock::OwnerOf(const std::string& file) {
+  const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  if (descriptor < 0) return "";
+  const bool is_taken = ::flock(descriptor, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  std::string owner = is_taken ? NameIn(descriptor) : "";
+  ::close(descriptor);
+  return owner;
+}
+
 FolderLock::FolderLock(FolderLock&& other) noexcept
     : path_(std::move(other.path_)),
       descriptor_(std::exchange(other.descriptor_, -1)),

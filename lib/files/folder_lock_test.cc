@@ -76,6 +76,18 @@ TEST_F(FolderLockTest, ItIsHeldAsLongAsAnyProcessHasIt) {
   EXPECT_TRUE(FolderLock::Take(file_, "other").ok());
 }
 
+TEST_F(FolderLockTest, WhoseItIsCanBeAskedWithoutTakingIt) {
+  EXPECT_EQ(FolderLock::OwnerOf(file_), "");
+  EXPECT_FALSE(std::filesystem::exists(file_));
+  {
+    const auto lock = FolderLock::Take(file_, "its owner");
+    ASSERT_TRUE(lock.ok());
+    EXPECT_EQ(FolderLock::OwnerOf(file_), "its owner");
+  }
+  EXPECT_EQ(FolderLock::OwnerOf(file_), "");
+  EXPECT_TRUE(FolderLock::Take(file_, "next").ok());
+}
+
 TEST_F(FolderLockTest, WhereThereIsNoFolderThatIsSaid) {
   const auto lock = FolderLock::Take(folder_ + "/none/.lock", "x");
   EXPECT_EQ(lock.status().code(), StatusCode::kNotFound);

@@ -6,6 +6,7 @@
 #include "lib/job/state/checkpoint_place.h"
 #include "lib/telemetry/access_token.h"
 #include "lib/telemetry/log.h"
+#include "ps-server/run_lock.h"
 
 namespace paceline::ps {
 namespace {
@@ -54,6 +55,7 @@ StatusOr<CoordinatorFiles> OpenCoordinatorFiles(const Options& options,
   }
   PACELINE_RETURN_IF_ERROR(CheckToken(options));
   PACELINE_ASSIGN_OR_RETURN(files.checkpoints, LookForCheckpoints(options, job));
+  files.run = MarkAsLive(options, job);
   return files;
 }
 

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "lib/base/status.h"
+#include "lib/files/folder_lock.h"
 #include "lib/files/room.h"
 #include "lib/job/manifest/training_job.h"
 #include "lib/telemetry/trace_segments.h"
@@ -19,6 +20,7 @@ struct CoordinatorFiles {
   std::unique_ptr<files::Room> room = std::make_unique<files::Room>();  // For the final model.
   std::unique_ptr<CommitLog> commit_log;                                // Null: none is wanted.
   FoundCheckpoints checkpoints;  // Empty without a folder for them.
+  files::FolderLock run;         // While it writes checkpoints (run_lock.h).
 };
 
 // Logs what the checkpoints came to. InvalidArgument if the job wants some and has no folder for

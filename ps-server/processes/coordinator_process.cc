@@ -37,7 +37,7 @@ coordination::Finished WaitFinished(Driver& driver, ShardHost& host) {
 Status RunCoordinator(const Options& options, const job::TrainingJob& job) {
   PACELINE_ASSIGN_OR_RETURN(const JobTls tls, LoadJobTls(options.tls_folder, job, options.rank));
   LiveJob live(job, job::PolicySpecFrom(job));
-  PACELINE_ASSIGN_OR_RETURN(const CoordinatorFiles files, OpenCoordinatorFiles(options, job));
+  PACELINE_ASSIGN_OR_RETURN(CoordinatorFiles files, OpenCoordinatorFiles(options, job));
   ServedModel model(options.output, telemetry::AccessToken(options.token_file));
   telemetry::Metrics metrics;
   DriverMetrics driver_metrics(&metrics);
@@ -71,6 +71,7 @@ Status RunCoordinator(const Options& options, const job::TrainingJob& job) {
   SayFinalState(options, driver.progress(), view, finished);
   serving->Stop();
   driver.Stop();  // The own shard goes first.
+  files.run = {};
   const Status status = StatusOf(finished);
   if (status.ok() && options.has_default_checkpoints) CloseCheckpoints(options, job);
   return status;

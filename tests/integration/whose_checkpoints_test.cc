@@ -1,4 +1,5 @@
 // Jobs one after another on one volume for checkpoints, as pods of a cluster have it.
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 
@@ -86,6 +87,46 @@ TEST(WhoseCheckpoints, OfOthersTheOneThatWroteLastIsGoneOnFrom) {
   const Json next = Trained(volume, "uid-4", "from-claim", 1, 0);
   EXPECT_THAT(Note(next), HasSubstr("of another job (uid-2)"));
   EXPECT_EQ(next["checkpoint"]["restoredFrom"], last["step"]);
+}
+
+// It loses nothing by it, however often others come.
+TEST(WhoseCheckpoints, OfAJobThatStillTrainsTheyAreGoneOnFromAndThatIsSaid) {
+  const TestFolder folder;
+  const std::string volume = folder.path() + "/volume";
+  std::string manifest = DigitsManifest();
+  const std::string name = "{name: t}";
+  manifest.replace(manifest.find(name), name.size(), "{name: t, uid: uid-1}");
+  TcpJob first(folder, {.manifest = manifest,
+                        .overrides = {"spec.workers.replicas=1", "spec.data.eval=null",
+                                      "spec.training.stop.maxEpochs=100000",
+                                      "spec.checkpoint={periodSeconds: 200ms, keep: 1, volume: "
+                                      "{hostPath: {path: /x}}}"}});
+  first.StartPs(0, {"--checkpoint", volume, "--resume", "own"});
+  first.StartWorker(0);
+  const auto checkpointed = [](const Json& state) {
+    return state.is_object() && state.contains("checkpoint") &&
+                   state["checkpoint"].contains("version")
+               ? state["checkpoint"]["version"].get<int>()
+               : 0;
+  };
+  int version = 0;
+  for (int life = 2; life < 5; ++life) {
+    const int past = version;
+    version =
+        checkpointed(first.WaitFor([&](const Json& state) { return checkpointed(state) > past; }));
+    ASSERT_GT(version, past) << first.LogOf("ps-0");
+    // As far as it is to go, whatever it goes on from.
+    const Json next = Trained(volume, fmt::format("uid-{}", life), "from-claim", 1, 0);
+    EXPECT_THAT(Note(next),
+                AllOf(HasSubstr("goes on from version"), HasSubstr("(uid-1) that still "
+                                                                   "trains and keeps")));
+    EXPECT_GE(next["checkpoint"]["restoredFrom"], version);
+    fs::remove_all(fmt::format("{}/uid-{}", volume, life));
+  }
+  first.Signal("ps-0", SIGTERM);
+  EXPECT_EQ(first.WaitExit("ps-0"), 143) << first.LogOf("ps-0");
+  EXPECT_THAT(Note(Trained(volume, "uid-5", "from-claim", 1, 0)),
+              AllOf(HasSubstr("another job (uid-1)"), Not(HasSubstr("still trains"))));
 }
 
 TEST(WhoseCheckpoints, TheSpecSaysHowFarTrainingGoesAndWhatChangedIsSaid) {

@@ -6,6 +6,7 @@
 //     manifest.json             last: sizes and SHA-256 of the others. Without it the checkpoint is
 //                               incomplete and counts for nothing.
 //   finished.json               which run ended well; absent if none did
+//   .lock                       held by the run that writes here while it lives (files::FolderLock)
 //
 // Where each shard has a volume of its own, rank 0's holds state, manifest and its own slice, and
 // each other volume the slices of its shard under the same names.
@@ -14,6 +15,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lib/base/ids.h"
@@ -23,6 +25,8 @@
 #include "lib/store/sha256.h"
 
 namespace paceline::store {
+
+inline constexpr std::string_view kRunLockName = ".lock";
 
 struct CheckpointManifest {
   std::string name;     // Of its folder; CheckpointName of the three below.
