@@ -9,6 +9,7 @@
 #include "lib/job/crd/verdict.h"
 #include "lib/job/manifest/load.h"
 #include "lib/job/policy_spec.h"
+#include "lib/job/state/device.h"
 #include "lib/process/exit.h"
 
 namespace paceline::commands {
@@ -30,6 +31,8 @@ int TellValid(const std::string& manifest, const job::TrainingJob& job) {
     local::Print(stdout, "{}: {}\n", manifest, job::ToString(error));
   for (const std::string& caution : job::CautionsOf(job))
     local::Print(stdout, "{}: caution: {}\n", manifest, caution);
+  for (const std::string& note : job::DeviceNotes(job.spec))
+    local::Print(stdout, "{}: note: {}\n", manifest, note);
   return process::kExitDone;
 }
 

@@ -122,6 +122,8 @@ std::string ChooseDevice(const job::JobSpec& spec, job::Role role, std::string_v
   const job::DeviceChoice choice = job::DeviceOf(spec, role, group);
   if (choice.device == job::Computes::kCpu) return "cpu";
   if (choice.is_by_name) return "cuda";
+  if (choice.device == job::Computes::kCudaIfUsable)
+    return "cuda-if-usable";  // DeviceNotes says so.
   notes.push_back(
       fmt::format("{}: computed on a GPU if this machine has one that works, else on the "
                   "CPU (workers.device: CUDA insists on one)",
@@ -211,6 +213,7 @@ LocalJob AdaptJob(const job::TrainingJob& job, const std::string& run_folder,
   IgnoreSetFields(spec, local.ignored);
   for (const std::string& caution : job::CautionsOf(job))
     local.notes.push_back("caution: " + caution);
+  for (std::string& note : job::DeviceNotes(spec)) local.notes.push_back(std::move(note));
   if (spec.workers.straggler_policy.action == job::StragglerAction::kReplace) {
     local.notes.emplace_back(
         "spec.workers.stragglerPolicy.action: Replace means on one machine that a straggler is "

@@ -59,11 +59,24 @@ Arguments ServerArguments(const job::TrainingJob& job, const job::Start& start) 
   return arguments;
 }
 
+// As worker/device.h takes it.
+std::string_view DeviceWord(job::Computes device) {
+  switch (device) {
+    case job::Computes::kCpu:
+      return "cpu";
+    case job::Computes::kCuda:
+      return "cuda";
+    case job::Computes::kCudaIfUsable:
+      return "cuda-if-usable";
+  }
+  return "cpu";
+}
+
 Arguments WorkerArguments(const job::TrainingJob& job, const job::Start& start) {
   const job::Computes device = job::DeviceOf(job.spec, start.role, start.group).device;
   Arguments arguments = {"--role",        std::string(ContainerName(start.role)),
                          "--index",       std::to_string(start.index),
-                         "--device",      device == job::Computes::kCuda ? "cuda" : "cpu",
+                         "--device",      std::string(DeviceWord(device)),
                          "--attempt",     std::to_string(start.attempt),
                          "--folder",      std::string(kJobFolder),
                          "--coordinator", CoordinatorAddress(job)};

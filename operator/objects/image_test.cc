@@ -1,5 +1,6 @@
 #include <string>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "operator/objects/objects_testing.h"
@@ -21,6 +22,11 @@ spec: {containers: [{name: worker, resources: {limits: {nvidia.com/gpu: 1}}}]}
   EXPECT_EQ(image(job, job::Role::kWorker), "cuda:1");
   EXPECT_EQ(image(job, job::Role::kEvaluator), "worker:1");
   EXPECT_EQ(image(job, job::Role::kParameterServer), "ps:1");
+  for (const char* const resources : {"claims: [{name: gpu}]", "limits: {amd.com/gpu: 1}"}) {
+    job.spec.workers.pod_template =
+        Yaml(fmt::format("spec: {{containers: [{{name: worker, resources: {{{}}}}}]}}", resources));
+    EXPECT_EQ(image(job, job::Role::kWorker), "cuda:1") << resources;  // It tries.
+  }
   job.spec.workers.device = job::Device::kCpu;
   EXPECT_EQ(image(job, job::Role::kWorker), "worker:1");
   job.spec.workers.device = job::Device::kCuda;

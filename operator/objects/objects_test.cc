@@ -31,6 +31,12 @@ spec:
 )");
   EXPECT_EQ(After(Arguments(Pod(job, job::Role::kWorker)), "--device"), "cuda");
   EXPECT_EQ(After(Arguments(Pod(job, job::Role::kEvaluator)), "--device"), "cpu");
+  job.spec.workers.pod_template = Yaml(R"(
+spec:
+  resourceClaims: [{name: gpu, resourceClaimTemplateName: one-gpu}]
+  containers: [{name: worker, resources: {claims: [{name: gpu}]}}]
+)");
+  EXPECT_EQ(After(Arguments(Pod(job, job::Role::kWorker)), "--device"), "cuda-if-usable");
 }
 
 TEST(PodTest, IsTheJobsChildAndCarriesItsStart) {
@@ -303,26 +309,6 @@ spec:
             (Json{{"matchFields", Json::array({elsewhere})}}));
 }
 
-TEST(PodTest, OutputGoesToTheCoordinatorAndCheckpointsToAllServers) {
-  job::TrainingJob job = Digits();
-  job.spec.output.volume.emplace().persistent_volume_claim = job::Claim{.claim_name = "out"};
-  job.spec.checkpoint.emplace().volume_claim_template =
-      Yaml("spec: {accessModes: [ReadWriteOnce]}");
-  const Json first = Pod(job, job::Role::kParameterServer, 0);
-  const Json second = Pod(job, job::Role::kParameterServer, 1);
-  const Json worker = Pod(job, job::Role::kWorker, 0);
-  EXPECT_EQ(
-      (*Named(first["spec"]["volumes"], "paceline-output"))["persistentVolumeClaim"]["claimName"],
-      "out");
-  EXPECT_EQ(Named(second["spec"]["volumes"], "paceline-output"), nullptr);
-  EXPECT_EQ((*Named(second["spec"]["volumes"],
-                    "paceline-checkpoint"))["persistentVolumeClaim"]["claimName"],
-            "digits-checkpoint-1");
-  EXPECT_EQ(Named(worker["spec"]["volumes"], "paceline-checkpoint"), nullptr);
-  EXPECT_EQ(After(Arguments(first), "--output"), "/paceline/output/model.safetensors");
-  EXPECT_EQ(BuildCheckpointClaims(job).size(), 2u);
-}
-
 // Nobody asked for checkpoints: they are where the only shard has a volume that outlives its pod.
 TEST(PodTest, DefaultCheckpointsGoToTheOutputsVolumeOfTheOnlyShard) {
   const auto arguments = [](const job::TrainingJob& job) {
@@ -344,40 +330,6 @@ TEST(PodTest, DefaultCheckpointsGoToTheOutputsVolumeOfTheOnlyShard) {
   job.spec.checkpoint->volume.emplace().persistent_volume_claim = job::Claim{.claim_name = "c"};
   EXPECT_EQ(After(arguments(job), "--checkpoint"), "/paceline/checkpoint");
   EXPECT_THAT(arguments(job), Not(Contains("--default-checkpoints")));
-}
-
-TEST(ClaimTest, GoesWithTheJobOnlyWhereItSaysSo) {
-  job::TrainingJob job = Digits();
-  job::Checkpoint& checkpoint = job.spec.checkpoint.emplace();
-  checkpoint.volume_claim_template = Yaml("spec: {accessModes: [ReadWriteOnce]}");
-  const Json kept = BuildCheckpointClaims(job).front();
-  EXPECT_FALSE(kept["metadata"].contains("ownerReferences"));
-  checkpoint.claim_retention.emplace().when_deleted = job::ClaimFate::kDelete;
-  const Json owned = BuildCheckpointClaims(job).front();
-  EXPECT_TRUE(IsControlledBy(owned, *job.metadata.uid));
-  // Another word about it is another owner, and nothing else.
-  EXPECT_FALSE(ClaimPatch(job, owned));
-  const auto owners = [](const Json& patch) { return patch["metadata"]["ownerReferences"]; };
-  ASSERT_TRUE(ClaimPatch(job, kept));
-  EXPECT_EQ(owners(*ClaimPatch(job, kept)), Json::array({OwnerReference(job)}));
-  checkpoint.claim_retention.reset();
-  EXPECT_FALSE(ClaimPatch(job, kept));
-  Json shared = owned;
-  shared["metadata"]["ownerReferences"].push_back({{"uid", "somebody"}});
-  ASSERT_TRUE(ClaimPatch(job, shared));
-  EXPECT_EQ(owners(*ClaimPatch(job, shared)), Json::array({{{"uid", "somebody"}}}));
-}
-
-TEST(ClaimTest, OfAnotherJobOfThatNameStaysWhateverThisOneSays) {
-  job::TrainingJob job = Digits();
-  job::Checkpoint& checkpoint = job.spec.checkpoint.emplace();
-  checkpoint.volume_claim_template = Yaml("spec: {accessModes: [ReadWriteOnce]}");
-  const Json kept = BuildCheckpointClaims(job).front();
-  checkpoint.claim_retention.emplace().when_deleted = job::ClaimFate::kDelete;
-  EXPECT_FALSE(KeepsClaimOfAnother(job, kept));
-  job.metadata.uid = "the next one's";
-  EXPECT_TRUE(KeepsClaimOfAnother(job, kept));
-  EXPECT_FALSE(ClaimPatch(job, kept));
 }
 
 TEST(PodTest, TheTokenIsTheCoordinatorsAloneWhereNoVolumeHasTheModel) {

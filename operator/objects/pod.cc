@@ -180,9 +180,9 @@ std::string ImageOf(const job::TrainingJob& job, const job::Start& start,
     if (std::string image = CommandImage(job.spec.workers); !image.empty()) return image;
   }
   const job::Computes device = job::DeviceOf(job.spec, start.role, start.group).device;
-  const bool is_for_gpu = device == job::Computes::kCuda;
-  return is_for_gpu && !options.worker_cuda_image.empty() ? options.worker_cuda_image
-                                                          : options.worker_image;
+  const bool may_use_gpu = device != job::Computes::kCpu;
+  return may_use_gpu && !options.worker_cuda_image.empty() ? options.worker_cuda_image
+                                                           : options.worker_image;
 }
 
 // Ours, told by its arguments; or the workers' own, told by its environment. A template's arguments

@@ -11,6 +11,7 @@ kubectl                  kubernetes              k8s.io/kubernetes/cmd/kubectl
 kube-proxy               kubernetes              k8s.io/kubernetes/cmd/kube-proxy
 kubelet                  kubernetes              k8s.io/kubernetes/cmd/kubelet
 kubeadm                  kubernetes              k8s.io/kubernetes/cmd/kubeadm
+dra-test-driver          kubernetes              k8s.io/kubernetes/test/e2e/dra/test-driver
 kind                     kind                    sigs.k8s.io/kind
 local-path-provisioner   local-path-provisioner  github.com/rancher/local-path-provisioner
 coredns                  coredns                 .
@@ -23,7 +24,7 @@ training-operator        training-operator       github.com/kubeflow/training-op
 '
 # What tests against an API server need, and what a node needs on top of it.
 readonly api_tools='etcd kube-apiserver kube-controller-manager kube-scheduler kubectl'
-readonly kind_tools="$api_tools kind kube-proxy kubelet kubeadm local-path-provisioner coredns crictl pause kube-router"
+readonly kind_tools="$api_tools kind kube-proxy kubelet kubeadm local-path-provisioner coredns crictl pause kube-router dra-test-driver"
 
 # A binary is as new as what determines it.
 stamp_of() { (cat "$here/tools/$1/"* && linker_flags "$1") | sha256sum | cut -d ' ' -f 1; }

@@ -1,5 +1,7 @@
 """The machines of a kind cluster: stopping, pausing and cutting them off, and the folder that they share."""
 import os
+import shutil
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -68,6 +70,26 @@ def give_gpus(node, count):
     """The resource nvidia.com/gpu, as a device plugin would announce it."""
     kubectl("patch", "node", node, "--subresource=status", "--type=merge", "-p",
             f'{{"status": {{"capacity": {{"nvidia.com/gpu": "{count}"}}, "allocatable": {{"nvidia.com/gpu": "{count}"}}}}}}')
+
+
+@contextmanager
+def claimable_devices(node, count):
+    """Devices that pods have by a ResourceClaim, from the driver that Kubernetes tests itself with; gives the name of their class."""
+    driver, name = "devices.paceline.dev", "paceline-test-device"
+    program = "/usr/local/bin/dra-test-driver"
+    run("docker", "cp", shutil.which("dra-test-driver"), f"{node}:{program}")
+    kubectl("apply", "-f", "-", text=_yaml([
+        {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": name},
+         "spec": {"selectors": [{"cel": {"expression": f'device.driver == "{driver}"'}}]}}]))
+    # A kubelet may publish what its own node has.
+    run("docker", "exec", "--detach", "--env", "KUBECONFIG=/etc/kubernetes/kubelet.conf", node, program, f"--drivername={driver}",
+        "kubelet-plugin", f"--node-name={node}", f"--num-devices={count}")
+    try:
+        wait_until(f"{node} has devices to claim", lambda: node in kubectl("get", "resourceslices", "-o", "jsonpath={.items[*].spec.nodeName}"), 60)
+        yield name
+    finally:
+        run("docker", "exec", node, "pkill", "-f", program, check=False)
+        kubectl("delete", "deviceclass", name, "--ignore-not-found", "--wait=false")
 
 
 class SharedClaim:

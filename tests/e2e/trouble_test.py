@@ -88,6 +88,28 @@ def test_gpus_are_asked_for_and_not_done_without(start_job):
     assert "device cuda: LibTorch has no CUDA half here" in failed["message"]
 
 
+def test_a_device_by_claim_is_tried_and_said(start_job, namespace):
+    """The claims are real, and their devices none that CUDA can use."""
+    nodes.need_kind()
+    node = nodes.workers()[0]
+    with nodes.claimable_devices(node, 16) as device_class:
+        namespace.apply({"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaimTemplate", "metadata": {"name": "one-device"},
+                         "spec": {"spec": {"devices": {"requests": [{"name": "one", "exactly": {"deviceClassName": device_class}}]}}}})
+        claiming = container("worker", image=install.image("worker"), resources={"claims": [{"name": "gpu"}]})
+        claiming["template"]["spec"]["resourceClaims"] = [{"name": "gpu", "resourceClaimTemplateName": "one-device"}]
+        job = start_job(paced(8, workers=claiming))
+        job.wait_for_message("Degraded", ["spec.workers.template has resource claim gpu", "computed on the CPU by digits-worker-0"], 180, "True")
+        assert job.condition("Degraded")["reason"] == "DeviceUnused"
+        assert {pod["spec"]["nodeName"] for pod in job.pods("worker").values()} == {node}
+        assert "has resource claim gpu: computed on it if it is a GPU" in job.condition("Created")["message"]
+        job.wait_for("Succeeded", 300)
+
+        # What is said by name is used or missing, by claim too.
+        missing = start_job(digits(name="wants-cuda", workers={"device": "CUDA", **claiming}, runPolicy={"backoffLimit": 0}))
+        failed = missing.wait_for("Failed", 120)
+        assert failed["reason"] == "CannotWorkHere"
+
+
 def test_full_checkpoint_volume_is_told_and_training_goes_on(start_job):
     full = {"emptyDir": {"medium": "Memory", "sizeLimit": "64Ki"}}  # The kernel keeps such a limit, to the page.
     job = start_job(paced(20, parameterServer={"shards": 1}, checkpoint={"periodSeconds": 1, "volume": full}))

@@ -19,6 +19,7 @@ enum class PlanReason {
   kEvaluatorGone,      // Training goes on without an evaluator, which is not started again.
   kTargetNotJudged,    // Nobody can judge the target.
   kGroupUnmatched,     // A pattern of parameterGroups fits no parameter of the model.
+  kDeviceUnused,       // Workers whose pods hold what may be a GPU compute on the CPU.
   kFinishing,          // Training has reached its stop; the model is written, then judged.
   kProcessFailed,      // A process ended by its own fault, and is started again.
   kProcessDisrupted,   // A process ended by no fault of its own, and is started again.
@@ -72,13 +73,13 @@ enum class PlanReason {
 };
 PACELINE_WORDS(PlanReason, "JobSeen", "NotYet", "Starting", "Training", "AllRunning",
                "ProcessesMissing", "WorkersMissing", "CheckpointFailing", "ModelNotWritten",
-               "EvaluatorGone", "TargetNotJudged", "GroupUnmatched", "Finishing", "ProcessFailed",
-               "ProcessDisrupted", "OutOfMemory", "ProcessGone", "ProcessFinished", "Unschedulable",
-               "PlacedTogether", "NoGangScheduler", "CannotStart", "GaveWay", "PendingTooLong",
-               "ResourcesRefused", "WaitsForFormerJob", "ClaimTerminating", "ClaimMissing",
-               "ClaimKept", "LabelsChanged", "CheckpointsFound", "InvalidSpec", "NodeLost",
-               "Recovering", "Recovered", "RolledBack", "Suspended", "Resumed", "ScaledUp",
-               "ScaledDown", "SchemeChanged", "Checkpointed", "NoCheckpoints", "Hung",
+               "EvaluatorGone", "TargetNotJudged", "GroupUnmatched", "DeviceUnused", "Finishing",
+               "ProcessFailed", "ProcessDisrupted", "OutOfMemory", "ProcessGone", "ProcessFinished",
+               "Unschedulable", "PlacedTogether", "NoGangScheduler", "CannotStart", "GaveWay",
+               "PendingTooLong", "ResourcesRefused", "WaitsForFormerJob", "ClaimTerminating",
+               "ClaimMissing", "ClaimKept", "LabelsChanged", "CheckpointsFound", "InvalidSpec",
+               "NodeLost", "Recovering", "Recovered", "RolledBack", "Suspended", "Resumed",
+               "ScaledUp", "ScaledDown", "SchemeChanged", "Checkpointed", "NoCheckpoints", "Hung",
                "PoisonedSample", "Straggler", "NoStraggler", "DeadlineExceeded",
                "BackoffLimitExceeded", "PodFailurePolicy", "CannotWork", "CannotWorkHere",
                "ShardStalled", "ShardLost", "ParameterServerLost", "TrainingFailed",

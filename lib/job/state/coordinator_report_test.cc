@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "lib/job/manifest/yaml.h"
 #include "lib/job/plan/plan.h"
 #include "lib/job/plan/testing/scenes.h"
 #include "lib/job/state/rfc3339.h"
@@ -11,6 +12,7 @@ namespace {
 
 using testing::AllTraining;
 using testing::At;
+using testing::Events;
 using testing::SmallJob;
 
 constexpr const char* kTraining = R"({
@@ -178,6 +180,36 @@ TEST(CoordinatorReportTest, APatternThatFitsNothingDegradesTheJob) {
   EXPECT_EQ(degraded.reason, "GroupUnmatched");
   EXPECT_EQ(degraded.message,
             "no parameter of the model fits spec.training.parameterGroups' *.bais, x?");
+}
+
+TEST(CoordinatorReportTest, WorkersThatLeaveWhatTheirPodsHoldUnusedDegradeTheJob) {
+  TrainingJob job = SmallJob();
+  job.spec.workers.pod_template =
+      ParseYaml("spec: {containers: [{name: worker, resources: {claims: [{name: gpu}]}}]}").root;
+  Observation seen = AllTraining();
+  seen.coordinator->workers = Report(R"({"phase": "training", "step": 3, "workers": [
+               {"index": 0, "isMember": true, "device": "CPU"},
+               {"index": 1, "isMember": true, "device": "CUDA"},
+               {"index": 2, "isMember": true, "device": "CPU"}]})")
+                                  .workers;
+  const Plan plan = PlanJob(job, seen, At(10));
+  const Condition& degraded = *FindCondition(plan.status, ConditionType::kDegraded);
+  EXPECT_EQ(degraded.status, ConditionStatus::kTrue);
+  EXPECT_EQ(degraded.reason, "DeviceUnused");
+  EXPECT_EQ(degraded.message,
+            "spec.workers.template has resource claim gpu, and no GPU that CUDA can use was found "
+            "there (the logs say what is missing): computed on the CPU by digits-worker-0, "
+            "digits-worker-2; workers.device: CPU says that this is meant");
+  const Condition& created = *FindCondition(plan.status, ConditionType::kCreated);
+  EXPECT_NE(created.message.find("has resource claim gpu: computed on it if"), std::string::npos);
+  // Told once, and over once it is used or said to be meant.
+  seen.status = plan.status;
+  EXPECT_TRUE(Events(PlanJob(job, seen, At(11))).empty());
+  for (WorkerStatus& worker : seen.coordinator->workers) worker.device = "CUDA";
+  EXPECT_FALSE(Holds(PlanJob(job, seen, At(12)).status, ConditionType::kDegraded));
+  for (WorkerStatus& worker : seen.coordinator->workers) worker.device = "CPU";
+  job.spec.workers.device = Device::kCpu;
+  EXPECT_FALSE(Holds(PlanJob(job, seen, At(13)).status, ConditionType::kDegraded));
 }
 
 TEST(CoordinatorReportTest, AModelThatIsNotWrittenDegradesTheJobAndIsTold) {

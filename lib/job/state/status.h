@@ -83,7 +83,7 @@ struct WorkerStatus {
 // Of a group of workers, in a job that lists groups.
 struct GroupStatus {
   std::string name;
-  std::string device;    // "CPU", "CUDA": what its workers are to compute on.
+  std::string device;    // "CPU", "CUDA", "CUDA or CPU": what its workers are to compute on.
   int64_t replicas = 0;  // Wanted.
   int64_t active = 0;
   int64_t ready = 0;

@@ -44,7 +44,8 @@ void Fields(V& visit, StragglerPolicy& policy) {
 
 inline constexpr std::string_view kDeviceText =
     "what they compute on; Auto: CUDA where the template's container worker asks for "
-    "nvidia.com/gpu or nvidia.com/mig-..., else the CPU";
+    "nvidia.com/gpu or nvidia.com/mig-...; CUDA if usable, which is tried, where it has a resource "
+    "claim or asks for what may be another GPU; else the CPU";
 inline constexpr std::string_view kThreadsText =
     "that one worker computes with on the CPU, and copies with where it shares memory with shards; "
     "default OMP_NUM_THREADS, which on a cluster is the container's CPU limit or else its request";

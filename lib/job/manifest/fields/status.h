@@ -95,7 +95,10 @@ template <class V>
 void Fields(V& visit, GroupStatus& group) {
   visit("name", group.name,
         Note{.text = "the group, as spec.workers.groups has it", .presence = kRequired});
-  visit("device", group.device, Note{.text = "what its workers are to compute on, CPU or CUDA"});
+  visit(
+      "device", group.device,
+      Note{.text = "what its workers are to compute on: CPU, CUDA, or CUDA or CPU where what their "
+                   "template holds may be a GPU"});
   visit("replicas", group.replicas, Note{.text = "how many of them are wanted"});
   visit("active", group.active, Note{.text = "that are pending or running"});
   visit("ready", group.ready, Note{.text = "that run and can be used"});

@@ -1,3 +1,4 @@
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "lib/job/plan/describe.h"
 #include "lib/job/plan/judgements/judgements.h"
 #include "lib/job/state/checkpoint_place.h"
+#include "lib/job/state/device.h"
 
 namespace paceline::job {
 namespace {
@@ -133,6 +135,27 @@ bool IsNew(const Draft& draft, const std::string& name, const SeenProcess* proce
   return draft.AttemptOf(name) == 0;
 }
 
+// Of workers that say they compute on the CPU, and whose container has what may be a GPU.
+std::string DescribeUnusedDevices(const Draft& draft) {
+  if (draft.report == nullptr) return "";
+  std::map<std::string, std::vector<std::string>> workers;  // By what their template has.
+  for (const WorkerStatus& worker : draft.report->workers) {
+    const SeenProcess* process = draft.Find(worker.name);
+    if (worker.device != "CPU" || !IsReady(process)) continue;
+    const DeviceChoice choice = DeviceOf(draft.job.spec, Role::kWorker, process->group);
+    if (choice.device == Computes::kCudaIfUsable) workers[choice.why].push_back(worker.name);
+  }
+  std::vector<std::string> texts;
+  for (auto& [why, names] : workers) {
+    texts.push_back(fmt::format(
+        "{}, and no GPU that CUDA can use was found there (the logs say what is missing): computed "
+        "on the CPU by {}",
+        why, Joined(std::move(names))));
+  }
+  if (texts.empty()) return "";
+  return fmt::format("{}; workers.device: CPU says that this is meant", fmt::join(texts, "; "));
+}
+
 Finding JudgeDegraded(const Draft& draft) {
   const ConditionType type = ConditionType::kDegraded;
   if (!GoesOn(draft)) return Not(draft, type);
@@ -175,6 +198,8 @@ Finding JudgeDegraded(const Draft& draft) {
             fmt::format("no parameter of the model fits spec.training.parameterGroups' {}",
                         fmt::join(draft.report->idle_patterns, ", "))};
   }
+  if (std::string unused = DescribeUnusedDevices(draft); !unused.empty())
+    return {type, true, PlanReason::kDeviceUnused, std::move(unused)};
   return Not(draft, type);
 }
 
@@ -302,6 +327,7 @@ bool IsNewsOfItsOwn(const Draft& draft, const Finding& finding) {
   const bool is_lasting = finding.reason == PlanReason::kEvaluatorGone ||
                           finding.reason == PlanReason::kTargetNotJudged ||
                           finding.reason == PlanReason::kGroupUnmatched ||
+                          finding.reason == PlanReason::kDeviceUnused ||
                           finding.reason == PlanReason::kModelNotWritten;
   return is_lasting && draft.before.degraded != ToWord(finding.reason);
 }
@@ -365,10 +391,15 @@ void Remember(Draft& draft, const Finding& finding) {
 }
 
 // What whoever looks at the job should know of it from its first moment to its last.
-std::string TravelsOpen(const Draft& draft) {
-  if (draft.job.spec.security.mtls == Toggle::kEnabled) return "";
-  return "security.mtls is Disabled: between pods pushes, pulls and the token that opens the "
-         "coordinator's control calls travel open, and no process has to prove who it is";
+std::string ToBeKnown(const Draft& draft) {
+  std::vector<std::string> texts = DeviceNotes(draft.job.spec);
+  if (draft.job.spec.security.mtls != Toggle::kEnabled) {
+    texts.insert(
+        texts.begin(),
+        "security.mtls is Disabled: between pods pushes, pulls and the token that opens the "
+        "coordinator's control calls travel open, and no process has to prove who it is");
+  }
+  return fmt::format("{}", fmt::join(texts, "; "));
 }
 
 }  // namespace
@@ -376,7 +407,7 @@ std::string TravelsOpen(const Draft& draft) {
 void WriteConditions(Draft& draft) {
   const Finding findings[] = {
       // In the order in which events tell the story.
-      {ConditionType::kCreated, true, PlanReason::kJobSeen, TravelsOpen(draft)},
+      {ConditionType::kCreated, true, PlanReason::kJobSeen, ToBeKnown(draft)},
       JudgeResources(draft),
       JudgeRunning(draft),
       JudgeRestarting(draft),

@@ -65,7 +65,9 @@ void CountGroups(Draft& draft) {
     GroupStatus& status = groups.emplace_back();
     status.name = group.name;
     const Computes device = DeviceOf(draft.job.spec, Role::kWorker, group.name).device;
-    status.device = device == Computes::kCuda ? "CUDA" : "CPU";
+    status.device = device == Computes::kCpu    ? "CPU"
+                    : device == Computes::kCuda ? "CUDA"
+                                                : "CUDA or CPU";
     status.replicas = group.replicas;
     for (const SeenProcess& process : draft.seen.processes) {
       if (process.role != Role::kWorker || process.group != group.name ||
