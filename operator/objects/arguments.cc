@@ -49,6 +49,8 @@ Arguments ServerArguments(const job::TrainingJob& job, const job::Start& start) 
   const std::string_view output = job.spec.output.volume ? kOutputFolder : kScratchFolder;
   Append(arguments, {"--generation-start", std::to_string(start.generation_start), "--output",
                      fmt::format("{}/model.safetensors", output)});
+  if (job.spec.output.volume && job.spec.observability.trace.max_bytes.value_or(0) > 0)
+    Append(arguments, {"--trace", TraceFolder(job) + "/policy.trace"});
   if (job::GoesWithPod(job.spec)) Append(arguments, {"--serve-model"});
   // What is missing is the planner's to judge, by what the scheduler says of it.
   Append(arguments, {"--wait-for-processes"});

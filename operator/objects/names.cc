@@ -42,6 +42,11 @@ std::string DefaultCheckpointFolder(const job::TrainingJob& job) {
                      job.metadata.uid.value_or("none"));
 }
 
+std::string TraceFolder(const job::TrainingJob& job) {
+  return fmt::format("{}/{}-trace-{}", kOutputFolder, job.metadata.name,
+                     job.metadata.uid.value_or("none"));
+}
+
 std::string CheckpointClaimName(const job::TrainingJob& job, int64_t shard) {
   return fmt::format("{}-checkpoint-{}", job.metadata.name, shard);
 }

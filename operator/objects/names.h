@@ -69,6 +69,8 @@ std::string DisruptionBudgetName(const job::TrainingJob& job, std::string_view g
 std::string CheckpointClaimName(const job::TrainingJob& job, int64_t shard);
 // Of checkpoints that nobody asked for, in the output's volume: this job's alone.
 std::string DefaultCheckpointFolder(const job::TrainingJob& job);
+// Of the policy's trace, in the same place.
+std::string TraceFolder(const job::TrainingJob& job);
 
 // The name in a process's certificate: "worker-3.digits.research". tls::Role::kOperator is this
 // program, as a client of the coordinator; it issues its own and keeps that to itself, while the

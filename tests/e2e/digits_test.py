@@ -4,6 +4,7 @@ import math
 import struct
 
 from job import ROOT, SAMPLE, Job, digits
+from kubectl import run
 
 TRAINING_SECONDS = 300
 PARAMETERS = 21_610
@@ -36,10 +37,14 @@ def test_sample_trains_unchanged(start_job):
 
 def test_model_lands_on_the_claim(start_job, shared_claim):
     claim = shared_claim("out")
-    job = start_job(digits(output={"volume": claim.source()}))
+    job = start_job(digits(output={"volume": claim.source()}, observability={"trace": {"maxBytes": 1 << 20}}))
     job.wait_for("Succeeded", TRAINING_SECONDS)
     numbers = numbers_of(claim.folder / "model.safetensors")
     assert len(numbers) == PARAMETERS and all(map(math.isfinite, numbers)) and any(numbers)
+    # Its trace lies beside it, as it was asked for.
+    trace = claim.folder / f"digits-trace-{job.get()['metadata']['uid']}"
+    assert json.loads((trace / "job.json").read_text())["metadata"]["name"] == "digits"
+    assert "each is decided alike again" in run(str(ROOT / "build/release/bin/paceline"), "replay", str(trace))
 
 
 def test_cluster_sample_trains_with_checkpoints_and_output(namespace, shared_claim):

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "lib/sync/trace/replay.h"
 #include "lib/telemetry/access_token.h"
 #include "lib/telemetry/http_get.h"
 #include "tests/integration/tcp_job.h"
@@ -53,6 +54,21 @@ TEST(TcpTest, JobTrainsWithCertificatesWhateverStartsFirst) {
     EXPECT_EQ(job.WaitExit(process), 0) << process << ": " << job.LogOf(process);
   ExpectEverySampleOnce(Json::parse(ReadText(job.summary_path())), 2);
   EXPECT_FALSE(ReadText(job.model_path()).empty());
+}
+
+// As in pods: its folder is the coordinator's to make, and advise wants the job.
+TEST(TcpTest, ATraceHasTheJobBesideIt) {
+  const TestFolder folder;
+  TcpJob job(folder, {.manifest = DigitsManifest(),
+                      .overrides = {"spec.workers.replicas=1", "spec.data.eval=null"}});
+  const std::string run = folder.path() + "/out/t-trace-uid-1";
+  job.StartPs(0, {"--trace", run + "/policy.trace"});
+  job.StartWorker(0);
+  EXPECT_EQ(job.WaitExit("ps-0"), 0) << job.LogOf("ps-0");
+  const auto replay = sync::Replay(ReadText(run + "/policy.trace"));
+  ASSERT_TRUE(replay.ok()) << replay.status();
+  EXPECT_FALSE(replay->difference.has_value());
+  EXPECT_EQ(Json::parse(ReadText(run + "/job.json"))["metadata"]["name"], "t");
 }
 
 TEST(TcpTest, StrangersStayOutAndTheJobGoesOn) {

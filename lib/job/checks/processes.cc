@@ -60,7 +60,7 @@ void CheckRunPolicy(const JobSpec& spec, Findings& findings) {
 }
 
 void CheckObservability(const Observability& observability, Findings& findings) {
-  const int64_t bytes = observability.trace.max_bytes;
+  const int64_t bytes = observability.trace.max_bytes.value_or(0);
   if (bytes == 0 || bytes >= 1 << 20) return;
   findings.Add("spec.observability.trace.maxBytes",
                fmt::format("must be 0, for no trace, or at least {}: got {}", 1 << 20, bytes));

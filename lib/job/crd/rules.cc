@@ -122,7 +122,8 @@ constexpr Rule kRules[] = {
      "outer must be absent without meanwhile LocalSteps, whose mean it moves the model by"},
     {"spec.sync.outer", "nesterov", "!self.nesterov || self.momentum > 0.0",
      "nesterov must be false with momentum 0"},
-    {"spec.observability.trace", "maxBytes", "self.maxBytes == 0 || self.maxBytes >= 1048576",
+    {"spec.observability.trace", "maxBytes",
+     "!has(self.maxBytes) || self.maxBytes == 0 || self.maxBytes >= 1048576",
      "observability.trace.maxBytes must be 0, for no trace, or at least 1048576"},
     {"spec.sync", "lateWorker",
      "(has(self.lateWorker) ? self.lateWorker : " USES_DBW(

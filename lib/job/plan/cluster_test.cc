@@ -24,6 +24,16 @@ PlanOptions Recovering() {
   return options;
 }
 
+TEST(Created, SaysThatATraceHasNoPlace) {
+  TrainingJob job = SmallJob();
+  job.spec.observability.trace.max_bytes = 1 << 20;
+  EXPECT_EQ(Reason(PlanJob(job, {}, At(5)), ConditionType::kCreated),
+            "True JobSeen spec.observability.trace: no trace is written, for it would lie in "
+            "spec.output.volume, and there is none");
+  job.spec.output.volume.emplace().persistent_volume_claim = Claim{.claim_name = "out"};
+  EXPECT_EQ(Reason(PlanJob(job, {}, At(5)), ConditionType::kCreated), "True JobSeen ");
+}
+
 TEST(Created, SaysWhatTravelsOpenWithoutMtls) {
   TrainingJob job = SmallJob();
   EXPECT_EQ(Reason(PlanJob(job, {}, At(5)), ConditionType::kCreated), "True JobSeen ");

@@ -9,9 +9,9 @@ namespace paceline::job {
 template <class V>
 void Fields(V& visit, TraceFiles& trace) {
   visit("maxBytes", trace.max_bytes,
-        Note{.text = "on one machine: of all files of the trace, of which the first and the newest "
-                     "are kept; 0: no "
-                     "trace; parameter servers that start later take a change",
+        Note{.text = "of all files of the trace, of which the first and the newest are kept; 0: no "
+                     "trace. Unset: 268435456 on one machine, no trace in pods. In pods it lies in "
+                     "spec.output.volume. Parameter servers that start later take a change",
              .min = 0,
              .max = 1e15});
 }

@@ -2,12 +2,17 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 namespace paceline::job {
 
+inline constexpr int64_t kTraceBytes = 256 << 20;
+
 // The policy's trace, which `paceline replay` and `advise` read.
 struct TraceFiles {
-  int64_t max_bytes = 256 << 20;  // Of all of its files; 0: none is written.
+  // Of all of its files; 0: none is written. Unset: kTraceBytes on one machine, where a run has a
+  // folder of its own; none in pods, where it would lie on a volume of the user's.
+  std::optional<int64_t> max_bytes;
   friend bool operator==(const TraceFiles&, const TraceFiles&) = default;
 };
 

@@ -399,6 +399,12 @@ std::string ToBeKnown(const Draft& draft) {
         "security.mtls is Disabled: between pods pushes, pulls and the token that opens the "
         "coordinator's control calls travel open, and no process has to prove who it is");
   }
+  if (draft.job.spec.observability.trace.max_bytes.value_or(0) > 0 &&
+      !draft.job.spec.output.volume) {
+    texts.emplace_back(
+        "spec.observability.trace: no trace is written, for it would lie in spec.output.volume, "
+        "and there is none");
+  }
   return fmt::format("{}", fmt::join(texts, "; "));
 }
 
