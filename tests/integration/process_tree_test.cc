@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <optional>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -60,6 +61,18 @@ class ProcessTreeTest : public ::testing::Test {
 TEST_F(ProcessTreeTest, AKilledRunLeavesNothing) {
   ASSERT_NO_FATAL_FAILURE(Start());
   run_->Signal(SIGKILL);
+  EXPECT_EQ(run_->Wait().code, 128 + SIGKILL);
+  ExpectNothingLeft();
+}
+
+// As `pkill -9 -f "paceline run"` does it.
+TEST_F(ProcessTreeTest, ARunWhoseCommandLineIsKilledLeavesNothing) {
+  ASSERT_NO_FATAL_FAILURE(Start());
+  const std::string manifest = folder_.path() + "/job.yaml";
+  for (const process::RunningProcess& running : process::RunningProcesses()) {
+    const std::string line = ReadText(fmt::format("/proc/{}/cmdline", running.pid));
+    if (line.find(manifest) != std::string::npos) kill(running.pid, SIGKILL);
+  }
   EXPECT_EQ(run_->Wait().code, 128 + SIGKILL);
   ExpectNothingLeft();
 }
