@@ -81,6 +81,7 @@ def claimable_devices(node, count):
     kubectl("apply", "-f", "-", text=_yaml([
         {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": name},
          "spec": {"selectors": [{"cel": {"expression": f'device.driver == "{driver}"'}}]}}]))
+    run("docker", "exec", node, "mkdir", "-p", f"/var/lib/kubelet/plugins/{driver}")  # For its socket.
     # A kubelet may publish what its own node has.
     run("docker", "exec", "--detach", "--env", "KUBECONFIG=/etc/kubernetes/kubelet.conf", node, program, f"--drivername={driver}",
         "kubelet-plugin", f"--node-name={node}", f"--num-devices={count}")
