@@ -22,7 +22,7 @@ ONLY ?= lib operator ps-server worker cli simulator python tests
 SOURCES = git ls-files --cached --others --exclude-standard -- \
             $(foreach folder,$(ONLY),'$(folder)/*.h' '$(folder)/*.cc')
 
-.PHONY: help setup run welcome test test-hosts test-large test-simulated test-advised kubernetes build bench-data-plane bench-store bench-control bench-ddp bench-interrupt bench-operator bench-operator-tools bench-policy bench-simulator bench-step reproduce reproduce-full reproduce-auto simulator-identity gpu-proof wheel soak images e2e e2e-soak chart lint format verify crd \
+.PHONY: help setup run welcome test test-hosts test-large test-limits test-simulated test-advised kubernetes build bench-data-plane bench-store bench-control bench-ddp bench-interrupt bench-operator bench-operator-tools bench-policy bench-simulator bench-step reproduce reproduce-full reproduce-auto simulator-identity gpu-proof wheel soak images e2e e2e-soak chart lint format verify crd \
         test-asan test-tsan clean
 
 help: ## Show this menu
@@ -110,6 +110,10 @@ gpu-proof: $(BUILD)/build.ninja ## Pack what shows, on a machine with a GPU and 
 wheel: $(BUILD)/build.ninja ## Make the Python package paceline a wheel, in build/wheel
 	@tools/build $(BUILD) --jobs $(JOBS) python_native
 	@python=$$(tools/setup --python) && $$python tools/wheel $(BUILD) build/wheel
+
+test-limits: $(BUILD)/build.ninja ## Run a job with each thread, descriptor and process that it asks for missing in turn: an hour (ARGS='--program paceline-ps --kind thread')
+	@tools/build $(BUILD) --jobs $(JOBS) paceline paceline-ps paceline-worker failing_calls
+	@tests/limits/walk.py $(BUILD) $(if $(ARGS),$(ARGS),--all)
 
 soak: $(BUILD)/build.ninja ## Do random faults to running jobs, two at a time: 10 minutes (ARGS='--minutes 480 --seed N', JSON=FILE writes the table)
 	@tools/build $(BUILD) --jobs $(JOBS) soak

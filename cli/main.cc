@@ -14,6 +14,7 @@
 #include "lib/compare/arm.h"
 #include "lib/process/crash_report.h"
 #include "lib/process/exit.h"
+#include "lib/process/system_limits.h"
 
 namespace {
 
@@ -411,7 +412,8 @@ int main(int argc, char** argv) {
   try {
     return Main(argc, argv);
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "paceline: %s\n", error.what());
+    const std::string limit = paceline::process::WhichLimit();
+    std::fprintf(stderr, "paceline: %s\n", limit.empty() ? error.what() : limit.c_str());
     return paceline::process::kExitFailed;
   }
 }

@@ -14,6 +14,7 @@
 #include "lib/kube/client/config.h"
 #include "lib/process/crash_report.h"
 #include "lib/process/exit.h"
+#include "lib/process/guard/thread_guard.h"
 #include "lib/process/memory.h"
 #include "lib/process/system_limits.h"
 #include "lib/process/termination.h"
@@ -231,6 +232,7 @@ int main(int argc, char** argv) {
       {.program = "paceline-operator",
        .format = *paceline::telemetry::ParseLogFormat(options.log_format)});
   paceline::process::SayWhichLimit(options.termination_message);
+  paceline::process::EndWhereNoThreadStarts();
   paceline::process::BlockTerminationSignals();
   paceline::process::EndProcess(paceline::controller::Run(options), "paceline-operator",
                                 options.termination_message);

@@ -5,6 +5,7 @@
 #include "lib/process/crash_report.h"
 #include "lib/process/exit.h"
 #include "lib/process/file_size.h"
+#include "lib/process/guard/thread_guard.h"
 #include "lib/process/read_file.h"
 #include "lib/process/system_limits.h"
 #include "lib/process/termination.h"
@@ -122,6 +123,7 @@ int main(int argc, char** argv) {
   paceline::telemetry::ConfigureLog(
       {.program = "paceline-ps", .format = *paceline::telemetry::ParseLogFormat(log_format)});
   paceline::process::SayWhichLimit(options.termination_message);
+  paceline::process::EndWhereNoThreadStarts();
   paceline::process::BlockTerminationSignals();
   paceline::process::EndProcess(paceline::ps::Run(options), "paceline-ps",
                                 options.termination_message);

@@ -3,6 +3,7 @@
 #include "lib/learn/from_job/training_options.h"
 #include "lib/process/crash_report.h"
 #include "lib/process/exit.h"
+#include "lib/process/guard/thread_guard.h"
 #include "lib/process/system_limits.h"
 #include "lib/process/termination.h"
 #include "lib/rpc/bulk/allocator.h"
@@ -61,6 +62,7 @@ int main(int argc, char** argv) {
       {.program = "paceline-worker",
        .format = *paceline::telemetry::ParseLogFormat(options.log_format)});
   paceline::process::SayWhichLimit(options.termination_message);
+  paceline::process::EndWhereNoThreadStarts();
   paceline::process::BlockTerminationSignals();
   paceline::process::EndProcess(paceline::worker::Run(options), "paceline-worker",
                                 options.termination_message);

@@ -29,7 +29,7 @@ Signals::Signals() {
   const sigset_t watched = Watched();
   PACELINE_CHECK(pthread_sigmask(SIG_BLOCK, &watched, nullptr) == 0, "{}", std::strerror(errno));
   descriptor_ = signalfd(-1, &watched, SFD_NONBLOCK | SFD_CLOEXEC);
-  PACELINE_CHECK(descriptor_ >= 0, "signalfd: {}", std::strerror(errno));
+  CheckGiven(descriptor_ >= 0, "signalfd");
 }
 
 Signals::~Signals() {

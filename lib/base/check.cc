@@ -1,7 +1,9 @@
 #include "lib/base/check.h"
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <system_error>
 
 namespace paceline::internal {
 
@@ -12,3 +14,11 @@ void CheckFailed(const char* file, int line, const char* condition, const std::s
 }
 
 }  // namespace paceline::internal
+
+namespace paceline {
+
+void CheckGiven(bool is_given, const char* what) {
+  if (!is_given) throw std::system_error(errno, std::generic_category(), what);
+}
+
+}  // namespace paceline

@@ -18,6 +18,15 @@ namespace paceline::internal {
 
 }  // namespace paceline::internal
 
+namespace paceline {
+
+// For what the system gives and nothing can go on without: a descriptor to wait with. Throws
+// std::system_error of errno, about `what`, if `is_given` is false. Where nobody catches it,
+// lib/process/system_limits.h says which limit it was.
+void CheckGiven(bool is_given, const char* what);
+
+}  // namespace paceline
+
 #define PACELINE_CHECK(condition, ...)                                                             \
   do {                                                                                             \
     if (!(condition)) [[unlikely]] {                                                               \

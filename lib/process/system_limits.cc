@@ -5,8 +5,10 @@
 #include <new>
 #include <system_error>
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "lib/process/exit.h"
 #include "lib/process/thread.h"
@@ -14,34 +16,31 @@
 namespace paceline::process {
 namespace {
 
+constexpr std::string_view kNoMemory =
+    "out of memory: see the limits of the machine and of the container";
+
 std::string last_word_path;                  // NOLINT: the handler is given nothing.
 std::terminate_handler otherwise = nullptr;  // NOLINT
+int spares[2] = {-1,
+                 -1};  // NOLINT: descriptors by which a last word is written where there are none.
 
-// Empty if it was no limit.
-std::string WhichLimit() {
-  const std::exception_ptr error = std::current_exception();
-  if (error == nullptr) return "";
-  try {
-    std::rethrow_exception(error);
-  } catch (const std::system_error& failed) {
-    if (failed.code() != std::errc::resource_unavailable_try_again) return "";
-    return fmt::format("cannot start a thread: {}: {}", failed.code().message(), kThreadLimits);
-  } catch (const std::bad_alloc&) {
-    return "out of memory: see the limits of the machine and of the container";
-  } catch (...) {
-    return "";
-  }
+std::string NoThread() {
+  return fmt::format("cannot start a thread: {}: {}",
+                     std::make_error_code(std::errc::resource_unavailable_try_again).message(),
+                     kThreadLimits);
+}
+
+[[noreturn]] void EndFor(const std::string& limit) {
+  fmt::print(stderr, "{}\n", limit);
+  for (const int spare : spares) close(spare);
+  SayLastWord(last_word_path, limit);
+  LeaveProcess(kExitCannotWorkHere);
 }
 
 [[noreturn]] void End() {
-  const std::string limit = WhichLimit();
-  if (limit.empty()) {
-    if (otherwise != nullptr) otherwise();
-    std::abort();
-  }
-  fmt::print(stderr, "{}\n", limit);
-  SayLastWord(last_word_path, limit);
-  LeaveProcess(kExitCannotWorkHere);
+  if (const std::string limit = WhichLimit(); !limit.empty()) EndFor(limit);
+  if (otherwise != nullptr) otherwise();
+  std::abort();
 }
 
 }  // namespace
@@ -61,8 +60,32 @@ Status CheckDescriptorLimit() {
                          files.rlim_cur, kDescriptorsMin));
 }
 
+std::string WhichLimit() {
+  const std::exception_ptr error = std::current_exception();
+  if (error == nullptr) return "";
+  try {
+    std::rethrow_exception(error);
+  } catch (const std::system_error& failed) {
+    if (failed.code() == std::errc::resource_unavailable_try_again) return NoThread();
+    if (failed.code() == std::errc::too_many_files_open ||
+        failed.code() == std::errc::too_many_files_open_in_system)
+      return fmt::format("{}: see the limit of open files (ulimit -n)", failed.what());
+    if (failed.code() == std::errc::not_enough_memory) return std::string(kNoMemory);
+    return "";
+  } catch (const std::bad_alloc&) {
+    return std::string(kNoMemory);
+  } catch (...) {
+    return "";
+  }
+}
+
+void EndForThreads() { EndFor(NoThread()); }
+
 void SayWhichLimit(const std::string& path) {
   last_word_path = path;
+  for (int& spare : spares) {
+    if (spare < 0) spare = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
+  }
   otherwise = std::set_terminate(End);
 }
 

@@ -19,9 +19,16 @@ void RaiseDescriptorLimit();
 // for connections that nobody can accept.
 Status CheckDescriptorLimit();
 
-// From now on an exception that nobody catches, of a thread that could not be started or of memory
-// that there is not, ends the process with kExitCannotWorkHere and `path` (as SayLastWord's) saying
+// From now on an exception that nobody catches, of a thread that could not be started, of memory or
+// a descriptor that there is not, ends the process with kExitCannotWorkHere and `path` (as SayLastWord's) saying
 // which limit it was. Others end it as before.
 void SayWhichLimit(const std::string& path);
+
+// Of the exception that is being handled: which limit it is of, in words, as above; empty if of
+// none.
+std::string WhichLimit();
+
+// Ends the process as one that could not start a thread (SayWhichLimit).
+[[noreturn]] void EndForThreads();
 
 }  // namespace paceline::process

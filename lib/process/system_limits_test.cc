@@ -9,9 +9,11 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/epoll.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "lib/base/check.h"
 #include "lib/base/testing/failing_threads.h"
 #include "lib/process/exit.h"
 #include "lib/process/thread.h"
@@ -93,6 +95,27 @@ TEST_F(LimitTest, SoIsMemoryThatThereIsNot) {
       },
       ExitedWithCode(kExitCannotWorkHere), "out of memory");
   EXPECT_THAT(LastWord(), HasSubstr("out of memory"));
+}
+
+void TakeAllDescriptors() {
+  const int next = dup(0);
+  close(next);
+  rlimit files{};
+  files.rlim_cur = files.rlim_max = static_cast<rlim_t>(next);
+  setrlimit(RLIMIT_NOFILE, &files);
+}
+
+// Its last word takes one, too.
+TEST_F(LimitTest, SoIsADescriptorThatThereIsNot) {
+  EXPECT_EXIT(
+      {
+        SayWhichLimit(path_);
+        TakeAllDescriptors();
+        std::thread([] { CheckGiven(epoll_create1(0) >= 0, "epoll"); }).join();
+      },
+      ExitedWithCode(kExitCannotWorkHere),
+      "epoll: Too many open files: see the limit of open files");
+  EXPECT_THAT(LastWord(), HasSubstr("ulimit -n"));
 }
 
 TEST_F(LimitTest, OtherExceptionsEndItAsBefore) {

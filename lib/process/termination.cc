@@ -46,7 +46,7 @@ TerminationSignals::~TerminationSignals() {
 void TerminationSignals::Run() {
   const sigset_t watched = Watched();
   const int signals = signalfd(-1, &watched, SFD_CLOEXEC);
-  PACELINE_CHECK(signals >= 0, "signalfd: {}", std::strerror(errno));
+  CheckGiven(signals >= 0, "signalfd");
   pollfd descriptors[2] = {{.fd = signals, .events = POLLIN, .revents = 0},
                            {.fd = stop_descriptor_, .events = POLLIN, .revents = 0}};
   bool was_asked = false;

@@ -40,6 +40,9 @@ struct HttpConnection {
   size_t written = 0;
   bool is_last = false;  // ...after which the connection ends.
 
+  bool is_turned_away =
+      false;  // There is no descriptor for another: whatever it asks, it is told that.
+
   size_t held = 0;          // Bytes of its body or answer, arrived or not.
   bool is_watched = false;  // By epoll.
   std::optional<std::pair<Order::iterator, Order::iterator>> places;  // Where it may give way.

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
@@ -32,6 +33,11 @@ size_t ConnectionsMax() {
   return std::clamp<size_t>(files.rlim_cur / 2, 16, limits::kHttpConnectionsMax);
 }
 
+bool IsAnybodyWaiting(const OwnedSocket& listening) {
+  pollfd waiting{.fd = listening.get(), .events = POLLIN, .revents = 0};
+  return poll(&waiting, 1, 0) == 1;
+}
+
 }  // namespace
 
 HttpFront::HttpFront(OwnedSocket listening, ssl_ctx_st* context, HttpFrontOptions options)
@@ -41,9 +47,9 @@ HttpFront::HttpFront(OwnedSocket listening, ssl_ctx_st* context, HttpFrontOption
       listening_(std::move(listening)),
       epoll_(epoll_create1(EPOLL_CLOEXEC)),
       wake_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
+      spare_(eventfd(0, EFD_CLOEXEC)),
       connections_(ConnectionsMax(), limits::kHttpConnectionsPerPeerMax) {
-  PACELINE_CHECK(epoll_.get() >= 0 && wake_.get() >= 0, "no descriptor for epoll: {}",
-                 std::strerror(errno));
+  CheckGiven(epoll_.get() >= 0 && wake_.get() >= 0, "cannot wait for clients");
   for (const auto& [socket, number] : {std::pair(&listening_, kListening), {&wake_, kWake}}) {
     epoll_event event{.events = EPOLLIN, .data = {.u64 = number}};
     epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, socket->get(), &event);
@@ -84,6 +90,7 @@ void HttpFront::Run() {
     }
     TakeAnswers();
     if (const Time now = SteadyNow(); now >= next_sweep_) Sweep(now);
+    if (spare_.get() < 0) spare_ = OwnedSocket(eventfd(0, EFD_CLOEXEC));
   }
 }
 
@@ -110,7 +117,8 @@ void HttpFront::AcceptSome() {
   for (int i = 0; i < kEventsAtOnce; ++i) {
     Accepted accepted = Accept(listening_);
     if (IsOutOfDescriptors(accepted.error)) {
-      if (connections_.CloseOldest()) continue;
+      if (!IsAnybodyWaiting(listening_)) return;  // It is said before that is looked at.
+      if (connections_.CloseOldest() || TurnAwayOne()) continue;
       // Asked again at the next sweep: a full process must not spin.
       epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, listening_.get(), nullptr);
       is_accepting_ = false;
@@ -118,15 +126,43 @@ void HttpFront::AcceptSome() {
     }
     if (accepted.error == EAGAIN || accepted.error == EBADF) return;
     if (accepted.error != 0) continue;  // This client went before it was let in.
-    HttpConnection* const connection = connections_.Add(std::move(accepted), context_);
-    if (connection == nullptr) {
-      ++refused_;
-      continue;
-    }
-    Enter(*connection, context_ != nullptr ? HttpPhase::kHandshake : HttpPhase::kIdle);
-    connections_.MayGiveWay(*connection);
-    Await(*connection, EPOLLIN);
+    LetIn(std::move(accepted), /*is_turned_away=*/false);
   }
+}
+
+void HttpFront::LetIn(Accepted accepted, bool is_turned_away) {
+  HttpConnection* const connection = connections_.Add(std::move(accepted), context_);
+  if (connection == nullptr) {
+    ++refused_;
+    return;
+  }
+  connection->is_turned_away = is_turned_away;
+  Enter(*connection, context_ != nullptr ? HttpPhase::kHandshake : HttpPhase::kIdle);
+  connections_.MayGiveWay(*connection);
+  Await(*connection, EPOLLIN);
+}
+
+// A client that is let in by the spare descriptor hears why nobody else is: a probe that nobody
+// answers says nothing. False if there is no spare one, or the client has gone.
+bool HttpFront::TurnAwayOne() {
+  if (const Time now = SteadyNow(); now >= next_word_of_limit_) {
+    next_word_of_limit_ = now + kWordPeriod;
+    Log(LogLevel::kError, "nobody can connect", {{"port", port_}, {"why", WhichDescriptorLimit()}});
+  }
+  if (spare_.get() < 0) return false;
+  spare_.Close();
+  Accepted accepted = Accept(listening_);
+  if (accepted.error != 0) return false;
+  LetIn(std::move(accepted), /*is_turned_away=*/true);
+  return true;
+}
+
+std::string HttpFront::WhichDescriptorLimit() {
+  rlimit files{};
+  getrlimit(RLIMIT_NOFILE, &files);
+  return fmt::format(
+      "no descriptor is left: see the limit of open files, {} for this process (ulimit -n)",
+      files.rlim_cur);
 }
 
 void HttpFront::Await(HttpConnection& connection, uint32_t events) {

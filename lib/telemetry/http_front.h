@@ -46,6 +46,9 @@ class HttpFront {
 
   void Run();
   void AcceptSome();
+  void LetIn(Accepted accepted, bool is_turned_away);
+  bool TurnAwayOne();
+  static std::string WhichDescriptorLimit();
   void Serve(HttpConnection& connection);
   void ShakeHands(HttpConnection& connection);
   void ReadSome(HttpConnection& connection);
@@ -72,6 +75,7 @@ class HttpFront {
   OwnedSocket listening_;
   OwnedSocket epoll_;
   OwnedSocket wake_;
+  OwnedSocket spare_;  // Given up for a client that is told that there are no descriptors.
   bool is_accepting_ = true;
 
   HttpConnections connections_;
@@ -79,6 +83,7 @@ class HttpFront {
   size_t said_ = 0;
   Time next_sweep_{};
   Time next_word_{};
+  Time next_word_of_limit_{};
   std::optional<Time> end_;  // Once stopping: when whoever still reads is left.
 
   std::mutex mutex_;

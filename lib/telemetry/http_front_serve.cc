@@ -145,6 +145,8 @@ bool HttpFront::TakeHead(HttpConnection& connection) {
 }
 
 void HttpFront::Submit(HttpConnection& connection) {
+  if (connection.is_turned_away)
+    return Refuse(connection, {.status = 503, .body = WhichDescriptorLimit() + "\n"});
   HttpHead& head = *connection.head;
   head.request.body = connection.in.substr(connection.head_size, head.body_bytes);
   connection.in.erase(0, connection.head_size + head.body_bytes);

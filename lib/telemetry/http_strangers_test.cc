@@ -13,6 +13,7 @@
 #include <poll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "lib/base/limits.h"
 #include "lib/telemetry/clock.h"
@@ -290,6 +291,37 @@ TEST(HttpStrangers, StopWaitsForNobodySilent) {
   endpoint->Stop();
   EXPECT_LT(ToSeconds(SteadyNow() - start), limits::kHttpIdleSecondsMax / 4);
   for (Client& client : silent) EXPECT_TRUE(client.IsClosed());
+}
+
+// All descriptors that this process may still have, and the limit lowered to few more than it has.
+class NoDescriptors {
+ public:
+  NoDescriptors() {
+    getrlimit(RLIMIT_NOFILE, &before_);
+    rlimit few = before_;
+    few.rlim_cur = static_cast<rlim_t>(OwnedSocket(dup(0)).get()) + 8;
+    EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
+    for (int descriptor = 0; (descriptor = dup(0)) >= 0;) taken_.emplace_back(descriptor);
+  }
+  ~NoDescriptors() { setrlimit(RLIMIT_NOFILE, &before_); }
+  void GiveBack(size_t count) { taken_.resize(taken_.size() - count); }
+
+ private:
+  rlimit before_{};
+  std::vector<OwnedSocket> taken_;
+};
+
+// A supervisor that hears nothing can only say that the process hangs.
+TEST(HttpStrangers, AProbeIsToldThatThereAreNoDescriptors) {
+  const auto endpoint = Started({});
+  {
+    NoDescriptors none;
+    none.GiveBack(1);  // The client's own.
+    const std::string answer = Ask(*endpoint, kProbe);
+    EXPECT_THAT(answer, HasSubstr("503 "));
+    EXPECT_THAT(answer, HasSubstr("see the limit of open files, "));
+  }
+  EXPECT_THAT(Ask(*endpoint, kProbe), HasSubstr("200 OK"));
 }
 
 }  // namespace

@@ -60,7 +60,7 @@ BoundedListener::BoundedListener(telemetry::OwnedSocket listening,
     : options_(options),
       listening_(std::move(listening)),
       wake_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
-  PACELINE_CHECK(wake_.get() >= 0, "no descriptor for an event: {}", errno);
+  CheckGiven(wake_.get() >= 0, "cannot wait for peers");
 }
 
 BoundedListener::~BoundedListener() { Close(); }

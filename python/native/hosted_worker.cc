@@ -1,15 +1,34 @@
 #include "python/native/hosted_worker.h"
 
+#include <exception>
 #include <utility>
 
 #include <nlohmann/json.hpp>
 
 #include "lib/base/json_text.h"
 #include "lib/job/manifest/encode.h"
+#include "lib/process/exit.h"
+#include "lib/process/system_limits.h"
+#include "lib/process/thread.h"
 
 namespace paceline::python {
 
 using worker::HostedWork;
+
+namespace {
+
+// The process is the script's: a limit that is met ends its worker, and the script hears of it.
+StatusOr<std::string> RunWithinLimits(worker::Life& life, worker::HostedTrainer& trainer,
+                                      const std::string& device, int threads) {
+  try {
+    return life.Run(&trainer, device, threads);
+  } catch (const std::exception& error) {
+    const std::string limit = process::WhichLimit();
+    return process::CannotWorkHere(Internal("{}", limit.empty() ? error.what() : limit));
+  }
+}
+
+}  // namespace
 
 StatusOr<std::unique_ptr<HostedWorker>> HostedWorker::Open(
     store::Layout layout, std::span<std::byte> values, std::shared_ptr<rpc::VersionWindow> window) {
@@ -56,13 +75,18 @@ Status HostedWorker::Start(uint64_t train_samples, const std::string& device, in
       .epochs = static_cast<uint64_t>(life_->job().spec.training.stop.max_epochs.value_or(0)),
       .seed = static_cast<uint64_t>(life_->job().spec.training.seed),
       .window = window_});
-  loop_ = std::thread([this, device, threads] {
-    StatusOr<std::string> end = life_->Run(&*trainer_, device, threads);
+  StatusOr<std::thread> loop = process::StartThread([this, device, threads] {
+    StatusOr<std::string> end = RunWithinLimits(*life_, *trainer_, device, threads);
     trainer_->Over();
     std::lock_guard lock(mutex_);
     end_ = std::move(end);
     ended_.notify_all();
   });
+  if (!loop.ok()) {
+    trainer_.reset();
+    return process::CannotWorkHere(loop.status());
+  }
+  loop_ = *std::move(loop);
   return OkStatus();
 }
 

@@ -32,8 +32,8 @@ CurlLoop::CurlLoop(long connections_max) {
   epoll_ = epoll_create1(EPOLL_CLOEXEC);
   wake_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   epoll_event event{.events = EPOLLIN, .data = {.fd = wake_}};
-  PACELINE_CHECK(epoll_ >= 0 && wake_ >= 0 && epoll_ctl(epoll_, EPOLL_CTL_ADD, wake_, &event) == 0,
-                 "the loop cannot wait for sockets: {}", std::strerror(errno));
+  CheckGiven(epoll_ >= 0 && wake_ >= 0 && epoll_ctl(epoll_, EPOLL_CTL_ADD, wake_, &event) == 0,
+             "cannot wait for sockets");
   curl_multi_setopt(multi_, CURLMOPT_MAXCONNECTS, connections_max);
   curl_multi_setopt(multi_, CURLMOPT_SOCKETFUNCTION, SocketWanted);
   curl_multi_setopt(multi_, CURLMOPT_SOCKETDATA, this);
