@@ -20,8 +20,8 @@ void RaiseDescriptorLimit();
 Status CheckDescriptorLimit();
 
 // From now on an exception that nobody catches, of a thread that could not be started, of memory or
-// a descriptor that there is not, ends the process with kExitCannotWorkHere and `path` (as SayLastWord's) saying
-// which limit it was. Others end it as before.
+// a descriptor that there is not, ends the process with kExitCannotWorkHere and `path` (as
+// SayLastWord's) saying which limit it was. Others end it as before.
 void SayWhichLimit(const std::string& path);
 
 // Of the exception that is being handled: which limit it is of, in words, as above; empty if of
