@@ -4,6 +4,7 @@ import unittest
 
 import yaml
 
+from rights import at_home, granted, where_jobs_are
 from tools import ROOT, documents, kubectl, load, main, must, need, run
 
 HELM = need("helm", "tests/cluster/cluster build helm")
@@ -77,6 +78,13 @@ class ChartTest(unittest.TestCase):
             plain = load(f"deploy/rbac/{file}.yaml")[0]
             self.assertEqual(at_home.pop(plain["metadata"]["name"]), plain["rules"])
         self.assertEqual(at_home, {})
+
+    def test_all_that_is_granted_is_what_is_written_down(self):
+        for name, settings in SETTINGS.items():
+            with self.subTest(settings=name):
+                where = "research" if name == "one namespace" else ""
+                self.assertEqual(granted(documents(render(settings)), "paceline-system"),
+                                 {where: where_jobs_are(), "paceline-system": at_home()})
 
     def test_the_container_is_that_of_the_plain_manifests(self):
         plain = load("deploy/operator.yaml")[0]["spec"]["template"]["spec"]
