@@ -6,6 +6,7 @@
 #include <future>
 
 #include "lib/base/check.h"
+#include "lib/kube/client/retry.h"
 #include "lib/kube/client/transport.h"
 #include "lib/kube/client/watch_parser.h"
 #include "lib/kube/core/api_error.h"
@@ -17,10 +18,7 @@ namespace {
 StatusOr<Json> ReadAnswer(StatusOr<Response> response, Answer answer,
                           const Selection& selection = {}) {
   if (!response.ok()) return response.status();
-  if (response->code >= 300) {
-    ApiError error = ParseApiError(response->code, response->body);
-    return ToStatus(error);
-  }
+  if (response->code >= 300) return ErrorOf(*response);
   if (answer == Answer::kNothing) return Json();
   return ParseMessage(response->body, selection);
 }

@@ -33,21 +33,6 @@ std::unique_ptr<Client> Started(const ScriptedHttp& server, ClientOptions option
   return *std::move(client);
 }
 
-TEST(ClientFaults, ComesBackAfter429) {
-  ScriptedHttp server([](const ScriptedRequest& request, ScriptedConnection& connection) {
-    if (request.number < 3) {
-      connection.Answer(429, "{}", "Retry-After: 0\r\n");
-    } else {
-      connection.Answer(201, request.body);
-    }
-  });
-  auto client = Started(server);
-  const auto made = client->Call(Create(Pods(), {{"metadata", {{"name", "p"}}}}));
-  ASSERT_TRUE(made.ok()) << made.status();
-  EXPECT_EQ(StringAt(*made, "/metadata/name"), "p");
-  EXPECT_EQ(server.requests(), 3);
-}
-
 TEST(ClientFaults, GivesUpAfterABoundedNumberOfTries) {
   ScriptedHttp server([](const ScriptedRequest&, ScriptedConnection& connection) {
     connection.Answer(503, "down for a while");
@@ -89,16 +74,6 @@ TEST(ClientFaults, ADeadlineCoversAllTries) {
   request.deadline = Seconds(0.2);
   const auto got = client->Call(request);
   EXPECT_EQ(got.status().code(), StatusCode::kDeadlineExceeded) << got.status();
-}
-
-TEST(ClientFaults, ADelayThatTheDeadlineForbidsIsNotWaitedFor) {
-  ScriptedHttp server([](const ScriptedRequest&, ScriptedConnection& connection) {
-    connection.Answer(429, "{}", "Retry-After: 1000\r\n");
-  });
-  auto client = Started(server);
-  const auto got = client->Call(Get(Pods(), {"ns", "p"}));
-  EXPECT_TRUE(IsTooManyRequests(got.status())) << got.status();
-  EXPECT_EQ(server.requests(), 1);
 }
 
 TEST(ClientFaults, ConnectionsAreKeptAndBounded) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "lib/kube/core/api_error.h"
+
 namespace paceline::kube {
 namespace {
 
@@ -38,6 +40,17 @@ std::optional<Duration> ParseRetryAfter(const std::string& value) {
     return std::nullopt;
   }
   return std::chrono::seconds(std::stoi(value));
+}
+
+std::optional<Duration> RetryAfterOf(const std::map<std::string, std::string>& headers) {
+  const auto header = headers.find("retry-after");
+  return header == headers.end() ? std::nullopt : ParseRetryAfter(header->second);
+}
+
+Status ErrorOf(const Response& response) {
+  ApiError error = ParseApiError(response.code, response.body);
+  if (const auto asked = RetryAfterOf(response.headers)) error.retry_after = asked;
+  return ToStatus(error);
 }
 
 }  // namespace paceline::kube

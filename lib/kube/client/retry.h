@@ -1,9 +1,11 @@
-// Decides whether a request is sent again, and when.
+// Decides whether a request is sent again, and when; reads what the server says about that.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 
+#include "lib/base/status.h"
 #include "lib/base/time.h"
 #include "lib/kube/client/client.h"
 
@@ -25,5 +27,10 @@ std::optional<Duration> RetryDelay(const FailedAttempt& attempt, bool is_repeata
 
 // The value of a Retry-After header: whole seconds. Dates are not understood, as nobody sends them.
 std::optional<Duration> ParseRetryAfter(const std::string& value);
+// Of an answer's headers.
+std::optional<Duration> RetryAfterOf(const std::map<std::string, std::string>& headers);
+
+// What an answer of 300 and more says, in its body and in Retry-After.
+Status ErrorOf(const Response& response);
 
 }  // namespace paceline::kube

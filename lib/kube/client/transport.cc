@@ -71,7 +71,7 @@ uint64_t Transport::StartStream(Request request, std::optional<Duration> idle_ti
   call->done = [end = std::move(end)](StatusOr<Response> response) {
     if (!response.ok()) return end(response.status());
     if (response->code < 300) return end(OkStatus());
-    end(ToStatus(ParseApiError(response->code, response->body)));
+    end(ErrorOf(*response));
   };
   if (!loop_.Post([this, call] { Admit(call); })) call->done(Cancelled("the client has stopped"));
   return call->id;
@@ -193,13 +193,11 @@ bool Transport::Retries(const std::shared_ptr<Call>& call, const TransferResult&
     return true;
   }
   if (call->is_stream || (result.status.ok() && result.code < 300)) return false;
-  FailedAttempt attempt{.number = call->attempt,
-                        .code = result.status.ok() ? result.code : 0,
-                        .was_sent = result.was_sent,
-                        .is_hopeless = result.is_hopeless};
-  if (const auto header = result.headers.find("retry-after"); header != result.headers.end()) {
-    attempt.retry_after = ParseRetryAfter(header->second);
-  }
+  const FailedAttempt attempt{.number = call->attempt,
+                              .code = result.status.ok() ? result.code : 0,
+                              .was_sent = result.was_sent,
+                              .is_hopeless = result.is_hopeless,
+                              .retry_after = RetryAfterOf(result.headers)};
   const std::optional<Duration> delay =
       RetryDelay(attempt, call->request.is_repeatable, options_, Chance());
   if (!delay || Clock::now() + *delay >= *call->deadline) return false;

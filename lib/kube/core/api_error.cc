@@ -155,6 +155,11 @@ bool IsTooManyRequests(const Status& status) {
   return Is(status, StatusCode::kResourceExhausted, 429);
 }
 
+Duration RetryAfter(const Status& status) {
+  const std::optional<ApiError> error = ApiErrorOf(status);
+  return error && error->retry_after ? *error->retry_after : Duration::zero();
+}
+
 Status IgnoreNotFound(Status status) { return IsNotFound(status) ? OkStatus() : status; }
 
 }  // namespace paceline::kube

@@ -69,6 +69,9 @@ bool IsInvalid(const Status& status);          // 422: the object breaks a rule.
 bool IsExpired(const Status& status);          // 410: list again.
 bool IsTooManyRequests(const Status& status);  // 429; also an eviction that a budget forbids.
 
+// How long the server asks to be left alone; zero if it does not.
+Duration RetryAfter(const Status& status);
+
 // OK in place of NotFound: what had to be gone is gone.
 Status IgnoreNotFound(Status status);
 

@@ -6,6 +6,7 @@
 #include <pthread.h>
 
 #include "lib/base/check.h"
+#include "lib/kube/core/api_error.h"
 
 namespace paceline::kube {
 namespace {
@@ -71,7 +72,7 @@ void Controller::Work() {
     switch (record.outcome) {
       case Outcome::kFailed:
       case Outcome::kThrew:
-        queue_.AddRateLimited(*key);
+        queue_.AddRateLimited(*key, RetryAfter(record.status));
         record.failures = queue_.Failures(*key);
         break;
       case Outcome::kRequeued:

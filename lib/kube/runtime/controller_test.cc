@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 #include <pthread.h>
 
+#include "lib/kube/core/api_error.h"
 #include "lib/kube/runtime/expectations.h"
 #include "lib/kube/runtime/object_store.h"
 
@@ -116,6 +117,22 @@ TEST(Controller, ComesBackWhenAsked) {
   const auto seen = records.WaitFor(2);
   EXPECT_EQ(seen[0].outcome, Outcome::kRequeued);
   EXPECT_EQ(seen[1].outcome, Outcome::kDone);
+}
+
+// Longer than its own pauses.
+TEST(Controller, ComesBackNoSoonerThanTheServerSays) {
+  Records records;
+  std::vector<std::chrono::steady_clock::time_point> looks;
+  Controller controller(Options(records, [&](const ObjectKey&) -> StatusOr<Result> {
+    looks.push_back(std::chrono::steady_clock::now());
+    if (looks.size() > 1) return Result{};
+    return ToStatus({.code = 429, .retry_after = Seconds(1)});
+  }));
+  controller.Start();
+  controller.queue().Add({"ns", "a"});
+  const auto seen = records.WaitFor(2);
+  EXPECT_EQ(seen[0].outcome, Outcome::kFailed);
+  EXPECT_GE(looks[1] - looks[0], Seconds(1));
 }
 
 TEST(Controller, TerminalErrorsAreNotRetried) {

@@ -82,6 +82,7 @@ class Informer::Follower : public std::enable_shared_from_this<Follower> {
   void GotEvent(WatchEvent event);
   void WatchEnded(Status status);
   void Failed(const std::string& what, const Status& status);
+  Duration PauseAfter(const Status& status);
   void After(Duration delay, void (Follower::*next)());
   ObjectPtr Trim(Json object) const;
   void Tell(std::vector<ObjectChange> changes, bool is_initial);
@@ -139,7 +140,7 @@ void Informer::Follower::GotPage(std::vector<Json> items) {
 void Informer::Follower::Listed(StatusOr<std::string> version) {
   if (!version.ok()) {
     Failed("list", version.status());
-    return After(backoff_.Next(), &Follower::List);
+    return After(PauseAfter(version.status()), &Follower::List);
   }
   version_ = *std::move(version);
   const bool is_initial = !has_synced_;
@@ -189,7 +190,7 @@ void Informer::Follower::WatchEnded(Status status) {
     return was_short ? After(backoff_.Next(), &Follower::Watch) : Watch();
   }
   Failed("watch", status);
-  After(backoff_.Next(), IsExpired(status) ? &Follower::List : &Follower::Watch);
+  After(PauseAfter(status), IsExpired(status) ? &Follower::List : &Follower::Watch);
 }
 
 void Informer::Follower::Failed(const std::string& what, const Status& status) {
@@ -198,6 +199,11 @@ void Informer::Follower::Failed(const std::string& what, const Status& status) {
     last_failure_ = status;
   }
   if (handler_.failed) handler_.failed(what, status);
+}
+
+// A watch that the server is too busy for is not tried again by the client.
+Duration Informer::Follower::PauseAfter(const Status& status) {
+  return std::max(backoff_.Next(), RetryAfter(status));
 }
 
 void Informer::Follower::After(Duration delay, void (Follower::*next)()) {

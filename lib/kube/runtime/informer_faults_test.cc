@@ -212,6 +212,31 @@ TEST(InformerFaults, AServerThatEndsWatchesAtOnceIsNotStormed) {
   EXPECT_GE(std::chrono::steady_clock::now() - start, Seconds(0.17));
 }
 
+// Longer than its own pauses.
+TEST(InformerFaults, ComesBackNoSoonerThanTheServerSays) {
+  std::vector<std::chrono::steady_clock::time_point> watches;
+  std::promise<void> second;
+  ScriptedHttp server([&](const ScriptedRequest& request, ScriptedConnection& connection) {
+    if (!Asks(request, "watch=true")) {
+      connection.Answer(200, PodList(5, ""));
+      return;
+    }
+    watches.push_back(std::chrono::steady_clock::now());
+    if (watches.size() == 1) {
+      connection.Answer(429, "too many requests", "Retry-After: 1\r\n");
+      return;
+    }
+    second.set_value();
+    connection.StartChunks();
+    connection.WaitForClose(Seconds(30));
+  });
+  auto client = Started(server);
+  Informer informer(*client, Quick());
+  informer.Start();
+  ASSERT_EQ(second.get_future().wait_for(std::chrono::seconds(30)), std::future_status::ready);
+  EXPECT_GE(watches[1] - watches[0], Seconds(1));
+}
+
 TEST(InformerFaults, TheTransformKeepsWhatIsNeeded) {
   ScriptedHttp server([&](const ScriptedRequest& request, ScriptedConnection& connection) {
     if (Asks(request, "watch=true")) {

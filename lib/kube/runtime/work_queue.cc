@@ -139,7 +139,7 @@ void WorkQueue::AddAfter(const ObjectKey& key, Duration delay) {
   state_->changed.notify_all();
 }
 
-void WorkQueue::AddRateLimited(const ObjectKey& key) {
+void WorkQueue::AddRateLimited(const ObjectKey& key, Duration at_least) {
   Duration delay;
   {
     std::lock_guard lock(state_->mutex);
@@ -150,7 +150,7 @@ void WorkQueue::AddRateLimited(const ObjectKey& key) {
     ++failures;
   }
   Tell(state_->options.metrics.retried);
-  AddAfter(key, delay);
+  AddAfter(key, std::max(delay, at_least));
 }
 
 void WorkQueue::Forget(const ObjectKey& key) {

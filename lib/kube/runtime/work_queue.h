@@ -50,8 +50,8 @@ class WorkQueue {
   void Add(const ObjectKey& key, Priority priority = Priority::kNormal);
   // Of several times for one key the earliest counts; Add does not cancel it.
   void AddAfter(const ObjectKey& key, Duration delay);
-  // AddAfter with the key's own backoff, which Forget resets.
-  void AddRateLimited(const ObjectKey& key);
+  // AddAfter with the key's own backoff, which Forget resets, or with `at_least` if that is longer.
+  void AddRateLimited(const ObjectKey& key, Duration at_least = Duration::zero());
   void Forget(const ObjectKey& key);
   int Failures(const ObjectKey& key) const;  // AddRateLimited since the last Forget.
 
