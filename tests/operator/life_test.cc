@@ -2,12 +2,14 @@
 // has no more rights than its service account.
 
 #include <algorithm>
+#include <chrono>
 #include <set>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "lib/base/rfc3339.h"
 #include "lib/kube/core/api_error.h"
 #include "lib/kube/core/json.h"
 #include "lib/kube/core/metadata.h"
@@ -212,11 +214,62 @@ TEST_F(LifeTest, CreatedSuspendedStartsNothing) {
   EXPECT_TRUE(job.Pods().empty());
 }
 
-TEST_F(LifeTest, TtlRemovesTheJobAndNothingStays) {
-  Job job(*world_, "digits", {{"runPolicy", {{"ttlSecondsAfterFinished", 1}}}});
+// A finalizer keeps the job until it is seen when it was deleted, and how.
+TEST_F(LifeTest, TtlRemovesTheJobToTheSecond) {
+  constexpr std::chrono::seconds kTtl(5), kLate(2);
+  Job job(*world_, "digits", {{"runPolicy", {{"ttlSecondsAfterFinished", kTtl.count()}}}});
   Start(job);
+  const Json finalizers = {"example.com/keep"};
+  job.Patch({{"metadata", {{"finalizers", finalizers}}}});
   job.End("digits-ps-0", 0, kSucceeded);
-  EXPECT_TRUE(Eventually([&] { return job.Get().is_null(); }, 30));
+  Json last;
+  ASSERT_TRUE(Eventually(
+      [&] {
+        last = job.Get();
+        return kube::IsBeingDeleted(last);
+      },
+      60))
+      << job.Describe();
+  const auto finished = ParseTime(kube::StringAt(last, "/status/completionTime"));
+  const auto deleted = ParseTime(kube::StringAt(last, "/metadata/deletionTimestamp"));
+  ASSERT_TRUE(finished && deleted) << last;
+  EXPECT_GE(*deleted, *finished + kTtl);
+  EXPECT_LE(*deleted, *finished + kTtl + kLate);
+  EXPECT_EQ(last["metadata"]["finalizers"], finalizers) << "what stays would be orphaned";
+}
+
+// With all that a job can have, and the real controllers that take it away.
+TEST_F(LifeTest, TtlRemovesTheJobAndNothingStays) {
+  const Status started = world_->server().StartControllers(
+      "garbage-collector-controller,persistentvolumeclaim-protection-controller");
+  if (kube::testing::MaySkip(started)) GTEST_SKIP() << started;
+  ASSERT_TRUE(started.ok()) << started;
+  const Json claim = {
+      {"spec",
+       {{"accessModes", {"ReadWriteOnce"}}, {"resources", {{"requests", {{"storage", "1Gi"}}}}}}}};
+  Job job(*world_, "digits",
+          {{"runPolicy", {{"ttlSecondsAfterFinished", 1}, {"cleanPodPolicy", "None"}}},
+           {"workers", {{"minReplicas", 2}}},
+           {"checkpoint",
+            {{"volumeClaimTemplate", claim},
+             {"persistentVolumeClaimRetentionPolicy", {{"whenDeleted", "Delete"}}}}}});
+  Start(job);
+  const auto there = [&](const std::string& kinds) {
+    return world_->Kubectl(
+        fmt::format("get {} -n {} -o name --ignore-not-found", kinds, job.name_space()));
+  };
+  const std::string theirs =
+      "pods,services,configmaps,secrets,networkpolicies,poddisruptionbudgets,"
+      "persistentvolumeclaims";
+  EXPECT_EQ(std::ranges::count(there(theirs), '\n'), 5 + 1 + 1 + 3 + 1 + 1 + 2) << there(theirs);
+  std::string kinds = world_->Kubectl(
+      "api-resources --namespaced --verbs=list -o name | grep -vE '^(events|endpoints)'");
+  kinds.pop_back();
+  std::ranges::replace(kinds, '\n', ',');
+  job.End("digits-ps-0", 0, kSucceeded);
+  EXPECT_TRUE(Eventually([&] { return there(kinds).empty(); }, 60, std::chrono::milliseconds(500)))
+      << there(kinds);
+  world_->server().StopControllers();
 }
 
 TEST_F(LifeTest, AForeignPodOfThatNameIsLeftAloneAndNamed) {

@@ -24,9 +24,15 @@ size_t Writes::LinesSoFar() const {
   return lines;
 }
 
-std::vector<std::string> Writes::Read(size_t from, bool leases) const {
+Writes::Kind Writes::KindOf(const std::string& verb, const std::string& uri) {
+  const bool is_read = verb == "get" || verb == "list";
+  if (uri.find("/leases") != std::string::npos) return is_read ? Kind::kLeaseRead : Kind::kLease;
+  return is_read ? Kind::kRead : Kind::kWrite;
+}
+
+std::vector<std::string> Writes::Read(size_t from, Kind kind) const {
   std::ifstream log(audit_log_);
-  std::vector<std::string> writes;
+  std::vector<std::string> requests;
   std::string line;
   for (size_t number = 0; std::getline(log, line); ++number) {
     if (number < from) continue;
@@ -35,12 +41,11 @@ std::vector<std::string> Writes::Read(size_t from, bool leases) const {
     const std::string user = kube::StringAt(entry, "/user/username");
     if (user.find(user_) == std::string::npos) continue;
     const std::string verb = kube::StringAt(entry, "/verb");
-    if (verb == "get" || verb == "list" || verb == "watch") continue;
+    if (verb == "watch") continue;
     const std::string uri = kube::StringAt(entry, "/requestURI");
-    const bool is_lease = uri.find("/leases") != std::string::npos;
-    if (is_lease == leases) writes.push_back(fmt::format("{} {}", verb, uri));
+    if (KindOf(verb, uri) == kind) requests.push_back(fmt::format("{} {}", verb, uri));
   }
-  return writes;
+  return requests;
 }
 
 bool Writes::WaitForQuiet(double timeout_seconds) const {

@@ -1,4 +1,4 @@
-// Reads from the API server's audit log what the operator, or another user, has written.
+// Reads from the API server's audit log what the operator, or another user, has written or read.
 #pragma once
 
 #include <string>
@@ -15,8 +15,11 @@ class Writes {
   size_t LinesSoFar() const;
   // "patch /apis/...", for each request of the operator after that line that was to change
   // something. Its Lease is left out, or is the only thing that is left in.
-  std::vector<std::string> Since(size_t line) const { return Read(line, false); }
-  std::vector<std::string> LeasesSince(size_t line) const { return Read(line, true); }
+  std::vector<std::string> Since(size_t line) const { return Read(line, Kind::kWrite); }
+  std::vector<std::string> LeasesSince(size_t line) const { return Read(line, Kind::kLease); }
+  // "get /apis/...", for each that was to change nothing. Watches, which end at any time, are left
+  // out.
+  std::vector<std::string> ReadsSince(size_t line) const { return Read(line, Kind::kRead); }
   // Until five seconds have gone by without such a request.
   bool WaitForQuiet(double timeout_seconds) const;
   // Until the operator has renewed its Lease, after that line, as often as it does in `seconds`: a
@@ -24,7 +27,9 @@ class Writes {
   bool WaitForRenewals(size_t line, double seconds) const;
 
  private:
-  std::vector<std::string> Read(size_t line, bool leases) const;
+  enum class Kind { kWrite, kRead, kLease, kLeaseRead };
+  static Kind KindOf(const std::string& verb, const std::string& uri);
+  std::vector<std::string> Read(size_t line, Kind kind) const;
 
   std::string audit_log_;
   std::string user_;
