@@ -10,7 +10,7 @@ without git, at all files.
 - Its dependency table names every find_package and pkg_check_modules of the CMake files, and no other.
 - docs/metrics.md has a row for each metric that the programs register, and no other.
 - The table of limits in docs/wire.md has a row for each constant of lib/base/limits.h, with its value, and no other.
-- Each test that docs/promises.md names exists.
+- Each test and each file of tests that docs/promises.md names exists.
 - What the Makefile runs of the tree can be run.
 - No source file is longer than 500 lines.
 - No text names a path of somebody's machine.
@@ -35,7 +35,8 @@ PACKAGE = re.compile(r"^\s*find_package\(\s*([\w+-]+)", re.MULTILINE)
 MODULES = re.compile(r"^\s*pkg_check_modules\(\s*\w+((?:\s+[^\s)]+)+)", re.MULTILINE)
 TEST_CC = re.compile(r"^TEST(?:_F|_P)?\((\w+),\s*(\w+)\)", re.MULTILINE)
 TEST_PY = re.compile(r"^ *def (test_\w+)", re.MULTILINE)
-PROMISED = re.compile(r"`(test_[a-z_]+|[A-Z]\w+\.[A-Z]\w+)`")
+PROMISED = re.compile(r"`(?:[A-Z]\w+\.(?=test_))?(test_\w+|[A-Z]\w+\.[A-Z]\w+)`")
+PROMISED_FILE = re.compile(r"`(tests/[\w./-]+)`")
 METRIC = re.compile(r'"(paceline_[a-z0-9_]+)"')
 METRIC_ROW = re.compile(r"^\|\s*`(paceline_\w+)`", re.MULTILINE)
 LIMIT = re.compile(r"^inline constexpr \w+ (k\w+) = ([\d'.]+);", re.MULTILINE)
@@ -152,6 +153,9 @@ def check_promises(tree):
     for name in PROMISED.findall(tree.text(page)):
         if name not in existing:
             yield f"{page}: there is no test {name}"
+    for path in PROMISED_FILE.findall(tree.text(page)):
+        if not tree.has(tree.root / path):
+            yield f"{page}: there is no file {path}"
 
 
 def check_commands(tree):

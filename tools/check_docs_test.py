@@ -96,8 +96,10 @@ class Planted(unittest.TestCase):
     def test_a_promise_without_its_test(self):
         tests = {"tests/e2e/a_test.py": "class A:\n    def test_kept(self):\n", "lib/base/a_test.cc": "TEST_F(Life,\n  IsKept) {\n"}
         tree = TREE["docs/architecture.md"].replace("| `lib/base`", "| `tests` | t |\n| `tests/e2e` | e |\n| `lib/base`")
-        self.check({**tests, "docs/architecture.md": tree, "docs/promises.md": "`test_kept` `test_broken` `Life.IsKept` `Life.Lost`\n"},
-                   "there is no test test_broken", "there is no test Life.Lost")
+        promised = "`test_kept` `ATest.test_kept` `test_broken` `ATest.test_s3` `Life.IsKept` `Life.Lost` `tests/e2e/a_test.py` `tests/b.py`\n"
+        self.check({**tests, "docs/architecture.md": tree, "docs/promises.md": promised},
+                   "there is no test test_broken", "there is no test test_s3", "there is no test Life.Lost",
+                   "there is no file tests/b.py")
 
     def test_a_command_that_cannot_be_run(self):
         tree = TREE["docs/architecture.md"].replace("| `lib/base`", "| `tests` | t |\n| `lib/base`")
