@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "lib/job/environment.h"
 #include "operator/objects/objects_testing.h"
 
 namespace paceline::controller {
@@ -58,6 +59,20 @@ TEST(PodTest, ACommandIsToldByItsEnvironment) {
   EXPECT_EQ(ValueOf(pod, "PACELINE_COORDINATOR"),
             After(Arguments(Pod(Digits(), job::Role::kWorker)), "--coordinator"));
   EXPECT_EQ(ValueOf(pod, "A"), "b");
+}
+
+// Whatever our own program's flags say, with another name.
+TEST(PodTest, ACommandIsToldAllThatOurProgramIs) {
+  for (const job::Role role : {job::Role::kWorker, job::Role::kEvaluator}) {
+    job::TrainingJob ours = Digits();
+    ours.spec.evaluator.emplace();
+    job::TrainingJob own = Mine();
+    own.spec.evaluator.emplace();
+    const Json pod = Pod(own, role, 3);
+    const job::Environment told = job::AsEnvironment(Arguments(Pod(ours, role, 3)));
+    EXPECT_GE(told.size(), 7u);
+    for (const auto& [name, value] : told) EXPECT_EQ(ValueOf(pod, name), value) << name;
+  }
 }
 
 TEST(PodTest, AnEvaluatorOfACommandRunsItInTheWorkersImage) {

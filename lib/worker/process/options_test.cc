@@ -31,6 +31,12 @@ class OptionsTest : public ::testing::Test {
 TEST_F(OptionsTest, OfTheEnvironmentAreThoseOfTheFlags) {
   Set({"--job",
        "/run/job.json",
+       "--folder",
+       "/jobs",
+       "--push-log",
+       "/pushes",
+       "--termination-message",
+       "/dev/termination-log",
        "--coordinator",
        "unix:/run/ps-0",
        "--role",
@@ -49,9 +55,18 @@ TEST_F(OptionsTest, OfTheEnvironmentAreThoseOfTheFlags) {
        "cuda-if-usable",
        "--log-format",
        "json"});
+  WorkerOptions unset;
+  CLI::App app;
+  AddFlags(app, unset);
+  const size_t help = 1;
+  EXPECT_EQ(set_.size(), app.get_options().size() - help)
+      << "each flag, of which there is a new one";
   const StatusOr<WorkerOptions> options = OptionsFromEnvironment();
   ASSERT_TRUE(options.ok()) << Message(options.status());
   EXPECT_EQ(options->job_file, "/run/job.json");
+  EXPECT_EQ(options->folder, "/jobs");
+  EXPECT_EQ(options->push_log, "/pushes");
+  EXPECT_EQ(options->termination_message, "/dev/termination-log");
   EXPECT_EQ(options->coordinator, "unix:/run/ps-0");
   EXPECT_TRUE(options->is_evaluator());
   EXPECT_EQ(options->index, 7U);
@@ -61,6 +76,13 @@ TEST_F(OptionsTest, OfTheEnvironmentAreThoseOfTheFlags) {
   EXPECT_EQ(options->group, "big");
   EXPECT_EQ(options->device, "cuda-if-usable");
   EXPECT_EQ(options->log_format, "json");
+}
+
+TEST_F(OptionsTest, WithoutWorkAProcessHasTenMinutesPatience) {
+  Set({"--job", "/run/job.json", "--coordinator", "unix:/run/ps-0"});
+  const StatusOr<WorkerOptions> options = OptionsFromEnvironment();
+  ASSERT_TRUE(options.ok()) << Message(options.status());
+  EXPECT_EQ(options->connect_timeout, Seconds(600));
 }
 
 TEST_F(OptionsTest, WithoutAJobThereAreNone) {
