@@ -393,6 +393,17 @@ TEST(Loop, GivesUpWhenNobodyComesBackInTime) {
   EXPECT_EQ(Sent<protocol::Join>(f.world).size(), 3u);
 }
 
+// Its coordinator answers, and says nothing for longer than it may.
+TEST(Loop, GivesUpWhenNobodySaysAnythingInTime) {
+  Fixture f;
+  f.world.session_end = DeadlineExceeded("nothing received");
+  f.world.sessions.assign(1000, {Admit(1), protocol::Shards{}});
+  const Status status = f.loop.Run().status();
+  EXPECT_EQ(status.code(), StatusCode::kUnavailable);
+  EXPECT_EQ(Message(status), "gave up after 100 s without work: no order for 900 s");
+  EXPECT_EQ(f.world.longest_wait, Seconds(900));
+}
+
 // Many short sessions are no reason to give up, as long as there is work between them.
 TEST(Loop, OutlivesAnyNumberOfRestarts) {
   Fixture f;

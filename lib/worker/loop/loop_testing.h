@@ -33,11 +33,13 @@ struct World {
   std::mutex mutex;
   std::vector<WorkerMessage> sent;  // Heartbeats left out.
   std::deque<std::deque<WorkerOrder>>
-      sessions;                      // The orders of each session, in turn; its end follows them.
-  std::vector<std::string> calls;    // Of the parameter client.
-  std::vector<float> pushed;         // The first number of each push.
-  std::deque<Status> push_statuses;  // Of the next pushes; OK when empty.
-  Status fill_status = OkStatus();   // Of the next fill.
+      sessions;  // The orders of each session, in turn; its end follows them.
+  Status session_end = Unavailable("session ended");  // What follows them.
+  Duration longest_wait{};                            // For an order.
+  std::vector<std::string> calls;                     // Of the parameter client.
+  std::vector<float> pushed;                          // The first number of each push.
+  std::deque<Status> push_statuses;                   // Of the next pushes; OK when empty.
+  Status fill_status = OkStatus();                    // Of the next fill.
   std::deque<rpc::PullReport> pull_reports;  // Of the next pulls; what was asked for when empty.
   std::deque<Status> step_statuses;
   std::deque<Status> handed_statuses;  // Likewise, once the push is handed over.
@@ -83,7 +85,8 @@ class ScriptedSession : public Session {
       });
       orders_ = std::exchange(world_->after_push, {});
     }
-    if (orders_.empty()) return Unavailable("session ended");
+    world_->longest_wait = std::max(world_->longest_wait, timeout);
+    if (orders_.empty()) return world_->session_end;
     WorkerOrder order = std::move(orders_.front());
     orders_.pop_front();
     // They overtake what is not received yet, and no more in a script than they have to.
