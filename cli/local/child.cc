@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/process/thread.h"
 #include "lib/process/tree.h"
 
 namespace paceline::local {
@@ -115,7 +116,8 @@ StatusOr<Child> Child::Start(const Command& command) {
   int exec_error = 0;
   const ssize_t got = pid > 0 ? read(failure_pipe[0], &exec_error, sizeof exec_error) : 0;
   close(failure_pipe[0]);
-  if (pid < 0) return Internal("cannot fork: {}", std::strerror(fork_error));
+  if (pid < 0)
+    return Internal("cannot fork: {}: {}", std::strerror(fork_error), process::kThreadLimits);
   Child child(pid, command.mark);
   if (got == static_cast<ssize_t>(sizeof exec_error)) {
     return Internal("cannot start {}{}: {}", command.arguments[0],

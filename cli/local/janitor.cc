@@ -19,6 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/process/thread.h"
 #include "lib/process/tree.h"
 
 namespace paceline::local {
@@ -85,7 +86,7 @@ StatusOr<Janitor> Janitor::Start(const std::string& folder) {
   close(ends[0]);
   if (pid < 0) {
     close(ends[1]);
-    return Internal("cannot fork: {}", std::strerror(error));
+    return Internal("cannot fork: {}: {}", std::strerror(error), process::kThreadLimits);
   }
   return Janitor(pid, ends[1]);
 }

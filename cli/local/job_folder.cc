@@ -47,8 +47,13 @@ StatusOr<JobFolder> JobFolder::Create(const std::string& path) {
   if (const Status made = files::MakeFolders(path + "/logs"); !made.ok())
     return Unavailable("cannot make the run's folder {}: {}", path, Message(made));
   PACELINE_ASSIGN_OR_RETURN(PrivateFolder made, MakePrivateFolder(PrivatePlaces()));
-  PACELINE_ASSIGN_OR_RETURN(Janitor janitor, Janitor::Start(made.path));
-  JobFolder folder(path, std::move(made), std::move(janitor), Lock(path));
+  StatusOr<Janitor> janitor = Janitor::Start(made.path);
+  if (!janitor.ok()) {
+    std::error_code ignored;
+    std::filesystem::remove(made.path, ignored);
+    return janitor.status();
+  }
+  JobFolder folder(path, std::move(made), *std::move(janitor), Lock(path));
   PACELINE_ASSIGN_OR_RETURN(const std::string token, telemetry::MakeToken());
   PACELINE_RETURN_IF_ERROR(telemetry::WriteTokenFile(folder.TokenFile(), token));
   return folder;

@@ -26,7 +26,7 @@ KINDS = {"paceline-ps": ["thread", "descriptor", "mapping"], "paceline-worker": 
          "paceline": ["thread", "descriptor", "process"]}
 # Where each of these programs can least do without: at the start, while peers connect, while it trains, at the end.
 SHORT = [("paceline-ps", "thread", 0), ("paceline-ps", "thread", 25), ("paceline-ps", "descriptor", 40), ("paceline-worker", "thread", 3),
-         ("paceline-worker", "descriptor", 120), ("paceline", "thread", 1), ("paceline", "process", 3)]
+         ("paceline-worker", "descriptor", 120), ("paceline", "thread", 1), ("paceline", "process", 0), ("paceline", "process", 3)]
 CRASHES = re.compile(r"terminate called|Check failed|was killed by signal (?:6|11|4|7|8)\b|SIGABRT|SIGSEGV|Segmentation fault")
 LIMITS = re.compile(r"ulimit|limit of (?:processes|open files)|pids limit|[Tt]oo many open files|[Cc]annot allocate memory|out of memory|"
                     r"Resource temporarily unavailable")
@@ -36,6 +36,7 @@ class Run(NamedTuple):
     code: int  # None: it had to be killed.
     output: str
     logs: str
+    left: list  # Private folders.
 
     def trouble(self):
         """What is wrong with how it went; empty: nothing."""
@@ -43,6 +44,8 @@ class Run(NamedTuple):
             return f"it was not over within {DEADLINE_SECONDS} s"
         if crash := CRASHES.search(self.output + self.logs):
             return f"it crashed: {crash[0]}"
+        if self.left:
+            return f"it left {', '.join(self.left)} in TMPDIR"
         if self.code != 0 and not LIMITS.search(self.output):
             return "it failed and did not say which limit it was"
         return ""
@@ -51,7 +54,7 @@ class Run(NamedTuple):
 def run_job(build, program, kind, start, count=0):
     with tempfile.TemporaryDirectory(prefix="limits-") as folder:
         environment = {**os.environ, "LD_PRELOAD": str(build / "tests/libfailing_calls.so"), "FAIL_PROGRAM": program, "FAIL_KIND": kind,
-                       "FAIL_FROM": str(start), "FAIL_COUNT": str(count)}
+                       "FAIL_FROM": str(start), "FAIL_COUNT": str(count), "TMPDIR": folder}
         command = [build / "bin/paceline", "run", ROOT / "deploy/samples/digits.yaml"]
         for setting in SETTINGS:
             command += ["--set", setting]
@@ -63,7 +66,7 @@ def run_job(build, program, kind, start, count=0):
             os.killpg(job.pid, signal.SIGKILL)
             output, code = job.communicate()[0], None
         logs = "".join(path.read_text(errors="replace") for path in sorted(Path(folder).glob("paceline-runs/*/logs/*.log*")))
-        return Run(code, output, logs)
+        return Run(code, output, logs, [path.name for path in Path(folder).glob("paceline-??????")])
 
 
 def show(program, kind, start, run):
