@@ -99,6 +99,12 @@ int main(int argc, char** argv) {
                  "checkpoints (rank 0); the last two leave those where they are")
       ->check(CLI::IsMember({"auto", "always", "never", "own", "from-claim"}));
   app.add_option("--output", options.output, "Path of the final model (rank 0)");
+  app.add_option_function<double>(
+         "--lock-output",
+         [&options](double seconds) { options.lock_output = paceline::Seconds(seconds); },
+         "End where another job that lives will write the same model, after so many seconds of "
+         "waiting for its end (rank 0)")
+      ->check(CLI::Range(0.0, 86400.0));
   app.add_flag("--serve-model", options.serves_model,
                "When the model is written, stay until it was fetched, or SIGTERM (rank 0)");
   app.add_option("--summary", options.summary, "File that gets the job's last state (rank 0)");

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "lib/base/time.h"
@@ -48,6 +49,9 @@ struct Options {
   Duration default_checkpoint_period{};
   ResumeWish resume = ResumeWish::kAuto;
   std::string output;  // Rank 0: the final model's path.
+  // Rank 0: it lies on a volume where other jobs' processes may write the same one (run_lock.h).
+  // How long it waits for the end of one that does: of a job that is being deleted, say.
+  std::optional<Duration> lock_output;
   // Rank 0: a model that is written is served until it was fetched, or SIGTERM; to whoever has the
   // token in token_file.
   bool serves_model = false;

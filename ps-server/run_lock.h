@@ -1,4 +1,4 @@
-// Says of a run whose checkpoints lie on a volume that others use, too, whether it lives.
+// Says of a run that writes to volumes that others use, too, whether it lives.
 #pragma once
 
 #include <string>
@@ -19,5 +19,11 @@ files::FolderLock MarkAsLive(const Options& options, const job::TrainingJob& job
 // Who trains and writes to that folder of checkpoints, "a1b2 (team/digits)"; empty if nobody does,
 // or nobody can tell.
 std::string WhoLivesIn(const std::string& run_folder);
+
+// Holds the lock beside the final model, where the options ask for it. InvalidArgument, naming the
+// job, if another job that lives will write the same model, and does so when the time to wait for
+// its end is over: the later of the two would replace the earlier one's. As above, an earlier
+// process of this job is no reason, and a lock that cannot be had neither, which is logged. Blocks.
+StatusOr<files::FolderLock> TakeModel(const Options& options, const job::TrainingJob& job);
 
 }  // namespace paceline::ps

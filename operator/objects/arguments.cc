@@ -14,6 +14,7 @@ using Arguments = std::vector<std::string>;
 
 constexpr std::string_view kTerminationLog = "/dev/termination-log";  // Kubernetes' default.
 constexpr std::string_view kScratchFolder = "/tmp";
+constexpr int kFormerPodSeconds = 60;  // A deleted job's pods have 30 by default, and a kubelet.
 
 void Append(Arguments& to, Arguments more) {
   to.insert(to.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
@@ -49,6 +50,8 @@ Arguments ServerArguments(const job::TrainingJob& job, const job::Start& start) 
   const std::string_view output = job.spec.output.volume ? kOutputFolder : kScratchFolder;
   Append(arguments, {"--generation-start", std::to_string(start.generation_start), "--output",
                      fmt::format("{}/model.safetensors", output)});
+  if (job.spec.output.volume)
+    Append(arguments, {"--lock-output", std::to_string(kFormerPodSeconds)});
   if (job.spec.output.volume && job.spec.observability.trace.max_bytes.value_or(0) > 0)
     Append(arguments, {"--trace", TraceFolder(job) + "/policy.trace"});
   if (job::GoesWithPod(job.spec)) Append(arguments, {"--serve-model"});

@@ -49,6 +49,8 @@ TEST(PodTest, OutputGoesToTheCoordinatorAndCheckpointsToAllServers) {
       Yaml("spec: {accessModes: [ReadWriteOnce]}");
   const Json first = Pod(job, job::Role::kParameterServer, 0);
   const Json second = Pod(job, job::Role::kParameterServer, 1);
+  EXPECT_EQ(After(Arguments(first), "--lock-output"), "60");
+  EXPECT_THAT(Arguments(second), Not(Contains("--lock-output")));
   const Json worker = Pod(job, job::Role::kWorker, 0);
   EXPECT_EQ(
       (*Named(first["spec"]["volumes"], "paceline-output"))["persistentVolumeClaim"]["claimName"],

@@ -78,6 +78,7 @@ StatusOr<CoordinatorFiles> OpenCoordinatorFiles(const Options& options,
     PACELINE_ASSIGN_OR_RETURN(files.commit_log, CommitLog::Open(options.commit_log));
   }
   PACELINE_RETURN_IF_ERROR(CheckToken(options));
+  PACELINE_ASSIGN_OR_RETURN(files.model, TakeModel(options, job));
   PACELINE_ASSIGN_OR_RETURN(files.checkpoints, LookForCheckpoints(options, job));
   files.run = MarkAsLive(options, job);
   return files;

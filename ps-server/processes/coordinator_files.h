@@ -21,10 +21,11 @@ struct CoordinatorFiles {
   std::unique_ptr<CommitLog> commit_log;                                // Null: none is wanted.
   FoundCheckpoints checkpoints;  // Empty without a folder for them.
   files::FolderLock run;         // While it writes checkpoints (run_lock.h).
+  files::FolderLock model;       // Until it is written.
 };
 
 // Logs what the checkpoints came to. InvalidArgument if the job wants some and has no folder for
-// them; errors of the commit log, the token's file and FindCheckpoints.
+// them; errors of the commit log, the token's file, TakeModel and FindCheckpoints.
 StatusOr<CoordinatorFiles> OpenCoordinatorFiles(const Options& options,
                                                 const job::TrainingJob& job);
 

@@ -72,6 +72,7 @@ Status RunCoordinator(const Options& options, const job::TrainingJob& job) {
   serving->Stop();
   driver.Stop();  // The own shard goes first.
   files.run = {};
+  files.model.RemoveFile();
   const Status status = StatusOf(finished);
   if (status.ok() && options.has_default_checkpoints) CloseCheckpoints(options, job);
   return status;

@@ -17,15 +17,19 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using Json = nlohmann::json;
 
+std::string ManifestOf(const std::string& uid) {
+  std::string manifest = DigitsManifest();
+  const std::string name = "{name: t}";
+  manifest.replace(manifest.find(name), name.size(), "{name: t, uid: " + uid + "}");
+  return manifest;
+}
+
 // What its coordinator made of the volume, once the job with this uid is over. Where nothing is
 // left to do it needs no worker.
 Json Trained(const std::string& volume, const std::string& uid, const std::string& resume,
              int epochs, int workers = 1) {
-  std::string manifest = DigitsManifest();
-  const std::string name = "{name: t}";
-  manifest.replace(manifest.find(name), name.size(), "{name: t, uid: " + uid + "}");
   const TestFolder folder;
-  TcpJob job(folder, {.manifest = manifest,
+  TcpJob job(folder, {.manifest = ManifestOf(uid),
                       .overrides = {"spec.workers.replicas=1", "spec.data.eval=null",
                                     fmt::format("spec.training.stop.maxEpochs={}", epochs),
                                     "spec.checkpoint={volume: {hostPath: {path: /x}}}"}});
@@ -89,14 +93,46 @@ TEST(WhoseCheckpoints, OfOthersTheOneThatWroteLastIsGoneOnFrom) {
   EXPECT_EQ(next["checkpoint"]["restoredFrom"], last["step"]);
 }
 
+TEST(WhoseModel, ASecondJobThatWouldWriteItIsRefusedByName) {
+  const TestFolder volume;
+  const std::vector<std::string> place = {"--output", volume.path() + "/model.safetensors",
+                                          "--lock-output", "0"};
+  const auto job_of = [](const TestFolder& folder, const std::string& uid) {
+    return TcpJob(folder, {.manifest = ManifestOf(uid),
+                           .overrides = {"spec.workers.replicas=1", "spec.data.eval=null",
+                                         "spec.training.stop.maxEpochs=1"}});
+  };
+  const TestFolder of_first, of_second, of_again;
+  TcpJob first = job_of(of_first, "uid-1");
+  first.StartPs(0, place);
+  ASSERT_TRUE(first.WaitForLog("ps-0", "coordinating"));
+
+  TcpJob second = job_of(of_second, "uid-2");
+  second.StartPs(0, place);
+  EXPECT_EQ(second.WaitExit("ps-0"), 2) << second.LogOf("ps-0");
+  EXPECT_THAT(second.LogOf("ps-0"),
+              HasSubstr("spec.output.volume: job uid-1 (default/t) trains and will write the same "
+                        "model there"));
+
+  // Started again where its predecessor lives on: on a machine that is cut off, say.
+  TcpJob again = job_of(of_again, "uid-1");
+  again.StartPs(0, place);
+  EXPECT_TRUE(again.WaitForLog("ps-0", "coordinating"));
+  EXPECT_THAT(again.LogOf("ps-0"), HasSubstr("an earlier process of this job has it"));
+  again.Signal("ps-0", SIGKILL);
+  EXPECT_EQ(again.WaitExit("ps-0"), 128 + SIGKILL);
+
+  first.StartWorker(0);
+  EXPECT_EQ(first.WaitExit("ps-0"), 0) << first.LogOf("ps-0");
+  EXPECT_TRUE(fs::exists(volume.path() + "/model.safetensors"));
+  EXPECT_FALSE(fs::exists(volume.path() + "/.model.safetensors.lock"));
+}
+
 // It loses nothing by it, however often others come.
 TEST(WhoseCheckpoints, OfAJobThatStillTrainsTheyAreGoneOnFromAndThatIsSaid) {
   const TestFolder folder;
   const std::string volume = folder.path() + "/volume";
-  std::string manifest = DigitsManifest();
-  const std::string name = "{name: t}";
-  manifest.replace(manifest.find(name), name.size(), "{name: t, uid: uid-1}");
-  TcpJob first(folder, {.manifest = manifest,
+  TcpJob first(folder, {.manifest = ManifestOf("uid-1"),
                         .overrides = {"spec.workers.replicas=1", "spec.data.eval=null",
                                       "spec.training.stop.maxEpochs=100000",
                                       "spec.checkpoint={periodSeconds: 200ms, keep: 1, volume: "
@@ -158,10 +194,7 @@ TEST(WhoseCheckpoints, WhatThisVersionCannotReadEndsTheJobAndNamesTheFile) {
   const std::string newer = volume + "/uid-1/000007-g1.0-v9";
   fs::create_directories(newer);
   std::ofstream(newer + "/manifest.json") << R"({"format": 99})";
-  std::string manifest = DigitsManifest();
-  const std::string name = "{name: t}";
-  manifest.replace(manifest.find(name), name.size(), "{name: t, uid: uid-1}");
-  TcpJob job(folder, {.manifest = manifest,
+  TcpJob job(folder, {.manifest = ManifestOf("uid-1"),
                       .overrides = {"spec.workers.replicas=1", "spec.data.eval=null",
                                     "spec.checkpoint={volume: {hostPath: {path: /x}}}"}});
   job.StartPs(0, {"--checkpoint", volume, "--resume", "own"});
