@@ -29,15 +29,24 @@ bool Await(double timeout_seconds, const std::function<bool()>& is_reached) {
 
 }  // namespace
 
+// Below those that the system gives to connections and to whoever asks for any
+// (ip_local_port_range): of these, another test's connection may have it before its listener comes.
+// Processes begin in different places.
 int FreePort() {
-  const int descriptor = socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address{.sin_family = AF_INET};
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof(address);
-  bind(descriptor, reinterpret_cast<sockaddr*>(&address), size);
-  getsockname(descriptor, reinterpret_cast<sockaddr*>(&address), &size);
-  close(descriptor);
-  return ntohs(address.sin_port);
+  constexpr int kFirst = 12'000, kCount = 17'000, kStep = 131;
+  static int next = getpid() * kStep;
+  for (int attempt = 0; attempt < kCount; ++attempt) {
+    const int port = kFirst + static_cast<int>(static_cast<unsigned>(next++) % kCount);
+    const int descriptor = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in address{.sin_family = AF_INET, .sin_port = htons(static_cast<uint16_t>(port))};
+    address.sin_addr.s_addr = htonl(INADDR_ANY);
+    const bool is_free =
+        bind(descriptor, reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0;
+    close(descriptor);
+    if (is_free) return port;
+  }
+  ADD_FAILURE() << "no port is free";
+  return 0;
 }
 
 TcpJob::TcpJob(const TestFolder& folder, const TcpJobOptions& options)
