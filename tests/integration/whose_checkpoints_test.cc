@@ -128,14 +128,15 @@ TEST(WhoseModel, ASecondJobThatWouldWriteItIsRefusedByName) {
   EXPECT_FALSE(fs::exists(volume.path() + "/.model.safetensors.lock"));
 }
 
-// It loses nothing by it, however often others come.
+// It loses nothing by it, however often others come. It keeps all: a checkpoint that it takes away
+// while another job reads it fails that job's start, and the next one finds a newer.
 TEST(WhoseCheckpoints, OfAJobThatStillTrainsTheyAreGoneOnFromAndThatIsSaid) {
   const TestFolder folder;
   const std::string volume = folder.path() + "/volume";
   TcpJob first(folder, {.manifest = ManifestOf("uid-1"),
                         .overrides = {"spec.workers.replicas=1", "spec.data.eval=null",
                                       "spec.training.stop.maxEpochs=100000",
-                                      "spec.checkpoint={periodSeconds: 200ms, keep: 1, volume: "
+                                      "spec.checkpoint={periodSeconds: 200ms, keep: 1000, volume: "
                                       "{hostPath: {path: /x}}}"}});
   first.StartPs(0, {"--checkpoint", volume, "--resume", "own"});
   first.StartWorker(0);
