@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "lib/kube/client/client.h"
+#include "lib/kube/client/testing/scripted_client.h"
 #include "lib/kube/core/api_error.h"
 #include "lib/kube/testing/scripted_http.h"
 
@@ -16,22 +17,11 @@ namespace paceline::kube {
 namespace {
 
 using ::testing::HasSubstr;
+using testing::Quick;
 using testing::ScriptedConnection;
 using testing::ScriptedHttp;
 using testing::ScriptedRequest;
-
-ClientOptions Quick() {
-  return {.deadline = Seconds(20), .backoff_min = Seconds(0.001), .backoff_max = Seconds(0.01)};
-}
-
-std::unique_ptr<Client> Started(const ScriptedHttp& server, ClientOptions options = Quick()) {
-  Config config;
-  config.server = server.url();
-  config.proxy_url = "";
-  auto client = Client::Create(std::move(config), std::move(options));
-  EXPECT_TRUE(client.ok()) << client.status();
-  return *std::move(client);
-}
+using testing::Started;
 
 TEST(ClientFaults, GivesUpAfterABoundedNumberOfTries) {
   ScriptedHttp server([](const ScriptedRequest&, ScriptedConnection& connection) {

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "lib/kube/client/client.h"
+#include "lib/kube/client/testing/scripted_client.h"
 #include "lib/kube/core/api_error.h"
 #include "lib/kube/testing/scripted_http.h"
 
@@ -16,16 +17,7 @@ namespace {
 using testing::ScriptedConnection;
 using testing::ScriptedHttp;
 using testing::ScriptedRequest;
-
-ClientOptions Quick() {
-  return {.deadline = Seconds(20), .backoff_min = Seconds(0.001), .backoff_max = Seconds(0.01)};
-}
-
-std::unique_ptr<Client> Started(const ScriptedHttp& server, ClientOptions options = Quick()) {
-  Config config;
-  config.server = server.url();
-  return Client::Create(std::move(config), std::move(options)).value();
-}
+using testing::Started;
 
 TEST(ClientPace, ComesBackAfter429) {
   ScriptedHttp server([](const ScriptedRequest& request, ScriptedConnection& connection) {
