@@ -19,8 +19,8 @@ class FolderLock {
   // Makes `file` where it is missing; its folder is there. FailedPrecondition, with the owner's
   // name alone, if another process has it; else errors as of Disk.
   static StatusOr<FolderLock> Take(const std::string& file, const std::string& owner);
-  // The name of the process that has `file` locked; empty if none has, or nobody can tell (there is
-  // no such file, it may not be read, the disk knows no locks). Changes nothing.
+  // The name of the process that has `file` locked; empty if no process has, if there is no such
+  // file, if this process may not read it, or if the disk knows no locks. Changes nothing.
   static std::string OwnerOf(const std::string& file);
   FolderLock(FolderLock&& other) noexcept;
   FolderLock& operator=(FolderLock&& other) noexcept;
