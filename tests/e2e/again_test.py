@@ -11,13 +11,13 @@ CHILDREN = [("service", "digits"), ("configmap", "digits-job"), ("networkpolicy"
 def test_deleted_and_applied_again_inherits_nothing(start_job, namespace):
     job = start_job(paced(ENDLESS))
     for _ in range(3):
-        job.wait_for_step(5, 120)
+        job.wait_for_step(5)
         former = job.get()["metadata"]["uid"]
         namespace.kubectl("delete", "tj/digits", "--wait=false")
         wait_until("the former job is gone", lambda: (job.get() or {}).get("metadata", {}).get("uid") != former, 60)
         namespace.apply(paced(ENDLESS))
-        job.wait_for_message("ResourcesReady", ["former"], 30, "False")
-    job.wait_for_step(20, 120)
+        job.wait_for_message("ResourcesReady", ["former"], 60, "False")
+    job.wait_for_step(20)
     status = job.status()
     assert (status.get("restarts", 0), status["coordinatorStarts"], status.get("failures", 0)) == (0, 1, 0), status
     assert "rollBacks" not in status.get("recovery", {}) or status["recovery"]["rollBacks"] == 0, status
@@ -27,13 +27,13 @@ def test_deleted_and_applied_again_inherits_nothing(start_job, namespace):
 
 def test_what_was_orphaned_is_adopted_but_for_its_pods(start_job, namespace):
     job = start_job(paced(ENDLESS))
-    job.wait_for_step(5, 120)
+    job.wait_for_step(5)
     service = namespace.get("service", "digits")["metadata"]["uid"]
     namespace.kubectl("delete", "tj/digits", "--cascade=orphan", "--wait=true", "--timeout=60s")
     namespace.apply(paced(ENDLESS))
-    job.wait_for_message("ResourcesReady", ["digits-ps-0"], 30, "False")
+    job.wait_for_message("ResourcesReady", ["digits-ps-0"], 60, "False")
     namespace.kubectl("delete", "pods", "-l", "paceline.dev/job=digits", "--wait=false")
-    job.wait_for_step(5, 120)
+    job.wait_for_step(5)
     adopted = namespace.get("service", "digits")["metadata"]
     assert adopted["uid"] == service
     assert adopted["ownerReferences"][0]["uid"] == job.get()["metadata"]["uid"]
@@ -42,7 +42,7 @@ def test_what_was_orphaned_is_adopted_but_for_its_pods(start_job, namespace):
 
 def test_children_come_back_and_training_goes_on(start_job, namespace):
     job = start_job(paced(ENDLESS, workers={"replicas": 4, "minReplicas": 2}))
-    job.wait_for_step(10, 120)
+    job.wait_for_step(10)
     pods = job.container_ids()
     before = {child: namespace.get(*child) for child in CHILDREN}
     for child in CHILDREN:
@@ -53,7 +53,7 @@ def test_children_come_back_and_training_goes_on(start_job, namespace):
         def is_back(kind=kind, name=name, former=former):
             found = namespace.get(kind, name)
             return found is not None and found["metadata"]["uid"] != former
-        wait_until(f"another {kind} {name}", is_back, 60 if kind == "secret" else 15, job.describe)
+        wait_until(f"another {kind} {name}", is_back, 60, job.describe)
     assert namespace.get("configmap", "digits-job")["data"] == before["configmap", "digits-job"]["data"]
     assert namespace.get("service", "digits")["spec"]["ports"] == before["service", "digits"]["spec"]["ports"]
 
@@ -61,9 +61,9 @@ def test_children_come_back_and_training_goes_on(start_job, namespace):
     namespace.patch("configmap", "digits-job", {"data": {"job.json": "{}"}})
     for kind, name, part in (("networkpolicy", "digits", "spec"), ("configmap", "digits-job", "data")):
         wait_until(f"{kind} {name} is as it was", lambda kind=kind, name=name, part=part: json.dumps(
-            namespace.get(kind, name)[part], sort_keys=True) == json.dumps(before[kind, name][part], sort_keys=True), 45, job.describe)
+            namespace.get(kind, name)[part], sort_keys=True) == json.dumps(before[kind, name][part], sort_keys=True), 60, job.describe)
     step = job.status()["progress"]["step"]
-    job.wait_for_step(step + 20, 60)
+    job.wait_for_step(step + 20)
     assert job.container_ids() == pods
     assert job.status().get("restarts", 0) == 0
 

@@ -16,7 +16,7 @@ def operator_address(tmp_path):
     """host:port of the operator's metrics, forwarded to this machine."""
     log = tmp_path / "forward.log"
     forward = tools.start("kubectl", "-n", "paceline-system", "port-forward", "service/paceline-operator-metrics", ":8080", log=log)
-    yield wait_until("port-forward", lambda: re.findall(r"Forwarding from (127\.0\.0\.1:\d+)", log.read_text()), 30, log.read_text)[0]
+    yield wait_until("port-forward", lambda: re.findall(r"Forwarding from (127\.0\.0\.1:\d+)", log.read_text()), 60, log.read_text)[0]
     forward.terminate()
     forward.wait(timeout=30)
 

@@ -23,16 +23,16 @@ def numbers_of(path):
 
 def test_sample_trains_unchanged(start_job):
     job = start_job(SAMPLE)
-    job.wait_for("Created", 30)
+    job.wait_for("Created", 60)
     job.wait_for("Running", 120)
     job.wait_for("Succeeded", TRAINING_SECONDS)
     assert job.status()["progress"]["metric"] >= 0.97
     # All end by themselves, and cleanPodPolicy Running keeps them and their logs; the coordinator stays to serve the model.
-    job.wait_for_pods("ps", 1, 30, phase="Succeeded")
-    job.wait_for_pods("ps", 1, 30, phase="Running")
+    job.wait_for_pods("ps", 1, 60, phase="Succeeded")
+    job.wait_for_pods("ps", 1, 60, phase="Running")
     assert job.status()["model"]["state"] == "Available"
-    job.wait_for_pods("worker", 4, 30, phase="Succeeded")
-    job.wait_for_pods("evaluator", 1, 30, phase="Succeeded")
+    job.wait_for_pods("worker", 4, 60, phase="Succeeded")
+    job.wait_for_pods("evaluator", 1, 60, phase="Succeeded")
 
 
 def test_model_lands_on_the_claim(start_job, shared_claim):

@@ -51,11 +51,11 @@ def test_each_group_is_scaled_by_itself(start_job):
     patch_groups(job, resized("small", 0))
     assert set(job.wait_for_pods("worker", 1, 90)) == {"digits-big-0"}
     assert job.container_ids()["digits-big-0"] == before["digits-big-0"]
-    job.wait_for_step(job.status()["progress"]["step"] + 20, 60)
+    job.wait_for_step(job.status()["progress"]["step"] + 20)
 
     patch_groups(job, lambda groups: groups + [{"name": "late", "replicas": 1, "template": template("late")}])
     assert "digits-late-0" in job.wait_for_pods("worker", 2, 90)
-    job.wait_for_step(job.status()["progress"]["step"] + 20, 60)
+    job.wait_for_step(job.status()["progress"]["step"] + 20)
     assert job.status()["failures"] == 0
 
 
@@ -72,7 +72,7 @@ def test_a_killed_worker_comes_back_to_its_seat(start_job):
     job.wait_for_step(20, 180)
     uids = job.uids("worker")
     job.namespace.kubectl("delete", "pod", "digits-small-1", "--wait=false")
-    job.wait_for_another("digits-small-1", uids["digits-small-1"], 120)
-    job.wait_for_step(job.status()["progress"]["step"] + 20, 60)
+    job.wait_for_another("digits-small-1", uids["digits-small-1"])
+    job.wait_for_step(job.status()["progress"]["step"] + 20)
     after = job.uids("worker")
     assert {name for name in uids if after.get(name) != uids[name]} == {"digits-small-1"}

@@ -76,7 +76,7 @@ def test_apply_diff_watch_wait_describe_delete(namespace, tmp_path):
         assert code == 1 and re.search(r"^\+ +replicas: 5$", text, re.MULTILINE), text
         namespace.kubectl("wait", "--for=condition=Succeeded", "tj/digits", "--timeout=300s", deadline_seconds=310)
         namespace.kubectl("wait", "--for=condition=Running=false", "tj/digits", "--timeout=30s")
-        wait_until("the watch shows the end", lambda: lines()[-1].split()[1:3] == ["Succeeded", "100%,"], 30, job.describe)
+        wait_until("the watch shows the end", lambda: lines()[-1].split()[1:3] == ["Succeeded", "100%,"], 60, job.describe)
         shown = lines()
     print("\n".join(shown))
     assert shown[0].split() == COLUMNS
@@ -97,7 +97,7 @@ def test_a_running_job_is_applied_scaled_and_edited(namespace, tmp_path):
     manifest = paced(ENDLESS, workers={"replicas": 2, "maxReplicas": 4})
     assert apply_server_side(namespace, manifest)[1] == 0
     job = Job(namespace, "digits")
-    job.wait_for_step(5, 120)
+    job.wait_for_step(5)
     before = job.container_ids()
 
     # Who scales takes the field over; who applies the old number is told whose it is now.
@@ -132,7 +132,7 @@ def test_a_running_job_is_applied_scaled_and_edited(namespace, tmp_path):
     assert job.get()["spec"]["training"]["globalBatchSize"] == 64
 
     step = job.status()["progress"]["step"]
-    job.wait_for_step(step + 5, 60)
+    job.wait_for_step(step + 5)
     assert {name: ids for name, ids in job.container_ids().items() if name in before} == before
     reasons = event_reasons(job.describe())
     assert in_order(["Training", "ScaledUp", "SchemeChanged"], reasons), reasons
@@ -143,7 +143,7 @@ def test_delete_while_pending(start_job):
     job = start_job(digits(workers={"replicas": 2, "template": template}))
     job.wait_for_message("ResourcesReady", ["digits-worker-", "Insufficient cpu"], 60, "False")
     # The event is written after the condition.
-    wait_until("an event Unschedulable", lambda: "Unschedulable" in event_reasons(job.describe()), 30, job.describe)
+    wait_until("an event Unschedulable", lambda: "Unschedulable" in event_reasons(job.describe()), 60, job.describe)
     job.namespace.kubectl("delete", "tj/digits", "--timeout=30s")
     job.wait_for_nothing_left(120)
 
@@ -184,14 +184,14 @@ def test_explain_tells_what_fields_are_for():
 def test_rollout_restart_of_the_operator_touches_no_job(start_job):
     epochs = 12
     job = start_job(paced(epochs))
-    job.wait_for_step(20, 120)
+    job.wait_for_step(20)
     before = job.uids()
     pods = ["-n", install.NAMESPACE, "get", "pods", "-l", "app.kubernetes.io/component=operator", "-o", "jsonpath={.items[*].metadata.name}"]
     old = set(kubectl(*pods).split())
     kubectl("-n", install.NAMESPACE, "rollout", "restart", "deployment/paceline-operator")
     kubectl("-n", install.NAMESPACE, "rollout", "status", "deployment/paceline-operator", "--timeout=120s", deadline_seconds=130)
     step = job.status()["progress"]["step"]
-    job.wait_for_step(step + 20, 60)
+    job.wait_for_step(step + 20)
     assert not old & {lease_holder()}
     assert job.uids() == before
     job.wait_for("Succeeded", 300)

@@ -11,6 +11,8 @@ ROOT = Path(__file__).resolve().parents[2]
 SAMPLE = yaml.safe_load((ROOT / "deploy/samples/digits.yaml").read_text())
 PACE = {"enabled": True, "seed": 1, "delays": [{"kind": "Constant", "seconds": 0.1}]}
 ENDLESS = 2000
+STANDSTILL_SECONDS = 120  # Of a job none of whose steps comes. A pod starts in seconds, on a busy machine in many.
+RESTART_SECONDS = 180
 
 
 def merged(into, changes):
@@ -43,12 +45,15 @@ class Job:
     def __init__(self, namespace, name):
         self.namespace = namespace
         self.name = name
+        self.step = 0  # When the status was read last.
 
     def get(self):
         return self.namespace.get("trainingjob", self.name)
 
     def status(self):
-        return (self.get() or {}).get("status", {})
+        status = (self.get() or {}).get("status", {})
+        self.step = status.get("progress", {}).get("step", 0)
+        return status
 
     def condition(self, kind):
         """The condition of that type; {} if there is none yet."""
@@ -68,8 +73,8 @@ class Job:
                 for name, pod in self.pods(role).items() if "deletionTimestamp" not in pod["metadata"]}
 
     def wait_for(self, kind, deadline_seconds, status="True"):
-        """Waits until the condition has that status; returns it. Ends at once, with the reason, if the job has failed and that
-        is not what is waited for."""
+        """Waits until the condition has that status, as long as steps come; returns it. Ends at once, with the reason, if the job
+        has failed and that is not what is waited for."""
         def has_come():
             condition = self.condition(kind)
             if condition.get("status") == status:
@@ -78,7 +83,7 @@ class Job:
             if kind != "Failed" and failed.get("status") == "True":
                 raise AssertionError(f"{self.name} failed: {failed.get('reason')}: {failed.get('message')}")
             return None
-        return wait_until(f"{self.name}: condition {kind} = {status}", has_come, deadline_seconds, self.describe)
+        return wait_until(f"{self.name}: condition {kind} = {status}", has_come, deadline_seconds, self.describe, position=lambda: self.step)
 
     def wait_for_message(self, kind, words, deadline_seconds, status=None):
         """Waits until the condition's message holds all the words, and it has the status if one is given; returns the message."""
@@ -99,12 +104,12 @@ class Job:
         selector = f"paceline.dev/job={self.name}"
         wait_until(f"{self.name}: nothing left", lambda: not self.namespace.list(kinds, selector), deadline_seconds)
 
-    def wait_for_step(self, step, deadline_seconds):
-        """Waits until the status shows that step or a later one; returns the progress."""
+    def wait_for_step(self, step, deadline_seconds=STANDSTILL_SECONDS):
+        """Waits until the status shows that step or a later one, as long as steps come; returns the progress."""
         def has_come():
             progress = self.status().get("progress", {})
             return progress if progress.get("step", 0) >= step else None
-        return wait_until(f"{self.name}: step {step}", has_come, deadline_seconds, self.describe)
+        return wait_until(f"{self.name}: step {step}", has_come, deadline_seconds, self.describe, position=lambda: self.step)
 
     def wait_for_no_pods(self, deadline_seconds):
         wait_until(f"{self.name}: no pods", lambda: not self.pods(), deadline_seconds, self.describe)
@@ -126,7 +131,7 @@ class Job:
                 return state.get("terminated", {}).get("message")
             return self.namespace.kubectl("get", "--raw",
                                           f"/api/v1/namespaces/{self.namespace.name}/pods/{pod}:7602/proxy/v1/job")
-        return json.loads(wait_until(f"{self.name}: last word of the coordinator", last_word, 30, self.describe))
+        return json.loads(wait_until(f"{self.name}: last word of the coordinator", last_word, 60, self.describe))
 
     def assert_every_sample_counted_once(self, epochs):
         """Of a job that went through without a rollback."""
@@ -136,7 +141,7 @@ class Job:
     def uids(self, role=None):
         return {name: pod["metadata"]["uid"] for name, pod in self.pods(role).items()}
 
-    def wait_for_another(self, pod, uid, deadline_seconds):
+    def wait_for_another(self, pod, uid, deadline_seconds=RESTART_SECONDS):
         """Waits until a pod of that name runs that is not the one with that uid; returns it."""
         def has_come():
             found = self.pods().get(pod)

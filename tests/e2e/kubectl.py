@@ -45,9 +45,10 @@ def as_text(what):
     return yaml.safe_dump_all(what if isinstance(what, list) else [what])
 
 
-def wait_until(what, is_so, deadline_seconds, diagnose=lambda: "", every_seconds=1):
+def wait_until(what, is_so, deadline_seconds, diagnose=lambda: "", every_seconds=1, position=None):
     """Returns what `is_so()` returned as soon as that is true. AssertionError that says what was waited for, and what
-    `diagnose()` says then, if it is not within the deadline. A kubectl that fails is a "not yet"."""
+    `diagnose()` says then, if it is not within the deadline, which begins anew whenever `position()` changes. A kubectl that fails
+    is a "not yet"."""
     last_trouble = ""
 
     def look():
@@ -57,9 +58,10 @@ def wait_until(what, is_so, deadline_seconds, diagnose=lambda: "", every_seconds
         except CommandFailed as trouble:
             last_trouble = f"\nthe last attempt: {trouble}"
             return None
-    found = eventually(look, deadline_seconds, every_seconds)
+    found = eventually(look, deadline_seconds, every_seconds, position)
     if not found:
-        raise AssertionError(f"{what}: not within {deadline_seconds} s{last_trouble}\n{diagnose()}")
+        since = f", nor anything since {position()}" if position else ""
+        raise AssertionError(f"{what}: not within {deadline_seconds} s{since}{last_trouble}\n{diagnose()}")
     return found
 
 

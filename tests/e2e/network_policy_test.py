@@ -35,7 +35,7 @@ def asker(namespace, probe_image):
     namespace.apply([probe("asker", probe_image), probe("target", probe_image)])
     namespace.kubectl("wait", "--for=condition=Ready", "pod/asker", "pod/target", "--timeout=60s")
     target = address(namespace, "target")
-    wait_until("a probe that answers", lambda: reaches(namespace, target, 8080), 30)
+    wait_until("a probe that answers", lambda: reaches(namespace, target, 8080), 60)
     namespace.apply(DENY_ALL)
     try:
         wait_until("a probe that is cut off", lambda: not reaches(namespace, target, 8080), BLOCKED_SECONDS)
@@ -53,4 +53,4 @@ def test_outsiders_reach_the_metrics_and_nothing_else(namespace, asker, start_jo
     assert not reaches(namespace, server, BULK_PORT)
     assert not reaches(namespace, server, API_PORT)
     # Whom it concerns reaches both: workers push, and the operator hears of it.
-    job.wait_for_step(1, 60)
+    job.wait_for_step(1)

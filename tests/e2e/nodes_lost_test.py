@@ -16,7 +16,7 @@ def running(start_job, shared_claim):
     claim = shared_claim("checkpoint")
     job = start_job(paced(ENDLESS, runPolicy={"nodeLostSeconds": 10},
                           checkpoint={"volume": claim.source(), "periodSeconds": 5}))
-    job.wait_for_step(50, 120)
+    job.wait_for_step(50)
     return job
 
 
@@ -38,12 +38,12 @@ def lose_and_bring_back(running, lose, bring_back):
             found = running.wait_for_another(pod, before[pod], 240)
             assert found["spec"]["nodeName"] != node
         step = running.status()["progress"]["step"]
-        running.wait_for_step(step + 50, 120)
+        running.wait_for_step(step + 10)
     finally:
         bring_back(node)
     # What was paused and lives again is fenced: the job does not mind.
     step = running.status()["progress"]["step"]
-    running.wait_for_step(step + 50, 120)
+    running.wait_for_step(step + 10)
 
 
 @pytest.mark.timeout(900)

@@ -100,11 +100,11 @@ def test_a_script_trains_a_killed_worker_comes_back_and_what_one_raises_is_told(
     assert "KeyError: 'no such column'" in message, message
 
     job.wait_for("Running", 120)
-    job.wait_for_step(20, 120)
+    job.wait_for_step(20)
     victim = job.uids("worker")["mine-worker-1"]
     job.namespace.kubectl("delete", "pod", "mine-worker-1", "--grace-period=0", "--force")
-    job.wait_for_another("mine-worker-1", victim, 120)
+    job.wait_for_another("mine-worker-1", victim)
     job.wait_for("Succeeded", TRAINING_SECONDS)
     job.assert_every_sample_counted_once(EPOCHS)
     assert job.final_state()["evaluation"]["accuracy"] > 0.8, job.describe()
-    wait_until("the script's last line", lambda: "the script ends" in job.namespace.kubectl("logs", "mine-worker-0"), 30)
+    wait_until("the script's last line", lambda: "the script ends" in job.namespace.kubectl("logs", "mine-worker-0"), 60)

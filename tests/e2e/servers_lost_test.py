@@ -3,10 +3,11 @@ import nodes
 import pytest
 
 from job import paced
+from kubectl import wait_until
 
 pytestmark = pytest.mark.long
 
-EPOCHS = 20
+EPOCHS = 15
 TRAINING_SECONDS = 300
 
 
@@ -15,7 +16,7 @@ def running(start_job, shared_claim):
     """A job in the middle of its training, with a checkpoint every two seconds."""
     claim = shared_claim("checkpoint")
     job = start_job(paced(EPOCHS, checkpoint={"volume": claim.source(), "periodSeconds": 2}))
-    job.wait_for_step(100, 120)
+    wait_until("a checkpoint", lambda: job.status().get("checkpoint", {}).get("version", 0) > 0, 180, job.describe)
     return job
 
 
@@ -25,8 +26,8 @@ def lose(job, server):
     pod = job.pods()[server]
     step = job.status()["progress"]["step"]
     nodes.kill_process(pod, f"paceline-ps .*--rank {server[-1]} .*{job.namespace.name}")
-    job.wait_for_another(server, pod["metadata"]["uid"], 90)
-    job.wait_for_step(step + 50, 120)
+    job.wait_for_another(server, pod["metadata"]["uid"])
+    job.wait_for_step(step + 10)
 
 
 def finish(job):
@@ -55,5 +56,5 @@ def test_both_pods_deleted(running):
     uids = running.uids("ps")
     running.namespace.kubectl("delete", "pod", *uids, "--force", "--grace-period=0")
     for name, uid in uids.items():
-        running.wait_for_another(name, uid, 90)
+        running.wait_for_another(name, uid)
     finish(running)

@@ -21,5 +21,5 @@ def test_a_straggler_is_named_with_pod_and_node(start_job):
 def test_a_straggler_is_replaced_on_another_node(start_job):
     job = start_job(slow_worker("Replace"))
     before = job.wait_for_pods("worker", 3, 120)["digits-worker-1"]  # Before it is slow for long enough.
-    after = job.wait_for_another("digits-worker-1", before["metadata"]["uid"], 180)
+    after = job.wait_for_another("digits-worker-1", before["metadata"]["uid"])
     assert after["spec"]["nodeName"] != before["spec"]["nodeName"]

@@ -19,7 +19,7 @@ def top(job):
 
 def test_top_and_ctl_of_a_running_job(start_job):
     job = start_job(paced(ENDLESS))
-    job.wait_for_step(20, 120)
+    job.wait_for_step(20)
 
     shown = top(job)
     assert shown.returncode == 0, shown.stderr
@@ -32,7 +32,7 @@ def test_top_and_ctl_of_a_running_job(start_job):
     changed = paceline("ctl", "set", "digits", "-n", job.namespace.name, "sync.scheme=SSP", "sync.ssp.staleness=2")
     assert changed.returncode == 0, changed.stderr
     job.wait_for_scheme("SSP", 60)
-    wait_until("top shows SSP", lambda: top(job).stdout.splitlines()[1].endswith("SSP"), 30, job.describe)
+    wait_until("top shows SSP", lambda: top(job).stdout.splitlines()[1].endswith("SSP"), 60, job.describe)
 
     refused = paceline("ctl", "set", "digits", "-n", job.namespace.name, "training.seed=7")
     assert refused.returncode == 2

@@ -112,8 +112,8 @@ def test_a_device_by_claim_is_tried_and_said(start_job, namespace):
 
 def test_full_checkpoint_volume_is_told_and_training_goes_on(start_job):
     full = {"emptyDir": {"medium": "Memory", "sizeLimit": "64Ki"}}  # The kernel keeps such a limit, to the page.
-    job = start_job(paced(20, parameterServer={"shards": 1}, checkpoint={"periodSeconds": 1, "volume": full}))
+    job = start_job(paced(15, parameterServer={"shards": 1}, checkpoint={"periodSeconds": 1, "volume": full}))
     job.wait_for_message("Degraded", ["no checkpoint can be written", "No space left"], 120, "True")
     step = job.status()["progress"]["step"]
-    job.wait_for_step(step + 1, 60)
+    job.wait_for_step(step + 1)
     job.wait_for("Succeeded", 300)
