@@ -17,11 +17,11 @@ TIMEOUT_S = 400
 
 
 class SamplesTest(unittest.TestCase):
-    def run_sample(self, name):
+    def run_sample(self, name, *overrides):
         scratch = tempfile.TemporaryDirectory(prefix="paceline-sample-")
         self.addCleanup(scratch.cleanup)
         path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-        done = subprocess.run([str(BIN / "paceline"), "run", str(SAMPLES / f"{name}.yaml"), "-o", "json"], cwd=scratch.name,
+        done = subprocess.run([str(BIN / "paceline"), "run", str(SAMPLES / f"{name}.yaml"), "-o", "json", *overrides], cwd=scratch.name,
                               env={**os.environ, "PATH": path}, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
         self.assertEqual(done.returncode, 0, done.stderr[-4000:])
         return json.loads(done.stdout)
@@ -32,8 +32,9 @@ class SamplesTest(unittest.TestCase):
         self.assertGreaterEqual(summary["metrics"]["top2"], summary["accuracy"])
 
     def test_gpt(self):
-        summary = self.run_sample("gpt")
-        self.assertLess(summary["metrics"]["bits_per_character"], 2.7)
+        """One of its three epochs, which cost twenty seconds of processor each: a text of single letters alone has 4.6 bits a character."""
+        summary = self.run_sample("gpt", "--set", "spec.training.stop.maxEpochs=1")
+        self.assertLess(summary["metrics"]["bits_per_character"], 3.5)
         names = load_file(summary["model"]).keys()
         self.assertIn("embed.weight", names)
         self.assertNotIn("head.weight", names)

@@ -92,8 +92,8 @@ def loop_ms(task, batch, steps):
 
 
 def speed(task):
-    steps = 20 if task.small or not task.is_gpu else 200
-    batch = 256
+    steps = 8 if task.small else 200 if task.is_gpu else 20
+    batch = 64 if task.small else 256
     (ours,), _ = job(task, 'alone', 'large', 1, batch, steps)
     mine, peer = ours['step_ms'], loop_ms(task, batch, steps)
     return Row('script, one worker', 'measured',
