@@ -9,6 +9,9 @@ endif()
 # The same for all, so that all can use one precompiled header: what lies in a shared library must lie anywhere, and what
 # speaks gRPC is compiled with -pthread.
 add_compile_options(-fPIC -fno-semantic-interposition -pthread)
+# Programs name their sources as the repository does, wherever it lies: ccache then finds what another clone compiled, though
+# batches of sources name them by whole paths, and PACELINE_CHECK says lib/store/layout.cc:178.
+add_compile_options(-fmacro-prefix-map=${CMAKE_SOURCE_DIR}/=)
 add_compile_options(-Wall -Wextra -Wno-missing-field-initializers -Wno-unused-parameter)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # g++ collects garbage from 128 MB on, which is what a precompiled header occupies: a tenth of the time of a build.
