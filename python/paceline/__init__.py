@@ -21,10 +21,11 @@ from ._device import device
 from ._errors import CannotHere, Error, Lost, Misuse, NoJob, Refused
 from ._files import dataset, export, load
 from ._run import run
+from ._state import state_dict
 from ._worker import Step, Worker
 
 __all__ = ["Batch", "CannotHere", "Error", "Lost", "Misuse", "NoJob", "Refused", "Step", "Worker", "dataset", "device",
-           "export", "load", "run", "worker"]
+           "export", "load", "run", "state_dict", "worker"]
 
 
 def worker(model: torch.nn.Module, optimizer: Union[str, torch.optim.Optimizer] = "from-job", *, epochs: int = 1,

@@ -13,6 +13,7 @@ from safetensors.torch import load_file, save_file
 from torch.utils.data import Dataset
 
 from ._errors import Misuse
+from ._wrappers import plain_module, plain_name, without_compiled
 
 _LOSSES = {torch.nn.CrossEntropyLoss: "CrossEntropy", torch.nn.MSELoss: "MeanSquaredError"}
 
@@ -21,11 +22,14 @@ def load(model: torch.nn.Module, path: str, strict: bool = True) -> torch.nn.Mod
     """Reads what a job has trained into `model`, in place, and gives it back.
 
     A tensor that the model has under two names, as tied weights are, is in the file under one; constants of the model
-    (masks and the like) are not in it. With `strict`, RuntimeError of load_state_dict for whatever else is missing or
-    too many.
+    (masks and the like) are not in it. Names are those of the plain module, whatever `model` is wrapped in. With `strict`,
+    RuntimeError of load_state_dict for whatever else is missing or too many.
     """
-    trained = load_file(path)
     own = model.state_dict(keep_vars=True)
+    names_here = {plain_name(model, name): name for name in own}
+    # A file of before may have been written from a compiled module.
+    trained = {names_here.get(name) or names_here.get(without_compiled(name), name): tensor
+               for name, tensor in load_file(path).items()}
     by_place: Dict[Tuple[int, Any], torch.Tensor] = {}
     for name, tensor in own.items():
         if name in trained and tensor.numel():
@@ -165,6 +169,7 @@ def export(model: torch.nn.Module, example_inputs: Any, path: str, *, loss: Any 
     if not examples or any(not isinstance(one, torch.Tensor) or one.dim() == 0 or len(one) < 2 for one in examples):
         raise Misuse("example_inputs is one tensor, a batch of two samples or more, or a tuple of such, one for each that "
                      "forward takes")
+    model = plain_module(model)
     was_training = model.training
     model.eval()
     try:

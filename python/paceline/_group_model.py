@@ -137,11 +137,8 @@ class GroupModel(FlatModel):
     def release(self) -> None:
         if not self._copies or len(self._copies) < len(self._members):
             super().release()
-            return
-        for handle in self._handles:
-            handle.remove()
-        self._handles = []
-        self.on_gradient = None
+        else:
+            self._let_go()
 
     def trained_parts(self) -> List[Part]:
         return [part for part in self.parts if self._members[part.index].tensor.requires_grad]

@@ -13,6 +13,7 @@ from . import _native
 from ._errors import Misuse
 from ._memory import take_memory
 from ._words import encoded
+from ._wrappers import keep_gradients, plain_name, refuse_what_moves
 
 _ALIGNMENT_BYTES = 64
 _TYPES = {torch.float32: _native.FLOAT32, torch.int64: _native.INT64}
@@ -44,9 +45,11 @@ class _Member:
 
 def _find(model: torch.nn.Module) -> List[_Member]:
     """What is trained or averaged. A frozen parameter counts as a buffer; what is not in the state_dict is nobody's."""
+    refuse_what_moves(model)
     members: List[_Member] = []
     where: Dict[int, str] = {}
-    for name, parameter in model.named_parameters():
+    for name_there, parameter in model.named_parameters():
+        name = plain_name(model, name_there)
         if parameter.dtype != torch.float32:
             raise Misuse(f"parameter {name} is {parameter.dtype}, want torch.float32: compute in other precisions with "
                          "torch.autocast, which leaves parameters as they are")
@@ -55,9 +58,10 @@ def _find(model: torch.nn.Module) -> List[_Member]:
             raise Misuse(f"parameters {where[memory.data_ptr()]} and {name} share memory without being one "
                          "parameter: tie them as `a.weight = b.weight`")
         members.append(_Member(name, parameter, _native.PARAMETER if parameter.requires_grad else _native.BUFFER))
-    persistent = set(model.state_dict(keep_vars=True))
+    persistent = {plain_name(model, name) for name in model.state_dict(keep_vars=True)}
     modules = dict(model.named_modules())
-    for name, buffer in model.named_buffers():
+    for name_there, buffer in model.named_buffers():
+        name = plain_name(model, name_there)
         if name not in persistent:
             continue
         if buffer.dtype not in _TYPES:
@@ -65,7 +69,7 @@ def _find(model: torch.nn.Module) -> List[_Member]:
                 raise Misuse(f"buffer {name} is {buffer.dtype}, want torch.float32 or torch.int64; with "
                              "persistent=False it stays each worker's own")
             continue  # A mask, say: a constant.
-        members.append(_Member(name, buffer, _native.BUFFER, modules[name.rpartition(".")[0]]))
+        members.append(_Member(name, buffer, _native.BUFFER, modules[name_there.rpartition(".")[0]]))
     return members
 
 
@@ -98,6 +102,7 @@ class FlatModel:
         self.trained_bytes = sum(4 * self._members[i].tensor.numel() for i in self._trained)
         self._handles = [self._members[i].tensor.register_post_accumulate_grad_hook(self._hook(i))
                          for i in self._trained]
+        self._give_back_gradients = keep_gradients(model)
         self._landing: Optional[torch.Tensor] = None  # Pinned, arranged as `values`: gradients of another device.
         self._landed: List[Tuple[int, torch.Tensor, torch.cuda.Event]] = []  # On their way there, in order.
         # Takes the gradient of the member of that index; raises GivenUp. None: nobody wants gradients yet.
@@ -258,7 +263,11 @@ class FlatModel:
         """The model is an ordinary one again, each tensor with memory of its own; its values stay."""
         for member in self._members:
             member.tensor.data = member.tensor.data.clone()
+        self._let_go()
+
+    def _let_go(self) -> None:
         for handle in self._handles:
             handle.remove()
         self._handles = []
+        self._give_back_gradients()
         self.on_gradient = None
