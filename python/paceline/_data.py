@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Callable, Iterator, List, Optional, Sequence
 
 import torch
 from torch.utils.data import DataLoader, IterableDataset, TensorDataset, default_collate
 
 from ._errors import Misuse
+from ._moving import moved
 
 
 class Batch:
     """The samples of one step, collated as a DataLoader would.
 
-    ``x, y = batch`` and ``batch.x``, ``batch.y`` for pairs, ``batch["name"]`` for dicts; ``batch.data`` is what the
-    collate function gave.
+    It is used as what the collate function gave, which is ``batch.data``: ``x, y = batch`` and ``batch.x``, ``batch.y`` of a
+    pair; ``batch["name"]``, ``model(**batch)`` and all that a dict can of a mapping; attributes of whatever has them.
     """
 
     __slots__ = ("data", "indices", "epoch")
 
+    def __new__(cls, data: Any, indices: List[int], epoch: int) -> "Batch":
+        return object.__new__(_MappingBatch if cls is Batch and isinstance(data, Mapping) else cls)
+
     def __init__(self, data: Any, indices: List[int], epoch: int):
         self.data, self.indices, self.epoch = data, indices, epoch
+
+    def __reduce__(self) -> Any:
+        return Batch, (self.data, self.indices, self.epoch)
 
     def __len__(self) -> int:
         """Samples."""
@@ -29,32 +37,54 @@ class Batch:
     def __iter__(self) -> Iterator[Any]:
         return iter(self.data)
 
+    def __contains__(self, key: Any) -> bool:
+        return key in self.data
+
     def __getitem__(self, key: Any) -> Any:
         return self.data[key]
 
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self.data[key] = value
+
+    def __delitem__(self, key: Any) -> None:
+        del self.data[key]
+
+    def __getattr__(self, name: str) -> Any:
+        """What a batch has not by itself, its data may have: ``keys``, ``items``, ``get``, ``pop``; ``input_ids``."""
+        if name.startswith("__") or name in Batch.__slots__:
+            raise AttributeError(name)
+        try:
+            return getattr(self.data, name)
+        except AttributeError:
+            raise AttributeError(f"this batch has no {name}: its data are of type {type(self.data).__name__}") from None
+
     @property
     def x(self) -> Any:
-        return self.data[0]
+        return self._part("x", 0)
 
     @property
     def y(self) -> Any:
-        return self.data[1]
+        return self._part("y", 1)
 
-    def to(self, device: Any) -> "Batch":
+    def _part(self, name: str, place: int) -> Any:
+        if isinstance(self.data, Mapping):
+            return self.data[name]
+        if isinstance(self.data, torch.Tensor) or not hasattr(self.data, name):
+            return self.data[place]
+        return getattr(self.data, name)
+
+    def to(self, device: Any, non_blocking: bool = True) -> "Batch":
         """The same on another device."""
-        return Batch(_moved(self.data, device), self.indices, self.epoch)
+        return Batch(moved(self.data, device, non_blocking), self.indices, self.epoch)
 
 
-def _moved(data: Any, device: Any) -> Any:
-    if isinstance(data, torch.Tensor):
-        return data.to(device, non_blocking=True)
-    if isinstance(data, dict):
-        return {key: _moved(value, device) for key, value in data.items()}
-    if isinstance(data, tuple) and hasattr(data, "_fields"):
-        return type(data)(*(_moved(value, device) for value in data))
-    if isinstance(data, (list, tuple)):
-        return type(data)(_moved(value, device) for value in data)
-    return data
+class _MappingBatch(Batch):
+    """One whose data are a mapping is one itself, for whoever asks with isinstance."""
+
+    __slots__ = ()
+
+
+Mapping.register(_MappingBatch)
 
 
 class Source:

@@ -189,7 +189,7 @@ class Worker:
                 return
             indices = work.samples[:work.sample_count]
             self._batch = Batch(None, indices, work.epoch)
-            self._batch.data = load(indices)
+            self._batch = Batch(load(indices), indices, work.epoch)
             yield self._batch
 
     def _read_ahead(self, source: Source) -> Callable[[List[int]], Any]:

@@ -87,15 +87,6 @@ class SourceTest(unittest.TestCase):
         with self.assertRaisesRegex(paceline.Misuse, "a generator is no data"):
             source_of(i for i in range(3))
 
-    def test_a_batch_is_what_the_loader_gives(self):
-        batch = paceline.Batch((torch.ones(2), torch.zeros(2)), [5, 7], 1)
-        x, y = batch
-        self.assertIs(x, batch.x)
-        self.assertIs(y, batch[1])
-        self.assertEqual(len(batch), 2)
-        moved = paceline.Batch({"a": [torch.ones(1)]}, [0], 0).to("meta")
-        self.assertEqual(moved["a"][0].device.type, "meta")
-
 
 if __name__ == "__main__":
     unittest.main()
