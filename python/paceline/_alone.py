@@ -11,7 +11,9 @@ from torch.utils.data import DataLoader
 from ._ahead import reading
 from ._data import Batch, source_of
 from ._errors import Misuse
+from ._idioms import Watch
 from ._worker import Loss, Step
+from ._wrappers import plain_name
 
 
 class Alone:
@@ -29,12 +31,24 @@ class Alone:
         self._batch: Optional[Batch] = None
         self._steps = 0
         self._began = 0.0
+        trained = {plain_name(model, name): parameter for name, parameter in model.named_parameters() if parameter.requires_grad}
+        self._watch = Watch(trained, self.log, is_in_job=False)
+        self._is_backward = False  # This worker's own.
+        self._handles = [parameter.register_post_accumulate_grad_hook(self._noting(name)) for name, parameter in trained.items()]
+
+    def _noting(self, name: str) -> Callable[[torch.Tensor], None]:
+        def on_ready(_: torch.Tensor) -> None:
+            if not self._is_backward:
+                self._watch.note(name)
+        return on_ready
 
     def __enter__(self) -> "Alone":
         return self
 
     def __exit__(self, *exception: Any) -> None:
-        pass
+        for handle in self._handles:
+            handle.remove()
+        self._watch.close()
 
     def data(self, source: Any, collate_fn: Optional[Callable] = None) -> Iterator[Batch]:
         from_where = source_of(source, collate_fn)
@@ -62,17 +76,28 @@ class Alone:
                 yield self._batch
 
     def accumulate(self, loss: Loss) -> None:
-        (loss() if callable(loss) else loss).backward()
+        self._watch.check()
+        self._backward(loss)
+
+    def _backward(self, loss: Loss) -> float:
+        if callable(loss):
+            loss = loss()
+        self._watch.check_loss(loss)
+        self._is_backward = True
+        try:
+            loss.backward()
+        finally:
+            self._is_backward = False
+        return float(loss.detach())
 
     def step(self, loss: Loss, *, correct: int = 0) -> Step:
         if self._batch is None:
             raise Misuse("there is no batch to step with: take one from w.data(...) first")
-        if callable(loss):
-            loss = loss()
-        value = float(loss.detach())
-        loss.backward()
+        self._watch.check()
+        value = self._backward(loss)
         self._optimizer.step()
         self._optimizer.zero_grad()
+        self._watch.forget()
         self._batch = None
         self._steps += 1
         return Step(self._steps, value, False, time.monotonic() - self._began, 0.0)

@@ -11,6 +11,7 @@ import torch
 
 from . import _native
 from ._errors import Misuse
+from ._idioms import Watch
 from ._memory import take_memory
 from ._words import encoded
 from ._wrappers import keep_gradients, plain_name, refuse_what_moves
@@ -27,6 +28,10 @@ def is_sharded(tensor: torch.Tensor) -> bool:
 
 class GivenUp(Exception):
     """Ends a backward pass whose step nobody wants any more. Never leaves the package."""
+
+
+def _warn(words: str) -> None:
+    _native.library().paceline_log(1, encoded(words))
 
 
 def fits(pattern: str, name: str) -> bool:
@@ -103,6 +108,7 @@ class FlatModel:
         self._handles = [self._members[i].tensor.register_post_accumulate_grad_hook(self._hook(i))
                          for i in self._trained]
         self._give_back_gradients = keep_gradients(model)
+        self.watch = Watch({self._members[i].name: self._members[i].tensor for i in self._trained}, _warn, is_in_job=True)
         self._landing: Optional[torch.Tensor] = None  # Pinned, arranged as `values`: gradients of another device.
         self._landed: List[Tuple[int, torch.Tensor, torch.cuda.Event]] = []  # On their way there, in order.
         # Takes the gradient of the member of that index; raises GivenUp. None: nobody wants gradients yet.
@@ -219,16 +225,19 @@ class FlatModel:
         self._landed.clear()
 
     def check(self) -> None:
-        """Misuse, by name, if a tensor does not lie where it did."""
+        """Misuse, by name, if a tensor does not lie where it did, or has a gradient that it should not have."""
         for member in self._members:
             if member.tensor.data_ptr() != member.home.data_ptr() or member.tensor.dtype != member.home.dtype:
                 raise Misuse(f"{member.name} does not lie any more where paceline.worker put it: half(), to(), "
                              "vector_to_parameters() and assignments to .data move it; do that before")
+        self.watch.check()
 
     def _hook(self, index: int) -> Callable[[torch.Tensor], None]:
         def on_ready(parameter: torch.Tensor) -> None:
             if self.on_gradient is not None:
                 self.on_gradient(index, self._as_handed(parameter.grad))
+            else:
+                self.watch.note(self._members[index].name)
         return on_ready
 
     def freeze(self, groups: List[dict]) -> List[str]:
@@ -258,6 +267,7 @@ class FlatModel:
     def drop_gradients(self) -> None:
         for i in self._trained:
             self._members[i].tensor.grad = None
+        self.watch.forget()
 
     def release(self) -> None:
         """The model is an ordinary one again, each tensor with memory of its own; its values stay."""
@@ -270,4 +280,5 @@ class FlatModel:
             handle.remove()
         self._handles = []
         self._give_back_gradients()
+        self.watch.close()
         self.on_gradient = None

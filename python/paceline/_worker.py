@@ -219,6 +219,7 @@ class Worker:
         As with plain PyTorch, gradients of the parts add up: divide each loss by the number of parts.
         """
         self._owe()
+        self._flat.watch.check()
         if self._is_too_large:
             return
         self._flat.on_gradient = lambda index, gradient: self._handing.tick()
@@ -297,6 +298,7 @@ class Worker:
         return float(loss.detach()) if isinstance(loss, torch.Tensor) else math.nan, True
 
     def _backward(self, loss: torch.Tensor) -> None:
+        self._flat.watch.check_loss(loss)
         weight = self._session.loss_weight()
         loss.backward(None if weight is None else torch.full_like(loss, weight))
 
