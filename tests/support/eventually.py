@@ -6,7 +6,7 @@ import time
 LONGEST = 8  # Deadlines: as long as something that moves is waited for.
 
 
-def eventually(is_so, seconds, every_seconds=0.1, position=None, clock=time.monotonic, sleep=time.sleep):
+def eventually(is_so, seconds, every_seconds=0.1, position=None, clock=time.monotonic, pause=time.sleep):
     """Asks at once, and then once a period: what `is_so()` returned as soon as that is true, or what it returned last if it is not
     by the deadline. With a position, the deadline begins anew whenever `position()` is another one than before, LONGEST deadlines
     at most: how fast a machine gets there is no matter, only that it goes on."""
@@ -19,4 +19,4 @@ def eventually(is_so, seconds, every_seconds=0.1, position=None, clock=time.mono
             was, deadline = now, min(last, clock() + seconds)
         if found or clock() > deadline:
             return found
-        sleep(every_seconds)
+        pause(every_seconds)

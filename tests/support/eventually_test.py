@@ -13,9 +13,9 @@ class Waits(unittest.TestCase):
         self.now = 0
 
     def wait(self, is_so, position=None):
-        return eventually(is_so, 10, every_seconds=1, position=position, clock=lambda: self.now, sleep=self.sleep)
+        return eventually(is_so, 10, every_seconds=1, position=position, clock=lambda: self.now, pause=self.pause)
 
-    def sleep(self, seconds):
+    def pause(self, seconds):
         self.now += seconds
 
     def test_returns_at_once_what_is_so(self):
