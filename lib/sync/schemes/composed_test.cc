@@ -132,6 +132,19 @@ TEST(Composed, ALimitThatLeftUnderEqualSharesIsForgotten) {
   }
 }
 
+// And where w0 leaves while limits are looked at, and comes back while another sizer does.
+TEST(Composed, ALimitOfWhoIsGoneIsNotTheNextOnes) {
+  const std::string batch = " workers=2 batch=40";
+  for (const std::string next : {"", " sizing=Stepwise"}) {
+    Script script = Playing("BSP sizing=EMA" + batch);
+    script.FeedAll({"abandon w0 #1 out-of-memory fit=6", "leave w0 disconnected"});
+    EXPECT_THAT(script.policy().Save(), HasSubstr("limit w0 samples=6"));
+    script.FeedAll(
+        {"reconfigured BSP" + next + batch, "join w0", "reconfigured BSP sizing=NARX" + batch});
+    EXPECT_THAT(script.policy().Save(), Not(HasSubstr("limit"))) << next;
+  }
+}
+
 TEST(Composed, ADbwThatComesBackKnowsTheTimesThatItSaw) {
   const std::string dbw = "DBW dbw-warm-up=1 dbw-method=blind workers=2 batch=2";
   Script script = Playing(dbw);

@@ -154,12 +154,15 @@ TEST(BatchLimits, WhereAllTogetherCannotHoldTheBatchTheRateGoesDownWithIt) {
   EXPECT_EQ(limits.LearningRateScale(fit.total), 0.5);
 }
 
-TEST(BatchLimits, ALimitNeverRisesUntilTheWorkerIsGone) {
+TEST(BatchLimits, ALimitNeverRisesUntilAnotherTakesTheWorkersPlace) {
   BatchLimits limits(90, {});
   limits.Learn(WorkerId(0), 10);
   limits.Learn(WorkerId(0), 30);
   EXPECT_EQ(limits.For({WorkerId(0)}).bounds[0].hi, 10u);
-  limits.Forget(WorkerId(0));
+  limits.Joined(WorkerId(0));
+  limits.Left(WorkerId(0));
+  EXPECT_EQ(limits.Save(), "limit w0 samples=10\n");
+  limits.Joined(WorkerId(0));
   EXPECT_EQ(limits.For({WorkerId(0)}).bounds[0].hi, UINT32_MAX);
 }
 

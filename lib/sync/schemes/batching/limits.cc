@@ -57,7 +57,8 @@ Status BatchLimits::Restore(std::string_view saved) {
 
 std::string BatchLimits::DebugString() const {
   std::string text;
-  for (const auto& [worker, fits] : fits_) text += fmt::format(" {}<={}", worker, fits);
+  for (const auto& [worker, fits] : fits_)
+    text += fmt::format(" {}{}<={}", gone_.contains(worker) ? "gone " : "", worker, fits);
   return text;
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,8 +21,15 @@ class BatchLimits {
 
   // The worker ran out of memory; so many samples are believed to fit.
   void Learn(WorkerId worker, uint32_t samples_fit);
-  // The worker is gone; the one that takes its place may have another machine.
-  void Forget(WorkerId worker) { fits_.erase(worker); }
+  // The one that takes the place of a worker that is gone may have another machine. Until then its
+  // limit is known, and saved: a job that is suspended loses its workers before its last
+  // checkpoint.
+  void Left(WorkerId worker) {
+    if (fits_.contains(worker)) gone_.insert(worker);
+  }
+  void Joined(WorkerId worker) {
+    if (gone_.erase(worker) > 0) fits_.erase(worker);
+  }
 
   struct Fit {
     std::vector<Bounds> bounds;  // Of each worker.
@@ -44,6 +52,7 @@ class BatchLimits {
   uint32_t total_;
   Bounds all_;
   std::map<WorkerId, uint32_t> fits_;
+  std::set<WorkerId> gone_;  // Of those in fits_.
 };
 
 }  // namespace paceline::sync

@@ -56,9 +56,17 @@ StatusOr<SavedSizing> SortSaved(std::string_view saved) {
   return sorted;
 }
 
-std::string WithoutLimits(std::string_view saved) {
+std::string WithLimitsOf(std::string_view saved, const std::function<bool(WorkerId)>& stays) {
   const StatusOr<SavedSizing> sorted = SortSaved(saved);
-  return sorted.ok() ? sorted->speeds + sorted->curves : "";
+  if (!sorted.ok()) return "";
+  std::string kept = sorted->speeds + sorted->curves;
+  for (std::string_view limits = sorted->limits; !limits.empty();) {
+    const std::string_view line = TakeLine(limits);
+    Fields fields(line);
+    fields.Flag("limit");
+    if (stays(fields.Next<WorkerId>("worker"))) kept += fmt::format("{}\n", line);
+  }
+  return kept;
 }
 
 std::string FormatLearntCurve(WorkerId worker, const std::vector<TimedSize>& sizes) {

@@ -4,6 +4,7 @@
 // another one and back, nothing has to be learnt again.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,8 +25,9 @@ struct SavedSizing {
 // DataLoss if a line is none of these; what is in them is not looked at.
 StatusOr<SavedSizing> SortSaved(std::string_view saved);
 
-// The same less what was learnt of memory; empty if it cannot be read.
-std::string WithoutLimits(std::string_view saved);
+// The same less what was learnt of the memory of workers that do not stay; empty if it cannot be
+// read.
+std::string WithLimitsOf(std::string_view saved, const std::function<bool(WorkerId)>& stays);
 
 struct LearntCurve {
   WorkerId worker;

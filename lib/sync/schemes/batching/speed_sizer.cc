@@ -36,6 +36,7 @@ bool SpeedSizer::IsDue(const Worker& worker) {
 }
 
 void SpeedSizer::Joined(WorkerId worker) {
+  limits_.Joined(worker);
   Worker joined = NewWorker(worker);
   if (auto known = known_.extract(worker); !known.empty())
     joined.predictor = std::move(known.mapped());
@@ -48,7 +49,7 @@ void SpeedSizer::Left(WorkerId worker) {
   auto left = workers_.extract(worker);
   if (left.empty()) return;
   known_.insert_or_assign(worker, std::move(left.mapped().predictor));
-  limits_.Forget(worker);
+  limits_.Left(worker);
   std::erase(due_, worker);
   must_change_ = true;
 }

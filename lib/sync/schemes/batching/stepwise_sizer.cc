@@ -27,6 +27,7 @@ StepwiseSizer::StepwiseSizer(const Options& options)
       period_(options.spec.period_steps) {}
 
 void StepwiseSizer::Joined(WorkerId worker) {
+  limits_.Joined(worker);
   Worker joined;
   if (auto known = known_.extract(worker); !known.empty()) joined.curve = std::move(known.mapped());
   workers_.insert_or_assign(worker, std::move(joined));
@@ -38,7 +39,7 @@ void StepwiseSizer::Left(WorkerId worker) {
   if (left.empty()) return;
   if (left.mapped().curve.is_known())
     known_.insert_or_assign(worker, std::move(left.mapped().curve));
-  limits_.Forget(worker);
+  limits_.Left(worker);
   must_change_ = true;
 }
 

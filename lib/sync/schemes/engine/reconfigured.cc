@@ -32,9 +32,14 @@ void TakeQuorum(EngineState& state) {
 }
 
 void TakeSizer(EngineState& state) {
-  const std::string newest = state.sizer->Save();
-  // Whom limits of before were of may have left since, unseen by a sizer that knows none.
-  if (newest.empty()) state.learnt.sizing = WithoutLimits(state.learnt.sizing);
+  const std::string saved = state.sizer->Save();
+  // Whom limits were of may have left: unseen by a sizer that knows none, and by the next one, to
+  // which whoever joins in their place would be the same.
+  const auto stays = [&](WorkerId worker) {
+    return !saved.empty() && state.roster.Find(worker) != nullptr;
+  };
+  const std::string newest = WithLimitsOf(saved, stays);
+  state.learnt.sizing = WithLimitsOf(state.learnt.sizing, stays);
   state.sizer =
       Cloned<BatchSizer>(MadeOf(state.learnt.sizing, newest, [&](const std::string& saved) {
         return MakeSizer(SizerOptionsOf(state.spec), saved);
