@@ -36,9 +36,7 @@ endif()
 
 find_program(PACELINE_CCACHE ccache)
 if(PACELINE_CCACHE)
-  # Paths relative to this checkout, so that another clone finds what this one compiled.
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1
-                                  CCACHE_SLOPPINESS=pch_defines,time_macros ${PACELINE_CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_CURRENT_LIST_DIR}/cached_compiler.sh ${CMAKE_SOURCE_DIR} ${PACELINE_CCACHE})
 endif()
 find_program(PACELINE_MOLD mold)
 if(PACELINE_MOLD AND NOT PACELINE_SANITIZE)
