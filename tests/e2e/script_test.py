@@ -14,6 +14,7 @@ from nodes import need_kind
 
 IMAGE = tutorial.manifest()["spec"]["workers"]["template"]["spec"]["containers"][0]["image"]
 NO_PYTHON = 77
+LOAD_SECONDS = 900  # Of an image with PyTorch into three nodes, which a busy machine takes minutes for.
 TRAINING_SECONDS = 400
 EPOCHS = 30  # Of 30 steps of 0.05 s: long enough for a worker to go and come back.
 PACE = {"enabled": True, "seed": 1, "delays": [{"kind": "Constant", "seconds": 0.05}]}
@@ -24,7 +25,7 @@ TEST_SECONDS = 1200
 @pytest.fixture
 def script_image():
     need_kind()
-    done = subprocess.run([ROOT / "tests/e2e/script/load"], capture_output=True, text=True, timeout=400, check=False)
+    done = subprocess.run([ROOT / "tests/e2e/script/load"], capture_output=True, text=True, timeout=LOAD_SECONDS, check=False)
     if done.returncode == NO_PYTHON:
         pytest.skip(done.stdout + done.stderr)
     assert done.returncode == 0, done.stdout + done.stderr
