@@ -4,8 +4,8 @@ ccache has them, and a message of the program names a folder that its user has n
 
     tools/same_in_each_clone.py BUILD
 
-Of the sources that are compiled several at a time: their batches name them by whole paths. Exit status 77: the build has no list of
-commands, or no batches.
+It looks at batches of sources, because a batch names its sources by whole paths: at those of lib/store, and at some that the commit's
+name draws. Exit status 77: the build has no list of commands, or no batches.
 """
 import json
 import random
@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 
 import source_commands
+from compiles_alone import git
 
 DRAWN = 4
 KNOWN = "lib/store/"  # Checks what it is given, and so names its files.
@@ -45,7 +46,7 @@ def main():
         return 77
     known = [name for name in found if name.startswith(KNOWN)]
     bad = 0
-    for name in sorted({*known, *random.sample(sorted(found), min(DRAWN, len(found)))}):
+    for name in sorted({*known, *random.Random(git("rev-parse", "HEAD")).sample(sorted(found), min(DRAWN, len(found)))}):
         named = next((line for line in preprocessed(*found[name]).splitlines() if str(source_commands.ROOT) in line), None)
         if named is not None:
             bad += 1

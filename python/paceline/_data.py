@@ -79,7 +79,7 @@ class Batch:
 
 
 class _MappingBatch(Batch):
-    """One whose data are a mapping is one itself, for whoever asks with isinstance."""
+    """A batch whose data are a mapping is a mapping itself: transformers and others ask isinstance(batch, Mapping)."""
 
     __slots__ = ()
 

@@ -37,7 +37,7 @@ class Encoding(collections.UserDict):
 
 
 class Graph:
-    """As those of PyTorch Geometric: a mapping for whoever asks for keys, and none by its type."""
+    """PyTorch Geometric's batches have keys and items too, and their type is no Mapping."""
 
     def __init__(self, **parts):
         self.parts = parts

@@ -32,7 +32,7 @@ class SamplesTest(unittest.TestCase):
         self.assertGreaterEqual(summary["metrics"]["top2"], summary["accuracy"])
 
     def test_gpt(self):
-        """One of its three epochs, which cost twenty seconds of processor each: a text of single letters alone has 4.6 bits a character."""
+        """One of its three epochs, which cost fifteen seconds of processor each: a text of single letters alone has 4.6 bits a character."""
         summary = self.run_sample("gpt", "--set", "spec.training.stop.maxEpochs=1")
         self.assertLess(summary["metrics"]["bits_per_character"], 3.5)
         names = load_file(summary["model"]).keys()

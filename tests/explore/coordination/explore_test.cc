@@ -137,7 +137,7 @@ std::vector<Case> Cases() {
     // Each push is a commit of its own: with two shards three workers make too many worlds.
     if (scheme != Scheme::kBsp && scheme != Scheme::kBackupWorkers) {
       calm.shards = 1;
-      calm.train_samples = 6;  // Nine are ten times as many, and two steps of each see all orders.
+      calm.train_samples = 6;  // A third push of each worker: eight times as many worlds of ASP.
     }
     cases.push_back({name + "Calm", calm});
     WorldOptions small = calm;

@@ -33,8 +33,8 @@ void TakeQuorum(EngineState& state) {
 
 void TakeSizer(EngineState& state) {
   const std::string saved = state.sizer->Save();
-  // Whom limits were of may have left: unseen by a sizer that knows none, and by the next one, to
-  // which whoever joins in their place would be the same.
+  // A worker whose limit is saved may have left. A sizer without limits did not see it leave, and
+  // the next sizer would give its limit to the worker that joins in its place.
   const auto stays = [&](WorkerId worker) {
     return !saved.empty() && state.roster.Find(worker) != nullptr;
   };
