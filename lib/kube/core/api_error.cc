@@ -6,6 +6,8 @@ namespace paceline::kube {
 namespace {
 
 constexpr std::string_view kDetail = "kube/api-error";
+constexpr int64_t kRetrySecondsMax = int64_t{366} * 24 * 3600;  // More would not fit into a Duration.
+constexpr Duration kRetryAfterMax = std::chrono::minutes(5);
 constexpr size_t kMessageBytesMax = 2048;
 
 const char* DefaultReason(int code) {
@@ -101,7 +103,7 @@ ApiError ParseApiError(const Json& status) {
                  .kind = StringAt(status, "/details/kind"),
                  .name = StringAt(status, "/details/name")};
   if (const int64_t seconds = IntegerAt(status, "/details/retryAfterSeconds"); seconds > 0) {
-    error.retry_after = std::chrono::seconds(seconds);
+    error.retry_after = std::chrono::seconds(std::min(seconds, kRetrySecondsMax));
   }
   if (const int64_t nanos = IntegerAt(status, "/details/retryAfterNanos"); nanos > 0) {
     error.retry_after = Duration(nanos);
@@ -157,7 +159,8 @@ bool IsTooManyRequests(const Status& status) {
 
 Duration RetryAfter(const Status& status) {
   const std::optional<ApiError> error = ApiErrorOf(status);
-  return error && error->retry_after ? *error->retry_after : Duration::zero();
+  if (!error || !error->retry_after) return Duration::zero();
+  return std::min(*error->retry_after, kRetryAfterMax);
 }
 
 Status IgnoreNotFound(Status status) { return IsNotFound(status) ? OkStatus() : status; }

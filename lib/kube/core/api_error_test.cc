@@ -25,6 +25,20 @@ TEST(ApiError, TravelsInsideAStatus) {
   EXPECT_EQ(error->retry_after, Seconds(3));
 }
 
+TEST(ApiError, AServerIsLeftAloneForMinutesAtMost) {
+  const struct {
+    const char* asked;
+    Duration left_alone;
+  } cases[] = {{"20", Seconds(20)}, {"301", Seconds(300)}, {"9223372036854775807", Seconds(300)},
+               {"-5", Duration::zero()}};
+  for (const auto& c : cases) {
+    const std::string body =
+        std::string(R"({"kind": "Status", "code": 429, "details": {"retryAfterSeconds": )") +
+        c.asked + "}}";
+    EXPECT_EQ(RetryAfter(ToStatus(ParseApiError(429, body))), c.left_alone) << c.asked;
+  }
+}
+
 TEST(ApiError, HasOneCanonicalCodeForEachAnswer) {
   const struct {
     int code;
