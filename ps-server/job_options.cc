@@ -50,6 +50,7 @@ coordination::HangOptions HangOptionsFrom(const job::StragglerPolicy& from) {
   coordination::HangOptions options;
   options.factor = from.hang_factor;
   options.first_step = Seconds(from.first_step_seconds);
+  options.in_script = Seconds(from.user_code_seconds);
   return options;
 }
 

@@ -117,6 +117,8 @@ StatusOr<coordination::SpecChanged> LiveJob::Take(const std::string& text) {
     changed.evaluations = coordination::Evaluations{
         options.evaluation_period, options.judging.measure, options.judging.least_gain};
   }
+  if (workers.straggler_policy != job_.spec.workers.straggler_policy)
+    changed.hang = CoordinatorOptionsFrom(decoded.job, 0).hang;
   if (policy != policy_) SayCautions(decoded.job);
   policy_ = policy;
   job_ = std::move(decoded.job);

@@ -40,6 +40,7 @@ json WorkerJson(const coordination::WorkerStatus& worker, const WorkerPace& pace
               {"index", worker.seat.index},
               {"incarnation", worker.incarnation.value()},
               {"isMember", worker.is_member},
+              {"hasEnded", worker.has_ended},
               {"isDraining", worker.is_draining},
               {"device", worker.device},
               {"threads", worker.threads},
@@ -188,6 +189,7 @@ std::string ProgressJson(const Progress& progress, const JobView& view,
       {"roomProblem", progress.room_problem},
       {"checkpoint", CheckpointJson(progress)}};
   job["standstill"] = progress.standstill;
+  job["shardStalled"] = !status.lost_shards.empty() || !status.shard_waits.empty();
   job["lostShards"] = json::array();
   for (const Progress::LostShard& lost : progress.lost_shards) {
     job["lostShards"].push_back({{"rank", lost.rank},
@@ -206,6 +208,7 @@ std::string ProgressJson(const Progress& progress, const JobView& view,
     job["judged"] = JudgedJson(status);
   }
   if (status.stop_reason) job["finishing"] = FinishingJson(status);
+  job["scriptsEnded"] = status.have_scripts_ended;
   job["evaluatorGone"] = status.is_evaluator_gone;
   job["targetProblem"] = status.target_problem;
   job["workers"] = json::array();

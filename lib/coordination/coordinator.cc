@@ -22,20 +22,32 @@
 
 namespace paceline::coordination {
 
+using protocol::Role;
+
 struct Coordinator::State : JobState {
   using JobState::JobState;
 };
 
 namespace {
 
-void OnLeaving(Turn turn, ConnectionId connection) {
-  Lose(turn, Loss{connection, sync::LeaveReason::kDrained, WorkerEventKind::kLeft, "drained",
-                  protocol::Finish{"drained"}, true});
+void OnLeaving(Turn turn, ConnectionId connection, const protocol::Leaving& leaving) {
+  const Session* const session = turn.job.membership.Find(connection);
+  if (leaving.is_done && session->role == Role::kWorker) turn.job.ended.insert(session->worker);
+  const std::string why = leaving.is_done ? "its script has ended" : "drained";
+  Lose(turn, Loss{connection, sync::LeaveReason::kDrained, WorkerEventKind::kLeft, why,
+                  protocol::Finish{why}, true});
 }
 
-void OnFailing(Turn turn, ConnectionId connection, const std::string& reason) {
-  Lose(turn, Loss{connection, sync::LeaveReason::kDisconnected, WorkerEventKind::kLeft, reason,
-                  std::nullopt, true});
+void OnFailing(Turn turn, ConnectionId connection, const protocol::Failing& failing) {
+  const Session* const session = turn.job.membership.Find(connection);
+  if (session->role == Role::kWorker && IsScriptsFault(turn.job, session->worker, failing)) {
+    return Fail(turn,
+                "the script failed twice at the same line before it made a step, on other "
+                "samples each time; mend it: " +
+                    failing.reason);
+  }
+  Lose(turn, Loss{connection, sync::LeaveReason::kDisconnected, WorkerEventKind::kLeft,
+                  failing.reason, std::nullopt, true});
 }
 
 void On(Turn turn, const WorkerSaid& said) {
@@ -51,10 +63,10 @@ void On(Turn turn, const WorkerSaid& said) {
     OnAbandoned(turn, said.connection, *abandoned);
   } else if (const auto* evaluated = std::get_if<protocol::Evaluated>(&said.message)) {
     OnEvaluated(turn, said.connection, *evaluated);
-  } else if (std::holds_alternative<protocol::Leaving>(said.message)) {
-    OnLeaving(turn, said.connection);
+  } else if (const auto* leaving = std::get_if<protocol::Leaving>(&said.message)) {
+    OnLeaving(turn, said.connection, *leaving);
   } else if (const auto* failing = std::get_if<protocol::Failing>(&said.message)) {
-    OnFailing(turn, said.connection, failing->reason);
+    OnFailing(turn, said.connection, *failing);
   }
 }
 
@@ -169,6 +181,7 @@ void Coordinator::Step(const Fact& fact, Time now, std::vector<Effect>& effects)
   TellSamplesReturned(turn);
   if (job.phase == Phase::kStartup) AdvanceStartup(turn);
   if (job.phase == Phase::kTraining) AdvanceChange(turn);
+  FinishIfAllScriptsEnded(turn);
   if (job.phase == Phase::kFinishing) AdvanceFinishing(turn);
   NoteDuties(turn);
 }

@@ -17,6 +17,7 @@
 #include "lib/coordination/checkpoint.h"
 #include "lib/coordination/effect.h"
 #include "lib/coordination/fact.h"
+#include "lib/coordination/hang_options.h"
 #include "lib/coordination/judging.h"
 #include "lib/coordination/ledgers/seats.h"
 #include "lib/coordination/ledgers/shard_watch.h"
@@ -28,13 +29,6 @@ enum class OnDrop { kReturn, kDiscard };
 struct Target {
   Measure measure{"Accuracy", /*is_higher_better=*/true};
   double value = 0;  // At least, where higher is better; else at most.
-};
-
-// When a worker's step hangs (hanging.h).
-struct HangOptions {
-  double factor = 10;                  // Times how long the step is expected to take...
-  Duration floor = Seconds(30);        // ...but no less than this.
-  Duration first_step = Seconds(900);  // Of an incarnation, or while no step's time is known.
 };
 
 // What becomes of the job when the model is at fault that gradients are not finite (recovering.h).
@@ -125,6 +119,8 @@ struct WorkerStatus {
   double loss = 0;                                    // Of its latest push.
   protocol::Doing doing = protocol::Doing::kWaiting;  // By its latest heartbeat.
   uint64_t expulsions = 0;                            // Of all its incarnations.
+  std::optional<Time> in_script_since;   // By its latest heartbeat: without a sign of progress.
+  bool has_ended = false;                // Its script ended by itself: nobody is to take its place.
   std::optional<Quarantine> quarantine;  // Expelled, and no other process has its seat yet.
 };
 
@@ -178,6 +174,7 @@ struct Status {
   // Why training has reached its stop; nothing while there is some to do, now or in another life.
   std::optional<std::string> stop_reason;
   std::optional<Version> model_version;  // Of the model that is written.
+  bool have_scripts_ended = false;       // That is the reason.
   bool is_evaluator_gone = false;        // Nobody starts it again.
   // Why nobody can judge the target, or what is best; empty: somebody may.
   std::string target_problem;
@@ -189,7 +186,8 @@ struct Status {
   bool is_suspended = false;
 };
 
-// Which shard all stands still for, and why; empty while none is waited for longer than usual.
+// Which shard, or whose script, all stands still for, and why; empty while none is waited for
+// longer than usual.
 std::string StandstillInWords(const Status& status, Time now);
 
 // One owner at a time, a value: a copy is an independent world. `now` never decreases. Facts that

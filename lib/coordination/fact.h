@@ -10,6 +10,7 @@
 #include "lib/base/ids.h"
 #include "lib/base/version.h"
 #include "lib/coordination/checkpoint.h"
+#include "lib/coordination/hang_options.h"
 #include "lib/coordination/judging.h"
 #include "lib/coordination/ledgers/seats.h"
 #include "lib/optim/schedule.h"
@@ -106,6 +107,7 @@ struct SpecChanged {
   std::vector<GroupOptions> groups = {};  // As in CoordinatorOptions.
   // Another measure knows of no best version yet.
   std::optional<Evaluations> evaluations = std::nullopt;
+  std::optional<HangOptions> hang = std::nullopt;
 };
 // These workers are to leave: each finishes the step that it is in, and is told to go.
 struct DrainAsked {

@@ -26,6 +26,8 @@ constexpr std::string_view ToString(protocol::Doing doing) {
   switch (doing) {
     case protocol::Doing::kComputing:
       return "computing";
+    case protocol::Doing::kInScript:
+      return "in its script";
     case protocol::Doing::kDelayed:
       return "delayed";
     case protocol::Doing::kTransferring:

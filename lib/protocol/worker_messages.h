@@ -61,6 +61,7 @@ struct Join {
 // What a worker does, where several things at once: the first that applies.
 enum class Doing {
   kComputing,     // Inside a step.
+  kInScript,      // A step is to be made, and its script does what is no part of one.
   kDelayed,       // Sleeping there, because spec.chaos says so.
   kTransferring,  // Pulling or pushing.
   kWaiting,
@@ -70,8 +71,9 @@ enum class Doing {
 struct Heartbeat {
   Doing doing = Doing::kWaiting;
   uint64_t steps = 0;  // Computed since the session began.
-  // kComputing: for how long without a sign of progress. Counted in the worker's own heartbeats, so
-  // that a process that was frozen, or a busy machine, does not look like a step that hangs.
+  // kComputing, kInScript: for how long without a sign of progress. Counted in the worker's own
+  // heartbeats, so that a process that was frozen, or a busy machine, does not look like a step
+  // that hangs.
   Duration still{};
 };
 
@@ -122,10 +124,17 @@ struct Evaluated {
   std::map<std::string, double> metrics = {};  // The model's own, by name.
 };
 
-struct Leaving {};  // Drained: nothing outstanding, leases handed back; the session ends.
+// Drained: nothing outstanding, leases handed back; the session ends.
+struct Leaving {
+  bool is_done = false;  // Nobody has asked it to: its script has ended, and no other is to come.
+};
+// Cannot go on (wrong data, out of memory at one sample); the session ends.
 struct Failing {
   std::string reason;
-};  // Cannot go on (wrong data, out of memory at one sample); the session ends.
+  // Of a script that failed before the first step of its process: what failed, where. Equal for
+  // equal causes, whatever the reason says of a sample; empty: it may be the samples' fault alone.
+  std::string cause = {};
+};
 
 // How one is copied, moved and ended is compiled once, in worker_messages.cc: it is long for so
 // many kinds.

@@ -50,6 +50,8 @@ class HostedWorker {
   void Done() { taken_ = worker::HostedWork::Kind::kNothing; }
 
   void Drain() { life_->Drain(); }
+  // The script has ended by itself; Close comes next.
+  void Leave() { life_->Drain({.is_done = true}); }
 
  private:
   HostedWorker(std::unique_ptr<worker::Life> life, store::Layout layout,

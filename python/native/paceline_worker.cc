@@ -228,6 +228,12 @@ int paceline_hand(paceline_session* session, size_t count, const size_t* tensors
   return session->worker->trainer()->MayGoOn() ? PACELINE_OK : PACELINE_GIVEN_UP;
 }
 
+int paceline_begin_step(paceline_session* session) {
+  if (!Has(session, HostedWork::Kind::kStep)) return NotTaken();
+  session->worker->trainer()->Begin();
+  return PACELINE_OK;
+}
+
 int paceline_end_step(paceline_session* session, double loss, uint64_t samples, uint64_t correct) {
   if (!Has(session, HostedWork::Kind::kStep)) return NotTaken();
   session->worker->Done();
@@ -243,9 +249,10 @@ int paceline_give_up_step(paceline_session* session, int why) {
   return PACELINE_OK;
 }
 
-int paceline_fail_step(paceline_session* session, const char* why) {
+int paceline_fail_step(paceline_session* session, const char* why, const char* cause) {
   if (!Has(session, HostedWork::Kind::kStep)) return NotTaken();
-  session->worker->GiveUp(paceline::InvalidArgument("{}", why));
+  session->worker->GiveUp(paceline::WithDetail(paceline::InvalidArgument("{}", why),
+                                               paceline::worker::kCauseDetail, cause));
   return PACELINE_OK;
 }
 
@@ -270,6 +277,8 @@ int paceline_fail_evaluation(paceline_session* session, const char* why) {
 }
 
 void paceline_drain(paceline_session* session) { session->worker->Drain(); }
+
+void paceline_leave(paceline_session* session) { session->worker->Leave(); }
 
 int paceline_close(paceline_session* session, int timeout_ms) {
   const bool has_ended =

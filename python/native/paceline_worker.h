@@ -141,6 +141,9 @@ PACELINE_API int paceline_may_go_on(paceline_session* session);
 // before it are handed over.
 PACELINE_API int paceline_hand(paceline_session* session, size_t count, const size_t* tensors,
                                const float* const* gradients, const uint64_t* sizes);
+// The step that was taken is computed from now on; what came before was the script's own time,
+// which may be longer. The first time a step counts.
+PACELINE_API int paceline_begin_step(paceline_session* session);
 // Loss: mean over the samples. Buffers have their new values in `values`.
 PACELINE_API int paceline_end_step(paceline_session* session, double loss, uint64_t samples,
                                    uint64_t correct);
@@ -151,8 +154,9 @@ enum {
 // Buffers get back the values that the step began with; its samples go to somebody.
 PACELINE_API int paceline_give_up_step(paceline_session* session, int why);
 // It cannot be done: the worker fails, as one does whose step raises, and its samples are
-// suspected.
-PACELINE_API int paceline_fail_step(paceline_session* session, const char* why);
+// suspected. `cause`: what failed, where, if no step of this process came before and it need not be
+// the samples' fault; "" otherwise. The same cause twice, on other samples, ends the job.
+PACELINE_API int paceline_fail_step(paceline_session* session, const char* why, const char* cause);
 PACELINE_API int paceline_end_evaluation(paceline_session* session,
                                          const paceline_evaluation* evaluation);
 // It cannot be done: the job hears why.
@@ -162,6 +166,9 @@ PACELINE_API int paceline_fail_evaluation(paceline_session* session, const char*
 
 // Takes no new work; what is in work is finished.
 PACELINE_API void paceline_drain(paceline_session* session);
+// The same, and the job hears that the script has ended by itself, for good: nobody is to take its
+// place. Without effect after paceline_drain. paceline_close comes next.
+PACELINE_API void paceline_leave(paceline_session* session);
 // Leaves the job and ends the session; work that is taken is given up. Waits at most so long for
 // the leaving to be heard. PACELINE_LOST: it was not; what is left stays until the process ends,
 // and so must `values`, which are the session's to write to until then.

@@ -11,7 +11,8 @@ A job whose manifest says ``workers: {command: [python, train.py]}`` starts such
 from __future__ import annotations
 
 import os
-from typing import Any, Union
+import sys
+from typing import Any, Optional, Union
 
 import torch
 
@@ -22,29 +23,32 @@ from ._errors import CannotHere, Error, Lost, Misuse, NoJob, Refused
 from ._files import dataset, export, load
 from ._run import run
 from ._state import state_dict
+from ._turns import Turns
 from ._worker import Step, Worker
 
 __all__ = ["Batch", "CannotHere", "Error", "Lost", "Misuse", "NoJob", "Refused", "Step", "Worker", "dataset", "device",
            "export", "load", "run", "state_dict", "worker"]
 
 
-def worker(model: torch.nn.Module, optimizer: Union[str, torch.optim.Optimizer] = "from-job", *, epochs: int = 1,
-           batch_size: int = 32) -> Any:
+def worker(model: torch.nn.Module, optimizer: Union[str, torch.optim.Optimizer] = "from-job", *,
+           epochs: Optional[int] = None, batch_size: int = 32) -> Any:
     """The worker that this process is, for a ``with`` block.
 
     `model`: float32 parameters on one device. They become views of one flat memory, in place; half(), to() and the like
     belong before this call. Frozen parameters and buffers of the state_dict are averaged over workers.
 
     `optimizer`: in a job the parameter servers have the optimizer (spec.training.optimizer), and this one is not used.
-    Without a job, one of torch.optim trains alone, `epochs` times over the data in batches of `batch_size` (or the
-    DataLoader's), so that the script runs anywhere; NoJob is raised if there is none.
+    Without a job, one of torch.optim trains alone, at most `epochs` times over the data in batches of `batch_size` (or the
+    DataLoader's), so that the script runs anywhere; NoJob is raised if there is none. Without `epochs` it is once, or as
+    often as the script's own loop over epochs asks for them.
     """
+    turns = Turns(sys._getframe(1))
     if "PACELINE_JOB" in os.environ:
-        made = Worker(model)
+        made = Worker(model, turns)
         if not isinstance(optimizer, str):
             made.log(f"{type(optimizer).__name__} of the script is not used: the job's optimizer is", is_warning=True)
         return made
     if isinstance(optimizer, str):
         raise NoJob("no job has started this process: start it with `paceline run job.yaml` (workers.command), or hand "
                     "paceline.worker an optimizer of torch.optim, with which it trains alone")
-    return Alone(model, optimizer, epochs, batch_size)
+    return Alone(model, optimizer, epochs, batch_size, turns)

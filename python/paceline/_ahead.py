@@ -77,6 +77,7 @@ class Ahead:
     def __init__(self, loader: DataLoader, collate: Callable[[List[Any]], Any], load: Callable[[List[int]], Any],
                  expect: Expect, seed: int):
         self._load, self._expect = load, expect
+        self._of = loader, collate
         self._plan = _Plan()
         self.depth = loader.num_workers * (loader.prefetch_factor or 2)  # Batches that are asked for ahead.
         self._expected: Deque[Samples] = deque()  # Of the next step, and those behind it.
@@ -85,6 +86,9 @@ class Ahead:
         self._loader = reading(loader, self._plan, collate, worker_init_fn=_InWorker(loader.worker_init_fn),
                                generator=loader.generator or torch.Generator().manual_seed(seed), persistent_workers=True)
         self._batches = iter(self._loader)  # Starts its workers; there is nothing to read yet.
+
+    def is_of(self, loader: DataLoader, collate: Callable[[List[Any]], Any]) -> bool:
+        return self._of[0] is loader and self._of[1] == collate
 
     def counts(self) -> Counts:
         return Counts(self._taken, self._missed, self._in_vain)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 import time
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Tuple
 
 import torch
 from torch.utils.data import DataLoader
@@ -12,6 +13,7 @@ from ._ahead import reading
 from ._data import Batch, source_of
 from ._errors import Misuse
 from ._idioms import Watch
+from ._turns import Turns
 from ._worker import Loss, Step
 from ._wrappers import plain_name
 
@@ -24,13 +26,19 @@ class Alone:
     group = ""
     draining = False
 
-    def __init__(self, model: torch.nn.Module, optimizer: torch.optim.Optimizer, epochs: int, batch_size: int):
+    def __init__(self, model: torch.nn.Module, optimizer: torch.optim.Optimizer, epochs: Optional[int],
+                 batch_size: int, turns: Turns = Turns(None)):
         self.model, self._optimizer, self._epochs, self._batch_size = model, optimizer, epochs, batch_size
         self.job: Dict[str, Any] = {}
         self.device = next(model.parameters()).device
         self._batch: Optional[Batch] = None
         self._steps = 0
         self._began = 0.0
+        self._turns = turns
+        self._epoch = 0  # In work, or to come.
+        self._rest: Optional[Iterator[Tuple[List[int], Any]]] = None  # Of this epoch, where a turn was left before its end...
+        self._rest_of: Any = None  # ...with these data.
+        self._has_said_that_turns_go_on = False
         trained = {plain_name(model, name): parameter for name, parameter in model.named_parameters() if parameter.requires_grad}
         self._watch = Watch(trained, self.log, is_in_job=False)
         self._is_backward = False  # This worker's own.
@@ -55,25 +63,45 @@ class Alone:
         size = self._batch_size
         if isinstance(source, DataLoader) and source.batch_size:
             size = source.batch_size
+        is_epoch = self._turns.is_epoch(sys._getframe(1))
         if from_where.loader is None:
-            return self._batches(from_where.samples, lambda batches: map(from_where.load, batches), size)
-        return self._batches(from_where.samples, lambda batches: reading(from_where.loader, batches, from_where.collate), size)
+            return self._batches(from_where.samples, lambda batches: map(from_where.load, batches), size, is_epoch, source)
+        return self._batches(from_where.samples, lambda batches: reading(from_where.loader, batches, from_where.collate), size,
+                             is_epoch, source)
 
     def leases(self, samples: int) -> Iterator[Batch]:
-        return self._batches(samples, lambda batches: map(list, batches), self._batch_size)
+        return self._numbers(samples, self._turns.is_epoch(sys._getframe(1)))
 
     def steps(self, samples: int) -> Iterator[int]:
-        return (len(batch) for batch in self.leases(samples))
+        return (len(batch) for batch in self._numbers(samples, self._turns.is_epoch(sys._getframe(1))))
 
-    def _batches(self, samples: int, load: Callable[[List[List[int]]], Iterable[Any]], size: int) -> Iterator[Batch]:
-        for epoch in range(self._epochs):
-            batches = [indices.tolist() for indices in torch.randperm(samples).split(size)]
-            for numbers, data in zip(batches, load(batches)):
+    def _numbers(self, samples: int, is_epoch: bool) -> Iterator[Batch]:
+        return self._batches(samples, lambda batches: map(list, batches), self._batch_size, is_epoch, samples)
+
+    def _batches(self, samples: int, load: Callable[[List[List[int]]], Iterable[Any]], size: int, is_epoch: bool,
+                 source: Any) -> Iterator[Batch]:
+        end = self._epochs if self._epochs is not None else self._epoch + 1
+        while self._epoch < end:
+            if self._rest is not None and self._rest_of is source:
+                self._say_that_turns_go_on()
+            else:
+                batches = [indices.tolist() for indices in torch.randperm(samples).split(size)]
+                self._rest, self._rest_of = iter(zip(batches, load(batches))), source
+            for numbers, data in self._rest:
                 if self._batch is not None:
                     raise Misuse("the batch before had no w.step(loss): one step for each batch")
-                self._batch = Batch(data, numbers, epoch)
+                self._batch = Batch(data, numbers, self._epoch)
                 self._began = time.monotonic()
                 yield self._batch
+            self._rest = None
+            self._epoch += 1
+            if is_epoch:
+                return
+
+    def _say_that_turns_go_on(self) -> None:
+        if not self._has_said_that_turns_go_on:
+            self._has_said_that_turns_go_on = True
+            self.log("a loop over w.data was left before its epoch was over: the next one goes on from there")
 
     def accumulate(self, loss: Loss) -> None:
         self._watch.check()

@@ -214,6 +214,9 @@ class GroupSession:
         _native.check(code)
         return True
 
+    def _begin_step(self) -> int:
+        return _native.OK if self._session is None else self._session.call("begin_step")
+
     def _end_step(self, loss: float, samples: int, correct: int) -> int:
         """_native.GIVEN_UP on all ranks, if nobody wants it any more or one has not got through."""
         self._figures[self._rank][:] = (loss * self._weight, correct) if self._weight else (0.0, 0.0)
@@ -246,11 +249,11 @@ class GroupSession:
         self._group.tell(code)
         return code
 
-    def _fail_step(self, why: bytes) -> None:
+    def _fail_step(self, why: bytes, cause: bytes) -> None:
         if self._session is not None:
-            self._session.check("fail_step", why)
+            self._session.check("fail_step", why, cause)
         else:
-            self._group.fail(why)
+            self._group.fail(why, cause)
 
     # --- An evaluation: all ranks compute it, what rank 0 finds counts.
 
@@ -270,3 +273,7 @@ class GroupSession:
     def _drain(self) -> None:
         if self._session is not None:
             self._session.call("drain")
+
+    def _leave(self) -> None:
+        if self._session is not None:
+            self._session.call("leave")

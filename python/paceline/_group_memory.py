@@ -31,7 +31,11 @@ class Gone(Lost):
 
 
 class Failed(RuntimeError):
-    """The script of another process of this worker has raised."""
+    """The script of another process of this worker has raised. `cause`: as `cause_of` that."""
+
+    def __init__(self, words: str, cause: str):
+        super().__init__(words)
+        self.cause = cause
 
 
 def words(memory: mmap.mmap, offset: int, count: int) -> List[ctypes.c_uint32]:
@@ -158,18 +162,21 @@ class Group:
             return True
         return False
 
-    def fail(self, why: bytes) -> None:
-        """The others hear why this one ends."""
+    def fail(self, why: bytes, cause: bytes = b"") -> None:
+        """The others hear why this one ends: words and cause, neither with a zero in it."""
         begin = self._last_words + self.rank * _LAST_WORDS_BYTES
-        self._memory[begin:begin + _LAST_WORDS_BYTES] = why[:_LAST_WORDS_BYTES].ljust(_LAST_WORDS_BYTES, b"\0")
+        words = cause + b"\0" + why
+        self._memory[begin:begin + _LAST_WORDS_BYTES] = words[:_LAST_WORDS_BYTES].ljust(_LAST_WORDS_BYTES, b"\0")
         post(self._failed[self.rank], 1)
 
-    def failed(self) -> Optional[str]:
+    def failed(self) -> Optional[Failed]:
         """What another rank has said as it failed."""
         for rank, failed in enumerate(self._failed):
             if rank != self.rank and is_posted(failed, 1):
                 begin = self._last_words + rank * _LAST_WORDS_BYTES
-                return f"rank {rank}: " + self._memory[begin:begin + _LAST_WORDS_BYTES].rstrip(b"\0").decode("utf-8", "replace")
+                said = self._memory[begin:begin + _LAST_WORDS_BYTES].rstrip(b"\0").decode("utf-8", "replace")
+                cause, _, why = said.partition("\0")
+                return Failed(f"rank {rank}: {why}", cause)
         return None
 
     def look(self) -> None:
@@ -177,6 +184,6 @@ class Group:
         ended = self._watched.poll(0)
         failed = self.failed()
         if failed is not None:
-            raise Failed(failed)
+            raise failed
         if ended:
             raise Gone(f"rank {self._peers[ended[0][0]]} of this worker has ended")

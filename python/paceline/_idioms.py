@@ -91,6 +91,11 @@ class Watch:
             self._say_once(f"step() of the script's {type(optimizer).__name__} is not wanted: within w.step the job's optimizer "
                            "makes the steps (spec.training.optimizer)")
 
+    def on_schedule(self, scheduler: Any) -> None:
+        if self._is_in_job and self.has(_parameters_of(scheduler.optimizer)):
+            self._say_once(f"step() of the script's {type(scheduler).__name__} counts nowhere: the manifest's schedule is the job's "
+                           "(spec.training.learningRate)")
+
     def _say_once(self, words: str) -> None:
         if words not in self._said:
             self._said.add(words)
@@ -172,6 +177,15 @@ def _looking(clip: Callable) -> Callable:
     return wrapped
 
 
+def _telling(step: Callable) -> Callable:
+    def wrapped(self: Any, *more: Any, **named: Any) -> Any:
+        if not getattr(self, "_is_initial", False):  # It makes one of its own when it is made.
+            for watch in list(_open):
+                watch.on_schedule(self)
+        return step(self, *more, **named)
+    return wrapped
+
+
 def _on_step(optimizer: torch.optim.Optimizer, *_: Any) -> None:
     for watch in list(_open):
         watch.on_step(optimizer)
@@ -190,6 +204,8 @@ def _look() -> None:
         _wrap(kind, "scale", _marking)
         _wrap(kind, "unscale_", _refusing)
         _wrap(kind, "step", _refusing)
+    for kind in _family(torch.optim.lr_scheduler.LRScheduler):
+        _wrap(kind, "step", _telling)
     if not _is_looking:
         _is_looking = True
         _wrap(clip_grad, "_clip_grads_with_norm_", _looking)  # Under whatever name a script has imported the others.

@@ -6,15 +6,28 @@ import atexit
 import contextlib
 import os
 import sys
-import traceback
 from typing import Any
 
 import torch
 
 from . import _native
+from ._cause import is_of_loader, place_of, whole_words_of
 from ._errors import Error
-from ._group_memory import Gone
+from ._group_memory import Failed, Gone
 from ._words import encoded, words_of
+
+
+def said_of(error: BaseException) -> str:
+    """Its words, and where it was raised unless that is in this package."""
+    if isinstance(error, (Error, Failed)):
+        return words_of(error).strip()
+    place = place_of(error)
+    if is_of_loader(error):
+        return f"{whole_words_of(error)} ({place}, in a worker of the DataLoader)"
+    words = whole_words_of(error)
+    if isinstance(error, torch.jit.Error):  # TorchScript's own traceback comes before.
+        words = words.splitlines()[-1]
+    return f"{words} ({place})" if place is not None else words
 
 
 def last_word(error: BaseException) -> None:
@@ -22,16 +35,7 @@ def last_word(error: BaseException) -> None:
     file = os.environ.get("PACELINE_TERMINATION_MESSAGE", "")
     if isinstance(error, Gone) and os.path.exists(file) and os.path.getsize(file):
         return  # The other has said it.
-    places = traceback.extract_tb(error.__traceback__)
-    where = f" ({os.path.basename(places[-1].filename)}, line {places[-1].lineno})" if places else ""
-    said = words_of(error).strip().splitlines() or [""]  # PyTorch's errors go on for lines.
-    if said[0].startswith("Caught "):  # In a worker of a DataLoader: its traceback, and what it was.
-        words = f"{said[-1]} (in a worker of the DataLoader)"
-    elif isinstance(error, torch.jit.Error):
-        words = f"{said[-1]}{where}"
-    else:
-        words = said[0] if isinstance(error, Error) else f"{type(error).__name__}: {said[0]}{where}"
-    _native.library().paceline_last_word(encoded(words))
+    _native.library().paceline_last_word(encoded(said_of(error)))
 
 
 def say_what_is_not_caught() -> None:

@@ -9,26 +9,30 @@ import math
 import numbers
 import os
 import signal
+import sys
 import threading
 import time
 import weakref
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple, Union
 
 import torch
+from torch.utils.hooks import RemovableHandle
 
 from . import _native
 from ._ahead import Ahead
+from ._cause import cause_of
 from ._data import Batch, Source, source_of
 from ._errors import Error, Misuse
 from ._group import is_group, join
 from ._handing import Handing
-from ._last_word import say_what_is_not_caught
+from ._last_word import said_of, say_what_is_not_caught
 from ._model import FlatModel, GivenUp
 from ._name import have_a_name
+from ._session import Session
+from ._turns import Turns
 from ._words import encoded, named
 
 _POLL_MS = 50  # Signals are looked at so often while the worker waits.
-_CLOSE_MS = 10_000
 _MAY_BE_MEMORY = (RuntimeError, torch.jit.Error)
 
 
@@ -45,57 +49,10 @@ class Step(NamedTuple):
     wait_seconds: float  # Until there was something to do again.
 
 
-# Of sessions that did not end when they were closed: their threads may write there until the process ends.
-_written_to: List[torch.Tensor] = []
-
-
-class _Session:
-    """The native session, which belongs to the process that opened it."""
-
-    def __init__(self, model: FlatModel):
-        self._library = _native.library()
-        self._handle = ctypes.c_void_p()
-        _native.check(self._library.paceline_open(model.native, len(model), model.values.data_ptr(),
-                                                  model.values.numel(), model.memory, ctypes.byref(self._handle)))
-        self._process = os.getpid()
-        self._functions: Dict[str, Any] = {}
-        self._model = model  # Its memory is written to as long as the session is open.
-
-    @property
-    def is_open(self) -> bool:
-        return bool(self._handle)
-
-    def call(self, name: str, *arguments: Any) -> Any:
-        if os.getpid() != self._process:
-            raise Misuse("this worker belongs to the process that made it: a child has no part in the job")
-        if not self._handle:
-            raise Misuse("this worker has left its job")
-        function = self._functions.get(name)
-        if function is None:
-            function = self._functions[name] = getattr(self._library, "paceline_" + name)
-        return function(self._handle, *arguments)
-
-    def check(self, name: str, *arguments: Any) -> None:
-        _native.check(self.call(name, *arguments))
-
-    def close(self) -> None:
-        if self._handle and os.getpid() == self._process:
-            handle, self._handle = self._handle, ctypes.c_void_p()
-            if self._library.paceline_close(handle, _CLOSE_MS) != _native.OK:
-                _written_to.append(self._model.values)
-
-
-    def loss_weight(self) -> Optional[float]:
-        return None
-
-    def look_ahead(self, steps: int) -> None:
-        pass
-
-
-def _open(model: torch.nn.Module) -> Tuple[FlatModel, _Session]:
+def _open(model: torch.nn.Module) -> Tuple[FlatModel, Session]:
     flat = FlatModel(model)
     try:
-        return flat, _Session(flat)
+        return flat, Session(flat)
     except BaseException:
         flat.release()
         raise
@@ -107,11 +64,14 @@ class Worker:
     Used by one thread. Values of parameters change within `step` and before the first batch, never else.
     """
 
-    def __init__(self, model: torch.nn.Module):
+    def __init__(self, model: torch.nn.Module, turns: Turns = Turns(None)):
+        self._turns = turns
+        self._forward_hook: Optional[RemovableHandle] = None
+        self._is_turn_cut = self._has_said_that_turns_go_on = False
         self._ahead: Optional[Ahead] = None
         self._flat: FlatModel
         self._session: Any
-        self._flat, self._session = join(model, _Session) if is_group() else _open(model)
+        self._flat, self._session = join(model, Session) if is_group() else _open(model)
         self._at_exit = _close_at_exit(self)
         self.model = model
         self.job: Dict[str, Any] = json.loads(self._session.call("job"))
@@ -135,6 +95,11 @@ class Worker:
         self._next: Optional[_native.Work] = None
         self._steps = 0
         self._handing = Handing(self._session, len(self._flat), self._flat.trained_bytes)
+        self._has_begun = True  # The step, of the batch; without one there is nothing to begin.
+        # A model that is compiled in place would be compiled with it: there a step begins with its backward pass.
+        is_compiled = getattr(model, "_compiled_call_impl", None) is not None
+        if not is_compiled:
+            self._forward_hook = model.register_forward_pre_hook(self._on_forward)
         self._is_too_large = False  # The batch, for the memory there is.
         self._drains = self._has_left = False
         self._evaluates = False
@@ -152,16 +117,19 @@ class Worker:
     def data(self, source: Any, collate_fn: Optional[Callable] = None) -> Iterator[Batch]:
         """Batches of `source`, until the job is over: of each epoch each sample once, over all workers.
 
+        Where a loop over epochs stands around it, it ends with each epoch, before this worker's first batch of the next one,
+        and what the loop asks for once the job is over is empty (`_turns`). Who leaves it by ``break`` goes on from there.
+
         `source`: a DataLoader (its dataset and collate_fn are used, not its batches), a Dataset with ``len()``, or a
         tuple of tensors; the same on every worker. Each batch is as large as the job says, and wants one `step`.
         Misuse: the batch before had none. An evaluator gets no batch.
         """
         from_where = source_of(source, collate_fn)
-        return self._leases(from_where.samples, from_where.load, from_where)
+        return self._leases(from_where.samples, from_where.load, self._turns.is_epoch(sys._getframe(1)), from_where)
 
     def leases(self, samples: int) -> Iterator[Batch]:
         """As `data`, with the numbers of samples in the place of their data: ``batch.indices``, of 0 .. samples-1."""
-        return self._leases(samples, lambda indices: list(indices))
+        return self._leases(samples, lambda indices: list(indices), self._turns.is_epoch(sys._getframe(1)))
 
     def steps(self, samples: int) -> Iterator[int]:
         """The size of each step's batch, with a loader of one's own: nobody knows which samples were trained on.
@@ -169,17 +137,23 @@ class Worker:
         `samples`: of an epoch, over all workers.
         """
         self.log("batches are the script's own: samples are counted, but not known by number", is_warning=True)
-        return (len(batch) for batch in self._leases(samples, lambda indices: list(indices)))
+        is_epoch = self._turns.is_epoch(sys._getframe(1))
+        return (len(batch) for batch in self._leases(samples, lambda indices: list(indices), is_epoch))
 
-    def _leases(self, samples: int, load: Callable[[List[int]], Any], source: Optional[Source] = None) -> Iterator[Batch]:
+    def _leases(self, samples: int, load: Callable[[List[int]], Any], is_epoch: bool,
+                source: Optional[Source] = None) -> Iterator[Batch]:
         if self.is_evaluator:
             return
         if self._started and samples != self._samples:
             raise Misuse(f"the training set had {self._samples} samples and has {samples} now: it is one, for all epochs")
         self._samples = samples
-        if source is not None and source.loader is not None:
+        if source is not None and source.loader is not None and not self._is_over():
             load = self._read_ahead(source)
         self._start()
+        if self._is_turn_cut:
+            self._is_turn_cut = False
+            self._say_that_turns_go_on()
+        epoch = None
         while True:
             if self._batch is not None:
                 raise Misuse("the batch before had no w.step(loss): one step for each batch")
@@ -187,13 +161,31 @@ class Worker:
             if work is None:
                 self._end_reading()
                 return
+            if is_epoch and epoch is not None and work.epoch > epoch:
+                self._taken, self._next = None, work  # For the next turn.
+                return
+            epoch = work.epoch if epoch is None else max(epoch, work.epoch)
             indices = work.samples[:work.sample_count]
             self._batch = Batch(None, indices, work.epoch)
             self._batch = Batch(load(indices), indices, work.epoch)
-            yield self._batch
+            self._has_begun = False
+            try:
+                yield self._batch
+            except GeneratorExit:
+                self._is_turn_cut = True
+                raise
+
+    def _say_that_turns_go_on(self) -> None:
+        if not self._has_said_that_turns_go_on:
+            self._has_said_that_turns_go_on = True
+            self.log("a loop over w.data was left before its epoch was over: the next one goes on from there, with the samples "
+                     "that nobody had yet", is_warning=True)
 
     def _read_ahead(self, source: Source) -> Callable[[List[int]], Any]:
-        """Starts the workers of a DataLoader: before the job is joined, so that none has a part in its connections."""
+        """Starts the workers of a DataLoader: before the job is joined, so that none has a part in its connections. They go on
+        from turn to turn."""
+        if self._ahead is not None and self._ahead.is_of(source.loader, source.collate):
+            return self._ahead.take
         self._end_reading()
         self._ahead = Ahead(source.loader, source.collate, source.load, self._expect,
                             (torch.initial_seed() + self.index + int(os.environ.get("RANK", 0)) * 2**32) % 2**63)
@@ -219,6 +211,7 @@ class Worker:
         As with plain PyTorch, gradients of the parts add up: divide each loss by the number of parts.
         """
         self._owe()
+        self._begin_step()
         self._flat.watch.check()
         if self._is_too_large:
             return
@@ -240,6 +233,7 @@ class Worker:
         None. `correct`: of the batch's samples, for the training accuracy on display.
         """
         batch = self._owe()
+        self._begin_step()
         self._flat.check()
         value, given_up = self._run(loss)
         if not given_up:
@@ -254,6 +248,16 @@ class Worker:
         computed = time.monotonic()
         self._next = self._wait()
         return Step(self._steps, value, given_up, computed - self._began, time.monotonic() - computed)
+
+    def _begin_step(self) -> None:
+        """What comes is a part of the step, and not of what the script does between its steps."""
+        if self._batch is not None and not self._has_begun:
+            self._has_begun = True
+            self._session.check("begin_step")
+
+    def _on_forward(self, module: torch.nn.Module, inputs: Any) -> None:
+        if torch.is_grad_enabled() and not self._has_begun:
+            self._begin_step()
 
     def _owe(self) -> Batch:
         if self._batch is None:
@@ -426,7 +430,11 @@ class Worker:
     def __exit__(self, kind: Any, error: Optional[BaseException], trace: Any) -> None:
         if isinstance(error, Exception) and not isinstance(error, Error) and self._batch is not None:
             # Perhaps for the sake of its samples: the job hears that they ended a worker, not that it has left.
-            self._session.check("fail_step", encoded(named(error)))
+            cause = "" if self._steps else cause_of(error)  # Of a script that has made a step, it is its samples' fault.
+            self._session.check("fail_step", encoded(said_of(error)), encoded(cause))
+        if _is_good_end(error) and self._started and not (self.is_evaluator or self._drains or self._is_over()):
+            self._session.call("leave")
+            self.log("the script has ended before its job: what it had not trained on goes to the other workers")
         if kind is None and self.is_evaluator and not self._evaluates:
             error = Misuse("the job has an evaluator, and this script never calls w.evaluate(...): nothing would be judged")
         self._close()
@@ -436,6 +444,8 @@ class Worker:
     def _close(self) -> None:
         self._end_reading()
         self._has_left = True  # A signal may come at any moment.
+        if self._forward_hook is not None:
+            self._forward_hook.remove()
         self._session.close()
         self._flat.release()
         self._at_exit()
@@ -453,6 +463,10 @@ class _OnSigterm:
 
 
 _on_sigterm = _OnSigterm()
+
+
+def _is_good_end(error: Optional[BaseException]) -> bool:
+    return error is None or (isinstance(error, SystemExit) and error.code in (None, 0))
 
 
 def _is_out_of_memory(error: Exception) -> bool:

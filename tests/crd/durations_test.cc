@@ -20,6 +20,7 @@ constexpr const char* kAnyDuration[] = {
     "/spec/sync/dbw/adaSyncSeconds",
     "/spec/workers/stragglerPolicy/forSeconds",
     "/spec/workers/stragglerPolicy/firstStepSeconds",
+    "/spec/workers/stragglerPolicy/userCodeSeconds",
     "/spec/evaluator/periodSeconds",
     "/spec/checkpoint/periodSeconds",
     "/spec/network/transferIdleSeconds",

@@ -92,7 +92,7 @@ class LoaderTest(JobTest):
     def test_what_a_worker_of_it_raises_is_the_script_s_last_word(self):
         ended = self.end_job("spec.runPolicy.backoffLimit=0", "spec.training.stop={maxEpochs: 20}", arguments=["bad"])
         self.assertNotEqual(ended.code, 0)
-        self.assertIn("ValueError: sample 17 is no good (in a worker of the DataLoader)", ended.err)
+        self.assertIn("ValueError: sample 17 is no good (train.py, line 7, in a worker of the DataLoader)", ended.err)
         self.assertTrue(self.are_gone(self.loader_workers()))
 
     def begun(self):

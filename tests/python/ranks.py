@@ -83,6 +83,9 @@ class Session:
             self.handed[index] = values.clone()
         return _native.OK if self.may_go_on() else _native.GIVEN_UP
 
+    def begin_step(self):
+        return _native.OK
+
     def end_step(self, loss, samples, correct):
         self.log.append(("end", loss, samples, correct))
         for index, gradient in self.handed.items():
@@ -92,8 +95,8 @@ class Session:
     def give_up_step(self, why):
         self.log.append(("given up", why))
 
-    def fail_step(self, why):
-        self.log.append(("failed", why.decode()))
+    def fail_step(self, why, cause):
+        self.log.append(("failed", why.decode(), cause.decode()))
 
     def end_evaluation(self, evaluation):
         self.log.append(("evaluated", evaluation._obj.loss))
@@ -103,6 +106,9 @@ class Session:
 
     def drain(self):
         pass
+
+    def leave(self):
+        self.log.append(("left",))
 
     def close(self):
         self.log.append(("closed",))
@@ -132,7 +138,7 @@ class RanksTest(unittest.TestCase):
                 os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
             faulthandler.dump_traceback_later(DEADLINE_S, exit=True)
             os.environ.update(WORLD_SIZE=str(ranks), RANK=str(rank), LOCAL_RANK=str(rank), PACELINE_JOB="{}")
-            _worker._Session = Session
+            _worker.Session = Session
             for name, value in session.items():
                 setattr(Session, name, value)
             dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=ranks)

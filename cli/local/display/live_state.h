@@ -49,7 +49,7 @@ struct LiveFinishing {
 struct LiveState {
   std::string phase;
   std::string startup_waits_for;
-  std::string standstill;  // Which shard all waits for, and why; empty while none.
+  std::string standstill;  // Which shard or script all waits for, and why; empty while none.
   std::string scheme;      // That is wanted; empty from a coordinator that does not say.
   bool is_changing_scheme = false;
   bool is_chaos_enabled = false;  // Delays are injected.

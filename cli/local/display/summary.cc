@@ -53,6 +53,12 @@ std::string OverflowsText(const LiveState& state) {
                      Thousands(overflows), scales);
 }
 
+uint64_t Expulsions(const LiveState& state) {
+  uint64_t expulsions = 0;
+  for (const LiveWorker& worker : state.workers) expulsions += worker.expulsions;
+  return expulsions;
+}
+
 // Samples and processes that were to blame, one line each; empty if there were none.
 std::string FaultsText(const LiveState& state) {
   std::string text;
@@ -61,9 +67,8 @@ std::string FaultsText(const LiveState& state) {
                         fmt::join(state.poisoned, ", "),
                         state.poisoned.size() < state.poisoned_samples ? ", ..." : "");
   }
-  uint64_t expulsions = 0;
-  for (const LiveWorker& worker : state.workers) expulsions += worker.expulsions;
-  if (expulsions > 0) text += fmt::format("  expelled   {} processes of workers\n", expulsions);
+  if (const uint64_t expulsions = Expulsions(state); expulsions > 0)
+    text += fmt::format("  expelled   {} processes of workers\n", expulsions);
   return text;
 }
 
@@ -124,6 +129,7 @@ std::string SummaryText(const RunSummary& summary) {
 
 std::string SummaryJson(const RunSummary& summary) {
   json object = {{"succeeded", summary.is_success},
+                 {"reason", summary.reason},
                  {"accuracy", nullptr},
                  {"loss", nullptr},
                  {"metrics", json::object()},
@@ -135,6 +141,8 @@ std::string SummaryJson(const RunSummary& summary) {
                  {"lostSteps", summary.recovery ? summary.recovery->lost_steps : 0},
                  {"lostSeconds", summary.recovery ? summary.recovery->lost_seconds : 0.0},
                  {"overflows", 0},
+                 {"poisonedSamples", 0},
+                 {"expulsions", 0},
                  {"workers", json::array()},
                  {"model", summary.model_path.empty() ? json(nullptr) : json(summary.model_path)}};
   if (summary.state) {
@@ -147,6 +155,8 @@ std::string SummaryJson(const RunSummary& summary) {
     object["seconds"] = state.seconds;
     object["samplesPerSecond"] = MeanSamplesPerSecond(state);
     object["overflows"] = Overflows(state);
+    object["poisonedSamples"] = state.poisoned_samples;
+    object["expulsions"] = Expulsions(state);
     for (const LiveWorker& worker : state.workers) {
       const job::ProcessId process = IdOf(worker);
       object["workers"].push_back({{"name", job::ProcessName(summary.job, process)},

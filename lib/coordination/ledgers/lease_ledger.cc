@@ -292,6 +292,11 @@ bool LeaseLedger::IsSuspect(LeaseId lease) const {
          });
 }
 
+uint64_t LeaseLedger::FirstEpoch(LeaseId lease) const {
+  const LeaseTable::Grantee* found = leases_.Find(lease);
+  return found == nullptr || found->ranges.empty() ? 0 : found->ranges.front().epoch;
+}
+
 void LeaseLedger::Accuse(LeaseId lease, WorkerId worker, Suspects::Word word) {
   const LeaseTable::Grantee* found = leases_.Find(lease);
   if (found == nullptr) return;

@@ -85,6 +85,8 @@ class LeaseLedger {
   // --- Which samples are poisoned (suspects.h). Of unknown leases: nothing happens.
   void Accuse(protocol::LeaseId lease, WorkerId worker, Suspects::Word word);
   bool IsExcuse(protocol::LeaseId lease, WorkerId worker) const;
+  bool IsSuspect(protocol::LeaseId lease) const;       // Of any of its positions.
+  uint64_t FirstEpoch(protocol::LeaseId lease) const;  // 0 for an unknown one.
   void Believe(WorkerId worker) { suspects_.Believe(worker); }
   bool IsAnySuspected() const;  // Or known to be poisoned, and not left out yet.
   // Those found since the last call; discarded, in this epoch and in all that are open or follow.
@@ -164,7 +166,6 @@ class LeaseLedger {
                    Suspects::Whose whose, protocol::Lease& lease);
   bool IsFree(const protocol::SampleRange& range) const;
   bool IsBeyond(uint64_t epoch) const;
-  bool IsSuspect(protocol::LeaseId lease) const;
   void FindPoisoned();
   void LocatePoisoned(uint64_t epoch);
   void DiscardPoisoned();

@@ -101,6 +101,7 @@ bool IsBusy(const JobState& job) {
 void OnSpecChanged(Turn turn, const SpecChanged& changed) {
   JobState& job = turn.job;
   if (changed.evaluations.has_value()) SetEvaluations(turn, *changed.evaluations);
+  if (changed.hang.has_value()) job.options.hang = *changed.hang;
   if (changed.course.has_value()) {
     SetCourse(job, *changed.course);
     StopIfNothingIsDone(turn);

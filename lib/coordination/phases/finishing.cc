@@ -220,6 +220,20 @@ void BeginFinishing(Turn turn, const std::string& reason) {
   Ask(turn, sync::Quiesce{sync::QuiesceReason::kStop, deadline});
 }
 
+void FinishIfAllScriptsEnded(Turn turn) {
+  JobState& job = turn.job;
+  if (job.phase != Phase::kTraining || job.membership.workers_count() > 0) return;
+  // With groups numbers have gaps where some were scaled down.
+  const auto ended = std::ranges::count_if(job.ended, [&](WorkerId worker) {
+    return !job.options.groups.empty() || worker.value() < job.options.workers_wanted;
+  });
+  if (ended == 0 || static_cast<uint64_t>(ended) < job.options.workers_wanted) return;
+  job.finishing.have_scripts_ended = true;
+  BeginFinishing(turn, fmt::format("all scripts ended after {:.1f} epochs",
+                                   static_cast<double>(job.committed_samples) /
+                                       static_cast<double>(job.train_samples)));
+}
+
 namespace {
 
 void BeginSaving(Turn turn) {

@@ -15,6 +15,10 @@ std::optional<std::string> StopReason(const JobState& job);
 // met.
 void BeginFinishing(Turn turn, const std::string& reason);
 
+// At the end of each Step: training is over where all wanted workers have left since their scripts
+// have ended, and none is to come.
+void FinishIfAllScriptsEnded(Turn turn);
+
 // To go on later: quiesce, write a checkpoint, end without a word of farewell, since workers and
 // shards wait for the coordinator's next life. In startup and once the last version's checkpoint is
 // there: at once.

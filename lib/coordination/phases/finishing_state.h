@@ -21,6 +21,7 @@ struct FinishingState {
   std::string target_value;               // What that version came to.
   std::string not_evaluated;              // Why the final version was not; empty: it was, or waits.
   uint32_t evaluators_lost = 0;           // While they owed its evaluation.
+  bool have_scripts_ended = false;        // That is the reason.
   bool is_unjudged = false;               // Training ends since nobody can judge its target.
   std::optional<Version> saved;           // Of the model that is written.
   std::string not_saved;                  // Why the one that met the target could not be, but that.

@@ -51,10 +51,16 @@ void OnHeartbeat(Turn turn, ConnectionId connection, const protocol::Heartbeat& 
       LoseIfHung(turn, connection, "evaluation", beat.still, turn.job.options.hang.first_step);
     return;
   }
-  turn.job.workers[session->worker].doing = beat.doing;
+  const bool is_in_script = beat.doing == protocol::Doing::kInScript;
+  WorkerStatus& known = turn.job.workers[session->worker];
+  known.doing = beat.doing;
+  known.in_script_since = is_in_script ? std::optional(turn.now - beat.still) : std::nullopt;
   turn.job.step_counts[session->worker].computed = beat.steps;
   if (is_computing) {
     LoseIfHung(turn, connection, "step", beat.still, Patience(turn.job, session->worker, beat));
+  } else if (is_in_script) {
+    LoseIfHung(turn, connection, "script, between two steps,", beat.still,
+               turn.job.options.hang.in_script);
   }
 }
 

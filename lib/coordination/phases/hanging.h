@@ -6,8 +6,9 @@
 
 namespace paceline::coordination {
 
-// The worker that hangs is expelled, under every scheme. Only a step without a sign of progress
-// counts: transfers are judged by their bytes elsewhere, and what spec.chaos injects is exempt.
+// The worker that hangs is expelled, under every scheme. A step without a sign of progress counts,
+// and, for much longer, a script that does something else before it makes its step. Transfers are
+// judged by their bytes elsewhere, and what spec.chaos injects is exempt.
 void OnHeartbeat(Turn turn, ConnectionId connection, const protocol::Heartbeat& beat);
 
 // A finite or other push: how long the worker takes for a sample, which tells how long a step may.

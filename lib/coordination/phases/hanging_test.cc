@@ -79,6 +79,34 @@ TEST(HangLimitTest, IsNeverLessThanTheFloor) {
   EXPECT_TRUE(job.WasSent<protocol::Expelled>(2));
 }
 
+TEST(HangLimitTest, AScriptMayDoOtherThingsBetweenItsStepsForMuchLonger) {
+  CoordinatorOptions options = TwoWorkers(4);
+  Job job(options);
+  job.Opened({{1, 0}, {2, 1}});
+  PushAt(job, 1, 0.001);
+  PushAt(job, 2, 0.001);
+  job.CommittedEverywhere(1);
+  Beat(job, 2, 1799, 1, Doing::kInScript);
+  EXPECT_FALSE(job.WasSent<protocol::Expelled>(2));
+  EXPECT_EQ(StandstillInWords(job.coordinator.status(), job.now),
+            "others wait for w1, whose script has been busy between two steps for over 60 s");
+  Beat(job, 1, 0, 1, Doing::kComputing);
+  EXPECT_EQ(StandstillInWords(job.coordinator.status(), job.now), "") << "nobody waits";
+  Beat(job, 2, 1800, 1, Doing::kInScript);
+  EXPECT_THAT(job.Sent<protocol::Expelled>(2).reason,
+              HasSubstr("its script, between two steps, hangs: no progress for 1800 s"));
+}
+
+TEST(HangLimitTest, ChangesWhileTheJobRuns) {
+  Job job(TwoWorkers(4));
+  job.Opened({{1, 0}, {2, 1}});
+  job.Step(SpecChanged{.workers_wanted = 2, .hang = HangOptions{.in_script = Seconds(60)}});
+  Beat(job, 2, 59, 1, Doing::kInScript);
+  EXPECT_FALSE(job.WasSent<protocol::Expelled>(2));
+  Beat(job, 2, 60, 1, Doing::kInScript);
+  EXPECT_TRUE(job.WasSent<protocol::Expelled>(2));
+}
+
 // In whatever round it is, WBSP's first one included.
 TEST(HangLimitTest, GivesAFirstStepItsTime) {
   for (const sync::Scheme scheme : {sync::Scheme::kBsp, sync::Scheme::kWbsp}) {

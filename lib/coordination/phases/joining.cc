@@ -176,6 +176,7 @@ void OnJoin(Turn turn, ConnectionId connection, const Join& join) {
     job.evaluation.evaluator_layout = join.layout;
     return;
   }
+  job.ended.erase(worker);
   turn.effects.push_back(
       WorkerEvent{WorkerEventKind::kJoined, worker, session.incarnation, "", SeatOf(join)});
   job.recovery.quarantines.erase(worker);
@@ -218,6 +219,7 @@ void Remove(Turn turn, const Loss& loss) {
                                         loss.kind == WorkerEventKind::kHung, turn.now};
   }
   job.workers[worker].doing = protocol::Doing::kWaiting;
+  job.workers[worker].in_script_since.reset();
   if (loss.kind == WorkerEventKind::kHung) {
     AccuseStepOf(job, worker, EndOfProcess::kHung);
   } else if (loss.reason == sync::LeaveReason::kDisconnected) {

@@ -1,6 +1,8 @@
 #include "lib/coordination/phases/poisoning.h"
 
 #include <algorithm>
+#include <map>
+#include <string>
 #include <vector>
 
 #include "lib/coordination/phases/training.h"
@@ -79,6 +81,22 @@ void AccuseStepOf(JobState& job, WorkerId worker, EndOfProcess end) {
   const uint64_t end_at = end == EndOfProcess::kHung ? first + 1 : steps.size();
   for (uint64_t at = first; at < std::min<uint64_t>(end_at, steps.size()); ++at)
     job.leases->Accuse(steps[at], worker, Suspects::Word::kCounts);
+}
+
+bool IsScriptsFault(JobState& job, WorkerId worker, const protocol::Failing& failing) {
+  if (failing.cause.empty() || !job.leases.has_value()) return false;
+  const std::vector<protocol::LeaseId> steps = Unpushed(job, worker);
+  const bool is_fresh = !steps.empty() && std::ranges::none_of(steps, [&](protocol::LeaseId lease) {
+    return job.leases->IsSuspect(lease);
+  });
+  if (!is_fresh) return false;
+  // In another epoch the same sample stands elsewhere.
+  const uint64_t epoch = job.leases->FirstEpoch(steps.front());
+  std::map<std::string, uint64_t>& failures = job.recovery.early_failures;
+  const auto before = failures.find(failing.cause);
+  if (before != failures.end() && before->second == epoch) return true;
+  failures[failing.cause] = epoch;
+  return false;
 }
 
 void TellPoisoned(Turn turn) {

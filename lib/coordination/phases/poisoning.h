@@ -25,6 +25,12 @@ std::vector<protocol::LeaseId> Unpushed(const JobState& job, WorkerId worker);
 enum class EndOfProcess { kHung, kEnded };
 void AccuseStepOf(JobState& job, WorkerId worker, EndOfProcess end);
 
+// Whether the worker's script is why it cannot go on, not the samples that it was on: it fails so
+// whatever it is given. Known where a process has failed for that cause before, neither had made a
+// step, and these samples have made nobody fail before. Asked once for each such message, before
+// the worker is removed.
+bool IsScriptsFault(JobState& job, WorkerId worker, const protocol::Failing& failing);
+
 // Tells of samples that are poisoned, and left out from now on, and ends training where nothing
 // else was missing.
 void TellPoisoned(Turn turn);

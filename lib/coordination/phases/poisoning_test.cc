@@ -150,5 +150,66 @@ TEST(PoisonedStepsTest, ASampleThatEndsProcessesIsFound) {
   for (const auto& epoch : job.coordinator.epochs()) EXPECT_EQ(epoch.discarded, 1u);
 }
 
+const protocol::Failing kBug{"KeyError: 'columns' (train.py, line 7)",
+                             "KeyError, train.py, line 7"};
+
+Job TwoTrain(uint64_t samples = kSamples) {
+  Job job(Options(), sync::Scheme::kAsp);
+  job.samples = samples;
+  job.Opened({{1, 0}, {2, 1}});
+  return job;
+}
+
+bool IsOver(const Job& job) { return job.coordinator.status().phase == Phase::kOver; }
+
+TEST(ScriptsFaultTest, TheSameCauseOnOtherSamplesEndsTheJobInItsOwnWords) {
+  for (const uint64_t second : {2, 3}) {  // Another worker, or the next process of the same one.
+    SCOPED_TRACE(second);
+    Job job = TwoTrain();
+    job.Hear(1, kBug);
+    EXPECT_FALSE(IsOver(job));
+    if (second == 3) job.Join(3, 0);
+    job.Hear(second, kBug);
+    ASSERT_TRUE(IsOver(job));
+    EXPECT_FALSE(job.coordinator.status().is_success);
+    EXPECT_THAT(job.coordinator.status().outcome, ::testing::EndsWith(kBug.reason));
+    EXPECT_EQ(Found(job), std::vector<uint64_t>{});
+  }
+}
+
+TEST(ScriptsFaultTest, AnotherCauseIsAnotherFault) {
+  Job job = TwoTrain();
+  job.Hear(1, kBug);
+  job.Hear(2, protocol::Failing{kBug.reason, "KeyError, train.py, line 8"});
+  EXPECT_FALSE(IsOver(job));
+}
+
+TEST(ScriptsFaultTest, WithoutACauseItMayBeTheSamples) {
+  Job job = TwoTrain();
+  job.Hear(1, protocol::Failing{kBug.reason});
+  job.Hear(2, protocol::Failing{kBug.reason});
+  EXPECT_FALSE(IsOver(job));
+}
+
+TEST(ScriptsFaultTest, OnSuspectedSamplesItIsTheirs) {
+  Job job = TwoTrain();
+  job.Hear(1, kBug);
+  job.PushFor(2);
+  job.CommittedEverywhere(1);
+  ASSERT_EQ(job.Sent<Released>(2).lease.ranges.front().begin, 0u) << "what worker 0 has failed on";
+  job.Hear(2, kBug);
+  EXPECT_FALSE(IsOver(job));
+}
+
+// Where the same sample may stand among others.
+TEST(ScriptsFaultTest, OnSamplesOfAnotherEpochItMayBeTheSame) {
+  Job job = TwoTrain(Options().global_batch_size);
+  job.Hear(1, kBug);
+  job.Join(3, 0);
+  ASSERT_EQ(job.Sent<Released>(3).lease.ranges.front().epoch, 1u);
+  job.Hear(3, kBug);
+  EXPECT_FALSE(IsOver(job));
+}
+
 }  // namespace
 }  // namespace paceline::coordination

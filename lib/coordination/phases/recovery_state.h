@@ -39,6 +39,9 @@ struct RecoveryState {
   std::map<WorkerId, Quarantine> quarantines;
   std::map<WorkerId, uint64_t> expulsions;
   std::vector<PoisonedSample> poisoned;
+  // Failures before the first step of their processes: by cause, the epoch whose samples they were
+  // on (poisoning.h).
+  std::map<std::string, uint64_t> early_failures;
   std::optional<std::string>
       stop;  // A stop was asked for, and a shard was lost before it was done.
   std::optional<std::string> evaluator_gone;  // Nobody starts it again: why.

@@ -27,6 +27,7 @@ Status Report(const JobState& job) {
   for (const auto& [worker, known] : job.workers) {
     WorkerStatus& one = status.workers.emplace_back(known);
     one.seat = job.seats.SeatOf(worker);
+    one.has_ended = job.ended.contains(worker);
     one.is_member = job.membership.FindWorker(worker) != nullptr;
     one.is_draining = job.change.draining.contains(worker);
     if (const auto times = job.recovery.expulsions.find(worker);
@@ -54,6 +55,7 @@ Status Report(const JobState& job) {
   status.model_problem = job.finishing.save_problem;
   const bool is_stopping = job.phase == Phase::kFinishing && !job.finishing.is_suspending;
   if (is_stopping || job.finishing.saved.has_value()) status.stop_reason = job.finishing.reason;
+  status.have_scripts_ended = job.finishing.have_scripts_ended;
   status.model_version = job.finishing.saved;
   status.is_evaluator_gone = job.recovery.evaluator_gone.has_value();
   status.target_problem = ProblemsOfJudging(job);
@@ -106,6 +108,7 @@ std::string DescribeJob(const JobState& job) {
                       finishing.is_suspending, finishing.is_kept);
   text += fmt::format(" model {} {}", finishing.is_fetched, finishing.last_try.has_value());
   for (const WorkerId worker : job.participants) text += fmt::format(" {}", worker);
+  for (const WorkerId worker : job.ended) text += fmt::format(" ended {}", worker);
   text += "|starved" + job.starved.Describe();
   text += fmt::format("|saved {} {} {} {}|", finishing.saved.value_or(Version()),
                       finishing.evaluators_lost, finishing.is_unjudged,

@@ -164,8 +164,10 @@ struct JobState {
   bool is_answer_stale = false;                       // ...which is of the generation before.
   std::deque<std::variant<sync::Event, Loss>> later;  // In order, for when it is.
   IdSet<WorkerId> participants;                       // Whom the policy believes to be members.
-  Starved starved;                                    // Of these.
-  uint64_t returns_seen = 0;                          // Of the leases.
+  IdSet<WorkerId>
+      ended;        // Whose scripts have ended by themselves, and nobody joined in their place.
+  Starved starved;  // Of these.
+  uint64_t returns_seen = 0;  // Of the leases.
 
   IdTable<WorkerId, sync::Pacing> pacings;       // That each was last sent on with.
   IdTable<WorkerId, double> seconds_per_sample;  // Of its recent pushes, injected delays left out.

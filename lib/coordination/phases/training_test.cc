@@ -302,6 +302,60 @@ TEST(TrainingTest, ADrainedWorkerIsSentHome) {
   EXPECT_EQ(job.coordinator.epochs()[0].leased, 4u);
 }
 
+TEST(TrainingTest, TheJobEndsWhenAllScriptsHaveEnded) {
+  Job job(TwoWorkers());
+  job.Opened({{1, 0}, {2, 1}});
+  job.PushFor(1);
+  job.PushFor(2);
+  job.CommittedEverywhere(1);
+  job.Hear(1, protocol::Leaving{.is_done = true});
+  EXPECT_EQ(job.coordinator.status().phase, Phase::kTraining);
+  EXPECT_TRUE(job.coordinator.status().workers[0].has_ended);
+  EXPECT_FALSE(job.coordinator.status().workers[1].has_ended);
+  job.Hear(2, protocol::Leaving{.is_done = true});
+  EXPECT_EQ(job.coordinator.status().phase, Phase::kFinishing);
+  EXPECT_TRUE(job.coordinator.status().have_scripts_ended);
+  EXPECT_EQ(job.coordinator.status().stop_reason, "all scripts ended after 0.5 epochs");
+  job.Step(ModelSaved{Version(1), {1, 0}, ""});
+  EXPECT_TRUE(job.Last<Finished>().is_success);
+}
+
+TEST(TrainingTest, WhoIsAskedToLeaveOrIsLostIsStillToCome) {
+  for (const bool is_lost : {false, true}) {
+    Job job(TwoWorkers());
+    job.Opened({{1, 0}, {2, 1}});
+    job.Hear(1, protocol::Leaving{.is_done = true});
+    if (is_lost) {
+      job.Step(WorkerGone{ConnectionId(2)});
+    } else {
+      job.Hear(2, protocol::Leaving{});
+    }
+    EXPECT_EQ(job.coordinator.status().phase, Phase::kTraining);
+    job.Join(3, 1);
+    job.Hear(3, protocol::Leaving{.is_done = true});
+    EXPECT_EQ(job.coordinator.status().phase, Phase::kFinishing);
+  }
+}
+
+TEST(TrainingTest, AScriptThatIsStartedAgainHasNotEnded) {
+  Job job(TwoWorkers());
+  job.Opened({{1, 0}, {2, 1}});
+  job.Hear(1, protocol::Leaving{.is_done = true});
+  job.Join(3, 0);
+  EXPECT_FALSE(job.coordinator.status().workers[0].has_ended);
+  job.Hear(2, protocol::Leaving{.is_done = true});
+  EXPECT_EQ(job.coordinator.status().phase, Phase::kTraining);
+}
+
+TEST(TrainingTest, WhoIsNotWantedDoesNotCountAmongTheScriptsThatEnded) {
+  Job job(TwoWorkers());
+  job.Opened({{1, 0}, {2, 1}, {3, 2}});
+  job.Hear(1, protocol::Leaving{.is_done = true});
+  job.Hear(3, protocol::Leaving{.is_done = true});
+  job.Step(WorkerGone{ConnectionId(2)});
+  EXPECT_EQ(job.coordinator.status().phase, Phase::kTraining);
+}
+
 TEST(TrainingTest, WordsOfStrangersAreIgnored) {
   Job job(TwoWorkers());
   job.Opened({{1, 0}, {2, 1}});

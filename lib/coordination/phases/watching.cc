@@ -1,5 +1,6 @@
 #include "lib/coordination/phases/watching.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "lib/coordination/phases/recovering.h"
@@ -101,6 +102,18 @@ std::string StandstillInWords(const Status& status, Time now) {
     if (const int seconds = SecondsWorthTelling(now - wait.since); seconds > 0) {
       add(fmt::format("shard {} has done no block of {} for over {} s", wait.shard, wait.what,
                       seconds));
+    }
+  }
+  const bool does_anybody_wait = std::ranges::any_of(status.workers, [](const WorkerStatus& one) {
+    return one.is_member && one.doing == protocol::Doing::kWaiting;
+  });
+  for (const WorkerStatus& worker : status.workers) {
+    if (!does_anybody_wait || !worker.is_member || !worker.in_script_since) continue;
+    if (const int seconds = SecondsWorthTelling(now - *worker.in_script_since); seconds > 2) {
+      add(
+          fmt::format("others wait for {}, whose script has been busy between two steps for over "
+                      "{} s",
+                      ToString(worker.seat), seconds));
     }
   }
   return words;

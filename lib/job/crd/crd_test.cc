@@ -89,7 +89,7 @@ TEST(Crd, TypesTimesAsIntegersOrDurationsWithinTheirBounds) {
   const std::string text = Schema().dump();
   size_t count = 0;
   for (size_t at = 0; (at = text.find("int-or-string", at)) != std::string::npos; ++at) ++count;
-  EXPECT_EQ(count, 12u);  // Eleven of them, and sync.quorum, which is All, DBW or a number.
+  EXPECT_EQ(count, 13u);  // Twelve of them, and sync.quorum, which is All, DBW or a number.
 }
 
 TEST(Crd, FillsInNoKnobsOfChoicesThatNobodyMade) {

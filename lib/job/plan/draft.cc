@@ -116,8 +116,16 @@ int64_t Draft::FailuresOf(const SeenProcess& process) const {
       process.generation_start > 0 &&
       process.generation_start < static_cast<uint64_t>(seen.status.coordinator_starts);
   const bool has_left = !is_of_former && !IsCoordinator(process) && HasEndedWell(process) &&
-                        report != nullptr && !IsFinishing() && !MayHaveFinished(process);
+                        report != nullptr && !IsFinishing() && !MayHaveFinished(process) &&
+                        !HasScriptEnded(process.role, process.index, process.group);
   return failures + (has_left ? 1 : 0);
+}
+
+bool Draft::HasScriptEnded(Role role, int64_t index, const std::string& group) const {
+  return role == Role::kWorker && report != nullptr &&
+         std::ranges::any_of(report->ended, [&](const SeenEnded& one) {
+           return one.worker == index && one.group == group;
+         });
 }
 
 bool Draft::MayHaveFinished(const SeenProcess& process) const {

@@ -72,6 +72,9 @@ class Draft {
   // Whether the coordinator said, by word or by its exit, that training succeeded.
   bool CoordinatorSucceeded() const;
 
+  // Whether the coordinator says of that worker that its script has ended by itself: it is neither
+  // missed nor started again.
+  bool HasScriptEnded(Role role, int64_t index, const std::string& group) const;
   // Whether it ended well so lately that the coordinator may not have said yet that training is
   // over.
   bool MayHaveFinished(const SeenProcess& process) const;

@@ -65,6 +65,7 @@ enum class PlanReason {
   kParameterServerLost,   // And this program cannot bring one back.
   kTrainingFailed,        // The coordinator gave up.
   kTrainingSucceeded,
+  kScriptsEnded,    // Training succeeded, and ended since all workers' scripts did.
   kModelAvailable,  // The coordinator's pod serves the model, for a while.
   kModelFetched,    // Somebody has it: that pod may go.
   kModelExpired,    // Nobody fetched it in time, and that pod goes.
@@ -83,7 +84,7 @@ PACELINE_WORDS(PlanReason, "JobSeen", "NotYet", "Starting", "Training", "AllRunn
                "PoisonedSample", "Straggler", "NoStraggler", "DeadlineExceeded",
                "BackoffLimitExceeded", "PodFailurePolicy", "CannotWork", "CannotWorkHere",
                "ShardStalled", "ShardLost", "ParameterServerLost", "TrainingFailed",
-               "TrainingSucceeded", "ModelAvailable", "ModelFetched", "ModelExpired", "ModelLost",
-               "JobFinished")
+               "TrainingSucceeded", "ScriptsEnded", "ModelAvailable", "ModelFetched",
+               "ModelExpired", "ModelLost", "JobFinished")
 
 }  // namespace paceline::job

@@ -109,6 +109,7 @@ CoordinatorReport Parse(const TrainingJob& job, const json& state) {
     if (finishing->contains("modelVersion"))
       report.model_version = finishing->at("modelVersion").get<int64_t>();
   }
+  report.have_scripts_ended = state.value("scriptsEnded", false);
   report.knows_evaluator_gone = state.value("evaluatorGone", false);
   report.idle_patterns = state.value("idlePatterns", std::vector<std::string>());
   report.target_problem = state.value("targetProblem", "");
@@ -124,6 +125,10 @@ CoordinatorReport Parse(const TrainingJob& job, const json& state) {
                              .attempt = quarantine->at("attempt").get<int64_t>(),
                              .seconds = Number(*quarantine, "seconds").value_or(0),
                              .group = GroupIn(worker)});
+    }
+    if (worker.value("hasEnded", false)) {
+      report.ended.push_back(
+          {.worker = worker.at("index").get<int64_t>(), .group = GroupIn(worker)});
     }
     if (worker.value("isStraggler", false)) {
       report.stragglers.push_back(
@@ -156,6 +161,7 @@ CoordinatorReport Parse(const TrainingJob& job, const json& state) {
                     one.value("position", int64_t{0}), one.value("epoch", int64_t{0})));
   }
   report.standstill = state.value("standstill", "");
+  report.is_shard_stalled = !report.standstill.empty() && state.value("shardStalled", true);
   for (const json& lost : state.value("lostShards", json::array())) {
     report.lost_shards.push_back({.rank = lost.at("rank").get<int64_t>(),
                                   .reason = lost.value("reason", ""),

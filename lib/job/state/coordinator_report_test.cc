@@ -23,7 +23,7 @@ constexpr const char* kTraining = R"({
   "poisonedSamples": 2, "poisoned": [{"sample": 17, "epoch": 1, "position": 5}],
   "checkpoint": {"version": 20, "completionTime": "2026-01-31T09:30:00Z", "problem": "volume is full"},
   "workers": [
-    {"index": 0, "isMember": true, "batchSize": 16, "computeSecondsP50": 0.1, "slowdownPercent": 100, "isStraggler": false},
+    {"index": 0, "isMember": true, "hasEnded": true, "batchSize": 16, "computeSecondsP50": 0.1, "slowdownPercent": 100, "isStraggler": false},
     {"index": 1, "isMember": false, "quarantine": {"reason": "its step hangs", "isHung": true, "attempt": 2, "seconds": 7.5}, "batchSize": 16, "computeSecondsP50": 0, "slowdownPercent": 0, "isStraggler": false},
     {"index": 2, "isMember": true, "batchSize": 16, "computeSecondsP50": 0.3, "slowdownPercent": 300, "isStraggler": true}]
 })";
@@ -53,6 +53,9 @@ TEST(CoordinatorReportTest, ReadsARunningJob) {
   EXPECT_EQ(report.hung[0].worker, 1);
   EXPECT_EQ(report.hung[0].attempt, 2);
   EXPECT_EQ(report.hung[0].seconds, 7.5);
+  ASSERT_EQ(report.ended.size(), 1u);
+  EXPECT_EQ(report.ended[0].worker, 0);
+  EXPECT_FALSE(report.have_scripts_ended);
   EXPECT_EQ(report.poisoned, 2);
   EXPECT_EQ(report.poisoned_of, (std::vector<std::string>{"sample 17 (position 5 of epoch 1)"}));
   ASSERT_EQ(report.stragglers.size(), 1u);

@@ -94,6 +94,12 @@ struct SeenHung {
   std::string group = {};  // Empty: the job has none.
 };
 
+// A worker whose script has ended by itself, and whose seat nobody else has.
+struct SeenEnded {
+  int64_t worker = 0;      // Its index.
+  std::string group = {};  // Empty: the job has none.
+};
+
 // The final model's file, as its coordinator has written it.
 struct SeenModel {
   int64_t size_bytes = 0;
@@ -124,11 +130,14 @@ struct CoordinatorReport {
   std::vector<WorkerStatus> workers;
   std::vector<SeenStraggler> stragglers;  // By stragglerPolicy's percent and seconds.
   std::vector<SeenHung> hung;
-  int64_t poisoned = 0;  // Samples left out, in this coordinator's life...
+  std::vector<SeenEnded> ended;
+  bool have_scripts_ended = false;  // All did: that is why training is over.
+  int64_t poisoned = 0;             // Samples left out, in this coordinator's life...
   std::vector<std::string>
       poisoned_of;  // ...the first of them, "sample 17 (position 5 of epoch 0)".
   std::vector<SeenLostShard> lost_shards;
-  std::string standstill;  // Which shard all waits for, and why, where that takes long.
+  std::string standstill;  // Which shard or script all waits for, and why, where that takes long.
+  bool is_shard_stalled = false;  // It is a shard.
   std::optional<CheckpointStatus> checkpoint;
   std::string checkpoint_note;     // What it made of those that were there when it started.
   std::string checkpoint_trouble;  // Why the latest one could not be written; empty: it could.

@@ -173,13 +173,13 @@ struct JobStatus {
   std::string checkpoint_note;               // What was made of those that were there before.
   std::optional<RecoveryStatus> recovery;    // Nothing before the first roll back.
   std::optional<FinishingStatus> finishing;  // Nothing while there is training to do.
-  std::optional<ModelStatus> model;      // Nothing before it is written; set with the job's end.
-  int64_t poisoned_samples = 0;          // Left out because they made workers ill, or ended them.
-  std::string standstill;                // Which parameter server all waits for; empty while none.
-  std::string evaluator_gone;            // Why the evaluator is not started again, for people.
-  int64_t restarts = 0;                  // Of processes, all told.
-  int64_t failures = 0;                  // Of those, the ones that count against backoffLimit.
-  int64_t gave_way = 0;                  // Times that the job made room for others, in a row.
+  std::optional<ModelStatus> model;  // Nothing before it is written; set with the job's end.
+  int64_t poisoned_samples = 0;      // Left out because they made workers ill, or ended them.
+  std::string standstill;      // Which parameter server or script all waits for; empty while none.
+  std::string evaluator_gone;  // Why the evaluator is not started again, for people.
+  int64_t restarts = 0;        // Of processes, all told.
+  int64_t failures = 0;        // Of those, the ones that count against backoffLimit.
+  int64_t gave_way = 0;        // Times that the job made room for others, in a row.
   std::optional<Time> gives_way_until;   // Then it tries again.
   int64_t coordinator_starts = 0;        // The `start` of the newest coordinator's generation.
   std::optional<Remembered> remembered;  // Nothing before the first plan.

@@ -6,7 +6,8 @@ namespace paceline::kube {
 namespace {
 
 constexpr std::string_view kDetail = "kube/api-error";
-constexpr int64_t kRetrySecondsMax = int64_t{366} * 24 * 3600;  // More would not fit into a Duration.
+constexpr int64_t kRetrySecondsMax =
+    int64_t{366} * 24 * 3600;  // More would not fit into a Duration.
 constexpr Duration kRetryAfterMax = std::chrono::minutes(5);
 constexpr size_t kMessageBytesMax = 2048;
 

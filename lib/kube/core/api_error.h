@@ -69,8 +69,8 @@ bool IsInvalid(const Status& status);          // 422: the object breaks a rule.
 bool IsExpired(const Status& status);          // 410: list again.
 bool IsTooManyRequests(const Status& status);  // 429; also an eviction that a budget forbids.
 
-// How long the server asks to be left alone; zero if it does not. At most five minutes: a proxy that
-// asks for a day does not stop an operator for one.
+// How long the server asks to be left alone; zero if it does not. At most five minutes: a proxy
+// that asks for a day does not stop an operator for one.
 Duration RetryAfter(const Status& status);
 
 // OK in place of NotFound: what had to be gone is gone.

@@ -29,7 +29,9 @@ TEST(ApiError, AServerIsLeftAloneForMinutesAtMost) {
   const struct {
     const char* asked;
     Duration left_alone;
-  } cases[] = {{"20", Seconds(20)}, {"301", Seconds(300)}, {"9223372036854775807", Seconds(300)},
+  } cases[] = {{"20", Seconds(20)},
+               {"301", Seconds(300)},
+               {"9223372036854775807", Seconds(300)},
                {"-5", Duration::zero()}};
   for (const auto& c : cases) {
     const std::string body =

@@ -94,8 +94,8 @@ TEST(CodecTest, EveryWorkerMessageSurvives) {
       protocol::Abandoned{
           Sequence(8), sync::AbandonReason::kOverflow, 32, {protocol::LeaseId(10)}, 1024},
       protocol::Evaluated{Version(100), 0.1, 0.97, 360, "logits", {{"f1", 0.5}}},
-      protocol::Leaving{},
-      protocol::Failing{"data set has no labels"},
+      protocol::Leaving{.is_done = true},
+      protocol::Failing{"KeyError: 'x'", "KeyError, train.py, line 7"},
   });
 }
 
@@ -137,6 +137,7 @@ void ExpectWordsArrivePrintable(const Value& value) {
 TEST(CodecTest, WordsThatAreNoTextArrivePrintable) {
   const std::string odd = "\x1b[2J f\xfcr";
   ExpectWordsArrivePrintable(protocol::WorkerMessage(protocol::Failing{odd}));
+  ExpectWordsArrivePrintable(protocol::WorkerMessage(protocol::Failing{"", odd}));
   ExpectWordsArrivePrintable(
       protocol::WorkerMessage(protocol::Join{.layout = SmallLayout(), .device = odd}));
   ExpectWordsArrivePrintable(protocol::WorkerMessage(protocol::Evaluated{.accuracy_from = odd}));

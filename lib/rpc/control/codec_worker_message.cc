@@ -26,6 +26,7 @@ constexpr EnumPair<sync::AbandonReason, v1::AbandonReason> kAbandonReasons[] = {
 constexpr EnumPair<protocol::Doing, v1::Doing> kDoings[] = {
     {protocol::Doing::kWaiting, v1::DOING_WAITING},
     {protocol::Doing::kComputing, v1::DOING_COMPUTING},
+    {protocol::Doing::kInScript, v1::DOING_IN_SCRIPT},
     {protocol::Doing::kDelayed, v1::DOING_DELAYED},
     {protocol::Doing::kTransferring, v1::DOING_TRANSFERRING},
 };
@@ -108,10 +109,13 @@ void Put(const protocol::Evaluated& evaluated, v1::WorkerMessage& message) {
   wire.mutable_metrics()->insert(evaluated.metrics.begin(), evaluated.metrics.end());
 }
 
-void Put(const protocol::Leaving&, v1::WorkerMessage& message) { message.mutable_leaving(); }
+void Put(const protocol::Leaving& leaving, v1::WorkerMessage& message) {
+  message.mutable_leaving()->set_is_done(leaving.is_done);
+}
 
 void Put(const protocol::Failing& failing, v1::WorkerMessage& message) {
   message.mutable_failing()->set_reason(Printable(failing.reason));
+  message.mutable_failing()->set_cause(Printable(failing.cause));
 }
 
 StatusOr<protocol::WorkerMessage> Take(const v1::Join& wire) {
@@ -206,9 +210,9 @@ StatusOr<protocol::WorkerMessage> Decode(const v1::WorkerMessage& message) {
     case v1::WorkerMessage::kEvaluated:
       return Take(message.evaluated());
     case v1::WorkerMessage::kLeaving:
-      return protocol::Leaving{};
+      return protocol::Leaving{message.leaving().is_done()};
     case v1::WorkerMessage::kFailing:
-      return protocol::Failing{message.failing().reason()};
+      return protocol::Failing{message.failing().reason(), message.failing().cause()};
     case v1::WorkerMessage::SAID_NOT_SET:
       break;
   }

@@ -31,8 +31,8 @@ StatusOr<StepResult> DelayedTrainer::Step(std::span<const protocol::SampleRange>
   PACELINE_ASSIGN_OR_RETURN(StepResult result, trainer_->Step(ranges, withholding));
   // A step that failed is no step: its number goes to the one that takes its place. One that is
   // given up in its sleep has used its own, so that the next one's delay is drawn anew.
-  const Duration sleep =
-      delays_.After({.index = steps_++, .samples = result.samples, .compute = now_() - begin});
+  const Duration sleep = delays_.After(
+      {.index = steps_++, .samples = result.samples, .compute = now_() - begin - result.paused});
   const Duration slept = Sleep(sleep, control);
   result.injected += slept;
   injected_ += slept;

@@ -30,7 +30,8 @@ bool Heartbeat::Sleep(Duration duration) {
 protocol::Heartbeat Heartbeat::Beat() {
   if (options_.pulse == nullptr) return {};
   const Pulse::Reading reading = options_.pulse->Read();
-  const bool is_still = reading.doing == protocol::Doing::kComputing && reading.ticks == ticks_;
+  const bool is_still = reading.ticks == ticks_ && (reading.doing == protocol::Doing::kComputing ||
+                                                    reading.doing == protocol::Doing::kInScript);
   still_ = is_still ? still_ + options_.period : Duration::zero();
   ticks_ = reading.ticks;
   return {reading.doing, reading.steps - steps_before_, still_};

@@ -138,6 +138,20 @@ TEST(HeartbeatTest, SaysForHowLongAStepHasMadeNoProgress) {
   EXPECT_EQ(after.doing, Doing::kWaiting);
 }
 
+TEST(HeartbeatTest, TellsForHowLongAScriptHasDoneWhatIsNoPartOfItsStep) {
+  Pulse pulse;
+  pulse.BeginStep();
+  pulse.EnterScript();
+  const auto listener = std::make_shared<Listener>();
+  Heartbeat heartbeat(listener, {.period = std::chrono::milliseconds(1), .pulse = &pulse});
+  EXPECT_EQ(listener->Still(std::chrono::milliseconds(3)).doing, Doing::kInScript);
+  pulse.LeaveScript();
+  EXPECT_EQ(pulse.Read().doing, Doing::kComputing);
+  pulse.EnterScript();
+  pulse.EndStep();
+  EXPECT_EQ(pulse.Read().doing, Doing::kWaiting);
+}
+
 TEST(HeartbeatTest, WhatIsInjectedOrTransferredIsNotComputing) {
   const auto session = std::make_shared<Listener>();
   Pulse pulse;

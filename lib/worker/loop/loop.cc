@@ -78,19 +78,22 @@ void Loop::Pause(Duration duration) {
   draining_.wait_for(lock, duration, [this] { return is_draining_; });
 }
 
-void Loop::Drain() {
+void Loop::Drain(const protocol::Leaving& leaving) {
   std::shared_ptr<Session> idle_session;
   std::shared_ptr<WorkAhead> ahead;
+  protocol::Leaving words;
   {
     std::lock_guard lock(mutex_);
+    if (!is_draining_) leaving_ = leaving;
+    words = leaving_;
     is_draining_ = true;
     draining_.notify_all();
     stop_->Hurry();
     ahead = ahead_;
     if (!is_busy_ && ahead == nullptr) idle_session = live_session_.lock();
   }
-  if (ahead != nullptr) ahead->Drain();
-  if (idle_session != nullptr) (void)idle_session->Send(protocol::Leaving{});
+  if (ahead != nullptr) ahead->Drain(words);
+  if (idle_session != nullptr) (void)idle_session->Send(words);
 }
 
 StatusOr<std::string> Loop::RunSession() {

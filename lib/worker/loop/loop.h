@@ -68,9 +68,9 @@ class Loop {
   // one sample), Unavailable (coordinator or shards did not come back in time).
   StatusOr<std::string> Run();
 
-  // Finish the push in work, sleeping on purpose no more, then leave. Thread-safe, never blocks for
-  // long.
-  void Drain();
+  // Finish the push in work, sleeping on purpose no more, then leave, with these words: the first
+  // time's. Thread-safe, never blocks for long.
+  void Drain(const protocol::Leaving& leaving = {});
 
  private:
   // One session, from Join to its end. Aborted: join anew.
@@ -131,7 +131,8 @@ class Loop {
   std::mutex mutex_;  // Guards what is below, for Drain.
   std::condition_variable draining_;
   bool is_draining_ = false;
-  bool is_busy_ = false;  // Between a release and its PushDone.
+  protocol::Leaving leaving_;  // What it says then.
+  bool is_busy_ = false;       // Between a release and its PushDone.
   std::weak_ptr<Session> live_session_;
   std::shared_ptr<WorkAhead> ahead_;  // Set while the pacing is to compute meanwhile.
 };

@@ -186,10 +186,13 @@ TEST(Loop, SendsWhatTheHostIsLikeWithEachPushWhateverThePacing) {
 TEST(Loop, EndsWithWordsWhenAStepCannotWork) {
   Fixture f;
   f.world.sessions = {{Admit(1), protocol::Shards{}, Release(0, 5)}};
-  f.world.step_statuses = {OutOfRange("position is beyond the data: 9")};
+  f.world.step_statuses = {
+      WithDetail(OutOfRange("position is beyond the data: 9"), kCauseDetail, "reading")};
   const Status status = f.loop.Run().status();
   EXPECT_EQ(Message(status), "step failed: position is beyond the data: 9");
   ASSERT_EQ(Sent<protocol::Failing>(f.world).size(), 1u);
+  EXPECT_EQ(Sent<protocol::Failing>(f.world)[0].reason, "position is beyond the data: 9");
+  EXPECT_EQ(Sent<protocol::Failing>(f.world)[0].cause, "reading");
 }
 
 TEST(Loop, GivesUpWhenRefused) {
@@ -437,12 +440,12 @@ TEST(Loop, DrainsWhileItWaitsForTheCoordinatorToComeBack) {
 TEST(Loop, DrainsAfterThePushInWork) {
   Fixture f;
   f.world.sessions = {{Admit(1), protocol::Shards{}, Release(0, 1)}};
-  f.world.during_step = [&f] { f.loop.Drain(); };
+  f.world.during_step = [&f] { f.loop.Drain({.is_done = true}); };
   const StatusOr<std::string> end = f.loop.Run();
   ASSERT_TRUE(end.ok()) << Message(end.status());
   ASSERT_GE(f.world.sent.size(), 3u);
   EXPECT_TRUE(std::holds_alternative<protocol::PushDone>(f.world.sent[1]));
-  EXPECT_TRUE(std::holds_alternative<protocol::Leaving>(f.world.sent[2]));
+  EXPECT_TRUE(std::get<protocol::Leaving>(f.world.sent[2]).is_done);
 }
 
 TEST(Loop, EvaluatesAVersion) {
@@ -477,11 +480,12 @@ TEST(Stopwatch, SplitsTimeByActivity) {
   now += Seconds(2);
   stopwatch.Injected(Seconds(0.5));
   stopwatch.Injected(Seconds(0.25));
+  stopwatch.Paused(Seconds(0.125));
   stopwatch.Switch(Activity::kCommunication);
   now += Seconds(3);
   const sync::Timing timing = stopwatch.Take();
   EXPECT_EQ(timing.wait, Seconds(1));
-  EXPECT_EQ(timing.compute, Seconds(2));
+  EXPECT_EQ(timing.compute, Seconds(1.875)) << "without the pause";
   EXPECT_EQ(timing.communication, Seconds(3));
   EXPECT_EQ(timing.injected, Seconds(0.75));
   const sync::Timing next = stopwatch.Take();

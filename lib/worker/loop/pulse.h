@@ -23,15 +23,25 @@ class Pulse {
   }
   // A part of the step is done.
   void Tick() { ++ticks_; }
+  // Of a step that was begun: what is done is no part of it, or is again.
+  void EnterScript() {
+    is_in_script_ = true;
+    ++ticks_;
+  }
+  void LeaveScript() {
+    is_in_script_ = false;
+    ++ticks_;
+  }
   void EndStep() {
-    is_computing_ = false;
+    is_computing_ = is_in_script_ = false;
     ++steps_;
     ++ticks_;
   }
 
   Reading Read() const {
     using protocol::Doing;
-    const Doing doing = is_computing_     ? Doing::kComputing
+    const Doing doing = is_in_script_     ? Doing::kInScript
+                        : is_computing_   ? Doing::kComputing
                         : is_delayed_     ? Doing::kDelayed
                         : transfers_ != 0 ? Doing::kTransferring
                                           : Doing::kWaiting;
@@ -69,7 +79,7 @@ class Pulse {
   };
 
  private:
-  std::atomic<bool> is_computing_ = false, is_delayed_ = false;
+  std::atomic<bool> is_computing_ = false, is_in_script_ = false, is_delayed_ = false;
   std::atomic<int> transfers_ = 0;
   std::atomic<uint64_t> steps_ = 0, ticks_ = 0;
 };

@@ -54,6 +54,8 @@ class PulsingTrainer final : public Trainer {
     }
     void Sleep(Duration duration) override { control_->Sleep(duration); }
     rpc::BegunPush* push() override { return control_->push(); }
+    void EnterScript() override { pulse_->EnterScript(); }
+    void LeaveScript() override { pulse_->LeaveScript(); }
 
    private:
     Pulse* const pulse_;

@@ -2,6 +2,7 @@
 // communication.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <utility>
 
@@ -28,9 +29,13 @@ class Stopwatch {
   // So much of the time that counts as computing was slept on purpose.
   void Injected(Duration duration) { timing_.injected += duration; }
 
+  // So much of the time that counts as computing counts as nothing.
+  void Paused(Duration duration) { paused_ += duration; }
+
   // What has passed since the last call of Take; starts over.
   sync::Timing Take() {
     Switch(activity_);
+    timing_.compute -= std::min(timing_.compute, std::exchange(paused_, Duration::zero()));
     return std::exchange(timing_, {});
   }
 
@@ -51,6 +56,7 @@ class Stopwatch {
   Time since_;
   Activity activity_ = Activity::kWait;
   sync::Timing timing_;
+  Duration paused_{};
 };
 
 }  // namespace paceline::worker

@@ -20,11 +20,15 @@
 
 namespace paceline::worker {
 
+// Of a step's error: protocol::Failing::cause, attached by a trainer that knows it (WithDetail).
+inline constexpr const char* kCauseDetail = "cause";
+
 struct StepResult {
   double loss = 0;  // Mean over the samples.
   uint64_t samples = 0;
   uint64_t correct = 0;    // Of the samples, where accuracy is defined.
   Duration injected{};     // Of the step's time, slept on purpose.
+  Duration paused{};       // Of the step's time, a pause that says nothing of the worker's speed.
   bool is_handed = false;  // The push went to StepControl::push, whole; Trainer::push is undefined.
   double loss_scale = 0;   // As Trainer::loss_scale says now.
 };
@@ -49,6 +53,10 @@ class StepControl {
   // Where the step's push may go in pieces while it is computed. Of the thread that computes. Null:
   // it is to be left in Trainer::push.
   virtual rpc::BegunPush* push() { return nullptr; }
+  // Of a step whose time is another program's too: what follows is no part of the step, or is
+  // again. A step begins as part of itself.
+  virtual void EnterScript() {}
+  virtual void LeaveScript() {}
 };
 
 // One model, its training set and, for an evaluator, its held-out set. One owner at a time; may

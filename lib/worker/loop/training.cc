@@ -94,6 +94,7 @@ Status Loop::StepAndPush(const Turn& turn) {
   stop_->End(step.status());
   if (!step.ok()) return GiveUp(turn.lease, step.status());
   stopwatch_.Injected(step->injected);
+  stopwatch_.Paused(step->paused);
   Tally tally;
   tally.Add(*step, turn.lease.id);
   if (!step->is_handed) begun.reset();
@@ -121,12 +122,14 @@ std::span<const std::byte> Loop::Payload(const Turn& turn) {
 }
 
 Status Loop::LeaveIfDraining() {
+  protocol::Leaving leaving;
   {
     std::lock_guard lock(mutex_);
     is_busy_ = false;
     if (!is_draining_) return OkStatus();
+    leaving = leaving_;
   }
-  return session_->Send(protocol::Leaving{});
+  return session_->Send(leaving);
 }
 
 // A batch that does not fit, was interrupted or overflowed is handed back and said so; anything
@@ -143,7 +146,7 @@ Status Loop::GiveUp(const protocol::Lease& lease, const Status& why) {
     PACELINE_RETURN_IF_ERROR(session_->Send(abandoned));
     return LeaveIfDraining();
   }
-  (void)session_->Send(protocol::Failing{Message(why)});
+  (void)session_->Send(FailingOf(why));
   // Internal, whatever the trainer called it: no new session mends it.
   return Internal("step failed: {}", Message(why));
 }
@@ -172,7 +175,7 @@ StatusOr<std::shared_ptr<WorkAhead>> Loop::Ahead(Pacing pacing) {
   }
   std::lock_guard lock(mutex_);
   ahead_ = ahead;
-  if (is_draining_) ahead->Drain();
+  if (is_draining_) ahead->Drain(leaving_);
   return ahead;
 }
 

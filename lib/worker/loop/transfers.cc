@@ -46,6 +46,10 @@ std::optional<sync::AbandonReason> AbandonReasonOf(const Status& status, uint64_
   }
 }
 
+protocol::Failing FailingOf(const Status& why) {
+  return {Message(why), Detail(why, kCauseDetail).value_or("")};
+}
+
 Transfers::Transfers(WorkerId worker, const protocol::Admitted& admitted,
                      std::unique_ptr<rpc::ParameterClient> shards, store::Layout layout,
                      Pulse* pulse)

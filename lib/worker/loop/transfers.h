@@ -45,6 +45,9 @@ constexpr uint32_t LargestThoughtToFit(uint64_t samples) {
 // back; nothing if the worker cannot go on.
 std::optional<sync::AbandonReason> AbandonReasonOf(const Status& status, uint64_t samples);
 
+// What a worker says whose step failed with that status and that cannot go on.
+protocol::Failing FailingOf(const Status& why);
+
 // Pushes (Fill and Abandon among them) have one owner at a time, pulls one, which may be another
 // thread; anybody may Announce.
 class Transfers {

@@ -35,8 +35,9 @@ void Flows::Run(const Once& once) {
   if (has_failed) options_.session->Close();
 }
 
-void Flows::Drain() {
+void Flows::Drain(const protocol::Leaving& leaving) {
   std::lock_guard lock(mutex_);
+  if (!is_draining_) leaving_ = leaving;
   is_draining_ = true;
   stop_.Hurry();
   changed_.notify_all();
@@ -57,7 +58,10 @@ void Flows::Fail(const Status& status) {
 
 StatusOr<StepResult> Flows::MakeStep(const protocol::Lease& lease) {
   StatusOr<StepResult> step = options_.trainer->Step(lease.ranges, stop_);
-  if (step.ok()) stopwatch_.Injected(step->injected);
+  if (step.ok()) {
+    stopwatch_.Injected(step->injected);
+    stopwatch_.Paused(step->paused);
+  }
   return step;
 }
 
@@ -80,7 +84,7 @@ void Flows::GiveUp(const protocol::Lease& lease, const Status& why) {
     return;
   }
   if (is_stopping_) return;  // That is why.
-  (void)options_.session->Send(protocol::Failing{Message(why)});
+  (void)options_.session->Send(FailingOf(why));
   // Internal, whatever the trainer called it: no new session mends it.
   Fail(Internal("step failed: {}", Message(why)));
 }
@@ -96,7 +100,7 @@ void Flows::TellAbandoned() {
 
 void Flows::TellLeaving() {
   has_left_ = true;
-  (void)options_.session->Send(protocol::Leaving{});
+  (void)options_.session->Send(leaving_);
 }
 
 }  // namespace paceline::worker

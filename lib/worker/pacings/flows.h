@@ -39,7 +39,7 @@ class Flows : public WorkAhead {
   };
 
   void Offer(Version version) override { options_.transfers->Announce(version); }
-  void Drain() override;
+  void Drain(const protocol::Leaving& leaving) override;
   Status status() const override;
 
  protected:
@@ -79,6 +79,7 @@ class Flows : public WorkAhead {
   bool is_stepping_ = false;                   // A turn is taken, and neither tallied nor given up.
   std::deque<protocol::Abandoned> abandoned_;  // To be numbered and told, in order with pushes.
   bool is_draining_ = false;
+  protocol::Leaving leaving_;  // What it says then.
   bool has_left_ = false;
   bool is_stopping_ = false;
 

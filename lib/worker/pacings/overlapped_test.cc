@@ -249,11 +249,11 @@ TEST(Overlapped, DrainsOnceTheStepInWorkIsPushed) {
   f.Continue();
   f.world.LetStep(1);
   ASSERT_TRUE(f.world.Await([&] { return f.world.steps_ <= 0; }));
-  f.overlapped->Drain();
+  f.overlapped->Drain({.is_done = true});
   f.world.LetStep(1);
   f.world.LetPush(2);
   ASSERT_TRUE(f.AwaitSent<protocol::Leaving>(1));
-  EXPECT_TRUE(std::holds_alternative<protocol::Leaving>(f.world.sent.back()));
+  EXPECT_TRUE(std::get<protocol::Leaving>(f.world.sent.back()).is_done);
   EXPECT_GE(f.Sent<protocol::PushDone>().size(), 1u);
 }
 

@@ -20,8 +20,8 @@ class WorkAhead {
   virtual void Release(const protocol::Released& released) = 0;
   virtual void Continue(const protocol::Continued& continued) = 0;
   virtual void Offer(Version version) = 0;
-  // Finish the step in work, push, then tell the coordinator that it leaves.
-  virtual void Drain() = 0;
+  // Finish the step in work, push, then tell the coordinator so. The first time counts.
+  virtual void Drain(const protocol::Leaving& leaving) = 0;
 
   // Why it stopped by itself; it has closed the session then.
   virtual Status status() const = 0;

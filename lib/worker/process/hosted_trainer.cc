@@ -61,10 +61,22 @@ StatusOr<StepResult> HostedTrainer::Step(std::span<const protocol::SampleRange> 
   is_handed_.assign(options_.layout.tensors().size(), false);
   saved_buffers_.assign(Buffers().begin(), Buffers().end());
   if (control.push() == nullptr) push_.resize(options_.layout.total_bytes());
+  offered_ = options_.now();
+  has_begun_ = false;
+  paused_ = Duration::zero();
+  control.EnterScript();
   const Status offered = Offer(lock);
   control_ = nullptr;
   if (!offered.ok()) return offered;
+  if (step_.ok()) step_->paused = paused_;
   return std::exchange(step_, StepResult());
+}
+
+void HostedTrainer::Begin() {
+  if (std::exchange(has_begun_, true)) return;
+  const Duration gap = options_.now() - offered_;
+  if (gaps_.IsPause(gap)) paused_ = gap;
+  control_->LeaveScript();
 }
 
 void HostedTrainer::Collect(const EpochRange& range, std::vector<uint32_t>& samples) {

@@ -9,6 +9,7 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -19,7 +20,9 @@
 #include "lib/base/epoch_order.h"
 #include "lib/base/next_ranges.h"
 #include "lib/rpc/shared_memory/version_window.h"
+#include "lib/telemetry/clock.h"
 #include "lib/worker/loop/trainer.h"
+#include "lib/worker/process/usual_gap.h"
 
 namespace paceline::worker {
 
@@ -45,6 +48,7 @@ class HostedTrainer final : public Trainer {
     uint64_t seed = 0;    // Of the epochs' orders.
     // Of which `values` are the bytes: versions are shown there. Null: they are copied.
     std::shared_ptr<rpc::VersionWindow> window = nullptr;
+    std::function<Time()> now = telemetry::SteadyNow;
   };
   explicit HostedTrainer(Options options);
 
@@ -66,6 +70,10 @@ class HostedTrainer final : public Trainer {
   // Waits so long for something to do; kNothing then. What was taken before has to be done with.
   // `values` are what to compute on until it is.
   HostedWork Next(Duration timeout);
+  // The host computes the step that it has taken: what it did since that was offered was its own.
+  // The first time counts; without it the whole step is the host's own. A pause is no part of the
+  // worker's time (usual_gap.h).
+  void Begin();
   // The samples of the step that comes `ahead` steps behind the one offered last, one or more, as
   // far as they can be guessed (lib/base/next_ranges.h): nobody has promised them. Empty: not.
   std::vector<uint32_t> Expect(uint64_t ahead);
@@ -113,6 +121,10 @@ class HostedTrainer final : public Trainer {
   const std::function<void()>* on_progress_ = nullptr;
   std::vector<bool> is_handed_;
   std::vector<std::byte> saved_buffers_;
+  Time offered_;
+  bool has_begun_ = false;
+  Duration paused_{};
+  UsualGap gaps_;
   StatusOr<StepResult> step_ = StepResult();
   StatusOr<Evaluation> evaluation_ = Evaluation();
 };

@@ -41,7 +41,10 @@ class Control : public StepControl {
   }
   void Sleep(Duration) override {}
   rpc::BegunPush* push() override { return begun; }
+  void EnterScript() override { is_in_script = true; }
+  void LeaveScript() override { is_in_script = false; }
 
+  std::atomic<bool> is_in_script = false;
   std::atomic<bool> is_wanted = true;
   std::atomic<int> asked = 0;
   rpc::BegunPush* begun = nullptr;
@@ -67,8 +70,12 @@ class HostedTrainerTest : public ::testing::Test {
  protected:
   HostedTrainerTest() : values_(SmallLayout().total_bytes()) {
     SetFloat(4, 5);
-    trainer_.emplace(HostedTrainer::Options{
-        .layout = SmallLayout(), .values = values_, .train_samples = 10, .epochs = 3, .seed = 3});
+    trainer_.emplace(HostedTrainer::Options{.layout = SmallLayout(),
+                                            .values = values_,
+                                            .train_samples = 10,
+                                            .epochs = 3,
+                                            .seed = 3,
+                                            .now = [this] { return Time(Duration(now_.load())); }});
   }
   void SetFloat(size_t index, float value) {
     std::memcpy(values_.data() + index * sizeof value, &value, sizeof value);
@@ -86,6 +93,7 @@ class HostedTrainerTest : public ::testing::Test {
   }
 
   std::vector<std::byte> values_;
+  std::atomic<int64_t> now_ = 0;  // Of the clock, in its own unit.
   Control control_;
   std::optional<HostedTrainer> trainer_;
 };
@@ -108,6 +116,21 @@ TEST_F(HostedTrainerTest, AStepIsTheHostsSamplesInTheEpochsOrder) {
   EXPECT_FALSE(result->is_handed);
   for (size_t i = 0; i < 4; ++i) EXPECT_EQ(FloatAt(trainer_->push(), i), i + 1.0F);
   EXPECT_EQ(FloatAt(trainer_->push(), 4), 5) << "a buffer's value";
+}
+
+TEST_F(HostedTrainerTest, AStepBeginsWhenTheHostSaysSoAndALongPauseIsNoTimeOfIts) {
+  for (const double seconds : {1.0, 1.0, 1.0, 10.0, 11.0, 1.0}) {
+    auto step = StartStep({{.epoch = 0, .begin = 0, .end = 2}});
+    ASSERT_EQ(trainer_->Next(kLong).kind, HostedWork::Kind::kStep);
+    EXPECT_TRUE(control_.is_in_script);
+    now_ += Seconds(seconds).count();
+    trainer_->Begin();
+    EXPECT_FALSE(control_.is_in_script);
+    now_ += Seconds(100).count();  // Of the step itself.
+    trainer_->Begin();
+    trainer_->EndStep(1, 2, 0);
+    EXPECT_EQ(step.get()->paused, seconds > 10 ? Seconds(seconds) : Duration::zero()) << seconds;
+  }
 }
 
 TEST_F(HostedTrainerTest, TheHostIsToldWhichSamplesAreExpectedNext) {

@@ -1,5 +1,6 @@
 #include "lib/worker/process/life.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <optional>
 #include <utility>
@@ -122,6 +123,7 @@ StatusOr<std::string> Life::Run(Trainer* trainer, const std::string& device, int
     connector = PushLog::Watch(std::move(log), std::move(connector));
   }
   PulsingTrainer pulsing(trainer, &pulse_);
+  const job::StragglerPolicy& policy = job_.spec.workers.straggler_policy;
   Loop loop({.role = is_evaluator ? protocol::Role::kEvaluator : protocol::Role::kWorker,
              .worker = WorkerId(options_.index),
              .group = options_.group,
@@ -137,7 +139,9 @@ StatusOr<std::string> Life::Run(Trainer* trainer, const std::string& device, int
              .attempt = options_.attempt,
              .pulse = &pulse_,
              .on_stuck = [this](const std::string& why) { EndStuck(options_, why); },
-             .stuck_alone_after = Seconds(job_.spec.workers.straggler_policy.first_step_seconds)},
+             .stuck_alone_after = Seconds(
+                 std::max(policy.first_step_seconds,
+                          job_.spec.workers.command.empty() ? 0.0 : policy.user_code_seconds))},
             experiment.Throttle(std::move(connector)), experiment.Delay(&pulsing, &pulse_));
   {
     std::lock_guard lock(mutex_);
@@ -154,10 +158,10 @@ StatusOr<std::string> Life::Run(Trainer* trainer, const std::string& device, int
   return run;
 }
 
-void Life::Drain() {
+void Life::Drain(const protocol::Leaving& leaving) {
   std::lock_guard lock(mutex_);
   is_draining_ = true;
-  if (loop_ != nullptr) loop_->Drain();
+  if (loop_ != nullptr) loop_->Drain(leaving);
 }
 
 }  // namespace paceline::worker

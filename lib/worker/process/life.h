@@ -33,8 +33,8 @@ class Life {
   // are Loop::Run's; where this machine is to blame, process::CannotWorkHere says so. Once.
   StatusOr<std::string> Run(Trainer* trainer, const std::string& device, int threads);
 
-  // As Loop::Drain; before Run too.
-  void Drain();
+  // As Loop::Drain; before Run too, and then without a word, since nobody knows of it.
+  void Drain(const protocol::Leaving& leaving = {});
 
  private:
   Life(WorkerOptions options, job::TrainingJob job, ConnectionOptions connections);

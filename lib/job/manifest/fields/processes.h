@@ -40,6 +40,12 @@ void Fields(V& visit, StragglerPolicy& policy) {
              .max = kSecondsMax,
              .above = 0,
              .is_duration = true});
+  visit("userCodeSeconds", policy.user_code_seconds,
+        Note{.text = "the same for what a worker's script does between its steps, such as an "
+                     "evaluation of its own",
+             .max = kSecondsMax,
+             .above = 0,
+             .is_duration = true});
 }
 
 inline constexpr std::string_view kDeviceText =

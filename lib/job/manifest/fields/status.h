@@ -210,7 +210,8 @@ void Fields(V& visit, JobStatus& status) {
   visit("finishing", status.finishing,
         Note{.text = "training has reached its stop; what is left is to write and to judge"});
   visit("standstill", status.standstill,
-        Note{.text = "why training stands still: the parameter server that all waits for"});
+        Note{.text = "why training stands still: the parameter server, or the worker's script, "
+                     "that others wait for"});
   visit("evaluatorGone", status.evaluator_gone,
         Note{.text = "why the evaluator is not started again"});
   visit("poisonedSamples", status.poisoned_samples,

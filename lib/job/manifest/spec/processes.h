@@ -28,6 +28,7 @@ struct StragglerPolicy {
   StragglerAction action = StragglerAction::kReport;
   double hang_factor = 10;          // Times a step's expected duration, without progress.
   double first_step_seconds = 900;  // Of a worker's first step, of which nothing is expected.
+  double user_code_seconds = 1800;  // Of what a script does between its steps.
   friend bool operator==(const StragglerPolicy&, const StragglerPolicy&) = default;
 };
 

@@ -107,7 +107,8 @@ Finding JudgeResources(const Draft& draft) {
   std::vector<Absent> missing;
   for (const WantedProcess& wanted : draft.wanted) {
     const SeenProcess* process = draft.Find(wanted.name);
-    if (!IsReady(process)) missing.emplace_back(wanted.name, process);
+    const bool is_done = draft.HasScriptEnded(wanted.role, wanted.index, wanted.group);
+    if (!is_done && !IsReady(process)) missing.emplace_back(wanted.name, process);
   }
   std::string message = draft.seen.resources_trouble;
   if (const std::string& left = draft.seen.former_job; message.empty() && !left.empty())
@@ -169,8 +170,9 @@ Finding JudgeDegraded(const Draft& draft) {
   std::vector<Absent> missing;
   for (const WantedProcess& wanted : draft.wanted) {
     const SeenProcess* process = draft.Find(wanted.name);
-    const bool has_finished =
-        draft.IsFinishing() || (process != nullptr && draft.MayHaveFinished(*process));
+    const bool has_finished = draft.IsFinishing() ||
+                              (process != nullptr && draft.MayHaveFinished(*process)) ||
+                              draft.HasScriptEnded(wanted.role, wanted.index, wanted.group);
     const bool is_missed = is_training && !has_finished && wanted.role == Role::kWorker &&
                            !IsReady(process) && !IsNew(draft, wanted.name, process);
     if (!is_missed && !IsLate(draft, process)) continue;
@@ -181,7 +183,7 @@ Finding JudgeDegraded(const Draft& draft) {
     return {type, true, is_late ? PlanReason::kPendingTooLong : PlanReason::kWorkersMissing,
             "not running: " + DescribeAbsences(missing)};
   }
-  if (is_training && draft.report != nullptr && !draft.report->standstill.empty())
+  if (is_training && draft.report != nullptr && draft.report->is_shard_stalled)
     return {type, true, PlanReason::kShardStalled, draft.report->standstill};
   if (draft.remembered().is_evaluator_gone) {
     return {type, true, PlanReason::kEvaluatorGone,

@@ -126,6 +126,49 @@ TEST(Leaving, WhoLeavesWhileTrainingGoesOnIsStartedLessAndLessOften) {
               HasSubstr("Failed BackoffLimitExceeded: digits-worker-1 exited with code 0"));
 }
 
+TEST(JudgeRestart, AWorkerWhoseScriptHasEndedIsNeitherStartedAgainNorCountedNorMissed) {
+  const TrainingJob job = SmallJob();
+  Observation seen = SettledTraining(job);
+  SeenProcess left = Find(seen, "digits-worker-1");
+  left.state = ProcessState::kExited;
+  left.exit_code = 0;
+  left.ended_at = At(10);
+  Put(seen, left);
+  seen.coordinator->ended = {{.worker = 1}};
+  for (const bool is_there : {true, false}) {
+    if (!is_there) Remove(seen, "digits-worker-1");
+    const Plan plan = PlanJob(job, seen, At(500));
+    EXPECT_THAT(Actions(plan), IsEmpty());
+    EXPECT_EQ(plan.status.failures, 0);
+    EXPECT_EQ(plan.status.state, "Running");
+    EXPECT_THAT(Reason(plan, ConditionType::kResourcesReady), HasSubstr("True AllRunning"));
+    seen.status = plan.status;
+  }
+}
+
+TEST(JudgeRestart, AWorkerThatFailsAfterItsScriptsLoopIsStartedAgain) {
+  const TrainingJob job = SmallJob();
+  Observation seen = SettledTraining(job);
+  SeenProcess left = Find(seen, "digits-worker-1");
+  left.state = ProcessState::kExited;
+  left.exit_code = 1;
+  left.ended_at = At(10);
+  Put(seen, left);
+  seen.coordinator->ended = {{.worker = 1}};
+  EXPECT_THAT(Actions(PlanJob(job, seen, At(500))),
+              ElementsAre(HasSubstr("start digits-worker-1")));
+}
+
+TEST(JudgeSuccess, SaysThatAllScriptsEnded) {
+  const TrainingJob job = SmallJob();
+  Observation seen = SettledTraining(job);
+  seen.coordinator->phase = TrainingPhase::kSucceeded;
+  seen.coordinator->have_scripts_ended = true;
+  seen.coordinator->message = "all scripts ended after 1.5 epochs";
+  EXPECT_EQ(Outcome(PlanJob(job, seen, At(500))),
+            "Succeeded ScriptsEnded: all scripts ended after 1.5 epochs; the model is saved");
+}
+
 SeenProcess FailedEvaluator(int code, int64_t failures) {
   SeenProcess failed = Exited(Role::kEvaluator, 0, 5, code);
   failed.failures = failed.attempt = failures;

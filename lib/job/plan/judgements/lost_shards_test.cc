@@ -114,10 +114,20 @@ TEST(LostShards, WhoeverHasEndedOrDoesNotRunYetIsOtherJudgementsMatter) {
   EXPECT_THAT(Actions(PlanJob(job, seen, At(100), Recovering())), IsEmpty());
 }
 
+TEST(LostShards, AScriptThatOthersWaitForDegradesNothing) {
+  const TrainingJob job = SmallJob();
+  Observation seen = SettledTraining(job);
+  seen.coordinator->standstill = "others wait for worker 1";
+  const Plan plan = PlanJob(job, seen, At(100), Recovering());
+  EXPECT_EQ(plan.status.state, "Running");
+  EXPECT_EQ(plan.status.standstill, "others wait for worker 1");
+}
+
 TEST(LostShards, ShardThatTrainingStandsStillForIsSaidBeforeItIsLost) {
   const TrainingJob job = SmallJob();
   Observation seen = SettledTraining(job);
   seen.coordinator->standstill = "shard s1 has done no block of version 341 for over 10 s";
+  seen.coordinator->is_shard_stalled = true;
   const Plan plan = PlanJob(job, seen, At(100), Recovering());
   EXPECT_THAT(Actions(plan), IsEmpty());
   EXPECT_EQ(Reason(plan, ConditionType::kDegraded),

@@ -27,6 +27,7 @@ PlanReason ReasonOf(const SeenProcess& process) {
 bool IsNeeded(const Draft& draft, const SeenProcess& process) {
   if (!draft.StillNeeds(process.role)) return false;
   if (ReasonOf(process) != PlanReason::kProcessFinished) return true;
+  if (draft.HasScriptEnded(process.role, process.index, process.group)) return false;
   return !IsCoordinator(process) && draft.report != nullptr && !draft.IsFinishing();
 }
 

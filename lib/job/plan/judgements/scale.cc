@@ -65,6 +65,7 @@ void JudgeScale(Draft& draft) {
   std::vector<std::string> fresh, surplus;
   for (const WantedProcess& wanted : draft.wanted) {
     if (draft.Find(wanted.name) != nullptr || !draft.StillNeeds(wanted.role)) continue;
+    if (draft.HasScriptEnded(wanted.role, wanted.index, wanted.group)) continue;
     if (vanished[wanted.role]-- <= 0) {
       draft.Begin(wanted, 0);
       if (wanted.role == Role::kWorker && !draft.WasRefused(wanted.name))

@@ -19,6 +19,10 @@ void JudgeSuccess(Draft& draft) {
                           "judged for the last time");
   }
   if (!draft.CoordinatorSucceeded()) return;
+  if (draft.report != nullptr && draft.report->have_scripts_ended) {
+    return draft.Conclude(Verdict::kSucceeded, PlanReason::kScriptsEnded,
+                          draft.report->message + "; the model is saved");
+  }
   draft.Conclude(Verdict::kSucceeded, PlanReason::kTrainingSucceeded,
                  "the model is trained and saved");
 }

@@ -1,0 +1,60 @@
+"""The native session of a worker: what the script calls of the library, and when it ends."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from typing import Any, Dict, List, Optional
+
+import torch
+
+from . import _native
+from ._errors import Misuse
+from ._model import FlatModel
+
+_CLOSE_MS = 10_000
+
+# Of sessions that did not end when they were closed: their threads may write there until the process ends.
+_written_to: List[torch.Tensor] = []
+
+
+class Session:
+    """The native session, which belongs to the process that opened it."""
+
+    def __init__(self, model: FlatModel):
+        self._library = _native.library()
+        self._handle = ctypes.c_void_p()
+        _native.check(self._library.paceline_open(model.native, len(model), model.values.data_ptr(),
+                                                  model.values.numel(), model.memory, ctypes.byref(self._handle)))
+        self._process = os.getpid()
+        self._functions: Dict[str, Any] = {}
+        self._model = model  # Its memory is written to as long as the session is open.
+
+    @property
+    def is_open(self) -> bool:
+        return bool(self._handle)
+
+    def call(self, name: str, *arguments: Any) -> Any:
+        if os.getpid() != self._process:
+            raise Misuse("this worker belongs to the process that made it: a child has no part in the job")
+        if not self._handle:
+            raise Misuse("this worker has left its job")
+        function = self._functions.get(name)
+        if function is None:
+            function = self._functions[name] = getattr(self._library, "paceline_" + name)
+        return function(self._handle, *arguments)
+
+    def check(self, name: str, *arguments: Any) -> None:
+        _native.check(self.call(name, *arguments))
+
+    def close(self) -> None:
+        if self._handle and os.getpid() == self._process:
+            handle, self._handle = self._handle, ctypes.c_void_p()
+            if self._library.paceline_close(handle, _CLOSE_MS) != _native.OK:
+                _written_to.append(self._model.values)
+
+    def loss_weight(self) -> Optional[float]:
+        return None
+
+    def look_ahead(self, steps: int) -> None:
+        pass
