@@ -134,6 +134,7 @@ json PoisonedJson(const std::vector<coordination::PoisonedSample>& poisoned) {
     list.push_back({{"sample", poisoned[i].sample},
                     {"epoch", poisoned[i].epoch},
                     {"position", poisoned[i].position}});
+    if (poisoned[i].is_drawn) list.back()["drawn"] = true;
   }
   return list;
 }

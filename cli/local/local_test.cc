@@ -339,7 +339,7 @@ TEST(Summary, TellsPeopleAndPrograms) {
   EXPECT_THAT(text, HasSubstr("/runs/model.safetensors"));
   EXPECT_EQ(text.find("poisoned"), std::string::npos);
   summary.state->poisoned_samples = 3;
-  summary.state->poisoned = {17, 4};
+  summary.state->poisoned = {"17", "4"};
   summary.state->workers[0].expulsions = 2;
   EXPECT_THAT(SummaryText(summary), HasSubstr("  poisoned   3 samples left out: 17, 4, ...\n"
                                               "  expelled   2 processes of workers\n"));

@@ -14,6 +14,7 @@
 #include "lib/coordination/phases/publishing.h"
 #include "lib/coordination/phases/recovering.h"
 #include "lib/coordination/phases/reporting.h"
+#include "lib/coordination/phases/sampling.h"
 #include "lib/coordination/phases/startup.h"
 #include "lib/coordination/phases/starving.h"
 #include "lib/coordination/phases/state.h"
@@ -67,6 +68,8 @@ void On(Turn turn, const WorkerSaid& said) {
     OnLeaving(turn, said.connection, *leaving);
   } else if (const auto* failing = std::get_if<protocol::Failing>(&said.message)) {
     OnFailing(turn, said.connection, *failing);
+  } else if (const auto* drawn = std::get_if<protocol::Drawn>(&said.message)) {
+    OnDrawn(turn, said.connection, *drawn);
   }
 }
 

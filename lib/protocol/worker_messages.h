@@ -20,7 +20,7 @@
 
 namespace paceline::protocol {
 
-// Positions [begin, end) of an epoch's shuffled order.
+// Positions [begin, end) of an epoch's order: shuffled, or that of the script's own sampler.
 struct SampleRange {
   uint64_t epoch = 0;
   uint64_t begin = 0;
@@ -50,12 +50,14 @@ struct Join {
   Role role = Role::kWorker;
   WorkerId worker;  // Its index, in its group; ignored for an evaluator.
   store::Layout layout;
-  uint64_t train_samples = 0;  // Size of the training set as this worker reads it.
+  uint64_t train_samples = 0;  // Of an epoch: the training set's size, as this worker reads it.
   std::string device = {};     // That it computes on: "CPU", "CUDA".
   std::optional<uint64_t> attempt = std::nullopt;  // Which start of its index the process is.
   WireTypes wire_types = {};                       // As it will push and pull.
   uint32_t threads = 0;                            // That it computes with; 0: it does not say.
   std::string group = {};                          // Empty: the job has no groups.
+  // The script's own, whose positions an epoch is, by its name. Empty: none.
+  std::string sampler = {};
 };
 
 // What a worker does, where several things at once: the first that applies.
@@ -124,6 +126,15 @@ struct Evaluated {
   std::map<std::string, double> metrics = {};  // The model's own, by name.
 };
 
+// Before the worker's first step of an epoch, in each session anew: what its script's sampler has
+// drawn for that. Workers that draw alike say the same.
+struct Drawn {
+  uint64_t epoch = 0;
+  uint64_t positions = 0;
+  uint64_t digest = 0;
+  friend bool operator==(const Drawn&, const Drawn&) = default;
+};
+
 // Drained: nothing outstanding, leases handed back; the session ends.
 struct Leaving {
   bool is_done = false;  // Nobody has asked it to: its script has ended, and no other is to come.
@@ -139,7 +150,7 @@ struct Failing {
 // How one is copied, moved and ended is compiled once, in worker_messages.cc: it is long for so
 // many kinds.
 struct WorkerMessage
-    : std::variant<Join, Heartbeat, PushDone, Abandoned, Evaluated, Leaving, Failing> {
+    : std::variant<Join, Heartbeat, PushDone, Abandoned, Evaluated, Leaving, Failing, Drawn> {
   using variant::variant;
   WorkerMessage();
   WorkerMessage(const WorkerMessage& other);
@@ -164,6 +175,7 @@ struct Admitted {
   uint64_t seed = 0;
   // The worker's number, by which shards know it; absent: its index, the job has no groups.
   std::optional<WorkerId> worker = std::nullopt;
+  bool compares_draws = false;  // It knows Join::sampler and Drawn; an older coordinator does not.
 };
 
 // The shards are configured; sent after Admitted, before anything that needs them.
@@ -173,7 +185,7 @@ struct Shards {
 
 enum class RefuseReason {
   kLayoutDiffers,   // From the first worker's, by tensor name in the detail.
-  kDataDiffers,     // The training set has another size.
+  kDataDiffers,     // The training set has another size, or the script another sampler.
   kNetworkDiffers,  // Numbers would travel in another type; by the field's name in the detail.
   kUnknownWorker,   // More workers than there may be.
   kAlreadyJoined,   // Another live process has this index.

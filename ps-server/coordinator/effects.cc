@@ -155,7 +155,8 @@ void Driver::Do(const coordination::SamplePoisoned& effect) {
   metrics_->SampleWasPoisoned();
   Log(LogLevel::kWarning,
       "a sample is discarded: it made two workers ill, or ended them, and is left out from now on",
-      {{"sample", std::to_string(effect.sample.sample)},
+      {{"sample", effect.sample.is_drawn ? "as the script's sampler has drawn it"
+                                         : std::to_string(effect.sample.sample)},
        {"epoch", std::to_string(effect.sample.epoch)},
        {"position", std::to_string(effect.sample.position)}});
 }

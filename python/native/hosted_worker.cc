@@ -21,7 +21,7 @@ namespace {
 StatusOr<std::string> RunWithinLimits(worker::Life& life, worker::HostedTrainer& trainer,
                                       const std::string& device, int threads) {
   try {
-    return life.Run(&trainer, device, threads);
+    return life.Run(&trainer, device, threads, trainer.drawn());
   } catch (const std::exception& error) {
     const std::string limit = process::WhichLimit();
     return process::CannotWorkHere(Internal("{}", limit.empty() ? error.what() : limit));
@@ -66,7 +66,8 @@ bool HostedWorker::WaitForLoop(Duration timeout) {
   return ended_.wait_for(lock, timeout, [this] { return end_.has_value(); });
 }
 
-Status HostedWorker::Start(uint64_t train_samples, const std::string& device, int threads) {
+Status HostedWorker::Start(uint64_t train_samples, const std::string& device, int threads,
+                           const std::string& sampler) {
   if (trainer_) return FailedPrecondition("the worker has started");
   trainer_.emplace(worker::HostedTrainer::Options{
       .layout = layout_,
@@ -74,7 +75,8 @@ Status HostedWorker::Start(uint64_t train_samples, const std::string& device, in
       .train_samples = train_samples,
       .epochs = static_cast<uint64_t>(life_->job().spec.training.stop.max_epochs.value_or(0)),
       .seed = static_cast<uint64_t>(life_->job().spec.training.seed),
-      .window = window_});
+      .window = window_,
+      .sampler = sampler});
   StatusOr<std::thread> loop = process::StartThread([this, device, threads] {
     StatusOr<std::string> end = RunWithinLimits(*life_, *trainer_, device, threads);
     trainer_->Over();
@@ -100,7 +102,7 @@ StatusOr<HostedWork> HostedWorker::Next(Duration timeout) {
     std::unique_lock lock(mutex_);
     ended_.wait(lock, [this] { return end_.has_value(); });
     if (!end_->ok()) return end_->status();
-  } else {
+  } else if (work.kind != HostedWork::Kind::kDraw) {
     taken_ = work.kind;
   }
   return work;

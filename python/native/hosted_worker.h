@@ -36,7 +36,9 @@ class HostedWorker {
   const store::Layout& layout() const { return layout_; }
 
   // FailedPrecondition if it has.
-  Status Start(uint64_t train_samples, const std::string& device, int threads);
+  // `sampler`: as of HostedTrainer.
+  Status Start(uint64_t train_samples, const std::string& device, int threads,
+               const std::string& sampler);
 
   // What to do next, as HostedTrainer::Next; the loop's error once it has one.
   StatusOr<worker::HostedWork> Next(Duration timeout);

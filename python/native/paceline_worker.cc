@@ -181,8 +181,9 @@ int paceline_threads(const paceline_session* session) {
 }
 
 int paceline_start(paceline_session* session, uint64_t train_samples, const char* device,
-                   int threads) {
-  return Said(session->worker->Start(train_samples, device, threads));
+                   int threads, const char* sampler) {
+  return Said(session->worker->Start(train_samples, device, threads,
+                                     sampler == nullptr ? std::string() : std::string(sampler)));
 }
 
 int paceline_next(paceline_session* session, int timeout_ms, paceline_work* work) {
@@ -193,8 +194,16 @@ int paceline_next(paceline_session* session, int timeout_ms, paceline_work* work
   work->kind = static_cast<int32_t>(session->work.kind);
   work->samples = session->work.samples.data();
   work->sample_count = session->work.samples.size();
-  if (!session->work.ranges.empty()) work->epoch = session->work.ranges.front().epoch;
+  work->epoch =
+      session->work.ranges.empty() ? session->work.epoch : session->work.ranges.front().epoch;
   return PACELINE_OK;
+}
+
+int paceline_drew(paceline_session* session, uint64_t epoch, const uint32_t* samples,
+                  size_t count) {
+  paceline::worker::HostedTrainer* const trainer = session->worker->trainer();
+  if (trainer == nullptr) return Invalid("the worker has not started");
+  return Said(trainer->Drew(epoch, {samples, count}));
 }
 
 const char* paceline_reason(const paceline_session* session) {

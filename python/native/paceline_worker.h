@@ -10,7 +10,7 @@
 // Example (a worker that learns nothing):
 //   paceline_session* session;
 //   paceline_open(tensors, 1, values, sizeof values, NULL, &session);
-//   paceline_start(session, /*train_samples=*/1000, "cpu", /*threads=*/1);
+//   paceline_start(session, /*train_samples=*/1000, "cpu", /*threads=*/1, /*sampler=*/NULL);
 //   paceline_work work;
 //   while (paceline_next(session, 50, &work) == PACELINE_OK && work.kind != PACELINE_OVER)
 //     if (work.kind == PACELINE_STEP) paceline_end_step(session, 0.0, work.sample_count, 0);
@@ -28,7 +28,7 @@ extern "C" {
 #define PACELINE_API __attribute__((visibility("default")))
 
 // Of this header. A library of another one is not to be called.
-#define PACELINE_ABI 6
+#define PACELINE_ABI 7
 
 enum {
   PACELINE_OK = 0,
@@ -56,13 +56,19 @@ typedef struct {
   uint64_t offset_bytes;  // Written by paceline_arrange: its place in `values`.
 } paceline_tensor;
 
-enum { PACELINE_NOTHING = 0, PACELINE_STEP = 1, PACELINE_EVALUATE = 2, PACELINE_OVER = 3 };
+enum {
+  PACELINE_NOTHING = 0,
+  PACELINE_STEP = 1,
+  PACELINE_EVALUATE = 2,
+  PACELINE_OVER = 3,
+  PACELINE_DRAW = 4,  // Nothing is taken: paceline_drew(epoch), then ask again.
+};
 
 typedef struct {
   int32_t kind;
   const uint32_t* samples;  // Of the training set; valid until the work is done with.
   size_t sample_count;
-  uint64_t epoch;  // Of the first sample.
+  uint64_t epoch;  // Of the first sample; PACELINE_DRAW: to be drawn.
 } paceline_work;
 
 typedef struct {
@@ -115,13 +121,18 @@ PACELINE_API const char* paceline_device(const paceline_session* session);
 PACELINE_API int paceline_threads(const paceline_session* session);
 
 // Joins the job, on a thread of the session's own. `device`: what is computed on, "cpu" or "cuda".
-// Once.
+// `train_samples`: of an epoch. `sampler`: the script's own, by its name, whose positions an epoch
+// is; null: an epoch is the training set, shuffled. Once.
 PACELINE_API int paceline_start(paceline_session* session, uint64_t train_samples,
-                                const char* device, int threads);
+                                const char* device, int threads, const char* sampler);
 
 // What to do next. PACELINE_NOTHING after so many milliseconds without; PACELINE_OVER: the job is
 // over, or this worker has drained, as paceline_reason says. Errors: the session has failed.
 PACELINE_API int paceline_next(paceline_session* session, int timeout_ms, paceline_work* work);
+// What the script's sampler has drawn for the epoch, as many as an epoch has, in their order; the
+// same on all workers, which the coordinator sees to. PACELINE_INVALID: another number of them.
+PACELINE_API int paceline_drew(paceline_session* session, uint64_t epoch, const uint32_t* samples,
+                               size_t count);
 PACELINE_API const char* paceline_reason(const paceline_session* session);
 
 // --- Of the work taken.

@@ -7,10 +7,9 @@ import time
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Tuple
 
 import torch
-from torch.utils.data import DataLoader
 
 from ._ahead import reading
-from ._data import Batch, source_of
+from ._data import Batch, Epochs, source_of
 from ._errors import Misuse
 from ._idioms import Watch
 from ._turns import Turns
@@ -33,6 +32,7 @@ class Alone:
         self.device = next(model.parameters()).device
         self._batch: Optional[Batch] = None
         self._steps = 0
+        self._epochs_of = Epochs(self.log)
         self._began = 0.0
         self._turns = turns
         self._epoch = 0  # In work, or to come.
@@ -60,9 +60,8 @@ class Alone:
 
     def data(self, source: Any, collate_fn: Optional[Callable] = None) -> Iterator[Batch]:
         from_where = source_of(source, collate_fn)
-        size = self._batch_size
-        if isinstance(source, DataLoader) and source.batch_size:
-            size = source.batch_size
+        size = from_where.batch_size() or self._batch_size
+        self._epochs_of.begin(from_where, torch.initial_seed())
         is_epoch = self._turns.is_epoch(sys._getframe(1))
         if from_where.loader is None:
             return self._batches(from_where.samples, lambda batches: map(from_where.load, batches), size, is_epoch, source)
@@ -70,6 +69,7 @@ class Alone:
                              is_epoch, source)
 
     def leases(self, samples: int) -> Iterator[Batch]:
+        self._epochs_of.sampler = None
         return self._numbers(samples, self._turns.is_epoch(sys._getframe(1)))
 
     def steps(self, samples: int) -> Iterator[int]:
@@ -85,7 +85,9 @@ class Alone:
             if self._rest is not None and self._rest_of is source:
                 self._say_that_turns_go_on()
             else:
-                batches = [indices.tolist() for indices in torch.randperm(samples).split(size)]
+                sampler = self._epochs_of.sampler
+                order = torch.randperm(samples).tolist() if sampler is None else sampler.draw(self._epoch).tolist()
+                batches = [order[begin:begin + size] for begin in range(0, len(order), size)]
                 self._rest, self._rest_of = iter(zip(batches, load(batches))), source
             for numbers, data in self._rest:
                 if self._batch is not None:

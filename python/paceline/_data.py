@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Callable, Iterator, List, Optional, Sequence
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Set
 
 import torch
 from torch.utils.data import DataLoader, IterableDataset, TensorDataset, default_collate
 
 from ._errors import Misuse
 from ._moving import moved
+from ._sampler import OwnSampler, batch_size_of, not_used, own_sampler
 
 
 class Batch:
@@ -94,6 +95,46 @@ class Source:
                  collate: Optional[Callable[[List[Any]], Any]] = None):
         self.samples, self.load = samples, load
         self.loader, self.collate = loader, collate  # Where the loader's workers are to read: it, and with what.
+        self.sampler: Optional[DataLoader] = None  # What may have a sampler of its own.
+
+    def own_sampler(self, seed: int) -> Optional[OwnSampler]:
+        """What an epoch is drawn by; None: it is the whole data set. Misuse: workers cannot share it."""
+        return None if self.sampler is None else own_sampler(self.sampler, self.samples, seed)
+
+    def not_used(self, sizes: List[int]) -> List[str]:
+        return [] if self.sampler is None else not_used(self.sampler, sizes)
+
+    def batch_size(self) -> Optional[int]:
+        return None if self.sampler is None else batch_size_of(self.sampler)
+
+
+class Epochs:
+    """What the epochs of one worker are made of, over all its calls of `data`. `say`: what is not used, once."""
+
+    def __init__(self, say: Callable[[str], None]):
+        self.sampler: Any = None  # The script's own, an OwnSampler; or an epoch is the whole data set.
+        self._say = say
+        self._said: Set[str] = set()
+
+    def begin(self, source: Source, seed: int, sizes: Sequence[int] = (), is_begun: bool = False) -> int:
+        """How many samples an epoch has. Misuse: the sampler is none to share, or `is_begun` and it was another one."""
+        sampler = source.own_sampler(seed)
+        before, now = (None if one is None else one.name for one in (self.sampler, sampler))
+        if is_begun and before != now:
+            raise Misuse(f"the training set had {before or 'no'} sampler of its own and has {now or 'none'} now: it is one, for all epochs")
+        self.sampler = sampler
+        for what in source.not_used(list(sizes)):
+            if what not in self._said:
+                self._said.add(what)
+                self._say("of the DataLoader " + what)
+        return source.samples if sampler is None else sampler.positions
+
+
+def sizes_of_batches(job: Dict[str, Any]) -> List[int]:
+    """That a job's batches have: over all workers first, then a worker's share."""
+    size = job["spec"]["training"].get("globalBatchSize")
+    workers = max(job["spec"].get("workers", {}).get("replicas") or 1, 1)
+    return [] if size is None else [size, size // workers, -(-size // workers)]
 
 
 def _rows(tensors: Sequence[torch.Tensor], indices: Sequence[int]) -> Sequence[torch.Tensor]:
@@ -103,6 +144,14 @@ def _rows(tensors: Sequence[torch.Tensor], indices: Sequence[int]) -> Sequence[t
 
 def source_of(source: Any, collate_fn: Any = None) -> Source:
     """Of a DataLoader, a Dataset, a tuple of tensors. Misuse for what has no samples by number."""
+    if isinstance(source, DataLoader) and not isinstance(source.dataset, IterableDataset):
+        found = _indexed(source, collate_fn)
+        found.sampler = source
+        return found
+    return _indexed(source, collate_fn)
+
+
+def _indexed(source: Any, collate_fn: Any) -> Source:
     loader = None
     if isinstance(source, DataLoader):
         if collate_fn is None:

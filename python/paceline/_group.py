@@ -101,10 +101,10 @@ class GroupSession:
         """What a backward pass is to be multiplied by. FSDP takes the mean over all ranks, whatever their parts."""
         return self._weight * self._ranks if self._model.sharded else None
 
-    def _start(self, samples: int, device: bytes, threads: int) -> None:
+    def _start(self, samples: int, device: bytes, threads: int, sampler: Optional[bytes]) -> None:
         self._sums = Sums(self._group, self._model.floats(), self._model.trained_parts(), self._hand_sums)  # All have stored by then.
         if self._session is not None:
-            self._session.check("start", samples, device, threads)
+            self._session.check("start", samples, device, threads, sampler)
 
     # --- What to do next.
 
@@ -112,7 +112,7 @@ class GroupSession:
         found = work._obj
         if self._session is not None:
             self._session.check("next", timeout_ms, work)
-            if found.kind == _native.NOTHING:
+            if found.kind in (_native.NOTHING, _native.DRAW):  # This rank draws for all.
                 self._group.look()
                 return
             reason = self._session.call("reason") if found.kind == _native.OVER else b""
@@ -131,6 +131,10 @@ class GroupSession:
             self._begin(found, samples)
         if found.kind == _native.OVER:
             self._model.fetch()  # All end with the same.
+
+    def _drew(self, epoch: int, samples: ctypes.Array, count: int) -> None:
+        if self._session is not None:
+            self._session.check("drew", epoch, samples, count)
 
     def _begin(self, found: Any, samples: List[int]) -> None:
         shares = [share_of(samples, rank, self._ranks) for rank in range(self._ranks)]

@@ -9,11 +9,11 @@ from typing import Optional
 
 from . import _errors
 
-ABI = 6
+ABI = 7
 OK, NO_JOB, REFUSED, LOST, HERE, INVALID, FAILED, GIVEN_UP = range(8)
 FLOAT32, INT64 = 0, 1
 PARAMETER, BUFFER = 0, 1
-NOTHING, STEP, EVALUATE, OVER = range(4)
+NOTHING, STEP, EVALUATE, OVER, DRAW = range(5)
 INTERRUPTED, OUT_OF_MEMORY = 0, 1
 
 _ERRORS = {
@@ -74,8 +74,9 @@ SIGNATURES = {
     "paceline_group": (c_char_p, [c_void_p]),
     "paceline_device": (c_char_p, [c_void_p]),
     "paceline_threads": (c_int, [c_void_p]),
-    "paceline_start": (c_int, [c_void_p, c_uint64, c_char_p, c_int]),
+    "paceline_start": (c_int, [c_void_p, c_uint64, c_char_p, c_int, c_char_p]),
     "paceline_next": (c_int, [c_void_p, c_int, POINTER(Work)]),
+    "paceline_drew": (c_int, [c_void_p, c_uint64, POINTER(c_uint32), c_size_t]),
     "paceline_reason": (c_char_p, [c_void_p]),
     "paceline_expect": (c_size_t, [c_void_p, c_size_t, POINTER(c_uint32), c_size_t]),
     "paceline_may_go_on": (c_int, [c_void_p]),

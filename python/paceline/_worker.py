@@ -21,7 +21,7 @@ from torch.utils.hooks import RemovableHandle
 from . import _native
 from ._ahead import Ahead
 from ._cause import cause_of
-from ._data import Batch, Source, source_of
+from ._data import Batch, Epochs, Source, sizes_of_batches, source_of
 from ._errors import Error, Misuse
 from ._group import is_group, join
 from ._handing import Handing
@@ -89,7 +89,8 @@ class Worker:
         torch.set_num_threads(self._threads)
         _native.library().paceline_tune_allocator()
         self._started = False
-        self._samples = 0
+        self._samples = 0  # Of an epoch.
+        self._epochs = Epochs(self.log)
         self._batch: Optional[Batch] = None  # That a step is owed for.
         self._taken: Optional[_native.Work] = None
         self._next: Optional[_native.Work] = None
@@ -120,12 +121,17 @@ class Worker:
         Where a loop over epochs stands around it, it ends with each epoch, before this worker's first batch of the next one,
         and what the loop asks for once the job is over is empty (`_turns`). Who leaves it by ``break`` goes on from there.
 
-        `source`: a DataLoader (its dataset and collate_fn are used, not its batches), a Dataset with ``len()``, or a
-        tuple of tensors; the same on every worker. Each batch is as large as the job says, and wants one `step`.
-        Misuse: the batch before had none. An evaluator gets no batch.
+        `source`: a DataLoader (its dataset, collate_fn and a sampler of its own are used, not its batches), a Dataset
+        with ``len()``, or a tuple of tensors; the same on every worker. A sampler of its own is one that gives
+        something else than the whole data set once: an epoch is what that draws, in its order. Each batch is as large
+        as the job says, and wants one `step`. Misuse: the batch before had none; workers cannot draw alike from the
+        sampler, and why. An evaluator gets no batch.
         """
         from_where = source_of(source, collate_fn)
-        return self._leases(from_where.samples, from_where.load, self._turns.is_epoch(sys._getframe(1)), from_where)
+        if self.is_evaluator:
+            return iter(())
+        samples = self._epochs.begin(from_where, self.job["spec"]["training"].get("seed", 0), sizes_of_batches(self.job), self._started)
+        return self._leases(samples, from_where.load, self._turns.is_epoch(sys._getframe(1)), from_where)
 
     def leases(self, samples: int) -> Iterator[Batch]:
         """As `data`, with the numbers of samples in the place of their data: ``batch.indices``, of 0 .. samples-1."""
@@ -378,7 +384,9 @@ class Worker:
         if self._started:
             return
         self._flat.store()
-        self._session.check("start", self._samples, self.device.type.encode(), self._threads)
+        sampler = self._epochs.sampler
+        self._session.check("start", self._samples, self.device.type.encode(), self._threads,
+                            None if sampler is None else encoded(sampler.name))
         self._started = True
 
     def _wait(self) -> Optional[_native.Work]:
@@ -389,9 +397,16 @@ class Worker:
             if work.kind == _native.OVER:
                 self.log("leaving: " + self._session.call("reason").decode())
                 return None
-            if work.kind != _native.NOTHING:
+            if work.kind == _native.DRAW:
+                self._draw(work.epoch)
+            elif work.kind != _native.NOTHING:
                 self._flat.fetch()
                 return work
+
+    def _draw(self, epoch: int) -> None:
+        positions = self._epochs.sampler.draw(epoch)
+        room = (ctypes.c_uint32 * len(positions)).from_buffer(positions)
+        self._session.check("drew", epoch, room, len(positions))
 
     def _take(self) -> Optional[_native.Work]:
         if self._next is None and not self._is_over():

@@ -123,7 +123,8 @@ class JobTest(unittest.TestCase):
         text = (SCRIPTS / name_or_text).read_text() if name_or_text.endswith(".py") else textwrap.dedent(name_or_text)
         (self.folder / "train.py").write_text(text)
 
-    def start(self, *overrides, workers=2, evaluator=False, arguments=(), environment=None, interpreter=(sys.executable,)):
+    def start(self, *overrides, workers=2, evaluator=False, arguments=(), environment=None, interpreter=(sys.executable,),
+              options=()):
         job = {
             "apiVersion": "paceline.dev/v1alpha1", "kind": "TrainingJob", "metadata": {"name": "mine"},
             "spec": {
@@ -137,7 +138,7 @@ class JobTest(unittest.TestCase):
         (self.folder / "job.yaml").write_text(json.dumps(job))
         flags = [part for override in overrides for part in ("--set", override)]
         process = subprocess.Popen(
-            [str(BIN / "paceline"), "run", "job.yaml", "-o", "json", *flags], cwd=self.folder, text=True,
+            [str(BIN / "paceline"), "run", "job.yaml", "-o", "json", *flags, *options], cwd=self.folder, text=True,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, **(environment or {})})
         running = Running(self.folder, process)
         self.addCleanup(self._end, process)

@@ -68,7 +68,7 @@ total = ctypes.c_uint64()
 _native.check(library.paceline_arrange(tensor, 1, ctypes.byref(total)))
 values, session = ctypes.create_string_buffer(total.value), ctypes.c_void_p()
 _native.check(library.paceline_open(tensor, 1, values, total.value, None, ctypes.byref(session)))
-_native.check(library.paceline_start(session, 100, b"cpu", 1))
+_native.check(library.paceline_start(session, 100, b"cpu", 1, None))
 listener.settimeout(30)
 taken = listener.accept()  # Before that, there is nothing yet that could not end.
 print("closed:", library.paceline_close(session, 0), flush=True)

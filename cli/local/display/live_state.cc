@@ -58,7 +58,11 @@ LiveState Parse(const json& object) {
   state.nonfinite_pushes = object.at("nonFinitePushes").get<uint64_t>();
   state.poisoned_samples = object.value("poisonedSamples", uint64_t{0});
   for (const json& one : object.value("poisoned", json::array()))
-    state.poisoned.push_back(one.at("sample").get<uint64_t>());
+    state.poisoned.push_back(one.value("drawn", false)
+                                 ? fmt::format("position {} of epoch {}",
+                                               one.value("position", uint64_t{0}),
+                                               one.value("epoch", uint64_t{0}))
+                                 : std::to_string(one.at("sample").get<uint64_t>()));
   state.samples_before = object.at("samplesBefore").get<uint64_t>();
   state.roll_backs = object.at("rollBacks").get<uint64_t>();
   state.last_roll_back = object.at("lastRollBack").get<std::string>();

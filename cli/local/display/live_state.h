@@ -67,10 +67,10 @@ struct LiveState {
   uint64_t committed_samples = 0;
   uint64_t samples_before = 0;  // Committed when those seconds began.
   uint64_t nonfinite_pushes = 0;
-  uint64_t poisoned_samples = 0;   // Left out, of the training set...
-  std::vector<uint64_t> poisoned;  // ...the first of them.
-  uint64_t roll_backs = 0;         // Of this coordinator's life.
-  std::string last_roll_back;      // Why and to where.
+  uint64_t poisoned_samples = 0;      // Left out, of the training set...
+  std::vector<std::string> poisoned;  // ...the first of them.
+  uint64_t roll_backs = 0;            // Of this coordinator's life.
+  std::string last_roll_back;         // Why and to where.
   std::optional<uint64_t> checkpoint_version;
   std::string checkpoint_problem;
   std::string room_problem;     // Why the final model may find no room; empty: it has some.

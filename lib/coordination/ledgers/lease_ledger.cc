@@ -316,6 +316,12 @@ void LeaseLedger::FindPoisoned() {
   if (suspects_.empty()) return CompleteOldest();
   for (const SampleRange& range :
        suspects_.Convict([this](const SampleRange& one) { return IsFree(one); })) {
+    if (options_.order == Order::kDrawn) {
+      if (poisoned_drawn_.emplace(range.epoch, range.begin).second)
+        news_.push_back({range.epoch, range.begin, range.begin, true});
+      LocatePoisoned(range.epoch);
+      continue;
+    }
     EpochOrder order(options_.train_samples, options_.seed);
     const uint64_t sample = order.Epoch(range.epoch)[range.begin];
     if (!poisoned_.insert(sample).second) continue;  // Found where it stands in another epoch.
@@ -328,14 +334,20 @@ void LeaseLedger::FindPoisoned() {
 
 // The same samples stand elsewhere in each epoch.
 void LeaseLedger::LocatePoisoned(uint64_t number) {
-  if (poisoned_.empty()) return;
+  if (poisoned_.empty() && poisoned_drawn_.empty()) return;
   Epoch& epoch = open_.at(number);
+  const auto is_done = [&](uint64_t position) {
+    return epoch.committed.Contains(position, position + 1) ||
+           epoch.discarded.Contains(position, position + 1);
+  };
+  for (const auto& [drawn_for, position] : poisoned_drawn_)
+    if (drawn_for == number && !is_done(position)) epoch.poisoned.insert(position);
+  if (poisoned_.empty()) return;
   EpochOrder order(options_.train_samples, options_.seed);
   const std::span<const uint32_t> samples = order.Epoch(number);
   for (uint64_t position = 0; position < samples.size(); ++position) {
-    const bool is_done = epoch.committed.Contains(position, position + 1) ||
-                         epoch.discarded.Contains(position, position + 1);
-    if (!is_done && poisoned_.contains(samples[position])) epoch.poisoned.insert(position);
+    if (poisoned_.contains(samples[position]) && !is_done(position))
+      epoch.poisoned.insert(position);
   }
 }
 
@@ -362,6 +374,7 @@ void LeaseLedger::Inherit(const LeaseLedger& before) {
   suspects_ = before.suspects_;
   suspects_.SetLast(false);
   poisoned_ = before.poisoned_;
+  poisoned_drawn_ = before.poisoned_drawn_;
   for (const auto& [number, epoch] : open_) LocatePoisoned(number);
   DiscardPoisoned();
   CompleteOldest();

@@ -1,8 +1,8 @@
 // Defines LeaseLedger: which samples of which epoch are free, leased, accumulated, committed or
 // discarded.
 //
-// Every epoch is `train_samples` positions of a shuffled order, and every position of an open epoch
-// is in exactly one of those states. Two epochs are open at most, the oldest that is not complete
+// Every epoch is `train_samples` positions of an order, and every position of an open epoch is in
+// exactly one of those states. Two epochs are open at most, the oldest that is not complete
 // and the next, so that only the last epoch of a job can run dry.
 #pragma once
 
@@ -27,11 +27,13 @@
 
 namespace paceline::coordination {
 
-// A sample that made two workers ill, or killed them, and is left out for good.
+// A sample that made two workers ill, or killed them, and is left out: for good, or, where the
+// script's own sampler has drawn it, at that position alone.
 struct PoisonedSample {
   uint64_t epoch = 0;
   uint64_t position = 0;  // Of the epoch's order.
-  uint64_t sample = 0;    // Of the training set.
+  uint64_t sample = 0;    // Of the training set; of what a sampler has drawn, the position.
+  bool is_drawn = false;  // It has.
   friend bool operator==(const PoisonedSample&, const PoisonedSample&) = default;
 };
 
@@ -39,10 +41,14 @@ struct PoisonedSample {
 // samples.
 class LeaseLedger {
  public:
+  // What stands at an epoch's positions. kShuffled: as EpochOrder says. kDrawn: what the script's
+  // own sampler has drawn, which the ledger does not know.
+  enum class Order { kShuffled, kDrawn };
   struct Options {
     uint64_t train_samples = 1;  // At least 1.
     uint64_t epochs_max = 0;     // 0: no bound.
     uint64_t seed = 0;           // Of the epochs' orders.
+    Order order = Order::kShuffled;
   };
   struct Count {
     uint64_t epoch, free, leased, accumulated, committed, discarded;
@@ -89,11 +95,14 @@ class LeaseLedger {
   uint64_t FirstEpoch(protocol::LeaseId lease) const;  // 0 for an unknown one.
   void Believe(WorkerId worker) { suspects_.Believe(worker); }
   bool IsAnySuspected() const;  // Or known to be poisoned, and not left out yet.
-  // Those found since the last call; discarded, in this epoch and in all that are open or follow.
+  // Those found since the last call; discarded, in this epoch and, where the ledger knows where
+  // else they stand, in all that are open or follow.
   std::vector<PoisonedSample> TakePoisoned();
   // What `before`, of an earlier generation, knew of them.
   void Inherit(const LeaseLedger& before);
   void Doubt(WorkerId worker) { suspects_.Doubt(worker); }
+  // Before the first is found.
+  void SetOrder(Order order) { options_.order = order; }
 
   // Whether `worker` holds the lease and it is not accumulated.
   bool IsHeld(WorkerId worker, protocol::LeaseId lease) const;
@@ -182,9 +191,10 @@ class LeaseLedger {
   IdTable<WorkerId, std::vector<protocol::LeaseId>> held_;
   uint64_t next_lease_ = 1;
   uint64_t returns_ = 0;
-  Suspects suspects_;            // Of free and leased positions.
-  Overtaken overtaken_;          // Of open epochs.
-  std::set<uint64_t> poisoned_;  // Samples.
+  Suspects suspects_;                                       // Of free and leased positions.
+  Overtaken overtaken_;                                     // Of open epochs.
+  std::set<uint64_t> poisoned_;                             // Samples...
+  std::set<std::pair<uint64_t, uint64_t>> poisoned_drawn_;  // ...or (epoch, position) of kDrawn.
   std::vector<PoisonedSample> news_;
 };
 

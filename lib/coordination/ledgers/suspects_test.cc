@@ -77,6 +77,24 @@ TEST(SuspectsTest, IsTheSameSampleInEveryEpoch) {
   for (const LeaseLedger::Count& count : ledger.counts()) EXPECT_EQ(count.discarded, 1u);
 }
 
+// The ledger does not know which sample stands where: those at the same position of other epochs
+// are others.
+TEST(SuspectsTest, WhatASamplerHasDrawnIsLeftOutAtItsPositionAlone) {
+  LeaseLedger ledger({64, 3, 7, LeaseLedger::Order::kDrawn});
+  std::vector<PoisonedSample> found;
+  TrainWith(ledger, {10}, 16, found);
+  EXPECT_TRUE(ledger.is_complete());
+  EXPECT_THAT(found, ElementsAre(PoisonedSample{0, 10, 10, true}));
+  std::vector<uint64_t> discarded;
+  for (const LeaseLedger::Count& count : ledger.counts()) discarded.push_back(count.discarded);
+  EXPECT_THAT(discarded, ElementsAre(1, 0, 0));
+  LeaseLedger anew({64, 3, 7, LeaseLedger::Order::kDrawn});
+  anew.Inherit(ledger);
+  found.clear();
+  EXPECT_EQ(TrainWith(anew, {10}, 16, found), 0) << "it is known";
+  EXPECT_EQ(anew.counts()[0].discarded, 1u);
+}
+
 // Where it stands in the other open epoch, too: leased when it is found, or suspected there with
 // others that are well.
 TEST(SuspectsTest, WhatIsFoundInOneEpochIsLeftOutOfTheOtherOne) {

@@ -4,6 +4,7 @@
 #include "lib/coordination/phases/changing.h"
 #include "lib/coordination/phases/evaluating.h"
 #include "lib/coordination/phases/poisoning.h"
+#include "lib/coordination/phases/sampling.h"
 
 namespace paceline::coordination {
 
@@ -104,6 +105,8 @@ std::optional<Refused> Judge(const JobState& job, const Join& join,
                    fmt::format("the training set has {} samples, want {}{}", join.train_samples,
                                job.train_samples, OfCheckpoint(job))};
   }
+  if (const std::string other = is_worker ? OtherSampler(job, join) : ""; !other.empty())
+    return Refused{RefuseReason::kDataDiffers, other};
   return std::nullopt;
 }
 
@@ -169,6 +172,7 @@ void OnJoin(Turn turn, ConnectionId connection, const Join& join) {
   if (is_worker && job.startup.is_configuring) AdmitToShards(turn, session);
   protocol::Admitted admitted{session.incarnation, job.options.generation,
                               job.options.heartbeat_period, job.options.seed};
+  admitted.compares_draws = true;
   if (is_worker && !join.group.empty()) admitted.worker = worker;
   turn.Send(connection, admitted);
   if (job.startup.has_announced) turn.Send(connection, protocol::Shards{});
@@ -187,6 +191,7 @@ void OnJoin(Turn turn, ConnectionId connection, const Join& join) {
   status.device = join.device;
   status.threads = join.threads;
   if (!job.layout.has_value()) Adopt(turn, join);
+  AdoptSampler(job, join);
   if (job.phase == Phase::kTraining) {
     job.participants.insert(worker);
     Ask(turn, sync::WorkerJoined{worker});

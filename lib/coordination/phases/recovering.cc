@@ -109,6 +109,7 @@ JobState NextGeneration(const JobState& job, Time now) {
     next.leases.emplace(
         LeaseLedger::Options{job.train_samples, job.options.epochs_max, job.options.seed});
   }
+  next.sampling.drawn = job.sampling.drawn;
   if (next.leases.has_value() && job.leases.has_value()) {
     next.leases->Inherit(*job.leases);
     for (const auto& [worker, health] : job.health)

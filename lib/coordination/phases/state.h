@@ -121,6 +121,16 @@ struct StepCount {
   uint64_t told = 0;      // Pushed or given up.
 };
 
+// The script's own sampler, if it has one (sampling.h).
+struct Sampling {
+  std::optional<std::string> sampler;  // As the first worker of this life names it; empty: none.
+  struct First {
+    protocol::Drawn drawn;
+    protocol::Seat by;
+  };
+  std::map<uint64_t, First> drawn;  // By epoch, of the last few: who said so first.
+};
+
 // Of the latest publication.
 struct CommitFigures {
   double loss = 0;
@@ -151,7 +161,8 @@ struct JobState {
   CommitProgress commits;
   ShardWatch watch;
   std::optional<store::Layout> layout;  // The first worker's, as are the leases' sizes.
-  uint64_t train_samples = 0;
+  uint64_t train_samples = 0;           // Of an epoch.
+  Sampling sampling;
   std::optional<LeaseLedger> leases;
   StartupState startup;
   EvaluationState evaluation;

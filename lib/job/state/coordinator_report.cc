@@ -156,9 +156,13 @@ CoordinatorReport Parse(const TrainingJob& job, const json& state) {
   report.model_trouble = state.value("modelProblem", "");
   report.poisoned = state.value("poisonedSamples", int64_t{0});
   for (const json& one : state.value("poisoned", json::array())) {
+    const std::string place =
+        fmt::format("position {} of epoch {}", one.value("position", int64_t{0}),
+                    one.value("epoch", int64_t{0}));
     report.poisoned_of.push_back(
-        fmt::format("sample {} (position {} of epoch {})", one.value("sample", int64_t{0}),
-                    one.value("position", int64_t{0}), one.value("epoch", int64_t{0})));
+        one.value("drawn", false)
+            ? fmt::format("what the script's sampler has put at {}", place)
+            : fmt::format("sample {} ({})", one.value("sample", int64_t{0}), place));
   }
   report.standstill = state.value("standstill", "");
   report.is_shard_stalled = !report.standstill.empty() && state.value("shardStalled", true);

@@ -73,7 +73,8 @@ TEST(CodecTest, EveryWorkerMessageSurvives) {
                      2,
                      {WireType::kBfloat16, WireType::kBfloat16},
                      8,
-                     "big"},
+                     "big",
+                     "WeightedRandomSampler"},
       protocol::Heartbeat{protocol::Doing::kComputing, 12, Seconds(3)},
       protocol::PushDone{
           .generation = {2, 5},
@@ -96,6 +97,7 @@ TEST(CodecTest, EveryWorkerMessageSurvives) {
       protocol::Evaluated{Version(100), 0.1, 0.97, 360, "logits", {{"f1", 0.5}}},
       protocol::Leaving{.is_done = true},
       protocol::Failing{"KeyError: 'x'", "KeyError, train.py, line 7"},
+      protocol::Drawn{3, 2000, 0xfedcba9876543210},
   });
 }
 
@@ -110,7 +112,7 @@ TEST(CodecTest, EveryWorkerOrderSurvives) {
   const sync::Assignment assignment{64, 3, 0.5, sync::Pacing::kEagerPull};
   const protocol::Lease lease{protocol::LeaseId(12), {{1, 5, 69}, {2, 3, 4}}};
   ExpectRoundTrip<protocol::WorkerOrder>({
-      protocol::Admitted{Incarnation(2), {1, 3}, Seconds(2), 17, WorkerId(0)},
+      protocol::Admitted{Incarnation(2), {1, 3}, Seconds(2), 17, WorkerId(0), true},
       protocol::Shards{{{ShardId(1), "unix:/tmp/s1.sock", {65536, 131072}}}},
       protocol::Refused{protocol::RefuseReason::kFinished, "job is over"},
       protocol::Fill{},

@@ -51,6 +51,7 @@ void Put(const protocol::Join& join, v1::WorkerMessage& message) {
   wire.set_gradient_type(EncodeEnum(kNumberTypes, join.wire_types.gradients));
   wire.set_parameter_type(EncodeEnum(kNumberTypes, join.wire_types.parameters));
   wire.set_group(join.group);
+  wire.set_sampler(Printable(join.sampler));
 }
 
 void Put(const protocol::Heartbeat& beat, v1::WorkerMessage& message) {
@@ -118,6 +119,13 @@ void Put(const protocol::Failing& failing, v1::WorkerMessage& message) {
   message.mutable_failing()->set_cause(Printable(failing.cause));
 }
 
+void Put(const protocol::Drawn& drawn, v1::WorkerMessage& message) {
+  v1::Drawn& wire = *message.mutable_drawn();
+  wire.set_epoch(drawn.epoch);
+  wire.set_positions(drawn.positions);
+  wire.set_digest(drawn.digest);
+}
+
 StatusOr<protocol::WorkerMessage> Take(const v1::Join& wire) {
   protocol::Join join{.worker = WorkerId(wire.worker()), .train_samples = wire.train_samples()};
   PACELINE_ASSIGN_OR_RETURN(join.role, DecodeEnum(kRoles, wire.role(), "role"));
@@ -130,6 +138,7 @@ StatusOr<protocol::WorkerMessage> Take(const v1::Join& wire) {
   PACELINE_ASSIGN_OR_RETURN(join.wire_types.parameters,
                             DecodeEnum(kNumberTypes, wire.parameter_type(), "parameter type"));
   join.group = wire.group();
+  join.sampler = wire.sampler();
   return join;
 }
 
@@ -213,6 +222,9 @@ StatusOr<protocol::WorkerMessage> Decode(const v1::WorkerMessage& message) {
       return protocol::Leaving{message.leaving().is_done()};
     case v1::WorkerMessage::kFailing:
       return protocol::Failing{message.failing().reason(), message.failing().cause()};
+    case v1::WorkerMessage::kDrawn:
+      return protocol::Drawn{message.drawn().epoch(), message.drawn().positions(),
+                             message.drawn().digest()};
     case v1::WorkerMessage::SAID_NOT_SET:
       break;
   }

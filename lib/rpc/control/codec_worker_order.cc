@@ -97,6 +97,7 @@ void Put(const protocol::Admitted& admitted, v1::WorkerOrder& order) {
   wire.set_heartbeat_period_ns(EncodeDuration(admitted.heartbeat_period));
   wire.set_seed(admitted.seed);
   if (admitted.worker) wire.set_worker(admitted.worker->value());
+  wire.set_compares_draws(admitted.compares_draws);
 }
 
 void Put(const protocol::Shards& shards, v1::WorkerOrder& order) {
@@ -158,6 +159,7 @@ protocol::Admitted Take(const v1::Admitted& wire) {
                               .heartbeat_period = DecodeDuration(wire.heartbeat_period_ns()),
                               .seed = wire.seed()};
   if (wire.has_worker()) admitted.worker = WorkerId(wire.worker());
+  admitted.compares_draws = wire.compares_draws();
   return admitted;
 }
 

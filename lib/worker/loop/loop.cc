@@ -73,6 +73,10 @@ void Loop::SayInterrupts() const {
        {"seconds_until_next_step_max", ToSeconds(cost.until_next_max)}});
 }
 
+std::string Loop::Sampler() const {
+  return options_.drawn == nullptr ? std::string() : options_.drawn->sampler();
+}
+
 void Loop::Pause(Duration duration) {
   std::unique_lock lock(mutex_);
   draining_.wait_for(lock, duration, [this] { return is_draining_; });
@@ -124,7 +128,8 @@ StatusOr<std::string> Loop::RunSession() {
                                                          .attempt = options_.attempt,
                                                          .wire_types = options_.wire_types,
                                                          .threads = options_.threads,
-                                                         .group = options_.group}));
+                                                         .group = options_.group,
+                                                         .sampler = Sampler()}));
   while (true) {
     stopwatch_.Switch(Activity::kWait);
     StatusOr<protocol::WorkerOrder> order = session_->Receive(options_.order_timeout);
@@ -149,12 +154,20 @@ StatusOr<std::optional<std::string>> Loop::Obey(const protocol::WorkerOrder& ord
       Overloaded{
           [&](const protocol::Admitted& admitted) -> End {
             admitted_ = admitted;
+            if (!Sampler().empty() && !admitted.compares_draws) {
+              return PermissionDenied(
+                  "run the job with parameter servers of this package's version: those of this job "
+                  "know nothing of a sampler of the script's own, and cannot see that workers draw "
+                  "alike from {}",
+                  Sampler());
+            }
             heartbeat_.emplace(session_,
                                HeartbeatOptions{.period = admitted.heartbeat_period,
                                                 .pulse = options_.pulse,
                                                 .on_stuck = options_.on_stuck,
                                                 .stuck_after = options_.stuck_after,
                                                 .stuck_alone_after = options_.stuck_alone_after});
+            if (options_.drawn != nullptr) options_.drawn->TellTo(session_);
             return std::optional<std::string>();
           },
           [&](const protocol::Shards& shards) -> End {

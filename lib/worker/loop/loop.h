@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "lib/base/time.h"
+#include "lib/worker/loop/drawn_epochs.h"
 #include "lib/worker/loop/heartbeat.h"
 #include "lib/worker/loop/pulse.h"
 #include "lib/worker/loop/session.h"
@@ -47,6 +48,7 @@ struct LoopOptions {
   LocalOptions local;                              // Of local steps.
   std::optional<uint64_t> attempt = std::nullopt;  // Which start of its index the process is.
   Pulse* pulse = nullptr;  // The trainer's; outlives the loop. Null: heartbeats say nothing of it.
+  DrawnEpochs* drawn = nullptr;  // Likewise. Null: samples are the job's to order.
   // As in HeartbeatOptions: the loop hangs in a step while its session is over.
   std::function<void(const std::string& why)> on_stuck = nullptr;
   Duration stuck_after = Seconds(5);
@@ -75,6 +77,7 @@ class Loop {
  private:
   // One session, from Join to its end. Aborted: join anew.
   StatusOr<std::string> RunSession();
+  std::string Sampler() const;  // The script's own; empty: none.
   // Before joining anew; cut short by Drain.
   void Pause(Duration duration);
   StatusOr<std::optional<std::string>> Obey(const protocol::WorkerOrder& order);

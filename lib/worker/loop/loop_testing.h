@@ -265,6 +265,7 @@ class FakeTrainer : public Trainer {
 struct Fixture {
   World world;
   FakeTrainer trainer{&world};
+  DrawnEpochs drawn{"WeightedRandomSampler"};
   std::atomic<Duration::rep> now = 0;
   Duration step = Seconds(1);  // Of the clock, each time that any thread reads it.
   Loop loop{{.role = protocol::Role::kWorker,
@@ -275,7 +276,8 @@ struct Fixture {
              .now = [this] { return Time(Duration(now += step.count())); },
              .read_signals =
                  [](Time) { return sync::Signals{.cpu_available = 0.5, .memory_available = {}}; },
-             .local = {.optimizer = optim::SgdOptions{.momentum = 0.5}}},
+             .local = {.optimizer = optim::SgdOptions{.momentum = 0.5}},
+             .drawn = &drawn},
             {.connect = [this]() -> StatusOr<std::unique_ptr<Session>> {
                if (world.sessions.empty()) return Unavailable("connection refused");
                auto session =
@@ -294,7 +296,8 @@ struct Fixture {
 inline protocol::Admitted Admit(uint64_t incarnation) {
   return {.incarnation = Incarnation(incarnation),
           .generation = {1, 0},
-          .heartbeat_period = Seconds(3600)};
+          .heartbeat_period = Seconds(3600),
+          .compares_draws = true};
 }
 
 inline protocol::Released Release(uint64_t version, uint64_t lease, uint64_t samples = 10) {

@@ -3,14 +3,33 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <iterator>
 #include <utility>
 
 #include "lib/base/check.h"
+#include "lib/base/hash.h"
 #include "lib/store/region.h"
 
 namespace paceline::worker {
+
+namespace {
+
+// Two are open at most, and steps of the one before may still come.
+constexpr size_t kEpochsKept = 4;
+
+uint64_t DigestOf(std::span<const uint32_t> samples) {
+  uint64_t hash = kHashSeed;
+  for (const uint32_t sample : samples)
+    for (int shift = 0; shift < 32; shift += 8)
+      hash = HashByte(hash, static_cast<unsigned char>(sample >> shift));
+  return hash;
+}
+
+}  // namespace
+
 HostedTrainer::HostedTrainer(Options options)
     : options_(std::move(options)),
+      drawn_(options_.sampler),
       order_(options_.train_samples, options_.seed),
       next_(std::max<uint64_t>(1, options_.train_samples)) {
   PACELINE_CHECK(options_.values.size() == options_.layout.total_bytes(), "{} bytes, layout has {}",
@@ -54,7 +73,6 @@ StatusOr<StepResult> HostedTrainer::Step(std::span<const protocol::SampleRange> 
                         options_.train_samples);
     }
     seen.push_back({range.epoch, range.begin, range.end});
-    Collect(seen.back(), work_.samples);
   }
   next_.See(seen);
   control_ = &control;
@@ -79,16 +97,48 @@ void HostedTrainer::Begin() {
   control_->LeaveScript();
 }
 
-void HostedTrainer::Collect(const EpochRange& range, std::vector<uint32_t>& samples) {
-  const auto part = order_.Epoch(range.epoch).subspan(range.begin, range.end - range.begin);
+bool HostedTrainer::IsDrawn(uint64_t epoch) const {
+  return options_.sampler.empty() || drawn_samples_.contains(epoch);
+}
+
+bool HostedTrainer::Collect(const EpochRange& range, std::vector<uint32_t>& samples) {
+  if (!IsDrawn(range.epoch)) return false;
+  const std::span<const uint32_t> epoch = options_.sampler.empty()
+                                              ? order_.Epoch(range.epoch)
+                                              : std::span(drawn_samples_.at(range.epoch));
+  const auto part = epoch.subspan(range.begin, range.end - range.begin);
   samples.insert(samples.end(), part.begin(), part.end());
+  return true;
+}
+
+std::optional<uint64_t> HostedTrainer::CollectWork() {
+  work_.samples.clear();
+  for (const protocol::SampleRange& range : work_.ranges)
+    if (!Collect({range.epoch, range.begin, range.end}, work_.samples)) return range.epoch;
+  return std::nullopt;
+}
+
+Status HostedTrainer::Drew(uint64_t epoch, std::span<const uint32_t> samples) {
+  if (samples.size() != options_.train_samples) {
+    return InvalidArgument("the sampler {} drew {} positions for epoch {}, want {}",
+                           options_.sampler, samples.size(), epoch, options_.train_samples);
+  }
+  {
+    std::lock_guard lock(mutex_);
+    drawn_samples_[epoch].assign(samples.begin(), samples.end());
+    for (auto oldest = drawn_samples_.begin(); drawn_samples_.size() > kEpochsKept;)
+      oldest = oldest->first == epoch ? std::next(oldest) : drawn_samples_.erase(oldest);
+  }
+  drawn_.Note({.epoch = epoch, .positions = samples.size(), .digest = DigestOf(samples)});
+  return OkStatus();
 }
 
 std::vector<uint32_t> HostedTrainer::Expect(uint64_t ahead) {
   std::lock_guard lock(mutex_);
   std::vector<uint32_t> samples;
   for (const EpochRange& range : next_.Guess(ahead)) {
-    if (options_.epochs == 0 || range.epoch < options_.epochs) Collect(range, samples);
+    if (options_.epochs != 0 && range.epoch >= options_.epochs) continue;
+    if (!Collect(range, samples)) return {};  // What is not drawn yet nobody can read ahead.
   }
   return samples;
 }
@@ -121,6 +171,9 @@ HostedWork HostedTrainer::Next(Duration timeout) {
     return state_ == State::kOffered || is_over_;
   }) && state_ == State::kOffered) {
     if (control_ == nullptr || control_->MayGoOn()) {
+      if (const std::optional<uint64_t> undrawn = CollectWork()) {
+        return {.kind = HostedWork::Kind::kDraw, .samples = {}, .ranges = {}, .epoch = *undrawn};
+      }
       state_ = State::kTaken;
       return work_;
     }

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -21,6 +22,7 @@
 #include "lib/base/next_ranges.h"
 #include "lib/rpc/shared_memory/version_window.h"
 #include "lib/telemetry/clock.h"
+#include "lib/worker/loop/drawn_epochs.h"
 #include "lib/worker/loop/trainer.h"
 #include "lib/worker/process/usual_gap.h"
 
@@ -28,10 +30,12 @@ namespace paceline::worker {
 
 // What the host is asked to do next.
 struct HostedWork {
-  enum class Kind { kNothing, kStep, kEvaluate, kOver };
+  // kDraw: the host is to draw `epoch` and Drew it, and to ask again.
+  enum class Kind { kNothing, kStep, kEvaluate, kOver, kDraw };
   Kind kind = Kind::kNothing;
   std::vector<uint32_t> samples;              // kStep: of the training set, in this order.
   std::vector<protocol::SampleRange> ranges;  // kStep: where in which epoch's order they stand.
+  uint64_t epoch = 0;                         // kDraw.
 };
 
 // Methods of Trainer: the loop's, one owner at a time. All others: the host's, from one thread at a
@@ -49,6 +53,9 @@ class HostedTrainer final : public Trainer {
     // Of which `values` are the bytes: versions are shown there. Null: they are copied.
     std::shared_ptr<rpc::VersionWindow> window = nullptr;
     std::function<Time()> now = telemetry::SteadyNow;
+    // The script's own, by its name: an epoch is what the host draws for it. Empty: it is the whole
+    // training set, shuffled.
+    std::string sampler = {};
   };
   explicit HostedTrainer(Options options);
 
@@ -74,6 +81,9 @@ class HostedTrainer final : public Trainer {
   // The first time counts; without it the whole step is the host's own. A pause is no part of the
   // worker's time (usual_gap.h).
   void Begin();
+  // What the script's sampler has drawn for the epoch: as many as it has samples, of the training
+  // set. InvalidArgument for another number. The last few epochs are kept.
+  Status Drew(uint64_t epoch, std::span<const uint32_t> samples);
   // The samples of the step that comes `ahead` steps behind the one offered last, one or more, as
   // far as they can be guessed (lib/base/next_ranges.h): nobody has promised them. Empty: not.
   std::vector<uint32_t> Expect(uint64_t ahead);
@@ -94,9 +104,16 @@ class HostedTrainer final : public Trainer {
   // The loop has ended: Next says so from now on, once nothing is in work.
   void Over();
 
+  // For the loop.
+  DrawnEpochs* drawn() { return &drawn_; }
+
  private:
   enum class State { kIdle, kOffered, kTaken, kDone };
-  void Collect(const EpochRange& range, std::vector<uint32_t>& samples);  // In bounds.
+  bool IsDrawn(uint64_t epoch) const;
+  // In bounds. False: the host has not drawn that epoch.
+  bool Collect(const EpochRange& range, std::vector<uint32_t>& samples);
+  // Fills in the samples of work_. The epoch to be drawn before that, if there is one.
+  std::optional<uint64_t> CollectWork();
   // Offers work_ and waits until it is done. Cancelled, as of Step.
   Status Offer(std::unique_lock<std::mutex>& lock);
   void Done();  // Of the lock's holder.
@@ -106,12 +123,14 @@ class HostedTrainer final : public Trainer {
   }
 
   const Options options_;
+  DrawnEpochs drawn_;
   std::vector<std::byte> initial_;
   std::vector<std::byte> push_;  // Where a step's push does not go in pieces.
 
   std::mutex mutex_;  // Guards what is below, but for what whoever computes has while kTaken.
   std::condition_variable changed_;
   EpochOrder order_;
+  std::map<uint64_t, std::vector<uint32_t>> drawn_samples_;  // By epoch, in the place of order_.
   NextRanges next_;
   State state_ = State::kIdle;
   bool is_closed_ = false;

@@ -152,6 +152,75 @@ TEST_F(HostedTrainerTest, TheHostIsToldWhichSamplesAreExpectedNext) {
   EXPECT_THAT(trainer_->Expect(7), SizeIs(0)) << "behind the job's last epoch";
 }
 
+// With a sampler of the script's own.
+class DrawnTest : public HostedTrainerTest {
+ protected:
+  DrawnTest() {
+    trainer_.emplace(HostedTrainer::Options{.layout = SmallLayout(),
+                                            .values = values_,
+                                            .train_samples = 4,
+                                            .epochs = 9,
+                                            .seed = 3,
+                                            .sampler = "WeightedRandomSampler"});
+  }
+  Status Drew(uint64_t epoch, std::vector<uint32_t> samples) {
+    return trainer_->Drew(epoch, samples);
+  }
+};
+
+TEST_F(DrawnTest, AnEpochIsWhatTheHostDrawsForItInThatOrder) {
+  auto step = StartStep({{.epoch = 0, .begin = 2, .end = 4}, {.epoch = 1, .begin = 0, .end = 1}});
+  HostedWork work = trainer_->Next(kLong);
+  ASSERT_EQ(work.kind, HostedWork::Kind::kDraw);
+  EXPECT_EQ(work.epoch, 0u);
+  ASSERT_TRUE(Drew(0, {7, 7, 3, 90}).ok());
+  work = trainer_->Next(kLong);
+  ASSERT_EQ(work.kind, HostedWork::Kind::kDraw);
+  EXPECT_EQ(work.epoch, 1u);
+  ASSERT_TRUE(Drew(1, {5, 6, 7, 8}).ok());
+  work = trainer_->Next(kLong);
+  ASSERT_EQ(work.kind, HostedWork::Kind::kStep);
+  EXPECT_THAT(work.samples, ElementsAre(3, 90, 5));
+  trainer_->EndStep(1, 3, 0);
+  EXPECT_TRUE(step.get().ok());
+}
+
+TEST_F(DrawnTest, AnEpochHasAsManySamplesEachTime) {
+  EXPECT_EQ(Message(Drew(2, {1, 2, 3})),
+            "the sampler WeightedRandomSampler drew 3 positions for epoch 2, want 4");
+}
+
+TEST_F(DrawnTest, WhatIsNotDrawnIsNotExpected) {
+  ASSERT_TRUE(Drew(0, {10, 11, 12, 13}).ok());
+  for (const uint64_t begin : {0, 1, 2, 3}) {
+    auto step = StartStep({{.epoch = 0, .begin = begin, .end = begin + 1}});
+    ASSERT_EQ(trainer_->Next(kLong).kind, HostedWork::Kind::kStep);
+    trainer_->EndStep(1, 1, 0);
+    ASSERT_TRUE(step.get().ok());
+  }
+  EXPECT_THAT(trainer_->Expect(1), SizeIs(0));
+  ASSERT_TRUE(Drew(1, {20, 21, 22, 23}).ok());
+  EXPECT_THAT(trainer_->Expect(1), ElementsAre(20));
+}
+
+TEST_F(DrawnTest, AnOldEpochMayBeAskedForAgain) {
+  for (const uint64_t epoch : {1, 2, 3, 4, 5, 0}) {
+    ASSERT_TRUE(Drew(epoch, {1, 2, 3, 4}).ok());
+    auto step = StartStep({{.epoch = epoch, .begin = 0, .end = 1}});
+    ASSERT_EQ(trainer_->Next(kLong).kind, HostedWork::Kind::kStep) << epoch;
+    trainer_->EndStep(1, 1, 0);
+    ASSERT_TRUE(step.get().ok());
+  }
+}
+
+TEST_F(DrawnTest, AStepNotWantedAnyMoreIsNotDrawnFor) {
+  auto step = StartStep({{.epoch = 0, .begin = 2, .end = 4}});
+  ASSERT_EQ(trainer_->Next(kLong).kind, HostedWork::Kind::kDraw);
+  control_.is_wanted = false;
+  EXPECT_EQ(trainer_->Next(Duration::zero()).kind, HostedWork::Kind::kNothing);
+  EXPECT_EQ(step.get().status().code(), StatusCode::kCancelled);
+}
+
 TEST_F(HostedTrainerTest, PiecesAreEachByteOnceAndWhatIsMissingIsZero) {
   Pieces pieces;
   control_.begun = &pieces;

@@ -106,7 +106,8 @@ int Life::ChooseThreads() const {
   return threads.count;
 }
 
-StatusOr<std::string> Life::Run(Trainer* trainer, const std::string& device, int threads) {
+StatusOr<std::string> Life::Run(Trainer* trainer, const std::string& device, int threads,
+                                DrawnEpochs* drawn) {
   const bool is_evaluator = options_.is_evaluator();
   HostSignals host(KernelPaths{}, OpenGpuMemory(device, VisibleGpus()));
   // An evaluator has no pace to keep, and pushes nothing.
@@ -138,6 +139,7 @@ StatusOr<std::string> Life::Run(Trainer* trainer, const std::string& device, int
                        .gradient_clip_norm = job_.spec.training.gradient_clip_norm},
              .attempt = options_.attempt,
              .pulse = &pulse_,
+             .drawn = drawn,
              .on_stuck = [this](const std::string& why) { EndStuck(options_, why); },
              .stuck_alone_after = Seconds(
                  std::max(policy.first_step_seconds,
