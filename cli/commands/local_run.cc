@@ -189,6 +189,7 @@ local::Outcome LocalRun::Run(local::Signals& signals, local::ProgressView& view)
                                            .extras = job_.extras,
                                            .command = job_.job.spec.workers.command,
                                            .command_folder = CommandFolder(options_, job_.job),
+                                           .seed = job_.job.spec.training.seed,
                                            .locks = locks_.Descriptors()},
                                 .on_state = options_.on_state,
                                 .health_patience = options_.health_patience},

@@ -1,5 +1,6 @@
 #include "cli/local/launch.h"
 
+#include <cstdlib>
 #include <utility>
 
 #include <fmt/format.h>
@@ -66,7 +67,10 @@ void LayWorker(const LaunchOptions& options, const ProcessExtras& extras, Argume
     command.folder = options.command_folder;
     command.may_leave_none = true;
     command.environment = job::AsEnvironment(arguments);
-    command.environment.emplace_back("PYTHONUNBUFFERED", "1");  // Its output is watched in a file.
+    for (auto& variable : job::ForScripts(options.seed)) {
+      if (std::getenv(variable.first.c_str()) == nullptr)
+        command.environment.push_back(std::move(variable));
+    }
   }
   Append(command.arguments, extras.arguments);
   // Workers of one machine share its cores, and give way to the parameter server: while it has

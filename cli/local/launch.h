@@ -1,6 +1,7 @@
 // Declares LaunchCommand: the command line and environment of one process of a local run.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
@@ -23,10 +24,12 @@ struct LaunchOptions {
   std::map<std::string, ProcessExtras> extras;  // By group, as job::ProcessId has it.
   std::vector<std::string> command = {};        // Of workers and evaluator; empty: paceline-worker.
   std::string command_folder = "";              // Where that starts.
+  int64_t seed = 0;                             // As training.seed: of scripts.
   std::vector<int> locks = {};  // Of folders that parameter servers write to; they hold them, too.
 };
 
-// What a template says comes last and wins.
+// What a template says comes last and wins; of what only scripts are told (job::ForScripts), this
+// process's own environment wins too.
 Command LaunchCommand(const LaunchOptions& options, const JobFolder& folder,
                       const job::Start& start);
 

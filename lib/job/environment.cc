@@ -1,6 +1,7 @@
 #include "lib/job/environment.h"
 
 #include <cctype>
+#include <cstdint>
 
 #include "lib/base/check.h"
 
@@ -23,6 +24,12 @@ Environment AsEnvironment(const std::vector<std::string>& arguments) {
                              arguments[i + 1]);
   }
   return environment;
+}
+
+Environment ForScripts(int64_t seed) {
+  // Python takes 32 bits.
+  return {{"PYTHONUNBUFFERED", "1"},
+          {"PYTHONHASHSEED", std::to_string(static_cast<uint32_t>(seed))}};
 }
 
 }  // namespace paceline::job

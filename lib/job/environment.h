@@ -1,6 +1,7 @@
-// Defines AsEnvironment: how a program that is not ours is told what a worker's flags say.
+// Defines AsEnvironment and ForScripts: the environment of a program that is not ours.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -14,8 +15,12 @@ using Environment = std::vector<std::pair<std::string, std::string>>;
 // "tls-folder".
 std::string VariableOf(std::string_view flag);
 
-// Of "--flag" and "value" in turn: the flag's variable and the value, as lib/worker/process reads
-// them.
+// What a worker's flags say. Of "--flag" and "value" in turn: the flag's variable and the value, as
+// lib/worker/process reads them.
 Environment AsEnvironment(const std::vector<std::string>& arguments);
+
+// For Python, where nobody has said otherwise: what a script prints is seen at once, and sets of
+// texts have one order in all processes of a job with that `training.seed`, and when it runs again.
+Environment ForScripts(int64_t seed);
 
 }  // namespace paceline::job

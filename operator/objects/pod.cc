@@ -124,7 +124,7 @@ std::optional<std::string> CoresGiven(const Json& container) {
   return std::nullopt;
 }
 
-void LayEnvironment(job::Role role, Json& container) {
+void LayEnvironment(const job::TrainingJob& job, job::Role role, Json& container) {
   Json& environment = ListAt(container, "env");
   Json ours = Json::array();
   const auto add = [&](const char* name, Json value) {
@@ -144,6 +144,10 @@ void LayEnvironment(job::Role role, Json& container) {
     add("OMP_NUM_THREADS",
         {{"valueFrom",
           {{"resourceFieldRef", {{"containerName", ContainerName(role)}, {"resource", *cores}}}}}});
+  }
+  if (role != job::Role::kParameterServer && !job.spec.workers.command.empty()) {
+    for (const auto& [name, value] : job::ForScripts(job.spec.training.seed))
+      add(name.c_str(), {{"value", value}});
   }
   ours.insert(ours.end(), environment.begin(), environment.end());
   environment = std::move(ours);
@@ -211,7 +215,7 @@ void LayContainer(const job::TrainingJob& job, const job::Start& start,
   Json& container = Named(ListAt(spec, "containers"), "name", ContainerName(start.role));
   Default(container, "image", ImageOf(job, start, options));
   LayCommand(job, start, container);
-  LayEnvironment(start.role, container);
+  LayEnvironment(job, start.role, container);
   LayVolumes(job, start, spec, container);
   if (is_server) {
     Json& ports = ListAt(container, "ports");

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <string>
 
 #include <fmt/format.h>
@@ -59,6 +60,29 @@ TEST(PodTest, ACommandIsToldByItsEnvironment) {
   EXPECT_EQ(ValueOf(pod, "PACELINE_COORDINATOR"),
             After(Arguments(Pod(Digits(), job::Role::kWorker)), "--coordinator"));
   EXPECT_EQ(ValueOf(pod, "A"), "b");
+}
+
+TEST(PodTest, ScriptsHaveOneOrderOfSetsUnlessTheTemplateSaysOtherwise) {
+  job::TrainingJob job = Mine();
+  job.spec.evaluator.emplace();
+  job.spec.training.seed = 5;
+  for (const job::Role role : {job::Role::kWorker, job::Role::kEvaluator}) {
+    const Json pod = Pod(job, role);
+    EXPECT_EQ(ValueOf(pod, "PYTHONHASHSEED"), "5");
+    EXPECT_EQ(ValueOf(pod, "PYTHONUNBUFFERED"), "1");
+  }
+  EXPECT_EQ(ValueOf(Pod(job, job::Role::kParameterServer), "PYTHONHASHSEED"), "");
+  EXPECT_EQ(ValueOf(Pod(Digits(), job::Role::kWorker), "PYTHONHASHSEED"), "") << "it is no script";
+  job.spec.workers.pod_template = Yaml(
+      "spec: {containers: [{name: worker, image: 'mine:1', env: [{name: PYTHONHASHSEED, value: "
+      "random}, {name: PYTHONUNBUFFERED, value: ''}]}]}");
+  const Json pod = Pod(job, job::Role::kWorker);
+  EXPECT_EQ(ValueOf(pod, "PYTHONHASHSEED"), "random");
+  EXPECT_EQ(ValueOf(pod, "PYTHONUNBUFFERED"), "");
+  const Json& environment = pod["spec"]["containers"][0]["env"];
+  EXPECT_EQ(std::count_if(environment.begin(), environment.end(),
+                          [](const Json& one) { return one["name"] == "PYTHONHASHSEED"; }),
+            1);
 }
 
 // Whatever our own program's flags say, with another name.

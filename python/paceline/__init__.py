@@ -16,6 +16,7 @@ from typing import Any, Optional, Union
 
 import torch
 
+from . import _given
 from ._alone import Alone
 from ._data import Batch
 from ._device import device
@@ -30,25 +31,40 @@ __all__ = ["Batch", "CannotHere", "Error", "Lost", "Misuse", "NoJob", "Refused",
            "export", "load", "run", "state_dict", "worker"]
 
 
-def worker(model: torch.nn.Module, optimizer: Union[str, torch.optim.Optimizer] = "from-job", *,
+def worker(model: torch.nn.Module, optimizer: Optional[Union[str, torch.optim.Optimizer]] = "from-job", *,
            epochs: Optional[int] = None, batch_size: int = 32) -> Any:
     """The worker that this process is, for a ``with`` block.
 
-    `model`: float32 parameters on one device. They become views of one flat memory, in place; half(), to() and the like
-    belong before this call. Frozen parameters and buffers of the state_dict are averaged over workers.
+    `model`: one module, of several models a torch.nn.ModuleDict; float32 parameters on one device. They become views of one
+    flat memory, in place; half(), to() and the like belong before this call. Frozen parameters and buffers of the state_dict are averaged over workers.
 
     `optimizer`: in a job the parameter servers have the optimizer (spec.training.optimizer), and this one is not used.
     Without a job, one of torch.optim trains alone, at most `epochs` times over the data in batches of `batch_size` (or the
     DataLoader's), so that the script runs anywhere; NoJob is raised if there is none. Without `epochs` it is once, or as
     often as the script's own loop over epochs asks for them.
     """
-    turns = Turns(sys._getframe(1))
+    _given.check(model, optimizer)
+    made = _make(model, "from-job" if optimizer is None else optimizer, epochs, batch_size, Turns(sys._getframe(1)))
+    _given.note(made)
+    return made
+
+
+def _make(model: torch.nn.Module, optimizer: Union[str, torch.optim.Optimizer], epochs: Optional[int], batch_size: int,
+          turns: Turns) -> Any:
+    lacking = "" if isinstance(optimizer, str) else _given.lacking(model, optimizer)
     if "PACELINE_JOB" in os.environ:
         made = Worker(model, turns)
         if not isinstance(optimizer, str):
             made.log(f"{type(optimizer).__name__} of the script is not used: the job's optimizer is", is_warning=True)
+        if lacking:
+            made.log(f"the job trains parameters that the script's optimizer has not: {lacking}; requires_grad_(False) before "
+                     "paceline.worker keeps what is not to be trained", is_warning=True)
         return made
     if isinstance(optimizer, str):
         raise NoJob("no job has started this process: start it with `paceline run job.yaml` (workers.command), or hand "
                     "paceline.worker an optimizer of torch.optim, with which it trains alone")
-    return Alone(model, optimizer, epochs, batch_size, turns)
+    alone = Alone(model, optimizer, epochs, batch_size, turns)
+    if lacking:
+        alone.log(f"a job would train parameters that this optimizer has not: {lacking}; requires_grad_(False) before "
+                  "paceline.worker keeps what is not to be trained", is_warning=True)
+    return alone

@@ -12,6 +12,7 @@ from ._ahead import reading
 from ._data import Batch, Epochs, source_of
 from ._errors import Misuse
 from ._idioms import Watch
+from ._one_sample import OneSample, misuse_of
 from ._turns import Turns
 from ._worker import Loss, Step
 from ._wrappers import plain_name
@@ -41,7 +42,9 @@ class Alone:
         self._has_said_that_turns_go_on = False
         trained = {plain_name(model, name): parameter for name, parameter in model.named_parameters() if parameter.requires_grad}
         self._watch = Watch(trained, self.log, is_in_job=False)
+        self._one_sample = OneSample(model, self.log)
         self._is_backward = False  # This worker's own.
+        self.is_open = False  # Within the block.
         self._handles = [parameter.register_post_accumulate_grad_hook(self._noting(name)) for name, parameter in trained.items()]
 
     def _noting(self, name: str) -> Callable[[torch.Tensor], None]:
@@ -51,12 +54,17 @@ class Alone:
         return on_ready
 
     def __enter__(self) -> "Alone":
+        self.is_open = True
         return self
 
-    def __exit__(self, *exception: Any) -> None:
+    def __exit__(self, kind: Any, error: Optional[BaseException], trace: Any) -> None:
+        self.is_open = False
         for handle in self._handles:
             handle.remove()
         self._watch.close()
+        misuse = misuse_of(error) if self._batch is not None else None
+        if misuse is not None:
+            raise misuse from error
 
     def data(self, source: Any, collate_fn: Optional[Callable] = None) -> Iterator[Batch]:
         from_where = source_of(source, collate_fn)
@@ -94,7 +102,8 @@ class Alone:
                     raise Misuse("the batch before had no w.step(loss): one step for each batch")
                 self._batch = Batch(data, numbers, self._epoch)
                 self._began = time.monotonic()
-                yield self._batch
+                with self._one_sample.batch_of(len(numbers)):
+                    yield self._batch
             self._rest = None
             self._epoch += 1
             if is_epoch:

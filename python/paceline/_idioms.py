@@ -87,9 +87,15 @@ class Watch:
                            "spec.training.gradientClipNorm")
 
     def on_step(self, optimizer: torch.optim.Optimizer) -> None:
-        if self._is_in_job and self.has(_parameters_of(optimizer)):
+        if not self._is_in_job:
+            return
+        if self.has(_parameters_of(optimizer)):
             self._say_once(f"step() of the script's {type(optimizer).__name__} is not wanted: within w.step the job's optimizer "
                            "makes the steps (spec.training.optimizer)")
+        else:
+            self._say_once(f"the script's {type(optimizer).__name__} trains parameters that paceline.worker was not given: they are "
+                           "this process's own, each worker has others, and no checkpoint has them. What the job is to train "
+                           "goes to paceline.worker in one torch.nn.ModuleDict")
 
     def on_schedule(self, scheduler: Any) -> None:
         if self._is_in_job and self.has(_parameters_of(scheduler.optimizer)):

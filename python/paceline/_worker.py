@@ -6,7 +6,6 @@ import atexit
 import ctypes
 import json
 import math
-import numbers
 import os
 import signal
 import sys
@@ -23,11 +22,13 @@ from ._ahead import Ahead
 from ._cause import cause_of
 from ._data import Batch, Epochs, Source, sizes_of_batches, source_of
 from ._errors import Error, Misuse
+from ._evaluation import evaluation_of
 from ._group import is_group, join
 from ._handing import Handing
 from ._last_word import said_of, say_what_is_not_caught
-from ._model import FlatModel, GivenUp
+from ._model import FlatModel, GivenUp, _warn
 from ._name import have_a_name
+from ._one_sample import OneSample, misuse_of
 from ._session import Session
 from ._turns import Turns
 from ._words import encoded, named
@@ -95,6 +96,7 @@ class Worker:
         self._taken: Optional[_native.Work] = None
         self._next: Optional[_native.Work] = None
         self._steps = 0
+        self._one_sample = OneSample(model, _warn)
         self._handing = Handing(self._session, len(self._flat), self._flat.trained_bytes)
         self._has_begun = True  # The step, of the batch; without one there is nothing to begin.
         # A model that is compiled in place would be compiled with it: there a step begins with its backward pass.
@@ -176,7 +178,8 @@ class Worker:
             self._batch = Batch(load(indices), indices, work.epoch)
             self._has_begun = False
             try:
-                yield self._batch
+                with self._one_sample.batch_of(len(indices)):
+                    yield self._batch
             except GeneratorExit:
                 self._is_turn_cut = True
                 raise
@@ -358,25 +361,7 @@ class Worker:
                 self._taken = None
 
     def _end_evaluation(self, judged: Any) -> None:
-        values = dict(judged) if isinstance(judged, dict) else {"loss": judged}
-        if "loss" not in values:
-            raise Misuse(f"an evaluation returns a loss, or a dict with one: got {sorted(values)}")
-        for name, value in values.items():
-            if isinstance(value, torch.Tensor):
-                values[name] = value.item()
-            if not isinstance(values[name], numbers.Number):
-                raise Misuse(f"an evaluation returns numbers: got {name}={value!r}")
-        accuracy = values.pop("accuracy", None)
-        evaluation = _native.Evaluation(
-            loss=float(values.pop("loss")),
-            accuracy=math.nan if accuracy is None else float(accuracy),
-            samples=int(values.pop("samples", 0)),
-            accuracy_from=b"the script" if accuracy is not None else b"the script's evaluation names none")
-        names = list(values)
-        evaluation.names = (ctypes.c_char_p * len(names))(*(encoded(name) for name in names))
-        evaluation.metrics = (ctypes.c_double * len(names))(*(float(values[name]) for name in names))
-        evaluation.metric_count = len(names)
-        self._session.check("end_evaluation", ctypes.byref(evaluation))
+        self._session.check("end_evaluation", ctypes.byref(evaluation_of(judged)))
 
     # --- The loop behind it.
 
@@ -423,6 +408,11 @@ class Worker:
         """Somebody has asked this worker to leave: what is in work is finished, and no batch comes any more."""
         return self._drains
 
+    @property
+    def is_open(self) -> bool:
+        """It has not left its job yet."""
+        return not self._has_left
+
     def drain(self) -> None:
         """Asks it to."""
         self._drains = True
@@ -443,7 +433,8 @@ class Worker:
         return self
 
     def __exit__(self, kind: Any, error: Optional[BaseException], trace: Any) -> None:
-        if isinstance(error, Exception) and not isinstance(error, Error) and self._batch is not None:
+        misuse = misuse_of(error) if self._batch is not None else None
+        if isinstance(error, Exception) and not isinstance(error, Error) and self._batch is not None and misuse is None:
             # Perhaps for the sake of its samples: the job hears that they ended a worker, not that it has left.
             cause = "" if self._steps else cause_of(error)  # Of a script that has made a step, it is its samples' fault.
             self._session.check("fail_step", encoded(said_of(error)), encoded(cause))
@@ -453,6 +444,8 @@ class Worker:
         if kind is None and self.is_evaluator and not self._evaluates:
             error = Misuse("the job has an evaluator, and this script never calls w.evaluate(...): nothing would be judged")
         self._close()
+        if misuse is not None:
+            raise misuse from error
         if kind is None and error is not None:
             raise error
 

@@ -224,12 +224,20 @@ class SaidOnceTest(unittest.TestCase):
         self.assertLessEqual(self.model[0].weight.grad.abs().max(), 1e-9)
         self.assertEqual(self.said, [])
 
+    def test_what_is_trained_beside_the_job(self):
+        other = net()
+        loss_of(other).backward()
+        for _ in range(2):
+            torch.optim.SGD(other.parameters(), lr=0.1).step()
+        self.assertEqual(len(self.said), 1)
+        self.assertRegex(self.said[0], "the script's SGD trains parameters that paceline.worker was not given: .*ModuleDict")
+
     def test_nothing_of_others(self):
         other = net()
         loss_of(other).backward()
         nn.utils.clip_grad_norm_(other.parameters(), 1.0)
-        torch.optim.SGD(other.parameters(), lr=0.1).step()
         self.flat.release()
+        torch.optim.SGD(other.parameters(), lr=0.1).step()
         nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
         torch.optim.SGD(self.model.parameters(), lr=0.1).step()
         self.assertEqual(self.said, [])
