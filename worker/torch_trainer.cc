@@ -50,14 +50,15 @@ StatusOr<StepResult> TorchTrainer::Step(std::span<const protocol::SampleRange> r
       push->Put(offset_bytes, part);
     };
   }
-  PACELINE_ASSIGN_OR_RETURN(const learn::StepResult result,
+  PACELINE_ASSIGN_OR_RETURN(learn::StepResult result,
                             training_->Step(
                                 translated, [&control] { return control.MayGoOn(); }, hand));
   return StepResult{.loss = result.loss,
                     .samples = result.samples,
                     .correct = CorrectSamples(result),
                     .is_handed = hand != nullptr,
-                    .loss_scale = training_->loss_scale()};
+                    .loss_scale = training_->loss_scale(),
+                    .without_gradient = std::move(result.without_gradient)};
 }
 
 StatusOr<Evaluation> TorchTrainer::Evaluate(const std::function<void()>& on_progress) {

@@ -110,6 +110,7 @@ def forward(self, x):
   const TestFolder folder;
   SaveScript(folder.Path("sometimes.pt"),
              {{.name = "always", .shape = {1}, .value = 3},
+              {.name = "kept", .shape = {2}, .value = 3},
               {.name = "never", .shape = {5}, .value = 1},
               {.name = "sometimes", .shape = {1}, .value = 2}},
              kSometimes);
@@ -117,8 +118,10 @@ def forward(self, x):
       "data.safetensors",
       testing::Safetensors({{"inputs", "F32", {4, 1}, testing::Bytes<float>({0, 1, 0, 1})},
                             {"targets", "F32", {4, 1}, testing::Bytes<float>({1, 2, 3, 4})}}));
+  int with_sometimes = 0, without_sometimes = 0;
   for (const uint64_t seed : {0, 1, 2, 3}) {
     const TrainingOptions options{.model_path = folder.Path("sometimes.pt"),
+                                  .is_frozen = [](std::string_view name) { return name == "kept"; },
                                   .loss = "MeanSquaredError",
                                   .train = {.path = data},
                                   .seed = seed,
@@ -127,11 +130,24 @@ def forward(self, x):
     for (uint64_t epoch = 0; epoch < 4; ++epoch) {
       const std::vector<SampleRange> ranges{{epoch, 0, 4}};
       Collected collected(*handing);
-      ASSERT_TRUE(handing->Step(ranges, {}, collected.Hand()).ok());
+      const auto handed = handing->Step(ranges, {}, collected.Hand());
+      ASSERT_TRUE(handed.ok());
       EXPECT_TRUE(collected.IsWhole());
       EXPECT_EQ(collected.bytes, PushOf(*whole, ranges)) << "seed " << seed << " epoch " << epoch;
+      EXPECT_EQ(handed->without_gradient, std::vector<uint32_t>{2}) << "frozen ones are not named";
+      for (uint64_t i = 0; i < 4; ++i) {
+        const std::vector<SampleRange> one{{epoch, i, i + 1}};
+        Collected part(*handing);
+        const std::vector<uint32_t> in_parts =
+            handing->Step(one, {}, part.Hand())->without_gradient;
+        EXPECT_EQ(in_parts, whole->Step(one)->without_gradient);
+        without_sometimes += in_parts == std::vector<uint32_t>{2, 3};
+        with_sometimes += in_parts == std::vector<uint32_t>{2};
+      }
     }
   }
+  EXPECT_EQ(with_sometimes, 32);
+  EXPECT_EQ(without_sometimes, 32);
 }
 
 TEST(HandTest, AStepThatIsGivenUpLeavesTheNextOneAsItIs) {

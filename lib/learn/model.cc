@@ -256,6 +256,15 @@ void Model::State::BeginStep(std::optional<double> loss_scale) {
   is_handed_.assign(parameters.size(), false);
 }
 
+// Parameters come first in the layout: an index is a place there.
+void Model::State::FindMissingGradients() {
+  without_gradient_.clear();
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    if (!is_handed_[i] && !parameters[i].grad().defined() && parameters[i].requires_grad())
+      without_gradient_.push_back(static_cast<uint32_t>(i));
+  }
+}
+
 void Model::State::ZeroMissingGradients() {
   for (size_t i = 0; i < parameters.size(); ++i) {
     // No pass has come to it.
@@ -304,6 +313,7 @@ void Model::State::HandTheRest(const HandPart& hand) {
 void Model::State::EndStep(const HandPart& hand) {
   const at::NoGradGuard no_grad;
   const bool is_in_parts = hand && !device.is_cuda();
+  FindMissingGradients();
   if (!is_in_parts) ZeroMissingGradients();
   net->KeepBuffers(buffers);
   if (is_in_parts) return HandTheRest(hand);

@@ -2,6 +2,7 @@
 // Private to lib/learn.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -54,6 +55,9 @@ struct Model::State {
   // over what was not yet.
   void EndStep(const HandPart& hand = {});
 
+  // Of a step that has ended: parameters, by index, that are not frozen and got no gradient.
+  const std::vector<uint32_t>& without_gradient() const { return without_gradient_; }
+
   // Of a step that has ended and had a loss scale. Waits for the device.
   bool AreGradientsFinite() const;
 
@@ -62,6 +66,7 @@ struct Model::State {
   void AbandonStep() noexcept;
 
  private:
+  void FindMissingGradients();
   void ZeroMissingGradients();
   void Unscale(at::TensorList gradients);
   void HandGradient(size_t index, const at::Tensor& gradient, const HandPart& hand);
@@ -69,6 +74,7 @@ struct Model::State {
 
   at::Tensor elsewhere_;         // Of a GPU's values: what ComputeOn was given, else undefined.
   std::vector<bool> is_handed_;  // Gradients of this step, one a parameter.
+  std::vector<uint32_t> without_gradient_;
   at::Tensor inverse_scale_;     // Undefined without a loss scale.
   at::Tensor found_infinite_;    // Not 0: some gradient was not finite.
 };

@@ -258,7 +258,8 @@ StatusOr<StepResult> Training::Step(std::span<const SampleRange> ranges,
     return StepResult{.loss = read.loss,
                       .samples = total,
                       .correct = read.judged.correct,
-                      .judged = read.judged.judged};
+                      .judged = read.judged.judged,
+                      .without_gradient = model.without_gradient()};
   });
   if (!result.ok()) model.AbandonStep();
   return result;

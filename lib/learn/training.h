@@ -19,6 +19,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "lib/base/status.h"
 #include "lib/learn/builtin.h"
@@ -36,6 +37,9 @@ struct StepResult {
   uint64_t samples = 0;
   uint64_t correct = 0;  // Of `judged` predictions.
   uint64_t judged = 0;   // Samples, or tokens; 0 where accuracy is not defined.
+  // Parameters, but for frozen ones, that no backward pass has come to: the push has zeros there.
+  // By place in the layout, ascending.
+  std::vector<uint32_t> without_gradient = {};
 };
 
 struct Evaluation {

@@ -16,7 +16,7 @@ void AdamW::StepPart(size_t begin, std::span<const float> current, std::span<con
                  "got {}, {} and {} elements", current.size(), sum.size(), next.size());
   PACELINE_CHECK(begin <= exp_avg_.size() && current.size() <= exp_avg_.size() - begin,
                  "part [{}, {}) of {}", begin, begin + current.size(), exp_avg_.size());
-  const double step = static_cast<double>(steps() + 1);
+  const double step = static_cast<double>(StepsOf(options) + 1);
   AdamWScalars scalars;
   scalars.gradient_scale = static_cast<float>(options.gradient_scale);
   scalars.shrink = static_cast<float>(1 - options.learning_rate *

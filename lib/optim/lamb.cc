@@ -21,7 +21,7 @@ Lamb::Lamb(const LambOptions& options, size_t size)
     : options_(options), exp_avg_(size), exp_avg_sq_(size) {}
 
 LambScalars Lamb::ScalarsOf(const StepOptions& options) const {
-  const double step = static_cast<double>(steps() + 1);
+  const double step = static_cast<double>(StepsOf(options) + 1);
   LambScalars scalars;
   scalars.gradient_scale = static_cast<float>(options.gradient_scale);
   scalars.weight_decay = static_cast<float>(options.weight_decay.value_or(options_.weight_decay));

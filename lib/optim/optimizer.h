@@ -62,6 +62,7 @@ struct StepOptions {
   double gradient_scale = 1;  // Times `sum` is the gradient.
   double learning_rate = 0;   // SGD with a rate of -1 adds the gradient plainly.
   std::optional<double> weight_decay = std::nullopt;  // Instead of the optimizer's.
+  uint64_t steps_skipped = 0;  // Of the finished steps, those that have left these elements out.
 };
 
 // Squared norms of a tensor, or of a part of one.
@@ -88,8 +89,9 @@ class Optimizer {
   }
 
   // The same step in parts, so that a caller can do more with each part while it is in the cache:
-  // the elements [begin, begin + current.size()), each exactly once a step, or not at all; then
-  // FinishStep. `options` may differ from part to part.
+  // the elements [begin, begin + current.size()), each exactly once a step, or not at all: what a
+  // step leaves out keeps its state, and counts the step as skipped from then on. Then FinishStep.
+  // `options` may differ from part to part.
   virtual void StepPart(size_t begin, std::span<const float> current, std::span<const float> sum,
                         const StepOptions& options, std::span<float> next) = 0;
   void FinishStep() { ++steps_; }
@@ -111,6 +113,10 @@ class Optimizer {
   void set_steps(uint64_t steps) { steps_ = steps; }
   // As it was made.
   virtual void Reset();
+
+ protected:
+  // Finished steps of the elements that `options` are for.
+  uint64_t StepsOf(const StepOptions& options) const { return steps_ - options.steps_skipped; }
 
  private:
   uint64_t steps_ = 0;  // Finished.

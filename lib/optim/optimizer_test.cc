@@ -255,6 +255,39 @@ TEST(OptimizerTest, ResetIsAsItWasMade) {
   }
 }
 
+// As torch.optim does with a parameter whose gradient is None.
+TEST(OptimizerTest, WhatStepsLeaveOutHasStateAndStepsOfItsOwn) {
+  constexpr size_t kHalf = 37;
+  std::vector<OptimizerOptions> kinds = AllKinds();
+  kinds.push_back(SgdOptions{.momentum = 0.9, .dampening = 0.5});
+  for (const OptimizerOptions& options : kinds) {
+    auto both = MakeOptimizer(options, 2 * kHalf).value();
+    auto alone = MakeOptimizer(options, kHalf).value();
+    std::vector<float> a = Wave(2 * kHalf, 0.1), b(a.begin() + kHalf, a.end());
+    uint64_t skipped = 0;
+    for (const bool is_left_out : {true, false, true, true, false, false}) {
+      const std::vector<float> sum = Wave(kHalf, 0.3 + static_cast<double>(both->steps()));
+      const std::span<float> first = std::span(a).first(kHalf), second = std::span(a).last(kHalf);
+      both->StepPart(0, first, sum, {.learning_rate = 0.1}, first);
+      if (is_left_out) {
+        ++skipped;
+      } else {
+        const StepOptions own{.learning_rate = 0.1, .steps_skipped = skipped};
+        EXPECT_EQ(both->NormsOfPart(kHalf, second, sum, own).update,
+                  alone->NormsOfPart(0, b, sum, {}).update);
+        both->StepPart(kHalf, second, sum, own, second);
+        alone->Step(b, sum, {.learning_rate = 0.1}, b);
+      }
+      both->FinishStep();
+      EXPECT_EQ(std::vector(second.begin(), second.end()), b);
+    }
+    for (size_t i = 0; i < alone->State().size(); ++i) {
+      const auto own = both->State()[i].values.last(kHalf), want = alone->State()[i].values;
+      EXPECT_TRUE(std::ranges::equal(own, want)) << both->State()[i].name;
+    }
+  }
+}
+
 TEST(OptimizerTest, AnotherWeightDecayForAStepIsTheOptimizersOwnThen) {
   constexpr size_t kSize = 37;
   const std::pair<OptimizerOptions, OptimizerOptions> cases[] = {

@@ -56,6 +56,7 @@ void StepPart(Optimizer& optimizer, std::span<const Stretch> stretches, size_t b
       StepOptions own = options;
       own.learning_rate *= stretch->rate_scale;
       if (stretch->weight_decay) own.weight_decay = stretch->weight_decay;
+      own.steps_skipped = stretch->steps_skipped;
       step(from, to, own);
     }
     done = to;

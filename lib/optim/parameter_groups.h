@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -32,13 +33,14 @@ Status Validate(std::span<const ParameterGroup> groups);
 // The first group one of whose patterns fits; null if none does.
 const ParameterGroup* GroupOf(std::span<const ParameterGroup> groups, std::string_view name);
 
-// Elements [begin, end) that a group has.
+// Elements [begin, end) that are stepped in a way of their own.
 struct Stretch {
   size_t begin = 0;
   size_t end = 0;
   std::optional<double> weight_decay;
   double rate_scale = 1;
-  bool is_frozen = false;
+  bool is_frozen = false;  // No step: neither elements nor their state change.
+  uint64_t steps_skipped = 0;
   friend bool operator==(const Stretch&, const Stretch&) = default;
 };
 

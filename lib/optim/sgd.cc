@@ -23,8 +23,9 @@ void Sgd::StepPart(size_t begin, std::span<const float> current, std::span<const
     return;
   }
   // The first step takes the gradient as the buffer, undampened.
-  scalars.momentum = steps() == 0 ? 0 : static_cast<float>(options_.momentum);
-  scalars.gradient_share = steps() == 0 ? 1 : static_cast<float>(1 - options_.dampening);
+  const bool is_first = StepsOf(options) == 0;
+  scalars.momentum = is_first ? 0 : static_cast<float>(options_.momentum);
+  scalars.gradient_share = is_first ? 1 : static_cast<float>(1 - options_.dampening);
   scalars.direct_share = options_.is_nesterov ? 1 : 0;
   scalars.buffer_share = options_.is_nesterov ? static_cast<float>(options_.momentum) : 1;
   SgdMomentumKernel(current.data(), sum.data(), current.size(), scalars,

@@ -105,6 +105,9 @@ struct PushDone {
   // is not.
   std::string non_finite_tensor;
   double loss_scale = 0;  // Of the next step; 0 without loss scaling.
+  // Parameters of which no step of the push had a gradient, by place in the layout, ascending. Who
+  // does not say so had all of them.
+  std::vector<uint32_t> without_gradient = {};
 };
 
 // The step was given up; its leases go back.

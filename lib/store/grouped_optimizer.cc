@@ -11,12 +11,14 @@ namespace paceline::store {
 namespace {
 
 bool IsOrdinary(const optim::Stretch& stretch) {
-  return !stretch.is_frozen && !stretch.weight_decay && stretch.rate_scale == 1;
+  return !stretch.is_frozen && !stretch.weight_decay && stretch.rate_scale == 1 &&
+         stretch.steps_skipped == 0;
 }
 
 bool GoesOn(const optim::Stretch& before, const optim::Stretch& after) {
   return before.end == after.begin && before.is_frozen == after.is_frozen &&
-         before.weight_decay == after.weight_decay && before.rate_scale == after.rate_scale;
+         before.weight_decay == after.weight_decay && before.rate_scale == after.rate_scale &&
+         before.steps_skipped == after.steps_skipped;
 }
 
 }  // namespace
@@ -78,20 +80,75 @@ StatusOr<GroupedOptimizer> GroupedOptimizer::Create(const optim::OptimizerOption
 
 GroupedOptimizer::GroupedOptimizer(std::unique_ptr<optim::Optimizer> optimizer,
                                    std::vector<Tensor> tensors, bool is_layer_wise)
-    : optimizer_(std::move(optimizer)), is_layer_wise_(is_layer_wise) {
-  if (is_layer_wise) {
-    tensors_ = std::move(tensors);
-    SetRatios({});
-    return;
-  }
-  for (const Tensor& tensor : tensors) {
-    if (IsOrdinary(tensor.stretch)) continue;
-    if (!stretches_.empty() && GoesOn(stretches_.back(), tensor.stretch)) {
-      stretches_.back().end = tensor.stretch.end;
+    : optimizer_(std::move(optimizer)),
+      tensors_(std::move(tensors)),
+      is_layer_wise_(is_layer_wise) {
+  Arrange();
+}
+
+void GroupedOptimizer::Arrange() {
+  stretches_.clear();
+  for (const Tensor& tensor : tensors_) {
+    optim::Stretch stretch = tensor.stretch;
+    stretch.rate_scale *= tensor.ratio;
+    stretch.is_frozen = stretch.is_frozen || tensor.is_left_out;
+    stretch.steps_skipped = tensor.steps_skipped;
+    if (IsOrdinary(stretch)) continue;
+    if (!stretches_.empty() && GoesOn(stretches_.back(), stretch)) {
+      stretches_.back().end = stretch.end;
     } else {
-      stretches_.push_back(tensor.stretch);
+      stretches_.push_back(stretch);
     }
   }
+}
+
+void GroupedOptimizer::LeaveOut(std::span<const uint32_t> tensors) {
+  if (tensors.empty() && !leaves_out_) return;
+  const bool left_out_before = std::exchange(leaves_out_, false);
+  auto left_out = tensors.begin();
+  for (Tensor& tensor : tensors_) {
+    while (left_out != tensors.end() && *left_out < tensor.index) ++left_out;
+    const bool is_named = left_out != tensors.end() && *left_out == tensor.index;
+    tensor.is_left_out = is_named && !tensor.stretch.is_frozen;
+    leaves_out_ = leaves_out_ || tensor.is_left_out;
+  }
+  if (leaves_out_ || left_out_before) Arrange();
+}
+
+void GroupedOptimizer::FinishStep() {
+  optimizer_->FinishStep();
+  if (!leaves_out_) return;
+  for (Tensor& tensor : tensors_) tensor.steps_skipped += std::exchange(tensor.is_left_out, false);
+  leaves_out_ = false;
+  has_skipped_ = true;
+  Arrange();
+}
+
+void GroupedOptimizer::Reset() {
+  optimizer_->Reset();
+  Restore(0, {});
+}
+
+std::vector<SkippedSteps> GroupedOptimizer::skipped() const {
+  std::vector<SkippedSteps> skipped;
+  if (!has_skipped_) return skipped;
+  for (const Tensor& tensor : tensors_) {
+    if (tensor.steps_skipped > 0) skipped.push_back({tensor.index, tensor.steps_skipped});
+  }
+  return skipped;
+}
+
+void GroupedOptimizer::Restore(uint64_t steps, std::span<const SkippedSteps> skipped) {
+  optimizer_->set_steps(steps);
+  if (skipped.empty() && !has_skipped_) return;
+  has_skipped_ = !skipped.empty();
+  auto one = skipped.begin();
+  for (Tensor& tensor : tensors_) {
+    while (one != skipped.end() && one->tensor < tensor.index) ++one;
+    const bool is_named = one != skipped.end() && one->tensor == tensor.index;
+    tensor.steps_skipped = is_named ? std::min(one->steps, steps) : 0;
+  }
+  Arrange();
 }
 
 void GroupedOptimizer::Norms(size_t begin, std::span<const float> current,
@@ -102,10 +159,11 @@ void GroupedOptimizer::Norms(size_t begin, std::span<const float> current,
       tensors_, [begin](const Tensor& one) { return one.stretch.end <= begin; });
   for (; tensor != tensors_.end() && tensor->stretch.begin < end; ++tensor) {
     const optim::Stretch& stretch = tensor->stretch;
-    if (stretch.is_frozen) continue;
+    if (stretch.is_frozen || tensor->is_left_out) continue;
     const size_t from = std::max(stretch.begin, begin), to = std::min(stretch.end, end);
     optim::StepOptions own = options;
     if (stretch.weight_decay) own.weight_decay = stretch.weight_decay;
+    own.steps_skipped = tensor->steps_skipped;
     norms.push_back(
         {tensor->index, optimizer_->NormsOfPart(from, current.subspan(from - begin, to - from),
                                                 sum.subspan(from - begin, to - from), own)});
@@ -114,13 +172,12 @@ void GroupedOptimizer::Norms(size_t begin, std::span<const float> current,
 
 void GroupedOptimizer::SetRatios(std::span<const TrustRatio> ratios) {
   if (!is_layer_wise_) return;
-  stretches_.clear();
   auto ratio = ratios.begin();
-  for (const Tensor& tensor : tensors_) {
+  for (Tensor& tensor : tensors_) {
     while (ratio != ratios.end() && ratio->tensor < tensor.index) ++ratio;
-    optim::Stretch& stretch = stretches_.emplace_back(tensor.stretch);
-    if (ratio != ratios.end() && ratio->tensor == tensor.index) stretch.rate_scale *= ratio->ratio;
+    tensor.ratio = ratio != ratios.end() && ratio->tensor == tensor.index ? ratio->ratio : 1;
   }
+  Arrange();
 }
 
 void GroupedOptimizer::StepPart(size_t begin, std::span<const float> current,

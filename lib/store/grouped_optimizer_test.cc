@@ -57,7 +57,7 @@ std::vector<float> StepAll(std::vector<GroupedOptimizer>& holders, const std::ve
                     std::span<const float>(sum).subspan(at, size), options,
                     std::span(next).subspan(at, size));
   });
-  for (GroupedOptimizer& holder : holders) holder.optimizer().FinishStep();
+  for (GroupedOptimizer& holder : holders) holder.FinishStep();
   return next;
 }
 
@@ -151,6 +151,83 @@ TEST(GroupedOptimizerTest, ASliceOfBuffersAloneHasNothingToStep) {
   EXPECT_THAT(norms, IsEmpty());
   grouped.SetRatios({});
   grouped.StepPart(0, {}, {}, {}, {});
+}
+
+std::vector<optim::OptimizerOptions> AllKinds() {
+  return {optim::SgdOptions{.momentum = 0.9, .dampening = 0.5, .weight_decay = 0.1},
+          optim::AdamWOptions{.weight_decay = 0.1},
+          optim::AdagradOptions{.learning_rate_decay = 0.1, .weight_decay = 0.1},
+          optim::LionOptions{.weight_decay = 0.1}, optim::LambOptions{.weight_decay = 0.1}};
+}
+
+// Which tensors each step leaves out. The second is cut over two holders.
+const std::vector<std::vector<uint32_t>> kLeftOut = {{1}, {}, {0, 1}, {2}, {1, 2}, {}, {0, 1, 2}};
+
+// Each tensor is stepped as if there was no other, and as if there were no steps without it.
+TEST(GroupedOptimizerTest, ALeftOutTensorIsAsOneWithoutThatStep) {
+  const Layout layout = Layout::Create({{"a", {3}}, {"b", {4}}, {"c", {2}}}).value();
+  const std::vector<size_t> ends = {3, 7, 9};
+  for (const optim::OptimizerOptions& options : AllKinds()) {
+    for (const std::vector<size_t>& cuts : {std::vector<size_t>{0, 9}, {0, 5, 9}}) {
+      std::vector<GroupedOptimizer> holders;
+      for (size_t i = 0; i + 1 < cuts.size(); ++i) {
+        holders.push_back(
+            GroupedOptimizer::Create(options, {}, layout, {4 * cuts[i], 4 * cuts[i + 1]}).value());
+      }
+      std::vector<std::vector<GroupedOptimizer>> alone(3);
+      for (size_t i = 0; i < 3; ++i) {
+        const uint64_t size = layout.tensors()[i].size_bytes;
+        const Layout one = Layout::Create({layout.tensors()[i].spec}).value();
+        alone[i].push_back(GroupedOptimizer::Create(options, {}, one, {0, size}).value());
+      }
+      std::vector<float> values = {1, -2, 3, 0.5f, -0.5f, 2, 4, -1, 1};
+      for (size_t step = 0; step < kLeftOut.size(); ++step) {
+        RecordedStep recorded{.rate = 0.1, .gradient = {}, .parameters = {}};
+        for (size_t i = 0; i < 9; ++i)
+          recorded.gradient.push_back(std::sin(static_cast<float>(10 * step + i)));
+        std::vector<float> want = values;
+        for (uint32_t tensor = 0; tensor < 3; ++tensor) {
+          if (std::ranges::count(kLeftOut[step], tensor) > 0) continue;
+          const size_t begin = tensor == 0 ? 0 : ends[tensor - 1], size = ends[tensor] - begin;
+          RecordedStep own = recorded;
+          own.gradient.assign(recorded.gradient.begin() + begin,
+                              recorded.gradient.begin() + ends[tensor]);
+          const std::vector<float> current(values.begin() + begin, values.begin() + ends[tensor]);
+          std::ranges::copy(StepAll(alone[tensor], {0, size}, current, own, size),
+                            want.begin() + begin);
+        }
+        for (GroupedOptimizer& holder : holders) holder.LeaveOut(kLeftOut[step]);
+        values = StepAll(holders, cuts, values, recorded, 9);
+        for (size_t i = 0; i < 9; ++i) {
+          ASSERT_NEAR(values[i], want[i], 1e-6) << "kind " << options.index() << " step " << step;
+        }
+      }
+      EXPECT_THAT(holders.back().skipped(),
+                  ::testing::UnorderedElementsAreArray(
+                      cuts.size() == 2 ? std::vector<SkippedSteps>{{0, 2}, {1, 4}, {2, 3}}
+                                       : std::vector<SkippedSteps>{{1, 4}, {2, 3}}));
+    }
+  }
+}
+
+TEST(GroupedOptimizerTest, FrozenOnesCountNothingAndAResetForgetsAll) {
+  const std::vector<optim::ParameterGroup> groups = {{.match = {"a.*"}, .is_frozen = true}};
+  auto grouped =
+      GroupedOptimizer::Create(optim::AdamWOptions{}, groups, SmallLayout(), {0, 44}).value();
+  grouped.LeaveOut(std::vector<uint32_t>{0, 1});
+  grouped.FinishStep();
+  EXPECT_THAT(grouped.skipped(), IsEmpty());
+  grouped.LeaveOut(std::vector<uint32_t>{1, 2});
+  grouped.LeaveOut({});  // Said anew, it is nothing.
+  grouped.FinishStep();
+  EXPECT_THAT(grouped.skipped(), IsEmpty());
+  grouped.LeaveOut(std::vector<uint32_t>{0, 2});
+  grouped.FinishStep();
+  EXPECT_THAT(grouped.skipped(), ElementsAre(SkippedSteps{2, 1}));
+  EXPECT_EQ(grouped.optimizer().steps(), 3u);
+  grouped.Reset();
+  EXPECT_THAT(grouped.skipped(), IsEmpty());
+  EXPECT_EQ(grouped.optimizer().steps(), 0u);
 }
 
 TEST(TrustRatiosTest, AddsUpTheBlocksOfATensor) {

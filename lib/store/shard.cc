@@ -116,8 +116,8 @@ struct Shard::State {
   };
   GroupedOptimizer optimizer;
   std::unique_ptr<MovingAverage> average;   // Null without one.
-  std::optional<OuterStep> outer_step;      // Of the last commit...
-  std::unique_ptr<optim::Optimizer> outer;  // ...and what has its momentum; null without one.
+  std::optional<OuterStep> outer_step;    // Of the last commit...
+  std::optional<GroupedOptimizer> outer;  // ...and what has its momentum; absent without one.
   std::vector<std::byte> sum;    // Arranged as the slice; of the accumulated that do not wait.
   bool has_sum = false;          // There is such a one.
   std::vector<Waiting> waiting;  // In the order of accumulation.
@@ -158,6 +158,7 @@ std::vector<double> Shard::State::StepParameters(const CommitOrder& order,
                                                  std::span<const std::byte> current,
                                                  std::span<std::byte> next) {
   TakeOuter(std::nullopt);
+  optimizer.LeaveOut(order.without_gradient);
   optimizer.SetRatios(order.trust_ratios);
   const optim::StepOptions step{.gradient_scale = order.gradient_scale * order.clip_scale,
                                 .learning_rate = order.learning_rate};
@@ -179,7 +180,7 @@ std::vector<double> Shard::State::StepParameters(const CommitOrder& order,
     if (is_streamed) StreamCopy(into, block_next);
     if (average != nullptr) average->Take(begin, into);
   }
-  optimizer.optimizer().FinishStep();
+  optimizer.FinishStep();
   DoneWithWaiting();
   return norms;
 }
@@ -242,6 +243,7 @@ std::vector<double> Shard::State::AddDeltas(const CommitOrder& order,
   SumWaiting();
   ResetOptimizer();
   TakeOuter(order.outer);
+  if (outer) outer->LeaveOut(order.without_gradient);
   const double square = order.gradient_scale * order.gradient_scale;
   std::vector<double> norms;
   for (uint64_t begin = 0; begin < parts.parameters_end; begin += kBlockBytes) {
@@ -250,7 +252,7 @@ std::vector<double> Shard::State::AddDeltas(const CommitOrder& order,
     const std::span<float> block_next = View<float>(next, begin, end);
     norms.push_back(SquaredNorm(block_sum) * square);
     Count(options.meter, 1);
-    if (outer != nullptr) {
+    if (outer) {
       outer->StepPart(
           begin / sizeof(float), View<float>(current, begin, end), block_sum,
           {.gradient_scale = -order.gradient_scale, .learning_rate = order.outer->learning_rate},
@@ -261,7 +263,7 @@ std::vector<double> Shard::State::AddDeltas(const CommitOrder& order,
     }
     if (average != nullptr) average->Take(begin, block_next);
   }
-  if (outer != nullptr) outer->FinishStep();
+  if (outer) outer->FinishStep();
   return norms;
 }
 
@@ -269,18 +271,17 @@ std::vector<double> Shard::State::AddDeltas(const CommitOrder& order,
 void Shard::State::TakeOuter(const std::optional<OuterStep>& step) {
   const std::optional<OuterStep> before = std::exchange(outer_step, step);
   if (!step) return outer.reset();
-  if (outer != nullptr && before->momentum == step->momentum &&
-      before->is_nesterov == step->is_nesterov)
+  if (outer && before->momentum == step->momentum && before->is_nesterov == step->is_nesterov)
     return;
-  auto made = optim::MakeOptimizer(
-      optim::SgdOptions{.momentum = step->momentum, .is_nesterov = step->is_nesterov},
-      parts.parameters_end / sizeof(float));
+  auto made = GroupedOptimizer::Create(
+      optim::SgdOptions{.momentum = step->momentum, .is_nesterov = step->is_nesterov}, {},
+      options.layout, options.slice);
   PACELINE_CHECK(made.ok(), "the order was judged: {}", Message(made.status()));
-  outer = *std::move(made);
+  outer.emplace(*std::move(made));
 }
 
 void Shard::State::ResetOptimizer() {
-  if (optimizer.optimizer().steps() > 0) optimizer.optimizer().Reset();
+  if (optimizer.optimizer().steps() > 0) optimizer.Reset();
 }
 
 void Shard::State::AverageBuffers(std::span<std::byte> next) const {
@@ -453,7 +454,7 @@ void Shard::Unpin(Version version) {
   state_->versions.Unpin(version);
   if (state_->average != nullptr) state_->average->Unpin(version);
 }
-optim::Optimizer& Shard::optimizer() { return state_->optimizer.optimizer(); }
+GroupedOptimizer& Shard::optimizer() { return state_->optimizer; }
 MovingAverage* Shard::average() { return state_->average.get(); }
 
 StatusOr<std::shared_ptr<const Published>> Shard::Get(Version version) const {

@@ -43,6 +43,9 @@ struct CommitOrder {
   PushKind kind = PushKind::kGradient;  // Deltas are added, without clipping or optimizer...
   std::optional<OuterStep> outer;       // ...plainly, or as this says. Of deltas.
   std::vector<TrustRatio> trust_ratios = {};  // Of a layer-wise optimizer and gradients.
+  // Tensors that none of the pushes had a gradient of, by place in the layout, ascending: the step
+  // leaves them out, the outer one too (GroupedOptimizer::LeaveOut).
+  std::vector<uint32_t> without_gradient = {};
 };
 
 class Shard {
@@ -118,7 +121,7 @@ class Shard {
   StatusOr<std::vector<double>> Commit(const CommitOrder& order);
   void Unpin(Version version);
   // For checkpoints, of this slice's parameters only; to be restored before Open.
-  optim::Optimizer& optimizer();
+  GroupedOptimizer& optimizer();
   MovingAverage* average();  // Null without one.
 
   // --- Readers. Thread-safe; never waits for a commit.

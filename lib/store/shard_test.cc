@@ -166,6 +166,71 @@ TEST(ShardTest, AnOuterStepGivesTheMeanOfDeltasMomentum) {
   EXPECT_EQ(shard->Commit(order).status().code(), StatusCode::kInvalidArgument);
 }
 
+// A model of a trained tensor that two shards cut, and a head.
+struct TwoShards {
+  TwoShards(const optim::OptimizerOptions& optimizer, int64_t body)
+      : layout(Layout::Create({{"body", {body}}, {"head", {20000}}}).value()) {
+    for (const Slice& slice : SliceOverShards(layout, 2)) {
+      shards.push_back(OpenShard({.layout = layout, .slice = slice, .optimizer = optimizer},
+                                 Filled(layout, 2, 0)));
+    }
+  }
+  // The first and the last number of body and head, after a push of these gradients or deltas.
+  std::vector<float> Commit(float body, float head, CommitOrder order) {
+    order.version = Version(++version);
+    order.learning_rate = 0.125;
+    const uint64_t cut = layout.tensors()[1].offset_bytes;
+    std::vector<std::byte> push = Filled(layout, body, 0), other = Filled(layout, head, 0);
+    std::copy(other.begin() + static_cast<std::ptrdiff_t>(cut), other.end(),
+              push.begin() + static_cast<std::ptrdiff_t>(cut));
+    std::vector<std::byte> all;
+    for (const auto& shard : shards) {
+      EXPECT_TRUE(Deliver(*shard, Push(0, version), push).ok());
+      EXPECT_EQ(shard->Accumulate(Push(0, version), 1), OkStatus());
+      EXPECT_EQ(shard->Commit(order).status(), OkStatus());
+      const auto newest = shard->Newest();
+      all.insert(all.end(), newest->bytes().begin(), newest->bytes().end());
+    }
+    return {FloatAt(all, 0), FloatAt(all, cut - 4), FloatAt(all, cut),
+            FloatAt(all, all.size() - 4)};
+  }
+  Layout layout;
+  std::vector<std::unique_ptr<Shard>> shards;
+  uint64_t version = 0;
+};
+
+// Large enough to be streamed past the cache, and small; the head lies in the second or in both.
+TEST(ShardTest, WhatNoPushHadAGradientOfIsNotSteppedUntilOneHas) {
+  for (const int64_t body : {int64_t{5 << 20}, int64_t{20000}, int64_t{1000}}) {
+    TwoShards model(optim::AdamWOptions{.weight_decay = 0.5}, body);
+    for (int step = 1; step <= 3; ++step) {
+      const std::vector<float> values = model.Commit(1, 0, {.without_gradient = {1}});
+      EXPECT_LT(values[0], 2 - 0.125f * static_cast<float>(step));
+      EXPECT_EQ(values[0], values[1]);
+      EXPECT_EQ(values[2], 2);
+      EXPECT_EQ(values[3], 2);
+    }
+    // Its first step: as long as the rate, and the decay.
+    const std::vector<float> values = model.Commit(1, 4, {});
+    EXPECT_NEAR(values[2], 2 * (1 - 0.125 * 0.5) - 0.125, 1e-5);
+    EXPECT_EQ(values[3], values[2]);
+    EXPECT_THAT(model.shards.back()->optimizer().skipped(),
+                ::testing::Contains(SkippedSteps{1, 3}));
+  }
+}
+
+TEST(ShardTest, AnOuterStepLeavesOutWhatNoDeltaIsOf) {
+  TwoShards model(optim::SgdOptions{}, 20000);
+  const CommitOrder order{
+      .kind = PushKind::kDelta,
+      .outer = OuterStep{.learning_rate = 1, .momentum = 0.5, .is_nesterov = false}};
+  CommitOrder marked = order;
+  marked.without_gradient = {1};
+  EXPECT_THAT(model.Commit(1, 1, order), ::testing::Each(3));
+  EXPECT_THAT(model.Commit(0, 0, marked), ::testing::ElementsAre(3.5f, 3.5f, 3, 3));
+  EXPECT_THAT(model.Commit(0, 0, order), ::testing::ElementsAre(3.75f, 3.75f, 3.5f, 3.5f));
+}
+
 TEST(ShardTest, ASecondRoundStartsFromZero) {
   const Layout layout = SmallLayout();
   auto shard = OpenShard(WholeOf(layout), Filled(layout, 0, 0));

@@ -97,6 +97,11 @@ Result Train(uint64_t seed, uint32_t shards) {
       for (const TensorNorms& one : shard->PrepareNorms(1 / samples, 0.5)) norms.push_back(one);
     }
     EXPECT_EQ(norms.empty(), !optim::IsLayerWise(optimizer));
+    std::vector<uint32_t> without_gradient;
+    for (uint32_t i = 0; i < layout.tensors().size(); ++i) {
+      if (layout.tensors()[i].spec.kind == TensorKind::kParameter && Draw(random, 3) == 0)
+        without_gradient.push_back(i);
+    }
     for (auto& shard : all) {
       Append(sums, shard->SumBlockNorms());
       Append(means, shard
@@ -104,7 +109,8 @@ Result Train(uint64_t seed, uint32_t shards) {
                                   .gradient_scale = 1 / samples,
                                   .clip_scale = 0.5,
                                   .learning_rate = 0.01,
-                                  .trust_ratios = TrustRatios(norms)})
+                                  .trust_ratios = TrustRatios(norms),
+                                  .without_gradient = without_gradient})
                         .value());
     }
     result.norms.push_back(sums);

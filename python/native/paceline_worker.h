@@ -147,7 +147,8 @@ PACELINE_API size_t paceline_expect(paceline_session* session, size_t ahead, uin
 // be called on any one thread while the session's own waits.
 PACELINE_API int paceline_may_go_on(paceline_session* session);
 // Gradients of so many tensors: of tensors[i] the floats at gradients[i], contiguous, sizes[i] of
-// them, as many as it has. Once a step and parameter; those that nothing is handed over for are 0.
+// them, as many as it has. Once a step and parameter; those that nothing is handed over for have
+// none, and are not stepped where no other push of the version has one.
 // Asks what paceline_may_go_on does: PACELINE_GIVEN_UP. PACELINE_INVALID, naming the tensor: those
 // before it are handed over.
 PACELINE_API int paceline_hand(paceline_session* session, size_t count, const size_t* tensors,

@@ -75,3 +75,9 @@ def cause_of(error: BaseException) -> str:
         return ""
     place = place_of(error)
     return f"{type(error).__name__}, {place}" if place is not None else ""
+
+
+def is_out_of_memory(error: Exception) -> bool:
+    """TorchScript hands on the words alone, and so does the CPU's allocator."""
+    return isinstance(error, torch.OutOfMemoryError) or any(
+        words in str(error) for words in ("out of memory", "can't allocate memory", "not enough memory"))

@@ -2,7 +2,7 @@
 
 Each process has an area of shared memory, arranged as the model's parameters. A gradient goes to its process's area; where all
 of a bucket have theirs, each process adds up its slice of the bucket, in the area of rank 0. No process waits for another before
-the end of its pass. Where parameters are sharded (FSDP), a process has the whole gradient of its rows: they go to rank 0's area at once.
+the end of its pass. A parameter that no process's part of the batch has a gradient of is not handed over: the worker has none. Where parameters are sharded (FSDP), a process has the whole gradient of its rows: they go to rank 0's area at once.
 """
 
 from __future__ import annotations
@@ -77,6 +77,9 @@ class Sums:
             return words(memory, number * ranks * WORD_BYTES, ranks)
         self._written = [row(2 * number) for number in range(len(self.buckets))]
         self._summed = [row(2 * number + 1) for number in range(len(self.buckets))]
+        # Whether a rank's part of the batch had a gradient of a parameter: a byte each, written before the bucket's word is posted.
+        self._row = 1 + max(self._where, default=0)
+        self._had = group.share(self._row * ranks)
         self._step = 0
         self._lacking: List[set] = []  # Of each bucket, what this rank has not put there yet.
         self._to_sum: List[int] = []  # Buckets, in order.
@@ -103,6 +106,7 @@ class Sums:
         return self.advance()
 
     def _put(self, part: Part, gradient: torch.Tensor, weight: float) -> None:
+        self._had[self._row * self._group.rank + part.index] = int(weight != 0.0)
         begin, count = part.mine
         place = self._areas[0 if part.is_sharded else self._group.rank][begin:begin + count]
         if weight == 0.0:
@@ -119,7 +123,8 @@ class Sums:
         for number in list(self._to_hand):
             if all(is_posted(word, self._step) for word in self._summed[number]):
                 self._to_hand.remove(number)
-                if not self._hand(self.buckets[number].parts):
+                parts = [part for part in self.buckets[number].parts if any(self._had[part.index::self._row])]
+                if parts and not self._hand(parts):
                     return False
         return True
 
@@ -135,7 +140,7 @@ class Sums:
         return True
 
     def finish(self, goes_on: Callable[[], bool]) -> bool:
-        """The rest: what has no gradient counts as zeros. False: as of `advance`, or `goes_on`, asked now and then, said no."""
+        """The rest: what has no gradient here counts as zeros in a sum with others'. False: as of `advance`, or `goes_on`, asked now and then, said no."""
         for number, lacking in enumerate(self._lacking):
             if lacking:
                 for part in self.buckets[number].parts:

@@ -19,7 +19,7 @@ from torch.utils.hooks import RemovableHandle
 
 from . import _native
 from ._ahead import Ahead
-from ._cause import cause_of
+from ._cause import cause_of, is_out_of_memory
 from ._data import Batch, Epochs, Source, sizes_of_batches, source_of
 from ._errors import Error, Misuse
 from ._evaluation import evaluation_of
@@ -275,7 +275,7 @@ class Worker:
 
     def _note_too_large(self, error: Exception) -> None:
         """Raises `error` if it is another one."""
-        if not _is_out_of_memory(error):
+        if not is_out_of_memory(error):
             raise error
         self._is_too_large = True
         self.log("out of memory: the next batch will be smaller", is_warning=True)
@@ -475,12 +475,6 @@ _on_sigterm = _OnSigterm()
 
 def _is_good_end(error: Optional[BaseException]) -> bool:
     return error is None or (isinstance(error, SystemExit) and error.code in (None, 0))
-
-
-def _is_out_of_memory(error: Exception) -> bool:
-    """TorchScript hands on the words alone, and so does the CPU's allocator."""
-    return isinstance(error, torch.OutOfMemoryError) or any(
-        words in str(error) for words in ("out of memory", "can't allocate memory", "not enough memory"))
 
 
 if "PACELINE_JOB" in os.environ:

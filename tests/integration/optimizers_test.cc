@@ -136,7 +136,7 @@ void StepLikeShards(store::GroupedOptimizer& optimizer, std::span<float> values,
   });
   optimizer.SetRatios(store::TrustRatios(norms));
   optimizer.StepPart(0, values, sum, step, values);
-  optimizer.optimizer().FinishStep();
+  optimizer.FinishStep();
 }
 
 Model TrainHere(const optim::OptimizerOptions& rule, const std::string& init) {

@@ -91,6 +91,37 @@ class RankTest(RanksTest):
         results = self.assert_learnt_the_same(Odd, loss, ranks=3)
         self.assertTrue(torch.equal(results[0][0]["frozen"], torch.full((4,), 1 / 3)))
 
+    def test_what_no_part_of_the_batch_has_a_gradient_of_is_not_handed_over(self):
+        class Heads(nn.Module):
+            def __init__(self):
+                super().__init__()
+                torch.manual_seed(2)
+                self.body, self.of_one, self.never = nn.Linear(6, 3), nn.Linear(3, 3), nn.Linear(3, 3)
+                self.of_nothing = nn.Linear(3, 3)  # Of the rank alone whose part counts for nothing.
+
+        def loss(model, indices):
+            x = model.body(X[indices])
+            if 1 in indices:
+                x = model.of_one(x)
+            if indices == [12] and os.environ.get("RANK") == "0":
+                x = model.of_nothing(x)
+            return x.square().mean()
+
+        def body(rank):
+            handed, hand = [], Session.hand
+
+            def noting(session, count, indices, addresses, sizes):
+                handed.extend((session.step, session.model.native[i].name.decode()) for i in indices[:count])
+                return hand(session, count, indices, addresses, sizes)
+            Session.hand = noting
+            train(Heads(), loss)
+            return handed
+        handed = self.run_ranks(body, batches=BATCHES)[0]
+        self.assertNotIsInstance(handed, str, handed)
+        always = {(step, f"body.{name}") for step in (1, 2, 3, 4) for name in ("weight", "bias")}
+        self.assertEqual(set(handed), always | {(1, "of_one.weight"), (1, "of_one.bias")})
+        self.assertEqual(len(handed), len(set(handed)))
+
     def test_each_has_buffers_of_its_own_and_they_are_averaged(self):
         class Mean(nn.Module):
             def __init__(self):

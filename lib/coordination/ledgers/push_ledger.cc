@@ -1,11 +1,23 @@
 #include "lib/coordination/ledgers/push_ledger.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "lib/base/check.h"
 
 namespace paceline::coordination {
+
+std::vector<uint32_t> WithoutGradient(const std::vector<Push>& pushes) {
+  if (pushes.empty()) return {};
+  std::vector<uint32_t> all = pushes.front().without_gradient;
+  for (size_t i = 1; i < pushes.size() && !all.empty(); ++i) {
+    std::vector<uint32_t> both;
+    std::ranges::set_intersection(all, pushes[i].without_gradient, std::back_inserter(both));
+    all = std::move(both);
+  }
+  return all;
+}
 
 void PushLedger::Begin(WorkerId worker, Incarnation incarnation) {
   Fence(worker);

@@ -26,9 +26,13 @@ struct Push {
   uint64_t correct = 0;
   double loss = 0;
   std::vector<protocol::LeaseId> leases;
-  double weight = 0;              // Once accumulated.
-  std::string non_finite_tensor;  // As in its PushDone.
+  double weight = 0;                            // Once accumulated.
+  std::string non_finite_tensor;                // As in its PushDone.
+  std::vector<uint32_t> without_gradient = {};  // Likewise.
 };
+
+// What none of the pushes had a gradient of, ascending.
+std::vector<uint32_t> WithoutGradient(const std::vector<Push>& pushes);
 
 // A value.
 class PushLedger {

@@ -43,6 +43,20 @@ TEST(PushLedgerTest, Arrivals) {
   }
 }
 
+TEST(PushLedgerTest, WithoutGradientIsWhatNoneHad) {
+  const auto of = [](std::vector<std::vector<uint32_t>> marks) {
+    std::vector<Push> pushes;
+    for (std::vector<uint32_t>& mark : marks) pushes.emplace_back().without_gradient = mark;
+    return WithoutGradient(pushes);
+  };
+  using Tensors = std::vector<uint32_t>;
+  EXPECT_EQ(of({}), Tensors());
+  EXPECT_EQ(of({{1, 4}}), (Tensors{1, 4}));
+  EXPECT_EQ(of({{1, 4, 7}, {0, 1, 7}, {1, 3, 4, 7}}), (Tensors{1, 7}));
+  EXPECT_EQ(of({{1, 4}, {}}), Tensors()) << "one that says nothing had all";
+  EXPECT_EQ(of({{}, {1, 4}}), Tensors());
+}
+
 TEST(PushLedgerTest, NoSequenceBeforeTheFirstIsADuplicate) {
   PushLedger ledger;
   ledger.Begin(kW0, Incarnation(1));

@@ -105,10 +105,12 @@ void Carry(Turn turn, const sync::Commit& decision, Later) {
   const Version version = job.commits.decided().Next();
   protocol::CommitAll order;
   uint64_t samples = 0;
-  for (const Push& push : job.pushes.Close(version)) {
+  const std::vector<Push>& pushes = job.pushes.Close(version);
+  for (const Push& push : pushes) {
     order.pushes.push_back({push.id, push.weight});
     samples += push.samples;
   }
+  order.commit.without_gradient = WithoutGradient(pushes);
   order.commit.version = version;
   order.commit.gradient_scale = decision.gradient_scale;
   order.commit.learning_rate = RateNow(job) * decision.learning_rate_scale;

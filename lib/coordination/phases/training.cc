@@ -29,6 +29,19 @@ std::string JudgeLeases(const JobState& job, WorkerId worker,
   return "";
 }
 
+// What is wrong with the parameters that a push says to have no gradient of; empty: nothing.
+std::string JudgeWithoutGradient(const JobState& job, const std::vector<uint32_t>& named) {
+  if (named.empty()) return "";
+  const std::vector<store::TensorPlace>& tensors = job.layout->tensors();
+  for (size_t i = 0; i < named.size(); ++i) {
+    if (named[i] >= tensors.size() || tensors[named[i]].spec.kind != store::TensorKind::kParameter)
+      return fmt::format("tensor {} without gradient is no parameter", named[i]);
+    if (i > 0 && named[i] <= named[i - 1])
+      return fmt::format("tensor {} without gradient is out of order", named[i]);
+  }
+  return "";
+}
+
 std::string JudgePush(const JobState& job, WorkerId worker, const PushDone& done) {
   if (std::string wrong = JudgeLeases(job, worker, done.leases); !wrong.empty()) return wrong;
   uint64_t leased = 0;
@@ -38,7 +51,7 @@ std::string JudgePush(const JobState& job, WorkerId worker, const PushDone& done
   }
   if (done.based_on > job.commits.decided())
     return fmt::format("push is based on unpublished {}", done.based_on);
-  return "";
+  return JudgeWithoutGradient(job, done.without_gradient);
 }
 
 void Remember(WorkerStatus& status, const PushDone& done) {
@@ -95,7 +108,7 @@ void OnPushDone(Turn turn, ConnectionId connection, const PushDone& done) {
   // there are only versions that it was told of.
   const Version based_on = std::min(done.based_on, job.commits.published());
   job.pushes.Arrive(Push{id, based_on, done.samples, done.correct, done.gradient.loss, done.leases,
-                         0, done.non_finite_tensor});
+                         0, done.non_finite_tensor, done.without_gradient});
   if (job.change.outstanding.contains(session->worker)) {
     DropLate(turn, *session, done.sequence);
     return LetGo(turn, *session);

@@ -37,7 +37,11 @@ TEST(TrainingTest, AWorkerThatBreaksTheProtocolIsExpelled) {
            {"another's lease", [](PushDone& d) { d.leases[0] = d.leases[0].Next(); },
             "not held by w0"},
            {"lease twice", [](PushDone& d) { d.leases.push_back(d.leases[0]); }, "named twice"},
-           {"future version", [](PushDone& d) { d.based_on = Version(1); }, "unpublished v1"}}) {
+           {"future version", [](PushDone& d) { d.based_on = Version(1); }, "unpublished v1"},
+           {"no such tensor", [](PushDone& d) { d.without_gradient = {0, 99}; },
+            "tensor 99 without gradient is no parameter"},
+           {"a tensor twice", [](PushDone& d) { d.without_gradient = {0, 0}; },
+            "tensor 0 without gradient is out of order"}}) {
     SCOPED_TRACE(c.name);
     Job job(TwoWorkers());
     job.Opened({{1, 0}, {2, 1}});
@@ -51,6 +55,22 @@ TEST(TrainingTest, AWorkerThatBreaksTheProtocolIsExpelled) {
     EXPECT_EQ(job.coordinator.epochs()[0].leased, 4u);  // The other's.
     job.Join(3, 0);                                     // A new life may do better.
     EXPECT_EQ(job.Sent<protocol::Admitted>(3).incarnation, Incarnation(2));
+  }
+}
+
+TEST(TrainingTest, ACommitSaysWhatNoneOfItsPushesHadAGradientOf) {
+  for (const bool is_said_by_both : {true, false}) {
+    Job job(TwoWorkers());
+    job.Opened({{1, 0}, {2, 1}});
+    for (const uint64_t connection : {1, 2}) {
+      PushDone done = job.Answer(connection);
+      if (connection == 1 || is_said_by_both) done.without_gradient = {0};
+      job.Hear(connection, done);
+    }
+    const auto commits = job.AllOrdered<protocol::CommitAll>();
+    ASSERT_FALSE(commits.empty());
+    EXPECT_EQ(commits.back().commit.without_gradient,
+              is_said_by_both ? std::vector<uint32_t>{0} : std::vector<uint32_t>());
   }
 }
 

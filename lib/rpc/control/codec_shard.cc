@@ -211,6 +211,8 @@ void Put(const protocol::CommitAll& all, v1::ShardOrder& order) {
     one.set_tensor(ratio.tensor);
     one.set_ratio(ratio.ratio);
   }
+  wire.mutable_without_gradient()->Add(all.commit.without_gradient.begin(),
+                                       all.commit.without_gradient.end());
   if (const std::optional<OuterStep>& outer = all.commit.outer) {
     wire.mutable_outer()->set_learning_rate(outer->learning_rate);
     wire.mutable_outer()->set_momentum(outer->momentum);
@@ -318,6 +320,7 @@ StatusOr<protocol::ShardOrder> Take(const v1::CommitAll& wire) {
   }
   for (const v1::TrustRatio& one : wire.trust_ratios())
     all.commit.trust_ratios.push_back({one.tensor(), one.ratio()});
+  all.commit.without_gradient = {wire.without_gradient().begin(), wire.without_gradient().end()};
   all.pushes.reserve(wire.pushes_size());
   for (const v1::AccumulateOrder& one : wire.pushes()) all.pushes.push_back(Take(one));
   return all;

@@ -91,7 +91,8 @@ TEST(CodecTest, EveryWorkerMessageSurvives) {
           .spread = 3,
           .traffic = {.pushed_bytes = 4096, .pulled_bytes = 8192},
           .non_finite_tensor = "conv1.weight",
-          .loss_scale = 32768},
+          .loss_scale = 32768,
+          .without_gradient = {1, 4}},
       protocol::Abandoned{
           Sequence(8), sync::AbandonReason::kOverflow, 32, {protocol::LeaseId(10)}, 1024},
       protocol::Evaluated{Version(100), 0.1, 0.97, 360, "logits", {{"f1", 0.5}}},
@@ -194,7 +195,8 @@ TEST(CodecTest, EveryShardOrderSurvives) {
                            true,
                            PushKind::kDelta,
                            OuterStep{0.7, 0.9, true},
-                           {{2, 0.5}}}},
+                           {{2, 0.5}},
+                           {1, 4}}},
       protocol::Unpin{Version(9)},
       protocol::StopShard{},
       protocol::SaveSlice{"000002-g1.0-v9", Version(9), {"000001-g1.0-v3"}, Version(0)},
@@ -260,6 +262,21 @@ TEST(CodecTest, ParameterGroupsAndTrustRatiosSurvive) {
   EXPECT_EQ(ratios[0].tensor, 2u);
   EXPECT_EQ(ratios[0].ratio, 0.5);
   EXPECT_EQ(ratios[1].ratio, 3);
+}
+
+TEST(CodecTest, WhatHadNoGradientSurvivesAndSoDoesItsAbsence) {
+  for (const std::vector<uint32_t>& tensors : {std::vector<uint32_t>{0, 3, 700}, {}}) {
+    protocol::PushDone done;
+    done.without_gradient = tensors;
+    const auto said = Decode(Encode(protocol::WorkerMessage(done)));
+    ASSERT_TRUE(said.ok());
+    EXPECT_EQ(std::get<protocol::PushDone>(*said).without_gradient, tensors);
+    protocol::CommitAll commit;
+    commit.commit.without_gradient = tensors;
+    const auto ordered = Decode(Encode(protocol::ShardOrder(commit)));
+    ASSERT_TRUE(ordered.ok());
+    EXPECT_EQ(std::get<protocol::CommitAll>(*ordered).commit.without_gradient, tensors);
+  }
 }
 
 TEST(CodecTest, EveryEnumValueSurvives) {

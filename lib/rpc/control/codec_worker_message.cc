@@ -89,6 +89,7 @@ void Put(const protocol::PushDone& done, v1::WorkerMessage& message) {
   wire.set_pulled_bytes(done.traffic.pulled_bytes);
   wire.set_non_finite_tensor(done.non_finite_tensor);
   wire.set_loss_scale(done.loss_scale);
+  wire.mutable_without_gradient()->Add(done.without_gradient.begin(), done.without_gradient.end());
 }
 
 void Put(const protocol::Abandoned& abandoned, v1::WorkerMessage& message) {
@@ -170,6 +171,7 @@ protocol::PushDone Take(const v1::PushDone& wire) {
       .traffic = {.pushed_bytes = wire.pushed_bytes(), .pulled_bytes = wire.pulled_bytes()},
       .non_finite_tensor = wire.non_finite_tensor(),
       .loss_scale = wire.loss_scale(),
+      .without_gradient = {wire.without_gradient().begin(), wire.without_gradient().end()},
   };
   if (wire.signals().has_cpu_available())
     done.signals.cpu_available = wire.signals().cpu_available();

@@ -84,12 +84,18 @@ Status ForEachKept(const std::vector<Part>& parts, const Slice& slice, std::span
 constexpr char kAverage[] = "average";                 // The tensors' name...
 constexpr char kAverageUpdates[] = "average_updates";  // ...and what there is in the metadata then.
 
-std::map<std::string, std::string> Metadata(const std::vector<Part>& parts, Version version,
-                                            const StateSnapshot& snapshot) {
+constexpr char kStepsSkipped[] = "steps_skipped:";  // Of the tensor named behind it.
+
+std::map<std::string, std::string> Metadata(const Layout& layout, const std::vector<Part>& parts,
+                                            Version version, const StateSnapshot& snapshot) {
   std::map<std::string, std::string> metadata = {
       {"format", "pt"},
       {"version", std::to_string(version.value())},
       {"optimizer_steps", std::to_string(snapshot.steps)}};
+  for (const SkippedSteps& skipped : snapshot.skipped) {
+    metadata[kStepsSkipped + layout.tensors()[skipped.tensor].spec.name] =
+        std::to_string(skipped.steps);
+  }
   if (snapshot.average_updates)
     metadata[kAverageUpdates] = std::to_string(*snapshot.average_updates);
   if (snapshot.kept != nullptr)
@@ -107,6 +113,16 @@ std::string Entry(const std::map<std::string, std::string>& metadata, const std:
 
 uint64_t Number(const std::map<std::string, std::string>& metadata, const std::string& key) {
   return std::strtoull(Entry(metadata, key).c_str(), nullptr, 10);
+}
+
+std::vector<SkippedSteps> SkippedIn(const SafetensorsFile& file, const Layout& layout) {
+  std::vector<SkippedSteps> skipped;
+  for (size_t i = 0; i < layout.tensors().size(); ++i) {
+    const std::string& name = layout.tensors()[i].spec.name;
+    const uint64_t steps = Number(file.metadata(), kStepsSkipped + name);
+    if (steps > 0) skipped.push_back({static_cast<uint32_t>(i), steps});
+  }
+  return skipped;
 }
 
 // How many tensors of that kind it holds.
@@ -132,8 +148,9 @@ Status CheckMetadata(const SafetensorsFile& file, const std::vector<Part>& parts
 
 }  // namespace
 
-StateSnapshot SnapshotOf(optim::Optimizer& optimizer, MovingAverage* average) {
-  StateSnapshot snapshot{.steps = optimizer.steps(), .average_updates = {}, .tensors = {}};
+StateSnapshot SnapshotOf(GroupedOptimizer& grouped, MovingAverage* average) {
+  optim::Optimizer& optimizer = grouped.optimizer();
+  StateSnapshot snapshot{.steps = optimizer.steps(), .skipped = grouped.skipped()};
   for (const optim::Optimizer::StateTensor& state : optimizer.State()) {
     snapshot.tensors.push_back({state.name, {state.values.begin(), state.values.end()}});
   }
@@ -159,8 +176,8 @@ StatusOr<FileDigest> WriteCheckpointSlice(const std::string& path, const Layout&
   if (snapshot.kept != nullptr)
     PACELINE_RETURN_IF_ERROR(ForEachKept(parts, slice, snapshot.kept->bytes(), add));
   Sha256 sum(meter);
-  PACELINE_RETURN_IF_ERROR(
-      WriteSafetensors(path, std::move(tensors), Metadata(parts, version, snapshot), &sum, disk));
+  PACELINE_RETURN_IF_ERROR(WriteSafetensors(
+      path, std::move(tensors), Metadata(layout, parts, version, snapshot), &sum, disk));
   const uint64_t size = sum.bytes();
   return FileDigest{size, sum.Finish()};
 }
@@ -168,7 +185,7 @@ StatusOr<FileDigest> WriteCheckpointSlice(const std::string& path, const Layout&
 StatusOr<RestoredSlice> ReadCheckpointSlice(const std::string& path, const FileDigest& digest,
                                             const Layout& layout, const Slice& slice,
                                             Version version, std::span<std::byte> bytes,
-                                            optim::Optimizer& optimizer, MovingAverage* average,
+                                            GroupedOptimizer& optimizer, MovingAverage* average,
                                             const std::optional<KeptRoom>& kept, Meter* meter) {
   const StatusOr<FileDigest> found = DigestFile(path, meter);
   if (!found.ok()) return DataLoss("{}", Message(found.status()));
@@ -179,7 +196,7 @@ StatusOr<RestoredSlice> ReadCheckpointSlice(const std::string& path, const FileD
   PACELINE_ASSIGN_OR_RETURN(const SafetensorsFile file, SafetensorsFile::Open(path));
   const std::vector<Part> parts = PartsIn(layout, slice);
   PACELINE_RETURN_IF_ERROR(Annotate(CheckMetadata(file, parts, version), path));
-  std::vector<optim::Optimizer::StateTensor> states = optimizer.State();
+  std::vector<optim::Optimizer::StateTensor> states = optimizer.optimizer().State();
   const bool had_average = file.metadata().contains(kAverageUpdates);
   const bool takes_average = had_average && average != nullptr;
   if (takes_average) states.push_back({kAverage, average->values()});
@@ -210,7 +227,7 @@ StatusOr<RestoredSlice> ReadCheckpointSlice(const std::string& path, const FileD
     return FailedPrecondition("{}: {} tensors are there, want {}: another optimizer's state", path,
                               file.tensors().size(), wanted);
   }
-  optimizer.set_steps(Number(file.metadata(), "optimizer_steps"));
+  optimizer.Restore(Number(file.metadata(), "optimizer_steps"), SkippedIn(file, layout));
   if (takes_average) average->Restore(Number(file.metadata(), kAverageUpdates));
   return RestoredSlice{had_average};
 }

@@ -7,6 +7,10 @@
 // version "kept:conv1.weight", and the metadata has its number, "kept_version". A tensor that
 // the slice holds as a whole has its shape. Of one that the slice cuts there is the part, flat, and
 // the file's metadata says which: {"range:conv1.weight": "0 4096"}, in elements, half-open.
+//
+// The metadata count the optimizer's steps, "optimizer_steps", and of a tensor that some of them
+// have left out how many: {"steps_skipped:head.weight": "12"}. Files from before that have none:
+// one count for all.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +24,7 @@
 #include "lib/base/version.h"
 #include "lib/files/disk.h"
 #include "lib/optim/optimizer.h"
+#include "lib/store/grouped_optimizer.h"
 #include "lib/store/layout.h"
 #include "lib/store/moving_average.h"
 #include "lib/store/published.h"
@@ -35,12 +40,13 @@ struct StateSnapshot {
     std::vector<float> values;  // One for each parameter of the slice.
   };
   uint64_t steps = 0;
-  std::optional<uint64_t> average_updates;  // Absent: there is no average.
-  std::vector<Tensor> tensors;
+  std::vector<SkippedSteps> skipped = {};
+  std::optional<uint64_t> average_updates = std::nullopt;  // Absent: there is no average.
+  std::vector<Tensor> tensors = {};
   std::shared_ptr<const Published> kept = nullptr;  // Another version, or this one; null: none.
 };
 
-StateSnapshot SnapshotOf(optim::Optimizer& optimizer, MovingAverage* average = nullptr);
+StateSnapshot SnapshotOf(GroupedOptimizer& optimizer, MovingAverage* average = nullptr);
 
 // `bytes` are the slice's, arranged as the layout; `snapshot` is of the same version. Errors as of
 // WriteSafetensors: nothing is left behind then. Blocks as the disk does. `meter` counts bytes.
@@ -69,7 +75,7 @@ struct RestoredSlice {
 StatusOr<RestoredSlice> ReadCheckpointSlice(const std::string& path, const FileDigest& digest,
                                             const Layout& layout, const Slice& slice,
                                             Version version, std::span<std::byte> bytes,
-                                            optim::Optimizer& optimizer,
+                                            GroupedOptimizer& optimizer,
                                             MovingAverage* average = nullptr,
                                             const std::optional<KeptRoom>& kept = std::nullopt,
                                             Meter* meter = nullptr);

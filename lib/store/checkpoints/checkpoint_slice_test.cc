@@ -44,9 +44,34 @@ TEST(CheckpointSliceTest, GivesEveryBitBackForAnyCut) {
         ASSERT_TRUE(status.ok()) << status;
         EXPECT_EQ(read.bytes, written.bytes);
         EXPECT_EQ(read.States(), written.States());
-        EXPECT_EQ(read.optimizer->steps(), 7u);
+        EXPECT_EQ(read.optimizer->optimizer().steps(), 7u);
       }
     }
+  }
+}
+
+TEST(CheckpointSliceTest, CountsOfLeftOutTensorsComeBackAndWithoutThemAllHaveOne) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path() + "/slice";
+  for (const uint32_t shards : {1u, 2u}) {
+    const uint32_t rank = shards - 1;  // Of two the second has only "b" and the buffers.
+    SliceUnderTest written(rank, shards, optim::AdamWOptions{}, 7);
+    const FileDigest before = written.Write(path, 12).value();
+    EXPECT_EQ(SafetensorsFile::Open(path)->metadata().count("steps_skipped:b"), 0u);
+    SliceUnderTest read(rank, shards, optim::AdamWOptions{});
+    read.optimizer->Restore(9, std::vector<SkippedSteps>{{1, 5}});
+    ASSERT_TRUE(read.Read(path, before, 12).ok());
+    EXPECT_EQ(read.optimizer->optimizer().steps(), 7u);
+    EXPECT_TRUE(read.optimizer->skipped().empty());
+
+    const std::vector<SkippedSteps> skipped = {{1, 4}};
+    written.optimizer->Restore(7, skipped);
+    const FileDigest after = written.Write(path, 12).value();
+    EXPECT_EQ(SafetensorsFile::Open(path)->metadata().at("steps_skipped:b"), "4");
+    ASSERT_TRUE(read.Read(path, after, 12).ok());
+    EXPECT_EQ(read.optimizer->optimizer().steps(), 7u);
+    EXPECT_EQ(read.optimizer->skipped(), skipped);
+    EXPECT_EQ(read.States(), written.States());
   }
 }
 

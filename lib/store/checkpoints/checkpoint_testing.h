@@ -46,7 +46,7 @@ struct SliceUnderTest {
   Layout layout = CutLayout();
   Slice slice;
   std::vector<std::byte> bytes;
-  std::unique_ptr<optim::Optimizer> optimizer;
+  std::unique_ptr<GroupedOptimizer> optimizer;
   std::unique_ptr<MovingAverage> average;  // Null without one.
   std::shared_ptr<Published> kept;         // Is written with it; null: nothing.
   std::optional<KeptRoom> kept_room;       // Is read with it.
@@ -54,17 +54,16 @@ struct SliceUnderTest {
   SliceUnderTest(uint32_t rank, uint32_t shards, const optim::OptimizerOptions& options,
                  float salt = 0)
       : slice(SliceOverShards(layout, shards)[rank]), bytes(slice.size_bytes()) {
-    const uint64_t begin = std::min(slice.begin_bytes, layout.parameter_bytes());
-    const uint64_t trained = std::min(slice.end_bytes, layout.parameter_bytes()) - begin;
-    optimizer = optim::MakeOptimizer(options, trained / sizeof(float)).value();
+    optimizer = std::make_unique<GroupedOptimizer>(
+        GroupedOptimizer::Create(options, {}, layout, slice).value());
     if (salt == 0) return;
     for (uint64_t at = 0; at + 4 <= bytes.size(); at += 4) {
       const float value = salt + static_cast<float>(slice.begin_bytes + at);
       std::memcpy(&bytes[at], &value, 4);
     }
-    for (auto& state : optimizer->State())
+    for (auto& state : optimizer->optimizer().State())
       std::iota(state.values.begin(), state.values.end(), salt);
-    optimizer->set_steps(static_cast<uint64_t>(salt));
+    optimizer->Restore(static_cast<uint64_t>(salt), {});
   }
 
   StatusOr<FileDigest> Write(const std::string& path, uint64_t version,
@@ -94,7 +93,7 @@ struct SliceUnderTest {
   std::vector<float> Averages() { return {average->values().begin(), average->values().end()}; }
   std::vector<std::vector<float>> States() {
     std::vector<std::vector<float>> states;
-    for (auto& state : optimizer->State())
+    for (auto& state : optimizer->optimizer().State())
       states.emplace_back(state.values.begin(), state.values.end());
     return states;
   }

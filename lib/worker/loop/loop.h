@@ -101,7 +101,7 @@ class Loop {
   Status PrepareLocalSteps(const sync::Assignment& assignment);
   Status StepAndPush(const Turn& turn);
   // What the step left to push: gradients, or the local copy's change.
-  std::span<const std::byte> Payload(const Turn& turn);
+  std::span<const std::byte> Payload(const Turn& turn, const StepResult& step);
   Status GiveUp(const protocol::Lease& lease, const Status& why);
   bool BeginWork();  // False if the worker is draining.
   Status LeaveIfDraining();

@@ -31,6 +31,9 @@ struct StepResult {
   Duration paused{};       // Of the step's time, a pause that says nothing of the worker's speed.
   bool is_handed = false;  // The push went to StepControl::push, whole; Trainer::push is undefined.
   double loss_scale = 0;   // As Trainer::loss_scale says now.
+  // Parameters that the loss does not depend on: the push has zeros there, and they are not to be
+  // stepped. By place in the layout, ascending.
+  std::vector<uint32_t> without_gradient = {};
 };
 
 struct Evaluation {

@@ -98,7 +98,8 @@ Status Loop::StepAndPush(const Turn& turn) {
   Tally tally;
   tally.Add(*step, turn.lease.id);
   if (!step->is_handed) begun.reset();
-  const std::span<const std::byte> payload = begun ? std::span<const std::byte>() : Payload(turn);
+  const std::span<const std::byte> payload =
+      begun ? std::span<const std::byte>() : Payload(turn, *step);
   stopwatch_.Switch(Activity::kCommunication);
   const Time push_began = options_.now();
   const PushKind kind = local_ ? PushKind::kDelta : PushKind::kGradient;
@@ -113,10 +114,10 @@ Status Loop::StepAndPush(const Turn& turn) {
   return LeaveIfDraining();
 }
 
-std::span<const std::byte> Loop::Payload(const Turn& turn) {
+std::span<const std::byte> Loop::Payload(const Turn& turn, const StepResult& step) {
   if (!local_) return trainer_->push();
   local_->Step(trainer_->push(), turn.learning_rate * turn.assignment.learning_rate_scale,
-               trainer_->parameters());
+               trainer_->parameters(), step.without_gradient);
   local_->Cut(trainer_->parameters(), delta_);
   return delta_;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <utility>
 
 #include "lib/worker/loop/non_finite.h"
@@ -25,6 +26,14 @@ void Tally::Add(const StepResult& step, protocol::LeaseId lease) {
   const double before = static_cast<double>(samples);
   const double added = static_cast<double>(step.samples);
   loss = steps == 0 ? step.loss : (loss * before + step.loss * added) / (before + added);
+  if (steps == 0) {
+    without_gradient = step.without_gradient;
+  } else {
+    std::vector<uint32_t> both;
+    std::ranges::set_intersection(without_gradient, step.without_gradient,
+                                  std::back_inserter(both));
+    without_gradient = std::move(both);
+  }
   ++steps;
   samples += step.samples;
   correct += step.correct;
@@ -168,7 +177,8 @@ protocol::PushDone Transfers::Done(const rpc::PushReport& report, uint64_t bytes
       .spread = spread == spreads_.end() ? 0 : spread->second,
       .traffic = std::exchange(traffic_, {}),
       .non_finite_tensor = std::move(non_finite_tensor),
-      .loss_scale = tally.loss_scale};
+      .loss_scale = tally.loss_scale,
+      .without_gradient = tally.without_gradient};
 }
 
 protocol::Abandoned Transfers::Abandon(sync::AbandonReason reason,

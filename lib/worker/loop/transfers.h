@@ -30,7 +30,8 @@ struct Tally {
   uint64_t correct = 0;
   double loss = 0;  // Mean over the samples.
   std::vector<protocol::LeaseId> leases;
-  double loss_scale = 0;  // After the last one.
+  double loss_scale = 0;                        // After the last one.
+  std::vector<uint32_t> without_gradient = {};  // Parameters that no step had a gradient of.
 
   void Add(const StepResult& step, protocol::LeaseId lease);
 };

@@ -106,6 +106,21 @@ TEST(Transfers, TellOfTheirBytesWithThePushAfterThem) {
   EXPECT_EQ(second->traffic.pulled_bytes, 0);
 }
 
+TEST(Transfers, TellWhatNoStepOfAPushHadAGradientOf) {
+  Tally tally;
+  tally.Add({.samples = 1, .without_gradient = {1, 2, 5}}, protocol::LeaseId(1));
+  EXPECT_EQ(tally.without_gradient, (std::vector<uint32_t>{1, 2, 5}));
+  tally.Add({.samples = 1, .without_gradient = {0, 2, 5}}, protocol::LeaseId(2));
+  Fixture f;
+  f.ExpectPulled(f.Pull(0), 0);
+  const auto done = f.transfers->Push(PushKind::kDelta, std::as_bytes(std::span(f.values)), tally,
+                                      Version(0));
+  ASSERT_TRUE(done.ok()) << Message(done.status());
+  EXPECT_EQ(done->without_gradient, (std::vector<uint32_t>{2, 5}));
+  tally.Add({.samples = 1}, protocol::LeaseId(3));
+  EXPECT_TRUE(tally.without_gradient.empty());
+}
+
 // Says that half of the bytes of gradients and versions travel.
 class Halving final : public rpc::InProcessParameterClient {
  public:

@@ -85,7 +85,9 @@ void EagerPull::Step(Lock& lock) {
   const std::span<std::byte> values = options_.trainer->parameters();
   local_.Begin(values);
   const StatusOr<StepResult> step = MakeStep(turn.lease);
-  if (step.ok()) local_.Step(options_.trainer->push(), turn.learning_rate, values);
+  if (step.ok()) {
+    local_.Step(options_.trainer->push(), turn.learning_rate, values, step->without_gradient);
+  }
   lock.lock();
   is_stepping_ = false;
   changed_.notify_all();

@@ -29,15 +29,16 @@ void LocalSteps::Begin(std::span<const std::byte> values) {
 }
 
 void LocalSteps::Step(std::span<const std::byte> gradient, double learning_rate,
-                      std::span<std::byte> values) {
+                      std::span<std::byte> values, std::span<const uint32_t> without_gradient) {
   const std::span<const float> sum = Floats(gradient, parameter_bytes_);
   const std::span<float> parameters = Floats(values, parameter_bytes_);
   optim::StepOptions step{.learning_rate = learning_rate};
   if (gradient_clip_norm_)
     step.gradient_scale = optim::ClipScale(store::SquaredNorm(sum), *gradient_clip_norm_);
+  optimizer_.LeaveOut(without_gradient);
   if (optimizer_.is_layer_wise()) SetRatios(parameters, sum, step);
   optimizer_.StepPart(0, parameters, sum, step, parameters);
-  optimizer_.optimizer().FinishStep();
+  optimizer_.FinishStep();
 }
 
 void LocalSteps::SetRatios(std::span<const float> parameters, std::span<const float> sum,
@@ -71,6 +72,6 @@ void LocalSteps::Rebase(std::span<const std::byte> version, std::span<std::byte>
   std::copy(version.begin() + parameter_bytes_, version.end(), values.begin() + parameter_bytes_);
 }
 
-void LocalSteps::Forget() { optimizer_.optimizer().Reset(); }
+void LocalSteps::Forget() { optimizer_.Reset(); }
 
 }  // namespace paceline::worker

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <vector>
@@ -39,8 +40,10 @@ class LocalSteps {
 
   // `values` are a version: nothing is unpushed.
   void Begin(std::span<const std::byte> values);
-  // One step of the optimizer on the parameters of `values`.
-  void Step(std::span<const std::byte> gradient, double learning_rate, std::span<std::byte> values);
+  // One step of the optimizer on the parameters of `values`, but for those `without_gradient`
+  // (GroupedOptimizer::LeaveOut), whose delta stays what it is.
+  void Step(std::span<const std::byte> gradient, double learning_rate, std::span<std::byte> values,
+            std::span<const uint32_t> without_gradient = {});
   // Writes what is not pushed yet, and the buffers, to `push`; from now on it is pushed.
   void Cut(std::span<const std::byte> values, std::span<std::byte> push);
   // Puts what is not pushed on top of `version`, into `values`.

@@ -66,6 +66,23 @@ TEST(LocalSteps, StepsEachParameterAsItsGroupSays) {
   EXPECT_THAT(push, ElementsAre(-1, -0.5f, -1, 0));
 }
 
+TEST(LocalSteps, LeaveOutWhatHasNoGradientAndItsDeltaIsZero) {
+  const store::Layout layout =
+      *store::Layout::Create({{.name = "w", .shape = {1}}, {.name = "head", .shape = {1}}});
+  LocalSteps local = *LocalSteps::Create(
+      {.optimizer = optim::SgdOptions{.momentum = 0.5, .weight_decay = 0.5}}, layout);
+  Floats values{2, 2}, push(2);
+  local.Begin(Bytes(values));
+  local.Step(Bytes(Floats{1, 0}), 0.5, Bytes(values), std::vector<uint32_t>{1});
+  EXPECT_THAT(values, ElementsAre(1, 2));
+  local.Cut(Bytes(values), Bytes(push));
+  EXPECT_THAT(push, ElementsAre(-1, 0));
+  local.Step(Bytes(Floats{0, 1}), 0.5, Bytes(values), std::vector<uint32_t>{0});
+  EXPECT_THAT(values, ElementsAre(1, 1));
+  local.Step(Bytes(Floats{1, 0}), 0.5, Bytes(values), std::vector<uint32_t>{1});
+  EXPECT_THAT(values, ElementsAre(-0.25f, 1));  // (1.5 + 2 * 0.5) / 2
+}
+
 // At the first step LAMB's update is the gradient's sign: each tensor moves by rate x its own norm.
 TEST(LocalSteps, KnowsTheNormsOfWholeTensors) {
   constexpr int64_t kLarge = 40000;  // More than two blocks.

@@ -108,7 +108,7 @@ void Overlapped::Step(Lock& lock) {
   const StatusOr<StepResult> step = MakeStep(turn.lease);
   if (step.ok()) {
     local_.Step(options_.trainer->push(), turn.learning_rate * turn.assignment.learning_rate_scale,
-                options_.trainer->parameters());
+                options_.trainer->parameters(), step->without_gradient);
   }
   lock.lock();
   is_stepping_ = false;

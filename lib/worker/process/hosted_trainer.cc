@@ -219,17 +219,20 @@ Status HostedTrainer::Hand(size_t tensor, std::span<const std::byte> gradient) {
 void HostedTrainer::EndStep(double loss, uint64_t samples, uint64_t correct) {
   const std::vector<store::TensorPlace>& tensors = options_.layout.tensors();
   std::vector<std::byte> zeros;
+  std::vector<uint32_t> without_gradient;
   for (size_t i = 0; i < tensors.size(); ++i) {
     if (tensors[i].spec.kind != store::TensorKind::kParameter || is_handed_[i]) continue;
     zeros.resize(std::max<size_t>(zeros.size(), tensors[i].size_bytes));
     Put(tensors[i].offset_bytes, std::span(zeros).first(tensors[i].size_bytes));
+    without_gradient.push_back(static_cast<uint32_t>(i));
   }
   Put(options_.layout.parameter_bytes(), Buffers());
   std::unique_lock lock(mutex_);
   step_ = StepResult{.loss = loss,
                      .samples = samples,
                      .correct = correct,
-                     .is_handed = control_->push() != nullptr};
+                     .is_handed = control_->push() != nullptr,
+                     .without_gradient = std::move(without_gradient)};
   Done();
 }
 

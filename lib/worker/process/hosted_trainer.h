@@ -93,7 +93,8 @@ class HostedTrainer final : public Trainer {
   // The gradient of the layout's tensor of that index, a parameter, once a step: as many floats as
   // it has. Copied before this returns. InvalidArgument, naming the tensor, for any other.
   Status Hand(size_t tensor, std::span<const std::byte> gradient);
-  // The step is done: gradients that were not handed over are 0, buffers are what `values` hold.
+  // The step is done: parameters whose gradients were not handed over have none, and buffers are
+  // what `values` hold.
   void EndStep(double loss, uint64_t samples, uint64_t correct);
   // It is not: as of Trainer::Step. Buffers get the values that it began with.
   void GiveUpStep(const Status& why);

@@ -116,6 +116,7 @@ TEST_F(HostedTrainerTest, AStepIsTheHostsSamplesInTheEpochsOrder) {
   EXPECT_FALSE(result->is_handed);
   for (size_t i = 0; i < 4; ++i) EXPECT_EQ(FloatAt(trainer_->push(), i), i + 1.0F);
   EXPECT_EQ(FloatAt(trainer_->push(), 4), 5) << "a buffer's value";
+  EXPECT_THAT(result->without_gradient, SizeIs(0));
 }
 
 TEST_F(HostedTrainerTest, AStepBeginsWhenTheHostSaysSoAndALongPauseIsNoTimeOfIts) {
@@ -228,7 +229,9 @@ TEST_F(HostedTrainerTest, PiecesAreEachByteOnceAndWhatIsMissingIsZero) {
   ASSERT_EQ(trainer_->Next(kLong).kind, HostedWork::Kind::kStep);
   Hand(1, {3, 4});
   trainer_->EndStep(1, 2, 0);
-  ASSERT_TRUE(step.get()->is_handed);
+  const StatusOr<StepResult> result = step.get();
+  ASSERT_TRUE(result->is_handed);
+  EXPECT_THAT(result->without_gradient, ElementsAre(0));
   uint64_t expected = 0;
   for (const auto& [offset, part] : pieces.parts) {
     EXPECT_EQ(offset, expected);
