@@ -75,8 +75,8 @@ struct Model::State {
   at::Tensor elsewhere_;         // Of a GPU's values: what ComputeOn was given, else undefined.
   std::vector<bool> is_handed_;  // Gradients of this step, one a parameter.
   std::vector<uint32_t> without_gradient_;
-  at::Tensor inverse_scale_;     // Undefined without a loss scale.
-  at::Tensor found_infinite_;    // Not 0: some gradient was not finite.
+  at::Tensor inverse_scale_;   // Undefined without a loss scale.
+  at::Tensor found_infinite_;  // Not 0: some gradient was not finite.
 };
 
 }  // namespace paceline::learn

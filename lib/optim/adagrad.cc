@@ -19,9 +19,9 @@ void Adagrad::StepPart(size_t begin, std::span<const float> current, std::span<c
   AdagradScalars scalars;
   scalars.gradient_scale = static_cast<float>(options.gradient_scale);
   scalars.weight_decay = static_cast<float>(options.weight_decay.value_or(options_.weight_decay));
-  scalars.learning_rate = static_cast<float>(
-      options.learning_rate /
-      (1 + static_cast<double>(StepsOf(options)) * options_.learning_rate_decay));
+  scalars.learning_rate =
+      static_cast<float>(options.learning_rate / (1 + static_cast<double>(StepsOf(options)) *
+                                                          options_.learning_rate_decay));
   scalars.epsilon = static_cast<float>(options_.epsilon);
   AdagradKernel(current.data(), sum.data(), current.size(), scalars, sum_.data() + begin,
                 next.data());

@@ -115,9 +115,9 @@ struct Shard::State {
     std::vector<double> block_squared_norms;
   };
   GroupedOptimizer optimizer;
-  std::unique_ptr<MovingAverage> average;   // Null without one.
-  std::optional<OuterStep> outer_step;    // Of the last commit...
-  std::optional<GroupedOptimizer> outer;  // ...and what has its momentum; absent without one.
+  std::unique_ptr<MovingAverage> average;  // Null without one.
+  std::optional<OuterStep> outer_step;     // Of the last commit...
+  std::optional<GroupedOptimizer> outer;   // ...and what has its momentum; absent without one.
   std::vector<std::byte> sum;    // Arranged as the slice; of the accumulated that do not wait.
   bool has_sum = false;          // There is such a one.
   std::vector<Waiting> waiting;  // In the order of accumulation.

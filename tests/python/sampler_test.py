@@ -272,10 +272,11 @@ class SamplerJobTest(JobTest):
         self.assertRegex(ended.err, "take another sampler than .*as if it had no end")
 
     def test_it_is_drawn_alike_after_a_resume(self):
-        self.trained_on(self.end_job("subset", "spec.training.stop={maxEpochs: 1}"))
+        checkpoints = f"spec.checkpoint={{periodSeconds: 100ms, volume: {{hostPath: {{path: {self.folder / 'checkpoints'}, type: DirectoryOrCreate}}}}}}"
+        self.trained_on(self.end_job("subset", checkpoints, "spec.training.stop={maxEpochs: 1}"))
         for path in self.folder.rglob("*.log"):
             path.unlink()
-        ended = self.end_job("subset", options=["--resume"])
+        ended = self.end_job("subset", checkpoints, options=["--resume"])
         self.assertIn("goes on from", ended.err)
         self.trained_on(ended)
         second = itertools.chain.from_iterable(samples for epoch, samples in self.batches(ended) if epoch == 1)

@@ -38,9 +38,15 @@ TEST(TrainingTest, AWorkerThatBreaksTheProtocolIsExpelled) {
             "not held by w0"},
            {"lease twice", [](PushDone& d) { d.leases.push_back(d.leases[0]); }, "named twice"},
            {"future version", [](PushDone& d) { d.based_on = Version(1); }, "unpublished v1"},
-           {"no such tensor", [](PushDone& d) { d.without_gradient = {0, 99}; },
+           {"no such tensor",
+            [](PushDone& d) {
+              d.without_gradient = {0, 99};
+            },
             "tensor 99 without gradient is no parameter"},
-           {"a tensor twice", [](PushDone& d) { d.without_gradient = {0, 0}; },
+           {"a tensor twice",
+            [](PushDone& d) {
+              d.without_gradient = {0, 0};
+            },
             "tensor 0 without gradient is out of order"}}) {
     SCOPED_TRACE(c.name);
     Job job(TwoWorkers());

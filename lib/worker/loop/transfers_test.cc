@@ -113,8 +113,8 @@ TEST(Transfers, TellWhatNoStepOfAPushHadAGradientOf) {
   tally.Add({.samples = 1, .without_gradient = {0, 2, 5}}, protocol::LeaseId(2));
   Fixture f;
   f.ExpectPulled(f.Pull(0), 0);
-  const auto done = f.transfers->Push(PushKind::kDelta, std::as_bytes(std::span(f.values)), tally,
-                                      Version(0));
+  const auto done =
+      f.transfers->Push(PushKind::kDelta, std::as_bytes(std::span(f.values)), tally, Version(0));
   ASSERT_TRUE(done.ok()) << Message(done.status());
   EXPECT_EQ(done->without_gradient, (std::vector<uint32_t>{2, 5}));
   tally.Add({.samples = 1}, protocol::LeaseId(3));

@@ -126,15 +126,21 @@ TEST(Leaving, WhoLeavesWhileTrainingGoesOnIsStartedLessAndLessOften) {
               HasSubstr("Failed BackoffLimitExceeded: digits-worker-1 exited with code 0"));
 }
 
-TEST(JudgeRestart, AWorkerWhoseScriptHasEndedIsNeitherStartedAgainNorCountedNorMissed) {
-  const TrainingJob job = SmallJob();
+// Worker 1 has said that its script has ended, and its process has.
+Observation WithScriptEnded(const TrainingJob& job, int exit_code) {
   Observation seen = SettledTraining(job);
   SeenProcess left = Find(seen, "digits-worker-1");
   left.state = ProcessState::kExited;
-  left.exit_code = 0;
+  left.exit_code = exit_code;
   left.ended_at = At(10);
   Put(seen, left);
   seen.coordinator->ended = {{.worker = 1}};
+  return seen;
+}
+
+TEST(JudgeRestart, AWorkerWhoseScriptHasEndedIsNeitherStartedAgainNorCountedNorMissed) {
+  const TrainingJob job = SmallJob();
+  Observation seen = WithScriptEnded(job, 0);
   for (const bool is_there : {true, false}) {
     if (!is_there) Remove(seen, "digits-worker-1");
     const Plan plan = PlanJob(job, seen, At(500));
@@ -148,13 +154,7 @@ TEST(JudgeRestart, AWorkerWhoseScriptHasEndedIsNeitherStartedAgainNorCountedNorM
 
 TEST(JudgeRestart, AWorkerThatFailsAfterItsScriptsLoopIsStartedAgain) {
   const TrainingJob job = SmallJob();
-  Observation seen = SettledTraining(job);
-  SeenProcess left = Find(seen, "digits-worker-1");
-  left.state = ProcessState::kExited;
-  left.exit_code = 1;
-  left.ended_at = At(10);
-  Put(seen, left);
-  seen.coordinator->ended = {{.worker = 1}};
+  const Observation seen = WithScriptEnded(job, 1);
   EXPECT_THAT(Actions(PlanJob(job, seen, At(500))),
               ElementsAre(HasSubstr("start digits-worker-1")));
 }
