@@ -7,6 +7,7 @@ are wrapped when the first worker is made. Without an open worker, and for param
 from __future__ import annotations
 
 import functools
+import warnings
 import weakref
 from typing import Any, Callable, Dict, Iterable, List, Set
 
@@ -97,10 +98,13 @@ class Watch:
                            "this process's own, each worker has others, and no checkpoint has them. What the job is to train "
                            "goes to paceline.worker in one torch.nn.ModuleDict")
 
-    def on_schedule(self, scheduler: Any) -> None:
-        if self._is_in_job and self.has(_parameters_of(scheduler.optimizer)):
+    def on_schedule(self, scheduler: Any) -> bool:
+        """Whether it is for rates that count nowhere."""
+        is_in_vain = self._is_in_job and self.has(_parameters_of(scheduler.optimizer))
+        if is_in_vain:
             self._say_once(f"step() of the script's {type(scheduler).__name__} counts nowhere: the manifest's schedule is the job's "
                            "(spec.training.learningRate)")
+        return is_in_vain
 
     def _say_once(self, words: str) -> None:
         if words not in self._said:
@@ -185,10 +189,12 @@ def _looking(clip: Callable) -> Callable:
 
 def _telling(step: Callable) -> Callable:
     def wrapped(self: Any, *more: Any, **named: Any) -> Any:
-        if not getattr(self, "_is_initial", False):  # It makes one of its own when it is made.
-            for watch in list(_open):
-                watch.on_schedule(self)
-        return step(self, *more, **named)
+        is_initial = getattr(self, "_is_initial", False)  # It makes one of its own when it is made.
+        if is_initial or not any([watch.on_schedule(self) for watch in list(_open)]):
+            return step(self, *more, **named)
+        with warnings.catch_warnings():  # Of PyTorch, which misses a step of the optimizer: the job makes them.
+            warnings.filterwarnings("ignore", "Detected call of `lr_scheduler.step\\(\\)` before")
+            return step(self, *more, **named)
     return wrapped
 
 

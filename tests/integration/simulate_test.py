@@ -18,6 +18,7 @@ DIGITS = ROOT / "simulator" / "scenarios" / "digits.yaml"
 MIXED = ROOT / "simulator" / "scenarios" / "mixed.yaml"
 PAGE = (ROOT / "docs" / "simulation.md").read_text(encoding="utf-8")
 PROGRAM = Path(sys.argv.pop(1)).resolve() / "bin" / "paceline"
+_NUMBER = re.compile(r"(?<![\w.-])\d+(?:\.\d+)?")
 BSP = ["--set", "spec.sync={scheme: BSP}"]  # In the place of a sample's own scheme.
 
 
@@ -41,8 +42,14 @@ class SimulateTest(unittest.TestCase):
                 self.assertEqual(len(rows), len({(row["arm"], row["seed"]) for row in rows}))
 
     def test_the_page_shows_what_is_printed(self):
+        """But for what LibTorch rounds otherwise on another kind of processor: a loss is then reached a step sooner or later."""
         for command, shown in re.findall(r"```console\n\$ paceline simulate (\S+)\n(.*?)```", PAGE, re.DOTALL):
-            self.assertEqual(simulate(command).stdout, shown)
+            printed = simulate(command).stdout
+            self.assertEqual([_NUMBER.sub("N", line).split() for line in printed.splitlines()],
+                             [_NUMBER.sub("N", line).split() for line in shown.splitlines()])
+            for got, want in zip(_NUMBER.findall(printed), _NUMBER.findall(shown)):
+                self.assertAlmostEqual(float(got), float(want), delta=max(1.0 if "." not in want else 0.01, 0.03 * float(want)),
+                                       msg=f"{command}\n{printed}")
 
     def test_the_page_has_every_field(self):
         readers = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "simulator" / "scenario").glob("*.cc"))

@@ -57,6 +57,7 @@ class JobTurnsTest(JobTest):
             self.assertEqual([sorted(set(turn)) for turn in turns], [[0], [1], [2], [], []])
             self.assertTrue(all(5 <= len(turn) <= 15 for turn in turns[:3]), turns)
         self.assertEqual(ended.worker_logs().count("StepLR counts nowhere: the manifest's schedule is the job's"), 2)
+        self.assertNotIn("Detected call of `lr_scheduler.step()`", ended.worker_logs())
 
     def test_without_a_loop_around_it_a_turn_is_the_job(self):
         ended, told = self.turns("""
