@@ -99,9 +99,10 @@ class Worker:
         self._one_sample = OneSample(model, _warn)
         self._handing = Handing(self._session, len(self._flat), self._flat.trained_bytes)
         self._has_begun = True  # The step, of the batch; without one there is nothing to begin.
-        # A model that is compiled in place would be compiled with it: there a step begins with its backward pass.
-        is_compiled = getattr(model, "_compiled_call_impl", None) is not None
-        if not is_compiled:
+        # TorchScript has no such hooks, and a model that is compiled in place would be compiled with it: there a step begins with
+        # its backward pass.
+        is_without_hooks = isinstance(model, torch.jit.ScriptModule) or getattr(model, "_compiled_call_impl", None) is not None
+        if not is_without_hooks:
             self._forward_hook = model.register_forward_pre_hook(self._on_forward)
         self._is_too_large = False  # The batch, for the memory there is.
         self._drains = self._has_left = False
