@@ -102,7 +102,7 @@ class BlameTest(unittest.TestCase):
         """What a job is told of a worker whose script raises it, and what the script ends with."""
         told = []
         worker = Worker.__new__(Worker)
-        worker._batch, worker.is_evaluator, worker._close = object(), False, lambda: None
+        worker._batch, worker._steps, worker.is_evaluator, worker._close = object(), 0, False, lambda: None
         worker._session = types.SimpleNamespace(check=lambda name, *_: told.append(name))
         try:
             worker.__exit__(type(error), error, None)
