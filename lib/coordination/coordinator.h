@@ -119,8 +119,8 @@ struct WorkerStatus {
   double loss = 0;                                    // Of its latest push.
   protocol::Doing doing = protocol::Doing::kWaiting;  // By its latest heartbeat.
   uint64_t expulsions = 0;                            // Of all its incarnations.
-  std::optional<Time> in_script_since;   // By its latest heartbeat: without a sign of progress.
-  bool has_ended = false;                // Its script ended by itself: nobody is to take its place.
+  std::optional<Time> in_script_since;  // By its latest heartbeat: without a sign of progress.
+  bool has_ended = false;  // Its script ended by itself: no process is to take its place.
   std::optional<Quarantine> quarantine;  // Expelled, and no other process has its seat yet.
 };
 

@@ -20,6 +20,12 @@ BEGIN = """
     model = Model()
     def step(w, batch): w.step(torch.nn.functional.cross_entropy(model(batch.x), batch.y))
 """
+BUSY = """
+    with paceline.worker(model) as w:
+        for number, batch in enumerate(w.data((x, y))):
+            if first and number == 2: busy(SECONDS)
+            step(w, batch)
+"""
 QUICK = "spec.workers.stragglerPolicy.firstStepSeconds=2"
 
 
@@ -54,21 +60,11 @@ class PauseTest(JobTest):
         self.assert_expelled(ended, "its step hangs: no progress for")
 
     def test_a_script_that_never_comes_back_is_replaced(self):
-        ended = self.ends("""
-    with paceline.worker(model) as w:
-        for number, batch in enumerate(w.data((x, y))):
-            if first and number == 2: busy(60)
-            step(w, batch)
-        """, "spec.workers.stragglerPolicy.userCodeSeconds=2")
+        ended = self.ends(BUSY.replace("SECONDS", "60"), "spec.workers.stragglerPolicy.userCodeSeconds=2")
         self.assert_expelled(ended, "its script, between two steps, hangs: no progress for")
 
     def test_others_are_told_whom_they_wait_for(self):
-        ended = self.ends("""
-    with paceline.worker(model) as w:
-        for number, batch in enumerate(w.data((x, y))):
-            if first and number == 2: busy(13)
-            step(w, batch)
-        """)
+        ended = self.ends(BUSY.replace("SECONDS", "13"))
         self.assert_succeeded(ended)
         self.assertIn("others wait for w0, whose script has been busy between two steps for over 10 s", ended.err)
 

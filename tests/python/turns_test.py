@@ -121,7 +121,7 @@ class JobTurnsTest(JobTest):
         self.assertEqual(sorted(len(turns[0]) == 1 for turns in told), [False, True], "each started once")
         self.assertEqual(summary["reason"], "stopped after 2 epochs")
 
-    def test_a_script_that_fails_after_its_loop_is_started_again(self):
+    def test_a_script_that_fails_behind_its_loop_is_started_again(self):
         os.mkfifo(self.folder / "again")
         ended, told = self.turns("""
     life = os.environ["PACELINE_INDEX"] + os.environ["PACELINE_ATTEMPT"]
@@ -137,6 +137,18 @@ class JobTurnsTest(JobTest):
         """, "spec.training.stop={maxEpochs: 3}")
         self.assert_succeeded(ended)
         self.assertEqual(len(told), 3)
+
+    def test_an_exception_between_two_steps_is_no_end(self):
+        """The job would end with the only script that it has."""
+        ended, told = self.turns("""
+    epochs = []
+    with paceline.worker(model) as w:
+        for batch in w.data((x, y)):
+            step(w, batch); epochs.append(batch.epoch)
+            if os.environ["PACELINE_ATTEMPT"] == "0": raise RuntimeError("no room for my own checkpoint")
+    tell([epochs])
+        """, "spec.training.stop={maxEpochs: 2}", workers=1)
+        self.assertEqual(self.assert_succeeded(ended)["reason"], "stopped after 2 epochs")
 
 
 class AloneTurnsTest(unittest.TestCase):

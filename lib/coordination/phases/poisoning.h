@@ -25,10 +25,10 @@ std::vector<protocol::LeaseId> Unpushed(const JobState& job, WorkerId worker);
 enum class EndOfProcess { kHung, kEnded };
 void AccuseStepOf(JobState& job, WorkerId worker, EndOfProcess end);
 
-// Whether the worker's script is why it cannot go on, not the samples that it was on: it fails so
-// whatever it is given. Known where a process has failed for that cause before, neither had made a
-// step, and these samples have made nobody fail before. Asked once for each such message, before
-// the worker is removed.
+// Whether the worker cannot go on because of its script, not of the samples that it was on: the
+// script fails so whatever samples it is given. That is known where a process has failed for that
+// cause before, neither process had made a step, and no worker has failed on these samples before.
+// Asked once for each such message, before the worker is removed.
 bool IsScriptsFault(JobState& job, WorkerId worker, const protocol::Failing& failing);
 
 // Tells of samples that are poisoned, and left out from now on, and ends training where nothing

@@ -88,6 +88,16 @@ TEST(RecoveringTest, LostShardTakesAllBackToTheCheckpoint) {
   EXPECT_EQ(job.coordinator.epochs()[0].committed, 16u);
 }
 
+// What they were to train on is to be trained on again.
+TEST(RecoveringTest, ScriptsThatHadEndedAreWantedAgain) {
+  Job job(TwoShards(true));
+  TrainOneStep(job, true);
+  job.Hear(1, protocol::Leaving{.is_done = true});
+  ASSERT_TRUE(job.coordinator.status().workers[0].has_ended);
+  job.Step(ShardGone{ShardId(1), "killed"});
+  EXPECT_FALSE(job.coordinator.status().workers[0].has_ended);
+}
+
 TEST(RecoveringTest, WithoutACheckpointTheJobBeginsAnew) {
   Job job(TwoShards(false));
   TrainOneStep(job, false);

@@ -175,9 +175,9 @@ struct JobState {
   bool is_answer_stale = false;                       // ...which is of the generation before.
   std::deque<std::variant<sync::Event, Loss>> later;  // In order, for when it is.
   IdSet<WorkerId> participants;                       // Whom the policy believes to be members.
-  IdSet<WorkerId>
-      ended;        // Whose scripts have ended by themselves, and nobody joined in their place.
-  Starved starved;  // Of these.
+  Starved starved;                                    // Of these.
+  // Whose scripts ended in this generation, and no process joined in their place.
+  IdSet<WorkerId> ended;
   uint64_t returns_seen = 0;  // Of the leases.
 
   IdTable<WorkerId, sync::Pacing> pacings;       // That each was last sent on with.
