@@ -120,6 +120,18 @@ function(paceline_shared_library target)
                                              LINK_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${arg_EXPORTS})
 endfunction()
 
+# Links what tells lib/base/testing/places.h where the checkout and the build lie.
+function(paceline_knows_places target)
+  if(NOT TARGET test_places)
+    add_library(test_places STATIC ${CMAKE_SOURCE_DIR}/lib/base/testing/places.cc)
+    paceline_precompile(test_places standard)
+    target_include_directories(test_places PRIVATE ${CMAKE_SOURCE_DIR})
+    target_compile_definitions(test_places PRIVATE PACELINE_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
+                                                   PACELINE_BINARY_DIR="${CMAKE_BINARY_DIR}")
+  endif()
+  target_link_libraries(${target} PRIVATE test_places)
+endfunction()
+
 # One GoogleTest binary for a target, each case a ctest test. It links the target and, for what crosses targets
 # (tests/ only), any DEPS. WHOLE makes the binary one ctest test, for cases that share what is expensive: a server, LibTorch in
 # memory. SERIAL runs its cases one after the other. COST, seconds, is how long all of them take (100): of either the longest
@@ -154,8 +166,7 @@ function(paceline_test target)
   add_executable(${arg_NAME} ${arg_SOURCES})
   paceline_precompile(${arg_NAME} tests)
   target_include_directories(${arg_NAME} PRIVATE ${CMAKE_SOURCE_DIR})
-  target_compile_definitions(${arg_NAME} PRIVATE PACELINE_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
-                                                 PACELINE_BINARY_DIR="${CMAKE_BINARY_DIR}")
+  paceline_knows_places(${arg_NAME})
   if(TARGET ${target})
     target_link_libraries(${arg_NAME} PRIVATE paceline::${target})
   endif()

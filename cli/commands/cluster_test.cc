@@ -20,6 +20,7 @@
 #include "cli/commands/fetch.h"
 #include "cli/commands/top.h"
 #include "lib/base/testing/eventually.h"
+#include "lib/base/testing/places.h"
 #include "lib/job/manifest/encode.h"
 #include "lib/job/manifest/yaml.h"
 #include "lib/kube/core/metadata.h"
@@ -109,9 +110,7 @@ class ClusterTest : public ::testing::Test {
   }
 
   void InstallDefinition() {
-    const std::string text =
-        process::ReadFile(std::string(PACELINE_SOURCE_DIR) + "/deploy/crd/trainingjobs.yaml")
-            .value();
+    const std::string text = process::ReadFile(InSource("deploy/crd/trainingjobs.yaml")).value();
     const Json definition = job::ToJson(job::ParseYaml(text).root);
     Status served;
     const auto is_served = [&] {  // About a second after the definition is there.

@@ -14,6 +14,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "lib/base/testing/places.h"
 #include "lib/learn/autocast.h"
 #include "lib/learn/loss_scaler.h"
 #include "lib/learn/testing/trainings.h"
@@ -238,13 +239,13 @@ std::vector<float> Recorded(const store::SafetensorsFile& file, const std::strin
 
 // The scale of each step, which of them were skipped, and the gradients of the last.
 TEST_P(BesidePyTorchTest, StepsAreThoseOfAutocastAndGradScaler) {
-  const std::string python = FirstLine(PACELINE_SOURCE_DIR "/tools/setup --python 2>/dev/null");
+  const std::string python = FirstLine(InSource("tools/setup --python 2>/dev/null"));
   if (python.empty()) GTEST_SKIP() << "no Python with PyTorch here (tools/setup makes one)";
   const PyTorchCase& c = GetParam();
   const TestFolder folder;
   const std::string command =
       fmt::format("'{}' -B '{}/tests/golden/learn/amp.py' {} {} '{}' && echo done", python,
-                  PACELINE_SOURCE_DIR, c.model, Name(c.precision), folder.Path(""));
+                  InSource(), c.model, Name(c.precision), folder.Path(""));
   ASSERT_EQ(FirstLine(command), "done");
   const auto recorded = store::SafetensorsFile::Open(folder.Path("steps.safetensors"));
   ASSERT_TRUE(recorded.ok()) << recorded.status();

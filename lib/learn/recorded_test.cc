@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "lib/base/testing/places.h"
 #include "lib/learn/training.h"
 #include "lib/store/safetensors.h"
 
@@ -21,9 +22,7 @@ struct Recording {
   uint64_t micro_batch_size = 0;
 };
 
-std::string File(const std::string& name) {
-  return std::string(PACELINE_SOURCE_DIR "/tests/golden/learn/") + name;
-}
+std::string File(const std::string& name) { return InSource("tests/golden/learn/") + name; }
 
 template <class T>
 std::vector<T> Elements(std::span<const std::byte> bytes) {

@@ -8,12 +8,13 @@
 
 #include <gtest/gtest.h>
 
+#include "lib/base/testing/places.h"
 #include "lib/learn/training.h"
 
 namespace paceline::learn {
 namespace {
 
-const std::string kDigits = PACELINE_SOURCE_DIR "/deploy/samples/digits/";
+const std::string kDigits = InSource("deploy/samples/digits/");
 
 TrainingOptions Digits() {
   return {.model_path = kDigits + "cnn.pt",

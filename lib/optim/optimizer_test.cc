@@ -11,6 +11,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "lib/base/testing/places.h"
+
 namespace paceline::optim {
 namespace {
 
@@ -60,7 +62,7 @@ void ReadLine(std::istream& line, std::vector<Recording>& recordings) {
 }
 
 std::vector<Recording> ReadRecordings() {
-  std::ifstream file(PACELINE_SOURCE_DIR "/tests/golden/optim/vectors.txt");
+  std::ifstream file(InSource("tests/golden/optim/vectors.txt"));
   std::vector<Recording> recordings;
   for (std::string text; std::getline(file, text);) {
     if (text.empty() || text[0] == '#') continue;
@@ -137,7 +139,7 @@ void ExpectClose(std::span<const float> got, const std::vector<float>& want_once
   }
 }
 
-class RecordedTest : public testing::TestWithParam<Recording> {};
+class RecordedTest : public ::testing::TestWithParam<Recording> {};
 
 TEST_P(RecordedTest, AgreesWithPyTorch) {
   const Recording& recording = GetParam();
@@ -165,10 +167,10 @@ TEST_P(RecordedTest, AgreesWithPyTorch) {
     ExpectClose(found->values, values, name, most);
   }
   EXPECT_EQ((*optimizer)->steps(), recording.steps.size());
-  RecordProperty("largest_difference", testing::PrintToString(most));
+  RecordProperty("largest_difference", ::testing::PrintToString(most));
 }
 
-INSTANTIATE_TEST_SUITE_P(Optimizer, RecordedTest, testing::ValuesIn(ReadRecordings()),
+INSTANTIATE_TEST_SUITE_P(Optimizer, RecordedTest, ::testing::ValuesIn(ReadRecordings()),
                          [](const auto& info) {
                            std::string name = info.param.name;
                            std::replace(name.begin(), name.end(), '-', '_');
@@ -373,7 +375,7 @@ TEST(OptimizerTest, BadOptionsAreRefusedByName) {
   for (const auto& test : cases) {
     const Status status = MakeOptimizer(test.options, 1).status();
     EXPECT_EQ(status.code(), StatusCode::kInvalidArgument) << test.want;
-    EXPECT_THAT(Message(status), testing::HasSubstr(test.want));
+    EXPECT_THAT(Message(status), ::testing::HasSubstr(test.want));
   }
 }
 

@@ -11,6 +11,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "lib/base/testing/places.h"
+
 namespace paceline::optim {
 namespace {
 
@@ -81,7 +83,7 @@ struct RecordedSchedule {
 
 // What PyTorch computed: tests/golden/optim/record.py says how.
 std::vector<RecordedSchedule> ReadSchedules() {
-  std::ifstream file(PACELINE_SOURCE_DIR "/tests/golden/optim/schedules.txt");
+  std::ifstream file(InSource("tests/golden/optim/schedules.txt"));
   std::vector<RecordedSchedule> recorded;
   for (std::string text; std::getline(file, text);) {
     std::istringstream line(text);
@@ -150,7 +152,7 @@ TEST(LearningRateTest, AgreesWithPyTorchsSchedulers) {
       most = std::max(most, std::abs(got - one.rates[step]));
     }
   }
-  RecordProperty("largest_difference", testing::PrintToString(most));
+  RecordProperty("largest_difference", ::testing::PrintToString(most));
 }
 
 TEST(LearningRateTest, WarmUpRisesFromTheFirstStepToTheBase) {
@@ -236,7 +238,7 @@ TEST(ScheduleOptionsTest, BadFieldsAreRefusedByName) {
     ScheduleOptions options = Warm(ScheduleKind::kLinear);
     test.spoil(options);
     EXPECT_EQ(Validate(options).code(), StatusCode::kInvalidArgument) << test.want;
-    EXPECT_THAT(Message(Validate(options)), testing::HasSubstr(test.want));
+    EXPECT_THAT(Message(Validate(options)), ::testing::HasSubstr(test.want));
   }
 }
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "lib/base/testing/places.h"
 #include "lib/store/layout.h"
 
 namespace paceline::store::testing {
@@ -36,7 +37,7 @@ inline std::vector<float> ReadValues(std::istream& line) {
 
 // Of tests/golden/optim.
 inline std::vector<Recording> ReadRecordings(const std::string& name) {
-  std::ifstream file(PACELINE_SOURCE_DIR "/tests/golden/optim/" + name);
+  std::ifstream file(InSource("tests/golden/optim/" + name));
   std::vector<Recording> all;
   for (std::string text; std::getline(file, text);) {
     std::istringstream line(text);

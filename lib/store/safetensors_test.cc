@@ -12,6 +12,8 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
+#include "lib/base/testing/places.h"
+
 namespace paceline::store {
 namespace {
 
@@ -82,7 +84,7 @@ std::vector<SafetensorsTensor> TinyTensors() {
           Tensor("na\"me.\xc3\xa9", SafetensorsType::kI32, {1}, kNamed)};
 }
 
-constexpr const char* kRecorded = PACELINE_SOURCE_DIR "/tests/golden/safetensors/tiny.safetensors";
+const std::string kRecorded = InSource("tests/golden/safetensors/tiny.safetensors");
 
 TEST_F(SafetensorsTest, WritesTheBytesThatPythonWrites) {
   ASSERT_EQ(WriteSafetensors(Path("tiny"), TinyTensors(), {{"format", "pt"}}), OkStatus());
@@ -114,7 +116,7 @@ TEST_F(SafetensorsTest, PythonOpensOurFile) {
   GTEST_SKIP() << "what is built with a sanitizer is built without a Python that has safetensors";
 #endif
   // The one with PyTorch, for a shell.
-  const std::string python = "\"$('" PACELINE_SOURCE_DIR "/tools/setup' --python)\"";
+  const std::string python = fmt::format("\"$('{}' --python)\"", InSource("tools/setup"));
   if (std::system((python + " -c 'import safetensors.numpy'").c_str()) != 0)
     GTEST_SKIP() << "no Python with safetensors here (tools/setup makes one)";
   ASSERT_EQ(WriteSafetensors(Path("tiny"), TinyTensors()), OkStatus());

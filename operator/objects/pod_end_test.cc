@@ -10,6 +10,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "lib/base/testing/places.h"
+
 namespace paceline::controller {
 namespace {
 
@@ -138,7 +140,7 @@ TEST(PodEnd, DocumentsHaveTheRulesInTheirOrder) {
   std::string rows = "| a pod that ended with | counts as |\n|---|---|\n";
   for (const EndRule& rule : EndRules())
     rows += fmt::format("| {} | {} |\n", rule.when, kWords[static_cast<int>(rule.kind)]);
-  std::ifstream file(PACELINE_SOURCE_DIR "/docs/conditions.md");
+  std::ifstream file(InSource("docs/conditions.md"));
   std::stringstream page;
   page << file.rdbuf();
   EXPECT_THAT(page.str(), ::testing::HasSubstr(rows));

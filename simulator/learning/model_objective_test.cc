@@ -10,6 +10,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "lib/base/testing/places.h"
 #include "lib/learn/testing/files.h"
 #include "lib/learn/testing/scripts.h"
 #include "simulator/driver/testing.h"
@@ -19,10 +20,10 @@ namespace {
 
 using ::testing::HasSubstr;
 
-const std::string kDigits = PACELINE_SOURCE_DIR "/deploy/samples/digits/";
+const std::string kDigits = InSource("deploy/samples/digits/");
 
 ModelFiles Digits() {
-  return {.model = PACELINE_SOURCE_DIR "/simulator/scenarios/digits/mlp.pt",
+  return {.model = InSource("simulator/scenarios/digits/mlp.pt"),
           .train = kDigits + "train.safetensors",
           .loss = "CrossEntropy"};
 }

@@ -27,6 +27,7 @@
 
 #include <fmt/format.h>
 
+#include "lib/base/testing/places.h"
 #include "tests/bench/report.h"
 #include "tests/bench/step_links.h"
 #include "tests/bench/step_precision.h"
@@ -73,9 +74,8 @@ struct Options {
   std::optional<uint64_t> threads;
   std::optional<double> gigabits;
   bool is_small = false;
-  StepPlaces places = {.python = "",
-                       .peers = PACELINE_SOURCE_DIR "/tests/bench/step_peers.py",
-                       .programs = PACELINE_BINARY_DIR "/bin"};
+  StepPlaces places = {
+      .python = "", .peers = InSource("tests/bench/step_peers.py"), .programs = InBuild("bin")};
 };
 
 // One table. False if losses differ by more than they may.
@@ -207,7 +207,7 @@ std::optional<Options> Parse(int argc, char** argv) {
 
 // Empty, and why on stderr, if there is none.
 std::string FindPython() {
-  FILE* const setup = ::popen(PACELINE_SOURCE_DIR "/tools/setup --python", "r");
+  FILE* const setup = ::popen(InSource("tools/setup --python").c_str(), "r");
   std::array<char, 4096> line{};
   const bool is_read = setup != nullptr && std::fgets(line.data(), line.size(), setup) != nullptr;
   if (setup == nullptr || ::pclose(setup) != 0 || !is_read) return "";
@@ -272,8 +272,8 @@ int Run(int argc, char** argv) {
     agrees = RunPart("alone", AloneTasks(*options), {transports.front()}, *options, json) && agrees;
   if (options->part == "script") {
     agrees = RunScripts(ScriptTasks(*options), options->places,
-                        {.source = PACELINE_SOURCE_DIR, .build = PACELINE_BINARY_DIR},
-                        options->rounds, kLossDifferenceMax, json);
+                        {.source = InSource(), .build = InBuild()}, options->rounds,
+                        kLossDifferenceMax, json);
   }
   const int written = WriteRows(json, options->json_path);
   if (!agrees) std::cerr << fmt::format("losses differ by more than {:.0e}\n", kLossDifferenceMax);

@@ -7,6 +7,7 @@
 
 #include "lib/base/base64.h"
 #include "lib/base/testing/eventually.h"
+#include "lib/base/testing/places.h"
 #include "lib/kube/core/json.h"
 #include "lib/kube/testing/child_process.h"
 #include "tests/bench/operator_contender.h"
@@ -115,8 +116,8 @@ Status MountCertificates(kube::Client& client) {
 StatusOr<std::unique_ptr<Contender>> StartTrainingOperator(operator_test::World& world) {
   PACELINE_ASSIGN_OR_RETURN(const std::string program,
                             kube::testing::FindProgram("training-operator"));
-  testing::Said source = testing::TryShell(fmt::format(
-      "{}/tests/cluster/cluster source training-operator 2>/dev/null", PACELINE_SOURCE_DIR));
+  testing::Said source = testing::TryShell(
+      fmt::format("{}/tests/cluster/cluster source training-operator 2>/dev/null", InSource()));
   while (source.text.ends_with('\n')) source.text.pop_back();
   if (source.code != 0) return NotFound("its Go module is not there, which has its manifests");
   const std::string folder = world.server().folder();

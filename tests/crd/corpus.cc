@@ -7,10 +7,12 @@
 
 #include <gtest/gtest.h>
 
+#include "lib/base/testing/places.h"
+
 namespace paceline::crd_test {
 
 std::string ReadText(const std::string& path) {
-  std::ifstream file(std::filesystem::path(PACELINE_SOURCE_DIR) / path, std::ios::binary);
+  std::ifstream file(InSource(path), std::ios::binary);
   EXPECT_TRUE(file.good()) << path;
   std::stringstream text;
   text << file.rdbuf();
@@ -20,8 +22,7 @@ std::string ReadText(const std::string& path) {
 std::vector<Manifest> Manifests(const std::string& folder) {
   const std::string root = "tests/golden/manifests/" + folder;
   std::vector<Manifest> manifests;
-  for (const auto& entry :
-       std::filesystem::directory_iterator(std::filesystem::path(PACELINE_SOURCE_DIR) / root)) {
+  for (const auto& entry : std::filesystem::directory_iterator(InSource(root))) {
     if (entry.path().extension() != ".yaml") continue;
     const std::string file = entry.path().filename();
     manifests.push_back({folder + "/" + file, ReadText(root + "/" + file)});

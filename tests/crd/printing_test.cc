@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
+#include "lib/base/testing/places.h"
 #include "tests/crd/corpus.h"
 #include "tests/crd/world.h"
 
@@ -110,7 +111,7 @@ TEST(Printing, KubectlAppliesTheDefinitionInBothWays) {
   PACELINE_CRD_WORLD(world);
   const std::string kubectl = Kubectl(world);
   if (kubectl.empty()) GTEST_SKIP() << "there is no kubectl";
-  const std::string folder = std::string(PACELINE_SOURCE_DIR) + "/deploy/crd";
+  const std::string folder = InSource("deploy/crd");
   const std::string flags = " --server-side --force-conflicts -f ";
   EXPECT_THAT(Output(fmt::format("{} apply{}'{}'", kubectl, flags, folder)),
               HasSubstr("serverside"));

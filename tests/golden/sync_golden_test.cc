@@ -19,6 +19,7 @@
 
 #include <gmock/gmock.h>
 
+#include "lib/base/testing/places.h"
 #include "lib/sync/contract/checked_policy.h"
 #include "lib/sync/schemes/policy_factory.h"
 #include "lib/sync/trace/trace.h"
@@ -26,8 +27,7 @@
 namespace paceline::sync {
 namespace {
 
-const std::filesystem::path kFolder =
-    std::filesystem::path(PACELINE_SOURCE_DIR) / "tests/golden/sync";
+const std::filesystem::path kFolder = InSource("tests/golden/sync");
 
 std::string ReadFile(const std::filesystem::path& path) {
   std::ostringstream text;

@@ -14,6 +14,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "lib/base/testing/places.h"
 #include "lib/learn/training.h"
 #include "lib/optim/optimizer.h"
 #include "lib/store/kernels.h"
@@ -41,7 +42,7 @@ constexpr int64_t kHidden = 600;
 constexpr char kAverageInWords[] = "; the model is the moving average of the weights";
 
 std::string Digits(const std::string& name) {
-  return std::string(PACELINE_SOURCE_DIR) + "/deploy/samples/digits/" + name + ".safetensors";
+  return InSource("deploy/samples/digits/" + name + ".safetensors");
 }
 
 std::string Manifest() {

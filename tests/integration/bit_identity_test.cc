@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "lib/base/testing/places.h"
 #include "lib/learn/training.h"
 #include "lib/optim/optimizer.h"
 #include "tests/integration/live_run.h"
@@ -23,12 +24,10 @@ constexpr double kRate = 0.05;
 constexpr double kMomentum = 0.9;
 constexpr double kWeightDecay = 0.0005;
 
-std::string Samples(const std::string& file) {
-  return std::string(PACELINE_SOURCE_DIR) + "/deploy/samples/digits/" + file;
-}
+std::string Samples(const std::string& file) { return InSource("deploy/samples/digits/" + file); }
 
 // A network with batch norm, so that there are buffers to average.
-std::string ModelFile() { return std::string(PACELINE_SOURCE_DIR) + "/tests/golden/learn/cnn.pt"; }
+std::string ModelFile() { return InSource("tests/golden/learn/cnn.pt"); }
 
 std::string Manifest(bool is_deterministic, const std::string& model, double rate) {
   return fmt::format(R"(apiVersion: paceline.dev/v1alpha1

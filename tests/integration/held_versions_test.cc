@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "lib/base/testing/places.h"
 #include "lib/learn/testing/scripts.h"
 #include "tests/integration/live_run.h"
 #include "tests/integration/run_files.h"
@@ -56,7 +57,7 @@ spec:
   workers: {{replicas: 2}}
   network: {{transport: {}}}
 )",
-                                           PACELINE_SOURCE_DIR, transport));
+                                           InSource(), transport));
   LiveRun run(folder, manifest, {});
   Ended ended = run.Wait(200);
   log = run.LogOf("worker-0") + run.LogOf("worker-1");

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "lib/base/testing/eventually.h"
+#include "lib/base/testing/places.h"
 #include "lib/telemetry/http_get.h"
 
 namespace paceline::integration {
@@ -31,8 +32,7 @@ bool Await(const std::function<bool()>& is_so, double timeout_seconds) {
 // PACELINE_PROGRAMS: a folder of others in their place (tests/python/host).
 std::string Binary(const std::string& name) {
   const char* const others = std::getenv("PACELINE_PROGRAMS");
-  return (others != nullptr ? std::string(others) : std::string(PACELINE_BINARY_DIR) + "/bin") +
-         "/" + name;
+  return (others != nullptr ? std::string(others) : InBuild("bin")) + "/" + name;
 }
 
 pid_t Spawn(const std::vector<std::string>& arguments, const std::string& out,
@@ -114,7 +114,7 @@ std::string ReadText(const std::string& path) {
 }
 
 std::string DigitsManifest() {
-  const std::string data = std::string(PACELINE_SOURCE_DIR) + "/deploy/samples/digits";
+  const std::string data = InSource("deploy/samples/digits");
   return fmt::format(R"(apiVersion: paceline.dev/v1alpha1
 kind: TrainingJob
 metadata: {{name: t}}
@@ -134,9 +134,7 @@ spec:
                      data);
 }
 
-std::string SampleManifest() {
-  return std::string(PACELINE_SOURCE_DIR) + "/deploy/samples/digits.yaml";
-}
+std::string SampleManifest() { return InSource("deploy/samples/digits.yaml"); }
 
 std::vector<std::string> Paced(double seconds_per_sample, std::vector<std::string> overrides) {
   overrides.push_back("spec.chaos.enabled=true");

@@ -11,6 +11,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "lib/base/testing/places.h"
 #include "lib/learn/training.h"
 #include "lib/optim/clip.h"
 #include "lib/store/grouped_optimizer.h"
@@ -34,9 +35,7 @@ constexpr double kClipNorm = 0.05;
 // Its first matrix lies in three blocks: two shards have a part of it each.
 constexpr int64_t kHidden = 600;
 
-std::string Samples() {
-  return std::string(PACELINE_SOURCE_DIR) + "/deploy/samples/digits/train.safetensors";
-}
+std::string Samples() { return InSource("deploy/samples/digits/train.safetensors"); }
 
 std::vector<optim::ParameterGroup> Groups() {
   return {{.match = {"fc?.bias"}, .weight_decay = 0.0, .rate_scale = 0.5},

@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 
+#include "lib/base/testing/places.h"
 #include "lib/learn/testing/scripts.h"
 #include "lib/sync/trace/replay.h"
 #include "tests/integration/live_run.h"
@@ -25,7 +26,7 @@ std::string Manifest(const TestFolder& folder, const std::string& strategy,
                      const std::string& more = "") {
   learn::testing::SaveScript(folder.path() + "/linear.pt", {{.name = "weight", .shape = {64, 10}}},
                              kScript);
-  const std::string data = std::string(PACELINE_SOURCE_DIR) + "/deploy/samples/digits";
+  const std::string data = InSource("deploy/samples/digits");
   return folder.Write("job.yaml", fmt::format(R"(apiVersion: paceline.dev/v1alpha1
 kind: TrainingJob
 metadata: {{name: t}}

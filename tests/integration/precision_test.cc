@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "lib/base/testing/places.h"
 #include "lib/learn/testing/scripts.h"
 #include "tests/integration/live_run.h"
 #include "tests/integration/run_files.h"
@@ -47,7 +48,7 @@ spec:
   workers: {{replicas: 2}}
   evaluator: {{}}
 )",
-                                              PACELINE_SOURCE_DIR, kEpochs));
+                                              InSource(), kEpochs));
 }
 
 class PrecisionTest : public ::testing::Test {

@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 #include <sys/mount.h>
 
+#include "lib/base/testing/places.h"
 #include "lib/store/checkpoints/checkpoint_folder.h"
 #include "tests/integration/live_run.h"
 #include "tests/integration/run_files.h"
@@ -32,7 +33,7 @@ std::string Sample() {
       text.replace(at, from.size(), to);
   };
   replace("name: digits", "name: t");
-  replace(": digits/", std::string(": ") + PACELINE_SOURCE_DIR + "/deploy/samples/digits/");
+  replace(": digits/", ": " + InSource("deploy/samples/digits/"));
   return text;
 }
 

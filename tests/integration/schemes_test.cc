@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "lib/base/testing/places.h"
 #include "lib/sync/trace/replay.h"
 #include "tests/integration/live_run.h"
 #include "tests/integration/run_files.h"
@@ -143,7 +144,7 @@ TEST(ModelTest, LiesWhereTheJobsVolumeIsMapped) {
 
 TEST(ModelTest, PythonOpensItByName) {
   // The one with PyTorch, for a shell.
-  const std::string python = "\"$('" PACELINE_SOURCE_DIR "/tools/setup' --python)\"";
+  const std::string python = fmt::format("\"$('{}' --python)\"", InSource("tools/setup"));
   if (RunCommand(python + " -c 'import safetensors.numpy'") != 0)
     GTEST_SKIP() << "no Python with safetensors here (tools/setup makes one)";
   const TestFolder folder;

@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "lib/base/testing/places.h"
 #include "tests/integration/live_run.h"
 #include "tests/integration/run_files.h"
 #include "tests/integration/stranger_model.h"
@@ -29,7 +30,7 @@ def metrics(self, inputs, targets) -> Dict[str, Tensor]:
 std::string Manifest(const TestFolder& folder, const std::string& methods,
                      const std::string& stop = "maxEpochs: 4") {
   SaveStranger(folder.path() + "/model.pt", methods);
-  const std::string data = std::string(PACELINE_SOURCE_DIR) + "/deploy/samples/digits";
+  const std::string data = InSource("deploy/samples/digits");
   return folder.Write("job.yaml", fmt::format(R"(apiVersion: paceline.dev/v1alpha1
 kind: TrainingJob
 metadata: {{name: t}}

@@ -8,6 +8,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "lib/base/testing/places.h"
+
 namespace paceline::operator_test {
 namespace {
 
@@ -27,7 +29,7 @@ TEST(OperatorHeap, IsJemallocAsItIsSetUp) {
   GTEST_SKIP() << "sanitizers bring a heap of their own";
 #endif
   const std::string printed =
-      Printed("MALLOC_CONF=stats_print:true " PACELINE_BINARY_DIR "/bin/paceline-operator --help");
+      Printed("MALLOC_CONF=stats_print:true " + InBuild("bin/paceline-operator --help"));
   EXPECT_THAT(printed, ContainsRegex("opt.narenas: 1[^0-9]"));
   EXPECT_THAT(printed, ContainsRegex("opt.dirty_decay_ms: 200[^0-9]"));
 }

@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/base/testing/places.h"
 #include "lib/kube/client/config.h"
 #include "lib/kube/core/api_error.h"
 
@@ -41,8 +42,7 @@ World* World::Get() {
 
 World::World(kube::testing::ApiServer* server) : server_(server) {
   client_ = *kube::Client::Create(*kube::LoadKubeconfig(server->kubeconfig()));
-  Kubectl(
-      fmt::format("apply --server-side -f {0}/deploy/crd -f {0}/deploy/rbac", PACELINE_SOURCE_DIR));
+  Kubectl(fmt::format("apply --server-side -f {0}/deploy/crd -f {0}/deploy/rbac", InSource()));
   Kubectl("wait --for=condition=Established crd/trainingjobs.paceline.dev --timeout=60s");
   operator_kubeconfig_ = TokenKubeconfig("paceline-system");
 }
@@ -65,9 +65,8 @@ contexts: [{{name: test, context: {{cluster: test, user: operator}}}}]
 
 std::string World::ConfinedKubeconfig(const std::string& home, const std::string& name_space) {
   const auto apply = [&](const std::string& manifests, const std::string& flags) {
-    testing::Shell(fmt::format("sed s/paceline-system/{}/ {}/deploy/{} | {}", home,
-                               PACELINE_SOURCE_DIR, manifests,
-                               KubectlCommand("apply --server-side -f - " + flags)));
+    testing::Shell(fmt::format("sed s/paceline-system/{}/ {}/deploy/{} | {}", home, InSource(),
+                               manifests, KubectlCommand("apply --server-side -f - " + flags)));
   };
   for (const char* const file : {"account", "authority", "leader-election"})
     apply(fmt::format("rbac/{}.yaml", file), "");
@@ -102,7 +101,7 @@ OperatorProcess::OperatorProcess(World& world, const std::vector<std::string>& a
                                  const std::string& kubeconfig) {
   static int count = 0;
   log_path_ = fmt::format("{}/operator-{}.log", world.server().folder(), ++count);
-  std::vector<std::string> command = {std::string(PACELINE_BINARY_DIR) + "/bin/paceline-operator",
+  std::vector<std::string> command = {InBuild("bin/paceline-operator"),
                                       "--kubeconfig",
                                       kubeconfig.empty() ? world.OperatorKubeconfig() : kubeconfig,
                                       "--metrics-address",

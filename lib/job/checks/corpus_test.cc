@@ -15,6 +15,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "lib/base/testing/places.h"
 #include "lib/job/crd/docs_table.h"
 #include "lib/job/manifest/defaults.h"
 #include "lib/job/manifest/encode.h"
@@ -23,7 +24,7 @@
 namespace paceline::job {
 namespace {
 
-const std::filesystem::path kSource = PACELINE_SOURCE_DIR;
+const std::filesystem::path kSource = InSource();
 
 std::string ReadText(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);

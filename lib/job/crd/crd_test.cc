@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "lib/base/testing/places.h"
 #include "lib/job/crd/definition.h"
 #include "lib/job/crd/rules.h"
 #include "lib/job/crd/yaml_text.h"
@@ -29,8 +30,7 @@ Json Schema() {
 Json Spec() { return Schema()["properties"]["spec"]["properties"]; }
 
 TEST(Crd, FileIsWhatTheFieldsSay) {
-  const std::filesystem::path path =
-      std::filesystem::path(PACELINE_SOURCE_DIR) / "deploy/crd/trainingjobs.yaml";
+  const std::filesystem::path path = InSource("deploy/crd/trainingjobs.yaml");
   const std::string wanted = CustomResourceDefinitionFile();
   if (std::getenv("PACELINE_REWRITE") != nullptr) std::ofstream(path, std::ios::binary) << wanted;
   std::stringstream text;
