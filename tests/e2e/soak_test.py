@@ -1,6 +1,6 @@
 """Random faults to a cluster whose jobs go on: all end Succeeded, what is over stays over, nothing is left behind.
 
-PACELINE_E2E_SOAK_SECONDS is for how long (without it: two minutes; 0: not at all), PACELINE_E2E_SOAK_SEED plays one again. It takes
+PACELINE_E2E_SOAK_SECONDS is for how long (without it: one minute; 0: not at all), PACELINE_E2E_SOAK_SEED plays one again. It takes
 minutes because recovery does: silence is noticed after seconds, nodes and the API server are away for as long."""
 import os
 import random
@@ -14,7 +14,7 @@ from eventually import eventually
 from job import Job, paced
 from kubectl import CommandFailed, kubectl, wait_until
 
-SECONDS = float(os.environ.get("PACELINE_E2E_SOAK_SECONDS", "120"))
+SECONDS = float(os.environ.get("PACELINE_E2E_SOAK_SECONDS", "60"))
 SEED = int(os.environ.get("PACELINE_E2E_SOAK_SEED", str(random.SystemRandom().randrange(10**6))))
 SIDE_BY_SIDE = 2
 EPOCHS = 12
