@@ -8,6 +8,7 @@
 #include <iostream>
 #include <iterator>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
