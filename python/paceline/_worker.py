@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import ctypes
 import json
 import math
@@ -26,6 +25,7 @@ from ._evaluation import evaluation_of
 from ._group import is_group, join
 from ._handing import Handing
 from ._last_word import said_of, say_what_is_not_caught
+from ._leaving import close_at_exit, is_good_end, on_sigterm
 from ._model import FlatModel, GivenUp, _warn
 from ._name import have_a_name
 from ._one_sample import OneSample, misuse_of
@@ -73,7 +73,7 @@ class Worker:
         self._flat: FlatModel
         self._session: Any
         self._flat, self._session = join(model, Session) if is_group() else _open(model)
-        self._at_exit = _close_at_exit(self)
+        self._at_exit = close_at_exit(self)
         self.model = model
         self.job: Dict[str, Any] = json.loads(self._session.call("job"))
         """The resolved manifest."""
@@ -428,9 +428,9 @@ class Worker:
 
     def __enter__(self) -> "Worker":
         is_main = threading.current_thread() is threading.main_thread()
-        if is_main and signal.getsignal(signal.SIGTERM) in (signal.SIG_DFL, _on_sigterm):
-            _on_sigterm.worker = weakref.ref(self)
-            signal.signal(signal.SIGTERM, _on_sigterm)  # For good: who ends a job ends its scripts, and they go on behind their loop.
+        if is_main and signal.getsignal(signal.SIGTERM) in (signal.SIG_DFL, on_sigterm):
+            on_sigterm.worker = weakref.ref(self)
+            signal.signal(signal.SIGTERM, on_sigterm)  # For good: who ends a job ends its scripts, and they go on behind their loop.
         return self
 
     def __exit__(self, kind: Any, error: Optional[BaseException], trace: Any) -> None:
@@ -439,7 +439,7 @@ class Worker:
             # Perhaps for the sake of its samples: the job hears that they ended a worker, not that it has left.
             cause = "" if self._steps else cause_of(error)  # Of a script that has made a step, it is its samples' fault.
             self._session.check("fail_step", encoded(said_of(error)), encoded(cause))
-        if _is_good_end(error) and self._started and not (self.is_evaluator or self._drains or self._is_over()):
+        if is_good_end(error) and self._started and not (self.is_evaluator or self._drains or self._is_over()):
             self._session.call("leave")
             self.log("the script has ended before its job: what it had not trained on goes to the other workers")
         if kind is None and self.is_evaluator and not self._evaluates:
@@ -460,37 +460,6 @@ class Worker:
         self._at_exit()
 
 
-class _OnSigterm:
-    """The handler: drains the worker, and does nothing once that has left."""
-
-    worker: Callable[[], Optional[Worker]] = staticmethod(lambda: None)
-
-    def __call__(self, number: int, frame: Any) -> None:
-        worker = self.worker()
-        if worker is not None:
-            worker.drain()
-
-
-_on_sigterm = _OnSigterm()
-
-
-def _is_good_end(error: Optional[BaseException]) -> bool:
-    return error is None or (isinstance(error, SystemExit) and error.code in (None, 0))
-
-
 if "PACELINE_JOB" in os.environ:
     say_what_is_not_caught()
     have_a_name()
-
-
-def _close_at_exit(worker: Worker) -> Callable[[], None]:
-    """Leaves the job when the interpreter ends, whoever forgot to. Gives what undoes that."""
-    reference = weakref.ref(worker)
-
-    def close() -> None:
-        alive = reference()
-        if alive is not None:
-            alive._session.close()
-
-    atexit.register(close)
-    return lambda: atexit.unregister(close)
