@@ -175,6 +175,7 @@ std::string ProgressJson(const Progress& progress, const JobView& view,
       {"pushesOwed", status.waiting_for},
       {"nonFinitePushes", status.nonfinite_pushes},
       {"poisonedSamples", status.poisoned.size()},
+      {"skippedSamples", status.skipped_samples},
       {"startupWaitsFor", status.startup_waits_for},
       {"generationStart", status.generation.start},
       {"generationCounter", status.generation.counter},
@@ -226,7 +227,8 @@ std::string ProgressJson(const Progress& progress, const JobView& view,
                              {"leased", epoch.leased},
                              {"accumulated", epoch.accumulated},
                              {"committed", epoch.committed},
-                             {"discarded", epoch.discarded}});
+                             {"discarded", epoch.discarded},
+                             {"skipped", epoch.skipped}});
   }
   if (view.model) {
     job["model"] = {{"sizeBytes", view.model->bytes},

@@ -383,11 +383,11 @@ TEST(Summary, HasExactlyTheFieldsThatProgramsAreTold) {
   };
   const auto json =
       nlohmann::json::parse(SummaryJson({.job = "digits", .state = *ParseLiveState(kState)}));
-  EXPECT_THAT(
-      keys(json),
-      UnorderedElementsAre("succeeded", "accuracy", "loss", "metrics", "steps", "epochs", "seconds",
-                           "samplesPerSecond", "rollBacks", "lostSteps", "lostSeconds", "overflows",
-                           "poisonedSamples", "expulsions", "reason", "workers", "model"));
+  EXPECT_THAT(keys(json),
+              UnorderedElementsAre("succeeded", "accuracy", "loss", "metrics", "steps", "epochs",
+                                   "seconds", "samplesPerSecond", "rollBacks", "lostSteps",
+                                   "lostSeconds", "overflows", "poisonedSamples", "skippedSamples",
+                                   "expulsions", "reason", "workers", "model"));
   EXPECT_THAT(keys(json["workers"][0]),
               UnorderedElementsAre("name", "group", "index", "device", "threads", "steps",
                                    "samples", "computeShare", "waitShare", "communicationShare"));

@@ -211,7 +211,7 @@ std::vector<Coordinator::EpochCount> Coordinator::epochs(size_t complete_max) co
   if (!state_->leases.has_value()) return counts;
   for (const LeaseLedger::Count& count : state_->leases->counts(complete_max)) {
     counts.push_back({count.epoch, count.free, count.leased, count.accumulated, count.committed,
-                      count.discarded});
+                      count.discarded, count.skipped});
   }
   return counts;
 }

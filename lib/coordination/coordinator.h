@@ -146,6 +146,7 @@ struct Status {
   Phase phase = Phase::kStartup;
   Version version;
   uint64_t committed_samples = 0;
+  uint64_t skipped_samples = 0;  // Of them: the script did without.
   uint64_t train_samples = 0;
   uint64_t epoch = 0;                             // Oldest that is not complete.
   double loss = 0;                                // Sample-weighted mean of the latest commit.
@@ -211,9 +212,9 @@ class Coordinator {
   Status status() const;
 
   // The lease ledger in words, for tests and the status page: per epoch how many samples are free,
-  // leased, accumulated, committed, discarded.
+  // leased, accumulated, committed, discarded, and how many of the committed were skipped.
   struct EpochCount {
-    uint64_t epoch, free, leased, accumulated, committed, discarded;
+    uint64_t epoch, free, leased, accumulated, committed, discarded, skipped;
   };
   // Oldest first: the last `complete_max` that are complete, and the open ones.
   std::vector<EpochCount> epochs(size_t complete_max = SIZE_MAX) const;

@@ -97,6 +97,7 @@ struct VersionPublished {
   uint64_t committed_samples = 0;
   double loss = 0;
   double learning_rate = 0;
+  uint64_t skipped_samples = 0;  // Of the committed: the script did without them.
 };
 // For people: pushes are of the other kind from that version on, and what the optimizer has learnt
 // (momentum, moments) is forgotten.

@@ -108,6 +108,10 @@ struct PushDone {
   // Parameters of which no step of the push had a gradient, by place in the layout, ascending. Who
   // does not say so had all of them.
   std::vector<uint32_t> without_gradient = {};
+  // Of the samples, those that the step did without: the script skipped them, or its collate
+  // function left them out. The gradient and the loss are means over the others. All of them: the
+  // push says nothing.
+  uint32_t skipped = 0;
 };
 
 // The step was given up; its leases go back.

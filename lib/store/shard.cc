@@ -98,7 +98,7 @@ struct Shard::State {
                                 std::span<std::byte> next);
   void ResetOptimizer();
   void TakeOuter(const std::optional<OuterStep>& step);
-  void AverageBuffers(std::span<std::byte> next) const;
+  void AverageBuffers(std::span<const std::byte> current, std::span<std::byte> next) const;
 
   const Options options;
   const SliceParts parts;
@@ -284,7 +284,13 @@ void Shard::State::ResetOptimizer() {
   if (optimizer.optimizer().steps() > 0) optimizer.Reset();
 }
 
-void Shard::State::AverageBuffers(std::span<std::byte> next) const {
+void Shard::State::AverageBuffers(std::span<const std::byte> current,
+                                  std::span<std::byte> next) const {
+  if (weight == 0) {  // No push is of any sample.
+    const std::span<const std::byte> buffers = current.subspan(parts.parameters_end);
+    std::copy(buffers.begin(), buffers.end(), next.begin() + parts.parameters_end);
+    return;
+  }
   const std::span<const std::byte> from(sum);
   Divide(View<float>(from, parts.parameters_end, parts.floats_end), static_cast<float>(weight),
          View<float>(next, parts.parameters_end, parts.floats_end));
@@ -357,8 +363,8 @@ Status Shard::Accumulate(const PushId& id, double weight) {
   State& state = *state_;
   if (state.accumulated.contains(id) || state.accumulated_before.contains(id)) return OkStatus();
   const float factor = static_cast<float>(weight);
-  if (!std::isfinite(factor) || !(factor > 0)) {
-    return InvalidArgument("weight must be finite and positive: got {} for {}", weight,
+  if (!std::isfinite(factor) || !(factor >= 0)) {
+    return InvalidArgument("weight must be finite and not negative: got {} for {}", weight,
                            ToString(id));
   }
   const std::shared_ptr<const Region> push = state.staging.Begin(id);
@@ -441,7 +447,7 @@ StatusOr<std::vector<double>> Shard::Commit(const CommitOrder& order) {
   std::vector<double> norms = order.kind == PushKind::kDelta
                                   ? state.AddDeltas(order, current->bytes(), next->bytes())
                                   : state.StepParameters(order, current->bytes(), next->bytes());
-  state.AverageBuffers(next->bytes());
+  state.AverageBuffers(current->bytes(), next->bytes());
   if (state.average != nullptr) state.average->End(next->bytes());
   state.versions.Publish(next, order.is_pinned);
   state.accumulated_before = std::exchange(state.accumulated, {});

@@ -98,8 +98,8 @@ class Shard {
   // Adds weight x the push to the open sum and frees its slot; its bytes may be read as late as by
   // the commit. NotFound if the push is not staged and sealed here. Again
   // with the same id, in its own round or the next: nothing happens, OK. InvalidArgument if
-  // `weight` is not finite and positive. Weights are rounded to float32 (samples are exact up to
-  // 2^24).
+  // `weight` is not finite, or negative; with 0 the push counts for nothing. Weights are rounded to
+  // float32 (samples are exact up to 2^24).
   Status Accumulate(const PushId& id, double weight);
   void Drop(
       const PushId& id);  // Frees the slot; nothing if there is none. Never an accumulated one.

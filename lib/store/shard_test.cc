@@ -246,6 +246,26 @@ TEST(ShardTest, ASecondRoundStartsFromZero) {
   }
 }
 
+TEST(ShardTest, APushThatCountsForNothingChangesNothing) {
+  const Layout layout = SmallLayout();
+  const uint64_t buffer = layout.parameter_bytes();
+  auto shard = OpenShard(WholeOf(layout), Filled(layout, 2, 3));
+  ASSERT_TRUE(Deliver(*shard, Push(0, 1), Filled(layout, 5, 1)).ok());
+  ASSERT_TRUE(Deliver(*shard, Push(1, 1), Filled(layout, -1, 4)).ok());
+  ASSERT_EQ(shard->Accumulate(Push(0, 1), 0), OkStatus());
+  ASSERT_EQ(shard->Accumulate(Push(1, 1), 2), OkStatus());
+  ASSERT_TRUE(shard->Commit(Order(1, 0.5, 1)).ok());
+  EXPECT_EQ(FloatAt(shard->Newest()->bytes(), 0), 3) << "stepped by the other alone";
+  EXPECT_EQ(FloatAt(shard->Newest()->bytes(), buffer), -1);
+  // Of a version that nobody learnt anything for, buffers are those of the one before.
+  ASSERT_TRUE(Deliver(*shard, Push(0, 2), Filled(layout, 0, 1)).ok());
+  ASSERT_EQ(shard->Accumulate(Push(0, 2), 0), OkStatus());
+  ASSERT_TRUE(shard->Commit(Order(2, 1, 1)).ok());
+  EXPECT_EQ(FloatAt(shard->Newest()->bytes(), 0), 3);
+  EXPECT_EQ(FloatAt(shard->Newest()->bytes(), buffer), -1);
+  EXPECT_EQ(IntegerAt(shard->Newest()->bytes(), layout.integer_begin_bytes()), 4);
+}
+
 TEST(ShardTest, RepeatedOrdersChangeNothing) {
   const Layout layout = SmallLayout();
   auto shard = OpenShard(WholeOf(layout, 2), Filled(layout, 0, 0));
@@ -274,8 +294,7 @@ TEST(ShardTest, BadOrdersAreRefusedAndChangeNothing) {
   const Staging staging = shard->Stage(Push(0, 1)).value();
   EXPECT_EQ(shard->Accumulate(Push(0, 1), 1).code(), StatusCode::kNotFound) << "not sealed";
   ASSERT_TRUE(shard->Seal(Push(0, 1), staging.ticket).ok());
-  for (const double weight :
-       {0.0, -1.0, std::nan(""), std::numeric_limits<double>::infinity(), 1e300}) {
+  for (const double weight : {-1.0, std::nan(""), std::numeric_limits<double>::infinity(), 1e300}) {
     EXPECT_EQ(shard->Accumulate(Push(0, 1), weight).code(), StatusCode::kInvalidArgument) << weight;
   }
   ASSERT_EQ(shard->Accumulate(Push(0, 1), 1), OkStatus());

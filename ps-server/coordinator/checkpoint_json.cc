@@ -43,10 +43,14 @@ store::TensorSpec TensorFrom(const StateField& object) {
 json LeasesJson(const LeaseLedger::Saved& saved) {
   json complete = json::array(), open = json::array();
   for (const auto& epoch : saved.complete)
-    complete.push_back({{"committed", epoch.committed}, {"discarded", epoch.discarded}});
+    complete.push_back({{"committed", epoch.committed},
+                        {"discarded", epoch.discarded},
+                        {"skipped", epoch.skipped}});
   for (const auto& epoch : saved.open) {
-    open.push_back(
-        {{"epoch", epoch.epoch}, {"committed", epoch.committed}, {"discarded", epoch.discarded}});
+    open.push_back({{"epoch", epoch.epoch},
+                    {"committed", epoch.committed},
+                    {"discarded", epoch.discarded},
+                    {"skipped", epoch.skipped}});
   }
   return {{"complete", complete}, {"open", open}};
 }
@@ -57,13 +61,20 @@ Intervals IntervalsFrom(const StateField& list) {
   return intervals;
 }
 
+// Checkpoints of before samples could be skipped have no such number.
+uint64_t SkippedFrom(const StateField& epoch) {
+  const auto skipped = epoch.Find("skipped");
+  return skipped ? skipped->Whole() : 0;
+}
+
 LeaseLedger::Saved LeasesFrom(const StateField& object) {
   LeaseLedger::Saved saved;
   for (const StateField& epoch : object.At("complete").Items())
-    saved.complete.push_back({epoch.At("committed").Whole(), epoch.At("discarded").Whole()});
+    saved.complete.push_back(
+        {epoch.At("committed").Whole(), epoch.At("discarded").Whole(), SkippedFrom(epoch)});
   for (const StateField& epoch : object.At("open").Items()) {
     saved.open.push_back({epoch.At("epoch").Whole(), IntervalsFrom(epoch.At("committed")),
-                          IntervalsFrom(epoch.At("discarded"))});
+                          IntervalsFrom(epoch.At("discarded")), SkippedFrom(epoch)});
   }
   return saved;
 }

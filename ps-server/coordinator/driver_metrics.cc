@@ -27,6 +27,9 @@ struct DriverMetrics::Families {
         poisoned(metrics->OneCounter("paceline_samples_poisoned_total",
                                      "Samples left out for good: pushes of them were not finite, "
                                      "or the process crashed or hung, on two different workers.")),
+        skipped(metrics->OneGauge("paceline_skipped_samples",
+                                  "Samples in the published version that the script did without: "
+                                  "skipped, or left out by its collate function.")),
         versions(metrics->OneCounter("paceline_versions_published_total",
                                      "Commits that all shards have published.")),
         version(metrics->OneGauge("paceline_version",
@@ -76,7 +79,9 @@ struct DriverMetrics::Families {
 
   telemetry::Histogram policy_seconds;
   telemetry::CounterFamily worker_events;
-  telemetry::Counter poisoned, versions;
+  telemetry::Counter poisoned;
+  telemetry::Gauge skipped;
+  telemetry::Counter versions;
   telemetry::Gauge version, committed_samples, commit_pushes, workers;
   telemetry::Counter epochs;
   telemetry::Gauge loss, learning_rate, evaluation_loss, evaluation_accuracy;
@@ -135,6 +140,7 @@ void DriverMetrics::Published(const coordination::VersionPublished& published, T
   published_ = now;
   families_->version.Set(static_cast<double>(published.version.value()));
   families_->committed_samples.Set(static_cast<double>(published.committed_samples));
+  families_->skipped.Set(static_cast<double>(published.skipped_samples));
   families_->loss.Set(published.loss);
   families_->learning_rate.Set(published.learning_rate);
   const auto commit = commits_.find(published.version);

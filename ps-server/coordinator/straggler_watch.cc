@@ -27,7 +27,7 @@ void Keep(std::deque<double>& values, double value) {
 }  // namespace
 
 void StragglerWatch::Pushed(WorkerId worker, Duration compute, uint64_t samples, Time now) {
-  if (samples == 0) return;
+  if (samples == 0 || compute <= Duration{}) return;
   Past& past = workers_[worker];
   Keep(past.seconds, ToSeconds(compute));
   Keep(past.sample_seconds, ToSeconds(compute) / static_cast<double>(samples));

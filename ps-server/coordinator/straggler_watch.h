@@ -32,6 +32,7 @@ class StragglerWatch {
  public:
   explicit StragglerWatch(StragglerOptions options) : options_(options) {}
 
+  // Nothing was computed: nobody was quick.
   void Pushed(WorkerId worker, Duration compute, uint64_t samples, Time now);
   void Left(WorkerId worker);
 

@@ -46,6 +46,16 @@ TEST(StragglerWatchTest, WhoRecoversIsNoneAnyMore) {
   EXPECT_FALSE(watch.PaceOf(WorkerId(2), At(30)).is_straggler);
 }
 
+TEST(StragglerWatchTest, WhoSkipsBatchesIsNoMeasureOfTheOthers) {
+  StragglerWatch watch = Watch();
+  for (double at = 0; at < 30; at += 1) {
+    for (const uint32_t worker : {0, 1})
+      watch.Pushed(WorkerId(worker), int(at) % 3 == 0 ? Seconds(0.1) : Duration{}, 10, At(at));
+    watch.Pushed(WorkerId(2), Seconds(0.1), 10, At(at));
+  }
+  EXPECT_NEAR(watch.PaceOf(WorkerId(2), At(30)).slowdown_percent, 100, 1e-6);
+}
+
 TEST(StragglerWatchTest, LargerBatchesAreNotSlowness) {
   StragglerWatch watch = Watch();
   for (double at = 0; at < 30; at += 1) {

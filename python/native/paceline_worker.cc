@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "python/native/hosted_worker.h"
+#include <fmt/format.h>
 
 #include "lib/process/exit.h"
 #include "lib/rpc/bulk/allocator.h"
@@ -245,6 +246,10 @@ int paceline_begin_step(paceline_session* session) {
 
 int paceline_end_step(paceline_session* session, double loss, uint64_t samples, uint64_t correct) {
   if (!Has(session, HostedWork::Kind::kStep)) return NotTaken();
+  if (const uint64_t taken = session->worker->trainer()->samples(); samples > taken)
+    return Invalid(fmt::format("the step is of {} samples, and {} were taken", samples, taken));
+  if (samples == 0 && session->worker->trainer()->has_handed())
+    return Invalid("the step is of no samples, and gradients were handed over for it");
   session->worker->Done();
   session->worker->trainer()->EndStep(loss, samples, correct);
   return PACELINE_OK;

@@ -156,7 +156,10 @@ PACELINE_API int paceline_hand(paceline_session* session, size_t count, const si
 // The step that was taken is computed from now on; what came before was the script's own time,
 // which may be longer. The first time a step counts.
 PACELINE_API int paceline_begin_step(paceline_session* session);
-// Loss: mean over the samples. Buffers have their new values in `values`.
+// `samples`: those that loss and gradients are means over, at most those taken; the job counts the
+// others as skipped, and hands them to nobody else. With 0 nothing is to be handed over. Buffers
+// have their new values in `values`. PACELINE_INVALID: more than were taken, or
+// 0 and something was handed over; the step goes on.
 PACELINE_API int paceline_end_step(paceline_session* session, double loss, uint64_t samples,
                                    uint64_t correct);
 enum {

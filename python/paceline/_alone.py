@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Tuple
@@ -13,6 +14,7 @@ from ._data import Batch, Epochs, source_of
 from ._errors import Misuse
 from ._idioms import Watch
 from ._one_sample import OneSample, misuse_of
+from ._skipping import FORGOTTEN, Skipping
 from ._turns import Turns
 from ._worker import Loss, Step
 from ._wrappers import plain_name
@@ -43,6 +45,8 @@ class Alone:
         trained = {plain_name(model, name): parameter for name, parameter in model.named_parameters() if parameter.requires_grad}
         self._watch = Watch(trained, self.log, is_in_job=False)
         self._one_sample = OneSample(model, self.log)
+        self._skipping = Skipping(self.log)
+        self._has_stepped = False  # In this epoch.
         self._is_backward = False  # This worker's own.
         self.is_open = False  # Within the block.
         self._handles = [parameter.register_post_accumulate_grad_hook(self._noting(name)) for name, parameter in trained.items()]
@@ -98,12 +102,16 @@ class Alone:
                 batches = [order[begin:begin + size] for begin in range(0, len(order), size)]
                 self._rest, self._rest_of = iter(zip(batches, load(batches))), source
             for numbers, data in self._rest:
-                if self._batch is not None:
-                    raise Misuse("the batch before had no w.step(loss): one step for each batch")
+                self._skip_forgotten()
                 self._batch = Batch(data, numbers, self._epoch)
+                self._skipping.has_begun = False
                 self._began = time.monotonic()
                 with self._one_sample.batch_of(len(numbers)):
                     yield self._batch
+            self._skip_forgotten()
+            if not self._has_stepped:
+                raise Misuse(f"no batch of epoch {self._epoch} had a step: {FORGOTTEN}")
+            self._has_stepped = False
             self._rest = None
             self._epoch += 1
             if is_epoch:
@@ -114,7 +122,23 @@ class Alone:
             self._has_said_that_turns_go_on = True
             self.log("a loop over w.data was left before its epoch was over: the next one goes on from there")
 
+    def _skip_forgotten(self) -> None:
+        if self._batch is not None:
+            self._skip(is_asked=False)
+
+    def skip(self) -> None:
+        if self._batch is None:
+            raise Misuse("there is no batch to step with: take one from w.data(...) first")
+        self._skip(is_asked=True)
+
+    def _skip(self, is_asked: bool) -> None:
+        has_strays = self._watch.has_strays()
+        self._watch.check()
+        self._skipping.refuse_what_cannot(is_asked, has_strays)
+        self._batch = None
+
     def accumulate(self, loss: Loss) -> None:
+        self._skipping.has_begun = True
         self._watch.check()
         self._backward(loss)
 
@@ -129,15 +153,22 @@ class Alone:
             self._is_backward = False
         return float(loss.detach())
 
-    def step(self, loss: Loss, *, correct: int = 0) -> Step:
+    def step(self, loss: Loss, *, samples: Optional[int] = None, correct: int = 0) -> Step:
         if self._batch is None:
             raise Misuse("there is no batch to step with: take one from w.data(...) first")
         self._watch.check()
+        if self._skipping.counted(self._batch.data, len(self._batch), samples) == 0:
+            self._batch = None
+            self._optimizer.zero_grad()
+            self._watch.forget()
+            return Step(self._steps, math.nan, False, time.monotonic() - self._began, 0.0)
+        self._skipping.has_begun = True  # What raises from here on is no batch to skip.
         value = self._backward(loss)
         self._optimizer.step()
         self._optimizer.zero_grad()
         self._watch.forget()
         self._batch = None
+        self._has_stepped = True
         self._steps += 1
         return Step(self._steps, value, False, time.monotonic() - self._began, 0.0)
 

@@ -55,6 +55,10 @@ class Watch:
                          "already. Of parts of a batch it is w.accumulate(part); spec.training.gradientClipNorm clips; "
                          f"model.zero_grad() drops what is not to be learnt from{scaler}")
 
+    def has_strays(self) -> bool:
+        """Since the step before: of a backward pass that is not the worker's, whatever became of its gradients."""
+        return bool(self._strays)
+
     def check_loss(self, loss: Any) -> None:
         """Misuse of what cannot be meant as a loss."""
         if not isinstance(loss, torch.Tensor):

@@ -30,6 +30,7 @@ from ._model import FlatModel, GivenUp, _warn
 from ._name import have_a_name
 from ._one_sample import OneSample, misuse_of
 from ._session import Session
+from ._skipping import Skipping
 from ._turns import Turns
 from ._words import encoded, named
 
@@ -97,6 +98,7 @@ class Worker:
         self._next: Optional[_native.Work] = None
         self._steps = 0
         self._one_sample = OneSample(model, _warn)
+        self._skipping = Skipping(_warn, is_possible=not is_group())
         self._handing = Handing(self._session, len(self._flat), self._flat.trained_bytes)
         self._has_begun = True  # The step, of the batch; without one there is nothing to begin.
         # TorchScript has no such hooks, and a model that is compiled in place would be compiled with it: there a step begins with
@@ -165,7 +167,7 @@ class Worker:
         epoch = None
         while True:
             if self._batch is not None:
-                raise Misuse("the batch before had no w.step(loss): one step for each batch")
+                self._skip(is_asked=False)
             work = self._take()
             if work is None:
                 self._end_reading()
@@ -176,8 +178,8 @@ class Worker:
             epoch = work.epoch if epoch is None else max(epoch, work.epoch)
             indices = work.samples[:work.sample_count]
             self._batch = Batch(None, indices, work.epoch)
+            self._has_begun = self._skipping.has_begun = False
             self._batch = Batch(load(indices), indices, work.epoch)
-            self._has_begun = False
             try:
                 with self._one_sample.batch_of(len(indices)):
                     yield self._batch
@@ -222,6 +224,7 @@ class Worker:
         """
         self._owe()
         self._begin_step()
+        self._skipping.has_begun = True
         self._flat.watch.check()
         if self._is_too_large:
             return
@@ -235,28 +238,56 @@ class Worker:
         finally:
             self._flat.on_gradient = None
 
-    def step(self, loss: Loss, *, correct: int = 0) -> Step:
+    def skip(self) -> None:
+        """Does without the batch in hand: its samples count as skipped, and nobody gets them in this epoch any more.
+
+        So does asking for the next batch without a step. Misuse: there is none, or `accumulate` had a part of it.
+        """
+        self._owe()
+        self._skip(is_asked=True)
+
+    def _skip(self, is_asked: bool) -> None:
+        has_strays = self._flat.watch.has_strays()
+        self._flat.check()  # Gradients of a backward pass of the script's own are no skipped batch...
+        self._skipping.refuse_what_cannot(is_asked, has_strays)  # ...nor are they where it has used them by itself.
+        self._end_without_samples()
+
+    def _end_without_samples(self) -> None:
+        self._begin_step()
+        self._session.check("end_step", 0.0, 0, 0)
+        self._done_with_batch()
+
+    def _done_with_batch(self) -> None:
+        self._batch = self._taken = None
+        self._is_too_large = False
+        self._flat.drop_gradients()
+        self._next = self._wait()
+
+    def step(self, loss: Loss, *, samples: Optional[int] = None, correct: int = 0) -> Step:
         """Backward, push, and what the scheme demands, until there is something to do again or the job is over.
 
         `loss`: the mean over the batch, or a function that computes it: then a forward pass that runs out of memory is
         given up as a backward pass is. Afterwards parameters hold what the next batch is computed on; gradients are
-        None. `correct`: of the batch's samples, for the training accuracy on display.
+        None. `samples`: over how many of the batch's `loss` is a mean, where that is not what the batch holds; the others
+        are skipped. `correct`: of the batch's samples, for the training accuracy on display.
         """
         batch = self._owe()
         self._begin_step()
         self._flat.check()
+        counted = self._skipping.counted(batch.data, len(batch), samples)
+        if counted == 0:
+            self._end_without_samples()
+            return Step(self._steps, math.nan, False, time.monotonic() - self._began, 0.0)
+        self._skipping.has_begun = True  # What raises from here on is no batch to skip.
         value, given_up = self._run(loss)
         if not given_up:
             self._flat.store_buffers()
-            code = self._session.call("end_step", value, len(batch), correct)
+            code = self._session.call("end_step", value, counted, correct)
             given_up = code == _native.GIVEN_UP
             _native.check(_native.OK if given_up else code)
-        self._batch = self._taken = None
-        self._is_too_large = False
-        self._flat.drop_gradients()
         self._steps += 1
         computed = time.monotonic()
-        self._next = self._wait()
+        self._done_with_batch()
         return Step(self._steps, value, given_up, computed - self._began, time.monotonic() - computed)
 
     def _begin_step(self) -> None:

@@ -109,10 +109,11 @@ TEST(SummaryTest, JsonIsOneObjectAndTheModelOpensByName) {
   ASSERT_TRUE(ended.summary.is_object()) << ended.out;
   std::set<std::string> fields;
   for (const auto& [name, value] : ended.summary.items()) fields.insert(name);
-  EXPECT_EQ(fields, (std::set<std::string>{
-                        "succeeded", "accuracy", "loss", "metrics", "steps", "epochs", "seconds",
-                        "samplesPerSecond", "rollBacks", "lostSteps", "lostSeconds", "overflows",
-                        "poisonedSamples", "expulsions", "reason", "workers", "model"}));
+  EXPECT_EQ(fields,
+            (std::set<std::string>{"succeeded", "accuracy", "loss", "metrics", "steps", "epochs",
+                                   "seconds", "samplesPerSecond", "rollBacks", "lostSteps",
+                                   "lostSeconds", "overflows", "poisonedSamples", "skippedSamples",
+                                   "expulsions", "reason", "workers", "model"}));
   EXPECT_EQ(ended.summary["succeeded"], true);
   EXPECT_EQ(ended.summary["epochs"], 2.0);
   EXPECT_EQ(ended.summary["steps"], ended.last_state["step"]);

@@ -44,7 +44,7 @@ class TroubleTest(JobTest):
         for batch in w.data((x, y)):
             loss_of(batch)
         """)
-        self.assertIn("the batch before had no w.step(loss)", ended.err)
+        self.assertIn("had no w.step(loss): one step for each batch", ended.err)
 
     def test_a_model_that_moved_in_mid_run(self):
         ended = self.fails("""

@@ -56,6 +56,7 @@ LiveState Parse(const json& object) {
   state.samples_per_second = object.at("samplesPerSecond").get<double>();
   state.committed_samples = object.at("committedSamples").get<uint64_t>();
   state.nonfinite_pushes = object.at("nonFinitePushes").get<uint64_t>();
+  state.skipped_samples = object.value("skippedSamples", uint64_t{0});
   state.poisoned_samples = object.value("poisonedSamples", uint64_t{0});
   for (const json& one : object.value("poisoned", json::array()))
     state.poisoned.push_back(one.value("drawn", false)

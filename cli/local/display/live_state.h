@@ -67,6 +67,7 @@ struct LiveState {
   uint64_t committed_samples = 0;
   uint64_t samples_before = 0;  // Committed when those seconds began.
   uint64_t nonfinite_pushes = 0;
+  uint64_t skipped_samples = 0;       // That the script did without.
   uint64_t poisoned_samples = 0;      // Left out, of the training set...
   std::vector<std::string> poisoned;  // ...the first of them.
   uint64_t roll_backs = 0;            // Of this coordinator's life.

@@ -67,6 +67,10 @@ std::string FaultsText(const LiveState& state) {
                         fmt::join(state.poisoned, ", "),
                         state.poisoned.size() < state.poisoned_samples ? ", ..." : "");
   }
+  if (state.skipped_samples > 0) {
+    text += fmt::format("  skipped    {} samples, which the script did without\n",
+                        state.skipped_samples);
+  }
   if (const uint64_t expulsions = Expulsions(state); expulsions > 0)
     text += fmt::format("  expelled   {} processes of workers\n", expulsions);
   return text;
@@ -142,6 +146,7 @@ std::string SummaryJson(const RunSummary& summary) {
                  {"lostSeconds", summary.recovery ? summary.recovery->lost_seconds : 0.0},
                  {"overflows", 0},
                  {"poisonedSamples", 0},
+                 {"skippedSamples", 0},
                  {"expulsions", 0},
                  {"workers", json::array()},
                  {"model", summary.model_path.empty() ? json(nullptr) : json(summary.model_path)}};
@@ -156,6 +161,7 @@ std::string SummaryJson(const RunSummary& summary) {
     object["samplesPerSecond"] = MeanSamplesPerSecond(state);
     object["overflows"] = Overflows(state);
     object["poisonedSamples"] = state.poisoned_samples;
+    object["skippedSamples"] = state.skipped_samples;
     object["expulsions"] = Expulsions(state);
     for (const LiveWorker& worker : state.workers) {
       const job::ProcessId process = IdOf(worker);

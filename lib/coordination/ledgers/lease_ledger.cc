@@ -32,7 +32,7 @@ paceline::StatusOr<LeaseLedger> LeaseLedger::Restore(const Options& options, con
                              epoch.committed + epoch.discarded, options.train_samples);
     }
     ledger.completed_.push_back(
-        {ledger.completed_.size(), 0, 0, 0, epoch.committed, epoch.discarded});
+        {ledger.completed_.size(), 0, 0, 0, epoch.committed, epoch.discarded, epoch.skipped});
   }
   ledger.reported_ = ledger.completed_.size();
   for (const Saved::Open& one : saved.open) {
@@ -41,6 +41,7 @@ paceline::StatusOr<LeaseLedger> LeaseLedger::Restore(const Options& options, con
         ledger.open_.contains(one.epoch))
       return InvalidArgument("epoch {} cannot be open after {} complete ones", one.epoch, first);
     Epoch& epoch = ledger.open_[one.epoch];
+    epoch.skipped = one.skipped;
     std::vector<std::pair<uint64_t, uint64_t>> used;
     const auto fill = [&](const auto& intervals, IntervalSet& set) {
       for (const auto& [begin, end] : intervals) {
@@ -67,21 +68,21 @@ paceline::StatusOr<LeaseLedger> LeaseLedger::Restore(const Options& options, con
   return ledger;
 }
 
-LeaseLedger::Saved LeaseLedger::Save(const std::set<LeaseId>& committed) const {
+LeaseLedger::Saved LeaseLedger::Save(const std::map<LeaseId, uint64_t>& committed) const {
   LeaseLedger copy = *this;
-  for (const LeaseId lease : committed) copy.Commit(lease);
+  for (const auto& [lease, skipped] : committed) copy.Commit(lease, skipped);
   std::vector<LeaseId> out;
   copy.leases_.ForEach([&](LeaseId lease, const LeaseTable::Grantee&) { out.push_back(lease); });
   for (const LeaseId lease : out) copy.End(lease, *copy.leases_.Find(lease), &Epoch::free);
   Saved saved;
   for (const Count& count : copy.completed_)
-    saved.complete.push_back({count.committed, count.discarded});
+    saved.complete.push_back({count.committed, count.discarded, count.skipped});
   const auto list = [](const IntervalSet& set) {
     return std::vector<std::pair<uint64_t, uint64_t>>(set.intervals().begin(),
                                                       set.intervals().end());
   };
   for (const auto& [number, epoch] : copy.open_)
-    saved.open.push_back({number, list(epoch.committed), list(epoch.discarded)});
+    saved.open.push_back({number, list(epoch.committed), list(epoch.discarded), epoch.skipped});
   return saved;
 }
 
@@ -263,10 +264,16 @@ void LeaseLedger::Accumulate(LeaseId lease) {
   }
 }
 
-void LeaseLedger::Commit(LeaseId lease) {
+void LeaseLedger::Commit(LeaseId lease, uint64_t skipped) {
   LeaseTable::Grantee* found = leases_.Find(lease);
   if (found == nullptr || !found->is_accumulated) return;
-  for (const SampleRange& range : found->ranges) suspects_.Acquit(range);
+  const bool is_all_skipped = skipped >= size(lease);
+  for (const SampleRange& range : found->ranges) {
+    if (!is_all_skipped) suspects_.Acquit(range);
+    const uint64_t of_it = std::min(skipped, range.size());
+    open_.at(range.epoch).skipped += of_it;
+    skipped -= of_it;
+  }
   End(lease, *found, &Epoch::committed);
 }
 
@@ -384,7 +391,8 @@ void LeaseLedger::CompleteOldest() {
   while (!open_.empty()) {
     const auto& [number, epoch] = *open_.begin();
     if (epoch.committed.size() + epoch.discarded.size() < options_.train_samples) return;
-    completed_.push_back({number, 0, 0, 0, epoch.committed.size(), epoch.discarded.size()});
+    completed_.push_back(
+        {number, 0, 0, 0, epoch.committed.size(), epoch.discarded.size(), epoch.skipped});
     overtaken_.Forget(number);
     open_.erase(open_.begin());
     ++returns_;  // Another one may be opened.
@@ -397,6 +405,19 @@ std::vector<uint64_t> LeaseLedger::TakeCompleted() {
   return epochs;
 }
 
+uint64_t LeaseLedger::skipped() const {
+  uint64_t sum = 0;
+  for (const Count& count : completed_) sum += count.skipped;
+  for (const auto& [number, epoch] : open_) sum += epoch.skipped;
+  return sum;
+}
+
+bool LeaseLedger::IsAllSkipped(uint64_t epoch) const {
+  if (epoch >= completed_.size()) return false;
+  const Count& count = completed_[epoch];
+  return count.skipped > 0 && count.skipped == options_.train_samples;
+}
+
 bool LeaseLedger::is_complete() const {
   return options_.epochs_max > 0 && completed_.size() >= options_.epochs_max;
 }
@@ -406,7 +427,7 @@ std::vector<LeaseLedger::Count> LeaseLedger::counts(size_t complete_max) const {
   std::vector<Count> counts(completed_.end() - shown, completed_.end());
   for (const auto& [number, epoch] : open_) {
     counts.push_back({number, epoch.free.size(), epoch.leased, epoch.accumulated,
-                      epoch.committed.size(), epoch.discarded.size()});
+                      epoch.committed.size(), epoch.discarded.size(), epoch.skipped});
   }
   return counts;
 }
@@ -460,6 +481,7 @@ std::string LeaseLedger::Describe() const {
       text += fmt::format(" f{}-{}", begin, end);
     for (const auto& [begin, end] : epoch.discarded.intervals())
       text += fmt::format(" d{}-{}", begin, end);
+    text += fmt::format(" s{}", epoch.skipped);
   }
   leases_.ForEach([&text](LeaseId, const LeaseTable::Grantee& lease) {
     text += fmt::format("|{}{}", lease.worker, lease.is_accumulated ? "a" : "l");

@@ -52,6 +52,7 @@ class LeaseLedger {
   };
   struct Count {
     uint64_t epoch, free, leased, accumulated, committed, discarded;
+    uint64_t skipped = 0;  // Of the committed: the script did without them.
   };
 
   // A ledger at rest: nothing is leased or accumulated.
@@ -59,10 +60,12 @@ class LeaseLedger {
     struct Complete {
       uint64_t committed = 0;
       uint64_t discarded = 0;
+      uint64_t skipped = 0;  // Of the committed.
     };
     struct Open {
       uint64_t epoch = 0;
       std::vector<std::pair<uint64_t, uint64_t>> committed, discarded;  // [begin, end), in order.
+      uint64_t skipped = 0;                                             // Of the committed.
     };
     std::vector<Complete> complete;  // By epoch.
     std::vector<Open> open;
@@ -72,8 +75,9 @@ class LeaseLedger {
   // InvalidArgument if no ledger of these options could have been saved so.
   static paceline::StatusOr<LeaseLedger> Restore(const Options& options, const Saved& saved);
 
-  // As if the pushes of these leases were published and everything else were handed back.
-  Saved Save(const std::set<protocol::LeaseId>& committed) const;
+  // As if the pushes of these leases were published, so many samples of each skipped, and
+  // everything else were handed back.
+  Saved Save(const std::map<protocol::LeaseId, uint64_t>& committed) const;
 
   // At most `samples` positions: what was handed back first, then the oldest open epoch, then the
   // next. A lease may reach over the border of two epochs. Nothing if no position is free and none
@@ -135,8 +139,12 @@ class LeaseLedger {
   // The lease's push is in the open sum, whatever becomes of its worker.
   void Accumulate(protocol::LeaseId lease);
 
-  // The accumulated lease's push is in a published version.
-  void Commit(protocol::LeaseId lease);
+  // The accumulated lease's push is in a published version. `skipped`: of its samples, those that
+  // the script did without; which ones nobody knows, and the first epoch of a lease counts first.
+  void Commit(protocol::LeaseId lease, uint64_t skipped = 0);
+  uint64_t skipped() const;  // Of all epochs.
+  // Whether the script did without all samples of the epoch, a complete one.
+  bool IsAllSkipped(uint64_t epoch) const;
 
   // Epochs that became complete since the last call, oldest first. An epoch counts as complete only
   // after all before.
@@ -160,6 +168,7 @@ class LeaseLedger {
     IntervalSet free, committed, discarded;
     IntervalSet fresh = {};  // Of `free`, what did not come back as overtaken.
     uint64_t leased = 0, accumulated = 0;
+    uint64_t skipped = 0;              // Of the committed.
     std::set<uint64_t> poisoned = {};  // Positions to leave out once they are free.
   };
 

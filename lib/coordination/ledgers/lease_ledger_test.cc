@@ -147,6 +147,33 @@ TEST(LeaseLedgerTest, AccumulatedSamplesOutliveTheirWorker) {
   EXPECT_TRUE(ledger.Check().ok());
 }
 
+TEST(LeaseLedgerTest, SkippedSamplesAreCommittedAndCountedByEpoch) {
+  LeaseLedger ledger({10, 2});
+  const auto commit = [&](uint64_t samples, uint64_t skipped) {
+    const Lease lease = *ledger.Grant(kW0, samples);
+    ledger.Accumulate(lease.id);
+    ledger.Commit(lease.id, skipped);
+  };
+  commit(8, 8);
+  EXPECT_EQ(Only(ledger).committed, 8u);
+  EXPECT_EQ(Only(ledger).skipped, 8u);
+  commit(4, 3);  // Two of either epoch.
+  EXPECT_TRUE(ledger.IsAllSkipped(0));
+  EXPECT_FALSE(ledger.IsAllSkipped(1)) << "it is open";
+  EXPECT_EQ(Only(ledger).skipped, 1u);
+  EXPECT_EQ(ledger.skipped(), 11u);
+  const Lease last = *ledger.Grant(kW0, 8);
+  ledger.Accumulate(last.id);
+  const LeaseLedger::Saved saved = ledger.Save({{last.id, 5}});
+  EXPECT_EQ(saved.complete[0].skipped, 10u);
+  EXPECT_EQ(saved.complete[1].skipped, 6u);
+  const LeaseLedger restored = *LeaseLedger::Restore({10, 2}, saved);
+  EXPECT_EQ(restored.skipped(), 16u);
+  EXPECT_FALSE(restored.IsAllSkipped(1));
+  const LeaseLedger open = *LeaseLedger::Restore({10, 2}, ledger.Save({}));
+  EXPECT_EQ(open.skipped(), 11u);
+}
+
 TEST(LeaseLedgerTest, CommitWithoutAccumulateAndUnknownLeasesChangeNothing) {
   LeaseLedger ledger({4, 1});
   const Lease lease = *ledger.Grant(kW0, 2);

@@ -19,6 +19,27 @@ std::vector<uint32_t> WithoutGradient(const std::vector<Push>& pushes) {
   return all;
 }
 
+std::vector<std::pair<protocol::LeaseId, uint64_t>> SkippedOf(const LeaseLedger& leases,
+                                                              const Push& push) {
+  std::vector<std::pair<protocol::LeaseId, uint64_t>> found;
+  uint64_t left = push.skipped;
+  for (const protocol::LeaseId lease : push.leases) {
+    const uint64_t of_it = std::min<uint64_t>(left, leases.size(lease));
+    found.emplace_back(lease, of_it);
+    left -= of_it;
+  }
+  return found;
+}
+
+double ScaleForSkipped(const std::vector<Push>& pushes) {
+  double asked = 0, counted = 0;
+  for (const Push& push : pushes) {
+    asked += push.asked_weight;
+    counted += push.weight;
+  }
+  return counted > 0 ? asked / counted : 1;
+}
+
 void PushLedger::Begin(WorkerId worker, Incarnation incarnation) {
   Fence(worker);
   lives_[worker] = Life{incarnation, false, Sequence(), Sequence()};
@@ -72,10 +93,14 @@ std::optional<Push> PushLedger::TakeStaged(WorkerId worker, Sequence sequence) {
   return push;
 }
 
-const Push* PushLedger::Accumulate(WorkerId worker, Sequence sequence, double weight) {
+const Push* PushLedger::Accumulate(WorkerId worker, Sequence sequence, double weight,
+                                   PushKind kind) {
   std::optional<Push> push = TakeStaged(worker, sequence);
   if (!push) return nullptr;
+  push->asked_weight = weight;
   push->weight = weight;
+  if (push->skipped > 0 && kind == PushKind::kGradient)
+    push->weight *= static_cast<double>(push->counted()) / push->samples;
   return &open_sum_.emplace_back(*std::move(push));
 }
 

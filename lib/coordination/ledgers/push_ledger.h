@@ -9,11 +9,14 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lib/base/id_table.h"
 #include "lib/base/ids.h"
+#include "lib/base/push_kind.h"
 #include "lib/base/version.h"
+#include "lib/coordination/ledgers/lease_ledger.h"
 #include "lib/protocol/worker_messages.h"
 #include "lib/store/shard.h"
 
@@ -26,10 +29,23 @@ struct Push {
   uint64_t correct = 0;
   double loss = 0;
   std::vector<protocol::LeaseId> leases;
-  double weight = 0;                            // Once accumulated.
+  double asked_weight = 0;  // Once accumulated, as the policy wants it...
+  double weight = 0;        // ...and as it is: a gradient counts by the samples that it is of.
   std::string non_finite_tensor;                // As in its PushDone.
   std::vector<uint32_t> without_gradient = {};  // Likewise.
+  uint32_t skipped = 0;                         // Likewise.
+
+  uint32_t counted() const { return samples - skipped; }
 };
+
+// What a mean over the pushes, each with its weight, is to be multiplied by where some have skipped
+// samples: the policy has divided by those too. 1 where nothing is skipped, or everything.
+double ScaleForSkipped(const std::vector<Push>& pushes);
+
+// Its leases, in order, and how many samples of each are counted as skipped: those of the first
+// ones.
+std::vector<std::pair<protocol::LeaseId, uint64_t>> SkippedOf(const LeaseLedger& leases,
+                                                              const Push& push);
 
 // What none of the pushes had a gradient of, ascending.
 std::vector<uint32_t> WithoutGradient(const std::vector<Push>& pushes);
@@ -60,7 +76,8 @@ class PushLedger {
 
   // Null if that worker's present life has no such push staged. The pointer is good until the next
   // call.
-  const Push* Accumulate(WorkerId worker, Sequence sequence, double weight);
+  const Push* Accumulate(WorkerId worker, Sequence sequence, double weight,
+                         PushKind kind = PushKind::kGradient);
   std::optional<Push> Drop(WorkerId worker, Sequence sequence);
 
   // The open sum becomes that version; returns it in order of accumulation.

@@ -117,6 +117,40 @@ TEST(PushLedgerTest, FenceDropsWhatIsStagedAndKeepsWhatIsInTheSum) {
   EXPECT_TRUE(ledger.is_idle());
 }
 
+// The policy has weighed a push by all samples of its leases, and divides by those of all pushes.
+TEST(PushLedgerTest, AGradientCountsByTheSamplesThatItIsOf) {
+  const auto scale = [](uint32_t skipped, uint32_t skipped_too, PushKind kind) {
+    PushLedger ledger;
+    ledger.Begin(kW0, Incarnation(1));
+    ledger.Begin(kW1, Incarnation(1));
+    Push one = Of(Id(1, 1)), other = Of(Id(1, 1, kW1));
+    one.samples = other.samples = 4;
+    one.skipped = skipped;
+    other.skipped = skipped_too;
+    ledger.Arrive(one);
+    ledger.Arrive(other);
+    const double weight = ledger.Accumulate(kW0, Sequence(1), 4, kind)->weight;
+    ledger.Accumulate(kW1, Sequence(1), 4, kind);
+    return std::pair(weight, ScaleForSkipped(ledger.Close(Version(1))));
+  };
+  using Pair = std::pair<double, double>;
+  EXPECT_EQ(scale(0, 0, PushKind::kGradient), Pair(4, 1));
+  EXPECT_EQ(scale(3, 0, PushKind::kGradient), Pair(1, 8.0 / 5));
+  EXPECT_EQ(scale(4, 2, PushKind::kGradient), Pair(0, 4));
+  EXPECT_EQ(scale(4, 4, PushKind::kGradient), Pair(0, 1));
+  EXPECT_EQ(scale(3, 0, PushKind::kDelta), Pair(4, 1)) << "a delta is what its steps came to";
+}
+
+TEST(PushLedgerTest, WhatIsSkippedIsOfTheFirstLeases) {
+  LeaseLedger leases({10, 1});
+  Push push = Of(Id(1, 1));
+  push.leases = {leases.Grant(kW0, 4)->id, leases.Grant(kW0, 2)->id};
+  push.samples = 6;
+  push.skipped = 5;
+  EXPECT_EQ(SkippedOf(leases, push), (std::vector<std::pair<protocol::LeaseId, uint64_t>>{
+                                         {push.leases[0], 4}, {push.leases[1], 1}}));
+}
+
 TEST(PushLedgerTest, AnsweredOnce) {
   PushLedger ledger;
   ledger.Begin(kW0, Incarnation(1));

@@ -29,11 +29,11 @@ CheckpointState Cut(const JobState& job) {
   state.damping = job.recovery.damping;
   state.course = {job.options.epochs_max, job.options.steps_max, job.options.schedule.base};
   std::map<WorkerId, uint64_t> closing;
-  std::set<protocol::LeaseId> closed;
+  std::map<protocol::LeaseId, uint64_t> closed;
   for (const auto& [version, pushes] : job.pushes.closed()) {
     for (const Push& push : pushes) {
       closing[push.id.worker] += push.samples;
-      closed.insert(push.leases.begin(), push.leases.end());
+      for (const auto& [lease, skipped] : SkippedOf(*job.leases, push)) closed[lease] = skipped;
     }
   }
   state.leases = job.leases->Save(closed);

@@ -62,7 +62,11 @@ void NoteKind(Turn turn, PushKind kind, Version version) {
 
 void Carry(Turn turn, const sync::Accumulate& decision, Later later) {
   JobState& job = turn.job;
-  const Push* push = job.pushes.Accumulate(decision.worker, decision.sequence, decision.weight);
+  const auto pacing = job.pacings.find(decision.worker);
+  const PushKind kind =
+      pacing == job.pacings.end() ? PushKind::kGradient : sync::PushKindOf(pacing->second);
+  const Push* push =
+      job.pushes.Accumulate(decision.worker, decision.sequence, decision.weight, kind);
   if (push == nullptr) return;
   for (const protocol::LeaseId lease : push->leases) job.leases->Accumulate(lease);
   WorkerStatus& status = job.workers[decision.worker];
@@ -112,7 +116,7 @@ void Carry(Turn turn, const sync::Commit& decision, Later) {
   }
   order.commit.without_gradient = WithoutGradient(pushes);
   order.commit.version = version;
-  order.commit.gradient_scale = decision.gradient_scale;
+  order.commit.gradient_scale = decision.gradient_scale * ScaleForSkipped(pushes);
   order.commit.learning_rate = RateNow(job) * decision.learning_rate_scale;
   order.commit.kind = decision.kind;
   order.commit.outer = decision.outer;

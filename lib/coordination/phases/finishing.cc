@@ -208,9 +208,19 @@ std::optional<std::string> StopReason(const JobState& job) {
   return std::nullopt;
 }
 
+void FailWithoutSteps(Turn turn, const std::string& what) {
+  Fail(turn,
+       what +
+           " had no step: each of its batches was skipped or empty, or had no w.step(loss): one "
+           "step for each batch");
+}
+
 void BeginFinishing(Turn turn, const std::string& reason) {
   JobState& job = turn.job;
   if (job.phase != Phase::kTraining) return;
+  // Its scripts have learnt from nothing, whatever they have done with their batches.
+  if (job.committed_samples > 0 && job.leases->skipped() == job.committed_samples)
+    return FailWithoutSteps(turn, "the job");
   job.phase = Phase::kFinishing;
   job.change.quiesced.reset();
   job.finishing.reason = reason;

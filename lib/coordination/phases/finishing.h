@@ -41,6 +41,9 @@ void OnModelSaved(Turn turn, const ModelSaved& saved);
 bool IsModelHere(const JobState& job);
 std::optional<Time> FinishingDeadline(const JobState& job);
 
+// The same, of an epoch or of the whole job, where scripts have skipped all of its samples.
+void FailWithoutSteps(Turn turn, const std::string& what);
+
 // The job is over at once, unsaved: everybody is told. Nothing if it is over.
 void Fail(Turn turn, const std::string& reason);
 

@@ -65,8 +65,9 @@ void OnHeartbeat(Turn turn, ConnectionId connection, const protocol::Heartbeat& 
 }
 
 void LearnPace(JobState& job, WorkerId worker, const protocol::PushDone& done) {
-  if (done.samples == 0) return;
-  const double seconds = ToSeconds(done.timing.compute - done.timing.injected) / done.samples;
+  if (done.samples == done.skipped) return;
+  const double seconds =
+      ToSeconds(done.timing.compute - done.timing.injected) / (done.samples - done.skipped);
   if (!(seconds > 0)) return;
   const bool is_first = !job.seconds_per_sample.contains(worker);
   double& known = job.seconds_per_sample[worker];

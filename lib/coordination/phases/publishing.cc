@@ -16,21 +16,24 @@ namespace {
 
 // The version's samples are committed; what its pushes say of loss and accuracy.
 void CommitSamples(JobState& job, Version version) {
-  uint64_t samples = 0, correct = 0;
+  uint64_t samples = 0, counted = 0, correct = 0;
   double loss = 0;
   // What is suspected is for this one or that, by what each has pushed.
   if (job.leases->IsAnySuspected()) job.starved.MayFind();
   for (const Push& push : job.pushes.Publish(version)) {
-    for (const protocol::LeaseId lease : push.leases) job.leases->Commit(lease);
+    for (const auto& [lease, skipped] : SkippedOf(*job.leases, push))
+      job.leases->Commit(lease, skipped);
     job.workers[push.id.worker].samples_committed += push.samples;
     samples += push.samples;
+    counted += push.counted();
     correct += push.correct;
-    loss += push.loss * push.samples;
+    loss += push.loss * push.counted();
   }
   if (samples == 0) return;
   job.committed_samples += samples;
-  job.figures = {loss / static_cast<double>(samples),
-                 static_cast<double>(correct) / static_cast<double>(samples)};
+  if (counted == 0) return;
+  job.figures = {loss / static_cast<double>(counted),
+                 static_cast<double>(correct) / static_cast<double>(counted)};
 }
 
 // To those who are busy still. Who has pushed meanwhile has its answer: a hint is of no use to it.
@@ -66,9 +69,13 @@ void Publish(Turn turn, const CommitProgress::Published& published) {
       turn.Send(session->connection, protocol::Offered{offer.version});
   }
   turn.effects.push_back(VersionPublished{published.version, job.committed_samples,
-                                          job.figures.loss, published.learning_rate});
-  for (const uint64_t epoch : job.leases->TakeCompleted())
+                                          job.figures.loss, published.learning_rate,
+                                          job.leases->skipped()});
+  for (const uint64_t epoch : job.leases->TakeCompleted()) {
     turn.effects.push_back(EpochCompleted{epoch});
+    if (job.leases->IsAllSkipped(epoch))
+      return FailWithoutSteps(turn, fmt::format("epoch {}", epoch));
+  }
   OnPublishedForEvaluation(turn, published.version);
   Ask(turn, sync::StepCommitted{published.version, published.learning_rate, published.squared_norm,
                                 published.clip_scale});

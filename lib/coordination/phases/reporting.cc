@@ -60,6 +60,7 @@ Status Report(const JobState& job) {
   status.is_evaluator_gone = job.recovery.evaluator_gone.has_value();
   status.target_problem = ProblemsOfJudging(job);
   status.poisoned = job.recovery.poisoned;
+  if (job.leases.has_value()) status.skipped_samples = job.leases->skipped();
   status.lost_shards = LostShards(job);
   status.shard_waits = ShardWaits(job);
   status.is_changing_policy = job.change.quiesced.has_value();

@@ -49,6 +49,8 @@ std::string JudgePush(const JobState& job, WorkerId worker, const PushDone& done
   if (done.samples == 0 || done.samples != leased) {
     return fmt::format("push has {} samples, want the {} of its leases", done.samples, leased);
   }
+  if (done.skipped > done.samples)
+    return fmt::format("push skips {} samples of {}", done.skipped, done.samples);
   if (done.based_on > job.commits.decided())
     return fmt::format("push is based on unpublished {}", done.based_on);
   return JudgeWithoutGradient(job, done.without_gradient);
@@ -56,7 +58,7 @@ std::string JudgePush(const JobState& job, WorkerId worker, const PushDone& done
 
 void Remember(WorkerStatus& status, const PushDone& done) {
   ++status.steps;
-  status.loss = done.gradient.loss;
+  if (done.skipped < done.samples) status.loss = done.gradient.loss;
   status.total.compute += done.timing.compute;
   status.total.wait += done.timing.wait;
   status.total.communication += done.timing.communication;
@@ -108,15 +110,23 @@ void OnPushDone(Turn turn, ConnectionId connection, const PushDone& done) {
   // there are only versions that it was told of.
   const Version based_on = std::min(done.based_on, job.commits.published());
   job.pushes.Arrive(Push{id, based_on, done.samples, done.correct, done.gradient.loss, done.leases,
-                         0, done.non_finite_tensor, done.without_gradient});
+                         0, 0, done.non_finite_tensor, done.without_gradient, done.skipped});
   if (job.change.outstanding.contains(session->worker)) {
     DropLate(turn, *session, done.sequence);
     return LetGo(turn, *session);
   }
   sync::GradientFacts gradient = done.gradient;
-  gradient.is_excused = IsSamplesFault(turn, *session, done);
+  sync::Timing timing = done.timing;
+  // Nothing was computed: a policy learns nothing that the push before did not say.
+  if (done.skipped == done.samples) {
+    gradient.is_empty = true;
+    gradient.loss = job.figures.loss;  // Always finite.
+    timing.compute = {};
+  }
+  gradient.is_excused =
+      !(gradient.is_empty && gradient.is_finite) && IsSamplesFault(turn, *session, done);
   Ask(turn, sync::PushArrived{session->worker, done.sequence, based_on, done.steps, done.samples,
-                              done.timing, gradient, done.signals, done.spread});
+                              timing, gradient, done.signals, done.spread});
   LetGo(turn, *session);
 }
 

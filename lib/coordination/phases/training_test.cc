@@ -37,6 +37,7 @@ TEST(TrainingTest, AWorkerThatBreaksTheProtocolIsExpelled) {
            {"another's lease", [](PushDone& d) { d.leases[0] = d.leases[0].Next(); },
             "not held by w0"},
            {"lease twice", [](PushDone& d) { d.leases.push_back(d.leases[0]); }, "named twice"},
+           {"skipped", [](PushDone& d) { d.skipped = 5; }, "skips 5 samples of 4"},
            {"future version", [](PushDone& d) { d.based_on = Version(1); }, "unpublished v1"},
            {"no such tensor",
             [](PushDone& d) {
@@ -61,6 +62,72 @@ TEST(TrainingTest, AWorkerThatBreaksTheProtocolIsExpelled) {
     EXPECT_EQ(job.coordinator.epochs()[0].leased, 4u);  // The other's.
     job.Join(3, 0);                                     // A new life may do better.
     EXPECT_EQ(job.Sent<protocol::Admitted>(3).incarnation, Incarnation(2));
+  }
+}
+
+TEST(TrainingTest, ACommitCountsWhatWasNotSkipped) {
+  Job job(TwoWorkers());
+  job.Opened({{1, 0}, {2, 1}});
+  PushDone some = job.Answer(1), none = job.Answer(2);
+  some.skipped = 1;
+  some.gradient.loss = 2;
+  none.skipped = 4;
+  none.gradient.loss = 0;
+  job.Hear(1, some);
+  job.Hear(2, none);
+  const auto order = job.AllOrdered<protocol::CommitAll>().back();
+  ASSERT_THAT(order.pushes, SizeIs(2));
+  EXPECT_EQ(order.pushes[0].weight, 3);
+  EXPECT_EQ(order.pushes[1].weight, 0);
+  EXPECT_DOUBLE_EQ(order.commit.gradient_scale, 1.0 / 3);
+  job.CommittedEverywhere(1);
+  EXPECT_EQ(job.coordinator.status().committed_samples, 8u);
+  EXPECT_EQ(job.coordinator.status().skipped_samples, 5u);
+  EXPECT_EQ(job.coordinator.status().loss, 2) << "of the samples that count";
+  EXPECT_EQ(job.coordinator.epochs()[0].skipped, 5u);
+  EXPECT_EQ(job.Last<VersionPublished>().skipped_samples, 5u);
+}
+
+TEST(TrainingTest, AnEpochOfWhichNothingWasLearntEndsTheJob) {
+  for (const uint32_t skipped : {3u, 4u}) {
+    Job job(TwoWorkers());
+    job.Opened({{1, 0}, {2, 1}});
+    for (uint64_t version = 1; job.coordinator.status().epoch == 0 && !job.Has<Finished>();
+         ++version) {
+      for (const uint64_t connection : {1, 2}) {
+        PushDone done = job.Answer(connection);
+        done.skipped = std::min(skipped, done.samples);
+        job.Hear(connection, done);
+      }
+      job.CommittedEverywhere(version);
+    }
+    ASSERT_EQ(job.Has<Finished>(), skipped == 4) << skipped;
+    if (skipped < 4) continue;
+    EXPECT_FALSE(job.Last<Finished>().is_success);
+    EXPECT_THAT(job.Last<Finished>().reason, HasSubstr("epoch 0 had no step"));
+  }
+}
+
+TEST(TrainingTest, AJobThatEndsWithoutAStepFails) {
+  for (const bool is_asked : {false, true}) {
+    CoordinatorOptions options = TwoWorkers();
+    options.epochs_max = 10;
+    options.steps_max = is_asked ? 1 : 0;
+    Job job(options);
+    job.Opened({{1, 0}, {2, 1}});
+    for (const uint64_t connection : {1, 2}) {
+      PushDone done = job.Answer(connection);
+      done.skipped = done.samples;
+      job.Hear(connection, done);
+    }
+    job.CommittedEverywhere(1);
+    if (!is_asked) {
+      for (const uint64_t connection : {1, 2})
+        job.Hear(connection, protocol::Leaving{.is_done = true});
+    }
+    ASSERT_TRUE(job.Has<Finished>()) << is_asked;
+    EXPECT_FALSE(job.Last<Finished>().is_success);
+    EXPECT_THAT(job.Last<Finished>().reason, HasSubstr("the job had no step"));
   }
 }
 

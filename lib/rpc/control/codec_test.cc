@@ -92,7 +92,8 @@ TEST(CodecTest, EveryWorkerMessageSurvives) {
           .traffic = {.pushed_bytes = 4096, .pulled_bytes = 8192},
           .non_finite_tensor = "conv1.weight",
           .loss_scale = 32768,
-          .without_gradient = {1, 4}},
+          .without_gradient = {1, 4},
+          .skipped = 3},
       protocol::Abandoned{
           Sequence(8), sync::AbandonReason::kOverflow, 32, {protocol::LeaseId(10)}, 1024},
       protocol::Evaluated{Version(100), 0.1, 0.97, 360, "logits", {{"f1", 0.5}}},

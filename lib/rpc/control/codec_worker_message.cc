@@ -90,6 +90,7 @@ void Put(const protocol::PushDone& done, v1::WorkerMessage& message) {
   wire.set_non_finite_tensor(done.non_finite_tensor);
   wire.set_loss_scale(done.loss_scale);
   wire.mutable_without_gradient()->Add(done.without_gradient.begin(), done.without_gradient.end());
+  wire.set_skipped(done.skipped);
 }
 
 void Put(const protocol::Abandoned& abandoned, v1::WorkerMessage& message) {
@@ -172,6 +173,7 @@ protocol::PushDone Take(const v1::PushDone& wire) {
       .non_finite_tensor = wire.non_finite_tensor(),
       .loss_scale = wire.loss_scale(),
       .without_gradient = {wire.without_gradient().begin(), wire.without_gradient().end()},
+      .skipped = wire.skipped(),
   };
   if (wire.signals().has_cpu_available())
     done.signals.cpu_available = wire.signals().cpu_available();

@@ -30,6 +30,9 @@ struct GradientFacts {
   double squared_norm = 0;  // Sum of squares over all shards, of the parameters' part.
   bool is_finite = true;    // False if any element, or the loss, is NaN or infinite.
   bool is_excused = false;  // Not finite, and its samples are to blame: nobody's strike.
+  // Of no sample, all of which the script did without: it answers its round, and neither time nor
+  // loss nor norm say anything.
+  bool is_empty = false;
 };
 
 // Readings of the worker's host; absent where it has no such sensor.

@@ -8,6 +8,7 @@ namespace {
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using ::testing::IsSupersetOf;
 using ::testing::Not;
 using testing::Script;
 using ::testing::StartsWith;
@@ -159,6 +160,30 @@ TEST(Barrier, AFinitePushForgivesThoseBefore) {
     EXPECT_THAT(script.Feed(fmt::format("push w2 #{} based-on=v{}", step + 1, step)),
                 Contains(fmt::format("release w0 at v{} exact", step + 1)));
   }
+}
+
+// Of no sample: that its worker computes sound gradients it does not say.
+TEST(Barrier, APushOfSkippedSamplesForgivesNothing) {
+  Script script("BSP batch=3 workers=3");
+  script.FeedAll(kThreeJoin);
+  std::vector<std::string> decided;
+  for (int step = 0; step < 4; ++step) {
+    const std::string at = fmt::format(" #{} based-on=v{}", step + 1, step);
+    decided = script.Feed("push w0" + at + (step == 2 ? " empty" : " non-finite"));
+    if (step == 2) {
+      EXPECT_THAT(decided, ElementsAre("accumulate w0 #3 weight=1"));
+    }
+    script.FeedAll({"push w1" + at, "push w2" + at});
+  }
+  EXPECT_THAT(decided, Contains("expel w0 non-finite-repeatedly"));
+}
+
+TEST(Barrier, AStepOfSkippedSamplesAloneIsCommitted) {
+  Script script("BSP batch=2 workers=2");
+  script.FeedAll({"join w0", "join w1", "push w0 #1 based-on=v0 empty"});
+  EXPECT_THAT(
+      script.Feed("push w1 #1 based-on=v0 empty"),
+      IsSupersetOf({"commit scale=0.5", "release w0 at v1 exact", "release w1 at v1 exact"}));
 }
 
 TEST(Barrier, AnAbandonedStepIsTriedAgainWithWhatFits) {

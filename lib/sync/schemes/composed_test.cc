@@ -25,6 +25,22 @@ Script Playing(const std::string& text) {
   return script;
 }
 
+// What comes at once because nothing was computed is no speed.
+TEST(Composed, SkippedSamplesAreNoSpeedToSizeBatchesBy) {
+  const auto learnt = [](const std::string& of_it) {
+    Script script = Playing("BSP workers=3 batch=60 sizing=EMA");
+    for (int step = 1; step <= 4; ++step) {
+      const std::string at = fmt::format(" #{} based-on=v{} samples=20 ", step, step - 1);
+      script.FeedAll({"push w0" + at + "compute=1", "push w1" + at + "compute=1",
+                      "push w2" + at + (step == 3 ? of_it : "compute=4"),
+                      fmt::format("committed v{}", step)});
+    }
+    return script.policy().Save();
+  };
+  EXPECT_EQ(learnt("compute=0.001 empty"), learnt("compute=400 empty"));
+  EXPECT_NE(learnt("compute=0.001 empty"), learnt("compute=0.001"));
+}
+
 // w2 computes fewer samples because it is slow; for once it is among the first two.
 TEST(Composed, UnequalBatchesDoNotShrinkTowardsTheSmallOnes) {
   Script script = Playing("BackupWorkers workers=3 batch=60 sizing=EMA");

@@ -10,6 +10,7 @@
 namespace paceline::sync {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using testing::Script;
@@ -121,6 +122,17 @@ TEST_F(QuorumInEngine, MayAskForNoLessThanOne) {
   Script script = Waiting(0);
   script.FeedAll(joins_);
   EXPECT_THAT(script.Feed("push w0 #1 based-on=v0"), ::testing::Contains("commit scale=1 lr=0.25"));
+}
+
+TEST_F(QuorumInEngine, IsNotToldOfLatePushesOfSkippedSamples) {
+  for (const std::string empty : {"", " empty"}) {
+    Script script = Waiting(2);
+    script.FeedAll(joins_);
+    script.FeedAll({"push w0 #1 based-on=v0", "push w1 #1 based-on=v0", "committed v1"});
+    Notes();
+    EXPECT_THAT(script.Feed("push w2 #1 based-on=v0" + empty), Contains("drop w2 #1 superseded"));
+    EXPECT_EQ(Notes().size(), empty.empty() ? 1u : 0u);
+  }
 }
 
 TEST_F(QuorumInEngine, DoesNotCountOnWhoseLastPushWasNotFinite) {

@@ -38,6 +38,7 @@ Event ReadPush(Fields& fields) {
   fields.Take("norm2", event.gradient.squared_norm);
   event.gradient.is_finite = !fields.Flag("non-finite");
   event.gradient.is_excused = fields.Flag("excused");
+  event.gradient.is_empty = fields.Flag("empty");
   fields.Take("compute", event.timing.compute);
   fields.Take("wait", event.timing.wait);
   fields.Take("communication", event.timing.communication);

@@ -23,6 +23,7 @@ TEST(Trace, EveryEventReadsBackAsItWasWritten) {
            "push w0 #12 based-on=v7 steps=3 samples=64 loss=0.1 norm2=2.5e-300 non-finite "
            "compute=1.000000001 wait=0.5 communication=12 injected=0.5 cpu=0.25 memory=1073741824",
            "push w0 #1 based-on=v0 loss=nan norm2=inf",
+           "push w0 #1 based-on=v0 samples=4 excused empty",
            "abandon w1 #2 interrupted",
            "abandon w1 #2 out-of-memory fit=12",
            "committed v4 rate=0.1 norm2=3.5",

@@ -28,6 +28,7 @@ std::string Line(const PushArrived& e) {
   line.AddUnless(0.0, "loss", e.gradient.loss).AddUnless(0.0, "norm2", e.gradient.squared_norm);
   if (!e.gradient.is_finite) line.AddWord("non-finite");
   if (e.gradient.is_excused) line.AddWord("excused");
+  if (e.gradient.is_empty) line.AddWord("empty");
   line.AddUnless(Duration{}, "compute", e.timing.compute)
       .AddUnless(Duration{}, "wait", e.timing.wait)
       .AddUnless(Duration{}, "communication", e.timing.communication)

@@ -24,7 +24,7 @@ namespace paceline::worker {
 inline constexpr const char* kCauseDetail = "cause";
 
 struct StepResult {
-  double loss = 0;  // Mean over the samples.
+  double loss = 0;  // Mean over the samples that are not skipped.
   uint64_t samples = 0;
   uint64_t correct = 0;    // Of the samples, where accuracy is defined.
   Duration injected{};     // Of the step's time, slept on purpose.
@@ -34,6 +34,7 @@ struct StepResult {
   // Parameters that the loss does not depend on: the push has zeros there, and they are not to be
   // stepped. By place in the layout, ascending.
   std::vector<uint32_t> without_gradient = {};
+  uint64_t skipped = 0;  // Of the samples: nothing was computed of them.
 };
 
 struct Evaluation {

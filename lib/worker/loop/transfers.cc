@@ -23,9 +23,9 @@ Version InsteadOfSuperseded(const rpc::PullReport& report) {
 }  // namespace
 
 void Tally::Add(const StepResult& step, protocol::LeaseId lease) {
-  const double before = static_cast<double>(samples);
-  const double added = static_cast<double>(step.samples);
-  loss = steps == 0 ? step.loss : (loss * before + step.loss * added) / (before + added);
+  const double before = static_cast<double>(samples - skipped);
+  const double added = static_cast<double>(step.samples - step.skipped);
+  if (added > 0) loss = (loss * before + step.loss * added) / (before + added);
   if (steps == 0) {
     without_gradient = step.without_gradient;
   } else {
@@ -36,6 +36,7 @@ void Tally::Add(const StepResult& step, protocol::LeaseId lease) {
   }
   ++steps;
   samples += step.samples;
+  skipped += step.skipped;
   correct += step.correct;
   leases.push_back(lease);
   loss_scale = step.loss_scale;
@@ -178,7 +179,8 @@ protocol::PushDone Transfers::Done(const rpc::PushReport& report, uint64_t bytes
       .traffic = std::exchange(traffic_, {}),
       .non_finite_tensor = std::move(non_finite_tensor),
       .loss_scale = tally.loss_scale,
-      .without_gradient = tally.without_gradient};
+      .without_gradient = tally.without_gradient,
+      .skipped = static_cast<uint32_t>(tally.skipped)};
 }
 
 protocol::Abandoned Transfers::Abandon(sync::AbandonReason reason,

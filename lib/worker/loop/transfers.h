@@ -27,8 +27,9 @@ namespace paceline::worker {
 struct Tally {
   uint32_t steps = 0;
   uint64_t samples = 0;
+  uint64_t skipped = 0;  // Of them.
   uint64_t correct = 0;
-  double loss = 0;  // Mean over the samples.
+  double loss = 0;  // Mean over the samples that are not skipped; 0 of none.
   std::vector<protocol::LeaseId> leases;
   double loss_scale = 0;                        // After the last one.
   std::vector<uint32_t> without_gradient = {};  // Parameters that no step had a gradient of.

@@ -121,6 +121,22 @@ TEST(Transfers, TellWhatNoStepOfAPushHadAGradientOf) {
   EXPECT_TRUE(tally.without_gradient.empty());
 }
 
+TEST(Transfers, TellWhatStepsDidWithout) {
+  Tally tally;
+  tally.Add({.loss = 0, .samples = 4, .skipped = 4}, protocol::LeaseId(1));
+  EXPECT_EQ(tally.loss, 0);
+  tally.Add({.loss = 3, .samples = 4, .skipped = 2}, protocol::LeaseId(2));
+  tally.Add({.loss = 6, .samples = 1}, protocol::LeaseId(3));
+  EXPECT_EQ(tally.loss, 4) << "over the three that count";
+  Fixture f;
+  f.ExpectPulled(f.Pull(0), 0);
+  const auto done =
+      f.transfers->Push(PushKind::kDelta, std::as_bytes(std::span(f.values)), tally, Version(0));
+  ASSERT_TRUE(done.ok()) << Message(done.status());
+  EXPECT_EQ(done->samples, 9u);
+  EXPECT_EQ(done->skipped, 6u);
+}
+
 // Says that half of the bytes of gradients and versions travel.
 class Halving final : public rpc::InProcessParameterClient {
  public:

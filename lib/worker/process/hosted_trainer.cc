@@ -216,7 +216,14 @@ Status HostedTrainer::Hand(size_t tensor, std::span<const std::byte> gradient) {
   return OkStatus();
 }
 
+bool HostedTrainer::has_handed() const {
+  return std::ranges::find(is_handed_, true) != is_handed_.end();
+}
+
 void HostedTrainer::EndStep(double loss, uint64_t samples, uint64_t correct) {
+  PACELINE_CHECK(samples <= work_.samples.size(), "a step of {} samples is of {}",
+                 work_.samples.size(), samples);
+  if (samples == 0) std::ranges::copy(saved_buffers_, Buffers().begin());
   const std::vector<store::TensorPlace>& tensors = options_.layout.tensors();
   std::vector<std::byte> zeros;
   std::vector<uint32_t> without_gradient;
@@ -228,11 +235,12 @@ void HostedTrainer::EndStep(double loss, uint64_t samples, uint64_t correct) {
   }
   Put(options_.layout.parameter_bytes(), Buffers());
   std::unique_lock lock(mutex_);
-  step_ = StepResult{.loss = loss,
-                     .samples = samples,
-                     .correct = correct,
+  step_ = StepResult{.loss = samples == 0 ? 0 : loss,
+                     .samples = work_.samples.size(),
+                     .correct = samples == 0 ? 0 : correct,
                      .is_handed = control_->push() != nullptr,
-                     .without_gradient = std::move(without_gradient)};
+                     .without_gradient = std::move(without_gradient),
+                     .skipped = work_.samples.size() - samples};
   Done();
 }
 

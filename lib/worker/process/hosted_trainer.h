@@ -93,8 +93,13 @@ class HostedTrainer final : public Trainer {
   // The gradient of the layout's tensor of that index, a parameter, once a step: as many floats as
   // it has. Copied before this returns. InvalidArgument, naming the tensor, for any other.
   Status Hand(size_t tensor, std::span<const std::byte> gradient);
+  // How many samples the step has that is taken.
+  uint64_t samples() const { return work_.samples.size(); }
+  bool has_handed() const;  // Of that step, any gradient.
   // The step is done: parameters whose gradients were not handed over have none, and buffers are
-  // what `values` hold.
+  // what `values` hold. `samples`: those that loss and gradients are means over, at most those
+  // taken; the others are skipped. With 0 nothing is to be handed over, and buffers get the values
+  // that the step began with.
   void EndStep(double loss, uint64_t samples, uint64_t correct);
   // It is not: as of Trainer::Step. Buffers get the values that it began with.
   void GiveUpStep(const Status& why);

@@ -1,6 +1,7 @@
 #include "lib/worker/process/hosted_trainer.h"
 
 #include <atomic>
+#include <cmath>
 #include <cstring>
 #include <functional>
 #include <future>
@@ -132,6 +133,29 @@ TEST_F(HostedTrainerTest, AStepBeginsWhenTheHostSaysSoAndALongPauseIsNoTimeOfIts
     trainer_->EndStep(1, 2, 0);
     EXPECT_EQ(step.get()->paused, seconds > 10 ? Seconds(seconds) : Duration::zero()) << seconds;
   }
+}
+
+TEST_F(HostedTrainerTest, AStepMayDoWithoutSomeOfItsSamplesOrAll) {
+  auto step = StartStep({{.epoch = 0, .begin = 0, .end = 3}});
+  ASSERT_EQ(trainer_->Next(kLong).kind, HostedWork::Kind::kStep);
+  EXPECT_EQ(trainer_->samples(), 3U);
+  Hand(0, {1, 2});
+  Hand(1, {3, 4});
+  trainer_->EndStep(0.5, 2, 1);
+  const StatusOr<StepResult> some = step.get();
+  EXPECT_EQ(some->samples, 3U);
+  EXPECT_EQ(some->skipped, 1U);
+  EXPECT_EQ(some->loss, 0.5);
+  step = StartStep({{.epoch = 0, .begin = 3, .end = 5}});
+  ASSERT_EQ(trainer_->Next(kLong).kind, HostedWork::Kind::kStep);
+  SetFloat(4, 7);  // A forward pass has touched a buffer, and is not to count.
+  trainer_->EndStep(std::nan(""), 0, 0);
+  const StatusOr<StepResult> none = step.get();
+  EXPECT_EQ(none->samples, 2U);
+  EXPECT_EQ(none->skipped, 2U);
+  EXPECT_EQ(none->loss, 0) << "finite, or it would be a non-finite push";
+  EXPECT_THAT(none->without_gradient, ElementsAre(0, 1));
+  EXPECT_EQ(FloatAt(trainer_->push(), 4), 5) << "as the step began";
 }
 
 TEST_F(HostedTrainerTest, TheHostIsToldWhichSamplesAreExpectedNext) {

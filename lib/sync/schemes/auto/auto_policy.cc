@@ -126,6 +126,7 @@ void AutoPolicy::Learn(const Event& event, Time now) {
 }
 
 void AutoPolicy::LearnPush(const PushArrived& push, Time now) {
+  if (push.gradient.is_empty) return fleet_.Stopped(push.worker);
   const FleetTimes::Step step = fleet_.Ended(push.worker, push.samples, push.timing.compute, now);
   is_due_ |= step.has_changed;
   if (step.cost) (is_async() ? async_cost_ : barrier_cost_).Add(*step.cost, kCostNewest);
@@ -156,6 +157,7 @@ void AutoPolicy::Note(const Event& event, std::vector<Decision>& decisions, size
 }
 
 void AutoPolicy::NoteCounted(const PushArrived& push, Time now) {
+  if (push.gradient.is_empty) return;
   noise_.AddPush(push.samples, push.gradient.squared_norm);
   sweep_samples_ += push.samples;
   sweep_losses_ += push.samples * push.gradient.loss;

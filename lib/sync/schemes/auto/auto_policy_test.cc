@@ -110,6 +110,25 @@ TEST(AutoPolicyTest, StepsOfFewAreNoLongerThanWithUsualGradients) {
               ::testing::Contains(HasSubstr("commit scale=0.25 lr=0.81649658")));
 }
 
+// It answers its round; its norm of nothing is no gradient that agrees with others.
+TEST(AutoPolicyTest, APushOfSkippedSamplesIsNoMeasure) {
+  const auto learnt = [](const std::string& of_it) {
+    Script script("Auto batch=12 workers=3 barrier-kept");
+    script.FeedAll({"join w0", "join w1", "join w2"});
+    for (int round = 0; round < 4; ++round) {
+      const std::string at = fmt::format(" #{} based-on=v{} samples=4 ", round + 1, round);
+      script.FeedAll({"push w0" + at + "compute=1 norm2=3 loss=2",
+                      "push w1" + at + "compute=1 norm2=3 loss=2"});
+      const auto decided = script.Feed("push w2" + at + of_it);
+      EXPECT_THAT(decided, ::testing::Contains(HasSubstr("commit"))) << "nobody waits";
+      script.Feed(fmt::format("committed v{} norm2=2", round + 1));
+    }
+    return std::pair(script.policy().Save(), Figures(script.policy()));
+  };
+  EXPECT_EQ(learnt("loss=2 empty"), learnt("compute=7 loss=9 norm2=50 empty"));
+  EXPECT_NE(learnt("compute=1 loss=2 empty"), learnt("compute=1 loss=2"));
+}
+
 // However few samples they had.
 TEST(AutoPolicyTest, StepsOfAllAreAsLongAsTheScheduleSays) {
   Script script("Auto batch=8 workers=2 barrier-kept");

@@ -59,6 +59,7 @@ void Dbw::On(const StepBegan& began, Time now) {
 void Dbw::On(const PushCounted& push, Time now) {
   const double seconds = ToSeconds(now - began_);
   arrivals_.push_back(seconds);
+  if (push.gradient.is_empty) return AddLate(push.worker, version_, now);
   table_.Add(h_.value_or(members_), push.rank, seconds);
   AddLate(push.worker, version_, now);
   gain_.AddPush(push.samples, push.gradient.squared_norm, push.gradient.loss);

@@ -114,6 +114,37 @@ TEST(Dbw, TellsTheFiguresThatItWorksWith) {
   EXPECT_NEAR(figures.at("paceline_dbw_sample_variance"), (16.0 / 3 + 6) / 2, 1e-12);
 }
 
+// A round of which one push has nothing to say is measured by the others.
+TEST(Dbw, APushOfSkippedSamplesIsNoMeasure) {
+  Bench bench({.warmup_steps = 1}), with_empty({.warmup_steps = 1});
+  bench.Step(kLastIsSlow);
+  with_empty.Step(kLastIsSlow);
+  for (Bench* const one : {&bench, &with_empty}) {
+    one->Tell(StepBegan{.version = Version(1), .members = 4, .workers = 4});
+    PushCounted push{.worker = WorkerId(0), .rank = 1, .samples = 8};
+    push.gradient = {.loss = 3, .squared_norm = 6};
+    one->Tell(push);
+    push.worker = WorkerId(1);
+    push.rank = 2;
+    push.gradient = {.loss = 5, .squared_norm = 2};
+    one->Tell(push);
+    if (one == &with_empty) {
+      push.worker = WorkerId(2);
+      push.rank = 3;
+      push.gradient = {.loss = 7, .squared_norm = 0, .is_empty = true};
+      one->Tell(push);
+    }
+    one->Tell(StepClosed{3});
+    one->Tell(StepCommitted{Version(2), 0.1, 1});
+  }
+  const auto figures = bench.Figures(), of_it = with_empty.Figures();
+  for (const char* const name :
+       {"paceline_dbw_loss", "paceline_dbw_sample_variance", "paceline_dbw_squared_gradient",
+        "paceline_dbw_step_seconds 1", "paceline_dbw_step_seconds 3"})
+    EXPECT_EQ(figures.at(name), of_it.at(name)) << name;
+  EXPECT_EQ(of_it.at("paceline_dbw_loss"), 4);
+}
+
 const DbwOptions kByNoise{.method = DbwMethod::kNoiseScale, .warmup_steps = 1};
 
 // Of 32 samples in four pushes s2 = (32 x 1.5 - 32 x 1) / 3, N = 1 - s2 / 32 = 5 / 6, V = 1 / 6,

@@ -155,11 +155,14 @@ void OnPush(Turn turn, const PushArrived& push) {
   });
   member->is_unanswered = true;
   member->last = push.sequence;
-  if (state.at.meanwhile == Meanwhile::kLocalSteps) MeasureLocal(push, *member);
+  const bool is_empty = push.gradient.is_empty;
+  if (state.at.meanwhile == Meanwhile::kLocalSteps && !is_empty) MeasureLocal(push, *member);
   if (!push.gradient.is_finite) return OnNonFinite(turn, push, *member);
-  member->non_finite.in_a_row = 0;
-  state.finite_on = std::max(state.finite_on.value_or(push.based_on), push.based_on);
-  state.sizer->Arrived(push);
+  if (!is_empty) {
+    member->non_finite.in_a_row = 0;
+    state.finite_on = std::max(state.finite_on.value_or(push.based_on), push.based_on);
+    state.sizer->Arrived(push);
+  }
   const uint64_t behind = Behind(state, push);
   if (behind == 1) ++state.seen.late_pushes;
   if (IsInReach(state, push)) {
@@ -167,7 +170,9 @@ void OnPush(Turn turn, const PushArrived& push) {
     return state.due.push_back(member->id);
   }
   DropPush(turn, push, ReasonToDrop(state, behind));
-  state.quorum->Observe(PushLate{push.worker, push.based_on, push.samples, push.timing}, turn.now);
+  if (!is_empty)
+    state.quorum->Observe(PushLate{push.worker, push.based_on, push.samples, push.timing},
+                          turn.now);
   TryAgain(turn, *member);
 }
 

@@ -30,6 +30,7 @@ void AdaSync::On(const StepBegan& began, Time now) {
 }
 
 void AdaSync::On(const PushCounted& push, Time) {
+  if (push.gradient.is_empty) return;
   loss_sum_ += push.samples * push.gradient.loss;
   samples_ += push.samples;
   fleet_.Pushed(push.worker, push.samples, push.timing, true);

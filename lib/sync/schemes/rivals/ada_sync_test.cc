@@ -58,6 +58,18 @@ TEST(AdaSync, ALossThatIsNotPositiveChangesNothing) {
   }
 }
 
+TEST(AdaSync, APushOfSkippedSamplesHasNoLoss) {
+  AdaSync ada_sync({.ada_sync_seconds = 1});
+  Time now{};
+  Step(ada_sync, now, 16);
+  ada_sync.Observe(StepBegan{.members = 8, .workers = 8}, now);
+  PushCounted empty{.worker = WorkerId(1), .rank = 1, .samples = 400};
+  empty.gradient = {.loss = 16, .is_empty = true};
+  ada_sync.Observe(empty, now);
+  Step(ada_sync, now, 4);
+  EXPECT_EQ(Next(ada_sync, now), 2u);
+}
+
 TEST(AdaSync, GoesOnFromWhatWasSaved) {
   const DbwOptions options{.ada_sync_seconds = 1};
   AdaSync ada_sync(options);

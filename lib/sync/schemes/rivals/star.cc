@@ -48,6 +48,7 @@ void Star::On(const StepBegan& began, Time now) {
 }
 
 void Star::On(const PushCounted& push, Time) {
+  if (push.gradient.is_empty) return;
   noise_.AddPush(push.samples, push.gradient.squared_norm);
   fleet_.Pushed(push.worker, push.samples, push.timing, true);
 }

@@ -74,6 +74,28 @@ TEST(Star, WaitsForAllUntilItKnowsThem) {
   EXPECT_EQ(Next(star, now, 5), 5u) << "somebody new";
 }
 
+// Neither of time nor of noise: two workers that differ as much are all that this step tells of.
+TEST(Star, APushOfSkippedSamplesIsNoMeasure) {
+  const auto learnt = [](bool has_empty) {
+    Star star({});
+    Time now{};
+    Step(star, now, {1, 1, 1, 4});
+    star.Observe(StepBegan{.members = 4, .workers = 4}, now);
+    for (const uint32_t worker : {0, 1, 2}) {
+      PushCounted push{.worker = WorkerId(worker), .rank = worker + 1, .samples = 1};
+      push.timing.compute = Seconds(worker == 1 ? 2 : 1);
+      push.gradient = {.squared_norm = 5, .is_empty = worker == 2};
+      if (!push.gradient.is_empty || has_empty) star.Observe(push, now);
+    }
+    now += Seconds(2);
+    star.Observe(StepClosed{3}, now);
+    star.Observe(StepCommitted{.squared_norm = 2}, now);
+    Next(star, now, 4);
+    return star.Save() + star.DebugString();
+  };
+  EXPECT_EQ(learnt(true), learnt(false));
+}
+
 TEST(Star, WhoHasGoneIsNoMeasure) {
   Star star({});
   Time now{};
