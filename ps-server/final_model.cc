@@ -1,13 +1,18 @@
 #include "ps-server/final_model.h"
 
+#include <map>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
+#include "lib/base/json_text.h"
 #include "lib/store/safetensors.h"
 
 namespace paceline::ps {
 
 Status WriteFinalModel(const std::string& path, const store::Layout& layout,
-                       std::span<const std::byte> bytes) {
+                       std::span<const std::byte> bytes,
+                       const std::vector<protocol::FrozenTensor>& left_out) {
   std::vector<store::SafetensorsTensor> tensors;
   tensors.reserve(layout.tensors().size());
   for (const store::TensorPlace& place : layout.tensors()) {
@@ -18,8 +23,12 @@ Status WriteFinalModel(const std::string& path, const store::Layout& layout,
                        .shape = place.spec.shape,
                        .bytes = bytes.subspan(place.offset_bytes, place.size_bytes)});
   }
-  return Annotate(store::WriteSafetensors(path, std::move(tensors), {{"format", "pt"}}),
-                  "final model");
+  std::map<std::string, std::string> metadata = {{"format", "pt"}};
+  nlohmann::json by_name = nlohmann::json::object();
+  for (const protocol::FrozenTensor& tensor : left_out)
+    by_name[tensor.name] = {tensor.type, tensor.digest};
+  if (!left_out.empty()) metadata["left_out"] = JsonText(by_name);
+  return Annotate(store::WriteSafetensors(path, std::move(tensors), metadata), "final model");
 }
 
 }  // namespace paceline::ps

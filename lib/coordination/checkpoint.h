@@ -49,6 +49,8 @@ struct CheckpointState {
   uint64_t seed = 0;  // Of the epochs' orders.
   uint64_t train_samples = 0;
   store::Layout layout;
+  // What workers have by themselves; checkpoints of earlier versions do not say.
+  std::optional<std::vector<protocol::FrozenTensor>> frozen;
   LeaseLedger::Saved leases;
   uint64_t committed_samples = 0;  // Where the learning rate's schedule stands.
   double loss = 0;                 // Of the latest commit, for display.

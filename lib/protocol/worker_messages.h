@@ -14,6 +14,7 @@
 #include "lib/base/status.h"
 #include "lib/base/version.h"
 #include "lib/base/wire_type.h"
+#include "lib/protocol/frozen_tensors.h"
 #include "lib/store/layout.h"
 #include "lib/sync/contract/decision.h"
 #include "lib/sync/contract/event.h"
@@ -58,6 +59,7 @@ struct Join {
   std::string group = {};                          // Empty: the job has no groups.
   // The script's own, whose positions an epoch is, by its name. Empty: none.
   std::string sampler = {};
+  std::vector<FrozenTensor> frozen = {};  // That no shard has, each worker the same.
 };
 
 // What a worker does, where several things at once: the first that applies.
@@ -182,7 +184,8 @@ struct Admitted {
   uint64_t seed = 0;
   // The worker's number, by which shards know it; absent: its index, the job has no groups.
   std::optional<WorkerId> worker = std::nullopt;
-  bool compares_draws = false;  // It knows Join::sampler and Drawn; an older coordinator does not.
+  bool compares_draws = false;   // It knows Join::sampler and Drawn; an older coordinator does not.
+  bool compares_frozen = false;  // Join::frozen, likewise.
 };
 
 // The shards are configured; sent after Admitted, before anything that needs them.

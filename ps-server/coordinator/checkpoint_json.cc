@@ -206,6 +206,12 @@ StatusOr<CheckpointState> Read(const StateField& object) {
   for (const StateField& tensor : object.At("layout").Items())
     tensors.push_back(TensorFrom(tensor));
   PACELINE_ASSIGN_OR_RETURN(state.layout, store::Layout::Create(tensors));
+  if (const auto frozen = object.Find("frozen")) {
+    state.frozen.emplace();
+    for (const StateField& one : frozen->Items())
+      state.frozen->push_back(
+          {one.At("name").Text(), one.At("type").Text(), one.At("digest").Text()});
+  }
   state.leases = LeasesFrom(object.At("leases"));
   state.committed_samples = object.At("committedSamples").Whole();
   state.loss = object.At("loss").NumberOrNone();
@@ -261,6 +267,11 @@ std::string CheckpointStateJson(const CheckpointState& state) {
                          {"isHigherBetter", state.measure->is_higher_better}};
   }
   if (state.kept) object["kept"] = EvaluationJson(state.kept);
+  if (state.frozen) {
+    object["frozen"] = json::array();
+    for (const protocol::FrozenTensor& one : *state.frozen)
+      object["frozen"].push_back({{"name", one.name}, {"type", one.type}, {"digest", one.digest}});
+  }
   if (!state.seats.empty()) object["seats"] = SeatsJson(state.seats);
   if (state.course) {
     object["course"] = {{"epochsMax", state.course->epochs_max},

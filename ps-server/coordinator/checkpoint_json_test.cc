@@ -22,6 +22,7 @@ coordination::CheckpointState SomeState() {
                              {"mean", {2}, store::DataType::kFloat32, store::TensorKind::kBuffer},
                              {"count", {1}, store::DataType::kInt64, store::TensorKind::kBuffer}})
           .value();
+  state.frozen = {{"base", "bfloat16 [2]", "1f"}};
   state.leases.complete = {{100, 0}, {98, 2}};
   state.leases.open = {{2, {{0, 10}, {20, 90}}, {{10, 12}}}, {3, {}, {}}};
   state.committed_samples = 278;
@@ -48,6 +49,7 @@ TEST(CheckpointJsonTest, GivesEverythingBack) {
   EXPECT_EQ(again->version, Version(340));
   EXPECT_EQ(again->layout.Difference(SomeState().layout), "");
   EXPECT_EQ(again->layout.hash(), SomeState().layout.hash());
+  EXPECT_EQ(again->frozen, SomeState().frozen);
   EXPECT_EQ(again->leases.open[0].committed[1].second, 90u);
   EXPECT_EQ(again->train_accuracy, 0.1 + 0.2);
   EXPECT_TRUE(std::isnan(again->loss));
@@ -65,11 +67,13 @@ TEST(CheckpointJsonTest, GivesEverythingBack) {
 TEST(CheckpointJsonTest, ReadsWhatWasSavedBeforeCoursesAndSeatsWere) {
   coordination::CheckpointState state = SomeState();
   state.course.reset();
+  state.frozen.reset();
   state.judged = {};
   state.seats.clear();
   const auto again = ParseCheckpointState(CheckpointStateJson(state));
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_FALSE(again->course.has_value());
+  EXPECT_FALSE(again->frozen.has_value());
   EXPECT_TRUE(again->seats.empty());
 }
 

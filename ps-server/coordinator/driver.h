@@ -39,8 +39,10 @@ struct DriverOptions {
   std::function<StatusOr<std::vector<std::byte>>(
       const Generation&, const std::vector<protocol::ShardAddress>&, Version)>
       fetch;
-  // Writes the final model. Called on the same thread.
-  std::function<Status(const store::Layout&, const std::vector<std::byte>&)> save;
+  // Writes the final model, in which `left_out` is not. Called on the same thread.
+  std::function<Status(const store::Layout&, const std::vector<std::byte>&,
+                       const std::vector<protocol::FrozenTensor>& left_out)>
+      save;
   // Sees to it that the final model will find room, before training begins. What is wrong, in
   // words, if it may not; training goes on. Called once, at work on a fact. May be null.
   std::function<std::string(const store::Layout&)> reserve = nullptr;

@@ -75,7 +75,7 @@ struct World {
             .fetch = [](const Generation&, const auto&,
                         Version) { return std::vector<std::byte>(); },
             .save =
-                [this](const auto&, const auto&) {
+                [this](const auto&, const auto&, const auto&) {
                   ++saved;
                   return OkStatus();
                 },

@@ -103,8 +103,15 @@ Status WriteModelBeforeTrace(const DriverNeeds& needs, const std::function<Statu
 
 // Its digest is of what can be read back.
 Status WriteModel(const std::string& path, const store::Layout& layout,
-                  const std::vector<std::byte>& bytes, ServedModel& model) {
-  PACELINE_RETURN_IF_ERROR(WriteFinalModel(path, layout, bytes));
+                  const std::vector<std::byte>& bytes,
+                  const std::vector<protocol::FrozenTensor>& left_out, ServedModel& model) {
+  PACELINE_RETURN_IF_ERROR(WriteFinalModel(path, layout, bytes, left_out));
+  if (!left_out.empty()) {
+    Log(LogLevel::kWarning,
+        "the model file does not hold the tensors that the script has frozen, whose type no shard "
+        "stores: load them as the script does",
+        {{"tensors", left_out.size()}, {"first", left_out.front().name}});
+  }
   PACELINE_ASSIGN_OR_RETURN(store::FileDigest digest, store::DigestFile(path));
   model.Written(std::move(digest));
   return OkStatus();
@@ -142,9 +149,10 @@ DriverOptions DriverOptionsFrom(const DriverNeeds& needs) {
                 return Fetch(channel, idle, generation, shards, version, is_average);
               },
           .save =
-              [needs](const store::Layout& layout, const std::vector<std::byte>& bytes) {
+              [needs](const store::Layout& layout, const std::vector<std::byte>& bytes,
+                      const std::vector<protocol::FrozenTensor>& left_out) {
                 return WriteModelBeforeTrace(needs, [&] {
-                  return WriteModel(needs.options.output, layout, bytes, needs.model);
+                  return WriteModel(needs.options.output, layout, bytes, left_out, needs.model);
                 });
               },
           .reserve = [needs](const store::Layout& layout) { return ReserveRoom(needs, layout); },

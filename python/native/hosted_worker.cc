@@ -19,9 +19,10 @@ namespace {
 
 // The process is the script's: a limit that is met ends its worker, and the script hears of it.
 StatusOr<std::string> RunWithinLimits(worker::Life& life, worker::HostedTrainer& trainer,
-                                      const std::string& device, int threads) {
+                                      const std::string& device, int threads,
+                                      std::vector<protocol::FrozenTensor> frozen) {
   try {
-    return life.Run(&trainer, device, threads, trainer.drawn());
+    return life.Run(&trainer, device, threads, trainer.drawn(), std::move(frozen));
   } catch (const std::exception& error) {
     const std::string limit = process::WhichLimit();
     return process::CannotWorkHere(Internal("{}", limit.empty() ? error.what() : limit));
@@ -66,6 +67,12 @@ bool HostedWorker::WaitForLoop(Duration timeout) {
   return ended_.wait_for(lock, timeout, [this] { return end_.has_value(); });
 }
 
+Status HostedWorker::Keep(protocol::FrozenTensor tensor) {
+  if (trainer_) return FailedPrecondition("the worker has started");
+  frozen_.push_back(std::move(tensor));
+  return OkStatus();
+}
+
 Status HostedWorker::Start(uint64_t train_samples, const std::string& device, int threads,
                            const std::string& sampler) {
   if (trainer_) return FailedPrecondition("the worker has started");
@@ -78,7 +85,8 @@ Status HostedWorker::Start(uint64_t train_samples, const std::string& device, in
       .window = window_,
       .sampler = sampler});
   StatusOr<std::thread> loop = process::StartThread([this, device, threads] {
-    StatusOr<std::string> end = RunWithinLimits(*life_, *trainer_, device, threads);
+    StatusOr<std::string> end =
+        RunWithinLimits(*life_, *trainer_, device, threads, std::move(frozen_));
     trainer_->Over();
     std::lock_guard lock(mutex_);
     end_ = std::move(end);

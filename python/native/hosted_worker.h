@@ -35,6 +35,9 @@ class HostedWorker {
   const std::string& job_json() const { return job_json_; }
   const store::Layout& layout() const { return layout_; }
 
+  // A tensor that the program has by itself and does not train. FailedPrecondition once it has
+  // started.
+  Status Keep(protocol::FrozenTensor tensor);
   // FailedPrecondition if it has.
   // `sampler`: as of HostedTrainer.
   Status Start(uint64_t train_samples, const std::string& device, int threads,
@@ -65,6 +68,7 @@ class HostedWorker {
   const std::span<std::byte> values_;
   const std::shared_ptr<rpc::VersionWindow> window_;
   const std::string job_json_;
+  std::vector<protocol::FrozenTensor> frozen_;
   std::optional<worker::HostedTrainer> trainer_;
   worker::HostedWork::Kind taken_ = worker::HostedWork::Kind::kNothing;
 

@@ -181,6 +181,11 @@ int paceline_threads(const paceline_session* session) {
   return session->worker->life().ChooseThreads();
 }
 
+int paceline_keep(paceline_session* session, const char* name, const char* type,
+                  const char* digest) {
+  return Said(session->worker->Keep({name, type, digest}));
+}
+
 int paceline_start(paceline_session* session, uint64_t train_samples, const char* device,
                    int threads, const char* sampler) {
   return Said(session->worker->Start(train_samples, device, threads,

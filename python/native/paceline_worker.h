@@ -28,7 +28,7 @@ extern "C" {
 #define PACELINE_API __attribute__((visibility("default")))
 
 // Of this header. A library of another one is not to be called.
-#define PACELINE_ABI 7
+#define PACELINE_ABI 8
 
 enum {
   PACELINE_OK = 0,
@@ -119,6 +119,12 @@ PACELINE_API const char* paceline_group(const paceline_session* session);
 PACELINE_API const char* paceline_device(const paceline_session* session);
 // With how many threads to compute.
 PACELINE_API int paceline_threads(const paceline_session* session);
+
+// Before paceline_start: a tensor that is not trained and that each worker has by itself, of any
+// type. No version holds it, nor does the model that the job writes. All workers are to have the
+// same, which the coordinator sees to. `type`: with its shape, for people. `digest`: of its bytes.
+PACELINE_API int paceline_keep(paceline_session* session, const char* name, const char* type,
+                               const char* digest);
 
 // Joins the job, on a thread of the session's own. `device`: what is computed on, "cpu" or "cuda".
 // `train_samples`: of an epoch. `sampler`: the script's own, by its name, whose positions an epoch

@@ -35,8 +35,9 @@ def worker(model: torch.nn.Module, optimizer: Optional[Union[str, torch.optim.Op
            epochs: Optional[int] = None, batch_size: int = 32) -> Any:
     """The worker that this process is, for a ``with`` block.
 
-    `model`: one module, of several models a torch.nn.ModuleDict; float32 parameters on one device. They become views of one
-    flat memory, in place; half(), to() and the like belong before this call. Frozen parameters and buffers of the state_dict are averaged over workers.
+    `model`: one module, of several models a torch.nn.ModuleDict; trained parameters are float32, on one device. They become
+    views of one flat memory, in place; half(), to() and the like belong before this call. Frozen parameters of float32 and buffers
+    of the state_dict are averaged over workers; frozen parameters of other types are this worker's own, and the same on all.
 
     `optimizer`: in a job the parameter servers have the optimizer (spec.training.optimizer), and this one is not used.
     Without a job, one of torch.optim trains alone, at most `epochs` times over the data in batches of `batch_size` (or the

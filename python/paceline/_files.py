@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import secrets
 import sys
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Set, Tuple
 
 import torch
+from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 from torch.utils.data import Dataset
 
 from ._errors import Misuse
+from ._frozen import Frozen
 from ._wrappers import plain_module, plain_name, without_compiled
 
 _LOSSES = {torch.nn.CrossEntropyLoss: "CrossEntropy", torch.nn.MSELoss: "MeanSquaredError"}
@@ -22,28 +25,57 @@ def load(model: torch.nn.Module, path: str, strict: bool = True) -> torch.nn.Mod
     """Reads what a job has trained into `model`, in place, and gives it back.
 
     A tensor that the model has under two names, as tied weights are, is in the file under one; constants of the model
-    (masks and the like) are not in it. Names are those of the plain module, whatever `model` is wrapped in. With `strict`,
-    RuntimeError of load_state_dict for whatever else is missing or too many.
+    (masks and the like) are not in it, and keep the values that `model` has. So do the frozen parameters that the file
+    says it leaves out. Names are those of the plain module, whatever `model` is wrapped in. With `strict`, RuntimeError, by
+    name, of whatever else is missing or too many, and of frozen parameters that have other values than those that were
+    trained with.
     """
     own = model.state_dict(keep_vars=True)
     names_here = {plain_name(model, name): name for name in own}
     # A file of before may have been written from a compiled module.
     trained = {names_here.get(name) or names_here.get(without_compiled(name), name): tensor
                for name, tensor in load_file(path).items()}
+    frozen = _left_out(model, path, is_compared=strict)
     by_place: Dict[Tuple[int, Any], torch.Tensor] = {}
     for name, tensor in own.items():
         if name in trained and tensor.numel():
             by_place[(tensor.data_ptr(), tensor.shape)] = trained[name]
+    kept = set()
     for name, tensor in own.items():
         if name in trained:
+            continue
+        if id(tensor) in frozen:
+            kept.add(name)
             continue
         twin = by_place.get((tensor.data_ptr(), tensor.shape)) if tensor.numel() else None
         if twin is not None:
             trained[name] = twin
         elif not tensor.is_floating_point() and not tensor.is_complex() and tensor.dtype != torch.int64:
-            trained[name] = tensor
-    model.load_state_dict(trained, strict=strict)
+            kept.add(name)
+    found = model.load_state_dict(trained, strict=False)
+    missing = [name for name in found.missing_keys if name not in kept]
+    if strict and (missing or found.unexpected_keys):
+        raise RuntimeError(f"{path} does not fit {type(model).__name__}: missing {', '.join(missing) or 'nothing'}; "
+                           f"too many {', '.join(found.unexpected_keys) or 'none'}")
     return model
+
+
+def _left_out(model: torch.nn.Module, path: str, is_compared: bool) -> Set[int]:
+    """The ids of parameters that the file does not hold. RuntimeError, by name, of one with other values than those that were trained with."""
+    with safe_open(path, "pt") as file:
+        said = json.loads((file.metadata() or {}).get("left_out", "{}"))
+    found = set()
+    for name, parameter in model.named_parameters():
+        plain = plain_name(model, name)
+        if plain not in said:
+            continue
+        found.add(id(parameter))
+        here = Frozen(plain, parameter)
+        kind, digest = said[plain]
+        if is_compared and (here.type != kind or digest and here.digest() != digest):
+            raise RuntimeError(f"frozen parameter {plain} is {here.type} and has other values than the {kind} that {path} was trained with: "
+                               "load the same base first")
+    return found
 
 
 def _as_tensor(name: str, values: Any) -> torch.Tensor:

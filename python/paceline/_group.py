@@ -15,6 +15,7 @@ import torch
 
 from . import _native
 from ._errors import Error
+from ._frozen import Frozen, compared
 from ._group_memory import Group, is_posted, post, words, WORD_BYTES
 from ._group_model import GroupModel
 from ._group_sums import Part, Sums
@@ -101,6 +102,11 @@ class GroupSession:
         """What a backward pass is to be multiplied by. FSDP takes the mean over all ranks, whatever their parts."""
         return self._weight * self._ranks if self._model.sharded else None
 
+    def keep(self, frozen: List[Frozen]) -> None:
+        digests = compared(frozen, self._group.gather([one.digest() for one in frozen]))
+        if self._session is not None:
+            self._session.keep(frozen, digests)
+
     def _start(self, samples: int, device: bytes, threads: int, sampler: Optional[bytes]) -> None:
         self._sums = Sums(self._group, self._model.floats(), self._model.trained_parts(), self._hand_sums)  # All have stored by then.
         if self._session is not None:
@@ -174,7 +180,7 @@ class GroupSession:
             self._progress[self._rank].value += 1
         elif not self._session.call("may_go_on"):
             self._give_up()
-        return int(bool(self._model.sharded) or self._is_alive())
+        return int(self._model.has_collectives or self._is_alive())
 
     def _is_alive(self) -> bool:
         return self._is_wanted and not is_posted(self._abort, self._step)
@@ -230,7 +236,7 @@ class GroupSession:
         return self._agree(_INTERRUPTED)
 
     def _give_up_step(self, why: int) -> None:
-        if self._model.sharded and why == _native.OUT_OF_MEMORY:
+        if self._model.has_collectives and why == _native.OUT_OF_MEMORY:
             raise Error("out of memory in a process of a sharded model: the others wait for it in the middle of a pass, so that all end")
         self._give_up()
         self._agree(_OUT_OF_MEMORY if why == _native.OUT_OF_MEMORY else _INTERRUPTED)

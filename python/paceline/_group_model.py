@@ -16,7 +16,8 @@ from . import _native
 from ._errors import Misuse
 from ._group_memory import Group
 from ._group_sums import Part
-from ._model import FlatModel, is_sharded
+from ._model import FlatModel
+from ._wrappers import is_sharded
 
 
 def rows_of(name: str, tensor: Any, rank: int, ranks: int) -> Tuple[int, int]:
@@ -44,9 +45,12 @@ class GroupModel(FlatModel):
 
     def _make_values(self, size: int) -> torch.Tensor:
         mine = [(t.name, t.kind, t.offset_bytes, tuple(t.shape[:t.dimensions])) for t in self.native]
+        mine += [(one.name, one.type) for one in self.frozen]
         for rank, theirs in enumerate(self._group.gather(mine)):
             if theirs != mine:
                 raise Misuse(f"the model of this rank has other tensors than that of rank {rank}: want the same on all")
+        # In a pass the others wait for this rank.
+        self.has_collectives = any(is_sharded(one.tensor) for one in [*self._members, *self.frozen])
         self.sharded = {index for index, member in enumerate(self._members) if is_sharded(member.tensor)}
         self._room = -(-size // 4096) * 4096  # Of the values, and of each area.
         memory = self._group.share(self._room * (1 + self._group.ranks))

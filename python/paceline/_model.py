@@ -4,26 +4,20 @@ from __future__ import annotations
 
 import ctypes
 import re
-import sys
 from typing import Callable, Dict, Iterator, List, Optional, Tuple
 
 import torch
 
 from . import _native
 from ._errors import Misuse
+from ._frozen import Frozen, is_own
 from ._idioms import Watch
 from ._memory import take_memory
 from ._words import encoded
-from ._wrappers import keep_gradients, plain_name, refuse_what_moves
+from ._wrappers import is_sharded, keep_gradients, plain_name, refuse_what_moves
 
 _ALIGNMENT_BYTES = 64
 _TYPES = {torch.float32: _native.FLOAT32, torch.int64: _native.INT64}
-
-
-def is_sharded(tensor: torch.Tensor) -> bool:
-    """As fully_shard makes them."""
-    module = sys.modules.get("torch.distributed.tensor")  # Whoever has not imported it has none.
-    return module is not None and isinstance(tensor, module.DTensor)
 
 
 class GivenUp(Exception):
@@ -48,16 +42,22 @@ class _Member:
         self.home = tensor  # The view that is its data, once it is bound.
 
 
-def _find(model: torch.nn.Module) -> List[_Member]:
-    """What is trained or averaged. A frozen parameter counts as a buffer; what is not in the state_dict is nobody's."""
+def _find(model: torch.nn.Module) -> Tuple[List[_Member], List[Frozen]]:
+    """What is trained or averaged, and what is this worker's own: frozen, and nothing that a shard can store. A frozen parameter of
+    float32 counts as a buffer; what is not in the state_dict is nobody's."""
     refuse_what_moves(model)
     members: List[_Member] = []
+    own: List[Frozen] = []
     where: Dict[int, str] = {}
     for name_there, parameter in model.named_parameters():
         name = plain_name(model, name_there)
+        if is_own(parameter):
+            own.append(Frozen(name, parameter))
+            continue
         if parameter.dtype != torch.float32:
             raise Misuse(f"parameter {name} is {parameter.dtype}, want torch.float32: compute in other precisions with "
-                         "torch.autocast, which leaves parameters as they are")
+                         "torch.autocast, which leaves parameters as they are; what is not to be trained is "
+                         "requires_grad_(False) before paceline.worker, and may have any type")
         memory = parameter.to_local() if is_sharded(parameter) else parameter
         if memory.numel() and where.setdefault(memory.data_ptr(), name) != name:
             raise Misuse(f"parameters {where[memory.data_ptr()]} and {name} share memory without being one "
@@ -75,7 +75,7 @@ def _find(model: torch.nn.Module) -> List[_Member]:
                              "persistent=False it stays each worker's own")
             continue  # A mask, say: a constant.
         members.append(_Member(name, buffer, _native.BUFFER, modules[name_there.rpartition(".")[0]]))
-    return members
+    return members, own
 
 
 class FlatModel:
@@ -89,7 +89,7 @@ class FlatModel:
 
     def __init__(self, model: torch.nn.Module):
         self.model = model
-        self._members = _find(model)
+        self._members, self.frozen = _find(model)
         self._owned = [member for member in self._members if member.owner is not None]
         devices = {member.tensor.device for member in self._members}
         if len(devices) > 1:
@@ -230,6 +230,8 @@ class FlatModel:
             if member.tensor.data_ptr() != member.home.data_ptr() or member.tensor.dtype != member.home.dtype:
                 raise Misuse(f"{member.name} does not lie any more where paceline.worker put it: half(), to(), "
                              "vector_to_parameters() and assignments to .data move it; do that before")
+        for one in self.frozen:
+            one.check()
         self.watch.check()
 
     def _hook(self, index: int) -> Callable[[torch.Tensor], None]:

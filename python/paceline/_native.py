@@ -9,7 +9,7 @@ from typing import Optional
 
 from . import _errors
 
-ABI = 7
+ABI = 8
 OK, NO_JOB, REFUSED, LOST, HERE, INVALID, FAILED, GIVEN_UP = range(8)
 FLOAT32, INT64 = 0, 1
 PARAMETER, BUFFER = 0, 1
@@ -76,6 +76,7 @@ SIGNATURES = {
     "paceline_threads": (c_int, [c_void_p]),
     "paceline_start": (c_int, [c_void_p, c_uint64, c_char_p, c_int, c_char_p]),
     "paceline_next": (c_int, [c_void_p, c_int, POINTER(Work)]),
+    "paceline_keep": (c_int, [c_void_p, c_char_p, c_char_p, c_char_p]),
     "paceline_drew": (c_int, [c_void_p, c_uint64, POINTER(c_uint32), c_size_t]),
     "paceline_reason": (c_char_p, [c_void_p]),
     "paceline_expect": (c_size_t, [c_void_p, c_size_t, POINTER(c_uint32), c_size_t]),

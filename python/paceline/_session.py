@@ -10,7 +10,9 @@ import torch
 
 from . import _native
 from ._errors import Misuse
+from ._frozen import Frozen
 from ._model import FlatModel
+from ._words import encoded
 
 _CLOSE_MS = 10_000
 
@@ -46,6 +48,11 @@ class Session:
 
     def check(self, name: str, *arguments: Any) -> None:
         _native.check(self.call(name, *arguments))
+
+    def keep(self, frozen: List[Frozen], digests: Optional[List[str]] = None) -> None:
+        """What is this worker's own, before it starts."""
+        for one, digest in zip(frozen, [one.digest() for one in frozen] if digests is None else digests):
+            self.check("keep", encoded(one.name), encoded(one.type), digest.encode())
 
     def close(self) -> None:
         if self._handle and os.getpid() == self._process:

@@ -81,6 +81,9 @@ class Worker:
         frozen = self._flat.freeze(self.job["spec"]["training"].get("parameterGroups", []))
         if frozen:
             self.log(f"frozen by the job's parameter groups: {', '.join(frozen)}")
+        if own := [one.name for one in self._flat.frozen]:
+            self.log(f"this worker's own, since they are frozen and no float32: {len(own)} parameters, the first {own[0]}. The model file does not "
+                     "hold them: load them as this script does")
         self.is_evaluator = bool(self._session.call("is_evaluator"))
         self.index: int = self._session.call("index")
         """The worker's number, in its group: 0, 1, ..."""
@@ -401,6 +404,7 @@ class Worker:
         if self._started:
             return
         self._flat.store()
+        self._session.keep(self._flat.frozen)
         sampler = self._epochs.sampler
         self._session.check("start", self._samples, self.device.type.encode(), self._threads,
                             None if sampler is None else encoded(sampler.name))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Callable, List, Optional
 
 import torch
@@ -60,6 +61,12 @@ def plain_name(model: torch.nn.Module, name: str) -> str:
 def without_compiled(name: str) -> str:
     """A name of a file that was written from a compiled module, as the plain one has it."""
     return ".".join(part for part in name.split(".") if part != "_orig_mod")
+
+
+def is_sharded(tensor: torch.Tensor) -> bool:
+    """As fully_shard makes them."""
+    module = sys.modules.get("torch.distributed.tensor")  # Whoever has not imported it has none.
+    return module is not None and isinstance(tensor, module.DTensor)
 
 
 def refuse_what_moves(model: torch.nn.Module) -> None:

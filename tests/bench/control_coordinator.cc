@@ -41,7 +41,7 @@ ps::DriverOptions OptionsFor(const ControlSetup& setup) {
   return {.coordination = coordination,
           .optimizer = optim::SgdOptions{.momentum = 0.9},
           .fetch = [](const Generation&, const auto&, Version) { return std::vector<std::byte>(); },
-          .save = [](const auto&, const auto&) { return OkStatus(); },
+          .save = [](const auto&, const auto&, const auto&) { return OkStatus(); },
           .make_policy = MakeCheckedBsp};
 }
 

@@ -89,7 +89,7 @@ class WholeDriver final : public Target {
                           .optimizer = optim::SgdOptions{},
                           .fetch = [](const Generation&, const auto&,
                                       Version) { return std::vector<std::byte>(); },
-                          .save = [](const auto&, const auto&) { return OkStatus(); },
+                          .save = [](const auto&, const auto&, const auto&) { return OkStatus(); },
                           .make_policy = [this, spec = SpecOf(load)](
                                              uint32_t workers, Version version,
                                              const std::string&) -> std::unique_ptr<sync::Policy> {

@@ -45,6 +45,9 @@ class Session:
     def look_ahead(self, steps):
         pass
 
+    def keep(self, frozen, digests):
+        self.kept = [(one.name, one.type, digest) for one, digest in zip(frozen, digests)]
+
     def start(self, *arguments):
         self.log.append(("start", *arguments))
 

@@ -78,6 +78,21 @@ class ShardedTest(RanksTest):
             for result in self.run_ranks(body, batches=BATCHES, given_up_at=(2, handed)):
                 self.assertEqual(result, [False, True, False, False])
 
+    def test_nor_where_the_frozen_base_alone_is_sharded(self):
+        def body(rank):
+            from torch.distributed.fsdp import fully_shard
+            torch.manual_seed(1)
+            model = nn.Sequential(nn.Linear(6, 6), nn.Linear(6, 6).bfloat16().requires_grad_(False), nn.Linear(6, 3))
+            fully_shard(model[1])
+            given = []
+            with paceline.worker(model) as w:
+                for batch in w.leases(100):
+                    loss = model[2](model[1](model[0](X[batch.indices]).bfloat16()).float()).square().mean()
+                    given.append(w.step(loss).given_up)
+            return given
+        for result in self.run_ranks(body, batches=BATCHES, given_up_at=(2, 1)):
+            self.assertEqual(result, [False, True, False, False])
+
     def test_out_of_memory_ends_all_and_says_so(self):
         def body(rank):
             model = sharded()
@@ -103,6 +118,26 @@ class ShardedTest(RanksTest):
             paceline.worker(model)
         for words in self.run_ranks(body, batches=BATCHES):
             self.assertRegex(words, "Misuse: parameter weight is placed as .*fully_shard")
+
+    def test_a_frozen_base_of_another_type_may_be_sharded_and_is_the_same_on_all(self):
+        def body(rank, other):
+            from torch.distributed.fsdp import fully_shard
+            torch.manual_seed(1)
+            model = nn.Sequential(nn.Linear(6, 6).bfloat16(), nn.Linear(6, 6).bfloat16(), nn.Linear(6, 3)).requires_grad_(False)
+            model[2].requires_grad_(True)
+            fully_shard(model[0])
+            if rank == 1:
+                model[1].bias.data[0] += other
+            with paceline.worker(model) as w:
+                for batch in w.leases(100):
+                    w.step(model[2](model[1](model[0](X[batch.indices].bfloat16())).float()).square().mean())
+            return rank == 1 or Session.last.kept
+        kept, _ = self.run_ranks(lambda rank: body(rank, 0), batches=BATCHES)
+        self.assertEqual([(name, kind, bool(digest)) for name, kind, digest in kept],
+                         [("0.weight", "bfloat16 [6, 6]", False), ("0.bias", "bfloat16 [6]", False),
+                          ("1.weight", "bfloat16 [6, 6]", True), ("1.bias", "bfloat16 [6]", True)])
+        for words in self.run_ranks(lambda rank: body(rank, 1), batches=BATCHES):
+            self.assertIn("Misuse: frozen parameter 1.bias has other values on rank 1 than on rank 0", words)
 
     def test_without_other_processes_it_is_refused(self):
         def body(rank):

@@ -18,6 +18,7 @@ CheckpointState Cut(const JobState& job) {
   state.seed = job.options.seed;
   state.train_samples = job.train_samples;
   state.layout = *job.layout;
+  state.frozen = job.frozen;
   state.committed_samples = job.decided_samples;
   state.loss = job.figures.loss;
   state.train_accuracy = job.figures.train_accuracy;

@@ -280,7 +280,8 @@ void AdvanceFinishing(Turn turn) {
   }
   if (finishing.fetch_again.has_value() && turn.now >= *finishing.fetch_again) {
     finishing.fetch_again.reset();
-    turn.effects.push_back(SaveModel{FinalVersion(job), job.options.generation});
+    turn.effects.push_back(SaveModel{FinalVersion(job), job.options.generation,
+                                     job.frozen.value_or(std::vector<protocol::FrozenTensor>())});
   }
 }
 

@@ -48,6 +48,11 @@ std::string OfCheckpoint(const JobState& job) {
                                        : "";
 }
 
+std::string WhoseFrozen(const JobState& job) {
+  return job.recovery.from.has_value() ? "checkpoint " + job.recovery.from->name
+                                       : "the other workers";
+}
+
 // Why this very process was expelled; empty if it was not, or that cannot be told.
 std::string WhyQuarantined(const JobState& job, const Join& join, WorkerId worker) {
   if (join.role != Role::kWorker || !join.attempt) return {};
@@ -97,6 +102,11 @@ std::optional<Refused> Judge(const JobState& job, const Join& join,
     return Refused{RefuseReason::kLayoutDiffers,
                    join.layout.Difference(*job.layout) + OfCheckpoint(job)};
   }
+  if (job.frozen.has_value()) {
+    const std::string difference =
+        protocol::FrozenDifference(join.frozen, *job.frozen, WhoseFrozen(job));
+    if (!difference.empty()) return Refused{RefuseReason::kLayoutDiffers, difference};
+  }
   if (is_worker && join.train_samples == 0) {
     return Refused{RefuseReason::kDataDiffers, "the training set has no samples"};
   }
@@ -117,16 +127,24 @@ bool IsOrderedInPlaceOf(const Join& join, const Session& old) {
 }
 
 // The first worker's layout and data are the job's.
-void Adopt(Turn turn, const Join& join) {
-  JobState& job = turn.job;
+void Adopt(JobState& job, const Join& join) {
   job.layout = join.layout;
   job.train_samples = join.train_samples;
   CompleteSchedule(job.options, join.train_samples);
   job.leases.emplace(
       LeaseLedger::Options{join.train_samples, job.options.epochs_max, job.options.seed});
+}
+
+// One that came before the first worker may have another model.
+void JudgeEvaluator(Turn turn, const Join& of_worker) {
+  JobState& job = turn.job;
   const Session* evaluator = job.membership.evaluator();
   if (evaluator == nullptr || !job.evaluation.evaluator_layout.has_value()) return;
-  const std::string difference = job.evaluation.evaluator_layout->Difference(join.layout);
+  std::string difference = job.evaluation.evaluator_layout->Difference(of_worker.layout);
+  if (difference.empty()) {
+    difference = protocol::FrozenDifference(job.evaluation.evaluator_frozen, of_worker.frozen,
+                                            WhoseFrozen(job));
+  }
   if (difference.empty()) return;
   Lose(turn, Loss{evaluator->connection, sync::LeaveReason::kExpelled, WorkerEventKind::kRefused,
                   difference, Refused{RefuseReason::kLayoutDiffers, difference}, true});
@@ -172,12 +190,13 @@ void OnJoin(Turn turn, ConnectionId connection, const Join& join) {
   if (is_worker && job.startup.is_configuring) AdmitToShards(turn, session);
   protocol::Admitted admitted{session.incarnation, job.options.generation,
                               job.options.heartbeat_period, job.options.seed};
-  admitted.compares_draws = true;
+  admitted.compares_draws = admitted.compares_frozen = true;
   if (is_worker && !join.group.empty()) admitted.worker = worker;
   turn.Send(connection, admitted);
   if (job.startup.has_announced) turn.Send(connection, protocol::Shards{});
   if (!is_worker) {
     job.evaluation.evaluator_layout = join.layout;
+    job.evaluation.evaluator_frozen = join.frozen;
     return;
   }
   job.ended.erase(worker);
@@ -190,7 +209,11 @@ void OnJoin(Turn turn, ConnectionId connection, const Join& join) {
   status.incarnation = session.incarnation;
   status.device = join.device;
   status.threads = join.threads;
-  if (!job.layout.has_value()) Adopt(turn, join);
+  if (!job.layout.has_value()) Adopt(job, join);
+  if (!job.frozen.has_value()) {  // A checkpoint may know the layout, and nothing of these.
+    job.frozen = join.frozen;
+    JudgeEvaluator(turn, join);
+  }
   AdoptSampler(job, join);
   if (job.phase == Phase::kTraining) {
     job.participants.insert(worker);

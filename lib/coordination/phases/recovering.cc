@@ -33,6 +33,7 @@ void GoOnFrom(JobState& job, const Checkpoint& checkpoint) {
   job.recovery.from = checkpoint;
   job.startup.is_recovery = true;
   job.layout = state.layout;
+  job.frozen = state.frozen;
   job.train_samples = state.train_samples;
   CompleteSchedule(job.options, state.train_samples);
   auto leases = LeaseLedger::Restore(
@@ -109,6 +110,7 @@ JobState NextGeneration(const JobState& job, Time now) {
     next.leases.emplace(
         LeaseLedger::Options{job.train_samples, job.options.epochs_max, job.options.seed});
   }
+  if (!next.frozen.has_value()) next.frozen = job.frozen;
   next.sampling.drawn = job.sampling.drawn;
   if (next.leases.has_value() && job.leases.has_value()) {
     next.leases->Inherit(*job.leases);

@@ -65,7 +65,8 @@ struct EvaluationState {
   // The best one of this generation, where it is to be the model: pinned, or the last of all.
   std::optional<protocol::Evaluated> kept;
   std::optional<store::Layout>
-      evaluator_layout;  // Of one that joined before the job's layout was known.
+      evaluator_layout;  // Of one that joined before the job's layout was known...
+  std::vector<protocol::FrozenTensor> evaluator_frozen;  // ...and what it has by itself.
 };
 
 struct CheckpointingState {
@@ -162,6 +163,7 @@ struct JobState {
   ShardWatch watch;
   std::optional<store::Layout> layout;  // The first worker's, as are the leases' sizes.
   uint64_t train_samples = 0;           // Of an epoch.
+  std::optional<std::vector<protocol::FrozenTensor>> frozen;  // As the first worker has them.
   Sampling sampling;
   std::optional<LeaseLedger> leases;
   StartupState startup;

@@ -74,7 +74,8 @@ TEST(CodecTest, EveryWorkerMessageSurvives) {
                      {WireType::kBfloat16, WireType::kBfloat16},
                      8,
                      "big",
-                     "WeightedRandomSampler"},
+                     "WeightedRandomSampler",
+                     {{"base", "bfloat16 [2]", "1f"}, {"four", "uint8 [3]", "2e"}}},
       protocol::Heartbeat{protocol::Doing::kComputing, 12, Seconds(3)},
       protocol::PushDone{
           .generation = {2, 5},
@@ -114,7 +115,7 @@ TEST(CodecTest, EveryWorkerOrderSurvives) {
   const sync::Assignment assignment{64, 3, 0.5, sync::Pacing::kEagerPull};
   const protocol::Lease lease{protocol::LeaseId(12), {{1, 5, 69}, {2, 3, 4}}};
   ExpectRoundTrip<protocol::WorkerOrder>({
-      protocol::Admitted{Incarnation(2), {1, 3}, Seconds(2), 17, WorkerId(0), true},
+      protocol::Admitted{Incarnation(2), {1, 3}, Seconds(2), 17, WorkerId(0), true, true},
       protocol::Shards{{{ShardId(1), "unix:/tmp/s1.sock", {65536, 131072}}}},
       protocol::Refused{protocol::RefuseReason::kFinished, "job is over"},
       protocol::Fill{},

@@ -52,6 +52,12 @@ void Put(const protocol::Join& join, v1::WorkerMessage& message) {
   wire.set_parameter_type(EncodeEnum(kNumberTypes, join.wire_types.parameters));
   wire.set_group(join.group);
   wire.set_sampler(Printable(join.sampler));
+  for (const protocol::FrozenTensor& tensor : join.frozen) {
+    v1::FrozenTensor& one = *wire.add_frozen();
+    one.set_name(Printable(tensor.name));
+    one.set_type(Printable(tensor.type));
+    one.set_digest(Printable(tensor.digest));
+  }
 }
 
 void Put(const protocol::Heartbeat& beat, v1::WorkerMessage& message) {
@@ -141,6 +147,8 @@ StatusOr<protocol::WorkerMessage> Take(const v1::Join& wire) {
                             DecodeEnum(kNumberTypes, wire.parameter_type(), "parameter type"));
   join.group = wire.group();
   join.sampler = wire.sampler();
+  for (const v1::FrozenTensor& one : wire.frozen())
+    join.frozen.push_back({one.name(), one.type(), one.digest()});
   return join;
 }
 

@@ -98,6 +98,7 @@ void Put(const protocol::Admitted& admitted, v1::WorkerOrder& order) {
   wire.set_seed(admitted.seed);
   if (admitted.worker) wire.set_worker(admitted.worker->value());
   wire.set_compares_draws(admitted.compares_draws);
+  wire.set_compares_frozen(admitted.compares_frozen);
 }
 
 void Put(const protocol::Shards& shards, v1::WorkerOrder& order) {
@@ -160,6 +161,7 @@ protocol::Admitted Take(const v1::Admitted& wire) {
                               .seed = wire.seed()};
   if (wire.has_worker()) admitted.worker = WorkerId(wire.worker());
   admitted.compares_draws = wire.compares_draws();
+  admitted.compares_frozen = wire.compares_frozen();
   return admitted;
 }
 

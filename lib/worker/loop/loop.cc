@@ -129,7 +129,8 @@ StatusOr<std::string> Loop::RunSession() {
                                                          .wire_types = options_.wire_types,
                                                          .threads = options_.threads,
                                                          .group = options_.group,
-                                                         .sampler = Sampler()}));
+                                                         .sampler = Sampler(),
+                                                         .frozen = options_.frozen}));
   while (true) {
     stopwatch_.Switch(Activity::kWait);
     StatusOr<protocol::WorkerOrder> order = session_->Receive(options_.order_timeout);
@@ -160,6 +161,14 @@ StatusOr<std::optional<std::string>> Loop::Obey(const protocol::WorkerOrder& ord
                   "know nothing of a sampler of the script's own, and cannot see that workers draw "
                   "alike from {}",
                   Sampler());
+            }
+            if (!options_.frozen.empty() && !admitted.compares_frozen) {
+              return PermissionDenied(
+                  "run the job with parameter servers of this package's version: those of this job "
+                  "do not compare frozen parameters, which each worker has by itself: {} of them, "
+                  "{} "
+                  "the first",
+                  options_.frozen.size(), options_.frozen.front().name);
             }
             heartbeat_.emplace(session_,
                                HeartbeatOptions{.period = admitted.heartbeat_period,

@@ -49,6 +49,7 @@ struct LoopOptions {
   std::optional<uint64_t> attempt = std::nullopt;  // Which start of its index the process is.
   Pulse* pulse = nullptr;  // The trainer's; outlives the loop. Null: heartbeats say nothing of it.
   DrawnEpochs* drawn = nullptr;  // Likewise. Null: samples are the job's to order.
+  std::vector<protocol::FrozenTensor> frozen = {};  // That the trainer has by itself.
   // As in HeartbeatOptions: the loop hangs in a step while its session is over.
   std::function<void(const std::string& why)> on_stuck = nullptr;
   Duration stuck_after = Seconds(5);

@@ -277,7 +277,8 @@ struct Fixture {
              .read_signals =
                  [](Time) { return sync::Signals{.cpu_available = 0.5, .memory_available = {}}; },
              .local = {.optimizer = optim::SgdOptions{.momentum = 0.5}},
-             .drawn = &drawn},
+             .drawn = &drawn,
+             .frozen = {{"base", "bfloat16 [2]", "1f"}}},
             {.connect = [this]() -> StatusOr<std::unique_ptr<Session>> {
                if (world.sessions.empty()) return Unavailable("connection refused");
                auto session =
@@ -297,7 +298,8 @@ inline protocol::Admitted Admit(uint64_t incarnation) {
   return {.incarnation = Incarnation(incarnation),
           .generation = {1, 0},
           .heartbeat_period = Seconds(3600),
-          .compares_draws = true};
+          .compares_draws = true,
+          .compares_frozen = true};
 }
 
 inline protocol::Released Release(uint64_t version, uint64_t lease, uint64_t samples = 10) {

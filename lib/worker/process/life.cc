@@ -107,7 +107,7 @@ int Life::ChooseThreads() const {
 }
 
 StatusOr<std::string> Life::Run(Trainer* trainer, const std::string& device, int threads,
-                                DrawnEpochs* drawn) {
+                                DrawnEpochs* drawn, std::vector<protocol::FrozenTensor> frozen) {
   const bool is_evaluator = options_.is_evaluator();
   HostSignals host(KernelPaths{}, OpenGpuMemory(device, VisibleGpus()));
   // An evaluator has no pace to keep, and pushes nothing.
@@ -140,6 +140,7 @@ StatusOr<std::string> Life::Run(Trainer* trainer, const std::string& device, int
              .attempt = options_.attempt,
              .pulse = &pulse_,
              .drawn = drawn,
+             .frozen = std::move(frozen),
              .on_stuck = [this](const std::string& why) { EndStuck(options_, why); },
              .stuck_alone_after = Seconds(
                  std::max(policy.first_step_seconds,

@@ -31,9 +31,10 @@ class Life {
   // Joins the job and does its work, until that is over: why, in words. `trainer` outlives this,
   // computes on `device`, "cpu" or "cuda", and with `threads` threads (0: it does not say). Errors
   // are Loop::Run's; where this machine is to blame, process::CannotWorkHere says so. Once.
-  // `drawn`: as of LoopOptions.
+  // `drawn`, `frozen`: as of LoopOptions.
   StatusOr<std::string> Run(Trainer* trainer, const std::string& device, int threads,
-                            DrawnEpochs* drawn = nullptr);
+                            DrawnEpochs* drawn = nullptr,
+                            std::vector<protocol::FrozenTensor> frozen = {});
 
   // As Loop::Drain; before Run too, and then without a word, since nobody knows of it.
   void Drain(const protocol::Leaving& leaving = {});

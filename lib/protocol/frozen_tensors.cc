@@ -1,0 +1,39 @@
+#include "lib/protocol/frozen_tensors.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace paceline::protocol {
+
+namespace {
+
+bool IsOne(const FrozenTensor& is, const FrozenTensor& wanted) {
+  const bool is_compared = !is.digest.empty() && !wanted.digest.empty();
+  return is.name == wanted.name && is.type == wanted.type &&
+         (!is_compared || is.digest == wanted.digest);
+}
+
+}  // namespace
+
+std::string FrozenDifference(std::vector<FrozenTensor> got, std::vector<FrozenTensor> want,
+                             const std::string& whose) {
+  std::ranges::sort(got, {}, &FrozenTensor::name);
+  std::ranges::sort(want, {}, &FrozenTensor::name);
+  const auto [is, wanted] = std::ranges::mismatch(got, want, IsOne);
+  if (is == got.end() && wanted == want.end()) return {};
+  if (wanted == want.end() || (is != got.end() && is->name < wanted->name))
+    return fmt::format("frozen parameter {} ({}) is none of {}", is->name, is->type, whose);
+  if (is == got.end() || wanted->name < is->name)
+    return fmt::format("frozen parameter {} ({}) of {} is missing", wanted->name, wanted->type,
+                       whose);
+  if (is->type != wanted->type)
+    return fmt::format("frozen parameter {} is {}, want the {} of {}", is->name, is->type,
+                       wanted->type, whose);
+  return fmt::format(
+      "frozen parameter {} has other values than that of {}: have each worker load the same, or "
+      "seed what it draws",
+      is->name, whose);
+}
+
+}  // namespace paceline::protocol

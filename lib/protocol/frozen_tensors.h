@@ -1,0 +1,22 @@
+// Defines FrozenTensor: one that a worker's script trains not and has by itself. No shard stores
+// it, nothing of it travels; all that workers compare is that they have the same.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace paceline::protocol {
+
+struct FrozenTensor {
+  std::string name;
+  std::string type;    // For people, type and shape: "bfloat16 [16, 8]".
+  std::string digest;  // Of its values, by whatever means all workers take it; empty: not compared.
+  friend bool operator==(const FrozenTensor&, const FrozenTensor&) = default;
+};
+
+// What a worker that has `got` is to be told where `whose` ("the other workers") are `want`: the
+// first by name that differs. Empty if all are the same, in whatever order.
+std::string FrozenDifference(std::vector<FrozenTensor> got, std::vector<FrozenTensor> want,
+                             const std::string& whose);
+
+}  // namespace paceline::protocol

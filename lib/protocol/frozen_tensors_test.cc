@@ -1,0 +1,41 @@
+#include "lib/protocol/frozen_tensors.h"
+
+#include <gmock/gmock.h>
+
+namespace paceline::protocol {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+const FrozenTensor kA{"a", "uint8 [4]", "1"}, kB{"b", "bfloat16 [2]", "2"};
+
+std::string Difference(const std::vector<FrozenTensor>& got,
+                       const std::vector<FrozenTensor>& want) {
+  return FrozenDifference(got, want, "the others");
+}
+
+TEST(FrozenDifference, IsNoneWhereAllAreTheSameInWhateverOrder) {
+  EXPECT_THAT(Difference({}, {}), IsEmpty());
+  EXPECT_THAT(Difference({kA, kB}, {kB, kA}), IsEmpty());
+}
+
+TEST(FrozenDifference, ComparesNoDigestsWhereOneIsNotKnown) {
+  const FrozenTensor sharded{"a", "uint8 [4]", ""};
+  EXPECT_THAT(Difference({sharded}, {kA}), IsEmpty());
+  EXPECT_THAT(Difference({kA}, {sharded}), IsEmpty());
+}
+
+TEST(FrozenDifference, NamesTheFirstTensorThatDiffers) {
+  EXPECT_EQ(Difference({kA, kB}, {kB}), "frozen parameter a (uint8 [4]) is none of the others");
+  EXPECT_EQ(Difference({kA, kB}, {kA}), "frozen parameter b (bfloat16 [2]) is none of the others");
+  EXPECT_EQ(Difference({kB}, {kA, kB}), "frozen parameter a (uint8 [4]) of the others is missing");
+  EXPECT_EQ(Difference({}, {kB}), "frozen parameter b (bfloat16 [2]) of the others is missing");
+  EXPECT_EQ(Difference({{"a", "uint8 [5]", "1"}}, {kA}),
+            "frozen parameter a is uint8 [5], want the uint8 [4] of the others");
+  EXPECT_THAT(Difference({kA, {"b", "bfloat16 [2]", "3"}}, {kA, kB}),
+              HasSubstr("frozen parameter b has other values than that of the others"));
+}
+
+}  // namespace
+}  // namespace paceline::protocol

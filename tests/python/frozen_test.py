@@ -1,0 +1,219 @@
+"""Frozen parameters of types that no shard stores: each worker's own, the same on all, and not in the model file."""
+import json
+import tempfile
+import textwrap
+import unittest
+from types import SimpleNamespace
+
+import torch
+from safetensors import safe_open
+from safetensors.torch import load_file, save_file
+from torch import nn
+
+import paceline
+from paceline._frozen import Frozen, is_own
+
+from jobs import JobTest
+
+BEGIN = """
+    import os, torch, paceline
+    from torch import nn
+    torch.manual_seed(0)
+    x = torch.randn(640, 8); y = (x.sum(1) > 0).long()
+    class Four(nn.Module):
+        '''Two numbers of four bits in each byte, and their scale, as quantised weights are.'''
+        def __init__(self, rows, columns):
+            super().__init__()
+            self.packed = nn.Parameter(torch.randint(0, 255, (rows, columns // 2), dtype=torch.uint8), requires_grad=False)
+            self.scale = nn.Parameter(torch.full((rows,), 1 / 16, dtype=torch.float16), requires_grad=False)
+        def forward(self, x):
+            weight = torch.cat([self.packed & 15, self.packed >> 4], 1).to(x.dtype) - 8
+            return x @ (weight * self.scale[:, None].to(x.dtype)).T
+    class Adapted(nn.Module):
+        '''A base in bfloat16 and in four bits, as it was downloaded, and a small float32 adapter.'''
+        def __init__(self):
+            super().__init__()
+            self.base = nn.Linear(8, 16, dtype=torch.bfloat16).requires_grad_(False)
+            self.four = Four(16, 8)
+            self.down, self.up = nn.Linear(8, 2, bias=False), nn.Linear(2, 16, bias=False)
+            self.out = nn.Linear(16, 2)
+        def forward(self, x): return self.out(torch.relu(self.base(x.bfloat16()).float() + self.four(x) + self.up(self.down(x))))
+    model = Adapted()
+    loss_of = lambda batch: nn.functional.cross_entropy(model(batch.x), batch.y)
+"""
+OWN = ["base.bias", "base.weight", "four.packed", "four.scale"]
+
+
+class FrozenTest(JobTest):
+    def trains(self, text, *overrides, **options):
+        self.script(BEGIN + text)
+        return self.run_job("spec.training.stop={maxEpochs: 3}", "spec.runPolicy.backoffLimit=0", *overrides, **options)
+
+    def test_a_base_of_other_types_stays_as_it_was_and_does_not_travel(self):
+        ended = self.trains("""
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    with paceline.worker(model) as w:
+        for batch in w.data((x, y)):
+            w.step(loss_of(batch))
+    for name, value in model.state_dict().items():
+        assert torch.equal(value, before[name]) == name.startswith(("base", "four")), name
+        assert value.dtype == before[name].dtype
+    print("KEPT", flush=True)
+        """)
+        self.assert_succeeded(ended)
+        self.assertEqual(ended.worker_logs().count("KEPT"), 2)
+        self.assertIn("this worker's own, since they are frozen and no float32: 4 parameters", ended.worker_logs())
+        with safe_open(ended.summary["model"], "pt") as file:
+            self.assertEqual(sorted(file.keys()), ["down.weight", "out.bias", "out.weight", "up.weight"])
+            left_out = json.loads(file.metadata()["left_out"])
+        self.assertEqual(sorted(left_out), OWN)
+        self.assertEqual(left_out["base.weight"][0], "bfloat16 [16, 8]")
+        names = {}
+        exec(textwrap.dedent(BEGIN), names)  # Another process's copy of it.
+        model = names["model"]
+        paceline.load(model, ended.summary["model"])
+        self.assertTrue(torch.equal(model.out.weight, load_file(ended.summary["model"])["out.weight"]))
+        nn.init.zeros_(model.base.weight)
+        with self.assertRaisesRegex(RuntimeError, "base.weight is bfloat16 .16, 8. and has other values than"):
+            paceline.load(model, ended.summary["model"])
+        paceline.load(model, ended.summary["model"], strict=False)
+        self.assertEqual(float(model.base.weight.abs().sum()), 0, "its own stay")
+
+    def test_workers_that_have_another_base_are_refused_by_its_name(self):
+        ended = self.trains("""
+    if os.environ["PACELINE_INDEX"] == "1":
+        model.base.weight[3, 3] += 1
+    with paceline.worker(model) as w:
+        for batch in w.data((x, y)):
+            w.step(loss_of(batch))
+        """)
+        self.assertNotEqual(ended.code, 0)
+        self.assertIn("frozen parameter base.weight has other values than that of the other workers", ended.err)
+
+    def test_what_is_trained_after_all_is_refused(self):
+        ended = self.trains("""
+    with paceline.worker(model) as w:
+        for step, batch in enumerate(w.data((x, y))):
+            if step == 2:
+                model.base.requires_grad_(True)
+            w.step(loss_of(batch))
+        """)
+        self.assertNotEqual(ended.code, 0)
+        self.assertIn("parameter base.weight is bfloat16 [16, 8] and was frozen", ended.err)
+
+    def test_what_the_script_changes_is_refused_and_what_it_loads_before_its_loop_counts(self):
+        ended = self.trains("""
+    with paceline.worker(model) as w:
+        model.load_state_dict({name: value + (name == "base.weight") for name, value in model.state_dict().items()})
+        for step, batch in enumerate(w.data((x, y))):
+            w.step(loss_of(batch))
+            if step == 3:
+                print("THREE", flush=True)
+                model.base.weight.add_(1)
+        """)
+        self.assertNotEqual(ended.code, 0)
+        self.assertIn("THREE", ended.worker_logs())
+        self.assertIn("frozen parameter base.weight has changed since training began", ended.err)
+
+    def test_what_is_trained_in_another_type_is_refused(self):
+        ended = self.trains("""
+    model.base.requires_grad_(True)
+    paceline.worker(model)
+        """)
+        self.assertNotEqual(ended.code, 0)
+        self.assertIn("requires_grad_(False) before paceline.worker, and may have any type", ended.err)
+
+
+class Extra(nn.Linear):
+    """Has more in its state dict than parameters and buffers, as bitsandbytes' layers have."""
+    def _save_to_state_dict(self, destination, prefix, keep_vars):
+        super()._save_to_state_dict(destination, prefix, keep_vars)
+        destination[prefix + "weight.quant_map"] = torch.arange(4, dtype=torch.uint8)
+        destination[prefix + "weight.absmax"] = torch.ones(4)
+
+
+class LoadTest(unittest.TestCase):
+    def test_tied_and_additional_tensors_of_what_is_left_out_are_not_missed(self):
+        model = nn.ModuleDict({"first": Extra(4, 4, bias=False, dtype=torch.bfloat16), "out": nn.Linear(4, 2),
+                               "last": nn.Linear(4, 4, bias=False, dtype=torch.bfloat16)})
+        model["last"].weight = model["first"].weight
+        model["first"].requires_grad_(False)
+        with tempfile.TemporaryDirectory() as folder:
+            path = folder + "/model.safetensors"
+            own = Frozen("first.weight", model["first"].weight)
+            save_file({"out.weight": torch.ones(2, 4), "out.bias": torch.ones(2)}, path,
+                      {"left_out": json.dumps({"first.weight": [own.type, own.digest()]})})
+            paceline.load(model, path)
+            self.assertTrue(torch.equal(model["out"].weight, torch.ones(2, 4)))
+            save_file({"out.weight": torch.ones(2, 4), "more": torch.ones(2)}, path,
+                      {"left_out": json.dumps({"first.weight": [own.type, own.digest()]})})
+            with self.assertRaisesRegex(RuntimeError, "missing out.bias; too many more"):
+                paceline.load(model, path)
+
+
+class Scaled(torch.Tensor):
+    """Numbers of another type and a scale that say they are float32, as quantised weights do."""
+    @staticmethod
+    def __new__(cls, numbers, scale):
+        return torch.Tensor._make_wrapper_subclass(cls, numbers.shape, dtype=torch.float32)
+
+    def __init__(self, numbers, scale):
+        self.numbers, self.scale = numbers.to(torch.int8), scale
+
+    def __tensor_flatten__(self):
+        return ["numbers"], {"scale": self.scale}
+
+    @classmethod
+    def __torch_dispatch__(cls, function, types, arguments=(), named=None):
+        if function in (torch.ops.aten.detach.default, torch.ops.aten.alias.default):
+            return Scaled(arguments[0].numbers, arguments[0].scale)
+        raise NotImplementedError(str(function))
+
+
+class DigestTest(unittest.TestCase):
+    def digest(self, tensor):
+        return Frozen("t", tensor).digest()
+
+    def test_is_of_the_bytes(self):
+        for tensor in (torch.arange(6.0).bfloat16(), torch.arange(6, dtype=torch.uint8), torch.tensor(True), torch.zeros(0),
+                       torch.randn(3, 4, dtype=torch.complex64), torch.zeros(2, 2).to(torch.float8_e4m3fn),
+                       torch.quantize_per_tensor(torch.arange(4.0), 0.5, 0, torch.qint8), torch.eye(3).to_sparse()):
+            with self.subTest(tensor=tensor):
+                self.assertEqual(self.digest(tensor), self.digest(tensor.clone()))
+        for other in (torch.arange(1.0, 7.0), torch.arange(6.0).flip(0)):
+            self.assertNotEqual(self.digest(torch.arange(6.0)), self.digest(other))
+        self.assertNotEqual(self.digest(torch.quantize_per_tensor(torch.arange(4.0), 0.5, 0, torch.qint8)),
+                            self.digest(torch.quantize_per_tensor(torch.ones(4), 0.5, 0, torch.qint8)))
+
+    def test_is_of_what_lies_beside_the_bytes(self):
+        def four_bits(scale):
+            parameter = nn.Parameter(torch.zeros(4, dtype=torch.uint8), requires_grad=False)
+            parameter.quant_state = SimpleNamespace(as_dict=lambda packed: {"absmax": torch.full((2,), scale), "blocksize": 64})
+            return parameter
+        self.assertEqual(self.digest(four_bits(1.0)), self.digest(four_bits(1.0)))
+        self.assertNotEqual(self.digest(four_bits(1.0)), self.digest(four_bits(2.0)))
+        self.assertNotEqual(self.digest(Scaled(torch.ones(3), 1.0)), self.digest(Scaled(torch.ones(3), 2.0)))
+        self.assertEqual(self.digest(Scaled(torch.ones(3), 2.0)), self.digest(Scaled(torch.ones(3), 2.0)))
+
+    def test_what_only_says_that_it_is_float32_is_own_too(self):
+        self.assertTrue(is_own(nn.Parameter(Scaled(torch.ones(3), 2.0), requires_grad=False)))
+        self.assertFalse(is_own(nn.Parameter(torch.ones(3), requires_grad=False)))
+        self.assertFalse(is_own(nn.Parameter(torch.ones(3).bfloat16())))
+
+    def test_is_the_same_however_the_tensor_lies(self):
+        tensor = torch.arange(12.0).view(3, 4)
+        self.assertEqual(self.digest(tensor.T), self.digest(tensor.T.contiguous()))
+
+
+class AloneFrozenTest(unittest.TestCase):
+    def test_trains_alone_too(self):
+        model = nn.Sequential(nn.Linear(2, 4, dtype=torch.bfloat16).requires_grad_(False), nn.Linear(4, 1))
+        before = model[0].weight.clone()
+        with paceline.worker(model, torch.optim.SGD(model[1].parameters(), lr=0.5), batch_size=8) as w:
+            for batch in w.data((torch.ones(32, 2), torch.ones(32))):
+                w.step(model[1](model[0](batch.x.bfloat16()).float()).square().mean())
+        self.assertTrue(torch.equal(model[0].weight, before))
+
+
+if __name__ == "__main__":
+    unittest.main()
