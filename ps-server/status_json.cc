@@ -187,6 +187,7 @@ std::string ProgressJson(const Progress& progress, const JobView& view,
       {"lastLostSeconds", ToSeconds(status.last_lost.training)},
       {"rolledBackFrom", status.rolled_back_from.value()},
       {"rolledBackTo", status.rolled_back_to.value()},
+      {"frozenParameters", status.frozen_parameters},
       {"modelProblem", status.model_problem},
       {"roomProblem", progress.room_problem},
       {"checkpoint", CheckpointJson(progress)}};

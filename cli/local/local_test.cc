@@ -29,6 +29,8 @@ namespace {
 
 using paceline::testing::Eventually;
 using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
 using ::testing::UnorderedElementsAre;
 
 std::string Temporary(const std::string& name) {
@@ -302,6 +304,9 @@ TEST(ProgressLine, ShowsWhatIsKnown) {
             "step 1,234  epoch 3.5  loss 0.2500  accuracy 97.5 %  2,000 samples/s  ETA 1:05");
   EXPECT_EQ(ProgressLine({.phase = "startup", .startup_waits_for = "w2, w3"}),
             "starting: waiting for w2, w3");
+  EXPECT_THAT(ProgressLine({.phase = "finishing"}), StartsWith("finishing  step 0"));
+  EXPECT_THAT(ProgressLine({.phase = "finishing", .model_problem = "no space left"}),
+              StartsWith("finishing: the model is not written: no space left  step 0"));
 }
 
 TEST(TerminalLine, FitsTheTerminal) {
@@ -348,6 +353,16 @@ TEST(Summary, TellsPeopleAndPrograms) {
   EXPECT_THAT(json, HasSubstr("\"accuracy\":0.975"));
   EXPECT_THAT(json, HasSubstr("\"samplesPerSecond\":2000.0"));
   EXPECT_EQ(json.find('\n'), json.size() - 1);
+}
+
+TEST(Summary, SaysThatTheModelIsNotWhole) {
+  RunSummary summary{.job = "lora", .state = *ParseLiveState(kState), .model_path = "/m"};
+  EXPECT_THAT(SummaryText(summary), Not(HasSubstr("without")));
+  summary.state->frozen_parameters = 20;
+  EXPECT_THAT(
+      SummaryText(summary),
+      HasSubstr("  model      /m\n             without 20 frozen parameters of the script's "
+                "own: load those as it does\n"));
 }
 
 TEST(Summary, TellsWhatLossScalingCost) {

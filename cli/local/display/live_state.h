@@ -74,9 +74,10 @@ struct LiveState {
   std::string last_roll_back;         // Why and to where.
   std::optional<uint64_t> checkpoint_version;
   std::string checkpoint_problem;
-  std::string room_problem;     // Why the final model may find no room; empty: it has some.
-  std::string checkpoint_note;  // What the checkpoints that were there at the start came to.
-  std::string model_problem;    // Why the final model is not written yet, or empty.
+  std::string room_problem;        // Why the final model may find no room; empty: it has some.
+  std::string checkpoint_note;     // What the checkpoints that were there at the start came to.
+  uint64_t frozen_parameters = 0;  // That workers have by themselves, and the model has not.
+  std::string model_problem;       // Why the final model is not written yet, or empty.
   std::vector<LiveWorker> workers;
   std::optional<LiveFinishing> finishing;  // Kept when it has finished.
   std::optional<LiveFinish> finished;

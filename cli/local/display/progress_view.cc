@@ -34,7 +34,10 @@ std::string PhaseWords(const LiveState& state) {
     return state.startup_waits_for.empty() ? "starting"
                                            : "starting: waiting for " + state.startup_waits_for;
   }
-  return state.phase == "training" ? "" : "finishing  ";
+  if (state.phase == "training") return "";
+  return state.model_problem.empty()
+             ? "finishing  "
+             : "finishing: the model is not written: " + state.model_problem + "  ";
 }
 
 }  // namespace

@@ -126,7 +126,14 @@ std::string SummaryText(const RunSummary& summary) {
                           100 * worker.communication_share);
     }
   }
-  if (!summary.model_path.empty()) text += fmt::format("  model      {}\n", summary.model_path);
+  if (!summary.model_path.empty()) {
+    text += fmt::format("  model      {}\n", summary.model_path);
+    if (summary.state && summary.state->frozen_parameters > 0) {
+      text += fmt::format(
+          "             without {} frozen parameters of the script's own: load those as it does\n",
+          summary.state->frozen_parameters);
+    }
+  }
   text += fmt::format("  logs       {}/logs\n", summary.folder);
   return text;
 }

@@ -61,6 +61,7 @@ TEST(FrozenTest, TheModelIsSavedWithoutThemAndNamesThem) {
   job.PushFor(2);
   job.CommittedEverywhere(1);
   EXPECT_THAT(job.Last<SaveModel>().left_out, ElementsAre(kBase));
+  EXPECT_EQ(job.coordinator.status().frozen_parameters, 1u);
 }
 
 // Goes on from a checkpoint that has these; absent: from one of an earlier version.

@@ -52,6 +52,7 @@ Status Report(const JobState& job) {
   status.checkpoint_cost = job.checkpointing.cost.last();
   if (job.options.checkpoint.has_value()) status.checkpoint_period = Period(job);
   status.checkpoint_problem = job.checkpointing.problem;
+  if (job.frozen.has_value()) status.frozen_parameters = job.frozen->size();
   status.model_problem = job.finishing.save_problem;
   const bool is_stopping = job.phase == Phase::kFinishing && !job.finishing.is_suspending;
   if (is_stopping || job.finishing.saved.has_value()) status.stop_reason = job.finishing.reason;
