@@ -113,10 +113,6 @@ def _parts(tensor: torch.Tensor) -> Optional[Dict[str, Any]]:
 
 def _state(tensor: torch.Tensor) -> Tuple[Any, ...]:
     """What changes where its values do; what is written to .data it does not see."""
-    if is_sharded(tensor) or _parts_are_elsewhere(tensor):
-        return (tensor.dtype,)
+    if is_sharded(tensor) or tensor.layout != torch.strided or hasattr(tensor, "__tensor_flatten__"):
+        return (tensor.dtype,)  # Its values lie in other tensors.
     return tensor.dtype, tensor.data_ptr(), None if tensor.is_inference() else tensor._version
-
-
-def _parts_are_elsewhere(tensor: torch.Tensor) -> bool:
-    return tensor.layout != torch.strided or hasattr(tensor, "__tensor_flatten__")

@@ -75,8 +75,8 @@ class LeaseLedger {
   // InvalidArgument if no ledger of these options could have been saved so.
   static paceline::StatusOr<LeaseLedger> Restore(const Options& options, const Saved& saved);
 
-  // As if the pushes of these leases were published, so many samples of each skipped, and
-  // everything else were handed back.
+  // The ledger as it would be if the pushes of these leases were published and everything else were
+  // handed back. `committed`: how many samples of each lease were skipped.
   Saved Save(const std::map<protocol::LeaseId, uint64_t>& committed) const;
 
   // At most `samples` positions: what was handed back first, then the oldest open epoch, then the
