@@ -16,6 +16,23 @@ bool IsOne(const FrozenTensor& is, const FrozenTensor& wanted) {
 
 }  // namespace
 
+std::vector<std::string> HeldAsBuffers(const store::Layout& want, const store::Layout& got,
+                                       const std::vector<FrozenTensor>& frozen) {
+  std::vector<std::string> held;
+  std::vector<store::TensorSpec> others;
+  for (const store::TensorPlace& place : want.tensors()) {
+    if (place.spec.kind == store::TensorKind::kBuffer &&
+        std::ranges::find(frozen, place.spec.name, &FrozenTensor::name) != frozen.end()) {
+      held.push_back(place.spec.name);
+    } else {
+      others.push_back(place.spec);
+    }
+  }
+  const StatusOr<store::Layout> rest = store::Layout::Create(others);
+  if (!rest.ok() || rest->hash() != got.hash()) return {};
+  return held;
+}
+
 std::string FrozenDifference(std::vector<FrozenTensor> got, std::vector<FrozenTensor> want,
                              const std::string& whose) {
   std::ranges::sort(got, {}, &FrozenTensor::name);

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "lib/store/layout.h"
+
 namespace paceline::protocol {
 
 struct FrozenTensor {
@@ -18,5 +20,11 @@ struct FrozenTensor {
 // first by name that differs. Empty if all are the same, in whatever order.
 std::string FrozenDifference(std::vector<FrozenTensor> got, std::vector<FrozenTensor> want,
                              const std::string& whose);
+
+// The names of `frozen` that `want` holds as buffers, as versions before did and whose script says
+// that they are averaged, where nothing else keeps a worker with the layout `got` from it: with
+// these as buffers it would have `want`. Empty if something does, or the layouts are one.
+std::vector<std::string> HeldAsBuffers(const store::Layout& want, const store::Layout& got,
+                                       const std::vector<FrozenTensor>& frozen);
 
 }  // namespace paceline::protocol

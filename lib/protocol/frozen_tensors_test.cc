@@ -5,6 +5,7 @@
 namespace paceline::protocol {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
@@ -35,6 +36,23 @@ TEST(FrozenDifference, NamesTheFirstTensorThatDiffers) {
             "frozen parameter a is uint8 [5], want the uint8 [4] of the others");
   EXPECT_THAT(Difference({kA, {"b", "bfloat16 [2]", "3"}}, {kA, kB}),
               HasSubstr("frozen parameter b has other values than that of the others"));
+}
+
+store::Layout LayoutOf(const std::vector<store::TensorSpec>& specs) {
+  return *store::Layout::Create(specs);
+}
+
+TEST(HeldAsBuffers, NamesThemWhereTheLayoutIsTheSameOtherwise) {
+  const store::TensorSpec weight{"w", {4}};
+  const store::TensorSpec a{"a", {4}, store::DataType::kFloat32, store::TensorKind::kBuffer};
+  const store::TensorSpec mean{"mean", {2}, store::DataType::kFloat32, store::TensorKind::kBuffer};
+  const store::Layout had = LayoutOf({weight, a, mean}), has = LayoutOf({weight, mean});
+  EXPECT_THAT(HeldAsBuffers(had, has, {kA, kB}), ElementsAre("a"));
+  EXPECT_THAT(HeldAsBuffers(had, has, {kB}), IsEmpty()) << "it is nobody's";
+  EXPECT_THAT(HeldAsBuffers(had, LayoutOf({weight}), {kA}), IsEmpty()) << "mean is missing";
+  EXPECT_THAT(HeldAsBuffers(has, has, {kA}), IsEmpty());
+  const store::Layout trained = LayoutOf({weight, {"a", {4}}, mean});
+  EXPECT_THAT(HeldAsBuffers(trained, has, {kA}), IsEmpty()) << "it was trained";
 }
 
 }  // namespace

@@ -16,6 +16,8 @@ std::string_view ToString(RefuseReason reason) {
   switch (reason) {
     case RefuseReason::kLayoutDiffers:
       return "layout-differs";
+    case RefuseReason::kHoldsFrozen:
+      return "holds-frozen";
     case RefuseReason::kNetworkDiffers:
       return "network-differs";
     case RefuseReason::kDataDiffers:

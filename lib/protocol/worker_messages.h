@@ -195,6 +195,7 @@ struct Shards {
 
 enum class RefuseReason {
   kLayoutDiffers,   // From the first worker's, by tensor name in the detail.
+  kHoldsFrozen,     // It holds as buffers what this worker has frozen; otherwise it is the same.
   kDataDiffers,     // The training set has another size, or the script another sampler.
   kNetworkDiffers,  // Numbers would travel in another type; by the field's name in the detail.
   kUnknownWorker,   // More workers than there may be.

@@ -42,6 +42,7 @@ thread_local std::string last_error;
 int CodeOf(const Status& status) {
   if (paceline::process::ExitCodeFor(status) == paceline::process::kExitCannotWorkHere)
     return PACELINE_HERE;
+  if (paceline::Detail(status, paceline::worker::kHoldsFrozenDetail)) return PACELINE_HOLDS_FROZEN;
   switch (status.code()) {
     case StatusCode::kOk:
       return PACELINE_OK;

@@ -28,7 +28,7 @@ extern "C" {
 #define PACELINE_API __attribute__((visibility("default")))
 
 // Of this header. A library of another one is not to be called.
-#define PACELINE_ABI 8
+#define PACELINE_ABI 9
 
 enum {
   PACELINE_OK = 0,
@@ -39,6 +39,8 @@ enum {
   PACELINE_INVALID = 5,   // What the caller handed in is wrong.
   PACELINE_FAILED = 6,    // All else.
   PACELINE_GIVEN_UP = 7,  // The work is not wanted any more: paceline_give_up_step.
+  // As PACELINE_REFUSED; one that has what paceline_keep named as buffers is welcome.
+  PACELINE_HOLDS_FROZEN = 8,
 };
 
 typedef struct paceline_session paceline_session;

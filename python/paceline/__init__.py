@@ -16,7 +16,7 @@ from typing import Any, Optional, Union
 
 import torch
 
-from . import _given
+from . import _given, _joined
 from ._alone import Alone
 from ._data import Batch
 from ._device import device
@@ -32,7 +32,7 @@ __all__ = ["Batch", "CannotHere", "Error", "Lost", "Misuse", "NoJob", "Refused",
 
 
 def worker(model: torch.nn.Module, optimizer: Optional[Union[str, torch.optim.Optimizer]] = "from-job", *,
-           epochs: Optional[int] = None, batch_size: int = 32) -> Any:
+           epochs: Optional[int] = None, batch_size: int = 32, frozen: str = "whole") -> Any:
     """The worker that this process is, for a ``with`` block.
 
     `model`: one module, of several models a torch.nn.ModuleDict; trained parameters are float32, on one device. They become
@@ -45,16 +45,16 @@ def worker(model: torch.nn.Module, optimizer: Optional[Union[str, torch.optim.Op
     often as the script's own loop over epochs asks for them.
     """
     _given.check(model, optimizer)
-    made = _make(model, "from-job" if optimizer is None else optimizer, epochs, batch_size, Turns(sys._getframe(1)))
+    made = _make(model, "from-job" if optimizer is None else optimizer, epochs, batch_size, Turns(sys._getframe(1)), frozen)
     _given.note(made)
     return made
 
 
 def _make(model: torch.nn.Module, optimizer: Union[str, torch.optim.Optimizer], epochs: Optional[int], batch_size: int,
-          turns: Turns) -> Any:
+          turns: Turns, frozen: str) -> Any:
     lacking = "" if isinstance(optimizer, str) else _given.lacking(model, optimizer)
     if "PACELINE_JOB" in os.environ:
-        made = Worker(model, turns)
+        made = Worker(model, turns, frozen)
         if not isinstance(optimizer, str):
             made.log(f"{type(optimizer).__name__} of the script is not used: the job's optimizer is", is_warning=True)
         if lacking:
@@ -64,6 +64,7 @@ def _make(model: torch.nn.Module, optimizer: Union[str, torch.optim.Optimizer], 
     if isinstance(optimizer, str):
         raise NoJob("no job has started this process: start it with `paceline run job.yaml` (workers.command), or hand "
                     "paceline.worker an optimizer of torch.optim, with which it trains alone")
+    _joined.check(frozen)
     alone = Alone(model, optimizer, epochs, batch_size, turns)
     if lacking:
         alone.log(f"a job would train parameters that this optimizer has not: {lacking}; requires_grad_(False) before "

@@ -23,6 +23,10 @@ class Refused(Error):
     exit_code = 2
 
 
+class HoldsFrozen(Refused):
+    """The job has as buffers what this worker has frozen, and welcomes one that has them so."""
+
+
 class Lost(Error):
     """Coordinator or parameter servers did not come back in time."""
 

@@ -1,6 +1,6 @@
-"""Frozen parameters that each worker has by itself, since no shard stores them: weights of a base model in bfloat16 or four bits, say.
+"""Frozen parameters, which each worker has by itself: weights of a base model, in any type.
 
-Nothing of them travels. All workers are to have the same, so each says what it has before it joins.
+Nothing of them travels with a step. All workers are to have the same, so each says what it has before it joins.
 """
 
 from __future__ import annotations
@@ -16,6 +16,10 @@ from ._errors import Misuse
 from ._wrappers import is_sharded
 
 _PART_BYTES = 64 << 20  # Of a tensor on a GPU, copied at once.
+_SAMPLED = 32  # Elements of a tensor.
+
+WAYS = ("whole", "omit", "averaged")
+"""What becomes of them. Averaged: those of float32 are buffers, which travel; others are each worker's own all the same."""
 
 
 class Frozen:
@@ -24,6 +28,8 @@ class Frozen:
     def __init__(self, name: str, tensor: torch.Tensor):
         self.name, self.tensor = name, tensor
         self._was: Optional[Tuple[Any, ...]] = None
+        self._sample: Optional[torch.Tensor] = None
+        self._checks = 0
 
     @property
     def type(self) -> str:
@@ -32,7 +38,7 @@ class Frozen:
     def digest(self) -> str:
         """Equal for equal values of one type and shape; empty of a tensor that is sharded over processes, which has the shape alone to be
         compared. It is not to change from now on. Misuse of a tensor whose bytes cannot be told."""
-        self._was = _state(self.tensor)
+        self._was, self._sample, self._checks = _state(self.tensor), _sampled(self.tensor), 0
         if is_sharded(self.tensor):
             return ""
         parts = {"": self.tensor.detach()}
@@ -72,16 +78,27 @@ class Frozen:
         """Misuse, by name, if it is trained or has changed after all."""
         if self.tensor.requires_grad:
             raise Misuse(f"parameter {self.name} is {self.type} and was frozen when paceline.worker was given the model: it cannot be trained. "
-                         "Make it float32 (module.float()) and trained before that")
-        if self._was is not None and _state(self.tensor) != self._was:
+                         "What is to be trained later is float32 and not frozen at that time; freeze it afterwards, until it is to be trained")
+        if self._was is not None and (_state(self.tensor) != self._was or not self._has_its_sample()):
             raise Misuse(f"frozen parameter {self.name} has changed since training began: no other worker has the change, and no checkpoint. "
-                         "Leave it as it is, or make it float32 before paceline.worker, which averages it")
+                         "Leave it as it is; or make it float32 and say paceline.worker(model, frozen=\"averaged\"), as for a teacher or a target "
+                         "network: then it is averaged over workers and travels with each step")
+
+    def _has_its_sample(self) -> bool:
+        """Looked at ever more rarely: what a script does in each of its steps is seen in the first ones."""
+        self._checks += 1
+        if self._sample is None or self._checks & (self._checks - 1):
+            return True
+        return torch.equal(_sampled(self.tensor), self._sample)
 
 
-def is_own(parameter: torch.nn.Parameter) -> bool:
-    """Whether it is frozen and no shard can store it: what is no float32, or says that it is and consists of other tensors."""
+def is_own(parameter: torch.nn.Parameter, are_averaged: bool = False) -> bool:
+    """Whether it is frozen and, where those that can be are averaged, no shard can store it: what is no float32, or says that it is and
+    consists of other tensors."""
     if parameter.requires_grad:
         return False
+    if not are_averaged:
+        return True
     is_of_others = hasattr(parameter, "__tensor_flatten__") and not is_sharded(parameter)
     return parameter.dtype != torch.float32 or is_of_others or getattr(parameter, "quant_state", None) is not None
 
@@ -111,8 +128,21 @@ def _parts(tensor: torch.Tensor) -> Optional[Dict[str, Any]]:
     return None
 
 
+def _lies_elsewhere(tensor: torch.Tensor) -> bool:
+    """Its values are those of other tensors."""
+    return is_sharded(tensor) or tensor.layout != torch.strided or hasattr(tensor, "__tensor_flatten__")
+
+
+def _sampled(tensor: torch.Tensor) -> Optional[torch.Tensor]:
+    """The bytes of a few of its elements: what is written to .data moves no version counter."""
+    if _lies_elsewhere(tensor) or tensor.is_quantized or not tensor.is_contiguous() or not tensor.numel():
+        return None
+    flat = tensor.detach().view(-1).view(torch.uint8).view(tensor.numel(), -1)
+    return flat[::max(1, tensor.numel() // _SAMPLED)][:_SAMPLED].to("cpu", copy=True)
+
+
 def _state(tensor: torch.Tensor) -> Tuple[Any, ...]:
     """What changes where its values do; what is written to .data it does not see."""
-    if is_sharded(tensor) or tensor.layout != torch.strided or hasattr(tensor, "__tensor_flatten__"):
-        return (tensor.dtype,)  # Its values lie in other tensors.
+    if _lies_elsewhere(tensor):
+        return (tensor.dtype,)
     return tensor.dtype, tensor.data_ptr(), None if tensor.is_inference() else tensor._version

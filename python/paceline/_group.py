@@ -36,10 +36,10 @@ def share_of(samples: List[int], rank: int, ranks: int) -> Tuple[List[int], floa
     return samples[begin:end], (end - begin) / len(samples)
 
 
-def join(model: torch.nn.Module, open_session: Callable[[GroupModel], Any]) -> Tuple[GroupModel, "GroupSession"]:
+def join(model: torch.nn.Module, open_session: Callable[[GroupModel], Any], are_averaged: bool) -> Tuple[GroupModel, "GroupSession"]:
     """By all ranks."""
     group = Group()
-    shared = GroupModel(model, group)
+    shared = GroupModel(model, group, are_averaged)
     try:
         return shared, GroupSession(shared, group, open_session)
     except BaseException:

@@ -37,9 +37,9 @@ def rows_of(name: str, tensor: Any, rank: int, ranks: int) -> Tuple[int, int]:
 class GroupModel(FlatModel):
     """Made by all ranks alike. Misuse if their models differ."""
 
-    def __init__(self, model: torch.nn.Module, group: Group):
+    def __init__(self, model: torch.nn.Module, group: Group, are_averaged: bool = False):
         self._group = group
-        super().__init__(model)
+        super().__init__(model, are_averaged)
 
     # --- Where tensors are.
 

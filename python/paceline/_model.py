@@ -42,16 +42,16 @@ class _Member:
         self.home = tensor  # The view that is its data, once it is bound.
 
 
-def _find(model: torch.nn.Module) -> Tuple[List[_Member], List[Frozen]]:
-    """What is trained or averaged, and what is this worker's own: frozen, and nothing that a shard can store. A frozen parameter of
-    float32 counts as a buffer; what is not in the state_dict is nobody's."""
+def _find(model: torch.nn.Module, are_averaged: bool) -> Tuple[List[_Member], List[Frozen]]:
+    """What is trained or averaged, and what is this worker's own: what is frozen, but where those that can be are averaged, which count as
+    buffers then. What is not in the state_dict is nobody's."""
     refuse_what_moves(model)
     members: List[_Member] = []
     own: List[Frozen] = []
     where: Dict[int, str] = {}
     for name_there, parameter in model.named_parameters():
         name = plain_name(model, name_there)
-        if is_own(parameter):
+        if is_own(parameter, are_averaged):
             own.append(Frozen(name, parameter))
             continue
         if parameter.dtype != torch.float32:
@@ -82,14 +82,14 @@ class FlatModel:
     """Binds `model` to one flat memory, in place: its parameters become views.
 
     ``values`` is a uint8 tensor on the CPU; for a model on another device the views are into a copy there, which
-    `fetch` refreshes. `memory`: the library's handle for `values`, where it made them.
+    `fetch` refreshes. `are_averaged`: frozen parameters of float32 are. `memory`: the library's handle for `values`, where it made them.
     """
 
     memory: Optional[int] = None
 
-    def __init__(self, model: torch.nn.Module):
+    def __init__(self, model: torch.nn.Module, are_averaged: bool = False):
         self.model = model
-        self._members, self.frozen = _find(model)
+        self._members, self.frozen = _find(model, are_averaged)
         self._owned = [member for member in self._members if member.owner is not None]
         devices = {member.tensor.device for member in self._members}
         if len(devices) > 1:
@@ -105,6 +105,7 @@ class FlatModel:
         self._bind()
         self._trained = [i for i, member in enumerate(self._members) if member.kind == _native.PARAMETER]
         self.trained_bytes = sum(4 * self._members[i].tensor.numel() for i in self._trained)
+        self._frozen_by_groups: List[torch.Tensor] = []
         self._handles = [self._members[i].tensor.register_post_accumulate_grad_hook(self._hook(i))
                          for i in self._trained]
         self._give_back_gradients = keep_gradients(model)
@@ -250,6 +251,7 @@ class FlatModel:
             group = next((one for one in groups if any(fits(pattern, member.name) for pattern in one["match"])), {})
             if group.get("frozen"):
                 member.tensor.requires_grad_(False)
+                self._frozen_by_groups.append(member.tensor)
                 frozen.append(member.name)
         return frozen
 
@@ -278,6 +280,8 @@ class FlatModel:
         self._let_go()
 
     def _let_go(self) -> None:
+        for tensor in self._frozen_by_groups:
+            tensor.requires_grad_(True)
         for handle in self._handles:
             handle.remove()
         self._handles = []

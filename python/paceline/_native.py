@@ -9,8 +9,8 @@ from typing import Optional
 
 from . import _errors
 
-ABI = 8
-OK, NO_JOB, REFUSED, LOST, HERE, INVALID, FAILED, GIVEN_UP = range(8)
+ABI = 9
+OK, NO_JOB, REFUSED, LOST, HERE, INVALID, FAILED, GIVEN_UP, HOLDS_FROZEN = range(9)
 FLOAT32, INT64 = 0, 1
 PARAMETER, BUFFER = 0, 1
 NOTHING, STEP, EVALUATE, OVER, DRAW = range(5)
@@ -23,6 +23,7 @@ _ERRORS = {
     HERE: _errors.CannotHere,
     INVALID: _errors.Misuse,
     FAILED: _errors.Error,
+    HOLDS_FROZEN: _errors.HoldsFrozen,
 }
 
 

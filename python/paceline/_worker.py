@@ -20,16 +20,16 @@ from . import _native
 from ._ahead import Ahead
 from ._cause import cause_of, is_out_of_memory
 from ._data import Batch, Epochs, Source, sizes_of_batches, source_of
-from ._errors import Error, Misuse
+from ._errors import Error, HoldsFrozen, Misuse
 from ._evaluation import evaluation_of
-from ._group import is_group, join
+from ._group import is_group
 from ._handing import Handing
+from ._joined import freeze, joined
 from ._last_word import said_of, say_what_is_not_caught
 from ._leaving import close_at_exit, is_good_end, on_sigterm
-from ._model import FlatModel, GivenUp, _warn
+from ._model import GivenUp, _warn
 from ._name import have_a_name
 from ._one_sample import OneSample, misuse_of
-from ._session import Session
 from ._skipping import Skipping
 from ._turns import Turns
 from ._words import encoded, named
@@ -51,39 +51,23 @@ class Step(NamedTuple):
     wait_seconds: float  # Until there was something to do again.
 
 
-def _open(model: torch.nn.Module) -> Tuple[FlatModel, Session]:
-    flat = FlatModel(model)
-    try:
-        return flat, Session(flat)
-    except BaseException:
-        flat.release()
-        raise
-
-
 class Worker:
     """One worker of a job, or its evaluator: made by `paceline.worker`, used in a ``with`` block.
 
     Used by one thread. Values of parameters change within `step` and before the first batch, never else.
     """
 
-    def __init__(self, model: torch.nn.Module, turns: Turns = Turns(None)):
+    def __init__(self, model: torch.nn.Module, turns: Turns = Turns(None), frozen: str = "whole"):
         self._turns = turns
         self._forward_hook: Optional[RemovableHandle] = None
         self._is_turn_cut = self._has_said_that_turns_go_on = False
         self._ahead: Optional[Ahead] = None
-        self._flat: FlatModel
-        self._session: Any
-        self._flat, self._session = join(model, Session) if is_group() else _open(model)
+        self._flat, self._session = joined(model, frozen)
         self._at_exit = close_at_exit(self)
         self.model = model
         self.job: Dict[str, Any] = json.loads(self._session.call("job"))
         """The resolved manifest."""
-        frozen = self._flat.freeze(self.job["spec"]["training"].get("parameterGroups", []))
-        if frozen:
-            self.log(f"frozen by the job's parameter groups: {', '.join(frozen)}")
-        if own := [one.name for one in self._flat.frozen]:
-            self.log(f"this worker's own, since they are frozen and no float32: {len(own)} parameters, the first {own[0]}. The model file does not "
-                     "hold them: load them as this script does")
+        freeze(self._flat, self.job, self.log)
         self.is_evaluator = bool(self._session.call("is_evaluator"))
         self.index: int = self._session.call("index")
         """The worker's number, in its group: 0, 1, ..."""
@@ -110,8 +94,7 @@ class Worker:
         if not is_without_hooks:
             self._forward_hook = model.register_forward_pre_hook(self._on_forward)
         self._is_too_large = False  # The batch, for the memory there is.
-        self._drains = self._has_left = False
-        self._evaluates = False
+        self._drains = self._has_left = self._evaluates = False
         self._began = 0.0
 
     def _check_device(self) -> None:
@@ -410,11 +393,28 @@ class Worker:
                             None if sampler is None else encoded(sampler.name))
         self._started = True
 
+    def _average_frozen(self, refused: HoldsFrozen) -> None:
+        """As the job that goes on does. Of several ranks this one alone hears of it, and raises `refused`."""
+        if is_group():
+            raise refused
+        self.log(f"frozen parameters are averaged, as before this job went on: {refused}", is_warning=True)
+        self._session.close()
+        self._flat.release()
+        self._flat, self._session = joined(self.model, "averaged")
+        freeze(self._flat, self.job, self.log)
+        self._handing = Handing(self._session, len(self._flat), self._flat.trained_bytes)
+        self._started = False
+        self._start()
+
     def _wait(self) -> Optional[_native.Work]:
         """The next work, which is the session's until it is done with; None: the job is over for this worker."""
         work = _native.Work()
         while True:
-            self._session.check("next", _POLL_MS, ctypes.byref(work))
+            try:
+                self._session.check("next", _POLL_MS, ctypes.byref(work))
+            except HoldsFrozen as refused:
+                self._average_frozen(refused)
+                continue
             if work.kind == _native.OVER:
                 self.log("leaving: " + self._session.call("reason").decode())
                 return None

@@ -1,4 +1,4 @@
-"""Frozen parameters of types that no shard stores: each worker's own, the same on all, and not in the model file."""
+"""Frozen parameters, of any type: each worker's own, and the same on all."""
 import json
 import tempfile
 import textwrap
@@ -62,7 +62,7 @@ class FrozenTest(JobTest):
         """)
         self.assert_succeeded(ended)
         self.assertEqual(ended.worker_logs().count("KEPT"), 2)
-        self.assertIn("this worker's own, since they are frozen and no float32: 4 parameters", ended.worker_logs())
+        self.assertIn("frozen, and this worker's own: 4 parameters, base.weight the first", ended.worker_logs())
         with safe_open(ended.summary["model"], "pt") as file:
             self.assertEqual(sorted(file.keys()), ["down.weight", "out.bias", "out.weight", "up.weight"])
             left_out = json.loads(file.metadata()["left_out"])
@@ -114,6 +114,71 @@ class FrozenTest(JobTest):
         self.assertNotEqual(ended.code, 0)
         self.assertIn("THREE", ended.worker_logs())
         self.assertIn("frozen parameter base.weight has changed since training began", ended.err)
+
+    def test_those_of_float32_do_not_travel_either(self):
+        ended = self.trains("""
+    model = nn.Sequential(nn.Linear(8, 4096), nn.ReLU(), nn.Linear(4096, 2))
+    model[0].requires_grad_(False)
+    before = model[0].weight.clone()
+    with paceline.worker(model) as w:
+        for batch in w.data((x, y)):
+            w.step(nn.functional.cross_entropy(model(batch.x), batch.y))
+    assert torch.equal(model[0].weight, before)
+        """, "spec.network.transport=Sockets")
+        self.assert_succeeded(ended)
+        state = json.loads(next(self.folder.glob("paceline-runs/*/summary.json")).read_text())
+        bytes_a_step = max(worker["pushedBytes"] / worker["steps"] for worker in state["workers"])
+        self.assertLess(bytes_a_step, 4 * (2 * 4096 + 2) * 1.1)
+
+    def test_a_teacher_that_follows_is_refused_and_averaged_where_the_script_says_so(self):
+        text = """
+    import copy
+    model = nn.ModuleDict({"student": nn.Linear(8, 2), "teacher": nn.Linear(8, 2)})
+    model["teacher"].load_state_dict(model["student"].state_dict())
+    model["teacher"].requires_grad_(False)
+    with paceline.worker(model%s) as w:
+        for step, batch in enumerate(w.data((x, y))):
+            w.step(nn.functional.cross_entropy(model["student"](batch.x) + model["teacher"](batch.x), batch.y))
+            for slow, quick in zip(model["teacher"].parameters(), model["student"].parameters()):
+                slow.data.mul_(0.9).add_(quick.data, alpha=0.1)
+    torch.save(model["teacher"].weight.clone(), f"teacher-{w.index}.pt")
+        """
+        ended = self.trains(text % "")
+        self.assertNotEqual(ended.code, 0)
+        self.assertRegex(ended.err, 'frozen parameter teacher.weight has changed .* say paceline.worker.model, frozen="averaged"')
+        ended = self.trains(text % ', frozen="averaged"')
+        self.assert_succeeded(ended)
+        model = load_file(ended.summary["model"])
+        self.assertEqual(sorted(model), ["student.bias", "student.weight", "teacher.bias", "teacher.weight"])
+        self.assertFalse(torch.equal(model["student.weight"], model["teacher.weight"]))
+
+    def test_a_job_that_has_them_as_buffers_goes_on_so(self):
+        place = self.folder / "checkpoints"
+
+        def of(epochs, way, **options):
+            return self.trains(f"""
+    model = nn.Sequential(nn.Linear(8, 4), nn.Linear(4, 2))
+    model[0].weight.requires_grad_(False)
+    with paceline.worker(model{way}) as w:
+        for batch in w.data((x, y)):
+            w.step(nn.functional.cross_entropy(model(batch.x), batch.y))
+            """, f"spec.training.stop={{maxEpochs: {epochs}}}", "spec.training.parameterGroups=[{match: ['0.bias'], frozen: true}]",
+                               f"spec.checkpoint={{periodSeconds: 100ms, volume: {{hostPath: {{path: {place}, type: DirectoryOrCreate}}}}}}", **options)
+        self.assert_succeeded(of(1, ', frozen="averaged"'))
+        for path in self.folder.rglob("*.log"):
+            path.unlink()
+        ended = of(2, "", options=["--resume"])
+        self.assert_succeeded(ended)
+        self.assertRegex(ended.worker_logs(), "frozen parameters are averaged, as before this job went on: .*1 of this worker's frozen parameters, "
+                                              "0.weight the first, are averaged according to checkpoint")
+        self.assertEqual(sorted(load_file(ended.summary["model"])), ["0.bias", "0.weight", "1.bias", "1.weight"])
+
+    def test_another_word_is_refused(self):
+        ended = self.trains("""
+    paceline.worker(model, frozen="yes")
+        """)
+        self.assertNotEqual(ended.code, 0)
+        self.assertIn("frozen is 'yes', want one of 'whole'", ended.err)
 
     def test_what_is_trained_in_another_type_is_refused(self):
         ended = self.trains("""
@@ -197,7 +262,8 @@ class DigestTest(unittest.TestCase):
 
     def test_what_only_says_that_it_is_float32_is_own_too(self):
         self.assertTrue(is_own(nn.Parameter(Scaled(torch.ones(3), 2.0), requires_grad=False)))
-        self.assertFalse(is_own(nn.Parameter(torch.ones(3), requires_grad=False)))
+        self.assertTrue(is_own(nn.Parameter(Scaled(torch.ones(3), 2.0), requires_grad=False), are_averaged=True))
+        self.assertFalse(is_own(nn.Parameter(torch.ones(3), requires_grad=False), are_averaged=True))
         self.assertFalse(is_own(nn.Parameter(torch.ones(3).bfloat16())))
 
     def test_is_the_same_however_the_tensor_lies(self):

@@ -102,7 +102,8 @@ class FlatModelTest(unittest.TestCase):
         tokens = torch.randint(11, (4, 5))
         flat = self.agree(Tied(), lambda model: nn.functional.cross_entropy(model(tokens).flatten(0, 1), tokens.flatten()))
         self.assertEqual([member.name for member in flat._members],
-                         ["embed.weight", "position.weight", "norm.weight", "norm.bias"])
+                         ["embed.weight", "norm.weight", "norm.bias"])
+        self.assertEqual([one.name for one in flat.frozen], ["position.weight"])
 
     def test_normalised_weights_and_running_means(self):
         images, labels = torch.randn(6, 1, 8, 8), torch.randint(5, (6,))

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import torch
 
-from paceline import _native, _worker
+from paceline import _joined, _native
 
 HEADER = (Path(__file__).parents[2] / "python" / "native" / "paceline_worker.h").read_text()
 PLAIN = re.sub(r"//[^\n]*", "", HEADER)
@@ -86,7 +86,7 @@ class ClosingTest(unittest.TestCase):
 
     def test_its_values_stay(self):
         for code, stay in ((_native.OK, False), (_native.LOST, True)):
-            session = object.__new__(_worker.Session)
+            session = object.__new__(_joined.Session)
             session._library = SimpleNamespace(paceline_close=lambda handle, timeout_ms, code=code: code)
             session._handle, session._process = ctypes.c_void_p(1), os.getpid()
             session._model = SimpleNamespace(values=torch.zeros(4))

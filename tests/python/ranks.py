@@ -11,7 +11,7 @@ import torch
 import torch.distributed as dist
 
 import paceline
-from paceline import _native, _worker
+from paceline import _joined, _native
 
 RATE = 0.1
 DEADLINE_S = int(os.environ.get("PACELINE_DEADLINE_S", 100))  # Of a rank, which then ends and says where it was.
@@ -141,7 +141,7 @@ class RanksTest(unittest.TestCase):
                 os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
             faulthandler.dump_traceback_later(DEADLINE_S, exit=True)
             os.environ.update(WORLD_SIZE=str(ranks), RANK=str(rank), LOCAL_RANK=str(rank), PACELINE_JOB="{}")
-            _worker.Session = Session
+            _joined.Session = Session
             for name, value in session.items():
                 setattr(Session, name, value)
             dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=ranks)

@@ -94,6 +94,24 @@ TEST(FrozenTest, AreComparedWithThoseOfTheCheckpointIfItSays) {
   }
 }
 
+TEST(FrozenTest, WhoHasAsFrozenWhatTheCheckpointHasAsABufferIsToldSo) {
+  CoordinatorOptions options = From(std::nullopt);
+  std::vector<store::TensorSpec> specs;
+  const store::Layout model = Model();
+  for (const store::TensorPlace& place : model.tensors()) specs.push_back(place.spec);
+  specs.push_back({"base", {2}, store::DataType::kFloat32, store::TensorKind::kBuffer});
+  options.checkpoint->found.front().state.layout = *store::Layout::Create(specs);
+  Job job(options);
+  job.Register(0);
+  Join(job, 1, 0, {{"base", "float32 [2]", "1"}});
+  EXPECT_EQ(job.Sent<protocol::Refused>(1).reason, protocol::RefuseReason::kHoldsFrozen);
+  EXPECT_THAT(job.Sent<protocol::Refused>(1).detail,
+              HasSubstr("1 of this worker's frozen parameters, base the first, are averaged "
+                        "according to checkpoint 000001-g1.0-v1: say"));
+  Join(job, 2, 0, {{"other", "float32 [2]", "1"}});
+  EXPECT_EQ(job.Sent<protocol::Refused>(2).reason, protocol::RefuseReason::kLayoutDiffers);
+}
+
 TEST(FrozenTest, BehindAnEarlierCheckpointTheFirstWorkersAreTheEvaluatorsToo) {
   Job job(From(std::nullopt));
   job.Register(0);

@@ -99,6 +99,15 @@ std::optional<Refused> Judge(const JobState& job, const Join& join,
     return Refused{RefuseReason::kLayoutDiffers, "the model has no parameters"};
   }
   if (job.layout.has_value() && join.layout.hash() != job.layout->hash()) {
+    const std::vector<std::string> held =
+        protocol::HeldAsBuffers(*job.layout, join.layout, join.frozen);
+    if (!held.empty()) {
+      return Refused{RefuseReason::kHoldsFrozen,
+                     fmt::format("{} of this worker's frozen parameters, {} the first, are "
+                                 "averaged according to {}: say paceline.worker(model, "
+                                 "frozen=\"averaged\")",
+                                 held.size(), held.front(), WhoseFrozen(job))};
+    }
     return Refused{RefuseReason::kLayoutDiffers,
                    join.layout.Difference(*job.layout) + OfCheckpoint(job)};
   }

@@ -13,6 +13,7 @@ using protocol::RefuseReason;
 
 constexpr EnumPair<RefuseReason, v1::RefuseReason> kRefuseReasons[] = {
     {RefuseReason::kLayoutDiffers, v1::REFUSE_REASON_LAYOUT_DIFFERS},
+    {RefuseReason::kHoldsFrozen, v1::REFUSE_REASON_HOLDS_FROZEN},
     {RefuseReason::kDataDiffers, v1::REFUSE_REASON_DATA_DIFFERS},
     {RefuseReason::kNetworkDiffers, v1::REFUSE_REASON_NETWORK_DIFFERS},
     {RefuseReason::kUnknownWorker, v1::REFUSE_REASON_UNKNOWN_WORKER},

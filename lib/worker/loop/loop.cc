@@ -199,6 +199,8 @@ StatusOr<std::optional<std::string>> Loop::Obey(const protocol::WorkerOrder& ord
               return Unavailable("{}", words);
             if (refused.reason == protocol::RefuseReason::kExpelled)
               return WithDetail(PermissionDenied("{}", words), kExpelledDetail, "");
+            if (refused.reason == protocol::RefuseReason::kHoldsFrozen)
+              return WithDetail(PermissionDenied("{}", words), kHoldsFrozenDetail, "");
             return PermissionDenied("{}", words);
           },
           [&](const protocol::Fill&) -> End { return go_on(FillShards()); },

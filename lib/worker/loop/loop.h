@@ -58,6 +58,8 @@ struct LoopOptions {
 
 // The detail of a status of Run that says: this process was expelled, by no fault of its arguments.
 inline constexpr std::string_view kExpelledDetail = "paceline.dev/expelled";
+// In the status of one that would be welcome with its frozen tensors as buffers.
+inline constexpr std::string_view kHoldsFrozenDetail = "paceline.dev/holds-frozen";
 
 // One owner, but for Drain.
 class Loop {
