@@ -188,7 +188,8 @@ JobView ViewOf(const LiveJob& live, const ServedModel& model, bool has_tls) {
           .composition = job::CompositionOf(live.job().spec.sync),
           .is_chaos_enabled = job.spec.chaos.enabled,
           .model = model.digest(),
-          .is_model_fetched = model.is_fetched()};
+          .is_model_fetched = model.is_fetched(),
+          .left_out_of_model = model.left_out()};
 }
 
 StatusOr<Endpoints> Endpoints::Start(const Options& options, const JobTls& tls,

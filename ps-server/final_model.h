@@ -12,13 +12,15 @@
 
 namespace paceline::ps {
 
-// `bytes` are arranged as `layout`; the file holds each tensor by name, and in its metadata the
-// those that belong to the model and are not in it, as "left_out": a JSON object of their names,
-// each with type and digest as workers say them. Written
-// beside `path` first, synced and renamed: on an error (ResourceExhausted for a full disk) nothing
-// of the name `path` has changed and no other file is left.
-Status WriteFinalModel(const std::string& path, const store::Layout& layout,
-                       std::span<const std::byte> bytes,
-                       const std::vector<protocol::FrozenTensor>& left_out = {});
+// `bytes` are arranged as `layout`; the file holds each tensor by name, and those of `frozen` that
+// the file `handed` (protocol/frozen_file.h; empty: there is none) has with the same type and
+// digest. The others belong to the model and are not in it: their names are what is returned, and
+// the metadata "left_out" is a JSON object of these, each with type and digest.
+//
+// Written beside `path` first, synced and renamed: on an error (ResourceExhausted for a full disk)
+// nothing of the name `path` has changed and no other file is left.
+StatusOr<std::vector<std::string>> WriteFinalModel(
+    const std::string& path, const store::Layout& layout, std::span<const std::byte> bytes,
+    const std::vector<protocol::FrozenTensor>& frozen = {}, const std::string& handed = {});
 
 }  // namespace paceline::ps

@@ -188,6 +188,7 @@ std::string ProgressJson(const Progress& progress, const JobView& view,
       {"rolledBackFrom", status.rolled_back_from.value()},
       {"rolledBackTo", status.rolled_back_to.value()},
       {"frozenParameters", status.frozen_parameters},
+      {"leftOutOfModel", view.left_out_of_model},
       {"modelProblem", status.model_problem},
       {"roomProblem", progress.room_problem},
       {"checkpoint", CheckpointJson(progress)}};

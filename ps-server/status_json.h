@@ -21,6 +21,7 @@ struct JobView {
   bool is_chaos_enabled = false;             // Delays are injected: an experiment.
   std::optional<store::FileDigest> model;    // Of the final model's file, once it is written.
   bool is_model_fetched = false;
+  size_t left_out_of_model = 0;  // Frozen parameters, which workers have by themselves.
 };
 
 // One object, compact. `finished` is given once the job is over.

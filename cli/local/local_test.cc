@@ -358,7 +358,7 @@ TEST(Summary, TellsPeopleAndPrograms) {
 TEST(Summary, SaysThatTheModelIsNotWhole) {
   RunSummary summary{.job = "lora", .state = *ParseLiveState(kState), .model_path = "/m"};
   EXPECT_THAT(SummaryText(summary), Not(HasSubstr("without")));
-  summary.state->frozen_parameters = 20;
+  summary.state->left_out_of_model = 20;
   EXPECT_THAT(
       SummaryText(summary),
       HasSubstr("  model      /m\n             without 20 frozen parameters of the script's "

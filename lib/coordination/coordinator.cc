@@ -137,6 +137,8 @@ void On(Turn turn, const SpecChanged& changed) { OnSpecChanged(turn, changed); }
 
 void On(Turn turn, const DrainAsked& asked) { OnDrainAsked(turn, asked); }
 
+void On(Turn turn, const FrozenArriving& arriving) { OnFrozenArriving(turn, arriving); }
+
 // Nothing changes any more; but who knocks is told so, and need not try again.
 void RefuseLate(const JobState& job, const Fact& fact, std::vector<Effect>& effects) {
   const auto* said = std::get_if<WorkerSaid>(&fact);

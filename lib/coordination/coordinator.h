@@ -168,7 +168,7 @@ struct Status {
   Duration checkpoint_period{};          // From one to the next, as it is now; 0: none are made.
   std::string checkpoint_problem;        // Of the latest attempt; empty: it went well.
   Duration checkpoint_cost{};            // Of training's time, by the last one.
-  uint64_t frozen_parameters = 0;        // That workers have by themselves, and the model has not.
+  uint64_t frozen_parameters = 0;        // That workers have by themselves.
   std::string model_problem;             // Why the final model is not written yet, or empty.
   std::vector<WorkerStatus> workers;     // By number, those that ever joined.
   std::vector<PoisonedSample> poisoned;  // Samples left out, in the order they were found.

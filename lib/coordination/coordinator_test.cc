@@ -200,6 +200,22 @@ TEST(CoordinatorTest, DeterministicJobFailsWithoutAllItsWorkers) {
   EXPECT_EQ(job.outcome(), "1 of at least 2 workers joined within 600 s");
 }
 
+TEST(CoordinatorTest, WhoHandsOverFrozenTensorsIsNotLate) {
+  Job job(TwoShards(2));
+  for (const uint64_t shard : {0, 1}) job.Register(shard);
+  job.PassBeating(Seconds(599), {});
+  job.Step(FrozenArriving{3'000'000, 9'000'000});
+  EXPECT_EQ(job.coordinator.status().startup_waits_for,
+            "the first worker, which hands over its frozen parameters: 3 of 9 MB");
+  job.PassBeating(Seconds(599), {});
+  job.Step(FrozenArriving{9'000'000, 9'000'000});
+  EXPECT_EQ(job.coordinator.status().startup_waits_for, "the first worker");
+  job.PassBeating(Seconds(599), {});
+  EXPECT_EQ(job.outcome(), "");
+  job.PassBeating(Seconds(2), {});
+  EXPECT_EQ(job.outcome(), "0 of at least 1 workers joined within 600 s");
+}
+
 TEST(CoordinatorTest, OneEpochOfBspEndsInSuccess) {
   Job job(TwoShards(2));
   job.Opened({{1, 0}, {2, 1}});

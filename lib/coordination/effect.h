@@ -150,7 +150,7 @@ struct PolicyChose {
 struct SaveModel {
   Version version;
   Generation generation;
-  std::vector<protocol::FrozenTensor> left_out = {};  // Of the model: what workers have themselves.
+  std::vector<protocol::FrozenTensor> frozen = {};  // What workers have themselves.
 };  // Assemble from all shards (ModelFetched) and write; answer ModelSaved. Again, after a problem
     // of the disk: write what was fetched.
 // For people: the final model could not be written; it is kept, and tried again after that pause.

@@ -2,6 +2,7 @@
 // final model.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <variant>
@@ -113,11 +114,17 @@ struct SpecChanged {
 struct DrainAsked {
   std::vector<protocol::Seat> workers;
 };
+// A worker that has not joined yet hands over frozen tensors for the model file: so much of so
+// much.
+struct FrozenArriving {
+  uint64_t bytes = 0;
+  uint64_t total = 0;
+};
 
 // How one is copied, moved and ended is compiled once, in fact.cc: it is long for so many kinds.
-struct Fact
-    : std::variant<WorkerSaid, WorkerGone, ShardSaid, ShardGone, Decided, DeadlineReached,
-                   StopAsked, ModelFetched, ModelSaved, CheckpointSaved, SpecChanged, DrainAsked> {
+struct Fact : std::variant<WorkerSaid, WorkerGone, ShardSaid, ShardGone, Decided, DeadlineReached,
+                           StopAsked, ModelFetched, ModelSaved, CheckpointSaved, SpecChanged,
+                           DrainAsked, FrozenArriving> {
   using variant::variant;
   Fact();
   Fact(const Fact& other);

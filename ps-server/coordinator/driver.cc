@@ -123,6 +123,10 @@ void Driver::Drain(std::vector<protocol::Seat> workers) {
   Post(coordination::DrainAsked{std::move(workers)});
 }
 
+void Driver::FrozenArriving(uint64_t bytes, uint64_t total) {
+  Post(coordination::FrozenArriving{bytes, total});
+}
+
 void Driver::AskToStop(std::string reason, coordination::StopKind kind) {
   Post(coordination::StopAsked{std::move(reason), kind});
 }

@@ -39,9 +39,9 @@ struct DriverOptions {
   std::function<StatusOr<std::vector<std::byte>>(
       const Generation&, const std::vector<protocol::ShardAddress>&, Version)>
       fetch;
-  // Writes the final model, in which `left_out` is not. Called on the same thread.
+  // Writes the final model; `frozen` is what workers have themselves. Called on the same thread.
   std::function<Status(const store::Layout&, const std::vector<std::byte>&,
-                       const std::vector<protocol::FrozenTensor>& left_out)>
+                       const std::vector<protocol::FrozenTensor>& frozen)>
       save;
   // Sees to it that the final model will find room, before training begins. What is wrong, in
   // words, if it may not; training goes on. Called once, at work on a fact. May be null.
@@ -88,6 +88,7 @@ class Driver : public Sessions {
   // What may change while the job runs (fact.h).
   void ChangeSpec(const coordination::SpecChanged& changed);
   void Drain(std::vector<protocol::Seat> workers);
+  void FrozenArriving(uint64_t bytes, uint64_t total);
 
   // Ends the job: with the model so far, as a failure, or to go on later.
   void AskToStop(std::string reason, coordination::StopKind kind);

@@ -210,7 +210,7 @@ void Driver::Do(const coordination::SaveModel& effect) {
     const bool is_fetched = status.ok();
     if (is_fetched) {
       if (!is_here) post(coordination::ModelFetched{effect.version, effect.generation});
-      status = options_.save(layout, model_->bytes, effect.left_out);
+      status = options_.save(layout, model_->bytes, effect.frozen);
       if (status.ok()) model_.reset();
     }
     post(coordination::ModelSaved{effect.version, effect.generation, Message(status), !is_fetched});

@@ -5,8 +5,10 @@
 #include "lib/job/policy_spec.h"
 #include "lib/process/termination.h"
 #include "lib/telemetry/access_token.h"
+#include "lib/telemetry/clock.h"
 #include "lib/telemetry/metrics.h"
 #include "ps-server/coordinator/driver.h"
+#include "ps-server/coordinator/frozen_file.h"
 #include "ps-server/coordinator/own_shard.h"
 #include "ps-server/job_tls.h"
 #include "ps-server/live_job.h"
@@ -39,9 +41,10 @@ Status RunCoordinator(const Options& options, const job::TrainingJob& job) {
   LiveJob live(job, job::PolicySpecFrom(job));
   PACELINE_ASSIGN_OR_RETURN(CoordinatorFiles files, OpenCoordinatorFiles(options, job));
   ServedModel model(options.output, telemetry::AccessToken(options.token_file));
+  FrozenFile frozen({.model = options.output, .now = telemetry::SteadyNow});
   telemetry::Metrics metrics;
   DriverMetrics driver_metrics(&metrics);
-  Driver driver(DriverOptionsFrom({options, job, tls, files, live, model, driver_metrics}),
+  Driver driver(DriverOptionsFrom({options, job, tls, files, live, model, frozen, driver_metrics}),
                 &driver_metrics);
   ShardMetrics shard_metrics(&metrics);
   ShardHost host(
@@ -51,7 +54,7 @@ Status RunCoordinator(const Options& options, const job::TrainingJob& job) {
       &shard_metrics, SlicePlaceFrom(options, job), MemoryFrom(options, job));
   PACELINE_ASSIGN_OR_RETURN(
       const std::unique_ptr<CoordinatorServing> serving,
-      CoordinatorServing::Start({options, job, tls, metrics, live, model, driver, host}));
+      CoordinatorServing::Start({options, job, tls, metrics, live, model, driver, host, frozen}));
   (void)driver.ShardConnected({ShardId(0), serving->address()}, std::make_shared<OwnShard>(&host));
   const process::TerminationSignals signals([&] {
     driver.AskToStop("asked to stop", coordination::StopKind::kSuspend);

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "lib/base/limits.h"
 #include "lib/telemetry/log.h"
 #include "ps-server/advertised_address.h"
 #include "ps-server/job_options.h"
@@ -12,10 +13,23 @@ namespace {
 
 constexpr Duration kPatience = std::chrono::seconds(2);
 
+// Whoever sends is on the way, and not late.
+protocol::FrozenAnswer TakeFrozen(FrozenFile& file, Driver& driver,
+                                  const protocol::FrozenPart& part) {
+  const protocol::FrozenAnswer answer = file.Take(part);
+  const bool is_whole = answer.state == protocol::FrozenState::kHeld;
+  if (!part.bytes.empty()) driver.FrozenArriving(is_whole ? part.size : answer.begin, part.size);
+  return answer;
+}
+
 }  // namespace
 
 CoordinatorServing::CoordinatorServing(const Asked& asked)
-    : coordinator_(asked.driver, asked.tls.peers),
+    : coordinator_(
+          asked.driver, asked.tls.peers, Seconds(limits::kJoinSecondsMax),
+          [&frozen = asked.frozen, &driver = asked.driver](const protocol::FrozenPart& part) {
+            return TakeFrozen(frozen, driver, part);
+          }),
       shard_(asked.host, asked.tls.peers, TransferIdleFrom(asked.job)) {}
 
 StatusOr<std::unique_ptr<CoordinatorServing>> CoordinatorServing::Start(const Asked& asked) {

@@ -9,6 +9,7 @@
 #include "lib/job/manifest/training_job.h"
 #include "lib/telemetry/metrics.h"
 #include "ps-server/coordinator/driver.h"
+#include "ps-server/coordinator/frozen_file.h"
 #include "ps-server/endpoints.h"
 #include "ps-server/job_tls.h"
 #include "ps-server/live_job.h"
@@ -34,6 +35,7 @@ class CoordinatorServing {
     ServedModel& model;
     Driver& driver;
     ShardHost& host;
+    FrozenFile& frozen;
   };
 
   // All of `asked` outlives it. Errors of GrpcServer::Start, AdvertisedAddress and

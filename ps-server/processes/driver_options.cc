@@ -80,8 +80,9 @@ bool AreOnOneDisk(const std::string& a, const std::string& b) {
 
 std::string ReserveRoom(const DriverNeeds& needs, const store::Layout& layout) {
   if (needs.options.output.empty()) return "";
-  StatusOr<files::Room> room = files::Room::Reserve(files::ParentOf(needs.options.output),
-                                                    layout.total_bytes() + kHeaderBytes);
+  StatusOr<files::Room> room =
+      files::Room::Reserve(files::ParentOf(needs.options.output),
+                           layout.total_bytes() + needs.frozen.bytes() + kHeaderBytes);
   if (!room.ok()) return Message(room.status());
   *needs.files.room = *std::move(room);
   return "";
@@ -104,16 +105,18 @@ Status WriteModelBeforeTrace(const DriverNeeds& needs, const std::function<Statu
 // Its digest is of what can be read back.
 Status WriteModel(const std::string& path, const store::Layout& layout,
                   const std::vector<std::byte>& bytes,
-                  const std::vector<protocol::FrozenTensor>& left_out, ServedModel& model) {
-  PACELINE_RETURN_IF_ERROR(WriteFinalModel(path, layout, bytes, left_out));
+                  const std::vector<protocol::FrozenTensor>& frozen, FrozenFile& file,
+                  ServedModel& model) {
+  PACELINE_ASSIGN_OR_RETURN(const std::vector<std::string> left_out,
+                            WriteFinalModel(path, layout, bytes, frozen, file.path()));
   if (!left_out.empty()) {
     Log(LogLevel::kWarning,
-        "the model file does not hold the tensors that the script has frozen, whose type no shard "
-        "stores: load them as the script does",
-        {{"tensors", left_out.size()}, {"first", left_out.front().name}});
+        "the model file does not hold all frozen parameters: load them as the script does",
+        {{"left_out", left_out.size()}, {"first", left_out.front()}});
   }
   PACELINE_ASSIGN_OR_RETURN(store::FileDigest digest, store::DigestFile(path));
-  model.Written(std::move(digest));
+  file.Remove();
+  model.Written(std::move(digest), left_out.size());
   return OkStatus();
 }
 
@@ -150,9 +153,10 @@ DriverOptions DriverOptionsFrom(const DriverNeeds& needs) {
               },
           .save =
               [needs](const store::Layout& layout, const std::vector<std::byte>& bytes,
-                      const std::vector<protocol::FrozenTensor>& left_out) {
+                      const std::vector<protocol::FrozenTensor>& frozen) {
                 return WriteModelBeforeTrace(needs, [&] {
-                  return WriteModel(needs.options.output, layout, bytes, left_out, needs.model);
+                  return WriteModel(needs.options.output, layout, bytes, frozen, needs.frozen,
+                                    needs.model);
                 });
               },
           .reserve = [needs](const store::Layout& layout) { return ReserveRoom(needs, layout); },

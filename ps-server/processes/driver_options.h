@@ -3,6 +3,7 @@
 
 #include "lib/job/manifest/training_job.h"
 #include "ps-server/coordinator/driver.h"
+#include "ps-server/coordinator/frozen_file.h"
 #include "ps-server/job_tls.h"
 #include "ps-server/live_job.h"
 #include "ps-server/options.h"
@@ -19,6 +20,7 @@ struct DriverNeeds {
   const CoordinatorFiles& files;
   const LiveJob& live;
   ServedModel& model;
+  FrozenFile& frozen;
   DriverMetrics& metrics;
 };
 

@@ -7,6 +7,7 @@
 
 #include "lib/rpc/control/codec_shard.h"
 #include "lib/rpc/control/codec_worker.h"
+#include "lib/rpc/control/frozen_call.h"
 #include "lib/rpc/grpc_status.h"
 #include "ps-server/service/first_word.h"
 #include "ps-server/service/queueing_reactor.h"
@@ -136,6 +137,22 @@ grpc::ServerBidiReactor<v1::ShardMessage, v1::ShardOrder>* CoordinatorService::S
   const auto stream = std::make_shared<ShardStream>(sessions_, *std::move(peer));
   stream->Expect(stream, join_longest_);
   return stream->Begin();
+}
+
+grpc::ServerUnaryReactor* CoordinatorService::HandFrozen(grpc::CallbackServerContext* context,
+                                                         const v1::FrozenPart* part,
+                                                         v1::FrozenAnswer* answer) {
+  grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
+  const Status welcome = peers_.Check(*context, {tls::Role::kWorker}).status();
+  if (!welcome.ok()) {
+    reactor->Finish(rpc::ToGrpcStatus(welcome));
+  } else if (take_frozen_ == nullptr) {
+    reactor->Finish({grpc::StatusCode::UNIMPLEMENTED, "this coordinator takes none"});
+  } else {
+    rpc::Encode(take_frozen_(rpc::Decode(*part)), answer);
+    reactor->Finish(grpc::Status::OK);
+  }
+  return reactor;
 }
 
 }  // namespace paceline::ps

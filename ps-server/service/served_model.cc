@@ -58,9 +58,15 @@ StatusOr<std::string> ReadPiece(const std::string& path, uint64_t from, uint64_t
 ServedModel::ServedModel(std::string path, telemetry::AccessToken token)
     : path_(std::move(path)), token_(std::move(token)) {}
 
-void ServedModel::Written(store::FileDigest digest) {
+void ServedModel::Written(store::FileDigest digest, size_t left_out) {
   const std::lock_guard lock(mutex_);
   digest_ = std::move(digest);
+  left_out_ = left_out;
+}
+
+size_t ServedModel::left_out() const {
+  const std::lock_guard lock(mutex_);
+  return left_out_;
 }
 
 std::optional<store::FileDigest> ServedModel::digest() const {

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <cstddef>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -33,8 +34,9 @@ class ServedModel {
   // `path`: of the model's file, once Written says that it is there.
   ServedModel(std::string path, telemetry::AccessToken token);
 
-  // The file is written and closed, and has this digest.
-  void Written(store::FileDigest digest);
+  // The file is written and closed, has this digest, and lacks so many frozen parameters.
+  void Written(store::FileDigest digest, size_t left_out = 0);
+  size_t left_out() const;                          // 0 before that.
   std::optional<store::FileDigest> digest() const;  // Nothing before that.
   bool is_fetched() const;
 
@@ -56,6 +58,7 @@ class ServedModel {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::optional<store::FileDigest> digest_;
+  size_t left_out_ = 0;
   int pieces_ = 0;  // That are being read.
   bool is_fetched_ = false;
   bool is_stopped_ = false;

@@ -20,7 +20,7 @@ namespace {
 // The process is the script's: a limit that is met ends its worker, and the script hears of it.
 StatusOr<std::string> RunWithinLimits(worker::Life& life, worker::HostedTrainer& trainer,
                                       const std::string& device, int threads,
-                                      std::vector<protocol::FrozenTensor> frozen) {
+                                      worker::FrozenOfTrainer frozen) {
   try {
     return life.Run(&trainer, device, threads, trainer.drawn(), std::move(frozen));
   } catch (const std::exception& error) {
@@ -69,7 +69,13 @@ bool HostedWorker::WaitForLoop(Duration timeout) {
 
 Status HostedWorker::Keep(protocol::FrozenTensor tensor) {
   if (trainer_) return FailedPrecondition("the worker has started");
-  frozen_.push_back(std::move(tensor));
+  frozen_.tensors.push_back(std::move(tensor));
+  return OkStatus();
+}
+
+Status HostedWorker::Hold(worker::FrozenSource source) {
+  if (trainer_) return FailedPrecondition("the worker has started");
+  frozen_.source = std::move(source);
   return OkStatus();
 }
 

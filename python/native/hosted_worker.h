@@ -38,6 +38,8 @@ class HostedWorker {
   // A tensor that the program has by itself and does not train. FailedPrecondition once it has
   // started.
   Status Keep(protocol::FrozenTensor tensor);
+  // Where those that the model file is to hold are read from. As Keep.
+  Status Hold(worker::FrozenSource source);
   // FailedPrecondition if it has.
   // `sampler`: as of HostedTrainer.
   Status Start(uint64_t train_samples, const std::string& device, int threads,
@@ -68,7 +70,7 @@ class HostedWorker {
   const std::span<std::byte> values_;
   const std::shared_ptr<rpc::VersionWindow> window_;
   const std::string job_json_;
-  std::vector<protocol::FrozenTensor> frozen_;
+  worker::FrozenOfTrainer frozen_;
   std::optional<worker::HostedTrainer> trainer_;
   worker::HostedWork::Kind taken_ = worker::HostedWork::Kind::kNothing;
 

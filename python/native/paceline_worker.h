@@ -123,10 +123,18 @@ PACELINE_API const char* paceline_device(const paceline_session* session);
 PACELINE_API int paceline_threads(const paceline_session* session);
 
 // Before paceline_start: a tensor that is not trained and that each worker has by itself, of any
-// type. No version holds it, nor does the model that the job writes. All workers are to have the
-// same, which the coordinator sees to. `type`: with its shape, for people. `digest`: of its bytes.
+// type. No version holds it. All workers are to have the same, which the coordinator sees to.
+// `type`: with its shape, for people. `digest`: of its bytes.
 PACELINE_API int paceline_keep(paceline_session* session, const char* name, const char* type,
                                const char* digest);
+
+// Before paceline_start: where those that the model's file is to hold are read from, as a
+// safetensors file of so many bytes (lib/protocol/frozen_file.h). `of`: its name, equal for equal
+// bytes. `read` puts what lies there from `begin` on into `into` and returns 0, or says that it
+// cannot; it is called on a thread of the session's until that is closed.
+typedef int (*paceline_read)(uint64_t begin, uint64_t bytes, void* into);
+PACELINE_API int paceline_hold(paceline_session* session, const char* of, uint64_t total_bytes,
+                               paceline_read read);
 
 // Joins the job, on a thread of the session's own. `device`: what is computed on, "cpu" or "cuda".
 // `train_samples`: of an epoch. `sampler`: the script's own, by its name, whose positions an epoch

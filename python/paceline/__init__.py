@@ -36,8 +36,11 @@ def worker(model: torch.nn.Module, optimizer: Optional[Union[str, torch.optim.Op
     """The worker that this process is, for a ``with`` block.
 
     `model`: one module, of several models a torch.nn.ModuleDict; trained parameters are float32, on one device. They become
-    views of one flat memory, in place; half(), to() and the like belong before this call. Frozen parameters of float32 and buffers
-    of the state_dict are averaged over workers; frozen parameters of other types are this worker's own, and the same on all.
+    views of one flat memory, in place; half(), to() and the like belong before this call. Buffers of the
+    state_dict are averaged over workers; frozen parameters, of any type, are this worker's own, and the same on all.
+
+    `frozen`: "whole", the model file holds frozen parameters; "omit", it does not; "averaged", those of float32 are averaged as
+    buffers are, for what the script changes by itself, as a teacher that follows.
 
     `optimizer`: in a job the parameter servers have the optimizer (spec.training.optimizer), and this one is not used.
     Without a job, one of torch.optim trains alone, at most `epochs` times over the data in batches of `batch_size` (or the

@@ -61,11 +61,11 @@ def load(model: torch.nn.Module, path: str, strict: bool = True) -> torch.nn.Mod
 
 
 def _left_out(model: torch.nn.Module, path: str, is_compared: bool) -> Set[int]:
-    """The ids of parameters that the file does not hold. RuntimeError, by name, of one with other values than those that were trained with."""
+    """The ids of tensors that the file does not hold. RuntimeError, by name, of one with other values than those that were trained with."""
     with safe_open(path, "pt") as file:
         said = json.loads((file.metadata() or {}).get("left_out", "{}"))
     found = set()
-    for name, parameter in model.named_parameters():
+    for name, parameter in [*model.named_parameters(), *model.named_buffers()]:
         plain = plain_name(model, name)
         if plain not in said:
             continue

@@ -19,14 +19,15 @@ _PART_BYTES = 64 << 20  # Of a tensor on a GPU, copied at once.
 _SAMPLED = 32  # Elements of a tensor.
 
 WAYS = ("whole", "omit", "averaged")
-"""What becomes of them. Averaged: those of float32 are buffers, which travel; others are each worker's own all the same."""
+"""What becomes of them. Whole: the model file holds them; omit: it does not. Averaged: those of float32 are buffers, which travel with each
+step; others are each worker's own all the same."""
 
 
 class Frozen:
-    """One of them, by its plain name."""
+    """One of them, by its plain name. `owner`: of a buffer, whose it is."""
 
-    def __init__(self, name: str, tensor: torch.Tensor):
-        self.name, self.tensor = name, tensor
+    def __init__(self, name: str, tensor: torch.Tensor, owner: Optional[torch.nn.Module] = None):
+        self.name, self.tensor, self._owner = name, tensor, owner
         self._was: Optional[Tuple[Any, ...]] = None
         self._sample: Optional[torch.Tensor] = None
         self._checks = 0
@@ -74,22 +75,38 @@ class Frozen:
             part = flat[begin:begin + _PART_BYTES].cpu()
             found.update((ctypes.c_char * part.numel()).from_address(part.data_ptr()))
 
+    def is_plain(self) -> bool:
+        """Whether its bytes are all of it."""
+        return not (_lies_elsewhere(self.tensor) or self.tensor.is_quantized or
+                    getattr(self.tensor, "quant_state", None) is not None or getattr(self.tensor, "SCB", None) is not None)
+
     def check(self) -> None:
         """Misuse, by name, if it is trained or has changed after all."""
         if self.tensor.requires_grad:
             raise Misuse(f"parameter {self.name} is {self.type} and was frozen when paceline.worker was given the model: it cannot be trained. "
                          "What is to be trained later is float32 and not frozen at that time; freeze it afterwards, until it is to be trained")
-        if self._was is not None and (_state(self.tensor) != self._was or not self._has_its_sample()):
-            raise Misuse(f"frozen parameter {self.name} has changed since training began: no other worker has the change, and no checkpoint. "
-                         "Leave it as it is; or make it float32 and say paceline.worker(model, frozen=\"averaged\"), as for a teacher or a target "
-                         "network: then it is averaged over workers and travels with each step")
+        if not self._has_changed():
+            return
+        if self._owner is not None:
+            raise Misuse(f"buffer {self.name} is {self.type}, which is not averaged over workers, and has changed since training began. Make it "
+                         "float32 before paceline.worker, or keep it as it is: eval() of its module, for statistics of a batch norm; "
+                         "persistent=False, if it may differ from worker to worker")
+        raise Misuse(f"frozen parameter {self.name} has changed since training began: no other worker has the change, and no checkpoint. "
+                     "Leave it as it is; or make it float32 and say paceline.worker(model, frozen=\"averaged\"), as for a teacher or a target "
+                     "network: then it is averaged over workers and travels with each step")
 
-    def _has_its_sample(self) -> bool:
-        """Looked at ever more rarely: what a script does in each of its steps is seen in the first ones."""
+    def _has_changed(self) -> bool:
+        """As far as it is seen. Elements are looked at ever more rarely: what a script does in each of its steps is seen in the first ones."""
+        if self._was is None:
+            return False
+        if self._owner is not None and getattr(self._owner, self.name.rpartition(".")[2], None) is not self.tensor:
+            return True
+        if _state(self.tensor) != self._was:
+            return True
         self._checks += 1
         if self._sample is None or self._checks & (self._checks - 1):
-            return True
-        return torch.equal(_sampled(self.tensor), self._sample)
+            return False
+        return not torch.equal(_sampled(self.tensor), self._sample)
 
 
 def is_own(parameter: torch.nn.Parameter, are_averaged: bool = False) -> bool:
@@ -137,8 +154,11 @@ def _sampled(tensor: torch.Tensor) -> Optional[torch.Tensor]:
     """The bytes of a few of its elements: what is written to .data moves no version counter."""
     if _lies_elsewhere(tensor) or tensor.is_quantized or not tensor.is_contiguous() or not tensor.numel():
         return None
-    flat = tensor.detach().view(-1).view(torch.uint8).view(tensor.numel(), -1)
-    return flat[::max(1, tensor.numel() // _SAMPLED)][:_SAMPLED].to("cpu", copy=True)
+    try:
+        flat = tensor.detach().view(-1).view(torch.uint8).view(tensor.numel(), -1)
+        return flat[::max(1, tensor.numel() // _SAMPLED)][:_SAMPLED].to("cpu", copy=True)
+    except (RuntimeError, TypeError, NotImplementedError):  # Of a kind of its own: its place and version have to do.
+        return None
 
 
 def _state(tensor: torch.Tensor) -> Tuple[Any, ...]:

@@ -102,10 +102,10 @@ class GroupSession:
         """What a backward pass is to be multiplied by. FSDP takes the mean over all ranks, whatever their parts."""
         return self._weight * self._ranks if self._model.sharded else None
 
-    def keep(self, frozen: List[Frozen]) -> None:
+    def keep(self, frozen: List[Frozen], is_handed: bool) -> None:
         digests = compared(frozen, self._group.gather([one.digest() for one in frozen]))
         if self._session is not None:
-            self._session.keep(frozen, digests)
+            self._session.keep(frozen, is_handed, digests)
 
     def _start(self, samples: int, device: bytes, threads: int, sampler: Optional[bytes]) -> None:
         self._sums = Sums(self._group, self._model.floats(), self._model.trained_parts(), self._hand_sums)  # All have stored by then.

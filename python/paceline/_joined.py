@@ -38,5 +38,4 @@ def freeze(flat: FlatModel, job: Dict[str, Any], log: Callable[[str], None]) -> 
     if by_groups := flat.freeze(job["spec"]["training"].get("parameterGroups", [])):
         log(f"frozen by the job's parameter groups: {', '.join(by_groups)}")
     if flat.frozen:
-        log(f"frozen, and this worker's own: {len(flat.frozen)} parameters, {flat.frozen[0].name} the first. They do not travel, and the model file "
-            "does not hold them: load them as this script does")
+        log(f"frozen, and this worker's own: {len(flat.frozen)} parameters, {flat.frozen[0].name} the first. They do not travel with a step")

@@ -44,7 +44,7 @@ class _Member:
 
 def _find(model: torch.nn.Module, are_averaged: bool) -> Tuple[List[_Member], List[Frozen]]:
     """What is trained or averaged, and what is this worker's own: what is frozen, but where those that can be are averaged, which count as
-    buffers then. What is not in the state_dict is nobody's."""
+    buffers then; and buffers of floats that no shard can average. What is not in the state_dict is nobody's."""
     refuse_what_moves(model)
     members: List[_Member] = []
     own: List[Frozen] = []
@@ -69,12 +69,12 @@ def _find(model: torch.nn.Module, are_averaged: bool) -> Tuple[List[_Member], Li
         name = plain_name(model, name_there)
         if name not in persistent:
             continue
+        owner = modules[name_there.rpartition(".")[0]]
         if buffer.dtype not in _TYPES:
             if buffer.is_floating_point() or buffer.is_complex():
-                raise Misuse(f"buffer {name} is {buffer.dtype}, want torch.float32 or torch.int64; with "
-                             "persistent=False it stays each worker's own")
+                own.append(Frozen(name, buffer, owner))
             continue  # A mask, say: a constant.
-        members.append(_Member(name, buffer, _native.BUFFER, modules[name_there.rpartition(".")[0]]))
+        members.append(_Member(name, buffer, _native.BUFFER, owner))
     return members, own
 
 

@@ -6,22 +6,23 @@ import ctypes
 import os
 from typing import Any, Dict, List, Optional
 
-import torch
-
 from . import _native
 from ._errors import Misuse
 from ._frozen import Frozen
+from ._frozen_file import FrozenFile
 from ._model import FlatModel
 from ._words import encoded
 
 _CLOSE_MS = 10_000
 
-# Of sessions that did not end when they were closed: their threads may write there until the process ends.
-_written_to: List[torch.Tensor] = []
+# Of sessions that did not end when they were closed: their threads may write there, and call, until the process ends.
+_written_to: List[Any] = []
 
 
 class Session:
     """The native session, which belongs to the process that opened it."""
+
+    _read: Any = None  # What its thread calls.
 
     def __init__(self, model: FlatModel):
         self._library = _native.library()
@@ -49,16 +50,21 @@ class Session:
     def check(self, name: str, *arguments: Any) -> None:
         _native.check(self.call(name, *arguments))
 
-    def keep(self, frozen: List[Frozen], digests: Optional[List[str]] = None) -> None:
-        """What is this worker's own, before it starts."""
-        for one, digest in zip(frozen, [one.digest() for one in frozen] if digests is None else digests):
+    def keep(self, frozen: List[Frozen], is_handed: bool, digests: Optional[List[str]] = None) -> None:
+        """What is this worker's own, before it starts; `is_handed`: over to the coordinator, for the model file."""
+        digests = [one.digest() for one in frozen] if digests is None else digests
+        for one, digest in zip(frozen, digests):
             self.check("keep", encoded(one.name), encoded(one.type), digest.encode())
+        file = FrozenFile(frozen, digests)
+        if is_handed and len(file):
+            self._read = _native.READ(file.read)
+            self.check("hold", file.of.encode(), len(file), self._read)
 
     def close(self) -> None:
         if self._handle and os.getpid() == self._process:
             handle, self._handle = self._handle, ctypes.c_void_p()
             if self._library.paceline_close(handle, _CLOSE_MS) != _native.OK:
-                _written_to.append(self._model.values)
+                _written_to.append((self._model.values, self._read))
 
     def loss_weight(self) -> Optional[float]:
         return None

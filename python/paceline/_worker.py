@@ -62,6 +62,7 @@ class Worker:
         self._forward_hook: Optional[RemovableHandle] = None
         self._is_turn_cut = self._has_said_that_turns_go_on = False
         self._ahead: Optional[Ahead] = None
+        self._frozen = frozen
         self._flat, self._session = joined(model, frozen)
         self._at_exit = close_at_exit(self)
         self.model = model
@@ -87,7 +88,7 @@ class Worker:
         self._one_sample = OneSample(model, _warn)
         self._skipping = Skipping(_warn, is_possible=not is_group())
         self._handing = Handing(self._session, len(self._flat), self._flat.trained_bytes)
-        self._has_begun = True  # The step, of the batch; without one there is nothing to begin.
+        self._began, self._has_begun = 0.0, True  # The step, of the batch; without one there is nothing to begin.
         # TorchScript has no such hooks, and a model that is compiled in place would be compiled with it: there a step begins with
         # its backward pass.
         is_without_hooks = isinstance(model, torch.jit.ScriptModule) or getattr(model, "_compiled_call_impl", None) is not None
@@ -95,7 +96,6 @@ class Worker:
             self._forward_hook = model.register_forward_pre_hook(self._on_forward)
         self._is_too_large = False  # The batch, for the memory there is.
         self._drains = self._has_left = self._evaluates = False
-        self._began = 0.0
 
     def _check_device(self) -> None:
         wanted = self._session.call("device").decode()
@@ -387,7 +387,7 @@ class Worker:
         if self._started:
             return
         self._flat.store()
-        self._session.keep(self._flat.frozen)
+        self._session.keep(self._flat.frozen, self._frozen != "omit")
         sampler = self._epochs.sampler
         self._session.check("start", self._samples, self.device.type.encode(), self._threads,
                             None if sampler is None else encoded(sampler.name))

@@ -1,10 +1,13 @@
 """Frozen parameters, of any type: each worker's own, and the same on all."""
+import ctypes
 import json
 import tempfile
 import textwrap
 import unittest
+from pathlib import Path
 from types import SimpleNamespace
 
+import safetensors.torch
 import torch
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
@@ -12,6 +15,7 @@ from torch import nn
 
 import paceline
 from paceline._frozen import Frozen, is_own
+from paceline._frozen_file import FrozenFile
 
 from jobs import JobTest
 
@@ -41,7 +45,15 @@ BEGIN = """
     model = Adapted()
     loss_of = lambda batch: nn.functional.cross_entropy(model(batch.x), batch.y)
 """
+TRAINED = ["down.weight", "out.bias", "out.weight", "up.weight"]
 OWN = ["base.bias", "base.weight", "four.packed", "four.scale"]
+
+
+def adapted():
+    """The script's model in this process."""
+    names = {}
+    exec(textwrap.dedent(BEGIN), names)
+    return names["model"]
 
 
 class FrozenTest(JobTest):
@@ -63,14 +75,33 @@ class FrozenTest(JobTest):
         self.assert_succeeded(ended)
         self.assertEqual(ended.worker_logs().count("KEPT"), 2)
         self.assertIn("frozen, and this worker's own: 4 parameters, base.weight the first", ended.worker_logs())
+        base = adapted()
+        written = load_file(ended.summary["model"])
+        self.assertEqual(sorted(written), sorted([*OWN, *TRAINED]))
+        for name in OWN:
+            self.assertEqual(written[name].dtype, base.state_dict()[name].dtype)
+            self.assertTrue(torch.equal(written[name], base.state_dict()[name]), name)
+        model = adapted()
+        for value in model.state_dict().values():
+            value.zero_()
+        paceline.load(model, ended.summary["model"])
+        for name, value in model.state_dict().items():
+            self.assertTrue(torch.equal(value, written[name]), name)
+        self.assertEqual(sorted(path.name for path in Path(ended.summary["model"]).parent.iterdir() if "frozen" in path.name), [])
+
+    def test_the_model_file_omits_them_where_the_script_says_so(self):
+        ended = self.trains("""
+    with paceline.worker(model, frozen="omit") as w:
+        for batch in w.data((x, y)):
+            w.step(loss_of(batch))
+        """)
+        self.assert_succeeded(ended)
         with safe_open(ended.summary["model"], "pt") as file:
-            self.assertEqual(sorted(file.keys()), ["down.weight", "out.bias", "out.weight", "up.weight"])
+            self.assertEqual(sorted(file.keys()), TRAINED)
             left_out = json.loads(file.metadata()["left_out"])
         self.assertEqual(sorted(left_out), OWN)
         self.assertEqual(left_out["base.weight"][0], "bfloat16 [16, 8]")
-        names = {}
-        exec(textwrap.dedent(BEGIN), names)  # Another process's copy of it.
-        model = names["model"]
+        model = adapted()
         paceline.load(model, ended.summary["model"])
         self.assertTrue(torch.equal(model.out.weight, load_file(ended.summary["model"])["out.weight"]))
         nn.init.zeros_(model.base.weight)
@@ -173,6 +204,25 @@ class FrozenTest(JobTest):
                                               "0.weight the first, are averaged according to checkpoint")
         self.assertEqual(sorted(load_file(ended.summary["model"])), ["0.bias", "0.weight", "1.bias", "1.weight"])
 
+    def test_buffers_of_other_types_are_own_too_and_may_not_change(self):
+        text = """
+    model = nn.Sequential(nn.Linear(8, 4), nn.BatchNorm1d(4).bfloat16(), nn.Linear(4, 2))
+    model[1].requires_grad_(False)
+    with paceline.worker(model) as w:
+        for batch in w.data((x, y)):
+            model[1].train(%s)
+            w.step(nn.functional.cross_entropy(model[2](model[1](model[0](batch.x).bfloat16()).float()), batch.y))
+        """
+        ended = self.trains(text % "True")
+        self.assertNotEqual(ended.code, 0)
+        self.assertRegex(ended.err, r"buffer 1.running_mean is bfloat16 \[4\], which is not averaged over workers, and has changed .* eval\(\)")
+        ended = self.trains(text % "False")
+        self.assert_succeeded(ended)
+        written = load_file(ended.summary["model"])
+        self.assertEqual({name: str(tensor.dtype) for name, tensor in written.items() if name.startswith("1.")},
+                         {"1.weight": "torch.bfloat16", "1.bias": "torch.bfloat16", "1.running_mean": "torch.bfloat16",
+                          "1.running_var": "torch.bfloat16", "1.num_batches_tracked": "torch.int64"})
+
     def test_another_word_is_refused(self):
         ended = self.trains("""
     paceline.worker(model, frozen="yes")
@@ -233,6 +283,44 @@ class Scaled(torch.Tensor):
         if function in (torch.ops.aten.detach.default, torch.ops.aten.alias.default):
             return Scaled(arguments[0].numbers, arguments[0].scale)
         raise NotImplementedError(str(function))
+
+
+class FileTest(unittest.TestCase):
+    def file(self, **tensors):
+        frozen = [Frozen(name, tensor) for name, tensor in tensors.items()]
+        return FrozenFile(frozen, [one.digest() for one in frozen])
+
+    def read(self, file, piece):
+        found = bytearray()
+        while len(found) < len(file):
+            size = min(piece, len(file) - len(found))
+            place = (ctypes.c_char * size)()
+            self.assertEqual(file.read(len(found), size, ctypes.addressof(place)), 0)
+            found += bytes(place)
+        return bytes(found)
+
+    def test_is_what_safetensors_reads_whatever_the_pieces(self):
+        tensors = {"a": torch.arange(5, dtype=torch.uint8), "b": torch.randn(3, 7).T, "c": torch.randn(6).bfloat16(), "d": torch.zeros(0),
+                   "e": torch.tensor(True), "f": torch.arange(4)}
+        file = self.file(**tensors)
+        for piece in (1, 7, 64, 10_000):
+            found = safetensors.torch.load(self.read(file, piece))
+            self.assertEqual(sorted(found), sorted(tensors))
+            for name, tensor in tensors.items():
+                self.assertEqual(found[name].dtype, tensor.dtype)
+                self.assertTrue(torch.equal(found[name], tensor), name)
+
+    def test_its_name_is_that_of_what_is_in_it(self):
+        one = self.file(a=torch.ones(3), b=torch.ones(2))
+        self.assertEqual(one.of, self.file(b=torch.ones(2), a=torch.ones(3)).of)
+        for other in (self.file(a=torch.ones(3)), self.file(a=torch.ones(3), b=torch.zeros(2)), self.file(a=torch.ones(3), c=torch.ones(2))):
+            self.assertNotEqual(one.of, other.of)
+
+    def test_what_is_more_than_its_bytes_is_not_in_it(self):
+        four = nn.Parameter(torch.zeros(4, dtype=torch.uint8), requires_grad=False)
+        four.quant_state = SimpleNamespace(as_dict=lambda packed: {"absmax": torch.ones(2)})
+        self.assertEqual(len(self.file(a=four, b=torch.quantize_per_tensor(torch.ones(4), 0.5, 0, torch.qint8), c=torch.eye(3).to_sparse(),
+                                       d=Scaled(torch.ones(3), 1.0), e=torch.ones(2, dtype=torch.complex64))), 0)
 
 
 class DigestTest(unittest.TestCase):

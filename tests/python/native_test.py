@@ -28,7 +28,7 @@ TYPES = {
     "const paceline_evaluation*": ctypes.POINTER(_native.Evaluation), "const int64_t*": ctypes.POINTER(ctypes.c_int64),
     "const size_t*": ctypes.POINTER(ctypes.c_size_t), "const float* const*": ctypes.POINTER(ctypes.c_void_p),
     "const uint64_t*": ctypes.POINTER(ctypes.c_uint64), "const uint32_t*": ctypes.POINTER(ctypes.c_uint32), "uint32_t*": ctypes.POINTER(ctypes.c_uint32), "const double*": ctypes.POINTER(ctypes.c_double),
-    "const char* const*": ctypes.POINTER(ctypes.c_char_p),
+    "const char* const*": ctypes.POINTER(ctypes.c_char_p), "paceline_read": _native.READ,
 }
 
 
@@ -103,6 +103,11 @@ class NativeTest(unittest.TestCase):
                  for name, kind, arguments in functions()}
         self.assertGreater(len(found), 20)
         self.assertEqual(found, _native.SIGNATURES)
+
+    def test_what_is_called_back_has_the_header_s_type(self):
+        kind, arguments = re.search(r"typedef (\w+) \(\*paceline_read\)\(([^)]*)\);", PLAIN).groups()
+        self.assertEqual((_native.READ._restype_, list(_native.READ._argtypes_)),
+                         (TYPES[kind], [TYPES[split(argument)[0]] for argument in arguments.split(",")]))
 
     def test_every_structure_has_the_header_s_fields(self):
         ours = {"paceline_tensor": _native.Tensor, "paceline_work": _native.Work,

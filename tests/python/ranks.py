@@ -45,7 +45,7 @@ class Session:
     def look_ahead(self, steps):
         pass
 
-    def keep(self, frozen, digests):
+    def keep(self, frozen, is_handed, digests):
         self.kept = [(one.name, one.type, digest) for one, digest in zip(frozen, digests)]
 
     def start(self, *arguments):

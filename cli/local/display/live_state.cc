@@ -67,7 +67,7 @@ LiveState Parse(const json& object) {
   state.samples_before = object.at("samplesBefore").get<uint64_t>();
   state.roll_backs = object.at("rollBacks").get<uint64_t>();
   state.last_roll_back = object.at("lastRollBack").get<std::string>();
-  state.frozen_parameters = object.value("frozenParameters", uint64_t{0});
+  state.left_out_of_model = object.value("leftOutOfModel", uint64_t{0});
   state.model_problem = object.value("modelProblem", "");
   state.room_problem = object.value("roomProblem", "");
   const json& checkpoint = object.at("checkpoint");

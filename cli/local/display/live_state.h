@@ -76,7 +76,7 @@ struct LiveState {
   std::string checkpoint_problem;
   std::string room_problem;        // Why the final model may find no room; empty: it has some.
   std::string checkpoint_note;     // What the checkpoints that were there at the start came to.
-  uint64_t frozen_parameters = 0;  // That workers have by themselves, and the model has not.
+  uint64_t left_out_of_model = 0;  // Frozen parameters, which the script has by itself.
   std::string model_problem;       // Why the final model is not written yet, or empty.
   std::vector<LiveWorker> workers;
   std::optional<LiveFinishing> finishing;  // Kept when it has finished.

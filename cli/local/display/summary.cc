@@ -128,10 +128,10 @@ std::string SummaryText(const RunSummary& summary) {
   }
   if (!summary.model_path.empty()) {
     text += fmt::format("  model      {}\n", summary.model_path);
-    if (summary.state && summary.state->frozen_parameters > 0) {
+    if (summary.state && summary.state->left_out_of_model > 0) {
       text += fmt::format(
           "             without {} frozen parameters of the script's own: load those as it does\n",
-          summary.state->frozen_parameters);
+          summary.state->left_out_of_model);
     }
   }
   text += fmt::format("  logs       {}/logs\n", summary.folder);

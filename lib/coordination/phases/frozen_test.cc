@@ -49,7 +49,7 @@ TEST(FrozenTest, AnEvaluatorThatCameFirstGoesWhereTheFirstWorkerHasAnother) {
   }
 }
 
-TEST(FrozenTest, TheModelIsSavedWithoutThemAndNamesThem) {
+TEST(FrozenTest, TheModelIsSavedWithThemByName) {
   Job job(TwoWorkers());
   job.Register(0);
   for (const uint64_t worker : {0, 1}) Join(job, worker + 1, worker, {kBase});
@@ -60,7 +60,7 @@ TEST(FrozenTest, TheModelIsSavedWithoutThemAndNamesThem) {
   job.Step(StopAsked{"enough"});
   job.PushFor(2);
   job.CommittedEverywhere(1);
-  EXPECT_THAT(job.Last<SaveModel>().left_out, ElementsAre(kBase));
+  EXPECT_THAT(job.Last<SaveModel>().frozen, ElementsAre(kBase));
   EXPECT_EQ(job.coordinator.status().frozen_parameters, 1u);
 }
 

@@ -36,6 +36,12 @@ bool IsFilledBy(const StartupState& startup, const Session& filler) {
   });
 }
 
+// Until then all wanted workers are waited for.
+Time ScheduleDeadline(const JobState& job) {
+  const StartupState& startup = job.startup;
+  return std::max(*startup.started, startup.arrived) + job.options.schedule_timeout;
+}
+
 uint32_t WorkersNeeded(const JobState& job) {
   const CoordinatorOptions& options = job.options;
   if (options.is_deterministic) return options.workers_wanted;
@@ -155,6 +161,11 @@ void OnRegister(Turn turn, ShardId shard) {
   if (was_used) RollBack(turn, fmt::format("shard {} lost: it registered again", shard));
 }
 
+void OnFrozenArriving(Turn turn, const FrozenArriving& arriving) {
+  turn.job.startup.arriving = arriving;
+  turn.job.startup.arrived = turn.now;
+}
+
 void OnStartupWord(Turn turn, ShardId shard, const protocol::ShardMessage& message) {
   ShardState& state = turn.job.startup.shards[shard.value()];
   if (const auto* configured = std::get_if<protocol::Configured>(&message)) {
@@ -185,7 +196,7 @@ void AdvanceStartup(Turn turn) {
   }
   if (startup.has_announced) AdvanceFill(turn);
 
-  if (turn.now >= *startup.started + options.schedule_timeout) startup.is_schedule_over = true;
+  if (turn.now >= ScheduleDeadline(job)) startup.is_schedule_over = true;
   const bool is_open = All(startup, &ShardState::is_opened);
   if (is_open && !startup.opened.has_value()) startup.opened = turn.now;
   const bool is_kept = is_open && IsFirstKept(turn);
@@ -210,7 +221,7 @@ std::optional<Time> StartupDeadline(const JobState& job) {
   // The first Step starts the clock: let it be at once.
   if (!startup.started.has_value()) return Time::min();
   std::optional<Time> first;
-  if (!startup.is_schedule_over) first = *startup.started + job.options.schedule_timeout;
+  if (!startup.is_schedule_over) first = ScheduleDeadline(job);
   if (!All(startup, &ShardState::is_registered)) {
     const Time registered = *startup.started + RegisterTimeout(job);
     first = first.has_value() ? std::min(*first, registered) : registered;
@@ -226,6 +237,11 @@ std::string StartupWaitsFor(const JobState& job) {
   const StartupState& startup = job.startup;
   if (!All(startup, &ShardState::is_registered))
     return "shards " + Missing(startup, &ShardState::is_registered);
+  if (!job.layout.has_value() && startup.arriving &&
+      startup.arriving->bytes < startup.arriving->total) {
+    return fmt::format("the first worker, which hands over its frozen parameters: {} of {} MB",
+                       startup.arriving->bytes / 1'000'000, startup.arriving->total / 1'000'000);
+  }
   if (!job.layout.has_value()) return "the first worker";
   if (!startup.has_announced)
     return "shards to be configured: " + Missing(startup, &ShardState::is_configured);

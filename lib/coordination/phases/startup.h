@@ -8,6 +8,8 @@ namespace paceline::coordination {
 
 // Registered, Configured, Filled, Opened of a shard.
 void OnRegister(Turn turn, ShardId shard);
+// Who hands over frozen tensors is not late: the time to join begins again.
+void OnFrozenArriving(Turn turn, const FrozenArriving& arriving);
 void OnStartupWord(Turn turn, ShardId shard, const protocol::ShardMessage& message);
 
 // Takes every step that the state allows; after each fact in kStartup.

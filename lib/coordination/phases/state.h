@@ -42,12 +42,14 @@ struct ShardState {
 };
 
 struct StartupState {
-  std::optional<Time> started;         // `now` of the first Step.
-  std::vector<ShardState> shards;      // By rank.
-  bool is_configuring = false;         // ConfigureShards went out.
-  bool has_announced = false;          // Every member was told Shards.
-  bool is_opening = false;             // Open went out.
-  bool is_schedule_over = false;       // schedule_timeout passed: `min` is enough.
+  std::optional<Time> started;             // `now` of the first Step.
+  std::vector<ShardState> shards;          // By rank.
+  std::optional<FrozenArriving> arriving;  // What a worker hands over before it joins...
+  Time arrived{};                          // ...and when some of it came last.
+  bool is_configuring = false;             // ConfigureShards went out.
+  bool has_announced = false;              // Every member was told Shards.
+  bool is_opening = false;                 // Open went out.
+  bool is_schedule_over = false;           // schedule_timeout passed: `min` is enough.
   bool is_recovery = false;            // There was a life before, of this coordinator or another's.
   std::optional<uint32_t> needed;      // Workers there were before; absent: as many as wanted.
   std::optional<Time> opened;          // When all shards were open.

@@ -12,9 +12,6 @@
 namespace paceline::worker {
 namespace {
 
-// One attempt; the loop asks again until its own patience is over.
-constexpr Duration kAttemptTimeout = std::chrono::seconds(12);
-
 class GrpcSession : public Session {
  public:
   explicit GrpcSession(std::shared_ptr<rpc::CoordinatorSession> session)

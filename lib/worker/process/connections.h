@@ -11,6 +11,9 @@
 
 namespace paceline::worker {
 
+// One attempt to reach the coordinator; the loop asks again until its own patience is over.
+inline constexpr Duration kAttemptTimeout = std::chrono::seconds(12);
+
 struct ConnectionOptions {
   std::string coordinator;                               // Its address.
   Duration connect_timeout = std::chrono::seconds(600);  // Until there is work.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <optional>
+#include <random>
 #include <utility>
 
 #include <fmt/format.h>
@@ -14,6 +15,8 @@
 #include "lib/job/worker_groups.h"
 #include "lib/process/exit.h"
 #include "lib/process/read_file.h"
+#include "lib/rpc/control/frozen_call.h"
+#include "lib/rpc/retry.h"
 #include "lib/rpc/tls_credentials.h"
 #include "lib/telemetry/clock.h"
 #include "lib/telemetry/log.h"
@@ -106,8 +109,29 @@ int Life::ChooseThreads() const {
   return threads.count;
 }
 
+bool Life::is_draining() const {
+  std::lock_guard lock(mutex_);
+  return is_draining_;
+}
+
+Connector Life::HandOverFirst(FrozenSource source, Connector connector) {
+  if (source.bytes == 0) return connector;
+  HandOverOptions options{
+      .sender = fmt::format("{:016x}", std::random_device()()),
+      .call = rpc::CallForFrozen(options_.coordinator, kAttemptTimeout, connections_.channel),
+      .sleep = rpc::ThreadSleeper(),
+      .is_cancelled = [this] { return is_draining(); }};
+  connector.connect = [source = std::move(source), options = std::move(options),
+                       connect =
+                           std::move(connector.connect)]() -> StatusOr<std::unique_ptr<Session>> {
+    PACELINE_RETURN_IF_ERROR(HandOver(source, options));
+    return connect();
+  };
+  return connector;
+}
+
 StatusOr<std::string> Life::Run(Trainer* trainer, const std::string& device, int threads,
-                                DrawnEpochs* drawn, std::vector<protocol::FrozenTensor> frozen) {
+                                DrawnEpochs* drawn, FrozenOfTrainer frozen) {
   const bool is_evaluator = options_.is_evaluator();
   HostSignals host(KernelPaths{}, OpenGpuMemory(device, VisibleGpus()));
   // An evaluator has no pace to keep, and pushes nothing.
@@ -116,7 +140,8 @@ StatusOr<std::string> Life::Run(Trainer* trainer, const std::string& device, int
                                                {options_.group, options_.index}, options_.folder));
   ConnectionOptions connections = connections_;
   connections.threads = threads;
-  Connector connector = GrpcConnector(connections);
+  Connector connector = HandOverFirst(is_evaluator ? FrozenSource() : std::move(frozen.source),
+                                      GrpcConnector(connections));
   if (!options_.push_log.empty() && !is_evaluator) {
     PACELINE_ASSIGN_OR_RETURN(
         std::shared_ptr<PushLog> log,
@@ -140,7 +165,7 @@ StatusOr<std::string> Life::Run(Trainer* trainer, const std::string& device, int
              .attempt = options_.attempt,
              .pulse = &pulse_,
              .drawn = drawn,
-             .frozen = std::move(frozen),
+             .frozen = std::move(frozen.tensors),
              .on_stuck = [this](const std::string& why) { EndStuck(options_, why); },
              .stuck_alone_after = Seconds(
                  std::max(policy.first_step_seconds,

@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "lib/base/status.h"
 #include "lib/job/manifest/training_job.h"
@@ -12,9 +13,15 @@
 #include "lib/worker/loop/pulse.h"
 #include "lib/worker/process/connections.h"
 #include "lib/worker/process/experiment.h"
+#include "lib/worker/process/frozen_source.h"
 #include "lib/worker/process/options.h"
 
 namespace paceline::worker {
+
+struct FrozenOfTrainer {
+  std::vector<protocol::FrozenTensor> tensors = {};
+  FrozenSource source = {};  // Of those that the model file is to hold.
+};
 
 // One owner, but for Drain.
 class Life {
@@ -31,23 +38,26 @@ class Life {
   // Joins the job and does its work, until that is over: why, in words. `trainer` outlives this,
   // computes on `device`, "cpu" or "cuda", and with `threads` threads (0: it does not say). Errors
   // are Loop::Run's; where this machine is to blame, process::CannotWorkHere says so. Once.
-  // `drawn`, `frozen`: as of LoopOptions.
+  // `drawn`: as of LoopOptions. `frozen`: what the trainer has by itself; handed over before each
+  // session, where the coordinator has it not yet.
   StatusOr<std::string> Run(Trainer* trainer, const std::string& device, int threads,
-                            DrawnEpochs* drawn = nullptr,
-                            std::vector<protocol::FrozenTensor> frozen = {});
+                            DrawnEpochs* drawn = nullptr, FrozenOfTrainer frozen = {});
 
   // As Loop::Drain; before Run too, and then without a word, since nobody knows of it.
   void Drain(const protocol::Leaving& leaving = {});
 
  private:
   Life(WorkerOptions options, job::TrainingJob job, ConnectionOptions connections);
+  bool is_draining() const;
+  // Sessions begin once the coordinator has what `source` gives.
+  Connector HandOverFirst(FrozenSource source, Connector connector);
 
   const WorkerOptions options_;
   const job::TrainingJob job_;
   const ConnectionOptions connections_;
   Pulse pulse_;
 
-  std::mutex mutex_;  // Guards what is below.
+  mutable std::mutex mutex_;  // Guards what is below.
   Loop* loop_ = nullptr;
   bool is_draining_ = false;
 };

@@ -1,0 +1,72 @@
+#include "lib/worker/process/frozen_source.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include <fmt/format.h>
+
+#include "lib/rpc/retry.h"
+#include "lib/telemetry/log.h"
+
+namespace paceline::worker {
+namespace {
+
+using protocol::FrozenAnswer;
+using protocol::FrozenPart;
+using protocol::FrozenState;
+using telemetry::Log;
+using telemetry::LogLevel;
+
+constexpr uint64_t kPieceBytes = 4 << 20;
+constexpr int kRepeatsMax = 8;  // Of one piece.
+constexpr Duration kPauseMin = std::chrono::milliseconds(50), kPauseMax = std::chrono::seconds(1);
+
+Status GoOnWithout(const std::string& why) {
+  Log(LogLevel::kWarning,
+      "the model file will not hold the frozen parameters: load them as this script does",
+      {{"why", why}});
+  return OkStatus();
+}
+
+}  // namespace
+
+Status HandOver(const FrozenSource& source, const HandOverOptions& options) {
+  if (source.bytes == 0) return OkStatus();
+  FrozenPart part{.of = source.of, .sender = options.sender, .size = source.bytes};
+  Duration pause = kPauseMin;
+  uint64_t furthest = 0;
+  int repeats = 0;
+  while (true) {
+    if (options.is_cancelled()) return Cancelled("the worker leaves");
+    const StatusOr<FrozenAnswer> answer = options.call(part);
+    if (!answer.ok()) {
+      if (rpc::IsRetryable(answer.status())) return answer.status();
+      return GoOnWithout(Message(answer.status()));  // A coordinator of a version before, say.
+    }
+    part.bytes.clear();
+    part.begin = 0;
+    switch (answer->state) {
+      case FrozenState::kHeld:
+        return OkStatus();
+      case FrozenState::kNotWanted:
+        return GoOnWithout(answer->why);
+      case FrozenState::kBusy:
+        options.sleep(pause);
+        pause = std::min(2 * pause, kPauseMax);
+        continue;
+      case FrozenState::kWanted:
+        break;
+    }
+    if (answer->begin >= source.bytes)
+      return GoOnWithout(fmt::format("byte {} of {} is wanted", answer->begin, source.bytes));
+    repeats = answer->begin > furthest ? 0 : repeats + 1;
+    furthest = std::max(furthest, answer->begin);
+    if (repeats > kRepeatsMax)
+      return GoOnWithout(fmt::format("nothing beyond byte {} arrives", furthest));
+    part.begin = answer->begin;
+    part.bytes.resize(std::min(kPieceBytes, source.bytes - part.begin));
+    if (!source.read(part.begin, part.bytes)) return GoOnWithout("they cannot be read");
+  }
+}
+
+}  // namespace paceline::worker

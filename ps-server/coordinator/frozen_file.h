@@ -1,0 +1,69 @@
+// Defines FrozenFile: where a coordinator keeps the frozen tensors that no shard has, until the
+// model file is written.
+//
+// The first worker that offers them sends them; others wait meanwhile, and take over where it is
+// silent. The file lies beside the model's, on the same disk, and lives as long as the process; one
+// that a killed process has left is used again.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "lib/base/time.h"
+#include "lib/files/atomic_file.h"
+#include "lib/files/disk.h"
+#include "lib/protocol/frozen_file.h"
+
+namespace paceline::ps {
+
+// Thread-safe; a call may wait for the disk.
+class FrozenFile {
+ public:
+  struct Options {
+    std::string model;  // The path of the model's file. Empty: none is written, nothing is wanted.
+    std::function<Time()> now;
+    Duration patience = Seconds(30);  // With a sender, between two pieces.
+    files::Disk* disk = &files::SystemDisk();
+  };
+  // Looks for what a process of before has left there.
+  explicit FrozenFile(Options options);
+  ~FrozenFile();  // As Remove.
+  FrozenFile(const FrozenFile&) = delete;
+  FrozenFile& operator=(const FrozenFile&) = delete;
+
+  // A full disk, or a file that is no safetensors file, is said to the sender, and is not wanted
+  // again.
+  protocol::FrozenAnswer Take(const protocol::FrozenPart& part);
+
+  // Of the whole file; empty: there is none.
+  std::string path() const;
+  uint64_t bytes() const;
+
+  void Remove();  // The model is written.
+
+ private:
+  struct Incoming {
+    std::string of, sender;
+    uint64_t size = 0, written = 0;
+    Time last{};
+    files::AtomicFile file;
+  };
+
+  protocol::FrozenAnswer Begin(const protocol::FrozenPart& part);
+  protocol::FrozenAnswer Append(const protocol::FrozenPart& part);
+  protocol::FrozenAnswer GiveUp(const std::string& why);
+  void FindLeftover();
+
+  const Options options_;
+  const std::string path_;  // Beside the model's.
+  mutable std::mutex mutex_;
+  std::optional<Incoming> incoming_;
+  std::string of_;  // What lies at path_; empty: nothing.
+  uint64_t bytes_ = 0;
+  std::string problem_;
+};
+
+}  // namespace paceline::ps
