@@ -3,6 +3,8 @@
 #include <utility>
 #include <vector>
 
+#include "lib/telemetry/log.h"
+
 namespace paceline::worker {
 namespace {
 
@@ -50,9 +52,15 @@ StatusOr<StepResult> TorchTrainer::Step(std::span<const protocol::SampleRange> r
       push->Put(offset_bytes, part);
     };
   }
-  PACELINE_ASSIGN_OR_RETURN(learn::StepResult result,
-                            training_->Step(
-                                translated, [&control] { return control.MayGoOn(); }, hand));
+  StatusOr<learn::StepResult> computed = training_->Step(
+      translated, [&control] { return control.MayGoOn(); }, hand);
+  if (computed.status().code() == StatusCode::kFailedPrecondition)
+    return WithDetail(computed.status(), kCauseDetail, Message(computed.status()));
+  PACELINE_ASSIGN_OR_RETURN(learn::StepResult result, std::move(computed));
+  if (result.took_statistics && !std::exchange(has_said_statistics_, true)) {
+    telemetry::Log(telemetry::LogLevel::kWarning,
+                   "batch norm takes its running statistics where a batch has one sample", {});
+  }
   return StepResult{.loss = result.loss,
                     .samples = result.samples,
                     .correct = CorrectSamples(result),

@@ -33,6 +33,7 @@ class TorchTrainer : public Trainer {
   const learn::TrainingOptions options_;
   std::unique_ptr<learn::Training> training_;
   std::unique_ptr<learn::Training> retired_;  // A transfer that was given up may still read it.
+  bool has_said_statistics_ = false;
 };
 
 }  // namespace paceline::worker

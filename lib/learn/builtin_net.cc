@@ -39,6 +39,7 @@ class BuiltInNet : public Net {
   std::vector<NamedTensor> Buffers() override { return {}; }
   void KeepBuffers(std::span<const at::Tensor>) override {}
   void SetMode(NetMode) override {}
+  bool TakeLearntStatistics() override { return false; }  // None has batch norm.
 
   Outputs Forward(std::span<const at::Tensor> inputs) override {
     at::Tensor x = inputs.front();

@@ -45,6 +45,9 @@ class Net {
   virtual void KeepBuffers(std::span<const at::Tensor> buffers) = 0;
 
   virtual void SetMode(NetMode mode) = 0;
+  // Until the next SetMode, batch norm takes the statistics that it has learnt, where it has learnt
+  // some. False: none has.
+  virtual bool TakeLearntStatistics() = 0;
   // `inputs`, here and below: forward's arguments.
   virtual Outputs Forward(std::span<const at::Tensor> inputs) = 0;
 

@@ -114,6 +114,18 @@ class ScriptNet : public Net {
 
   void SetMode(NetMode mode) override { module_.train(mode == NetMode::kTraining); }
 
+  bool TakeLearntStatistics() override {
+    bool has_any = false;
+    for (torch::jit::Module module : module_.modules()) {
+      if (!module.hasattr("num_batches_tracked") || !module.hasattr("training")) continue;
+      const c10::IValue batches = module.attr("num_batches_tracked");
+      if (!batches.isTensor() || batches.toTensor().item<int64_t>() == 0) continue;
+      module.setattr("training", false);
+      has_any = true;
+    }
+    return has_any;
+  }
+
   Outputs Forward(std::span<const at::Tensor> inputs) override {
     return OutputsOf(module_.forward(Arguments(inputs)));
   }

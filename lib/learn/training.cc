@@ -116,10 +116,50 @@ std::span<const uint32_t> MicroBatch(std::span<const uint32_t> samples, uint64_t
   return samples.subspan(begin, samples.size() * (index + 1) / count - begin);
 }
 
-Computed ComputeIn(Precision precision, Model::State& model, const std::optional<Loss>& loss,
-                   const Batch& batch) {
+// Batch norm that is to train on one sample: there is nothing to compare its values with.
+bool IsRefusalOfOneSample(const std::exception& error) {
+  return std::string_view(error.what())
+             .find("Expected more than 1 value per channel when training") !=
+         std::string_view::npos;
+}
+
+std::vector<at::Tensor> Copies(const std::vector<at::Tensor>& tensors) {
+  std::vector<at::Tensor> copies;
+  for (const at::Tensor& tensor : tensors)
+    copies.push_back(tensor.defined() ? tensor.clone() : tensor);
+  return copies;
+}
+
+void PutBack(const std::vector<at::Tensor>& values, Model::State& model) {
+  model.net->KeepBuffers(model.buffers);
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (values[i].defined()) model.buffers[i].copy_(values[i]);
+  }
+}
+
+// Batches of one sample come by themselves: the last one may be, and one that may have ended a
+// worker is tried alone. Batch norm then takes what it has learnt, as its evaluation does.
+StatusOr<Computed> ComputeIn(Precision precision, Model::State& model,
+                             const std::optional<Loss>& loss, const Batch& batch,
+                             bool& took_statistics) {
   const AutocastScope autocast(precision, model.device);
-  return Compute(*model.net, loss, batch);
+  const std::vector<at::Tensor> before =
+      batch.targets.size(0) == 1 ? Copies(model.buffers) : std::vector<at::Tensor>();
+  try {
+    return Compute(*model.net, loss, batch);
+  } catch (const std::exception& error) {
+    if (!IsRefusalOfOneSample(error) || before.empty()) throw;
+  }
+  PutBack(before, model);  // It has counted the batch before it refused.
+  if (!model.net->TakeLearntStatistics()) {
+    return FailedPrecondition(
+        "give batch norm two samples or more: spec.training.globalBatchSize of two for each "
+        "worker; or use GroupNorm or LayerNorm, which need one");
+  }
+  took_statistics = true;
+  Computed computed = Compute(*model.net, loss, batch);
+  model.net->SetMode(NetMode::kTraining);
+  return computed;
 }
 
 // In float32, where the model's own method left it in less: a scale would overflow there.
@@ -233,6 +273,7 @@ StatusOr<StepResult> Training::Step(std::span<const SampleRange> ranges,
     model.BeginStep(scale);
     const auto is_wanted = [&] { return !keep_going || keep_going(); };
     StepFigures figures;
+    bool took_statistics = false;
     for (uint64_t i = 0; i < count; ++i) {
       const Status given_up = Cancelled("step interrupted after {} of {} micro-batches", i, count);
       if (!is_wanted()) return given_up;
@@ -240,7 +281,9 @@ StatusOr<StepResult> Training::Step(std::span<const SampleRange> ranges,
       const Batch batch = state.batches.Take(samples);
       if (i == 0) state.ExpectAfter(samples.size(), count);
       if (!is_wanted()) return given_up;
-      const Computed computed = ComputeIn(state.options.precision, model, state.loss, batch);
+      PACELINE_ASSIGN_OR_RETURN(
+          const Computed computed,
+          ComputeIn(state.options.precision, model, state.loss, batch, took_statistics));
       const double share = static_cast<double>(samples.size()) / static_cast<double>(total);
       const bool is_last = i + 1 == count;
       if (!is_wanted() ||
@@ -259,6 +302,7 @@ StatusOr<StepResult> Training::Step(std::span<const SampleRange> ranges,
                       .samples = total,
                       .correct = read.judged.correct,
                       .judged = read.judged.judged,
+                      .took_statistics = took_statistics,
                       .without_gradient = model.without_gradient()};
   });
   if (!result.ok()) model.AbandonStep();

@@ -37,6 +37,8 @@ struct StepResult {
   uint64_t samples = 0;
   uint64_t correct = 0;  // Of `judged` predictions.
   uint64_t judged = 0;   // Samples, or tokens; 0 where accuracy is not defined.
+  // A batch was of one sample, and batch norm computed with what it had learnt before.
+  bool took_statistics = false;
   // Parameters, but for frozen ones, that no backward pass has come to: the push has zeros there.
   // By place in the layout, ascending.
   std::vector<uint32_t> without_gradient = {};
@@ -116,9 +118,10 @@ class Training {
   // With kFloat16 a step whose loss is finite and whose gradients are not is given up, and the loss
   // scale lowered; at its least it is left as it is, for the model or the samples are to blame.
   //
-  // InvalidArgument: no sample, or a range that ends before it begins. OutOfRange: positions beyond
-  // the training set. ResourceExhausted: out of memory. Cancelled: keep_going said no. Aborted:
-  // gradients overflowed under loss scaling. Internal: LibTorch. After an error push() is
+  // InvalidArgument: no sample, or a range that ends before it begins. FailedPrecondition: batch
+  // norm of one sample that has learnt nothing yet; no sample is to blame. OutOfRange: positions
+  // beyond the training set. ResourceExhausted: out of memory. Cancelled: keep_going said no.
+  // Aborted: gradients overflowed under loss scaling. Internal: LibTorch. After an error push() is
   // undefined, parameters() as before the call, buffers included.
   StatusOr<StepResult> Step(std::span<const SampleRange> ranges, const KeepGoing& keep_going = {},
                             const HandPart& hand = {});

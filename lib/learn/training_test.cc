@@ -43,6 +43,55 @@ TEST(TrainingTest, GradientIsTheMeanOverTheSamples) {
   EXPECT_FLOAT_EQ(Floats(training->push())[0], 2 * 3 * 7.5f);
 }
 
+// As torch.nn.BatchNorm1d, scripted: it refuses one sample, and divides by what it has learnt.
+void SaveNormalizing(const std::string& path, int64_t batches) {
+  SaveScript(
+      path,
+      {{.name = "weight", .shape = {1}, .value = 1},
+       {.name = "running_var", .kind = ScriptKind::kBuffer, .shape = {1}, .value = 4},
+       {.name = "num_batches_tracked",
+        .kind = ScriptKind::kBuffer,
+        .type = "long",
+        .shape = {},
+        .value = static_cast<double>(batches)}},
+      "def forward(self, x):\n"
+      "    if self.training:\n"
+      "        self.num_batches_tracked.add_(1)\n"
+      "        assert x.size(0) > 1, 'Expected more than 1 value per channel when training'\n"
+      "        self.running_var.add_(1)\n"
+      "        return self.weight * x / x.var()\n"
+      "    return self.weight * x / self.running_var\n");
+}
+
+TEST(TrainingTest, BatchNormOfOneSampleTakesWhatItHasLearnt) {
+  for (const int64_t batches : {0, 3}) {
+    const TestFolder folder;
+    SaveNormalizing(folder.Path("norm.pt"), batches);
+    const auto training = Make(
+        {.model_path = folder.Path("norm.pt"),
+         .loss = "MeanSquaredError",
+         .train = {.path = folder.Write(
+                       "data.safetensors",
+                       Safetensors({{"inputs", "F32", {4, 1}, Bytes<float>({1, 2, 3, 4})},
+                                    {"targets", "F32", {4, 1}, Bytes<float>({0, 0, 0, 0})}}))}});
+    const float before = 4;  // Its variance.
+    const auto one = training->Step(std::vector<SampleRange>{{0, 0, 1}});
+    if (batches == 0) {
+      EXPECT_EQ(one.status().code(), StatusCode::kFailedPrecondition);
+      EXPECT_THAT(Message(one.status()), HasSubstr("two samples or more"));
+      continue;
+    }
+    ASSERT_TRUE(one.ok()) << one.status();
+    EXPECT_TRUE(one->took_statistics);
+    const double x = std::sqrt(one->loss) * before;
+    EXPECT_NEAR(x, std::round(x), 1e-4) << "it divides by what it had learnt";
+    const auto all = training->Step(kAllFour);
+    ASSERT_TRUE(all.ok()) << all.status();
+    EXPECT_FALSE(all->took_statistics) << "it trains again";
+    EXPECT_EQ(Floats(training->push())[1], before + 1);
+  }
+}
+
 TEST(TrainingTest, AParameterThatAStepDoesNotUseHasNoGradientOfAnEarlierStep) {
   const TestFolder folder;
   SaveScript(folder.Path("sometimes.pt"),
