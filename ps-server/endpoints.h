@@ -8,8 +8,8 @@
 #include "ps-server/coordinator/driver.h"
 #include "ps-server/job_tls.h"
 #include "ps-server/live_job.h"
+#include "ps-server/model/served_model.h"
 #include "ps-server/options.h"
-#include "ps-server/service/served_model.h"
 #include "ps-server/status_json.h"
 
 namespace paceline::ps {

@@ -5,8 +5,8 @@
 #include "lib/coordination/effect.h"
 #include "lib/job/manifest/training_job.h"
 #include "ps-server/coordinator/progress.h"
+#include "ps-server/model/served_model.h"
 #include "ps-server/options.h"
-#include "ps-server/service/served_model.h"
 #include "ps-server/status_json.h"
 
 namespace paceline::ps {

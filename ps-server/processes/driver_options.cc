@@ -19,8 +19,8 @@
 #include "lib/sync/schemes/policy_factory.h"
 #include "lib/sync/trace/trace_recorder.h"
 #include "lib/telemetry/log.h"
-#include "ps-server/final_model.h"
 #include "ps-server/job_options.h"
+#include "ps-server/model/final_model.h"
 
 namespace paceline::ps {
 namespace {

@@ -3,12 +3,12 @@
 
 #include "lib/job/manifest/training_job.h"
 #include "ps-server/coordinator/driver.h"
-#include "ps-server/coordinator/frozen_file.h"
 #include "ps-server/job_tls.h"
 #include "ps-server/live_job.h"
+#include "ps-server/model/frozen_file.h"
+#include "ps-server/model/served_model.h"
 #include "ps-server/options.h"
 #include "ps-server/processes/coordinator_files.h"
-#include "ps-server/service/served_model.h"
 
 namespace paceline::ps {
 

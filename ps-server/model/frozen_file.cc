@@ -1,4 +1,4 @@
-#include "ps-server/coordinator/frozen_file.h"
+#include "ps-server/model/frozen_file.h"
 
 #include <filesystem>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "ps-server/service/served_model.h"
+#include "ps-server/model/served_model.h"
 
 #include <algorithm>
 #include <cerrno>

@@ -1,4 +1,4 @@
-#include "ps-server/final_model.h"
+#include "ps-server/model/final_model.h"
 
 #include <map>
 #include <optional>
