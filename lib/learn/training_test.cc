@@ -92,6 +92,23 @@ TEST(TrainingTest, BatchNormOfOneSampleTakesWhatItHasLearnt) {
   }
 }
 
+TEST(TrainingTest, TheNextMicroBatchTrainsItsBatchNormAgain) {
+  const TestFolder folder;
+  SaveNormalizing(folder.Path("norm.pt"), 3);
+  const auto training =
+      Make({.model_path = folder.Path("norm.pt"),
+            .loss = "MeanSquaredError",
+            .train = {.path = folder.Write(
+                          "data.safetensors",
+                          Safetensors({{"inputs", "F32", {4, 1}, Bytes<float>({1, 2, 3, 4})},
+                                       {"targets", "F32", {4, 1}, Bytes<float>({0, 0, 0, 0})}}))},
+            .micro_batch_size = 2});
+  const auto three = training->Step(std::vector<SampleRange>{{0, 0, 3}});  // One, and two.
+  ASSERT_TRUE(three.ok()) << three.status();
+  EXPECT_TRUE(three->took_statistics);
+  EXPECT_EQ(Floats(training->push())[1], 4 + 1);
+}
+
 TEST(TrainingTest, AParameterThatAStepDoesNotUseHasNoGradientOfAnEarlierStep) {
   const TestFolder folder;
   SaveScript(folder.Path("sometimes.pt"),

@@ -150,6 +150,7 @@ TEST_F(FrozenFileTest, LivesAsLongAsItsProcessAndALeftoverIsUsed) {
     EXPECT_EQ(file.Take(Ask("two")).state, FrozenState::kHeld);
     EXPECT_EQ(file.bytes(), whole_.size());
     EXPECT_EQ(file.Take(Ask("three", "B")).state, FrozenState::kWanted) << "it is another one";
+    EXPECT_FALSE(fs::exists(path)) << "the disk has room for one";
   }
   EXPECT_THAT(Names(), IsEmpty());
 }

@@ -138,12 +138,13 @@ class FrozenTest(JobTest):
         model.load_state_dict({name: value + (name == "base.weight") for name, value in model.state_dict().items()})
         for step, batch in enumerate(w.data((x, y))):
             w.step(loss_of(batch))
-            if step == 3:
-                print("THREE", flush=True)
+            print(f"STEP {step}.", flush=True)
+            if step == 4:
                 model.base.weight.add_(1)
         """)
         self.assertNotEqual(ended.code, 0)
-        self.assertIn("THREE", ended.worker_logs())
+        self.assertIn("STEP 4.", ended.worker_logs())
+        self.assertNotIn("STEP 5.", ended.worker_logs(), "it is seen at once")
         self.assertIn("frozen parameter base.weight has changed since training began", ended.err)
 
     def test_those_of_float32_do_not_travel_either(self):
