@@ -12,9 +12,11 @@
 namespace paceline::protocol {
 
 struct FrozenPart {
-  std::string of;      // Equal for equal names, types and values.
-  std::string sender;  // A process, by a name of chance.
-  uint64_t size = 0;   // Of the whole file.
+  std::string of;           // Equal for equal names, types and values.
+  std::string frozen = {};  // Of who asks: the file's metadata of that name.
+  // "SEAT#PROCESS": who asks for a seat of a worker by another process has taken its place.
+  std::string sender;
+  uint64_t size = 0;  // Of the whole file.
   uint64_t begin = 0;
   std::vector<std::byte> bytes = {};  // None: it asks.
 };

@@ -49,8 +49,11 @@ std::string FrozenDifference(std::vector<FrozenTensor> got, std::vector<FrozenTe
                        wanted->type, whose);
   return fmt::format(
       "frozen parameter {} has other values than that of {}: have each worker load the same, or "
-      "seed what it draws",
-      is->name, whose);
+      "seed what it draws{}",
+      is->name, whose,
+      is->type.starts_with("float32")
+          ? "; with paceline.worker(model, frozen=\"averaged\") all have the first worker's"
+          : "");
 }
 
 }  // namespace paceline::protocol

@@ -6,7 +6,7 @@ namespace paceline::protocol {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
+using ::testing::EndsWith;
 using ::testing::IsEmpty;
 
 const FrozenTensor kA{"a", "uint8 [4]", "1"}, kB{"b", "bfloat16 [2]", "2"};
@@ -35,7 +35,10 @@ TEST(FrozenDifference, NamesTheFirstTensorThatDiffers) {
   EXPECT_EQ(Difference({{"a", "uint8 [5]", "1"}}, {kA}),
             "frozen parameter a is uint8 [5], want the uint8 [4] of the others");
   EXPECT_THAT(Difference({kA, {"b", "bfloat16 [2]", "3"}}, {kA, kB}),
-              HasSubstr("frozen parameter b has other values than that of the others"));
+              EndsWith("frozen parameter b has other values than that of the others: have each "
+                       "worker load the same, or seed what it draws"));
+  EXPECT_THAT(Difference({{"c", "float32 [2]", "1"}}, {{"c", "float32 [2]", "2"}}),
+              EndsWith("frozen=\"averaged\") all have the first worker's"));
 }
 
 store::Layout LayoutOf(const std::vector<store::TensorSpec>& specs) {

@@ -1,7 +1,10 @@
 #include "ps-server/model/frozen_file.h"
 
 #include <filesystem>
+#include <string_view>
 #include <utility>
+
+#include <nlohmann/json.hpp>
 
 #include "lib/store/safetensors.h"
 #include "lib/telemetry/log.h"
@@ -10,6 +13,7 @@ namespace paceline::ps {
 namespace {
 
 namespace fs = std::filesystem;
+using nlohmann::json;
 using protocol::FrozenAnswer;
 using protocol::FrozenPart;
 using protocol::FrozenState;
@@ -20,6 +24,19 @@ std::string Beside(const std::string& model) {
   const fs::path path(model);
   return path.parent_path() / ("." + path.filename().string() + ".frozen");
 }
+
+// Whether all that `offered` says is said in `held` too: names, each with type and digest.
+bool HoldsAll(const std::string& held, const std::string& offered) {
+  const json here = json::parse(held, nullptr, false), there = json::parse(offered, nullptr, false);
+  if (!here.is_object() || !there.is_object()) return false;
+  for (const auto& [name, said] : there.items()) {
+    const auto found = here.find(name);
+    if (found == here.end() || *found != said) return false;
+  }
+  return true;
+}
+
+std::string_view SeatOf(std::string_view sender) { return sender.substr(0, sender.find('#')); }
 
 FrozenAnswer NotWanted(std::string why) { return {FrozenState::kNotWanted, 0, std::move(why)}; }
 
@@ -34,15 +51,13 @@ FrozenFile::FrozenFile(Options options)
 FrozenFile::~FrozenFile() { Remove(); }
 
 void FrozenFile::FindLeftover() {
-  const auto file = store::SafetensorsFile::Open(path_);
-  if (file.status().code() == StatusCode::kNotFound) return;
-  if (!file.ok() || !file->metadata().contains("of")) {
+  std::error_code ignored;
+  if (!fs::exists(path_, ignored)) return;
+  is_leftover_ = true;
+  if (!Look().empty()) {
     (void)options_.disk->Remove(path_);
     return;
   }
-  of_ = file->metadata().at("of");
-  std::error_code ignored;
-  bytes_ = fs::file_size(path_, ignored);
   Log(LogLevel::kInfo, "frozen parameters of this job's last start are here, for the model file",
       {{"bytes", bytes_}});
 }
@@ -50,18 +65,23 @@ void FrozenFile::FindLeftover() {
 FrozenAnswer FrozenFile::Take(const FrozenPart& part) {
   std::lock_guard lock(mutex_);
   if (path_.empty()) return NotWanted("the job writes no model file");
-  if (!problem_.empty()) return NotWanted(problem_);
-  if (!of_.empty() && of_ == part.of) return {FrozenState::kHeld, 0, ""};
+  const bool is_held = !of_.empty();
+  if (is_held && (of_ == part.of || HoldsAll(frozen_, part.frozen)))
+    return {FrozenState::kHeld, 0, ""};
   if (incoming_ && incoming_->sender == part.sender && incoming_->of == part.of)
     return Append(part);
-  if (incoming_ && options_.now() - incoming_->last < options_.patience)
+  if (!part.bytes.empty()) return {FrozenState::kBusy, 0, ""};  // It had its turn.
+  if (!problem_.empty()) return NotWanted(problem_);
+  if (is_held && !is_leftover_ && !HoldsAll(part.frozen, frozen_))
+    return NotWanted("those of another worker are there already");
+  if (incoming_ && SeatOf(incoming_->sender) != SeatOf(part.sender) &&
+      options_.now() - incoming_->last < options_.patience)
     return {FrozenState::kBusy, 0, ""};
   return Begin(part);
 }
 
 FrozenAnswer FrozenFile::Begin(const FrozenPart& part) {
   incoming_.reset();
-  if (!std::exchange(of_, "").empty()) (void)options_.disk->Remove(path_);
   auto file = files::AtomicFile::Create(path_, *options_.disk);
   if (!file.ok()) return GiveUp(Message(file.status()));
   incoming_.emplace(Incoming{.of = part.of,
@@ -81,23 +101,43 @@ FrozenAnswer FrozenFile::Append(const FrozenPart& part) {
     return GiveUp(Message(written));
   incoming_->written += part.bytes.size();
   if (incoming_->written < incoming_->size) return {FrozenState::kWanted, incoming_->written, ""};
-  Status status = incoming_->file.Commit();
-  if (status.ok()) status = store::SafetensorsFile::Open(path_).status();
-  if (!status.ok()) return GiveUp(Message(status));
-  of_ = incoming_->of;
-  bytes_ = incoming_->size;
+  return End();
+}
+
+FrozenAnswer FrozenFile::End() {
+  of_.clear();  // What was there is overwritten.
+  const Status status = incoming_->file.Commit();
   incoming_.reset();
+  const std::string problem = status.ok() ? Look() : Message(status);
+  if (!problem.empty()) {
+    (void)options_.disk->Remove(path_);
+    return GiveUp(problem);
+  }
+  is_leftover_ = false;
   Log(LogLevel::kInfo, "frozen parameters are here, for the model file", {{"bytes", bytes_}});
   return {FrozenState::kHeld, 0, ""};
 }
 
+std::string FrozenFile::Look() {
+  const auto file = store::SafetensorsFile::Open(path_);
+  if (!file.ok()) return Message(file.status());
+  if (!file->metadata().contains("of") || !file->metadata().contains("frozen"))
+    return path_ + " does not say what it holds";
+  of_ = file->metadata().at("of");
+  frozen_ = file->metadata().at("frozen");
+  std::error_code ignored;
+  bytes_ = fs::file_size(path_, ignored);
+  return "";
+}
+
 FrozenAnswer FrozenFile::GiveUp(const std::string& why) {
   incoming_.reset();
-  (void)options_.disk->Remove(path_);  // Perhaps the last that was done with it is what failed.
   problem_ = why;
-  Log(LogLevel::kWarning,
-      "the model file will not hold the frozen parameters: load them as the script does",
-      {{"why", why}});
+  if (of_.empty()) {
+    Log(LogLevel::kWarning,
+        "the model file will not hold the frozen parameters: load them as the script does",
+        {{"why", why}});
+  }
   return NotWanted(why);
 }
 

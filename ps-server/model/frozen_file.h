@@ -2,8 +2,10 @@
 // model file is written.
 //
 // The first worker that offers them sends them; others wait meanwhile, and take over where it is
-// silent. The file lies beside the model's, on the same disk, and lives as long as the process; one
-// that a killed process has left is used again.
+// silent. Whoever offers what is there has nothing to do, nor has who offers something else; only
+// one that has all of it and more replaces it, and any a former process's. The file lies beside the
+// model's, on the same disk, and lives as long as the process; one that a killed process has left
+// is used again.
 #pragma once
 
 #include <cstdint>
@@ -54,15 +56,19 @@ class FrozenFile {
 
   protocol::FrozenAnswer Begin(const protocol::FrozenPart& part);
   protocol::FrozenAnswer Append(const protocol::FrozenPart& part);
+  protocol::FrozenAnswer End();
   protocol::FrozenAnswer GiveUp(const std::string& why);
+  std::string Look();  // At what lies at path_. What is wrong with it.
   void FindLeftover();
 
   const Options options_;
   const std::string path_;  // Beside the model's.
   mutable std::mutex mutex_;
   std::optional<Incoming> incoming_;
-  std::string of_;  // What lies at path_; empty: nothing.
+  std::string of_;      // What lies at path_; empty: nothing.
+  std::string frozen_;  // Its metadata of that name.
   uint64_t bytes_ = 0;
+  bool is_leftover_ = false;
   std::string problem_;
 };
 

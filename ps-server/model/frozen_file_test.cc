@@ -34,6 +34,10 @@ std::string BytesOf(const std::string& path) {
   return bytes.str();
 }
 
+constexpr const char* kBase = R"({"base": ["bfloat16 [200]", "1"]})";
+constexpr const char* kOther = R"({"base": ["bfloat16 [200]", "2"]})";
+constexpr const char* kMore = R"({"base": ["bfloat16 [200]", "1"], "head": ["uint8 [1]", "1"]})";
+
 class FrozenFileTest : public ::testing::Test {
  protected:
   FrozenFileTest() {
@@ -46,7 +50,7 @@ class FrozenFileTest : public ::testing::Test {
                                           .type = store::SafetensorsType::kBF16,
                                           .shape = {200},
                                           .bytes = numbers}},
-                                        {{"of", "A"}, {"frozen", "{}"}})
+                                        {{"of", "A"}, {"frozen", kBase}})
                     .ok());
     whole_ = BytesOf(path);
     fs::remove(path);
@@ -64,8 +68,11 @@ class FrozenFileTest : public ::testing::Test {
     if (size > 0) std::memcpy(part.bytes.data(), whole_.data() + begin, size);
     return part;
   }
-  FrozenPart Ask(const std::string& sender, const std::string& of = "A") const {
-    return Part(sender, 0, 0, of);
+  FrozenPart Ask(const std::string& sender, const std::string& of = "A",
+                 const std::string& frozen = kBase) const {
+    FrozenPart part = Part(sender, 0, 0, of);
+    part.frozen = frozen;
+    return part;
   }
 
   // All of it, in pieces. What was said at the end.
@@ -131,6 +138,7 @@ TEST_F(FrozenFileTest, OthersWaitForWhoSendsAndTakeOverWhereItIsSilent) {
   EXPECT_EQ(answer.state, FrozenState::kWanted);
   EXPECT_EQ(answer.begin, 0u);
   EXPECT_EQ(file.Take(Part("one", 150, 50)).state, FrozenState::kBusy) << "it had its turn";
+  EXPECT_EQ(file.Take(Ask("one")).state, FrozenState::kBusy);
   EXPECT_EQ(Send(file, "two").state, FrozenState::kHeld);
   EXPECT_EQ(BytesOf(file.path()), whole_);
 }
@@ -149,10 +157,33 @@ TEST_F(FrozenFileTest, LivesAsLongAsItsProcessAndALeftoverIsUsed) {
     FrozenFile file(Options());
     EXPECT_EQ(file.Take(Ask("two")).state, FrozenState::kHeld);
     EXPECT_EQ(file.bytes(), whole_.size());
-    EXPECT_EQ(file.Take(Ask("three", "B")).state, FrozenState::kWanted) << "it is another one";
-    EXPECT_FALSE(fs::exists(path)) << "the disk has room for one";
+    EXPECT_EQ(file.Take(Ask("three", "B", kOther)).state, FrozenState::kWanted)
+        << "a former process's list is not the job's";
+    EXPECT_EQ(file.path(), path) << "until the other one is whole";
   }
   EXPECT_THAT(Names(), IsEmpty());
+}
+
+TEST_F(FrozenFileTest, OnlyWhoHasAllOfItAndMoreReplacesIt) {
+  FrozenFile file(Options());
+  Send(file, "one");
+  EXPECT_EQ(file.Take(Ask("two", "B", kOther)).state, FrozenState::kNotWanted);
+  EXPECT_EQ(file.Take(Ask("two", "C", "{}")).state, FrozenState::kHeld) << "it has less";
+  EXPECT_EQ(file.Take(Ask("two", "D", "no JSON")).state, FrozenState::kNotWanted);
+  EXPECT_EQ(file.Take(Ask("two", "E", kMore)).state, FrozenState::kWanted);
+  EXPECT_FALSE(file.path().empty()) << "until that is whole";
+}
+
+TEST_F(FrozenFileTest, AnotherProcessOnTheSeatDoesNotWaitForTheFormer) {
+  FrozenFile file(Options());
+  (void)file.Take(Ask("/0#a"));
+  (void)file.Take(Part("/0#a", 0, 100));
+  EXPECT_EQ(file.Take(Ask("/1#b")).state, FrozenState::kBusy);
+  const FrozenAnswer answer = file.Take(Ask("/0#c"));
+  EXPECT_EQ(answer.state, FrozenState::kWanted);
+  EXPECT_EQ(answer.begin, 0u);
+  EXPECT_EQ(file.Take(Part("/0#a", 100, 50)).state, FrozenState::kBusy);
+  EXPECT_EQ(Send(file, "/0#c").state, FrozenState::kHeld);
 }
 
 TEST_F(FrozenFileTest, WhatIsNoSuchFileIsTakenAway) {

@@ -88,17 +88,26 @@ std::string ReserveRoom(const DriverNeeds& needs, const store::Layout& layout) {
   return "";
 }
 
-// On a full disk the trace, which lies there, goes before the model does not come.
+// On a full disk the trace, which lies there, goes before the model does not come, and what workers
+// have handed over before what was trained.
 Status WriteModelBeforeTrace(const DriverNeeds& needs, const std::function<Status()>& write) {
   needs.files.room->Release();
-  const Status status = write();
+  Status status = write();
   telemetry::TraceSegments* const trace = needs.files.trace.get();
-  if (status.code() != StatusCode::kResourceExhausted || trace == nullptr ||
-      !AreOnOneDisk(needs.options.trace, files::ParentOf(needs.options.output)))
-    return status;
-  Log(LogLevel::kWarning, "the policy's trace is removed, to have room for the final model",
+  if (status.code() != StatusCode::kResourceExhausted) return status;
+  if (trace != nullptr &&
+      AreOnOneDisk(needs.options.trace, files::ParentOf(needs.options.output))) {
+    Log(LogLevel::kWarning, "the policy's trace is removed, to have room for the final model",
+        {{"reason", Message(status)}});
+    trace->GiveRoom();
+    status = write();
+  }
+  if (status.code() != StatusCode::kResourceExhausted || needs.frozen.path().empty()) return status;
+  Log(LogLevel::kWarning,
+      "frozen parameters are removed, to have room for what was trained: load them as the script "
+      "does",
       {{"reason", Message(status)}});
-  trace->GiveRoom();
+  needs.frozen.Remove();
   return write();
 }
 

@@ -187,12 +187,14 @@ int paceline_keep(paceline_session* session, const char* name, const char* type,
   return Said(session->worker->Keep({name, type, digest}));
 }
 
-int paceline_hold(paceline_session* session, const char* of, uint64_t total_bytes,
-                  paceline_read read) {
-  return Said(session->worker->Hold(
-      {.of = of, .bytes = total_bytes, .read = [read](uint64_t begin, std::span<std::byte> into) {
-         return read(begin, into.size(), into.data()) == 0;
-       }}));
+int paceline_hold(paceline_session* session, const char* of, const char* frozen,
+                  uint64_t total_bytes, paceline_read read) {
+  return Said(session->worker->Hold({.of = of,
+                                     .frozen = frozen,
+                                     .bytes = total_bytes,
+                                     .read = [read](uint64_t begin, std::span<std::byte> into) {
+                                       return read(begin, into.size(), into.data()) == 0;
+                                     }}));
 }
 
 int paceline_start(paceline_session* session, uint64_t train_samples, const char* device,

@@ -129,12 +129,13 @@ PACELINE_API int paceline_keep(paceline_session* session, const char* name, cons
                                const char* digest);
 
 // Before paceline_start: where those that the model's file is to hold are read from, as a
-// safetensors file of so many bytes (lib/protocol/frozen_file.h). `of`: its name, equal for equal
-// bytes. `read` puts what lies there from `begin` on into `into` and returns 0, or says that it
-// cannot; it is called on a thread of the session's until that is closed.
+// safetensors file of so many bytes (lib/protocol/frozen_file.h). `of` and
+// `frozen`: its metadata of these names. `read` puts what lies there from `begin` on into `into`
+// and returns 0, or says that it cannot; it is called on a thread of the session's until that is
+// closed.
 typedef int (*paceline_read)(uint64_t begin, uint64_t bytes, void* into);
-PACELINE_API int paceline_hold(paceline_session* session, const char* of, uint64_t total_bytes,
-                               paceline_read read);
+PACELINE_API int paceline_hold(paceline_session* session, const char* of, const char* frozen,
+                               uint64_t total_bytes, paceline_read read);
 
 // Joins the job, on a thread of the session's own. `device`: what is computed on, "cpu" or "cuda".
 // `train_samples`: of an epoch. `sampler`: the script's own, by its name, whose positions an epoch

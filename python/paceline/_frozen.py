@@ -16,7 +16,7 @@ from ._errors import Misuse
 from ._wrappers import is_sharded
 
 _PART_BYTES = 64 << 20  # Of a tensor on a GPU, copied at once.
-_SAMPLED = 32  # Elements of a tensor.
+_INTEGERS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 WAYS = ("whole", "omit", "averaged")
 """What becomes of them. Whole: the model file holds them; omit: it does not. Averaged: those of float32 are buffers, which travel with each
@@ -24,13 +24,12 @@ step; others are each worker's own all the same."""
 
 
 class Frozen:
-    """One of them, by its plain name. `owner`: of a buffer, whose it is."""
+    """One of them, by its plain name. `owner`: the module whose it is, where that matters."""
 
     def __init__(self, name: str, tensor: torch.Tensor, owner: Optional[torch.nn.Module] = None):
-        self.name, self.tensor, self._owner = name, tensor, owner
+        self.name, self.tensor, self.owner = name, tensor, owner
         self._was: Optional[Tuple[Any, ...]] = None
-        self._sample: Optional[torch.Tensor] = None
-        self._checks = 0
+        self._print: Optional[int] = None  # Of its bytes.
 
     @property
     def type(self) -> str:
@@ -39,7 +38,7 @@ class Frozen:
     def digest(self) -> str:
         """Equal for equal values of one type and shape; empty of a tensor that is sharded over processes, which has the shape alone to be
         compared. It is not to change from now on. Misuse of a tensor whose bytes cannot be told."""
-        self._was, self._sample, self._checks = _state(self.tensor), _sampled(self.tensor), 0
+        self._was, self._print = _state(self.tensor), _fingerprint(self.tensor)
         if is_sharded(self.tensor):
             return ""
         parts = {"": self.tensor.detach()}
@@ -67,46 +66,48 @@ class Frozen:
 
     def _add(self, found: Any, tensor: torch.Tensor) -> None:
         try:
-            flat = tensor.contiguous().reshape(-1).view(torch.uint8)
-        except (RuntimeError, TypeError, NotImplementedError) as error:
+            flat = tensor.resolve_conj().resolve_neg().contiguous().reshape(-1).view(torch.uint8)
+            for begin in range(0, flat.numel(), _PART_BYTES):
+                part = flat[begin:begin + _PART_BYTES].cpu()
+                found.update((ctypes.c_char * part.numel()).from_address(part.data_ptr()))
+        except (RuntimeError, TypeError, ValueError, NotImplementedError) as error:
             raise Misuse(f"frozen parameter {self.name} is of a kind whose values cannot be compared: {type(self.tensor).__name__} of "
-                         f"{self.type}, {self.tensor.layout}") from error
-        for begin in range(0, flat.numel(), _PART_BYTES):
-            part = flat[begin:begin + _PART_BYTES].cpu()
-            found.update((ctypes.c_char * part.numel()).from_address(part.data_ptr()))
+                         f"{self.tensor.dtype}, {self.tensor.layout}, on {self.tensor.device}") from error
 
     def is_plain(self) -> bool:
         """Whether its bytes are all of it."""
         return not (_lies_elsewhere(self.tensor) or self.tensor.is_quantized or
                     getattr(self.tensor, "quant_state", None) is not None or getattr(self.tensor, "SCB", None) is not None)
 
-    def check(self) -> None:
-        """Misuse, by name, if it is trained or has changed after all."""
+    def check(self, is_due: bool) -> None:
+        """Misuse, by name, if it is trained or has changed after all. `is_due`: its bytes are looked at in any case."""
         if self.tensor.requires_grad:
             raise Misuse(f"parameter {self.name} is {self.type} and was frozen when paceline.worker was given the model: it cannot be trained. "
                          "What is to be trained later is float32 and not frozen at that time; freeze it afterwards, until it is to be trained")
-        if not self._has_changed():
+        if not self._has_changed(is_due):
             return
-        if self._owner is not None:
+        if not isinstance(self.tensor, torch.nn.Parameter):
             raise Misuse(f"buffer {self.name} is {self.type}, which is not averaged over workers, and has changed since training began. Make it "
                          "float32 before paceline.worker, or keep it as it is: eval() of its module, for statistics of a batch norm; "
                          "persistent=False, if it may differ from worker to worker")
         raise Misuse(f"frozen parameter {self.name} has changed since training began: no other worker has the change, and no checkpoint. "
                      "Leave it as it is; or make it float32 and say paceline.worker(model, frozen=\"averaged\"), as for a teacher or a target "
-                     "network: then it is averaged over workers and travels with each step")
+                     "network, in a job that begins anew: then it is averaged over workers and travels with each step")
 
-    def _has_changed(self) -> bool:
-        """As far as it is seen. Elements are looked at ever more rarely: what a script does in each of its steps is seen in the first ones."""
+    def _has_changed(self, is_due: bool) -> bool:
         if self._was is None:
             return False
-        if self._owner is not None and getattr(self._owner, self.name.rpartition(".")[2], None) is not self.tensor:
+        is_looked_up = self.owner is not None and not is_sharded(self.tensor)
+        if is_looked_up and getattr(self.owner, self.name.rpartition(".")[2], None) is not self.tensor:
             return True
-        if _state(self.tensor) != self._was:
-            return True
-        self._checks += 1
-        if self._sample is None or self._checks & (self._checks - 1):
-            return False
-        return not torch.equal(_sampled(self.tensor), self._sample)
+        is_moved = _state(self.tensor) != self._was
+        if self._print is None:
+            return is_moved
+        if is_moved or is_due:
+            if _fingerprint(self.tensor) != self._print:
+                return True
+            self._was = _state(self.tensor)  # Equal values were written to it.
+        return False
 
 
 def is_own(parameter: torch.nn.Parameter, are_averaged: bool = False) -> bool:
@@ -150,13 +151,13 @@ def _lies_elsewhere(tensor: torch.Tensor) -> bool:
     return is_sharded(tensor) or tensor.layout != torch.strided or hasattr(tensor, "__tensor_flatten__")
 
 
-def _sampled(tensor: torch.Tensor) -> Optional[torch.Tensor]:
-    """The bytes of a few of its elements: what is written to .data moves no version counter."""
-    if _lies_elsewhere(tensor) or tensor.is_quantized or not tensor.is_contiguous() or not tensor.numel():
+def _fingerprint(tensor: torch.Tensor) -> Optional[int]:
+    """Of all its bytes, read once as memory gives them: what is written to .data moves no version counter. None: it is not to be had."""
+    if _lies_elsewhere(tensor) or tensor.is_quantized or tensor.element_size() not in _INTEGERS:
         return None
     try:
-        flat = tensor.detach().view(-1).view(torch.uint8).view(tensor.numel(), -1)
-        return flat[::max(1, tensor.numel() // _SAMPLED)][:_SAMPLED].to("cpu", copy=True)
+        dense = tensor.detach().permute(sorted(range(tensor.dim()), key=lambda one: -tensor.stride(one)))
+        return int(dense.contiguous().view(-1).view(_INTEGERS[tensor.element_size()]).sum(dtype=torch.int64))
     except (RuntimeError, TypeError, NotImplementedError):  # Of a kind of its own: its place and version have to do.
         return None
 

@@ -27,9 +27,9 @@ class FrozenFile:
     def __init__(self, frozen: List[Frozen], digests: List[str]):
         there = [(one, digest) for one, digest in zip(frozen, digests) if digest and one.is_plain() and one.tensor.dtype in _TYPES]
         there.sort(key=lambda pair: (-pair[0].tensor.element_size(), pair[0].name))  # Each begins at a multiple of its element.
-        said = json.dumps({one.name: [one.type, digest] for one, digest in there}, sort_keys=True)
-        self.of = hashlib.blake2b(said.encode(), digest_size=16).hexdigest()
-        header: Dict[str, Any] = {"__metadata__": {"frozen": said, "of": self.of}}
+        self.said = json.dumps({one.name: [one.type, digest] for one, digest in there}, sort_keys=True)
+        self.of = hashlib.blake2b(self.said.encode(), digest_size=16).hexdigest()
+        header: Dict[str, Any] = {"__metadata__": {"frozen": self.said, "of": self.of}}
         end = 0
         self._pieces: List[Tuple[int, torch.Tensor]] = []  # Where each begins.
         for one, _ in there:
@@ -66,6 +66,8 @@ class FrozenFile:
             low, high = max(begin, first), min(end, last)
             part = self._bytes_of(tensor)[low - first:high - first].cpu()
             ctypes.memmove(into + low - begin, part.data_ptr(), high - low)
+            if high == last:
+                self._flat = None, None
 
     def _bytes_of(self, tensor: torch.Tensor) -> torch.Tensor:
         if self._flat[0] is not tensor:

@@ -17,6 +17,7 @@ from ._words import encoded
 from ._wrappers import is_sharded, keep_gradients, plain_name, refuse_what_moves
 
 _ALIGNMENT_BYTES = 64
+_LOOKED_AT = 64  # Steps: what may have changed unseen is looked at in one of so many, and in more of the first ones.
 _TYPES = {torch.float32: _native.FLOAT32, torch.int64: _native.INT64}
 
 
@@ -49,10 +50,11 @@ def _find(model: torch.nn.Module, are_averaged: bool) -> Tuple[List[_Member], Li
     members: List[_Member] = []
     own: List[Frozen] = []
     where: Dict[int, str] = {}
+    modules = dict(model.named_modules())
     for name_there, parameter in model.named_parameters():
         name = plain_name(model, name_there)
         if is_own(parameter, are_averaged):
-            own.append(Frozen(name, parameter))
+            own.append(Frozen(name, parameter, modules[name_there.rpartition(".")[0]]))
             continue
         if parameter.dtype != torch.float32:
             raise Misuse(f"parameter {name} is {parameter.dtype}, want torch.float32: compute in other precisions with "
@@ -64,7 +66,6 @@ def _find(model: torch.nn.Module, are_averaged: bool) -> Tuple[List[_Member], Li
                          "parameter: tie them as `a.weight = b.weight`")
         members.append(_Member(name, parameter, _native.PARAMETER if parameter.requires_grad else _native.BUFFER))
     persistent = {plain_name(model, name) for name in model.state_dict(keep_vars=True)}
-    modules = dict(model.named_modules())
     for name_there, buffer in model.named_buffers():
         name = plain_name(model, name_there)
         if name not in persistent:
@@ -75,7 +76,30 @@ def _find(model: torch.nn.Module, are_averaged: bool) -> Tuple[List[_Member], Li
                 own.append(Frozen(name, buffer, owner))
             continue  # A mask, say: a constant.
         members.append(_Member(name, buffer, _native.BUFFER, owner))
+    _refuse_shared(members, own)
     return members, own
+
+
+def _place(tensor: torch.Tensor) -> Tuple[int, int]:
+    """Where its memory begins and ends; two zeros where that cannot be told."""
+    if is_sharded(tensor) or tensor.layout != torch.strided or hasattr(tensor, "__tensor_flatten__") or not tensor.numel():
+        return 0, 0
+    last = sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride()))
+    return tensor.data_ptr(), tensor.data_ptr() + (last + 1) * tensor.element_size()
+
+
+def _refuse_shared(members: List[_Member], own: List[Frozen]) -> None:
+    """Misuse of a frozen tensor whose memory is that of one that is trained or averaged: there they would part."""
+    places = sorted([(*_place(member.tensor), member.name, False) for member in members] +
+                    [(*_place(one.tensor), one.name, True) for one in own])
+    ends = {True: (0, ""), False: (0, "")}  # Of those so far: the furthest, of either kind.
+    for begin, end, name, is_own_one in places:
+        reach, other = ends[not is_own_one]
+        if begin and begin < reach:
+            frozen, trained = (name, other) if is_own_one else (other, name)
+            raise Misuse(f"frozen parameter {frozen} shares memory with {trained}, which is not frozen, without being one parameter: "
+                         "tie them as `a.weight = b.weight`, or give the frozen one a copy (clone())")
+        ends[is_own_one] = max(ends[is_own_one], (end, name))
 
 
 class FlatModel:
@@ -89,6 +113,7 @@ class FlatModel:
 
     def __init__(self, model: torch.nn.Module, are_averaged: bool = False):
         self.model = model
+        self._are_averaged, self._checks = are_averaged, 0
         self._members, self.frozen = _find(model, are_averaged)
         self._owned = [member for member in self._members if member.owner is not None]
         devices = {member.tensor.device for member in self._members}
@@ -226,14 +251,51 @@ class FlatModel:
         self._landed.clear()
 
     def check(self) -> None:
-        """Misuse, by name, if a tensor does not lie where it did, or has a gradient that it should not have."""
+        """Misuse, by name, if a tensor does not lie where it did, has a gradient that it should not have, or is frozen and has changed."""
         for member in self._members:
             if member.tensor.data_ptr() != member.home.data_ptr() or member.tensor.dtype != member.home.dtype:
                 raise Misuse(f"{member.name} does not lie any more where paceline.worker put it: half(), to(), "
                              "vector_to_parameters() and assignments to .data move it; do that before")
+        self._checks += 1
+        is_due = self._checks % _LOOKED_AT == 0 or self._checks & (self._checks - 1) == 0
+        if is_due:
+            self._refuse_replaced()
         for one in self.frozen:
-            one.check()
+            one.check(is_due)
         self.watch.check()
+
+    def _refuse_replaced(self) -> None:
+        there = {id(tensor) for tensor in self.model.parameters()}
+        for one in [*self._members, *self.frozen]:
+            if isinstance(one.tensor, torch.nn.Parameter) and id(one.tensor) not in there and not is_sharded(one.tensor):
+                raise Misuse(f"{one.name} is another parameter than the model had when paceline.worker was given it: put it in its place before that")
+
+    def said_at_the_end(self) -> str:
+        """Of frozen tensors that have changed since they were looked at."""
+        try:
+            self._refuse_replaced()
+            for one in self.frozen:
+                one.check(is_due=True)
+        except Misuse as error:
+            return f"what this worker has trained with is not what others had: {error}"
+        return ""
+
+    def begin(self) -> None:
+        """Training does, with what the script has put into the model until now."""
+        self.store()
+        self._find_frozen_anew()
+
+    def _find_frozen_anew(self) -> None:
+        """What the script has put in the place of frozen tensors since the model was given. Misuse, by name, of what is no such tensor."""
+        _, found = _find(self.model, self._are_averaged)
+        here = {one.name: one for one in found}
+        for one in self.frozen:
+            now = here.get(one.name)
+            if now is None or now.type != one.type:
+                raise Misuse(f"frozen parameter {one.name} was {one.type} when paceline.worker was given the model, and is "
+                             f"{'not there or trained' if now is None else now.type} now: put it in its place before that")
+        self.frozen = [here[one.name] for one in self.frozen]
+        self._refuse_replaced()
 
     def _hook(self, index: int) -> Callable[[torch.Tensor], None]:
         def on_ready(parameter: torch.Tensor) -> None:

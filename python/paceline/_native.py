@@ -81,7 +81,7 @@ SIGNATURES = {
     "paceline_start": (c_int, [c_void_p, c_uint64, c_char_p, c_int, c_char_p]),
     "paceline_next": (c_int, [c_void_p, c_int, POINTER(Work)]),
     "paceline_keep": (c_int, [c_void_p, c_char_p, c_char_p, c_char_p]),
-    "paceline_hold": (c_int, [c_void_p, c_char_p, c_uint64, READ]),
+    "paceline_hold": (c_int, [c_void_p, c_char_p, c_char_p, c_uint64, READ]),
     "paceline_drew": (c_int, [c_void_p, c_uint64, POINTER(c_uint32), c_size_t]),
     "paceline_reason": (c_char_p, [c_void_p]),
     "paceline_expect": (c_size_t, [c_void_p, c_size_t, POINTER(c_uint32), c_size_t]),

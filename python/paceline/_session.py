@@ -58,7 +58,7 @@ class Session:
         file = FrozenFile(frozen, digests)
         if is_handed and len(file):
             self._read = _native.READ(file.read)
-            self.check("hold", file.of.encode(), len(file), self._read)
+            self.check("hold", file.of.encode(), encoded(file.said), len(file), self._read)
 
     def close(self) -> None:
         if self._handle and os.getpid() == self._process:

@@ -78,13 +78,12 @@ class Worker:
         self._threads = self._session.call("threads")
         torch.set_num_threads(self._threads)
         _native.library().paceline_tune_allocator()
-        self._started = False
-        self._samples = 0  # Of an epoch.
+        self._started = self._is_too_large = False  # The batch is, for the memory there is.
+        self._samples, self._steps = 0, 0  # Of an epoch; that were made.
         self._epochs = Epochs(self.log)
         self._batch: Optional[Batch] = None  # That a step is owed for.
         self._taken: Optional[_native.Work] = None
         self._next: Optional[_native.Work] = None
-        self._steps = 0
         self._one_sample = OneSample(model, _warn)
         self._skipping = Skipping(_warn, is_possible=not is_group())
         self._handing = Handing(self._session, len(self._flat), self._flat.trained_bytes)
@@ -94,7 +93,6 @@ class Worker:
         is_without_hooks = isinstance(model, torch.jit.ScriptModule) or getattr(model, "_compiled_call_impl", None) is not None
         if not is_without_hooks:
             self._forward_hook = model.register_forward_pre_hook(self._on_forward)
-        self._is_too_large = False  # The batch, for the memory there is.
         self._drains = self._has_left = self._evaluates = False
 
     def _check_device(self) -> None:
@@ -386,7 +384,7 @@ class Worker:
     def _start(self) -> None:
         if self._started:
             return
-        self._flat.store()
+        self._flat.begin()
         self._session.keep(self._flat.frozen, self._frozen != "omit")
         sampler = self._epochs.sampler
         self._session.check("start", self._samples, self.device.type.encode(), self._threads,
@@ -417,6 +415,8 @@ class Worker:
                 continue
             if work.kind == _native.OVER:
                 self.log("leaving: " + self._session.call("reason").decode())
+                if said := self._flat.said_at_the_end():
+                    self.log(said, is_warning=True)
                 return None
             if work.kind == _native.DRAW:
                 self._draw(work.epoch)

@@ -14,8 +14,10 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 
 import paceline
+from paceline import Misuse
 from paceline._frozen import Frozen, is_own
 from paceline._frozen_file import FrozenFile
+from paceline._model import FlatModel
 
 from jobs import JobTest
 
@@ -224,6 +226,47 @@ class FrozenTest(JobTest):
                          {"1.weight": "torch.bfloat16", "1.bias": "torch.bfloat16", "1.running_mean": "torch.bfloat16",
                           "1.running_var": "torch.bfloat16", "1.num_batches_tracked": "torch.int64"})
 
+    def test_what_takes_their_place_before_the_first_batch_counts_and_later_it_is_refused(self):
+        text = """
+    import copy
+    def put(value):
+        model.base.load_state_dict({name: torch.full_like(one, value) for name, one in model.base.state_dict().items()}, assign=True)
+        model.base.requires_grad_(False)
+    with paceline.worker(model) as w:
+        put(2)
+        model.four = copy.deepcopy(model.four)
+        for step, batch in enumerate(w.data((x, y))):
+            w.step(loss_of(batch))
+            if step == 5:
+                %s
+        """
+        ended = self.trains(text % "pass")
+        self.assert_succeeded(ended)
+        self.assertTrue((load_file(ended.summary["model"])["base.weight"] == 2).all())
+        for change, name in (("put(2)", "base.weight"), ("model.four = copy.deepcopy(model.four)", "four.packed")):
+            ended = self.trains(text % change)
+            self.assertNotEqual(ended.code, 0, change)
+            self.assertIn(name, ended.err)
+
+    def test_equal_values_that_are_written_again_are_no_change(self):
+        self.assert_succeeded(self.trains("""
+    with paceline.worker(model) as w:
+        for batch in w.data((x, y)):
+            w.step(loss_of(batch))
+            model.base.load_state_dict(model.base.state_dict())
+        """))
+
+    def test_a_change_that_no_step_has_seen_is_said_at_the_end(self):
+        ended = self.trains("""
+    with paceline.worker(model) as w:
+        for step, batch in enumerate(w.data((x, y))):
+            if step == 40:
+                model.base.weight.data[3, 3] += 1
+            w.step(loss_of(batch))
+        """)
+        self.assert_succeeded(ended)
+        self.assertIn("what this worker has trained with is not what others had: frozen parameter base.weight has changed", ended.worker_logs())
+
     def test_another_word_is_refused(self):
         ended = self.trains("""
     paceline.worker(model, frozen="yes")
@@ -284,6 +327,32 @@ class Scaled(torch.Tensor):
         if function in (torch.ops.aten.detach.default, torch.ops.aten.alias.default):
             return Scaled(arguments[0].numbers, arguments[0].scale)
         raise NotImplementedError(str(function))
+
+
+class PrintTest(unittest.TestCase):
+    """What is seen of a write to .data, which moves no version counter."""
+    def test_any_element_counts_however_the_tensor_lies(self):
+        for tensor in (torch.zeros(63), torch.zeros(3, 4, 5).permute(2, 0, 1), torch.zeros(2, 3, 4, 4).to(memory_format=torch.channels_last),
+                       torch.zeros(5, dtype=torch.bfloat16), torch.zeros(7, dtype=torch.bool), torch.zeros(4, 6)[:, 1:3]):
+            for index in range(tensor.numel()):
+                one = Frozen("t", tensor.clone(memory_format=torch.preserve_format))
+                one.digest()
+                one.check(is_due=True)
+                where = tuple(int(i) for i in torch.unravel_index(torch.tensor(index), one.tensor.shape))
+                one.tensor.data[where] = 1
+                with self.assertRaises(Misuse):
+                    one.check(is_due=True)
+
+    def test_memory_shared_with_what_is_trained_is_refused(self):
+        trained = nn.Embedding(5, 3)
+        frozen = nn.Embedding.from_pretrained(trained.weight)
+        with self.assertRaisesRegex(Misuse, "frozen parameter frozen.weight shares memory with trained.weight"):
+            FlatModel(nn.ModuleDict({"trained": trained, "frozen": frozen}))
+        FlatModel(nn.ModuleDict({"trained": trained, "frozen": nn.Embedding.from_pretrained(trained.weight.detach().clone())}))
+
+    def test_what_has_no_values_is_refused_by_name(self):
+        with self.assertRaisesRegex(Misuse, "frozen parameter t is of a kind whose values cannot be compared"):
+            Frozen("t", torch.zeros(3, device="meta")).digest()
 
 
 class FileTest(unittest.TestCase):

@@ -112,6 +112,21 @@ TEST(FrozenTest, WhoHasAsFrozenWhatTheCheckpointHasAsABufferIsToldSo) {
   EXPECT_EQ(job.Sent<protocol::Refused>(2).reason, protocol::RefuseReason::kLayoutDiffers);
 }
 
+TEST(FrozenTest, WhoAveragesWhatIsFrozenThereIsToldSo) {
+  Job job(From({{{"base", "float32 [2]", "1"}}}));
+  job.Register(0);
+  const store::Layout model = Model();
+  std::vector<store::TensorSpec> specs;
+  for (const store::TensorPlace& place : model.tensors()) specs.push_back(place.spec);
+  specs.push_back({"base", {2}, store::DataType::kFloat32, store::TensorKind::kBuffer});
+  job.Hear(1, protocol::Join{protocol::Role::kWorker, WorkerId(0), *store::Layout::Create(specs),
+                             job.samples});
+  EXPECT_EQ(job.Sent<protocol::Refused>(1).reason, protocol::RefuseReason::kLayoutDiffers);
+  EXPECT_THAT(job.Sent<protocol::Refused>(1).detail,
+              HasSubstr("1 parameters that this worker averages, base the first, are frozen "
+                        "according to checkpoint 000001-g1.0-v1"));
+}
+
 TEST(FrozenTest, BehindAnEarlierCheckpointTheFirstWorkersAreTheEvaluatorsToo) {
   Job job(From(std::nullopt));
   job.Register(0);

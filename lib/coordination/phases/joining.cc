@@ -108,6 +108,15 @@ std::optional<Refused> Judge(const JobState& job, const Join& join,
                                  "frozen=\"averaged\")",
                                  held.size(), held.front(), WhoseFrozen(job))};
     }
+    const std::vector<std::string> averaged = protocol::HeldAsBuffers(
+        join.layout, *job.layout, job.frozen.value_or(std::vector<protocol::FrozenTensor>()));
+    if (!averaged.empty()) {
+      return Refused{RefuseReason::kLayoutDiffers,
+                     fmt::format("{} parameters that this worker averages, {} the first, are "
+                                 "frozen according to {}: say "
+                                 "paceline.worker(model, frozen=\"whole\"), or begin the job anew",
+                                 averaged.size(), averaged.front(), WhoseFrozen(job))};
+    }
     return Refused{RefuseReason::kLayoutDiffers,
                    join.layout.Difference(*job.layout) + OfCheckpoint(job)};
   }

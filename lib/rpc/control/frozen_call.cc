@@ -28,6 +28,7 @@ constexpr EnumPair<FrozenState, v1::FrozenState> kStates[] = {
 
 void Encode(const protocol::FrozenPart& part, v1::FrozenPart* wire) {
   wire->set_of(part.of);
+  wire->set_frozen(part.frozen);
   wire->set_sender(part.sender);
   wire->set_size(part.size);
   wire->set_begin(part.begin);
@@ -36,6 +37,7 @@ void Encode(const protocol::FrozenPart& part, v1::FrozenPart* wire) {
 
 protocol::FrozenPart Decode(const v1::FrozenPart& wire) {
   protocol::FrozenPart part{.of = wire.of(),
+                            .frozen = wire.frozen(),
                             .sender = wire.sender(),
                             .size = wire.size(),
                             .begin = wire.begin(),

@@ -32,7 +32,9 @@ Status GoOnWithout(const std::string& why) {
 
 Status HandOver(const FrozenSource& source, const HandOverOptions& options) {
   if (source.bytes == 0) return OkStatus();
-  FrozenPart part{.of = source.of, .sender = options.sender, .size = source.bytes};
+  const FrozenPart asking{
+      .of = source.of, .frozen = source.frozen, .sender = options.sender, .size = source.bytes};
+  FrozenPart part = asking;
   Duration pause = kPauseMin;
   uint64_t furthest = 0;
   int repeats = 0;
@@ -40,17 +42,17 @@ Status HandOver(const FrozenSource& source, const HandOverOptions& options) {
     if (options.is_cancelled()) return Cancelled("the worker leaves");
     const StatusOr<FrozenAnswer> answer = options.call(part);
     if (!answer.ok()) {
-      if (rpc::IsRetryable(answer.status())) return answer.status();
+      const bool is_of_the_end = answer.status().code() == StatusCode::kCancelled;
+      if (is_of_the_end || rpc::IsRetryable(answer.status())) return answer.status();
       return GoOnWithout(Message(answer.status()));  // A coordinator of a version before, say.
     }
-    part.bytes.clear();
-    part.begin = 0;
     switch (answer->state) {
       case FrozenState::kHeld:
         return OkStatus();
       case FrozenState::kNotWanted:
         return GoOnWithout(answer->why);
       case FrozenState::kBusy:
+        part = asking;
         options.sleep(pause);
         pause = std::min(2 * pause, kPauseMax);
         continue;
@@ -63,6 +65,7 @@ Status HandOver(const FrozenSource& source, const HandOverOptions& options) {
     furthest = std::max(furthest, answer->begin);
     if (repeats > kRepeatsMax)
       return GoOnWithout(fmt::format("nothing beyond byte {} arrives", furthest));
+    part.frozen.clear();
     part.begin = answer->begin;
     part.bytes.resize(std::min(kPieceBytes, source.bytes - part.begin));
     if (!source.read(part.begin, part.bytes)) return GoOnWithout("they cannot be read");

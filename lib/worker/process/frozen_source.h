@@ -16,7 +16,7 @@ namespace paceline::worker {
 
 // A safetensors file (protocol/frozen_file.h) that is made as it is read. Empty: there is none.
 struct FrozenSource {
-  std::string of;
+  std::string of, frozen;  // Its metadata of these names.
   uint64_t bytes = 0;
   // Puts what lies there from `begin` on into `into`. False: it cannot be read. Called on the
   // thread of whoever hands it over.
@@ -24,7 +24,7 @@ struct FrozenSource {
 };
 
 struct HandOverOptions {
-  std::string sender;  // This process, by a name of chance; the same after a break.
+  std::string sender;  // protocol/frozen_file.h
   std::function<StatusOr<protocol::FrozenAnswer>(const protocol::FrozenPart&)> call;
   std::function<void(Duration)> sleep;
   std::function<bool()> is_cancelled;  // Asked before each piece.

@@ -23,6 +23,7 @@ class HandOverTest : public ::testing::Test {
 
   Status Hand() {
     return HandOver({.of = "A",
+                     .frozen = "{}",
                      .bytes = whole_.size(),
                      .read =
                          [this](uint64_t begin, std::span<std::byte> into) {
@@ -38,6 +39,7 @@ class HandOverTest : public ::testing::Test {
   // A coordinator that has so much.
   StatusOr<FrozenAnswer> Answer(const FrozenPart& part) {
     EXPECT_EQ(part.sender, "me");
+    EXPECT_EQ(part.frozen, part.bytes.empty() ? "{}" : "") << "who asks says what";
     EXPECT_EQ(part.size, whole_.size());
     if (!first_answers_.empty()) {
       const StatusOr<FrozenAnswer> answer = first_answers_.front();
@@ -85,6 +87,8 @@ TEST_F(HandOverTest, WaitsWhileSomebodyElseSends) {
 TEST_F(HandOverTest, ABreakIsSaidAndTheNextCallGoesOn) {
   first_answers_ = {FrozenAnswer{FrozenState::kWanted, 0, ""}, Unavailable("gone")};
   EXPECT_EQ(Hand().code(), StatusCode::kUnavailable);
+  first_answers_ = {MakeStatus(StatusCode::kCancelled, "the server stops")};
+  EXPECT_EQ(Hand().code(), StatusCode::kCancelled);
   got_.assign(whole_.begin(), whole_.begin() + (5 << 20));
   ASSERT_TRUE(Hand().ok());
   EXPECT_EQ(got_, whole_);

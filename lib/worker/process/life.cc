@@ -117,7 +117,7 @@ bool Life::is_draining() const {
 Connector Life::HandOverFirst(FrozenSource source, Connector connector) {
   if (source.bytes == 0) return connector;
   HandOverOptions options{
-      .sender = fmt::format("{:016x}", std::random_device()()),
+      .sender = fmt::format("{}/{}#{:08x}", options_.group, options_.index, std::random_device()()),
       .call = rpc::CallForFrozen(options_.coordinator, kAttemptTimeout, connections_.channel),
       .sleep = rpc::ThreadSleeper(),
       .is_cancelled = [this] { return is_draining(); }};
