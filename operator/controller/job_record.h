@@ -21,11 +21,13 @@
 #include "lib/job/manifest/training_job.h"
 #include "lib/job/state/observation.h"
 #include "lib/kube/core/object_key.h"
+#include "lib/kube/runtime/backoff.h"
 #include "lib/kube/runtime/expectations.h"
 #include "lib/kube/runtime/informer.h"
 #include "operator/controller/children.h"
 #include "operator/controller/coordinator/coordinator_talk.h"
 #include "operator/controller/pods/pod_clocks.h"
+#include "operator/controller/pods/refused_pods.h"
 #include "operator/controller/pods/unseen_pods.h"
 #include "operator/controller/secrets/certificates.h"
 #include "operator/controller/secrets/control_tokens.h"
@@ -92,6 +94,9 @@ struct JobRecord {
   int64_t claims_settled = 0;     // The job's generation that claims belong to it as it says.
   Status pods;                    // Why pods could not be made, or OK.
   std::set<std::string> refused;  // Names of those that the API server said no to.
+  RefusedPods refused_pods;       // Likewise, and when they are asked for again.
+  // What stands around the pods, and their labels.
+  kube::Backoff around{RefusedPods::kPauseMin, RefusedPods::kPauseMax};
 };
 
 // Thread-safe; of what it gives out only what says so is.

@@ -29,9 +29,10 @@ constexpr Duration kUnwatchedPeriod = seconds(3);  // Between two looks at what 
 constexpr Duration kSecretPeriod = seconds(30);    // Between two looks at a job's Secrets.
 constexpr Duration kNextTurn = milliseconds(100);  // Of a job that gives way to others.
 
+void Sooner(std::optional<Duration>& at, Duration after) { at = at ? std::min(*at, after) : after; }
+
 void RequeueAt(std::optional<Duration>& at, Duration after) {
-  after = std::max<Duration>(after, seconds(1));
-  at = at ? std::min(*at, after) : after;
+  Sooner(at, std::max<Duration>(after, seconds(1)));
 }
 
 bool StartsServer(const job::Action& action) {
@@ -106,7 +107,8 @@ StatusOr<kube::Result> Reconciler::Reconcile(const kube::ObjectKey& key) {
                   .now = now};
   if (!read->errors.empty()) return Refuse(look);
   if (GivesWay(look)) return kube::Result{.requeue_after = kNextTurn};
-  PACELINE_RETURN_IF_ERROR(CareForLabels(look));
+  const Status labels = CareForLabels(look);
+  const Status claims = SettleClaims(look);
 
   std::optional<FirstPods::Making> making;
   if (look.IsFirst()) making.emplace(&first_pods_);
@@ -121,7 +123,14 @@ StatusOr<kube::Result> Reconciler::Reconcile(const kube::ObjectKey& key) {
     record->talk.TakeLastWord(look.job, look.own);
   }
   PACELINE_ASSIGN_OR_RETURN(kube::Result result, PlanAndApply(look));
-  PACELINE_RETURN_IF_ERROR(record->resources);
+  // Whatever is refused: timers run, and all else goes on.
+  if (labels.ok() && claims.ok() && record->resources.ok()) {
+    record->around.Reset();
+  } else {
+    Sooner(result.requeue_after,
+           std::max({record->around.Next(), kube::RetryAfter(record->resources),
+                     kube::RetryAfter(labels), kube::RetryAfter(claims)}));
+  }
   return result;
 }
 
@@ -207,7 +216,12 @@ void Reconciler::TalkToCoordinator(const Look& look) {
 job::Plan Reconciler::MakePlan(const Look& look) const {
   job::Observation seen = Observe(look.job, look.own, *look.record);
   ShowTrouble(*look.record, seen);
-  return job::PlanJob(look.job, seen, look.now, options_.plan);
+  job::Plan plan = job::PlanJob(look.job, seen, look.now, options_.plan);
+  const auto servers = std::ranges::count_if(plan.actions, StartsServer);
+  plan.actions = look.record->refused_pods.Due(std::move(plan.actions), look.now);
+  if (std::ranges::count_if(plan.actions, StartsServer) < servers)
+    plan.status.coordinator_starts = RecordedStarts(look.job, look.own, *look.record);
+  return plan;
 }
 
 Status Reconciler::SettleClaims(const Look& look) {
@@ -298,7 +312,6 @@ bool Reconciler::AwaitsFormerJob(const Look& look, const job::Plan& plan) const 
 StatusOr<kube::Result> Reconciler::PlanAndApply(const Look& look) {
   JobRecord& record = *look.record;
   if (!IsUnwritten(look.job.status)) record.unwritten.reset();
-  PACELINE_RETURN_IF_ERROR(SettleClaims(look));
   LookAtDecidingClaim(look);
   record.terminating_claims.clear();  // Who has to wait for one finds it again.
   record.missing_claim.clear();
@@ -326,8 +339,8 @@ StatusOr<kube::Result> Reconciler::PlanAndApply(const Look& look) {
     record.unwritten = plan.status;
     record.first_pods_made = look.now;
     Record(look, plan.events);
-    PACELINE_RETURN_IF_ERROR(Apply(look, plan.actions));
-    return kube::Result{.requeue_after = kViewLag};
+    Apply(look, plan.actions);
+    return kube::Result{.requeue_after = record.pods.ok() ? kViewLag : kNextTurn};
   }
   PACELINE_ASSIGN_OR_RETURN(
       const std::optional<Duration> write_after,
@@ -343,11 +356,14 @@ StatusOr<kube::Result> Reconciler::PlanAndApply(const Look& look) {
             .status()));
     return result;
   }
-  if (may_act) PACELINE_RETURN_IF_ERROR(Apply(look, plan.actions));
-  if (record.resources.ok() && !may_act) {
-    if (record.terminating_claims.empty() && record.missing_claim.empty() && record.former.IsGone())
-      return record.pods;
-    RequeueAt(result.requeue_after, kUnwatchedPeriod);
+  if (may_act) {
+    Apply(look, plan.actions);
+  } else if (record.resources.ok()) {
+    const bool is_in_the_way = !record.terminating_claims.empty() ||
+                               !record.missing_claim.empty() || !record.former.IsGone();
+    if (is_in_the_way) RequeueAt(result.requeue_after, kUnwatchedPeriod);
+    if (!is_in_the_way && !record.pods.ok())
+      record.refused_pods.Pause(look.now, kube::RetryAfter(record.pods));
   }
   LookAgainBy(result.requeue_after, look, plan);
   if (write_after) RequeueAt(result.requeue_after, *write_after);
@@ -361,14 +377,23 @@ void Reconciler::LookAgainBy(std::optional<Duration>& at, const Look& look,
   if (plan.requeue_at) RequeueAt(at, *plan.requeue_at - look.now);
   if (StartsAny(plan.actions)) RequeueAt(at, kViewLag);
   if (job::IsFinished(plan.status)) return;
+  if (const std::optional<Time> due = record.refused_pods.due())
+    Sooner(at, std::max<Duration>(*due - look.now, kNextTurn));
   if (record.unseen.AreAwaited()) RequeueAt(at, kUnwatchedPeriod);
   if (record.talk.requeue_at()) RequeueAt(at, *record.talk.requeue_at() - look.now);
   if (!look.job.spec.run_policy.suspend) RequeueAt(at, record.secrets_due - look.now);
 }
 
-Status Reconciler::Apply(const Look& look, const std::vector<job::Action>& actions) {
+void Reconciler::Apply(const Look& look, const std::vector<job::Action>& actions) {
   JobRecord& record = *look.record;
-  return record.pods = pod_changes_.Apply(look.job, actions, look.pods, record);
+  const Status status = pod_changes_.Apply(look.job, actions, look.pods, record, look.now);
+  if (!status.ok()) {
+    record.pods = status;
+    record.refused_pods.Pause(look.now, kube::RetryAfter(status));
+  } else if (record.refused_pods.empty()) {
+    record.pods = OkStatus();
+    record.refused_pods.Settle();
+  }
 }
 
 void Reconciler::Record(const Look& look, const std::vector<job::PlanEvent>& events) {

@@ -60,6 +60,7 @@ class Reconciler {
   // Tells of pods whose labels somebody has changed, and has them made anew.
   Status CareForLabels(const Look& look);
   StatusOr<kube::Result> PlanAndApply(const Look& look);
+  // With what is to be done of it now.
   job::Plan MakePlan(const Look& look) const;
   // What decides where checkpoints are. Looked at until there are pods: a claim that they mount
   // stays as it is.
@@ -73,8 +74,8 @@ class Reconciler {
   // As Look::job says now, whatever runs.
   Status SettleClaims(const Look& look);
   void LookAgainBy(std::optional<Duration>& at, const Look& look, const job::Plan& plan) const;
-  // OK where there is nothing to do.
-  Status Apply(const Look& look, const std::vector<job::Action>& actions);
+  // What cannot be done is in the record.
+  void Apply(const Look& look, const std::vector<job::Action>& actions);
   void Record(const Look& look, const std::vector<job::PlanEvent>& events);
 
   kube::Client* const client_;

@@ -10,6 +10,7 @@
 #include <signal.h>
 
 #include "lib/base/base64.h"
+#include "lib/base/rfc3339.h"
 #include "lib/kube/core/api_error.h"
 #include "lib/kube/core/json.h"
 #include "lib/kube/core/metadata.h"
@@ -41,6 +42,19 @@ class FaultsTest : public ::testing::Test {
         kube::Secrets(), {job.name_space(), fmt::format("{}-{}-tls-0", job.name(), role)}));
     EXPECT_TRUE(secret.ok()) << secret.status();
     return secret.ok() ? *secret : Json::object();
+  }
+
+  // From now on a quota refuses each pod in the job's namespace.
+  void AdmitNoPods(const Job& job) {
+    world_->Kubectl(fmt::format("create quota -n {} none --hard=pods=0", job.name_space()));
+    // As its controller would.
+    world_->Kubectl(fmt::format("patch quota -n {} none --subresource=status --type=merge -p '{}'",
+                                job.name_space(),
+                                R"({"status": {"hard": {"pods": "0"}, "used": {"pods": "0"}}})"));
+    const kube::Request probe = kube::Create(
+        kube::Pods(), {{"metadata", {{"generateName", "probe-"}, {"namespace", job.name_space()}}},
+                       {"spec", {{"containers", Json::array({{{"name", "a"}, {"image", "a"}}})}}}});
+    ASSERT_TRUE(Eventually([&] { return !world_->client().Call(probe).ok(); }));
   }
 
   World* world_ = nullptr;
@@ -337,38 +351,44 @@ TEST_F(FaultsTest, RefusedPodsAreAskedForLessAndLessAndToldOnce) {
   ASSERT_TRUE(job.WaitForCondition("ResourcesReady"));
   const auto starts = [&job] { return job.Get()["status"]["coordinatorStarts"].get<int>(); };
   ASSERT_EQ(starts(), 1);
-  world_->Kubectl(fmt::format("create quota -n {} none --hard=pods=0", job.name_space()));
-  world_->Kubectl(fmt::format(
-      "patch quota -n {} none --subresource=status --type=merge -p '{}'", job.name_space(),
-      R"({"status": {"hard": {"pods": "0"}, "used": {"pods": "0"}}})"));  // As its controller
-                                                                          // would.
-  const kube::Request probe = kube::Create(
-      kube::Pods(), {{"metadata", {{"generateName", "probe-"}, {"namespace", job.name_space()}}},
-                     {"spec", {{"containers", Json::array({{{"name", "a"}, {"image", "a"}}})}}}});
-  ASSERT_TRUE(Eventually([&] { return !world_->client().Call(probe).ok(); }));
+  AdmitNoPods(job);
   const Writes writes(world_->server().audit_log());
   const size_t from = writes.LinesSoFar();
   for (const std::string pod : {"digits-ps-0", "digits-worker-1"})
     world_->Kubectl(
         fmt::format("delete pod -n {} {} --grace-period=0 --force", job.name_space(), pod));
   ASSERT_TRUE(job.WaitForMessage("ResourcesReady", "exceeded quota"));
-  // Attempts double their distance from 5 ms on: ten in the first five seconds.
-  EXPECT_TRUE(Eventually(
-      [&] { return the_operator->Log().find("\"failures\":9,") != std::string::npos; }, 60));
-  int attempts = 0, status_writes = 0, events = 0;
+  // Both are asked for once, then one of them, 0.1 s later, 0.2, 0.4...: eight times in six
+  // seconds.
+  EXPECT_TRUE(Eventually([&] { return writes.PodsAskedFor(from) >= 8; }, 60));
+  EXPECT_TRUE(job.WaitForMessage("ResourcesReady", "exceeded quota"));
+  int status_writes = 0, events = 0;
   for (const std::string& write : writes.Since(from)) {
-    attempts += write.starts_with("create") && write.find("/pods") != std::string::npos;
     status_writes += write.find("/status") != std::string::npos;
     events += write.find("/events") != std::string::npos;
   }
-  EXPECT_GE(attempts, 6);
-  EXPECT_LE(attempts, 2 * 14);
+  EXPECT_LE(writes.PodsAskedFor(from), 12u);
   EXPECT_LE(status_writes, 5);
   EXPECT_LE(events, 6);
   EXPECT_EQ(starts(), 2);
   world_->Kubectl(fmt::format("delete quota -n {} none", job.name_space()));
   EXPECT_TRUE(job.WaitForPods(job.AllPodNames()));
   EXPECT_EQ(starts(), 2);
+}
+
+TEST_F(FaultsTest, ADeadlineEndsAJobWhosePodsAreRefusedFromTheStart) {
+  const auto the_operator = Operator();
+  Job job(*world_, "digits", {{"runPolicy", {{"suspend", true}, {"activeDeadlineSeconds", 12}}}});
+  ASSERT_TRUE(job.WaitForCondition("Suspended"));
+  AdmitNoPods(job);
+  job.Patch({{"spec", {{"runPolicy", {{"suspend", false}}}}}});
+  ASSERT_TRUE(job.WaitForMessage("ResourcesReady", "exceeded quota"));
+  ASSERT_TRUE(job.WaitForCondition("Failed", "True", 60));
+  const Json status = job.Get()["status"];
+  const auto started = ParseTime(status["startTime"].get<std::string>()),
+             ended = ParseTime(status["completionTime"].get<std::string>());
+  ASSERT_TRUE(started && ended);
+  EXPECT_LE(ToSeconds(*ended - *started), 12 + 4) << "not at the next time that pods are asked for";
 }
 
 TEST_F(FaultsTest, AnOwnerDeletedWhileItIsMadeLeavesTheOperatorWell) {

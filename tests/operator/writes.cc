@@ -1,5 +1,6 @@
 #include "tests/operator/writes.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <fstream>
@@ -46,6 +47,13 @@ std::vector<std::string> Writes::Read(size_t from, Kind kind) const {
     if (KindOf(verb, uri) == kind) requests.push_back(fmt::format("{} {}", verb, uri));
   }
   return requests;
+}
+
+size_t Writes::PodsAskedFor(size_t line) const {
+  const std::vector<std::string> writes = Since(line);
+  return static_cast<size_t>(std::ranges::count_if(writes, [](const std::string& write) {
+    return write.starts_with("create") && write.find("/pods") != std::string::npos;
+  }));
 }
 
 bool Writes::WaitForQuiet(double timeout_seconds) const {

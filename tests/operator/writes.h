@@ -17,6 +17,7 @@ class Writes {
   // something. Its Lease is left out, or is the only thing that is left in.
   std::vector<std::string> Since(size_t line) const { return Read(line, Kind::kWrite); }
   std::vector<std::string> LeasesSince(size_t line) const { return Read(line, Kind::kLease); }
+  size_t PodsAskedFor(size_t line) const;  // How many of those were to make a pod.
   // "get /apis/...", for each that was to change nothing. Watches, which end at any time, are left
   // out.
   std::vector<std::string> ReadsSince(size_t line) const { return Read(line, Kind::kRead); }

@@ -60,9 +60,10 @@ PodChanges::PodChanges(kube::Client* client, ObjectOptions options)
     : client_(client), options_(std::move(options)) {}
 
 Status PodChanges::Apply(const job::TrainingJob& job, const std::vector<job::Action>& actions,
-                         const std::vector<kube::ObjectPtr>& pods, JobRecord& record) const {
+                         const std::vector<kube::ObjectPtr>& pods, JobRecord& record,
+                         Time now) const {
   PACELINE_RETURN_IF_ERROR(DeleteAll(actions, pods, record));
-  return CreateAll(job, actions, record);
+  return CreateAll(job, actions, record, now);
 }
 
 Status PodChanges::TryTemplates(const job::TrainingJob& job,
@@ -117,8 +118,7 @@ Status PodChanges::DeleteAll(const std::vector<job::Action>& actions,
 }
 
 Status PodChanges::CreateAll(const job::TrainingJob& job, const std::vector<job::Action>& actions,
-                             JobRecord& record) const {
-  record.refused.clear();
+                             JobRecord& record, Time now) const {
   std::vector<kube::Request> requests;
   std::vector<ObjectKey> keys;
   for (const job::Action& action : actions) {
@@ -132,16 +132,24 @@ Status PodChanges::CreateAll(const job::TrainingJob& job, const std::vector<job:
   Status first;
   const std::vector<StatusOr<Json>> answers = client_->CallAll(std::move(requests));
   for (size_t i = 0; i < answers.size(); ++i) {
+    const std::string& name = keys[i].name;
+    record.refused.erase(name);
     if (answers[i].ok()) {
-      record.gone_pods.Take(keys[i].name);
+      record.gone_pods.Take(name);
+      record.refused_pods.Made(name, now);
       continue;
     }
     record.expectations.Drop(record.key, keys[i]);
     Status status = answers[i].status();
     const bool is_there = IsAlreadyExists(status);
     if (is_there || kube::IsForbidden(status) || kube::IsInvalid(status))
-      record.refused.insert(keys[i].name);
+      record.refused.insert(name);
     if (is_there) status = CheckOwner(job, keys[i], record);
+    if (status.ok()) {
+      record.refused_pods.Made(name, now);
+    } else {
+      record.refused_pods.Refused(name);
+    }
     if (first.ok()) first = status;
   }
   return first;

@@ -26,16 +26,17 @@ class PodChanges {
   // Deletes and creates, side by side, and notes in the record what the view is to show of it. The
   // first error; what could be done is done. An error of FailedPrecondition names a pod that is
   // there and belongs to somebody else, Aborted one that is about to go, or that is the job's and
-  // that the view does not show: the record has it from then on. The record's `refused` becomes the
-  // names of the pods that are surely not made because the API server said no.
+  // that the view does not show: the record has it from then on. The record's `refused` has the
+  // names of the pods that are surely not made because the API server said no, its `refused_pods`
+  // all that were asked for and were not made.
   Status Apply(const job::TrainingJob& job, const std::vector<job::Action>& actions,
-               const std::vector<kube::ObjectPtr>& pods, JobRecord& record) const;
+               const std::vector<kube::ObjectPtr>& pods, JobRecord& record, Time now) const;
 
  private:
   Status DeleteAll(const std::vector<job::Action>& actions,
                    const std::vector<kube::ObjectPtr>& pods, JobRecord& record) const;
   Status CreateAll(const job::TrainingJob& job, const std::vector<job::Action>& actions,
-                   JobRecord& record) const;
+                   JobRecord& record, Time now) const;
   Status CheckOwner(const job::TrainingJob& job, const kube::ObjectKey& pod,
                     JobRecord& record) const;
 
