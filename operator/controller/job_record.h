@@ -95,7 +95,8 @@ struct JobRecord {
   Status pods;                    // Why pods could not be made, or OK.
   std::set<std::string> refused;  // Names of those that the API server said no to.
   RefusedPods refused_pods;       // Likewise, and when they are asked for again.
-  // What stands around the pods, and their labels.
+  Status aside;                   // Why their labels, or claims, are not as they should be, or OK.
+  // Until what stands around the pods, or aside, is tried again.
   kube::Backoff around{RefusedPods::kPauseMin, RefusedPods::kPauseMax};
 };
 

@@ -107,8 +107,8 @@ StatusOr<kube::Result> Reconciler::Reconcile(const kube::ObjectKey& key) {
                   .now = now};
   if (!read->errors.empty()) return Refuse(look);
   if (GivesWay(look)) return kube::Result{.requeue_after = kNextTurn};
-  const Status labels = CareForLabels(look);
-  const Status claims = SettleClaims(look);
+  record->aside = CareForLabels(look);
+  if (const Status claims = SettleClaims(look); record->aside.ok()) record->aside = claims;
 
   std::optional<FirstPods::Making> making;
   if (look.IsFirst()) making.emplace(&first_pods_);
@@ -124,12 +124,11 @@ StatusOr<kube::Result> Reconciler::Reconcile(const kube::ObjectKey& key) {
   }
   PACELINE_ASSIGN_OR_RETURN(kube::Result result, PlanAndApply(look));
   // Whatever is refused: timers run, and all else goes on.
-  if (labels.ok() && claims.ok() && record->resources.ok()) {
+  if (record->aside.ok() && record->resources.ok()) {
     record->around.Reset();
   } else {
-    Sooner(result.requeue_after,
-           std::max({record->around.Next(), kube::RetryAfter(record->resources),
-                     kube::RetryAfter(labels), kube::RetryAfter(claims)}));
+    Sooner(result.requeue_after, std::max({record->around.Next(), kube::RetryAfter(record->aside),
+                                           kube::RetryAfter(record->resources)}));
   }
   return result;
 }
@@ -376,9 +375,9 @@ void Reconciler::LookAgainBy(std::optional<Duration>& at, const Look& look,
   const JobRecord& record = *look.record;
   if (plan.requeue_at) RequeueAt(at, *plan.requeue_at - look.now);
   if (StartsAny(plan.actions)) RequeueAt(at, kViewLag);
-  if (job::IsFinished(plan.status)) return;
   if (const std::optional<Time> due = record.refused_pods.due())
     Sooner(at, std::max<Duration>(*due - look.now, kNextTurn));
+  if (job::IsFinished(plan.status)) return;
   if (record.unseen.AreAwaited()) RequeueAt(at, kUnwatchedPeriod);
   if (record.talk.requeue_at()) RequeueAt(at, *record.talk.requeue_at() - look.now);
   if (!look.job.spec.run_policy.suspend) RequeueAt(at, record.secrets_due - look.now);

@@ -57,7 +57,7 @@ job::JobStatus RefusedStatus(const job::TrainingJob& job,
 }
 
 void ShowTrouble(const JobRecord& record, job::Observation& seen) {
-  for (const Status& status : {record.resources, record.pods}) {
+  for (const Status& status : {record.resources, record.pods, record.aside}) {
     if (status.ok()) continue;
     if (!seen.resources_trouble.empty()) seen.resources_trouble += "; ";
     seen.resources_trouble += Message(status);
