@@ -43,7 +43,8 @@ TEST(TrainingTest, GradientIsTheMeanOverTheSamples) {
   EXPECT_FLOAT_EQ(Floats(training->push())[0], 2 * 3 * 7.5f);
 }
 
-// As torch.nn.BatchNorm1d, scripted: it refuses one sample, and divides by what it has learnt.
+// Saves a model that treats a batch as a scripted torch.nn.BatchNorm1d does: in training the model
+// refuses one sample, in evaluation it divides by the running variance.
 void SaveNormalizing(const std::string& path, int64_t batches) {
   SaveScript(
       path,

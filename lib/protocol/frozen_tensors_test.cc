@@ -51,7 +51,7 @@ TEST(HeldAsBuffers, NamesThemWhereTheLayoutIsTheSameOtherwise) {
   const store::TensorSpec mean{"mean", {2}, store::DataType::kFloat32, store::TensorKind::kBuffer};
   const store::Layout had = LayoutOf({weight, a, mean}), has = LayoutOf({weight, mean});
   EXPECT_THAT(HeldAsBuffers(had, has, {kA, kB}), ElementsAre("a"));
-  EXPECT_THAT(HeldAsBuffers(had, has, {kB}), IsEmpty()) << "it is nobody's";
+  EXPECT_THAT(HeldAsBuffers(had, has, {kB}), IsEmpty()) << "the worker has frozen another tensor";
   EXPECT_THAT(HeldAsBuffers(had, LayoutOf({weight}), {kA}), IsEmpty()) << "mean is missing";
   EXPECT_THAT(HeldAsBuffers(has, has, {kA}), IsEmpty());
   const store::Layout trained = LayoutOf({weight, {"a", {4}}, mean});

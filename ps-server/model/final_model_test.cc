@@ -33,7 +33,8 @@ class FinalModelTest : public ::testing::Test {
 
   std::string Path(const std::string& name) const { return folder_ + "/" + name; }
 
-  // As a worker hands it over: both tensors, and what it says of them.
+  // Writes the file that a worker hands over, with both tensors; `said` is what the worker says of
+  // them.
   std::string Handed(const std::string& said) {
     const std::vector<std::byte> bytes(4, std::byte{5});
     EXPECT_TRUE(

@@ -25,7 +25,7 @@ std::string Beside(const std::string& model) {
   return path.parent_path() / ("." + path.filename().string() + ".frozen");
 }
 
-// Whether all that `offered` says is said in `held` too: names, each with type and digest.
+// Whether `held` has each name of `offered`, with the same type and digest.
 bool HoldsAll(const std::string& held, const std::string& offered) {
   const json here = json::parse(held, nullptr, false), there = json::parse(offered, nullptr, false);
   if (!here.is_object() || !there.is_object()) return false;

@@ -40,7 +40,7 @@ class FrozenFile {
   // again.
   protocol::FrozenAnswer Take(const protocol::FrozenPart& part);
 
-  // Of the whole file; empty: there is none.
+  // The path of the whole file; empty where there is none yet.
   std::string path() const;
   uint64_t bytes() const;
 

@@ -8,7 +8,8 @@ namespace paceline::coordination {
 
 // Registered, Configured, Filled, Opened of a shard.
 void OnRegister(Turn turn, ShardId shard);
-// Who hands over frozen tensors is not late: the time to join begins again.
+// A worker hands over frozen tensors before it joins: the time that workers have to join begins
+// again with each piece.
 void OnFrozenArriving(Turn turn, const FrozenArriving& arriving);
 void OnStartupWord(Turn turn, ShardId shard, const protocol::ShardMessage& message);
 

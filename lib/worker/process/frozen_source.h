@@ -18,8 +18,8 @@ namespace paceline::worker {
 struct FrozenSource {
   std::string of, frozen;  // Its metadata of these names.
   uint64_t bytes = 0;
-  // Puts what lies there from `begin` on into `into`. False: it cannot be read. Called on the
-  // thread of whoever hands it over.
+  // Puts what lies there from `begin` on into `into`. False: it cannot be read. HandOver calls it
+  // on its caller's thread.
   std::function<bool(uint64_t begin, std::span<std::byte> into)> read = nullptr;
 };
 
