@@ -1,6 +1,7 @@
 """Frozen parameters, of any type: each worker's own, and the same on all."""
 import ctypes
 import json
+import subprocess
 import tempfile
 import textwrap
 import unittest
@@ -266,6 +267,24 @@ class FrozenTest(JobTest):
         """)
         self.assert_succeeded(ended)
         self.assertIn("what this worker has trained with is not what others had: frozen parameter base.weight has changed", ended.worker_logs())
+
+    def test_a_disk_with_room_for_one_copy_gets_what_was_trained(self):
+        disk = self.folder / "disk"
+        disk.mkdir()
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=24m", "none", str(disk)], check=False, capture_output=True).returncode:
+            self.skipTest("mounting a small tmpfs needs the right to mount")
+        self.addCleanup(subprocess.run, ["umount", "-l", str(disk)], check=True)
+        ended = self.trains("""
+    model = nn.ModuleDict({"base": nn.Linear(2000, 2000), "out": nn.Linear(8, 2)})
+    model["base"].requires_grad_(False)
+    with paceline.worker(model) as w:
+        for batch in w.data((x, y)):
+            w.step(nn.functional.cross_entropy(model["out"](batch.x), batch.y))
+        """, options=["--runs", str(disk)])
+        self.assert_succeeded(ended)
+        with safe_open(ended.summary["model"], "pt") as file:
+            self.assertEqual(sorted(file.keys()), ["out.bias", "out.weight"])
+            self.assertEqual(sorted(json.loads(file.metadata()["left_out"])), ["base.bias", "base.weight"])
 
     def test_another_word_is_refused(self):
         ended = self.trains("""
