@@ -111,7 +111,9 @@ void JudgeBackoffLimit(Draft& draft) {
     if (has_ended && own > 0 && (last == nullptr || process.ended_at > last->ended_at))
       last = &process;
   }
-  draft.plan.status.failures = failures;
+  // Workers that do not matter any more have failed as often as before: the status keeps saying so.
+  draft.plan.status.failures =
+      draft.IsFinishing() ? std::max(draft.seen.status.failures, failures) : failures;
   const int64_t limit = draft.job.spec.run_policy.backoff_limit;
   if (failures <= limit || last == nullptr) return;
   draft.Conclude(

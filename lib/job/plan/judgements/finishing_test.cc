@@ -43,6 +43,25 @@ TEST(Finishing, WorkersThatEndHaveNothingLeftToDo) {
   }
 }
 
+TEST(Finishing, WhatFailedBeforeStaysCounted) {
+  const TrainingJob job = SmallJob();
+  Observation seen = AllTraining();
+  SeenProcess again = Running(Role::kWorker, 0, 1);
+  again.failures = 2;
+  Put(seen, again);
+  seen.status = PlanJob(job, seen, At(2)).status;
+  ASSERT_EQ(seen.status.failures, 2);
+  seen.coordinator->phase = TrainingPhase::kFinishing;
+  for (const std::optional<int64_t> model : {std::optional<int64_t>(), std::optional<int64_t>(7)}) {
+    seen.coordinator->model_version = model;
+    seen.status = PlanJob(job, seen, At(3)).status;
+    EXPECT_EQ(seen.status.failures, 2);
+  }
+  Remove(seen, "digits-worker-0");
+  seen.coordinator->phase = TrainingPhase::kSucceeded;
+  EXPECT_EQ(PlanJob(job, seen, At(4)).status.failures, 2);
+}
+
 TEST(Finishing, AWrittenModelIsKeptWhoeverEnds) {
   TrainingJob job = SmallJob();
   job.spec.run_policy.backoff_limit = 0;
