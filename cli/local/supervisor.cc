@@ -99,12 +99,23 @@ Outcome Supervisor::Run() {
   }
   view_->Clear();
   const bool is_success = job::Holds(status_, job::ConditionType::kSucceeded);
+  if (is_success) NoteWhatIsMissing();
   const bool has_reason = is_success && state_ && state_->finished;
   return {.is_success = is_success,
           .reason = has_reason ? state_->finished->reason : ReasonFor(status_),
           .restarts = status_.restarts,
           .recovery = status_.recovery,
           .state = state_};
+}
+
+// The model is written before it, so that a full disk takes the summary alone.
+void Supervisor::NoteWhatIsMissing() {
+  std::error_code ignored;
+  if (std::filesystem::is_regular_file(folder_->SummaryFile(), ignored)) return;
+  view_->Note(
+      fmt::format("{} could not be written, maybe since its disk is full: keep what this "
+                  "command prints at its end, nothing else holds the job's figures",
+                  folder_->SummaryFile()));
 }
 
 // The job may have been done with its work for all that.

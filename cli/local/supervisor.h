@@ -58,6 +58,7 @@ class Supervisor {
   void Start(const job::Start& start, Time now);
   void Apply(const job::Plan& plan, Time now);
   void StopForInterruption(Time now);
+  void NoteWhatIsMissing();  // Of what an ended job leaves.
   Outcome Interrupted();
   void Wait(const job::Plan& plan, Time now);
 

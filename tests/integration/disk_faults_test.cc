@@ -58,6 +58,19 @@ TEST_F(DiskFaultsTest, AModelThatFindsNoPlaceIsKeptUntilThereIsOne) {
   EXPECT_EQ(std::distance(fs::directory_iterator(output_.path()), {}), 1) << "no leftovers";
 }
 
+TEST_F(DiskFaultsTest, ASummaryThatFindsNoPlaceIsMissed) {
+  const TestFolder folder;
+  LiveRun run(folder, Job(folder), Sets({"spec.training.stop.maxEpochs=1"}));
+  IntoTrouble(run);
+  const std::string summary = run.RunFolder() + "/summary.json";
+  fs::create_directories(summary + "/in-the-way");
+  fs::remove_all(Model());
+  const Ended ended = run.Wait();
+  ASSERT_EQ(ended.code, 0) << ended.err;
+  EXPECT_EQ(ended.summary["model"], Model()) << "what is printed is all there is";
+  EXPECT_THAT(ended.err, HasSubstr(summary + " could not be written"));
+}
+
 // A disk of that size for all that a run writes; false where this may not be made.
 class SmallDisk {
  public:

@@ -136,7 +136,7 @@ class JobUnderFire {
   void End();
   void NoteStandStill();
   void Finish();
-  void JudgeSamples(const Json& last_state);
+  void JudgeSamples(const integration::Ended& ended, const Json& seen);
   void Keep();
 
   const JobOptions options_;
@@ -219,7 +219,9 @@ bool JobUnderFire::AwaitUnlessOver(const std::string& hung, const std::function<
 
 void JobUnderFire::Fire(double until) {
   const auto is_near_its_end = [this] {
-    return watcher_->state().value("epochProgress", 0.0) >= static_cast<double>(epochs_ - 2);
+    const Json state = watcher_->state();
+    return state.is_object() &&
+           state.value("epochProgress", 0.0) >= static_cast<double>(epochs_ - 2);
   };
   while (NowSeconds() < until && !is_near_its_end()) {
     Play(faults_.Next());
@@ -282,6 +284,7 @@ void JobUnderFire::End() {
 }
 
 void JobUnderFire::Finish() {
+  const Json seen = watcher_->state();
   watcher_.reset();
   if (!run_->HasEnded()) run_->Signal(SIGKILL);
   const integration::Ended ended = run_->Wait(30);
@@ -293,7 +296,7 @@ void JobUnderFire::Finish() {
     result_.why += fmt::format("{}code {}: {}", result_.why.empty() ? "" : "; ", ended.code,
                                LastWords(ended.err));
   }
-  JudgeSamples(ended.last_state);
+  JudgeSamples(ended, seen);
   if (!is_going()) return;
   result_.accuracy = AccuracyOf(ended.summary, 0.0);
   if (!fs::exists(ended.summary.value("model", ""))) {
@@ -302,7 +305,8 @@ void JobUnderFire::Finish() {
   }
 }
 
-void JobUnderFire::JudgeSamples(const Json& last_state) {
+// `seen`: the job's state as it was last asked for, where a full disk has taken the last one.
+void JobUnderFire::JudgeSamples(const integration::Ended& ended, const Json& seen) {
   std::vector<std::string> pushes;
   for (uint64_t worker = 0; worker < kWorkers; ++worker) {
     pushes.push_back(
@@ -315,6 +319,14 @@ void JobUnderFire::JudgeSamples(const Json& last_state) {
   result_.wrong = recount.problems;
   if (!is_going()) return;
   result_.epochs = epochs_;
+  const bool is_taken = !ended.last_state.is_object();
+  const Json& last_state = is_taken ? seen : ended.last_state;
+  if (!last_state.is_object() ||
+      (is_taken && ended.err.find("summary.json could not be written") == std::string::npos)) {
+    result_.ending = Ending::kLost;
+    result_.why = "the job's last state is gone, and nothing says so";
+    return;
+  }
   const uint64_t samples = last_state.value("trainSamples", uint64_t{0});
   std::map<uint64_t, uint64_t> discarded;
   uint64_t reported = 0;
@@ -323,7 +335,7 @@ void JobUnderFire::JudgeSamples(const Json& last_state) {
     reported += epoch["committed"].get<uint64_t>();
   }
   result_.wrong = Judge(recount, epochs_, samples, discarded);
-  if (reported != recount.samples) {
+  if (!is_taken && reported != recount.samples) {
     result_.wrong.push_back(
         fmt::format("the ledger says {} samples, the workers' logs {}", reported, recount.samples));
   }
