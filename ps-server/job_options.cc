@@ -87,6 +87,7 @@ coordination::CoordinatorOptions CoordinatorOptionsFrom(const job::TrainingJob& 
   options.non_finite = NonFiniteOptionsFrom(spec.training.non_finite);
   options.hang = HangOptionsFrom(spec.workers.straggler_policy);
   options.schedule = job::ScheduleOptionsFrom(spec.training);
+  options.parameter_groups = job::ParameterGroupsFrom(job);
   options.is_layer_wise = optim::IsLayerWise(job::OptimizerOptionsFrom(job));
   options.schedule_step_epochs = static_cast<uint64_t>(spec.training.learning_rate.step_epochs);
   options.schedule_period_epochs =

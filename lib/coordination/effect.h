@@ -55,7 +55,8 @@ struct ConfigureShards {
     std::vector<store::FileDigest> slices;  // By rank.
     std::optional<Version> kept;            // Of the same files: to be pinned.
   };
-  std::optional<From> restore;  // Absent: a worker fills them.
+  std::optional<From> restore;                      // Absent: a worker fills them.
+  std::vector<protocol::FrozenTensor> frozen = {};  // What workers have beside the layout.
 };
 
 // A checkpoint of the commit that was just sent is begun: keep what Policy::Save says now.

@@ -19,6 +19,9 @@ struct FrozenPart {
   uint64_t size = 0;  // Of the whole file.
   uint64_t begin = 0;
   std::vector<std::byte> bytes = {};  // None: it asks.
+  // Who asks takes what is there in the place of its own values, from `begin` on. With `size` 0 it
+  // sends nothing.
+  bool adopts = false;
 };
 
 enum class FrozenState {
@@ -26,12 +29,16 @@ enum class FrozenState {
   kHeld,       // All of it is there.
   kBusy,       // Somebody else sends it; ask again.
   kNotWanted,  // `why` says the reason.
+  kOther,      // To who adopts: `bytes` of what is there, from `begin` on.
 };
 
 struct FrozenAnswer {
   FrozenState state = FrozenState::kNotWanted;
   uint64_t begin = 0;
   std::string why = {};
+  std::string of = {};  // Which file, and its size; where `bytes` are of it.
+  uint64_t size = 0;
+  std::vector<std::byte> bytes = {};
 };
 
 }  // namespace paceline::protocol

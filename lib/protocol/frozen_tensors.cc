@@ -16,13 +16,12 @@ bool IsOne(const FrozenTensor& is, const FrozenTensor& wanted) {
 
 }  // namespace
 
-std::vector<std::string> HeldAsBuffers(const store::Layout& want, const store::Layout& got,
-                                       const std::vector<FrozenTensor>& frozen) {
+std::vector<std::string> Held(const store::Layout& want, const store::Layout& got,
+                              const std::vector<FrozenTensor>& frozen) {
   std::vector<std::string> held;
   std::vector<store::TensorSpec> others;
   for (const store::TensorPlace& place : want.tensors()) {
-    if (place.spec.kind == store::TensorKind::kBuffer &&
-        std::ranges::find(frozen, place.spec.name, &FrozenTensor::name) != frozen.end()) {
+    if (std::ranges::find(frozen, place.spec.name, &FrozenTensor::name) != frozen.end()) {
       held.push_back(place.spec.name);
     } else {
       others.push_back(place.spec);
@@ -30,6 +29,20 @@ std::vector<std::string> HeldAsBuffers(const store::Layout& want, const store::L
   }
   const StatusOr<store::Layout> rest = store::Layout::Create(others);
   if (!rest.ok() || rest->hash() != got.hash()) return {};
+  return held;
+}
+
+std::vector<std::string> HeldAsFrozen(const store::Layout& want, const store::Layout& got,
+                                      const std::vector<FrozenTensor>& frozen,
+                                      std::span<const optim::ParameterGroup> groups) {
+  std::vector<std::string> held = Held(want, got, frozen);
+  const bool is_trained = std::ranges::any_of(want.tensors(), [&](const store::TensorPlace& place) {
+    if (place.spec.kind != store::TensorKind::kParameter) return false;
+    if (std::ranges::find(held, place.spec.name) == held.end()) return false;
+    const optim::ParameterGroup* const group = optim::GroupOf(groups, place.spec.name);
+    return group == nullptr || !group->is_frozen;
+  });
+  if (is_trained) held.clear();
   return held;
 }
 
@@ -49,11 +62,9 @@ std::string FrozenDifference(std::vector<FrozenTensor> got, std::vector<FrozenTe
                        wanted->type, whose);
   return fmt::format(
       "frozen parameter {} has other values than that of {}: have each worker load the same, or "
-      "seed what it draws{}",
-      is->name, whose,
-      is->type.starts_with("float32")
-          ? "; with paceline.worker(model, frozen=\"averaged\") all have the first worker's"
-          : "");
+      "seed what it draws; with paceline.worker(model, frozen=\"first\") all have the first "
+      "worker's",
+      is->name, whose);
 }
 
 }  // namespace paceline::protocol

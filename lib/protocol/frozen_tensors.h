@@ -2,9 +2,11 @@
 // it, nothing of it travels; all that workers compare is that they have the same.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
+#include "lib/optim/parameter_groups.h"
 #include "lib/store/layout.h"
 
 namespace paceline::protocol {
@@ -21,10 +23,15 @@ struct FrozenTensor {
 std::string FrozenDifference(std::vector<FrozenTensor> got, std::vector<FrozenTensor> want,
                              const std::string& whose);
 
-// The names of `frozen` that `want` holds as buffers, as versions before did and whose script says
-// that they are averaged, where nothing else keeps a worker with the layout `got` from it: with
-// these as buffers it would have `want`. Empty if something does, or the layouts are one.
-std::vector<std::string> HeldAsBuffers(const store::Layout& want, const store::Layout& got,
-                                       const std::vector<FrozenTensor>& frozen);
+// The names of `frozen` that `want` holds where nothing else keeps a worker with the layout `got`
+// from it: with these it would have `want`. Empty if something does, or the layouts are one.
+std::vector<std::string> Held(const store::Layout& want, const store::Layout& got,
+                              const std::vector<FrozenTensor>& frozen);
+
+// As Held, where all of these are buffers, or parameters that `groups` freeze: as versions before
+// had them, and whose script says that they are averaged. Empty where one is not.
+std::vector<std::string> HeldAsFrozen(const store::Layout& want, const store::Layout& got,
+                                      const std::vector<FrozenTensor>& frozen,
+                                      std::span<const optim::ParameterGroup> groups);
 
 }  // namespace paceline::protocol

@@ -37,14 +37,17 @@ std::vector<TrustRatio> TrustRatios(std::span<const TensorNorms> norms) {
 }
 
 std::vector<std::string> IdlePatterns(const Layout& layout,
-                                      std::span<const optim::ParameterGroup> groups) {
+                                      std::span<const optim::ParameterGroup> groups,
+                                      std::span<const std::string> own) {
   std::vector<std::string> idle;
   for (const optim::ParameterGroup& group : groups) {
     for (const std::string& pattern : group.match) {
       const auto fits = [&](const TensorPlace& place) {
         return place.spec.kind == TensorKind::kParameter && FitsPattern(pattern, place.spec.name);
       };
-      if (std::ranges::none_of(layout.tensors(), fits)) idle.push_back(pattern);
+      const auto fits_own = [&](const std::string& name) { return FitsPattern(pattern, name); };
+      if (std::ranges::none_of(layout.tensors(), fits) && std::ranges::none_of(own, fits_own))
+        idle.push_back(pattern);
     }
   }
   return idle;

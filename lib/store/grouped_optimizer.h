@@ -45,9 +45,11 @@ struct SkippedSteps {
 // given: in rank order, how tensors are cut over shards changes no bit.
 std::vector<TrustRatio> TrustRatios(std::span<const TensorNorms> norms);
 
-// Patterns that fit no parameter of the layout, in order.
+// Patterns that fit no parameter of the layout, in order, and none of `own`: what workers have
+// beside it.
 std::vector<std::string> IdlePatterns(const Layout& layout,
-                                      std::span<const optim::ParameterGroup> groups);
+                                      std::span<const optim::ParameterGroup> groups,
+                                      std::span<const std::string> own = {});
 
 // One owner at a time.
 class GroupedOptimizer {

@@ -113,6 +113,8 @@ TEST(GroupedOptimizerTest, OnlyParametersAreMatched) {
                                                      {.match = {"*.weight", "c.*", "a.bias"}}};
   EXPECT_THAT(IdlePatterns(SmallLayout(), groups), ElementsAre("*.mean", "c.*"));
   EXPECT_THAT(IdlePatterns(SmallLayout(), {}), IsEmpty());
+  const std::vector<std::string> own = {"c.weight"};
+  EXPECT_THAT(IdlePatterns(SmallLayout(), groups, own), ElementsAre("*.mean"));
 }
 
 // Two tensors of a group with one of none, or of another, between them.

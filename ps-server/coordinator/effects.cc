@@ -100,7 +100,9 @@ void Driver::Do(const coordination::ConfigureShards& effect) {
                                          .parameter_groups = options_.parameter_groups,
                                          .average_decay = options_.average_decay});
   }
-  idle_patterns_ = store::IdlePatterns(layout_, options_.parameter_groups);
+  std::vector<std::string> own;
+  for (const protocol::FrozenTensor& tensor : effect.frozen) own.push_back(tensor.name);
+  idle_patterns_ = store::IdlePatterns(layout_, options_.parameter_groups, own);
   for (const std::string& pattern : idle_patterns_) {
     Log(LogLevel::kWarning, "a parameter group's pattern fits no parameter of the model",
         {{"pattern", pattern}});

@@ -1,9 +1,13 @@
 #include "ps-server/model/frozen_file.h"
 
+#include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <string_view>
 #include <utility>
+#include <vector>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "lib/store/safetensors.h"
@@ -25,20 +29,29 @@ std::string Beside(const std::string& model) {
   return path.parent_path() / ("." + path.filename().string() + ".frozen");
 }
 
-// Whether `held` has each name of `offered`, with the same type and digest.
-bool HoldsAll(const std::string& held, const std::string& offered) {
+enum class With { kType, kTypeAndDigest };
+
+// Whether `held` has each name of `offered`, with the same of these.
+bool HoldsAll(const std::string& held, const std::string& offered,
+              With with = With::kTypeAndDigest) {
   const json here = json::parse(held, nullptr, false), there = json::parse(offered, nullptr, false);
   if (!here.is_object() || !there.is_object()) return false;
-  for (const auto& [name, said] : there.items()) {
-    const auto found = here.find(name);
-    if (found == here.end() || *found != said) return false;
-  }
-  return true;
+  return std::ranges::all_of(there.items(), [&](const auto& one) {
+    const auto found = here.find(one.key());
+    if (found == here.end()) return false;
+    if (with == With::kTypeAndDigest) return *found == one.value();
+    return found->is_array() && one.value().is_array() && !found->empty() &&
+           found->front() == one.value().front();
+  });
 }
 
 std::string_view SeatOf(std::string_view sender) { return sender.substr(0, sender.find('#')); }
 
-FrozenAnswer NotWanted(std::string why) { return {FrozenState::kNotWanted, 0, std::move(why)}; }
+constexpr uint64_t kGivenBytes = 2 << 20;  // At once.
+
+FrozenAnswer NotWanted(std::string why) {
+  return {.state = FrozenState::kNotWanted, .why = std::move(why)};
+}
 
 }  // namespace
 
@@ -67,17 +80,34 @@ FrozenAnswer FrozenFile::Take(const FrozenPart& part) {
   if (path_.empty()) return NotWanted("the job writes no model file");
   const bool is_held = !of_.empty();
   if (is_held && (of_ == part.of || HoldsAll(frozen_, part.frozen)))
-    return {FrozenState::kHeld, 0, ""};
+    return {.state = FrozenState::kHeld};
+  if (is_held && part.adopts && HoldsAll(frozen_, part.frozen, With::kType))
+    return Give(part.begin);
   if (incoming_ && incoming_->sender == part.sender && incoming_->of == part.of)
     return Append(part);
-  if (!part.bytes.empty()) return {FrozenState::kBusy, 0, ""};  // It had its turn.
+  if (!part.bytes.empty()) return {.state = FrozenState::kBusy};  // It had its turn.
   if (!problem_.empty()) return NotWanted(problem_);
   if (is_held && !is_leftover_ && !HoldsAll(part.frozen, frozen_))
     return NotWanted("those of another worker are there already");
   if (incoming_ && SeatOf(incoming_->sender) != SeatOf(part.sender) &&
       options_.now() - incoming_->last < options_.patience)
-    return {FrozenState::kBusy, 0, ""};
+    return {.state = FrozenState::kBusy};
+  if (part.size == 0) return {.state = FrozenState::kBusy};  // Others will send it.
   return Begin(part);
+}
+
+FrozenAnswer FrozenFile::Give(uint64_t begin) const {
+  if (begin >= bytes_) return NotWanted(fmt::format("byte {} of {} is asked for", begin, bytes_));
+  std::vector<std::byte> bytes(std::min(kGivenBytes, bytes_ - begin));
+  std::ifstream file(path_, std::ios::binary);
+  file.seekg(static_cast<std::streamoff>(begin));
+  if (!file.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(bytes.size())))
+    return NotWanted("the coordinator cannot read them any more");
+  return {.state = FrozenState::kOther,
+          .begin = begin,
+          .of = of_,
+          .size = bytes_,
+          .bytes = std::move(bytes)};
 }
 
 FrozenAnswer FrozenFile::Begin(const FrozenPart& part) {
@@ -89,18 +119,19 @@ FrozenAnswer FrozenFile::Begin(const FrozenPart& part) {
                              .size = part.size,
                              .last = options_.now(),
                              .file = *std::move(file)});
-  return {FrozenState::kWanted, 0, ""};
+  return {.state = FrozenState::kWanted};
 }
 
 FrozenAnswer FrozenFile::Append(const FrozenPart& part) {
   incoming_->last = options_.now();
   if (part.begin != incoming_->written || part.size != incoming_->size ||
       part.bytes.size() > incoming_->size - incoming_->written)
-    return {FrozenState::kWanted, incoming_->written, ""};
+    return {.state = FrozenState::kWanted, .begin = incoming_->written};
   if (const Status written = incoming_->file.Write(part.bytes); !written.ok())
     return GiveUp(Message(written));
   incoming_->written += part.bytes.size();
-  if (incoming_->written < incoming_->size) return {FrozenState::kWanted, incoming_->written, ""};
+  if (incoming_->written < incoming_->size)
+    return {.state = FrozenState::kWanted, .begin = incoming_->written};
   return End();
 }
 
@@ -115,7 +146,7 @@ FrozenAnswer FrozenFile::End() {
   }
   is_leftover_ = false;
   Log(LogLevel::kInfo, "frozen parameters are here, for the model file", {{"bytes", bytes_}});
-  return {FrozenState::kHeld, 0, ""};
+  return {.state = FrozenState::kHeld};
 }
 
 std::string FrozenFile::Look() {

@@ -3,7 +3,8 @@
 //
 // The first worker that offers them sends them; others wait meanwhile, and take over where it is
 // silent. Whoever offers what is there has nothing to do, nor has who offers something else; only
-// one that has all of it and more replaces it, and any a former process's. The file lies beside the
+// one that has all of it and more replaces it, and any a former process's. Who adopts is given
+// what is there, where that has all of its names, with their types. The file lies beside the
 // model's, on the same disk, and lives as long as the process; one that a killed process has left
 // is used again.
 #pragma once
@@ -54,6 +55,7 @@ class FrozenFile {
     files::AtomicFile file;
   };
 
+  protocol::FrozenAnswer Give(uint64_t begin) const;
   protocol::FrozenAnswer Begin(const protocol::FrozenPart& part);
   protocol::FrozenAnswer Append(const protocol::FrozenPart& part);
   protocol::FrozenAnswer End();

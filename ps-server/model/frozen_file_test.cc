@@ -174,6 +174,37 @@ TEST_F(FrozenFileTest, OnlyWhoHasAllOfItAndMoreReplacesIt) {
   EXPECT_FALSE(file.path().empty()) << "until that is whole";
 }
 
+TEST_F(FrozenFileTest, WhoAdoptsIsGivenWhatIsThere) {
+  FrozenFile file(Options());
+  FrozenPart ask = Ask("two", "B", kOther);
+  ask.adopts = true;
+  ask.size = 0;
+  EXPECT_EQ(file.Take(ask).state, FrozenState::kBusy) << "it has nothing to send";
+  Send(file, "one");
+  ask.size = 7;
+  std::string given;
+  while (given.size() < whole_.size()) {
+    ask.begin = given.size();
+    const FrozenAnswer answer = file.Take(ask);
+    ASSERT_EQ(answer.state, FrozenState::kOther);
+    EXPECT_EQ(answer.of, "A");
+    EXPECT_EQ(answer.size, whole_.size());
+    EXPECT_EQ(answer.begin, given.size());
+    given.append(reinterpret_cast<const char*>(answer.bytes.data()), answer.bytes.size());
+  }
+  EXPECT_EQ(given, whole_);
+  ask.begin = whole_.size();
+  EXPECT_EQ(file.Take(ask).state, FrozenState::kNotWanted) << "there is no more";
+  ask = Ask("two", "A");
+  ask.adopts = true;
+  EXPECT_EQ(file.Take(ask).state, FrozenState::kHeld) << "it has the same";
+  for (const char* const other : {R"({"base": ["float16 [200]", "1"]})", kMore, "no JSON"}) {
+    ask = Ask("two", "B", other);
+    ask.adopts = true;
+    EXPECT_NE(file.Take(ask).state, FrozenState::kOther) << "it has another model: " << other;
+  }
+}
+
 TEST_F(FrozenFileTest, AnotherProcessOnTheSeatDoesNotWaitForTheFormer) {
   FrozenFile file(Options());
   (void)file.Take(Ask("/0#a"));

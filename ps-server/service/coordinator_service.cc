@@ -143,7 +143,12 @@ grpc::ServerUnaryReactor* CoordinatorService::HandFrozen(grpc::CallbackServerCon
                                                          const v1::FrozenPart* part,
                                                          v1::FrozenAnswer* answer) {
   grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
-  const Status welcome = peers_.Check(*context, {tls::Role::kWorker}).status();
+  // An evaluator adopts, and sends nothing.
+  const bool may_evaluate = part->adopts() && part->bytes().empty() && part->size() == 0;
+  const Status welcome =
+      (may_evaluate ? peers_.Check(*context, {tls::Role::kWorker, tls::Role::kEvaluator})
+                    : peers_.Check(*context, {tls::Role::kWorker}))
+          .status();
   if (!welcome.ok()) {
     reactor->Finish(rpc::ToGrpcStatus(welcome));
   } else if (take_frozen_ == nullptr) {

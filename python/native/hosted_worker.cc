@@ -1,5 +1,6 @@
 #include "python/native/hosted_worker.h"
 
+#include <chrono>
 #include <exception>
 #include <utility>
 
@@ -10,12 +11,15 @@
 #include "lib/process/exit.h"
 #include "lib/process/system_limits.h"
 #include "lib/process/thread.h"
+#include "lib/rpc/retry.h"
 
 namespace paceline::python {
 
 using worker::HostedWork;
 
 namespace {
+
+constexpr Duration kPause = std::chrono::milliseconds(50);
 
 // The process is the script's: a limit that is met ends its worker, and the script hears of it.
 StatusOr<std::string> RunWithinLimits(worker::Life& life, worker::HostedTrainer& trainer,
@@ -38,6 +42,13 @@ StatusOr<std::unique_ptr<HostedWorker>> HostedWorker::Open(
                             worker::Life::Create(std::move(options)));
   return std::unique_ptr<HostedWorker>(
       new HostedWorker(std::move(life), std::move(layout), values, std::move(window)));
+}
+
+StatusOr<std::string> HostedWorker::ReadJob() {
+  PACELINE_ASSIGN_OR_RETURN(worker::WorkerOptions options, worker::OptionsFromEnvironment());
+  PACELINE_ASSIGN_OR_RETURN(std::unique_ptr<worker::Life> life,
+                            worker::Life::Create(std::move(options)));
+  return JsonText(job::ToJson(life->job()));
 }
 
 HostedWorker::HostedWorker(std::unique_ptr<worker::Life> life, store::Layout layout,
@@ -77,6 +88,15 @@ Status HostedWorker::Hold(worker::FrozenSource source) {
   if (trainer_) return FailedPrecondition("the worker has started");
   frozen_.source = std::move(source);
   return OkStatus();
+}
+
+StatusOr<worker::Adoption::State> HostedWorker::Adopt(
+    std::function<bool(uint64_t, uint64_t, std::span<const std::byte>)> take) {
+  if (trainer_) return FailedPrecondition("the worker has started");
+  if (!adoption_) adoption_.emplace(life_->Adopt(frozen_.source, std::move(take)));
+  PACELINE_ASSIGN_OR_RETURN(const worker::Adoption::State state, adoption_->Step());
+  if (state == worker::Adoption::State::kWaits) rpc::ThreadSleeper()(kPause);
+  return state;
 }
 
 Status HostedWorker::Start(uint64_t train_samples, const std::string& device, int threads,

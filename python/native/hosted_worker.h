@@ -3,6 +3,7 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -26,6 +27,8 @@ class HostedWorker {
   static StatusOr<std::unique_ptr<HostedWorker>> Open(store::Layout layout,
                                                       std::span<std::byte> values,
                                                       std::shared_ptr<rpc::VersionWindow> window);
+  // The manifest of the job that Open would join, JSON. Errors: as of Open.
+  static StatusOr<std::string> ReadJob();
   // Leaves the job, work that is taken is given up, and waits at most so long for the loop to end.
   // False where it does not, which a hung connection can do: the worker is left as it is, and
   // `values`, which its loop may be writing to, are its own until the process ends.
@@ -40,6 +43,9 @@ class HostedWorker {
   Status Keep(protocol::FrozenTensor tensor);
   // Where those that the model file is to hold are read from. As Keep.
   Status Hold(worker::FrozenSource source);
+  // A step of Adoption, of what Hold was given. As Keep.
+  StatusOr<worker::Adoption::State> Adopt(
+      std::function<bool(uint64_t, uint64_t, std::span<const std::byte>)> take);
   // FailedPrecondition if it has.
   // `sampler`: as of HostedTrainer.
   Status Start(uint64_t train_samples, const std::string& device, int threads,
@@ -71,6 +77,7 @@ class HostedWorker {
   const std::shared_ptr<rpc::VersionWindow> window_;
   const std::string job_json_;
   worker::FrozenOfTrainer frozen_;
+  std::optional<worker::Adoption> adoption_;
   std::optional<worker::HostedTrainer> trainer_;
   worker::HostedWork::Kind taken_ = worker::HostedWork::Kind::kNothing;
 

@@ -66,6 +66,11 @@ int Said(const Status& status) {
   return CodeOf(status);
 }
 
+int NotOpened(const Status& status) {
+  const int code = Said(status);
+  return status.code() == StatusCode::kFailedPrecondition ? PACELINE_NO_JOB : code;
+}
+
 int Invalid(std::string words) {
   last_error = std::move(words);
   return PACELINE_INVALID;
@@ -139,10 +144,7 @@ int paceline_open(const paceline_tensor* tensors, size_t count, void* values, ui
   }
   StatusOr<std::unique_ptr<HostedWorker>> worker =
       HostedWorker::Open(*std::move(layout), bytes, window);
-  if (!worker.ok()) {
-    const int code = Said(worker.status());
-    return worker.status().code() == StatusCode::kFailedPrecondition ? PACELINE_NO_JOB : code;
-  }
+  if (!worker.ok()) return NotOpened(worker.status());
   const auto format = paceline::telemetry::ParseLogFormat((*worker)->life().options().log_format);
   paceline::telemetry::ConfigureLog({.program = "paceline-worker", .format = *format});
   const auto& arranged = (*worker)->layout().tensors();
@@ -155,6 +157,15 @@ int paceline_open(const paceline_tensor* tensors, size_t count, void* values, ui
   }
   *session = new paceline_session{
       .worker = *std::move(worker), .places = std::move(places), .work = {}, .reason = {}};
+  return PACELINE_OK;
+}
+
+int paceline_read_job(const char** json) {
+  thread_local std::string kept;
+  StatusOr<std::string> read = HostedWorker::ReadJob();
+  if (!read.ok()) return NotOpened(read.status());
+  kept = *std::move(read);
+  *json = kept.c_str();
   return PACELINE_OK;
 }
 
@@ -195,6 +206,16 @@ int paceline_hold(paceline_session* session, const char* of, const char* frozen,
                                      .read = [read](uint64_t begin, std::span<std::byte> into) {
                                        return read(begin, into.size(), into.data()) == 0;
                                      }}));
+}
+
+int paceline_adopt(paceline_session* session, paceline_take take, int* state) {
+  const auto taken = session->worker->Adopt(
+      [take](uint64_t begin, uint64_t size, std::span<const std::byte> bytes) {
+        return take(begin, size, bytes.data(), bytes.size()) == 0;
+      });
+  if (!taken.ok()) return Said(taken.status());
+  *state = static_cast<int>(*taken);
+  return PACELINE_OK;
 }
 
 int paceline_start(paceline_session* session, uint64_t train_samples, const char* device,

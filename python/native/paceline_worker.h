@@ -28,7 +28,7 @@ extern "C" {
 #define PACELINE_API __attribute__((visibility("default")))
 
 // Of this header. A library of another one is not to be called.
-#define PACELINE_ABI 9
+#define PACELINE_ABI 10
 
 enum {
   PACELINE_OK = 0,
@@ -111,7 +111,9 @@ PACELINE_API int paceline_open(const paceline_tensor* tensors, size_t count, voi
                                uint64_t total_bytes, paceline_memory* memory,
                                paceline_session** session);
 
-// The resolved manifest, JSON.
+// The resolved manifest, JSON. The first is of the job that paceline_open would join, with its
+// errors; what it gives is the calling thread's until its next call of it.
+PACELINE_API int paceline_read_job(const char** json);
 PACELINE_API const char* paceline_job(const paceline_session* session);
 PACELINE_API int paceline_is_evaluator(const paceline_session* session);
 // Its index, in its group; 0 of an evaluator. The group is "" in a job without groups.
@@ -136,6 +138,16 @@ PACELINE_API int paceline_keep(paceline_session* session, const char* name, cons
 typedef int (*paceline_read)(uint64_t begin, uint64_t bytes, void* into);
 PACELINE_API int paceline_hold(paceline_session* session, const char* of, const char* frozen,
                                uint64_t total_bytes, paceline_read read);
+
+// Before paceline_start, once paceline_hold has said what is this worker's: one step towards having
+// what the first worker of the job has handed over. *state is PACELINE_GOES_ON: call it again at
+// once; PACELINE_WAITS: as well, it has waited a moment; PACELINE_OWN: its own values are the first
+// ones; or PACELINE_TAKEN: `take` was given all of another's, as bytes of such a file, in order,
+// and on this thread (from 0 on again, where that was replaced meanwhile). `take` returns 0, or
+// says that it cannot keep them. PACELINE_INVALID: there are none to be had, and why.
+typedef int (*paceline_take)(uint64_t begin, uint64_t size, const void* bytes, uint64_t count);
+enum { PACELINE_GOES_ON = 0, PACELINE_WAITS = 1, PACELINE_OWN = 2, PACELINE_TAKEN = 3 };
+PACELINE_API int paceline_adopt(paceline_session* session, paceline_take take, int* state);
 
 // Joins the job, on a thread of the session's own. `device`: what is computed on, "cpu" or "cuda".
 // `train_samples`: of an epoch. `sampler`: the script's own, by its name, whose positions an epoch

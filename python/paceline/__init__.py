@@ -39,8 +39,9 @@ def worker(model: torch.nn.Module, optimizer: Optional[Union[str, torch.optim.Op
     views of one flat memory, in place; half(), to() and the like belong before this call. Buffers of the
     state_dict are averaged over workers; frozen parameters, of any type, are this worker's own, and the same on all.
 
-    `frozen`: "whole", the model file holds frozen parameters; "omit", it does not; "averaged", those of float32 are averaged as
-    buffers are, for what the script changes by itself, as a teacher that follows.
+    `frozen`: "whole", the model file holds frozen parameters; "first", as well, and all workers get the first one's values, for what each
+    draws by itself; "omit", it does not; "averaged", those of float32 are averaged as buffers are, for what the script changes by
+    itself, as a teacher that follows.
 
     `optimizer`: in a job the parameter servers have the optimizer (spec.training.optimizer), and this one is not used.
     Without a job, one of torch.optim trains alone, at most `epochs` times over the data in batches of `batch_size` (or the
@@ -55,9 +56,9 @@ def worker(model: torch.nn.Module, optimizer: Optional[Union[str, torch.optim.Op
 
 def _make(model: torch.nn.Module, optimizer: Union[str, torch.optim.Optimizer], epochs: Optional[int], batch_size: int,
           turns: Turns, frozen: str) -> Any:
-    lacking = "" if isinstance(optimizer, str) else _given.lacking(model, optimizer)
     if "PACELINE_JOB" in os.environ:
         made = Worker(model, turns, frozen)
+        lacking = _given.lacking(model, optimizer)  # Of what the job's groups do not freeze.
         if not isinstance(optimizer, str):
             made.log(f"{type(optimizer).__name__} of the script is not used: the job's optimizer is", is_warning=True)
         if lacking:
@@ -68,6 +69,7 @@ def _make(model: torch.nn.Module, optimizer: Union[str, torch.optim.Optimizer], 
         raise NoJob("no job has started this process: start it with `paceline run job.yaml` (workers.command), or hand "
                     "paceline.worker an optimizer of torch.optim, with which it trains alone")
     _joined.check(frozen)
+    lacking = _given.lacking(model, optimizer)
     alone = Alone(model, optimizer, epochs, batch_size, turns)
     if lacking:
         alone.log(f"a job would train parameters that this optimizer has not: {lacking}; requires_grad_(False) before "

@@ -8,19 +8,19 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import re
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import torch
 
 from ._errors import Misuse
-from ._wrappers import is_sharded
+from ._wrappers import is_sharded, plain_name
 
 _PART_BYTES = 64 << 20  # Of a tensor on a GPU, copied at once.
 _INTEGERS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
-WAYS = ("whole", "omit", "averaged")
-"""What becomes of them. Whole: the model file holds them; omit: it does not. Averaged: those of float32 are buffers, which travel with each
-step; others are each worker's own all the same."""
+WAYS = ("whole", "first", "omit", "averaged")
+"""What becomes of them. Whole: the model file holds them; first: as well, and all workers get the first one's values; omit: it does not.
+Averaged: those of float32 are buffers, which travel with each step; others are each worker's own all the same."""
 
 
 class Frozen:
@@ -108,6 +108,40 @@ class Frozen:
                 return True
             self._was = _state(self.tensor)  # Equal values were written to it.
         return False
+
+
+def fits(pattern: str, name: str) -> bool:
+    """As patterns of spec.training.parameterGroups: * is any characters or none, ? is one."""
+    return re.fullmatch(re.escape(pattern).replace(r"\*", ".*").replace(r"\?", "."), name, re.DOTALL) is not None
+
+
+class Freezing:
+    """What the parameter groups of a job freeze: parameters that would be trained otherwise, and get no gradient until `undo`. They are this
+    worker's own from the first, but where those that can be are averaged: these stay where trained ones are, and are frozen by `finish`."""
+
+    def __init__(self, model: torch.nn.Module, groups: Sequence[Dict[str, Any]] = (), are_averaged: bool = False):
+        self.names: List[str] = []
+        self._tensors: List[torch.nn.Parameter] = []
+        self._late: List[torch.nn.Parameter] = []
+        for name_there, parameter in model.named_parameters() if groups else ():
+            name = plain_name(model, name_there)
+            group = next((one for one in groups if any(fits(pattern, name) for pattern in one["match"])), {})
+            if not group.get("frozen") or not parameter.requires_grad:
+                continue
+            self.names.append(name)
+            self._tensors.append(parameter)
+            parameter.requires_grad_(False)
+            if not is_own(parameter, are_averaged):
+                self._late.append(parameter.requires_grad_(True))
+
+    def finish(self) -> None:
+        for parameter in self._late:
+            parameter.requires_grad_(False)
+
+    def undo(self) -> None:
+        for parameter in self._tensors:
+            parameter.requires_grad_(True)
+        self._tensors = []
 
 
 def is_own(parameter: torch.nn.Parameter, are_averaged: bool = False) -> bool:

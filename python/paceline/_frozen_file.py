@@ -1,4 +1,5 @@
-"""Frozen parameters as the bytes of a safetensors file, which is made as it is read: the coordinator puts them into the model's file."""
+"""Frozen parameters as the bytes of a safetensors file, which is made as it is read: the coordinator puts them into the model's file, and
+gives them to workers that are to have the first one's."""
 
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ from typing import Any, Dict, List, Optional, Tuple
 import torch
 
 from . import _native
+from ._errors import Misuse
 from ._frozen import Frozen
 from ._words import encoded
 
@@ -74,3 +76,56 @@ class FrozenFile:
             self._flat = tensor, tensor.detach().contiguous().view(-1).view(torch.uint8)
         assert self._flat[1] is not None
         return self._flat[1]
+
+
+class TakenFile:
+    """Such a file of another worker's, which comes in pieces: what is in it takes the place of these tensors' values, one after the other."""
+
+    def __init__(self, frozen: List[Frozen]):
+        self._there = {one.name: one.tensor for one in frozen}
+        self._head = b""
+        self._places: Optional[List[Tuple[int, torch.Tensor]]] = None  # Where each begins; None: that is not known yet.
+        self._bytes = torch.empty(0, dtype=torch.uint8)  # Of the tensor that is coming.
+
+    def take(self, begin: int, size: int, bytes_of: int, count: int) -> int:
+        try:
+            self._take(begin, ctypes.string_at(bytes_of, count))
+            return 0
+        except Exception:
+            _native.library().paceline_log(1, encoded("frozen parameters of the first worker cannot be taken:\n" + traceback.format_exc()))
+            return 1
+
+    def _take(self, begin: int, piece: bytes) -> None:
+        if begin == 0:
+            self._head, self._places = b"", None
+        if self._places is None:
+            self._head += piece
+            end = 8 + int.from_bytes(self._head[:8], "little")
+            if len(self._head) < max(end, 9):
+                return
+            self._read_head(end)
+            begin, piece = end, self._head[end:]
+        for first, tensor in self._places or []:
+            self._put(first, tensor, begin, piece)
+
+    def _read_head(self, end: int) -> None:
+        self._places = []
+        for name, said in json.loads(self._head[8:end]).items():
+            tensor = self._there.get(name)
+            if tensor is None:
+                continue
+            if said["dtype"] != _TYPES.get(tensor.dtype) or said["shape"] != list(tensor.shape):
+                raise Misuse(f"frozen parameter {name} of the first worker is {said['dtype']} {said['shape']}")
+            self._places.append((end + said["data_offsets"][0], tensor))
+
+    @torch.no_grad()
+    def _put(self, first: int, tensor: torch.Tensor, begin: int, piece: bytes) -> None:
+        size = tensor.numel() * tensor.element_size()
+        low, high = max(first, begin), min(first + size, begin + len(piece))
+        if low >= high:
+            return
+        if low == first:
+            self._bytes = torch.empty(size, dtype=torch.uint8)
+        self._bytes[low - first:high - first] = torch.frombuffer(bytearray(piece[low - begin:high - begin]), dtype=torch.uint8)
+        if high == first + size:
+            tensor.copy_(self._bytes.view(tensor.dtype).view(tensor.shape))

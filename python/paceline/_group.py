@@ -15,7 +15,7 @@ import torch
 
 from . import _native
 from ._errors import Error
-from ._frozen import Frozen, compared
+from ._frozen import Freezing, Frozen, compared
 from ._group_memory import Group, is_posted, post, words, WORD_BYTES
 from ._group_model import GroupModel
 from ._group_sums import Part, Sums
@@ -36,10 +36,11 @@ def share_of(samples: List[int], rank: int, ranks: int) -> Tuple[List[int], floa
     return samples[begin:end], (end - begin) / len(samples)
 
 
-def join(model: torch.nn.Module, open_session: Callable[[GroupModel], Any], are_averaged: bool) -> Tuple[GroupModel, "GroupSession"]:
+def join(model: torch.nn.Module, open_session: Callable[[GroupModel], Any], are_averaged: bool,
+         freezing: Freezing) -> Tuple[GroupModel, "GroupSession"]:
     """By all ranks."""
     group = Group()
-    shared = GroupModel(model, group, are_averaged)
+    shared = GroupModel(model, group, are_averaged, freezing)
     try:
         return shared, GroupSession(shared, group, open_session)
     except BaseException:
@@ -102,10 +103,10 @@ class GroupSession:
         """What a backward pass is to be multiplied by. FSDP takes the mean over all ranks, whatever their parts."""
         return self._weight * self._ranks if self._model.sharded else None
 
-    def keep(self, frozen: List[Frozen], is_handed: bool) -> None:
+    def keep(self, frozen: List[Frozen], way: str, goes_on: Callable[[], bool]) -> None:
         digests = compared(frozen, self._group.gather([one.digest() for one in frozen]))
         if self._session is not None:
-            self._session.keep(frozen, is_handed, digests)
+            self._session.keep(frozen, way, goes_on, digests)
 
     def _start(self, samples: int, device: bytes, threads: int, sampler: Optional[bytes]) -> None:
         self._sums = Sums(self._group, self._model.floats(), self._model.trained_parts(), self._hand_sums)  # All have stored by then.

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import ctypes
 import math
-from typing import Any, List, Tuple
+from typing import Any, List, Optional, Tuple
 
 import torch
 
 from . import _native
 from ._errors import Misuse
+from ._frozen import Freezing
 from ._group_memory import Group
 from ._group_sums import Part
 from ._model import FlatModel
@@ -37,9 +38,9 @@ def rows_of(name: str, tensor: Any, rank: int, ranks: int) -> Tuple[int, int]:
 class GroupModel(FlatModel):
     """Made by all ranks alike. Misuse if their models differ."""
 
-    def __init__(self, model: torch.nn.Module, group: Group, are_averaged: bool = False):
+    def __init__(self, model: torch.nn.Module, group: Group, are_averaged: bool = False, freezing: Optional[Freezing] = None):
         self._group = group
-        super().__init__(model, are_averaged)
+        super().__init__(model, are_averaged, freezing)
 
     # --- Where tensors are.
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Tuple
+import ctypes
+import json
+from typing import Any, Callable, Dict, List, Tuple
 
 import torch
 
+from . import _native
 from ._errors import Misuse
-from ._frozen import WAYS
+from ._frozen import WAYS, Freezing
 from ._group import is_group, join
 from ._model import FlatModel
 from ._session import Session
@@ -17,25 +20,38 @@ def check(frozen: str) -> None:
     """Misuse: there is no such way with frozen parameters."""
     if frozen not in WAYS:
         raise Misuse(f"frozen is {frozen!r}, want one of {', '.join(map(repr, WAYS))}")
+    if frozen == "first" and is_group():
+        raise Misuse("frozen is 'first', which a worker of several processes cannot: have each process load or draw the same")
 
 
 def joined(model: torch.nn.Module, frozen: str) -> Tuple[FlatModel, Any]:
     """By all ranks alike. The model is an ordinary one where this raises."""
     check(frozen)
     are_averaged = frozen == "averaged"
-    if is_group():
-        return join(model, Session, are_averaged)
-    flat = FlatModel(model, are_averaged)
+    freezing = Freezing(model, parameter_groups(), are_averaged)
     try:
-        return flat, Session(flat)
+        if is_group():
+            return join(model, Session, are_averaged, freezing)
+        flat = FlatModel(model, are_averaged, freezing)
+        try:
+            return flat, Session(flat)
+        except BaseException:
+            flat.release()
+            raise
     except BaseException:
-        flat.release()
+        freezing.undo()
         raise
 
 
-def freeze(flat: FlatModel, job: Dict[str, Any], log: Callable[[str], None]) -> None:
-    """What the job's parameter groups say; and tells of all that is frozen."""
-    if by_groups := flat.freeze(job["spec"]["training"].get("parameterGroups", [])):
-        log(f"frozen by the job's parameter groups: {', '.join(by_groups)}")
+def parameter_groups() -> List[Dict[str, Any]]:
+    """Of the job that the environment names. Raises what opening a session would."""
+    read = ctypes.c_char_p()
+    _native.check(_native.library().paceline_read_job(ctypes.byref(read)))
+    return json.loads(read.value or b"{}")["spec"]["training"].get("parameterGroups", [])
+
+
+def say_what_is_frozen(flat: FlatModel, log: Callable[[str], None]) -> None:
+    if flat.freezing.names:
+        log(f"frozen by the job's parameter groups: {', '.join(flat.freezing.names)}")
     if flat.frozen:
         log(f"frozen, and this worker's own: {len(flat.frozen)} parameters, {flat.frozen[0].name} the first. They do not travel with a step")

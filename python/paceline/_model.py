@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import ctypes
-import re
 from typing import Callable, Dict, Iterator, List, Optional, Tuple
 
 import torch
 
 from . import _native
 from ._errors import Misuse
-from ._frozen import Frozen, is_own
+from ._frozen import Freezing, Frozen, is_own
 from ._idioms import Watch
 from ._memory import take_memory
 from ._words import encoded
@@ -27,11 +26,6 @@ class GivenUp(Exception):
 
 def _warn(words: str) -> None:
     _native.library().paceline_log(1, encoded(words))
-
-
-def fits(pattern: str, name: str) -> bool:
-    """As patterns of spec.training.parameterGroups: * is any characters or none, ? is one."""
-    return re.fullmatch(re.escape(pattern).replace(r"\*", ".*").replace(r"\?", "."), name, re.DOTALL) is not None
 
 
 class _Member:
@@ -106,13 +100,15 @@ class FlatModel:
     """Binds `model` to one flat memory, in place: its parameters become views.
 
     ``values`` is a uint8 tensor on the CPU; for a model on another device the views are into a copy there, which
-    `fetch` refreshes. `are_averaged`: frozen parameters of float32 are. `memory`: the library's handle for `values`, where it made them.
+    `fetch` refreshes. `are_averaged`: frozen parameters of float32 are. `freezing`: what the job's groups freeze, undone with the
+    rest. `memory`: the library's handle for `values`, where it made them.
     """
 
     memory: Optional[int] = None
 
-    def __init__(self, model: torch.nn.Module, are_averaged: bool = False):
+    def __init__(self, model: torch.nn.Module, are_averaged: bool = False, freezing: Optional[Freezing] = None):
         self.model = model
+        self.freezing = freezing or Freezing(model)
         self._are_averaged, self._checks = are_averaged, 0
         self._members, self.frozen = _find(model, are_averaged)
         self._owned = [member for member in self._members if member.owner is not None]
@@ -130,9 +126,9 @@ class FlatModel:
         self._bind()
         self._trained = [i for i, member in enumerate(self._members) if member.kind == _native.PARAMETER]
         self.trained_bytes = sum(4 * self._members[i].tensor.numel() for i in self._trained)
-        self._frozen_by_groups: List[torch.Tensor] = []
         self._handles = [self._members[i].tensor.register_post_accumulate_grad_hook(self._hook(i))
                          for i in self._trained]
+        self.freezing.finish()
         self._give_back_gradients = keep_gradients(model)
         self.watch = Watch({self._members[i].name: self._members[i].tensor for i in self._trained}, _warn, is_in_job=True)
         self._landing: Optional[torch.Tensor] = None  # Pinned, arranged as `values`: gradients of another device.
@@ -305,18 +301,6 @@ class FlatModel:
                 self.watch.note(self._members[index].name)
         return on_ready
 
-    def freeze(self, groups: List[dict]) -> List[str]:
-        """Parameters of spec.training.parameterGroups that are frozen get no gradient; their names."""
-        frozen = []
-        for i in self._trained:
-            member = self._members[i]
-            group = next((one for one in groups if any(fits(pattern, member.name) for pattern in one["match"])), {})
-            if group.get("frozen"):
-                member.tensor.requires_grad_(False)
-                self._frozen_by_groups.append(member.tensor)
-                frozen.append(member.name)
-        return frozen
-
     def leftover(self) -> List[int]:
         """Trained members that have a gradient: of passes before, or none of this one's."""
         return [i for i in self._trained if self._members[i].tensor.grad is not None]
@@ -342,8 +326,7 @@ class FlatModel:
         self._let_go()
 
     def _let_go(self) -> None:
-        for tensor in self._frozen_by_groups:
-            tensor.requires_grad_(True)
+        self.freezing.undo()
         for handle in self._handles:
             handle.remove()
         self._handles = []

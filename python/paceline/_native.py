@@ -9,7 +9,7 @@ from typing import Optional
 
 from . import _errors
 
-ABI = 9
+ABI = 10
 OK, NO_JOB, REFUSED, LOST, HERE, INVALID, FAILED, GIVEN_UP, HOLDS_FROZEN = range(9)
 FLOAT32, INT64 = 0, 1
 PARAMETER, BUFFER = 0, 1
@@ -62,6 +62,10 @@ class Evaluation(Structure):
 # Begin, bytes and where to; 0: they are there.
 READ = ctypes.CFUNCTYPE(c_int, c_uint64, c_uint64, c_void_p)
 
+# Begin, size of the whole, bytes and how many of them; 0: they are kept.
+TAKE = ctypes.CFUNCTYPE(c_int, c_uint64, c_uint64, c_void_p, c_uint64)
+GOES_ON, WAITS, OWN, TAKEN = range(4)
+
 # Result and arguments of each function. A session is a pointer.
 SIGNATURES = {
     "paceline_abi": (c_int, []),
@@ -72,6 +76,7 @@ SIGNATURES = {
     "paceline_memory_begin": (c_void_p, [c_void_p]),
     "paceline_give_back_memory": (None, [c_void_p]),
     "paceline_open": (c_int, [POINTER(Tensor), c_size_t, c_void_p, c_uint64, c_void_p, POINTER(c_void_p)]),
+    "paceline_read_job": (c_int, [POINTER(c_char_p)]),
     "paceline_job": (c_char_p, [c_void_p]),
     "paceline_is_evaluator": (c_int, [c_void_p]),
     "paceline_index": (c_uint32, [c_void_p]),
@@ -82,6 +87,7 @@ SIGNATURES = {
     "paceline_next": (c_int, [c_void_p, c_int, POINTER(Work)]),
     "paceline_keep": (c_int, [c_void_p, c_char_p, c_char_p, c_char_p]),
     "paceline_hold": (c_int, [c_void_p, c_char_p, c_char_p, c_uint64, READ]),
+    "paceline_adopt": (c_int, [c_void_p, TAKE, POINTER(c_int)]),
     "paceline_drew": (c_int, [c_void_p, c_uint64, POINTER(c_uint32), c_size_t]),
     "paceline_reason": (c_char_p, [c_void_p]),
     "paceline_expect": (c_size_t, [c_void_p, c_size_t, POINTER(c_uint32), c_size_t]),

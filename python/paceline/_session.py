@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ctypes
 import os
-from typing import Any, Dict, List, Optional
+from typing import Any, Callable, Dict, List, Optional
 
 from . import _native
 from ._errors import Misuse
 from ._frozen import Frozen
-from ._frozen_file import FrozenFile
+from ._frozen_file import FrozenFile, TakenFile
 from ._model import FlatModel
 from ._words import encoded
 
@@ -22,7 +22,8 @@ _written_to: List[Any] = []
 class Session:
     """The native session, which belongs to the process that opened it."""
 
-    _read: Any = None  # What its thread calls.
+    _read: Any = None  # What its thread calls...
+    _take: Any = None  # ...and it calls while this one adopts.
 
     def __init__(self, model: FlatModel):
         self._library = _native.library()
@@ -50,15 +51,32 @@ class Session:
     def check(self, name: str, *arguments: Any) -> None:
         _native.check(self.call(name, *arguments))
 
-    def keep(self, frozen: List[Frozen], is_handed: bool, digests: Optional[List[str]] = None) -> None:
-        """What is this worker's own, before it starts; `is_handed`: over to the coordinator, for the model file."""
+    def keep(self, frozen: List[Frozen], way: str, goes_on: Callable[[], bool], digests: Optional[List[str]] = None) -> None:
+        """What is this worker's own, before it starts, and what becomes of it."""
+        if way == "first":
+            self._adopt(frozen, goes_on)
         digests = [one.digest() for one in frozen] if digests is None else digests
         for one, digest in zip(frozen, digests):
             self.check("keep", encoded(one.name), encoded(one.type), digest.encode())
         file = FrozenFile(frozen, digests)
-        if is_handed and len(file):
-            self._read = _native.READ(file.read)
-            self.check("hold", file.of.encode(), encoded(file.said), len(file), self._read)
+        if way != "omit" and len(file):
+            self._hold(file)
+
+    def _adopt(self, frozen: List[Frozen], goes_on: Callable[[], bool]) -> None:
+        """The values that the first worker of the job has are these' too."""
+        file = FrozenFile(frozen, [one.digest() for one in frozen])
+        if not len(file):
+            return
+        self._hold(file)
+        taken = TakenFile(frozen)
+        self._take = _native.TAKE(taken.take)
+        state = ctypes.c_int(_native.GOES_ON)
+        while state.value in (_native.GOES_ON, _native.WAITS) and goes_on():
+            self.check("adopt", self._take, ctypes.byref(state))
+
+    def _hold(self, file: FrozenFile) -> None:
+        self._read = _native.READ(file.read)
+        self.check("hold", file.of.encode(), encoded(file.said), len(file), self._read)
 
     def close(self) -> None:
         if self._handle and os.getpid() == self._process:

@@ -24,7 +24,7 @@ from ._errors import Error, HoldsFrozen, Misuse
 from ._evaluation import evaluation_of
 from ._group import is_group
 from ._handing import Handing
-from ._joined import freeze, joined
+from ._joined import joined, say_what_is_frozen
 from ._last_word import said_of, say_what_is_not_caught
 from ._leaving import close_at_exit, is_good_end, on_sigterm
 from ._model import GivenUp, _warn
@@ -68,7 +68,7 @@ class Worker:
         self.model = model
         self.job: Dict[str, Any] = json.loads(self._session.call("job"))
         """The resolved manifest."""
-        freeze(self._flat, self.job, self.log)
+        say_what_is_frozen(self._flat, self.log)
         self.is_evaluator = bool(self._session.call("is_evaluator"))
         self.index: int = self._session.call("index")
         """The worker's number, in its group: 0, 1, ..."""
@@ -385,7 +385,7 @@ class Worker:
         if self._started:
             return
         self._flat.begin()
-        self._session.keep(self._flat.frozen, self._frozen != "omit")
+        self._session.keep(self._flat.frozen, self._frozen, lambda: not self._drains)
         sampler = self._epochs.sampler
         self._session.check("start", self._samples, self.device.type.encode(), self._threads,
                             None if sampler is None else encoded(sampler.name))
@@ -399,7 +399,7 @@ class Worker:
         self._session.close()
         self._flat.release()
         self._flat, self._session = joined(self.model, "averaged")
-        freeze(self._flat, self.job, self.log)
+        say_what_is_frozen(self._flat, self.log)
         self._handing = Handing(self._session, len(self._flat), self._flat.trained_bytes)
         self._started = False
         self._start()

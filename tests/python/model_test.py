@@ -11,7 +11,8 @@ from torch import nn
 from torch.nn.utils.parametrizations import spectral_norm, weight_norm
 
 from paceline import Misuse
-from paceline._model import FlatModel, GivenUp, fits
+from paceline._frozen import Freezing, fits
+from paceline._model import FlatModel, GivenUp
 from paceline._name import have_a_name
 
 
@@ -188,11 +189,16 @@ class FlatModelTest(unittest.TestCase):
 
     def test_the_job_s_frozen_groups_get_no_gradient(self):
         model = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 2))
-        flat = FlatModel(model)
         groups = [{"match": ["1.b?as"]}, {"match": ["nothing", "*.bias"], "frozen": True}]
-        self.assertEqual(flat.freeze(groups), ["0.bias"])
-        found = handed_gradients(flat, lambda m: m(torch.ones(1, 3)).sum())
-        self.assertEqual(sorted(found), ["0.weight", "1.bias", "1.weight"])
+        for are_averaged in (False, True):
+            flat = FlatModel(model, are_averaged, Freezing(model, groups, are_averaged))
+            self.assertEqual(flat.freezing.names, ["0.bias"])
+            self.assertEqual([one.name for one in flat.frozen], [] if are_averaged else ["0.bias"])
+            self.assertEqual(len(flat), 4 if are_averaged else 3)
+            found = handed_gradients(flat, lambda m: m(torch.ones(1, 3)).sum())
+            self.assertEqual(sorted(found), ["0.weight", "1.bias", "1.weight"])
+            flat.release()
+            self.assertTrue(model[0].bias.requires_grad)
 
     def test_patterns_have_two_wildcards_and_no_more(self):
         for pattern, name, expected in [("*", "a.b", True), ("a.?", "a.b", True), ("a.?", "a.bc", False), ("a", "a.b", False),

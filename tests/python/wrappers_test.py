@@ -12,6 +12,7 @@ from torch.distributed.fsdp import FullyShardedDataParallel
 from torch.nn.parallel import DataParallel, DistributedDataParallel
 
 import paceline
+from paceline._frozen import Freezing
 from paceline._model import FlatModel
 from paceline._wrappers import plain_module, plain_name
 from model_test import handed_gradients, plain_gradients
@@ -79,7 +80,7 @@ class NamesTest(unittest.TestCase):
         plain_module(model)[0].weight.data = torch.zeros(3, 4)
         with self.assertRaisesRegex(paceline.Misuse, "^0.weight does not lie"):
             flat.check()
-        self.assertEqual(FlatModel(compiled(net())).freeze([{"match": ["0.*"], "frozen": True}]), ["0.weight", "0.bias"])
+        self.assertEqual(Freezing(compiled(net()), [{"match": ["0.*"], "frozen": True}]).names, ["0.weight", "0.bias"])
 
     def test_a_file_is_read_into_the_plain_module_and_into_a_wrapped_one(self):
         values = {name: torch.rand_like(value) if value.is_floating_point() else value

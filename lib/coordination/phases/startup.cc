@@ -85,7 +85,8 @@ Duration RegisterTimeout(const JobState& job) {
 void Configure(Turn turn) {
   JobState& job = turn.job;
   job.startup.is_configuring = true;
-  ConfigureShards effect{*job.layout, job.options.generation, std::nullopt};
+  ConfigureShards effect{*job.layout, job.options.generation, std::nullopt,
+                         job.frozen.value_or(std::vector<protocol::FrozenTensor>())};
   if (const std::optional<Checkpoint>& from = job.recovery.from) {
     effect.restore = {from->name, from->state.version, from->slices, std::nullopt};
     if (job.evaluation.kept.has_value()) effect.restore->kept = job.evaluation.kept->version;

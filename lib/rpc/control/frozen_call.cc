@@ -1,9 +1,9 @@
 #include "lib/rpc/control/frozen_call.h"
 
 #include <chrono>
-#include <cstring>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "paceline/v1/coordinator.grpc.pb.h"
 #include <grpcpp/channel.h>
@@ -22,7 +22,13 @@ constexpr EnumPair<FrozenState, v1::FrozenState> kStates[] = {
     {FrozenState::kHeld, v1::FROZEN_STATE_HELD},
     {FrozenState::kBusy, v1::FROZEN_STATE_BUSY},
     {FrozenState::kNotWanted, v1::FROZEN_STATE_NOT_WANTED},
+    {FrozenState::kOther, v1::FROZEN_STATE_OTHER},
 };
+
+std::vector<std::byte> BytesOf(const std::string& wire) {
+  const auto* const begin = reinterpret_cast<const std::byte*>(wire.data());
+  return {begin, begin + wire.size()};
+}
 
 }  // namespace
 
@@ -33,29 +39,33 @@ void Encode(const protocol::FrozenPart& part, v1::FrozenPart* wire) {
   wire->set_size(part.size);
   wire->set_begin(part.begin);
   wire->set_bytes(part.bytes.data(), part.bytes.size());
+  wire->set_adopts(part.adopts);
 }
 
 protocol::FrozenPart Decode(const v1::FrozenPart& wire) {
-  protocol::FrozenPart part{.of = wire.of(),
-                            .frozen = wire.frozen(),
-                            .sender = wire.sender(),
-                            .size = wire.size(),
-                            .begin = wire.begin(),
-                            .bytes = std::vector<std::byte>(wire.bytes().size())};
-  if (!part.bytes.empty()) std::memcpy(part.bytes.data(), wire.bytes().data(), part.bytes.size());
-  return part;
+  return {.of = wire.of(),
+          .frozen = wire.frozen(),
+          .sender = wire.sender(),
+          .size = wire.size(),
+          .begin = wire.begin(),
+          .bytes = BytesOf(wire.bytes()),
+          .adopts = wire.adopts()};
 }
 
 void Encode(const protocol::FrozenAnswer& answer, v1::FrozenAnswer* wire) {
   wire->set_state(EncodeEnum(kStates, answer.state));
   wire->set_begin(answer.begin);
   wire->set_why(answer.why);
+  wire->set_of(answer.of);
+  wire->set_size(answer.size);
+  wire->set_bytes(answer.bytes.data(), answer.bytes.size());
 }
 
 StatusOr<protocol::FrozenAnswer> Decode(const v1::FrozenAnswer& wire) {
   PACELINE_ASSIGN_OR_RETURN(const FrozenState state,
                             DecodeEnum(kStates, wire.state(), "frozen.state"));
-  return protocol::FrozenAnswer{state, wire.begin(), wire.why()};
+  return protocol::FrozenAnswer{state,     wire.begin(), wire.why(),
+                                wire.of(), wire.size(),  BytesOf(wire.bytes())};
 }
 
 FrozenCall CallForFrozen(const std::string& address, Duration timeout,

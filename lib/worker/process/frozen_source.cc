@@ -17,7 +17,6 @@ using protocol::FrozenState;
 using telemetry::Log;
 using telemetry::LogLevel;
 
-constexpr uint64_t kPieceBytes = 4 << 20;
 constexpr int kRepeatsMax = 8;  // Of one piece.
 constexpr Duration kPauseMin = std::chrono::milliseconds(50), kPauseMax = std::chrono::seconds(1);
 
@@ -50,6 +49,7 @@ Status HandOver(const FrozenSource& source, const HandOverOptions& options) {
       case FrozenState::kHeld:
         return OkStatus();
       case FrozenState::kNotWanted:
+      case FrozenState::kOther:
         return GoOnWithout(answer->why);
       case FrozenState::kBusy:
         part = asking;
@@ -67,7 +67,7 @@ Status HandOver(const FrozenSource& source, const HandOverOptions& options) {
       return GoOnWithout(fmt::format("nothing beyond byte {} arrives", furthest));
     part.frozen.clear();
     part.begin = answer->begin;
-    part.bytes.resize(std::min(kPieceBytes, source.bytes - part.begin));
+    part.bytes.resize(std::min(kFrozenPieceBytes, source.bytes - part.begin));
     if (!source.read(part.begin, part.bytes)) return GoOnWithout("they cannot be read");
   }
 }

@@ -23,6 +23,8 @@ struct FrozenSource {
   std::function<bool(uint64_t begin, std::span<std::byte> into)> read = nullptr;
 };
 
+inline constexpr uint64_t kFrozenPieceBytes = 4 << 20;  // That travel at once.
+
 struct HandOverOptions {
   std::string sender;  // protocol/frozen_file.h
   std::function<StatusOr<protocol::FrozenAnswer>(const protocol::FrozenPart&)> call;

@@ -114,10 +114,27 @@ bool Life::is_draining() const {
   return is_draining_;
 }
 
+std::string Life::Sender() const {
+  return fmt::format("{}/{}#{:08x}", options_.group, options_.index, std::random_device()());
+}
+
+Adoption Life::Adopt(
+    FrozenSource source,
+    std::function<bool(uint64_t, uint64_t, std::span<const std::byte>)> take) const {
+  return Adoption(
+      {.source = std::move(source),
+       .is_handed = !options_.is_evaluator(),
+       .sender = Sender(),
+       .call = rpc::CallForFrozen(options_.coordinator, kAttemptTimeout, connections_.channel),
+       .take = std::move(take),
+       .now = telemetry::SteadyNow,
+       .patience = connections_.connect_timeout});
+}
+
 Connector Life::HandOverFirst(FrozenSource source, Connector connector) {
   if (source.bytes == 0) return connector;
   HandOverOptions options{
-      .sender = fmt::format("{}/{}#{:08x}", options_.group, options_.index, std::random_device()()),
+      .sender = Sender(),
       .call = rpc::CallForFrozen(options_.coordinator, kAttemptTimeout, connections_.channel),
       .sleep = rpc::ThreadSleeper(),
       .is_cancelled = [this] { return is_draining(); }};

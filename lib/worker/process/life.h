@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "lib/job/manifest/training_job.h"
 #include "lib/worker/loop/loop.h"
 #include "lib/worker/loop/pulse.h"
+#include "lib/worker/process/adoption.h"
 #include "lib/worker/process/connections.h"
 #include "lib/worker/process/experiment.h"
 #include "lib/worker/process/frozen_source.h"
@@ -43,12 +45,18 @@ class Life {
   StatusOr<std::string> Run(Trainer* trainer, const std::string& device, int threads,
                             DrawnEpochs* drawn = nullptr, FrozenOfTrainer frozen = {});
 
+  // Before Run: of `source`, and of what another worker has handed over before it. `take` is called
+  // on the thread that steps.
+  Adoption Adopt(FrozenSource source,
+                 std::function<bool(uint64_t, uint64_t, std::span<const std::byte>)> take) const;
+
   // As Loop::Drain; before Run too, and then without a word, since nobody knows of it.
   void Drain(const protocol::Leaving& leaving = {});
 
  private:
   Life(WorkerOptions options, job::TrainingJob job, ConnectionOptions connections);
   bool is_draining() const;
+  std::string Sender() const;  // Another one with each call.
   // Sessions begin once the coordinator has what `source` gives.
   Connector HandOverFirst(FrozenSource source, Connector connector);
 

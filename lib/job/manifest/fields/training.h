@@ -92,7 +92,8 @@ void Fields(V& visit, ParameterGroup& group) {
   visit("learningRateScale", group.learning_rate_scale,
         Note{.text = "times the learning rate", .max = 1000, .above = 0});
   visit("frozen", group.frozen,
-        Note{.text = "its parameters keep their values: no step, no decay, no momentum"});
+        Note{.text = "its parameters keep their values: no step, no decay, no momentum; a script's "
+                     "worker has them by itself, and they do not travel"});
 }
 
 template <class V>
