@@ -41,6 +41,13 @@ class BugTest(JobTest):
         """, workers=workers)
             self.assert_ends_as_a_bug(ended, "TypeError: forward() takes 2 positional arguments\nbut 3 were given (train.py, line")
 
+    def test_a_script_that_cannot_import_what_it_names(self):
+        ended = self.ends("""
+    print("STARTED", flush=True)
+    import tochvision
+        """)
+        self.assert_ends_as_a_bug(ended, "ModuleNotFoundError: No module named 'tochvision' (train.py, line 9); starting it again is of no use")
+
     def test_a_data_set_that_fails_on_any_samples(self):
         for loader in ("Rows()", "torch.utils.data.DataLoader(Rows(), batch_size=8, num_workers=1)"):
             ended = self.ends(f"""

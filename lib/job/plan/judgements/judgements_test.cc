@@ -12,6 +12,7 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::SizeIs;
 
 TEST(JudgeScale, StartsEverythingAtOnceServersFirst) {
   const Plan plan = PlanJob(SmallJob(), Observation(), At(5));
@@ -171,6 +172,37 @@ TEST(JudgeRestart, RestartsALostParameterServerWhereThatIsPossible) {
   const Plan plan = PlanJob(SmallJob(), seen, At(101), options);
   EXPECT_THAT(Actions(plan), ElementsAre("start digits-ps-0 generation=2 attempt=1 failures=1"));
   EXPECT_EQ(plan.status.coordinator_starts, 2);
+}
+
+// Names of modules and programs do not mend themselves; what a machine lacks may be elsewhere.
+TEST(JudgeFailure, AScriptThatCannotBeReadIsStartedTwice) {
+  struct Case {
+    int exit_code;
+    const char* word;
+    bool is_hopeless;
+  };
+  const Case cases[] = {
+      {1, "ModuleNotFoundError: No module named 'tochvision'", true},
+      {1, "Traceback (most recent call last):\n  File \"a.py\", line 1\nNameError: name 'tr' ...",
+       true},
+      {1, "SyntaxError: invalid syntax", true},
+      {127, "sh: 1: pyton: not found", true},
+      {126, "", true},
+      {1, "ImportError: libcuda.so.1: cannot open shared object file", false},
+      {1, "ConnectionError: no route to host: ImportError:", false},
+      {1, "", false}};
+  for (const Case& one : cases) {
+    Observation seen = AllTraining();
+    SeenProcess ended = Exited(Role::kWorker, 1, 100, one.exit_code);
+    ended.last_word = one.word;
+    Put(seen, ended);
+    EXPECT_THAT(Actions(PlanJob(SmallJob(), seen, At(101))), SizeIs(1)) << one.word;
+    ended.failures = 1;
+    Put(seen, ended);
+    const Plan plan = PlanJob(SmallJob(), seen, At(200));
+    EXPECT_EQ(Outcome(plan).starts_with("Failed CannotWork: digits-worker-1"), one.is_hopeless)
+        << one.word << ": " << Outcome(plan);
+  }
 }
 
 TEST(JudgeFailure, TellsWhatFailedTheJob) {
