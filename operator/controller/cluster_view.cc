@@ -62,7 +62,8 @@ ClusterView::ClusterView(kube::Client& client, const std::string& name_space,
     : client_(client) {
   kube::InformerOptions of_ours;
   of_ours.name_space = name_space;
-  of_ours.label_selector = fmt::format("{}={}", kManagerLabel, kManager);
+  // Which no tool but this one sets. Whose an object is its owner says.
+  of_ours.label_selector = kJobLabel;
   const auto informer = [&](std::function<void(const ObjectChange&)> changed) {
     return kube::InformerHandler{.changed = std::move(changed), .failed = handler.failed};
   };

@@ -202,8 +202,7 @@ TEST_F(ClusterViewTest, AsksForWhatBearsOurLabelAndForTheMetadataOfMost) {
   for (const ScriptedRequest& request : Requests()) {
     const std::string resource = ResourceOf(request);
     if (resource == "trainingjobs") continue;
-    EXPECT_THAT(request.target,
-                HasSubstr("labelSelector=app.kubernetes.io%2Fmanaged-by%3Dpaceline-operator"));
+    EXPECT_THAT(request.target, HasSubstr("labelSelector=paceline.dev%2Fjob&"));
     const std::string accept = request.headers.at("accept");
     if (resource == "pods") {
       EXPECT_THAT(accept, Not(HasSubstr("PartialObjectMetadata")));

@@ -1,12 +1,17 @@
 #include "operator/objects/mend.h"
 
 #include <algorithm>
+#include <iterator>
 #include <string>
+#include <string_view>
 
 #include "lib/kube/core/metadata.h"
 
 namespace paceline::controller {
 namespace {
+
+const Json::json_pointer kLabels("/metadata/labels");
+constexpr std::string_view kSharedPrefix = "app.kubernetes.io/";
 
 bool IsWhole(const std::string& member) {
   return member == "data" || member == "selector" || member == "matchLabels";
@@ -62,10 +67,24 @@ Json Difference(const Json& live, const Json& wanted, Others others) {
   return patch;
 }
 
+// What somebody else has put into one of them stays: a policy would put it there again.
+void LeaveSharedLabels(const Json& live, Json& patch) {
+  if (!patch.contains(kLabels)) return;
+  const Json& there = live.at(kLabels);
+  Json& labels = patch[kLabels];
+  for (auto label = labels.begin(); label != labels.end();) {
+    const bool stays = label.key().starts_with(kSharedPrefix) && there.contains(label.key());
+    label = stays ? labels.erase(label) : std::next(label);
+  }
+  if (labels.empty()) patch["metadata"].erase("labels");
+  if (patch["metadata"].empty()) patch.erase("metadata");
+}
+
 }  // namespace
 
 std::optional<Json> PatchTowards(const Json& live, const Json& wanted) {
   Json patch = Difference(live, wanted, Others::kStay);
+  LeaveSharedLabels(live, patch);
   if (patch.empty()) return std::nullopt;
   patch["metadata"]["resourceVersion"] = kube::ResourceVersion(live);
   return patch;

@@ -33,6 +33,19 @@ TEST(PatchTowards, IsNothingForWhatIsAsPlanned) {
   }
 }
 
+// A policy engine would put it there again.
+TEST(PatchTowards, LeavesTheValueOfALabelThatToolsShare) {
+  const Json wanted = BuildService(Digits());
+  Json live = Stored(wanted);
+  live["metadata"]["labels"]["app.kubernetes.io/managed-by"] = "helm";
+  live["metadata"]["labels"]["app.kubernetes.io/instance"] = "fleet";
+  EXPECT_FALSE(PatchTowards(live, wanted).has_value());
+  live["metadata"]["labels"].erase("app.kubernetes.io/part-of");
+  live["metadata"]["labels"]["paceline.dev/job"] = "figures";
+  EXPECT_EQ((*PatchTowards(live, wanted))["metadata"]["labels"],
+            (Json{{"app.kubernetes.io/part-of", "paceline"}, {"paceline.dev/job", "digits"}}));
+}
+
 // Each edit, and what brings it back: merged into what there is, it gives what was there.
 TEST(PatchTowards, BringsBackWhatWasEditedAndNothingElse) {
   const job::TrainingJob job = Digits();

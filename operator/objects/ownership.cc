@@ -1,5 +1,9 @@
 #include "operator/objects/ownership.h"
 
+#include <algorithm>
+#include <initializer_list>
+#include <string_view>
+
 #include <fmt/format.h>
 
 #include "lib/kube/core/metadata.h"
@@ -22,14 +26,24 @@ std::string Listed(const std::set<std::string>& names) {
   return list;
 }
 
+// A policy engine may have put another value into the label.
+bool HasMarkOfOurs(const Json& object) {
+  if (kube::Label(object, std::string(kManagerLabel)) == kManager) return true;
+  return std::ranges::any_of(
+      std::initializer_list<std::string_view>{kWantedAnnotation, kSealAnnotation,
+                                              kGenerationAnnotation},
+      [&](std::string_view annotation) {
+        return !kube::Annotation(object, std::string(annotation)).empty();
+      });
+}
+
 }  // namespace
 
 Ownership OwnershipOf(const job::TrainingJob& job, const Json& object) {
   const auto controller = kube::ControllerOf(object);
   const bool is_labelled = kube::Label(object, std::string(kJobLabel)) == job.metadata.name;
   if (!controller) {
-    const bool is_managed = kube::Label(object, std::string(kManagerLabel)) == kManager;
-    return is_labelled && is_managed ? Ownership::kOrphaned : Ownership::kForeign;
+    return is_labelled && HasMarkOfOurs(object) ? Ownership::kOrphaned : Ownership::kForeign;
   }
   const std::string uid = job.metadata.uid.value_or("");
   if (!uid.empty() && controller->uid == uid) return Ownership::kOurs;

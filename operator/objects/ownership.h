@@ -11,8 +11,8 @@ namespace paceline::controller {
 
 enum class Ownership {
   kOurs,      // The job controls it.
-  kOrphaned,  // Nobody does, and it has the job's labels: left by `kubectl delete
-              // --cascade=orphan`.
+  kOrphaned,  // Nobody does, and it has the job's label and a mark of the operator's: left by
+              // `kubectl delete --cascade=orphan`.
   kFormer,    // Of an earlier job of the same name, with which it goes.
   kForeign,   // Somebody else's.
 };

@@ -38,9 +38,14 @@ TEST(Ownership, IsTheControllersAndWithoutOneTheLabels) {
   EXPECT_EQ(OwnershipOf(job, orphan), Ownership::kOrphaned);
   for (const char* label : {"paceline.dev/job", "app.kubernetes.io/managed-by"}) {
     Json other = orphan;
+    other["metadata"].erase("annotations");
     other["metadata"]["labels"][label] = "another";
     EXPECT_EQ(OwnershipOf(job, other), Ownership::kForeign) << label;
   }
+  // A policy engine has overwritten the one, and the operator's hash is there.
+  orphan["metadata"]["labels"]["app.kubernetes.io/managed-by"] = "another";
+  ASSERT_TRUE(orphan["metadata"]["annotations"].contains("paceline.dev/wanted"));
+  EXPECT_EQ(OwnershipOf(job, orphan), Ownership::kOrphaned);
 }
 
 // Names, API versions and most labels of pods are not kept in the view.

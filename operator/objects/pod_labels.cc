@@ -16,7 +16,7 @@ namespace {
 void Add(std::string& list, const std::string& one) { list += (list.empty() ? "" : ", ") + one; }
 
 std::string ChangedLabels(const job::TrainingJob& job, const Json& pod,
-                          const job::SeenProcess& process, Sight sight) {
+                          const job::SeenProcess& process) {
   const kube::StringMap labels = kube::Labels(pod);
   std::string changed;
   const auto compare = [&](std::string_view label, std::string_view wanted) {
@@ -27,7 +27,6 @@ std::string ChangedLabels(const job::TrainingJob& job, const Json& pod,
       Add(changed, fmt::format("label {} is {} instead of {}", label, found->second, wanted));
   };
   const job::ProcessId id = job::IdOf(process.role, process.index, process.group);
-  if (sight == Sight::kByName) compare(kManagerLabel, kManager);
   compare(kJobLabel, job.metadata.name);
   compare(kRoleLabel, ContainerName(process.role));
   if (labels.contains(std::string(kGroupLabel))) compare(kGroupLabel, id.group);
@@ -58,9 +57,9 @@ std::string ChangedAnnotations(const Json& pod) {
 }  // namespace
 
 LabelsVerdict JudgeLabels(const job::TrainingJob& job, const Json& pod,
-                          const job::SeenProcess& process, Sight sight) {
+                          const job::SeenProcess& process) {
   if (process.is_stopping) return {};
-  const std::string labels = ChangedLabels(job, pod, process, sight);
+  const std::string labels = ChangedLabels(job, pod, process);
   const std::string annotations = ChangedAnnotations(pod);
   if (labels.empty() && annotations.empty()) return {};
   LabelsVerdict verdict{.must_go = !labels.empty() && process.state != job::ProcessState::kExited};

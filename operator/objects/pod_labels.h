@@ -1,4 +1,5 @@
 // Judges what somebody has changed of the labels and annotations that a pod of a job was made with.
+// Labels that tools share, as app.kubernetes.io/managed-by, may say what they like.
 #pragma once
 
 #include <string>
@@ -8,13 +9,6 @@
 #include "operator/objects/metadata.h"
 
 namespace paceline::controller {
-
-// How a pod is known.
-enum class Sight {
-  kInView,  // It has kManagerLabel as it should be, by which the view selects and which it leaves
-            // out.
-  kByName,  // All of it was read.
-};
 
 struct LabelsVerdict {
   // What there is to tell: "pod digits-worker-3: label paceline.dev/role is gone; it is deleted and
@@ -28,6 +22,6 @@ struct LabelsVerdict {
 // `process`: what SeenPod reads in `pod`. Of one that is being deleted there is nothing to tell. A
 // pod without a group is of the group that its role has (names.h).
 LabelsVerdict JudgeLabels(const job::TrainingJob& job, const Json& pod,
-                          const job::SeenProcess& process, Sight sight);
+                          const job::SeenProcess& process);
 
 }  // namespace paceline::controller

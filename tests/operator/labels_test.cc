@@ -103,13 +103,12 @@ TEST_F(LabelsTest, APodIsToldOfOnceAndMadeAnew) {
     const char* told;
   };
   const std::vector<Change> changes = {
-      {"digits-worker-0", kManager, nullptr, "label app.kubernetes.io/managed-by is gone"},
+      {"digits-worker-0", kJob, nullptr, "label paceline.dev/job is gone"},
       {"digits-worker-1", kRole, nullptr, "label paceline.dev/role is gone"},
       // Another's seat.
       {"digits-worker-2", kIndex, "3", "label paceline.dev/index is 3 instead of 2"},
       {"digits-worker-3", kJob, "figures", "label paceline.dev/job is figures instead of digits"},
-      {"digits-ps-1", kManager, "helm",
-       "label app.kubernetes.io/managed-by is helm instead of paceline-operator"},
+      {"digits-ps-1", kRole, "worker", "label paceline.dev/role is worker instead of ps"},
   };
   for (const Change& change : changes)
     Label(kube::Pods(), job, change.pod, change.label, change.value);
@@ -137,7 +136,7 @@ TEST_F(LabelsTest, APodThatIsOnItsWayOutIsWaitedForWithoutAnotherWord) {
   Edit(kube::Pods(), job, "digits-worker-1", {{"metadata", {{"finalizers", {"example.com/x"}}}}});
   const Writes writes(world_->server().audit_log());
   const size_t from = writes.LinesSoFar();
-  Label(kube::Pods(), job, "digits-worker-1", kManager, nullptr);
+  Label(kube::Pods(), job, "digits-worker-1", kJob, nullptr);
   ASSERT_TRUE(Eventually([&] { return kube::IsBeingDeleted(AllPods(job).at("digits-worker-1")); }))
       << job.Describe();
   EXPECT_TRUE(job.WaitForMessage("ResourcesReady", "digits-worker-1 is stopping"));
@@ -166,11 +165,11 @@ TEST_F(LabelsTest, TheNextOperatorFindsThemToo) {
   ASSERT_TRUE(operator_->WaitForEnd(10).has_value());
   // Two that are over, which only their coordinators say.
   gone.End("gone-ps-0", 0);
-  Label(kube::Pods(), gone, "gone-ps-0", kManager, nullptr);
+  Label(kube::Pods(), gone, "gone-ps-0", kJob, nullptr);
   other.End("other-ps-0", 0);
   Label(kube::Pods(), other, "other-ps-0", kRole, "worker");
   // One whose first status was not written.
-  Label(kube::Pods(), unwritten, "unwritten-worker-1", kManager, nullptr);
+  Label(kube::Pods(), unwritten, "unwritten-worker-1", kJob, nullptr);
   world_->Kubectl(fmt::format("patch tj -n {} unwritten --subresource=status --type=merge -p '{}'",
                               unwritten.name_space(), R"({"status": null})"));
   for (const char* const secret : {"unwritten-token", "unwritten-worker-tls-0"})
@@ -214,7 +213,7 @@ TEST_F(LabelsTest, WhatIsNobodysOrSomebodyElsesIsLeftAlone) {
 
   const Writes writes(world_->server().audit_log());
   const size_t from = writes.LinesSoFar();
-  Disown(job, "digits-ps-0", {{kManager, nullptr}});
+  Disown(job, "digits-ps-0", {{kJob, nullptr}});
   ASSERT_TRUE(job.WaitForMessage("ResourcesReady", "digits-ps-0 is there and belongs to somebody"));
   EXPECT_TRUE(Eventually([&] { return writes.PodsAskedFor(from) >= 7; }, 60));
   EXPECT_LE(writes.PodsAskedFor(from), 9u);
@@ -231,6 +230,45 @@ TEST_F(LabelsTest, WhatIsNobodysOrSomebodyElsesIsLeftAlone) {
   EXPECT_THAT(Told(job, "ResourcesRefused"), SizeIs(1));
   Remove(job, "digits-ps-0");
   EXPECT_TRUE(WaitForAnother(job, before.at("digits-ps-0"))) << job.Describe();
+}
+
+// A policy engine does so with all that is made: nothing ends for it, and nothing is written back.
+TEST_F(LabelsTest, WhoeverManagesByALabelThatToolsShareIsLetAlone) {
+  Job job(*world_, "digits", {{"workers", {{"minReplicas", 2}}}});
+  Start(job);
+  const auto before = AllPods(job);
+  const std::vector<std::pair<kube::Resource, std::string>> children = {
+      {kube::Services(), "digits"},
+      {kube::ConfigMaps(), "digits-job"},
+      {kube::NetworkPolicies(), "digits"},
+      {kube::PodDisruptionBudgets(), "digits-workers"}};
+  const Writes writes(world_->server().audit_log());
+  ASSERT_TRUE(writes.WaitForQuiet(60));
+  for (const auto& [name, pod] : before) Label(kube::Pods(), job, name, kManager, "Kustomize");
+  for (const auto& [resource, name] : children) Label(resource, job, name, kManager, "Kustomize");
+  for (const bool is_another : {false, true}) {
+    if (is_another) {
+      operator_.reset();
+      StartOperator();
+    }
+    // All of the job is looked at.
+    job.End("digits-worker-2", 1);
+    ASSERT_TRUE(Eventually([&] {
+      const auto pods = AllPods(job);
+      const auto found = pods.find("digits-worker-2");
+      return found != pods.end() &&
+             kube::Annotation(found->second, "paceline.dev/failures") == (is_another ? "2" : "1");
+    })) << job.Describe();
+    for (const auto& [name, pod] : AllPods(job)) {
+      if (name == "digits-worker-2") continue;
+      EXPECT_EQ(kube::Uid(pod), kube::Uid(before.at(name))) << name;
+    }
+    for (const auto& [resource, name] : children)
+      EXPECT_EQ(kube::Label(Object(resource, job, name), kManager), "Kustomize") << resource.kind;
+    job.RunAll();
+  }
+  EXPECT_THAT(Told(job, "LabelsChanged"), SizeIs(0));
+  EXPECT_EQ(kube::IntegerAt(job.Get(), "/status/coordinatorStarts"), 1);
 }
 
 // It is no reason to end what runs.

@@ -17,8 +17,7 @@ Status ReplaceMislabelled(kube::Client& client, const job::TrainingJob& job,
   std::vector<kube::ObjectKey> keys;
   for (const OwnPod& own : pods) {
     const bool is_unseen = record.unseen.Has(own.process.name);
-    const LabelsVerdict verdict =
-        JudgeLabels(job, *own.pod, own.process, is_unseen ? Sight::kByName : Sight::kInView);
+    const LabelsVerdict verdict = JudgeLabels(job, *own.pod, own.process);
     if (verdict.text.empty()) continue;
     const std::string uid = kube::Uid(*own.pod);
     if (record.told_labels[uid] != verdict.text) tell(verdict.text);

@@ -164,7 +164,7 @@ Status PodChanges::CheckOwner(const job::TrainingJob& job, const ObjectKey& pod,
   const Ownership ownership = OwnershipOf(job, *live);
   if (ownership == Ownership::kOurs) {
     if (!record.unseen.Add(job, *live)) return OkStatus();
-    return Aborted("pod {} is there and has lost the label {}={}", pod, kManagerLabel, kManager);
+    return Aborted("pod {} is there and has lost the label {}", pod, kJobLabel);
   }
   if (ownership == Ownership::kFormer)
     return Aborted("pod {} of a former job is not gone yet", pod);

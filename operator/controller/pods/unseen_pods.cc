@@ -16,7 +16,7 @@ using kube::Json;
 
 bool IsUnseen(const job::TrainingJob& job, const Json& pod) {
   return IsControlledBy(pod, job.metadata.uid.value_or("")) &&
-         kube::Label(pod, std::string(kManagerLabel)) != kManager;
+         kube::Label(pod, std::string(kJobLabel)).empty();
 }
 
 bool MayChange(const Json& pod) {
