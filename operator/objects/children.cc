@@ -27,6 +27,17 @@ Json Ports(std::initializer_list<int> ports) {
   return list;
 }
 
+// Takes from a claim of an operator's, also of one of a version before, what has GitOps tools
+// delete it. Another value is somebody else's.
+void Untrack(const job::TrainingJob& job, const Json& live, Json& patch) {
+  const auto label = [&](std::string_view name) { return kube::Label(live, std::string(name)); };
+  if (label(kManagerLabel) != kManager || label(kJobLabel) != job.metadata.name) return;
+  if (label(kInstanceLabel) == job.metadata.name)
+    patch["labels"][std::string(kInstanceLabel)] = nullptr;
+  if (kube::Annotation(live, std::string(kSyncAnnotation)).empty())
+    patch["annotations"][std::string(kSyncAnnotation)] = kNeverPruned;
+}
+
 bool GoWithJob(const job::TrainingJob& job) {
   return job.spec.checkpoint && job.spec.checkpoint->claim_retention &&
          job.spec.checkpoint->claim_retention->when_deleted == job::ClaimFate::kDelete;
@@ -36,6 +47,21 @@ bool GoWithJob(const job::TrainingJob& job) {
 bool IsMadeBy(const Json& claim, const std::string& uid) {
   return IsControlledBy(claim, uid) ||
          (!uid.empty() && kube::Annotation(claim, std::string(kMadeByAnnotation)) == uid);
+}
+
+void SettleOwner(const job::TrainingJob& job, const Json& live, Json& patch) {
+  const std::string uid = job.metadata.uid.value_or("");
+  const bool belongs = IsControlledBy(live, uid);
+  if (belongs == (GoWithJob(job) && IsMadeBy(live, uid))) return;
+  Json owners = Json::array();
+  if (const Json* const there = kube::Find(live, "/metadata/ownerReferences"); there != nullptr) {
+    for (const Json& owner : *there) {
+      if (kube::StringAt(owner, "/uid") != uid) owners.push_back(owner);
+    }
+  }
+  if (!belongs) owners.push_back(OwnerReference(job));
+  patch["annotations"][std::string(kMadeByAnnotation)] = uid;
+  patch["ownerReferences"] = std::move(owners);
 }
 
 }  // namespace
@@ -120,6 +146,14 @@ std::vector<BudgetOfGroup> BuildDisruptionBudgets(const job::TrainingJob& job) {
   return budgets;
 }
 
+// Without the label by which Argo CD tracks, for it deletes what it tracks and does not find in its
+// repository; an Application may have the job's name.
+std::map<std::string, std::string> ClaimLabels(const job::TrainingJob& job) {
+  std::map<std::string, std::string> labels = JobLabels(job);
+  labels.erase(std::string(kInstanceLabel));
+  return labels;
+}
+
 std::vector<Json> BuildCheckpointClaims(const job::TrainingJob& job) {
   if (!job::HasCheckpoints(job.spec) || !job.spec.checkpoint->volume_claim_template) return {};
   const Json pattern = job::ToJson(*job.spec.checkpoint->volume_claim_template);
@@ -128,12 +162,13 @@ std::vector<Json> BuildCheckpointClaims(const job::TrainingJob& job) {
     Json claim = {
         {"apiVersion", "v1"},
         {"kind", "PersistentVolumeClaim"},
-        {"metadata", ChildMetadata(job, CheckpointClaimName(job, shard), JobLabels(job))}};
+        {"metadata", ChildMetadata(job, CheckpointClaimName(job, shard), ClaimLabels(job))}};
     if (pattern.contains("spec")) claim["spec"] = pattern["spec"];
     if (!GoWithJob(job)) claim["metadata"].erase("ownerReferences");
     MarkWanted(claim);
     claim["metadata"]["annotations"][std::string(kMadeByAnnotation)] =
         job.metadata.uid.value_or("");
+    claim["metadata"]["annotations"][std::string(kSyncAnnotation)] = kNeverPruned;
     claims.push_back(std::move(claim));
   }
   return claims;
@@ -151,20 +186,12 @@ job::ClaimAccess AccessOf(const Json& claim) {
 }
 
 std::optional<Json> ClaimPatch(const job::TrainingJob& job, const Json& live) {
-  const std::string uid = job.metadata.uid.value_or("");
-  const bool belongs = IsControlledBy(live, uid);
-  if (belongs == (GoWithJob(job) && IsMadeBy(live, uid))) return std::nullopt;
-  Json owners = Json::array();
-  if (const Json* const there = kube::Find(live, "/metadata/ownerReferences"); there != nullptr) {
-    for (const Json& owner : *there) {
-      if (kube::StringAt(owner, "/uid") != uid) owners.push_back(owner);
-    }
-  }
-  if (!belongs) owners.push_back(OwnerReference(job));
-  return Json{{"metadata",
-               {{"resourceVersion", kube::ResourceVersion(live)},
-                {"annotations", {{std::string(kMadeByAnnotation), uid}}},
-                {"ownerReferences", std::move(owners)}}}};
+  Json patch = Json::object();
+  Untrack(job, live, patch);
+  SettleOwner(job, live, patch);
+  if (patch.empty()) return std::nullopt;
+  patch["resourceVersion"] = kube::ResourceVersion(live);
+  return Json{{"metadata", std::move(patch)}};
 }
 
 bool KeepsClaimOfAnother(const job::TrainingJob& job, const Json& live) {

@@ -40,7 +40,8 @@ std::vector<Json> BuildCheckpointClaims(const job::TrainingJob& job);
 job::ClaimAccess AccessOf(const Json& claim);
 
 // What has to change of a claim that is there so that it goes with the job, or stays, as the job
-// says: a merge patch, or nothing. A claim that another job has made is that one's, and stays.
+// says, and no GitOps tool deletes it: a merge patch, or nothing. A claim that another job has made
+// is that one's, and stays.
 std::optional<Json> ClaimPatch(const job::TrainingJob& job, const Json& live);
 
 // Whether the job would have a claim go with it that it has not made.

@@ -12,7 +12,7 @@ std::string_view ContainerName(job::Role role) { return job::ToWord(role); }
 
 std::map<std::string, std::string> JobLabels(const job::TrainingJob& job) {
   return {{"app.kubernetes.io/name", "paceline"},
-          {"app.kubernetes.io/instance", job.metadata.name},
+          {std::string(kInstanceLabel), job.metadata.name},
           {"app.kubernetes.io/part-of", "paceline"},
           {std::string(kManagerLabel), std::string(kManager)},
           {std::string(kJobLabel), job.metadata.name}};

@@ -37,6 +37,7 @@ inline constexpr std::string_view kRoleLabel = "paceline.dev/role";
 // GroupOf(role).
 inline constexpr std::string_view kGroupLabel = "paceline.dev/group";
 inline constexpr std::string_view kIndexLabel = "paceline.dev/index";
+inline constexpr std::string_view kInstanceLabel = "app.kubernetes.io/instance";
 inline constexpr std::string_view kManagerLabel = "app.kubernetes.io/managed-by";
 inline constexpr std::string_view kManager = "paceline-operator";
 
@@ -52,6 +53,10 @@ inline constexpr std::string_view kRenewAnnotation = "paceline.dev/renew-at";
 inline constexpr std::string_view kSealAnnotation = "paceline.dev/seal";
 // Of a claim: uid of the job that made it, whose policy about it counts. It outlives that job.
 inline constexpr std::string_view kMadeByAnnotation = "paceline.dev/made-by";
+// Argo CD's: what becomes of an object that it tracks and that is not, or no more, in its
+// repository.
+inline constexpr std::string_view kSyncAnnotation = "argocd.argoproj.io/sync-options";
+inline constexpr std::string_view kNeverPruned = "Prune=false,Delete=false";
 // Of an object that the operator keeps as it is: a hash of what it wants there.
 inline constexpr std::string_view kWantedAnnotation = "paceline.dev/wanted";
 

@@ -86,6 +86,39 @@ TEST(ClaimTest, GoesWithTheJobOnlyWhereItSaysSo) {
   EXPECT_EQ(owners(*ClaimPatch(job, shared)), Json::array({{{"uid", "somebody"}}}));
 }
 
+// Argo CD deletes what carries its application's name and is not in its repository.
+TEST(ClaimTest, IsNothingThatAGitOpsToolTracks) {
+  job::TrainingJob job = Digits();
+  job.spec.checkpoint.emplace().volume_claim_template =
+      Yaml("spec: {accessModes: [ReadWriteOnce]}");
+  const std::string instance = "app.kubernetes.io/instance";
+  const Json made = BuildCheckpointClaims(job).front();
+  EXPECT_FALSE(made["metadata"]["labels"].contains(instance));
+  EXPECT_EQ(made["metadata"]["annotations"]["argocd.argoproj.io/sync-options"],
+            "Prune=false,Delete=false");
+  EXPECT_FALSE(ClaimPatch(job, made));
+  // By an operator of a version before, for this job or another one of its name.
+  Json before = made;
+  before["metadata"]["labels"][instance] = "digits";
+  before["metadata"]["annotations"].erase("argocd.argoproj.io/sync-options");
+  before["metadata"]["resourceVersion"] = "7";
+  for (const bool is_another : {false, true}) {
+    if (is_another) job.metadata.uid = "the next one's";
+    EXPECT_EQ(
+        ClaimPatch(job, before),
+        (Json{{"metadata",
+               {{"labels", {{instance, nullptr}}},
+                {"annotations", {{"argocd.argoproj.io/sync-options", "Prune=false,Delete=false"}}},
+                {"resourceVersion", "7"}}}}));
+  }
+  // What somebody else has put there stays.
+  before["metadata"]["labels"][instance] = "fleet";
+  before["metadata"]["annotations"]["argocd.argoproj.io/sync-options"] = "Prune=confirm";
+  EXPECT_FALSE(ClaimPatch(job, before));
+  before["metadata"]["labels"] = {{instance, "digits"}};
+  EXPECT_FALSE(ClaimPatch(job, before)) << "it is nobody's of ours";
+}
+
 TEST(ClaimTest, OfAnotherJobOfThatNameStaysWhateverThisOneSays) {
   job::TrainingJob job = Digits();
   job::Checkpoint& checkpoint = job.spec.checkpoint.emplace();

@@ -59,6 +59,34 @@ TEST_F(ClaimsTest, StayByDefaultAndGoWithTheJobWhereItSaysSo) {
   EXPECT_TRUE(Belongs(kept, 0));
 }
 
+// As an operator of a version before made them: the next one takes the label at its first look.
+TEST_F(ClaimsTest, CarryNoLabelByWhichAGitOpsToolWouldDeleteThem) {
+  Job job(*world_, "digits", Spec());
+  ASSERT_TRUE(job.WaitForPods(job.AllPodNames()));
+  const auto is_untracked = [&](int shard) {
+    const Json claim = Claim(job, shard);
+    return kube::Label(claim, "app.kubernetes.io/instance").empty() &&
+           kube::Annotation(claim, "argocd.argoproj.io/sync-options") == "Prune=false,Delete=false";
+  };
+  EXPECT_TRUE(is_untracked(0));
+  operator_.reset();
+  for (const char* const claim : {"digits-checkpoint-0", "digits-checkpoint-1"}) {
+    ASSERT_TRUE(
+        world_->client()
+            .Call(kube::MergePatch(
+                kube::PersistentVolumeClaims(), {job.name_space(), claim},
+                {{"metadata",
+                  {{"labels", {{"app.kubernetes.io/instance", "digits"}, {"team", "vision"}}},
+                   {"annotations", {{"argocd.argoproj.io/sync-options", nullptr}}}}}}))
+            .ok());
+  }
+  ASSERT_FALSE(is_untracked(1));
+  StartOperator();
+  EXPECT_TRUE(Eventually([&] { return is_untracked(0) && is_untracked(1); })) << job.Describe();
+  EXPECT_EQ(kube::Label(Claim(job, 1), "team"), "vision");
+  EXPECT_EQ(kube::Label(Claim(job, 1), "paceline.dev/job"), "digits");
+}
+
 TEST_F(ClaimsTest, OneThatIsBeingDeletedIsWaitedForAndSaid) {
   Job job(*world_, "other", Spec());  // For its namespace.
   const Json claim = {
