@@ -96,6 +96,12 @@ def _refuse_shared(members: List[_Member], own: List[Frozen]) -> None:
         ends[is_own_one] = max(ends[is_own_one], (end, name))
 
 
+def _apart(view: torch.Tensor) -> torch.Tensor:
+    """The same memory, with a storage of its own. Where torch.compile finds tensors of one storage and one of them is written to, as
+    buffers of a batch norm are, it takes them for each other's aliases and gives up."""
+    return torch.from_dlpack(view) if view.numel() else view
+
+
 class FlatModel:
     """Binds `model` to one flat memory, in place: its parameters become views.
 
@@ -184,8 +190,7 @@ class FlatModel:
         for index, member in enumerate(self._members):
             view = self._view(self._there, index)
             view.copy_(member.tensor)
-            member.tensor.data = view
-            member.home = view
+            member.tensor.data = member.home = view if member.owner is None else _apart(view)
         self.store()
 
     def fetch(self) -> None:

@@ -64,7 +64,7 @@ class GpuProof(unittest.TestCase):
              'curve, convolutions': 'measured', 'out of memory, two workers': 'held', 'digits, Float32': 'held',
              'digits, BFloat16': 'held', 'digits, batches ahead': 'measured',
              'script, two workers': 'held', 'script, two processes a worker': 'held', 'script, buffers': 'held',
-             'script, one worker': 'measured',
+             'script, one worker': 'measured', 'habit, channels_last': 'held', 'habit, scaler': 'held',
              'one worker, batch 32, cores 1': 'measured', 'two workers, batch 32, cores 2': 'measured'}, said)
         self.assertGreater(rows['out of memory, two workers']['given_up'], 0)
         self.assertTrue(all(0 < size <= 20 for size in rows['out of memory, two workers']['sizes']))

@@ -72,6 +72,18 @@ class NamesTest(unittest.TestCase):
             self.assertEqual([member.name for member in FlatModel(model)._members], expected)
         self.assertEqual(plain_name(compiled(Own()), "_orig_mod._orig_mod.weight"), "_orig_mod.weight")
 
+    def test_a_compiled_model_may_write_to_its_buffers(self):
+        model = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4))
+        flat = FlatModel(model)
+        x = torch.randn(8, 4)
+        torch.compile(model, backend="aot_eager")(x).sum().backward()
+        norm = model[1]
+        self.assertEqual(int(norm.num_batches_tracked), 1)
+        wanted = 0.1 * torch.nn.functional.linear(x, model[0].weight, model[0].bias).mean(0)
+        for index, member in enumerate(flat._members):
+            if member.name == "1.running_mean":
+                self.assertTrue(torch.allclose(flat._view(flat.values, index), wanted, atol=1e-6), "it is where shards read it")
+
     def test_messages_have_them(self):
         with self.assertRaisesRegex(paceline.Misuse, "parameter 0.weight is torch.float64"):
             FlatModel(compiled(nn.Sequential(nn.Linear(2, 2).double())))

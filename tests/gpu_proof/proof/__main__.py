@@ -3,7 +3,7 @@
     python3 gpu-proof [--device CUDA|CPU] [--json FILE] [--only PART]... [--small] [--seconds N]
 
 --device CPU shows that all of this works where there is no GPU, with smaller models; it proves nothing about GPUs, and says so.
---small takes tiny models and few steps. What is not done after --seconds (480) is left out, and said.
+--small takes tiny models and few steps. What is not done after --seconds (570) is left out, and said.
 
 Exit code 0 if nothing failed, 1 if something did or was left out, 2 if this machine cannot run the programs at all.
 """
@@ -18,6 +18,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 import digits  # noqa: E402
 import gradients  # noqa: E402
+import habits  # noqa: E402
 import machine  # noqa: E402
 import memory  # noqa: E402
 import scripts  # noqa: E402
@@ -25,7 +26,7 @@ import steps  # noqa: E402
 from rows import Row, print_row  # noqa: E402
 
 # In the order of what a GPU must do first.
-PARTS = {'gradients': gradients.run, 'memory': memory.run, 'digits': digits.run, 'scripts': scripts.run, 'steps': steps.run}
+PARTS = {'gradients': gradients.run, 'memory': memory.run, 'digits': digits.run, 'scripts': scripts.run, 'habits': habits.run, 'steps': steps.run}
 
 
 def parse():
@@ -34,7 +35,7 @@ def parse():
     parser.add_argument('--json', type=Path)
     parser.add_argument('--only', choices=list(PARTS), action='append')
     parser.add_argument('--small', action='store_true')
-    parser.add_argument('--seconds', type=float, default=480)
+    parser.add_argument('--seconds', type=float, default=570)
     return parser.parse_args()
 
 
