@@ -281,10 +281,15 @@ SlicePlace SlicePlaceFrom(const Options& options, const job::TrainingJob& job) {
           options.has_default_checkpoints ? kDefaultFreeShare : 0.0};
 }
 
+std::string CheckpointsOf(const Options& options, const job::TrainingJob& job) {
+  if (options.checkpoint.empty()) return "";
+  const std::string own = RunFolder(job, options.resume);
+  return own.empty() ? options.checkpoint
+                     : options.checkpoint + "/" + own.substr(0, own.size() - 1);
+}
+
 Status EndCheckpoints(const Options& options, const job::TrainingJob& job) {
-  std::string folder = options.checkpoint;
-  if (const std::string own = RunFolder(job, options.resume); !own.empty())
-    folder += "/" + own.substr(0, own.size() - 1);
+  const std::string folder = CheckpointsOf(options, job);
   return options.has_default_checkpoints ? files::RemoveTree(folder)
                                          : store::WriteFinishedRun(folder, RunOf(job));
 }

@@ -36,6 +36,8 @@ coordination::CheckpointOptions CheckpointOptionsFrom(const Options& options,
 // Where this process's shard writes its slices, and what it leaves free.
 SlicePlace SlicePlaceFrom(const Options& options, const job::TrainingJob& job);
 
+// The folder that this job's new ones go to; empty: it has none.
+std::string CheckpointsOf(const Options& options, const job::TrainingJob& job);
 // After success: records the end for later runs of other names; of those that nobody asked for,
 // takes all away.
 Status EndCheckpoints(const Options& options, const job::TrainingJob& job);

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "lib/protocol/frozen_tensors.h"
 #include "lib/store/safetensors.h"
 #include "lib/telemetry/log.h"
 
@@ -53,36 +54,62 @@ FrozenAnswer NotWanted(std::string why) {
   return {.state = FrozenState::kNotWanted, .why = std::move(why)};
 }
 
+// Names and types, as of Join::frozen; digests count for nothing.
+std::vector<protocol::FrozenTensor> TypesOf(const std::string& said) {
+  std::vector<protocol::FrozenTensor> types;
+  const json list = json::parse(said, nullptr, false);
+  if (!list.is_object()) return types;
+  for (const auto& [name, one] : list.items()) {
+    if (one.is_array() && !one.empty() && one.front().is_string())
+      types.push_back({.name = name, .type = one.front().get<std::string>(), .digest = ""});
+  }
+  return types;
+}
+
 }  // namespace
 
 FrozenFile::FrozenFile(Options options)
     : options_(std::move(options)),
-      path_(options_.model.empty() ? std::string() : Beside(options_.model)) {
-  if (!path_.empty()) FindLeftover();
+      beside_model_(options_.model.empty() ? "" : Beside(options_.model)),
+      with_checkpoints_(
+          options_.checkpoints.empty() ? "" : options_.checkpoints + "/.frozen.safetensors"),
+      path_(beside_model_) {
+  if (beside_model_.empty()) return;
+  FindLeftover(beside_model_);
+  if (of_.empty() && !with_checkpoints_.empty()) FindLeftover(with_checkpoints_);
 }
 
-FrozenFile::~FrozenFile() { Remove(); }
+FrozenFile::~FrozenFile() {
+  if (path_ == beside_model_) Remove();
+}
 
-void FrozenFile::FindLeftover() {
+void FrozenFile::FindLeftover(const std::string& path) {
   std::error_code ignored;
-  if (!fs::exists(path_, ignored)) return;
+  if (!fs::exists(path, ignored)) return;
+  path_ = path;
   is_leftover_ = true;
   if (!Look().empty()) {
-    (void)options_.disk->Remove(path_);
+    (void)options_.disk->Remove(path);
     return;
   }
-  Log(LogLevel::kInfo, "frozen parameters of this job's last start are here, for the model file",
-      {{"bytes", bytes_}});
+  Log(LogLevel::kInfo, "frozen parameters of this job's last start are here",
+      {{"bytes", bytes_}, {"path", path}});
 }
 
 FrozenAnswer FrozenFile::Take(const FrozenPart& part) {
   std::lock_guard lock(mutex_);
-  if (path_.empty()) return NotWanted("the job writes no model file");
+  if (beside_model_.empty()) return NotWanted("the job writes no model file");
   const bool is_held = !of_.empty();
   if (is_held && (of_ == part.of || HoldsAll(frozen_, part.frozen)))
     return {.state = FrozenState::kHeld};
-  if (is_held && part.adopts && HoldsAll(frozen_, part.frozen, With::kType))
-    return Give(part.begin);
+  is_adopted_ = is_adopted_ || part.adopts;
+  if (is_held && part.adopts) {
+    if (HoldsAll(frozen_, part.frozen, With::kType)) return Give(part.begin);
+    if (!is_leftover_) {
+      return NotWanted(
+          protocol::FrozenDifference(TypesOf(part.frozen), TypesOf(frozen_), "the first worker"));
+    }
+  }
   if (incoming_ && incoming_->sender == part.sender && incoming_->of == part.of)
     return Append(part);
   if (!part.bytes.empty()) return {.state = FrozenState::kBusy};  // It had its turn.
@@ -92,7 +119,10 @@ FrozenAnswer FrozenFile::Take(const FrozenPart& part) {
   if (incoming_ && SeatOf(incoming_->sender) != SeatOf(part.sender) &&
       options_.now() - incoming_->last < options_.patience)
     return {.state = FrozenState::kBusy};
-  if (part.size == 0) return {.state = FrozenState::kBusy};  // Others will send it.
+  if (part.size == 0) {
+    if (is_written_) return NotWanted("training is over, and no worker has handed any over");
+    return {.state = FrozenState::kBusy};  // Others will send it.
+  }
   return Begin(part);
 }
 
@@ -112,12 +142,19 @@ FrozenAnswer FrozenFile::Give(uint64_t begin) const {
 
 FrozenAnswer FrozenFile::Begin(const FrozenPart& part) {
   incoming_.reset();
-  auto file = files::AtomicFile::Create(path_, *options_.disk);
+  const bool goes_with_checkpoints = part.adopts && !with_checkpoints_.empty();
+  const std::string& path = goes_with_checkpoints ? with_checkpoints_ : beside_model_;
+  if (goes_with_checkpoints) {
+    if (const Status made = files::MakeFolders(options_.checkpoints, *options_.disk); !made.ok())
+      return GiveUp(Message(made));
+  }
+  auto file = files::AtomicFile::Create(path, *options_.disk);
   if (!file.ok()) return GiveUp(Message(file.status()));
   incoming_.emplace(Incoming{.of = part.of,
                              .sender = part.sender,
                              .size = part.size,
                              .last = options_.now(),
+                             .path = path,
                              .file = *std::move(file)});
   return {.state = FrozenState::kWanted};
 }
@@ -138,6 +175,8 @@ FrozenAnswer FrozenFile::Append(const FrozenPart& part) {
 FrozenAnswer FrozenFile::End() {
   of_.clear();  // What was there is overwritten.
   const Status status = incoming_->file.Commit();
+  if (path_ != incoming_->path) (void)options_.disk->Remove(path_);  // What it replaces.
+  path_ = incoming_->path;
   incoming_.reset();
   const std::string problem = status.ok() ? Look() : Message(status);
   if (!problem.empty()) {
@@ -180,6 +219,15 @@ std::string FrozenFile::path() const {
 uint64_t FrozenFile::bytes() const {
   std::lock_guard lock(mutex_);
   return of_.empty() ? 0 : bytes_;
+}
+
+void FrozenFile::Written() {
+  {
+    std::lock_guard lock(mutex_);
+    is_written_ = true;
+    if (is_adopted_) return;
+  }
+  Remove();
 }
 
 void FrozenFile::Remove() {

@@ -4,9 +4,11 @@
 // The first worker that offers them sends them; others wait meanwhile, and take over where it is
 // silent. Whoever offers what is there has nothing to do, nor has who offers something else; only
 // one that has all of it and more replaces it, and any a former process's. Who adopts is given
-// what is there, where that has all of its names, with their types. The file lies beside the
-// model's, on the same disk, and lives as long as the process; one that a killed process has left
-// is used again.
+// what is there, where that has all of its names, with their types.
+//
+// The file lies beside the model's until that is written, or the process ends. Of workers that
+// adopt it lies with the run's checkpoints, and stays there: without it no other life could go on.
+// One that another process has left is used again.
 #pragma once
 
 #include <cstdint>
@@ -27,13 +29,14 @@ class FrozenFile {
  public:
   struct Options {
     std::string model;  // The path of the model's file. Empty: none is written, nothing is wanted.
+    std::string checkpoints = {};  // The run's folder of them, which need not be there yet.
     std::function<Time()> now;
     Duration patience = Seconds(30);  // With a sender, between two pieces.
     files::Disk* disk = &files::SystemDisk();
   };
   // Looks for what a process of before has left there.
   explicit FrozenFile(Options options);
-  ~FrozenFile();  // As Remove.
+  ~FrozenFile();
   FrozenFile(const FrozenFile&) = delete;
   FrozenFile& operator=(const FrozenFile&) = delete;
 
@@ -45,13 +48,15 @@ class FrozenFile {
   std::string path() const;
   uint64_t bytes() const;
 
-  void Remove();  // The model is written.
+  void Written();  // The model is.
+  void Remove();   // Its room is needed.
 
  private:
   struct Incoming {
     std::string of, sender;
     uint64_t size = 0, written = 0;
     Time last{};
+    std::string path;
     files::AtomicFile file;
   };
 
@@ -61,16 +66,19 @@ class FrozenFile {
   protocol::FrozenAnswer End();
   protocol::FrozenAnswer GiveUp(const std::string& why);
   std::string Look();  // At what lies at path_. What is wrong with it.
-  void FindLeftover();
+  void FindLeftover(const std::string& path);
 
   const Options options_;
-  const std::string path_;  // Beside the model's.
+  const std::string beside_model_, with_checkpoints_;  // Where it may lie.
   mutable std::mutex mutex_;
+  std::string path_;  // One of these.
   std::optional<Incoming> incoming_;
   std::string of_;      // What lies at path_; empty: nothing.
   std::string frozen_;  // Its metadata of that name.
   uint64_t bytes_ = 0;
   bool is_leftover_ = false;
+  bool is_adopted_ = false;  // Somebody has asked for it.
+  bool is_written_ = false;
   std::string problem_;
 };
 

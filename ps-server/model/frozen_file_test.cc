@@ -205,6 +205,55 @@ TEST_F(FrozenFileTest, WhoAdoptsIsGivenWhatIsThere) {
   }
 }
 
+TEST_F(FrozenFileTest, OfWhoAdoptsItStaysWithTheCheckpoints) {
+  FrozenFile::Options options = Options();
+  options.checkpoints = folder_ + "/checkpoints/run";
+  const std::string kept = options.checkpoints + "/.frozen.safetensors";
+  FrozenPart first = Ask("one");
+  first.adopts = true;
+  {
+    FrozenFile file(options);
+    EXPECT_EQ(file.Take(first).state, FrozenState::kWanted);
+    FrozenPart all = Part("one", 0, whole_.size());
+    all.adopts = true;
+    EXPECT_EQ(file.Take(all).state, FrozenState::kHeld);
+    EXPECT_EQ(file.path(), kept);
+    file.Written();
+    EXPECT_EQ(file.path(), kept) << "an evaluator may come yet";
+  }
+  {
+    FrozenFile next(options);
+    EXPECT_EQ(next.path(), kept);
+    FrozenPart other = Ask("two", "B", kOther);
+    other.adopts = true;
+    EXPECT_EQ(next.Take(other).state, FrozenState::kOther);
+  }
+  fs::remove_all(folder_ + "/checkpoints");
+  FrozenFile plain(options);
+  Send(plain, "one");
+  EXPECT_EQ(fs::path(plain.path()).parent_path(), folder_) << "nobody adopts";
+  plain.Written();
+  EXPECT_THAT(Names(), IsEmpty());
+}
+
+TEST_F(FrozenFileTest, WhoAdoptsAndHasAnotherModelIsToldTheDifference) {
+  FrozenFile file(Options());
+  Send(file, "one");
+  FrozenPart ask = Ask("two", "B", kMore);
+  ask.adopts = true;
+  for (const uint64_t size : {0, 7}) {
+    ask.size = size;
+    const FrozenAnswer answer = file.Take(ask);
+    EXPECT_EQ(answer.state, FrozenState::kNotWanted);
+    EXPECT_THAT(answer.why, HasSubstr("head (uint8 [1]) is none of the first worker"));
+  }
+  FrozenFile nothing(Options());
+  ask.size = 0;
+  EXPECT_EQ(nothing.Take(ask).state, FrozenState::kBusy);
+  nothing.Written();
+  EXPECT_THAT(nothing.Take(ask).why, HasSubstr("no worker has handed any over"));
+}
+
 TEST_F(FrozenFileTest, AnotherProcessOnTheSeatDoesNotWaitForTheFormer) {
   FrozenFile file(Options());
   (void)file.Take(Ask("/0#a"));

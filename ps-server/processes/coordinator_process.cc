@@ -7,6 +7,7 @@
 #include "lib/telemetry/access_token.h"
 #include "lib/telemetry/clock.h"
 #include "lib/telemetry/metrics.h"
+#include "ps-server/checkpoints.h"
 #include "ps-server/coordinator/driver.h"
 #include "ps-server/coordinator/own_shard.h"
 #include "ps-server/job_tls.h"
@@ -41,7 +42,9 @@ Status RunCoordinator(const Options& options, const job::TrainingJob& job) {
   LiveJob live(job, job::PolicySpecFrom(job));
   PACELINE_ASSIGN_OR_RETURN(CoordinatorFiles files, OpenCoordinatorFiles(options, job));
   ServedModel model(options.output, telemetry::AccessToken(options.token_file));
-  FrozenFile frozen({.model = options.output, .now = telemetry::SteadyNow});
+  FrozenFile frozen({.model = options.output,
+                     .checkpoints = CheckpointsOf(options, job),
+                     .now = telemetry::SteadyNow});
   telemetry::Metrics metrics;
   DriverMetrics driver_metrics(&metrics);
   Driver driver(DriverOptionsFrom({options, job, tls, files, live, model, frozen, driver_metrics}),

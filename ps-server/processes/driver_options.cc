@@ -124,7 +124,7 @@ Status WriteModel(const std::string& path, const store::Layout& layout,
         {{"left_out", left_out.size()}, {"first", left_out.front()}});
   }
   PACELINE_ASSIGN_OR_RETURN(store::FileDigest digest, store::DigestFile(path));
-  file.Remove();
+  file.Written();
   model.Written(std::move(digest), left_out.size());
   return OkStatus();
 }

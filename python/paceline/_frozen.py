@@ -16,7 +16,6 @@ from ._errors import Misuse
 from ._wrappers import is_sharded, plain_name
 
 _PART_BYTES = 64 << 20  # Of a tensor on a GPU, copied at once.
-_INTEGERS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 WAYS = ("whole", "first", "omit", "averaged")
 """What becomes of them. Whole: the model file holds them; first: as well, and all workers get the first one's values; omit: it does not.
@@ -138,6 +137,13 @@ class Freezing:
         for parameter in self._late:
             parameter.requires_grad_(False)
 
+    def again(self) -> None:
+        """Where a script has thawed them since, as loops of two models do: what the job's groups say counts."""
+        for parameter in self._tensors:
+            if parameter.requires_grad:
+                parameter.requires_grad_(False)
+                parameter.grad = None
+
     def undo(self) -> None:
         for parameter in self._tensors:
             parameter.requires_grad_(True)
@@ -187,11 +193,16 @@ def _lies_elsewhere(tensor: torch.Tensor) -> bool:
 
 def _fingerprint(tensor: torch.Tensor) -> Optional[int]:
     """Of all its bytes, read once as memory gives them: what is written to .data moves no version counter. None: it is not to be had."""
-    if _lies_elsewhere(tensor) or tensor.is_quantized or tensor.element_size() not in _INTEGERS:
+    if _lies_elsewhere(tensor) or tensor.is_quantized:
         return None
     try:
         dense = tensor.detach().permute(sorted(range(tensor.dim()), key=lambda one: -tensor.stride(one)))
-        return int(dense.contiguous().view(-1).view(_INTEGERS[tensor.element_size()]).sum(dtype=torch.int64))
+        flat = dense.contiguous().view(-1).view(torch.uint8)
+        if flat.storage_offset() % 8:  # Nothing of 64 bits begins there.
+            flat = flat.clone()
+        # As numbers of 64 bits: a sum of others first makes a copy of that width.
+        words = flat.numel() // 8 * 8
+        return int(flat[:words].view(torch.int64).sum()) + int(flat[words:].sum(dtype=torch.int64))
     except (RuntimeError, TypeError, NotImplementedError):  # Of a kind of its own: its place and version have to do.
         return None
 

@@ -28,6 +28,8 @@ class FrozenFile:
 
     def __init__(self, frozen: List[Frozen], digests: List[str]):
         there = [(one, digest) for one, digest in zip(frozen, digests) if digest and one.is_plain() and one.tensor.dtype in _TYPES]
+        names = {one.name for one, _ in there}
+        self.left_out = [f"{one.name} ({one.type})" for one in frozen if one.name not in names]
         there.sort(key=lambda pair: (-pair[0].tensor.element_size(), pair[0].name))  # Each begins at a multiple of its element.
         self.said = json.dumps({one.name: [one.type, digest] for one, digest in there}, sort_keys=True)
         self.of = hashlib.blake2b(self.said.encode(), digest_size=16).hexdigest()
@@ -128,4 +130,9 @@ class TakenFile:
             self._bytes = torch.empty(size, dtype=torch.uint8)
         self._bytes[low - first:high - first] = torch.frombuffer(bytearray(piece[low - begin:high - begin]), dtype=torch.uint8)
         if high == first + size:
-            tensor.copy_(self._bytes.view(tensor.dtype).view(tensor.shape))
+            whole = self._bytes.view(tensor.dtype).view(tensor.shape)
+            self._bytes = torch.empty(0, dtype=torch.uint8)
+            if 0 in tensor.stride() and tensor.numel() > 1:  # Expanded: its elements are one, and come as several.
+                tensor.data = whole.to(tensor.device)
+            else:
+                tensor.copy_(whole)

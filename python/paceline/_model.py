@@ -257,6 +257,7 @@ class FlatModel:
             if member.tensor.data_ptr() != member.home.data_ptr() or member.tensor.dtype != member.home.dtype:
                 raise Misuse(f"{member.name} does not lie any more where paceline.worker put it: half(), to(), "
                              "vector_to_parameters() and assignments to .data move it; do that before")
+        self.freezing.again()
         self._checks += 1
         is_due = self._checks % _LOOKED_AT == 0 or self._checks & (self._checks - 1) == 0
         if is_due:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import time
 from typing import Any, Callable, Dict, List, Optional
 
 from . import _native
@@ -14,6 +15,7 @@ from ._model import FlatModel
 from ._words import encoded
 
 _CLOSE_MS = 10_000
+_SAID_AFTER = 5.0  # Seconds of waiting.
 
 # Of sessions that did not end when they were closed: their threads may write there, and call, until the process ends.
 _written_to: List[Any] = []
@@ -65,14 +67,20 @@ class Session:
     def _adopt(self, frozen: List[Frozen], goes_on: Callable[[], bool]) -> None:
         """The values that the first worker of the job has are these' too."""
         file = FrozenFile(frozen, [one.digest() for one in frozen])
+        if left := file.left_out:
+            _native.library().paceline_log(1, encoded(f"frozen=\"first\" cannot give these to other workers, which have to load the same: {', '.join(left)}"))
         if not len(file):
             return
         self._hold(file)
         taken = TakenFile(frozen)
         self._take = _native.TAKE(taken.take)
         state = ctypes.c_int(_native.GOES_ON)
+        began, is_said = time.monotonic(), False
         while state.value in (_native.GOES_ON, _native.WAITS) and goes_on():
             self.check("adopt", self._take, ctypes.byref(state))
+            if not is_said and time.monotonic() - began > _SAID_AFTER:
+                is_said = True
+                _native.library().paceline_log(0, encoded("waits for the frozen parameters of the first worker"))
 
     def _hold(self, file: FrozenFile) -> None:
         self._read = _native.READ(file.read)

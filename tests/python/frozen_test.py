@@ -149,6 +149,62 @@ class FrozenTest(JobTest):
             for name in ("wide", "across", "scalar"):
                 self.assertTrue(torch.equal(end[name], written[name]), name)
 
+    def first(self, text, *overrides, **options):
+        """A job whose processes each have drawn `kept`."""
+        return self.trains("""
+    class Drawn(nn.Module):
+        def __init__(self):
+            super().__init__()
+            draw = torch.Generator().manual_seed(int.from_bytes(os.urandom(4), "little"))
+            self.kept = nn.Parameter(torch.randn(8, 16, generator=draw).half(), requires_grad=False)
+            self.out = nn.Linear(16, 2)
+        def forward(self, x): return self.out((x.half() @ self.kept).float())
+    model = Drawn()
+        """ + text + """
+    with paceline.worker(model, frozen="first") as w:
+        for batch in w.data((x, y)):
+            w.step(nn.functional.cross_entropy(model(batch.x), batch.y))
+        w.evaluate(lambda: nn.functional.cross_entropy(model(x), y).item())
+    print(f"KEPT {w.is_evaluator} {model.kept.sum().item()}", flush=True)
+        """, *overrides, **options)
+
+    def test_another_life_of_the_job_has_the_first_one_s_values_too(self):
+        place = f"spec.checkpoint={{periodSeconds: 100ms, volume: {{hostPath: {{path: {self.folder / 'checkpoints'}, type: DirectoryOrCreate}}}}}}"
+        begun = self.first("", "spec.training.stop={maxEpochs: 1}", place)
+        self.assert_succeeded(begun)
+        kept = load_file(begun.summary["model"])["kept"]
+        ended = self.first("", "spec.training.stop={maxEpochs: 2}", place, options=["--resume"])
+        self.assert_succeeded(ended)
+        self.assertTrue(torch.equal(load_file(ended.summary["model"])["kept"], kept))
+
+    def test_an_evaluator_that_comes_late_gets_them_or_is_told(self):
+        late = """
+    import glob
+    if os.environ["PACELINE_ROLE"] == "evaluator":
+        while not glob.glob("paceline-runs/*/model.safetensors"):
+            os.sched_yield()  # Training is over by then.
+        %s
+        """
+        ended = self.first(late % "pass", "spec.evaluator={}")
+        self.assert_succeeded(ended)
+        self.assertIn(f"KEPT True {load_file(ended.summary['model'])['kept'].sum().item()}", "".join(ended.logs().values()))
+        ended = self.first(late % "model.more = nn.Parameter(torch.ones(2), requires_grad=False)", "spec.evaluator={}")
+        self.assert_succeeded(ended)
+        self.assertIn("frozen parameter more (float32 [2]) is none of the first worker", ended.err)
+
+    def test_a_loop_that_thaws_what_a_group_freezes_trains_the_rest(self):
+        ended = self.trains("""
+    model = nn.Sequential(nn.Linear(8, 4), nn.Linear(4, 2))
+    before = model[0].weight.clone()
+    with paceline.worker(model) as w:
+        for batch in w.data((x, y)):
+            model.requires_grad_(False)
+            model.requires_grad_(True)
+            w.step(nn.functional.cross_entropy(model(batch.x), batch.y))
+    assert torch.equal(model[0].weight, before) and model[0].weight.grad is None
+        """, "spec.training.parameterGroups=[{match: ['0.*'], frozen: true}]")
+        self.assert_succeeded(ended)
+
     def test_what_is_trained_after_all_is_refused(self):
         ended = self.trains("""
     with paceline.worker(model) as w:

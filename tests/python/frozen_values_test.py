@@ -3,6 +3,7 @@ import ctypes
 import json
 import tempfile
 import unittest
+from pathlib import Path
 from types import SimpleNamespace
 
 import safetensors.torch
@@ -67,7 +68,8 @@ class PrintTest(unittest.TestCase):
     """What is seen of a write to .data, which moves no version counter."""
     def test_any_element_counts_however_the_tensor_lies(self):
         for tensor in (torch.zeros(63), torch.zeros(3, 4, 5).permute(2, 0, 1), torch.zeros(2, 3, 4, 4).to(memory_format=torch.channels_last),
-                       torch.zeros(5, dtype=torch.bfloat16), torch.zeros(7, dtype=torch.bool), torch.zeros(4, 6)[:, 1:3]):
+                       torch.zeros(5, dtype=torch.bfloat16), torch.zeros(7, dtype=torch.bool), torch.zeros(4, 6)[:, 1:3],
+                       torch.zeros(21, dtype=torch.uint8)[3:20], torch.zeros(3, dtype=torch.complex64), torch.zeros(())):
             for index in range(tensor.numel()):
                 one = Frozen("t", tensor.clone(memory_format=torch.preserve_format))
                 one.digest()
@@ -76,6 +78,19 @@ class PrintTest(unittest.TestCase):
                 one.tensor.data[where] = 1
                 with self.assertRaises(Misuse):
                     one.check(is_due=True)
+
+    def test_a_look_takes_no_memory(self):
+        def kilobytes(what):
+            return int(next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith(what)).split()[1])
+        for dtype in (torch.uint8, torch.bfloat16, torch.float32):
+            one = Frozen("t", torch.ones(64 << 20, dtype=torch.uint8).view(dtype))
+            one.check(is_due=True)
+            Path("/proc/self/clear_refs").write_text("5")  # The peak begins anew.
+            before = kilobytes("VmRSS")
+            one._was = one._print = None
+            one.digest()
+            one.check(is_due=True)
+            self.assertLess(kilobytes("VmHWM") - before, 32 << 10, dtype)
 
     def test_memory_shared_with_what_is_trained_is_refused(self):
         trained = nn.Embedding(5, 3)

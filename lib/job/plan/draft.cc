@@ -2,13 +2,11 @@
 
 #include <algorithm>
 #include <chrono>
-#include <initializer_list>
 #include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "lib/job/last_line.h"
 #include "lib/job/plan/recall.h"
 #include "lib/job/state/checkpoint_place.h"
 #include "lib/job/worker_groups.h"
@@ -52,21 +50,6 @@ const CoordinatorReport* CurrentReport(const Observation& seen) {
 bool IsForgiven(const SeenProcess& process, Time now, Duration healthy_after) {
   const Time until = process.state == ProcessState::kExited ? process.ended_at : now;
   return process.state != ProcessState::kPending && until - process.started_at >= healthy_after;
-}
-
-// Whether what it is started with is wrong: a shell finds no such program or may not start it, or
-// Python cannot read or import what the script names. What a machine may lack (libcuda.so.1) says
-// nothing of the script.
-bool IsOfItsText(const SeenProcess& process) {
-  if (process.role == Role::kParameterServer) return false;
-  if (process.exit_code == 126 || process.exit_code == 127) return true;
-  const std::string word = LastLine(process.last_word);
-  if (word.find(".so") != std::string::npos) return false;
-  return std::ranges::any_of(
-      std::initializer_list<std::string_view>{
-          "ModuleNotFoundError:", "ImportError:", "SyntaxError:", "IndentationError:", "TabError:",
-          "NameError:"},
-      [&](std::string_view name) { return word.starts_with(name); });
 }
 
 }  // namespace
@@ -258,8 +241,7 @@ bool IsFailure(const SeenProcess& process) {
 }
 
 bool IsHopeless(const SeenProcess& process) {
-  if (!IsFailure(process) || process.signal != 0) return false;
-  return process.exit_code == kExitCannotWork || (process.failures > 0 && IsOfItsText(process));
+  return IsFailure(process) && process.signal == 0 && process.exit_code == kExitCannotWork;
 }
 
 bool HasEndedWell(const SeenProcess& process) {

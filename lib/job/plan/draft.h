@@ -109,8 +109,7 @@ bool ServesModel(const Draft& draft, const SeenProcess& process);
 // Whether a process ended by its own fault, or its machine's.
 bool IsFailure(const SeenProcess& process);
 
-// Whether starting it again is of no use: it said so, or what it is started with (a script's text,
-// a shell's command) was wrong twice.
+// Whether it said that starting it again is of no use.
 bool IsHopeless(const SeenProcess& process);
 
 // Whether it ended well. All may, but only once training is over.

@@ -1,7 +1,10 @@
 #include <algorithm>
+#include <initializer_list>
+#include <string_view>
 
 #include <fmt/format.h>
 
+#include "lib/job/last_line.h"
 #include "lib/job/plan/describe.h"
 #include "lib/job/plan/judgements/judgements.h"
 #include "lib/job/worker_groups.h"
@@ -35,17 +38,6 @@ bool Matters(const Draft& draft, const SeenProcess& process) {
   return process.role == Role::kParameterServer || !draft.IsFinishing();
 }
 
-bool JudgeHopeless(Draft& draft) {
-  for (const SeenProcess& process : draft.seen.processes) {
-    if (!IsHopeless(process) || !Matters(draft, process)) continue;
-    draft.Conclude(Verdict::kFailed, PlanReason::kCannotWork,
-                   fmt::format("{}; starting it again is of no use{}", DescribeExit(process),
-                               process.last_word.empty() ? ", and its log may say why" : ""));
-    return true;
-  }
-  return false;
-}
-
 // Whether it came as far as to tell the coordinator what it computes on: what it was expelled for
 // then, the machine may not do again.
 bool HasJoined(const Draft& draft, const SeenProcess& process) {
@@ -53,6 +45,40 @@ bool HasJoined(const Draft& draft, const SeenProcess& process) {
          std::ranges::any_of(draft.report->workers, [&](const WorkerStatus& worker) {
            return worker.name == process.name && !worker.device.empty();
          });
+}
+
+// Whether what it is started with is wrong: a shell finds no such program or may not start it, or
+// Python cannot read or import what the script names. What a machine may lack (libcuda.so.1) says
+// nothing of the script.
+bool IsOfItsText(const SeenProcess& process) {
+  if (process.exit_code == 126 || process.exit_code == 127) return true;
+  const std::string word = LastLine(process.last_word);
+  if (word.find(".so") != std::string::npos) return false;
+  return std::ranges::any_of(
+      std::initializer_list<std::string_view>{
+          "ModuleNotFoundError:", "ImportError:", "SyntaxError:", "IndentationError:", "TabError:",
+          "NameError:"},
+      [&](std::string_view name) { return word.starts_with(name); });
+}
+
+// A worker of which no life has joined, and whose text was wrong twice. One that has joined may
+// import, or name, what a sample alone asks for.
+bool CannotBeRead(const Draft& draft, const SeenProcess& process) {
+  return process.role == Role::kWorker && IsFailure(process) && process.signal == 0 &&
+         draft.FailuresOf(process) > 1 && IsOfItsText(process) && draft.report != nullptr &&
+         !HasJoined(draft, process);
+}
+
+bool JudgeHopeless(Draft& draft) {
+  for (const SeenProcess& process : draft.seen.processes) {
+    if (!IsHopeless(process) && !CannotBeRead(draft, process)) continue;
+    if (!Matters(draft, process)) continue;
+    draft.Conclude(Verdict::kFailed, PlanReason::kCannotWork,
+                   fmt::format("{}; starting it again is of no use{}", DescribeExit(process),
+                               process.last_word.empty() ? ", and its log may say why" : ""));
+    return true;
+  }
+  return false;
 }
 
 // How often it may end as unfit and be started again.
