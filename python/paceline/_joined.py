@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import ctypes
-import json
-from typing import Any, Callable, Dict, List, Tuple
+from typing import Any, Callable, Tuple
 
 import torch
 
-from . import _native
 from ._errors import Misuse
 from ._frozen import WAYS, Freezing
 from ._group import is_group, join
@@ -28,7 +25,7 @@ def joined(model: torch.nn.Module, frozen: str) -> Tuple[FlatModel, Any]:
     """By all ranks alike. The model is an ordinary one where this raises."""
     check(frozen)
     are_averaged = frozen == "averaged"
-    freezing = Freezing(model, parameter_groups(), are_averaged)
+    freezing = Freezing(model, Session.parameter_groups(), are_averaged)
     try:
         if is_group():
             return join(model, Session, are_averaged, freezing)
@@ -41,13 +38,6 @@ def joined(model: torch.nn.Module, frozen: str) -> Tuple[FlatModel, Any]:
     except BaseException:
         freezing.undo()
         raise
-
-
-def parameter_groups() -> List[Dict[str, Any]]:
-    """Of the job that the environment names. Raises what opening a session would."""
-    read = ctypes.c_char_p()
-    _native.check(_native.library().paceline_read_job(ctypes.byref(read)))
-    return json.loads(read.value or b"{}")["spec"]["training"].get("parameterGroups", [])
 
 
 def say_what_is_frozen(flat: FlatModel, log: Callable[[str], None]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import json
 import os
 import time
 from typing import Any, Callable, Dict, List, Optional
@@ -35,6 +36,13 @@ class Session:
         self._process = os.getpid()
         self._functions: Dict[str, Any] = {}
         self._model = model  # Its memory is written to as long as the session is open.
+
+    @staticmethod
+    def parameter_groups() -> List[Dict[str, Any]]:
+        """Of the job that the environment names. Raises what opening a session would."""
+        read = ctypes.c_char_p()
+        _native.check(_native.library().paceline_read_job(ctypes.byref(read)))
+        return json.loads(read.value or b"{}")["spec"]["training"].get("parameterGroups", [])
 
     @property
     def is_open(self) -> bool:

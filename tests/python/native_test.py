@@ -18,7 +18,7 @@ HEADER = (Path(__file__).parents[2] / "python" / "native" / "paceline_worker.h")
 PLAIN = re.sub(r"//[^\n]*", "", HEADER)
 
 TYPES = {
-    "void": None, "int": ctypes.c_int, "const char*": ctypes.c_char_p, "uint32_t": ctypes.c_uint32,
+    "void": None, "int": ctypes.c_int, "const char*": ctypes.c_char_p, "const char**": ctypes.POINTER(ctypes.c_char_p), "int*": ctypes.POINTER(ctypes.c_int), "uint32_t": ctypes.c_uint32,
     "uint64_t": ctypes.c_uint64, "int32_t": ctypes.c_int32, "size_t": ctypes.c_size_t, "double": ctypes.c_double,
     "void*": ctypes.c_void_p, "const float*": ctypes.c_void_p, "paceline_session*": ctypes.c_void_p, "paceline_memory*": ctypes.c_void_p,
     "const paceline_memory*": ctypes.c_void_p,
@@ -28,7 +28,7 @@ TYPES = {
     "const paceline_evaluation*": ctypes.POINTER(_native.Evaluation), "const int64_t*": ctypes.POINTER(ctypes.c_int64),
     "const size_t*": ctypes.POINTER(ctypes.c_size_t), "const float* const*": ctypes.POINTER(ctypes.c_void_p),
     "const uint64_t*": ctypes.POINTER(ctypes.c_uint64), "const uint32_t*": ctypes.POINTER(ctypes.c_uint32), "uint32_t*": ctypes.POINTER(ctypes.c_uint32), "const double*": ctypes.POINTER(ctypes.c_double),
-    "const char* const*": ctypes.POINTER(ctypes.c_char_p), "paceline_read": _native.READ,
+    "const char* const*": ctypes.POINTER(ctypes.c_char_p), "paceline_read": _native.READ, "paceline_take": _native.TAKE,
 }
 
 

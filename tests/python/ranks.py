@@ -25,6 +25,11 @@ class Session:
     threads = 1
     given_up_at = None  # (step, gradients handed): from there on nobody wants that step.
     started = None  # Called when it starts.
+    groups = []  # Of the job's parameters.
+
+    @staticmethod
+    def parameter_groups():
+        return Session.groups
 
     def __init__(self, model):
         self.model, self.step, self.handed, self.log, self.is_over = model, 0, {}, [], False
@@ -45,7 +50,7 @@ class Session:
     def look_ahead(self, steps):
         pass
 
-    def keep(self, frozen, is_handed, digests):
+    def keep(self, frozen, way, goes_on, digests):
         self.kept = [(one.name, one.type, digest) for one, digest in zip(frozen, digests)]
 
     def start(self, *arguments):

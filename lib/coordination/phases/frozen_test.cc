@@ -94,36 +94,53 @@ TEST(FrozenTest, AreComparedWithThoseOfTheCheckpointIfItSays) {
   }
 }
 
-TEST(FrozenTest, WhoHasAsFrozenWhatTheCheckpointHasAsABufferIsToldSo) {
-  CoordinatorOptions options = From(std::nullopt);
+// The model with `base`, of that kind.
+store::Layout WithBase(store::TensorKind kind) {
   std::vector<store::TensorSpec> specs;
   const store::Layout model = Model();
   for (const store::TensorPlace& place : model.tensors()) specs.push_back(place.spec);
-  specs.push_back({"base", {2}, store::DataType::kFloat32, store::TensorKind::kBuffer});
-  options.checkpoint->found.front().state.layout = *store::Layout::Create(specs);
-  Job job(options);
+  specs.push_back({"base", {2}, store::DataType::kFloat32, kind});
+  return *store::Layout::Create(specs);
+}
+
+// As a buffer, or as a parameter that a group of the job freezes.
+TEST(FrozenTest, WhoHasAsFrozenWhatTheCheckpointHoldsIsToldSo) {
+  for (const bool by_group : {false, true}) {
+    CoordinatorOptions options = From(std::nullopt);
+    options.checkpoint->found.front().state.layout =
+        WithBase(by_group ? store::TensorKind::kParameter : store::TensorKind::kBuffer);
+    if (by_group) options.parameter_groups = {{.match = {"b*"}, .is_frozen = true}};
+    Job job(options);
+    job.Register(0);
+    Join(job, 1, 0, {{"base", "float32 [2]", "1"}});
+    EXPECT_EQ(job.Sent<protocol::Refused>(1).reason, protocol::RefuseReason::kHoldsFrozen);
+    EXPECT_THAT(job.Sent<protocol::Refused>(1).detail,
+                HasSubstr("1 of this worker's frozen parameters, base the first, are held by "
+                          "shards according to checkpoint 000001-g1.0-v1: say"));
+    Join(job, 2, 0, {{"other", "float32 [2]", "1"}});
+    EXPECT_EQ(job.Sent<protocol::Refused>(2).reason, protocol::RefuseReason::kLayoutDiffers);
+  }
+}
+
+TEST(FrozenTest, WhoTrainsWhatIsFrozenThereIsToldWhatToDo) {
+  Job job(From({{{"base", "float32 [2]", "1"}}}));
   job.Register(0);
-  Join(job, 1, 0, {{"base", "float32 [2]", "1"}});
-  EXPECT_EQ(job.Sent<protocol::Refused>(1).reason, protocol::RefuseReason::kHoldsFrozen);
+  job.Hear(1, protocol::Join{protocol::Role::kWorker, WorkerId(0),
+                             WithBase(store::TensorKind::kParameter), job.samples});
+  EXPECT_EQ(job.Sent<protocol::Refused>(1).reason, protocol::RefuseReason::kLayoutDiffers);
   EXPECT_THAT(job.Sent<protocol::Refused>(1).detail,
-              HasSubstr("1 of this worker's frozen parameters, base the first, are averaged "
-                        "according to checkpoint 000001-g1.0-v1: say"));
-  Join(job, 2, 0, {{"other", "float32 [2]", "1"}});
-  EXPECT_EQ(job.Sent<protocol::Refused>(2).reason, protocol::RefuseReason::kLayoutDiffers);
+              HasSubstr("1 parameters that this worker trains, base the first, are frozen "
+                        "according to checkpoint 000001-g1.0-v1, which lacks them: keep them"));
 }
 
 TEST(FrozenTest, WhoAveragesWhatIsFrozenThereIsToldSo) {
   Job job(From({{{"base", "float32 [2]", "1"}}}));
   job.Register(0);
-  const store::Layout model = Model();
-  std::vector<store::TensorSpec> specs;
-  for (const store::TensorPlace& place : model.tensors()) specs.push_back(place.spec);
-  specs.push_back({"base", {2}, store::DataType::kFloat32, store::TensorKind::kBuffer});
-  job.Hear(1, protocol::Join{protocol::Role::kWorker, WorkerId(0), *store::Layout::Create(specs),
-                             job.samples});
+  job.Hear(1, protocol::Join{protocol::Role::kWorker, WorkerId(0),
+                             WithBase(store::TensorKind::kBuffer), job.samples});
   EXPECT_EQ(job.Sent<protocol::Refused>(1).reason, protocol::RefuseReason::kLayoutDiffers);
   EXPECT_THAT(job.Sent<protocol::Refused>(1).detail,
-              HasSubstr("1 parameters that this worker averages, base the first, are frozen "
+              HasSubstr("1 parameters that this worker has averaged, base the first, are frozen "
                         "according to checkpoint 000001-g1.0-v1"));
 }
 
