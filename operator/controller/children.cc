@@ -39,6 +39,15 @@ std::string PlaceOf(const kube::Resource& resource, const std::string& name) {
   return resource.plural + "/" + name;
 }
 
+// What is created cannot be missing: the API server does not serve its kind.
+Status WhyNotMade(const kube::Resource& resource, const Status& status) {
+  if (!IsNotFound(status) || resource.group.empty()) return status;
+  return FailedPrecondition(
+      "the API server does not serve {}/{}: install what brings this API{}", NameOf(resource),
+      resource.version,
+      resource.kind == "PodGroup" ? ", or start the operator with another --gang-scheduler" : "");
+}
+
 }  // namespace
 
 Children::Children(kube::Client* client, const ClusterView* view, ObjectOptions options)
@@ -130,7 +139,8 @@ Status Children::CreateAll(const job::TrainingJob& job, const std::vector<Wanted
       good.made.insert(place);
       continue;
     }
-    if (!IsAlreadyExists(made[i].status())) return made[i].status();
+    if (!IsAlreadyExists(made[i].status()))
+      return WhyNotMade(children[i].resource, made[i].status());
     PACELINE_RETURN_IF_ERROR(MakeAsWanted(job, children[i], good, former));
   }
   return OkStatus();

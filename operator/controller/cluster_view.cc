@@ -1,6 +1,8 @@
 #include "operator/controller/cluster_view.h"
 
+#include <memory>
 #include <set>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -55,6 +57,16 @@ bool IsOfStatusAlone(const ObjectChange& change) {
   return true;
 }
 
+using Failed = std::function<void(const std::string& what, const Status& status)>;
+
+// What lasts is told once.
+Failed ToldOnce(Failed failed) {
+  return [failed = std::move(failed), last = std::make_shared<std::string>()](
+             const std::string& what, const Status& status) {
+    if (std::exchange(*last, Message(status)) != Message(status) && failed) failed(what, status);
+  };
+}
+
 }  // namespace
 
 ClusterView::ClusterView(kube::Client& client, const std::string& name_space,
@@ -93,13 +105,21 @@ ClusterView::ClusterView(kube::Client& client, const std::string& name_space,
   for (const kube::Resource& resource : {kube::Services(), kube::ConfigMaps(),
                                          kube::NetworkPolicies(), kube::PodDisruptionBudgets()})
     Add(resource, children, informer(child_changed));
-  if (gang_scheduler != GangScheduler::kNone)
-    Add(PodGroups(gang_scheduler), children, informer(child_changed));
+  if (gang_scheduler != GangScheduler::kNone) {
+    kube::InformerHandler of_groups = informer(child_changed);
+    of_groups.failed = ToldOnce(std::move(of_groups.failed));
+    Add(PodGroups(gang_scheduler), children, std::move(of_groups));
+    optional_.insert(PodGroups(gang_scheduler).plural);
+  }
 }
 
 kube::Informer& ClusterView::Add(const kube::Resource& resource, kube::InformerOptions options,
                                  kube::InformerHandler handler) {
   options.resource = resource;
+  handler.failed = [failed = std::move(handler.failed), name = NameOf(resource)](
+                       const std::string& what, const Status& status) {
+    if (failed) failed(fmt::format("{} {}", what, name), status);
+  };
   auto& place = informers_[resource.plural];
   place = std::make_unique<kube::Informer>(client_, std::move(options), std::move(handler));
   return *place;
@@ -114,14 +134,15 @@ void ClusterView::Stop() {
 }
 
 Status ClusterView::WaitForSync(Duration deadline) const {
-  for (const auto& [plural, informer] : informers_)
-    PACELINE_RETURN_IF_ERROR(informer->WaitForSync(deadline));
+  for (const auto& [plural, informer] : informers_) {
+    if (!optional_.contains(plural)) PACELINE_RETURN_IF_ERROR(informer->WaitForSync(deadline));
+  }
   return OkStatus();
 }
 
 bool ClusterView::HasSynced() const {
   for (const auto& [plural, informer] : informers_) {
-    if (!informer->HasSynced()) return false;
+    if (!optional_.contains(plural) && !informer->HasSynced()) return false;
   }
   return true;
 }

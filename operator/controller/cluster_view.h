@@ -2,7 +2,9 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -21,7 +23,8 @@ struct ClusterViewHandler {
   std::function<void(const kube::ObjectKey& job)> child_changed;
   // A pod with the label of a job of that name changed; before `child_changed`.
   std::function<void(const kube::ObjectKey& job, const kube::ObjectChange& change)> pod_changed;
-  std::function<void(const std::string& what, const Status& status)> failed;  // For logs.
+  // For logs: "list podgroups.scheduling.volcano.sh", and why.
+  std::function<void(const std::string& what, const Status& status)> failed;
 };
 
 // Of pods it keeps what PartsOfPod names; of other children only what tells whether they are as
@@ -34,7 +37,8 @@ class ClusterView {
 
   void Start();
   void Stop();
-  // DeadlineExceeded naming what could not be listed, and why.
+  // DeadlineExceeded naming what could not be listed, and why. PodGroups are not waited for: their
+  // API is somebody else's, and may not be there, or go away.
   Status WaitForSync(Duration deadline) const;
   bool HasSynced() const;
 
@@ -52,6 +56,7 @@ class ClusterView {
 
   kube::Client& client_;
   std::map<std::string, std::unique_ptr<kube::Informer>> informers_;  // By plural.
+  std::set<std::string> optional_;  // Of these: kinds that the API server may not serve.
 };
 
 }  // namespace paceline::controller

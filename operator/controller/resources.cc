@@ -9,6 +9,10 @@ kube::Resource TrainingJobs() {
           .plural = "trainingjobs"};
 }
 
+std::string NameOf(const kube::Resource& resource) {
+  return resource.group.empty() ? resource.plural : resource.plural + "." + resource.group;
+}
+
 kube::Resource PodGroups(GangScheduler scheduler) {
   if (scheduler == GangScheduler::kVolcano) {
     return {.group = "scheduling.volcano.sh",

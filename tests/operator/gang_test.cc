@@ -127,6 +127,37 @@ TEST_P(GangTest, AJobThatDoesNotAskHasNone) {
   EXPECT_EQ(job.Condition("GangScheduled"), "");
 }
 
+// Other jobs go on without it, and those that ask for it once it comes.
+TEST(WithoutPodGroups, TheRestWorksAndTheMessageNamesTheApi) {
+  World* const world = World::Get();
+  if (world == nullptr) GTEST_SKIP() << "no kube-apiserver and etcd";
+  const Scheduler volcano{"volcano", "scheduling.volcano.sh", "v1beta1",
+                          controller::GangScheduler::kVolcano};
+  const std::string name = fmt::format("podgroups.{}", volcano.group);
+  const std::string remove = fmt::format("delete crd {} --ignore-not-found --timeout=60s", name);
+  world->Kubectl(remove);
+  OperatorProcess the_operator(*world, {"--leader-elect=false", "--gang-scheduler=volcano"});
+  ASSERT_TRUE(the_operator.WaitForText("leading")) << the_operator.Log();
+  Job plain(*world, "digits");
+  EXPECT_TRUE(plain.WaitForPods(plain.AllPodNames())) << plain.Describe();
+  Job gang(*world, "gang", {{"runPolicy", {{"schedulingPolicy", {{"queue", "research"}}}}}});
+  EXPECT_TRUE(gang.WaitForMessage("ResourcesReady",
+                                  "the API server does not serve podgroups.scheduling.volcano.sh"))
+      << gang.Describe();
+  EXPECT_TRUE(gang.Pods().empty());
+  EXPECT_TRUE(the_operator.WaitForText("list podgroups.scheduling.volcano.sh"));
+
+  const std::string path = world->server().folder() + "/volcano.json";
+  std::ofstream(path) << PodGroupDefinition(volcano);
+  world->Kubectl("apply -f " + path);
+  EXPECT_TRUE(gang.WaitForPods(gang.AllPodNames())) << gang.Describe();
+
+  world->Kubectl(remove);  // While it runs.
+  Job later(*world, "later");
+  EXPECT_TRUE(later.WaitForPods(later.AllPodNames())) << later.Describe();
+  EXPECT_EQ(gang.Pods().size(), gang.AllPodNames().size());
+}
+
 // Half of such a job would wait for ever for a scheduler that is not there.
 TEST(WithoutGangScheduler, AJobIsToldAndGivesWay) {
   World* const world = World::Get();
