@@ -25,6 +25,7 @@ job::Observation Observe(const job::TrainingJob& job, const std::vector<OwnPod>&
   job::Observation seen;
   seen.status = Recorded(job, pods, record);
   seen.coordinator = record.talk.report();
+  seen.silence = record.talk.silence();
   seen.refused = record.refused;
   for (const OwnPod& own : pods) seen.processes.push_back(own.process);
   if (!job::IsFinished(job.status)) {

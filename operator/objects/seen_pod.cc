@@ -180,6 +180,7 @@ std::optional<SeenProcess> SeenPod(const job::TrainingJob& job, const Json& pod)
   if (terminated.is_object()) {
     process.started_at = TimeAt(terminated, "startedAt").value_or(process.started_at);
     ReadEnd(status, terminated, is_own_program, process);
+    process.is_outlived = phase == "Running";
     process.memory_limit = TextAt(At(At(container, "resources"), "limits"), "memory");
   } else if (phase == "Failed" || phase == "Succeeded") {
     ReadEnd(status, Nothing(), is_own_program, process);

@@ -183,6 +183,8 @@ TEST(SeenPodTest, OwnEndCountsThoughASidecarStillRuns) {
                           {{"name", "worker"}, {"state", {{"terminated", {{"exitCode", 0}}}}}}})}});
   EXPECT_EQ(seen.state, ProcessState::kExited);
   EXPECT_EQ(seen.exit_code, 0);
+  EXPECT_TRUE(seen.is_outlived);
+  EXPECT_FALSE(Seen(Ended(0, "Completed")).is_outlived);
 }
 
 TEST(SeenPodTest, FailureHasItsCodeTimeAndLastWord) {

@@ -77,6 +77,8 @@ TEST_F(FaultsTest, AtRestNothingIsWrittenButTheLease) {
   over.End("over-ps-0", 2, "no such file");
   ASSERT_TRUE(over.WaitForCondition("Failed"));
   ASSERT_TRUE(over.WaitForPods({"over-ps-0"}));
+  // Nothing listens where its coordinator should, which is said once.
+  ASSERT_TRUE(job.WaitForMessage("Degraded", "let the operator reach", 60));
   const Writes writes(world_->server().audit_log());
   ASSERT_TRUE(writes.WaitForQuiet(60));
   const size_t from = writes.LinesSoFar();

@@ -69,23 +69,41 @@ void Job::NotAdmit(const std::string& pod) const {
                        {"message", "Pod was rejected: Node didn't have enough resource: cpu"}});
 }
 
+namespace {
+
+Json EndedContainer(const std::string& pod, int code, const std::string& message,
+                    const std::string& reason) {
+  return {{"name", pod.find("-ps-") != std::string::npos ? "ps" : "worker"},
+          {"image", "x"},
+          {"imageID", "x"},
+          {"ready", false},
+          {"restartCount", 0},
+          {"state",
+           {{"terminated",
+             {{"exitCode", code},
+              {"reason", code == 0 ? "Completed" : reason},
+              {"message", message},
+              {"startedAt", "2026-01-31T09:30:00Z"},
+              {"finishedAt", "2026-01-31T09:30:01Z"}}}}}};
+}
+
+}  // namespace
+
 void Job::End(const std::string& pod, int code, const std::string& message,
               const std::string& reason) const {
-  const std::string container = pod.find("-ps-") != std::string::npos ? "ps" : "worker";
-  PatchPodStatus(pod, {{"phase", code == 0 ? "Succeeded" : "Failed"},
-                       {"containerStatuses",
-                        Json::array({{{"name", container},
-                                      {"image", "x"},
-                                      {"imageID", "x"},
-                                      {"ready", false},
-                                      {"restartCount", 0},
-                                      {"state",
-                                       {{"terminated",
-                                         {{"exitCode", code},
-                                          {"reason", code == 0 ? "Completed" : reason},
-                                          {"message", message},
-                                          {"startedAt", "2026-01-31T09:30:00Z"},
-                                          {"finishedAt", "2026-01-31T09:30:01Z"}}}}}}})}});
+  PatchPodStatus(
+      pod, {{"phase", code == 0 ? "Succeeded" : "Failed"},
+            {"containerStatuses", Json::array({EndedContainer(pod, code, message, reason)})}});
+}
+
+void Job::EndBesideSidecar(const std::string& pod, int code) const {
+  const Json sidecar = {
+      {"name", "mesh"},    {"image", "x"},
+      {"imageID", "x"},    {"ready", true},
+      {"restartCount", 0}, {"state", {{"running", {{"startedAt", "2026-01-31T09:30:00Z"}}}}}};
+  PatchPodStatus(
+      pod, {{"phase", "Running"},
+            {"containerStatuses", Json::array({sidecar, EndedContainer(pod, code, "", "Error")})}});
 }
 
 void Job::PatchPodStatus(const std::string& pod, const Json& status) const {

@@ -25,6 +25,8 @@ class Job : public testing::TrainingJob {
   void NotAdmit(const std::string& pod) const;   // As a kubelet that has no room after all.
   void End(const std::string& pod, int code, const std::string& message = "",
            const std::string& reason = "Error") const;
+  // Its own container has; a sidecar runs on.
+  void EndBesideSidecar(const std::string& pod, int code) const;
 
  private:
   void PatchPodStatus(const std::string& pod, const Json& status) const;

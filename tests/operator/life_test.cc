@@ -79,6 +79,39 @@ TEST_F(LifeTest, SucceedsWithItsMetricAndCleansUp) {
 }
 
 // Numbers, templates, certificates and status of several groups, scaled one by one.
+// Default-deny policies, or a strict mesh.
+TEST_F(LifeTest, ACoordinatorThatCannotBeReachedIsSaid) {
+  Job job(*world_, "digits");
+  Start(job);  // Nothing listens at its address.
+  EXPECT_TRUE(job.WaitForMessage("Degraded", "let the operator reach the job's coordinator", 60))
+      << job.Describe();
+  EXPECT_THAT(job.Message("Degraded"), HasSubstr("127.0.0.1:"));
+  EXPECT_TRUE(Eventually([&] {
+    return world_->Kubectl("get events -n " + job.name_space()).find("CoordinatorUnreachable") !=
+           std::string::npos;
+  }));
+}
+
+// A mesh's sidecar has no end of its own, and its pod would hold GPU and quota for ever.
+TEST_F(LifeTest, PodsThatSidecarsKeepRunningGoOnceTheJobIsOver) {
+  Job job(*world_, "digits");
+  Start(job);
+  job.EndBesideSidecar("digits-worker-0", 1);
+  ASSERT_TRUE(Eventually([&] {
+    const auto pods = job.Pods();
+    const auto found = pods.find("digits-worker-0");
+    return found != pods.end() && kube::Annotation(found->second, "paceline.dev/failures") == "1";
+  })) << job.Describe()
+      << ": one that failed is made anew all the same";
+  job.RunAll();
+  for (const std::string& pod : job.AllPodNames()) {
+    if (pod != "digits-worker-1") job.EndBesideSidecar(pod, 0);
+  }
+  job.End("digits-worker-1", 0);
+  ASSERT_TRUE(job.WaitForCondition("Succeeded")) << job.Describe();
+  EXPECT_TRUE(job.WaitForPods({"digits-worker-1"})) << "its log is there to be read";
+}
+
 TEST_F(LifeTest, GroupsOfWorkersLiveSideBySide) {
   const Json groups = Json::parse(
       R"([{"name": "big", "replicas": 1, "template": {"spec": {"nodeSelector": {"pool": "a100"}}}},

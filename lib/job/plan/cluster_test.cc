@@ -273,6 +273,26 @@ TEST(IsOurs, GoesByManagedBy) {
   EXPECT_FALSE(IsOurs(job));
 }
 
+TEST(DegradedTest, ACoordinatorThatCannotBeAskedIsToldOfOnce) {
+  const TrainingJob job = SmallJob();
+  Observation seen = AllTraining();
+  seen.silence = {At(10), "coordinator at https://10.0.0.7:7600 does not answer: timed out"};
+  for (const bool was_asked : {true, false}) {
+    if (!was_asked) seen.coordinator.reset();
+    EXPECT_FALSE(Holds(PlanJob(job, seen, At(29)).status, ConditionType::kDegraded));
+    const Plan late = PlanJob(job, seen, At(30));
+    EXPECT_EQ(Reason(late, ConditionType::kDegraded),
+              "True CoordinatorUnreachable let the operator reach the job's coordinator, which a "
+              "NetworkPolicy, a mesh or a firewall may forbid: since 1970-01-01T00:00:10Z "
+              "coordinator at https://10.0.0.7:7600 does not answer: timed out");
+    EXPECT_THAT(Events(late), Contains(HasSubstr("CoordinatorUnreachable")));
+    Observation next = seen;
+    next.status = late.status;
+    EXPECT_THAT(Events(PlanJob(job, next, At(40))),
+                Not(Contains(HasSubstr("CoordinatorUnreachable"))));
+  }
+}
+
 TEST(DegradedTest, ScalingUpMakesNothingWorse) {
   TrainingJob job = SmallJob();
   job.spec.workers.replicas = 4;

@@ -100,6 +100,8 @@ struct PlanOptions {
   // ...and one that has not come to it, so long after its start; twice as long with each start
   // before, up to backoff_max.
   Duration shard_comes_within = std::chrono::seconds(60);
+  // A coordinator that does not answer for so long is told of.
+  Duration silence_patience = std::chrono::seconds(20);
   // Once the coordinator has said that training is over everybody ends by itself; what still runs
   // so much later is stopped.
   Duration ending_grace{};

@@ -56,6 +56,9 @@ struct SeenProcess {
   // kExited only: the rule of failurePolicy that says what its end is; not in what is observed.
   std::optional<size_t> rule;
 
+  // kExited only: something else of its pod still runs, as a mesh's sidecar, and the pod holds what
+  // it has asked for.
+  bool is_outlived = false;
   std::string last_word;  // kExited only: why, in the process's own words; may be empty.
 
   std::string node;       // The machine it is on; empty where there is one only, or none was found.
@@ -152,6 +155,12 @@ struct CoordinatorReport {
   std::optional<SeenModel> model;  // Once it is written.
 };
 
+// A coordinator that runs, and does not answer.
+struct SeenSilence {
+  Time since;
+  std::string why;  // Who was asked where, and what came of it.
+};
+
 struct Observation {
   std::vector<SeenProcess> processes;  // In any order.
   // Why the job's processes, or what they need, could not be made: "pods is forbidden: exceeded
@@ -173,6 +182,7 @@ struct Observation {
   std::set<std::string> refused;
   JobStatus status;  // The last plan's, as recorded.
   std::optional<CoordinatorReport> coordinator;
+  std::optional<SeenSilence> silence;  // Of the coordinator, if it is silent.
 };
 
 }  // namespace paceline::job

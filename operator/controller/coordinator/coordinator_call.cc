@@ -10,7 +10,7 @@ constexpr size_t kAnswerMax = 4 << 20;
 
 CoordinatorCall::Answer Read(const std::string& server, StatusOr<kube::Response> response) {
   if (!response.ok())
-    return Unavailable("coordinator does not answer: {}", Message(response.status()));
+    return Unavailable("coordinator at {} does not answer: {}", server, Message(response.status()));
   // Who we are is no fault of what we say: a renewed Secret takes a minute to reach its pod.
   const bool is_unknown = response->code == 401 || response->code == 403;
   if (response->code >= 500 || is_unknown)

@@ -54,6 +54,7 @@ void CoordinatorTalk::Continue(const job::TrainingJob& job, const std::vector<Ow
   TakeAnswers(job, pod == nullptr ? "" : kube::Uid(*pod), now);
   if (pod == nullptr) {
     is_news_awaited_ = false;
+    silence_.reset();
     return TakeLastWord(job, pods);
   }
   Ask(*pod, now, means);
@@ -74,8 +75,11 @@ void CoordinatorTalk::TakeAnswers(const job::TrainingJob& job, const std::string
     is_news_awaited_ = false;
     silences_ = said->ok() ? 0 : std::min(silences_ + 1, kSilencesMax);
     if (said->ok()) {
+      silence_.reset();
       if (auto report = job::ParseCoordinatorReport(job, **said); report.ok())
         report_ = *std::move(report);
+    } else {
+      WasSilent(said->status());
     }
   }
   auto heard = tell_.Take();
@@ -94,6 +98,11 @@ void CoordinatorTalk::TakeAnswers(const job::TrainingJob& job, const std::string
   }
 }
 
+void CoordinatorTalk::WasSilent(const Status& why) {
+  // The first word stays: the status would be written again with each other one.
+  if (!silence_) silence_ = {.since = asked_at_, .why = Message(why)};
+}
+
 // After one silence as before the first, then twice as long with each.
 Duration CoordinatorTalk::Patience() const {
   return std::min<Duration>(kAskSoonPeriod * (1 << std::max(silences_ - 1, 0)), kAskPeriod);
@@ -102,7 +111,10 @@ Duration CoordinatorTalk::Patience() const {
 void CoordinatorTalk::Ask(const kube::Json& pod, Time now, const Means& means) {
   const bool is_another = asked_ != kube::Uid(pod);
   const bool is_due = is_news_awaited_ || is_report_outdated_ || now - asked_at_ >= AskPeriod(now);
-  if (is_another) silences_ = 0;
+  if (is_another) {
+    silences_ = 0;
+    silence_.reset();
+  }
   if (is_another || (is_due && !ask_.IsUnderWay())) {
     asked_at_ = now;
     asked_ = kube::Uid(pod);
@@ -118,6 +130,7 @@ void CoordinatorTalk::Ask(const kube::Json& pod, Time now, const Means& means) {
                  means.answered);
     } else {
       is_news_awaited_ = false;
+      WasSilent(server.status());
     }
   }
   RequeueAt(asked_at_ + AskPeriod(now));

@@ -45,6 +45,9 @@ class CoordinatorTalk {
 
   // The last state; nothing where none is known, or things have happened since.
   const std::optional<job::CoordinatorReport>& report() const { return report_; }
+  // Since when the coordinator that runs does not answer, and what came of the first question;
+  // nothing where it answers.
+  const std::optional<job::SeenSilence>& silence() const { return silence_; }
   // Why the coordinator does not take the spec, once for each spec.
   std::optional<Status> TakeRefusal();
 
@@ -52,6 +55,7 @@ class CoordinatorTalk {
   void TakeAnswers(const job::TrainingJob& job, const std::string& pod, Time now);
   void Ask(const kube::Json& pod, Time now, const Means& means);
   void Tell(const job::TrainingJob& job, const kube::Json& pod, Time now, const Means& means);
+  void WasSilent(const Status& why);
   void RequeueAt(Time at);
   Duration Patience() const;
   Duration AskPeriod(Time now) const;
@@ -63,7 +67,8 @@ class CoordinatorTalk {
   Time asked_at_{};
   std::optional<job::CoordinatorReport> report_;
   bool is_news_awaited_ = false;
-  int silences_ = 0;  // Of the coordinator, in a row.
+  int silences_ = 0;                         // Of the coordinator, in a row.
+  std::optional<job::SeenSilence> silence_;  // All of them.
 
   CoordinatorCall tell_;
   std::string telling_;  // Which pod is being told the spec of which generation, and more.

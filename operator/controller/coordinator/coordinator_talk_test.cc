@@ -190,8 +190,19 @@ TEST_F(CoordinatorTalkTest, WhoDoesNotAnswerIsWaitedForNoLongerThanTheDeadline) 
   EXPECT_FALSE(talk_.IsAwaited());
   EXPECT_FALSE(talk_.report().has_value());
   EXPECT_EQ(talk_.requeue_at(), At(102));
+  ASSERT_TRUE(talk_.silence().has_value());
+  EXPECT_EQ(talk_.silence()->since, At(100));
+  EXPECT_THAT(talk_.silence()->why,
+              HasSubstr("coordinator at " + server_->url() + " does not answer: "));
   Continue(101.9);
   EXPECT_EQ(server_->requests(), 2);
+  Continue(102);
+  bell_.Await(3);
+  Continue(102.3);
+  EXPECT_EQ(talk_.silence()->since, At(100)) << "since the first question";
+  Put(Role::kParameterServer, "another-uid", ProcessState::kRunning);
+  Continue(103);
+  EXPECT_FALSE(talk_.silence().has_value()) << "that one was not asked before";
 }
 
 TEST_F(CoordinatorTalkTest, WhoDoesNotAnswerIsAskedLessAndLess) {

@@ -24,9 +24,10 @@ void JudgeCleanup(Draft& draft) {
   for (const SeenProcess& process : draft.seen.processes) {
     if (process.is_stopping || policy.clean_pod_policy == CleanPodPolicy::kNone) continue;
     if (ServesModel(draft, process)) continue;
-    const bool has_exited = process.state == ProcessState::kExited;
+    const bool has_exited = process.state == ProcessState::kExited && !process.is_outlived;
     if (has_exited && policy.clean_pod_policy != CleanPodPolicy::kAll) continue;
-    if (process.state == ProcessState::kRunning && draft.now < ends_by_itself_until) {
+    const bool runs = process.state == ProcessState::kRunning || process.is_outlived;
+    if (runs && draft.now < ends_by_itself_until) {
       draft.RequeueAt(ends_by_itself_until);
       continue;
     }

@@ -10,6 +10,7 @@
 #include "lib/job/plan/judgements/judgements.h"
 #include "lib/job/state/checkpoint_place.h"
 #include "lib/job/state/device.h"
+#include "lib/job/state/rfc3339.h"
 
 namespace paceline::job {
 namespace {
@@ -157,6 +158,10 @@ std::string DescribeUnusedDevices(const Draft& draft) {
   return fmt::format("{}; workers.device: CPU says that this is meant", fmt::join(texts, "; "));
 }
 
+bool IsSilentForLong(const Draft& draft) {
+  return draft.now >= draft.seen.silence->since + draft.options.silence_patience;
+}
+
 Finding JudgeDegraded(const Draft& draft) {
   const ConditionType type = ConditionType::kDegraded;
   if (!GoesOn(draft)) return Not(draft, type);
@@ -164,6 +169,12 @@ Finding JudgeDegraded(const Draft& draft) {
     return {type, true, PlanReason::kModelNotWritten,
             "training is over; the final model cannot be written, is kept and tried again: " +
                 draft.report->model_trouble};
+  }
+  if (draft.seen.silence && IsSilentForLong(draft)) {
+    return {type, true, PlanReason::kCoordinatorUnreachable,
+            fmt::format("let the operator reach the job's coordinator, which a NetworkPolicy, a "
+                        "mesh or a firewall may forbid: since {} {}",
+                        FormatTime(draft.seen.silence->since), draft.seen.silence->why)};
   }
   const bool is_training = IsTraining(draft);
   bool is_late = false;
@@ -328,6 +339,7 @@ std::string SinceRollBack(const Draft& draft) {
 bool IsNewsOfItsOwn(const Draft& draft, const Finding& finding) {
   const bool is_lasting = finding.reason == PlanReason::kEvaluatorGone ||
                           finding.reason == PlanReason::kTargetNotJudged ||
+                          finding.reason == PlanReason::kCoordinatorUnreachable ||
                           finding.reason == PlanReason::kGroupUnmatched ||
                           finding.reason == PlanReason::kDeviceUnused ||
                           finding.reason == PlanReason::kModelNotWritten;

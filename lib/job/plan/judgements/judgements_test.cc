@@ -421,6 +421,26 @@ TEST(JudgeCleanup, LeavesThoseTimeWhoEndByThemselves) {
               ElementsAre("stop digits-ps-0 JobFinished"));
 }
 
+// A sidecar has no end of its own: its pod holds a GPU for as long as it is there.
+TEST(JudgeCleanup, APodThatOutlivesItsProcessRuns) {
+  PlanOptions options;
+  options.ending_grace = std::chrono::seconds(10);
+  TrainingJob job = SmallJob();
+  Observation seen = AllTraining();
+  seen.coordinator->phase = TrainingPhase::kSucceeded;
+  for (SeenProcess& process : seen.processes) process.state = ProcessState::kExited;
+  SeenProcess& worker = Find(seen, "digits-worker-1");
+  worker.is_outlived = true;
+  const Plan over = PlanJob(job, seen, At(10), options);
+  EXPECT_THAT(Actions(over), IsEmpty()) << "it may yet end";
+  EXPECT_EQ(over.requeue_at, At(20));
+  seen.status = over.status;
+  EXPECT_THAT(Actions(PlanJob(job, seen, At(20), options)),
+              ElementsAre("stop digits-worker-1 JobFinished"));
+  job.spec.run_policy.clean_pod_policy = CleanPodPolicy::kNone;
+  EXPECT_THAT(Actions(PlanJob(job, seen, At(20), options)), IsEmpty());
+}
+
 TEST(JudgeCleanup, ExpiresTheJobAfterItsTimeToLive) {
   TrainingJob job = SmallJob();
   job.spec.run_policy.ttl_seconds_after_finished = 60;
