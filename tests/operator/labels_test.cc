@@ -91,6 +91,14 @@ class LabelsTest : public OneOperator {
   }
 };
 
+// But for its pods and Secrets, of a job with minReplicas.
+std::vector<std::pair<kube::Resource, std::string>> ChildrenOfDigits() {
+  return {{kube::Services(), "digits"},
+          {kube::ConfigMaps(), "digits-job"},
+          {kube::NetworkPolicies(), "digits"},
+          {kube::PodDisruptionBudgets(), "digits-workers"}};
+}
+
 // Each kind of change to a pod that runs, at once.
 TEST_F(LabelsTest, APodIsToldOfOnceAndMadeAnew) {
   Job job(*world_, "digits", {{"workers", {{"replicas", 4}}}});
@@ -237,11 +245,7 @@ TEST_F(LabelsTest, WhoeverManagesByALabelThatToolsShareIsLetAlone) {
   Job job(*world_, "digits", {{"workers", {{"minReplicas", 2}}}});
   Start(job);
   const auto before = AllPods(job);
-  const std::vector<std::pair<kube::Resource, std::string>> children = {
-      {kube::Services(), "digits"},
-      {kube::ConfigMaps(), "digits-job"},
-      {kube::NetworkPolicies(), "digits"},
-      {kube::PodDisruptionBudgets(), "digits-workers"}};
+  const auto children = ChildrenOfDigits();
   const Writes writes(world_->server().audit_log());
   ASSERT_TRUE(writes.WaitForQuiet(60));
   for (const auto& [name, pod] : before) Label(kube::Pods(), job, name, kManager, "Kustomize");
@@ -291,11 +295,7 @@ TEST_F(LabelsTest, WhatStandsAroundPodsGetsItsLabelsBack) {
   Job job(*world_, "digits", {{"workers", {{"minReplicas", 2}}}});
   Start(job);
   const auto pods = AllPods(job);
-  const std::vector<std::pair<kube::Resource, std::string>> children = {
-      {kube::Services(), "digits"},
-      {kube::ConfigMaps(), "digits-job"},
-      {kube::NetworkPolicies(), "digits"},
-      {kube::PodDisruptionBudgets(), "digits-workers"}};
+  const auto children = ChildrenOfDigits();
   const Writes writes(world_->server().audit_log());
   for (const char* const label : {kJob, kManager}) {
     ASSERT_TRUE(writes.WaitForQuiet(60));  // The operator knows each by its version.
