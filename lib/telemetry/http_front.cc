@@ -147,7 +147,8 @@ void HttpFront::LetIn(Accepted accepted, bool is_turned_away) {
 bool HttpFront::TurnAwayOne() {
   if (const Time now = SteadyNow(); now >= next_word_of_limit_) {
     next_word_of_limit_ = now + kWordPeriod;
-    Log(LogLevel::kError, "no client can connect", {{"port", port_}, {"why", WhichDescriptorLimit()}});
+    Log(LogLevel::kError, "no client can connect",
+        {{"port", port_}, {"why", WhichDescriptorLimit()}});
   }
   if (spare_.get() < 0) return false;
   spare_.Close();
