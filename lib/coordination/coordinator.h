@@ -72,7 +72,8 @@ struct CoordinatorOptions {
   bool averages_weights = false;  // What is evaluated and written is their moving average.
   Duration evaluation_period = Seconds(10);
   std::optional<double> gradient_clip_norm;
-  // A worker of before has in its layout what these freeze; one of now has it by itself.
+  // For the shards. A worker of a version before has in its layout what these freeze; a script's
+  // worker of this version has it by itself.
   std::vector<optim::ParameterGroup> parameter_groups;
   bool is_layer_wise = false;  // The optimizer of gradients (optim::IsLayerWise).
   // total_samples, step_samples and period_samples at 0 are worked out from the training set.

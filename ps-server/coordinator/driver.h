@@ -32,7 +32,6 @@ namespace paceline::ps {
 struct DriverOptions {
   coordination::CoordinatorOptions coordination;
   optim::OptimizerOptions optimizer;
-  std::vector<optim::ParameterGroup> parameter_groups = {};
   std::optional<double> average_decay = std::nullopt;  // Absent: no moving average is kept.
   // Pulls one published version from all shards, arranged as the layout. Called on a thread of its
   // own.

@@ -97,12 +97,12 @@ void Driver::Do(const coordination::ConfigureShards& effect) {
                                          .slots_per_worker = job.slots_per_worker,
                                          .workers_max = job.workers_max,
                                          .restore = restore(shard),
-                                         .parameter_groups = options_.parameter_groups,
+                                         .parameter_groups = job.parameter_groups,
                                          .average_decay = options_.average_decay});
   }
   std::vector<std::string> own;
   for (const protocol::FrozenTensor& tensor : effect.frozen) own.push_back(tensor.name);
-  idle_patterns_ = store::IdlePatterns(layout_, options_.parameter_groups, own);
+  idle_patterns_ = store::IdlePatterns(layout_, job.parameter_groups, own);
   for (const std::string& pattern : idle_patterns_) {
     Log(LogLevel::kWarning, "a parameter group's pattern fits no parameter of the model",
         {{"pattern", pattern}});

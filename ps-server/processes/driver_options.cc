@@ -152,7 +152,6 @@ coordination::CoordinatorOptions CoordinationOf(const DriverNeeds& needs) {
 DriverOptions DriverOptionsFrom(const DriverNeeds& needs) {
   return {.coordination = CoordinationOf(needs),
           .optimizer = job::OptimizerOptionsFrom(needs.job),
-          .parameter_groups = job::ParameterGroupsFrom(needs.job),
           .average_decay = AverageDecayOf(needs.job),
           .fetch =
               [channel = needs.tls.to_ps, idle = TransferIdleFrom(needs.job),

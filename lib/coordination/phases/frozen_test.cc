@@ -103,7 +103,7 @@ store::Layout WithBase(store::TensorKind kind) {
   return *store::Layout::Create(specs);
 }
 
-// As a buffer, or as a parameter that a group of the job freezes.
+// The checkpoint holds it as a buffer, or as a parameter that a group of the job freezes.
 TEST(FrozenTest, WhoHasAsFrozenWhatTheCheckpointHoldsIsToldSo) {
   for (const bool by_group : {false, true}) {
     CoordinatorOptions options = From(std::nullopt);

@@ -76,6 +76,42 @@ std::string NetworkDifference(const WireTypes& got, const WireTypes& want) {
   return gradients.empty() ? say("parameterType", got.parameters, want.parameters) : gradients;
 }
 
+// Why a newcomer whose layout is not the job's is refused. Where frozen parameters alone make the
+// difference, it says what the script has to do.
+Refused LayoutRefusal(const JobState& job, const Join& join) {
+  const std::vector<optim::ParameterGroup>& groups = job.options.parameter_groups;
+  const std::vector<protocol::FrozenTensor> frozen =
+      job.frozen.value_or(std::vector<protocol::FrozenTensor>());
+  const std::vector<std::string> held =
+      protocol::HeldAsFrozen(*job.layout, join.layout, join.frozen, groups);
+  if (!held.empty()) {
+    return Refused{RefuseReason::kHoldsFrozen,
+                   fmt::format("{} of this worker's frozen parameters, {} the first, are "
+                               "held by shards according to {}: say paceline.worker(model, "
+                               "frozen=\"averaged\")",
+                               held.size(), held.front(), WhoseFrozen(job))};
+  }
+  const std::vector<std::string> averaged =
+      protocol::HeldAsFrozen(join.layout, *job.layout, frozen, groups);
+  if (!averaged.empty()) {
+    return Refused{RefuseReason::kLayoutDiffers,
+                   fmt::format("{} parameters that this worker has averaged, {} the first, are "
+                               "frozen according to {}: say "
+                               "paceline.worker(model, frozen=\"whole\"), or begin the job anew",
+                               averaged.size(), averaged.front(), WhoseFrozen(job))};
+  }
+  const std::vector<std::string> thawed = protocol::Held(join.layout, *job.layout, frozen);
+  if (!thawed.empty()) {
+    return Refused{RefuseReason::kLayoutDiffers,
+                   fmt::format("{} parameters that this worker trains, {} the first, are frozen "
+                               "according to {}, which lacks them: keep them frozen, or begin "
+                               "another job from the model's file",
+                               thawed.size(), thawed.front(), WhoseFrozen(job))};
+  }
+  return Refused{RefuseReason::kLayoutDiffers,
+                 join.layout.Difference(*job.layout) + OfCheckpoint(job)};
+}
+
 // What is wrong with the newcomer itself, whoever sits on its seat.
 std::optional<Refused> Judge(const JobState& job, const Join& join,
                              const std::optional<WorkerId>& worker) {
@@ -99,37 +135,7 @@ std::optional<Refused> Judge(const JobState& job, const Join& join,
     return Refused{RefuseReason::kLayoutDiffers, "the model has no parameters"};
   }
   if (job.layout.has_value() && join.layout.hash() != job.layout->hash()) {
-    const std::vector<optim::ParameterGroup>& groups = job.options.parameter_groups;
-    const std::vector<protocol::FrozenTensor> frozen =
-        job.frozen.value_or(std::vector<protocol::FrozenTensor>());
-    const std::vector<std::string> held =
-        protocol::HeldAsFrozen(*job.layout, join.layout, join.frozen, groups);
-    if (!held.empty()) {
-      return Refused{RefuseReason::kHoldsFrozen,
-                     fmt::format("{} of this worker's frozen parameters, {} the first, are "
-                                 "held by shards according to {}: say paceline.worker(model, "
-                                 "frozen=\"averaged\")",
-                                 held.size(), held.front(), WhoseFrozen(job))};
-    }
-    const std::vector<std::string> averaged =
-        protocol::HeldAsFrozen(join.layout, *job.layout, frozen, groups);
-    if (!averaged.empty()) {
-      return Refused{RefuseReason::kLayoutDiffers,
-                     fmt::format("{} parameters that this worker has averaged, {} the first, are "
-                                 "frozen according to {}: say "
-                                 "paceline.worker(model, frozen=\"whole\"), or begin the job anew",
-                                 averaged.size(), averaged.front(), WhoseFrozen(job))};
-    }
-    const std::vector<std::string> thawed = protocol::Held(join.layout, *job.layout, frozen);
-    if (!thawed.empty()) {
-      return Refused{RefuseReason::kLayoutDiffers,
-                     fmt::format("{} parameters that this worker trains, {} the first, are frozen "
-                                 "according to {}, which lacks them: keep them frozen, or begin "
-                                 "another job from the model's file",
-                                 thawed.size(), thawed.front(), WhoseFrozen(job))};
-    }
-    return Refused{RefuseReason::kLayoutDiffers,
-                   join.layout.Difference(*job.layout) + OfCheckpoint(job)};
+    return LayoutRefusal(job, join);
   }
   if (job.frozen.has_value()) {
     const std::string difference =
