@@ -15,7 +15,7 @@ enum class PlanReason {
   kProcessesMissing,        // Some wanted processes do not run.
   kWorkersMissing,          // Training goes on with fewer workers than wanted.
   kCheckpointFailing,       // Training goes on without new checkpoints.
-  kCoordinatorUnreachable,  // The coordinator runs, and nobody can ask it.
+  kCoordinatorUnreachable,  // The coordinator runs, and the operator cannot ask it.
   kModelNotWritten,         // Training is over, and its model finds no place yet.
   kEvaluatorGone,           // Training goes on without an evaluator, which is not started again.
   kTargetNotJudged,         // Nobody can judge the target.

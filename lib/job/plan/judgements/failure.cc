@@ -38,8 +38,8 @@ bool Matters(const Draft& draft, const SeenProcess& process) {
   return process.role == Role::kParameterServer || !draft.IsFinishing();
 }
 
-// Whether it came as far as to tell the coordinator what it computes on: what it was expelled for
-// then, the machine may not do again.
+// Whether a life of this worker has told the coordinator what it computes on. For what the worker
+// was expelled after that, its machine may not be to blame another time.
 bool HasJoined(const Draft& draft, const SeenProcess& process) {
   return draft.report != nullptr &&
          std::ranges::any_of(draft.report->workers, [&](const WorkerStatus& worker) {
@@ -47,9 +47,9 @@ bool HasJoined(const Draft& draft, const SeenProcess& process) {
          });
 }
 
-// Whether what it is started with is wrong: a shell finds no such program or may not start it, or
-// Python cannot read or import what the script names. What a machine may lack (libcuda.so.1) says
-// nothing of the script.
+// Whether the worker ended since its command or script is wrong: the shell does not find the
+// program or may not start it, or Python cannot read the script or import what it names. A library
+// that a machine may lack (libcuda.so.1) says nothing of the script.
 bool IsOfItsText(const SeenProcess& process) {
   if (process.exit_code == 126 || process.exit_code == 127) return true;
   const std::string word = LastLine(process.last_word);
