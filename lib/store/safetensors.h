@@ -40,7 +40,9 @@ enum class SafetensorsType {
   kF32,
   kF64,
   kI64,
-  kU64
+  kU64,
+  kF8E4M3,  // Named after their bits: sign, exponent, mantissa.
+  kF8E5M2
 };
 
 std::string_view NameOf(SafetensorsType type);  // "F32"

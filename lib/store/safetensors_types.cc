@@ -12,7 +12,7 @@ struct TypeRow {
 };
 
 // In order of SafetensorsType.
-constexpr std::array<TypeRow, 13> kTypes = {{{"BOOL", 1},
+constexpr std::array<TypeRow, 15> kTypes = {{{"BOOL", 1},
                                              {"U8", 1},
                                              {"I8", 1},
                                              {"I16", 2},
@@ -24,7 +24,9 @@ constexpr std::array<TypeRow, 13> kTypes = {{{"BOOL", 1},
                                              {"F32", 4},
                                              {"F64", 8},
                                              {"I64", 8},
-                                             {"U64", 8}}};
+                                             {"U64", 8},
+                                             {"F8_E4M3", 1},
+                                             {"F8_E5M2", 1}}};
 
 }  // namespace
 

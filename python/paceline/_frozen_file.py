@@ -18,9 +18,9 @@ from ._words import encoded
 
 _TYPES = {torch.bool: "BOOL", torch.uint8: "U8", torch.int8: "I8", torch.int16: "I16", torch.float16: "F16", torch.bfloat16: "BF16",
           torch.int32: "I32", torch.float32: "F32", torch.float64: "F64", torch.int64: "I64"}
-for _name in ("uint16", "uint32", "uint64"):
+for _name, _type in (("uint16", "U16"), ("uint32", "U32"), ("uint64", "U64"), ("float8_e4m3fn", "F8_E4M3"), ("float8_e5m2", "F8_E5M2")):
     if hasattr(torch, _name):
-        _TYPES[getattr(torch, _name)] = "U" + _name[4:]
+        _TYPES[getattr(torch, _name)] = _type
 
 
 class FrozenFile:

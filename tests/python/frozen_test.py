@@ -124,6 +124,7 @@ class FrozenTest(JobTest):
             draw = torch.Generator().manual_seed(int.from_bytes(os.urandom(4), "little"))
             of = lambda *shape: nn.Parameter(torch.randn(shape, generator=draw).to(torch.float16), requires_grad=False)
             self.wide, self.across, self.scalar = of(3, 700_000), of(8, 16), of()
+            self.eight = nn.Parameter(of(5).float().to(torch.float8_e4m3fn), requires_grad=False)
             self.across.data = self.across.data.t().contiguous().t()
             self.out = nn.Linear(16, 2)
         def forward(self, x): return self.out((x.half() @ self.across * self.scalar).float())
@@ -146,8 +147,9 @@ class FrozenTest(JobTest):
         ends = [torch.load(path) for path in sorted(self.folder.glob("end-*.pt"))]
         self.assertEqual(len(ends), 3)
         for end in ends:
-            for name in ("wide", "across", "scalar"):
-                self.assertTrue(torch.equal(end[name], written[name]), name)
+            for name in ("wide", "across", "scalar", "eight"):
+                self.assertEqual(end[name].dtype, written[name].dtype, name)
+                self.assertTrue(torch.equal(end[name].float(), written[name].float()), name)
 
     def first(self, text, *overrides, **options):
         """A job whose processes each have drawn `kept`."""
