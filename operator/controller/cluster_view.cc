@@ -135,7 +135,10 @@ void ClusterView::Stop() {
 
 Status ClusterView::WaitForSync(Duration deadline) const {
   for (const auto& [plural, informer] : informers_) {
-    if (!optional_.contains(plural)) PACELINE_RETURN_IF_ERROR(informer->WaitForSync(deadline));
+    if (optional_.contains(plural))
+      informer->WaitForAnswer(deadline);
+    else
+      PACELINE_RETURN_IF_ERROR(informer->WaitForSync(deadline));
   }
   return OkStatus();
 }

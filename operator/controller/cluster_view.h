@@ -37,8 +37,8 @@ class ClusterView {
 
   void Start();
   void Stop();
-  // DeadlineExceeded naming what could not be listed, and why. PodGroups are not waited for: their
-  // API is somebody else's, and may not be there, or go away.
+  // DeadlineExceeded naming what could not be listed, and why. Of PodGroups it waits for an answer
+  // of any kind: their API is somebody else's, and may not be there, or go away.
   Status WaitForSync(Duration deadline) const;
   bool HasSynced() const;
 

@@ -128,6 +128,10 @@ class ClusterViewTest : public ::testing::Test {
       connection.WaitForClose(Seconds(60));
       return;
     }
+    // Whether it has this kind is asked too, and it answers that last.
+    if (resource == "podgroups") {
+      EXPECT_TRUE(testing::Eventually([this] { return OthersWatch(); }));
+    }
     const char* const kind = resource == "pods" ? "PodList" : "List";
     const std::string item = resource == "pods"           ? Pod("Pending")
                              : resource == "trainingjobs" ? Job()
@@ -136,6 +140,11 @@ class ClusterViewTest : public ::testing::Test {
         200, fmt::format(R"({{"apiVersion":"v1","kind":"{}","metadata":{{"resourceVersion":"9"}},)"
                          R"("items":[{}]}})",
                          kind, item));
+  }
+
+  bool OthersWatch() {
+    const std::lock_guard lock(mutex_);
+    return watches_.size() >= 6;
   }
 
   // Lists and watches, the latter once all are there.

@@ -58,6 +58,7 @@ class Informer::Follower : public std::enable_shared_from_this<Follower> {
 
   bool HasSynced() const { return has_synced_; }
   Status WaitForSync(Duration deadline) const;
+  bool WaitForAnswer(Duration deadline) const;
   const ObjectStore& store() const { return store_; }
 
  private:
@@ -104,7 +105,7 @@ class Informer::Follower : public std::enable_shared_from_this<Follower> {
   Backoff backoff_;
 
   mutable std::mutex mutex_;
-  mutable std::condition_variable synced_;
+  mutable std::condition_variable answered_;
   Status last_failure_;  // Of the mutex.
 };
 
@@ -150,7 +151,7 @@ void Informer::Follower::Listed(StatusOr<std::string> version) {
       std::lock_guard lock(mutex_);
       has_synced_ = true;
     }
-    synced_.notify_all();
+    answered_.notify_all();
     if (handler_.synced) handler_.synced();
   }
   Watch();
@@ -198,6 +199,7 @@ void Informer::Follower::Failed(const std::string& what, const Status& status) {
     std::lock_guard lock(mutex_);
     last_failure_ = status;
   }
+  answered_.notify_all();
   if (handler_.failed) handler_.failed(what, status);
 }
 
@@ -221,10 +223,16 @@ void Informer::Follower::Tell(std::vector<ObjectChange> changes, bool is_initial
 
 Status Informer::Follower::WaitForSync(Duration deadline) const {
   std::unique_lock lock(mutex_);
-  if (synced_.wait_for(lock, deadline, [&] { return has_synced_.load(); })) return OkStatus();
+  if (answered_.wait_for(lock, deadline, [&] { return has_synced_.load(); })) return OkStatus();
   return DeadlineExceeded("no list of {} after {} s: {}", options_.resource.plural,
                           ToSeconds(deadline),
                           last_failure_.ok() ? "no answer" : Message(last_failure_));
+}
+
+bool Informer::Follower::WaitForAnswer(Duration deadline) const {
+  std::unique_lock lock(mutex_);
+  return answered_.wait_for(lock, deadline,
+                            [&] { return has_synced_.load() || !last_failure_.ok(); });
 }
 
 Informer::Informer(Client& client, InformerOptions options, InformerHandler handler)
@@ -236,6 +244,7 @@ void Informer::Start() { follower_->Start(); }
 void Informer::Stop() { follower_->Stop(); }
 bool Informer::HasSynced() const { return follower_->HasSynced(); }
 Status Informer::WaitForSync(Duration deadline) const { return follower_->WaitForSync(deadline); }
+bool Informer::WaitForAnswer(Duration deadline) const { return follower_->WaitForAnswer(deadline); }
 ObjectPtr Informer::Find(const ObjectKey& key) const { return follower_->store().Find(key); }
 std::vector<ObjectPtr> Informer::Objects() const { return follower_->store().Objects(); }
 std::vector<ObjectPtr> Informer::ByIndex(const std::string& index, const std::string& value) const {

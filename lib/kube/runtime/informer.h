@@ -87,6 +87,9 @@ class Informer {
   bool HasSynced() const;
   // DeadlineExceeded naming the resource and the last failure.
   Status WaitForSync(Duration deadline) const;
+  // Until the first list is there or has failed: of an API that the server may not have. Returns
+  // whether it was so before the deadline.
+  bool WaitForAnswer(Duration deadline) const;
 
   ObjectPtr Find(const ObjectKey& key) const;  // Null if there is none.
   std::vector<ObjectPtr> Objects() const;      // In the order of their keys.

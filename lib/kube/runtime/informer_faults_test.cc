@@ -184,6 +184,8 @@ TEST(InformerFaults, KeepsTryingAndSaysWhyItIsNotSynced) {
   const Status status = informer.WaitForSync(Seconds(0.1));
   EXPECT_EQ(status.code(), StatusCode::kDeadlineExceeded);
   EXPECT_THAT(Message(status), HasSubstr("no pods for you"));
+  EXPECT_TRUE(informer.WaitForAnswer(Seconds(30))) << "a refusal is one";
+  EXPECT_FALSE(informer.HasSynced());
   is_open = true;
   EXPECT_TRUE(informer.WaitForSync(Seconds(30)).ok());
 }
