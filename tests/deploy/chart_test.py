@@ -4,36 +4,12 @@ import unittest
 
 import yaml
 
+from chart import CHART, HELM, SETTINGS, flags, of_kind, render, things
 from rights import at_home, granted, where_jobs_are
-from tools import ROOT, documents, kubectl, load, main, must, need, run
-
-HELM = need("helm", "tests/cluster/cluster build helm")
-CHART = "charts/paceline"
-
-# What the chart is rendered with; every template is in at least one of them.
-SETTINGS = {
-    "defaults": [],
-    "everything": ["operator.replicas=2", "metrics.serviceMonitor.enabled=true", "metrics.podMonitor.enabled=true",
-                   "metrics.rules.enabled=true", "metrics.rules.labels.release=prometheus", "dashboards.enabled=true",
-                   "dashboards.annotations.grafana_folder=Training", "image.registry=registry.example.com/team",
-                   "image.pullSecrets[0].name=registry", "operator.priorityClassName=system-cluster-critical",
-                   "operator.gangScheduler=volcano", "operator.extraArgs[0]=--log-format=text",
-                   "operator.nodeSelector.pool=system", "operator.tolerations[0].operator=Exists"],
-    "one namespace": ["operator.namespace=research", "metrics.podMonitor.enabled=true"],
-    "nothing more": ["crds.install=false", "networkPolicy.enabled=false", "rbac.aggregate=false"],
-}
+from tools import ROOT, kubectl, load, main, must, run
 
 # Kinds of the Prometheus operator, which is not part of a cluster.
 FOREIGN = {"ServiceMonitor": "servicemonitors", "PodMonitor": "podmonitors", "PrometheusRule": "prometheusrules"}
-
-
-def render(settings):
-    flags = [word for setting in settings for word in ("--set", setting)]
-    return must(HELM, "template", "paceline", CHART, "--namespace", "paceline-system", *flags)
-
-
-def of_kind(objects, kind):
-    return [thing for thing in objects if thing["kind"] == kind]
 
 
 def foreign_crd(kind, plural):
@@ -50,7 +26,7 @@ class ChartTest(unittest.TestCase):
     def test_lints(self):
         for name, settings in SETTINGS.items():
             with self.subTest(settings=name):
-                must(HELM, "lint", "--strict", CHART, *[word for setting in settings for word in ("--set", setting)])
+                must(HELM, "lint", "--strict", CHART, *flags(settings))
 
     def test_an_unknown_value_is_refused_by_its_name(self):
         for value in ("operator.replica=2", "operator.threads=0", "image.operator.digest=sha256:12", "crds.keep=maybe"):
@@ -69,11 +45,11 @@ class ChartTest(unittest.TestCase):
 
     def test_rules_are_those_of_the_plain_manifests(self):
         rules = load("deploy/rbac/operator.yaml")[0]["rules"]
-        roles = {role["metadata"]["name"]: role for role in documents(render([])) if role["kind"] == "ClusterRole"}
-        self.assertEqual(roles["paceline-operator"]["rules"], rules)
+        roles = {role["metadata"]["name"]: role for role in things([]) if role["kind"] == "ClusterRole"}
+        self.assertEqual(roles["paceline-operator:paceline-system"]["rules"], rules)
         for plain in load("deploy/rbac/users.yaml"):
             self.assertEqual(roles[plain["metadata"]["name"]]["rules"], plain["rules"])
-        at_home = {role["metadata"]["name"]: role["rules"] for role in of_kind(documents(render([])), "Role")}
+        at_home = {role["metadata"]["name"]: role["rules"] for role in of_kind(things([]), "Role")}
         for file in ("authority", "leader-election"):
             plain = load(f"deploy/rbac/{file}.yaml")[0]
             self.assertEqual(at_home.pop(plain["metadata"]["name"]), plain["rules"])
@@ -83,20 +59,20 @@ class ChartTest(unittest.TestCase):
         for name, settings in SETTINGS.items():
             with self.subTest(settings=name):
                 where = "research" if name == "one namespace" else ""
-                self.assertEqual(granted(documents(render(settings)), "paceline-system"),
+                self.assertEqual(granted(things(settings), "paceline-system"),
                                  {where: where_jobs_are(), "paceline-system": at_home()})
 
     def test_the_container_is_that_of_the_plain_manifests(self):
         plain = load("deploy/operator.yaml")[0]["spec"]["template"]["spec"]
-        ours = of_kind(documents(render([])), "Deployment")[0]["spec"]["template"]["spec"]
-        extra = {"--gang-scheduler=none", "--threads=4"}  # Said in the chart, the program's defaults in the other.
+        ours = of_kind(things([]), "Deployment")[0]["spec"]["template"]["spec"]
+        extra = {"--gang-scheduler=none", "--threads=4", "--lease=paceline-operator"}  # Said in the chart, the program's defaults in the other.
         ours["containers"][0]["args"] = [a for a in ours["containers"][0]["args"] if a not in extra]
         for container in ours["containers"][0], plain["containers"][0]:  # Which differ: the chart's have its release.
             container["args"] = [a for a in container["args"] if not a.startswith("--operator-labels=")]
         self.assertEqual(ours, plain)
 
     def test_the_operator_is_told_the_labels_that_its_pods_have(self):
-        for deployment in load("deploy/operator.yaml")[0], of_kind(documents(render([])), "Deployment")[0]:
+        for deployment in load("deploy/operator.yaml")[0], of_kind(things([]), "Deployment")[0]:
             [told] = [a.split("=", 1)[1] for a in deployment["spec"]["template"]["spec"]["containers"][0]["args"]
                       if a.startswith("--operator-labels=")]
             told = dict(pair.split("=") for pair in told.split(","))
@@ -104,27 +80,27 @@ class ChartTest(unittest.TestCase):
             self.assertLessEqual(told.items(), deployment["spec"]["template"]["metadata"]["labels"].items())
 
     def test_one_namespace_needs_no_cluster_wide_right(self):
-        objects = documents(render(SETTINGS["one namespace"]))
+        objects = things(SETTINGS["one namespace"])
         self.assertEqual([role["metadata"]["name"] for role in of_kind(objects, "ClusterRoleBinding")], [])
         bindings = {thing["metadata"]["name"]: thing["metadata"]["namespace"] for thing in of_kind(objects, "RoleBinding")}
-        self.assertEqual(bindings["paceline-operator"], "research")
+        self.assertEqual(bindings["paceline-operator:paceline-system"], "research")
         self.assertIn("--namespace=research", of_kind(objects, "Deployment")[0]["spec"]["template"]["spec"]["containers"][0]["args"])
 
     def test_a_second_replica_brings_a_disruption_budget(self):
-        self.assertEqual(of_kind(documents(render([])), "PodDisruptionBudget"), [])
-        self.assertEqual(len(of_kind(documents(render(["operator.replicas=2"])), "PodDisruptionBudget")), 1)
+        self.assertEqual(of_kind(things([]), "PodDisruptionBudget"), [])
+        self.assertEqual(len(of_kind(things(["operator.replicas=2"])), "PodDisruptionBudget"), 1)
 
     def test_images_by_registry_tag_and_digest(self):
         digest = "sha256:" + 64 * "0"
-        objects = documents(render(["image.registry=r.example.com/t", "image.ps.tag=v9", f"image.operator.digest={digest}"]))
+        objects = things(["image.registry=r.example.com/t", "image.ps.tag=v9", f"image.operator.digest={digest}"])
         container = of_kind(objects, "Deployment")[0]["spec"]["template"]["spec"]["containers"][0]
         self.assertEqual(container["image"], f"r.example.com/t/paceline/operator@{digest}")
         self.assertIn("--ps-image=r.example.com/t/paceline/ps:v9", container["args"])
 
     def test_the_crd_stays_when_the_release_goes(self):
-        keep = of_kind(documents(render([])), "CustomResourceDefinition")[0]["metadata"]["annotations"]
+        keep = of_kind(things([]), "CustomResourceDefinition")[0]["metadata"]["annotations"]
         self.assertEqual(keep["helm.sh/resource-policy"], "keep")
-        self.assertEqual(of_kind(documents(render(["crds.install=false"])), "CustomResourceDefinition"), [])
+        self.assertEqual(of_kind(things(["crds.install=false"]), "CustomResourceDefinition"), [])
 
     def test_an_api_server_accepts_it(self):
         for kind, plural in FOREIGN.items():

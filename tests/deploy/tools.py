@@ -66,7 +66,9 @@ def wait_until(what, seconds, is_so, diagnose):
 
 
 def documents(text):
-    return [document for document in yaml.safe_load_all(text) if document]
+    # libyaml's reader, where it is there: the CRD alone takes the other one seconds.
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    return [document for document in yaml.load_all(text, Loader=loader) if document]
 
 
 def load(path):

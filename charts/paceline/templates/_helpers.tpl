@@ -7,6 +7,17 @@
 {{ include "paceline.name" . }}-operator
 {{- end }}
 
+{{/*
+What lies outside of the release's namespace carries it: another release of that name may be in another namespace. A colon, which
+no name of a release or a namespace can have, so that no two of them make the same name.
+
+The roles had the operator's name alone once. An upgrade makes those of the new name before it deletes those of the old one (Helm,
+Argo CD and Flux all prune last), so that the operator has its rights throughout; a rollback does the same the other way round.
+*/}}
+{{- define "paceline.wide" -}}
+{{ include "paceline.operator" . }}:{{ .Release.Namespace }}
+{{- end }}
+
 {{- define "paceline.account" -}}
 {{ .Values.serviceAccount.name | default (include "paceline.operator" .) }}
 {{- end }}
@@ -23,6 +34,13 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 app.kubernetes.io/part-of: paceline
 helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
+{{- end }}
+
+{{/* Refuses what cannot be meant, before anything of the release changes. */}}
+{{- define "paceline.check" -}}
+{{- if not (hasKey .Values.rbac "users") }}
+{{- fail "upgrade with --reset-then-reuse-values in place of --reuse-values: the values of the release are an older chart's, and those that it did not know have no defaults" }}
+{{- end }}
 {{- end }}
 
 {{/* include "paceline.image" (list $ "operator") */}}

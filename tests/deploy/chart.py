@@ -1,0 +1,61 @@
+"""The chart as tests render it, and the value sets that they render it with."""
+import functools
+import io
+import subprocess
+import tarfile
+from pathlib import Path
+
+from tools import ROOT, documents, must, need
+
+HELM = need("helm", "tests/cluster/cluster build helm")
+CHART = "charts/paceline"
+
+# What the chart is rendered with; every template is in at least one of them.
+SETTINGS = {
+    "defaults": [],
+    "everything": ["operator.replicas=2", "metrics.serviceMonitor.enabled=true", "metrics.podMonitor.enabled=true",
+                   "metrics.rules.enabled=true", "metrics.rules.labels.release=prometheus", "dashboards.enabled=true",
+                   "dashboards.annotations.grafana_folder=Training", "image.registry=registry.example.com/team",
+                   "image.pullSecrets[0].name=registry", "operator.priorityClassName=system-cluster-critical",
+                   "operator.gangScheduler=volcano", "operator.extraArgs[0]=--log-format=text",
+                   "operator.nodeSelector.pool=system", "operator.tolerations[0].operator=Exists"],
+    "one namespace": ["operator.namespace=research", "metrics.podMonitor.enabled=true"],
+    "upgraded": ["operator.adopt.installations[0]=former", "operator.adopt.seedSecrets[0]=former-seed", "operator.replicas=2"],
+    "nothing more": ["crds.install=false", "networkPolicy.enabled=false", "rbac.aggregate=false", "rbac.users.create=false"],
+}
+
+
+def flags(settings):
+    return [word for setting in settings for word in ("--set", setting)]
+
+
+@functools.cache
+def rendered(settings, release, namespace, chart):
+    return must(HELM, "template", release, str(chart), "--namespace", namespace, *flags(settings))
+
+
+def render(settings, release="paceline", namespace="paceline-system", chart=CHART):
+    return rendered(tuple(settings), release, namespace, chart)
+
+
+def things(settings, **where):
+    return documents(render(settings, **where))
+
+
+def of_kind(things, kind):
+    return [thing for thing in things if thing["kind"] == kind]
+
+
+def key(thing):
+    """What no two objects of a cluster may share. Of those that belong to a namespace the chart says which."""
+    return thing["kind"], thing["metadata"].get("namespace", ""), thing["metadata"]["name"]
+
+
+def chart_of(commit, folder):
+    """Unpacks the chart of a commit; None where this checkout does not reach back to it."""
+    archive = subprocess.run(["git", "archive", commit, CHART], cwd=ROOT, capture_output=True)
+    if archive.returncode != 0:
+        return None
+    with tarfile.open(fileobj=io.BytesIO(archive.stdout)) as files:
+        files.extractall(folder)
+    return Path(folder) / CHART
