@@ -20,6 +20,7 @@ SETTINGS = {
                    "operator.gangScheduler=volcano", "operator.extraArgs[0]=--log-format=text",
                    "operator.nodeSelector.pool=system", "operator.tolerations[0].operator=Exists"],
     "one namespace": ["operator.namespace=research", "metrics.podMonitor.enabled=true"],
+    "namespace's admin": ["operator.namespace=research", "crds.install=false", "rbac.clusterScoped=false"],
     "upgraded": ["operator.adopt.installations[0]=former", "operator.adopt.seedSecrets[0]=former-seed", "operator.replicas=2"],
     "nothing more": ["crds.install=false", "networkPolicy.enabled=false", "rbac.aggregate=false", "rbac.users.create=false"],
 }

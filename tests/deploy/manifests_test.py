@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
 """The plain manifests, on a real API server: all of them are accepted, and the operator may do its work and nothing else."""
-import json
 import unittest
 
 import yaml
 
-from rights import at_home, each, where_jobs_are
-from tools import ROOT, kubectl, load, main, must, run
+from rights import all_rights, at_home, where_jobs_are
+from tools import ROOT, kubectl, load, main, run
 
 OPERATOR = "system:serviceaccount:paceline-system:paceline-operator"
 ANYBODY = "system:serviceaccount:default:anybody"
@@ -18,15 +17,6 @@ def may(verb, resource, namespace, user=OPERATOR, name=None):
         resource, sub = resource.split("/")
         return run("kubectl", "auth", "can-i", verb, resource, f"--subresource={sub}", f"--as={user}", "-n", namespace)[0] == 0
     return run("kubectl", "auth", "can-i", verb, what, f"--as={user}", "-n", namespace)[0] == 0
-
-
-def all_rights(user, namespace):
-    """What the API server lets that account do there, by its own word."""
-    review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectRulesReview", "spec": {"namespace": namespace}}
-    said = must("kubectl", "create", "--validate=false", f"--as={user}", "-f", "-", "-o", "json", text=json.dumps(review))
-    status = json.loads(said)["status"]
-    assert not status["incomplete"], status
-    return each(status["resourceRules"] + status["nonResourceRules"])
 
 
 class ManifestsTest(unittest.TestCase):

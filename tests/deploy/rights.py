@@ -1,4 +1,8 @@
 """What the operator may do: all of it, written down, and what manifests or an API server grant it, to be held against that."""
+import json
+
+from tools import must
+
 CORE, HERS = "", "paceline.dev"
 PODGROUPS = ("scheduling.volcano.sh", "scheduling.x-k8s.io")
 MAKES = "get list watch create patch delete"
@@ -65,3 +69,12 @@ def granted(objects, home, at="default"):
         where = "" if binding["kind"] == "ClusterRoleBinding" else namespace
         rights.setdefault(where, set()).update(each(role["rules"]))
     return rights
+
+
+def all_rights(user, namespace):
+    """What the API server lets that account do there, by its own word."""
+    review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectRulesReview", "spec": {"namespace": namespace}}
+    said = must("kubectl", "create", "--validate=false", f"--as={user}", "-f", "-", "-o", "json", text=json.dumps(review))
+    status = json.loads(said)["status"]
+    assert not status["incomplete"], status
+    return each(status["resourceRules"] + status["nonResourceRules"])

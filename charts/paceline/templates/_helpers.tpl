@@ -41,6 +41,14 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- if not (hasKey .Values.rbac "users") }}
 {{- fail "upgrade with --reset-then-reuse-values in place of --reuse-values: the values of the release are an older chart's, and those that it did not know have no defaults" }}
 {{- end }}
+{{- if not .Values.rbac.clusterScoped }}
+{{- if not .Values.operator.namespace }}
+{{- fail "set operator.namespace to the namespace whose jobs are meant: rbac.clusterScoped=false makes no ClusterRole, so the operator cannot look after all of them" }}
+{{- end }}
+{{- if .Values.crds.install }}
+{{- fail "set crds.install=false, and have a cluster admin apply deploy/crd: rbac.clusterScoped=false makes nothing that lies outside of a namespace" }}
+{{- end }}
+{{- end }}
 {{- end }}
 
 {{/* include "paceline.image" (list $ "operator") */}}
