@@ -137,9 +137,10 @@ endif
 e2e-soak: images ## Ten minutes of random faults to jobs on a three-node kind cluster
 	@PACELINE_E2E_SOAK_SECONDS=$${PACELINE_E2E_SOAK_SECONDS:-600} tests/e2e/run -k test_soak
 
-chart: ## Copy what the chart ships from deploy/ (a test compares)
+chart: ## Copy what the chart ships from deploy/, and write its README (a test compares)
 	@cp deploy/crd/trainingjobs.yaml deploy/prometheus/rules.yaml charts/paceline/files/
 	@cp deploy/grafana/*.json charts/paceline/files/dashboards/
+	@/usr/bin/python3 tools/chart_readme.py
 
 lint: verify $(BUILD)/build.ninja ## Everything of verify, and clang-tidy, which is slow (ONLY=lib/sync narrows it)
 	@tools/build $(BUILD) --jobs $(JOBS)

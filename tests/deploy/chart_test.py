@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """The Helm chart: it lints, its copies are true copies, and a real API server accepts what it renders."""
+import difflib
+import os
 import unittest
 
 import yaml
 
-from chart import CHART, HELM, SETTINGS, flags, of_kind, render, things
+from chart import CHART, HELM, SETTINGS, flags, key, of_kind, render, things
 from rights import at_home, granted, where_jobs_are
-from tools import ROOT, kubectl, load, main, must, run
+from tools import ROOT, documents, kubectl, load, main, must, run
 
 # Kinds of the Prometheus operator, which is not part of a cluster.
 FOREIGN = {"ServiceMonitor": "servicemonitors", "PodMonitor": "podmonitors", "PrometheusRule": "prometheusrules"}
@@ -22,11 +24,88 @@ def foreign_crd(kind, plural):
     }
 
 
+# What stands in tests/golden/chart.
+GOLDEN = ("defaults", "everything", "one namespace", "namespace's admin", "openshift", "closed network")
+REWRITE = os.environ.get("PACELINE_REWRITE") == "1"
+
+
+def pictured(objects):
+    """As text, without what is a copy of a file under deploy/."""
+    for thing in objects:
+        if thing["kind"] in ("CustomResourceDefinition", "PrometheusRule"):
+            thing["spec"] = "..."
+        elif "-dashboard-" in thing["metadata"]["name"]:
+            thing["data"] = {file: "..." for file in thing["data"]}
+    return yaml.safe_dump_all(objects, sort_keys=False, width=120)
+
+
+def golden(name, text):
+    file = ROOT / "tests/golden/chart" / name.replace("'", "")
+    if REWRITE:
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(text)
+    assert file.read_text() == text, "".join(difflib.unified_diff(
+        file.read_text().splitlines(True), text.splitlines(True), str(file), "rendered")) + "\nPACELINE_REWRITE=1 writes it anew"
+
+
 class ChartTest(unittest.TestCase):
     def test_lints(self):
         for name, settings in SETTINGS.items():
             with self.subTest(settings=name):
                 must(HELM, "lint", "--strict", CHART, *flags(settings))
+
+    def test_what_is_rendered_is_what_was_read(self):
+        for name in GOLDEN:
+            with self.subTest(settings=name):
+                golden(f"{name.replace(' ', '-')}.yaml", pictured(things(SETTINGS[name])))
+
+    def test_the_readme_is_made_of_the_values(self):
+        if REWRITE:
+            must(str(ROOT / "tools/chart_readme.py"))
+        must(str(ROOT / "tools/chart_readme.py"), "--check")
+
+    def test_what_is_null_is_left_out(self):
+        def pod(settings):
+            [deployment] = of_kind(things(settings), "Deployment")
+            return deployment["spec"]["template"]["spec"]
+        self.assertEqual(pod(SETTINGS["openshift"])["securityContext"], {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}})
+        self.assertNotIn("securityContext", pod(SETTINGS["other names"]))
+        self.assertNotIn("securityContext", pod(SETTINGS["other names"])["containers"][0])
+
+    def test_extra_objects_may_be_text_with_templates(self):
+        values = yaml.safe_dump({"extraObjects": [
+            {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "one-{{ .Release.Name }}"}},
+            'apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {{ include "paceline.operator" . }}-two\n']})
+        out = must(HELM, "template", "r", CHART, "--set=crds.install=false", "--values", "-", text=values)
+        self.assertEqual([thing["metadata"]["name"] for thing in of_kind(documents(out), "ConfigMap")], ["one-r", "r-paceline-operator-two"])
+
+    def test_common_labels_are_on_all_objects_and_on_pods(self):
+        labels = {"cost-center": "research", "app.kubernetes.io/part-of": "platform"}
+        objects = things([f"commonLabels.{name.replace('.', chr(92) + '.')}={value}" for name, value in labels.items()] +
+                         ["operator.podLabels.cost-center=other", "operator.namespace=research", "operator.replicas=2",
+                          "security.networkPolicy.extraPorts[0].port=15008", "dashboards.enabled=true", "metrics.rules.enabled=true"])
+        for thing in objects:
+            if thing["kind"] == "Pod":  # The one of `helm test`, which has the pods' labels.
+                continue
+            self.assertLessEqual(labels.items(), thing["metadata"]["labels"].items(), key(thing))
+        [deployment] = of_kind(objects, "Deployment")
+        self.assertEqual(deployment["spec"]["template"]["metadata"]["labels"]["cost-center"], "other")
+
+    def test_what_cannot_be_meant_is_refused_in_words(self):
+        cases = {
+            "serviceAccount.create=false": "set serviceAccount.name to an account",
+            "networkPolicy.enabled=false,security.networkPolicy.mode=IngressAndEgress": "set networkPolicy.enabled=true",
+            "security.networkPolicy.egress[0].ports[0].port=443": "set security.networkPolicy.mode=IngressAndEgress",
+            "commonLabels.app\\.kubernetes\\.io/instance=mine": "leave app.kubernetes.io/instance out of commonLabels",
+            "operator.podLabels.app\\.kubernetes\\.io/component=mine": "leave app.kubernetes.io/component out of operator.podLabels",
+            "fullnameOverride=Not_A_Name": "fullnameOverride",
+            "security.networkPolicy.mode=Egress": "mode",
+        }
+        for values, words in cases.items():
+            with self.subTest(values):
+                code, _, errors = run(HELM, "template", CHART, "--set", values)
+                self.assertNotEqual(code, 0)
+                self.assertIn(words, errors)
 
     def test_an_unknown_value_is_refused_by_its_name(self):
         for value in ("operator.replica=2", "operator.threads=0", "image.operator.digest=sha256:12", "crds.keep=maybe"):
@@ -56,11 +135,13 @@ class ChartTest(unittest.TestCase):
         self.assertEqual(at_home, {})
 
     def test_all_that_is_granted_is_what_is_written_down(self):
+        more = {"upgraded": {"seeds": ["former-seed"]}, "other names": {"leases": ["pl-operator"]}}
         for name, settings in SETTINGS.items():
             with self.subTest(settings=name):
                 where = "research" if "operator.namespace=research" in settings else ""
-                self.assertEqual(granted(things(settings), "paceline-system"),
-                                 {where: where_jobs_are(), "paceline-system": at_home()})
+                account = "builder" if "serviceAccount.name=builder" in settings else "paceline-operator"
+                self.assertEqual(granted(things(settings), "paceline-system", account=account),
+                                 {where: where_jobs_are(), "paceline-system": at_home(**more.get(name, {}))})
 
     def test_the_container_is_that_of_the_plain_manifests(self):
         plain = load("deploy/operator.yaml")[0]["spec"]["template"]["spec"]
@@ -88,7 +169,7 @@ class ChartTest(unittest.TestCase):
 
     def test_a_second_replica_brings_a_disruption_budget(self):
         self.assertEqual(of_kind(things([]), "PodDisruptionBudget"), [])
-        self.assertEqual(len(of_kind(things(["operator.replicas=2"])), "PodDisruptionBudget"), 1)
+        self.assertEqual(len(of_kind(things(["operator.replicas=2"]), "PodDisruptionBudget")), 1)
 
     def test_images_by_registry_tag_and_digest(self):
         digest = "sha256:" + 64 * "0"

@@ -38,8 +38,10 @@ def where_jobs_are():
     return {(group, resource, "", verb) for group, resource, verbs in WHERE_JOBS_ARE for verb in verbs.split()}
 
 
-def at_home():
-    return {(group, resource, name, verb) for group, resource, verbs, name in AT_HOME for verb in verbs.split()}
+def at_home(leases=(), seeds=()):
+    """With the names of other Leases and of other installations' Secrets, those as well."""
+    more = [(*AT_HOME[3][:3], name) for name in leases] + [(*AT_HOME[1][:3], name) for name in seeds]
+    return {(group, resource, name, verb) for group, resource, verbs, name in [*AT_HOME, *more] for verb in verbs.split()}
 
 
 def each(rules):
@@ -49,8 +51,8 @@ def each(rules):
             for verb in rule["verbs"]}
 
 
-def granted(objects, home, at="default"):
-    """What those manifests let the operator's account in `home` do: {namespace, or nothing for all: what}. Those that say no
+def granted(objects, home, at="default", account="paceline-operator"):
+    """What those manifests let the operator's `account` in `home` do: {namespace, or nothing for all: what}. Those that say no
     namespace are applied to `at`. Nobody else is bound to anything, and no role takes what others add to it."""
     roles = {(thing["kind"], thing["metadata"].get("namespace", at), thing["metadata"]["name"]): thing
              for thing in objects if thing["kind"] in ROLES}
@@ -58,8 +60,7 @@ def granted(objects, home, at="default"):
     for binding in objects:
         if binding["kind"] not in [f"{role}Binding" for role in ROLES]:
             continue
-        account = {"kind": "ServiceAccount", "name": "paceline-operator", "namespace": home}
-        assert binding["subjects"] == [account], binding
+        assert binding["subjects"] == [{"kind": "ServiceAccount", "name": account, "namespace": home}], binding
         namespace = binding["metadata"].get("namespace", at)
         wanted = binding["roleRef"]
         place = namespace if wanted["kind"] == "Role" else at

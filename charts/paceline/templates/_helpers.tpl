@@ -1,6 +1,10 @@
 {{/* Names: Helm's habits. */}}
 {{- define "paceline.name" -}}
-{{- if contains .Chart.Name .Release.Name }}{{ .Release.Name | trunc 40 | trimSuffix "-" }}{{ else }}{{ printf "%s-%s" .Release.Name .Chart.Name | trunc 40 | trimSuffix "-" }}{{ end }}
+{{- $chart := .Values.nameOverride | default .Chart.Name }}
+{{- if .Values.fullnameOverride }}{{ .Values.fullnameOverride }}
+{{- else if contains $chart .Release.Name }}{{ .Release.Name | trunc 40 | trimSuffix "-" }}
+{{- else }}{{ printf "%s-%s" .Release.Name $chart | trunc 40 | trimSuffix "-" }}
+{{- end }}
 {{- end }}
 
 {{- define "paceline.operator" -}}
@@ -22,24 +26,56 @@ Argo CD and Flux all prune last), so that the operator has its rights throughout
 {{ .Values.serviceAccount.name | default (include "paceline.operator" .) }}
 {{- end }}
 
+{{- define "paceline.test-selector" -}}
+app.kubernetes.io/name: paceline
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/component: test
+{{- end }}
+
+{{/* What finds the operator's pods. It cannot be changed once there is a Deployment, so no value is in it. */}}
 {{- define "paceline.selector" -}}
 app.kubernetes.io/name: paceline
 app.kubernetes.io/instance: {{ .Release.Name }}
 app.kubernetes.io/component: operator
 {{- end }}
 
-{{- define "paceline.labels" -}}
+{{- define "paceline.own-labels" -}}
 {{ include "paceline.selector" . }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
-app.kubernetes.io/part-of: paceline
 helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
+{{- end }}
+
+{{/* include "paceline.labels" (list $ LABELS): the chart's, those of commonLabels, and LABELS, which win over commonLabels. */}}
+{{- define "paceline.labels" -}}
+{{- $root := index . 0 }}
+{{- $part := dict "app.kubernetes.io/part-of" "paceline" }}
+{{- mergeOverwrite $part ($root.Values.commonLabels | default dict) (index . 1 | default dict) (include "paceline.own-labels" $root | fromYaml) | toYaml }}
 {{- end }}
 
 {{/* Refuses what cannot be meant, before anything of the release changes. */}}
 {{- define "paceline.check" -}}
-{{- if not (hasKey .Values.rbac "users") }}
+{{- if not (and (hasKey .Values.rbac "users") (hasKey .Values "security")) }}
 {{- fail "upgrade with --reset-then-reuse-values in place of --reuse-values: the values of the release are an older chart's, and those that it did not know have no defaults" }}
+{{- end }}
+{{- $own := include "paceline.own-labels" . | fromYaml }}
+{{- range $value, $labels := dict "commonLabels" .Values.commonLabels "operator.podLabels" .Values.operator.podLabels }}
+{{- range $label, $_ := $labels }}
+{{- if hasKey $own $label }}
+{{- fail (printf "leave %s out of %s: pods are found by the chart's labels, and the release's objects by Helm" $label $value) }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- with .Values.security.networkPolicy }}
+{{- if and (or .mode .from .extraPorts .egress) (not $.Values.networkPolicy.enabled) }}
+{{- fail "set networkPolicy.enabled=true, or nothing in security.networkPolicy, which is about that policy" }}
+{{- end }}
+{{- if and .egress (ne (.mode | default "") "IngressAndEgress") }}
+{{- fail "set security.networkPolicy.mode=IngressAndEgress: security.networkPolicy.egress is for an operator whose ways out are limited" }}
+{{- end }}
+{{- end }}
+{{- if not (or .Values.serviceAccount.create .Values.serviceAccount.name) }}
+{{- fail "set serviceAccount.name to an account of the release's namespace: serviceAccount.create=false makes none, and the operator's rights are not for all pods there, whose account is default" }}
 {{- end }}
 {{- if not .Values.rbac.clusterScoped }}
 {{- if not .Values.operator.namespace }}
