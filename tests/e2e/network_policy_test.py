@@ -2,7 +2,7 @@
 import os
 
 import pytest
-from job import ENDLESS, paced
+from job import ENDLESS, ROOT, digits, paced
 from kubectl import CommandFailed, wait_until
 
 BULK_PORT, API_PORT, METRICS_PORT = 7600, 7601, 7602
@@ -10,6 +10,10 @@ BLOCKED_SECONDS = 30
 
 DENY_ALL = {"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "metadata": {"name": "deny-all"},
             "spec": {"podSelector": {"matchLabels": {"probe": "target"}}, "policyTypes": ["Ingress"]}}
+
+
+DENY_EVERYTHING = {"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "metadata": {"name": "deny-everything"},
+                   "spec": {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]}}
 
 
 def probe(name, image):
@@ -54,3 +58,13 @@ def test_outsiders_reach_the_metrics_and_nothing_else(namespace, asker, start_jo
     assert not reaches(namespace, server, API_PORT)
     # Whom it concerns reaches both: workers push, and the operator hears of it.
     job.wait_for_step(1)
+
+
+def test_a_job_needs_no_other_connection_than_those_of_the_policies(namespace, asker, start_job):
+    namespace.apply(DENY_EVERYTHING)
+    namespace.kubectl("apply", "-f", str(ROOT / "deploy/policies/network-jobs.yaml"))
+    job = start_job(digits())
+    job.wait_for("Running", 120)
+    server = address(namespace, "digits-ps-0")
+    wait_until("an asker that gets nowhere", lambda: not reaches(namespace, server, METRICS_PORT), BLOCKED_SECONDS)
+    job.wait_for("Succeeded", 300)
