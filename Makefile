@@ -151,11 +151,13 @@ format: ## Rewrite the sources with clang-format (ONLY=lib/sync narrows it)
 	@tools/setup --lint >&2
 	@$(SOURCES) | xargs -r clang-format-14 -i
 
-verify: ## Check format, floors, sleeps in tests and documents
+verify: ## Check format, floors, sleeps in tests, documents and the chart (kubeconform, kube-score)
 	@tools/setup --lint >&2
 	@/usr/bin/python3 tools/lint_layers.py
 	@/usr/bin/python3 tools/lint_sleeps.py
 	@/usr/bin/python3 tools/check_docs.py
+	@tests/cluster/cluster build helm kubeconform kube-score || [ $$? = 77 ]
+	@/usr/bin/python3 tests/deploy/chart_lint.py || [ $$? = 77 ]
 	@$(SOURCES) | xargs -r clang-format-14 --dry-run -Werror
 
 test-asan test-tsan: test-%:

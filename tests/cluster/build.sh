@@ -19,6 +19,8 @@ crictl                   crictl                  .
 pause                    pause                   .
 kube-router              kube-router             github.com/cloudnativelabs/kube-router/v2/cmd/kube-router
 helm                     helm                    helm.sh/helm/v3/cmd/helm
+kubeconform              kubeconform             github.com/yannh/kubeconform/cmd/kubeconform
+kube-score               kube-score              github.com/zegl/kube-score/cmd/kube-score
 kwok                     kwok                    sigs.k8s.io/kwok/cmd/kwok
 training-operator        training-operator       github.com/kubeflow/training-operator/cmd/training-operator.v1
 '

@@ -29,7 +29,7 @@ SETTINGS = {
                        "security.networkPolicy.from[0].namespaceSelector.matchLabels.kubernetes\\.io/metadata\\.name=monitoring",
                        "security.networkPolicy.extraPorts[0].port=15008", "security.networkPolicy.extraPorts[0].protocol=TCP",
                        "security.networkPolicy.egress[0].to[0].ipBlock.cidr=10.0.0.0/8"],
-    "other names": ["fullnameOverride=pl", "serviceAccount.create=false", "serviceAccount.name=builder", "test.enabled=false",
+    "other names": ["fullnameOverride=pl", "nameOverride=training", "serviceAccount.create=false", "serviceAccount.name=builder", "test.enabled=false",
                     "operator.podSecurityContext=null", "operator.securityContext=null"],
     "upgraded": ["operator.adopt.installations[0]=former", "operator.adopt.seedSecrets[0]=former-seed", "operator.replicas=2"],
     "nothing more": ["crds.install=false", "networkPolicy.enabled=false", "rbac.aggregate=false", "rbac.users.create=false"],
