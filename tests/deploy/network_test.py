@@ -113,6 +113,8 @@ class NetworkTest(unittest.TestCase):
                 # Nobody is kept from anything that he could do before.
                 self.assertTrue(allowed(policies, outside, ENDS["worker"], 22))
                 self.assertFalse(allowed(policies, outside, ENDS["parameter server"], 7600))
+        closed = [*DENIED, *of_file("network-jobs", JOBS), *of_file("network-mesh", JOBS)]
+        self.assertTrue(allowed(closed, ENDS["worker"], ENDS["parameter server"], 15008))
         self.assertFalse(allowed([of_the_job(), *of_the_chart([])], outside, ENDS["operator"], 15008))
 
     def test_what_is_not_set_changes_no_rule(self):

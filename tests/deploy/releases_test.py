@@ -57,6 +57,10 @@ class NamesTest(unittest.TestCase):
                                  for release, namespace, settings in pair)
                 self.assertEqual(first & second, set())
 
+    def test_renamed_roles_are_made_before_argo_cd_prunes(self):
+        renamed = [thing for thing in things([]) if thing["metadata"]["name"] == "paceline-operator:paceline-system"]
+        self.assertEqual([thing["metadata"]["annotations"]["argocd.argoproj.io/sync-wave"] for thing in renamed], ["-1", "-1"])
+
     def test_what_all_releases_share_is_made_where_it_is_asked_for(self):
         ours, others = ({key(thing) for thing in things(settings)} for settings in ([], SECOND))
         self.assertEqual(ours - others, {("CustomResourceDefinition", "", "trainingjobs.paceline.dev"),

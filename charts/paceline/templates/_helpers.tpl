@@ -15,11 +15,16 @@
 What lies outside of the release's namespace carries it: another release of that name may be in another namespace. A colon, which
 no name of a release or a namespace can have, so that no two of them make the same name.
 
-The roles had the operator's name alone once. An upgrade makes those of the new name before it deletes those of the old one (Helm,
-Argo CD and Flux all prune last), so that the operator has its rights throughout; a rollback does the same the other way round.
+The roles had the operator's name alone once. Helm, and Flux with it, makes those of the new name before it deletes those of the old
+one, so that the operator has its rights throughout; a rollback does the same the other way round. Argo CD prunes first within a wave,
+which is why they are of an earlier one.
 */}}
 {{- define "paceline.wide" -}}
 {{ include "paceline.operator" . }}:{{ .Release.Namespace }}
+{{- end }}
+
+{{- define "paceline.before-pruning" -}}
+argocd.argoproj.io/sync-wave: "-1"
 {{- end }}
 
 {{- define "paceline.account" -}}
