@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """Several releases of the chart in one cluster, and a release that comes from the chart of an earlier commit."""
 import re
+import shutil
 import tempfile
 import unittest
+from pathlib import Path
 
 from chart import HELM, CHART, SETTINGS, chart_of, flags, key, of_kind, things
-from tools import kubectl, main, must, run
+from tools import ROOT, kubectl, main, must, run
 
 # The last commit whose chart gave cluster-scoped objects the operator's name alone.
 FORMER = "2533b15b"
@@ -130,6 +132,31 @@ class UpgradeTest(unittest.TestCase):
         must(HELM, "rollback", *release)
         self.assertIn("clusterrolebinding.rbac.authorization.k8s.io/former-paceline-operator\n",
                       kubectl("get", "clusterrolebindings", "-o", "name"))
+
+
+class SchemaTest(unittest.TestCase):
+    def test_an_upgrade_brings_the_crds_schema_and_a_rollback_takes_it_back(self):
+        def known():
+            return kubectl("get", "crd", "trainingjobs.paceline.dev", "-o", "jsonpath={.spec.names.shortNames}")
+
+        release = ["schema", "--namespace", "schema"]
+        without_roles = "--set=rbac.users.create=false"
+        with tempfile.TemporaryDirectory(prefix="later.") as folder:
+            later = Path(folder) / "paceline"
+            shutil.copytree(ROOT / CHART, later)
+            crd = later / "files/trainingjobs.yaml"
+            crd.write_text(crd.read_text().replace("shortNames: [tj]", "shortNames: [tj, training]"))
+            must(HELM, "install", release[0], CHART, *release[1:], "--create-namespace", without_roles)
+            before = known()
+            must(HELM, "upgrade", release[0], str(later), *release[1:], without_roles)
+            self.assertNotEqual(known(), before)
+            must(HELM, "rollback", *release)
+            self.assertEqual(known(), before)
+            # Kept where the release no longer has it, and then nobody's but whose who applies it.
+            must(HELM, "upgrade", release[0], str(later), *release[1:], without_roles, "--set=crds.install=false")
+            self.assertEqual(known(), before)
+            kubectl("apply", "--server-side", "--force-conflicts", "-f", str(crd))
+            self.assertNotEqual(known(), before)
 
 
 class SideBySideTest(unittest.TestCase):
