@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The Helm chart: it lints, its copies are true copies, and a real API server accepts what it renders."""
 import difflib
+import json
 import os
 import unittest
 
@@ -63,6 +64,25 @@ class ChartTest(unittest.TestCase):
         if REWRITE:
             must(str(ROOT / "tools/chart_readme.py"))
         must(str(ROOT / "tools/chart_readme.py"), "--check")
+
+    def test_schema_and_values_know_the_same_names(self):
+        schema = json.loads((ROOT / CHART / "values.schema.json").read_text())
+
+        def in_schema(node, path=""):
+            node = schema["definitions"][node["$ref"].rpartition("/")[2]] if "$ref" in node else node
+            for name, inner in node.get("properties", {}).items():
+                yield f"{path}{name}"
+                yield from in_schema(inner, f"{path}{name}.")
+
+        def in_values(node, path=""):
+            for name, inner in node.items() if isinstance(node, dict) else ():
+                yield f"{path}{name}"
+                yield from in_values(inner, f"{path}{name}.")
+
+        known, found = set(in_schema(schema)), set(in_values(load(f"{CHART}/values.yaml")[0]))
+        self.assertEqual(known - found, {"global"})  # Helm's own.
+        free = ("operator.resources.", "operator.podSecurityContext.", "operator.securityContext.")  # Kubernetes' own fields.
+        self.assertEqual([name for name in sorted(found - known) if not name.startswith(free)], [])
 
     def test_what_is_null_is_left_out(self):
         def pod(settings):

@@ -6,6 +6,8 @@ import tempfile
 import unittest
 from pathlib import Path
 
+import yaml
+
 from chart import HELM, CHART, SETTINGS, chart_of, flags, key, of_kind, things
 from tools import ROOT, kubectl, main, must, run
 
@@ -15,6 +17,9 @@ FORMER = "2533b15b"
 # What cannot be changed of an object that exists.
 FIXED = {"Deployment": lambda thing: thing["spec"]["selector"], "RoleBinding": lambda thing: thing["roleRef"],
          "ClusterRoleBinding": lambda thing: thing["roleRef"]}
+
+# Kinds that this API server does not have, and the one that the former release was made without.
+ELSEWHERE = ("ServiceMonitor", "PodMonitor", "PrometheusRule", "CustomResourceDefinition")
 
 # A second release of a cluster leaves to the first one what there is once.
 SECOND = ["crds.install=false", "rbac.users.create=false"]
@@ -121,6 +126,12 @@ class UpgradeTest(unittest.TestCase):
     def test_a_release_of_the_former_chart_is_upgraded_and_rolled_back(self):
         release = ["former", "--namespace", "upgraded"]
         must(HELM, "install", release[0], str(self.former), *release[1:], "--create-namespace", "--set=crds.install=false")
+        kubectl("create", "namespace", "research")
+        for name, settings in SETTINGS.items():
+            with self.subTest(name):
+                after = [thing for thing in things(settings, release="former", namespace="upgraded")
+                         if thing["kind"] not in ELSEWHERE and thing["metadata"]["name"] != "extra"]
+                kubectl("apply", "--server-side", "--force-conflicts", "--dry-run=server", "-f", "-", text=yaml.safe_dump_all(after))
         said = run(HELM, "upgrade", release[0], CHART, *release[1:], "--debug", "--set=crds.install=false", *flags(SETTINGS["upgraded"]))
         self.assertEqual(said[0], 0, said[2])
         # Nobody is without rights in between.
