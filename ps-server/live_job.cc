@@ -89,7 +89,7 @@ sync::PolicySpec LiveJob::policy() const {
 }
 
 StatusOr<coordination::SpecChanged> LiveJob::Take(const std::string& text) {
-  job::Decoded decoded = job::FromJsonText(text);
+  job::Decoded decoded = job::FromJsonText(text, job::UnknownFields::kIgnore);
   std::vector<job::FieldError> errors = std::move(decoded.errors);
   if (errors.empty()) errors = job::Validate(decoded.job, Takeable());
   if (!errors.empty()) return InvalidArgument("{}", job::ToString(errors.front()));

@@ -19,9 +19,12 @@ namespace {
 StatusOr<job::TrainingJob> ReadJob(const std::string& path) {
   PACELINE_ASSIGN_OR_RETURN(const std::string text,
                             process::ReadFile(path, limits::kStoredJobBytesMax));
-  job::Decoded decoded = job::FromJsonText(text);
+  job::Decoded decoded = job::FromJsonText(text, job::UnknownFields::kIgnore);
   if (!decoded.errors.empty())
     return InvalidArgument("{}: {}", path, job::ToString(decoded.errors.front()));
+  for (const std::string& field : decoded.ignored)
+    telemetry::Log(telemetry::LogLevel::kWarning, "field of a later version ignored",
+                   {{"field", field}});
   return std::move(decoded.job);
 }
 

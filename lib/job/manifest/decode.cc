@@ -21,7 +21,10 @@
 namespace paceline::job {
 namespace {
 
-using Errors = ErrorList;
+struct Errors : ErrorList {
+  UnknownFields unknown = UnknownFields::kRefuse;
+  std::vector<std::string> ignored;
+};
 
 void Fail(Errors& errors, const std::string& path, const Node& node, std::string_view right) {
   errors.Add({path, fmt::format("must be {}: got {}", right, Describe(node)), node.line});
@@ -182,6 +185,11 @@ class ObjectReader {
       const auto is_it = [&](std::string_view name) { return name == member.key; };
       if (std::any_of(names_.begin(), names_.end(), is_it)) continue;
       if (std::any_of(ignored.begin(), ignored.end(), is_it)) continue;
+      if (errors_.unknown == UnknownFields::kIgnore) {
+        if (errors_.ignored.size() < limits::kManifestErrorsMax)
+          errors_.ignored.push_back(Join(path_, member.key));
+        continue;
+      }
       std::string hint = errors_.IsFull() ? "" : Hint(member.key);
       errors_.Add({Join(path_, member.key), "is not known; " + std::move(hint), member.line});
     }
@@ -250,7 +258,7 @@ StringMap DecodeTexts(const Node& node, const std::string& path, std::vector<Fie
   return texts;
 }
 
-Decoded Decode(const Node& root) {
+Decoded Decode(const Node& root, UnknownFields unknown) {
   Decoded decoded;
   if (root.kind != Node::Kind::kMap) {
     decoded.errors.push_back(
@@ -262,6 +270,7 @@ Decoded Decode(const Node& root) {
     return decoded;
   }
   Errors errors;
+  errors.unknown = unknown;
   CheckHeader(root, "apiVersion", kApiVersion, errors);
   CheckHeader(root, "kind", kKind, errors);
   if (errors.size() == 2) {  // Another kind of object, whose fields would all be unknown.
@@ -273,6 +282,7 @@ Decoded Decode(const Node& root) {
   }
   ReadObject(root, "", decoded.job, errors);
   decoded.errors = errors.Take();
+  decoded.ignored = std::move(errors.ignored);
   return decoded;
 }
 

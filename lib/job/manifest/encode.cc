@@ -146,17 +146,17 @@ Node ToNode(const nlohmann::json& json) {
   return Node();
 }
 
-Decoded FromJson(const nlohmann::json& json) {
+Decoded FromJson(const nlohmann::json& json, UnknownFields unknown) {
   if (std::optional<FieldError> error = CheckSize(json)) return Decoded{{}, {*std::move(error)}};
-  return Decode(ToNode(json));
+  return Decode(ToNode(json), unknown);
 }
 
-Decoded FromJsonText(std::string_view text) {
+Decoded FromJsonText(std::string_view text, UnknownFields unknown) {
   if (std::optional<FieldError> error = CheckLength(text, limits::kStoredJobBytesMax))
     return Decoded{{}, {*std::move(error)}};
   const nlohmann::json json = JsonOrNone(text);
   if (json.is_discarded()) return Decoded{{}, {{"", "not valid JSON", 0}}};
-  return FromJson(json);
+  return FromJson(json, unknown);
 }
 
 }  // namespace paceline::job

@@ -18,10 +18,10 @@ nlohmann::json ToJson(const JobStatus& status);
 nlohmann::json ToJson(const Node& node);
 
 // FromJson(ToJson(job)).job == job. One error for what is larger than any job (size_check.h).
-Decoded FromJson(const nlohmann::json& json);
+Decoded FromJson(const nlohmann::json& json, UnknownFields unknown = UnknownFields::kRefuse);
 
 // JSON text, such as the resolved job's file. Text that is not JSON is one error.
-Decoded FromJsonText(std::string_view text);
+Decoded FromJsonText(std::string_view text, UnknownFields unknown = UnknownFields::kRefuse);
 
 Node ToNode(const nlohmann::json& json);
 Node ToNode(const TrainingJob& job);

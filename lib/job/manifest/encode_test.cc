@@ -114,6 +114,21 @@ TEST(FromJsonText, RefusesWhatIsNotJson) {
   EXPECT_EQ(FromJsonText("{").errors.at(0).message, "not valid JSON");
 }
 
+// A job's programs may be of a version before the operator's that wrote it.
+TEST(FromJsonText, WhatALaterVersionHasWrittenIsReadWithoutWhatItAdded) {
+  nlohmann::json json = ToJson(TrainingJob());
+  json["spec"]["sync"]["later"] = 1;
+  json["spec"]["workers"]["alsoLater"] = {{"x", 1}};
+  const Decoded decoded = FromJsonText(json.dump(), UnknownFields::kIgnore);
+  EXPECT_TRUE(decoded.errors.empty());
+  EXPECT_EQ(decoded.job, TrainingJob());
+  EXPECT_EQ(decoded.ignored,
+            (std::vector<std::string>{"spec.sync.later", "spec.workers.alsoLater"}));
+  EXPECT_EQ(FromJsonText(json.dump()).errors.size(), 2u);  // As of people.
+  json["spec"]["sync"]["scheme"] = "LATER";                // What would matter is no field.
+  EXPECT_EQ(FromJsonText(json.dump(), UnknownFields::kIgnore).errors.size(), 1u);
+}
+
 // Of a job that is over nobody says it again.
 TEST(Encode, AWorkerThatAnOlderOperatorToldOfGetsNoGroupOrIndexMadeUp) {
   const Decoded decoded = FromJson({{"apiVersion", kApiVersion},
