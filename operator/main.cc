@@ -30,6 +30,8 @@ struct Options {
   std::string name_space;
   std::string own_namespace = "paceline-system";
   std::vector<std::string> own_labels;  // "key=value" each.
+  std::string installation = "paceline-operator";
+  std::vector<std::string> adopt, adopt_seeds;
   std::string identity;
   bool leader_elect = true;
   std::string metrics_address = "0.0.0.0:8080";
@@ -109,7 +111,8 @@ OperatorOptions OperatorOptionsOf(const Options& options) {
   return {.name_space = options.name_space,
           .identity = UniqueIdentity(options.identity),
           .elects_leader = options.leader_elect,
-          .lease = {options.own_namespace, "paceline-operator"},
+          .lease = {options.own_namespace, options.installation + "-leader"},
+          .former_lease = {options.own_namespace, "paceline-operator"},
           .threads = options.threads,
           .reconciler = {.objects = {.server_image = options.server_image,
                                      .worker_image = options.worker_image,
@@ -117,6 +120,9 @@ OperatorOptions OperatorOptionsOf(const Options& options) {
                                      .operator_namespace = options.own_namespace,
                                      .operator_labels = LabelsOf(options.own_labels),
                                      .gang_scheduler = options.gang_scheduler},
+                         .installation = {.place = {options.own_namespace, options.installation},
+                                          .adopted = options.adopt,
+                                          .adopted_seeds = options.adopt_seeds},
                          .plan = {.gangs = options.gang_scheduler == GangScheduler::kNone
                                                ? job::GangPlacement::kNobody
                                                : job::GangPlacement::kByScheduler,
@@ -141,7 +147,7 @@ Status Run(const Options& options) {
                         [&] { ending.Because(Aborted("another operator leads")); });
 
   const auto show_metrics = [&](const telemetry::HttpRequest&) {
-    operator_metrics.Count(the_operator.Jobs());
+    operator_metrics.Count(the_operator.Jobs(), the_operator.JobsOfOthers());
     return telemetry::HttpAnswer{.content_type = "text/plain; version=0.0.4; charset=utf-8",
                                  .body = metrics.RenderText()};
   };
@@ -187,6 +193,19 @@ int main(int argc, char** argv) {
   app.add_option("--operator-namespace", options.own_namespace,
                  "Where this program runs and its Lease lies")
       ->envname("POD_NAMESPACE");
+  app.add_option(
+      "--installation", options.installation,
+      "What tells it from other installations of Paceline in its namespace; its Lease is "
+      "NAME-leader");
+  app.add_option("--adopt", options.adopt,
+                 "Installations of Paceline that are gone, as status.installation of their jobs "
+                 "names them, or * for all others: this one takes their jobs once those are "
+                 "suspended or over")
+      ->delimiter(',');
+  app.add_option("--adopt-seed", options.adopt_seeds,
+                 "Secrets in the operator's namespace with the seeds of such: this one takes their "
+                 "jobs at once")
+      ->delimiter(',');
   app.add_option("--identity", options.identity, "In the Lease and in events; default: host name")
       ->envname("POD_NAME");
   app.add_option("--leader-elect", options.leader_elect,

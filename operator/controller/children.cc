@@ -12,6 +12,7 @@
 #include "operator/controller/own_child.h"
 #include "operator/controller/resources.h"
 #include "operator/objects/children.h"
+#include "operator/objects/claim.h"
 #include "operator/objects/mend.h"
 #include "operator/objects/names.h"
 #include "operator/objects/pod_group.h"
@@ -53,10 +54,11 @@ Status WhyNotMade(const kube::Resource& resource, const Status& status) {
 Children::Children(kube::Client* client, const ClusterView* view, ObjectOptions options)
     : client_(client), view_(view), options_(std::move(options)) {}
 
-Status Children::Ensure(const job::TrainingJob& job, SeenChildren& good, FormerJob& former) const {
+Status Children::Ensure(const job::TrainingJob& job, const std::string& installation,
+                        SeenChildren& good, FormerJob& former) const {
   if (good.generation == job.metadata.generation && good.marks == MarksOf(job)) return OkStatus();
   good.generation = 0;
-  PACELINE_RETURN_IF_ERROR(Compare(job, good, former));
+  PACELINE_RETURN_IF_ERROR(Compare(job, installation, good, former));
   good.generation = job.metadata.generation;
   return OkStatus();
 }
@@ -77,12 +79,16 @@ std::map<std::string, std::string> Children::MarksOf(const job::TrainingJob& job
   return marks;
 }
 
-Status Children::Compare(const job::TrainingJob& job, SeenChildren& good, FormerJob& former) const {
+Status Children::Compare(const job::TrainingJob& job, const std::string& installation,
+                         SeenChildren& good, FormerJob& former) const {
   std::vector<Wanted> wanted = {
       {kube::Services(), BuildService(job)},
-      {kube::ConfigMaps(), BuildConfigMap(job)},
       {kube::NetworkPolicies(), BuildNetworkPolicy(job, options_)},
   };
+  if (!std::exchange(good.is_map_made, false)) {
+    wanted.push_back({kube::ConfigMaps(), BuildConfigMap(job)});
+    PutClaim(wanted.back().object, installation);
+  }
   std::map<std::string, std::string> marks = MarksOf(job);
   // Those of groups that are gone select no pod, and go with the job.
   std::erase_if(good.marks, [&](const auto& mark) { return !marks.contains(mark.first); });

@@ -23,6 +23,7 @@ struct SeenChildren {
   int64_t generation = 0;                    // Of the job; 0 is none's.
   std::map<std::string, std::string> marks;  // Empty: it is not to be there, and is not.
   std::set<std::string> made;                // By us, and not seen yet.
+  bool is_map_made = false;                  // The ConfigMap, just now: it is the job's claim.
 };
 
 // Of the claims that a job's parameter servers mount: names, as "digits-checkpoint-0, ...".
@@ -40,9 +41,11 @@ class Children {
   // Service, ConfigMap, NetworkPolicy, budget, PodGroup: writes those that are missing or
   // other than wanted, and nothing if none is. Orphans are adopted; what a former job left is added
   // to `former`. FailedPrecondition if an object of that name belongs to somebody else: it is left
-  // alone. `good` is this job's, filled and read here alone: where the view shows the same again,
-  // nothing is compared, and where it shows something else the object itself is read.
-  Status Ensure(const job::TrainingJob& job, SeenChildren& good, FormerJob& former) const;
+  // alone. `installation`: whose the job is, which its ConfigMap says. `good` is this job's, filled
+  // and read here alone: where the view shows the same again, nothing is compared, and where it
+  // shows something else the object itself is read.
+  Status Ensure(const job::TrainingJob& job, const std::string& installation, SeenChildren& good,
+                FormerJob& former) const;
 
   // The checkpoint volumes of spec.checkpoint.volumeClaimTemplate. Claims that are there are taken
   // as they are, but for a former job's that go with it, which are added to `former`. Not watched:
@@ -60,7 +63,8 @@ class Children {
     kube::Json object;
   };
   std::map<std::string, std::string> MarksOf(const job::TrainingJob& job) const;
-  Status Compare(const job::TrainingJob& job, SeenChildren& good, FormerJob& former) const;
+  Status Compare(const job::TrainingJob& job, const std::string& installation, SeenChildren& good,
+                 FormerJob& former) const;
   Status CreateAll(const job::TrainingJob& job, const std::vector<Wanted>& children,
                    SeenChildren& good, FormerJob& former) const;
   // Of one that is there already, whosesoever it is.

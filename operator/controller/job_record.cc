@@ -92,6 +92,12 @@ void JobRecords::ForgetAll() {
   uids_.clear();
 }
 
+size_t JobRecords::CountOthers() const {
+  const std::lock_guard lock(mutex_);
+  return static_cast<size_t>(std::ranges::count_if(
+      by_uid_, [](const auto& one) { return one.second->is_anothers.load(); }));
+}
+
 size_t JobRecords::size() const {
   const std::lock_guard lock(mutex_);
   return by_uid_.size();

@@ -8,6 +8,7 @@
 //   records.Forget(key);   // The job is gone.
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -26,6 +27,7 @@
 #include "lib/kube/runtime/informer.h"
 #include "operator/controller/children.h"
 #include "operator/controller/coordinator/coordinator_talk.h"
+#include "operator/controller/installations/job_claim.h"
 #include "operator/controller/pods/pod_clocks.h"
 #include "operator/controller/pods/refused_pods.h"
 #include "operator/controller/pods/unseen_pods.h"
@@ -67,6 +69,10 @@ struct JobRecord {
 
   const kube::ObjectKey key;
   const std::string uid;
+
+  JobClaim claim;
+  std::atomic<bool> is_anothers{false};  // As the claim said when the job was last looked at.
+  std::string told_other;                // What was said of its being another installation's.
 
   // Of pods. Both thread-safe.
   kube::Expectations expectations;
@@ -114,6 +120,7 @@ class JobRecords {
   void Forget(const kube::ObjectKey& job);
   void ForgetAll();  // And makes none any more.
   size_t size() const;
+  size_t CountOthers() const;  // Jobs that are left to another installation.
 
  private:
   mutable std::mutex mutex_;

@@ -21,6 +21,8 @@ using telemetry::LogLevel;
 constexpr Duration kSoon = std::chrono::milliseconds(100);
 constexpr Duration kGap = std::chrono::seconds(1);
 constexpr Duration kFlushTimeout = std::chrono::seconds(2);
+// In the former Lease, between an identity and the Lease that it really leads by.
+constexpr const char* kByLease = "@";
 
 // Reconcile errors are retried; a job that somebody else wrote to in between is nothing to report.
 void LogFailure(const kube::ReconcileRecord& record) {
@@ -133,11 +135,28 @@ Status Operator::Start(Duration deadline) {
     return OkStatus();
   }
   elector_ = std::make_unique<kube::LeaderElector>(
-      *client_,
-      kube::LeaderElectionOptions{
-          .lease = options_.lease,
-          .identity = options_.identity,
-          .started_leading = [this] { Lead(); },
+      *client_, ElectionIn(options_.lease, options_.identity, [this] { Lead(); }));
+  if (options_.former_lease.name.empty()) {
+    elector_->Start();
+    return OkStatus();
+  }
+  const std::function<void()> stand = [this] { elector_->Start(); };
+  kube::LeaderElectionOptions former =
+      ElectionIn(options_.former_lease, options_.identity + kByLease + options_.lease.name, stand);
+  former.new_leader = [stand, log = former.new_leader](const std::string& identity) {
+    log(identity);
+    if (identity.find(kByLease) != std::string::npos) stand();
+  };
+  former_elector_ = std::make_unique<kube::LeaderElector>(*client_, std::move(former));
+  former_elector_->Start();
+  return OkStatus();
+}
+
+kube::LeaderElectionOptions Operator::ElectionIn(const kube::ObjectKey& lease, std::string identity,
+                                                 std::function<void()> started) {
+  return {.lease = lease,
+          .identity = std::move(identity),
+          .started_leading = std::move(started),
           .lost =
               [this](const Status& why) {
                 Log(LogLevel::kError, "lead lost", {{"reason", Message(why)}});
@@ -152,9 +171,7 @@ Status Operator::Start(Duration deadline) {
           .failed =
               [](const Status& status) {
                 Log(LogLevel::kWarning, "lease not renewed", {{"reason", Message(status)}});
-              }});
-  elector_->Start();
-  return OkStatus();
+              }};
 }
 
 void Operator::Lead() {
@@ -173,6 +190,7 @@ void Operator::Stop() {
   reconciler_.HangUp();
   const Status flushed = events_.Flush(kFlushTimeout);
   if (!flushed.ok()) Log(LogLevel::kWarning, "events lost", {{"reason", Message(flushed)}});
+  if (former_elector_ != nullptr) former_elector_->Stop();  // First: it starts the other one.
   if (elector_ != nullptr) elector_->Stop();
   view_.Stop();
 }

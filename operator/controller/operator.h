@@ -23,7 +23,11 @@ struct OperatorOptions {
   std::string identity;    // This process's: its pod's name and something unique.
   bool elects_leader = true;
   kube::ObjectKey lease;  // Where leaders are elected.
-  int threads = 4;        // Jobs that are looked at side by side.
+  // Where those of versions before are, whatever the installation. It leads once none of them does,
+  // and holds this one, too, or sees it held by another installation of a version like this. No
+  // name: there are none.
+  kube::ObjectKey former_lease;
+  int threads = 4;  // Jobs that are looked at side by side.
   ReconcilerOptions reconciler;
 };
 
@@ -44,6 +48,7 @@ class Operator {
 
   bool IsReady() const { return view_.HasSynced(); }
   std::vector<kube::ObjectPtr> Jobs() const { return view_.Jobs(); }
+  size_t JobsOfOthers() const { return records_.CountOthers(); }
 
  private:
   ClusterViewHandler ViewHandler();
@@ -53,6 +58,8 @@ class Operator {
   void RequeueSoon(const kube::ObjectKey& job);
   void PodChanged(const kube::ObjectKey& job, const kube::ObjectChange& change);
   void PodGone(const kube::Json& pod, JobRecord& record);
+  kube::LeaderElectionOptions ElectionIn(const kube::ObjectKey& lease, std::string identity,
+                                         std::function<void()> started);
   void Lead();
 
   kube::Client* const client_;
@@ -66,7 +73,7 @@ class Operator {
   Reconciler reconciler_;
   kube::Pacing pacing_;
   kube::Controller controller_;
-  std::unique_ptr<kube::LeaderElector> elector_;
+  std::unique_ptr<kube::LeaderElector> elector_, former_elector_;
   std::atomic<bool> leads_{false};
   std::atomic<bool> is_stopped_{false};
 };

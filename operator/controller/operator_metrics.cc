@@ -35,6 +35,9 @@ OperatorMetrics::OperatorMetrics(telemetry::Metrics* metrics)
                                    "1 for the leader, 0 for an operator that stands by.")),
       jobs_(metrics->Gauges("paceline_operator_jobs", "Jobs by the state in their status.",
                             {"state"})),
+      jobs_of_others_(metrics->OneGauge("paceline_operator_jobs_of_others",
+                                        "Jobs that this operator sees and leaves alone, because "
+                                        "another installation of Paceline has them.")),
       job_restarts_(metrics->Gauges("paceline_job_restarts",
                                     "Restarts of all processes of the job together.",
                                     {"namespace", "job"})) {}
@@ -59,7 +62,8 @@ kube::WorkQueueMetrics OperatorMetrics::Queue() {
 
 void OperatorMetrics::Leads(bool is_leading) { is_leader_.Set(is_leading ? 1 : 0); }
 
-void OperatorMetrics::Count(const std::vector<kube::ObjectPtr>& jobs) {
+void OperatorMetrics::Count(const std::vector<kube::ObjectPtr>& jobs, size_t of_others) {
+  jobs_of_others_.Set(static_cast<double>(of_others));
   const std::lock_guard lock(mutex_);
   std::map<std::string, int> by_state;
   for (const std::string& state : states_) by_state[state] = 0;

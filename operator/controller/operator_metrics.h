@@ -25,7 +25,8 @@ class OperatorMetrics {
   kube::WorkQueueMetrics Queue();
   void Leads(bool is_leading);
   // The jobs there are now; those that were there before and are not any more are forgotten.
-  void Count(const std::vector<kube::ObjectPtr>& jobs);
+  // `of_others`: how many of them are left to another installation of Paceline.
+  void Count(const std::vector<kube::ObjectPtr>& jobs, size_t of_others);
 
  private:
   telemetry::CounterFamily calls_;
@@ -38,6 +39,7 @@ class OperatorMetrics {
   telemetry::Histogram queue_wait_seconds_;
   telemetry::Gauge is_leader_;
   telemetry::GaugeFamily jobs_;
+  telemetry::Gauge jobs_of_others_;
   telemetry::GaugeFamily job_restarts_;
 
   std::mutex mutex_;

@@ -4,12 +4,15 @@
 #include <chrono>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "lib/job/checks/validate.h"
 #include "lib/job/manifest/defaults.h"
 #include "lib/job/manifest/encode.h"
 #include "lib/job/state/checkpoint_place.h"
 #include "lib/kube/core/api_error.h"
 #include "lib/kube/core/metadata.h"
+#include "lib/telemetry/log.h"
 #include "operator/controller/coordinator/coordinator_access.h"
 #include "operator/controller/observe.h"
 #include "operator/controller/pods/mislabelled_pods.h"
@@ -59,6 +62,7 @@ struct Reconciler::Look {
   std::shared_ptr<JobRecord> record;
   Time now;
 
+  bool IsClaimed() const { return record->claim.whose == Whose::kOurs; }
   bool IsFirst() const {
     return IsUnwritten(job.status) && !record->unwritten && !job.spec.run_policy.suspend;
   }
@@ -72,9 +76,10 @@ Reconciler::Reconciler(kube::Client* client, const ClusterView* view, kube::Even
       records_(records),
       options_(std::move(options)),
       children_(client, view, options_.objects),
-      seed_(client, options_.objects.operator_namespace),
-      certificates_(client, &seed_, options_.now),
-      tokens_(client, &seed_),
+      installations_(client, options_.installation),
+      claims_(client, view, &installations_),
+      certificates_(client, options_.now),
+      tokens_(client),
       pod_changes_(client, options_.objects) {}
 
 StatusOr<kube::Result> Reconciler::Reconcile(const kube::ObjectKey& key) {
@@ -92,7 +97,11 @@ StatusOr<kube::Result> Reconciler::Reconcile(const kube::ObjectKey& key) {
   const std::shared_ptr<JobRecord> record = records_->Of(key, uid);
   if (record == nullptr) return kube::Result{};  // Somebody else leads.
   if (!record->expectations.AreMet(key)) return kube::Result{.requeue_after = kViewLag};
+  record->former = {};  // What is in the way is found again.
+  record->resources = claims_.Settle(read->job, *record);
   const Time now = options_.now();
+  record->is_anothers = record->claim.whose == Whose::kAnothers;
+  if (record->is_anothers) return LeaveAlone(*record, object);
   PACELINE_ASSIGN_OR_RETURN(std::vector<kube::ObjectPtr> pods, PodsOf(read->job, *record, now));
   std::vector<OwnPod> own = OwnPods(read->job, pods);
   record->clocks.Correct(own, read->job.spec.run_policy.node_lost_seconds, now);
@@ -108,12 +117,11 @@ StatusOr<kube::Result> Reconciler::Reconcile(const kube::ObjectKey& key) {
   if (!read->errors.empty()) return Refuse(look);
   if (GivesWay(look)) return kube::Result{.requeue_after = kNextTurn};
   record->aside = CareForLabels(look);
-  if (const Status claims = SettleClaims(look); record->aside.ok()) record->aside = claims;
+  if (const Status volumes = SettleClaims(look); record->aside.ok()) record->aside = volumes;
 
   std::optional<FirstPods::Making> making;
   if (look.IsFirst()) making.emplace(&first_pods_);
-  record->former = {};  // What is in the way is found again.
-  record->resources = Prepare(look);
+  if (record->resources.ok()) record->resources = Prepare(look);
   if (!job::IsFinished(look.job.status)) {
     TalkToCoordinator(look);
     // Comes back with the answer.
@@ -163,10 +171,27 @@ std::shared_ptr<const ReadJob> Reconciler::Read(const kube::ObjectPtr& object,
 
 // A job that no plan can be made of: said once, and looked at again when its spec changes.
 StatusOr<kube::Result> Reconciler::Refuse(const Look& look) {
-  const job::JobStatus after = RefusedStatus(look.job, look.read->errors, look.now);
+  job::JobStatus after = RefusedStatus(look.job, look.read->errors, look.now);
+  if (look.IsClaimed()) after.installation = look.record->claim.installation;
   PACELINE_RETURN_IF_ERROR(
       WriteStatus(*client_, look.object, look.job.status, after, *look.record, look.now).status());
   return kube::Result{};
+}
+
+kube::Result Reconciler::LeaveAlone(JobRecord& record, const kube::ObjectPtr& object) {
+  if (std::exchange(record.told_other, record.claim.installation) != record.claim.installation) {
+    const std::string text = claims_.Describe(record.claim);
+    telemetry::Log(telemetry::LogLevel::kWarning, "job of another installation left alone",
+                   {{"job", fmt::format("{}", record.key)}, {"reason", text}});
+    events_->Record({.regarding = *object,
+                     .type = kube::EventType::kWarning,
+                     .reason = std::string(job::ToWord(job::PlanReason::kAnotherInstallation)),
+                     .action = "",
+                     .note = text,
+                     .related = nullptr,
+                     .weight = kube::EventWeight::kOrdinary});
+  }
+  return {};
 }
 
 bool Reconciler::GivesWay(const Look& look) const {
@@ -180,16 +205,20 @@ bool Reconciler::GivesWay(const Look& look) const {
 Status Reconciler::Prepare(const Look& look) {
   if (job::IsFinished(look.job.status) || look.job.spec.run_policy.suspend) return OkStatus();
   JobRecord& record = *look.record;
+  if (!look.IsClaimed()) return OkStatus();  // It waits for the former job.
+  const JobClaim& claim = record.claim;
   const bool is_due = look.now >= record.secrets_due;
   const SecretLook how = is_due ? SecretLook::kAnew : SecretLook::kRemembered;
   if (look.job.spec.security.mtls == job::Toggle::kEnabled) {
     PACELINE_RETURN_IF_ERROR(
-        certificates_.Ensure(look.job, how, record.certificates, record.former));
+        certificates_.Ensure(look.job, claim.seed, how, record.certificates, record.former));
   }
-  if (NeedsToken(look.job))
-    PACELINE_RETURN_IF_ERROR(tokens_.Ensure(look.job, how, record.token, record.former));
+  if (NeedsToken(look.job)) {
+    PACELINE_RETURN_IF_ERROR(
+        tokens_.Ensure(look.job, claim.seed, how, record.token, record.former));
+  }
   if (is_due) record.secrets_due = look.now + kSecretPeriod;
-  return children_.Ensure(look.job, record.children, record.former);
+  return children_.Ensure(look.job, claim.installation, record.children, record.former);
 }
 
 void Reconciler::TalkToCoordinator(const Look& look) {
@@ -198,8 +227,8 @@ void Reconciler::TalkToCoordinator(const Look& look) {
                 {.client = client_,
                  .server_of =
                      [&](const kube::Json& pod) {
-                       return ServerOf(look.job, pod, certificates_, look.record->certificates,
-                                       tokens_);
+                       return ServerOf(look.job, pod, look.record->claim.seed, certificates_,
+                                       look.record->certificates);
                      },
                  .answered = [this, key = look.key] { options_.news(key); },
                  .deadline = options_.coordinator_deadline});
@@ -216,6 +245,7 @@ job::Plan Reconciler::MakePlan(const Look& look) const {
   job::Observation seen = Observe(look.job, look.own, *look.record);
   ShowTrouble(*look.record, seen);
   job::Plan plan = job::PlanJob(look.job, seen, look.now, options_.plan);
+  if (look.IsClaimed()) plan.status.installation = look.record->claim.installation;
   const auto servers = std::ranges::count_if(plan.actions, StartsServer);
   plan.actions = look.record->refused_pods.Due(std::move(plan.actions), look.now);
   if (std::ranges::count_if(plan.actions, StartsServer) < servers)
@@ -228,7 +258,7 @@ Status Reconciler::SettleClaims(const Look& look) {
   JobRecord& record = *look.record;
   const int64_t generation = look.job.metadata.generation;
   const bool are_made = look.job.status.coordinator_starts > 0;
-  if (!checkpoint || !checkpoint->volume_claim_template || !are_made ||
+  if (!checkpoint || !checkpoint->volume_claim_template || !are_made || !look.IsClaimed() ||
       record.claims_settled == generation)
     return OkStatus();
   PACELINE_RETURN_IF_ERROR(children_.SettleClaims(look.job));
@@ -274,7 +304,7 @@ bool Reconciler::PrepareServers(const Look& look, const job::Plan& plan) {
 }
 
 Status Reconciler::CareForLabels(const Look& look) {
-  if (job::IsFinished(look.job.status)) return OkStatus();
+  if (job::IsFinished(look.job.status) || !look.IsClaimed()) return OkStatus();
   return ReplaceMislabelled(*client_, look.job, look.own, *look.record,
                             [&](const std::string& text) {
                               Record(look, {{.type = job::EventType::kWarning,

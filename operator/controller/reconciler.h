@@ -13,6 +13,8 @@
 #include "operator/controller/children.h"
 #include "operator/controller/clock.h"
 #include "operator/controller/cluster_view.h"
+#include "operator/controller/installations/installations.h"
+#include "operator/controller/installations/job_claims.h"
 #include "operator/controller/job_record.h"
 #include "operator/controller/pods/first_pods.h"
 #include "operator/controller/pods/pod_changes.h"
@@ -24,6 +26,7 @@ namespace paceline::controller {
 
 struct ReconcilerOptions {
   ObjectOptions objects;
+  InstallationOptions installation;
   job::PlanOptions plan;
   job::Capabilities capabilities;
   Clock now = WallNow;
@@ -53,6 +56,8 @@ class Reconciler {
   StatusOr<std::vector<kube::ObjectPtr>> PodsOf(const job::TrainingJob& job, JobRecord& record,
                                                 Time now) const;
   StatusOr<kube::Result> Refuse(const Look& look);
+  // A job that is another installation's, which is said once.
+  kube::Result LeaveAlone(JobRecord& record, const kube::ObjectPtr& object);
   // Of a job that has its first pods: whether its first status waits for the pods of others.
   bool GivesWay(const Look& look) const;
   Status Prepare(const Look& look);
@@ -85,7 +90,8 @@ class Reconciler {
   const ReconcilerOptions options_;
 
   Children children_;
-  AuthoritySeed seed_;
+  Installations installations_;
+  JobClaims claims_;
   Certificates certificates_;
   ControlTokens tokens_;
   PodChanges pod_changes_;

@@ -57,6 +57,8 @@ inline constexpr std::string_view kMadeByAnnotation = "paceline.dev/made-by";
 // repository.
 inline constexpr std::string_view kSyncAnnotation = "argocd.argoproj.io/sync-options";
 inline constexpr std::string_view kNeverPruned = "Prune=false,Delete=false";
+// Of a job's ConfigMap, its first child: which installation of Paceline the job is of.
+inline constexpr std::string_view kInstallationAnnotation = "paceline.dev/installation";
 // Of an object that the operator keeps as it is: a hash of what it wants there.
 inline constexpr std::string_view kWantedAnnotation = "paceline.dev/wanted";
 

@@ -55,6 +55,14 @@ std::string Annotation(const Json& object, std::string_view name) {
 
 }  // namespace
 
+StatusOr<std::string> SealFrom(const std::string& seed, const job::TrainingJob& job) {
+  return tls::DeriveSecret(seed, "seal/" + job.metadata.uid.value_or(""));
+}
+
+StatusOr<std::string> TokenFrom(const std::string& seed, const job::TrainingJob& job) {
+  return tls::DeriveSecret(seed, "token/" + job.metadata.uid.value_or(""));
+}
+
 Json BuildTlsSecret(const job::TrainingJob& job, const TlsBlock& block, const IssuedBlock& issued,
                     const std::string& authority_certificate, const std::string& seal) {
   const std::string name = TlsSecretName(job, block.role, block.number, block.group);

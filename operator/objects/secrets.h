@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "lib/base/status.h"
 #include "lib/base/time.h"
 #include "lib/job/manifest/training_job.h"
 #include "lib/tls/credential.h"
@@ -18,6 +19,11 @@ struct IssuedBlock {
   std::vector<tls::Credential> credentials;  // By index, from the block's first on.
   Time renew_at;                             // When the first of them is due.
 };
+
+// What an installation's seed gives for one job: what it seals its certificates with, and its
+// token. InvalidArgument as tls::DeriveSecret.
+StatusOr<std::string> SealFrom(const std::string& seed, const job::TrainingJob& job);
+StatusOr<std::string> TokenFrom(const std::string& seed, const job::TrainingJob& job);
 
 // One Secret for all of the block's processes: INDEX.crt and INDEX.key of each, and ca.crt. `seal`,
 // a secret of the operator's own, proves to ReadTlsSecret that nobody else wrote it.

@@ -155,7 +155,7 @@ class ChartTest(unittest.TestCase):
         self.assertEqual(at_home, {})
 
     def test_all_that_is_granted_is_what_is_written_down(self):
-        more = {"upgraded": {"seeds": ["former-seed"]}, "other names": {"leases": ["pl-operator"]}}
+        more = {"upgraded": {"seeds": ["former-seed"]}, "other names": {"installation": "pl-operator"}}
         for name, settings in SETTINGS.items():
             with self.subTest(settings=name):
                 where = "research" if "operator.namespace=research" in settings else ""
@@ -166,7 +166,7 @@ class ChartTest(unittest.TestCase):
     def test_the_container_is_that_of_the_plain_manifests(self):
         plain = load("deploy/operator.yaml")[0]["spec"]["template"]["spec"]
         ours = of_kind(things([]), "Deployment")[0]["spec"]["template"]["spec"]
-        extra = {"--gang-scheduler=none", "--threads=4", "--lease=paceline-operator"}  # Said in the chart, the program's defaults in the other.
+        extra = {"--gang-scheduler=none", "--threads=4", "--installation=paceline-operator"}  # Said in the chart, the program's defaults in the other.
         ours["containers"][0]["args"] = [a for a in ours["containers"][0]["args"] if a not in extra]
         for container in ours["containers"][0], plain["containers"][0]:  # Which differ: the chart's have its release.
             container["args"] = [a for a in container["args"] if not a.startswith("--operator-labels=")]

@@ -58,6 +58,7 @@ class ManifestsTest(unittest.TestCase):
         lease = "leases.coordination.k8s.io"
         self.assertTrue(may("create", lease, "paceline-system"))
         self.assertTrue(may("update", lease, "paceline-system", name="paceline-operator"))
+        self.assertTrue(may("update", lease, "paceline-system", name="paceline-operator-leader"))
         self.assertFalse(may("update", lease, "paceline-system", name="another"))
         self.assertFalse(may("get", lease, "default", name="paceline-operator"))
 

@@ -75,11 +75,12 @@ class NamesTest(unittest.TestCase):
                                          ("ClusterRole", "", "paceline-trainingjobs-viewer")})
 
     def test_the_lease_is_the_releases_and_the_former_one_may_be_held(self):
-        for release, names in (("a", ["a-paceline-operator", "paceline-operator"]), ("paceline", ["paceline-operator"])):
+        for release, name in (("a", "a-paceline-operator"), ("paceline", "paceline-operator")):
             objects = things([], release=release)
-            self.assertIn(f"--lease={names[0]}", arguments(objects))
-            self.assertEqual(rules_of(objects, f"{names[0]}-leader-election")[1], {
-                "apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "resourceNames": names,
+            self.assertIn(f"--installation={name}", arguments(objects))
+            self.assertEqual(rules_of(objects, f"{name}-leader-election")[1], {
+                "apiGroups": ["coordination.k8s.io"], "resources": ["leases"],
+                "resourceNames": [f"{name}-leader", "paceline-operator"],
                 "verbs": ["get", "update", "patch"]})
 
     def test_adopted_installations_are_named_and_their_seeds_can_be_read(self):

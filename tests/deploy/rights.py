@@ -20,7 +20,7 @@ WHERE_JOBS_ARE = [
     (CORE, "persistentvolumeclaims", "get create patch"),
     (CORE, "secrets", "get create patch delete"),
     *[(group, "podgroups", MAKES) for group in PODGROUPS],
-    ("events.k8s.io", "events", "create patch"),
+    ("events.k8s.io", "events", "list create patch"),
 ]
 
 # In its own namespace beside that; the last is the one object that is meant, where there is one.
@@ -38,9 +38,9 @@ def where_jobs_are():
     return {(group, resource, "", verb) for group, resource, verbs in WHERE_JOBS_ARE for verb in verbs.split()}
 
 
-def at_home(leases=(), seeds=()):
-    """With the names of other Leases and of other installations' Secrets, those as well."""
-    more = [(*AT_HOME[3][:3], name) for name in leases] + [(*AT_HOME[1][:3], name) for name in seeds]
+def at_home(installation="paceline-operator", seeds=()):
+    """With the names of other installations' Secrets, those as well."""
+    more = [(*AT_HOME[3][:3], f"{installation}-leader")] + [(*AT_HOME[1][:3], name) for name in seeds]
     return {(group, resource, name, verb) for group, resource, verbs, name in [*AT_HOME, *more] for verb in verbs.split()}
 
 

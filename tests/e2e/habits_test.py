@@ -203,5 +203,5 @@ def test_rollout_restart_of_the_operator_touches_no_job(start_job):
 
 def lease_holder():
     """The pod of the operator that leads."""
-    lease = yaml.safe_load(kubectl("-n", install.NAMESPACE, "get", "lease", "paceline-operator", "-o", "yaml"))
+    lease = yaml.safe_load(kubectl("-n", install.NAMESPACE, "get", "lease", "paceline-operator-leader", "-o", "yaml"))
     return lease["spec"].get("holderIdentity", "").split("_")[0]

@@ -6,7 +6,7 @@ from kubectl import kubectl, wait_until
 
 
 def test_the_operator_is_ready_and_leads():
-    lease = kubectl("-n", "paceline-system", "get", "lease", "paceline-operator", "-o", "jsonpath={.spec.holderIdentity}")
+    lease = kubectl("-n", "paceline-system", "get", "lease", "paceline-operator-leader", "-o", "jsonpath={.spec.holderIdentity}")
     assert lease.startswith("paceline-operator")
 
 

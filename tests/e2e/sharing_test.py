@@ -33,7 +33,7 @@ def test_operator_killed_in_the_middle(start_job):
     job = start_job(paced(15))
     job.wait_for_step(20)
     before = job.uids()
-    lease = ["-n", install.NAMESPACE, "get", "lease", "paceline-operator", "-o", "jsonpath={.spec.holderIdentity}"]
+    lease = ["-n", install.NAMESPACE, "get", "lease", "paceline-operator-leader", "-o", "jsonpath={.spec.holderIdentity}"]
     leader = kubectl(*lease).split("_")[0]
     kubectl("-n", install.NAMESPACE, "delete", "pod", leader, "--force", "--grace-period=0")
     wait_until("another leader", lambda: kubectl(*lease).split("_")[0] not in ("", leader), 60)

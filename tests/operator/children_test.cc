@@ -150,16 +150,15 @@ TEST_F(ChildrenTest, SecretsAreMendedInPlaceAndPodsStay) {
 // The operator's own way to renew, with a clock that the test sets.
 TEST_F(ChildrenTest, RenewedCertificatesLieInTheSameSecretFromTheSameAuthority) {
   Job job(*world_, "digits", {{"runPolicy", {{"suspend", true}}}});  // Nothing is made by others.
-  const std::string home = world_->NewNamespace();
+  const std::string seed(32, 's');
   Time now = *kube::CreationTime(job.Get());
-  controller::AuthoritySeed seed(&world_->client(), home);
-  controller::Certificates certificates(&world_->client(), &seed, [&now] { return now; });
+  controller::Certificates certificates(&world_->client(), [&now] { return now; });
   const job::TrainingJob read = job::FromJson(job.Get()).job;
   controller::KnownCertificates known;
   controller::FormerJob former;
   const auto ensure = [&] {
     const Status made =
-        certificates.Ensure(read, controller::SecretLook::kRemembered, known, former);
+        certificates.Ensure(read, seed, controller::SecretLook::kRemembered, known, former);
     EXPECT_TRUE(made.ok()) << made;
     EXPECT_TRUE(former.IsGone());
     return Object(kube::Secrets(), job, "digits-worker-tls-0");

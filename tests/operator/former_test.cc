@@ -101,9 +101,7 @@ TEST_F(FormerTest, DeletedAndAppliedAgainItInheritsNothingAndSaysWhatItWaitsFor)
   ASSERT_NE(kube::Uid(job.Get()), former);
   ASSERT_TRUE(WaitsFor(job,
                        "pods digits-ps-0, digits-ps-1, digits-worker-0, digits-worker-1, "
-                       "digits-worker-2; ConfigMap digits-job, NetworkPolicy digits, "
-                       "Secret digits-ps-tls-0, Secret digits-token, Secret digits-worker-tls-0, "
-                       "Service digits"));
+                       "digits-worker-2; ConfigMap digits-job"));
   EXPECT_EQ(kube::StringAt(job.Get(), "/status/state"), "WaitsForFormerJob");
   EXPECT_THAT(world_->Kubectl("get events -n " + job.name_space()), HasSubstr("WaitsForFormerJob"));
 
@@ -111,7 +109,7 @@ TEST_F(FormerTest, DeletedAndAppliedAgainItInheritsNothingAndSaysWhatItWaitsFor)
   for (const auto& [name, pod] : job.Pods()) Remove(kube::Pods(), job, name);
   ASSERT_TRUE(WaitsFor(job, "pods digits-worker-2; ConfigMap")) << job.Describe();
   Keep(kube::Pods(), job, "digits-worker-2", nullptr);
-  ASSERT_TRUE(WaitsFor(job, "ConfigMap digits-job, NetworkPolicy"));
+  ASSERT_TRUE(WaitsFor(job, "ConfigMap digits-job"));
   Remove(kube::Services(), job, "digits");
   Remove(kube::ConfigMaps(), job, "digits-job");
   Remove(kube::NetworkPolicies(), job, "digits");

@@ -14,7 +14,7 @@ class Writes {
 
   size_t LinesSoFar() const;
   // "patch /apis/...", for each request of the operator after that line that was to change
-  // something. Its Lease is left out, or is the only thing that is left in.
+  // something. Its Leases are left out, or are the only thing that is left in.
   std::vector<std::string> Since(size_t line) const { return Read(line, Kind::kWrite); }
   std::vector<std::string> LeasesSince(size_t line) const { return Read(line, Kind::kLease); }
   size_t PodsAskedFor(size_t line) const;  // How many of those were to make a pod.

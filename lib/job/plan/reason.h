@@ -39,6 +39,7 @@ enum class PlanReason {
   kClaimMissing,            // A claim is waited for that decides where checkpoints are.
   kClaimKept,               // Another job made a claim, so that it does not go with this one.
   kLabelsChanged,           // Somebody changed the labels of a process's pod.
+  kAnotherInstallation,     // The job is another installation's of Paceline.
   kCheckpointsFound,        // There were checkpoints before; it is said what was made of them.
   kInvalidSpec,             // The spec is one that no plan can be made of.
   kNodeLost,                // A process's machine does not answer any more.
@@ -80,12 +81,13 @@ PACELINE_WORDS(PlanReason, "JobSeen", "NotYet", "Starting", "Training", "AllRunn
                "ProcessGone", "ProcessFinished", "Unschedulable", "PlacedTogether",
                "NoGangScheduler", "CannotStart", "GaveWay", "PendingTooLong", "ResourcesRefused",
                "WaitsForFormerJob", "ClaimTerminating", "ClaimMissing", "ClaimKept",
-               "LabelsChanged", "CheckpointsFound", "InvalidSpec", "NodeLost", "Recovering",
-               "Recovered", "RolledBack", "Suspended", "Resumed", "ScaledUp", "ScaledDown",
-               "SchemeChanged", "Checkpointed", "NoCheckpoints", "Hung", "PoisonedSample",
-               "Straggler", "NoStraggler", "DeadlineExceeded", "BackoffLimitExceeded",
-               "PodFailurePolicy", "CannotWork", "CannotWorkHere", "ShardStalled", "ShardLost",
-               "ParameterServerLost", "TrainingFailed", "TrainingSucceeded", "ScriptsEnded",
-               "ModelAvailable", "ModelFetched", "ModelExpired", "ModelLost", "JobFinished")
+               "LabelsChanged", "AnotherInstallation", "CheckpointsFound", "InvalidSpec",
+               "NodeLost", "Recovering", "Recovered", "RolledBack", "Suspended", "Resumed",
+               "ScaledUp", "ScaledDown", "SchemeChanged", "Checkpointed", "NoCheckpoints", "Hung",
+               "PoisonedSample", "Straggler", "NoStraggler", "DeadlineExceeded",
+               "BackoffLimitExceeded", "PodFailurePolicy", "CannotWork", "CannotWorkHere",
+               "ShardStalled", "ShardLost", "ParameterServerLost", "TrainingFailed",
+               "TrainingSucceeded", "ScriptsEnded", "ModelAvailable", "ModelFetched",
+               "ModelExpired", "ModelLost", "JobFinished")
 
 }  // namespace paceline::job

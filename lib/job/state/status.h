@@ -182,6 +182,7 @@ struct JobStatus {
   int64_t gave_way = 0;        // Times that the job made room for others, in a row.
   std::optional<Time> gives_way_until;   // Then it tries again.
   int64_t coordinator_starts = 0;        // The `start` of the newest coordinator's generation.
+  std::string installation;              // Of Paceline: the one that has the job.
   std::optional<Remembered> remembered;  // Nothing before the first plan.
   friend bool operator==(const JobStatus&, const JobStatus&) = default;
 };

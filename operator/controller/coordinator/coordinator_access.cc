@@ -2,6 +2,7 @@
 
 #include "lib/kube/core/json.h"
 #include "operator/objects/names.h"
+#include "operator/objects/secrets.h"
 #include "operator/objects/seen_pod.h"
 
 namespace paceline::controller {
@@ -23,8 +24,8 @@ kube::ObjectPtr RunningCoordinator(const std::vector<OwnPod>& pods) {
 }
 
 StatusOr<kube::Config> ServerOf(const job::TrainingJob& job, const kube::Json& pod,
-                                Certificates& certificates, KnownCertificates& known,
-                                ControlTokens& tokens) {
+                                const std::string& seed, Certificates& certificates,
+                                KnownCertificates& known) {
   const std::string address = PodAddress(pod).value_or("");
   const bool is_ipv6 = address.find(':') != std::string::npos;
   const std::string host = is_ipv6 ? fmt::format("[{}]", address) : address;
@@ -32,10 +33,10 @@ StatusOr<kube::Config> ServerOf(const job::TrainingJob& job, const kube::Json& p
   server.is_direct = true;  // A pod is never behind a proxy.
   if (job.spec.security.mtls == job::Toggle::kDisabled) {
     server.server = fmt::format("http://{}:{}", host, kApiPort);
-    PACELINE_ASSIGN_OR_RETURN(server.token.data, tokens.Of(job));
+    PACELINE_ASSIGN_OR_RETURN(server.token.data, TokenFrom(seed, job));
     return server;
   }
-  PACELINE_ASSIGN_OR_RETURN(const OwnCredential own, certificates.Own(job, known));
+  PACELINE_ASSIGN_OR_RETURN(const OwnCredential own, certificates.Own(job, seed, known));
   server.server = fmt::format("https://{}:{}", host, kApiPort);
   server.tls_server_name = TlsName(job, {tls::Role::kPs, 0});
   server.certificate_authority.data = own.authority_certificate;

@@ -9,7 +9,6 @@
 #include "lib/kube/runtime/informer.h"
 #include "operator/controller/pods/own_pod.h"
 #include "operator/controller/secrets/certificates.h"
-#include "operator/controller/secrets/control_tokens.h"
 
 namespace paceline::controller {
 
@@ -19,8 +18,8 @@ kube::ObjectPtr RunningCoordinator(const std::vector<OwnPod>& pods);
 // Where that pod answers, the name that its certificate must have ("ps-0.digits.research"), and
 // with which credential it is asked; plain HTTP and a token for a job with security.mtls Disabled.
 StatusOr<kube::Config> ServerOf(const job::TrainingJob& job, const kube::Json& pod,
-                                Certificates& certificates, KnownCertificates& known,
-                                ControlTokens& tokens);
+                                const std::string& seed, Certificates& certificates,
+                                KnownCertificates& known);
 
 // The job's last state, which a coordinator leaves as its termination message. NotFound if it has
 // left none.

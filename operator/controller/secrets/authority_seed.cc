@@ -31,7 +31,26 @@ kube::Json BuildSecret(const kube::ObjectKey& key, const std::string& seed) {
           {"data", {{kSeedKey, EncodeBase64(seed)}}}};
 }
 
+StatusOr<std::string> SeedIn(const kube::Json& secret) {
+  std::string seed =
+      DecodeBase64(kube::StringAt(secret, std::string("/data/") + kSeedKey)).value_or("");
+  if (seed.size() >= tls::kSeedBytesMin) return seed;
+  return FailedPrecondition("data.{} has {} bytes, want {} or more: put back what was there",
+                            kSeedKey, seed.size(), tls::kSeedBytesMin);
+}
+
+Status Named(const Status& status, const kube::ObjectKey& key) {
+  return Annotate(status, fmt::format("Secret {}, where all authorities come from", key));
+}
+
 }  // namespace
+
+StatusOr<std::string> ReadSeed(kube::Client& client, const kube::ObjectKey& key) {
+  const StatusOr<kube::Json> secret = client.Call(kube::Get(kube::Secrets(), key));
+  if (!secret.ok()) return Named(secret.status(), key);
+  StatusOr<std::string> seed = SeedIn(*secret);
+  return seed.ok() ? seed : Named(seed.status(), key);
+}
 
 AuthoritySeed::AuthoritySeed(kube::Client* client, std::string name_space)
     : client_(client), key_{std::move(name_space), kSecretName} {}
@@ -40,8 +59,7 @@ StatusOr<std::string> AuthoritySeed::Get() {
   const std::lock_guard lock(mutex_);
   if (seed_) return *seed_;
   StatusOr<std::string> seed = ReadOrMake();
-  if (!seed.ok())
-    return Annotate(seed.status(), fmt::format("Secret {}, where all authorities come from", key_));
+  if (!seed.ok()) return Named(seed.status(), key_);
   return *(seed_ = *std::move(seed));
 }
 
@@ -60,13 +78,7 @@ StatusOr<std::string> AuthoritySeed::ReadOrMake() const {
     secret = client_->Call(kube::Get(kube::Secrets(), key_));
   }
   PACELINE_RETURN_IF_ERROR(secret.status());
-  const std::string seed =
-      DecodeBase64(kube::StringAt(*secret, std::string("/data/") + kSeedKey)).value_or("");
-  if (seed.size() >= tls::kSeedBytesMin) return seed;
-  return FailedPrecondition(
-      "data.{} has {} bytes, want {} or more: put back what was there, or delete the Secret, and "
-      "all jobs get new certificates",
-      kSeedKey, seed.size(), tls::kSeedBytesMin);
+  return SeedIn(*secret);
 }
 
 }  // namespace paceline::controller

@@ -9,6 +9,10 @@
 
 namespace paceline::controller {
 
+// What a Secret holds as a seed, of which none is made. NotFound; FailedPrecondition if it holds
+// none; else the API server's refusal. All name the Secret.
+StatusOr<std::string> ReadSeed(kube::Client& client, const kube::ObjectKey& key);
+
 // Random bytes in a Secret of the operator's own namespace, made by the first operator that needs
 // them. A job's authority is derived from them and the job's uid, so its key lies nowhere, and all
 // operators, one after the other or by mistake side by side, have the same one (docs/adr/0020).

@@ -5,7 +5,6 @@
 
 #include "lib/kube/core/api_error.h"
 #include "lib/kube/core/metadata.h"
-#include "lib/tls/derived_secret.h"
 #include "operator/controller/own_child.h"
 #include "operator/controller/resources.h"
 #include "operator/controller/status_writer.h"
@@ -57,11 +56,11 @@ bool Covers(const std::vector<TlsBlock>& blocks, const std::vector<TlsBlock>& wa
 
 }  // namespace
 
-Certificates::Certificates(kube::Client* client, AuthoritySeed* seed, Clock clock)
-    : client_(client), seed_(seed), clock_(std::move(clock)) {}
+Certificates::Certificates(kube::Client* client, Clock clock)
+    : client_(client), clock_(std::move(clock)) {}
 
-Status Certificates::Ensure(const job::TrainingJob& job, SecretLook look, KnownCertificates& known,
-                            FormerJob& former) {
+Status Certificates::Ensure(const job::TrainingJob& job, const std::string& seed, SecretLook look,
+                            KnownCertificates& known, FormerJob& former) {
   std::vector<TlsBlock> blocks = TlsBlocksOf(job);
   if (clock_() < known.pods_due && Covers(known.blocks, blocks)) {
     if (look == SecretLook::kRemembered) return OkStatus();
@@ -70,8 +69,9 @@ Status Certificates::Ensure(const job::TrainingJob& job, SecretLook look, KnownC
   }
   // Of a job that is new, as far as can be told, nothing is looked for first.
   const bool is_new = IsUnwritten(job.status) && known.blocks.empty();
-  PACELINE_ASSIGN_OR_RETURN(known.pods_due, is_new ? Create(job, blocks, known, former)
-                                                   : Complete(job, blocks, known, former));
+  PACELINE_ASSIGN_OR_RETURN(const Stamp stamp, StampOf(job, seed));
+  PACELINE_ASSIGN_OR_RETURN(known.pods_due, is_new ? Create(job, stamp, blocks, known, former)
+                                                   : Complete(job, stamp, blocks, known, former));
   known.blocks = std::move(blocks);
   return OkStatus();
 }
@@ -97,9 +97,10 @@ StatusOr<bool> Certificates::AreUnchanged(const job::TrainingJob& job,
   return are_unchanged;
 }
 
-StatusOr<OwnCredential> Certificates::Own(const job::TrainingJob& job, KnownCertificates& known) {
+StatusOr<OwnCredential> Certificates::Own(const job::TrainingJob& job, const std::string& seed,
+                                          KnownCertificates& known) {
   if (clock_() < known.own_due) return known.own;
-  PACELINE_ASSIGN_OR_RETURN(const Stamp stamp, StampOf(job));
+  PACELINE_ASSIGN_OR_RETURN(const Stamp stamp, StampOf(job, seed));
   const tls::Validity validity = ValidFor(clock_(), kProcessLife);
   PACELINE_ASSIGN_OR_RETURN(
       tls::Credential issued,
@@ -110,11 +111,11 @@ StatusOr<OwnCredential> Certificates::Own(const job::TrainingJob& job, KnownCert
 }
 
 // The same from its job's first day to its last, whoever asks.
-StatusOr<Certificates::Stamp> Certificates::StampOf(const job::TrainingJob& job) {
-  PACELINE_ASSIGN_OR_RETURN(const std::string seed, seed_->Get());
+StatusOr<Certificates::Stamp> Certificates::StampOf(const job::TrainingJob& job,
+                                                    const std::string& seed) const {
   const std::string uid = job.metadata.uid.value_or("");
   const Time since = job.metadata.creation_timestamp.value_or(clock_());
-  PACELINE_ASSIGN_OR_RETURN(std::string seal, tls::DeriveSecret(seed, "seal/" + uid));
+  PACELINE_ASSIGN_OR_RETURN(std::string seal, SealFrom(seed, job));
   PACELINE_ASSIGN_OR_RETURN(
       tls::Issuer authority,
       tls::Issuer::Derive(seed, uid, fmt::format("paceline {}", job.metadata.name).substr(0, 64),
@@ -139,10 +140,9 @@ Status Certificates::Issue(const job::TrainingJob& job, const TlsBlock& block,
 }
 
 // Created, never changed: where anything is there already, it may be good.
-StatusOr<Time> Certificates::Create(const job::TrainingJob& job,
+StatusOr<Time> Certificates::Create(const job::TrainingJob& job, const Stamp& stamp,
                                     const std::vector<TlsBlock>& blocks, KnownCertificates& known,
                                     FormerJob& former) {
-  PACELINE_ASSIGN_OR_RETURN(const Stamp stamp, StampOf(job));
   std::vector<kube::Request> requests;
   Time due = Time::max();
   for (const TlsBlock& block : blocks) {
@@ -160,13 +160,12 @@ StatusOr<Time> Certificates::Create(const job::TrainingJob& job,
     if (!IsAlreadyExists(made.status())) return made.status();
     were_there = true;
   }
-  return were_there ? Complete(job, blocks, known, former) : due;
+  return were_there ? Complete(job, stamp, blocks, known, former) : due;
 }
 
-StatusOr<Time> Certificates::Complete(const job::TrainingJob& job,
+StatusOr<Time> Certificates::Complete(const job::TrainingJob& job, const Stamp& stamp,
                                       const std::vector<TlsBlock>& blocks, KnownCertificates& known,
                                       FormerJob& former) {
-  PACELINE_ASSIGN_OR_RETURN(const Stamp stamp, StampOf(job));
   Time due = Time::max();
   for (const TlsBlock& block : blocks) {
     PACELINE_ASSIGN_OR_RETURN(const Time block_due,

@@ -11,7 +11,6 @@
 #include "lib/tls/credential.h"
 #include "lib/tls/issue.h"
 #include "operator/controller/clock.h"
-#include "operator/controller/secrets/authority_seed.h"
 #include "operator/controller/secrets/secret_look.h"
 #include "operator/objects/ownership.h"
 #include "operator/objects/secrets.h"
@@ -37,18 +36,20 @@ struct KnownCertificates {
 // thread at a time.
 class Certificates {
  public:
-  // Both outlive this.
-  Certificates(kube::Client* client, AuthoritySeed* seed, Clock clock);
+  // `client` outlives this.
+  Certificates(kube::Client* client, Clock clock);
 
   // Makes the pods' certificates that are missing, of as many workers as the job may be scaled to,
   // and renews what is due, in place; pods get renewed files from their kubelet. Of a former job's
   // Secret that is in the way nothing is made, and `former` says so. FailedPrecondition if a Secret
-  // of that name belongs to somebody else.
-  Status Ensure(const job::TrainingJob& job, SecretLook look, KnownCertificates& known,
-                FormerJob& former);
+  // of that name belongs to somebody else. `seed`: of the installation that has the job; with
+  // another one `known` begins anew.
+  Status Ensure(const job::TrainingJob& job, const std::string& seed, SecretLook look,
+                KnownCertificates& known, FormerJob& former);
 
   // Issued when it is first asked for or due; lies in no Secret.
-  StatusOr<OwnCredential> Own(const job::TrainingJob& job, KnownCertificates& known);
+  StatusOr<OwnCredential> Own(const job::TrainingJob& job, const std::string& seed,
+                              KnownCertificates& known);
 
  private:
   // What a job's certificates are issued and recognised with.
@@ -56,14 +57,16 @@ class Certificates {
     tls::Issuer authority;
     std::string seal;
   };
-  StatusOr<Stamp> StampOf(const job::TrainingJob& job);
+  StatusOr<Stamp> StampOf(const job::TrainingJob& job, const std::string& seed) const;
   // All of these: when the first of the pods' certificates has to be renewed; Time::min() where a
   // former job's Secret is in the way. Create makes all Secrets side by side, where there are none
   // yet.
-  StatusOr<Time> Create(const job::TrainingJob& job, const std::vector<TlsBlock>& blocks,
-                        KnownCertificates& known, FormerJob& former);
-  StatusOr<Time> Complete(const job::TrainingJob& job, const std::vector<TlsBlock>& blocks,
-                          KnownCertificates& known, FormerJob& former);
+  StatusOr<Time> Create(const job::TrainingJob& job, const Stamp& stamp,
+                        const std::vector<TlsBlock>& blocks, KnownCertificates& known,
+                        FormerJob& former);
+  StatusOr<Time> Complete(const job::TrainingJob& job, const Stamp& stamp,
+                          const std::vector<TlsBlock>& blocks, KnownCertificates& known,
+                          FormerJob& former);
   StatusOr<Time> CompleteBlock(const job::TrainingJob& job, const TlsBlock& block,
                                const Stamp& stamp, KnownCertificates& known, FormerJob& former);
   // Whether all Secrets are those that were read and good.
@@ -73,7 +76,6 @@ class Certificates {
                IssuedBlock& issued) const;
 
   kube::Client* const client_;
-  AuthoritySeed* const seed_;
   const Clock clock_;
 };
 

@@ -2,7 +2,6 @@
 
 #include "lib/kube/core/api_error.h"
 #include "lib/kube/core/metadata.h"
-#include "lib/tls/derived_secret.h"
 #include "operator/controller/own_child.h"
 #include "operator/controller/resources.h"
 #include "operator/objects/mend.h"
@@ -10,24 +9,19 @@
 
 namespace paceline::controller {
 
-ControlTokens::ControlTokens(kube::Client* client, AuthoritySeed* seed)
-    : client_(client), seed_(seed) {}
+ControlTokens::ControlTokens(kube::Client* client) : client_(client) {}
 
-StatusOr<std::string> ControlTokens::Of(const job::TrainingJob& job) {
-  PACELINE_ASSIGN_OR_RETURN(const std::string seed, seed_->Get());
-  return tls::DeriveSecret(seed, "token/" + job.metadata.uid.value_or(""));
-}
-
-Status ControlTokens::Ensure(const job::TrainingJob& job, SecretLook look, KnownToken& known,
-                             FormerJob& former) {
+Status ControlTokens::Ensure(const job::TrainingJob& job, const std::string& seed, SecretLook look,
+                             KnownToken& known, FormerJob& former) {
+  if (known.is_good && look == SecretLook::kRemembered) return OkStatus();
+  PACELINE_ASSIGN_OR_RETURN(const std::string token, TokenFrom(seed, job));
   if (known.is_good) {
-    if (look == SecretLook::kRemembered) return OkStatus();
     PACELINE_ASSIGN_OR_RETURN(const bool is_unchanged, IsUnchanged(job, known));
-    return is_unchanged ? OkStatus() : Mend(job, known, former);
+    return is_unchanged ? OkStatus() : Mend(job, token, known, former);
   }
   // What lies there under this name is not ours to change before it is known to be.
-  const Status made = Make(job, known);
-  return IsAlreadyExists(made) ? Mend(job, known, former) : made;
+  const Status made = Make(job, token, known);
+  return IsAlreadyExists(made) ? Mend(job, token, known, former) : made;
 }
 
 StatusOr<bool> ControlTokens::IsUnchanged(const job::TrainingJob& job,
@@ -40,8 +34,8 @@ StatusOr<bool> ControlTokens::IsUnchanged(const job::TrainingJob& job,
   return kube::ResourceVersion(*secret) == known.version;
 }
 
-Status ControlTokens::Make(const job::TrainingJob& job, KnownToken& known) {
-  PACELINE_ASSIGN_OR_RETURN(const std::string token, Of(job));
+Status ControlTokens::Make(const job::TrainingJob& job, const std::string& token,
+                           KnownToken& known) {
   PACELINE_RETURN_IF_ERROR(
       client_
           ->Call(kube::Create(kube::Secrets(), BuildTokenSecret(job, token),
@@ -51,13 +45,13 @@ Status ControlTokens::Make(const job::TrainingJob& job, KnownToken& known) {
   return OkStatus();
 }
 
-Status ControlTokens::Mend(const job::TrainingJob& job, KnownToken& known, FormerJob& former) {
+Status ControlTokens::Mend(const job::TrainingJob& job, const std::string& token, KnownToken& known,
+                           FormerJob& former) {
   PACELINE_ASSIGN_OR_RETURN(const FoundChild found, FindChild(*client_, job, kube::Secrets(),
                                                               TokenSecretName(job), former));
   known = {};
   if (found.is_in_the_way) return OkStatus();
-  if (found.live.is_null()) return Make(job, known);
-  PACELINE_ASSIGN_OR_RETURN(const std::string token, Of(job));
+  if (found.live.is_null()) return Make(job, token, known);
   const kube::Json wanted = BuildTokenSecret(job, token);
   const bool is_as_wanted = !PatchTowards(found.live, wanted);
   if (!is_as_wanted)

@@ -5,7 +5,6 @@
 
 #include "lib/job/manifest/training_job.h"
 #include "lib/kube/client/client.h"
-#include "operator/controller/secrets/authority_seed.h"
 #include "operator/controller/secrets/secret_look.h"
 #include "operator/objects/ownership.h"
 
@@ -22,25 +21,24 @@ struct KnownToken {
 // one is filled and read here alone, by one thread at a time.
 class ControlTokens {
  public:
-  // Both outlive this.
-  ControlTokens(kube::Client* client, AuthoritySeed* seed);
+  // `client` outlives this.
+  explicit ControlTokens(kube::Client* client);
 
   // Makes the Secret if it is missing, and puts the token back into it; the pod gets it from its
   // kubelet. Where a former job's is in the way `former` says so. FailedPrecondition if a Secret of
-  // that name belongs to somebody else.
-  Status Ensure(const job::TrainingJob& job, SecretLook look, KnownToken& known, FormerJob& former);
-
-  // The seed's errors.
-  StatusOr<std::string> Of(const job::TrainingJob& job);
+  // that name belongs to somebody else. `seed`: of the installation that has the job; with another
+  // one `known` begins anew.
+  Status Ensure(const job::TrainingJob& job, const std::string& seed, SecretLook look,
+                KnownToken& known, FormerJob& former);
 
  private:
-  Status Make(const job::TrainingJob& job, KnownToken& known);
+  Status Make(const job::TrainingJob& job, const std::string& token, KnownToken& known);
   // Of one that is there, or should be.
-  Status Mend(const job::TrainingJob& job, KnownToken& known, FormerJob& former);
+  Status Mend(const job::TrainingJob& job, const std::string& token, KnownToken& known,
+              FormerJob& former);
   StatusOr<bool> IsUnchanged(const job::TrainingJob& job, const KnownToken& known) const;
 
   kube::Client* const client_;
-  AuthoritySeed* const seed_;
 };
 
 }  // namespace paceline::controller

@@ -226,6 +226,9 @@ void Fields(V& visit, JobStatus& status) {
   visit("givesWayUntil", status.gives_way_until, Note{.text = "when it tries again"});
   visit("coordinatorStarts", status.coordinator_starts,
         Note{.text = "coordinators started, which fences older ones"});
+  visit(
+      "installation", status.installation,
+      Note{.text = "which installation of Paceline has the job; its ConfigMap decides, not this"});
   visit("remembered", status.remembered,
         Note{.text = "what the planner decides by; all that people read is written, never read"});
 }
