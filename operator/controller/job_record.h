@@ -30,6 +30,7 @@
 #include "operator/controller/installations/job_claim.h"
 #include "operator/controller/pods/pod_clocks.h"
 #include "operator/controller/pods/refused_pods.h"
+#include "operator/controller/pods/room_news.h"
 #include "operator/controller/pods/unseen_pods.h"
 #include "operator/controller/secrets/certificates.h"
 #include "operator/controller/secrets/control_tokens.h"
@@ -83,6 +84,7 @@ struct JobRecord {
   CoordinatorTalk talk;
   PodClocks clocks;
   UnseenPods unseen;
+  RoomNews room;
   std::map<std::string, std::string> told_labels;  // By uids of pods: what was said of theirs.
   SeenChildren children;
   KnownCertificates certificates;

@@ -244,6 +244,7 @@ void Reconciler::TalkToCoordinator(const Look& look) {
 job::Plan Reconciler::MakePlan(const Look& look) const {
   job::Observation seen = Observe(look.job, look.own, *look.record);
   ShowTrouble(*look.record, seen);
+  ShowRoom(look, seen);
   job::Plan plan = job::PlanJob(look.job, seen, look.now, options_.plan);
   if (look.IsClaimed()) plan.status.installation = look.record->claim.installation;
   const auto servers = std::ranges::count_if(plan.actions, StartsServer);
@@ -251,6 +252,16 @@ job::Plan Reconciler::MakePlan(const Look& look) const {
   if (std::ranges::count_if(plan.actions, StartsServer) < servers)
     plan.status.coordinator_starts = RecordedStarts(look.job, look.own, *look.record);
   return plan;
+}
+
+// Only of a job that lacks some: the others' statuses are many.
+void Reconciler::ShowRoom(const Look& look, job::Observation& seen) const {
+  const bool lacks_room = std::ranges::any_of(look.own, [](const OwnPod& own) {
+    return own.process.is_unschedulable || own.process.is_gated;
+  });
+  const auto pods_of = [&](const std::string& uid) { return view_->PodsOf(uid); };
+  seen.others_wait = lacks_room && AnyOtherWaits(view_->Jobs(), pods_of, look.key);
+  seen.room_promised_at = look.record->room.promised_at();
 }
 
 Status Reconciler::SettleClaims(const Look& look) {
@@ -342,6 +353,7 @@ StatusOr<kube::Result> Reconciler::PlanAndApply(const Look& look) {
   JobRecord& record = *look.record;
   if (!IsUnwritten(look.job.status)) record.unwritten.reset();
   LookAtDecidingClaim(look);
+  if (look.IsClaimed()) record.room.Refresh(*client_, look.own, look.now);
   record.terminating_claims.clear();  // Who has to wait for one finds it again.
   record.missing_claim.clear();
   job::Plan plan = MakePlan(look);

@@ -65,6 +65,8 @@ class Reconciler {
   // Tells of pods whose labels somebody has changed, and has them made anew.
   Status CareForLabels(const Look& look);
   StatusOr<kube::Result> PlanAndApply(const Look& look);
+  // Whether others wait for room, and whether somebody makes some for the job.
+  void ShowRoom(const Look& look, job::Observation& seen) const;
   // With what is to be done of it now.
   job::Plan MakePlan(const Look& look) const;
   // What decides where checkpoints are. Looked at until there are pods: a claim that they mount

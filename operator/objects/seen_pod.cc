@@ -221,6 +221,7 @@ const kube::Selection& PartsOfPod() {
       "/status/reason",
       "/status/message",
       "/status/podIP",
+      "/status/nominatedNodeName",
       "/status/conditions/type",
       "/status/conditions/status",
       "/status/conditions/reason",

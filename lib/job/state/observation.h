@@ -177,6 +177,11 @@ struct Observation {
   std::string missing_claim;
   // What that one says, once it is there.
   std::optional<ClaimAccess> output_claim;
+  // Whether another job has found too few machines, and waits for room. True where it is not known.
+  bool others_wait = true;
+  // When it was last said that room is made for processes of this one that have none: an autoscaler
+  // starts a machine, or a scheduler takes others away. Nothing where nobody said so.
+  std::optional<Time> room_promised_at;
   // Names that the last plan started in vain: the cluster refused to make them. To start them again
   // is nothing new, neither to tell nor to count. Forgotten by a fresh shell, which costs one more.
   std::set<std::string> refused;

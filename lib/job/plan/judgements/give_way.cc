@@ -14,8 +14,13 @@ namespace paceline::job {
 namespace {
 
 constexpr int64_t kPatienceFactor = 5;  // Times scheduleTimeoutSeconds: machines may be on order.
-constexpr int64_t kPauseDoublingsMax = 4;
+// While no other job waits for room; doubles each time that the job has given way.
+constexpr int64_t kLonelyFactor = 12;
+constexpr Duration kLonelyMax = std::chrono::hours(24);
+constexpr int64_t kDoublingsMax = 4;
 constexpr Duration kPauseMax = std::chrono::hours(1);
+// Between two looks at whether another one waits by now, at most.
+constexpr Duration kLookPeriod = std::chrono::seconds(30);
 
 Duration Patience(const TrainingJob& job) {
   return std::chrono::seconds(job.spec.run_policy.scheduling_policy.schedule_timeout_seconds) *
@@ -27,13 +32,13 @@ Duration Pause(const TrainingJob& job, int64_t gave_way) {
   const uint64_t hash = HashText(job.metadata.name + "/" + job.metadata.uid.value_or(""));
   const Duration first = std::min<Duration>(Patience(job) / kPatienceFactor, kPauseMax);
   const Duration base =
-      std::min<Duration>(first * (int64_t{1} << std::min(gave_way, kPauseDoublingsMax)), kPauseMax);
+      std::min<Duration>(first * (int64_t{1} << std::min(gave_way, kDoublingsMax)), kPauseMax);
   return base + base / 100 * static_cast<int64_t>(hash % 100);
 }
 
 struct Wait {
   const SeenProcess* process;
-  Time until;  // The job's patience.
+  Time since;  // The job has some machines, and this one none.
 };
 
 using CountByGroup = std::map<std::string_view, int64_t>;
@@ -70,8 +75,7 @@ std::optional<Wait> FindWait(const Draft& draft) {
   }
   const bool is_enough = !is_server_missing && IsEnough(draft.job.spec.workers, workers_up);
   if (!first_up || is_enough || waiting == nullptr) return std::nullopt;
-  return Wait{.process = waiting,
-              .until = std::max(waiting->started_at, *first_up) + Patience(draft.job)};
+  return Wait{.process = waiting, .since = std::max(waiting->started_at, *first_up)};
 }
 
 void MakeRoom(Draft& draft) {
@@ -84,9 +88,17 @@ void MakeRoom(Draft& draft) {
 
 }  // namespace
 
+Duration PatienceForRoom(const Draft& draft) {
+  const Duration patience = Patience(draft.job);
+  if (draft.seen.others_wait || patience >= kLonelyMax) return patience;
+  const int64_t doublings = std::min(draft.seen.status.gave_way, kDoublingsMax);
+  return std::min<Duration>(patience * kLonelyFactor * (int64_t{1} << doublings), kLonelyMax);
+}
+
 // Of two jobs that each hold half of what one needs, neither would ever start. A job that has not
 // begun to train gives its machines back after a while and comes back later, so that one of them
-// gets all.
+// gets all. One that waits alone keeps its place for longer: a machine may be on its way, which
+// would come for nobody.
 void JudgeGivingWay(Draft& draft) {
   JobStatus& status = draft.plan.status;
   if (status.gives_way_until) {
@@ -99,7 +111,16 @@ void JudgeGivingWay(Draft& draft) {
   if (is_training || draft.IsGang()) return;
   const std::optional<Wait> wait = FindWait(draft);
   if (!wait) return;
-  if (draft.now < wait->until) return draft.RequeueAt(wait->until);
+  Time until = wait->since + PatienceForRoom(draft);
+  if (const std::optional<Time> promised = draft.seen.room_promised_at)
+    until = std::max(until, *promised + kRoomComesWithin);
+  if (draft.now < until) {
+    // Another one may come to wait at any time, and nobody tells.
+    const Duration patience = Patience(draft.job);
+    const Time ripe =
+        std::max(wait->since + patience, draft.now + std::min<Duration>(patience, kLookPeriod));
+    return draft.RequeueAt(std::min(until, ripe));
+  }
   const Duration pause = Pause(draft.job, status.gave_way);
   ++status.gave_way;
   status.gives_way_until = draft.now + pause;

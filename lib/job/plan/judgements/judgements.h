@@ -1,6 +1,8 @@
 // The judgements of a plan, one a file; plan.cc calls them in order.
 #pragma once
 
+#include <chrono>
+
 #include "lib/job/plan/draft.h"
 
 namespace paceline::job {
@@ -24,6 +26,12 @@ void JudgeHung(Draft& draft);        // Expelled for a step that hangs, and ther
 void JudgeLostNodes(Draft& draft);   // nodeLostSeconds: give up what is on a dead machine.
 void JudgeModel(Draft& draft);       // A finished job: where its model is, and until when.
 void JudgeCleanup(Draft& draft);     // A finished job: cleanPodPolicy, ttlSecondsAfterFinished.
+
+// How long a job that cannot begin to train keeps what it has, once it has some and a process finds
+// no room: before it gives way.
+Duration PatienceForRoom(const Draft& draft);
+// After somebody has said that room is made for it.
+inline constexpr Duration kRoomComesWithin = std::chrono::minutes(20);
 
 void JudgeGang(Draft& draft);  // Says whether pods are placed together, where that is asked for.
 void RecordFinishing(Draft& draft);  // That training has reached its stop.

@@ -10,7 +10,7 @@ namespace paceline::job {
 namespace {
 
 constexpr int64_t kWaitDoublingsMax = 6;
-constexpr int64_t kBeforeTraining = 6;  // Times scheduleTimeoutSeconds: more than giving way takes.
+constexpr int64_t kBeforeTraining = 6;  // Times scheduleTimeoutSeconds.
 // Of a process that nobody complains about: large images take their time.
 constexpr Duration kQuietPatience = std::chrono::minutes(15);
 
@@ -27,6 +27,11 @@ Duration Patience(const SeenProcess& process, Duration timeout) {
   const Duration patience = timeout * (int64_t{1} << doublings);
   const bool is_quiet = !process.is_unschedulable && process.waiting_reason.empty();
   return is_quiet ? std::max(patience, kQuietPatience) : patience;
+}
+
+bool HoldsRoom(const Draft& draft) {
+  return std::ranges::any_of(
+      draft.wanted, [&](const WantedProcess& wanted) { return IsUp(draft.Find(wanted.name)); });
 }
 
 // A process that found no room but where it had better not be is made anew without that demand.
@@ -63,9 +68,13 @@ void JudgePending(Draft& draft) {
     Duration patience = Patience(*process, timeout);
     // Before training begins a job without room gives way first (give_way.cc), which a younger
     // process would put off.
-    if (process->is_unschedulable && !Holds(draft.seen.status, ConditionType::kRunning))
+    if (process->is_unschedulable && !Holds(draft.seen.status, ConditionType::kRunning)) {
       patience = std::max(patience, timeout * kBeforeTraining);
-    const Time due = process->started_at + patience;
+      if (HoldsRoom(draft)) patience = std::max(patience, PatienceForRoom(draft) + timeout);
+    }
+    Time due = process->started_at + patience;
+    if (process->is_unschedulable && draft.seen.room_promised_at)
+      due = std::max(due, *draft.seen.room_promised_at + kRoomComesWithin);
     if (draft.now < due) {
       draft.RequeueAt(due);
       continue;
