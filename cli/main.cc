@@ -109,6 +109,9 @@ constexpr const char* kTopFooter =
 constexpr const char* kFetchFooter =
     "With JOB: a TrainingJob of the cluster that kubectl would use, without an output volume. "
     "Without: a run of this machine.\n"
+    "It says by which way the model comes; whichever that is, its digest and what opens it come "
+    "from "
+    "the API server.\n"
     "What was cut off goes on where it was. Once the whole is there and its SHA-256 is right, the "
     "job's last pod goes.\n"
     "Exit codes: 0 the model is there, 1 it is not, 2 no such job, permission is missing, or "
@@ -117,6 +120,7 @@ constexpr const char* kFetchFooter =
     "Examples:\n"
     "  paceline fetch digits -n research\n"
     "  paceline fetch digits --to models/digits.safetensors\n"
+    "  paceline fetch digits --via port-forward\n"
     "  paceline fetch --run paceline-runs/digits-20260101-120000-4711";
 
 constexpr const char* kCtlSetFooter =
@@ -171,6 +175,45 @@ void AddOverrides(CLI::App* command, std::vector<std::string>* overrides) {
   command->add_option("--set", *overrides, "Replaces a field of the manifest; may be repeated")
       ->type_name("PATH=VALUE")
       ->allow_extra_args(false);
+}
+
+// How the coordinator of a cluster's job is reached, added to what is of a cluster.
+void AddWays(CLI::App* command, paceline::commands::FetchOptions* fetch,
+             std::vector<CLI::Option*>* of_cluster) {
+  using paceline::commands::Via;
+  CLI::Option* const via =
+      command
+          ->add_option_function<std::string>(
+              "--via",
+              [fetch](const std::string& word) {
+                fetch->via = word == "proxy"          ? Via::kProxy
+                             : word == "port-forward" ? Via::kPortForward
+                                                      : Via::kAuto;
+              },
+              "How: through the API server's proxy, by kubectl port-forward, or, by default, by "
+              "the "
+              "first of these that works")
+          ->check(CLI::IsMember({"auto", "proxy", "port-forward"}).description(""))
+          ->type_name("auto|proxy|port-forward");
+  CLI::Option* const url =
+      command
+          ->add_option(
+              "--url", fetch->url.url,
+              "Address that stands for port 7602 of the job's coordinator, instead; https, "
+              "or http of this machine")
+          ->type_name("URL")
+          ->excludes(via);
+  CLI::Option* const authority =
+      command
+          ->add_option("--certificate-authority", fetch->url.certificate_authority,
+                       "Who vouches for that address; the system's authorities by default")
+          ->type_name("FILE")
+          ->needs(url);
+  CLI::Option* const plain_text = command->add_flag_callback(
+      "--plain-text", [fetch] { fetch->url.plain_text = paceline::commands::PlainText::kAnywhere; },
+      "Shows the job's token to an http address of another machine too");
+  plain_text->needs(url);
+  of_cluster->insert(of_cluster->end(), {via, url, authority, plain_text});
 }
 
 int Main(int argc, char** argv) {
@@ -354,6 +397,7 @@ int Main(int argc, char** argv) {
   CLI::Option* const fetch_job =
       fetch_command->add_option("JOB", fetch.job, "A job of a cluster")->type_name("");
   std::vector<CLI::Option*> fetch_cluster = AddCluster(fetch_command, &fetch.cluster);
+  AddWays(fetch_command, &fetch, &fetch_cluster);
   for (CLI::Option* const option : fetch_cluster) option->needs(fetch_job);
   fetch_cluster.push_back(fetch_job);
   Exclude(fetch_cluster, AddRun(fetch_command, &fetch.run, &fetch.runs_folder));

@@ -1,15 +1,15 @@
 #include "cli/commands/cluster_job.h"
 
+#include <future>
 #include <utility>
 
 #include "lib/base/base64.h"
-#include "lib/base/json_text.h"
+#include "lib/base/limits.h"
 #include "lib/job/manifest/training_job.h"
 #include "lib/job/process_name.h"
 #include "lib/job/state/model_place.h"
 #include "lib/kube/core/api_error.h"
 #include "lib/kube/core/request.h"
-#include "lib/telemetry/access_token.h"
 
 namespace paceline::commands {
 namespace {
@@ -34,6 +34,17 @@ Status ExplainNotFound(const Status& status, const kube::ObjectKey& key) {
                   Message(status));
 }
 
+// A redirect leads to where the request was not meant to go, and is an answer of nobody we know.
+StatusOr<std::string> BodyOf(StatusOr<kube::Response> response) {
+  if (!response.ok()) return response.status();
+  if (response->code >= 400)
+    return kube::ToStatus(kube::ParseApiError(response->code, response->body));
+  if (response->code == 200) return std::move(response->body);
+  const auto location = response->headers.find("location");
+  return FailedPrecondition("no coordinator answers there: got {}{}, want 200", response->code,
+                            location == response->headers.end() ? "" : " to " + location->second);
+}
+
 }  // namespace
 
 StatusOr<ClusterJob> ClusterJob::Open(const ClusterOptions& options, const std::string& name) {
@@ -54,24 +65,32 @@ StatusOr<kube::Json> ClusterJob::Read() const {
   return object;
 }
 
-kube::Request ClusterJob::ProxyRequest(const char* path) const {
-  const std::string pod = job::ProcessName(key_.name, job::Role::kParameterServer, 0);
-  kube::Request request = kube::Get(
-      kube::Pods(), {key_.name_space, fmt::format("{}:{}", pod, coordinator_port_)}, "proxy");
-  request.path += path;
-  request.is_repeatable = false;  // Who asks, asks again.
-  request.deadline = kAskDeadline;
-  return request;
+std::string ClusterJob::coordinator_pod() const {
+  return job::ProcessName(key_.name, job::Role::kParameterServer, 0);
 }
 
-StatusOr<std::string> ClusterJob::Send(kube::Request request) const {
-  PACELINE_ASSIGN_OR_RETURN(kube::Response response, client_->CallRaw(std::move(request)));
-  if (response.code >= 400)
-    return kube::ToStatus(kube::ParseApiError(response.code, response.body));
-  return std::move(response.body);
+StatusOr<std::string> ClusterJob::SendByProxy(kube::Request request) const {
+  const kube::Request pod = kube::Get(
+      kube::Pods(), {key_.name_space, fmt::format("{}:{}", coordinator_pod(), coordinator_port_)},
+      "proxy");
+  request.path = pod.path + request.path;
+  request.resource = pod.resource;
+  return BodyOf(client_->CallRaw(std::move(request)));
 }
 
-StatusOr<std::string> ClusterJob::AskCoordinator() const { return Send(ProxyRequest("/v1/job")); }
+StatusOr<std::string> ClusterJob::SendTo(kube::Config server, kube::Request request) const {
+  // Outlives a client that ends while it answers.
+  const auto answered = std::make_shared<std::promise<StatusOr<kube::Response>>>();
+  const kube::CallHandle handle = client_->StartElsewhere(
+      std::move(server), std::move(request), limits::kHttpAnswerBytesMax,
+      [answered](StatusOr<kube::Response> response) { answered->set_value(std::move(response)); });
+  return BodyOf(answered->get_future().get());
+}
+
+StatusOr<std::string> ClusterJob::AskCoordinator() const {
+  kube::Request request{.path = "/v1/job", .verb = "get", .deadline = kAskDeadline};
+  return SendByProxy(std::move(request));  // Not repeatable: who asks, asks again.
+}
 
 StatusOr<std::string> ClusterJob::ReadModelToken() const {
   const std::string name = job::TokenSecretName(key_.name);
@@ -82,26 +101,6 @@ StatusOr<std::string> ClusterJob::ReadModelToken() const {
   if (!token.empty()) return token;
   return NotFound("Secret {} of namespace {} has no data.{}", name, key_.name_space,
                   job::kTokenKey);
-}
-
-StatusOr<std::string> ClusterJob::ReadModelPiece(const std::string& token, uint64_t from,
-                                                 uint64_t bytes, Duration deadline) const {
-  kube::Request request = ProxyRequest(job::kModelPath);
-  request.query = {{"from", std::to_string(from)}, {"bytes", std::to_string(bytes)}};
-  request.accept = "application/octet-stream";
-  request.headers = {{telemetry::kTokenHeader, token}};
-  request.deadline = deadline;
-  return Send(std::move(request));
-}
-
-Status ClusterJob::ConfirmModel(const std::string& token, const std::string& sha256) const {
-  kube::Request request = ProxyRequest(job::kModelPath);
-  request.method = "POST";
-  request.verb = "create";
-  request.body = JsonText(kube::Json{{"sha256", sha256}});
-  request.content_type = "application/json";
-  request.headers = {{telemetry::kTokenHeader, token}};
-  return Send(std::move(request)).status();
 }
 
 Status ClusterJob::Patch(const kube::Json& patch) const {

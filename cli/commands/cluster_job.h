@@ -13,6 +13,7 @@
 #include "lib/base/status.h"
 #include "lib/job/ports.h"
 #include "lib/kube/client/client.h"
+#include "lib/kube/client/config.h"
 #include "lib/kube/core/json.h"
 #include "lib/kube/core/object_key.h"
 #include "lib/kube/core/request.h"
@@ -39,6 +40,8 @@ class ClusterJob {
   static StatusOr<ClusterJob> Open(const ClusterOptions& options, const std::string& name);
 
   const kube::ObjectKey& key() const { return key_; }
+  std::string coordinator_pod() const;
+  int coordinator_port() const { return coordinator_port_; }
 
   // The object. NotFound says so in words of its own: no such job, or no such kind of object.
   StatusOr<kube::Json> Read() const;
@@ -48,19 +51,15 @@ class ClusterJob {
   StatusOr<std::string> AskCoordinator() const;
   // What opens its model, from the Secret that its operator made. NotFound, PermissionDenied.
   StatusOr<std::string> ReadModelToken() const;
-  // One attempt at so many bytes of its model, as its coordinator serves it, through the same
-  // proxy.
-  StatusOr<std::string> ReadModelPiece(const std::string& token, uint64_t from, uint64_t bytes,
-                                       Duration deadline) const;
-  // That somebody has all of it. Aborted if that is not its digest.
-  Status ConfirmModel(const std::string& token, const std::string& sha256) const;
+  // One attempt at a request to its coordinator's plain port, whose path is the coordinator's own,
+  // through the same proxy. Anything but 200 is an error, kube::ApiErrorOf tells of which.
+  StatusOr<std::string> SendByProxy(kube::Request request) const;
+  // The same to whatever stands for that port elsewhere, with the credentials of `server` alone.
+  StatusOr<std::string> SendTo(kube::Config server, kube::Request request) const;
   // A JSON merge patch. InvalidArgument with the API server's words if it breaks a rule.
   Status Patch(const kube::Json& patch) const;
 
  private:
-  // To that path of its coordinator's plain port.
-  kube::Request ProxyRequest(const char* path) const;
-  StatusOr<std::string> Send(kube::Request request) const;
   ClusterJob(std::unique_ptr<kube::Client> client, kube::ObjectKey key, int coordinator_port)
       : client_(std::move(client)), key_(std::move(key)), coordinator_port_(coordinator_port) {}
 

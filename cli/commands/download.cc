@@ -9,7 +9,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-bool MayPass(const Status& status) {
+}  // namespace
+
+bool MayComeLater(const Status& status) {
   switch (status.code()) {
     case StatusCode::kUnavailable:
     case StatusCode::kDeadlineExceeded:
@@ -20,8 +22,6 @@ bool MayPass(const Status& status) {
       return false;
   }
 }
-
-}  // namespace
 
 Status Download(PartialFile& file, const PieceReader& read, const DownloadOptions& options) {
   uint64_t wanted = std::max(options.piece_bytes_min, options.piece_bytes_max / 8);
@@ -42,7 +42,7 @@ Status Download(PartialFile& file, const PieceReader& read, const DownloadOption
       if (options.progress) options.progress(file.bytes());
       continue;
     }
-    if (!MayPass(piece.status())) return piece.status();
+    if (!MayComeLater(piece.status())) return piece.status();
     if (now - last_progress >= options.patience) return piece.status();
     wanted = std::max(wanted / 4, options.piece_bytes_min);
     std::this_thread::sleep_for(backoff);

@@ -25,6 +25,9 @@ struct DownloadOptions {
   std::function<void(uint64_t bytes)> progress = nullptr;  // Of the whole, after each piece.
 };
 
+// Whether trying again may help.
+bool MayComeLater(const Status& status);
+
 // Until nothing of `file` is missing; how long that takes is bounded by nothing but patience with
 // each piece. The first error that trying again does not help against, or, after `patience`, the
 // last one. What has come by then is in `file`.

@@ -11,14 +11,18 @@
 #include <unistd.h>
 
 #include "cli/commands/coordinator_api.h"
-#include "cli/commands/download.h"
+#include "cli/commands/port_forward.h"
+#include "cli/commands/ways.h"
 #include "cli/local/display/print.h"
+#include "lib/base/json_text.h"
 #include "lib/base/size_text.h"
 #include "lib/job/manifest/encode.h"
 #include "lib/job/plan/plan.h"
+#include "lib/job/state/model_place.h"
 #include "lib/job/state/rfc3339.h"
 #include "lib/kube/core/api_error.h"
 #include "lib/process/exit.h"
+#include "lib/telemetry/access_token.h"
 
 namespace paceline::commands {
 namespace {
@@ -27,6 +31,7 @@ namespace fs = std::filesystem;
 
 constexpr int kConfirmationsMax = 3;
 constexpr Duration kConfirmationPause = Seconds(0.5);  // Doubles.
+constexpr Duration kConfirmationDeadline = Seconds(5);
 
 int Fail(const Status& status) {
   local::Print(stderr, "paceline: {}\n", Message(status));
@@ -61,13 +66,13 @@ std::function<void(uint64_t)> Meter(uint64_t bytes) {
 }
 
 // Gets `expected` from `read` into `path`, whole or not at all.
-Status GetInto(const std::string& path, const store::FileDigest& expected,
-               const PieceReader& read) {
+Status GetInto(const std::string& path, const store::FileDigest& expected, const PieceReader& read,
+               DownloadOptions options = {}) {
+  options.progress = Meter(expected.bytes);
   PACELINE_ASSIGN_OR_RETURN(PartialFile file, PartialFile::Open(path, expected));
   if (file.bytes() > 0)
     local::Print(stderr, "paceline: goes on behind {} that were there\n", SizeText(file.bytes()));
-  if (const Status status = Download(file, read, {.progress = Meter(expected.bytes)});
-      !status.ok()) {
+  if (const Status status = Download(file, read, options); !status.ok()) {
     return Annotate(status, fmt::format("{} of {} have come and are kept, call again to go on",
                                         SizeText(file.bytes()), SizeText(expected.bytes)));
   }
@@ -91,14 +96,81 @@ Status WhyNot(const job::TrainingJob& job) {
                             digest);
 }
 
-Status Confirm(const ClusterJob& cluster, const std::string& token, const std::string& sha256) {
+kube::Request ModelRequest(const std::string& token, Duration deadline) {
+  return {.path = job::kModelPath,
+          .headers = {{telemetry::kTokenHeader, token}},
+          .verb = "get",
+          .deadline = deadline};
+}
+
+kube::Request PieceRequest(const std::string& token, uint64_t from, uint64_t bytes,
+                           Duration deadline) {
+  kube::Request request = ModelRequest(token, deadline);
+  request.query = {{"from", std::to_string(from)}, {"bytes", std::to_string(bytes)}};
+  request.accept = "application/octet-stream";
+  return request;
+}
+
+Status Confirm(Ways& ways, const std::string& token, const std::string& sha256) {
+  kube::Request request = ModelRequest(token, kConfirmationDeadline);
+  request.method = "POST";
+  request.verb = "create";
+  request.body = JsonText(kube::Json{{"sha256", sha256}});
+  request.content_type = "application/json";
   Status status;
   for (int attempt = 0; attempt < kConfirmationsMax; ++attempt) {
-    status = cluster.ConfirmModel(token, sha256);
+    status = ways.Send(request).status();
     if (status.ok() || status.code() == StatusCode::kPermissionDenied) break;
     std::this_thread::sleep_for(kConfirmationPause * (1 << attempt));
   }
   return status;
+}
+
+StatusOr<std::string> SendForwarded(const ClusterJob& cluster, PortForward& forward,
+                                    const kube::Request& request) {
+  PACELINE_ASSIGN_OR_RETURN(const int port, forward.Open());
+  StatusOr<std::string> answer = cluster.SendTo(
+      {.server = fmt::format("http://127.0.0.1:{}", port), .is_direct = true}, request);
+  if (answer.ok() || kube::ApiErrorOf(answer.status())) return answer;
+  // A stream that got stuck stays so: the next attempt is another kubectl's.
+  const std::string complaint = forward.complaint();
+  forward.Close();
+  if (complaint.empty()) return answer;
+  return MakeStatus(answer.status().code(),
+                    fmt::format("{}; kubectl: {}", Message(answer.status()), complaint));
+}
+
+StatusOr<Ways> WaysTo(const ClusterJob& cluster, const FetchOptions& options) {
+  const auto say = [](const std::string& text) { local::Print(stderr, "paceline: {}\n", text); };
+  std::vector<Way> ways;
+  if (!options.url.url.empty()) {
+    PACELINE_ASSIGN_OR_RETURN(const kube::Config server, ModelServer(options.url));
+    ways.push_back({"by " + options.url.url, [&cluster, server](kube::Request request) {
+                      return cluster.SendTo(server, std::move(request));
+                    }});
+    return Ways(std::move(ways), say);
+  }
+  const std::string pod =
+      fmt::format("pod {}/{}", cluster.key().name_space, cluster.coordinator_pod());
+  if (options.via != Via::kPortForward) {
+    ways.push_back({"through the API server's proxy to " + pod, [&cluster](kube::Request request) {
+                      return cluster.SendByProxy(std::move(request));
+                    }});
+  }
+  if (options.via != Via::kProxy) {
+    const auto forward = std::make_shared<PortForward>(
+        PortForwardOptions{.pod = cluster.coordinator_pod(),
+                           .port = cluster.coordinator_port(),
+                           .name_space = cluster.key().name_space,
+                           .context = options.cluster.context,
+                           .kubeconfig = options.cluster.kubeconfig,
+                           .patience = options.port_forward_patience});
+    ways.push_back(
+        {"by kubectl port-forward to " + pod, [&cluster, forward](kube::Request request) {
+           return SendForwarded(cluster, *forward, request);
+         }});
+  }
+  return Ways(std::move(ways), say);
 }
 
 int FetchFromCluster(const FetchOptions& options) {
@@ -119,17 +191,19 @@ int FetchFromCluster(const FetchOptions& options) {
   const std::string path = TargetOf(options.to, options.job);
   const StatusOr<bool> is_there = IsThere(path, expected);
   if (!is_there.ok()) return Fail(is_there.status());
+  StatusOr<Ways> ways = WaysTo(*cluster, options);
+  if (!ways.ok()) return Fail(ways.status());
   const StatusOr<std::string> token = cluster->ReadModelToken();
   if (!token.ok()) return Fail(token.status());
   if (!*is_there) {
-    const Status got =
-        GetInto(path, expected, [&](uint64_t from, uint64_t bytes, Duration deadline) {
-          return cluster->ReadModelPiece(*token, from, bytes, deadline);
-        });
+    const auto read = [&](uint64_t from, uint64_t bytes, Duration deadline) {
+      return ways->Send(PieceRequest(*token, from, bytes, deadline));
+    };
+    const Status got = GetInto(path, expected, read, options.download);
     if (!got.ok()) return Fail(got);
   }
   local::Print(stdout, "{}: {} bytes, SHA-256 {}\n", path, expected.bytes, expected.sha256);
-  if (const Status told = Confirm(*cluster, *token, expected.sha256); !told.ok()) {
+  if (const Status told = Confirm(*ways, *token, expected.sha256); !told.ok()) {
     local::Print(stderr,
                  "paceline: the model is there, but its job could not be told, and its pod stays "
                  "until {}: {}\n",

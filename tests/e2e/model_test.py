@@ -72,8 +72,9 @@ def test_a_strangers_model_is_trained_and_fetched(start_job, shared_claim, tmp_p
     job.wait_for("Succeeded", TRAINING_SECONDS)
     assert job.status()["progress"]["metric"] > 0.8
     wait_for_model(job, "Available")
-    fetched = fetch(job, "--to", str(tmp_path))
+    fetched = fetch(job, "--to", str(tmp_path), "--via", "port-forward")
     assert fetched.returncode == 0, fetched.stderr
+    assert f"it goes by kubectl port-forward to pod {job.namespace.name}/digits-ps-0" in fetched.stderr
     data = (tmp_path / "digits.safetensors").read_bytes()
     tensors = json.loads(data[8:8 + int.from_bytes(data[:8], "little")])
     assert set(tensors) - {"__metadata__"} == {"batches", "encode", "head", "norm_bias", "norm_weight", "running_mean", "running_var"}
