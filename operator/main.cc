@@ -21,6 +21,7 @@
 #include "lib/telemetry/http_endpoint.h"
 #include "lib/telemetry/log.h"
 #include "operator/controller/operator.h"
+#include "operator/objects/image_nodes.h"
 
 namespace paceline::controller {
 namespace {
@@ -40,6 +41,7 @@ struct Options {
   std::string server_image = "paceline/ps:latest";
   std::string worker_image = "paceline/worker:latest";
   std::string worker_cuda_image;
+  std::string image_architecture{OwnArchitecture()};
   GangScheduler gang_scheduler = GangScheduler::kNone;
   int threads = 4;
   std::string termination_message;
@@ -107,6 +109,10 @@ std::map<std::string, std::string> LabelsOf(const std::vector<std::string>& pair
   return labels;
 }
 
+std::string ArchitectureOf(const Options& options) {
+  return options.image_architecture == "any" ? "" : options.image_architecture;
+}
+
 OperatorOptions OperatorOptionsOf(const Options& options) {
   return {.name_space = options.name_space,
           .identity = UniqueIdentity(options.identity),
@@ -117,6 +123,7 @@ OperatorOptions OperatorOptionsOf(const Options& options) {
           .reconciler = {.objects = {.server_image = options.server_image,
                                      .worker_image = options.worker_image,
                                      .worker_cuda_image = options.worker_cuda_image,
+                                     .image_architecture = ArchitectureOf(options),
                                      .operator_namespace = options.own_namespace,
                                      .operator_labels = LabelsOf(options.own_labels),
                                      .gang_scheduler = options.gang_scheduler},
@@ -219,6 +226,10 @@ int main(int argc, char** argv) {
   app.add_option("--worker-cuda-image", options.worker_cuda_image,
                  "The same of workers that compute on a GPU (default: the worker image)")
       ->envname("PACELINE_WORKER_CUDA_IMAGE");
+  app.add_option("--image-architecture", options.image_architecture,
+                 "Of the nodes that these images are for, as kubernetes.io/arch has it, or any "
+                 "(default: this program's)")
+      ->envname("PACELINE_IMAGE_ARCHITECTURE");
   app.add_option("--operator-labels", options.own_labels,
                  "Labels that the operator's pods have, key=value and more after commas: jobs let "
                  "only such pods of its namespace to their API; without them, all of its pods")

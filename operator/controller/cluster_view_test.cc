@@ -67,7 +67,7 @@ Json KeptPod(const char* phase) {
       R"("name":"digits-worker-0","uid":"p","resourceVersion":"{}",)"
       R"("annotations":{{"paceline.dev/attempt":"2"}},"labels":{{"paceline.dev/job":"digits"}},)"
       R"("ownerReferences":[{{"kind":"TrainingJob","uid":"u","controller":true}}]}},)"
-      R"("spec":{{"nodeName":"n1","containers":[{{"name":"worker",)"
+      R"("spec":{{"nodeName":"n1","containers":[{{"name":"worker","image":"paceline/worker",)"
       R"("resources":{{"limits":{{"memory":"1Gi"}}}}}}]}},)"
       R"("status":{{"phase":"{}","containerStatuses":[{{"name":"worker",)"
       R"("state":{{"running":{{}}}}}}]}}}})",

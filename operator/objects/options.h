@@ -14,9 +14,10 @@ enum class GangScheduler {
 };
 
 struct ObjectOptions {
-  std::string server_image;       // Of parameter servers, where the template names none.
-  std::string worker_image;       // Of workers and the evaluator, likewise...
-  std::string worker_cuda_image;  // ...where they compute on a GPU; empty: the other one.
+  std::string server_image;             // Of parameter servers, where the template names none.
+  std::string worker_image;             // Of workers and the evaluator, likewise...
+  std::string worker_cuda_image;        // ...where they compute on a GPU; empty: the other one.
+  std::string image_architecture = {};  // Of these, as nodes name theirs; empty: any.
   std::string operator_namespace = "paceline-system";
   std::map<std::string, std::string> operator_labels = {};  // That its pods have; empty: unknown.
   GangScheduler gang_scheduler = GangScheduler::kNone;

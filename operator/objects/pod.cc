@@ -13,6 +13,7 @@
 #include "lib/job/state/model_place.h"
 #include "lib/job/worker_groups.h"
 #include "operator/objects/arguments.h"
+#include "operator/objects/image_nodes.h"
 #include "operator/objects/names.h"
 #include "operator/objects/pod_group.h"
 #include "operator/objects/secrets.h"
@@ -365,6 +366,7 @@ Json BuildPod(const job::TrainingJob& job, const job::Start& start, const Object
   LayTolerations(job, spec);
   LayAvoidance(start, spec);
   LayContainer(job, start, options, spec);
+  LayImageNodes(options, ContainerName(start.role), spec);
   LayGang(job, start, options, pod);
   return pod;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "operator/objects/foreign_program.h"
 #include "operator/objects/json_at.h"
 
 namespace paceline::controller {
@@ -88,6 +89,11 @@ constexpr EndRule kRules[] = {
      "`ContainerStatusUnknown`, or `Unknown` with exit code 255: the machine or its container "
      "runtime went down with it",
      EndKind::kDisruption, IsOutOfSight},
+    {"ForeignProgram",
+     "nothing but `exec format error` (or `StartError` with it): its image is for machines of "
+     "another architecture, or its command is a script without `#!`",
+     EndKind::kUnfit,
+     [](const Json&, const Json& terminated) { return IsForeignProgram(terminated); }},
     {"Failed",
      "any other exit code; 137 and 143 too, as after a failed liveness probe or a kill by hand",
      EndKind::kFailure, Always},

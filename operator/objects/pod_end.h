@@ -9,7 +9,8 @@
 namespace paceline::controller {
 
 // kFailure counts against backoffLimit, kDisruption does not: somebody else took the machine away.
-enum class EndKind { kWell, kFailure, kDisruption };
+// kUnfit: that machine cannot do the work, as a program of ours says with kExitCannotWorkHere.
+enum class EndKind { kWell, kFailure, kDisruption, kUnfit };
 
 struct EndRule {
   std::string_view name;

@@ -35,6 +35,11 @@ Json Exit(int code, const std::string& reason = "Error") {
   return {{"exitCode", code}, {"reason", reason}};
 }
 
+Json Saying(const std::string& message, Json terminated) {
+  terminated["message"] = message;
+  return terminated;
+}
+
 // Statuses as clusters write them, with the words of their kubelets.
 std::vector<Sample> Samples() {
   const Json failed = {{"phase", "Failed"}};
@@ -105,6 +110,31 @@ std::vector<Sample> Samples() {
       {"NotAdmitted", Failed("NodePorts"), nullptr},
       {"OutOfSight", failed, Exit(137, "ContainerStatusUnknown")},
       {"OutOfSight", running, Exit(255, "Unknown")},
+      {"ForeignProgram", failed,
+       Saying("exec /usr/local/bin/worker: exec format error", Exit(255))},
+      {"ForeignProgram", failed,
+       Saying("standard_init_linux.go:228: exec user process caused: exec format error\n",
+              Exit(1))},
+      {"ForeignProgram", failed,
+       Saying("standard_init_linux.go:211: exec user process caused \"exec format error\"",
+              Exit(1))},
+      {"ForeignProgram", failed,
+       Saying("{\"msg\":\"exec container process `/app`: Exec format error\",\"level\":\"error\"}",
+              Exit(1))},
+      {"ForeignProgram", failed, Saying("sh: 1: ./train: Exec format error", Exit(126))},
+      {"ForeignProgram", failed,
+       Saying("failed to create containerd task: failed to start:\n exec /app: exec format error: "
+              "unknown",
+              Exit(128, "StartError"))},
+      {"Failed", failed,
+       Saying("Traceback (most recent call last):\n  File \"train.py\"\nOSError: [Errno 8] Exec "
+              "format error: './tool'",
+              Exit(1))},
+      {"Failed", failed, Saying("exec /app: permission denied", Exit(126))},
+      {"Failed", failed, Saying("exec /app: no such file or directory", Exit(128, "StartError"))},
+      {"Well", failed, Saying("exec format error", Exit(0))},
+      {"DisruptionTarget", Targeted(failed, "EvictionByEvictionAPI"),
+       Saying("exec /app: exec format error", Exit(255))},
       {"Failed", running, Exit(137)},  // A failed liveness probe, or a kill -9.
       {"Failed", running, Exit(143)},
       {"Failed", running, Exit(139)},
@@ -136,7 +166,7 @@ TEST(PodEnd, OnlyAConditionThatHoldsCounts) {
 }
 
 TEST(PodEnd, DocumentsHaveTheRulesInTheirOrder) {
-  constexpr const char* kWords[] = {"neither", "failure", "disruption"};
+  constexpr const char* kWords[] = {"neither", "failure", "disruption", "exit code 3"};
   std::string rows = "| a pod that ended with | counts as |\n|---|---|\n";
   for (const EndRule& rule : EndRules())
     rows += fmt::format("| {} | {} |\n", rule.when, kWords[static_cast<int>(rule.kind)]);

@@ -11,6 +11,7 @@
 #include "lib/job/last_line.h"
 #include "lib/job/process_name.h"
 #include "lib/job/state/rfc3339.h"
+#include "operator/objects/foreign_program.h"
 #include "operator/objects/json_at.h"
 #include "operator/objects/names.h"
 #include "operator/objects/pod_end.h"
@@ -74,8 +75,9 @@ void ReadConditions(const Json& status, SeenProcess& process) {
   }
 }
 
+// `image`: of what ended, as far as it is known.
 void ReadEnd(const Json& status, const Json& terminated, bool is_own_program,
-             SeenProcess& process) {
+             const std::string& image, SeenProcess& process) {
   process.state = ProcessState::kExited;
   ReadConditions(status, process);
   const int64_t code = terminated.is_object() ? NumberAt(terminated, "exitCode") : 1;
@@ -95,7 +97,13 @@ void ReadEnd(const Json& status, const Json& terminated, bool is_own_program,
     process.last_word = "it used more memory than its limit (OOMKilled)";
     return;
   }
-  process.is_disruption = HowItEnded(status, terminated).kind == EndKind::kDisruption;
+  const EndKind kind = HowItEnded(status, terminated).kind;
+  process.is_disruption = kind == EndKind::kDisruption;
+  if (kind == EndKind::kUnfit) {
+    process.exit_code = job::kExitCannotWorkHere;
+    process.signal = 0;
+    process.last_word = DescribeForeign(image, word);
+  }
   if (process.last_word.empty()) process.last_word = Shortened(TextAt(status, "message"));
 }
 
@@ -115,7 +123,8 @@ bool IsOnItsWay(std::string_view reason) {
 }
 
 // Why a pod does not come to run: by its own container, an init container, or the scheduler.
-void ReadWaiting(const Json& status, std::string_view container, SeenProcess& process) {
+void ReadWaiting(const Json& status, std::string_view container, const std::string& image,
+                 SeenProcess& process) {
   const Json& scheduled = ConditionAt(status, "PodScheduled");
   process.is_gated = TextAt(scheduled, "reason") == "SchedulingGated";
   if (TextAt(scheduled, "status") == "False" && TextAt(scheduled, "reason") == "Unschedulable") {
@@ -131,7 +140,11 @@ void ReadWaiting(const Json& status, std::string_view container, SeenProcess& pr
     const Json& waiting = At(At(*one, "state"), "waiting");
     if (IsOnItsWay(TextAt(waiting, "reason"))) continue;
     process.waiting_reason = TextAt(waiting, "reason");
-    process.waiting_message = Shortened(TextAt(waiting, "message"));
+    const std::string message = TextAt(waiting, "message");
+    const bool is_own = one == containers.front();
+    process.waiting_message = IsForForeignImage(message)
+                                  ? DescribeForeign(is_own ? image : "", Shortened(message))
+                                  : Shortened(message);
     return;
   }
 }
@@ -177,18 +190,20 @@ std::optional<SeenProcess> SeenPod(const job::TrainingJob& job, const Json& pod)
   const Json& terminated = TerminatedState(status, ContainerName(role));
   const bool is_own_program = role != Role::kParameterServer && !job.spec.workers.command.empty();
   const Json& container = Among(At(At(pod, "spec"), "containers"), "name", ContainerName(role));
+  const std::string image = TextAt(container, "image");
   if (terminated.is_object()) {
     process.started_at = TimeAt(terminated, "startedAt").value_or(process.started_at);
-    ReadEnd(status, terminated, is_own_program, process);
+    const bool is_own = At(state, "terminated").is_object();
+    ReadEnd(status, terminated, is_own_program, is_own ? image : "", process);
     process.is_outlived = phase == "Running";
     process.memory_limit = TextAt(At(At(container, "resources"), "limits"), "memory");
   } else if (phase == "Failed" || phase == "Succeeded") {
-    ReadEnd(status, Nothing(), is_own_program, process);
+    ReadEnd(status, Nothing(), is_own_program, image, process);
   } else if (running.is_object() && phase == "Running") {
     process.state = ProcessState::kRunning;
     process.is_ready = TextAt(ConditionAt(status, "Ready"), "status") != "False";
   } else {
-    ReadWaiting(status, ContainerName(role), process);
+    ReadWaiting(status, ContainerName(role), image, process);
   }
   return process;
 }
@@ -216,6 +231,7 @@ const kube::Selection& PartsOfPod() {
       "/metadata/ownerReferences/controller",
       "/spec/nodeName",
       "/spec/containers/name",
+      "/spec/containers/image",
       "/spec/containers/resources/limits/memory",
       "/status/phase",
       "/status/reason",

@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include "lib/kube/core/metadata.h"
+#include "operator/objects/image_nodes.h"
 
 namespace paceline::bench {
 
@@ -32,7 +33,10 @@ StatusOr<std::unique_ptr<FakeNodes>> FakeNodes::Start(operator_test::World& worl
                        {"metadata",
                         {{"name", fmt::format("fake-{}", i)},
                          {"annotations", {{"kwok.x-k8s.io/node", "fake"}}},
-                         {"labels", {{"type", "kwok"}}}}}};
+                         {"labels",
+                          {{"type", "kwok"},
+                           {"kubernetes.io/os", "linux"},
+                           {"kubernetes.io/arch", controller::OwnArchitecture()}}}}}};
     PACELINE_RETURN_IF_ERROR(world.client().Call(kube::Create(kube::Nodes(), node)).status());
     // The taint of a node that is not ready is what a controller would take away.
     PACELINE_RETURN_IF_ERROR(world.client()
