@@ -13,6 +13,7 @@
 #include "operator/controller/resources.h"
 #include "operator/objects/children.h"
 #include "operator/objects/claim.h"
+#include "operator/objects/disruption.h"
 #include "operator/objects/mend.h"
 #include "operator/objects/names.h"
 #include "operator/objects/pod_group.h"
@@ -49,6 +50,12 @@ Status WhyNotMade(const kube::Resource& resource, const Status& status) {
       resource.kind == "PodGroup" ? ", or start the operator with another --gang-scheduler" : "");
 }
 
+std::vector<BudgetOfGroup> BudgetsOf(const job::TrainingJob& job) {
+  std::vector<BudgetOfGroup> budgets = BuildDisruptionBudgets(job);
+  budgets.push_back(BuildServersBudget(job));
+  return budgets;
+}
+
 }  // namespace
 
 Children::Children(kube::Client* client, const ClusterView* view, ObjectOptions options)
@@ -56,11 +63,19 @@ Children::Children(kube::Client* client, const ClusterView* view, ObjectOptions 
 
 Status Children::Ensure(const job::TrainingJob& job, const std::string& installation,
                         SeenChildren& good, FormerJob& former) const {
-  if (good.generation == job.metadata.generation && good.marks == MarksOf(job)) return OkStatus();
+  const bool keeps_servers = CannotBeDisrupted(job);
+  if (good.generation == job.metadata.generation && good.keeps_servers == keeps_servers &&
+      good.marks == MarksOf(job))
+    return OkStatus();
   good.generation = 0;
   PACELINE_RETURN_IF_ERROR(Compare(job, installation, good, former));
   good.generation = job.metadata.generation;
+  good.keeps_servers = keeps_servers;
   return OkStatus();
+}
+
+Status Children::LetServersGo(const job::TrainingJob& job) const {
+  return RemoveOne(job, kube::PodDisruptionBudgets(), ServersBudgetName(job));
 }
 
 std::map<std::string, std::string> Children::MarksOf(const job::TrainingJob& job) const {
@@ -72,8 +87,7 @@ std::map<std::string, std::string> Children::MarksOf(const job::TrainingJob& job
   add(kube::Services(), ServiceName(job));
   add(kube::ConfigMaps(), ConfigMapName(job));
   add(kube::NetworkPolicies(), job.metadata.name);
-  for (const BudgetOfGroup& group : BuildDisruptionBudgets(job))
-    add(kube::PodDisruptionBudgets(), group.name);
+  for (const BudgetOfGroup& group : BudgetsOf(job)) add(kube::PodDisruptionBudgets(), group.name);
   if (options_.gang_scheduler != GangScheduler::kNone)
     add(PodGroups(options_.gang_scheduler), PodGroupName(job));
   return marks;
@@ -92,7 +106,7 @@ Status Children::Compare(const job::TrainingJob& job, const std::string& install
   std::map<std::string, std::string> marks = MarksOf(job);
   // Those of groups that are gone select no pod, and go with the job.
   std::erase_if(good.marks, [&](const auto& mark) { return !marks.contains(mark.first); });
-  for (const BudgetOfGroup& group : BuildDisruptionBudgets(job)) {
+  for (const BudgetOfGroup& group : BudgetsOf(job)) {
     if (group.budget) {
       wanted.push_back({kube::PodDisruptionBudgets(), *group.budget});
       continue;

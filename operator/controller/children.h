@@ -21,6 +21,7 @@ namespace paceline::controller {
 // name.
 struct SeenChildren {
   int64_t generation = 0;                    // Of the job; 0 is none's.
+  bool keeps_servers = false;                // Whether it had what keeps them (disruption.h).
   std::map<std::string, std::string> marks;  // Empty: it is not to be there, and is not.
   std::set<std::string> made;                // By us, and not seen yet.
   bool is_map_made = false;                  // The ConfigMap, just now: it is the job's claim.
@@ -46,6 +47,9 @@ class Children {
   // shows something else the object itself is read.
   Status Ensure(const job::TrainingJob& job, const std::string& installation, SeenChildren& good,
                 FormerJob& former) const;
+
+  // Takes away what kept a job from being disrupted that has nothing to lose any more.
+  Status LetServersGo(const job::TrainingJob& job) const;
 
   // The checkpoint volumes of spec.checkpoint.volumeClaimTemplate. Claims that are there are taken
   // as they are, but for a former job's that go with it, which are added to `former`. Not watched:

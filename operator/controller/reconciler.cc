@@ -203,7 +203,8 @@ bool Reconciler::GivesWay(const Look& look) const {
 
 // What has to be there before a pod is.
 Status Reconciler::Prepare(const Look& look) {
-  if (job::IsFinished(look.job.status) || look.job.spec.run_policy.suspend) return OkStatus();
+  if (job::IsFinished(look.job.status) || look.job.spec.run_policy.suspend)
+    return children_.LetServersGo(look.job);
   JobRecord& record = *look.record;
   if (!look.IsClaimed()) return OkStatus();  // It waits for the former job.
   const JobClaim& claim = record.claim;

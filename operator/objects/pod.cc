@@ -13,6 +13,7 @@
 #include "lib/job/state/model_place.h"
 #include "lib/job/worker_groups.h"
 #include "operator/objects/arguments.h"
+#include "operator/objects/disruption.h"
 #include "operator/objects/image_nodes.h"
 #include "operator/objects/names.h"
 #include "operator/objects/pod_group.h"
@@ -349,6 +350,7 @@ Json BuildPod(const job::TrainingJob& job, const job::Start& start, const Object
   pod["apiVersion"] = "v1";
   pod["kind"] = "Pod";
   LayMetadata(job, start, pod);
+  LayDisruption(job, start, pod);
   Json& spec = ObjectAt(pod, "spec");
   spec["restartPolicy"] = "Never";  // Every restart is the planner's.
   spec["hostname"] = start.name;
