@@ -15,6 +15,8 @@
 #include "operator/objects/arguments.h"
 #include "operator/objects/disruption.h"
 #include "operator/objects/image_nodes.h"
+#include "operator/objects/json_at.h"
+#include "operator/objects/lay.h"
 #include "operator/objects/names.h"
 #include "operator/objects/pod_group.h"
 #include "operator/objects/secrets.h"
@@ -28,30 +30,6 @@ constexpr int kWorkerGraceSeconds = 30;
 // A parameter server stays until the last checkpoint is written.
 constexpr int kServerGraceSeconds = 60;
 
-// `key` of `object`, set if nobody has said anything.
-void Default(Json& object, const char* key, Json value) {
-  if (!object.contains(key) || object[key].is_null()) object[key] = std::move(value);
-}
-
-Json& ObjectAt(Json& object, const char* key) {
-  if (!object[key].is_object()) object[key] = Json::object();
-  return object[key];
-}
-
-Json& ListAt(Json& object, const char* key) {
-  if (!object[key].is_array()) object[key] = Json::array();
-  return object[key];
-}
-
-// The element of `list` whose `key` is `value`; appended if there is none.
-Json& Named(Json& list, const char* key, std::string_view value) {
-  for (Json& element : list) {
-    if (element.is_object() && element.contains(key) && element[key] == value) return element;
-  }
-  list.push_back({{key, value}});
-  return list.back();
-}
-
 // A volume of ours and where it is mounted. It replaces one of the template with the same name.
 struct Mounted {
   std::string name;
@@ -61,30 +39,40 @@ struct Mounted {
 };
 
 // The process's own items, of a Secret that holds those of others too.
-Json TlsVolumeSource(const job::TrainingJob& job, const job::Start& start) {
+Json TlsVolumeSource(const job::TrainingJob& job, const job::Start& start, int mode) {
   const tls::Role role = TlsRoleOf(start.role);
   const auto index = static_cast<uint64_t>(tls::HasIndex(role) ? start.index : 0);
   return {{"secret",
            {{"secretName", TlsSecretName(job, role, index / kIdentitiesPerSecret, start.group)},
             {"items", TlsItems(index)},
-            {"defaultMode", 0440}}}};
+            {"defaultMode", mode}}}};
 }
 
-std::vector<Mounted> OurVolumes(const job::TrainingJob& job, const job::Start& start) {
+// Files of a Secret are root's and of the pod's fsGroup. Without one they are of root's group,
+// which the container's user need not have; only the pod's own containers see them.
+int ModeOfKeys(const Json& spec) {
+  return NumberAt(At(spec, "securityContext"), "fsGroup") > 0 ? 0440 : 0444;
+}
+
+std::vector<Mounted> OurVolumes(const job::TrainingJob& job, const job::Start& start,
+                                int mode_of_keys) {
   std::vector<Mounted> volumes = {{"paceline-config",
                                    {{"configMap", {{"name", ConfigMapName(job)}}}},
                                    std::string(kConfigFolder),
                                    true},
                                   {"paceline-tmp", {{"emptyDir", Json::object()}}, "/tmp"}};
-  if (job.spec.security.mtls == job::Toggle::kEnabled)
-    volumes.push_back({"paceline-tls", TlsVolumeSource(job, start), std::string(kTlsFolder), true});
+  if (job.spec.security.mtls == job::Toggle::kEnabled) {
+    volumes.push_back(
+        {"paceline-tls", TlsVolumeSource(job, start, mode_of_keys), std::string(kTlsFolder), true});
+  }
   if (start.role != job::Role::kParameterServer) return volumes;
   const auto add = [&](const char* name, Json source, std::string_view path) {
     volumes.push_back({name, std::move(source), std::string(path)});
   };
   if (NeedsToken(job) && start.index == 0) {
     add("paceline-token",
-        {{"secret", {{"secretName", TokenSecretName(job)}, {"defaultMode", 0440}}}}, kTokenFolder);
+        {{"secret", {{"secretName", TokenSecretName(job)}, {"defaultMode", mode_of_keys}}}},
+        kTokenFolder);
     volumes.back().read_only = true;
   }
   const job::CheckpointPlace place = job::CheckpointPlaceOf(job.spec, start.shares_output);
@@ -102,10 +90,10 @@ std::vector<Mounted> OurVolumes(const job::TrainingJob& job, const job::Start& s
 }
 
 void LayVolumes(const job::TrainingJob& job, const job::Start& start, Json& spec, Json& container) {
-  for (const Mounted& mounted : OurVolumes(job, start)) {
+  for (const Mounted& mounted : OurVolumes(job, start, ModeOfKeys(spec))) {
     Json& mounts = ListAt(container, "volumeMounts");
     const bool is_taken = std::any_of(mounts.begin(), mounts.end(), [&](const Json& mount) {
-      return mount.is_object() && mount.value("mountPath", "") == mounted.path;
+      return TextAt(mount, "mountPath") == mounted.path;
     });
     if (is_taken) continue;  // The template mounts something of its own there, a larger /tmp say.
     Json volume = mounted.source;
@@ -120,7 +108,7 @@ void LayVolumes(const job::TrainingJob& job, const job::Start& start, Json& spec
 // The field that says how many cores the container may use, or at least has.
 std::optional<std::string> CoresGiven(const Json& container) {
   for (const char* const kind : {"limits", "requests"}) {
-    if (container.contains(Json::json_pointer(fmt::format("/resources/{}/cpu", kind))))
+    if (!At(At(At(container, "resources"), kind), "cpu").is_null())
       return fmt::format("{}.cpu", kind);
   }
   return std::nullopt;
@@ -131,9 +119,8 @@ void LayEnvironment(const job::TrainingJob& job, job::Role role, Json& container
   Json ours = Json::array();
   const auto add = [&](const char* name, Json value) {
     const bool is_theirs =
-        std::any_of(environment.begin(), environment.end(), [&](const Json& variable) {
-          return variable.is_object() && variable.value("name", "") == name;
-        });
+        std::any_of(environment.begin(), environment.end(),
+                    [&](const Json& variable) { return TextAt(variable, "name") == name; });
     if (is_theirs) return;
     value["name"] = name;
     ours.push_back(std::move(value));
@@ -175,8 +162,8 @@ std::string CommandImage(const job::Workers& workers) {
   if (!pod_template) return "";
   Json pod = job::ToJson(*pod_template);
   Json& spec = ObjectAt(pod, "spec");
-  return Named(ListAt(spec, "containers"), "name", ContainerName(job::Role::kWorker))
-      .value("image", "");
+  return TextAt(Named(ListAt(spec, "containers"), "name", ContainerName(job::Role::kWorker)),
+                "image");
 }
 
 std::string ImageOf(const job::TrainingJob& job, const job::Start& start,
@@ -197,7 +184,7 @@ void LayCommand(const job::TrainingJob& job, const job::Start& start, Json& cont
   const std::vector<std::string> ours = ProgramArguments(job, start);
   const job::Workers& workers = job.spec.workers;
   if (start.role == job::Role::kParameterServer || workers.command.empty()) {
-    Default(container, "command", Json::array({ProgramOf(start.role)}));
+    Needed(container, "command", Json::array({ProgramOf(start.role)}));
     Json arguments = ours;
     if (container.contains("args") && container["args"].is_array())
       arguments.insert(arguments.end(), container["args"].begin(), container["args"].end());
@@ -215,7 +202,7 @@ void LayContainer(const job::TrainingJob& job, const job::Start& start,
                   const ObjectOptions& options, Json& spec) {
   const bool is_server = start.role == job::Role::kParameterServer;
   Json& container = Named(ListAt(spec, "containers"), "name", ContainerName(start.role));
-  Default(container, "image", ImageOf(job, start, options));
+  Needed(container, "image", ImageOf(job, start, options));
   LayCommand(job, start, container);
   LayEnvironment(job, start.role, container);
   LayVolumes(job, start, spec, container);
@@ -227,19 +214,31 @@ void LayContainer(const job::TrainingJob& job, const job::Start& start,
     LayProbes(container);
   }
   Default(container, "terminationMessagePolicy", "FallbackToLogsOnError");
-  Json& security = ObjectAt(container, "securityContext");
+  if (!IsLeftIn(container, "securityContext")) return;
+  Json& security = container["securityContext"];
   Default(security, "allowPrivilegeEscalation", false);
   Default(security, "readOnlyRootFilesystem", true);
   Default(security, "capabilities", {{"drop", Json::array({"ALL"})}});
+}
+
+void LayUsers(Json& spec) {
+  if (!IsLeftIn(spec, "securityContext")) return;
+  Json& security = spec["securityContext"];
+  Default(security, "runAsNonRoot", true);
+  Default(security, "runAsUser", kUser);
+  Default(security, "runAsGroup", kUser);
+  Default(security, "fsGroup", kUser);
+  // Else the kubelet gives all files of a volume to the group at each start of a pod.
+  if (!security["fsGroup"].is_null()) Default(security, "fsGroupChangePolicy", "OnRootMismatch");
+  Default(security, "seccompProfile", {{"type", "RuntimeDefault"}});
 }
 
 void LayTolerations(const job::TrainingJob& job, Json& spec) {
   Json& tolerations = ListAt(spec, "tolerations");
   for (const char* key : {"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"}) {
     const bool is_theirs =
-        std::any_of(tolerations.begin(), tolerations.end(), [&](const Json& toleration) {
-          return toleration.is_object() && toleration.value("key", "") == key;
-        });
+        std::any_of(tolerations.begin(), tolerations.end(),
+                    [&](const Json& toleration) { return TextAt(toleration, "key") == key; });
     if (is_theirs) continue;
     tolerations.push_back({{"key", key},
                            {"operator", "Exists"},
@@ -359,17 +358,13 @@ Json BuildPod(const job::TrainingJob& job, const job::Start& start, const Object
   Default(spec, "enableServiceLinks", false);
   Default(spec, "terminationGracePeriodSeconds",
           start.role == job::Role::kParameterServer ? kServerGraceSeconds : kWorkerGraceSeconds);
-  Json& security = ObjectAt(spec, "securityContext");
-  Default(security, "runAsNonRoot", true);
-  Default(security, "runAsUser", kUser);
-  Default(security, "runAsGroup", kUser);
-  Default(security, "fsGroup", kUser);
-  Default(security, "seccompProfile", {{"type", "RuntimeDefault"}});
+  LayUsers(spec);
   LayTolerations(job, spec);
   LayAvoidance(start, spec);
   LayContainer(job, start, options, spec);
   LayImageNodes(options, ContainerName(start.role), spec);
   LayGang(job, start, options, pod);
+  DropNulls(pod);
   return pod;
 }
 

@@ -5,7 +5,8 @@
 // resources, runtime and priority classes stay; of the container that is Paceline's own, image,
 // resources, probes and security context are theirs where they say so, arguments and environment of
 // theirs come last and win. What nobody says is the restricted pod security standard: not root, all
-// capabilities dropped, a root file system that cannot be written.
+// capabilities dropped, a root file system that cannot be written. Null says that a field is left
+// out, which whoever admits the pod may then fill in.
 #pragma once
 
 #include <string_view>
