@@ -1,9 +1,11 @@
 #include <condition_variable>
 #include <cstdlib>
+#include <fstream>
 #include <functional>
 #include <map>
 #include <mutex>
 #include <random>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -22,6 +24,7 @@
 #include "lib/telemetry/log.h"
 #include "operator/controller/operator.h"
 #include "operator/objects/image_nodes.h"
+#include "operator/objects/read_pod_defaults.h"
 
 namespace paceline::controller {
 namespace {
@@ -43,6 +46,7 @@ struct Options {
   std::string worker_cuda_image;
   std::string image_architecture{OwnArchitecture()};
   GangScheduler gang_scheduler = GangScheduler::kNone;
+  std::string pod_defaults;  // A file; empty: none.
   int threads = 4;
   std::string termination_message;
   std::string log_format = "json";
@@ -113,7 +117,22 @@ std::string ArchitectureOf(const Options& options) {
   return options.image_architecture == "any" ? "" : options.image_architecture;
 }
 
-OperatorOptions OperatorOptionsOf(const Options& options) {
+StatusOr<PodDefaults> PodDefaultsOf(const std::string& file) {
+  if (file.empty()) return PodDefaults{};
+  const std::ifstream in(file, std::ios::binary);
+  std::ostringstream text;
+  text << in.rdbuf();
+  if (!in.is_open() || text.bad())
+    return InvalidArgument("--pod-defaults cannot be read: {}", file);
+  ReadDefaults read = ReadPodDefaults(text.str());
+  if (read.errors.empty()) return std::move(read.defaults);
+  std::string wrong;
+  for (const job::FieldError& error : read.errors)
+    wrong += (wrong.empty() ? "" : "; ") + ToString(error);
+  return InvalidArgument("--pod-defaults {}: {}", file, wrong);
+}
+
+OperatorOptions OperatorOptionsOf(const Options& options, PodDefaults defaults) {
   return {.name_space = options.name_space,
           .identity = UniqueIdentity(options.identity),
           .elects_leader = options.leader_elect,
@@ -130,6 +149,7 @@ OperatorOptions OperatorOptionsOf(const Options& options) {
                          .installation = {.place = {options.own_namespace, options.installation},
                                           .adopted = options.adopt,
                                           .adopted_seeds = options.adopt_seeds},
+                         .defaults = std::move(defaults),
                          .plan = {.gangs = options.gang_scheduler == GangScheduler::kNone
                                                ? job::GangPlacement::kNobody
                                                : job::GangPlacement::kByScheduler,
@@ -139,6 +159,7 @@ OperatorOptions OperatorOptionsOf(const Options& options) {
 }
 
 Status Run(const Options& options) {
+  PACELINE_ASSIGN_OR_RETURN(PodDefaults defaults, PodDefaultsOf(options.pod_defaults));
   PACELINE_ASSIGN_OR_RETURN(kube::Config config, kube::LoadConfig(SourceOf(options)));
   telemetry::Metrics metrics;
   OperatorMetrics operator_metrics(&metrics);
@@ -150,7 +171,8 @@ Status Run(const Options& options) {
                                                }}));
   Ending ending;
   const process::TerminationSignals signals([&] { ending.Because(OkStatus()); });
-  Operator the_operator(client.get(), &operator_metrics, OperatorOptionsOf(options),
+  Operator the_operator(client.get(), &operator_metrics,
+                        OperatorOptionsOf(options, std::move(defaults)),
                         [&] { ending.Because(Aborted("another operator leads")); });
 
   const auto show_metrics = [&](const telemetry::HttpRequest&) {
@@ -247,6 +269,9 @@ int main(int argc, char** argv) {
               {"none", paceline::controller::GangScheduler::kNone},
               {"volcano", paceline::controller::GangScheduler::kVolcano},
               {"coscheduling", paceline::controller::GangScheduler::kCoscheduling}}));
+  app.add_option("--pod-defaults", options.pod_defaults,
+                 "File, YAML or JSON, with what the pods of all jobs begin with")
+      ->envname("PACELINE_POD_DEFAULTS");
   app.add_option("--threads", options.threads, "Jobs that are looked at side by side")
       ->check(CLI::Range(1, 64));
   app.add_option("--termination-message", options.termination_message,

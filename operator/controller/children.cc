@@ -62,13 +62,13 @@ Children::Children(kube::Client* client, const ClusterView* view, ObjectOptions 
     : client_(client), view_(view), options_(std::move(options)) {}
 
 Status Children::Ensure(const job::TrainingJob& job, const std::string& installation,
-                        SeenChildren& good, FormerJob& former) const {
+                        const PodDefaults& defaults, SeenChildren& good, FormerJob& former) const {
   const bool keeps_servers = CannotBeDisrupted(job);
   if (good.generation == job.metadata.generation && good.keeps_servers == keeps_servers &&
       good.marks == MarksOf(job))
     return OkStatus();
   good.generation = 0;
-  PACELINE_RETURN_IF_ERROR(Compare(job, installation, good, former));
+  PACELINE_RETURN_IF_ERROR(Compare(job, installation, defaults, good, former));
   good.generation = job.metadata.generation;
   good.keeps_servers = keeps_servers;
   return OkStatus();
@@ -94,15 +94,13 @@ std::map<std::string, std::string> Children::MarksOf(const job::TrainingJob& job
 }
 
 Status Children::Compare(const job::TrainingJob& job, const std::string& installation,
-                         SeenChildren& good, FormerJob& former) const {
+                         const PodDefaults& defaults, SeenChildren& good, FormerJob& former) const {
   std::vector<Wanted> wanted = {
       {kube::Services(), BuildService(job)},
       {kube::NetworkPolicies(), BuildNetworkPolicy(job, options_)},
   };
-  if (!std::exchange(good.is_map_made, false)) {
-    wanted.push_back({kube::ConfigMaps(), BuildConfigMap(job)});
-    PutClaim(wanted.back().object, installation);
-  }
+  if (!std::exchange(good.is_map_made, false))
+    wanted.push_back({kube::ConfigMaps(), WantedConfigMap(job, installation, defaults)});
   std::map<std::string, std::string> marks = MarksOf(job);
   // Those of groups that are gone select no pod, and go with the job.
   std::erase_if(good.marks, [&](const auto& mark) { return !marks.contains(mark.first); });
@@ -124,6 +122,7 @@ Status Children::Compare(const job::TrainingJob& job, const std::string& install
 
   std::vector<Wanted> unseen;
   for (Wanted& child : wanted) {
+    LayUnder(child.object, defaults);
     const std::string place = PlaceOf(child.resource, kube::Name(child.object));
     const kube::ObjectPtr seen = view_->Child(child.resource.plural, kube::KeyOf(child.object));
     if (seen == nullptr) {
@@ -192,9 +191,11 @@ Status Children::RemoveOne(const job::TrainingJob& job, const kube::Resource& re
       client_->Call(kube::Delete(resource, key, {.uid = kube::Uid(*seen)})).status());
 }
 
-StatusOr<ClaimNews> Children::EnsureClaims(const job::TrainingJob& job, FormerJob& former) const {
+StatusOr<ClaimNews> Children::EnsureClaims(const job::TrainingJob& job, const PodDefaults& defaults,
+                                           FormerJob& former) const {
   std::vector<kube::Request> requests;
-  for (const Json& claim : BuildCheckpointClaims(job)) {
+  for (Json& claim : BuildCheckpointClaims(job)) {
+    LayUnder(claim, defaults);
     requests.push_back(kube::Create(
         kube::PersistentVolumeClaims(), claim,
         {.field_manager = kFieldManager, .is_strict = true, .answer = kube::Answer::kNothing}));

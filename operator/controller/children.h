@@ -14,6 +14,7 @@
 #include "operator/controller/cluster_view.h"
 #include "operator/objects/options.h"
 #include "operator/objects/ownership.h"
+#include "operator/objects/pod_defaults.h"
 
 namespace paceline::controller {
 
@@ -39,14 +40,15 @@ class Children {
   // Both outlive this.
   Children(kube::Client* client, const ClusterView* view, ObjectOptions options);
 
-  // Service, ConfigMap, NetworkPolicy, budget, PodGroup: writes those that are missing or
+  // Service, ConfigMap, NetworkPolicy, budget, PodGroup, with the labels and annotations that
+  // `defaults` have for them and, in the ConfigMap, the defaults: writes those that are missing or
   // other than wanted, and nothing if none is. Orphans are adopted; what a former job left is added
   // to `former`. FailedPrecondition if an object of that name belongs to somebody else: it is left
   // alone. `installation`: whose the job is, which its ConfigMap says. `good` is this job's, filled
   // and read here alone: where the view shows the same again, nothing is compared, and where it
   // shows something else the object itself is read.
-  Status Ensure(const job::TrainingJob& job, const std::string& installation, SeenChildren& good,
-                FormerJob& former) const;
+  Status Ensure(const job::TrainingJob& job, const std::string& installation,
+                const PodDefaults& defaults, SeenChildren& good, FormerJob& former) const;
 
   // Takes away what kept a job from being disrupted that has nothing to lose any more.
   Status LetServersGo(const job::TrainingJob& job) const;
@@ -54,7 +56,8 @@ class Children {
   // The checkpoint volumes of spec.checkpoint.volumeClaimTemplate. Claims that are there are taken
   // as they are, but for a former job's that go with it, which are added to `former`. Not watched:
   // call before parameter servers are created.
-  StatusOr<ClaimNews> EnsureClaims(const job::TrainingJob& job, FormerJob& former) const;
+  StatusOr<ClaimNews> EnsureClaims(const job::TrainingJob& job, const PodDefaults& defaults,
+                                   FormerJob& former) const;
   // What the claim says that decides where the job's checkpoints are (job::DecidingClaim), which
   // there must be; nothing if it is not there, or is being deleted.
   StatusOr<std::optional<job::ClaimAccess>> ReadDecidingClaim(const job::TrainingJob& job) const;
@@ -67,8 +70,8 @@ class Children {
     kube::Json object;
   };
   std::map<std::string, std::string> MarksOf(const job::TrainingJob& job) const;
-  Status Compare(const job::TrainingJob& job, const std::string& installation, SeenChildren& good,
-                 FormerJob& former) const;
+  Status Compare(const job::TrainingJob& job, const std::string& installation,
+                 const PodDefaults& defaults, SeenChildren& good, FormerJob& former) const;
   Status CreateAll(const job::TrainingJob& job, const std::vector<Wanted>& children,
                    SeenChildren& good, FormerJob& former) const;
   // Of one that is there already, whosesoever it is.

@@ -35,6 +35,7 @@
 #include "operator/controller/secrets/certificates.h"
 #include "operator/controller/secrets/control_tokens.h"
 #include "operator/objects/ownership.h"
+#include "operator/objects/pod_defaults.h"
 
 namespace paceline::controller {
 
@@ -81,6 +82,7 @@ struct JobRecord {
 
   // The version last looked at, while the job has pods: there are more news of them than of it.
   std::shared_ptr<const ReadJob> read;
+  std::optional<PodDefaults> defaults;  // That its pods have (job_defaults.h); nothing: unknown.
   CoordinatorTalk talk;
   PodClocks clocks;
   UnseenPods unseen;

@@ -14,6 +14,7 @@
 #include "lib/kube/core/metadata.h"
 #include "lib/telemetry/log.h"
 #include "operator/controller/coordinator/coordinator_access.h"
+#include "operator/controller/job_defaults.h"
 #include "operator/controller/observe.h"
 #include "operator/controller/pods/mislabelled_pods.h"
 #include "operator/controller/refusal.h"
@@ -56,7 +57,8 @@ struct Reconciler::Look {
   kube::ObjectKey key;
   std::shared_ptr<const ReadJob> read;
   const kube::Json& object;
-  const job::TrainingJob& job;
+  std::shared_ptr<const job::TrainingJob> whole_job;
+  const job::TrainingJob& job;        // That one.
   std::vector<kube::ObjectPtr> pods;  // That it controls.
   std::vector<OwnPod> own;            // Those that are its processes.
   std::shared_ptr<JobRecord> record;
@@ -97,19 +99,25 @@ StatusOr<kube::Result> Reconciler::Reconcile(const kube::ObjectKey& key) {
   const std::shared_ptr<JobRecord> record = records_->Of(key, uid);
   if (record == nullptr) return kube::Result{};  // Somebody else leads.
   if (!record->expectations.AreMet(key)) return kube::Result{.requeue_after = kViewLag};
-  record->former = {};  // What is in the way is found again.
-  record->resources = claims_.Settle(read->job, *record);
   const Time now = options_.now();
-  record->is_anothers = record->claim.whose == Whose::kAnothers;
-  if (record->is_anothers) return LeaveAlone(*record, object);
   PACELINE_ASSIGN_OR_RETURN(std::vector<kube::ObjectPtr> pods, PodsOf(read->job, *record, now));
   std::vector<OwnPod> own = OwnPods(read->job, pods);
+  SettleDefaults(read->job, own, *view_, options_.defaults, *record);
+  // Its templates with the defaults below them, in which whoever looks at the job finds them.
+  std::shared_ptr<const job::TrainingJob> job(read, &read->job);
+  if (!record->defaults->IsEmpty())
+    job = std::make_shared<const job::TrainingJob>(WithDefaults(read->job, *record->defaults));
+  record->former = {};  // What is in the way is found again.
+  record->resources = claims_.Settle(*job, *record);
+  record->is_anothers = record->claim.whose == Whose::kAnothers;
+  if (record->is_anothers) return LeaveAlone(*record, object);
   record->clocks.Correct(own, read->job.spec.run_policy.node_lost_seconds, now);
   record->read = pods.empty() ? nullptr : read;
   const Look look{.key = key,
                   .read = read,
                   .object = *object,
-                  .job = read->job,
+                  .whole_job = job,
+                  .job = *job,
                   .pods = std::move(pods),
                   .own = std::move(own),
                   .record = record,
@@ -219,7 +227,8 @@ Status Reconciler::Prepare(const Look& look) {
         tokens_.Ensure(look.job, claim.seed, how, record.token, record.former));
   }
   if (is_due) record.secrets_due = look.now + kSecretPeriod;
-  return children_.Ensure(look.job, claim.installation, record.children, record.former);
+  return children_.Ensure(look.job, claim.installation, *record.defaults, record.children,
+                          record.former);
 }
 
 void Reconciler::TalkToCoordinator(const Look& look) {
@@ -296,7 +305,8 @@ bool Reconciler::PrepareServers(const Look& look, const job::Plan& plan) {
     if (record.pods.ok()) record.missing_claim = claim;
     return false;
   }
-  const StatusOr<ClaimNews> news = children_.EnsureClaims(look.job, record.former);
+  const StatusOr<ClaimNews> news =
+      children_.EnsureClaims(look.job, *record.defaults, record.former);
   if (!news.ok()) {
     record.pods = news.status();
     return false;
@@ -370,7 +380,7 @@ StatusOr<kube::Result> Reconciler::PlanAndApply(const Look& look) {
     plan = MakePlan(look);
   }
   if (may_act && look.own.empty() && StartsAny(plan.actions)) {
-    record.pods = pod_changes_.TryTemplates(look.job, plan.actions);
+    record.pods = pod_changes_.TryTemplates(look.job, plan.actions, *record.defaults);
     may_act = record.pods.ok();
     if (!may_act) plan = MakePlan(look);
   }

@@ -21,12 +21,14 @@
 #include "operator/controller/secrets/certificates.h"
 #include "operator/controller/secrets/control_tokens.h"
 #include "operator/objects/options.h"
+#include "operator/objects/pod_defaults.h"
 
 namespace paceline::controller {
 
 struct ReconcilerOptions {
   ObjectOptions objects;
   InstallationOptions installation;
+  PodDefaults defaults;  // Of jobs that begin.
   job::PlanOptions plan;
   job::Capabilities capabilities;
   Clock now = WallNow;

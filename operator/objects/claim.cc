@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "lib/kube/core/metadata.h"
+#include "operator/objects/children.h"
 #include "operator/objects/names.h"
 
 namespace paceline::controller {
@@ -33,6 +34,15 @@ std::string ClaimIn(const Json& map) {
 
 void PutClaim(Json& map, const std::string& id) {
   map["metadata"]["annotations"][std::string(kInstallationAnnotation)] = id;
+}
+
+Json WantedConfigMap(const job::TrainingJob& job, const std::string& installation,
+                     const PodDefaults& defaults) {
+  Json map = BuildConfigMap(job);
+  RecordDefaults(map, defaults);
+  LayUnder(map, defaults);
+  PutClaim(map, installation);  // Last: the mark is of what the job wants, whoever has it.
+  return map;
 }
 
 }  // namespace paceline::controller

@@ -8,6 +8,7 @@
 
 #include "operator/objects/installation.h"
 #include "operator/objects/metadata.h"
+#include "operator/objects/pod_defaults.h"
 
 namespace paceline::controller {
 
@@ -44,5 +45,9 @@ bool IsAdopted(const std::string& id, const KnownInstallations& known);
 // What a job's ConfigMap says; empty: nothing.
 std::string ClaimIn(const Json& map);
 void PutClaim(Json& map, const std::string& id);
+
+// The job's ConfigMap with all that it is to say: whose the job is, and which defaults it has.
+Json WantedConfigMap(const job::TrainingJob& job, const std::string& installation,
+                     const PodDefaults& defaults);
 
 }  // namespace paceline::controller

@@ -6,11 +6,12 @@
 #include <string_view>
 
 #include "lib/kube/core/metadata.h"
+#include "operator/objects/names.h"
 
 namespace paceline::controller {
 namespace {
 
-const Json::json_pointer kLabels("/metadata/labels");
+constexpr std::string_view kOurPrefix = "paceline.dev/";
 constexpr std::string_view kSharedPrefix = "app.kubernetes.io/";
 
 bool IsWhole(const std::string& member) {
@@ -68,23 +69,32 @@ Json Difference(const Json& live, const Json& wanted, Others others) {
 }
 
 // What somebody else has put into one of them stays: a policy would put it there again.
-void LeaveSharedLabels(const Json& live, Json& patch) {
-  if (!patch.contains(kLabels)) return;
-  const Json& there = live.at(kLabels);
-  Json& labels = patch[kLabels];
-  for (auto label = labels.begin(); label != labels.end();) {
-    const bool stays = label.key().starts_with(kSharedPrefix) && there.contains(label.key());
-    label = stays ? labels.erase(label) : std::next(label);
+void LeaveShared(const Json& live, const Json& wanted, Json& patch) {
+  const std::string mark = kube::Annotation(wanted, std::string(kWantedAnnotation));
+  const bool is_written_anew =
+      !mark.empty() && kube::Annotation(live, std::string(kWantedAnnotation)) != mark;
+  const auto is_shared = [&](const std::string& key) {
+    return key.starts_with(kSharedPrefix) || (!is_written_anew && !key.starts_with(kOurPrefix));
+  };
+  for (const char* const kind : {"/metadata/labels", "/metadata/annotations"}) {
+    const Json::json_pointer place(kind);
+    if (!patch.contains(place) || !live.contains(place)) continue;
+    const Json& there = live.at(place);
+    Json& ours = patch[place];
+    for (auto one = ours.begin(); one != ours.end();) {
+      const bool stays = is_shared(one.key()) && there.contains(one.key());
+      one = stays ? ours.erase(one) : std::next(one);
+    }
+    if (ours.empty()) patch["metadata"].erase(place.back());
   }
-  if (labels.empty()) patch["metadata"].erase("labels");
-  if (patch["metadata"].empty()) patch.erase("metadata");
+  if (patch.contains("metadata") && patch["metadata"].empty()) patch.erase("metadata");
 }
 
 }  // namespace
 
 std::optional<Json> PatchTowards(const Json& live, const Json& wanted) {
   Json patch = Difference(live, wanted, Others::kStay);
-  LeaveSharedLabels(live, patch);
+  LeaveShared(live, wanted, patch);
   if (patch.empty()) return std::nullopt;
   patch["metadata"]["resourceVersion"] = kube::ResourceVersion(live);
   return patch;

@@ -95,6 +95,33 @@ TEST(PatchTowards, BringsBackWhatWasEditedAndNothingElse) {
   }
 }
 
+// Those of the operator's --pod-defaults: what a policy has made of them stays.
+TEST(PatchTowards, LeavesTheValueOfWhatIsNotPacelinesOwn) {
+  Json wanted = BuildService(Digits());
+  wanted["metadata"]["labels"]["team"] = "vision";
+  wanted["metadata"]["annotations"]["note"] = "all";
+  wanted["metadata"]["annotations"]["paceline.dev/pod-defaults"] = "{}";
+  Json live = Stored(wanted);
+  live["metadata"]["labels"]["team"] = "theirs";
+  live["metadata"]["annotations"]["note"] = "theirs";
+  EXPECT_FALSE(PatchTowards(live, wanted).has_value());
+  live["metadata"]["annotations"]["paceline.dev/pod-defaults"] = "other";
+  live["metadata"]["labels"].erase("team");
+  const Json patch = *PatchTowards(live, wanted);
+  EXPECT_EQ(patch["metadata"]["labels"], (Json{{"team", "vision"}}));
+  EXPECT_EQ(patch["metadata"]["annotations"], (Json{{"paceline.dev/pod-defaults", "{}"}}));
+  // What was written from another plan is written anew, once.
+  wanted["metadata"]["labels"]["team"] = "maps";
+  MarkWanted(wanted);
+  live["metadata"]["labels"]["team"] = "vision";
+  live["metadata"]["labels"]["app.kubernetes.io/managed-by"] = "helm";
+  const Json anew = *PatchTowards(live, wanted);
+  EXPECT_EQ(anew["metadata"]["labels"], (Json{{"team", "maps"}}));
+  live.merge_patch(anew);
+  live["metadata"]["labels"]["team"] = "theirs";
+  EXPECT_FALSE(PatchTowards(live, wanted).has_value());
+}
+
 TEST(PatchTowards, LeavesLabelsAndAnnotationsOfOthers) {
   const Json wanted = BuildService(Digits());
   Json live = Stored(wanted);

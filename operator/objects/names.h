@@ -59,6 +59,8 @@ inline constexpr std::string_view kSyncAnnotation = "argocd.argoproj.io/sync-opt
 inline constexpr std::string_view kNeverPruned = "Prune=false,Delete=false";
 // Of a job's ConfigMap, its first child: which installation of Paceline the job is of.
 inline constexpr std::string_view kInstallationAnnotation = "paceline.dev/installation";
+// Of a job's ConfigMap: the defaults that its pods have since its first start (pod_defaults.h).
+inline constexpr std::string_view kDefaultsAnnotation = "paceline.dev/pod-defaults";
 // Of an object that the operator keeps as it is: a hash of what it wants there.
 inline constexpr std::string_view kWantedAnnotation = "paceline.dev/wanted";
 

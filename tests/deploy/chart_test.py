@@ -80,6 +80,7 @@ class ChartTest(unittest.TestCase):
                 yield from in_values(inner, f"{path}{name}.")
 
         known, found = set(in_schema(schema)), set(in_values(load(f"{CHART}/values.yaml")[0]))
+        known = {name for name in known if not name.startswith("jobs.podDefaults.")}  # Empty until somebody has defaults.
         self.assertEqual(known - found, {"global"})  # Helm's own.
         free = ("operator.resources.", "operator.podSecurityContext.", "operator.securityContext.")  # Kubernetes' own fields.
         self.assertEqual([name for name in sorted(found - known) if not name.startswith(free)], [])
@@ -128,7 +129,7 @@ class ChartTest(unittest.TestCase):
                 self.assertIn(words, errors)
 
     def test_an_unknown_value_is_refused_by_its_name(self):
-        for value in ("operator.replica=2", "operator.threads=0", "image.operator.digest=sha256:12", "crds.keep=maybe"):
+        for value in ("jobs.podDefaults.all.pool=gpu", "operator.replica=2", "operator.threads=0", "image.operator.digest=sha256:12", "crds.keep=maybe"):
             with self.subTest(value=value):
                 code, _, errors = run(HELM, "template", CHART, "--set", value)
                 self.assertNotEqual(code, 0)
@@ -197,6 +198,27 @@ class ChartTest(unittest.TestCase):
         container = of_kind(objects, "Deployment")[0]["spec"]["template"]["spec"]["containers"][0]
         self.assertEqual(container["image"], f"r.example.com/t/paceline/operator@{digest}")
         self.assertIn("--ps-image=r.example.com/t/paceline/ps:v9", container["args"])
+
+    def test_the_operator_reads_the_defaults_of_jobs_and_starts_anew_where_they_change(self):
+        def deployed(*settings):
+            objects = documents(render(settings))
+            pod = of_kind(objects, "Deployment")[0]["spec"]["template"]
+            return [m for m in of_kind(objects, "ConfigMap") if m["metadata"]["name"].endswith("-pod-defaults")], pod
+
+        maps, pod = deployed()
+        self.assertEqual(maps, [])
+        self.assertNotIn("annotations", pod["metadata"])
+        null = "jobs.podDefaults.all.securityContext.runAsUser=null"
+        [config], pod = deployed(null, "operator.podAnnotations.mine=yes")
+        self.assertEqual(yaml.safe_load(config["data"]["pod-defaults.yaml"]), {"all": {"securityContext": {"runAsUser": None}}})
+        self.assertIn("mine", pod["metadata"]["annotations"])
+        [file] = [a.split("=", 1)[1] for a in pod["spec"]["containers"][0]["args"] if a.startswith("--pod-defaults=")]
+        [mount] = [m for m in pod["spec"]["containers"][0]["volumeMounts"] if m["name"] == "pod-defaults"]
+        self.assertEqual(file, mount["mountPath"] + "/pod-defaults.yaml")
+        self.assertIn({"name": "pod-defaults", "configMap": {"name": config["metadata"]["name"]}}, pod["spec"]["volumes"])
+        sums = {deployed(*more)[1]["metadata"]["annotations"]["checksum/pod-defaults"]
+                for more in ([null], [null], [null, "jobs.podDefaults.evaluator.runtimeClassName=kata"])}
+        self.assertEqual(len(sums), 2)
 
     def test_the_crd_stays_when_the_release_goes(self):
         keep = of_kind(things([]), "CustomResourceDefinition")[0]["metadata"]["annotations"]

@@ -60,7 +60,7 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 
 {{/* Refuses what cannot be meant, before anything of the release changes. */}}
 {{- define "paceline.check" -}}
-{{- if not (and (hasKey .Values.rbac "users") (hasKey .Values "security")) }}
+{{- if not (and (hasKey .Values.rbac "users") (hasKey .Values "security") (hasKey .Values "jobs")) }}
 {{- fail "upgrade with --reset-then-reuse-values in place of --reuse-values: the values of the release are an older chart's, and those that it did not know have no defaults" }}
 {{- end }}
 {{- $own := include "paceline.own-labels" . | fromYaml }}

@@ -21,8 +21,8 @@ namespace {
 
 void Take(JobRecord& record, const Keeper& keeper) {
   if (record.claim.seed != keeper.installation.seed) {
-    record.certificates = {};
-    record.token = {};
+    record.certificates = {.defaults = std::move(record.certificates.defaults)};
+    record.token = {.defaults = std::move(record.token.defaults)};
   }
   record.claim = {.whose = Whose::kOurs,
                   .installation = keeper.id,
@@ -112,8 +112,7 @@ Status JobClaims::SettleBy(const job::TrainingJob& job, const kube::Json* map, J
 
 // Created, not changed: of two that come at once the API server lets one have the job.
 Status JobClaims::Make(const job::TrainingJob& job, const Keeper& keeper, JobRecord& record) {
-  kube::Json map = BuildConfigMap(job);
-  PutClaim(map, keeper.id);
+  const kube::Json map = WantedConfigMap(job, keeper.id, record.defaults.value_or(PodDefaults{}));
   const Status made =
       client_
           ->Call(kube::Create(kube::ConfigMaps(), map,

@@ -67,7 +67,8 @@ Status PodChanges::Apply(const job::TrainingJob& job, const std::vector<job::Act
 }
 
 Status PodChanges::TryTemplates(const job::TrainingJob& job,
-                                const std::vector<job::Action>& actions) const {
+                                const std::vector<job::Action>& actions,
+                                const PodDefaults& defaults) const {
   std::vector<kube::Request> requests;
   std::vector<std::string> paths;
   for (const job::Action& action : actions) {
@@ -76,13 +77,16 @@ Status PodChanges::TryTemplates(const job::TrainingJob& job,
     std::string path = TemplatePath(job.spec, *start);
     if (std::find(paths.begin(), paths.end(), path) != paths.end()) continue;
     paths.push_back(std::move(path));
-    requests.push_back(CreatePod(BuildPod(job, *start, options_), true));
+    const Json pod = BuildPod(job, *start, WithDefaults(options_, defaults, start->role));
+    requests.push_back(CreatePod(pod, true));
   }
   const std::vector<StatusOr<Json>> answers = client_->CallAll(std::move(requests));
   for (size_t i = 0; i < answers.size(); ++i) {
     const Status& status = answers[i].status();
     if (!IsOfTheTemplate(status)) continue;
-    return InvalidArgument("{}: {}", paths[i], Message(status));
+    return InvalidArgument("{}{}: {}", paths[i],
+                           defaults.IsEmpty() ? "" : ", with the operator's --pod-defaults",
+                           Message(status));
   }
   return OkStatus();
 }
@@ -124,7 +128,8 @@ Status PodChanges::CreateAll(const job::TrainingJob& job, const std::vector<job:
   for (const job::Action& action : actions) {
     const auto* start = std::get_if<job::Start>(&action);
     if (start == nullptr) continue;
-    const Json pod = BuildPod(job, *start, options_);
+    const Json pod = BuildPod(
+        job, *start, WithDefaults(options_, record.defaults.value_or(PodDefaults{}), start->role));
     keys.push_back(kube::KeyOf(pod));
     record.expectations.ExpectCreation(record.key, keys.back());
     requests.push_back(CreatePod(pod, false));

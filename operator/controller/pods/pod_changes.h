@@ -9,6 +9,7 @@
 #include "lib/kube/runtime/informer.h"
 #include "operator/controller/job_record.h"
 #include "operator/objects/options.h"
+#include "operator/objects/pod_defaults.h"
 
 namespace paceline::controller {
 
@@ -18,12 +19,15 @@ class PodChanges {
   // `client` outlives this.
   PodChanges(kube::Client* client, ObjectOptions options);
 
-  // Asks the API server about the first pod that is to be started of each role whose template the
-  // manifest has, without making any. What it says of one that could never be made, OK otherwise:
-  // what depends on the hour (quota, admission by others, no answer) is for Apply to meet.
-  Status TryTemplates(const job::TrainingJob& job, const std::vector<job::Action>& actions) const;
+  // Asks the API server about the first pod that is to be started of each role that has a template,
+  // by the manifest or by its defaults, without making any. What it says of one that could never be
+  // made, OK otherwise: what depends on the hour (quota, admission by others, no answer) is for
+  // Apply to meet.
+  Status TryTemplates(const job::TrainingJob& job, const std::vector<job::Action>& actions,
+                      const PodDefaults& defaults) const;
 
-  // Deletes and creates, side by side, and notes in the record what the view is to show of it. The
+  // `job` has its defaults in its templates, and its record has them too. Deletes and creates, side
+  // by side, and notes in the record what the view is to show of it. The
   // first error; what could be done is done. An error of FailedPrecondition names a pod that is
   // there and belongs to somebody else, Aborted one that is about to go, or that is the job's and
   // that the view does not show: the record has it from then on. The record's `refused` has the

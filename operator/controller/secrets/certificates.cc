@@ -149,10 +149,10 @@ StatusOr<Time> Certificates::Create(const job::TrainingJob& job, const Stamp& st
     IssuedBlock issued;
     PACELINE_RETURN_IF_ERROR(Issue(job, block, stamp.authority, issued));
     due = std::min(due, issued.renew_at);
-    requests.push_back(
-        kube::Create(kube::Secrets(),
-                     BuildTlsSecret(job, block, issued, stamp.authority.certificate(), stamp.seal),
-                     kWithoutAnswer));
+    kube::Json secret =
+        BuildTlsSecret(job, block, issued, stamp.authority.certificate(), stamp.seal);
+    LayUnder(secret, known.defaults);
+    requests.push_back(kube::Create(kube::Secrets(), secret, kWithoutAnswer));
   }
   bool were_there = false;
   for (const StatusOr<kube::Json>& made : client_->CallAll(std::move(requests))) {
@@ -193,15 +193,16 @@ StatusOr<Time> Certificates::CompleteBlock(const job::TrainingJob& job, const Tl
     if (read && IsGood(*read, clock_())) issued = *std::move(read);
   }
   if (issued.credentials.size() >= block.count) {
-    const kube::Json labels = {{"metadata", {{"labels", JobLabels(job)}}}};
+    kube::Json labels = {{"metadata", {{"labels", JobLabels(job)}}}};
+    LayUnder(labels, known.defaults);
     PACELINE_RETURN_IF_ERROR(MendChild(*client_, kube::Secrets(), found.live, labels));
     // One that is being deleted is looked at again.
     if (!kube::IsBeingDeleted(found.live)) known.versions[name] = kube::ResourceVersion(found.live);
     return issued.renew_at;
   }
   PACELINE_RETURN_IF_ERROR(Issue(job, block, stamp.authority, issued));
-  const kube::Json wanted =
-      BuildTlsSecret(job, block, issued, stamp.authority.certificate(), stamp.seal);
+  kube::Json wanted = BuildTlsSecret(job, block, issued, stamp.authority.certificate(), stamp.seal);
+  LayUnder(wanted, known.defaults);
   PACELINE_RETURN_IF_ERROR(
       is_there ? MendChild(*client_, kube::Secrets(), found.live, wanted)
                : client_->Call(kube::Create(kube::Secrets(), wanted, kWithoutAnswer)).status());

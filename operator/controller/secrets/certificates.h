@@ -13,6 +13,7 @@
 #include "operator/controller/clock.h"
 #include "operator/controller/secrets/secret_look.h"
 #include "operator/objects/ownership.h"
+#include "operator/objects/pod_defaults.h"
 #include "operator/objects/secrets.h"
 
 namespace paceline::controller {
@@ -25,11 +26,12 @@ struct OwnCredential {
 
 // What is known of one job's certificates; kept in its record.
 struct KnownCertificates {
-  Time pods_due = Time::min();   // When the first of the pods' certificates has to be renewed.
-  std::vector<TlsBlock> blocks;  // That there are.
-  std::map<std::string, std::string> versions;  // Of Secrets that were read and good, by name.
+  Time pods_due = Time::min();        // When the first of the pods' certificates has to be renewed.
+  std::vector<TlsBlock> blocks = {};  // That there are.
+  std::map<std::string, std::string> versions = {};  // Of Secrets that were read and good, by name.
   OwnCredential own{};
   Time own_due = Time::min();
+  PodDefaults defaults = {};  // Whose labels and annotations the Secrets have.
 };
 
 // Thread-safe; holds nothing of a job. What is known of one is filled and read here alone, by one

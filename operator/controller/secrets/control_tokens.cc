@@ -36,12 +36,15 @@ StatusOr<bool> ControlTokens::IsUnchanged(const job::TrainingJob& job,
 
 Status ControlTokens::Make(const job::TrainingJob& job, const std::string& token,
                            KnownToken& known) {
+  kube::Json wanted = BuildTokenSecret(job, token);
+  LayUnder(wanted, known.defaults);
   PACELINE_RETURN_IF_ERROR(
       client_
-          ->Call(kube::Create(kube::Secrets(), BuildTokenSecret(job, token),
+          ->Call(kube::Create(kube::Secrets(), wanted,
                               {.field_manager = kFieldManager, .answer = kube::Answer::kNothing}))
           .status());
-  known = {.is_good = true, .version = ""};
+  known.is_good = true;
+  known.version = "";
   return OkStatus();
 }
 
@@ -49,10 +52,12 @@ Status ControlTokens::Mend(const job::TrainingJob& job, const std::string& token
                            FormerJob& former) {
   PACELINE_ASSIGN_OR_RETURN(const FoundChild found, FindChild(*client_, job, kube::Secrets(),
                                                               TokenSecretName(job), former));
-  known = {};
+  known.is_good = false;
+  known.version = "";
   if (found.is_in_the_way) return OkStatus();
   if (found.live.is_null()) return Make(job, token, known);
-  const kube::Json wanted = BuildTokenSecret(job, token);
+  kube::Json wanted = BuildTokenSecret(job, token);
+  LayUnder(wanted, known.defaults);
   const bool is_as_wanted = !PatchTowards(found.live, wanted);
   if (!is_as_wanted)
     PACELINE_RETURN_IF_ERROR(MendChild(*client_, kube::Secrets(), found.live, wanted));

@@ -7,13 +7,15 @@
 #include "lib/kube/client/client.h"
 #include "operator/controller/secrets/secret_look.h"
 #include "operator/objects/ownership.h"
+#include "operator/objects/pod_defaults.h"
 
 namespace paceline::controller {
 
 // What is known of one job's token; kept in its record.
 struct KnownToken {
   bool is_good = false;
-  std::string version;  // Of the Secret, once it was read and good.
+  std::string version = {};   // Of the Secret, once it was read and good.
+  PodDefaults defaults = {};  // Whose labels and annotations it has.
 };
 
 // A job's token comes from the same seed as its authority, and lies in a Secret that its
