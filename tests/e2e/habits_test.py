@@ -164,7 +164,8 @@ def test_labels_and_owners_lead_from_a_job_to_all_that_is_its(namespace, start_j
             if [owner["uid"] for owner in child["metadata"].get("ownerReferences", []) if owner.get("controller")] == [uid]}
     secrets = {"Secret/digits-ps-tls-0", "Secret/digits-worker-tls-0", "Secret/digits-evaluator-tls-0", "Secret/digits-token"}
     assert tree - secrets == {name.replace("pod/", "Pod/") for name in pods} | {
-        "Service/digits", "ConfigMap/digits-job", "NetworkPolicy/digits", "PodDisruptionBudget/digits-workers"}
+        "Service/digits", "ConfigMap/digits-job", "NetworkPolicy/digits", "PodDisruptionBudget/digits-workers",
+        "PodDisruptionBudget/digits-ps"}
     assert secrets <= tree
     labelled = {f"{child['kind']}/{child['metadata']['name']}" for child in namespace.list(kinds, "app.kubernetes.io/instance=digits")}
     assert labelled == tree

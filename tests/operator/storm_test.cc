@@ -101,8 +101,8 @@ TEST_F(StormTest, AJobCostsOneRequestForEachOfItsObjects) {
   counts.erase("patch status");
   counts.erase("create events");
   EXPECT_THAT(counts, ElementsAre(Pair("create configmaps", 1), Pair("create networkpolicies", 1),
-                                  Pair("create pods", 5), Pair("create secrets", 3),
-                                  Pair("create services", 1)));
+                                  Pair("create poddisruptionbudgets", 1), Pair("create pods", 5),
+                                  Pair("create secrets", 3), Pair("create services", 1)));
   EXPECT_THAT(writes.ReadsSince(from), IsEmpty());
 }
 
