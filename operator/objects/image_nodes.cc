@@ -23,6 +23,7 @@ bool HasKey(const Json& list, std::string_view key) {
 }
 
 bool IsTheirs(const Json& spec, const char* key) {
+  if (spec.contains("nodeSelector") && spec["nodeSelector"].is_null()) return true;  // None, then.
   if (const Json& selector = At(spec, "nodeSelector");
       selector.is_object() && selector.contains(key))
     return true;

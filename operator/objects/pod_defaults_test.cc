@@ -38,6 +38,8 @@ Json SpecOf(const std::string& defaults, const std::string& worker_template = ""
   return PodOf(defaults, Role::kWorker, worker_template)["spec"];
 }
 
+const Json kLinux = Json::array({"kubernetes.io/os", "linux"});  // That of our own images.
+
 std::vector<std::string> NamesOf(const Json& list) {
   std::vector<std::string> names;
   for (const Json& element : list) names.push_back(element["name"]);
@@ -51,11 +53,11 @@ workers: {nodeSelector: {pool: workers}, imagePullSecrets: [{name: two}]}
 evaluator: {runtimeClassName: null}
 )";
   const Json worker = PodOf(text, Role::kWorker)["spec"];
-  EXPECT_EQ(worker["nodeSelector"], (Json{{"pool", "workers"}, {"zone", "a"}}));
+  EXPECT_EQ(worker["nodeSelector"], (Json{{"pool", "workers"}, {"zone", "a"}, kLinux}));
   EXPECT_EQ(worker["runtimeClassName"], "kata");
   EXPECT_THAT(NamesOf(worker["imagePullSecrets"]), ElementsAre("one", "two"));
   const Json server = PodOf(text, Role::kParameterServer)["spec"];
-  EXPECT_EQ(server["nodeSelector"], (Json{{"pool", "all"}, {"zone", "a"}}));
+  EXPECT_EQ(server["nodeSelector"], (Json{{"pool", "all"}, {"zone", "a"}, kLinux}));
   EXPECT_FALSE(PodOf(text, Role::kEvaluator)["spec"].contains("runtimeClassName"));
 }
 
@@ -87,7 +89,7 @@ spec:
 )");
   const Json& spec = pod["spec"];
   EXPECT_THAT(NamesOf(spec["imagePullSecrets"]), ElementsAre("one", "two", "three"));
-  EXPECT_EQ(spec["nodeSelector"], (Json{{"pool", "mine"}, {"zone", "a"}}));
+  EXPECT_EQ(spec["nodeSelector"], (Json{{"pool", "mine"}, {"zone", "a"}, kLinux}));
   EXPECT_EQ(spec["runtimeClassName"], "runc");
   EXPECT_EQ(spec["priorityClassName"], "batch");
   EXPECT_EQ(spec["securityContext"]["runAsUser"], 9);
