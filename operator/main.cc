@@ -195,6 +195,7 @@ Status Run(const Options& options) {
   telemetry::Log(telemetry::LogLevel::kInfo, "operating",
                  {{"server", client->config().server},
                   {"namespace", options.name_space.empty() ? "(all)" : options.name_space},
+                  {"pod_defaults", options.pod_defaults.empty() ? "(none)" : options.pod_defaults},
                   {"metrics_port", metrics_endpoint->port()},
                   {"health_port", health_endpoint->port()}});
   PACELINE_RETURN_IF_ERROR(the_operator.Start(kSyncTimeout));

@@ -14,6 +14,7 @@
 #include "operator/objects/children.h"
 #include "operator/objects/claim.h"
 #include "operator/objects/disruption.h"
+#include "operator/objects/job_file.h"
 #include "operator/objects/mend.h"
 #include "operator/objects/names.h"
 #include "operator/objects/pod_group.h"
@@ -54,6 +55,21 @@ std::vector<BudgetOfGroup> BudgetsOf(const job::TrainingJob& job) {
   std::vector<BudgetOfGroup> budgets = BuildDisruptionBudgets(job);
   budgets.push_back(BuildServersBudget(job));
   return budgets;
+}
+
+// Has `map` hold what those know who read the live one. What that is, where it is less than all.
+std::optional<std::string> KeepToVersionOf(const Json& live, Json& map) {
+  if (IsAsWanted(live, map)) return std::nullopt;  // Of this version, whoever has edited it.
+  const std::string key(kConfigKey);
+  const Json::json_pointer place = Json::json_pointer("/data") / key;
+  const std::string whole = kube::StringAt(map, place.to_string());
+  std::string kept = JobFileFor(kube::StringAt(live, place.to_string()), whole);
+  if (kept == whole) return std::nullopt;
+  map[place] = kept;
+  // The mark is of all that is wanted: an operator that comes anew is to look again.
+  const std::string mark(kWantedAnnotation);
+  map["metadata"]["annotations"][mark] = kube::Annotation(live, mark);
+  return kept;
 }
 
 }  // namespace
@@ -99,7 +115,9 @@ Status Children::Compare(const job::TrainingJob& job, const std::string& install
       {kube::Services(), BuildService(job)},
       {kube::NetworkPolicies(), BuildNetworkPolicy(job, options_)},
   };
-  if (!std::exchange(good.is_map_made, false))
+  if (std::exchange(good.is_map_made, false))
+    good.made.insert(PlaceOf(kube::ConfigMaps(), ConfigMapName(job)));
+  else
     wanted.push_back({kube::ConfigMaps(), WantedConfigMap(job, installation, defaults)});
   std::map<std::string, std::string> marks = MarksOf(job);
   // Those of groups that are gone select no pod, and go with the job.
@@ -165,7 +183,7 @@ Status Children::CreateAll(const job::TrainingJob& job, const std::vector<Wanted
   return OkStatus();
 }
 
-Status Children::MakeAsWanted(const job::TrainingJob& job, const Wanted& child, SeenChildren& good,
+Status Children::MakeAsWanted(const job::TrainingJob& job, Wanted child, SeenChildren& good,
                               FormerJob& former) const {
   const std::string name = kube::Name(child.object);
   const std::string place = PlaceOf(child.resource, name);
@@ -175,6 +193,8 @@ Status Children::MakeAsWanted(const job::TrainingJob& job, const Wanted& child, 
                             FindChild(*client_, job, child.resource, name, former));
   if (found.is_in_the_way) return OkStatus();
   if (found.live.is_null()) return Aborted("{} {} went away just now", child.resource.kind, name);
+  if (child.resource.plural == kube::ConfigMaps().plural)
+    good.older_file = KeepToVersionOf(found.live, child.object);
   if (!PatchTowards(found.live, child.object)) {
     good.marks[place] = MarkOf(found.live);
     return OkStatus();

@@ -26,6 +26,8 @@ struct SeenChildren {
   std::map<std::string, std::string> marks;  // Empty: it is not to be there, and is not.
   std::set<std::string> made;                // By us, and not seen yet.
   bool is_map_made = false;                  // The ConfigMap, just now: it is the job's claim.
+  // The job's file, where its programs are of an older version, which knows less (job_file.h).
+  std::optional<std::string> older_file = std::nullopt;
 };
 
 // Of the claims that a job's parameter servers mount: names, as "digits-checkpoint-0, ...".
@@ -75,7 +77,7 @@ class Children {
   Status CreateAll(const job::TrainingJob& job, const std::vector<Wanted>& children,
                    SeenChildren& good, FormerJob& former) const;
   // Of one that is there already, whosesoever it is.
-  Status MakeAsWanted(const job::TrainingJob& job, const Wanted& child, SeenChildren& good,
+  Status MakeAsWanted(const job::TrainingJob& job, Wanted child, SeenChildren& good,
                       FormerJob& former) const;
   // One claim that is there, or not any more.
   Status SettleClaim(const job::TrainingJob& job, const std::string& name, ClaimNews& news,

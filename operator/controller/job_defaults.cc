@@ -1,17 +1,28 @@
 #include "operator/controller/job_defaults.h"
 
+#include <set>
 #include <string>
 #include <utility>
 
+#include "lib/job/manifest/encode.h"
+#include "lib/job/manifest/field_error.h"
+#include "lib/job/plan/plan.h"
 #include "lib/kube/core/metadata.h"
+#include "lib/kube/core/object_key.h"
 #include "lib/telemetry/log.h"
 #include "operator/controller/observe.h"
 #include "operator/controller/resources.h"
+#include "operator/objects/json_at.h"
 #include "operator/objects/names.h"
-#include "operator/objects/read_pod_defaults.h"
 
 namespace paceline::controller {
 namespace {
+
+bool NamesImage(const job::PodTemplate& pod_template, std::string_view container) {
+  if (!pod_template) return false;
+  const Json pod = job::ToJson(*pod_template);
+  return !TextAt(Among(At(At(pod, "spec"), "containers"), "name", container), "image").empty();
+}
 
 bool HasBegun(const job::TrainingJob& job, const std::vector<OwnPod>& own,
               const JobRecord& record) {
@@ -20,21 +31,41 @@ bool HasBegun(const job::TrainingJob& job, const std::vector<OwnPod>& own,
          !job::Holds(job.status, job::ConditionType::kSuspended);
 }
 
-// Also what another version has written is taken as far as it is known.
-PodDefaults Recorded(const job::TrainingJob& job, const ClusterView& view) {
+// Of a job that was begun before there was a record: what its pods have. Workers that have several,
+// on GPUs and not, tell nothing.
+Json ImagesOfPods(const job::TrainingJob& job, const std::vector<OwnPod>& own) {
+  std::set<std::string> servers, workers;
+  for (const OwnPod& one : own) {
+    const bool is_server = one.process.role == job::Role::kParameterServer;
+    const std::string_view container = ContainerName(one.process.role);
+    const std::string image =
+        TextAt(Among(At(At(*one.pod, "spec"), "containers"), "name", container), "image");
+    if (!image.empty()) (is_server ? servers : workers).insert(image);
+  }
+  Json images = Json::object();
+  if (servers.size() == 1 && !NamesImage(job.spec.parameter_server.pod_template, "ps"))
+    images["ps"] = *servers.begin();
+  if (workers.size() == 1 && job.spec.workers.groups.empty() &&
+      !NamesImage(job.spec.workers.pod_template, "worker"))
+    images["worker"] = images["workerCuda"] = *workers.begin();
+  return images;
+}
+
+PodDefaults Recorded(const job::TrainingJob& job, const std::vector<OwnPod>& own,
+                     const ClusterView& view) {
+  PodDefaults defaults;
   const kube::ObjectPtr map =
       view.Child(kube::ConfigMaps().plural, {job.metadata.name_space, ConfigMapName(job)});
-  if (map == nullptr || !IsControlledBy(*map, job.metadata.uid.value_or(""))) return {};
-  const std::string text = kube::Annotation(*map, std::string(kDefaultsAnnotation));
-  if (text.empty()) return {};
-  ReadDefaults read = ReadPodDefaults(text);
-  for (const job::FieldError& error : read.errors) {
-    telemetry::Log(telemetry::LogLevel::kWarning, "default of a job's pods is left out",
-                   {{"job", kube::ObjectKey{job.metadata.name_space, job.metadata.name}},
-                    {"config_map", ConfigMapName(job)},
-                    {"reason", ToString(error)}});
+  if (map != nullptr && IsControlledBy(*map, job.metadata.uid.value_or(""))) {
+    for (const job::FieldError& error : ReadRecord(*map, defaults)) {
+      telemetry::Log(telemetry::LogLevel::kWarning, "default of a job's pods is left out",
+                     {{"job", kube::ObjectKey{job.metadata.name_space, job.metadata.name}},
+                      {"config_map", ConfigMapName(job)},
+                      {"reason", ToString(error)}});
+    }
   }
-  return std::move(read.defaults);
+  if (defaults.images.empty()) defaults.images = ImagesOfPods(job, own);
+  return defaults;
 }
 
 }  // namespace
@@ -43,7 +74,7 @@ void SettleDefaults(const job::TrainingJob& job, const std::vector<OwnPod>& own,
                     const ClusterView& view, const PodDefaults& todays, JobRecord& record) {
   const bool has_begun = HasBegun(job, own, record);
   if (has_begun && record.defaults) return;
-  PodDefaults defaults = has_begun ? Recorded(job, view) : todays;
+  PodDefaults defaults = has_begun ? Recorded(job, own, view) : todays;
   if (record.defaults == defaults) return;
   record.children = {};
   record.certificates = {.defaults = defaults};

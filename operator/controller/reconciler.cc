@@ -50,6 +50,12 @@ bool StartsAny(const std::vector<job::Action>& actions) {
   });
 }
 
+// With the images that jobs which begin are to keep.
+ReconcilerOptions Completed(ReconcilerOptions options) {
+  options.defaults.images = ImagesOf(options.objects);
+  return options;
+}
+
 }  // namespace
 
 // One look at one job.
@@ -76,7 +82,7 @@ Reconciler::Reconciler(kube::Client* client, const ClusterView* view, kube::Even
       view_(view),
       events_(events),
       records_(records),
-      options_(std::move(options)),
+      options_(Completed(std::move(options))),
       children_(client, view, options_.objects),
       installations_(client, options_.installation),
       claims_(client, view, &installations_),
@@ -241,7 +247,8 @@ void Reconciler::TalkToCoordinator(const Look& look) {
                                        look.record->certificates);
                      },
                  .answered = [this, key = look.key] { options_.news(key); },
-                 .deadline = options_.coordinator_deadline});
+                 .deadline = options_.coordinator_deadline,
+                 .older_file = look.record->children.older_file});
   if (const auto refusal = talk.TakeRefusal()) {
     Record(
         look,

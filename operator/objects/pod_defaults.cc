@@ -12,9 +12,12 @@
 #include "operator/objects/json_at.h"
 #include "operator/objects/lay.h"
 #include "operator/objects/names.h"
+#include "operator/objects/read_pod_defaults.h"
 
 namespace paceline::controller {
 namespace {
+
+constexpr const char* kImages = "images";  // In the record alone.
 
 // Of a toleration, what says which taints it is about.
 Json TaintsOf(const Json& toleration) {
@@ -147,8 +150,19 @@ job::TrainingJob WithDefaults(job::TrainingJob job, const PodDefaults& defaults)
   return job;
 }
 
+Json ImagesOf(const ObjectOptions& options) {
+  return {{"ps", options.server_image},
+          {"worker", options.worker_image},
+          {"workerCuda", options.worker_cuda_image}};
+}
+
 ObjectOptions WithDefaults(ObjectOptions options, const PodDefaults& defaults, job::Role role) {
-  if (defaults.IsEmpty()) return options;
+  const auto take = [&](const char* name, std::string& image) {
+    if (const std::string theirs = TextAt(defaults.images, name); !theirs.empty()) image = theirs;
+  };
+  take("ps", options.server_image);
+  take("worker", options.worker_image);
+  take("workerCuda", options.worker_cuda_image);
   const std::string registry = TextAt(DefaultsOf(defaults, role), "imageRegistry");
   if (registry.empty()) return options;
   for (std::string* const image :
@@ -177,10 +191,23 @@ void LayUnder(Json& child, const PodDefaults& defaults) {
 }
 
 void RecordDefaults(Json& config_map, const PodDefaults& defaults) {
-  if (defaults.IsEmpty()) return;
-  config_map["metadata"]["annotations"][std::string(kDefaultsAnnotation)] =
-      JsonText(defaults.sections);
+  Json record = defaults.sections;
+  if (!defaults.images.empty()) record[kImages] = defaults.images;
+  if (record.empty()) return;
+  config_map["metadata"]["annotations"][std::string(kDefaultsAnnotation)] = JsonText(record);
   MarkWanted(config_map);
+}
+
+std::vector<job::FieldError> ReadRecord(const Json& config_map, PodDefaults& defaults) {
+  defaults = {};
+  const std::string text = kube::Annotation(config_map, std::string(kDefaultsAnnotation));
+  Json record = JsonOrNone(text);
+  if (!record.is_object()) return {};
+  if (const Json& images = At(record, kImages); images.is_object()) defaults.images = images;
+  record.erase(kImages);
+  ReadDefaults read = ReadPodDefaults(JsonText(record));
+  defaults.sections = std::move(read.defaults.sections);
+  return std::move(read.errors);
 }
 
 }  // namespace paceline::controller

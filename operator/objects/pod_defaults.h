@@ -6,6 +6,9 @@
 //   Json pod = BuildPod(WithDefaults(job, defaults), start, WithDefaults(options, defaults, role));
 #pragma once
 
+#include <vector>
+
+#include "lib/job/manifest/field_error.h"
 #include "lib/job/manifest/training_job.h"
 #include "lib/job/process_name.h"
 #include "operator/objects/metadata.h"
@@ -17,8 +20,11 @@ struct PodDefaults {
   // "all", "parameterServer", "workers", "evaluator": an object each, as read_pod_defaults.h has
   // judged it; what says nothing is not there.
   Json sections = Json::object();
+  // "ps", "worker", "workerCuda": Paceline's own images, where a template names none. What is not
+  // there is today's.
+  Json images = Json::object();
 
-  bool IsEmpty() const { return sections.empty(); }
+  bool IsEmpty() const { return sections.empty(); }  // But for images.
   friend bool operator==(const PodDefaults&, const PodDefaults&) = default;
 };
 
@@ -37,8 +43,10 @@ job::PodTemplate WithDefaults(const job::PodTemplate& pod_template, const PodDef
 // With all its templates so. A priority class that schedulingPolicy names goes before a default.
 job::TrainingJob WithDefaults(job::TrainingJob job, const PodDefaults& defaults);
 
-// Paceline's own images from the registry that the defaults name. Those that a template names are
-// left as they are: it wins.
+Json ImagesOf(const ObjectOptions& options);
+
+// Paceline's own images that the defaults have, from the registry that they name. Those that a
+// template names are left as they are: it wins.
 ObjectOptions WithDefaults(ObjectOptions options, const PodDefaults& defaults, job::Role role);
 
 // Gives what stands around a job's pods the labels and annotations of "all", where it has no such
@@ -47,5 +55,7 @@ void LayUnder(Json& child, const PodDefaults& defaults);
 
 // Writes into a job's ConfigMap, which is marked anew, what it was begun with; nothing of none.
 void RecordDefaults(Json& config_map, const PodDefaults& defaults);
+// Reads that again; also what another version has written, as far as it is known: the rest is told.
+std::vector<job::FieldError> ReadRecord(const Json& config_map, PodDefaults& defaults);
 
 }  // namespace paceline::controller

@@ -261,5 +261,25 @@ TEST(PodDefaultsTest, AreReadAgainFromTheConfigMap) {
   EXPECT_FALSE(IsAsWanted(before, map));
 }
 
+TEST(PodDefaultsTest, ImagesThatAJobWasBegunWithAreReadAgain) {
+  PodDefaults defaults = Defaults("all: {imageRegistry: mirror.example.com}");
+  defaults.images =
+      ImagesOf({.server_image = "ps:1", .worker_image = "worker:1", .worker_cuda_image = "cuda:1"});
+  Json map = {{"metadata", {{"name", "digits-job"}}}};
+  RecordDefaults(map, defaults);
+  PodDefaults read;
+  EXPECT_TRUE(ReadRecord(map, read).empty());
+  EXPECT_EQ(read, defaults);
+  const ObjectOptions todays{
+      .server_image = "ps:2", .worker_image = "worker:2", .worker_cuda_image = "cuda:2"};
+  EXPECT_EQ(WithDefaults(todays, read, Role::kParameterServer).server_image,
+            "mirror.example.com/ps:1");
+  EXPECT_EQ(WithDefaults(todays, {}, Role::kWorker).worker_image, "worker:2");
+  // What lies there is of another version, or somebody's.
+  map["metadata"]["annotations"]["paceline.dev/pod-defaults"] = "{\"later\": 1}";
+  EXPECT_EQ(ReadRecord(map, read).size(), 1u);
+  EXPECT_EQ(read, PodDefaults{});
+}
+
 }  // namespace
 }  // namespace paceline::controller

@@ -232,6 +232,7 @@ const kube::Selection& PartsOfPod() {
       "/spec/nodeName",
       "/spec/containers/name",
       "/spec/containers/image",
+      "/spec/containers/image",
       "/spec/containers/resources/limits/memory",
       "/status/phase",
       "/status/reason",

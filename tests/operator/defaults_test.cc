@@ -1,7 +1,9 @@
 // What the pods of all jobs begin with, by --pod-defaults, and what null in a template takes away
 // of it.
+#include <algorithm>
 #include <fstream>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 

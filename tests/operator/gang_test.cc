@@ -178,6 +178,9 @@ TEST(WithoutGangScheduler, AJobIsToldAndGivesWay) {
   })) << job.Describe();
   for (const char* const name : {"digits-ps-0", "digits-ps-1", "digits-worker-0"}) job.Run(name);
   job.HasNoRoom("digits-worker-1");
+  Job other(*world, "other");  // Who would have a use for the room.
+  ASSERT_TRUE(other.WaitForPods(other.AllPodNames()));
+  other.HasNoRoom("other-ps-0");
   EXPECT_TRUE(Eventually([&] { return kube::IntegerAt(job.Get(), "/status/gaveWay") >= 1; }, 60))
       << job.Describe();
 }

@@ -1,5 +1,6 @@
 #include "tests/operator/world.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -107,11 +108,15 @@ OperatorProcess::OperatorProcess(World& world, const std::vector<std::string>& a
                                       "--metrics-address",
                                       "127.0.0.1:0",
                                       "--health-address",
-                                      "127.0.0.1:0",
-                                      "--ps-image",
-                                      "paceline/ps:test",
-                                      "--worker-image",
-                                      "paceline/worker:test"};
+                                      "127.0.0.1:0"};
+  const auto says = [&](const std::string& flag) {
+    return std::any_of(arguments.begin(), arguments.end(), [&](const std::string& argument) {
+      return argument.starts_with(flag + "=");
+    });
+  };
+  if (!says("--ps-image")) command.insert(command.end(), {"--ps-image", "paceline/ps:test"});
+  if (!says("--worker-image"))
+    command.insert(command.end(), {"--worker-image", "paceline/worker:test"});
   command.insert(command.end(), arguments.begin(), arguments.end());
   pid_ = fork();
   if (pid_ == 0) {

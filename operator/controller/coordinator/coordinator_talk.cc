@@ -22,9 +22,9 @@ constexpr Duration kAskSoonPeriod = seconds(2);  // Until training has begun.
 constexpr int kSilencesMax = 4;                  // By then kAskPeriod is reached.
 
 // What the coordinator is told: the job as its pods read it, and whom nobody starts again.
-std::string ToldJob(const job::TrainingJob& job) {
+std::string ToldJob(const job::TrainingJob& job, const std::optional<std::string>& older_file) {
   const kube::Json map = BuildConfigMap(job);
-  const auto text = map["data"][std::string(kConfigKey)].get<std::string>();
+  const auto text = older_file.value_or(map["data"][std::string(kConfigKey)].get<std::string>());
   if (!job::IsEvaluatorGone(job.status)) return text;
   kube::Json told = JsonFrom(text);
   told["status"]["evaluatorGone"] = job.status.evaluator_gone;
@@ -157,7 +157,7 @@ void CoordinatorTalk::Tell(const job::TrainingJob& job, const kube::Json& pod, T
               {.server = *std::move(server),
                .method = "PUT",
                .path = "/v1/job/spec",
-               .body = ToldJob(job),
+               .body = ToldJob(job, means.older_file),
                .deadline = means.deadline},
               means.answered);
 }

@@ -28,6 +28,8 @@ class CoordinatorTalk {
     std::function<StatusOr<kube::Config>(const kube::Json& pod)> server_of;
     std::function<void()> answered;  // On the client's loop: Continue has something to go on with.
     Duration deadline;               // Of one exchange.
+    // The job's file, where its programs are of an older version, which knows less.
+    std::optional<std::string> older_file = std::nullopt;
   };
 
   void Continue(const job::TrainingJob& job, const std::vector<OwnPod>& pods, Time now,
