@@ -8,11 +8,8 @@ from pathlib import Path
 
 import yaml
 
-from chart import HELM, CHART, SETTINGS, chart_of, flags, key, of_kind, things
+from chart import HELM, CHART, SETTINGS, former_chart, flags, key, of_kind, things
 from tools import ROOT, kubectl, main, must, run
-
-# The last commit whose chart gave cluster-scoped objects the operator's name alone.
-FORMER = "2533b15b"
 
 # What cannot be changed of an object that exists.
 FIXED = {"Deployment": lambda thing: thing["spec"]["selector"], "RoleBinding": lambda thing: thing["roleRef"],
@@ -111,9 +108,7 @@ class UpgradeTest(unittest.TestCase):
     def setUpClass(cls):
         folder = tempfile.TemporaryDirectory(prefix="former.")
         cls.addClassCleanup(folder.cleanup)
-        cls.former = chart_of(FORMER, folder.name)
-        if cls.former is None:
-            raise unittest.SkipTest(f"this checkout does not reach back to commit {FORMER}")
+        cls.former = former_chart(folder.name)
 
     def test_nothing_that_is_fixed_changes(self):
         for where in ([], ["operator.namespace=research"]):
