@@ -134,22 +134,32 @@ Status Operator::Start(Duration deadline) {
     Lead();
     return OkStatus();
   }
+  // Side by side: whoever takes the place of one that died would wait twice otherwise.
+  is_former_past_ = options_.former_lease.name.empty();
   elector_ = std::make_unique<kube::LeaderElector>(
-      *client_, ElectionIn(options_.lease, options_.identity, [this] { Lead(); }));
-  if (options_.former_lease.name.empty()) {
-    elector_->Start();
-    return OkStatus();
-  }
-  const std::function<void()> stand = [this] { elector_->Start(); };
+      *client_, ElectionIn(options_.lease, options_.identity, [this] {
+        has_lease_ = true;
+        LeadIfDue();
+      }));
+  elector_->Start();
+  if (is_former_past_) return OkStatus();
+  const std::function<void()> pass = [this] {
+    is_former_past_ = true;
+    LeadIfDue();
+  };
   kube::LeaderElectionOptions former =
-      ElectionIn(options_.former_lease, options_.identity + kByLease + options_.lease.name, stand);
-  former.new_leader = [stand, log = former.new_leader](const std::string& identity) {
+      ElectionIn(options_.former_lease, options_.identity + kByLease + options_.lease.name, pass);
+  former.new_leader = [pass, log = former.new_leader](const std::string& identity) {
     log(identity);
-    if (identity.find(kByLease) != std::string::npos) stand();
+    if (identity.find(kByLease) != std::string::npos) pass();
   };
   former_elector_ = std::make_unique<kube::LeaderElector>(*client_, std::move(former));
   former_elector_->Start();
   return OkStatus();
+}
+
+void Operator::LeadIfDue() {
+  if (has_lease_ && is_former_past_ && !leads_) Lead();
 }
 
 kube::LeaderElectionOptions Operator::ElectionIn(const kube::ObjectKey& lease, std::string identity,
@@ -160,7 +170,7 @@ kube::LeaderElectionOptions Operator::ElectionIn(const kube::ObjectKey& lease, s
           .lost =
               [this](const Status& why) {
                 Log(LogLevel::kError, "lead lost", {{"reason", Message(why)}});
-                leads_ = false;
+                has_lease_ = leads_ = false;
                 metrics_->Leads(false);
                 lost_();
               },
@@ -190,7 +200,7 @@ void Operator::Stop() {
   reconciler_.HangUp();
   const Status flushed = events_.Flush(kFlushTimeout);
   if (!flushed.ok()) Log(LogLevel::kWarning, "events lost", {{"reason", Message(flushed)}});
-  if (former_elector_ != nullptr) former_elector_->Stop();  // First: it starts the other one.
+  if (former_elector_ != nullptr) former_elector_->Stop();
   if (elector_ != nullptr) elector_->Stop();
   view_.Stop();
 }

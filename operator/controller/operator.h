@@ -60,6 +60,7 @@ class Operator {
   void PodGone(const kube::Json& pod, JobRecord& record);
   kube::LeaderElectionOptions ElectionIn(const kube::ObjectKey& lease, std::string identity,
                                          std::function<void()> started);
+  void LeadIfDue();
   void Lead();
 
   kube::Client* const client_;
@@ -74,6 +75,7 @@ class Operator {
   kube::Pacing pacing_;
   kube::Controller controller_;
   std::unique_ptr<kube::LeaderElector> elector_, former_elector_;
+  bool has_lease_ = false, is_former_past_ = false;  // Of the client's loop, once it has begun.
   std::atomic<bool> leads_{false};
   std::atomic<bool> is_stopped_{false};
 };
