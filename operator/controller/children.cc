@@ -1,5 +1,6 @@
 #include "operator/controller/children.h"
 
+#include <chrono>
 #include <utility>
 
 #include <fmt/format.h>
@@ -51,11 +52,7 @@ Status WhyNotMade(const kube::Resource& resource, const Status& status) {
       resource.kind == "PodGroup" ? ", or start the operator with another --gang-scheduler" : "");
 }
 
-std::vector<BudgetOfGroup> BudgetsOf(const job::TrainingJob& job) {
-  std::vector<BudgetOfGroup> budgets = BuildDisruptionBudgets(job);
-  budgets.push_back(BuildServersBudget(job));
-  return budgets;
-}
+constexpr Duration kBudgetPause = std::chrono::seconds(60);
 
 // Has `map` hold what those know who read the live one. What that is, where it is less than all.
 std::optional<std::string> KeepToVersionOf(const Json& live, Json& map) {
@@ -79,15 +76,58 @@ Children::Children(kube::Client* client, const ClusterView* view, ObjectOptions 
 
 Status Children::Ensure(const job::TrainingJob& job, const std::string& installation,
                         const PodDefaults& defaults, SeenChildren& good, FormerJob& former) const {
-  const bool keeps_servers = CannotBeDisrupted(job);
-  if (good.generation == job.metadata.generation && good.keeps_servers == keeps_servers &&
-      good.marks == MarksOf(job))
-    return OkStatus();
+  if (good.generation == job.metadata.generation && good.marks == MarksOf(job)) return OkStatus();
   good.generation = 0;
   PACELINE_RETURN_IF_ERROR(Compare(job, installation, defaults, good, former));
   good.generation = job.metadata.generation;
-  good.keeps_servers = keeps_servers;
   return OkStatus();
+}
+
+Status Children::KeepServers(const job::TrainingJob& job, const PodDefaults& defaults, Time now,
+                             SeenServersBudget& seen) const {
+  const kube::Resource resource = kube::PodDisruptionBudgets();
+  BudgetOfGroup servers = BuildServersBudget(job);
+  if (!servers.budget) {
+    seen = {};
+    return LetServersGo(job);
+  }
+  if (!seen.refusal.ok() && now < seen.due) return seen.refusal;
+  LayUnder(*servers.budget, defaults);
+  const kube::ObjectPtr there =
+      view_->Child(resource.plural, {job.metadata.name_space, servers.name});
+  const std::string mark = there == nullptr ? "" : MarkOf(*there);
+  const bool is_known = seen.is_made || (!mark.empty() && mark == seen.mark);
+  if (is_known && (there == nullptr || (OwnershipOf(job, *there) == Ownership::kOurs &&
+                                        IsAsWanted(*there, *servers.budget)))) {
+    seen.is_made = there == nullptr;
+    seen.mark = mark;
+    return OkStatus();
+  }
+  seen.refusal = MakeServersBudget(job, *servers.budget, seen);
+  seen.due = now + kBudgetPause;
+  return seen.refusal;
+}
+
+Status Children::MakeServersBudget(const job::TrainingJob& job, const Json& budget,
+                                   SeenServersBudget& known) const {
+  const kube::Resource resource = kube::PodDisruptionBudgets();
+  known.mark.clear();
+  known.is_made = false;
+  const Status made =
+      client_
+          ->Call(kube::Create(resource, budget,
+                              {.field_manager = kFieldManager, .answer = kube::Answer::kNothing}))
+          .status();
+  if (!IsAlreadyExists(made)) {
+    known.is_made = made.ok();
+    return made;
+  }
+  FormerJob former;  // What one of that name has left goes with it.
+  PACELINE_ASSIGN_OR_RETURN(const FoundChild found,
+                            FindChild(*client_, job, resource, kube::Name(budget), former));
+  if (found.is_in_the_way || found.live.is_null()) return OkStatus();
+  if (!PatchTowards(found.live, budget)) known.mark = MarkOf(found.live);
+  return MendChild(*client_, resource, found.live, budget);
 }
 
 Status Children::LetServersGo(const job::TrainingJob& job) const {
@@ -103,7 +143,8 @@ std::map<std::string, std::string> Children::MarksOf(const job::TrainingJob& job
   add(kube::Services(), ServiceName(job));
   add(kube::ConfigMaps(), ConfigMapName(job));
   add(kube::NetworkPolicies(), job.metadata.name);
-  for (const BudgetOfGroup& group : BudgetsOf(job)) add(kube::PodDisruptionBudgets(), group.name);
+  for (const BudgetOfGroup& group : BuildDisruptionBudgets(job))
+    add(kube::PodDisruptionBudgets(), group.name);
   if (options_.gang_scheduler != GangScheduler::kNone)
     add(PodGroups(options_.gang_scheduler), PodGroupName(job));
   return marks;
@@ -115,14 +156,17 @@ Status Children::Compare(const job::TrainingJob& job, const std::string& install
       {kube::Services(), BuildService(job)},
       {kube::NetworkPolicies(), BuildNetworkPolicy(job, options_)},
   };
-  if (std::exchange(good.is_map_made, false))
+  Json map = WantedConfigMap(job, installation, defaults);
+  const std::string made = std::exchange(good.map_made, "");
+  // The one that the claim has made, unless something else is wanted by now.
+  if (!made.empty() && made == kube::Annotation(map, std::string(kWantedAnnotation)))
     good.made.insert(PlaceOf(kube::ConfigMaps(), ConfigMapName(job)));
   else
-    wanted.push_back({kube::ConfigMaps(), WantedConfigMap(job, installation, defaults)});
+    wanted.push_back({kube::ConfigMaps(), std::move(map)});
   std::map<std::string, std::string> marks = MarksOf(job);
   // Those of groups that are gone select no pod, and go with the job.
   std::erase_if(good.marks, [&](const auto& mark) { return !marks.contains(mark.first); });
-  for (const BudgetOfGroup& group : BudgetsOf(job)) {
+  for (const BudgetOfGroup& group : BuildDisruptionBudgets(job)) {
     if (group.budget) {
       wanted.push_back({kube::PodDisruptionBudgets(), *group.budget});
       continue;

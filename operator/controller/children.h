@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "lib/base/status.h"
+#include "lib/base/time.h"
 #include "lib/job/manifest/training_job.h"
 #include "lib/job/state/checkpoint_place.h"
 #include "lib/kube/client/client.h"
@@ -22,12 +24,20 @@ namespace paceline::controller {
 // name.
 struct SeenChildren {
   int64_t generation = 0;                    // Of the job; 0 is none's.
-  bool keeps_servers = false;                // Whether it had what keeps them (disruption.h).
   std::map<std::string, std::string> marks;  // Empty: it is not to be there, and is not.
   std::set<std::string> made;                // By us, and not seen yet.
-  bool is_map_made = false;                  // The ConfigMap, just now: it is the job's claim.
+  std::string map_made;                      // Mark of the ConfigMap that the claim has made.
   // The job's file, where its programs are of an older version, which knows less (job_file.h).
   std::optional<std::string> older_file = std::nullopt;
+};
+
+// The same of what keeps a job's parameter servers from being evicted (disruption.h), which a job
+// can do without.
+struct SeenServersBudget {
+  std::string mark;  // Empty: it is not there.
+  bool is_made = false;
+  Status refusal;  // Why it could not be made, or OK...
+  Time due{};      // ...and when that is tried again.
 };
 
 // Of the claims that a job's parameter servers mount: names, as "digits-checkpoint-0, ...".
@@ -52,6 +62,10 @@ class Children {
   Status Ensure(const job::TrainingJob& job, const std::string& installation,
                 const PodDefaults& defaults, SeenChildren& good, FormerJob& former) const;
 
+  // Has the parameter servers of a job that cannot recover be kept where they are, and others not.
+  // What the API server refuses it tries again once a minute.
+  Status KeepServers(const job::TrainingJob& job, const PodDefaults& defaults, Time now,
+                     SeenServersBudget& seen) const;
   // Takes away what kept a job from being disrupted that has nothing to lose any more.
   Status LetServersGo(const job::TrainingJob& job) const;
 
@@ -76,6 +90,8 @@ class Children {
                  const PodDefaults& defaults, SeenChildren& good, FormerJob& former) const;
   Status CreateAll(const job::TrainingJob& job, const std::vector<Wanted>& children,
                    SeenChildren& good, FormerJob& former) const;
+  Status MakeServersBudget(const job::TrainingJob& job, const kube::Json& budget,
+                           SeenServersBudget& known) const;
   // Of one that is there already, whosesoever it is.
   Status MakeAsWanted(const job::TrainingJob& job, Wanted child, SeenChildren& good,
                       FormerJob& former) const;

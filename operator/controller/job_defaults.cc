@@ -1,5 +1,6 @@
 #include "operator/controller/job_defaults.h"
 
+#include <map>
 #include <set>
 #include <string>
 #include <utility>
@@ -7,6 +8,7 @@
 #include "lib/job/manifest/encode.h"
 #include "lib/job/manifest/field_error.h"
 #include "lib/job/plan/plan.h"
+#include "lib/job/state/device.h"
 #include "lib/kube/core/metadata.h"
 #include "lib/kube/core/object_key.h"
 #include "lib/telemetry/log.h"
@@ -14,6 +16,7 @@
 #include "operator/controller/resources.h"
 #include "operator/objects/json_at.h"
 #include "operator/objects/names.h"
+#include "operator/objects/pod.h"
 
 namespace paceline::controller {
 namespace {
@@ -31,23 +34,29 @@ bool HasBegun(const job::TrainingJob& job, const std::vector<OwnPod>& own,
          !job::Holds(job.status, job::ConditionType::kSuspended);
 }
 
-// Of a job that was begun before there was a record: what its pods have. Workers that have several,
-// on GPUs and not, tell nothing.
+// Of a job that was begun before there was a record: what its pods have, where no template names
+// it.
 Json ImagesOfPods(const job::TrainingJob& job, const std::vector<OwnPod>& own) {
-  std::set<std::string> servers, workers;
+  std::map<std::string, std::set<std::string>> found;
   for (const OwnPod& one : own) {
-    const bool is_server = one.process.role == job::Role::kParameterServer;
-    const std::string_view container = ContainerName(one.process.role);
+    const job::SeenProcess& process = one.process;
+    const std::string_view container = ContainerName(process.role);
+    const job::Start start{.role = process.role, .index = process.index, .group = process.group};
+    const bool is_server = process.role == job::Role::kParameterServer;
+    const bool is_theirs = NamesImage(TemplateOf(job.spec, start), container) ||
+                           (!is_server && !job.spec.workers.command.empty());
     const std::string image =
         TextAt(Among(At(At(*one.pod, "spec"), "containers"), "name", container), "image");
-    if (!image.empty()) (is_server ? servers : workers).insert(image);
+    if (image.empty() || is_theirs) continue;
+    const bool may_use_gpu =
+        !is_server &&
+        job::DeviceOf(job.spec, process.role, process.group).device != job::Computes::kCpu;
+    found[is_server ? "ps" : may_use_gpu ? "workerCuda" : "worker"].insert(image);
   }
   Json images = Json::object();
-  if (servers.size() == 1 && !NamesImage(job.spec.parameter_server.pod_template, "ps"))
-    images["ps"] = *servers.begin();
-  if (workers.size() == 1 && job.spec.workers.groups.empty() &&
-      !NamesImage(job.spec.workers.pod_template, "worker"))
-    images["worker"] = images["workerCuda"] = *workers.begin();
+  for (const auto& [name, all] : found) {
+    if (all.size() == 1) images[name] = *all.begin();
+  }
   return images;
 }
 

@@ -89,6 +89,7 @@ struct JobRecord {
   RoomNews room;
   std::map<std::string, std::string> told_labels;  // By uids of pods: what was said of theirs.
   SeenChildren children;
+  SeenServersBudget servers_budget;
   KnownCertificates certificates;
   KnownToken token;
   Time secrets_due;                         // When they are looked at again: nobody watches them.

@@ -71,6 +71,7 @@ Operator::~Operator() { Stop(); }
 
 ReconcilerOptions Operator::ReconcilerOptionsOf() {
   ReconcilerOptions options = options_.reconciler;
+  options.sees_all_namespaces = options_.name_space.empty();
   options.news = [this](const kube::ObjectKey& job) { controller_.queue().Add(job); };
   return options;
 }
@@ -149,9 +150,14 @@ Status Operator::Start(Duration deadline) {
   };
   kube::LeaderElectionOptions former =
       ElectionIn(options_.former_lease, options_.identity + kByLease + options_.lease.name, pass);
-  former.new_leader = [pass, log = former.new_leader](const std::string& identity) {
+  former.new_leader = [this, pass, log = former.new_leader,
+                       lost = former.lost](const std::string& identity) {
     log(identity);
-    if (identity.find(kByLease) != std::string::npos) pass();
+    if (identity.find(kByLease) != std::string::npos) return pass();
+    // One of a version before has come to lead: this one ends, and waits for it when it begins
+    // anew.
+    if (is_former_past_ && !identity.empty())
+      lost(Aborted("{} leads by the former Lease", identity));
   };
   former_elector_ = std::make_unique<kube::LeaderElector>(*client_, std::move(former));
   former_elector_->Start();

@@ -205,6 +205,7 @@ kube::Result Reconciler::LeaveAlone(JobRecord& record, const kube::ObjectPtr& ob
                      .related = nullptr,
                      .weight = kube::EventWeight::kOrdinary});
   }
+  if (claims_.LacksSeeds()) return {.requeue_after = kSecretPeriod};
   return {};
 }
 
@@ -233,8 +234,13 @@ Status Reconciler::Prepare(const Look& look) {
         tokens_.Ensure(look.job, claim.seed, how, record.token, record.former));
   }
   if (is_due) record.secrets_due = look.now + kSecretPeriod;
-  return children_.Ensure(look.job, claim.installation, *record.defaults, record.children,
-                          record.former);
+  PACELINE_RETURN_IF_ERROR(children_.Ensure(look.job, claim.installation, *record.defaults,
+                                            record.children, record.former));
+  // Which it can do without.
+  const Status kept =
+      children_.KeepServers(look.job, *record.defaults, look.now, record.servers_budget);
+  if (record.aside.ok()) record.aside = kept;
+  return OkStatus();
 }
 
 void Reconciler::TalkToCoordinator(const Look& look) {
@@ -277,7 +283,8 @@ void Reconciler::ShowRoom(const Look& look, job::Observation& seen) const {
     return own.process.is_unschedulable || own.process.is_gated;
   });
   const auto pods_of = [&](const std::string& uid) { return view_->PodsOf(uid); };
-  seen.others_wait = lacks_room && AnyOtherWaits(view_->Jobs(), pods_of, look.key);
+  seen.others_wait = lacks_room && (!options_.sees_all_namespaces ||
+                                    AnyOtherWaits(view_->Jobs(), pods_of, look.key));
   seen.room_promised_at = look.record->room.promised_at();
 }
 

@@ -28,7 +28,8 @@ namespace paceline::controller {
 struct ReconcilerOptions {
   ObjectOptions objects;
   InstallationOptions installation;
-  PodDefaults defaults;  // Of jobs that begin.
+  PodDefaults defaults;             // Of jobs that begin.
+  bool sees_all_namespaces = true;  // Else there may be jobs that it knows nothing of.
   job::PlanOptions plan;
   job::Capabilities capabilities;
   Clock now = WallNow;

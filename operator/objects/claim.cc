@@ -8,6 +8,15 @@
 
 namespace paceline::controller {
 
+namespace {
+
+// So that who had the job, should it live yet, sees that it has it no more.
+std::string HereWithSeedOf(const std::string& id, const Installation& own) {
+  return PlaceOfInstallation(own.id) + "/" + FingerprintIn(id);
+}
+
+}  // namespace
+
 std::optional<Keeper> JudgeClaim(const std::string& id, const KnownInstallations& known,
                                  JobLife life) {
   const Installation& own = known.with_seeds.front();
@@ -18,7 +27,9 @@ std::optional<Keeper> JudgeClaim(const std::string& id, const KnownInstallations
   };
   const auto former = std::find_if(known.with_seeds.begin() + 1, known.with_seeds.end(), has_made);
   if (former != known.with_seeds.end())
-    return life == JobLife::kIsIdle ? by_own : Keeper{.installation = *former, .id = id};
+    return life == JobLife::kIsIdle
+               ? by_own
+               : Keeper{.installation = *former, .id = HereWithSeedOf(id, own)};
   const bool is_free = life != JobLife::kRuns || has_made(own);
   return is_free && IsAdopted(id, known) ? std::optional(by_own) : std::nullopt;
 }

@@ -69,8 +69,12 @@ TEST(Claim, WithoutItsSeedAJobIsAdoptedWhenItIsSuspended) {
 TEST(Claim, WithItsSeedAJobIsKeptByThatUntilNothingOfItRuns) {
   const Installation seed = Made("team-a", "secret-of-b", 'b');
   const KnownInstallations known{.with_seeds = {kOwn, seed}, .adopted = {kOther.id}};
-  EXPECT_EQ(KeptWith(kOther.id, known, JobLife::kRuns), kOther.id + " by " + seed.id);
-  EXPECT_EQ(KeptWith(kOther.id, known, JobLife::kIsToStop), kOther.id + " by " + seed.id);
+  const std::string here = "team-a/paceline-operator/" + FingerprintIn(kOther.id);
+  EXPECT_EQ(KeptWith(kOther.id, known, JobLife::kRuns), here + " by " + seed.id);
+  EXPECT_EQ(KeptWith(kOther.id, known, JobLife::kIsToStop), here + " by " + seed.id);
+  EXPECT_EQ(KeptWith(here, known, JobLife::kRuns), here + " by " + seed.id);
+  // Should the other one live yet, it has it no more.
+  EXPECT_EQ(KeptWith(here, {.with_seeds = {kOther}}, JobLife::kRuns), "another's");
   EXPECT_EQ(KeptWith(kOther.id, known, JobLife::kIsIdle), ByOwn());
 }
 

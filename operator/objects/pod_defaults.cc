@@ -158,7 +158,7 @@ Json ImagesOf(const ObjectOptions& options) {
 
 ObjectOptions WithDefaults(ObjectOptions options, const PodDefaults& defaults, job::Role role) {
   const auto take = [&](const char* name, std::string& image) {
-    if (const std::string theirs = TextAt(defaults.images, name); !theirs.empty()) image = theirs;
+    if (defaults.images.contains(name)) image = TextAt(defaults.images, name);
   };
   take("ps", options.server_image);
   take("worker", options.worker_image);

@@ -224,11 +224,15 @@ TEST_F(InstallationsTest, WithItsSeedAJobIsAdoptedAsItRuns) {
   const auto heir = Leading(there_, {"--adopt-seed=seed-of-before"});
   EXPECT_TRUE(Replaces(job, "digits-worker-1"));
   job.RunAll();
-  EXPECT_EQ(Claim(job), claim);
-  EXPECT_EQ(Object(kube::Secrets(), job, "digits-ps-tls-0"), secret);  // It is trusted.
+  // Who had it, should that one live yet, has it no more; and its seed is trusted.
+  const std::string seed_of = claim.substr(claim.rfind('/'));
+  EXPECT_EQ(Claim(job), there_ + "/paceline-operator" + seed_of);
+  EXPECT_EQ(Object(kube::Secrets(), job, "digits-ps-tls-0"), secret);
   // A new life is the heir's own.
   job.Patch({{"spec", {{"runPolicy", {{"suspend", true}}}}}});
-  EXPECT_TRUE(Eventually([&] { return Claim(job).starts_with(there_ + "/"); })) << job.Describe();
+  EXPECT_TRUE(Eventually([&] {
+    return Claim(job).starts_with(there_ + "/") && !Claim(job).ends_with(seed_of);
+  })) << job.Describe();
 }
 
 TEST_F(InstallationsTest, ASeedToAdoptThatIsNotThereIsNamed) {

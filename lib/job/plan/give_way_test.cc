@@ -128,6 +128,12 @@ TEST(GiveWayTest, AJobThatRoomIsMadeForWaitsForIt) {
   EXPECT_EQ(waits.status.gave_way, 0);
   EXPECT_TRUE(waits.actions.empty());
   EXPECT_EQ(PlanJob(job, seen, At(comes)).status.gave_way, 1);
+  // Not for ever, however often that is said.
+  const double last = 50 + 3 * ToSeconds(kRoomComesWithin);
+  seen.room_promised_at = At(last - 1);
+  EXPECT_EQ(PlanJob(job, seen, At(last - 1)).status.gave_way, 0);
+  EXPECT_EQ(PlanJob(job, seen, At(last + 1)).status.gave_way, 1);
+  seen.room_promised_at = At(30);
   // The same where nothing of it has a machine: its pods wait as they are.
   for (SeenProcess& process : seen.processes) {
     process.state = ProcessState::kPending;

@@ -10,6 +10,7 @@
 #include "lib/kube/core/metadata.h"
 #include "operator/controller/coordinator/coordinator_access.h"
 #include "operator/objects/children.h"
+#include "operator/objects/job_file.h"
 #include "operator/objects/names.h"
 
 namespace paceline::controller {
@@ -24,7 +25,8 @@ constexpr int kSilencesMax = 4;                  // By then kAskPeriod is reache
 // What the coordinator is told: the job as its pods read it, and whom nobody starts again.
 std::string ToldJob(const job::TrainingJob& job, const std::optional<std::string>& older_file) {
   const kube::Json map = BuildConfigMap(job);
-  const auto text = older_file.value_or(map["data"][std::string(kConfigKey)].get<std::string>());
+  auto text = map["data"][std::string(kConfigKey)].get<std::string>();
+  if (older_file) text = JobFileFor(*older_file, text);
   if (!job::IsEvaluatorGone(job.status)) return text;
   kube::Json told = JsonFrom(text);
   told["status"]["evaluatorGone"] = job.status.evaluator_gone;

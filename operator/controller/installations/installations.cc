@@ -5,6 +5,11 @@
 #include <fmt/format.h>
 
 namespace paceline::controller {
+namespace {
+
+constexpr std::chrono::seconds kFailurePause(10);
+
+}  // namespace
 
 Installations::Installations(kube::Client* client, InstallationOptions options)
     : client_(client), options_(std::move(options)), seed_(client, options_.place.name_space) {}
@@ -29,10 +34,18 @@ StatusOr<KnownInstallations> Installations::Known(Status* trouble) {
 StatusOr<Installation> Installations::Adopted(const std::string& secret) {
   const std::lock_guard lock(mutex_);
   if (const auto found = adopted_.find(secret); found != adopted_.end()) return found->second;
+  const auto now = std::chrono::steady_clock::now();
+  if (const auto failed = failed_.find(secret);
+      failed != failed_.end() && now < failed->second.until)
+    return failed->second.why;
   const std::string& name_space = options_.place.name_space;
-  PACELINE_ASSIGN_OR_RETURN(std::string seed, ReadSeed(*client_, {name_space, secret}));
+  StatusOr<std::string> seed = ReadSeed(*client_, {name_space, secret});
+  if (!seed.ok()) {
+    failed_[secret] = {.why = seed.status(), .until = now + kFailurePause};
+    return seed.status();
+  }
   PACELINE_ASSIGN_OR_RETURN(Installation adopted,
-                            MakeInstallation(name_space, secret, std::move(seed)));
+                            MakeInstallation(name_space, secret, *std::move(seed)));
   return adopted_[secret] = std::move(adopted);
 }
 

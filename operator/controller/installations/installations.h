@@ -2,6 +2,7 @@
 // adopts.
 #pragma once
 
+#include <chrono>
 #include <map>
 #include <mutex>
 #include <string>
@@ -22,7 +23,7 @@ struct InstallationOptions {
   std::vector<std::string> adopted_seeds = {};
 };
 
-// Thread-safe; reads each Secret once.
+// Thread-safe; reads each Secret once, or, while it cannot be read, every ten seconds at most.
 class Installations {
  public:
   // `client` outlives this.
@@ -42,6 +43,11 @@ class Installations {
   AuthoritySeed seed_;
   std::mutex mutex_;
   std::map<std::string, Installation> adopted_;  // By their Secrets.
+  struct Failure {
+    Status why;
+    std::chrono::steady_clock::time_point until;
+  };
+  std::map<std::string, Failure> failed_;  // Likewise.
 };
 
 }  // namespace paceline::controller

@@ -16,6 +16,7 @@ struct JobClaim {
   Whose whose = Whose::kUnknown;
   std::string installation;  // Whose it is; empty: not known.
   std::string seed;          // kOurs: what the job's certificates and token come from.
+  std::string patched;       // kOurs: the version of the ConfigMap that this was written over.
   // Of a ConfigMap that says nothing: its version, and who made the job's Secrets.
   std::string unclaimed_version;
   std::string sealed_by;

@@ -68,6 +68,9 @@ Status JobClaims::SettleBy(const job::TrainingJob& job, const kube::Json* map, J
   const JobLife life = LifeOf(job);
   if (claim.whose == Whose::kOurs && claim.installation == written && life != JobLife::kIsIdle)
     return OkStatus();
+  // The view shows yet what was before.
+  if (map != nullptr && !claim.patched.empty() && claim.patched == kube::ResourceVersion(*map))
+    return OkStatus();
   Status unused;
   const StatusOr<KnownInstallations> known = installations_->Known(&unused);
   if (!known.ok()) {
@@ -107,6 +110,7 @@ Status JobClaims::SettleBy(const job::TrainingJob& job, const kube::Json* map, J
             .status());
   }
   Take(record, *keeper);
+  if (map != nullptr && written != keeper->id) claim.patched = kube::ResourceVersion(*map);
   return OkStatus();
 }
 
@@ -119,7 +123,7 @@ Status JobClaims::Make(const job::TrainingJob& job, const Keeper& keeper, JobRec
                               {.field_manager = kFieldManager, .answer = kube::Answer::kNothing}))
           .status();
   if (made.ok()) {
-    record.children.is_map_made = true;
+    record.children.map_made = kube::Annotation(map, std::string(kWantedAnnotation));
     Take(record, keeper);
     return OkStatus();
   }
@@ -166,6 +170,11 @@ JobLife JobClaims::LifeOf(const job::TrainingJob& job) const {
   if (!job.spec.run_policy.suspend) return JobLife::kRuns;
   const bool has_pods = !view_->PodsOf(job.metadata.uid.value_or("")).empty();
   return has_pods ? JobLife::kIsToStop : JobLife::kIsIdle;
+}
+
+bool JobClaims::LacksSeeds() {
+  Status trouble;
+  return installations_->Known(&trouble).ok() && !trouble.ok();
 }
 
 std::string JobClaims::Describe(const JobClaim& claim) {

@@ -23,6 +23,8 @@ class JobClaims {
   // added to the record. After an error the record says what it said before.
   Status Settle(const job::TrainingJob& job, JobRecord& record);
 
+  // Whether a seed to adopt cannot be read: what is another's may be this one's later.
+  bool LacksSeeds();
   // Of a job that is another's, for people: whose, and what to do if that one is gone.
   std::string Describe(const JobClaim& claim);
 

@@ -19,6 +19,8 @@ constexpr int64_t kLonelyFactor = 12;
 constexpr Duration kLonelyMax = std::chrono::hours(24);
 constexpr int64_t kDoublingsMax = 4;
 constexpr Duration kPauseMax = std::chrono::hours(1);
+// However often somebody promises room: where machines are out of stock, that goes on for hours.
+constexpr Duration kRoomComesAtLast = 3 * kRoomComesWithin;
 // Between two looks at whether another one waits by now, at most.
 constexpr Duration kLookPeriod = std::chrono::seconds(30);
 
@@ -113,7 +115,8 @@ void JudgeGivingWay(Draft& draft) {
   if (!wait) return;
   Time until = wait->since + PatienceForRoom(draft);
   if (const std::optional<Time> promised = draft.seen.room_promised_at)
-    until = std::max(until, *promised + kRoomComesWithin);
+    until = std::max(until, std::min(*promised + kRoomComesWithin,
+                                     wait->since + Patience(draft.job) + kRoomComesAtLast));
   if (draft.now < until) {
     // Another one may come to wait at any time, and nobody tells.
     const Duration patience = Patience(draft.job);
