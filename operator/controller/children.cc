@@ -96,7 +96,8 @@ Status Children::KeepServers(const job::TrainingJob& job, const PodDefaults& def
   const kube::ObjectPtr there =
       view_->Child(resource.plural, {job.metadata.name_space, servers.name});
   const std::string mark = there == nullptr ? "" : MarkOf(*there);
-  const bool is_known = seen.is_made || (!mark.empty() && mark == seen.mark);
+  const bool is_awaited = seen.is_made && now < seen.due;  // By the view.
+  const bool is_known = is_awaited || (!mark.empty() && mark == seen.mark);
   if (is_known && (there == nullptr || (OwnershipOf(job, *there) == Ownership::kOurs &&
                                         IsAsWanted(*there, *servers.budget)))) {
     seen.is_made = there == nullptr;

@@ -218,9 +218,11 @@ bool Reconciler::GivesWay(const Look& look) const {
 
 // What has to be there before a pod is.
 Status Reconciler::Prepare(const Look& look) {
-  if (job::IsFinished(look.job.status) || look.job.spec.run_policy.suspend)
-    return children_.LetServersGo(look.job);
   JobRecord& record = *look.record;
+  if (job::IsFinished(look.job.status) || look.job.spec.run_policy.suspend) {
+    record.servers_budget = {};
+    return children_.LetServersGo(look.job);
+  }
   if (!look.IsClaimed()) return OkStatus();  // It waits for the former job.
   const JobClaim& claim = record.claim;
   const bool is_due = look.now >= record.secrets_due;

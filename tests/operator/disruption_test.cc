@@ -8,6 +8,7 @@
 
 #include "lib/kube/core/api_error.h"
 #include "lib/kube/core/json.h"
+#include "lib/kube/core/metadata.h"
 #include "tests/operator/one_operator.h"
 
 namespace paceline::operator_test {
@@ -72,6 +73,29 @@ TEST_F(DisruptionTest, AJobWithCheckpointsHasNoSuchBudget) {
   EXPECT_EQ(kube::StringAt(job.Pods().at("digits-ps-0"),
                            "/metadata/annotations/karpenter.sh~1do-not-disrupt"),
             "");
+}
+
+// It is a help, and no more.
+TEST_F(DisruptionTest, ABudgetThatCannotBeMadeStopsNothing) {
+  Job job(*world_, "digits", {{"runPolicy", {{"suspend", true}}}});
+  ASSERT_TRUE(job.WaitForCondition("Suspended"));
+  const Json foreign = {
+      {"apiVersion", "policy/v1"},
+      {"kind", "PodDisruptionBudget"},
+      {"metadata", {{"name", "digits-ps"}, {"namespace", job.name_space()}}},
+      {"spec", {{"minAvailable", 1}, {"selector", {{"matchLabels", {{"a", "b"}}}}}}}};
+  ASSERT_TRUE(client().Call(kube::Create(kube::PodDisruptionBudgets(), foreign)).ok());
+  job.Patch({{"spec", {{"runPolicy", {{"suspend", false}}}}}});
+  ASSERT_TRUE(job.WaitForPods(job.AllPodNames()));
+  job.RunAll();
+  ASSERT_TRUE(job.WaitForMessage("ResourcesReady", "digits-ps"));
+  EXPECT_NE(job.Message("ResourcesReady").find("belongs to somebody else"), std::string::npos);
+  const std::string before = kube::Uid(job.Pods().at("digits-worker-1"));
+  job.End("digits-worker-1", 1);
+  EXPECT_TRUE(Eventually([&] {
+    const auto pods = job.Pods();
+    return pods.contains("digits-worker-1") && kube::Uid(pods.at("digits-worker-1")) != before;
+  })) << job.Describe();
 }
 
 }  // namespace

@@ -288,5 +288,17 @@ TEST_F(InstallationsTest, AnOperatorOfAVersionBeforeIsWaitedFor) {
   EXPECT_THAT(kube::StringAt(*lease, "/spec/holderIdentity"), HasSubstr("@a-operator-leader"));
 }
 
+// As after a rollback, while one of this version is there yet.
+TEST_F(InstallationsTest, AnOperatorOfAVersionBeforeThatComesToLeadIsGivenWayTo) {
+  const auto one = In(here_, {});
+  ASSERT_TRUE(one->WaitForText("\"leading\""));
+  const kube::ObjectKey former{here_, "paceline-operator"};
+  ASSERT_TRUE(world_->client()
+                  .Call(kube::MergePatch(kube::Leases(), former,
+                                         {{"spec", {{"holderIdentity", "operator-1_0a1b2c3d"}}}}))
+                  .ok());
+  EXPECT_TRUE(one->WaitForEnd(30).has_value());
+}
+
 }  // namespace
 }  // namespace paceline::operator_test

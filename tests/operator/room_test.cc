@@ -69,19 +69,25 @@ TEST_F(RoomTest, PodsThatAreHeldBackKeepTheirPlaceInTheQueue) {
 }
 
 TEST_F(RoomTest, OfPodsThatFindNoRoomTheEventsAreAskedForByUid) {
-  Job job(*world_, "digits");
+  // Then it is looked at, having waited for long enough.
+  Job job(*world_, "digits",
+          {{"runPolicy", {{"schedulingPolicy", {{"scheduleTimeoutSeconds", "31s"}}}}}});
   ASSERT_TRUE(job.WaitForPods(job.AllPodNames()));
   const Writes reads(world_->server().audit_log());
   const size_t from = reads.LinesSoFar();
   job.HasNoRoom("digits-worker-1");
   const std::string of_it =
       "fieldSelector=regarding.uid%3D" + kube::Uid(job.Pods().at("digits-worker-1"));
-  EXPECT_TRUE(Eventually([&] {
-    const auto asked = reads.ReadsSince(from);
-    return std::any_of(asked.begin(), asked.end(), [&](const std::string& read) {
-      return read.find("/events?") != std::string::npos && read.find(of_it) != std::string::npos;
-    });
-  }));
+  EXPECT_TRUE(Eventually(
+      [&] {
+        const auto asked = reads.ReadsSince(from);
+        return std::any_of(asked.begin(), asked.end(), [&](const std::string& read) {
+          return read.find("/events?") != std::string::npos &&
+                 read.find(of_it) != std::string::npos;
+        });
+      },
+      120))
+      << "asked for half a minute after the pod was made";
   EXPECT_THAT(operator_->Log(), Not(HasSubstr("forbidden")));
 }
 

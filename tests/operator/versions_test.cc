@@ -1,4 +1,5 @@
 // An operator of another version comes while jobs run: they keep what they were begun with.
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "lib/kube/core/metadata.h"
 #include "operator/controller/resources.h"
 #include "tests/operator/one_operator.h"
+#include "tests/operator/writes.h"
 
 namespace paceline::operator_test {
 namespace {
@@ -90,6 +92,25 @@ TEST_F(VersionsTest, TheFileOfAnOlderJobGetsNoFieldThatItsProgramsDoNotKnow) {
   EXPECT_TRUE(
       Eventually([&] { return kube::IntegerAt(File(job), "/spec/workers/replicas") == 4; }));
   EXPECT_FALSE(File(job)["spec"]["network"].contains("transport"));
+}
+
+// The claim makes it when the job is seen; what is edited before the job starts is in it, too.
+TEST_F(VersionsTest, TheFileIsOfTheSpecThatPodsStartWith) {
+  Job job(*world_, "digits", {{"runPolicy", {{"suspend", true}}}});
+  ASSERT_TRUE(Eventually([&] { return !Object(kube::ConfigMaps(), job, "digits-job").is_null(); }));
+  ASSERT_TRUE(job.WaitForCondition("Suspended"));
+  const Writes writes(world_->server().audit_log());
+  const size_t from = writes.LinesSoFar();
+  job.Patch({{"spec", {{"sync", {{"scheme", "SSP"}}}, {"runPolicy", {{"suspend", false}}}}}});
+  ASSERT_TRUE(job.WaitForPods(job.AllPodNames()));
+  const std::vector<std::string> all = writes.Since(from);
+  const auto first = [&](const std::string& verb, const std::string& part) {
+    return std::find_if(all.begin(), all.end(), [&](const std::string& write) {
+      return write.starts_with(verb) && write.find(part) != std::string::npos;
+    });
+  };
+  ASSERT_NE(first("patch", "/configmaps/digits-job"), all.end());
+  EXPECT_LT(first("patch", "/configmaps/digits-job"), first("create", "/pods"));
 }
 
 }  // namespace
