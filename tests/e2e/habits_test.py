@@ -173,7 +173,9 @@ def test_labels_and_owners_lead_from_a_job_to_all_that_is_its(namespace, start_j
 
 def test_explain_tells_what_fields_are_for():
     """That no field is without a description, a test of the schema asks; here, that kubectl gets at it."""
-    assert "how many workers are wanted" in kubectl("explain", "tj.spec.workers.replicas")
+    # An API server tells of a definition's short names a moment after it has accepted it.
+    replicas = wait_until("the short name", lambda: kubectl("explain", "tj.spec.workers.replicas"), 60)
+    assert "how many workers are wanted" in replicas
     assert "every restart is Paceline's" in kubectl("explain", "tj.spec.workers.template.spec.restartPolicy")
     scheme = kubectl("explain", "tj.spec.sync.scheme")
     assert "whose gradients count, and who may go on" in scheme and "BackupWorkers" in scheme

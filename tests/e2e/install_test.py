@@ -6,8 +6,8 @@ from kubectl import kubectl, wait_until
 
 
 def test_the_operator_is_ready_and_leads():
-    lease = kubectl("-n", "paceline-system", "get", "lease", "paceline-operator-leader", "-o", "jsonpath={.spec.holderIdentity}")
-    assert lease.startswith("paceline-operator")
+    lease = ["-n", "paceline-system", "get", "lease", "paceline-operator-leader", "-o", "jsonpath={.spec.holderIdentity}"]
+    wait_until("a leader", lambda: kubectl(*lease).startswith("paceline-operator"), 60)
 
 
 def test_a_typo_is_refused_by_name(namespace):
