@@ -104,7 +104,8 @@ Status Children::KeepServers(const job::TrainingJob& job, const PodDefaults& def
     seen.mark = mark;
     return OkStatus();
   }
-  seen.refusal = MakeServersBudget(job, *servers.budget, seen);
+  seen.refusal = there == nullptr ? MakeServersBudget(job, *servers.budget, seen)
+                                  : MendServersBudget(job, *servers.budget, seen);
   seen.due = now + kBudgetPause;
   return seen.refusal;
 }
@@ -119,10 +120,15 @@ Status Children::MakeServersBudget(const job::TrainingJob& job, const Json& budg
           ->Call(kube::Create(resource, budget,
                               {.field_manager = kFieldManager, .answer = kube::Answer::kNothing}))
           .status();
-  if (!IsAlreadyExists(made)) {
-    known.is_made = made.ok();
-    return made;
-  }
+  known.is_made = made.ok();
+  return IsAlreadyExists(made) ? MendServersBudget(job, budget, known) : made;
+}
+
+Status Children::MendServersBudget(const job::TrainingJob& job, const Json& budget,
+                                   SeenServersBudget& known) const {
+  const kube::Resource resource = kube::PodDisruptionBudgets();
+  known.mark.clear();
+  known.is_made = false;
   FormerJob former;  // What one of that name has left goes with it.
   PACELINE_ASSIGN_OR_RETURN(const FoundChild found,
                             FindChild(*client_, job, resource, kube::Name(budget), former));

@@ -92,6 +92,9 @@ class Children {
                    SeenChildren& good, FormerJob& former) const;
   Status MakeServersBudget(const job::TrainingJob& job, const kube::Json& budget,
                            SeenServersBudget& known) const;
+  // Of one that is there already.
+  Status MendServersBudget(const job::TrainingJob& job, const kube::Json& budget,
+                           SeenServersBudget& known) const;
   // Of one that is there already, whosesoever it is.
   Status MakeAsWanted(const job::TrainingJob& job, Wanted child, SeenChildren& good,
                       FormerJob& former) const;
