@@ -34,7 +34,7 @@ Status ExplainNotFound(const Status& status, const kube::ObjectKey& key) {
                   Message(status));
 }
 
-// A redirect leads to where the request was not meant to go, and is an answer of nobody we know.
+// A redirect leads to another server than the one that was asked: its answer counts for nothing.
 StatusOr<std::string> BodyOf(StatusOr<kube::Response> response) {
   if (!response.ok()) return response.status();
   if (response->code >= 400)

@@ -25,7 +25,7 @@ struct DownloadOptions {
   std::function<void(uint64_t bytes)> progress = nullptr;  // Of the whole, after each piece.
 };
 
-// Whether trying again may help.
+// Whether the same request may succeed when it is sent again.
 bool MayComeLater(const Status& status);
 
 // Until nothing of `file` is missing; how long that takes is bounded by nothing but patience with

@@ -27,7 +27,7 @@ struct FetchOptions {
   Duration port_forward_patience = Seconds(30);
 };
 
-// Of a cluster's job without an output volume: comes from the pod that serves it (docs/adr/0030),
+// The model of a cluster's job without an output volume comes from the pod that serves it (docs/adr/0030),
 // by a way that it says (docs/adr/0092), is compared with the digest in the job's status, and is
 // there under its name then, not before; the job is told, and lets the pod go. Job, digest and
 // token come from the API server, whichever way the model comes. A download that was cut off goes
