@@ -6,7 +6,7 @@
 
 #include "cli/commands/compare.h"
 #include "cli/commands/ctl.h"
-#include "cli/commands/fetch.h"
+#include "cli/commands/fetch/fetch.h"
 #include "cli/commands/run.h"
 #include "cli/commands/simulate.h"
 #include "cli/commands/top.h"

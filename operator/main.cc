@@ -23,8 +23,8 @@
 #include "lib/telemetry/http_endpoint.h"
 #include "lib/telemetry/log.h"
 #include "operator/controller/operator.h"
-#include "operator/objects/image_nodes.h"
-#include "operator/objects/read_pod_defaults.h"
+#include "operator/objects/defaults/read_pod_defaults.h"
+#include "operator/objects/pods/image_nodes.h"
 
 namespace paceline::controller {
 namespace {

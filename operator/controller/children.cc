@@ -14,11 +14,11 @@
 #include "operator/controller/resources.h"
 #include "operator/objects/children.h"
 #include "operator/objects/claim.h"
-#include "operator/objects/disruption.h"
 #include "operator/objects/job_file.h"
 #include "operator/objects/mend.h"
 #include "operator/objects/names.h"
-#include "operator/objects/pod_group.h"
+#include "operator/objects/pods/disruption.h"
+#include "operator/objects/pods/pod_group.h"
 
 namespace paceline::controller {
 

@@ -14,9 +14,9 @@
 #include "lib/job/state/checkpoint_place.h"
 #include "lib/kube/client/client.h"
 #include "operator/controller/cluster_view.h"
+#include "operator/objects/defaults/pod_defaults.h"
 #include "operator/objects/options.h"
 #include "operator/objects/ownership.h"
-#include "operator/objects/pod_defaults.h"
 
 namespace paceline::controller {
 

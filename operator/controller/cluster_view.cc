@@ -10,7 +10,7 @@
 #include "lib/kube/core/owner_reference.h"
 #include "operator/controller/resources.h"
 #include "operator/objects/names.h"
-#include "operator/objects/seen_pod.h"
+#include "operator/objects/seen/seen_pod.h"
 
 namespace paceline::controller {
 namespace {

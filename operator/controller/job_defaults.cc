@@ -16,7 +16,7 @@
 #include "operator/controller/resources.h"
 #include "operator/objects/json_at.h"
 #include "operator/objects/names.h"
-#include "operator/objects/pod.h"
+#include "operator/objects/pods/pod.h"
 
 namespace paceline::controller {
 namespace {

@@ -7,7 +7,7 @@
 #include "operator/controller/cluster_view.h"
 #include "operator/controller/job_record.h"
 #include "operator/controller/pods/own_pod.h"
-#include "operator/objects/pod_defaults.h"
+#include "operator/objects/defaults/pod_defaults.h"
 
 namespace paceline::controller {
 

@@ -34,8 +34,8 @@
 #include "operator/controller/pods/unseen_pods.h"
 #include "operator/controller/secrets/certificates.h"
 #include "operator/controller/secrets/control_tokens.h"
+#include "operator/objects/defaults/pod_defaults.h"
 #include "operator/objects/ownership.h"
-#include "operator/objects/pod_defaults.h"
 
 namespace paceline::controller {
 

@@ -8,7 +8,7 @@
 #include "lib/telemetry/log.h"
 #include "operator/controller/clock.h"
 #include "operator/objects/names.h"
-#include "operator/objects/seen_pod.h"
+#include "operator/objects/seen/seen_pod.h"
 
 namespace paceline::controller {
 namespace {

@@ -20,7 +20,7 @@
 #include "operator/controller/refusal.h"
 #include "operator/controller/resources.h"
 #include "operator/controller/status_writer.h"
-#include "operator/objects/seen_pod.h"
+#include "operator/objects/seen/seen_pod.h"
 
 namespace paceline::controller {
 namespace {

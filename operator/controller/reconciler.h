@@ -20,8 +20,8 @@
 #include "operator/controller/pods/pod_changes.h"
 #include "operator/controller/secrets/certificates.h"
 #include "operator/controller/secrets/control_tokens.h"
+#include "operator/objects/defaults/pod_defaults.h"
 #include "operator/objects/options.h"
-#include "operator/objects/pod_defaults.h"
 
 namespace paceline::controller {
 

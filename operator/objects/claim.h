@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
+#include "operator/objects/defaults/pod_defaults.h"
 #include "operator/objects/installation.h"
 #include "operator/objects/metadata.h"
-#include "operator/objects/pod_defaults.h"
 
 namespace paceline::controller {
 

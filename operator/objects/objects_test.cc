@@ -9,8 +9,8 @@
 #include "operator/objects/children.h"
 #include "operator/objects/names.h"
 #include "operator/objects/objects_testing.h"
-#include "operator/objects/pod.h"
-#include "operator/objects/pod_group.h"
+#include "operator/objects/pods/pod.h"
+#include "operator/objects/pods/pod_group.h"
 #include "operator/objects/secrets.h"
 
 namespace paceline::controller {

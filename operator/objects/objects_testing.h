@@ -10,7 +10,7 @@
 
 #include "lib/job/manifest/defaults.h"
 #include "lib/job/manifest/yaml.h"
-#include "operator/objects/pod.h"
+#include "operator/objects/pods/pod.h"
 
 namespace paceline::controller {
 

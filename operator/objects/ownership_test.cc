@@ -7,7 +7,7 @@
 
 #include "operator/objects/children.h"
 #include "operator/objects/objects_testing.h"
-#include "operator/objects/seen_pod.h"
+#include "operator/objects/seen/seen_pod.h"
 
 namespace paceline::controller {
 namespace {

@@ -4,7 +4,7 @@
 #include <signal.h>
 
 #include "lib/kube/core/metadata.h"
-#include "operator/objects/image_nodes.h"
+#include "operator/objects/pods/image_nodes.h"
 
 namespace paceline::bench {
 

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "lib/kube/core/json.h"
-#include "operator/objects/image_nodes.h"
+#include "operator/objects/pods/image_nodes.h"
 #include "tests/operator/one_operator.h"
 
 namespace paceline::operator_test {

@@ -12,7 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "cli/commands/cluster_job.h"
-#include "cli/commands/fetch.h"
+#include "cli/commands/fetch/fetch.h"
 #include "lib/kube/client/client.h"
 #include "lib/kube/core/json.h"
 #include "lib/kube/testing/api_server.h"

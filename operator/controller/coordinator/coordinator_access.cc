@@ -3,7 +3,7 @@
 #include "lib/kube/core/json.h"
 #include "operator/objects/names.h"
 #include "operator/objects/secrets.h"
-#include "operator/objects/seen_pod.h"
+#include "operator/objects/seen/seen_pod.h"
 
 namespace paceline::controller {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "lib/kube/core/api_error.h"
 #include "lib/kube/core/metadata.h"
-#include "operator/objects/pod_labels.h"
+#include "operator/objects/pods/pod_labels.h"
 
 namespace paceline::controller {
 

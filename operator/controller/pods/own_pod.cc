@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "operator/objects/seen_pod.h"
+#include "operator/objects/seen/seen_pod.h"
 
 namespace paceline::controller {
 

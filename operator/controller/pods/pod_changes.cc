@@ -9,7 +9,7 @@
 #include "operator/controller/resources.h"
 #include "operator/objects/metadata.h"
 #include "operator/objects/names.h"
-#include "operator/objects/pod.h"
+#include "operator/objects/pods/pod.h"
 
 namespace paceline::controller {
 namespace {

@@ -8,8 +8,8 @@
 #include "lib/kube/client/client.h"
 #include "lib/kube/runtime/informer.h"
 #include "operator/controller/job_record.h"
+#include "operator/objects/defaults/pod_defaults.h"
 #include "operator/objects/options.h"
-#include "operator/objects/pod_defaults.h"
 
 namespace paceline::controller {
 

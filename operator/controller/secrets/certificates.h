@@ -12,8 +12,8 @@
 #include "lib/tls/issue.h"
 #include "operator/controller/clock.h"
 #include "operator/controller/secrets/secret_look.h"
+#include "operator/objects/defaults/pod_defaults.h"
 #include "operator/objects/ownership.h"
-#include "operator/objects/pod_defaults.h"
 #include "operator/objects/secrets.h"
 
 namespace paceline::controller {

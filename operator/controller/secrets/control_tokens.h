@@ -6,8 +6,8 @@
 #include "lib/job/manifest/training_job.h"
 #include "lib/kube/client/client.h"
 #include "operator/controller/secrets/secret_look.h"
+#include "operator/objects/defaults/pod_defaults.h"
 #include "operator/objects/ownership.h"
-#include "operator/objects/pod_defaults.h"
 
 namespace paceline::controller {
 
